@@ -19,7 +19,7 @@ from transformers import LlamaForCausalLM
 
 from specviz.drafters import blockwise, lmtp, medusa, mtp_parallel
 from specviz.drafters.blockwise import Blockwise, BlockwiseConfig, BlockwiseHeads
-from specviz.drafters.kit.training import TargetOutputs, read_target_outputs
+from specviz.drafters.common.training import TargetOutputs, read_target_outputs
 from specviz.drafters.lmtp import LeapConfig, LeapHeads, LeapMTP
 from specviz.drafters.medusa import Medusa, MedusaConfig, MedusaHeads
 from specviz.drafters.mtp import head as training

@@ -346,7 +346,8 @@ INDEXES: dict[str, Any] = {
 
 def head(folder: Path, **changes: Any) -> Path:
     """A published EAGLE head for the tiny target, whose config says other things."""
-    from specviz.drafters.eagle.head3 import Eagle3Config, Eagle3Head
+    from specviz.drafters.eagle.config import Eagle3Config
+    from specviz.drafters.eagle.head3 import Eagle3Head
 
     config = Eagle3Config.like(
         tiny.target(), made_for=None, tap_layers=(1, 2), draft_vocab_size=tiny.VOCABULARY

@@ -62,8 +62,8 @@ def said(name: str, seconds: list[float]) -> None:
 def building() -> None:
     """A tree of 60 tokens, and how much of its time the drafter's passes take."""
     from specviz.catalog.loading import load_drafter, load_target
-    from specviz.drafters.kit import dynamic
-    from specviz.drafters.kit.growth import likeliest
+    from specviz.drafters.common import dynamic_session as dynamic
+    from specviz.drafters.common.dynamic_tree import likeliest
     from specviz.models.prompt import encode_prompt
     from specviz.settings.chance import Chance
     from specviz.settings.settings import Sampling, Settings

@@ -15,9 +15,9 @@ import torch
 from once import once
 
 from specviz.adapters.transformers import growing_cache, with_cache
-from specviz.drafters.kit import layers
-from specviz.drafters.kit.layers import plain_rates, rotate
-from specviz.drafters.kit.training import EVERY, read_target_outputs
+from specviz.drafters.common import layers
+from specviz.drafters.common.layers import plain_rates, rotate
+from specviz.drafters.common.training import EVERY, read_target_outputs
 from specviz.drafters.moa import head as training
 from specviz.drafters.moa.config import MoaConfig
 from specviz.drafters.moa.drafter import Moa

@@ -15,13 +15,12 @@ import torch
 from other_vocabulary_made import bees
 
 from specviz.catalog import load
+from specviz.drafters.common import candidates as siblings
+from specviz.drafters.common.dynamic_session import DynamicSession
+from specviz.drafters.common.proposal_builder import Growing, Shape, grow
 from specviz.drafters.contract.harness import ROUNDING, SURENESS, rounds_of
 from specviz.drafters.draft_model import DraftModelSession
 from specviz.drafters.eagle.drafter import EagleSession
-from specviz.drafters.kit import siblings
-from specviz.drafters.kit.ahead import grow
-from specviz.drafters.kit.dynamic import DynamicSession
-from specviz.drafters.kit.growing import Growing, Shape
 from specviz.drafters.layerskip.drafter import LayerSkipSession
 from specviz.drafters.mtp.drafter import MTPSession
 from specviz.drafters.other_vocabulary.drafter import OtherVocabulary

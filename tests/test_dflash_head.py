@@ -16,11 +16,11 @@ from safetensors.torch import load_file, save_file
 from transformers import LlamaConfig
 
 from specviz.catalog import training
+from specviz.drafters.common.training import same_tops
 from specviz.drafters.dflash import head as dflash_loss
 from specviz.drafters.dflash.config import DFlashConfig, spread
 from specviz.drafters.dflash.drafter import DFlash
 from specviz.drafters.dflash.head import DFlashHead
-from specviz.drafters.kit.training import same_tops
 from specviz.models.checkpoint import check_made_for
 from specviz.models.errors import NotAvailable, Unsuitable
 from specviz.settings.settings import Settings

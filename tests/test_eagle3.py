@@ -14,11 +14,12 @@ from test_eagle import WARM
 from test_engine import traced
 from transformers.models.llama.modeling_llama import LlamaAttention
 
-from specviz.drafters.eagle import training3
-from specviz.drafters.eagle.drafter3 import Eagle3
-from specviz.drafters.eagle.head3 import Eagle3Config, Eagle3Head, draft_vocabulary, usual_taps
-from specviz.drafters.kit.layers import causal
-from specviz.drafters.kit.training import read_target_outputs
+from specviz.drafters.common.layers import causal
+from specviz.drafters.common.training import read_target_outputs
+from specviz.drafters.eagle import head3 as training3
+from specviz.drafters.eagle.config import Eagle3Config, draft_vocabulary, usual_taps
+from specviz.drafters.eagle.drafter import Eagle3
+from specviz.drafters.eagle.head3 import Eagle3Head
 from specviz.models.errors import Unsuitable
 from specviz.settings.settings import Sampling
 from specviz.trace.check import check

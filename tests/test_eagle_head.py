@@ -10,11 +10,12 @@ from driven import deep_target, drafter, plainly, random_head
 from safetensors.torch import load_file, save_file
 from transformers.models.llama.modeling_llama import LlamaDecoderLayer
 
-from specviz.drafters.eagle import training
+from specviz.drafters.common.layers import causal
+from specviz.drafters.common.training import read_target_outputs
+from specviz.drafters.eagle import head as training
+from specviz.drafters.eagle.config import EagleConfig
 from specviz.drafters.eagle.drafter import Eagle, Eagle2
-from specviz.drafters.eagle.head import EagleConfig, EagleHead
-from specviz.drafters.kit.layers import causal
-from specviz.drafters.kit.training import read_target_outputs
+from specviz.drafters.eagle.head import EagleHead
 from specviz.models.errors import NotAvailable, Unsuitable
 from specviz.settings.settings import Settings
 

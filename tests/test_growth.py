@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specviz.drafters.kit.growth import Growth
+from specviz.drafters.common.dynamic_tree import Growth
 
 
 def logs(*shares):

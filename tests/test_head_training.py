@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from specviz.adapters.transformers import cached_keys_values, growing_cache, with_cache
 from specviz.catalog import training
 from specviz.commands import cli, train
-from specviz.drafters.kit.training import (
+from specviz.drafters.common.training import (
     Family,
     TargetOutputs,
     overlaps,

@@ -19,11 +19,11 @@ import specviz
 from specviz import engine
 from specviz.catalog import Unsuitable, load_drafter, load_target, loading
 from specviz.catalog.entry import entries
-from specviz.drafters.contract import Case, check_drafter
-from specviz.drafters.eagle.head import EagleHead
-from specviz.drafters.eagle.head3 import AUX
 from specviz.drafters.common.checkpoint import read_config
 from specviz.drafters.common.layouts.table import layout_in
+from specviz.drafters.contract import Case, check_drafter
+from specviz.drafters.eagle.config import AUX
+from specviz.drafters.eagle.head import EagleHead
 from specviz.models.model_cache import ModelCache
 from specviz.models.target import Target
 from specviz.settings.settings import Sampling, Settings

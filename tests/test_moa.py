@@ -13,7 +13,7 @@ import tiny
 import torch
 from moa_made import GREEDY, TEXT, WARM, begun, drafter, learnt, outputs, plainly, turns, wild
 
-from specviz.drafters.kit.training import EVERY, read_target_outputs
+from specviz.drafters.common.training import EVERY, read_target_outputs
 from specviz.drafters.moa import head as training
 from specviz.drafters.moa.head import MoaHead
 

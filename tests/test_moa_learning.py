@@ -10,7 +10,7 @@ import torch
 from moa_made import GREEDY, TEXT, blind, drafter, learnt, outputs, wild
 from test_engine import traced
 
-from specviz.drafters.kit.training import EVERY, read_target_outputs, same_tops
+from specviz.drafters.common.training import EVERY, read_target_outputs, same_tops
 from specviz.drafters.moa import head as training
 from specviz.drafters.moa.config import MoaConfig
 from specviz.drafters.moa.head import MoaHead

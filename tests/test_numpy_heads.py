@@ -8,11 +8,12 @@ import pytest
 import torch
 from torch import nn
 
-from specviz.drafters.eagle.head import EagleConfig, EagleHead
-from specviz.drafters.eagle.head3 import Eagle3Config, Eagle3Head
-from specviz.drafters.kit.checkpoint import freeze_like
-from specviz.drafters.kit.features import FeatureReader, NumpyLayers, TorchLayers
-from specviz.drafters.kit.layers import Attention, Mlp, causal
+from specviz.drafters.common.checkpoint import freeze_like
+from specviz.drafters.common.features import FeatureReader, NumpyLayers, TorchLayers
+from specviz.drafters.common.layers import Attention, Mlp, causal
+from specviz.drafters.eagle.config import Eagle3Config, EagleConfig
+from specviz.drafters.eagle.head import EagleHead
+from specviz.drafters.eagle.head3 import Eagle3Head
 from specviz.models.passes import States
 
 TAPS = (1, 2, 3)

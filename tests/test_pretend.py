@@ -10,7 +10,7 @@ import pytest
 import torch
 from pretend import DEVICE, Cuda, pretended
 
-from specviz.drafters.kit import siblings
+from specviz.drafters.common import candidates as siblings
 from specviz.drafters.uniform import UniformSession
 from specviz.models.target import TargetRun
 from specviz.verification import distributions

@@ -6,7 +6,7 @@ import pytest
 import torch
 from pretend import pretended
 
-from specviz.drafters.kit.siblings import _one_by_one, distinct_draws
+from specviz.drafters.common.candidates import _one_by_one, distinct_draws
 
 WIDTHS = [1, 4, 2, 4, 3]
 

@@ -16,8 +16,8 @@ from test_engine import traced
 from specviz import load
 from specviz.catalog import load_target
 from specviz.commands import cli
-from specviz.drafters.eagle import training3
-from specviz.drafters.kit.training import HeadOptions, read_target_outputs
+from specviz.drafters.common.training import HeadOptions, read_target_outputs
+from specviz.drafters.eagle import head3 as training3
 from specviz.models.errors import Unsuitable
 from specviz.models.target import Target
 from specviz.settings.settings import Sampling, Settings

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specviz.cost.sweep import Sweep
-from specviz.drafters.kit.growth import SUMS, Totals
+from specviz.drafters.common.dynamic_tree import SUMS, Totals
 from specviz.figures.layout import branches
 from specviz.figures.whole_tree import GAP, rows_of, spread
 from specviz.settings.chance import Chance

@@ -10,7 +10,7 @@ import families
 import pytest
 import torch
 
-from specviz.drafters.kit.growth import SUMS
+from specviz.drafters.common.dynamic_tree import SUMS
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
 from specviz.trees import off_by_one, rank_acceptance, ranking_study

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from specviz.drafters.kit.growth import Growth, likeliest
-from specviz.drafters.kit.unseen import Picking, Sight, replay
+from specviz.drafters.common.dynamic_tree import Growth, Picking, Sight, likeliest, replay
 from specviz.verification.distributions import BadScores
 from specviz.verification.transfer import UploadBatch
 

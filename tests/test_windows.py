@@ -110,9 +110,9 @@ def test_a_folder_may_be_as_long_as_its_context(kind, tmp_path):
     folder = tiny.save(windowed.model(kind), tmp_path / kind)
     made = load_target(str(folder), "cpu")
     assert made.max_length == CONTEXT
-    made.check_room(range(CONTEXT - 4), 4)
+    made.check_fits(range(CONTEXT - 4), 4)
     with pytest.raises(BadPrompt, match=f"more than the {CONTEXT} that"):
-        made.check_room(range(CONTEXT - 3), 4)
+        made.check_fits(range(CONTEXT - 3), 4)
     text = [step.token for step in engine.plain(made, PROMPTS[1], GREEDY)]
     assert text == generated(kind, tuple(PROMPTS[1]))[: len(text)]
     assert len(text) > WINDOW
@@ -193,8 +193,8 @@ def test_where_masks_cannot_be_given_by_kind_a_text_stays_within_the_window(monk
     model = windowed.gemma3()
     made = tiny.target(model)
     assert made.max_length == WINDOW
-    with pytest.raises(BadPrompt, match="the 8 that tiny has in its sliding window, whose masks"):
-        made.check_room(range(8), 1)
+    with pytest.raises(BadPrompt, match="the 8 tokens that tiny can see \\(the size of its sliding window\\)"):
+        made.check_fits(range(8), 1)
     run = made.start(CaptureSpec())
     run.prefill([3, 5])
     path = [TREE.tokens[n] for n in TREE.path(5)]

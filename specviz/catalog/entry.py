@@ -53,8 +53,8 @@ class Entry:
         usual: Settings that suit it better than the defaults.
         group: A drafter's key among `groups`.
         drafter: "module:Class", whose `load(title, folder, target)` returns the drafter, see
-            `drafters.kit.base`.
-        training: "module:NAME" of its `drafters.kit.training.Family`, if it can be trained here.
+            `drafters.common.base`.
+        training: "module:NAME" of its `drafters.common.training.Family`, if it can be trained here.
         how: One sentence: how it drafts.
         knows: One sentence: what it knows when it drafts.
         costs: One sentence: what a draft costs.

@@ -23,8 +23,8 @@ from specviz.catalog.entry import (
     suggestion,
     weights_path,
 )
-from specviz.drafters.draft_model import DraftModel
 from specviz.drafters.common.layouts.table import layout_in
+from specviz.drafters.draft_model import DraftModel
 from specviz.engine.protocol import Drafter
 from specviz.models.checkpoint import (
     Checkpoint,
@@ -42,7 +42,7 @@ from specviz.models.memory import unique_bytes
 from specviz.models.model_cache import ModelCache
 from specviz.models.parallel import process_count
 from specviz.models.served.http_client import is_served
-from specviz.models.served.target import served
+from specviz.models.served.target import served_target
 from specviz.models.target import Target
 from specviz.models.weight_budget import check_stop, limited_to
 from specviz.models.weight_files import count_stored
@@ -142,7 +142,7 @@ def load_target(name: str, device: str | None = None, dtype: str | None = None) 
                 f"{name!r} runs on a server, so it cannot be split over processes here."
             )
         address, label = (entry.address, "the host's address") if entry else (name, None)
-        return served(address, label, where, pick_dtype(where, dtype))
+        return served_target(address, label, where, pick_dtype(where, dtype))
     if dtype is None and entry is not None and entry.parameters < SMALL:
         dtype = "float32"
     found = _checkpoint(name, "target", where, pick_dtype(where, dtype))

@@ -28,7 +28,7 @@ class PublicCheckpoint:
         name: Its id on the Hub.
         kind: Target or drafter.
         family: A target's kind of network in transformers, or a drafter's method.
-        layout: A title of `drafters.kit.layouts`, or CAUSAL_LM.
+        layout: A title of `drafters.common.layouts`, or CAUSAL_LM.
         runs: Whether this app can run it. The reason why not is in `about`.
         made_for: A drafter's target.
         revision: The revision to fetch.

@@ -13,7 +13,7 @@ from specviz.catalog.entry import entries, find
 from specviz.models.target import Target
 
 if TYPE_CHECKING:
-    from specviz.drafters.kit.training import Family
+    from specviz.drafters.common.training import Family
 
 
 def names() -> tuple[str, ...]:

@@ -21,12 +21,12 @@ from typing import Any, Final, Self
 
 from torch import Tensor, nn
 
-from specviz.drafters.kit import checkpoint
-from specviz.drafters.kit.base import HeadDrafter
-from specviz.drafters.kit.layers import Project
-from specviz.drafters.kit.layouts.table import read_head
-from specviz.drafters.kit.rank_paths import RankPathSession
-from specviz.drafters.kit.training import Family, TargetOutputs, future_loss, weighted
+from specviz.drafters.common import checkpoint
+from specviz.drafters.common.base import HeadDrafter
+from specviz.drafters.common.layers import Project
+from specviz.drafters.common.layouts.table import read_head
+from specviz.drafters.common.rank_paths import RankPathSession
+from specviz.drafters.common.training import Family, TargetOutputs, future_loss, weighted
 from specviz.drafters.medusa import NewestState
 from specviz.models.target import Target, TargetRun
 from specviz.models.weights import causal, matrices

@@ -16,9 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from specviz.drafters.kit.ahead import Reading, grow
-from specviz.drafters.kit.growing import Growing, Level, Shape, fit, kind
-from specviz.drafters.kit.levels import LevelReader
+from specviz.drafters.common.proposal_builder import Growing, Level, Reading, Shape, fit, grow, kind
+from specviz.drafters.common.tree_reader import LevelReader
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.checkpoint import MadeFor
 from specviz.models.passes import CaptureSpec, ExtraRows, States

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from specviz.drafters.kit.base import Weightless
+from specviz.drafters.common.base import Weightless
 from specviz.engine.protocol import Proposal
 from specviz.models.passes import ExtraRows, States
 from specviz.models.target import TargetRun

@@ -20,14 +20,14 @@ from typing import Any, Final, Self
 
 from torch import Tensor, nn
 
-from specviz.drafters.kit import checkpoint
-from specviz.drafters.kit.base import HeadDrafter
-from specviz.drafters.kit.config import check_sizes
-from specviz.drafters.kit.layers import Project, linear_at_zero, residual, side_by_side
-from specviz.drafters.kit.layouts.layout import Head, any_is
-from specviz.drafters.kit.layouts.table import read_head
-from specviz.drafters.kit.rank_paths import Ahead, RankPathSession
-from specviz.drafters.kit.training import Family, TargetOutputs, future_loss, weighted
+from specviz.drafters.common import checkpoint
+from specviz.drafters.common.base import HeadDrafter
+from specviz.drafters.common.config import check_sizes
+from specviz.drafters.common.layers import Project, linear_at_zero, residual, side_by_side
+from specviz.drafters.common.layouts.layout import Head, any_is
+from specviz.drafters.common.layouts.table import read_head
+from specviz.drafters.common.rank_paths import Ahead, RankPathSession
+from specviz.drafters.common.training import Family, TargetOutputs, future_loss, weighted
 from specviz.models.passes import States
 from specviz.models.target import Target, TargetRun
 from specviz.models.weights import causal, matrices

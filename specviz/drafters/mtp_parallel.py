@@ -23,12 +23,12 @@ import torch.nn.functional as functional
 from torch import Tensor, nn
 
 from specviz.adapters.transformers import final_norm
-from specviz.drafters.kit import checkpoint
-from specviz.drafters.kit.base import HeadDrafter
-from specviz.drafters.kit.layers import Project, causal_mask
-from specviz.drafters.kit.layouts.table import read_head
-from specviz.drafters.kit.rank_paths import Ahead, RankPathSession
-from specviz.drafters.kit.training import Family, TargetOutputs, future_loss, weighted
+from specviz.drafters.common import checkpoint
+from specviz.drafters.common.base import HeadDrafter
+from specviz.drafters.common.layers import Project, causal_mask
+from specviz.drafters.common.layouts.table import read_head
+from specviz.drafters.common.rank_paths import Ahead, RankPathSession
+from specviz.drafters.common.training import Family, TargetOutputs, future_loss, weighted
 from specviz.models.kv_cache import PreallocatedCache
 from specviz.models.passes import CaptureSpec, States, require_part
 from specviz.models.target import Target, TargetRun

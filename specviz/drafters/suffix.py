@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from specviz.drafters.kit.base import Weightless
+from specviz.drafters.common.base import Weightless
 from specviz.engine.protocol import Proposal
 from specviz.models.passes import ExtraRows, States
 from specviz.models.target import TargetRun

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 
 import torch
 
-from specviz.drafters.kit.base import Weightless
-from specviz.drafters.kit.growing import kind
+from specviz.drafters.common.base import Weightless
+from specviz.drafters.common.proposal_builder import kind
 from specviz.engine.protocol import Proposal
 from specviz.models.passes import ExtraRows, States
 from specviz.models.target import TargetRun

@@ -23,8 +23,8 @@ from torch import nn
 from transformers import GenerationConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from specviz.catalog.training import load_head
-from specviz.drafters.kit.checkpoint import read_config
-from specviz.drafters.kit.training import Family, TargetOutputs, overlaps, same_tops
+from specviz.drafters.common.checkpoint import read_config
+from specviz.drafters.common.training import Family, TargetOutputs, overlaps, same_tops
 from specviz.models.files import size_of, weight_files
 from specviz.models.target import Target
 from specviz.training.data import Domain, held_out_windows

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from specviz.drafters.kit.training import Family, TargetOutputs, read_target_outputs
+from specviz.drafters.common.training import Family, TargetOutputs, read_target_outputs
 from specviz.models.target import Target
 from specviz.training.trainer import Diverged, Recipe, Trainer, decay_start, total_steps
 

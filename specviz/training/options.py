@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from specviz.drafters.kit.training import HeadOptions
+from specviz.drafters.common.training import HeadOptions
 from specviz.training.measure import MeasurementPlan
 
 

@@ -18,7 +18,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from specviz.catalog import load_target
 from specviz.catalog.training import family, names
-from specviz.drafters.eagle.head3 import usual_taps
+from specviz.drafters.eagle.config import usual_taps
 from specviz.models.devices import has_fast_bf16
 from specviz.models.target import Target
 from specviz.shipped import HOUSE

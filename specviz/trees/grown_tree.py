@@ -8,7 +8,7 @@ from functools import cached_property
 
 import torch
 
-from specviz.drafters.kit.growth import SUMS, Growth, Totals
+from specviz.drafters.common.dynamic_tree import SUMS, Growth, Totals
 from specviz.trees.parameters import Parameters
 from specviz.trees.recorded_position import Path, RecordedPosition
 from specviz.verification.tree import DraftTree

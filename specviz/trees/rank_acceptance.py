@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import torch
 
-from specviz.drafters.kit.growth import likeliest
+from specviz.drafters.common.dynamic_tree import likeliest
 from specviz.engine.loop import plain
 from specviz.engine.protocol import Drafter
 from specviz.models.target import Target

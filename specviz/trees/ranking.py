@@ -17,7 +17,7 @@ from typing import Any, Final
 import torch
 
 from specviz.cost import tree_formula as law
-from specviz.drafters.kit.growth import Totals
+from specviz.drafters.common.dynamic_tree import Totals
 from specviz.engine.protocol import Drafter
 from specviz.models.target import Target
 from specviz.settings.settings import Settings

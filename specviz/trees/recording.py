@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from specviz.catalog.entry import with_defaults
-from specviz.drafters.kit.growth import SUMS
+from specviz.drafters.common.dynamic_tree import SUMS
 from specviz.engine.protocol import Drafter
 from specviz.models.prompt import encode_prompt
 from specviz.models.target import Target

@@ -14,7 +14,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from specviz.drafters.kit.siblings import distinct_draws
+from specviz.drafters.common.candidates import distinct_draws
 from specviz.settings.chance import Chance
 from specviz.trace.rule_specs import Drawn
 from specviz.trees.grown_tree import GrownTree

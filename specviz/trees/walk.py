@@ -12,7 +12,7 @@ from typing import Final, cast
 import torch
 from torch import Tensor
 
-from specviz.drafters.kit.growth import Foresight, Growth, Totals, likeliest
+from specviz.drafters.common.dynamic_tree import Foresight, Growth, Totals, likeliest
 from specviz.engine.protocol import Drafter, DraftSession
 from specviz.engine.recorder import versions
 from specviz.models.devices import describe_device, synchronize

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from specviz.drafters.kit.base import Weightless
+from specviz.drafters.common.base import Weightless
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.passes import ExtraRows, States
 from specviz.models.target import TargetRun

@@ -28,15 +28,14 @@ from specviz.cost.model_shape import BYTES_PER_NUMBER
 from specviz.cost.sources import Model, smaller_models
 from specviz.cost.sweep import DTYPES
 from specviz.drafters import medusa
+from specviz.drafters.common.checkpoint import freeze_like
 from specviz.drafters.dflash.config import DFlashConfig
 from specviz.drafters.dflash.drafter import DFlash
 from specviz.drafters.dflash.head import DFlashHead
 from specviz.drafters.draft_model import DraftModel
-from specviz.drafters.eagle import training as eagle
-from specviz.drafters.eagle import training3 as eagle3
-from specviz.drafters.eagle.drafter import Eagle
-from specviz.drafters.eagle.drafter3 import Eagle3
-from specviz.drafters.kit.checkpoint import freeze_like
+from specviz.drafters.eagle import head as eagle
+from specviz.drafters.eagle import head3 as eagle3
+from specviz.drafters.eagle.drafter import Eagle, Eagle3
 from specviz.drafters.layerskip.drafter import LayerSkip
 from specviz.drafters.mtp import head as mtp
 from specviz.drafters.mtp.drafter import MTP

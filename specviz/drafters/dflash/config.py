@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Self
 
-from specviz.drafters.kit.config import HeadConfig, check_depth
+from specviz.drafters.common.config import HeadConfig, check_depth
 from specviz.models.errors import Unsuitable
 from specviz.models.target import Target
 

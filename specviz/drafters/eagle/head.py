@@ -7,30 +7,25 @@ The layer has no norm before its attention, and its output is a feature as it is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Self, cast
+from typing import Any, Final, Self, cast
 
 import numpy as np
 import torch
+import torch.nn.functional as functional
 from torch import Tensor, nn
 
 from specviz.adapters.transformers import LlamaRMSNorm
-from specviz.drafters.kit.checkpoint import restore, write
-from specviz.drafters.kit.config import HeadConfig
-from specviz.drafters.kit.layers import Attention, Mix, Mlp, weight_of
-from specviz.drafters.kit.layouts.table import read_head
+from specviz.drafters.common.checkpoint import restore, write
+from specviz.drafters.common.layers import Attention, Mix, Mlp, Unrolled, weight_of
+from specviz.drafters.common.layouts.table import read_head
+from specviz.drafters.common.training import DEPTH, Family, TargetOutputs
+from specviz.drafters.eagle.config import EagleConfig
 from specviz.models.numpy_layers import NumpyCache, Rotation, rms_norm
 from specviz.models.products import Array, FastLinear
 from specviz.models.target import Target
-
-
-@dataclass(frozen=True)
-class EagleConfig(HeadConfig):
-    """bias: whether fc has one; public configs that do not say have it."""
-
-    bias: bool = True
 
 
 class EagleLayer(nn.Module):
@@ -109,3 +104,49 @@ class EagleHead(nn.Module):
         head = cls(config, own_embedding="embed_tokens.weight" in found.tensors)
         restore(found.name, head, found.tensors, target.model)
         return head
+
+
+def unroll(head: Any, states: Tensor, frozen: TargetOutputs, steps: int) -> Iterator[Tensor]:
+    """Outputs (B, T - 1 - s, h) of steps s = 0, 1, ..., each from those before.
+
+    states: (B, T, h), the target's, as the head takes them. Stops where the text is too short.
+    """
+    mix, length = Unrolled(), frozen.tokens.shape[1]
+    embed = frozen.embed if head.embed_tokens is None else head.embed_tokens
+    words = embed(frozen.tokens)
+    for step in range(min(steps, length - 1)):
+        rows = length - 1 - step
+        positions = torch.arange(step, step + rows, device=words.device)
+        states = head(states[:, :rows], words[:, step + 1 :], positions, mix)
+        yield states
+
+
+LAW_WEIGHT = 0.1  # the paper's; features come first
+
+
+def loss(head: EagleHead, frozen: TargetOutputs) -> Tensor:
+    """SmoothL1 to the feature f_{t+1}, and a little cross-entropy to the target's law there.
+
+    One step from true features, as published; the paper also adds noise to the features, and this
+    does not, since a loss here is a function of the batch alone.
+    """
+    (output,) = unroll(head, frozen.final, frozen, 1)
+    feature = functional.smooth_l1_loss(output.float(), frozen.final[:, 1:].float())
+    guessed = frozen.head(output).float().log_softmax(-1)
+    law = -(frozen.logits[:, 1:].softmax(-1) * guessed).sum(-1).mean()
+    return feature + LAW_WEIGHT * law
+
+
+def guesses(head: EagleHead, frozen: TargetOutputs, depth: int) -> list[Tensor]:
+    """Logits (B, T - d, V) by depth d = 1, 2, ..., for `agreement`."""
+    return [frozen.head(output) for output in unroll(head, frozen.final, frozen, depth)]
+
+
+def build(target: Target, _counts: Tensor) -> EagleHead:
+    """A new head for this target; without a bias in fc, since vLLM reads none."""
+    return EagleHead(replace(EagleConfig.like(target), bias=False))
+
+
+TRAINING: Final = Family(
+    "eagle", build, loss, guesses=lambda head, frozen: guesses(head, frozen, DEPTH), sampled=True
+)

@@ -8,78 +8,32 @@ the target's states alone. Nothing asks that this output resembles a feature of 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Final, Self, TypeVar
+from typing import Any, Final, Self
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from specviz.adapters.transformers import LlamaRMSNorm
-from specviz.drafters.kit.checkpoint import restore, write
-from specviz.drafters.kit.config import HeadConfig, check_depth
-from specviz.drafters.kit.layers import Attention, Mix, Mlp, weight_of
-from specviz.drafters.kit.layouts.layout import Head
-from specviz.drafters.kit.layouts.table import read_head
+from specviz.drafters.common.checkpoint import restore, write
+from specviz.drafters.common.layers import Attention, Mix, Mlp, weight_of
+from specviz.drafters.common.layouts.table import read_head
+from specviz.drafters.common.training import DEPTH, Family, HeadOptions, TargetOutputs
+from specviz.drafters.eagle.config import (
+    Eagle3Config,
+    completed,
+    draft_vocabulary,
+    has_own_embedding,
+    read_eagle3,
+    usual_taps,
+)
+from specviz.drafters.eagle.head import unroll
 from specviz.models.errors import Unsuitable
 from specviz.models.numpy_layers import NumpyCache, Rotation, rms_norm
 from specviz.models.products import Array, FastLinear
 from specviz.models.target import Target
-
-AUX: Final = "eagle_aux_hidden_state_layer_ids"
-VARIANTS: Final = ("norm_before_residual", "norm_before_fc", "fc_norm", "norm_output")
-
-
-@dataclass(frozen=True)
-class Eagle3Config(HeadConfig):
-    """draft_vocab_size: how many tokens it can propose.
-
-    tap_layers: the layers of the target whose outputs it reads, counted from 1, before the final
-    norm (transformers' hidden_states[k]). A key of our own, since public keys of this kind differ
-    by one between programs; where it is absent they are 2, L // 2 and L - 3, as in EAGLE.
-    target_hidden_size: the target's width, where the head's is another.
-
-    Variants, all off in EAGLE's own. norm_before_residual: the residual is the state as normed for
-    the attention. norm_before_fc: one norm over all taps before they are fused. fc_norm: one for
-    each. norm_output: a guess reads the output behind the norm, not before it.
-    """
-
-    architectures: ClassVar[tuple[str, ...]] = ("LlamaForCausalLMEagle3",)
-    quiet: ClassVar[frozenset[str]] = HeadConfig.quiet | {"target_hidden_size", *VARIANTS}
-
-    draft_vocab_size: int = 0
-    tap_layers: tuple[int, ...] = ()
-    target_hidden_size: int | None = None
-    norm_before_residual: bool = False
-    norm_before_fc: bool = False
-    fc_norm: bool = False
-    norm_output: bool = False
-
-    @property
-    def reads(self) -> int:
-        """See `HeadConfig`."""
-        return self.target_hidden_size or self.hidden_size
-
-    def to_json(self) -> dict[str, Any]:
-        """For config.json; vLLM counts taps as we do, under another name."""
-        return super().to_json() | {AUX: list(self.tap_layers)}
-
-
-def usual_taps(layers: int) -> tuple[int, ...]:
-    """EAGLE-3's own choice for a target of so many layers: outputs of these, counted from 1."""
-    return (2, layers // 2, layers - 3)
-
-
-def draft_vocabulary(counts: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """d2t (size,) and t2d (V,) for the `size` most frequent tokens. counts: (V,), ties by id.
-
-    d2t is an offset: draft id i stands for token i + d2t[i]. t2d says which tokens can be proposed.
-    """
-    common = counts.sort(descending=True, stable=True).indices[:size].sort().values
-    t2d = torch.zeros(len(counts), dtype=torch.bool)
-    t2d[common] = True
-    return common - torch.arange(len(common)), t2d
 
 
 class Eagle3Layer(nn.Module):
@@ -222,28 +176,6 @@ def _is_flat(rows: Tensor) -> bool:
     return rows.dim() == 2 and not torch.is_grad_enabled()
 
 
-def completed(found: Head) -> Head:
-    """With both halves of the draft vocabulary, which files leave out where they say nothing.
-
-    A head that proposes every token needs no d2t and no t2d; t2d also follows from d2t.
-    """
-    tensors, every = dict(found.tensors), found.config.get("vocab_size")
-    size = found.config.get("draft_vocab_size") or every
-    if type(every) is not int or type(size) is not int:
-        return found  # for the config to refuse
-    if "d2t" not in tensors and size == every:
-        tensors["d2t"] = torch.zeros(size, dtype=torch.long)
-    if "d2t" in tensors and "t2d" not in tensors:
-        listed = tensors["d2t"] + torch.arange(len(tensors["d2t"]))
-        tensors["t2d"] = torch.isin(torch.arange(every), listed)
-    return replace(found.with_config(draft_vocab_size=size), tensors=tensors)
-
-
-def has_own_embedding(found: Head, config: Eagle3Config) -> bool:
-    """Whether its embeddings are in its file; they must be where its width is not the target's."""
-    return "embed_tokens.weight" in found.tensors or config.reads != config.hidden_size
-
-
 def check_vocabulary(name: str, head: Eagle3Head) -> None:
     """Raise Unsuitable where d2t and t2d are not two forms of the same thing."""
     listed = head.tokens
@@ -252,20 +184,90 @@ def check_vocabulary(name: str, head: Eagle3Head) -> None:
         raise Unsuitable(f"{name!r}: its d2t and t2d name different tokens.")
 
 
-Kind = TypeVar("Kind", bound=Eagle3Config)
+DRAFT_VOCABULARY: Final = 0.75  # it may propose so much of the vocabulary, the commonest of it
+STEPS: Final = 5  # the paper's code unrolls 7; house trees are 5 deep
+FADE: Final = 0.8  # a step counts this much of the one before, as in the paper's code
 
 
-def read_eagle3(found: Head, target: Target, kind: type[Kind]) -> Kind:
-    """Its config, its taps settled. Raises Unsuitable."""
-    name, depth = found.name, target.layers
-    taps = found.config.get("tap_layers") or usual_taps(depth)
-    whole = isinstance(taps, list | tuple) and all(type(k) is int for k in taps)
-    if not whole or not all(1 <= k <= depth for k in taps):
-        raise Unsuitable(f"{name!r} taps layers {taps!r:.80}; this target has 1 to {depth}.")
-    config = kind.from_json(name, {**found.config, "tap_layers": tuple(taps)})
-    config.check_fit(name, target)
-    if type(made_for := found.config.get("num_target_layers")) is int:
-        check_depth(name, made_for, target)
-    if not 0 < config.draft_vocab_size <= config.vocab_size:
-        raise Unsuitable(f"{name!r}: its draft_vocab_size is {config.draft_vocab_size:,}.")
-    return config
+def loss(head: Eagle3Head, frozen: TargetOutputs, steps: int = STEPS) -> Tensor:
+    """Weighted mean over the steps of the cross-entropy to the target's law.
+
+    The law is that over the draft vocabulary, scaled to 1; rows whose top token lies outside it
+    teach nothing, as published.
+    """
+    teaches = head.t2d[frozen.tops] & frozen.counted
+    laws = frozen.over(head.tokens, teaches).softmax(-1)
+    number = teaches.flatten().cumsum(0).view(teaches.shape) - 1  # of a row, among the laws
+    total, weights = laws.new_zeros(()), 0.0
+    for step, output in enumerate(unroll(head, head.fuse(frozen.states), frozen, steps)):
+        rows = teaches[:, step + 1 :]
+        law = laws[number[:, step + 1 :][rows]]
+        missed = -(law * head.draft_logits(output[rows]).float().log_softmax(-1)).sum(-1)
+        total = total + FADE**step * missed.sum() / rows.sum().clamp(min=1)
+        weights += FADE**step
+    return total / weights
+
+
+@torch.no_grad()
+def guesses(head: Eagle3Head, frozen: TargetOutputs, depth: int) -> list[Tensor]:
+    """Logits (B, T - d, V) by depth d = 1, 2, ..., for `agreement`."""
+    states = head.fuse(frozen.states)
+    return [head.logits(output) for output in unroll(head, states, frozen, depth)]
+
+
+def build(target: Target, counts: Tensor, **changes: Any) -> Eagle3Head:
+    """A new head for this target. counts: (V,), how often each token occurs. changes: to the
+    config.
+    """
+    usual = {
+        "draft_vocab_size": round(DRAFT_VOCABULARY * target.vocab_size),
+        "tap_layers": tuple(max(1, layer) for layer in usual_taps(target.layers)),
+    }
+    config = Eagle3Config.like(target, **(usual | changes))
+    head = Eagle3Head(config)
+    head.propose_only(counts)
+    return head
+
+
+@torch.no_grad()
+def begun(target: Target, counts: Tensor, head_options: HeadOptions) -> Eagle3Head:
+    """A new head that begins as the target's own last layer, norm and output rows.
+
+    fc hands the highest tap on; what the layer makes of the next word, which the target's knows
+    nothing of, begins by chance. The output rows stay as they are.
+    """
+    size, own = min(head_options.draft_vocabulary, target.vocab_size), target.card.hash
+    fits = (own, *head_options.also_for) if own and head_options.also_for else own
+    head = build(target, counts, draft_vocab_size=size, made_for=fits)
+    model, wide = target.model.model, head.config.hidden_size
+    last, layer = model.layers[-1], head.midlayer
+    head.fc.weight.zero_()
+    head.fc.weight[:, -wide:].copy_(torch.eye(wide))
+    for name in ("q_proj", "k_proj", "v_proj"):
+        getattr(layer.self_attn, name).weight[:, wide:] = getattr(last.self_attn, name).weight
+    layer.self_attn.o_proj.load_state_dict(last.self_attn.o_proj.state_dict())
+    layer.mlp.load_state_dict(last.mlp.state_dict())
+    layer.hidden_norm.weight.copy_(last.input_layernorm.weight)
+    layer.post_attention_layernorm.weight.copy_(last.post_attention_layernorm.weight)
+    head.norm.weight.copy_(model.norm.weight)
+    head.lm_head.weight.copy_(target.model.get_output_embeddings().weight[head.tokens])
+    head.lm_head.requires_grad_(False)
+    return head
+
+
+def with_options(head_options: HeadOptions) -> Family:
+    """The family for a target of another size, which heads begin as a part of."""
+    return replace(
+        TRAINING,
+        build=lambda target, counts: begun(target, counts, head_options),
+        loss=lambda head, frozen: loss(head, frozen, head_options.steps),
+    )
+
+
+TRAINING: Final = Family(
+    "eagle3",
+    build,
+    loss,
+    guesses=lambda head, frozen: guesses(head, frozen, DEPTH),
+    with_options=with_options,
+)

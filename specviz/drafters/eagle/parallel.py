@@ -20,14 +20,8 @@ from specviz.drafters.common.checkpoint import restore
 from specviz.drafters.common.layers import KeysValues, Layer, Mix
 from specviz.drafters.common.layouts.table import read_head
 from specviz.drafters.common.proposal_builder import fit
-from specviz.drafters.eagle.head3 import (
-    Eagle3Config,
-    Eagle3Head,
-    check_vocabulary,
-    completed,
-    has_own_embedding,
-    read_eagle3,
-)
+from specviz.drafters.eagle.config import Eagle3Config, completed, has_own_embedding, read_eagle3
+from specviz.drafters.eagle.head3 import Eagle3Head, check_vocabulary
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.errors import Unsuitable
 from specviz.models.passes import CaptureSpec, ExtraRows, States, concat_layers

@@ -61,7 +61,7 @@ class ExitReader:
             self.paths[node] = [*self.paths.get(parent, []), node]
             sees[i, self.paths[node]] = True
         depths = [len(self.paths[node]) - 1 for node in nodes]
-        pass_ = self.run.planned(depths, sees, self.layer, parcel)
+        pass_ = self.run.plan_shallow(depths, sees, self.layer, parcel)
 
         def reading(words: Tensor) -> Tensor:
             self.states.append(pass_(words))
@@ -74,7 +74,7 @@ class ExitReader:
         """Nodes from this on were read in vain: they are none, or come again."""
         read = list(accumulate(hidden.shape[1] for hidden in self.states))
         self.states = self.states[: sum(rows <= node for rows in read)]
-        self.run.forget(len(self.states), sum(hidden.shape[1] for hidden in self.states))
+        self.run.truncate_shallow(len(self.states), sum(hidden.shape[1] for hidden in self.states))
 
     def precomputed(self) -> PrecomputedPrefix | None:
         """Where scoring goes on; None where nothing was read."""

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Self
 
-from specviz.drafters.kit import checkpoint
-from specviz.drafters.kit.config import HeadConfig
+from specviz.drafters.common import checkpoint
+from specviz.drafters.common.config import HeadConfig
 from specviz.models.errors import Unsuitable
 from specviz.models.target import Target
 

@@ -13,10 +13,10 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from specviz.drafters.kit.base import HeadDrafter
-from specviz.drafters.kit.dynamic import DynamicSession
-from specviz.drafters.kit.layers import KeysValues
-from specviz.drafters.kit.unseen import Deeper, Sight
+from specviz.drafters.common.base import HeadDrafter
+from specviz.drafters.common.dynamic_session import DynamicSession
+from specviz.drafters.common.dynamic_tree import Deeper, Sight
+from specviz.drafters.common.layers import KeysValues
 from specviz.drafters.moa.head import MoaHead, Remembered, beside, recall
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.passes import CaptureSpec, States

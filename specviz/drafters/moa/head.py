@@ -26,10 +26,10 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
-from specviz.drafters.kit import checkpoint
-from specviz.drafters.kit.layers import Attention, Layer, Mix, causal, rotate
-from specviz.drafters.kit.layouts.table import read_head
-from specviz.drafters.kit.training import EVERY, Family, TargetOutputs, future_loss, weighted
+from specviz.drafters.common import checkpoint
+from specviz.drafters.common.layers import Attention, Layer, Mix, causal, rotate
+from specviz.drafters.common.layouts.table import read_head
+from specviz.drafters.common.training import EVERY, Family, TargetOutputs, future_loss, weighted
 from specviz.drafters.moa.config import MoaConfig
 from specviz.models.products import Group
 from specviz.models.target import Target

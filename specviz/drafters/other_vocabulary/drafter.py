@@ -17,9 +17,9 @@ from typing import Any, Final, Self
 import torch
 from torch import Tensor
 
-from specviz.drafters.draft_model import DraftModel, DraftModelSession
 from specviz.drafters.common.proposal_builder import kind
 from specviz.drafters.common.tree_reader import LevelReader
+from specviz.drafters.draft_model import DraftModel, DraftModelSession
 from specviz.drafters.other_vocabulary.vocabularies import OwnText, Rewriting, Shared, shared
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.errors import BadPrompt, MismatchedVocabulary, Unsuitable

@@ -135,7 +135,7 @@ class Rewriting:
             else decoder.decode(self.shared.spelled.get(token, b""))
             for token in context
         )
-        return OwnText(prompt_encoder(self.tokenizer).raw(text), decoder.getstate()[0])
+        return OwnText(prompt_encoder(self.tokenizer).encode(text), decoder.getstate()[0])
 
     def _mark(self, special: int) -> str:
         own = self.shared.own.get(special)
@@ -180,7 +180,7 @@ class Rewriting:
             text = (before + then).decode()
         except UnicodeDecodeError:
             return None
-        ids = [each.id for each in prompt_encoder(self.target.tokenizer).coded(text)]
+        ids = [each.id for each in prompt_encoder(self.target.tokenizer).encode_marked(text)]
         spans = [self.shared.spelled.get(token, b"") for token in ids]
         left = sum(map(len, spans))
         if not b"".join(spans).endswith(before + then):

@@ -18,7 +18,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from specviz.catalog import load_target
 from specviz.catalog.training import family, names
-from specviz.drafters.kit.training import (
+from specviz.drafters.common.training import (
     Family,
     GeneratedText,
     HeadOptions,

@@ -11,7 +11,7 @@ from statistics import fmean
 from typing import Any, Final
 
 from specviz.catalog import entries
-from specviz.drafters.kit.checkpoint import made_for
+from specviz.drafters.common.checkpoint import made_for
 from specviz.models.files import fingerprint, weight_files
 from specviz.shipped import MEASURED
 from specviz.training.answers.dataset import AnswerRecipe

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Final, Self
 
-from specviz.drafters.kit.checkpoint import rope_theta
+from specviz.drafters.common.checkpoint import rope_theta
 from specviz.models.checkpoint import MadeFor
 from specviz.models.errors import Unsuitable
 from specviz.models.target import Target

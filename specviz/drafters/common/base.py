@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from specviz.drafters.kit.checkpoint import card_of, made_for
+from specviz.drafters.common.checkpoint import card_of, made_for
 from specviz.models.checkpoint import MadeFor, check_made_for
 from specviz.models.passes import CaptureSpec
 from specviz.models.target import Target

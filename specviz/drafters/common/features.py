@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from specviz.drafters.kit.layers import Attention, KeysValues
-from specviz.drafters.kit.unseen import Deeper, Sight
+from specviz.drafters.common.dynamic_tree import Deeper, Sight
+from specviz.drafters.common.layers import Attention, KeysValues
 from specviz.models.numpy_layers import NumpyCache, RotaryTable, Rotation
 from specviz.models.passes import States
 from specviz.models.products import Array

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from specviz.drafters.kit.checkpoint import read_config, read_tensors, tensor_names
-from specviz.drafters.kit.layouts import eagle, others
-from specviz.drafters.kit.layouts.layout import Head, Layout, Names
+from specviz.drafters.common.checkpoint import read_config, read_tensors, tensor_names
+from specviz.drafters.common.layouts import eagle, others
+from specviz.drafters.common.layouts.layout import Head, Layout, Names
 from specviz.models.errors import Unsuitable
 from specviz.models.files import folder_label
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from specviz.drafters.kit.layouts.layout import (
+from specviz.drafters.common.layouts.layout import (
     Head,
     Layout,
     Names,
@@ -152,7 +152,7 @@ def _one_more(name: str, key: str, taps: Any) -> list[int]:
     return [k + 1 for k in taps]
 
 
-EAGLE3_DRAFTER: Final = "specviz.drafters.eagle.drafter3:Eagle3"
+EAGLE3_DRAFTER: Final = "specviz.drafters.eagle.drafter:Eagle3"
 EAGLE3: Final = (
     Layout(
         "P-EAGLE", "p-eagle", "specviz.drafters.eagle.parallel:PEagle", _parallel, from_parallel

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import torch
 
-from specviz.drafters.kit.layouts.layout import Head, Layout, Names, any_is
+from specviz.drafters.common.layouts.layout import Head, Layout, Names, any_is
 
 
 def _dflash(config: Mapping[str, Any], names: Names) -> bool:

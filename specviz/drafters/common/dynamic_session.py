@@ -14,9 +14,8 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from specviz.drafters.kit.growing import fit
-from specviz.drafters.kit.growth import Growth, likeliest
-from specviz.drafters.kit.unseen import Deeper, Picking, replay
+from specviz.drafters.common.dynamic_tree import Deeper, Growth, Picking, likeliest, replay
+from specviz.drafters.common.proposal_builder import fit
 from specviz.engine.protocol import Proposal
 from specviz.models.passes import ExtraRows, States
 from specviz.models.target import Target
@@ -136,7 +135,7 @@ class DynamicSession:
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
         """See `DraftSession`. State i and token i are a row of the head as they come."""
-        states.cover(len(tokens))
+        states.check_length(len(tokens))
         self.reader.take(states, tokens)
 
     def _proposal(self, growth: Growth) -> Proposal:

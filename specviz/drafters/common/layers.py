@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from transformers import LlamaConfig
 
 from specviz.adapters.transformers import LlamaRMSNorm, block_config, scaled_frequencies
-from specviz.drafters.kit.config import HeadConfig
+from specviz.drafters.common.config import HeadConfig
 from specviz.models.kv_cache import PreallocatedLayer
 from specviz.models.numpy_layers import NumpyAttention, NumpyMlp
 from specviz.models.products import Array, Group, Product

@@ -1,0 +1,118 @@
+"""Configs of EAGLE heads, and what public files leave out of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final, TypeVar
+
+import torch
+from torch import Tensor
+
+from specviz.drafters.common.config import HeadConfig, check_depth
+from specviz.drafters.common.layouts.layout import Head
+from specviz.models.errors import Unsuitable
+from specviz.models.target import Target
+
+AUX: Final = "eagle_aux_hidden_state_layer_ids"
+
+
+VARIANTS: Final = ("norm_before_residual", "norm_before_fc", "fc_norm", "norm_output")
+
+
+@dataclass(frozen=True)
+class EagleConfig(HeadConfig):
+    """bias: whether fc has one; public configs that do not say have it."""
+
+    bias: bool = True
+
+
+@dataclass(frozen=True)
+class Eagle3Config(HeadConfig):
+    """draft_vocab_size: how many tokens it can propose.
+
+    tap_layers: the layers of the target whose outputs it reads, counted from 1, before the final
+    norm (transformers' hidden_states[k]). A key of our own, since public keys of this kind differ
+    by one between programs; where it is absent they are 2, L // 2 and L - 3, as in EAGLE.
+    target_hidden_size: the target's width, where the head's is another.
+
+    Variants, all off in EAGLE's own. norm_before_residual: the residual is the state as normed for
+    the attention. norm_before_fc: one norm over all taps before they are fused. fc_norm: one for
+    each. norm_output: a guess reads the output behind the norm, not before it.
+    """
+
+    architectures: ClassVar[tuple[str, ...]] = ("LlamaForCausalLMEagle3",)
+    quiet: ClassVar[frozenset[str]] = HeadConfig.quiet | {"target_hidden_size", *VARIANTS}
+
+    draft_vocab_size: int = 0
+    tap_layers: tuple[int, ...] = ()
+    target_hidden_size: int | None = None
+    norm_before_residual: bool = False
+    norm_before_fc: bool = False
+    fc_norm: bool = False
+    norm_output: bool = False
+
+    @property
+    def reads(self) -> int:
+        """See `HeadConfig`."""
+        return self.target_hidden_size or self.hidden_size
+
+    def to_json(self) -> dict[str, Any]:
+        """For config.json; vLLM counts taps as we do, under another name."""
+        return super().to_json() | {AUX: list(self.tap_layers)}
+
+
+def usual_taps(layers: int) -> tuple[int, ...]:
+    """EAGLE-3's own choice for a target of so many layers: outputs of these, counted from 1."""
+    return (2, layers // 2, layers - 3)
+
+
+def draft_vocabulary(counts: Tensor, size: int) -> tuple[Tensor, Tensor]:
+    """d2t (size,) and t2d (V,) for the `size` most frequent tokens. counts: (V,), ties by id.
+
+    d2t is an offset: draft id i stands for token i + d2t[i]. t2d says which tokens can be proposed.
+    """
+    common = counts.sort(descending=True, stable=True).indices[:size].sort().values
+    t2d = torch.zeros(len(counts), dtype=torch.bool)
+    t2d[common] = True
+    return common - torch.arange(len(common)), t2d
+
+
+def completed(found: Head) -> Head:
+    """With both halves of the draft vocabulary, which files leave out where they say nothing.
+
+    A head that proposes every token needs no d2t and no t2d; t2d also follows from d2t.
+    """
+    tensors, every = dict(found.tensors), found.config.get("vocab_size")
+    size = found.config.get("draft_vocab_size") or every
+    if type(every) is not int or type(size) is not int:
+        return found  # for the config to refuse
+    if "d2t" not in tensors and size == every:
+        tensors["d2t"] = torch.zeros(size, dtype=torch.long)
+    if "d2t" in tensors and "t2d" not in tensors:
+        listed = tensors["d2t"] + torch.arange(len(tensors["d2t"]))
+        tensors["t2d"] = torch.isin(torch.arange(every), listed)
+    return replace(found.with_config(draft_vocab_size=size), tensors=tensors)
+
+
+def has_own_embedding(found: Head, config: Eagle3Config) -> bool:
+    """Whether its embeddings are in its file; they must be where its width is not the target's."""
+    return "embed_tokens.weight" in found.tensors or config.reads != config.hidden_size
+
+
+Kind = TypeVar("Kind", bound=Eagle3Config)
+
+
+def read_eagle3(found: Head, target: Target, kind: type[Kind]) -> Kind:
+    """Its config, its taps settled. Raises Unsuitable."""
+    name, depth = found.name, target.layers
+    taps = found.config.get("tap_layers") or usual_taps(depth)
+    whole = isinstance(taps, list | tuple) and all(type(k) is int for k in taps)
+    if not whole or not all(1 <= k <= depth for k in taps):
+        raise Unsuitable(f"{name!r} taps layers {taps!r:.80}; this target has 1 to {depth}.")
+    config = kind.from_json(name, {**found.config, "tap_layers": tuple(taps)})
+    config.check_fit(name, target)
+    if type(made_for := found.config.get("num_target_layers")) is int:
+        check_depth(name, made_for, target)
+    if not 0 < config.draft_vocab_size <= config.vocab_size:
+        raise Unsuitable(f"{name!r}: its draft_vocab_size is {config.draft_vocab_size:,}.")
+    return config
