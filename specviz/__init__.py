@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from specviz.trace.chat import Turn
     from specviz.trace.file import Trace
 
-__version__ = "0.1.0"
+__version__ = "0.14.0"
 
 
 __all__ = ["Sampling", "Settings", "Trace", "Turn", "decode", "load", "load_drafter", "load_target"]

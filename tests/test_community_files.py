@@ -1,0 +1,90 @@
+"""Files that people expect of a repository: complete, current, and naming only what exists."""
+
+import re
+from datetime import date
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.version import Version
+
+from specviz import __version__
+
+ROOT = Path(__file__).resolve().parent.parent
+GITHUB = ROOT / ".github"
+FORMS = sorted((GITHUB / "ISSUE_TEMPLATE").glob("[0-9]*.yml"))
+DOCUMENTS = (
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "CODE_OF_CONDUCT.md",
+    ".github/pull_request_template.md",
+)
+CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+RELEASES = re.findall(r"^## (\d+\.\d+\.\d+) - (\d{4}-\d\d-\d\d)$", CHANGELOG, re.MULTILINE)
+KINDS = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+PATH = re.compile(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+\.(?:md|cff|toml|py|txt))`")
+
+
+def test_version_is_the_newest_in_the_changelog_and_the_citation():
+    number, day = RELEASES[0]
+    assert number == __version__
+    assert CITATION["version"] == number
+    assert str(CITATION["date-released"]) == day
+
+
+def test_changelog_lists_versions_from_newest_to_oldest():
+    versions = [Version(number) for number, _ in RELEASES]
+    days = [date.fromisoformat(day) for _, day in RELEASES]
+    assert versions == sorted(set(versions), reverse=True)
+    assert days == sorted(days, reverse=True)
+    assert versions[-1] == Version("0.1.0")
+
+
+def test_changelog_begins_with_unreleased_and_uses_the_usual_headings():
+    headings = re.findall(r"^## (.+)$", CHANGELOG, re.MULTILINE)
+    assert headings == ["Unreleased", *(f"{number} - {day}" for number, day in RELEASES)]
+    assert set(re.findall(r"^### (.+)$", CHANGELOG, re.MULTILINE)) <= KINDS
+
+
+def test_citation_has_what_the_format_requires():
+    assert CITATION["cff-version"] == "1.2.0"
+    assert {"message", "title", "authors", "license"} <= CITATION.keys()
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.stem)
+def test_each_issue_form_is_one_that_github_accepts(form):
+    facts = yaml.safe_load(form.read_text(encoding="utf-8"))
+    assert {"name", "description", "body"} <= facts.keys()
+    questions = [each for each in facts["body"] if each["type"] != "markdown"]
+    assert {each["type"] for each in questions} <= {"input", "textarea", "dropdown", "checkboxes"}
+    assert len({each["id"] for each in questions}) == len(questions)
+    assert all(each["attributes"]["label"] for each in questions)
+    assert all(each["attributes"]["options"] for each in questions if each["type"] == "dropdown")
+    assert any(each.get("validations", {}).get("required") for each in questions)
+
+
+def test_there_are_forms_for_bugs_drafters_and_questions():
+    assert [form.stem[2:] for form in FORMS] == [
+        "bug",
+        "drafter-or-checkpoint",
+        "question-or-teaching",
+    ]
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_document_names_only_files_that_exist(name):
+    text = (ROOT / name).read_text(encoding="utf-8")
+    if name == "CHANGELOG.md":
+        text = text.partition("## 0.14.0")[0].replace("tests/slow.txt", "")
+    links = re.findall(r"\]\((?!https?:)([^)#]+)[^)]*\)", text)
+    paths = [path for path in PATH.findall(text) if path != "docs/"]
+    missing = [path for path in [*links, *paths] if not (ROOT / path).exists()]
+    assert missing == []
+
+
+def test_code_of_conduct_names_no_address_that_nobody_reads():
+    text = (ROOT / "CODE_OF_CONDUCT.md").read_text(encoding="utf-8")
+    assert "INSERT" not in text
+    assert "@" not in text
+    assert "version 2.1" in text
