@@ -213,18 +213,18 @@ def test_a_template_may_strip_white_space_off():
 @pytest.mark.parametrize(
     ("template", "says"),
     [
-        ("{{ raise_exception('No system here.') }}", "does not take this: No system here\\.$"),
-        ("{{ messages[0]['content'] | upper }}", "leaves out|changes what was typed"),
-        ("{{ messages[0]['content'] | replace('cat', 'dog') }}", "changes what was typed"),
+        ("{{ raise_exception('No system here.') }}", "rejects this conversation: No system here\\.$"),
+        ("{{ messages[0]['content'] | upper }}", "leaves out|changes the typed text"),
+        ("{{ messages[0]['content'] | replace('cat', 'dog') }}", "changes the typed text"),
         ("{% if 'cat' in messages[0]['content'] %}x{% endif %}{{ messages[0]['content'] }}",
-         "changes what was typed"),
+         "changes the typed text"),
         ("{{ messages[0]['content'] }}{% if 'cat' in messages[0]['content'] %}!{% endif %}",
-         "changes what was typed"),
-        ("{{ messages[0]['content'] | length }}", "leaves out what the user said"),
-        ("{{ 1 // 0 }}", "does not take this"),
-        ("{% for", "does not take this"),
+         "changes the typed text"),
+        ("{{ messages[0]['content'] | length }}", "leaves out the text of the user"),
+        ("{{ 1 // 0 }}", "rejects this conversation"),
+        ("{% for", "rejects this conversation"),
         ("{{ ''.__class__.__mro__[1].__subclasses__() }}{{ messages[0]['content'] }}",
-         "does not take this"),
+         "rejects this conversation"),
     ],
 )  # fmt: skip
 def test_a_template_that_cannot_be_used_is_one_sentence(template, says):
@@ -237,7 +237,7 @@ def test_a_template_that_cannot_be_used_is_one_sentence(template, says):
 
 
 def test_a_template_without_a_place_for_a_system_text_says_so():
-    with pytest.raises(BadPrompt, match="does not take this: No system"):
+    with pytest.raises(BadPrompt, match="rejects this conversation: No system"):
         pieces(
             sentencepiece(
                 "{% if messages[0].role == 'system' %}{{ raise_exception('No system') }}{% endif %}"
@@ -281,7 +281,7 @@ def test_a_base_model_says_that_it_has_no_template(settings):
             encode_prompt(
                 tiny.target(), prompt, replace(settings, system="") if prompt is USER else settings
             )
-        expected = "Tiny has no chat template: it only writes on from a text."
+        expected = "Tiny has no chat template: it only continues a text."
         assert str(refused.value) == expected
 
 
@@ -290,12 +290,12 @@ def test_a_base_model_says_that_it_has_no_template(settings):
     [
         ("  ", {}, "prompt is empty"),
         ([Turn("user", " ")], {}, "prompt is empty"),
-        ([], {}, "last turn of a conversation is the user's"),
-        ([Turn("assistant", "Hello")], {}, "last turn of a conversation is the user's"),
+        ([], {}, "last turn of a conversation must be the user's"),
+        ([Turn("assistant", "Hello")], {}, "last turn of a conversation must be the user's"),
         ([Turn("king", "Hello"), *USER], {}, "said by one of: system, user, assistant"),
-        (SYSTEM, {"system": "Be a cat."}, "system text in a turn"),
+        (SYSTEM, {"system": "Be a cat."}, "system text of a conversation"),
         (USER, {"chat": "raw"}, "cannot be sent as raw text"),
-        ("the cat " * 90, {}, "more than the 256 that tiny can see"),
+        ("the cat " * 90, {}, "more than the 256 tokens that tiny can see"),
     ],
 )
 def test_a_conversation_that_cannot_be_asked_is_one_sentence(chatty, prompt, settings, says):
@@ -493,7 +493,7 @@ def test_the_command_line_sends_a_chat_raw_text_or_a_system_text(folder, tmp_pat
 
 def test_the_command_line_says_that_house_has_no_template(capsys):
     assert command("--chat") == 2
-    said = "specviz: House has no chat template: it only writes on from a text.\n"
+    said = "specviz: House has no chat template: it only continues a text.\n"
     assert capsys.readouterr().err == said
     with pytest.raises(SystemExit):
         command("--chat", "--raw")

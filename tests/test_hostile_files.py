@@ -279,12 +279,12 @@ def test_a_drafter_s_memory_in_float32_asks_no_more_than_its_header(tmp_path):
 
 
 def test_a_server_s_tokenizer_folder_is_checked_too(tmp_path):
-    from specviz.models.served.target import words
+    from specviz.models.served.target import read_tokenizer
 
     with pytest.raises(Unsuitable, match="num_labels, which is too large"):
-        words(hostile.edited(tmp_path / "labels", num_labels=10**9))
+        read_tokenizer(hostile.edited(tmp_path / "labels", num_labels=10**9))
     with pytest.raises(Unsuitable, match=r"its tokenizer\.json has 1,073,741,824 bytes"):
-        words(hostile.with_text(tmp_path / "long", "tokenizer.json", 1 << 30))
+        read_tokenizer(hostile.with_text(tmp_path / "long", "tokenizer.json", 1 << 30))
 
 
 def test_a_tied_output_head_larger_than_the_slack_counts_once():

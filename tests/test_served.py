@@ -77,7 +77,7 @@ def test_a_rare_sibling_keeps_the_probability_that_its_own_path_tells(monkeypatc
     told = [[{7: -0.1, 900: -9.0}, {1: -0.5}], [{7: -0.1, 2904: -5.0}, {2: -0.5}]]
     with serving() as server:
         run = load_target(server, "cpu").start(CaptureSpec())
-    monkeypatch.setattr(Server, "laws", lambda *_: told)
+    monkeypatch.setattr(Server, "logprobs", lambda *_: told)
     logits = run.score(DraftTree((5, 900, 2904), (-1, 0, 0))).logits
     assert logits[0, [7, 900, 2904]].tolist() == [-0.1, -9.0, -5.0]
     assert (logits[1, 1], logits[2, 2]) == (-0.5, -0.5)
@@ -148,24 +148,24 @@ def at(where, status, answer):
 
 
 FAULTS = {
-    "moved": (at("/v1/models", 302, {}), "refused a question (302)"),
+    "moved": (at("/v1/models", 302, {}), "refused a request (302)"),
     "locked": (at("/v1/models", 401, {"error": "Unauthorized"}), "(401): Unauthorized"),
     "no list": (at("/v1/models", 200, [1]), "lists no model"),
     "adapters": (at("/v1/models", 200, {"data": [{"id": "a", "parent": "b"}]}), "lists no model"),
-    "no length": (at("/v1/models", 200, {"data": [{"id": "a"}]}), "vLLM 0.32 can"),
-    "another program": (at("/version", 404, {"detail": "Not Found"}), "no vLLM"),
-    "no version": (at("/version", 200, {"ollama": 1}), "no vLLM"),
+    "no length": (at("/v1/models", 200, {"data": [{"id": "a"}]}), "vLLM 0.32 does"),
+    "another program": (at("/version", 404, {"detail": "Not Found"}), "not vLLM"),
+    "no version": (at("/version", 200, {"ollama": 1}), "not vLLM"),
     "few": (listed(5), "--max-logprobs 9"),
     "none": (listed(0), "--max-logprobs 9"),
     "too old": (answered(without), "prompt_logprobs"),
     "words for ids": (answered(worded), "return_tokens_as_token_ids"),
-    "no numbers": (answered(wordy), "no numbers"),
+    "no numbers": (answered(wordy), "not numbers"),
     "scores": (answered(scores), "--logprobs-mode"),
     "cold": (answered(cold), "--logprobs-mode raw_logprobs"),
-    "other words": (at("/tokenize", 200, {"tokens": [1, 2]}), "as other tokens"),
+    "other words": (at("/tokenize", 200, {"tokens": [1, 2]}), "into different tokens"),
     "too few answers": (
         lambda path, body: (200, {"choices": []}) if path == COMPLETIONS else None,
-        "answers 0 texts",
+        "answers 0 of 2 texts",
     ),
 }
 
@@ -198,17 +198,17 @@ def test_a_server_that_trickles_has_an_end():
 
     asker = http_client.HttpClient(Address.read("vllm:http://localhost:8000"))
     with pytest.raises(TimeoutError):
-        asker._whole(Trickle(), until=0.0)
+        asker._read_body(Trickle(), until=0.0)
 
 
 def test_a_law_with_a_tie_that_is_not_seen_is_refused():
     with serving() as server:
         target = load_target(server, "cpu")
-        law = target.server.laws([[0, 0], [0]], [1, 1])[1][0]
+        law = target.server.logprobs([[0, 0], [0]], [1, 1])[1][0]
         run = target.start(load_drafter("ngram", target).capture, Sampling(1.0, top_k=12))
-        run._check_whole(law)
+        run._check_complete(law)
         with pytest.raises(ServerFault, match="smaller top-k"):
-            run._check_whole(dict.fromkeys(law, -5.0))
+            run._check_complete(dict.fromkeys(law, -5.0))
 
 
 @pytest.mark.parametrize(

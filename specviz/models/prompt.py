@@ -1,6 +1,6 @@
-"""A prompt as tokens: raw text that the model writes on from, or a conversation.
+"""A prompt as tokens: raw text that the model continues, or a conversation.
 
-One rule: a run, a race and plain decoding read a prompt here, so they read it alike.
+Runs, races and plain decoding all encode a prompt here, so they encode it alike.
 """
 
 from __future__ import annotations
@@ -19,7 +19,13 @@ Prompt = str | Sequence[Turn]  # a text, or a conversation whose last turn is th
 
 @dataclass(frozen=True, slots=True)
 class EncodedPrompt:
-    """A prompt as the target reads it. text: as it was typed, in a conversation its last turn."""
+    """A prompt as the target reads it.
+
+    Attributes:
+        text: The text as it was typed; for a conversation, its last turn.
+        ids: Token ids.
+        chat: The conversation and its pieces. None for raw text.
+    """
 
     text: str
     ids: list[int]
@@ -27,10 +33,19 @@ class EncodedPrompt:
 
 
 def encode_prompt(target: Target, prompt: Prompt, settings: Settings) -> EncodedPrompt:
-    """Read a prompt as the settings say. Raises BadPrompt with a sentence."""
-    _check_letters([prompt] if isinstance(prompt, str) else [turn.text for turn in prompt])
+    """Encode a prompt as the settings say.
+
+    Args:
+        target: The target.
+        prompt: A text, or the turns of a conversation.
+        settings: The settings.
+
+    Raises:
+        BadPrompt: The prompt cannot be used; the message says why.
+    """
+    _check_characters([prompt] if isinstance(prompt, str) else [turn.text for turn in prompt])
     if isinstance(prompt, str):
-        if not _asks_for_chat(target, settings):
+        if not _is_chat(target, settings):
             return EncodedPrompt(prompt, target.encode(prompt, settings.max_new_tokens), None)
         system = [Turn("system", settings.system)] if settings.system else []
         turns = [*system, Turn("user", prompt)]
@@ -40,41 +55,53 @@ def encode_prompt(target: Target, prompt: Prompt, settings: Settings) -> Encoded
     if not turns[-1].text.strip():
         raise BadPrompt("The prompt is empty. Write a few words for the model to answer.")
     ids, chat = read_chat(target.card.name, target.tokenizer, turns)
-    target.check_room(ids, settings.max_new_tokens)
+    target.check_fits(ids, settings.max_new_tokens)
     return EncodedPrompt(turns[-1].text, ids, chat)
 
 
-def _check_letters(texts: Sequence[str]) -> None:
-    """Raise BadPrompt where a text cannot be written as UTF-8."""
-    if any("\ud800" <= letter <= "\udfff" for text in texts for letter in text):
-        raise BadPrompt("The prompt holds half a character (a lone surrogate).")
+def _check_characters(texts: Sequence[str]) -> None:
+    """Check that every text can be encoded as UTF-8.
+
+    Raises:
+        BadPrompt: One cannot.
+    """
+    if any("\ud800" <= character <= "\udfff" for text in texts for character in text):
+        raise BadPrompt("The prompt contains half a character (a lone surrogate). Remove it.")
 
 
-def _asks_for_chat(target: Target, settings: Settings) -> bool:
-    """Whether a text is sent as a turn. Raises BadPrompt where that was asked for in vain."""
+def _is_chat(target: Target, settings: Settings) -> bool:
+    """Return whether a text is sent as a turn of a conversation.
+
+    Raises:
+        BadPrompt: The settings require it, but the target has no chat template.
+    """
     if settings.chat == "raw":
         return False
-    able = has_template(target.tokenizer)
-    if not able and (settings.chat == "chat" or settings.system):
+    can_chat = has_template(target.tokenizer)
+    if not can_chat and (settings.chat == "chat" or settings.system):
         raise BadPrompt(no_template(target))
-    return able
+    return can_chat
 
 
 def _check_turns(target: Target, turns: Sequence[Turn], settings: Settings) -> None:
-    """Raise BadPrompt unless these turns can be asked of the target."""
+    """Check that a conversation can be sent to the target.
+
+    Raises:
+        BadPrompt: It cannot; the message says why.
+    """
     if settings.chat == "raw":
-        raise BadPrompt("A conversation cannot be sent as raw text.")
+        raise BadPrompt("A conversation cannot be sent as raw text. Choose chat instead.")
     if settings.system:
-        raise BadPrompt("A conversation has its system text in a turn, not in the settings.")
+        raise BadPrompt("The system text of a conversation belongs in a turn, not in the settings.")
     if any(turn.role not in ROLES for turn in turns):
-        raise BadPrompt(f"A turn is said by one of: {', '.join(ROLES)}.")
+        raise BadPrompt(f"The role of a turn must be one of {', '.join(ROLES)}.")
     if not turns or turns[-1].role != "user":
-        raise BadPrompt("The last turn of a conversation is the user's.")
+        raise BadPrompt("The last turn of a conversation must be the user's.")
     if not has_template(target.tokenizer):
         raise BadPrompt(no_template(target))
 
 
 def no_template(target: Target) -> str:
-    """That a target takes raw text alone, as a sentence."""
+    """Return the sentence that a target takes raw text only."""
     name = target.card.name
-    return f"{name[:1].upper()}{name[1:]} has no chat template: it only writes on from a text."
+    return f"{name[:1].upper()}{name[1:]} has no chat template: it only continues a text."

@@ -1,6 +1,6 @@
-"""A causal LM with a cache that can score a draft tree in one pass and keep one path of it.
+"""A causal LM with a cache that scores a draft tree in one pass and keeps one path of it.
 
-One rule: the weights are shared by all visitors and never changed; what a run needs is its own.
+The weights are shared by all runs and never changed; each run has its own cache.
 """
 
 from __future__ import annotations
@@ -44,10 +44,13 @@ from specviz.verification.tree import DraftTree
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Where passes are made, for a trace's header. machine: in words. dtype: as torch names it.
+    """Where passes are computed, for a trace's header.
 
-    packing: see `products.words_of`; None where it is not known. versions: beside those of this
-    program.
+    Attributes:
+        machine: The device, in words.
+        dtype: The precision, as torch names it.
+        packing: See `products.words_of`. None if unknown.
+        versions: Versions of further programs.
     """
 
     machine: str
@@ -57,12 +60,23 @@ class Environment:
 
 
 class Target:
-    """Weights, tokenizer and description; shared by every run.
+    """Weights, tokenizer and description; shared by all runs.
 
-    model: a transformers causal LM in eval mode. tokenizer: its own. card: what the trace keeps.
+    Attributes:
+        model: A causal LM of transformers in eval mode.
+        tokenizer: Its tokenizer.
+        card: What the trace records of it.
+        vocab_size: Number of logits per row.
+        device: The device of the weights.
+        dtype: The precision of the weights.
+        layers: Number of decoder layers.
+        masks: Builds its attention masks.
+        max_length: Number of tokens that it can see.
+        within_window: Whether a sliding window sets that limit, see `hard_window`.
+        eos: Ids of the tokens that end a text.
     """
 
-    within_window = False  # whether a sliding window is what limits its texts, see `hard_window`
+    within_window = False
 
     def __init__(self, model: Any, tokenizer: Any, card: ModelCard) -> None:
         self.model = model
@@ -80,40 +94,50 @@ class Target:
         self.eos: tuple[int, ...] = end_tokens(tokenizer, known)
 
     def encode(self, prompt: str, new_tokens: int) -> list[int]:
-        """The ids of raw text, with room for `new_tokens`. Raises BadPrompt with a sentence.
+        """Encode raw text.
 
-        No token of them is a special one but those that the tokenizer adds by itself.
+        Typed text never becomes a special token; only the tokenizer itself adds such tokens.
+
+        Args:
+            prompt: The text.
+            new_tokens: Number of tokens that must fit behind it.
+
+        Raises:
+            BadPrompt: The text is empty or too long.
         """
         if not prompt.strip():
-            raise BadPrompt("The prompt is empty. Write a few words for the model to go on from.")
-        ids = prompt_encoder(self.tokenizer).raw(prompt)
-        self.check_room(ids, new_tokens)
+            raise BadPrompt("The prompt is empty. Write a few words for the model to continue.")
+        ids = prompt_encoder(self.tokenizer).encode(prompt)
+        self.check_fits(ids, new_tokens)
         return ids
 
-    def check_room(self, ids: Sequence[int], new_tokens: int) -> None:
-        """Raise BadPrompt unless these ids are a prompt that leaves room for `new_tokens`."""
+    def check_fits(self, ids: Sequence[int], new_tokens: int) -> None:
+        """Check that token ids are a prompt with space for `new_tokens` behind it.
+
+        Raises:
+            BadPrompt: There are none, or too many.
+        """
         if not ids:
-            raise BadPrompt("The tokenizer makes no tokens of this prompt.")
+            raise BadPrompt("The tokenizer finds no tokens in this prompt. Write other words.")
         if len(ids) + new_tokens > self.max_length:
-            limit = "has in its sliding window, whose masks cannot be set"
-            if not self.within_window:
-                limit = "can see"
+            reason = "the size of its sliding window" if self.within_window else "its limit"
             raise BadPrompt(
-                f"The prompt has {len(ids):,} tokens; with {new_tokens:,} new ones that is more "
-                f"than the {self.max_length:,} that {self.card.name} {limit}. Shorten one of them."
+                f"The prompt has {len(ids):,} tokens. With {new_tokens:,} new ones, that is more "
+                f"than the {self.max_length:,} tokens that {self.card.name} can see ({reason}). "
+                "Shorten the prompt, or ask for fewer new tokens."
             )
 
     def token_bytes(self, token: int) -> bytes:
-        """The bytes that a token adds to a text."""
+        """Return the bytes that a token adds to a text."""
         return token_bytes(self.tokenizer, token)
 
     def text(self, tokens: Iterable[int]) -> str:
-        """Tokens as text; bytes that are no character yet show as U+FFFD."""
+        """Decode tokens; bytes that are not yet a character become U+FFFD."""
         return b"".join(map(self.token_bytes, tokens)).decode("utf-8", errors="replace")
 
     @property
     def environment(self) -> Environment:
-        """Where its passes are made."""
+        """Describe where its passes are computed."""
         dtype = str(self.dtype).removeprefix("torch.")
         machine = describe_device(self.device)
         if process_count() > 1:
@@ -121,15 +145,20 @@ class Target:
         return Environment(machine, dtype, words_of(self.model))
 
     def start(self, capture: CaptureSpec, sampling: Sampling | None = None) -> TargetRun:
-        """A run of its own over the shared weights.
+        """Start a run over the shared weights.
 
-        sampling: how its laws will be cut, for a target that does not give whole ones; None is at
-        temperature 0.
+        Args:
+            capture: Outputs that the drafter needs.
+            sampling: How distributions will be truncated, for a target that cannot give complete
+                ones. None: temperature 0.
+
+        Raises:
+            UnsupportedModel: Keys and values are requested, but each process has a part of them.
         """
         if capture.keys_values and process_count() > 1:
             raise UnsupportedModel(
-                "This drafter reads the target's keys and values, and each of "
-                f"{process_count()} processes has a part of them."
+                "This drafter reads the target's keys and values, but each of the "
+                f"{process_count()} processes has only a part of them."
             )
         if self.device.type == "cpu":
             share_with_numpy(is_large(bytes_read(self.model)))
@@ -137,31 +166,41 @@ class Target:
 
 
 class TargetRun:
-    """One run's cache. It holds every committed token but the newest, which is the next root.
+    """The cache of one run.
 
-    early: by pass of `shallow` since the last `keep`, its tapped layers, k to (r, h).
+    It holds every committed token except the newest, which is the next root.
+
+    Attributes:
+        target: The shared target.
+        capture: Outputs that the drafter needs.
+        length: Number of committed tokens in the cache.
+        early: Captured layers, (r, h) each, of each `shallow` pass since the last `keep`.
     """
 
     def __init__(self, target: Target, capture: CaptureSpec) -> None:
         self.target = target
         self.capture = capture
-        self.length = 0  # committed tokens in the cache
+        self.length = 0
         self.early: list[dict[int, Tensor]] = []
 
     @cached_property
     def network(self) -> Network:
-        """Who computes the passes; a server's target has none here."""
+        """Return what computes the passes; a server's target has none here."""
         return network_of(self.target.model)
 
     @cached_property
     def cache(self) -> KeyValueCache:
-        """Keys and values of the committed tokens."""
+        """Return the keys and values of the committed tokens."""
         cache: KeyValueCache = self.network.new_cache()
         return cache
 
     @torch.inference_mode()
     def prefill(self, ids: Sequence[int]) -> Scores:
-        """Read the prompt. logits: (1, V), after its last token; states: a row per token."""
+        """Read the prompt.
+
+        Returns:
+            Scores with logits after its last token, (1, V), and one state per token.
+        """
         scores = self._pass(list(ids), range(len(ids)), None, keep_logits=1)
         self.length = len(ids)
         return scores
@@ -173,9 +212,18 @@ class TargetRun:
         extra_rows: ExtraRows | None = None,
         precomputed: PrecomputedPrefix | None = None,
     ) -> Scores:
-        """One pass over the tree (and riders): explicit positions, additive float mask.
+        """Score a tree and extra rows in one pass.
 
-        A boolean mask would be silently wrong under eager attention.
+        It uses explicit positions and an additive float mask; a boolean mask would be silently
+        wrong under eager attention.
+
+        Args:
+            tree: The draft tree, with n nodes.
+            extra_rows: Rows to compute in the same pass and not keep.
+            precomputed: Lower layers that already ran on the first nodes.
+
+        Returns:
+            Scores with logits after each node, (n, V).
         """
         tokens, depths = list(tree.tokens), list(tree.depths)
         if len(tokens) == 1 and extra_rows is None and precomputed is None:  # plain decoding
@@ -188,9 +236,9 @@ class TargetRun:
             sees = torch.cat([sees, extra_rows.sees.cpu()])
         positions = [self.length + depth for depth in depths]
         if precomputed is None:
-            scores = self._pass(tokens, positions, self.additive(sees))
+            scores = self._pass(tokens, positions, self.additive_mask(sees))
         else:
-            scores = self._resume(tokens, positions, self.additive(sees), precomputed)
+            scores = self._resume(tokens, positions, self.additive_mask(sees), precomputed)
         n = len(tree)
         if extra_rows is None:
             return scores
@@ -201,15 +249,15 @@ class TargetRun:
 
     @torch.inference_mode()
     def keep(self, path: Sequence[int]) -> None:
-        """Keep the cache of these tree nodes (the root first, each the child of the one before)."""
+        """Keep these tree nodes in the cache: the root, then each the child of the one before."""
         self.cache.keep(self.length, [self.length + node for node in path])
         self.length += len(path)
-        self.early = []  # a new list: who looks at the old one may keep it
+        self.early = []  # a new list, because the old one may be in use
 
-    def additive(self, sees: Tensor) -> Tensor:
-        """(r, c) bool over new rows to a float mask (1, 1, r, length + c); the past is all seen.
+    def additive_mask(self, sees: Tensor) -> Tensor:
+        """Convert a bool mask over new rows, (r, c), to an additive one, (1, 1, r, length + c).
 
-        On the host: it is sent with the rows that it is for.
+        All rows see the committed text. The mask is on the host and is sent with its rows.
         """
         mask = torch.zeros(sees.shape[0], self.length + sees.shape[1], dtype=self.target.dtype)
         mask[:, self.length :].masked_fill_(~sees, torch.finfo(self.target.dtype).min)
@@ -219,23 +267,37 @@ class TargetRun:
     def shallow(
         self, tokens: Sequence[int], depths: Sequence[int], sees: Tensor, layer: int
     ) -> Tensor:
-        """Run layers 1..layer on new tree nodes, keeping their keys and values: (1, r, h).
+        """Run layers 1 to `layer` on new tree nodes and keep their keys and values, for early exit.
 
-        For early-exit drafting. sees: (r, c) bool over all nodes run so far, these included.
+        Args:
+            tokens: Token ids of the nodes.
+            depths: Their distances from the root.
+            sees: (r, c) bool over all nodes run so far, these included.
+            layer: The last layer to run.
+
+        Returns:
+            Its output, (1, r, h).
         """
         parcel = UploadBatch(self.target.device)
         words = parcel.put(torch.tensor(list(tokens)))
-        return self.planned(depths, sees, layer, parcel)(words())
+        return self.plan_shallow(depths, sees, layer, parcel)(words())
 
-    def planned(
+    def plan_shallow(
         self, depths: Sequence[int], sees: Tensor, layer: int, parcel: UploadBatch
     ) -> Callable[[Tensor], Tensor]:
-        """`shallow`, as what is to be called with the nodes' tokens (r,), there.
+        """Prepare `shallow` for tokens that are on the device already.
 
-        What it needs of the host is in the parcel.
+        Args:
+            depths: See `shallow`.
+            sees: See `shallow`.
+            layer: See `shallow`.
+            parcel: Collects the data that must be sent from the host.
+
+        Returns:
+            A function of the nodes' tokens, (r,), on the device.
         """
         where = parcel.put(torch.tensor([[self.length + depth for depth in depths]]))
-        masks = [parcel.put(mask) for mask in self.target.masks.split(self.additive(sees))]
+        masks = [parcel.put(mask) for mask in self.target.masks.split(self.additive_mask(sees))]
 
         def reading(words: Tensor) -> Tensor:
             hidden = self.network.embed(words[None])
@@ -246,14 +308,14 @@ class TargetRun:
 
         return reading
 
-    def forget(self, passes: int, nodes: int) -> None:
-        """Leave, of what `shallow` has run, so many passes over so many nodes."""
+    def truncate_shallow(self, passes: int, nodes: int) -> None:
+        """Drop all but the first `passes` passes of `shallow`, which ran `nodes` nodes."""
         self.early = self.early[:passes]
         self.cache.cut(self.length + nodes)
 
     @torch.inference_mode()
     def head(self, hidden: Tensor) -> Tensor:
-        """The target's own final norm and output head: (1, r, h) to logits (r, V)."""
+        """Apply the target's final norm and output head: (1, r, h) to logits (r, V)."""
         return self.network.head(hidden)[0]
 
     def _pass(
@@ -263,7 +325,7 @@ class TargetRun:
         mask: Tensor | None,
         keep_logits: int = 0,
     ) -> Scores:
-        """A whole pass, with taps."""
+        """Run a complete pass and capture outputs."""
         positions = list(positions)
         check_agreement(self.target.device, tokens, positions)
         host = [torch.tensor([list(tokens), positions]), *self.target.masks.split(mask)]
@@ -279,7 +341,7 @@ class TargetRun:
         mask: Tensor,
         precomputed: PrecomputedPrefix,
     ) -> Scores:
-        """The pass from `precomputed` on: lower layers only for rows that did not run them."""
+        """Run the pass from a precomputed prefix; lower layers run only for rows without it."""
         check_agreement(self.target.device, tokens, positions)
         done, rows, below = precomputed.states.shape[1], precomputed.states, [*self.early]
         asked = torch.tensor([list(tokens), positions])
@@ -298,7 +360,7 @@ class TargetRun:
         return self._result(Pass(logits, concat_layers(below) | above, final), len(tokens))
 
     def _result(self, made: Pass, rows: int) -> Scores:
-        """The scores of a pass over so many rows, with a deferred check for NaN."""
+        """Return the scores of a pass over `rows` rows, with a deferred check for NaN."""
         kept = {k: self.cache.newest(k, rows) for k in self.capture.keys_values}
         check = deferred_nan_check(made.logits, self.target.card.name)
         return Scores(made.logits, States(made.layers, made.final, kept), check=check)
@@ -306,11 +368,14 @@ class TargetRun:
     def _layers(
         self, hidden: Tensor, rows: Rows, layers: Iterable[int]
     ) -> tuple[Tensor, dict[int, Tensor]]:
-        """See `Network.run_layers`."""
+        """Run some layers, see `Network.run_layers`."""
         return self.network.run_layers(hidden, rows, layers, self.cache, self.capture)
 
 
 def end_tokens(tokenizer: Any, known: Iterable[int | None]) -> tuple[int, ...]:
-    """The tokens that end a text: those known, and what ends a turn, which not all configs have."""
+    """Return the tokens that end a text.
+
+    These are the known ones, and the end of a turn, which configs may lack.
+    """
     found = [*known, turn_end(tokenizer) if has_template(tokenizer) else None]
     return tuple(dict.fromkeys(end for end in found if end is not None))

@@ -99,7 +99,7 @@ def test_a_live_chat_shows_what_was_typed_as_text_and_its_stop_as_a_sign(visit, 
 def test_base_models_have_a_line_in_the_place_of_the_choice(visit, chatty):
     page = visit.open()
     page.click("#sv-settings button")
-    line = page.get_by_text("House has no chat template: it only writes on from a text.")
+    line = page.get_by_text("House has no chat template: it only continues a text.")
     expect(line).to_be_visible()
     expect(page.get_by_label("System text")).to_be_hidden()
     page.locator("#sv-target input").fill(str(chatty[0]))

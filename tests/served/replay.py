@@ -106,14 +106,14 @@ def record(url: str) -> None:
     from specviz.models.served.http_client import HttpClient
 
     found: dict[str, Answer] = {}
-    plain = HttpClient._asked
+    plain = HttpClient._send
 
     def kept(self: HttpClient, method: str, path: str, body: str | None, seconds: float) -> Any:
         status, answer = plain(self, method, path, body, seconds)
         found[key(method, self.address.path + path, body)] = (status, json.loads(answer))
         return status, answer
 
-    HttpClient._asked = kept  # type: ignore[method-assign]
+    HttpClient._send = kept  # type: ignore[method-assign]
     for name, (drafter, _) in SCENARIOS.items():
         pair = load(f"vllm:{url}#{HOUSE}", drafter)
         list(engine.run(*pair, TEXT, settings(name)))

@@ -27,21 +27,21 @@ NOT_FOUND: Final = (
 class StatsEndpoint:
     """The endpoint of a server that has its statistics."""
 
-    line: HttpClient
+    client: HttpClient
     path: str
 
     def text(self) -> str:
         """Fetch the statistics, without the lines that are never read. Raises ServerFault."""
-        return strip_metrics(self.line.text(self.path))
+        return strip_metrics(self.client.get_text(self.path))
 
 
 def find_stats(url: str, model: str | None = None) -> tuple[StatsEndpoint, str]:
     """Return a server's statistics endpoint and its text. Raises ValueError with a sentence."""
-    line = HttpClient(_address(url), most=MAX_BYTES)
-    paths = ("",) if line.address.path else PATHS
+    client = HttpClient(_address(url), max_bytes=MAX_BYTES)
+    paths = ("",) if client.address.path else PATHS
     reason: ValueError | None = None
     for path in paths:
-        place = StatsEndpoint(line, path)
+        place = StatsEndpoint(client, path)
         try:
             text = place.text()
             parse_stats(text, model)
@@ -53,7 +53,7 @@ def find_stats(url: str, model: str | None = None) -> tuple[StatsEndpoint, str]:
         except UnreadableStats as problem:
             known = not isinstance(problem, UnknownFormat)
             reason = problem if known or len(paths) == 1 else reason
-    raise reason or UnreadableStats(NOT_FOUND.format(where=line.address, paths=", ".join(PATHS)))
+    raise reason or UnreadableStats(NOT_FOUND.format(where=client.address, paths=", ".join(PATHS)))
 
 
 def _address(url: str) -> Address:

@@ -1,5 +1,5 @@
-"""A target that a vLLM server computes: questions over HTTP, answers as laws.
+"""A target that a vLLM server computes: requests over HTTP, responses as distributions.
 
-Rule: a server may be slow, down or another program: every question has an end, and whatever cannot
-be used leaves as one sentence.
+A server may be slow, down, or another program: every request has a time limit, and whatever cannot
+be used is reported in one sentence.
 """

@@ -1,7 +1,7 @@
-"""One question to a server and its answer as JSON.
+"""HTTP requests to a server, and the address at which it is: `vllm:URL`, or `vllm:URL#FOLDER`.
 
-Rule: every question has a limit of time and every answer one of size; no redirect is followed, so a
-run talks to the address that was named and to no other. Standard library only.
+Every request has a time limit and every response a size limit. Redirects are not followed, so a run
+talks to the address that was named and to no other. Standard library only.
 """
 
 from __future__ import annotations
@@ -18,25 +18,29 @@ from urllib.parse import SplitResult, urlsplit
 from specviz.models.errors import ServerFault
 
 SCHEME: Final = "vllm:"
-QUICK: Final = 10.0  # seconds for what a server knows by heart
-PASS: Final = 60.0  # for a pass, after the passes of others
-MOST: Final = 1 << 27  # bytes of an answer
-PIECE: Final = 1 << 16
-KEY: Final = "VLLM_API_KEY"  # as vLLM's own server and clients call it
+GET_SECONDS: Final = 10.0  # for what a server answers without computing
+POST_SECONDS: Final = 60.0  # for a pass, which may wait for the passes of others
+MAX_BYTES: Final = 1 << 27  # of a response
+CHUNK: Final = 1 << 16
+KEY: Final = "VLLM_API_KEY"  # environment variable, named as in vLLM's server and clients
 
 
 def is_served(name: str) -> bool:
-    """Whether a model's name is a server's address."""
+    """Return whether a model's name is a server's address."""
     return name.startswith(SCHEME)
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """host, port, path: of the server; path without /v1. secure: over TLS.
+    """The address of a server.
 
-    folder: of the tokenizer, where the server's own name for its model does not lead to it.
-    called: what a sentence says instead of the address of the server that the host has named; None
-    for all others.
+    Attributes:
+        secure: Whether to use TLS.
+        host: The host.
+        port: The port.
+        path: The path without /v1.
+        folder: Folder of the tokenizer, if the server's name for its model does not lead to it.
+        called: What messages say instead of the address, if the host of this app has set it.
     """
 
     secure: bool
@@ -48,20 +52,24 @@ class Address:
 
     @classmethod
     def read(cls, name: str, called: str | None = None) -> Self:
-        """From `vllm:URL#FOLDER`. Raises ServerFault where that is no address."""
-        said = name.removeprefix(SCHEME)
+        """Parse `vllm:URL#FOLDER`.
+
+        Raises:
+            ServerFault: This is not an address.
+        """
+        url = name.removeprefix(SCHEME)
         try:
-            parts = urlsplit(said)
+            parts = urlsplit(url)
             port = parts.port
         except ValueError as error:
-            raise ServerFault(f"{called or repr(said[:100])} is no address.") from error
-        if parts.scheme not in ("http", "https") or not parts.hostname or not said.isprintable():
-            shown = called or repr(said[:100])
-            raise ServerFault(f"{shown} is no address of a server: write vllm:http://HOST:PORT.")
+            raise ServerFault(f"{called or repr(url[:100])} is not an address.") from error
+        if parts.scheme not in ("http", "https") or not parts.hostname or not url.isprintable():
+            shown = called or repr(url[:100])
+            raise ServerFault(f"{shown} is not a server's address: write vllm:http://HOST:PORT.")
         if parts.username or parts.password or parts.query:
             raise ServerFault(
-                "A server's address has no name, password or question in it: for a server with a "
-                "key, set the environment variables SPECVIZ_SERVER and VLLM_API_KEY."
+                "A server's address cannot contain a user name, a password or a query. For a "
+                "server with a key, set the environment variables SPECVIZ_SERVER and VLLM_API_KEY."
             )
         secure = parts.scheme == "https"
         usual = 443 if secure else 80
@@ -80,59 +88,85 @@ def _folder(parts: SplitResult) -> str | None:
 
 
 class Refused(ServerFault):
-    """The server answered, and refused. status: HTTP's. said: its own words."""
+    """The server responded with an error.
 
-    def __init__(self, who: Address, status: int, said: str) -> None:
-        super().__init__(f"The server at {who} refused a question ({status}): {said:.300}")
+    Attributes:
+        status: The HTTP status.
+        message: The server's message.
+    """
+
+    def __init__(self, who: Address, status: int, message: str) -> None:
+        super().__init__(f"The server at {who} refused a request ({status}): {message:.300}")
         self.status = status
-        self.said = said
+        self.message = message
 
 
 @dataclass(frozen=True, slots=True)
 class HttpClient:
-    """A way to ask one server. Each question has a connection of its own, so threads may share.
+    """Sends requests to one server, each over its own connection, so threads can share it.
 
-    quick, patience: seconds for what it knows and for a pass. most: bytes of an answer.
+    Attributes:
+        address: The server's address.
+        get_seconds: Seconds for a GET request.
+        post_seconds: Seconds for a POST request.
+        max_bytes: Bytes of a response.
     """
 
     address: Address
-    quick: float = QUICK
-    patience: float = PASS
-    most: int = field(default=MOST, kw_only=True)
+    get_seconds: float = GET_SECONDS
+    post_seconds: float = POST_SECONDS
+    max_bytes: int = field(default=MAX_BYTES, kw_only=True)
 
-    def look(self, path: str) -> Any:
-        """What the server says at a path. Raises ServerFault, Refused."""
-        return self._read(*self._asked("GET", path, None, self.quick))
+    def get_json(self, path: str) -> Any:
+        """GET a path and return the JSON.
 
-    def text(self, path: str) -> str:
-        """The same, where it is no JSON. Raises ServerFault, Refused."""
-        status, found = self._asked("GET", path, None, self.quick)
-        said = found.decode(errors="replace")
+        Raises:
+            Refused: The server responded with an error.
+            ServerFault: It is down, slow, or sends something else.
+        """
+        return self._read(*self._send("GET", path, None, self.get_seconds))
+
+    def get_text(self, path: str) -> str:
+        """GET a path and return the text.
+
+        Raises:
+            Refused: The server responded with an error.
+            ServerFault: It is down or slow.
+        """
+        status, found = self._send("GET", path, None, self.get_seconds)
+        text = found.decode(errors="replace")
         if status != 200:
-            raise Refused(self.address, status, " ".join(said[:200].split()))
-        return said
+            raise Refused(self.address, status, " ".join(text[:200].split()))
+        return text
 
-    def ask(self, path: str, question: Mapping[str, Any]) -> Any:
-        """The server's answer to a question. Raises ServerFault, Refused."""
-        return self._read(*self._asked("POST", path, json.dumps(question), self.patience))
+    def post_json(self, path: str, body: Mapping[str, Any]) -> Any:
+        """POST a JSON object and return the JSON of the response.
+
+        Raises:
+            Refused: The server responded with an error.
+            ServerFault: It is down, slow, or sends something else.
+        """
+        return self._read(*self._send("POST", path, json.dumps(body), self.post_seconds))
 
     def headers(self) -> dict[str, str]:
-        """What goes with a question. The key is for the host's server alone: visitors may name
-        others.
-        """
+        """Return the request headers. The key is sent to the host's own server only."""
         key = os.environ.get(KEY) if self.address.called else None
         plain = {"Content-Type": "application/json", "Accept": "application/json"}
         return plain | ({"Authorization": f"Bearer {key}"} if key else {})
 
-    def _asked(self, method: str, path: str, body: str | None, seconds: float) -> tuple[int, bytes]:
-        """Status and body of an answer. Raises ServerFault."""
+    def _send(self, method: str, path: str, body: str | None, seconds: float) -> tuple[int, bytes]:
+        """Send a request and return the status and body of the response.
+
+        Raises:
+            ServerFault: The server is down or slow.
+        """
         kind = HTTPSConnection if self.address.secure else HTTPConnection
         connection = kind(self.address.host, self.address.port, timeout=seconds)
         until = monotonic() + seconds
         try:
             connection.request(method, self.address.path + path, body, self.headers())
             with connection.getresponse() as answer:
-                return answer.status, self._whole(answer, until)
+                return answer.status, self._read_body(answer, until)
         except TimeoutError as error:
             raise ServerFault(
                 f"The server at {self.address} did not answer within {seconds:g} seconds."
@@ -145,36 +179,44 @@ class HttpClient:
         finally:
             connection.close()
 
-    def _whole(self, answer: HTTPResponse, until: float) -> bytes:
-        """All of an answer. Raises TimeoutError, ServerFault."""
+    def _read_body(self, answer: HTTPResponse, until: float) -> bytes:
+        """Read a response completely.
+
+        Raises:
+            TimeoutError: It takes too long.
+            ServerFault: It is too large.
+        """
         found = bytearray()
-        while piece := answer.read1(PIECE):
+        while piece := answer.read1(CHUNK):
             found += piece
-            if len(found) > self.most:
+            if len(found) > self.max_bytes:
                 raise ServerFault(
-                    f"The server at {self.address} answered more than {self.most >> 20} MiB."
+                    f"The server at {self.address} sent more than {self.max_bytes >> 20} MiB."
                 )
             if monotonic() > until:
                 raise TimeoutError
         return bytes(found)
 
     def _read(self, status: int, text: bytes) -> Any:
-        """The JSON of an answer. Raises Refused, ServerFault."""
+        """Parse the JSON of a response.
+
+        Raises:
+            Refused: The server responded with an error.
+            ServerFault: The body is not JSON.
+        """
         try:
             found = json.loads(text)
         except (ValueError, RecursionError) as error:
             if status != 200:
                 raise Refused(self.address, status, text[:200].decode(errors="replace")) from error
-            raise ServerFault(
-                f"The server at {self.address} answered something else than JSON."
-            ) from error
+            raise ServerFault(f"The server at {self.address} did not respond with JSON.") from error
         if status != 200:
             raise Refused(self.address, status, _message(found))
         return found
 
 
 def _message(found: Any) -> str:
-    """An error's own words, wherever OpenAI's or FastAPI's form has them."""
+    """Return an error's message, in OpenAI's or FastAPI's format."""
     inner = found.get("error", found) if isinstance(found, dict) else found
     said = inner.get("message", inner.get("detail", inner)) if isinstance(inner, dict) else inner
     return " ".join(str(said).split())

@@ -1,6 +1,10 @@
-"""Who a server is, asked once before a run: its model, its version, how much it says of a law.
+"""A vLLM server: its model, its version, and the log-probabilities that it returns.
 
-Rule: what a run will need is tried here, so that a server that cannot serve is refused beforehand.
+Everything a run will need is tried before it, so that an unsuitable server is refused beforehand.
+
+Log-probabilities are used as they are. Of the tokens that the server does not list only the sum is
+known; it is spread evenly over them, so that a softmax gives every listed token its own
+probability.
 """
 
 from __future__ import annotations
@@ -17,24 +21,30 @@ from torch import Tensor
 from specviz.models.errors import ServerFault
 from specviz.models.served.http_client import Address, HttpClient, Refused
 
-MOST_LISTED: Final = 65  # tokens of a law that are asked for, where the server gives so many
-FEWEST: Final = 9  # the eight that are shown of a law, and one that says what comes after
+MAX_LISTED: Final = 65  # tokens to request per distribution, if the server gives so count
+MIN_LISTED: Final = 9  # the eight that are shown, and one more
 LIMIT: Final = re.compile(r"max allowed:? (\d+)")
-APART: Final = 0.25  # nats: by which two ways of asking for one law may differ in half precision
-TOO_OLD: Final = "vLLM 0.32 can, older ones may not"
+TOLERANCE: Final = 0.25  # nats: between two ways to request one distribution, in half precision
+TOO_OLD: Final = "vLLM 0.32 does, older versions may not"
 LogProbs = dict[int, float]  # token ids and their log-probabilities
-NAMED: Final = "token_id:"  # how a token is written where it was asked for by number
-ROUNDING: Final = 0.02  # by how much a law in half precision may miss 1
+ID_PREFIX: Final = "token_id:"  # of tokens that are returned as ids
+ROUNDING: Final = 0.02  # by how much a sum in half precision may exceed 1
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server that answers. model: what it calls it. root: where it has it from.
+    """A server that can be a target.
 
-    longest: tokens that it sees. listed: of a law. version: vLLM's own.
+    Attributes:
+        client: Sends the requests.
+        model: The server's name for its model.
+        root: Where the server has the model from.
+        longest: Number of tokens that the model can see.
+        version: vLLM's version.
+        listed: Number of tokens that it lists per distribution.
     """
 
-    line: HttpClient
+    client: HttpClient
     model: str
     root: str
     longest: int
@@ -42,35 +52,51 @@ class Server:
     listed: int
 
     @classmethod
-    def at(cls, address: Address) -> Server:
-        """Ask a server who it is, and try one question. Raises ServerFault with a sentence."""
-        line = HttpClient(address)
-        card = _model(line)
+    def connect(cls, address: Address) -> Server:
+        """Identify a server and try one request.
+
+        Raises:
+            ServerFault: The server cannot be a target; the message says why.
+        """
+        client = HttpClient(address)
+        card = _model(client)
         name, root = str(card["id"]), str(card.get("root") or card["id"])
         longest = card.get("max_model_len")
         if type(longest) is not int or longest < 2:
             raise ServerFault(
-                f"The server at {address} does not say how long a text its model sees; {TOO_OLD}."
+                f"The server at {address} does not report its model's maximum length; {TOO_OLD}."
             )
-        found = cls(line, name, root, longest, _version(line), MOST_LISTED)
+        found = cls(client, name, root, longest, _version(client), MAX_LISTED)
         listed = found._limit()
-        if listed < FEWEST:
+        if listed < MIN_LISTED:
             raise ServerFault(
-                f"The server at {address} gives {listed} log-probabilities of a token at most; "
-                f"{FEWEST} are the fewest that a run can be shown with: start it with "
-                f"--max-logprobs {FEWEST} or more."
+                f"The server at {address} gives at most {listed} log-probabilities per token, but "
+                f"a run needs {MIN_LISTED}: start it with --max-logprobs {MIN_LISTED} or more."
             )
-        return cls(line, name, root, longest, found.version, listed)._tried()
+        return cls(client, name, root, longest, found.version, listed)._verified()
 
-    def laws(self, texts: Sequence[Sequence[int]], firsts: Sequence[int]) -> list[list[LogProbs]]:
-        """By text, the laws of its tokens from its place in `firsts` on, then of the next token.
+    def logprobs(
+        self, texts: Sequence[Sequence[int]], firsts: Sequence[int]
+    ) -> list[list[LogProbs]]:
+        """Request the distributions of texts' tokens, in one HTTP request.
 
-        One request. A text whose `firsts` is its length is asked for the next token alone, so that
-        the server can use what it remembers of the text. Raises ServerFault.
+        If `firsts` equals a text's length, only the next token is requested, so that the server can
+        use its cache.
+
+        Args:
+            texts: Token ids of each text.
+            firsts: For each text, the position of the first token whose distribution is needed.
+
+        Returns:
+            For each text, the distributions of its tokens from that position on, then of the next
+            token.
+
+        Raises:
+            ServerFault: The server fails or its response cannot be used.
         """
         inner = any(first < len(text) for text, first in zip(texts, firsts, strict=True))
-        question = self._question(texts, self.listed, inner)
-        answer = self.line.ask("/v1/completions", question)
+        body = self._request_body(texts, self.listed, inner)
+        answer = self.client.post_json("/v1/completions", body)
         try:
             found = _choices(answer, len(texts))
             return [
@@ -79,11 +105,13 @@ class Server:
             ]
         except UnusableResponse as fault:
             raise ServerFault(
-                f"The server at {self.line.address} cannot be a target: {fault}; {TOO_OLD}."
+                f"The server at {self.client.address} cannot be a target: {fault}; {TOO_OLD}."
             ) from fault
 
-    def _question(self, texts: Sequence[Sequence[int]], listed: int, inner: bool) -> dict[str, Any]:
-        """Everything that would bend a law is said to be off: servers have other defaults."""
+    def _request_body(
+        self, texts: Sequence[Sequence[int]], listed: int, inner: bool
+    ) -> dict[str, Any]:
+        """Return the request body. It disables everything that changes distributions by default."""
         neutral = {"temperature": 0, "top_p": 1, "top_k": -1, "min_p": 0, "repetition_penalty": 1}
         return {
             "model": self.model,
@@ -100,72 +128,93 @@ class Server:
         }
 
     def _limit(self) -> int:
-        """How many log-probabilities it gives, MOST_LISTED at most."""
+        """Return how count log-probabilities it gives, at most MAX_LISTED."""
         try:
-            self.line.ask("/v1/completions", self._question([[0, 0]], MOST_LISTED, True))
+            self.client.post_json("/v1/completions", self._request_body([[0, 0]], MAX_LISTED, True))
         except Refused as refusal:
-            told = LIMIT.search(refusal.said)
-            if told is None:
+            limit = LIMIT.search(refusal.message)
+            if limit is None:
                 raise
-            return int(told[1])
-        return MOST_LISTED
+            return int(limit[1])
+        return MAX_LISTED
 
-    def _tried(self) -> Server:
-        """This server, once it said one law in two ways. Raises ServerFault."""
-        ((inside, _), (after,)) = self.laws([[0, 0], [0]], [1, 1])
+    def _verified(self) -> Server:
+        """Return this server after it gave one distribution in two ways.
+
+        Raises:
+            ServerFault: The two differ.
+        """
+        ((inside, _), (after,)) = self.logprobs([[0, 0], [0]], [1, 1])
         shared = sorted(inside.keys() & after.keys(), key=lambda token: -after[token])[:3]
-        if not shared or any(abs(inside[token] - after[token]) > APART for token in shared):
+        if not shared or any(abs(inside[token] - after[token]) > TOLERANCE for token in shared):
             raise ServerFault(
-                f"The server at {self.line.address} gives other numbers for a text than for what "
-                "follows it, so they are no laws: start it with --logprobs-mode raw_logprobs."
+                f"The server at {self.client.address} gives different probabilities for a token "
+                "inside a text and behind it. Start it with --logprobs-mode raw_logprobs."
             )
         return self
 
 
-def _model(line: HttpClient) -> dict[str, Any]:
-    """The first model that is no adapter of another. Raises ServerFault."""
-    answer = line.look("/v1/models")
+def _model(client: HttpClient) -> dict[str, Any]:
+    """Return the first model that is not an adapter of another.
+
+    Raises:
+        ServerFault: There is none.
+    """
+    answer = client.get_json("/v1/models")
     rows = answer.get("data") if isinstance(answer, dict) else None
     named = [row for row in rows or () if isinstance(row, dict) and row.get("id")]
     found = next((row for row in named if not row.get("parent")), None)
     if found is None:
-        raise ServerFault(f"The server at {line.address} lists no model.")
+        raise ServerFault(f"The server at {client.address} lists no model.")
     return found
 
 
-def _version(line: HttpClient) -> str:
-    """vLLM's version. Raises ServerFault where it is another program."""
+def _version(client: HttpClient) -> str:
+    """Return vLLM's version.
+
+    Raises:
+        ServerFault: The server runs another program.
+    """
     try:
-        answer = line.look("/version")
+        answer = client.get_json("/version")
     except Refused as refusal:
         raise ServerFault(
-            f"The server at {line.address} does not say its version, so it is no vLLM."
+            f"The server at {client.address} does not report a version, so it is not vLLM."
         ) from refusal
-    said = answer.get("version") if isinstance(answer, dict) else None
-    if not isinstance(said, str):
-        raise ServerFault(f"The server at {line.address} is no vLLM.")
-    return said[:40]
+    version = answer.get("version") if isinstance(answer, dict) else None
+    if not isinstance(version, str):
+        raise ServerFault(f"The server at {client.address} is not vLLM.")
+    return version[:40]
 
 
-def _choices(answer: Any, many: int) -> list[dict[str, Any]]:
-    """The answer's choices in the order asked. Raises Unusable."""
+def _choices(answer: Any, count: int) -> list[dict[str, Any]]:
+    """Return the response's choices in the order of the request.
+
+    Raises:
+        UnusableResponse: They are missing or incomplete.
+    """
     rows = answer.get("choices") if isinstance(answer, dict) else None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise UnusableResponse("it answers no choices")
+        raise UnusableResponse("its response has no choices")
     found = sorted(rows, key=lambda row: int(row.get("index", 0)))
-    if len(found) != many:
-        raise UnusableResponse(f"it answers {len(found)} texts of {many}")
+    if len(found) != count:
+        raise UnusableResponse(f"it answers {len(found)} of {count} texts")
     return found
 
 
 class UnusableResponse(ServerFault):
-    """An answer that has not what was asked for."""
+    """A response lacks what was requested."""
 
 
 def prompt_logprobs(choice: Mapping[str, Any], first: int) -> list[LogProbs]:
-    """The laws of a text's tokens from the place `first` on. Raises Unusable.
+    """Return the distributions of a text's tokens from position `first` on.
 
-    choice: of an answer to a question with `prompt_logprobs`.
+    Args:
+        choice: A choice of a response to a request with `prompt_logprobs`.
+        first: The first position.
+
+    Raises:
+        UnusableResponse: They are missing or invalid.
     """
     rows = choice.get("prompt_logprobs")
     if not isinstance(rows, list) or first < 1:
@@ -174,51 +223,63 @@ def prompt_logprobs(choice: Mapping[str, Any], first: int) -> list[LogProbs]:
 
 
 def next_logprobs(choice: Mapping[str, Any]) -> LogProbs:
-    """The law of the one token that was written. Raises Unusable.
+    """Return the distribution of the one generated token.
 
-    choice: of an answer to a question with `logprobs` and `return_tokens_as_token_ids`.
+    Args:
+        choice: A choice of a response to a request with `logprobs` and
+            `return_tokens_as_token_ids`.
+
+    Raises:
+        UnusableResponse: It is missing or invalid.
     """
-    said = choice.get("logprobs")
-    rows = said.get("top_logprobs") if isinstance(said, dict) else None
+    logprobs = choice.get("logprobs")
+    rows = logprobs.get("top_logprobs") if isinstance(logprobs, dict) else None
     row = rows[0] if isinstance(rows, list) and rows else None
-    if not isinstance(row, dict) or not all(str(key).startswith(NAMED) for key in row):
+    if not isinstance(row, dict) or not all(str(key).startswith(ID_PREFIX) for key in row):
         raise UnusableResponse("it does not name tokens by their ids (return_tokens_as_token_ids)")
-    return _checked({key.removeprefix(NAMED): value for key, value in row.items()})
+    return _checked({key.removeprefix(ID_PREFIX): value for key, value in row.items()})
 
 
 def _row(row: Any) -> LogProbs:
     if not isinstance(row, dict):
-        raise UnusableResponse("it gives no log-probabilities at one place of a text")
-    told = {key: value.get("logprob") for key, value in row.items() if isinstance(value, dict)}
-    return _checked(told)
+        raise UnusableResponse("it gives no log-probabilities at one position of a text")
+    return _checked({k: v.get("logprob") for k, v in row.items() if isinstance(v, dict)})
 
 
-def _checked(told: Mapping[str, Any]) -> LogProbs:
-    """Raises Unusable where these are no log-probabilities of token ids."""
+def _checked(values: Mapping[str, Any]) -> LogProbs:
+    """Convert token ids and log-probabilities.
+
+    Raises:
+        UnusableResponse: They are not numbers, or not log-probabilities.
+    """
     try:
-        found = {int(key): float(value) for key, value in told.items()}
+        found = {int(key): float(value) for key, value in values.items()}
     except (TypeError, ValueError) as error:
-        raise UnusableResponse("it names no token ids, or no numbers") from error
+        raise UnusableResponse("its token ids or log-probabilities are not numbers") from error
     if not found or not all(map(isfinite, found.values())) or min(found) < 0:
-        raise UnusableResponse("its log-probabilities are no numbers")
+        raise UnusableResponse("its log-probabilities are not finite numbers")
     if max(found.values()) > ROUNDING or sum(map(exp, found.values())) > 1 + ROUNDING:
-        raise UnusableResponse("what it calls log-probabilities are none (--logprobs-mode)")
+        raise UnusableResponse("its values are not log-probabilities (--logprobs-mode)")
     return found
 
 
-def to_logits(laws: Sequence[LogProbs], vocabulary: int) -> Tensor:
-    """Rows of logits (n, V) in float64. Raises Unusable for a token beyond the vocabulary."""
-    return torch.stack([_logits(law, vocabulary) for law in laws])
+def to_logits(rows: Sequence[LogProbs], vocabulary: int) -> Tensor:
+    """Return rows of logits, (n, V) in float64.
+
+    Raises:
+        UnusableResponse: A token is not in the vocabulary.
+    """
+    return torch.stack([_logits(logprobs, vocabulary) for logprobs in rows])
 
 
-def _logits(law: LogProbs, vocabulary: int) -> Tensor:
-    if max(law) >= vocabulary:
+def _logits(logprobs: LogProbs, vocabulary: int) -> Tensor:
+    if max(logprobs) >= vocabulary:
         raise UnusableResponse(
-            f"it has a token {max(law)}, and its tokenizer {vocabulary:,} tokens"
+            f"it has a token {max(logprobs)}, and its tokenizer {vocabulary:,} tokens"
         )
-    rest, others = 1.0 - sum(map(exp, law.values())), vocabulary - len(law)
+    rest, others = 1.0 - sum(map(exp, logprobs.values())), vocabulary - len(logprobs)
     row = torch.full((vocabulary,), -torch.inf, dtype=torch.float64)
     if rest > 0 and others:
         row.fill_(torch.tensor(rest / others, dtype=torch.float64).log().item())
-    row[list(law)] = torch.tensor(list(law.values()), dtype=torch.float64)
+    row[list(logprobs)] = torch.tensor(list(logprobs.values()), dtype=torch.float64)
     return row

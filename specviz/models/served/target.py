@@ -1,7 +1,7 @@
-"""A target whose passes a server makes: it scores a draft tree as its paths, in one request.
+"""A target whose passes a server computes: a draft tree is scored as its paths, in one request.
 
-Its weights are elsewhere: there are no inner states for heads, and no cache but the server's own.
-Its laws are whole at temperature 0, and with top-k as far as the server lists tokens.
+The weights are elsewhere, so there are no hidden states for heads, and no cache except the server's
+own. Distributions are complete at temperature 0, and with top-k up to what the server lists.
 """
 
 from __future__ import annotations
@@ -36,29 +36,43 @@ from specviz.verification.tree import DraftTree
 FAMILY = "served"
 
 
-def served(name: str, called: str | None, device: torch.device, dtype: torch.dtype) -> ServedTarget:
-    """The target at `vllm:URL`. called: what errors say instead, where visitors need not know it.
+def served_target(
+    name: str, called: str | None, device: torch.device, dtype: torch.dtype
+) -> ServedTarget:
+    """Return the target at `vllm:URL`.
 
-    device, dtype: of what computes here: laws, a draft model. Raises ServerFault, NotAvailable,
-    Unsuitable, each with a sentence.
+    Args:
+        name: The address.
+        called: What errors say instead of it, if users should not see it.
+        device: Where to compute locally: distributions, a draft model.
+        dtype: In which precision.
+
+    Raises:
+        ServerFault: The server cannot be a target.
+        NotAvailable: Its tokenizer is not on this machine.
+        Unsuitable: Its tokenizer cannot be used.
     """
     address = Address.read(name, called)
-    server = Server.at(address)
-    return ServedTarget(server, _folder(address, server), device, dtype)
+    server = Server.connect(address)
+    return ServedTarget(server, _tokenizer_folder(address, server), device, dtype)
 
 
-def _folder(address: Address, server: Server) -> Path:
-    """Where the tokenizer lies. Raises NotAvailable."""
-    for said in filter(None, (address.folder, server.root)):
-        place = Path(said).expanduser()
-        found = place if place.is_dir() else _fetched(said)
+def _tokenizer_folder(address: Address, server: Server) -> Path:
+    """Return the folder of the tokenizer.
+
+    Raises:
+        NotAvailable: It is not on this machine.
+    """
+    for name in filter(None, (address.folder, server.root)):
+        path = Path(name).expanduser()
+        found = path if path.is_dir() else _fetched(name)
         if found is not None:
             return found
-        if said == address.folder:
+        if name == address.folder:
             break
     raise NotAvailable(
-        f"The tokenizer of {server.model!r} is not on this machine: say its folder behind the "
-        f"address, as vllm:{address}#FOLDER."
+        f"The tokenizer of {server.model!r} is not on this machine. Add its folder to the address: "
+        f"vllm:{address}#FOLDER."
     )
 
 
@@ -71,69 +85,87 @@ def _fetched(name: str) -> Path | None:
 
 
 class ServedTarget(Target):
-    """A server's model, and its tokenizer, which is here."""
+    """A server's model with a local tokenizer."""
 
     def __init__(
         self, server: Server, folder: Path, device: torch.device, dtype: torch.dtype
     ) -> None:
-        """folder: of the tokenizer, the config and the ends of text. Raises Unsuitable."""
+        """Read the tokenizer, config and end-of-text tokens in `folder`.
+
+        Raises:
+            Unsuitable: The server has another tokenizer.
+        """
         self.server = server
         self.device = device
         self.dtype = dtype
-        self.tokenizer, config, known = words(folder)
+        self.tokenizer, config, known = read_tokenizer(folder)
         self.vocab_size: int = config.vocab_size
         self.layers: int = getattr(config, "num_hidden_layers", 1)
         self.max_length: int = server.longest
         self.eos = end_tokens(self.tokenizer, known)
         self.card = ModelCard(Path(server.model).name, FAMILY, 0, 0, None)
-        self._check_words()
+        self._check_tokenizer()
 
     def __getattr__(self, name: str) -> NoReturn:
         if name == "model":
             raise UnsupportedModel(
-                f"The weights of {self.card.name!r} are on a server, so only a single run can use "
-                "it, with n-grams, a suffix tree or a small model as drafter."
+                f"The weights of {self.card.name!r} are on a server, so it can only be used in a "
+                "single run, with n-grams, a suffix tree or a small model as drafter."
             )
         raise AttributeError(name)
 
     @property
     def environment(self) -> Environment:
-        """See `Target`. A server does not say its precision."""
+        """Implement `Target.environment`. A server does not report its precision."""
         version = self.server.version
-        return Environment(f"vLLM {version}", "precision not told", None, {"vllm": version})
+        return Environment(f"vLLM {version}", "unknown precision", None, {"vllm": version})
 
     def start(self, capture: CaptureSpec, sampling: Sampling | None = None) -> ServedRun:
-        """See `Target`. Raises Unsupported for taps, BadSettings where a law would not be whole."""
+        """Implement `Target.start`.
+
+        Raises:
+            UnsupportedModel: The drafter needs hidden states.
+            BadSettings: The server would not list complete distributions.
+        """
         if capture != CaptureSpec():
             raise UnsupportedModel(
-                "This drafter reads inner states of the target, which a server keeps to itself; "
-                "n-grams, a suffix tree or a small model can draft for it."
+                "This drafter reads hidden states of the target, which a server does not provide. "
+                "Choose n-grams, a suffix tree or a small model as drafter."
             )
         sampling = sampling or Sampling(temperature=0)
         most = self.server.listed - 1
         if not sampling.greedy and not 0 < sampling.top_k <= most:
             raise BadSettings(
-                f"This server lists {most + 1} tokens of a law, so a run is exact at temperature 0 "
-                f"or with top-k from 1 to {most}; a larger --max-logprobs lists more, 65 at most."
+                f"This server lists {most + 1} tokens per distribution, so a run is exact at "
+                f"temperature 0 or with top-k from 1 to {most}. Start the server with a larger "
+                "--max-logprobs to list more, at most 65."
             )
         return ServedRun(self, capture, sampling)
 
-    def _check_words(self) -> None:
-        """Raise Unsuitable where the server reads a text as other tokens than we do."""
+    def _check_tokenizer(self) -> None:
+        """Check that the server tokenizes a text as the local tokenizer does.
+
+        Raises:
+            Unsuitable: It does not.
+        """
         text = "Speculation: 3 + 14 = 17, naïve!"
         question = {"model": self.server.model, "prompt": text, "add_special_tokens": False}
-        answer = self.server.line.ask("/tokenize", question)
+        answer = self.server.client.post_json("/tokenize", question)
         theirs = answer.get("tokens") if isinstance(answer, dict) else None
         if theirs != self.tokenizer.encode(text, add_special_tokens=False):
             raise Unsuitable(
                 f"The tokenizer on this machine is not that of {self.card.name!r} on the server: "
-                "they read a text as other tokens."
+                "they split a text into different tokens."
             )
 
 
 @cache
-def words(folder: Path) -> tuple[Any, Any, list[int]]:
-    """A folder's tokenizer, its text config and its ends of text. Raises Unsuitable."""
+def read_tokenizer(folder: Path) -> tuple[Any, Any, list[int]]:
+    """Return a folder's tokenizer, text config and end-of-text tokens.
+
+    Raises:
+        Unsuitable: The files cannot be read.
+    """
     check_folder(folder.name, folder)
     read_config(folder.name, folder)
     try:
@@ -144,13 +176,13 @@ def words(folder: Path) -> tuple[Any, Any, list[int]]:
         ends = GenerationConfig.from_pretrained(folder).eos_token_id if named else None
     except Exception as error:  # a damaged file can raise anything
         reason = str(error).strip().split("\n")[0]
-        raise Unsuitable(f"{folder.name!r} has no tokenizer that can be read: {reason}") from error
+        raise Unsuitable(f"The tokenizer in {folder.name!r} cannot be read: {reason}") from error
     known = ends if isinstance(ends, list) else [ends, config.eos_token_id]
     return tokenizer, config, [end for end in known if type(end) is int]
 
 
 class ServedRun(TargetRun):
-    """One run's text, which is sent with every pass. It holds all but the newest token."""
+    """The text of one run, which is sent with every pass. It holds all but the newest token."""
 
     target: ServedTarget
 
@@ -161,11 +193,11 @@ class ServedRun(TargetRun):
         self.tree: DraftTree | None = None
 
     def prefill(self, ids: Sequence[int]) -> Scores:
-        """Read the prompt. logits: (1, V), after its last token."""
-        ((law,),) = self.target.server.laws([ids], [len(ids)])
+        """Read the prompt and return logits after its last token, (1, V)."""
+        ((logprobs,),) = self.target.server.logprobs([ids], [len(ids)])
         self.text = list(ids)
         self.length = len(ids)
-        return self._scores([law])
+        return self._scores([logprobs])
 
     def score(
         self,
@@ -173,45 +205,52 @@ class ServedRun(TargetRun):
         extra_rows: ExtraRows | None = None,
         precomputed: PrecomputedPrefix | None = None,
     ) -> Scores:
-        """One request with all paths of the tree; a node on several paths has the first's law."""
+        """Score all paths of the tree in one request.
+
+        A node on several paths keeps the values of the first.
+        """
         if extra_rows is not None or precomputed is not None:
             raise UnsupportedModel(
                 "This drafter adds rows of its own to the target's pass, which a server does not "
-                "take; n-grams, a suffix tree or a small model can draft for it."
+                "accept. Choose n-grams, a suffix tree or a small model as drafter."
             )
         leaves = [node for node, children in enumerate(tree.children) if not children]
         paths = [tree.path(leaf) for leaf in leaves]
         texts = [[*self.text, *(tree.tokens[node] for node in path)] for path in paths]
-        asked = self.target.server.laws(texts, [self.length + 1] * len(texts))
+        responses = self.target.server.logprobs(texts, [self.length + 1] * len(texts))
         found: dict[int, LogProbs] = {}
-        for path, laws in zip(paths, asked, strict=True):
-            if len(laws) != len(path):
-                raise ServerFault("The server left places of the text out.")
-            for node, law in zip(path, laws, strict=True):
-                found[node] = law | found.get(node, {})
+        for path, rows in zip(paths, responses, strict=True):
+            if len(rows) != len(path):
+                raise ServerFault("The server left out positions of the text.")
+            for node, logprobs in zip(path, rows, strict=True):
+                found[node] = logprobs | found.get(node, {})
         self.tree = tree
         return self._scores([found[node] for node in range(len(tree))])
 
     def keep(self, path: Sequence[int]) -> None:
-        """Go on from these nodes of the tree that was scored last."""
+        """Continue from these nodes of the tree that was scored last."""
         assert self.tree is not None
         self.text += [self.tree.tokens[node] for node in path]
         self.length += len(path)
 
-    def _scores(self, laws: Sequence[LogProbs]) -> Scores:
-        for law in laws:
-            self._check_whole(law)
-        rows = to_logits(laws, self.target.vocab_size)
-        return Scores(rows.to(self.target.device, exact_dtype(self.target.device)), States())
+    def _scores(self, rows: Sequence[LogProbs]) -> Scores:
+        for logprobs in rows:
+            self._check_complete(logprobs)
+        logits = to_logits(rows, self.target.vocab_size)
+        return Scores(logits.to(self.target.device, exact_dtype(self.target.device)), States())
 
-    def _check_whole(self, law: LogProbs) -> None:
-        """Raise ServerFault where a token that was not listed may be as likely as the k-th."""
+    def _check_complete(self, logprobs: LogProbs) -> None:
+        """Check that no token outside the list may be as likely as the k-th.
+
+        Raises:
+            ServerFault: One may be.
+        """
         if self.sampling.greedy:
             return
-        falling = sorted(law.values(), reverse=True)
+        falling = sorted(logprobs.values(), reverse=True)
         k = self.sampling.top_k
         if len(falling) <= k or falling[k - 1] <= falling[self.target.server.listed - 1]:
             raise ServerFault(
-                "Several tokens are as likely as the last that top-k keeps, and the server does "
-                "not list them all: choose a smaller top-k."
+                "Several tokens are as likely as the last one that top-k keeps, and the server "
+                "does not list all of them. Choose a smaller top-k."
             )

@@ -1,4 +1,4 @@
-"""The drawer: every setting of a run, in groups; what the chosen drafter ignores is hidden."""
+"""The drawer: every setting of a run in groups; those that the drafter ignores are hidden."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from specviz.settings.value_types import Choice, RuleName, Text
 from specviz.ui.headings import headings
 from specviz.ui.request import HOUSE, RunRequest
 
-# Which settings count, which card is shown and who is listed follow from drafter and target.
+# Shows the settings, the card and the drafters that fit the chosen drafter and target.
 FITTED: Final = """(method, target) => {
   const reads = %s, { dataset } = document.querySelector('#sv-drawer');
   dataset.reads = (reads[method] || []).join(' ');
@@ -37,11 +37,11 @@ FITTED: Final = """(method, target) => {
 }"""
 
 
-# A drafter that a visitor picks comes with the settings that suit it.
+# Fills in the default settings of a drafter that a visitor chooses.
 SUITED: Final = "(method) => (%s)[method]"
 
 
-# A drafter that was made for another target gives way to one that fits any.
+# Replaces a drafter made for another target by one that fits any.
 SUITABLE: Final = """(target, method, ...filled) => {
   const made = %s, suits = %s, other = '%s';
   const fits = !%s.includes(target) || [null, target].includes(made[method] ?? null);
@@ -49,19 +49,19 @@ SUITABLE: Final = """(target, method, ...filled) => {
 }"""
 
 
-# A setting that the chosen drafter ignores is not there; Gradio must still be able to measure it.
+# Hides a setting that the chosen drafter ignores; Gradio must still be able to measure it.
 HIDDEN: Final = (
     "{ visibility: hidden; position: absolute !important; width: 200px; height: 0 !important; }"
 )
 
 
-# Where the chat would be chosen, were the target not House (`.sv-drawer[data-target]`).
-BASE: Final = "House has no chat template: it only writes on from a text."
+# Shown in place of the chat settings if the target is House (`.sv-drawer[data-target]`).
+BASE: Final = "House has no chat template: it only continues a text."
 
 
 LISTED: Final = "sv-drafters"  # the class of each list of the catalogue's drafters
-TYPED: Final = "A folder, a GGUF file or a Hub id can be typed."
-FITS_ANY: Final = "ngram"  # the drafter for a target that has none of its own
+TYPED: Final = "You can also type a folder, a GGUF file or a Hub id."
+FITS_ANY: Final = "ngram"  # the drafter for a target without drafters of its own
 
 
 def drafters() -> list[Entry]:
@@ -70,15 +70,17 @@ def drafters() -> list[Entry]:
 
 
 def targets() -> list[Entry]:
-    """The catalogue's targets that can be chosen: House, what else is here, and a server's."""
+    """The catalogue's targets that can be chosen: House, others on this machine, and servers."""
     known = [entry for entry in entries() if entry.kind == "target"]
     return [e for e in known if e.name == HOUSE or e.address or weights_path(e) is not None]
 
 
 def drawer(first: RunRequest, any_model: bool) -> dict[str, Any]:
-    """Every field of a run by its name, in the order of `choices.names`; `first` fills it in.
+    """Build every field of a run, by name, in the order of `choices.names`.
 
-    any_model: whether the target may be a folder or a Hub id.
+    Args:
+        first: The values at first.
+        any_model: Whether the target may be a folder or a Hub id.
     """
     with group("Drafting", "sv-drafting"):
         made = {"target": target_box(first.target, any_model, "sv-target"), **drafting(first)}
@@ -92,24 +94,24 @@ def drawer(first: RunRequest, any_model: bool) -> dict[str, Any]:
 
 
 def chat(usual: Settings, elem_id: str) -> dict[str, Any]:
-    """How the target is given the prompt, by name; for House, that there is no choice."""
+    """Build the chat settings by name; for House a sentence is shown instead."""
     with group("Chat", elem_id, "sv-turns"):
         gr.HTML(f"<p>{BASE}</p>", elem_classes="sv-base")
         return boxes("prompt", usual)
 
 
-def sampling(law: Sampling) -> dict[str, Any]:
-    """How logits become a law, by name."""
-    return boxes("sampling", law)
+def sampling(usual: Sampling) -> dict[str, Any]:
+    """Build the sampling settings by name."""
+    return boxes("sampling", usual)
 
 
 def limits(usual: Settings) -> dict[str, Any]:
-    """What fixes a run's coins and its length, by name."""
+    """Build the settings of seed and length by name."""
     return boxes("run", usual)
 
 
 def drafting(first: RunRequest) -> dict[str, Any]:
-    """The drafter and the settings that some drafter reads, by name."""
+    """Build the choice of a drafter and the settings that drafters read, by name."""
     method = gr.Dropdown(
         [(entry.title, entry.name) for entry in drafters()],
         value=first.drafter,
@@ -122,7 +124,7 @@ def drafting(first: RunRequest) -> dict[str, Any]:
 
 
 def target_box(value: str, any_model: bool, elem_id: str) -> gr.Dropdown:
-    """Where a target is chosen; with any_model a folder or a Hub id may be typed."""
+    """Build the choice of a target; with any_model a folder or a Hub id may be typed."""
     return gr.Dropdown(
         [(entry.title, entry.name) for entry in targets()],
         value=value,
@@ -136,7 +138,7 @@ def target_box(value: str, any_model: bool, elem_id: str) -> gr.Dropdown:
 
 
 def about_targets() -> Iterator[str]:
-    """What one should know before choosing another target than House: its size, how to get it."""
+    """Yield what to know about other targets than House: the size, or how to get it."""
     here = [entry.name for entry in targets()]
     for entry in entries():
         if entry.kind == "target" and entry.name != HOUSE:
@@ -148,12 +150,12 @@ def about_targets() -> Iterator[str]:
 
 
 def boxes(group: Group, chosen: Settings | Sampling, form: str = "sv") -> dict[str, Any]:
-    """The fields of a group by name, filled in with what is chosen. form: begins their ids."""
+    """Build the fields of a group by name, with their values. form: the prefix of their ids."""
     return {row.name: box(row, getattr(chosen, row.name), form) for row in page_fields(group)}
 
 
 def box(row: SettingSpec, value: Any, form: str = "sv") -> Any:
-    """A setting's field. One of drafting has an id, by which it is hidden where it is ignored."""
+    """Build a setting's field. Drafting settings have ids, by which they can be hidden."""
     more: dict[str, Any] = {"label": row.label, "info": row.sentence}
     if row.group == "drafting":
         more["elem_id"] = elem_id(row, form)
@@ -184,9 +186,9 @@ def elem_id(row: SettingSpec, form: str = "sv") -> str:
 
 
 def css(box_id: str = "sv-drawer", form: str = "sv") -> str:
-    """The style that hides each setting which the chosen drafter does not read.
+    """The style that hides each setting that the chosen drafter does not read.
 
-    box_id: of the element that says which are read.
+    box_id: the element whose data attribute lists the settings read.
     """
     ignored = [
         f"#{box_id}:not([data-reads~={row.name}]) #{elem_id(row, form)}"
@@ -197,9 +199,9 @@ def css(box_id: str = "sv-drawer", form: str = "sv") -> str:
 
 
 def fitting(box_id: str = "sv-drawer") -> str:
-    """The style that hides the drafters made for another target than the one that is chosen.
+    """The style that hides drafters made for another target than the chosen one.
 
-    box_id: of the element that says which is chosen.
+    box_id: the element whose data attribute names the target.
     """
     unfit = [
         f'#{box_id}[data-target="{target.name}"] .{LISTED} {LIST_ENTRY.format(at)}'
@@ -211,18 +213,18 @@ def fitting(box_id: str = "sv-drawer") -> str:
 
 
 def heads() -> str:
-    """The style that heads the groups in lists of drafters, which have the class LISTED."""
+    """The style with the group headings in lists of drafters."""
     return headings([f".{LISTED}"], [group_of(entry.name) for entry in drafters()])
 
 
 def how() -> gr.HTML:
-    """Each drafter's diagram and three sentences; one of them is shown."""
+    """Build each drafter's card with its diagram; one of them is shown."""
     cards = "".join(map(card, drafters()))
     return gr.HTML(f"<div>{cards}</div>", elem_id="sv-how", padding=False)
 
 
 def card(entry: Entry) -> str:
-    """How a drafter drafts, what it knows, what it costs."""
+    """A drafter's card: how it drafts, what it knows, what it costs, its papers."""
     rows = [("How it drafts", entry.how), ("What it knows", entry.knows), ("Costs", entry.costs)]
     said = [(name, escape(text)) for name, text in rows]
     if entry.papers:
@@ -234,7 +236,7 @@ def card(entry: Entry) -> str:
 
 
 def cited(paper: Mapping[str, Any]) -> str:
-    """A paper as the card has it: authors, year, title, and a link to where it is."""
+    """A paper on a card: authors, year, title and a link."""
     arxiv = paper.get("arxiv")
     url = f"https://arxiv.org/abs/{arxiv}" if arxiv else paper["url"]
     place = f"arXiv:{arxiv}" if arxiv else url.removeprefix("https://")
@@ -245,10 +247,13 @@ def cited(paper: Mapping[str, Any]) -> str:
 
 
 def fit(made: dict[str, Any], demo_load: Any) -> None:
-    """Wire the drawer to the drafter that is chosen, from the page's opening on.
+    """Connect the drawer to the chosen drafter.
 
-    made: the drawer's components by name. Only a visitor's own pick changes settings: a recorded
-    run brings its own.
+    Only a visitor's own choice of a drafter changes settings; a recorded run brings its own.
+
+    Args:
+        made: The drawer's components by name.
+        demo_load: The page's load event.
     """
     method, target = made["method"], made["target"]
     js = FITTED % json.dumps({entry.name: entry.reads for entry in drafters()})
@@ -260,9 +265,11 @@ def fit(made: dict[str, Any], demo_load: Any) -> None:
 
 
 def suit(made: dict[str, Any], listen: Any) -> None:
-    """After an event that chose a target, a drafter made for another gives way.
+    """Replace a drafter made for another target after an event that chose a target.
 
-    made: as in `fit`. listen: the event's own method, such as `target.input`.
+    Args:
+        made: The drawer's components by name.
+        listen: The event's listener, such as `target.input`.
     """
     method, target = made["method"], made["target"]
     both = [method, *(made[row.name] for row in page_fields("drafting"))]
@@ -273,12 +280,12 @@ def suit(made: dict[str, Any], listen: Any) -> None:
 
 
 def suits_of() -> str:
-    """What suits each drafter, as JSON for the page's scripts."""
+    """Each drafter's default settings, as JSON for the page's scripts."""
     return json.dumps({entry.name: suited(entry.name) for entry in drafters()})
 
 
 def suited(drafter: str) -> list[Any]:
-    """What suits a drafter, as the fields of drafting have it, in their order."""
+    """A drafter's default settings, in the order of the drafting fields."""
     usual = with_defaults(drafter, {})
     return [row.form_value(usual[row.name]) for row in page_fields("drafting")]
 
@@ -292,7 +299,7 @@ def group(name: str, elem_id: str, *classes: str) -> gr.Column:
 
 
 def model_boxes() -> dict[str, Any]:
-    """Where a draft model may be named, by name: a folder of this machine or a Hub id."""
+    """Build the field for a draft model: a folder of this machine or a Hub id."""
     with group("Models", "sv-models"):
         drafter = gr.Textbox(label="Drafter: a folder or a Hub id", max_length=300)
     return {"drafter": drafter}
