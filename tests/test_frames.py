@@ -532,7 +532,7 @@ def test_bars_table_and_tree_show_the_remainder_for_later_siblings(trace):
     for scene, judged, shot in later_tries(trace):
         panel, node = shot["panel"], shot["tree"]["nodes"][str(judged.node)]
         assert panel["laws"]["p"] == "target p′"
-        head = {"t": "p′", "of": "p", "left": "yes", "term": "p"}
+        head = {"t": "p′", "of": "p", "left": "yes", "term": "remainder"}
         assert panel["table"]["heads"][0] == head
         assert node["left"] == panel["p"] == round(judged.inputs["p"], 6)
         assert node["p"] == round(scene.round.scored.p[judged.node - 1], 6)

@@ -42,4 +42,4 @@ def test_no_prompt_that_ships_is_strange_and_the_strangest_is_near_the_limit(hou
 @pytest.mark.parametrize("prompt", STRANGE)
 def test_a_prompt_unlike_the_training_text_is_told_with_its_number(house, prompt):
     bits = bits_per_token(house, house.encode(prompt, 0))
-    assert f"{bits:.1f} bits a token" in hint(house, prompt)
+    assert f"{bits:.1f} bits per token" in hint(house, prompt)

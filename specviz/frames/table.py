@@ -138,7 +138,7 @@ def _claimed(judged: Judged, p: str) -> str:
 
 def _distribution_head(name: str, is_left: bool) -> Head:
     head = {"t": f"{name}′", "left": "yes"} if is_left else {"t": name}
-    return head | {"of": name, "term": name}
+    return head | {"of": name, "term": "remainder" if is_left else name}
 
 
 def _without_q(cell: dict[str, Any]) -> dict[str, Any]:

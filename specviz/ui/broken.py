@@ -1,6 +1,6 @@
-"""Parts of the page whose files are broken: each says which, in its place, and the rest opens.
+"""Sections of the page whose files are broken: a sentence replaces them, and the rest opens.
 
-A part that can do without a file lacks only what stands in that: `spared`, and `lacking` says it.
+A section that can do without a file uses `spared`, and `lacking` says what is missing.
 """
 
 from __future__ import annotations
@@ -15,14 +15,12 @@ from specviz.adapters.gradio import removal_point
 from specviz.shipped import BrokenFile
 from specviz.ui.stream import log
 
-TOLD: Final = (
-    '<p class="sv-broken" role="alert">{} {} Put the file back and start the app again.</p>'
-)
+TOLD: Final = '<p class="sv-broken" role="alert">{} {} Restore the file and restart the app.</p>'
 Made = TypeVar("Made")
 
 
 def section(build: Callable[..., Any], *given: Any) -> Any:
-    """What `build` returns; where a file that it needs is broken, a sentence in its place."""
+    """Build a section, or show a sentence instead if a file that it needs is broken."""
     remove = removal_point()
     try:
         return build(*given)
@@ -33,7 +31,7 @@ def section(build: Callable[..., Any], *given: Any) -> Any:
 
 
 def spared(read: Callable[[], Made], instead: Made) -> Made:
-    """What `read` returns; `instead` where its file is broken. `lacking` says that, once."""
+    """Return what `read` returns, or `instead` if its file is broken."""
     try:
         return read()
     except BrokenFile:
@@ -41,7 +39,7 @@ def spared(read: Callable[[], Made], instead: Made) -> Made:
 
 
 def lacking(what: str, read: Callable[[], object]) -> None:
-    """Say in this place what the page lacks, in a sentence, where the file of `read` is broken."""
+    """Show here what the page lacks, if the file of `read` is broken."""
     try:
         read()
     except BrokenFile as problem:
@@ -49,17 +47,17 @@ def lacking(what: str, read: Callable[[], object]) -> None:
 
 
 def tell(what: str, problem: BrokenFile) -> None:
-    """What is not shown, and which file is to blame: on the page and in the log."""
+    """Report what is not shown and which file is broken, on the page and in the log."""
     log.warning("%s", problem)
     gr.HTML(TOLD.format(what, escape(str(problem))), elem_classes="sv-part")
 
 
 def style(*makers: Callable[[], str]) -> str:
-    """The style sheets that these make; nothing for a part whose files are broken."""
+    """Join the style sheets that these return; skip sections whose files are broken."""
     made = []
     for make in makers:
         try:
             made.append(make())
-        except BrokenFile:  # said where the part would be
+        except BrokenFile:  # reported by the section itself
             continue
     return "".join(made)

@@ -1,8 +1,8 @@
-"""Ends the program on Ctrl-C and SIGTERM: at once, with one sentence and the usual exit status.
+"""End the program at once on Ctrl-C and SIGTERM, with one sentence and the usual exit status.
 
-Rule: nothing waits for a model that is being read. A thread that reads one cannot be stopped, and
-Python would wait for it while the modules that it needs are torn down. Standard library only, so
-that this holds while everything else is still being imported.
+It does not wait for a model that is loading: that thread cannot be stopped, and Python would wait
+for it while the modules that it needs are torn down. Standard library only, so that it works while
+everything else is still being imported.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from types import FrameType
 
 
 class Told(BaseException):
-    """A signal has asked the program to end. No `except Exception` catches it."""
+    """Raised by a signal that ends the program. `except Exception` does not catch it."""
 
 
 @contextmanager
 def told_to_end() -> Iterator[None]:
-    """Within, Ctrl-C and SIGTERM stop the work and end the process: status 130, 143.
+    """Let Ctrl-C and SIGTERM stop the work inside and end the process, with status 130 or 143.
 
-    SIGTERM too: in a container the program is process 1, which Linux ends only if it has a handler.
+    SIGTERM needs a handler: in a container the program is process 1, which Linux does not end
+    without one.
     """
     received: list[int] = []
 
@@ -35,7 +36,7 @@ def told_to_end() -> Iterator[None]:
     before = [signal.signal(number, tell) for number in numbers]
     try:
         yield
-    except BaseException:  # compiled code may have put an exception of its own around Told
+    except BaseException:  # compiled code may have wrapped Told in an exception of its own
         if not received:
             raise
         print("specviz: Stopped.", file=sys.stderr)

@@ -1,7 +1,7 @@
-"""Headings in a list to pick from: Gradio's Dropdown knows none, so the page's style draws them.
+"""Group headings in dropdown lists: Gradio's Dropdown has none, so the page's style draws them.
 
-Rule: a heading stands above its group's first choice, where nothing can be picked; the order of
-the choices and their names are what they are without it.
+A heading is above the first choice of its group and cannot be picked. It changes neither the order
+of the choices nor their names.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ ROOM = 30  # pixels above a group's first choice
 
 
 def headings(lists: Sequence[str], groups: Sequence[str]) -> str:
-    """The style that draws them. lists: selectors of dropdowns that have the same choices.
+    """The style that draws the headings.
 
-    groups: the title of each choice's group, in the choices' order; "" for none.
+    Args:
+        lists: Selectors of dropdowns that have the same choices.
+        groups: The title of each choice's group, in the order of the choices; "" for none.
     """
     first = [0, *(at for at, (a, b) in enumerate(pairwise(groups), 1) if a != b)]
     return "\n".join(_heading(lists, at, groups[at]) for at in first if groups and groups[at])

@@ -31,7 +31,7 @@ MOST_STOPS: Final = 10_000  # visitors whose stops are remembered; a made-up one
 REPEAT: Final = 5.0  # seconds between two reports to a job that takes turns with others
 FEWEST, LATEST = 3, 20  # measured turns that an estimate needs, and that it looks back on
 TOO_MANY: Final = (
-    f"You have {PER_VISITOR} runs waiting or running already. Stop one, or wait until one is over."
+    f"You already have {PER_VISITOR} runs waiting or running. Stop one, or wait until one ends."
 )
 
 
@@ -136,7 +136,7 @@ class Queue:
         if len(mine) >= PER_VISITOR:
             raise QueueFull(TOO_MANY)
         if len(self) >= self._longest:
-            raise QueueFull(f"{len(self)} runs are waiting already. Try again in a few minutes.")
+            raise QueueFull(f"{len(self)} runs are already waiting. Try again in a few minutes.")
         ticket.served = (next(self._numbers), 0)
         self._tickets.append(ticket)
         self._dispatch()

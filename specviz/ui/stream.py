@@ -48,9 +48,7 @@ PAUSE: Final = 1.0  # seconds of computing after which a job sends what it holds
 DRAWING: Final = 0.0 if ZEROGPU else 0.3
 
 
-SHORT: Final = (
-    "The machine ran out of memory in this run: ask for fewer new tokens, or take a smaller model."
-)
+SHORT: Final = "The machine ran out of memory: ask for fewer new tokens, or choose a smaller model."
 
 log = logging.getLogger(__name__)
 
@@ -186,7 +184,7 @@ def explained(problem: Exception) -> str:
         return f"{problem if refusal else SHORT} {relief()}".rstrip()
     if refusal:
         return str(problem)
-    return "Something broke in this run. The server's log says what; try another."
+    return "An error on the server ended this run; its log has the details. Try another run."
 
 
 def out_of_memory(problem: Exception) -> bool:

@@ -82,11 +82,11 @@ def format_duration(seconds: float) -> str:
 def too_long(limit: float) -> str:
     """Why a job has no output at all. limit: its seconds of computing."""
     most = format_duration(limit)
-    return f"The run ended before its first result: here a job computes for {most} at most."
+    return f"The run ended before its first result: a job may compute for {most} at most here."
 
 
 def limit_text(limit: float) -> str:
     """What a visitor should know before a job begins. limit: its seconds of computing."""
     turns = "" if ZEROGPU else ", in short turns while others wait"
-    most = f"Here a job computes for {format_duration(limit)} at most"
-    return f"{most}{turns}. What it has by then stays."
+    most = f"A job may compute for {format_duration(limit)} at most here"
+    return f"{most}{turns}. What is finished by then is kept."

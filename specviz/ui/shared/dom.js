@@ -94,7 +94,7 @@ export const icon = (name) => drawing("0 0 16 16", ICONS[name], "sv-icon");
 /** @param {string} name */
 export function special(name) {
   const made = el("span", "sv-special", name);
-  made.title = "A special token: one sign for the model, and no text";
+  made.title = "A special token: one token for the model, not part of the text";
   return made;
 }
 

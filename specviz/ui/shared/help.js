@@ -1,4 +1,4 @@
-// Help: what this page is, a way round it, its keys, and the words of the tab that is open.
+// Help: what this page is, the tour, keys, and the terms of the open tab.
 
 import { el } from "./dom.js";
 import { GLOSSARY } from "./given.js";
@@ -36,7 +36,7 @@ function typing(target) {
   return target instanceof Element && target.closest(fields) !== null;
 }
 
-// Words that the open tab shows first, then the others; both by their names.
+// Terms that the open tab shows first, then the others; both in alphabetical order.
 /** @param {HTMLElement} dialog */
 function showWords(dialog) {
   const shown = new Set();

@@ -1,5 +1,5 @@
-// A live job: the page numbers it, the server tells of it in lines of JSON in a text that only grows.
-// At most one of a section is under way; what a section says and shows of it is its `face`.
+// A live job: the page numbers it, the server sends append-only lines of JSON about it. A section has
+// at most one job at a time; its texts and callbacks are the section's `face`.
 
 import { knock } from "./page.js";
 
@@ -19,7 +19,7 @@ const about = (seconds) => (seconds === 1 ? "about 1 second" : `about ${seconds}
 
 /** @param {number | undefined} place @param {number | undefined} seconds */
 const inQueue = (place, seconds) =>
-  "Waiting in line: " +
+  "In the queue: " +
   (place === 1 ? "1 run" : place + " runs") +
   " before yours" +
   (seconds ? `, ${about(seconds)}.` : ".");
@@ -34,8 +34,8 @@ const takingTurns = (place, seconds) =>
 const overdue = (seconds, begun) =>
   "Ended after " +
   (seconds % 60 ? seconds + " seconds" : seconds === 60 ? "1 minute" : seconds / 60 + " minutes") +
-  ", for which a job may compute here. " +
-  (begun ? "What was made stays." : "There was no result yet.");
+  ", the limit for one job here. " +
+  (begun ? "What was finished is kept." : "There was no result yet.");
 
 /** What a load does now. @param {StateLine} line */
 const loading = ({ model, stage = "" }) =>
@@ -54,7 +54,7 @@ function howFar({ done = 0, of = 0, left, spent = 0 }) {
 }
 
 /** @param {number | undefined} seconds */
-const borrowing = (seconds) => `Asking for a GPU, for at most ${seconds} seconds.`;
+const borrowing = (seconds) => `Requesting a GPU for at most ${seconds} seconds.`;
 
 /**
  * The lines, parsed, by which a text has grown; all of them where it does not go on from `before`.

@@ -1,5 +1,5 @@
-// What a section stands on: its element, its value, its events and what Python told it. Each stands
-// on the page once, so its modules share one stage, which is bare until the section starts.
+// A section's element, its value, its events and its config from Python. Each section is on the page
+// once, so its modules share one stage, which is empty until the section starts.
 
 import { there } from "./there.js";
 

@@ -1,5 +1,5 @@
-// The glossary's card: one for the page, beside the word that it is about. A click or a tap opens it
-// to stay, a mouse that rests on the word for as long as it rests, `?` where the focus is on one.
+// The glossary's card, shown beside a term. A click or a tap opens it until the next one, a mouse
+// that rests on the term as long as it rests, and `?` opens that of the focused term.
 
 import { el } from "./dom.js";
 import { GLOSSARY, TITLES } from "./given.js";
@@ -34,7 +34,7 @@ function termAt(target) {
   return target instanceof Element ? target.closest("[data-term]") : null;
 }
 
-// What does something of its own keeps its click.
+// A term that is also a control keeps its click.
 /** @param {Element} word */
 const acts = (word) => word.closest("button, a, input, select, [role=slider]") !== null;
 
@@ -76,7 +76,7 @@ export function show(word) {
   place(word.getBoundingClientRect());
 }
 
-// Below the word where there is room, else above it; always within the window.
+// Below the term if it fits, else above it; always within the window.
 /** @param {DOMRect} word */
 function place(word) {
   const { width, height } = card.getBoundingClientRect();

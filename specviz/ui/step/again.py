@@ -1,11 +1,9 @@
-"""A live run that was made here before is shown from memory, as it was measured then.
+"""Reuse live runs: show a finished run from memory, or one in progress as it grows.
 
-One that is computed for another visitor just now is shown as it grows, so that a class that asks
-for the same run has it computed once.
-
-Rule: the key is the whole question (prompt, target, drafter, every setting, seed and coins), so a
-visitor sees of others' runs only what they asked themselves. Only runs that came to their end are
-kept, and only of models that the catalogue lists: a folder's files may change, and so may a server.
+So a class that requests the same run has it computed once. The key is the whole request (prompt,
+target, drafter, every setting, seed and coins), so visitors see only runs that they requested
+themselves. Only finished runs of models in the catalogue are kept: a folder's files may change, and
+so may a server.
 """
 
 from __future__ import annotations
@@ -32,23 +30,27 @@ from specviz.ui.worker import Worker
 
 MOST: Final = 256  # runs
 BYTES: Final = 32 * 2**20  # of all of them, compressed
-PRESSED: Final = 1000  # visitors of one run, of whom it is known that they saw it from memory
+PRESSED: Final = 1000  # visitors of one run who are remembered as having seen it from memory
 SAME: Final = (
-    "This very run was made here {}, and is shown as it was measured then. "
-    "Press Run live again to measure it anew."
+    "This exact run was made here {}, and is shown as it was measured then. "
+    "Press Run live again for a new measurement."
 )
-LOOK: Final = 0.2  # seconds between two looks whether one who watches has stopped
+LOOK: Final = 0.2  # seconds between checks whether a watching visitor has stopped
 ENDS: Final = ("done", "stopped", "overdue")
 SHARED: Final = (
-    "Another visitor runs the very same just now, and you see that measurement. "
-    "Press Run live again to measure it anew."
+    "Another visitor is making exactly this run now, and you see that measurement. "
+    "Press Run live again for a new measurement."
 )
 
 
 @dataclass(slots=True)
 class Kept:
-    """A run's lines, compressed, without those that say what was waited for. at: on the monotonic
-    clock. seen: visitors to whom it was shown from memory: whoever asks again wants it measured.
+    """A finished run.
+
+    Attributes:
+        packed: Its lines, compressed, without those about waiting.
+        at: When it was kept, on the monotonic clock.
+        seen: Visitors who saw it from memory; their next request measures it again.
     """
 
     packed: bytes
@@ -57,24 +59,24 @@ class Kept:
 
 
 class Memory:
-    """The finished live runs of one server; the one that was asked for longest ago goes first."""
+    """The finished live runs of one server, in least-recently-used order."""
 
     def __init__(self, most: int = MOST, size: int = BYTES) -> None:
         self._most, self._size = most, size
         self._kept: OrderedDict[str, Kept] = OrderedDict()
         self.ongoing: dict[str, Ongoing] = {}  # by question; on the event loop only
-        self._lock = Lock()  # it is asked on the server's loop and in the thread of all runs
+        self._lock = Lock()  # used on the server's loop and in the worker thread
 
     def __len__(self) -> int:
         return len(self._kept)
 
     @property
     def size(self) -> int:
-        """Bytes of all that is kept."""
+        """Total size of the kept runs in bytes."""
         return sum(len(run.packed) for run in self._kept.values())
 
     def asked(self, wish: RunRequest, visitor: str) -> Asked:
-        """One visitor's wish for a run."""
+        """Start one visitor's request for a run."""
         key = question(wish)
         with self._lock:
             kept = self._kept.get(key) if key else None
@@ -84,7 +86,7 @@ class Memory:
         return Asked(self, key, visitor, anew)
 
     def recall(self, key: str, visitor: str) -> Kept | None:
-        """The run, which this visitor sees from memory now; None where it is not known."""
+        """Return the kept run and remember that this visitor saw it; None if there is none."""
         with self._lock:
             kept = self._kept.get(key)
             if kept is None:
@@ -96,7 +98,7 @@ class Memory:
             return kept
 
     def keep(self, key: str, packed: bytes) -> None:
-        """Keep a run in place of its older self, and let the oldest go where there is no room."""
+        """Keep a run, replacing an older copy; drop the least recently used if memory is full."""
         with self._lock:
             self._kept.pop(key, None)
             self._kept[key] = Kept(packed)
@@ -106,8 +108,13 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A wish that may be answered from memory. key: empty for one that is not to be kept. anew: the
-    visitor was shown it from memory, and asks again.
+    """A request that may be answered from memory.
+
+    Attributes:
+        memory: The kept runs.
+        key: Identifies the run; empty if it must not be kept.
+        visitor: Who requests it.
+        anew: The visitor saw it from memory and requests it again.
     """
 
     memory: Memory
@@ -116,7 +123,7 @@ class Asked:
     anew: bool
 
     def told(self, nonce: str) -> str:
-        """The run's lines for a job of this number; empty where they are to be measured."""
+        """The kept lines for a job with this number; empty if the run must be measured."""
         kept = self.memory.recall(self.key, self.visitor) if self.key and not self.anew else None
         if kept is None:
             return ""
@@ -126,7 +133,7 @@ class Asked:
         return line(run.pop("kind"), run | {"id": nonce, "again": again}) + rest
 
     def learn(self, told: str) -> None:
-        """Keep what was told from the run's own line on, without states."""
+        """Keep a run's output from its own line on, without status lines."""
         if not self.key:
             return
         lines = told.splitlines(keepends=True)
@@ -136,7 +143,7 @@ class Asked:
 
 
 def question(wish: RunRequest) -> str:
-    """All that decides a run, as one text; empty for one that is not to be kept."""
+    """The key of a request: all that determines the run; empty if it must not be kept."""
     try:
         wish.allowed(any_model=False)
     except BadSettings:
@@ -145,7 +152,7 @@ def question(wish: RunRequest) -> str:
 
 
 def ago(seconds: float) -> str:
-    """How long ago, in words."""
+    """Format how long ago something was."""
     minutes = int(seconds // 60)
     if minutes < 1:
         return "less than a minute ago"
@@ -155,7 +162,7 @@ def ago(seconds: float) -> str:
 
 
 class Ongoing:
-    """The output so far of a run that several visitors watch. complete: it came to its end."""
+    """The output so far of a run that several visitors watch. complete: it ended normally."""
 
     def __init__(self) -> None:
         self.text = ""
@@ -163,12 +170,12 @@ class Ongoing:
         self._changed = asyncio.Event()
 
     def grow(self, text: str) -> None:
-        """Take the whole output so far, and wake who watches."""
+        """Store the whole output so far, and wake its watchers."""
         self.text = text
         self._wake()
 
     def end(self) -> None:
-        """Nothing more comes."""
+        """Mark the output as ended."""
         self.over = True
         last = self.text.rpartition("\n{")[2]
         self.complete = last.startswith(STATE[1:]) and '"state":"done"' in last
@@ -179,13 +186,13 @@ class Ongoing:
         self._changed = asyncio.Event()
 
     async def news(self) -> None:
-        """Wait until there is more, or for LOOK seconds: then ask whether the visitor stopped."""
+        """Wait until there is more output, or LOOK seconds to check whether the visitor stopped."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._changed.wait(), LOOK)
 
 
 def for_another(text: str, nonce: str) -> str:
-    """Lines of one visitor's run as another receives them, without how the job ended."""
+    """Rewrite lines of one visitor's run for another, without how the job ended."""
     return "".join(_for_another(each, nonce) for each in text.splitlines(keepends=True))
 
 
@@ -204,7 +211,7 @@ def _for_another(text: str, nonce: str) -> str:
 async def watch(
     ongoing: Ongoing, nonce: str, stopped: Callable[[], bool]
 ) -> AsyncGenerator[str, None]:
-    """Yield what another visitor's run sends, so far and growing, until that ends."""
+    """Yield the growing output of another visitor's run until it ends."""
     seen, text = 0, ""
     while not stopped():
         over = ongoing.over
@@ -221,9 +228,9 @@ async def watch(
 async def texts(
     runs: Worker, memory: Memory, wish: RunRequest, visitor: str, number: float
 ) -> AsyncGenerator[str, None]:
-    """Stream a run: from memory, or together with who runs the same just now, or computed.
+    """Stream a run: from memory, from another visitor's run in progress, or computed.
 
-    If another visitor's run ends early, this visitor's own run follows: its lines begin anew.
+    If the other visitor's run ends early, this visitor's own run follows, from its first line.
     """
     asked, nonce = memory.asked(wish, visitor), f"{number:.0f}"
     if told := asked.told(nonce):
@@ -250,7 +257,7 @@ async def texts(
 async def compute(
     runs: Worker, memory: Memory, wish: RunRequest, asked: Asked, number: float
 ) -> AsyncGenerator[str, None]:
-    """Stream a run of one's own, which others who ask for the same watch meanwhile."""
+    """Compute and stream a run, while other visitors may watch it."""
     ongoing = Ongoing()
     shared = asked.key and not asked.anew
     if shared:

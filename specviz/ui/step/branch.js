@@ -1,4 +1,4 @@
-// A branch: the run on screen made once more, with coins laid by hand, and the way back from it.
+// A branch: the run on screen made once more with coins set by hand, and the way back from it.
 
 import { byId } from "../shared/dom.js";
 import { there } from "../shared/there.js";
@@ -19,7 +19,7 @@ let origin = null;
 
 // Asks the server for the run on screen once more, from its prompt on, with the supposed coins.
 export function branch() {
-  if (job.number) return notice("Another run is still being made. Stop it, or wait for its end.");
+  if (job.number) return notice("Another run is still in progress. Stop it, or wait until it ends.");
   const { round, step } = now.at;
   origin = {
     text: reel.text,
@@ -33,7 +33,7 @@ export function branch() {
   return undefined;
 }
 
-// The request that a branch is, as JSON: the run on screen, and coins up to this round.
+// The request for a branch, as JSON: the run on screen, and coins up to this round.
 export function wish() {
   const { asked: prompt, names, settings } = there(reel.run);
   const number = reel.rounds[now.at.round].number;
@@ -45,7 +45,7 @@ export function wish() {
   return JSON.stringify({ prompt, target, drafter, settings: { ...settings, coins } });
 }
 
-// Says of a branched run that it is one, and leads back to the run that it came from.
+// Says that a run is a branch, and leads back to the original run.
 export function showFork() {
   const coins = Object.keys(reel.run?.settings.coins || {});
   const place = $(".sv-fork");
@@ -55,16 +55,16 @@ export function showFork() {
   const rounds = [...new Set(coins.map((name) => Number(name.split(" ")[0])))];
   /** @type {(string | HTMLElement)[]} */
   const parts = [
-    "A run of its own: ",
-    coins.length === 1 ? "one coin was" : coins.length + " coins were",
-    " laid by hand in round " + rounds.join(", ") + ". ",
+    "A new run with ",
+    coins.length === 1 ? "one coin" : coins.length + " coins",
+    " set by hand in round " + rounds.join(", ") + ". ",
   ];
   if (origin && !sameBefore(rounds[0])) {
     parts.push(
-      "Earlier rounds differ too: this machine computes the laws a little otherwise than the one that made the first run. ",
+      "Earlier rounds differ too: this machine computes slightly different probabilities than the one that made the first run. ",
     );
   }
-  if (origin) parts.push(answerButton("Back to the run it came from", returnToOrigin));
+  if (origin) parts.push(answerButton("Back to the original run", returnToOrigin));
   place.replaceChildren(...parts);
 }
 

@@ -1,7 +1,4 @@
-"""What a visitor can choose, as data from the page, turned into a request.
-
-Rule: fields are bound by name; which there are, and how each is read, their rows say.
-"""
+"""The filled-in form, turned into a request. Fields are bound by the names of their settings."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from specviz.settings.settings import Sampling, Settings
 from specviz.settings.specs import Group, SettingSpec, page_fields
 from specviz.ui.request import HOUSE, USUAL, RunRequest
 
-GROUPS: tuple[Group, ...] = ("drafting", "sampling", "run", "prompt")  # as they stand in the drawer
+GROUPS: tuple[Group, ...] = ("drafting", "sampling", "run", "prompt")  # in the drawer's order
 
 
 def rows() -> list[SettingSpec]:
@@ -22,22 +19,26 @@ def rows() -> list[SettingSpec]:
 
 
 def names() -> list[str]:
-    """The form's fields by name, in their order, but for models of one's own."""
+    """The names of the form's fields, in order, without those for a visitor's own models."""
     return ["prompt", "target", "method", *(row.name for row in rows())]
 
 
 def config() -> list[dict[str, str]]:
-    """The same for the player's script, which fills the form in: each field's name and kind."""
+    """Each field's name and kind, for the player's script that fills the form in."""
     kinds = {row.name: row.kind.name for row in rows()}
     return [{"name": name, "kind": kinds.get(name, "text")} for name in names()]
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """One filled-in form. method: the drafter's name in the catalogue.
+    """One filled-in form.
 
-    filled: each setting's field as the page has it, by name. target: its name in the catalogue, or
-    what a visitor typed. drafter: a draft model named by a visitor, empty for the house's own.
+    Attributes:
+        prompt: The prompt.
+        method: The drafter's name in the catalogue.
+        filled: Each setting's field as the page has it, by name.
+        target: The target's name in the catalogue, or what a visitor typed.
+        drafter: A draft model that a visitor typed; empty for House's own.
     """
 
     prompt: str
@@ -48,20 +49,28 @@ class Choices:
 
     @classmethod
     def from_form(cls, values: Mapping[str, Any]) -> Self:
-        """The form's values by name."""
+        """Read the form's values by name."""
         filled = {row.name: values[row.name] for row in rows()}
         models = {name: values[name] for name in ("target", "drafter") if name in values}
         return cls(values["prompt"], values["method"], filled, **models)
 
     def wish(self) -> RunRequest:
-        """The run that this form asks for. Raises BadSettings with a sentence."""
+        """Build the request of this form.
+
+        Raises:
+            BadSettings: With a sentence for the visitor.
+        """
         return RunRequest(self.prompt, *self.models(), self.settings())
 
     def settings(self) -> Settings:
-        """The settings of the run. Raises BadSettings with a sentence."""
-        law, rest = read("sampling", self.filled), read("drafting", self.filled)
+        """Read the settings of the run.
+
+        Raises:
+            BadSettings: With a sentence for the visitor.
+        """
+        chosen, rest = read("sampling", self.filled), read("drafting", self.filled)
         form = read_turns(self.target.strip(), self.filled)
-        return Settings(sampling=Sampling(**law), **rest, **read("run", self.filled), **form)
+        return Settings(sampling=Sampling(**chosen), **rest, **read("run", self.filled), **form)
 
     def models(self) -> tuple[str, str]:
         """The names of the target and the drafter."""
@@ -71,13 +80,10 @@ class Choices:
 
 
 def read_turns(target: str, filled: Mapping[str, Any]) -> dict[str, Any]:
-    """How the target is given the prompt, by name. Raises BadSettings.
-
-    House has no template, so the fields are hidden, and what is in them is not meant.
-    """
+    """Read the chat settings; none for House, which has no template and hides these fields."""
     return {} if target in ("", HOUSE) else read("prompt", filled)
 
 
 def read(group: Group, filled: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a group out of the page's fields, by name. Raises BadSettings."""
+    """Read the settings of a group from the page's fields, by name."""
     return {row.name: row.parse(filled[row.name]) for row in page_fields(group)}

@@ -1,4 +1,4 @@
-// A token on trial: p over q, and the coin.
+// The guess being judged: p over q, and the coin.
 
 import { drawing, el, percent } from "../shared/dom.js";
 import { there } from "../shared/there.js";
@@ -8,9 +8,9 @@ import { movable } from "./whatif.js";
 
 /** @import { AskedPanel, TossedTrial, TrialPanel } from "./data.js" */
 
-const COINLESS = "Temperature 0: no coin. The outline is the target's softmax at temperature 1.";
+const COINLESS = "Temperature 0 needs no coin. The outline is the target's softmax at temperature 1.";
 
-// p over q on one scale; the coin's bar is the q bar magnified, so its covered part is "keep".
+// p over q on one scale; the coin's bar is the q bar magnified, so its covered part means "accept".
 /** @param {AskedPanel | TrialPanel} panel */
 export function trial(panel) {
   if (panel.asked && panel.p === undefined) return softmax(panel);
@@ -20,7 +20,7 @@ export function trial(panel) {
   return [...rows, lens(covered, whole, panel.coin.threshold), coin(panel)];
 }
 
-// The bars of both laws, and how far they reach; without q the coin's bar is all of p's scale.
+// The bars of both distributions, and their lengths; without q the coin's bar is all of p's scale.
 /** @param {AskedPanel | TrialPanel} panel @param {number} p */
 function bars(panel, p) {
   const { laws, text, soft } = panel;
@@ -104,7 +104,7 @@ function lens(covered, whole, keep) {
   return el("div", "sv-cr sv-cr-lens", el("span"), svg);
 }
 
-// The coin on the bar of its chance. On the step of its verdict it can be moved: see whatif.js.
+// The coin on the bar of its probability. At its verdict it can be moved: see whatif.js.
 /** @param {TossedTrial} panel */
 function coin(panel) {
   const { u, threshold } = panel.coin;

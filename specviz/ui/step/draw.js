@@ -11,7 +11,7 @@ import { GIVEN } from "./table.js";
 function lumps(panel) {
   const rest = panel.table?.rows.find((each) => each.rest)?.rest;
   if (!panel.table || !rest) return null;
-  const many = rest.toLocaleString("en") + " others: compared one by one, then summed. ";
+  const many = rest.toLocaleString("en") + " other tokens: compared one by one, then summed. ";
   return el("p", "sv-note", many + "Rounded to " + panel.table.digits + " decimals.");
 }
 
@@ -43,7 +43,7 @@ function named(view) {
   return made;
 }
 
-// The law as a strip in the order it is walked, and where the coin fell on it.
+// The distribution as a strip by falling probability, and where the coin is on it.
 /** @param {Panel} panel @param {Draw} view */
 export function draw(panel, view) {
   const bar = el("div", "sv-dbar", ...view.shares.map(stretch));
@@ -61,9 +61,9 @@ export function draw(panel, view) {
     "p",
     "sv-note",
     el("b", "", u),
-    " falls between " + lo + " and " + hi + ": the share of ",
+    " is between " + lo + " and " + hi + ", the interval of ",
     el("b", "sv-token", word(there(hit.w))),
-    ", " + part + " wide.",
+    " (width " + part + ").",
   );
   return [row, note];
 }

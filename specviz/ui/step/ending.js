@@ -1,4 +1,4 @@
-// What to do after the end of a run: make it live, race it, try another drafter.
+// What to do after a run has ended: run it live, race drafters, choose another drafter.
 
 import { byId, el } from "../shared/dom.js";
 import { fieldOf } from "../shared/gradio.js";
@@ -13,7 +13,7 @@ export function whatNow(source) {
   return el(
     "div",
     "sv-what-now",
-    el("b", "", "What now?"),
+    el("b", "", "What next?"),
     answerButton(again, () => byId("sv-go")?.click()),
     answerButton("Race drafters", () => openTab("Compare")),
     answerButton("Choose another drafter", chooseDrafter),

@@ -1,4 +1,4 @@
-// Why these guesses: what the drafter said of them. A line of words, rows with a bar, a grid, facts.
+// Why these guesses: the drafter's evidence. A line of tokens, rows with a bar, a grid, facts.
 
 import { el, flat, mark, percent, word } from "../shared/dom.js";
 import { part } from "./caption.js";
@@ -14,7 +14,7 @@ import { givenText, past } from "./text.js";
 /** @type {Record<NonNullable<GridCell["is"]>, string>} */
 const SAID = { given: "", own: "guessed", guess: "", root: "last token" };
 
-// Room is kept from a run's first evidence on, so that a step without any moves nothing.
+// Space is reserved from a run's first evidence on, so that a step without any moves nothing.
 /** @param {Panel} panel */
 export function showWhy(panel) {
   const why = panel.why;
@@ -159,7 +159,7 @@ function gridRow(one, view, split) {
   return [el("tr", "", name), line];
 }
 
-const STATES = { on: "says it", off: "says another", none: "not run" };
+const STATES = { on: "predicts it", off: "predicts another", none: "not run" };
 
 /** @param {GridCell} cell */
 function gridCell(cell) {

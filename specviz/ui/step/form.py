@@ -1,4 +1,4 @@
-"""The row on top and its drawer: prompt, examples, settings, Run live, Stop."""
+"""The top row and its drawer: prompt, examples, settings, Run live, Stop."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from specviz.ui.step.recorded import group, names, opening, title
 UNLISTED: Final = "There are no examples to choose from."
 
 
-# The settings in one sentence, by the rows that `settings.summary` reads too; what a visitor typed
-# reaches the page as text only.
+# The settings in one sentence, by the same specs that `settings.summary` reads. What a visitor
+# types reaches the page as text only.
 SENTENCE: Final = """(method, ...typed) => {
   const rows = %s, target = typed[%s], other = { title: method, reads: ['gamma', 'rule'] };
   const known = (%s)[method] || other;
@@ -56,12 +56,12 @@ SENTENCE: Final = """(method, ...typed) => {
 
 
 def sentence_rows() -> list[SettingSpec]:
-    """The settings that a run's sentence names and the form has, in the sentence's order."""
+    """The settings of the form that the sentence names, in its order."""
     return [row for row in specs.SETTING_SPECS if row.brief and row.label]
 
 
 def sentence() -> str:
-    """The page's script that says the settings: the drafter, `sentence_rows`, the target."""
+    """The page's script that writes the sentence: the drafter, `sentence_rows`, the target."""
     rows = [
         {
             "name": row.name,
@@ -82,7 +82,7 @@ def sentence() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Controls:
-    """The components that a run reads, by their names in `Choices`, and those that act."""
+    """The components that a run reads, by their names in `Choices`, and its buttons."""
 
     inputs: dict[str, Any]
     run: gr.Button
@@ -92,9 +92,12 @@ class Controls:
 
 
 def build(allow_any_model: bool, limit: float, opened: Any) -> Controls:
-    """Lay the controls out and wire what needs no server.
+    """Lay out the controls and connect what needs no server.
 
-    limit: seconds that a run may take. opened: the page's own load event.
+    Args:
+        allow_any_model: Whether folders and Hub ids may be typed.
+        limit: Seconds that a run may take.
+        opened: The page's load event.
     """
     first = opening()
     assert isinstance(first.prompt, str)  # no run that ships is a conversation
@@ -122,7 +125,7 @@ def build(allow_any_model: bool, limit: float, opened: Any) -> Controls:
 
 
 def prompt_box(text: str, elem_id: str, examples_id: str) -> gr.Textbox:
-    """Where a prompt is typed, and beside it examples that fill it in. Ids: on the page."""
+    """Build the prompt and the list of examples that fill it in."""
     prompt = gr.Textbox(
         text,
         label="Prompt",
@@ -150,13 +153,13 @@ def prompt_box(text: str, elem_id: str, examples_id: str) -> gr.Textbox:
         js="(chosen, typed) => [chosen ?? typed, null]",
         api_visibility="private",
     )
-    # After typing, the one line that is left shows the prompt's start again.
+    # After typing, the single line shows the start of the prompt again.
     prompt.blur(None, js=scroll_to_start(elem_id), api_visibility="private")
     return prompt
 
 
 def recorded_box(titles: Mapping[str, str], elem_id: str) -> gr.Dropdown:
-    """Where what was recorded is chosen, the first of it at first. titles: by name."""
+    """Build the choice of a recording. titles: by name."""
     return gr.Dropdown(
         [(title, name) for name, title in titles.items()],
         value=next(iter(titles), None),
@@ -169,13 +172,13 @@ def recorded_box(titles: Mapping[str, str], elem_id: str) -> gr.Dropdown:
 
 
 def first_words(first: RunRequest) -> dict[str, str]:
-    """The settings as they are when the page opens, as the page will write them."""
+    """The sentence of the settings when the page opens."""
     rest = " · " + summarize(first.settings.to_json(), settings_read_by(first.drafter))
     return {"drafter": title_of(first.drafter), "target": title_of(first.target), "rest": rest}
 
 
 def css() -> str:
-    """The style that heads the groups of examples and of recorded runs."""
+    """The style with the headings of example groups and recorded runs."""
     domains = [domain for domain, texts in examples().items() for _ in texts]
     heads = [spoken(domain)[:1].upper() + spoken(domain)[1:] for domain in domains]
     runs = [group(name) for name in names()]
@@ -183,12 +186,12 @@ def css() -> str:
 
 
 def example_choices() -> list[tuple[str, str]]:
-    """Example prompts as (what the list shows, the prompt)."""
+    """Example prompts as (label, prompt)."""
     return [(short(text), text) for texts in examples().values() for text in texts]
 
 
 def examples() -> dict[str, list[str]]:
-    """Domain -> its prompts; none where their file is broken."""
+    """The prompts by domain; empty if their file is broken."""
     return spared(prompts, {})
 
 

@@ -1,5 +1,5 @@
-// Guess first: the reader predicts each verdict, or its chance, before it is shown. What counts is
-// the bet against the threshold: a coin that falls otherwise makes no bet wrong.
+// Predict first: the reader predicts each verdict, or its probability, before it is shown. What
+// scores is the likelier outcome, whatever the coin turns out to be.
 
 import { el } from "../shared/dom.js";
 import { there } from "../shared/there.js";
@@ -12,12 +12,12 @@ import { $ } from "./stage.js";
 /** @import { Part, Place, TossedTrial, TrialPanel } from "./data.js" */
 
 let guessing = false;
-let byChance = false; // whether the chance itself is asked for
+let byChance = false; // whether the probability itself is asked for
 let bets = { good: 0, of: 0 };
 let chances = { off: 0, of: 0 };
-const answered = new Set(); // verdicts that were guessed or seen already
+const answered = new Set(); // verdicts that were predicted or seen already
 /** @type {{ key: string, parts: Part[] } | null} */
-let told = null; // what the latest answer was worth, until the reader moves on
+let told = null; // feedback on the latest answer, until the reader moves on
 
 /** @param {Place} to */
 const verdictKey = ([round, step]) =>
@@ -29,7 +29,7 @@ export function mustAsk(to) {
   return guessing && stepName(...to).kind === "judge" && !answered.has(verdictKey(to));
 }
 
-// What the sentence ends with while a verdict is asked for; after an answer, what that was worth.
+// The answer buttons while a verdict is asked for; after an answer, the feedback on it.
 export function showGuess() {
   if (now.question) return offer();
   if (told && told.key === verdictKey([now.at.round, now.at.step])) {
@@ -55,17 +55,17 @@ function offer() {
 /** @param {boolean} tossed */
 function choices(tossed) {
   const made = [
-    answerButton("Kept", () => answer(true)),
+    answerButton("Accepted", () => answer(true)),
     answerButton("Rejected", () => answer(false)),
   ];
   const other = () => askBy(true);
-  return tossed ? [...made, answerButton("Guess the chance", other)] : made;
+  return tossed ? [...made, answerButton("Estimate the probability", other)] : made;
 }
 
 function slider() {
   const input = el("input", "sv-chance");
   Object.assign(input, { type: "range", min: "0", max: "1", step: "0.01", value: "0.5" });
-  input.setAttribute("aria-label", "Chance that it is kept");
+  input.setAttribute("aria-label", "Probability that it is accepted");
   const said = el("b", "sv-chance-said", "0.50");
   said.setAttribute("aria-hidden", "true"); // the slider says its own value
   input.addEventListener("input", () => {
@@ -77,13 +77,13 @@ function slider() {
     event.preventDefault(); // or it would press the button that has the focus then
     sure();
   });
-  const label = el("span", "sv-chance-label", "Its chance:");
+  const label = el("span", "sv-chance-label", "Probability:");
   return [
     label,
     input,
     said,
     answerButton("Answer", sure),
-    answerButton("Kept or rejected?", () => askBy(false)),
+    answerButton("Accepted or rejected?", () => askBy(false)),
   ];
 }
 
@@ -113,7 +113,7 @@ function answerChance(said) {
   tell(parts);
 }
 
-// Shows the verdict with what the answer was worth. What had the focus is gone then.
+// Shows the verdict with feedback on the answer. The focused button is gone then.
 /** @param {Part[]} parts */
 function tell(parts) {
   told = { key: verdictKey(there(now.question)), parts };
@@ -124,40 +124,37 @@ function tell(parts) {
 }
 
 /**
- * What a bet was worth, and why. At a chance of exactly one half both are good.
+ * Whether a prediction scores, and why. At a probability of exactly one half both do.
  * @param {TrialPanel} panel
  * @param {boolean} kept
  * @returns {{ good: boolean, parts: Part[] }}
  */
 export function judgeBet(panel, kept) {
-  const bet = kept ? "kept" : "rejected";
+  const bet = kept ? "accepted" : "rejected";
   const sure = certainty(panel);
   if (sure) {
     const good = panel.accepted === kept;
-    const start = "You said " + bet + ". It could not be: ";
+    const start = "You said " + bet + ", but ";
     return { good, parts: [good ? "Right: " : start, ...sure] };
   }
-  const { coin, text, accepted } = /** @type {TossedTrial} */ (panel);
+  const { coin, text } = /** @type {TossedTrial} */ (panel);
   const good = kept ? coin.threshold >= 0.5 : coin.threshold <= 0.5;
   /** @type {Part} */
   const chance = { n: text.threshold, as: "both" };
   /** @type {Part[]} */
   const parts = [
-    good ? "Right: " : "You said " + bet + ". But ",
+    good ? "Right: " : "You said " + bet + ", but ",
     ...ratio(/** @type {TossedTrial} */ (panel)),
   ];
-  parts.push(accepted ? ", so it was kept with chance " : ", so it had a chance of ", chance);
-  if (coin.threshold === 0.5) parts.push(": either bet was as good, whatever the coin does.");
-  else if (good) parts.push("; betting on “" + bet + "” was right, whatever the coin does.");
-  else
-    parts.push(
-      "; “" + (kept ? "rejected" : "kept") + "” was the better bet, whatever the coin does.",
-    );
+  parts.push(", so the probability of acceptance is ", chance);
+  const likelier = coin.threshold > 0.5 ? "accepted" : "rejected";
+  if (coin.threshold === 0.5) parts.push(": both outcomes are equally likely, so either scores.");
+  else parts.push(": “" + likelier + "” was the likelier outcome.");
   return { good, parts: [...parts, ...fell(/** @type {TossedTrial} */ (panel))] };
 }
 
 /**
- * How far off a guessed chance was, in hundredths as both are shown.
+ * How far off an estimated probability was, in hundredths as both are shown.
  * @param {TossedTrial} panel
  * @param {number} said
  * @returns {{ off: number, parts: Part[] }}
@@ -167,27 +164,27 @@ export function judgeChance(panel, said) {
   const is = threshold === 0 || threshold === 1 ? String(threshold) : threshold.toFixed(2);
   const off = Math.abs(said - Number(is));
   /** @type {Part[]} */
-  const parts = ["You said " + said.toFixed(2) + ", it is ", { n: is, as: "both" }];
-  parts.push(off < 0.005 ? ": right to the hundredth" : ": off by " + off.toFixed(2));
+  const parts = ["You said " + said.toFixed(2) + "; it is ", { n: is, as: "both" }];
+  parts.push(off < 0.005 ? ", exact to two decimals" : ", off by " + off.toFixed(2));
   const why = certainty(panel) || [...ratio(panel), "."];
-  return { off, parts: [...parts, ", since ", ...why, ...fell(panel)] };
+  return { off, parts: [...parts, ", because ", ...why, ...fell(panel)] };
 }
 
-// Why no coin could have changed the verdict; nothing where one could.
+// Why no coin could have changed the verdict; null if one could.
 /** @param {TrialPanel} panel @returns {Part[] | null} */
 function certainty(panel) {
   const { coin, accepted, w, q, laws, because } = panel;
   if (because) return !coin || panel.whatif?.stuck ? because : null;
   if (!coin && accepted) {
-    return [{ w }, " is the target's top token, which is always kept at temperature 0."];
+    return [{ w }, " is the target's top token, which is always accepted at temperature 0."];
   }
   if (!coin)
-    return [{ w }, " is not the target's top token, and at temperature 0 nothing else is kept."];
+    return [{ w }, " is not the target's top token, and at temperature 0 nothing else is accepted."];
   if (!panel.whatif?.stuck) return null;
   const p = laws.left.includes("p") ? "p′" : "p";
-  if (accepted) return [p + (q === undefined ? " is 1, which" : " ≥ q") + " is always kept."];
-  const none = p === "p" ? "p is 0" : "nothing of p is left for it";
-  return [none + ", so it is never kept."];
+  if (accepted) return [p + (q === undefined ? " is 1" : " ≥ q") + ", so it is always accepted."];
+  const none = p === "p" ? "p is 0" : "nothing of p remains for it";
+  return [none + ", so it is never accepted."];
 }
 
 /** @param {TossedTrial} panel @returns {Part[]} */
@@ -197,16 +194,16 @@ function ratio({ q, laws, text, because }) {
   /** @type {Part} */
   const share = { n: text.threshold, as: "both" };
   if (q === undefined)
-    return [p + " is ", share, ", and without q a guess is kept with chance " + p];
+    return [p + " is ", share, ", and without q a guess is accepted with probability " + p];
   return [p + " is ", share, " of " + other];
 }
 
 /** @param {TossedTrial} panel @returns {Part[]} */
-const fell = ({ text }) => [" The coin is at ", { n: text.u, as: "u" }, "."];
+const fell = ({ text }) => [" The coin is ", { n: text.u, as: "u" }, "."];
 
 function showScore() {
   const lines = [
-    bets.of ? bets.good + " of " + bets.of + " good bets" : "",
+    bets.of ? bets.good + " of " + bets.of + " points" : "",
     chances.of ? "mean error " + (chances.off / chances.of).toFixed(2) : "",
   ].filter(Boolean);
   $(".sv-score").replaceChildren(...lines.map((line) => el("span", "", line)));
@@ -223,7 +220,7 @@ export function showGuessing() {
   /** @type {HTMLInputElement} */
   const box = $(".sv-guess input");
   $(".sv-score").title =
-    "A bet is good where the chance is on its side. Where the coin falls then is luck, and does not count.";
+    "Your prediction scores if it was the likelier outcome. The coin itself is luck and does not count.";
   box.addEventListener("change", () => {
     guessing = box.checked;
     byChance = false;

@@ -1,4 +1,4 @@
-"""What a visitor is told of a prompt that is unlike all that the house's target was trained on."""
+"""The notice about a prompt that is unlike the text House was trained on."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from specviz.glossary import TRAINED_ON
 if TYPE_CHECKING:
     from specviz.models.target import Target
 
-USUAL: Final = 4.9  # bits a token: no prompt that ships takes House more (a test says so)
+USUAL: Final = 4.9  # bits per token; no prompt that ships needs more (checked by a test)
 HINT: Final = (
-    "House finds this prompt strange: {:.1f} bits a token, where its own examples take {:.1f} at "
-    f"most. It knows {TRAINED_ON}, so the text may make little sense. How it is guessed and "
-    "checked is exact all the same."
+    "This prompt is unlike the text House was trained on: {:.1f} bits per token, where the "
+    f"examples need {{:.1f}} at most. House knows {TRAINED_ON}, so its text may make little sense. "
+    "Drafting and checking work as always."
 )
 
 
 def hint(target: Target, prompt: str) -> str | None:
-    """The sentence; None where the prompt is much like the examples. One pass of the target."""
+    """The sentence, or None if the prompt is like the examples. Takes one pass of the target."""
     from specviz.models.perplexity import bits_per_token
 
     bits = bits_per_token(target, target.encode(prompt, 0))

@@ -1,12 +1,12 @@
-// A live run that was not over when the page was loaded anew, which Gradio does by itself once a
-// server that was away answers again: what came of it is kept for the visit, and shown once more.
+// A live run that had not ended when the page was reloaded (Gradio reloads by itself once a server
+// that was away answers again): its rounds are kept for the visit and shown again.
 
 import { notice } from "./live.js";
 import { now } from "./now.js";
 import { feed, reel } from "./reel.js";
 
 const KEY = "sv-unfinished";
-const TOLD = "The page was loaded anew before the run's end. What came stays; run it again.";
+const TOLD = "The page was reloaded before the run ended. Finished rounds are kept; run it again.";
 
 export function keepUnfinished() {
   addEventListener("pagehide", () => {

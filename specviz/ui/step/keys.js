@@ -1,4 +1,4 @@
-// How the tree is read, in small pictures; at temperature 0 p itself would tell the verdict.
+// How to read the tree, in small pictures. (At temperature 0 p itself would reveal the verdict.)
 
 import { drawing, el } from "../shared/dom.js";
 import { $ } from "./stage.js";
@@ -27,16 +27,16 @@ export function showKeys(tree) {
   const soft = nodes.some((node) => node.soft !== undefined);
   const drawn = nodes.some((node) => node.q !== undefined);
   const siblings = new Set(nodes.map((node) => node.parent)).size < nodes.length;
-  const hatched = siblings ? "; hatched: what was left" : "";
+  const hatched = siblings ? "; hatched: the remainder" : "";
   const bars = soft
-    ? ["soft", "under a word: the target's softmax at temperature 1"]
+    ? ["soft", "under a token: the target's softmax at temperature 1"]
     : drawn
-      ? ["pq", "under a word: p, then q" + hatched]
-      : ["p", "under a word: p (no q)" + hatched];
+      ? ["pq", "under a token: p above q" + hatched]
+      : ["p", "under a token: p (no q)" + hatched];
   const keys = [
     bars,
-    ...(drawn ? [["edge", "an edge is as wide as q"]] : []),
-    ["slot", "the token that ends the round, from the target"],
+    ...(drawn ? [["edge", "the width of an edge is q"]] : []),
+    ["slot", "the target's token that ends the round"],
   ];
   const shown = nodes.length ? keys : [];
   $(".sv-keys").replaceChildren(

@@ -1,7 +1,7 @@
-"""A run as lines for the player: the run, a round at a time, the end, the baseline.
+"""A run as lines of JSON for the player: the run, its rounds, its end, the baseline.
 
-Text only grows, line by line, so Gradio sends each line once and the player misses none. One way
-for recorded and live runs. Standard library, frames and figures only.
+The text only grows, so Gradio sends each line once and the player misses none. Recorded and live
+runs take the same path.
 """
 
 from __future__ import annotations
@@ -49,11 +49,16 @@ def lines(
     nonce: str = "",
     names: Names | None = None,
 ) -> Iterator[str]:
-    """The player's lines, each as soon as its round is complete.
+    """Yield the player's lines, each as soon as its round is complete.
 
-    A pass of the baseline is an empty text: the run may be interrupted there.
-    nonce: names the run. names: of target and drafter as they were asked for, where that differs
-    from what the trace calls them (a folder, say), so that the page can ask for the same again.
+    A pass of the baseline yields an empty text: the run may be interrupted there.
+
+    Args:
+        events: The run.
+        source: "recorded" or "live".
+        nonce: Identifies the run on the page.
+        names: Target and drafter as requested, if the trace names them differently (a folder, for
+            example), so that the page can request the same run again.
     """
     reel: RunLines | None = None
     for event in events:
@@ -69,7 +74,7 @@ def lines(
 
 
 class RunLines:
-    """The run so far, and the round that is being told."""
+    """The run so far, and the round in progress."""
 
     def __init__(self, header: Header) -> None:
         self.trace = Trace(header)
@@ -79,7 +84,7 @@ class RunLines:
         self.last: tuple[Frame, Frame] | None = None  # the first and the last frame of a round
 
     def lines(self, event: Event) -> Iterator[str]:
-        """What the page learns from one event: nothing until a round is whole."""
+        """Yield the lines that one event completes."""
         self.trace.events.append(event)
         match event:
             case Vocabulary():
@@ -95,7 +100,7 @@ class RunLines:
                 yield line("baseline", plain | told | self._end())
 
     def unfinished(self) -> Iterator[str]:
-        """A last round that broke off, as far as it came."""
+        """Yield a last round that is incomplete, as far as it got."""
         if self.round is not None:
             yield self._whole(self.round)
 
@@ -130,16 +135,16 @@ class RunLines:
         return line("round", data)
 
     def _end(self) -> dict[str, Any]:
-        """The run's last step, as a patch on the first of its last round; none without a round."""
+        """The end card, as a patch on the first frame of the last round; empty without a round."""
         if self.last is None:
             return {}
         begun, last = self.last
         return {"end": difference(begun, end_card(self.trace, last))}
 
     def _summary(self) -> str:
-        """The run in one line, without a speed-up until plain decoding was measured.
+        """The run in one line, with its speed-up once plain decoding is measured.
 
-        Nor with one where the seconds of either make no sense; why, the run's last step says.
+        Without one if the measurement is too noisy; the end card says why.
         """
         numbers = metrics.summary(self.trace)
         said = f"{count(numbers['tokens'], 'token')} in {format_seconds(numbers['total_seconds'])}"
@@ -152,7 +157,7 @@ class RunLines:
         return said if stopped else f"{said}; plain decoding is measured next"
 
     def _point(self) -> dict[str, float] | None:
-        """The run's place on the speed law; None where nothing was drafted or measured."""
+        """The run's point for the Cost tab; None if nothing was drafted or measured."""
         found = measured_point(self.trace)
         if found is None:
             return None
@@ -160,18 +165,18 @@ class RunLines:
 
 
 def _asks(scene: Scene, told: list[Frame], shots: list[Frame]) -> dict[str, Any]:
-    """By step of a verdict, as text: the patch from the frame before it to its question."""
+    """By step of a verdict, as text: the patch from the frame before to its question."""
     asked = questions(scene, told)
     return {str(at): difference(shots[at - 1], drawn(frame)) for at, frame in asked.items()}
 
 
 def numbers_of(point: MeasuredPoint) -> dict[str, float]:
-    """A measured point as plain data, `predicted` (simulated) among it."""
+    """A measured point as plain data, with `predicted` (simulated)."""
     return asdict(point) | {"predicted": point.predicted}
 
 
 def parts(played: Round) -> tuple[float, float, float]:
-    """A round's seconds: drafting, the target pass, judging and keeping the caches."""
+    """A round's seconds: drafting, the target pass, judging with updating the caches."""
     draft = played.proposed.seconds if played.proposed else 0.0
     scored = played.scored.seconds if played.scored else 0.0
     rest = (
@@ -181,14 +186,14 @@ def parts(played: Round) -> tuple[float, float, float]:
 
 
 def asked(header: Header) -> str | list[dict[str, str]]:
-    """What it takes to ask for the prompt again: its text, or a longer conversation's turns."""
+    """The prompt for a new request: its text, or the turns of a longer conversation."""
     chat = header.chat
     one = chat is None or len(chat.turns) == 1 + bool(header.settings.get("system"))
     return header.prompt if chat is None or one else [asdict(turn) for turn in chat.turns]
 
 
 def run_facts(header: Header, source: Source, names: Names | None = None) -> dict[str, Any]:
-    """What the page says of a run as a whole, and what it takes to ask for it again."""
+    """What the page shows about a run as a whole, and what it needs to request it again."""
     settings = header.settings
     sampling = settings.get("sampling", {})
     entry = find(header.drafter.family, "drafter")

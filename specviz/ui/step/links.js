@@ -14,13 +14,13 @@ now.link = asked.get("round")
   ? { round: Number(asked.get("round")), step: asked.get("step") }
   : null;
 
-// What to say of a link to a recorded run that is not here; the round that it names is another's.
+// The notice for a link to a recorded run that is not here; its round is then ignored.
 export function lost() {
   const name = asked.get("trace");
   if (!name || stage.config.recorded.includes(name)) return "";
   now.link = null;
   const called = name.length > 60 ? name.slice(0, 60) + "…" : name;
-  return `There is no recorded run called “${called}” here, so this is the first of them.`;
+  return `There is no recorded run called “${called}” here, so the first one is shown.`;
 }
 
 // Keys that other tabs read once they are opened: a link with one of them opens its tab.

@@ -1,4 +1,4 @@
-// The live run: what the page says while it waits for one, and how one ends.
+// The live run: notices while it waits, and when it ends.
 
 import { write } from "../shared/dom.js";
 import { Job } from "../shared/job.js";
@@ -8,7 +8,7 @@ import { $ } from "./stage.js";
 
 /** @import { Line } from "./data.js" */
 
-export const STOPPED = "Stopped. What was made stays.";
+export const STOPPED = "Stopped. Finished rounds are kept.";
 let awaited = ""; // the notice that the first round takes away
 
 /** @param {string} sentence @param {string} [numbers] */
@@ -25,9 +25,9 @@ export const job = new Job({
     dropping: "Stopping.",
     stopping: "Stopping after this round.",
     stopped: STOPPED,
-    unbegun: "Stopped before it began.",
-    untaken: "The server did not take this run. Try again.",
-    lost: "The connection to the server was lost before the run's end. What came stays; run it again.",
+    unbegun: "Stopped before it started.",
+    untaken: "The server did not accept this run. Try again.",
+    lost: "The connection to the server was lost before the run ended. Finished rounds are kept; run it again.",
   },
   waits: { loading: "Loading the models.", drafting: "Drafting." },
   turn(under) {
@@ -42,7 +42,7 @@ export const job = new Job({
 
 export const waiting = () => now.shown === "live" && job.number > 0 && !reel.finished;
 
-// The first round is here: nobody waits for it any more.
+// The first round is here: remove the waiting notice.
 export function came() {
   if ($(".sv-notice").textContent === awaited) notice("");
 }

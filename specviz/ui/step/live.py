@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 def shown(wish: RunRequest) -> Task:
-    """The run as the page hears it."""
+    """Build the task that streams a run to the page."""
     return Task(partial(tell, wish), seconds(wish))
 
 
 def recorded(wish: RunRequest) -> Task:
-    """The run as the text of a trace file."""
+    """Build the task that returns a run as the text of a trace file."""
     return Task(partial(record, wish), seconds(wish))
 
 
@@ -37,7 +37,7 @@ def seconds(wish: RunRequest) -> float:
 
 
 def tell(wish: RunRequest, desk: Desk) -> Iterator[str]:
-    """Load, then run, a hint at the end once nothing is timed any more."""
+    """Load, then run; a hint follows at the end, when nothing is timed any more."""
     yield desk.says("loading")
     target, (drafter,) = desk.load(wish.target, [wish.drafter])
     if desk.unwanted():
@@ -65,7 +65,7 @@ def record(wish: RunRequest, desk: Desk) -> Iterator[str]:
 def run(
     wish: RunRequest, target: Target, drafter: Drafter, desk: Desk
 ) -> Generator[Event | PlainStep, None, None]:
-    """The run itself."""
+    """Run the request."""
     from specviz import engine
 
     return engine.run_stepwise(target, drafter, wish.prompt, wish.settings, stop=desk.unwanted)

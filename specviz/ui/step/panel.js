@@ -1,4 +1,4 @@
-// The inspector: the guesses, a token on trial with its coin and table, a draw, or the round.
+// The inspector: the guesses, a guess being judged with its coin and table, a draw, or the round.
 
 import { el, word } from "../shared/dom.js";
 import { plot } from "../shared/plot.js";
@@ -37,11 +37,11 @@ function panelTitle(panel) {
     return [guessesTitle(panel), shownOf(panel)].filter((each) => each !== null);
   if (panel.kind === "empty") return ["Nothing drafted"];
   if (panel.kind === "round") return ["Round " + panel.number];
-  if (panel.kind === "law") return ["Drawn from p: ", el("span", "sv-token", word(panel.w))];
+  if (panel.kind === "law") return ["Sampled from p: ", el("span", "sv-token", word(panel.w))];
   const tries =
-    panel.tries > 1 ? " · " + (ORDINALS[panel.tries] || panel.tries + "th") + " try" : "";
+    panel.tries > 1 ? " · " + (ORDINALS[panel.tries] || panel.tries + "th") + " alternative" : "";
   return [
-    "On trial: ",
+    "Judging: ",
     el("span", "sv-token", word(panel.w)),
     el("span", "sv-sub", " at +" + panel.at + tries),
   ];
@@ -49,7 +49,7 @@ function panelTitle(panel) {
 
 /** @param {GuessesPanel} panel */
 function guessesTitle(panel) {
-  if (!panel.scored) return "What the drafter guesses";
+  if (!panel.scored) return "The drafter's guesses";
   return panel.greedy
     ? "Every guess: the target's softmax at temperature 1"
     : drawsQ(panel)
@@ -63,7 +63,7 @@ function drawsQ({ figure }) {
   return Array.isArray(bars) && bars.length > 0;
 }
 
-// Where a list is cut, which of the guesses it has.
+// Which guesses a shortened list has.
 /** @param {GuessesPanel} panel */
 function shownOf(panel) {
   if (!panel.of) return null;

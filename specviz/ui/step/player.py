@@ -1,7 +1,7 @@
-"""The player: the part of the page that steps through runs in the browser.
+"""The player: the component that steps through runs in the browser.
 
-Its value is JSON Lines (see reel.py) that only grow during a run. It starts as None: recorded runs
-are fetched once the page is up.
+Its value is append-only JSON Lines (see lines.py). It starts as None: recorded runs are fetched
+once the page has loaded.
 """
 
 from __future__ import annotations
@@ -21,15 +21,12 @@ from specviz.ui.step.recorded import names
 
 
 def player(name: str) -> gr.HTML:
-    """A component that steps through runs.
-
-    name: its id on the page, and in `window.specviz.players`.
-    """
+    """Build the player. name: its id on the page and in `window.specviz.players`."""
     return component(name, "step/player", config(), "sv-player")
 
 
 def config() -> dict[str, Any]:
-    """What the player's script knows."""
+    """The config of the player's script."""
     return {
         "traces": f"{PREFIX}/traces/".lstrip("/"),
         "recorded": list(names()),

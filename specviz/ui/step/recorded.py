@@ -1,4 +1,4 @@
-"""The recorded runs that ship with the app, as the player's lines. Needs no model."""
+"""The recorded runs that ship with the app, as lines for the player. Needs no model."""
 
 from __future__ import annotations
 
@@ -20,15 +20,12 @@ START: Final = "Start here"
 
 @cache
 def names() -> tuple[str, ...]:
-    """The recorded runs by file name, in order: the first one plays when the page opens."""
+    """The file names of the recorded runs in order; the first one plays when the page opens."""
     return tuple(sorted(path.stem for path in FOLDER.glob("*.jsonl")))
 
 
 def title(name: str) -> str:
-    """A recorded run's name for people: its recipe's title, else its file's name in words.
-
-    Those to start with are numbered.
-    """
+    """A recorded run's title: its recipe's, numbered if it is one to start with; else its name."""
     made = recipe(name)
     if made is None:
         return name.lstrip("0123456789-").replace("-", " ")
@@ -37,8 +34,8 @@ def title(name: str) -> str:
 
 
 def group(name: str) -> str:
-    """What a recorded run stands under: START, its target where that is not the house's, or its
-    drafter's group; "" where no recipe tells.
+    """A recorded run's heading in the list: START, its target if it is not House, or its drafter's
+    group; "" if it has no recipe.
     """
     made = recipe(name)
     if made is None:
@@ -51,19 +48,19 @@ def group(name: str) -> str:
 
 
 def recipe(name: str) -> Recipe | None:
-    """How a recorded run was made; None where no recipe tells."""
+    """The recipe of a recorded run, if it has one."""
     return next((made for made in known() if made.name == name), None)
 
 
 def known() -> list[Recipe]:
-    """The recipes; none where their file is broken."""
+    """The recipes; empty if their file is broken."""
     return spared(partial(recipes, FOLDER), [])
 
 
 def opening() -> RunRequest:
-    """What the form says when the page opens: the run that plays then, so that it can be made live.
+    """The request in the form when the page opens: the run that plays first, so it can be run live.
 
-    Where no recipe tells how that was made, an example prompt with the usual settings.
+    If that has no recipe, an example prompt with the default settings.
     """
     made = recipe(names()[0]) if names() else None
     if made is None:
@@ -73,18 +70,22 @@ def opening() -> RunRequest:
 
 
 def trace(name: str) -> Trace:
-    """A recorded run, read. Raises ValueError naming it and what is wrong, where it cannot be."""
+    """Read a recorded run.
+
+    Raises:
+        ValueError: If it cannot be read; names the run and the problem.
+    """
     try:
         return Trace.read(FOLDER / f"{name}.jsonl")
     except (OSError, ValueError) as problem:
-        # A fault of the disk says the whole path, which is nobody's business.
+        # An OSError has the whole path, which visitors should not see.
         wrong = f"{problem.strerror}." if isinstance(problem, OSError) else problem
         raise ValueError(f"The recorded run {name!r} cannot be read: {wrong}") from problem
 
 
 @cache
 def body(name: str) -> bytes:
-    """A recorded run as compressed lines, made once. Raises ValueError, as `trace`."""
+    """A recorded run as gzipped lines, made once. Raises ValueError like `trace`."""
     run = trace(name)
     text = "".join(lines([run.header, *run.events], "recorded", name))
     return gzip.compress(text.encode(), 9)

@@ -40,7 +40,7 @@ export function toSandbox(view) {
   if (!laws) return null;
   const made = el("button", "sv-to-sandbox", "try rules");
   made.type = "button";
-  made.title = "Opens the sandbox on Lossless? with these p and q, to try other rules on them";
+  made.title = "Open these p and q in the sandbox on Lossless?, to try other rules";
   made.addEventListener("click", () => {
     const from = "Round " + reel.rounds[now.at.round].number;
     visit("Lossless?", "sv-sand", { ...laws, candidates: 1, rule: "auto", preset: "", from });

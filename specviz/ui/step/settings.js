@@ -24,7 +24,7 @@ export function start(element) {
     document.body.classList.toggle("sv-differs", !same);
     if (told) told.hidden = same;
     const said = form[0] + " drafts for " + form[1] + form[2];
-    button.title = same ? said : said + ". Not the run shown: Run live makes it.";
+    button.title = same ? said : said + ". This is not the run shown; press Run live to make it.";
   };
   show();
   button.addEventListener("sv-said", ({ detail }) => {

@@ -32,13 +32,13 @@ LINKED: Final = f"""async (...filled) => {{
 }}"""
 
 
-# The form follows the run that is chosen, unless there is none.
+# Fills the form with the settings of the chosen run, if there is one.
 LOAD: Final = f"""async (name, ...filled) =>
   (await {OURS}.load(name)) ?? filled"""
 
 
 def build(place: TabContext) -> dict[str, Any]:
-    """Lay the tab out, with everything wired. Returns the form's fields by name."""
+    """Build the tab and connect its events. Returns the form's fields by name."""
     demo, runs, any_model = place.demo, place.runs, place.any_model
     memory = Memory()
     intro()

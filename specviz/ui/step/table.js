@@ -12,7 +12,7 @@ import { toSandbox } from "./sandbox.js";
 /** @param {Table} view */
 const hasQ = (view) => view.heads.some((head) => head.of === "q");
 
-// p, and q or the bars of p alone, are given; the columns after them are steps of one calculation.
+// p and q (or p's bars alone) are given; the columns after them are steps of one calculation.
 export const GIVEN = 2;
 
 // As many digits as any table of this round shows, so that its columns stay where they are.

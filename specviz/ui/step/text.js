@@ -21,7 +21,7 @@ function pastRound(index) {
   const link = el("span", "sv-done"); // no button element: it must break where lines do
   link.setAttribute("role", "button");
   link.tabIndex = 0;
-  link.title = "Round " + told.number + ": back to where a token was decided";
+  link.title = "Round " + told.number + ": go back to where this token was decided";
   const back = () => go(index, stepsOf(index) - 1);
   link.addEventListener("click", back);
   link.addEventListener("keydown", (event) => {

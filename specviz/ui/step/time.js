@@ -1,4 +1,4 @@
-// The timeline: each round's draft and target time above plain decoding's, on one measured scale.
+// The timeline: drafting and target time of each round above plain decoding, on one measured scale.
 
 import { drawing, el, percent } from "../shared/dom.js";
 import { reel } from "./reel.js";
@@ -17,7 +17,7 @@ const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
 export function showTime(frame, round) {
   const ours = sum(reel.rounds.map(total));
   const theirs = reel.baseline ? sum(reel.baseline.seconds) : 0;
-  // Beside ours there is room for the end's words; on a narrow player they stand below.
+  // Room for the end's words beside the bars; on a narrow player they are below.
   const said = (reel.baseline || reel.finished)?.summary.length || 0;
   const words = (said * 7 + 20) / (widthOf("lane") || 1000);
   const room = words < 0.6 ? 1 / (1 - Math.max(words, 0.31)) : 1.45;
@@ -29,7 +29,7 @@ export function showTime(frame, round) {
   $(".sv-times .sv-key-baseline").replaceChildren(measured(round, until));
 }
 
-// What was measured, and where the line stands.
+// What was measured, and what the line marks.
 /** @param {number} round @param {number} until */
 function measured(round, until) {
   const both = reel.baseline
@@ -38,7 +38,7 @@ function measured(round, until) {
   const after = until < 10 ? Math.round(until * 1000) + " ms" : until.toFixed(1) + " s";
   return (
     both +
-    " The line is the end of round " +
+    " The line marks the end of round " +
     reel.rounds[round].number +
     ", " +
     after +

@@ -1,6 +1,6 @@
-"""The first visit: what this is in one line, and six stops that move the page's own controls.
+"""The first visit: one line that says what this is, and a tour that moves the page's own controls.
 
-Rule: a stop says what a person looks at, never a number; those stand on the page, from its run.
+A stop says what to look at, never a number; numbers are on the page, from its run.
 """
 
 from __future__ import annotations
@@ -13,15 +13,28 @@ import gradio as gr
 from specviz.ui.component import component
 from specviz.ui.step.recorded import names
 
-Place = Literal["plain", "guess", "check", "rejection", "recovery", "own"]  # what `tour.js` goes to
+Place = Literal[
+    "plain", "guess", "check", "rejection", "recovery", "own"
+]  # positions that `tour.js` finds
 INTRO: Final = "A small model guesses the next words; the big one checks them all in one pass."
-EXACT: Final = "The text is exactly what the big one would have written, sooner."
-LOSSY: Final = "Here its rule is not lossless: the text is not the big one’s own."
+EXACT: Final = (
+    "The result: the same words at temperature 0, the same distribution otherwise, in less time."
+)
+LOSSY: Final = (
+    "The rule used here is not lossless: the text does not follow the big model’s distribution."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """One stop of the way round. at: what is ringed, as a selector; place: where the run goes."""
+    """One stop of the tour.
+
+    Attributes:
+        place: Where the run is moved.
+        title: The heading.
+        say: The text.
+        at: The selector of the element to highlight.
+    """
 
     place: Place
     title: str
@@ -33,13 +46,13 @@ STOPS: Final = (
     Stop(
         "plain",
         "The big model alone.",
-        "The target writes one token in each pass: every blue box in the row called plain decoding "
-        "is one pass, and one token. That is slow, and it is what we want to beat.",
+        "The big model is called the target. It writes one token per pass: every blue box in the "
+        "row “Plain decoding” is one pass and one token. That is slow; we want to beat it.",
         ".sv-time",
     ),
     Stop(
         "guess",
-        "A guess.",
+        "A draft.",
         "A cheap drafter guesses the next few tokens, one after the other. They are only guesses: "
         "nothing is in the text yet.",
         ".sv-evidence > section:first-child",
@@ -47,40 +60,42 @@ STOPS: Final = (
     Stop(
         "check",
         "The check.",
-        "One pass of the target reads all the guesses at once and says how likely each was for it: "
-        "p, in blue. q, in orange, is how likely the drafter had made it.",
+        "One pass of the target reads all guesses at once and gives each a probability: p, in "
+        "blue. q, in orange, is the probability that the drafter gave it.",
         ".sv-evidence > section:first-child",
     ),
     Stop(
         "rejection",
         "A rejection.",
-        "Where the target likes a guess less than the drafter did, a coin decides: it is kept with "
-        "chance p ÷ q. This one fell, and the guesses behind it were made for nothing.",
+        "If the target gives a guess less than the drafter did, a random number, the coin, "
+        "decides: accept with probability p ÷ q. This guess is rejected, and those after it are "
+        "discarded.",
         ".sv-panel",
     ),
     Stop(
         "recovery",
-        "What takes its place.",
-        "A word drawn from what the target has and the draft had not: the hatched part. So each "
-        "word comes out as often as if the target had written alone: the text is its own.",
+        "The replacement.",
+        "It is sampled from the probability that the target gives beyond the draft: the hatched "
+        "part. This makes every word as likely as if the target had written alone: the text "
+        "follows the target’s distribution.",
         ".sv-panel",
     ),
     Stop(
         "own",
         "Your turn.",
         "Choose an example or write a prompt, and press Run live: a real run, on the machine that "
-        "serves this page. The help, at ? above, has this way round again, and every word.",
+        "serves this page. Help, at the top, has this tour again and explains every term.",
         "#sv-run",
     ),
 )
 
 
 def intro() -> gr.HTML:
-    """The line above the run, and the way round."""
+    """Build the line above the run, and the tour."""
     words = {"intro": INTRO, "exact": EXACT, "lossy": LOSSY}
     return component("sv-intro", "step/intro", config(), words=words)
 
 
 def config() -> dict[str, Any]:
-    """What the way round knows: its stops, and the recorded run that it is about."""
+    """The config of the tour's script: its stops, and the recorded run that it shows."""
     return {"stops": [asdict(stop) for stop in STOPS], "run": next(iter(names()), None)}

@@ -1,5 +1,5 @@
-// "What if": another coin, or another guess. What follows at once is known; the rest is a new run,
-// made with these coins laid by hand: see branch.js.
+// "What if": another coin, or another guess. What follows at once is known; the rest is a new run
+// with these coins set by hand: see branch.js.
 
 import { el, percent } from "../shared/dom.js";
 import { there } from "../shared/there.js";
@@ -16,7 +16,7 @@ import { coinTicks } from "./ticks.js";
 /** @import { State } from "../shared/data.js" */
 /** @import { Chances, Coins, Part, TossedTrial, WhatIf } from "./data.js" */
 
-// A judged guess leads to its verdict; any other asks what it would take to come to it.
+// A judged guess leads to its verdict; any other asks which coins would lead to it.
 /** @param {number} node */
 export function pickNode(node) {
   const judged = node < 0 ? "draw" : "judge-" + node;
@@ -59,15 +59,15 @@ function suppose(u, panel, whatif) {
   const kept = u < threshold;
   const digits = digitsApart(u, threshold);
   /** @type {Part[]} */
-  const parts = ["Had the coin fallen at ", { n: u.toFixed(digits), as: "u" }];
+  const parts = ["With the coin set to ", { n: u.toFixed(digits), as: "u" }];
   if (whatif.stuck) {
-    const still = " would still be " + (panel.accepted ? "kept. " : "rejected. ");
+    const still = " would still be " + (panel.accepted ? "accepted. " : "rejected. ");
     wonder([...parts, ", ", { w: panel.w }, still, ...whatif.stuck], null);
     return u.toFixed(digits);
   }
-  parts.push(kept ? ", below " : ", not below ", { n: said(threshold, digits), as: "both" }, ": ");
+  parts.push(kept ? ", below " : ", not below ", { n: said(threshold, digits), as: "both" }, ", ");
   parts.push({ w: panel.w }, kept === panel.accepted ? " would still be " : " would be ");
-  parts.push(kept ? "kept. " : "rejected. ", ...whatif[kept ? "kept" : "rejected"]);
+  parts.push(kept ? "accepted. " : "rejected. ", ...whatif[kept ? "kept" : "rejected"]);
   wonder(parts, { [whatif.coin]: u });
   return u.toFixed(digits);
 }
@@ -75,7 +75,7 @@ function suppose(u, panel, whatif) {
 /** @param {number} value @param {number} digits */
 const said = (value, digits) => (value === 1 ? "1" : value.toFixed(digits));
 
-// As many decimals as it takes to see on which side of the threshold a coin lies.
+// As many decimals as show on which side of the threshold a coin is.
 /** @param {number} u @param {number} threshold */
 export function digitsApart(u, threshold) {
   for (let digits = 2; digits < 6; digits += 1) {
@@ -124,7 +124,7 @@ export function movable(bar, pin, panel, whatif) {
     move((event.clientX - box.left) / box.width);
   };
   bar.classList.add("sv-movable");
-  bar.title = "Drag the coin: what if it had fallen elsewhere?";
+  bar.title = "Drag the coin: what if it had another value?";
   bar.addEventListener("pointerdown", (event) => {
     event.preventDefault(); // or arrow keys would move the coin instead of stepping
     pause();
@@ -154,7 +154,7 @@ const STRIDES = {
 function slider(pin, current, move) {
   const facts = { role: "slider", tabindex: "0", "aria-valuemin": "0", "aria-valuemax": "1" };
   for (const [name, value] of Object.entries(facts)) pin.setAttribute(name, value);
-  pin.setAttribute("aria-label", "Coin: arrow keys ask what if, Enter runs it, Escape goes back");
+  pin.setAttribute("aria-label", "Coin: arrow keys move it, Enter runs from here, Escape goes back");
   pin.setAttribute("aria-valuenow", String(current()));
   pin.addEventListener("keydown", (event) => {
     const by = STRIDES[event.key];
@@ -167,7 +167,7 @@ function slider(pin, current, move) {
   });
 }
 
-// A guess that was not on trial: the verdicts that would lead to it and keep it.
+// A guess that was not judged: the verdicts that would put it into the text.
 /** @param {number} node */
 function wonderAbout(node) {
   pause();
@@ -178,7 +178,7 @@ function wonderAbout(node) {
       [
         "At temperature 0 no coin decides: ",
         { w: view.w },
-        " is kept only where it is the target's top token.",
+        " is accepted only if it is the target's top token.",
       ],
       null,
     );
@@ -192,33 +192,33 @@ function wonderAbout(node) {
   );
   /** @type {Part[]} */
   const parts = [{ w: view.w }, " at +" + view.depth + " would be in the text if "];
-  if (fallen.length) parts.push(...listed(fallen), " fell and ");
-  parts.push(...listed(kept), kept.length > 1 ? " were kept" : " was kept");
+  if (fallen.length) parts.push(...listed(fallen), fallen.length > 1 ? " were" : " was", " rejected and ");
+  parts.push(...listed(kept), kept.length > 1 ? " were accepted" : " was accepted");
   parts.push(". ");
   if (!chances) {
-    const later = "Whether coins can do that is known once the target has scored the guesses.";
+    const later = "Whether coins can do this is known once the target has scored the guesses.";
     return wonder([...parts, later], null);
   }
   const found = prospect(needed, chances);
   if (found.is === "never") {
-    const end = " is kept with chance " + found.chance + ".";
+    const end = " is accepted with probability " + found.chance + ".";
     return wonder([...parts, "No coin can do this: ", { w: nodes[found.node].w }, end], null);
   }
   const number = reel.rounds[now.at.round].number;
   const coins = Object.fromEntries(
     needed.map((need) => [number + " judge " + need[0], coinFor(need, chances)]),
   );
-  if (found.is === "sure") return wonder([...parts, "Lay the coins so?"], coins);
+  if (found.is === "sure") return wonder([...parts, "Force these coins?"], coins);
   const unknown = " is not known from this run.";
-  parts.push("Coins may do that: the chance of ", { w: nodes[found.node].w }, unknown);
+  parts.push("Coins may do this: the probability of ", { w: nodes[found.node].w }, unknown);
   return wonder(parts, coins, "Try it from here");
 }
 
 /** @typedef {[node: number, kept: number]} Need */
 
 /**
- * Whether coins can bring these verdicts about: surely, maybe (the first whose chance is not known
- * well enough), or never (the first that no coin changes, and its chance).
+ * Whether coins can cause these verdicts: surely, maybe (the first whose probability is not known
+ * well enough), or never (the first that no coin changes, and its probability).
  * @param {Need[]} needed
  * @param {Chances} chances
  * @returns {{ is: "sure" } | { is: "may", node: number } | { is: "never", node: number, chance: number }}
@@ -233,7 +233,7 @@ export function prospect(needed, chances) {
   return may ? { is: "may", node: may } : { is: "sure" };
 }
 
-// The coin that brings a verdict about: one that fells lies above the chance, however near to 1.
+// The coin that causes a verdict: one that rejects is above the probability, however near to 1.
 /** @param {Need} need @param {Chances} chances */
 function coinFor([node, kept], chances) {
   const { laid } = stage.config;
