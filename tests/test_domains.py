@@ -97,7 +97,7 @@ def test_a_plan_that_cannot_be_is_refused_with_a_sentence(changes, sentence):
 @pytest.mark.parametrize(
     ("said", "sentence"),
     [
-        ((["ngram"], 1.5, 24, 0, 1), "Prompts a domain must be a whole number"),
+        ((["ngram"], 1.5, 24, 0, 1), "Prompts per domain must be a whole number"),
         ((["ngram"], 1, None, 0, 1), "New tokens"),
         ((["ngram"], 1, 24, "hot", 1), "Temperature"),
         ((["ngram"], 1, 24, float("nan"), 1), "Temperature"),

@@ -208,7 +208,7 @@ def test_nothing_of_a_lane_is_worked_out_between_its_rounds(runs, race, monkeypa
         return lane_labels
 
     monkeypatch.setattr(racing, "run", watched)
-    for name in ("race_summary", "ended", "brought"):
+    for name in ("race_summary", "ended", "added_tokens"):
         monkeypatch.setattr(reel, name, quiet(getattr(reel, name)))
     assert kinds(texts(runs, race())[-1])[-1] == "done"
 
@@ -309,7 +309,7 @@ def test_a_race_that_cannot_be_run_says_why_in_a_sentence(runs, race, changes, w
 
 @pytest.mark.parametrize(
     ("fault", "word"),
-    [(RuntimeError("secret"), "Something broke"), (MemoryError("secret"), "ran out of memory")],
+    [(RuntimeError("secret"), "An error on the server"), (MemoryError("secret"), "ran out of memory")],
 )
 def test_a_fault_in_a_lane_keeps_those_before_it(runs, race, monkeypatch, caplog, fault, word):
     whole, asked = racing.run, live.named(race())

@@ -80,7 +80,7 @@ def test_a_stopped_race_keeps_the_lanes_it_came_to(tiny_target, tmp_path):
     half, passes = Results(RACE), []
     drafters = {lane.name: NGram() for lane in LANES}
     for event in run(tiny_target, drafters, RACE, lambda: len(passes) > 3):
-        half.take(event)
+        half.add(event)
         if isinstance(event, LaneProgress):
             passes.append(event)
     write(tmp_path, half)
@@ -90,7 +90,7 @@ def test_a_stopped_race_keeps_the_lanes_it_came_to(tiny_target, tmp_path):
 
 
 def test_a_race_that_never_began_is_not_kept(tmp_path):
-    with pytest.raises(ValueError, match="did not begin"):
+    with pytest.raises(ValueError, match="has not started"):
         write(tmp_path / "none", Results(RACE))
     assert not (tmp_path / "none").exists()
 
@@ -104,13 +104,13 @@ def changed(folder, **changes):
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"version": 2}, "is no specviz-race of version 1"),
+        ({"version": 2}, "is not a specviz-race file of version 1"),
         ({"order_seed": "one"}, "order_seed cannot be 'one'"),
         ({"lanes": []}, "2 to 4 lanes"),
-        ({"order": ["plain"]}, "and their order do not fit"),
-        ({"traces": {}}, "and their order do not fit"),
-        ({"traces": {FIRST: "../1-plain.jsonl"}}, "a trace lies outside the folder"),
-        ({"traces": {"someone": "1-plain.jsonl"}}, "and their order do not fit"),
+        ({"order": ["plain"]}, "and their order do not match"),
+        ({"traces": {}}, "and their order do not match"),
+        ({"traces": {FIRST: "../1-plain.jsonl"}}, "a trace file is outside the folder"),
+        ({"traces": {"someone": "1-plain.jsonl"}}, "and their order do not match"),
         ({"traces": {FIRST: "none.jsonl"}}, r"cannot be read: No such file or directory\.$"),
     ],
 )

@@ -1,4 +1,4 @@
-// Drafters by domain, as compare/domains/heatmap.py shows them.
+// The map of drafters by domain: see compare/domains/heatmap.py.
 
 import type { ErrorLine, StateLine } from "../../shared/data.js";
 
@@ -6,14 +6,14 @@ export type Measure = "speedup" | "accepted";
 export interface Row {
   name: string;
   title: string;
-  /** Nobody would decode with it: it is an end of the scale. */
+  /** A reference drafter, with which nobody would decode. */
   bound: boolean;
 }
 export interface Column {
   name: string;
   title: string;
 }
-/** A measure's number as text, its shade from 0 to 1, and its marks. */
+/** A number as shown, its shade from 0 to 1, and its marks. */
 export type Shaded = [text: string, shade: number, marks: string];
 export interface Cell extends Record<Measure, Shaded> {
   said: [title: string, ...lines: string[]];
@@ -29,11 +29,11 @@ export interface View {
   caution: string;
   badge: string;
   where: string;
-  /** Of a recorded one. */
+  /** Only of a recorded map. */
   temperature?: string;
   live?: boolean;
 }
-/** A live map's first line is whole; later ones have no rows, no columns, and only new cells. */
+/** A live map's first line is complete; later ones have only changed cells. */
 export type MapLine = { kind: "map"; id: string } & Omit<View, "rows" | "columns"> &
   Partial<Pick<View, "rows" | "columns">>;
 export interface NowLine {

@@ -1,4 +1,4 @@
-// The part's public face: `window.specviz.domains`.
+// Set-up of the map, and the API that others use: `window.specviz.domains`.
 
 import { page } from "../../shared/page.js";
 import { pictures } from "../../shared/picture.js";
@@ -11,7 +11,7 @@ import { listen } from "./tip.js";
 /** @import { Start } from "../../shared/data.js" */
 /** @import { Config } from "./data.js" */
 
-// How much work the form asks for: it stands under the form's own button.
+// Show how much work the form asks for, below its button.
 /** @param {string} text */
 function size(text) {
   const place = document.querySelector("#sv-domains-size .sv-domains-size");

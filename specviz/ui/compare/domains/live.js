@@ -1,4 +1,4 @@
-// Live measurements: numbered by the page, told line by line by the server.
+// Live measurements: started by the page, streamed by the server.
 
 import { write } from "../../shared/dom.js";
 import { Job } from "../../shared/job.js";
@@ -16,7 +16,7 @@ function notice(sentence) {
   $(".sv-domains-notice").hidden = !sentence;
 }
 
-// place: of the turn that runs, from 1; of: how many there are, 0 where that says nothing.
+// place: number of the running turn, from 1; of: how many there are, 0 if unknown.
 /** @param {string} sentence @param {string} [numbers] */
 function progress(sentence, place = 0, of = 0, numbers = "") {
   $(".sv-domains-live").hidden = !sentence;
@@ -33,13 +33,13 @@ function progress(sentence, place = 0, of = 0, numbers = "") {
 export const job = new Job({
   kind: "map",
   words: {
-    asking: "Asking the server for this measurement.",
+    asking: "Sending the measurement to the server.",
     dropping: "Stopping after this turn.",
     stopping: "Stopping after this turn.",
-    stopped: "Stopped. What was measured stays.",
+    stopped: "Stopped. Everything measured so far is kept.",
     unbegun: "Stopped before it began.",
-    untaken: "The server did not take this measurement. Try again.",
-    lost: "The connection to the server was lost before the end. What came stays.",
+    untaken: "The server did not accept this measurement. Try again.",
+    lost: "The connection to the server was lost. What was received is kept.",
   },
   waits: { loading: "Loading the models." },
   turn(under) {
@@ -59,7 +59,7 @@ function onNow(line) {
     progress("Turn " + line.place + " of " + line.of + ": " + line.sentence, line.place, line.of);
 }
 
-// A whole map, or what has changed of the one that is there.
+// A whole map, or changes of the current one.
 /** @param {MapLine} line */
 function onMap(line) {
   const before = line.rows ? undefined : live();

@@ -16,19 +16,19 @@ const MEASURES = {
     title: "Speed-up",
     scale: "plain decoding",
     note:
-      "Speed-up: tokens a second by those of plain decoding of the same prompt, run just before or after it; the median over prompts. Few prompts: the second digit is noise. Mean: " +
+      "Speed-up: tokens per second divided by plain decoding’s on the same prompt, measured just before or after; the median over prompts. With so few prompts, the second decimal is noise. Mean: " +
       lower(meaning("mean over domains")),
   },
   accepted: {
     title: "Accepted length",
-    scale: "kept a round",
-    note: "Accepted length: draft tokens kept in a round, averaged over all rounds, the one that reads the prompt included, which drafts nothing. One target pass brings one token more (tokens a pass). It says nothing of what drafting costs: speed-up does. Mean: over as much text of each domain.",
+    scale: "accepted per round",
+    note: "Accepted length: draft tokens accepted per round, averaged over all rounds, including the first one, which reads the prompt and drafts nothing. Each target pass adds one more token (tokens per pass). Accepted length ignores the time spent on drafting; speed-up includes it. Mean: with equally much text of each domain.",
   },
 };
 /** @type {Measure[]} */
 const MEASURED = ["speedup", "accepted"];
 const BOUNDS =
-  "The ends of the scale, not counted as best: the target drafting for itself, and a blind guess.";
+  "Reference drafters, never counted as best: the target drafting for itself, and random guesses.";
 
 /** @param {string | null} column */
 function sortBy(column) {
@@ -148,7 +148,7 @@ function showLegend() {
     scale,
     el("span", "", high + " " + MEASURES[shown.measure].scale),
   ];
-  const said = [el("span", "sv-domains-key", el("b", "", "best"), " of a column")];
+  const said = [el("span", "sv-domains-key", el("b", "", "best"), " in its column")];
   if (shown.measure === "speedup")
     said.push(el("span", "sv-domains-key", "▼ slower than plain decoding"));
   $(".sv-domains-legend").replaceChildren(el("span", "sv-domains-key", ...parts), ...said);

@@ -12,11 +12,11 @@
  * }}
  */
 export const shown = {
-  views: [], // recorded maps by temperature; a live one comes last
-  at: 0, // which of them
+  views: [], // recorded maps by temperature, then the live one
+  at: 0, // index of the one shown
   measure: "speedup",
   sorted: { column: null, down: true },
-  here: { row: 0, column: 0 }, // the one cell that Tab reaches
+  here: { row: 0, column: 0 }, // the cell that Tab focuses
 };
 
 /** @returns {View} */

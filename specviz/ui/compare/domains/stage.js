@@ -1,4 +1,4 @@
-// The stage of the map of domains.
+// The map's element, props and config.
 
 import { Stage } from "../../shared/stage.js";
 

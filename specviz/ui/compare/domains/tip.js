@@ -1,4 +1,4 @@
-// A cell's details, on hover and on focus; arrow keys move from cell to cell.
+// A cell's details on hover and focus; arrow keys move from cell to cell.
 
 import { el } from "../../shared/dom.js";
 import { cellOf, rowsInOrder, shown, view } from "./shown.js";
@@ -31,7 +31,7 @@ function showTip(td) {
   const area = wrap.getBoundingClientRect(),
     at = td.getBoundingClientRect(),
     own = tip.getBoundingClientRect();
-  const zoom = own.width / tip.offsetWidth || 1; // larger text zooms what is measured
+  const zoom = own.width / tip.offsetWidth || 1; // "Larger text" zooms the measured sizes
   const left = Math.max(0, Math.min(at.left - area.left, area.width - own.width));
   const below = at.bottom - area.top + 4,
     above = at.top - area.top - own.height - 4;
@@ -56,7 +56,7 @@ function move(event) {
   next.focus();
 }
 
-// The cell that an event is about.
+// The cell of an event.
 /** @param {Event} event */
 const over = (event) => /** @type {Element} */ (event.target).closest("td");
 

@@ -1,4 +1,4 @@
-// The recorded race in the page's address: ?race=2-repeat leads back to it; a live race has no link.
+// The recorded race in the page's URL: ?race=2-repeat. A live race has no link.
 
 import { linkable } from "../../shared/address.js";
 import { stage } from "./stage.js";

@@ -1,4 +1,4 @@
-// The axis of time, and what its pin says.
+// The time axis, and the label of its pin.
 
 import { el } from "../../shared/dom.js";
 import { hands } from "./hands.js";
@@ -7,10 +7,10 @@ import { $ } from "./stage.js";
 import { clocked, many } from "./words.js";
 
 /** @type {{ left: number, right: number, tick: HTMLElement, under: boolean }[]} */
-let ticks = []; // left, right: edges in px; under: where the pin's words stand
-let nearEdge = 0; // how far the pin's words are moved, so that a narrow screen does not cut them
+let ticks = []; // left, right: edges in px; under: hidden by the pin's label
+let nearEdge = 0; // how far the pin's label is moved so that a narrow screen does not cut it
 const UNITS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500];
-const PIN = 34; // px: half of the pin's words, and some air
+const PIN = 34; // px: half of the pin's label, and some space
 
 /** @param {number} width @param {number} end */
 export function showTicks(width, end) {
@@ -27,7 +27,7 @@ export function showTicks(width, end) {
   $(".sv-race-ticks").replaceChildren(...made.map(({ tick }) => tick));
 }
 
-// The pin's words; ticks that they would stand on are hidden meanwhile.
+// Update the pin's label; ticks below it are hidden.
 /** @param {number} seconds @param {number} width @param {number} end */
 export function showPin(seconds, width, end) {
   const x = end ? (seconds / end) * width : 0,
@@ -43,7 +43,7 @@ export function showPin(seconds, width, end) {
   }
 }
 
-// What the slider says. While it plays, not at every frame: a reader would never come to an end.
+// Update the slider's text for screen readers, but not while it plays: they would never finish.
 /** @param {number} seconds */
 export function tellTime(seconds) {
   if (hands.playing) return;

@@ -1,4 +1,4 @@
-// Whether all texts are the same, and the race in a sentence.
+// The result: whether all texts are the same, and the headline.
 
 import { el } from "../../shared/dom.js";
 import { showParting } from "./lanes.js";

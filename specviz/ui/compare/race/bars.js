@@ -1,5 +1,5 @@
-// A lane's bar: every pass to scale, drafting, target pass and the rest. One path a kind, drawn
-// twice: pale for what is to come, and solid up to the playhead.
+// A lane's bar: every pass to scale, split into drafting, target pass and the rest. One path per kind,
+// drawn twice: pale for the future, and solid up to the playhead.
 
 import { drawing, el } from "../../shared/dom.js";
 import { showTicks } from "./axis.js";
@@ -12,7 +12,7 @@ import { $ } from "./stage.js";
 
 const GAP = 1.5; // px between passes, where they are wide enough
 const TALL = 16;
-const NARROW = 4; // px: an outline would be most of what one sees of a thinner one
+const NARROW = 4; // px: a narrower box would be mostly outline
 
 // Rectangles as one path. spans: [start, seconds] in seconds; inset: of an outline, in px.
 /** @param {Span[]} spans @param {number} scale */
@@ -38,7 +38,7 @@ function boxes(spans, scale, inset = 0) {
     .join("");
 }
 
-// By kind, where a lane spends its time; a gap is taken off each pass's end.
+// The boxes of each kind; each pass ends a little earlier, to leave a gap.
 /** @param {Lane} lane @param {number} scale */
 function spans(lane, scale) {
   /** @type {Record<"draft" | "target" | "rest", Span[]>} */
@@ -74,7 +74,7 @@ function bar(lane, scale, width, name) {
   return svg;
 }
 
-// All bars at the width there is; what moves over them is made anew.
+// Draw all bars at the current width, with new animations.
 export function showBars() {
   const width = hands.width,
     end = longest();

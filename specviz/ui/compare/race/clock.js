@@ -1,5 +1,5 @@
-// The clock of the replay. Web animations move the playhead and uncover the bars by themselves; at
-// each frame the script changes counts and words, where a pass has ended since the last one.
+// The clock of the replay. Web animations move the playhead and uncover the bars; the script updates
+// counts and words in frames in which a pass has ended.
 
 import { icon } from "../../shared/dom.js";
 import { showPin, tellTime } from "./axis.js";
@@ -9,26 +9,26 @@ import { longest, story } from "./lines.js";
 import { $ } from "./stage.js";
 
 const BRIEF = 8,
-  LONG = 12; // seconds that a replay takes by itself, at least and at most
-const STEP = 500; // ms between the still pictures for those who want no motion
+  LONG = 12; // seconds that a replay takes at its first speed, at least and at most
+const STEP = 500; // ms between still pictures if the visitor prefers reduced motion
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
-let speeds = [1]; // that can be chosen, of real time: slowest first
+let speeds = [1]; // speeds to choose from, relative to real time, slowest first
 let speed = 0; // which of them
-let invites = false; // nothing has moved yet, since no motion is wanted: the button says what it does
+let invites = false; // reduced motion, and nothing has moved yet: the button has a longer label
 /** @type {Animation | null} */
-export let lead = null; // the animation that tells the time; the others go with it
+export let lead = null; // the animation whose time counts; the others follow it
 /** @type {Animation[]} */
 let others = [];
 let waits = 0; // the timer of still pictures
 
-// The last of 1, 1.5, 2, 3, 4, 6, 8 … that is not above this, which is 1 or more.
+// The largest of 1, 1.5, 2, 3, 4, 6, 8 … that is at most this number (1 or more).
 /** @param {number} most */
 function upTo(most) {
   const two = 2 ** Math.floor(Math.log2(most));
   return most < 1.5 * two ? two : 1.5 * two;
 }
 
-// The speed at which so many seconds take 8 to 12.
+// The speed at which a race of this many seconds takes 8 to 12 seconds.
 /** @param {number} seconds */
 const fitting = (seconds) =>
   seconds > BRIEF ? upTo(seconds / BRIEF) : 1 / upTo(LONG / Math.max(seconds, 1e-4));
@@ -47,7 +47,7 @@ const atEnd = () => time() >= longest() - 1e-6;
 
 const all = () => (lead ? [lead, ...others] : []);
 
-// Animations for the bars as they are now, at the time that it is.
+// Build the animations for the current bars, at this moment.
 /** @param {number} seconds */
 export function wind(seconds) {
   for (const each of all()) each.cancel();
@@ -61,7 +61,7 @@ export function wind(seconds) {
   turn(seconds);
 }
 
-// All hands to one moment, at rest.
+// Set all animations to one moment, paused.
 /** @param {number} seconds */
 function turn(seconds) {
   const to = 1000 * Math.max(0, Math.min(seconds, longest()));
@@ -112,7 +112,7 @@ function tick() {
   else requestAnimationFrame(tick);
 }
 
-// Play, for those who want no motion: a picture every half second.
+// Play with reduced motion: one picture every half second.
 function still() {
   waits = setTimeout(() => {
     turn(time() + (STEP / 1000) * speeds[speed]);
@@ -166,8 +166,8 @@ const ACTS = {
 /** @param {string} name */
 export const act = (name) => story.lanes.size && ACTS[name]();
 
-// A race has arrived: it plays once by itself as soon as it is in sight, or, where motion is not
-// wanted, stands at its end and can be asked to play.
+// A new race: it plays once as soon as it is in view. With reduced motion it is shown at its end, and
+// can be played.
 export function present() {
   const fits = fitting(longest());
   speeds = [...new Set([fits / 2, fits, fits < 1 ? Math.min(4 * fits, 1) : 2 * fits, 1])];

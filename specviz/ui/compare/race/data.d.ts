@@ -1,4 +1,4 @@
-// A race as its section has it: lines from race/lines.py, and numbers from specviz/compare.
+// The data of a race: lines from race/lines.py, and numbers from specviz/compare.
 
 import type {
   ErrorLine,
@@ -45,7 +45,7 @@ export interface ProgressLine {
 export interface EndedLine {
   kind: "ended";
   lane: string;
-  /** Whether the text answers the prompt, and does not go on from it. */
+  /** Whether the text answers the prompt instead of continuing it. */
   chat: boolean;
   passes: Pass[];
   brought: Token[][];
@@ -63,7 +63,7 @@ export type Line =
   | StateLine
   | ErrorLine;
 
-/** What a lane did. ends, counts: after every pass, seconds and tokens so far. */
+/** A finished lane. ends, counts: after every pass, seconds and tokens so far. */
 export interface Lane {
   name: string;
   chat: boolean;
@@ -73,7 +73,7 @@ export interface Lane {
   counts: number[];
   end: number;
 }
-/** The lane that runs. done: it has ended in this turn. seconds: null while it warms up. */
+/** The running lane. done: it has ended in this turn. seconds: null while it warms up. */
 export interface Now {
   lane: string;
   place: number;
@@ -82,7 +82,7 @@ export interface Now {
   tokens: number;
   seconds: number | null;
 }
-/** Of a lane's row, what changes. */
+/** The parts of a lane's row that change. */
 export interface Row {
   root: HTMLElement;
   count: HTMLElement;
@@ -97,7 +97,7 @@ export interface Row {
   newest?: Element | null;
 }
 
-/** A part of a sentence: text, its opening, or a number and whose it is. */
+/** A part of a sentence: text, bold text, or a number and its owner. */
 export type Part = string | { b: string } | { b?: undefined; n: string; as: string };
 /** All numbers so far: see compare/summary.py. */
 export interface Whole {
@@ -115,12 +115,12 @@ export interface LaneNumbers {
   brings: number | null;
   costs: Costs | null;
   speedup: number | null;
-  /** The least and the most of several turns. */
+  /** The lowest and highest of several runs. */
   speedups: [number, number] | null;
   runs: number[];
   noise: string | null;
   tokens_per_second: number | null;
-  /** None where nothing was guessed, or where none follows under the rule. */
+  /** Null if nothing was guessed, or if the rule has no α. */
   alpha: number | null;
   guesses: number | null;
   rule: string;
@@ -130,7 +130,7 @@ export interface LaneNumbers {
   held_bytes: number | null;
   equality: { verdict: string; position?: number | null; sentence: string };
 }
-/** What a round costs, in plain tokens. */
+/** The cost of a round, in plain tokens. */
 export interface Costs {
   draft: number;
   target: number;
@@ -145,13 +145,13 @@ export interface Config {
   recorded: string[];
 }
 
-/** The form's values of lanes: a drafter and its settings, again and again. */
+/** The form's values of the lanes: drafter, settings, drafter, settings, ... */
 export type Slots = (string | null)[];
 /** All of the form's values, in its order. */
 export type Filled = (string | number | null)[];
-/** A field's value as Gradio has it. */
+/** A field's value in Gradio. */
 export type Value = string | number | null;
-/** A field of the lane that is edited: see race/lane.py. */
+/** A field of the lane being edited: see race/lane.py. */
 export interface Field {
   name: string;
   kind: string;
@@ -161,16 +161,16 @@ export interface Field {
   quiet: boolean;
   place: number;
 }
-/** A drafter of the catalogue. usual: what suits it, field by field; suits: the same as a text. */
+/** A drafter in the catalogue. usual: its default settings by field; suits: the same as text. */
 export interface Known {
   title: string;
   suits: string;
-  /** The target that its weights were trained for; null fits any. */
+  /** The target that its weights were trained for; null if it fits any. */
   made_for: string | null;
   reads: string[];
   usual: Value[];
 }
-/** What the form's script knows: see race/form.py. */
+/** The form's config: see race/form.py. */
 export interface FormConfig {
   name: string;
   event: string;
@@ -184,7 +184,7 @@ export interface FormConfig {
   most: number;
 }
 
-/** A stretch of time, in seconds. */
+/** A time span, in seconds. */
 export type Span = [at: number, long: number];
-/** An element that moves over the whole race, and how. */
+/** An animated element, and its keyframes over the whole race. */
 export type Moving = [element: Element, frames: Keyframe[]];

@@ -1,5 +1,5 @@
-// The form of a race: its settings in one sentence, on the button that opens the rest of them; lanes
-// that come and go; what a preset or a recorded race says. Values are lists in the form's order.
+// The form of a race: a summary of its settings on the button that opens them, adding and removing
+// lanes, presets and recorded races. Values are lists in the form's order.
 
 import { byId } from "../../shared/dom.js";
 import { Stage } from "../../shared/stage.js";
@@ -13,10 +13,10 @@ const OPEN = "sv-raceform-open";
 /** @type {Stage<FormConfig>} */
 const stage = new Stage();
 const { $ } = stage;
-let edited = -1; // the lane whose settings are open, from 0
-const shared = () => stage.config.first.length - 2 * stage.config.most; // values before those of the lanes
+let edited = -1; // index of the lane whose settings are open; -1 if none
+const shared = () => stage.config.first.length - 2 * stage.config.most; // number of values before those of the lanes
 
-// Lanes that are there, as pairs of a drafter and its settings.
+// The lanes in use, as pairs of a drafter and its settings.
 /** @param {Slots} values */
 function lanesOf(values) {
   const pairs = Array.from({ length: stage.config.most }, (_, place) =>
@@ -27,7 +27,7 @@ function lanesOf(values) {
     .map(([drafter, settings]) => [drafter, settings || ""]);
 }
 
-// The form's values of these lanes: the others have no drafter.
+// The form's values for these lanes; unused lanes have no drafter.
 /** @param {Slots[]} lanes */
 function slots(lanes) {
   return Array.from({ length: stage.config.most }, (_, place) => lanes[place] || [null, ""]).flat();
@@ -75,17 +75,17 @@ function hint(name, settings, target) {
   if (whose && whose !== target && target in stage.config.targets)
     return `made for ${stage.config.targets[whose]}: it cannot draft for ${stage.config.targets[target]}`;
   const said = words(stage.config.fields, known(name), settings);
-  return settings.trim() === known(name).suits ? said + ", which suits it" : said;
+  return settings.trim() === known(name).suits ? said + " (default)" : said;
 }
 
-// The settings of the lane that is open, as the fields have them.
+// The values of the fields for the open lane.
 /** @param {Slots} values */
 function fields(values) {
   const [drafter, settings] = values.slice(2 * Math.max(edited, 0));
   return filled(stage.config.fields, known(drafter || ""), settings || "");
 }
 
-// Opens the settings of a lane, or closes them where they are open.
+// Open the settings of a lane, or close them if they are open.
 /** @param {number} place @param {Slots} values */
 function edit(place, values) {
   edited = edited === place ? -1 : place;
@@ -93,7 +93,7 @@ function edit(place, values) {
   return fields(values);
 }
 
-// The lanes, the one that is open with what its fields say.
+// The lanes, with the values of the fields written to the open one.
 /** @param {Value[]} both */
 function write(both) {
   const lanes = /** @type {Slots} */ (both.slice(0, 2 * stage.config.most));
@@ -116,11 +116,11 @@ function show(values) {
   rest.textContent = ["", "T " + temperature, tokens + " tokens", "seed " + seed].join(" · ");
   $("button").title = $("button").textContent.trim();
   const drawer = byId("sv-raceform-drawer");
-  if (drawer) drawer.dataset.target = named; // what fits it is listed
+  if (drawer) drawer.dataset.target = named; // drafters that fit it are listed
   return showDrawer(typed);
 }
 
-// False while the page is still putting the drawer together.
+// Returns false while the page is still building the form.
 /** @param {Slots} typed */
 function showDrawer(typed) {
   const drawer = byId("sv-raceform-drawer");
@@ -155,12 +155,12 @@ function showDrawer(typed) {
     const button = there(drawer.querySelector("#sv-raceform-" + name));
     button.setAttribute("aria-pressed", String(name === preset));
   }
-  const said = preset ? stage.config.presets[preset].said : "Lanes of your own.";
+  const said = preset ? stage.config.presets[preset].said : "Your own choice of lanes.";
   there(drawer.querySelector("#sv-raceform-said p")).textContent = said;
   return true;
 }
 
-// The fields of the lane that is open, and each lane's button that opens them.
+// Show the fields of the open lane, and the state of the buttons that open them.
 /** @param {HTMLElement} drawer @param {Slots} typed */
 function showFields(drawer, typed) {
   const open = edited >= 0,
@@ -177,14 +177,14 @@ function showFields(drawer, typed) {
   there(box.querySelector("h2")).textContent = "Settings of lane " + (edited + 1) + ": " + called;
 }
 
-// The form's values of a recorded race; as they were where nobody knows how it was made.
+// The form's values for a recorded race; unchanged if its recipe is unknown.
 /** @param {string} name @param {Filled} filled */
 function follow(name, filled) {
   edited = -1;
   return stage.config.recorded[name] || filled;
 }
 
-// A link in the page's address opens another recorded race than the first.
+// The page's URL may name another recorded race than the first.
 const asked = new URLSearchParams(location.search).get("race");
 
 /** @param {Filled} chosen */

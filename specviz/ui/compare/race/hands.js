@@ -1,12 +1,12 @@
-// The hands of the replay's clock, and whether anybody can see them.
+// The replay's animations, and whether they are visible.
 
 /** @import { Moving } from "./data.js" */
 
 export const hands = {
-  width: 0, // of the bars as they are drawn
+  width: 0, // of the bars, in px
   /** @type {Moving[]} */
-  moving: [], // over the whole race
+  moving: [], // elements and their keyframes over the whole race
   playing: false,
-  due: false, // a replay starts by itself as soon as somebody can see it
-  seen: false, // whether the part is in sight
+  due: false, // the replay starts as soon as it is in view
+  seen: false, // whether the race is in view
 };

@@ -1,9 +1,9 @@
-// A lane's settings: as a text such as "gamma=8 siblings=3,2", as Step's fields have them, in words.
+// A lane's settings: as text such as "gamma=8 siblings=3,2", as values of Step's fields, as a summary.
 // What is said and what is left out is as request.py's `shape` and settings/summary.py have it.
 
 /** @import { Field, Known, Value } from "./data.js" */
 
-// By setting, what a text says of it.
+// The settings in a text, by name.
 /** @param {string} text @returns {Partial<Record<string, string>>} */
 function said(text) {
   const pairs = text.split(/\s+/).filter((pair) => pair.includes("="));
@@ -15,7 +15,7 @@ function said(text) {
   );
 }
 
-// A field's value as it is typed into a text.
+// A field's value as written in a text.
 /** @param {Field} field @param {Value} value */
 function typed({ kind }, value) {
   if (value === null) return "";
@@ -26,7 +26,7 @@ function typed({ kind }, value) {
   return typeof value === "number" ? String(Number(value.toPrecision(12))) : value;
 }
 
-// What a text says, as the fields have it; where it says nothing, what suits the drafter.
+// The values of the fields for a text; the drafter's defaults for settings it does not name.
 /** @param {Field[]} fields @param {Known} known @param {string} text @returns {Value[]} */
 export function filled(fields, known, text) {
   const told = said(text);
@@ -39,7 +39,7 @@ export function filled(fields, known, text) {
   });
 }
 
-// The text that the fields say; what it said of settings that have no field stays.
+// The text for these values of the fields; settings without a field are kept.
 /** @param {Field[]} fields @param {Known} known @param {string} text @param {Value[]} values */
 export function written(fields, known, text, values) {
   const rows = fields
@@ -69,7 +69,7 @@ const BRIEF = {
   named: (name) => (name === "auto" ? "" : name),
 };
 
-// The draft's shape in few words.
+// A summary of the draft's shape.
 /** @param {Field[]} fields @param {Known} known @param {string} text */
 export function words(fields, known, text) {
   const told = said(text);

@@ -1,6 +1,6 @@
-// The lanes, plain decoding first: name, tokens so far, a bar of passes to scale, and a line of the
-// last words; on demand the whole text, whose unreached words keep their place unseen. Either way
-// nothing moves while it replays.
+// The lanes, plain decoding first: name, tokens so far, a bar of its passes to scale, and its last
+// words, or its whole text on demand. Words still to come are invisible but keep their space, so
+// nothing moves during a replay.
 
 import { el, flat, mark, running, startsSpaced } from "../../shared/dom.js";
 import { there } from "../../shared/there.js";
@@ -10,9 +10,9 @@ import { clocked } from "./words.js";
 
 /** @import { Lane, LaneFacts, Row, Token } from "./data.js" */
 
-const PROMPT_SHOWN = 80; // letters of the prompt before each text; of a longer one, its end
+const PROMPT_SHOWN = 80; // characters of the prompt shown before each text; a longer one is cut at its start
 /** @type {Map<string, Row>} */
-export const rows = new Map(); // by lane: what of its row changes
+export const rows = new Map(); // by lane: the parts of its row that change
 
 export function showLanes() {
   rows.clear();
@@ -30,7 +30,7 @@ function row(lane) {
     noun: el("span", "", "tokens"),
     bar: el("div", "sv-race-bar"),
     text: el("span", "sv-race-run"),
-    state: el("span", "sv-race-state", "waits for its turn"),
+    state: el("span", "sv-race-state", "waiting"),
     /** @type {HTMLElement[]} */
     words: [],
     passes: -1,
@@ -64,7 +64,7 @@ function prompt() {
   return made;
 }
 
-// The lane is over: its whole text is laid out.
+// The lane has ended: add its whole text.
 /** @param {string} name */
 export function fillLane(name) {
   const made = rows.get(name),
@@ -80,7 +80,7 @@ export function fillLane(name) {
 
 /** @param {Row} made @param {Token} token */
 function addWord(made, [pieces, kind]) {
-  const spaced = startsSpaced(pieces); // the underline is the word's
+  const spaced = startsSpaced(pieces); // underline the word without its space
   if (spaced) made.text.append(" ");
   const token = el(
     "span",
@@ -88,17 +88,17 @@ function addWord(made, [pieces, kind]) {
     running(spaced ? pieces.slice(1) : pieces),
   );
   if (kind === "recovered" || kind === "bonus") {
-    const end = token.querySelector("br"); // the mark stands on the line that this ends
+    const end = token.querySelector("br"); // put the mark before the line break
     const sign = there(mark(kind));
     if (end) end.before(sign);
     else token.append(sign);
   }
-  if (flat(pieces).length < 24) token.classList.add("sv-race-brief"); // its mark stays with it
+  if (flat(pieces).length < 24) token.classList.add("sv-race-brief"); // keep its mark on the same line
   made.text.append(token);
   made.words.push(token);
 }
 
-// Where a text first differs from plain decoding's.
+// Mark where a text first differs from plain decoding's.
 export function showParting() {
   for (const lane of story.whole ? story.whole.lanes : []) {
     const made = rows.get(lane.name),
@@ -106,11 +106,11 @@ export function showParting() {
     const token = made && at !== null && at !== undefined ? made.words[at] : null;
     if (!token) continue;
     token.classList.add("sv-race-parts");
-    token.title = "From here on it is not plain decoding's text.";
+    token.title = "From here on, the text differs from plain decoding’s.";
   }
 }
 
-// A lane at a moment: only what has changed since the last one is touched.
+// Show a lane at a moment; update only what has changed.
 /** @param {Row} made @param {Lane} lane @param {number} seconds */
 export function showLane(made, lane, seconds) {
   const passes = passesBy(lane, seconds);
@@ -129,7 +129,7 @@ export function showLane(made, lane, seconds) {
   made.tokens = tokens;
 }
 
-// The lane that runs now, or waits: what is known of it before it ends.
+// Show what is known of a lane before it ends.
 /** @param {string} name */
 export function showWaiting(name) {
   const made = there(rows.get(name)),
@@ -141,8 +141,8 @@ export function showWaiting(name) {
   made.state.textContent = !now
     ? story.over
       ? "did not run"
-      : "waits for its turn"
+      : "waiting"
     : now.seconds === null
-      ? "warms up"
-      : "runs now, " + clocked(now.seconds);
+      ? "warming up"
+      : "running, " + clocked(now.seconds);
 }

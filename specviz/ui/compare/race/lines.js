@@ -1,4 +1,4 @@
-// The race that is shown, from lines that only grow: facts, lanes as they end, numbers.
+// The state of the race shown, built from its append-only lines.
 
 import { isLast, newLines } from "../../shared/job.js";
 import { there } from "../../shared/there.js";
@@ -6,7 +6,7 @@ import { there } from "../../shared/there.js";
 /** @import { EndedLine, Lane, LaneFacts, Line, Now, RaceLine, Whole } from "./data.js" */
 
 /**
- * whole: the numbers so far. mine: the lines are of the race that is shown.
+ * whole: the numbers so far. mine: the lines belong to the race shown.
  * @type {{
  *   race: RaceLine | null,
  *   whole: Whole | null,
@@ -27,7 +27,7 @@ export const story = {
   over: false,
 };
 
-// What a lane did, with its clock: after every pass, seconds and tokens so far.
+// A finished lane, with seconds and tokens after every pass.
 /** @param {EndedLine} line @returns {Lane} */
 function laid(line) {
   /** @type {number[]} */
@@ -53,7 +53,7 @@ function laid(line) {
   };
 }
 
-// How many passes had ended by then.
+// How many passes have ended at this time.
 /** @param {Lane} lane @param {number} seconds */
 export function passesBy(lane, seconds) {
   let low = 0,
@@ -73,14 +73,14 @@ export const longest = () => Math.max(0, ...[...story.lanes.values()].map((lane)
 export const factsOf = (name) =>
   there(story.race).lanes.find((lane) => lane.name === name) || { name, title: name, said: "" };
 
-// Lanes with the one to beat ahead of the others.
+// The lanes, plain decoding first.
 /** @template {{ name: string }} Named @param {Named[]} lanes */
 export const plainFirst = (lanes) => [
   ...lanes.filter(({ name }) => name === "plain"),
   ...lanes.filter(({ name }) => name !== "plain"),
 ];
 
-// What people call a lane; its settings too, where another has the same title.
+// A lane's title, with its settings if another lane has the same title.
 /** @param {string} name */
 export function called(name) {
   const lane = factsOf(name);
@@ -90,8 +90,8 @@ export function called(name) {
   return twin ? lane.title + " (" + lane.said + ")" : lane.title;
 }
 
-// Who shows what came: `line` hears each line once it is taken in; then, once, `race` that another
-// race has begun, and `lines` all of them, where they are of the race that is shown.
+// The listener of new lines: `line` is called for each, then `race` once if another race has started,
+// and `lines` with all of them if they belong to the race shown.
 /**
  * @type {{
  *   line: (line: Line) => void,
@@ -106,7 +106,7 @@ export function onNews(shows) {
   hearer = shows;
 }
 
-// New text of a race. It grows; text that does not go on from the last is another race.
+// Take in the text of a race. Text that does not continue the last one belongs to another race.
 /** @param {string} text */
 export function feed(text) {
   const grown = story.text !== "" && text.startsWith(story.text);
@@ -119,7 +119,7 @@ export function feed(text) {
     hearer.line(line);
   }
   if (told.some((line) => line.kind === "race")) hearer.race(there(story.race));
-  if (!story.mine || !told.length) return; // states ahead of a race: what was shown stays meanwhile
+  if (!story.mine || !told.length) return; // status lines before the race: keep showing the old one
   if (there(story.race).source === "recorded" || told.some(isLast)) story.over = true;
   hearer.lines(told);
 }

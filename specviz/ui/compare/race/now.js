@@ -1,4 +1,4 @@
-// A race under way: which lane runs, as number what of how many, and the order they were given.
+// A race in progress: the lane that runs, and the order of the lanes.
 
 import { el } from "../../shared/dom.js";
 import { there } from "../../shared/there.js";
@@ -20,9 +20,9 @@ export function showNow() {
   if (!under) return;
   const { now } = story;
   $(".sv-race-sub").textContent =
-    "· lane by lane, each alone on the machine; replayed side by side when all have ended";
-  const turn = now && now.turn > 1 ? "Short lanes again, run " + now.turn + ", " : "";
-  const place = now ? now.place + " of " + order.length + ": " + called(now.lane) : "";
+    "· the lanes run one at a time; when all have finished, they are replayed side by side";
+  const turn = now && now.turn > 1 ? "Short lanes again, run " + now.turn + " · " : "";
+  const place = now ? "Lane " + now.place + " of " + order.length + ": " + called(now.lane) : "";
   const who = now ? turn + place : "Getting ready";
   if ($(".sv-race-who").textContent !== who) $(".sv-race-who").textContent = who;
   $(".sv-race-far").textContent = !now
@@ -31,12 +31,12 @@ export function showNow() {
       ? ", warming up"
       : ", " + many(now.tokens, "token") + ", " + clocked(now.seconds);
   $(".sv-race-order").replaceChildren(
-    "Shuffled order: ",
+    "Random order: ",
     ...order.flatMap((name, at) => [at ? ", " : "", step(name, at + 1)]),
   );
 }
 
-// A lane in the order: done in this turn, running or to come.
+// A lane in the order: done, running or still to come.
 /** @param {string} name @param {number} place */
 function step(name, place) {
   const { now } = story;

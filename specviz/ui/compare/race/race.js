@@ -1,4 +1,4 @@
-// Buttons, the slider, the width, and what others may use: `window.specviz.races`.
+// Buttons, the slider, the layout, and the API that others use: `window.specviz.races`.
 
 import { icon, mark, meaning } from "../../shared/dom.js";
 import { page } from "../../shared/page.js";
@@ -18,8 +18,8 @@ import { keyed, patch } from "./words.js";
 /** @import { Config } from "./data.js" */
 
 const WIDE = 1050,
-  SLIM = 728; // px of the part's own width: a page may be zoomed
-const MOSTLY = 0.6; // shares of the lanes, or of the window
+  SLIM = 728; // px of the section's width, which depends on the zoom
+const MOSTLY = 0.6; // share of the lanes, or of the window, that must be visible
 const SIGHTS = Array.from({ length: 21 }, (_, at) => at / 20);
 let fitted = 0; // of the part
 
@@ -35,7 +35,7 @@ function fit() {
     on = hands.playing;
   redraw(lead ? at : longest());
   if (!on) return;
-  hands.playing = false; // the hands are new
+  hands.playing = false; // the animations were rebuilt
   play();
 }
 
@@ -43,7 +43,7 @@ function legends() {
   $(".sv-race-times").append(
     keyed(patch("q"), "drafting"),
     keyed(patch("p"), "target pass"),
-    keyed(patch("rest"), "the rest"),
+    keyed(patch("rest"), "verification, caches"),
     ...["accepted", "recovered", "bonus"].map((state) => {
       const made = keyed(mark(state), state, "sv-race-k-" + state);
       made.title = meaning(state);
@@ -52,7 +52,7 @@ function legends() {
   );
 }
 
-// It is in sight where most of it is, or where it fills most of the window.
+// The race is in view if most of it is visible, or if it fills most of the window.
 /** @param {IntersectionObserverEntry[]} entries */
 function onSight(entries) {
   const { intersectionRatio, intersectionRect, rootBounds } = entries[entries.length - 1];

@@ -1,4 +1,4 @@
-// What arrives: recorded races that are fetched, live races that are streamed.
+// Load recorded races, and receive live races as a stream.
 
 import { meaning, write } from "../../shared/dom.js";
 import { Job } from "../../shared/job.js";
@@ -16,7 +16,7 @@ import { $, stage } from "./stage.js";
 /** @import { Line, RaceLine } from "./data.js" */
 
 export const EMPTY = "Choose the drafters, write a prompt and press Run live.";
-let awaited = ""; // the notice that the race's first line takes away
+let awaited = ""; // the notice that the race's first line removes
 
 /** @param {string} sentence @param {string} [numbers] */
 export function notice(sentence, numbers) {
@@ -28,13 +28,13 @@ export function notice(sentence, numbers) {
 export const job = new Job({
   kind: "race",
   words: {
-    asking: "Asking the server for this race.",
+    asking: "Sending the race to the server.",
     dropping: "Stopping.",
     stopping: "Stopping after this round.",
-    stopped: "Stopped. What was measured stays.",
+    stopped: "Stopped. Everything measured so far is kept.",
     unbegun: "Stopped before it began.",
-    untaken: "The server did not take this race. Try again.",
-    lost: "The connection to the server was lost before the race's end. What came stays; race again.",
+    untaken: "The server did not accept this race. Try again.",
+    lost: "The connection to the server was lost. What was received is kept; try the race again.",
   },
   waits: { loading: "Loading the models.", racing: "" },
   turn(under) {
@@ -51,7 +51,7 @@ export const job = new Job({
   end(sentence, told) {
     notice(sentence);
     if (told || !job.begun) return;
-    story.over = true; // what came stays, and can be replayed
+    story.over = true; // what was received can be replayed
     onLines([]);
   },
 });
@@ -85,7 +85,7 @@ function onRace(race) {
   showLanes();
 }
 
-// Lines of a race came in: lanes that ended are drawn, and all of it replays once it is over.
+// New lines of a race: draw the lanes that have ended, and replay the race once it is over.
 /** @param {Line[]} told */
 function onLines(told) {
   for (const name of story.lanes.keys()) fillLane(name);
@@ -97,7 +97,7 @@ function onLines(told) {
   if (story.lanes.size) present();
 }
 
-// Bars and hands at this width, and the moment that they stand at.
+// Draw bars and animations at the current width, at this moment of the replay.
 /** @param {number} seconds */
 export function redraw(seconds) {
   $(".sv-race-top").hidden = false;
@@ -108,7 +108,7 @@ export function redraw(seconds) {
   tellTime(time());
 }
 
-// Shows a recorded race; gives its first line, or nothing where it cannot be read.
+// Show a recorded race; returns its first line, or nothing if it cannot be read.
 /** @param {string} name */
 export async function load(name) {
   pause();
@@ -128,7 +128,7 @@ export async function load(name) {
   return story.race;
 }
 
-// All that the server has said of a live race so far.
+// Receive the whole output of a live race so far.
 /** @param {string | null} text */
 export function hear(text) {
   if (text && job.hear(text).length) feed(text);

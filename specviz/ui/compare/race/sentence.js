@@ -1,4 +1,4 @@
-// A sentence with its numbers, and the way from a lane to its point on Cost.
+// A sentence with its coloured numbers, and the link from a lane to its point on Cost.
 
 import { el } from "../../shared/dom.js";
 import { visit } from "../../shared/tabs.js";
@@ -7,7 +7,7 @@ import { called, story } from "./lines.js";
 
 /** @import { LaneNumbers, Part } from "./data.js" */
 
-// A part of a sentence, as compare/parts.py has it: text, its opening, or a number and whose it is.
+// A part of a sentence, as in compare/sentences.py: text, bold text, or a number and its owner.
 /** @param {Part} part */
 export function piece(part) {
   if (typeof part === "string") return part;
@@ -16,7 +16,7 @@ export function piece(part) {
     : el("b", "", part.b);
 }
 
-// Where the law of the speed-up has this lane's point.
+// A button that shows this lane's point on Cost.
 /** @param {LaneNumbers} lane */
 export function onCost(lane) {
   if (!lane.point) return null;

@@ -1,10 +1,10 @@
-// The pin as a slider: arrows go from one pass's end to the next, a press or a drag to where it is.
+// The pin as a slider: arrow keys move to the end of the next pass, a press or drag to its position.
 
 import { act, seek, time } from "./clock.js";
 import { longest, story } from "./lines.js";
 import { $ } from "./stage.js";
 
-// The next moment at which some pass ends, or the one before.
+// The next or previous moment at which a pass ends.
 /** @param {number} seconds @param {number} way */
 function neighbour(seconds, way) {
   const all = [...story.lanes.values()].flatMap((lane) => lane.ends);

@@ -1,4 +1,4 @@
-// The stage of the race.
+// The race's element, props and config.
 
 import { Stage } from "../../shared/stage.js";
 

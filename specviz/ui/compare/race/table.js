@@ -1,4 +1,4 @@
-// The lanes in numbers: what a round brings and costs on one scale, and what else was measured.
+// The table of lanes: tokens and cost of a round on one scale, and the other measurements.
 
 import { el, percent } from "../../shared/dom.js";
 import { there } from "../../shared/there.js";
@@ -29,7 +29,7 @@ function cell(name, role, ...inside) {
   return made;
 }
 
-// A column's name, with its definition on hover, on focus and on a tap.
+// A column's name, with its definition on hover, focus and tap.
 /** @param {string} name */
 function term(name) {
   const button = el("button", "sv-race-term", COLUMNS[name][0]),
@@ -49,14 +49,14 @@ function head() {
     ...[
       ["q", "drafting"],
       ["p", "target pass"],
-      ["rest", "judging, caches"],
+      ["rest", "verification, caches"],
       ["prefill", "prompt"],
     ].map(([hue, said]) => keyed(patch(hue), said)),
   );
   const says = el(
     "span",
     "sv-race-says",
-    " brings tokens and costs plain tokens. It pays when the upper bar is longer.",
+    " adds tokens and costs time, in plain tokens. It pays off if the upper bar is longer.",
   );
   const others = Object.keys(COLUMNS)
     .slice(1)
@@ -117,23 +117,26 @@ function numbers(lane, scale) {
   return made;
 }
 
-// How far the speed-up lay apart, of a lane that ran several times.
+// The range of the speed-up, for a lane that ran several times.
 /** @param {LaneNumbers} lane */
 function apart({ speedups, noise }) {
   if (!speedups || noise) return null;
   return el("small", "sv-race-spread", fixed(speedups[0], 2) + " to " + fixed(speedups[1], 2));
 }
 
-// Said where guesses were judged and no α follows: what is kept hangs on more than p and q there.
+// Say why α is missing: under some rules, acceptance depends on more than p and q of one position.
 /** @param {LaneNumbers} lane */
 function untold({ alpha, guesses, rule }) {
   if (alpha !== null || !guesses) return null;
   const made = el("small", "sv-race-spread", "none: " + rule);
-  made.title = "Under the rule “" + rule + "” no α follows from p and q of a place alone";
+  made.title =
+    "α is not defined for the rule “" +
+    rule +
+    "”: there, acceptance depends on more than p and q of one position";
   return made;
 }
 
-// Said where its text is not plain decoding's.
+// Say so if the text is not plain decoding's.
 /** @param {LaneNumbers} lane */
 function parting(lane) {
   const { verdict, sentence } = lane.equality;
@@ -158,37 +161,37 @@ function length(made, share) {
   return made;
 }
 
-// A dark piece for every token.
+// One dark piece per token.
 /** @param {LaneNumbers} lane @param {number} scale */
 function brings(lane, scale) {
   const whole = Math.floor((lane.brings || 0) + 1e-9),
     rest = (lane.brings || 0) - whole;
   const pieces = Array.from({ length: whole }, () => length(el("i", "sv-race-u"), scale));
   if (rest > 0.005) pieces.push(length(el("i", "sv-race-u"), rest * scale));
-  return measure("brings", fixed(lane.brings, lane.decimals), ...pieces);
+  return measure("tokens", fixed(lane.brings, lane.decimals), ...pieces);
 }
 
 /** @type {[kind: keyof Costs, hue: string, said: string][]} */
 const KINDS = [
   ["draft", "q", "drafting"],
   ["target", "p", "target pass"],
-  ["overhead", "rest", "judging, caches"],
+  ["overhead", "rest", "verification, caches"],
   ["prefill", "prefill", "reading the prompt"],
 ];
 
 /** @param {LaneNumbers} lane @param {number} scale */
 function costs(lane, scale) {
   const { costs } = lane;
-  if (!costs) return measure("costs", DASH);
+  if (!costs) return measure("cost", DASH);
   const pieces = KINDS.filter(([kind]) => costs[kind] > 0).map(([kind, hue, said]) => {
     const made = length(patch(hue), costs[kind] * scale);
     made.title = said + ": " + fixed(costs[kind], 2) + " plain tokens";
     return made;
   });
-  return measure("costs", fixed(costs.total, lane.decimals), ...pieces);
+  return measure("cost", fixed(costs.total, lane.decimals), ...pieces);
 }
 
-// By depth, the share of judged positions where a guess was kept; the dotted line is all of them.
+// By depth, the share of checked positions where a guess was accepted; the dotted line is 100 %.
 /** @param {LaneNumbers} lane */
 function depths(lane) {
   if (!lane.depths.length) return el("span", "", DASH);
@@ -200,7 +203,7 @@ function depths(lane) {
       kept +
       " of " +
       positions +
-      " kept" +
+      " accepted" +
       (positions ? ", " + fixed(kept / positions, 2) : ""),
   );
   const bars = lane.depths.map(({ positions, kept }, at) => {
@@ -224,16 +227,16 @@ export function showFoot(whole) {
   const live =
     race.source === "live"
       ? "Measured on this machine. "
-      : "A recorded run: measured when it was made. ";
+      : "Recorded: measured when the race was recorded. ";
   const most = Math.max(...whole.lanes.map(({ runs }) => runs.length));
   const turns =
-    "Lanes of less than a second ran " + most + " times, in turns: each is shown by its middle run";
+    "Lanes that took less than a second ran " + most + " times: the table shows their median run";
   $(".sv-race-foot").textContent =
     live +
-    "Each lane ran alone, in shuffled order: " +
+    "The lanes ran one at a time, in random order: " +
     order +
     ". " +
-    (most > 1 ? turns + ", and its speed-up with the least and the most. " : "") +
+    (most > 1 ? turns + ", and the lowest and highest speed-up. " : "") +
     where +
     ".";
   const words = Object.values({ ...COLUMNS, ...MORE });

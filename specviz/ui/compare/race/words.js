@@ -1,4 +1,4 @@
-// How numbers are written, what the columns mean, and marks for what is the same and what is not.
+// Number formats, column names, and marks for equal and different.
 
 import { drawing, el, meaning } from "../../shared/dom.js";
 
@@ -14,7 +14,7 @@ export const COLUMNS = {
   rounds: ["One round", "one round"],
   speedup: ["speed-up", "speed-up"],
   tokens_per_second: ["tokens/s", "tokens per second"],
-  alpha: ["accepted α", "alpha"],
+  alpha: ["acceptance α", "alpha"],
   depths: ["by depth", "kept by depth"],
   flops_per_token: ["FLOPs/token", "FLOPs per token"],
   bytes: ["extra files", "extra files"],
@@ -22,8 +22,8 @@ export const COLUMNS = {
 };
 /** @type {Record<string, [string, string]>} */
 export const MORE = {
-  brings: ["brings", "brings"],
-  costs: ["costs", "costs"],
+  brings: ["tokens", "brings"],
+  costs: ["cost", "costs"],
   unit: ["plain token", "plain token"],
 };
 /** @typedef {"same" | "apart" | "open" | "rough"} Sign */
@@ -47,7 +47,7 @@ export const clocked = (seconds) => seconds.toFixed(2) + " s";
 /** @param {number} number @param {string} thing */
 export const many = (number, thing) => number + " " + thing + (number === 1 ? "" : "s");
 
-// 22000000 as "22 M", with the units given: two or three digits that count.
+// 22000000 as "22 M", with the given units and two or three significant digits.
 /** @param {number | null | undefined} value @param {string[]} units */
 export function scaled(value, units) {
   if (value === null || value === undefined) return DASH;
@@ -73,7 +73,7 @@ export const SHOWN = {
   held_bytes: (lane) => sized(lane.held_bytes),
 };
 
-// A colour's patch: q, p, or a grey of GREYS.
+// A patch of a colour: q, p, or one of GREYS.
 /** @param {string} name */
 export function patch(name) {
   return el("i", "sv-race-patch " + (GREYS[name] || "sv-race-" + name));

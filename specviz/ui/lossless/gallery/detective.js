@@ -55,7 +55,9 @@ export function showCase(evidence) {
 
 /** @param {string[][]} rows */
 function table(rows) {
-  const heads = ["sequence", "count", "expected from p", "difference"].map((text) => cell("th", text));
+  const heads = ["sequence", "count", "expected from p", "difference"].map((text) =>
+    cell("th", text),
+  );
   const lines = rows.map((texts) => el("tr", "", ...texts.map((text) => cell("td", text))));
   return el(
     "table",
@@ -76,7 +78,11 @@ function showOptions() {
     made.addEventListener("click", () => choose(offered[at] || ""));
     return made;
   });
-  $(".sv-wild-options").replaceChildren(el("p", "", "Which rule produced this?"), ...buttons, score());
+  $(".sv-wild-options").replaceChildren(
+    el("p", "", "Which rule produced this?"),
+    ...buttons,
+    score(),
+  );
 }
 
 /** @param {string} choice */
