@@ -63,7 +63,7 @@ def building() -> None:
     """A tree of 60 tokens, and how much of its time the drafter's passes take."""
     from specviz.catalog.loading import load_drafter, load_target
     from specviz.drafters.common import dynamic_session as dynamic
-    from specviz.drafters.common.dynamic_tree import likeliest
+    from specviz.drafters.common.dynamic_tree import read_top_tokens
     from specviz.models.prompt import encode_prompt
     from specviz.settings.chance import Chance
     from specviz.settings.settings import Sampling, Settings
@@ -78,7 +78,7 @@ def building() -> None:
         session: Any = walk.session
         passes: list[float] = []
         session.after = timed(session.after, passes)
-        dynamic.likeliest = timed(likeliest, passes)
+        dynamic.read_top_tokens = timed(read_top_tokens, passes)
         whole, share = [], []
         for place in range(PLACES):
             passes.clear()

@@ -78,7 +78,7 @@ def test_slower_sorts_below_every_gain():
 
 
 def test_what_the_source_does_not_say_is_empty():
-    unsaid = row(published(model="not said in what was read"))
+    unsaid = row(published(model=NOT_STATED))
     assert unsaid["model"] == ""
     assert unsaid["task"] == "t"
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specviz.cost.sweep import Sweep
-from specviz.drafters.common.dynamic_tree import SUMS, Totals
+from specviz.drafters.common.dynamic_tree import SUMS, PathScore
 from specviz.figures.layout import branches
 from specviz.figures.whole_tree import GAP, rows_of, spread
 from specviz.settings.chance import Chance
@@ -265,7 +265,7 @@ def test_a_selection_without_an_order_among_equals_can_leave_a_parent_out():
 
 def test_totals_round_every_step():
     logs = torch.tensor([0.3, 0.295]).log()
-    assert Totals("sum", torch.bfloat16).under([-4.59375], logs) == [-5.8125, -5.8125]
+    assert PathScore("sum", torch.bfloat16).under([-4.59375], logs) == [-5.8125, -5.8125]
     assert SUMS.under([0.0], logs) == logs.tolist()
 
 

@@ -1,7 +1,7 @@
-"""`server`: the acceptance statistics of a server that decodes speculatively, and which γ is best.
+"""`server`: the acceptance statistics of an inference server, and which γ would be best there.
 
-Rule: what the server counted and what is simulated are kept apart. Input that cannot be read or
-fetched ends in one sentence and status 2.
+What the server counted and what is simulated are kept apart. Input that cannot be read or fetched
+ends with one sentence and exit status 2.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from specviz.cost.server.stats import SeveralModels, UnreadableStats
 from specviz.cost.sources import HEAD
 from specviz.settings.options import count_type
 
-LONGEST_WAIT: Final = 3600  # seconds
+MAX_WAIT: Final = 3600  # seconds between two readings
 SOURCE: Final = "the server's address, a file with its statistics, or - for standard input"
 UNNAMED: Final = "Name --hardware and --model to see which γ would be best there (simulated)."
 POSITIONS: Final = (
     Column("Position", right=True),
     Column("Accepted, of all drafts"),
-    Column("Accepted, if all before were"),
+    Column("Accepted, if all before it were"),
 )
 CHOICES: Final = (
     Column("γ", right=True),
@@ -54,48 +54,56 @@ def add_options(parser: Parser) -> None:
     parser.add_argument("place", metavar="URL", help=SOURCE)
     again = parser.add_mutually_exclusive_group()
     again.add_argument(
-        "--again", metavar="SECONDS", type=count_type("The wait", 1, LONGEST_WAIT),
-        help="read twice, so many seconds apart, and count only what happened in between",
+        "--again", metavar="SECONDS", type=count_type("The wait", 1, MAX_WAIT),
+        help="read twice, this many seconds apart, and count only what happened in between",
     )  # fmt: skip
-    again.add_argument("--before", metavar="FILE", help="an earlier snapshot, to count since then")
-    parser.add_argument("--name", help="the model, if the server has several")
+    again.add_argument(
+        "--before", metavar="FILE", help="an earlier snapshot; count only what happened since then"
+    )
+    parser.add_argument("--name", help="the model, if the server serves several")
     parser.add_argument("--json", metavar="FILE", help="write the numbers as JSON (- prints them)")
-    where = parser.add_argument_group("where it runs, to predict another γ (simulated)")
-    where.add_argument("--hardware", choices=list(sources.machines()))
+    where = parser.add_argument_group("where it runs, to predict the best γ (simulated)")
+    where.add_argument(
+        "--hardware", choices=list(sources.machines()), help="the most similar hardware"
+    )
     where.add_argument("--model", choices=list(sources.models()), help="the most similar target")
-    where.add_argument("--dtype", help="of the weights (default: the hardware's first)")
-    where.add_argument("--drafter", default=HEAD, help="head, n-gram, or a model (default: head)")
-    _number(where, "cards", 1, "how many of them")
-    _number(where, "context", 512, "tokens in the cache of a sequence")
-    _number(where, "batch", None, "sequences in a pass")
-    _number(where, "gamma", None, "guesses in a draft")
+    where.add_argument(
+        "--dtype", help="number format of the weights (default: the first one of the hardware)"
+    )
+    where.add_argument(
+        "--drafter", default=HEAD, help="a head, an n-gram drafter or a model (default: head)"
+    )
+    _add_number(where, "cards", 1, "number of accelerators")
+    _add_number(where, "context", 512, "tokens in the cache of a sequence")
+    _add_number(where, "batch", None, "sequences in a pass")
+    _add_number(where, "gamma", None, "guesses per draft")
     parser.set_defaults(func=run)
 
 
-def _number(where: Any, name: str, usual: int | None, what: str) -> None:
+def _add_number(group: Any, name: str, default: int | None, what: str) -> None:
     called, least, most = LIMITS[name]
-    default = "what the server says" if usual is None else str(usual)
-    kind, text = count_type(called, least, most), f"{what} (default: {default})"
-    where.add_argument(f"--{name}", type=kind, default=usual, metavar="N", help=text)
+    shown = "what the server reports" if default is None else str(default)
+    kind, text = count_type(called, least, most), f"{what} (default: {shown})"
+    group.add_argument(f"--{name}", type=kind, default=default, metavar="N", help=text)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Fetch or read, then print. Raises ValueError with a sentence."""
+    """Fetch or read the statistics and print them. Raises ValueError if there are none."""
     require_writable(args.json)
-    site = _site(args)
-    before, text = _texts(args)
+    deployment = _deployment(args)
+    before, text = _snapshots(args)
     try:
-        made = build_report(text, before, args.name, args.gamma, site)
-    except SeveralModels as problem:
-        raise ValueError(f"{problem} Use --name.") from problem
+        made = build_report(text, before, args.name, args.gamma, deployment)
+    except SeveralModels as error:
+        raise ValueError(f"{error} Use --name.") from error
     if args.json != STANDARD_OUTPUT:
         _print(made)
     if args.json is not None:
-        write_json(args.json, numbers(made))
+        write_json(args.json, report_data(made))
     return 0
 
 
-def _site(args: argparse.Namespace) -> Deployment | None:
+def _deployment(args: argparse.Namespace) -> Deployment | None:
     if args.hardware is None and args.model is None:
         return None
     if args.hardware is None or args.model is None:
@@ -105,31 +113,30 @@ def _site(args: argparse.Namespace) -> Deployment | None:
     return Deployment(args.hardware, args.model, dtype, args.drafter, **numbers)
 
 
-def _texts(args: argparse.Namespace) -> tuple[str, str]:
-    """The earlier snapshot, "" for none, and the later one."""
-    before = _file(args.before) if args.before else ""
+def _snapshots(args: argparse.Namespace) -> tuple[str, str]:
+    """Return the earlier snapshot, or "", and the later one."""
+    before = _read_file(args.before) if args.before else ""
     if not args.place.startswith(("http://", "https://")):
         if args.again is not None:
-            raise ValueError("--again asks a server; give the earlier snapshot as --before FILE.")
-        return before, sys.stdin.read(MAX_CHARACTERS + 1) if args.place == "-" else _file(
-            args.place
-        )
+            raise ValueError("--again needs a server; give an earlier snapshot as --before FILE.")
+        stdin = args.place == "-"
+        return before, sys.stdin.read(MAX_CHARACTERS + 1) if stdin else _read_file(args.place)
     try:
         place, text = find_stats(args.place, args.name)
-    except SeveralModels as problem:
-        raise ValueError(f"{problem} Use --name.") from problem
+    except SeveralModels as error:
+        raise ValueError(f"{error} Use --name.") from error
     if args.again is None:
         return before, text
     time.sleep(args.again)
     return text, place.text()
 
 
-def _file(name: str) -> str:
+def _read_file(name: str) -> str:
     try:
         with Path(name).open(encoding="utf-8") as file:
             text = file.read(16 * MAX_CHARACTERS)
     except UnicodeDecodeError as error:
-        raise UnreadableStats(f"{name!r} is no text.") from error
+        raise UnreadableStats(f"{name!r} is not a text file.") from error
     except OSError as error:
         raise ValueError(f"{name!r} cannot be read: {error.strerror}.") from error
     return strip_metrics(text)
@@ -141,8 +148,8 @@ def _print(made: Report) -> None:
     if made.positions:
         say()
         rates = [
-            [str(place.number), format_rate(place.reached), format_rate(place.given)]
-            for place in made.positions
+            [str(position.number), format_rate(position.reached), format_rate(position.given)]
+            for position in made.positions
         ]
         print_table(POSITIONS, rates)
     say()
@@ -171,15 +178,15 @@ def _print_simulated(made: Report) -> None:
         say(sentence)
 
 
-def numbers(made: Report) -> dict[str, Any]:
-    """The same as data; predictions are under `simulated`."""
-    told = asdict(made.stats)
-    notes = [*told.pop("notes"), *made.limitations]
+def report_data(made: Report) -> dict[str, Any]:
+    """Return the report as data; predictions are under `simulated`."""
+    stats = asdict(made.stats)
+    notes = [*stats.pop("notes"), *made.limitations]
     outlook = made.outlook
     return {
-        "told": told,
+        "told": stats,
         "tokens_per_pass": asdict(made.tokens),
-        "positions": [asdict(place) for place in made.positions],
+        "positions": [asdict(position) for position in made.positions],
         "unsaid": list(dict.fromkeys(notes)),
         "simulated": outlook and {**asdict(outlook), "advice": list(made.advice)},
         "not_predicted": made.not_predicted or None,

@@ -1,8 +1,8 @@
 """`shapes`: what drafting costs on this machine for models of public sizes, with random weights.
 
-Rule: nothing is downloaded and no text is generated, so the costs on a GPU take one command. It
-first says how much memory a model takes, and leaves out one that does not fit. Ctrl-C ends it with
-the measurements that are done.
+Nothing is downloaded and no text is generated, so one command measures the costs on a GPU. It first
+says how much memory a model takes, and leaves out one that does not fit. Ctrl-C ends it with the
+measurements that are finished.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from specviz.bench.shapes.measure import ShapeMeasurement
     from specviz.engine.loop import Stop
 
-USUAL: Final = ("smollm2-135m", "qwen3-4b")
+DEFAULT_NAMES: Final = ("smollm2-135m", "qwen3-4b")
 CONTEXTS: Final = (128, 1024, 4096)
 ROUNDS: Final = 15
-FARTHEST: Final = 32_768  # tokens of a text
+MAX_CONTEXT: Final = 32_768  # tokens
 PASSES: Final = (
     Column("Tokens", right=True),
     Column("Pass, ms", right=True),
@@ -57,16 +57,18 @@ COSTS: Final = "Costs are in plain passes. The α from which drafting pays is si
 def add_options(parser: Parser) -> None:
     """Add the options of `shapes`."""
     known = ", ".join(models())
-    parser.add_argument("names", nargs="*", metavar="NAME", default=USUAL, help=f"among {known}")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", default=DEFAULT_NAMES, help=f"one or more of {known}"
+    )
     parser.add_argument("--json", metavar="FILE", help="write the costs as JSON (- prints them)")
-    contexts = count_type("The context", 8, FARTHEST)
+    contexts = count_type("The context", 8, MAX_CONTEXT)
     parser.add_argument(
         "--contexts", nargs="+", type=contexts, default=CONTEXTS, metavar="TOKENS",
         help="tokens in the cache before each pass (default: 128 1024 4096)",
     )  # fmt: skip
     rounds = count_type("Rounds", 1, 1000)
-    many = "measurements of each kind (default: 15)"
-    parser.add_argument("--rounds", type=rounds, default=ROUNDS, metavar="N", help=many)
+    text = "measurements of each kind (default: 15)"
+    parser.add_argument("--rounds", type=rounds, default=ROUNDS, metavar="N", help=text)
     add_device(parser)
     parser.set_defaults(func=run)
 
@@ -84,9 +86,11 @@ def run(args: argparse.Namespace) -> int:
         device, pick_dtype(device, args.dtype), plan, _command(args, chosen)
     )
     with interruptible() as stop:
-        left_out = [sentence for row in chosen if (sentence := _measured(measuring, row, stop))]
+        left_out = [
+            sentence for row in chosen if (sentence := _measure_model(measuring, row, stop))
+        ]
     if not measuring.models:
-        raise ValueError([*left_out, "It was stopped before anything was measured."][0])
+        raise ValueError([*left_out, "Stopped before anything was measured."][0])
     made = measuring.file()
     if args.json != STANDARD_OUTPUT:
         _print(made)
@@ -114,7 +118,7 @@ def _print(file: CostFile) -> None:
 
 
 def _passes(file: CostFile, costs: ModelCosts, place: ContextCosts) -> list[list[str]]:
-    """By tokens in a pass: its time, in plain passes, and what the roofline says."""
+    """Return, by tokens in a pass, its time, the same in plain passes, and the roofline."""
     sweep, found = file.sweep(costs, place), []
     for point in place.passes:
         cost, line = sweep.passes(point.tokens), sweep.predicted(point.tokens)
@@ -124,17 +128,17 @@ def _passes(file: CostFile, costs: ModelCosts, place: ContextCosts) -> list[list
     return found
 
 
-def _measured(measuring: ShapeMeasurement, row: Model, stop: Stop) -> str | None:
-    """Measure one model; return why it was left out, if it was."""
+def _measure_model(measuring: ShapeMeasurement, row: Model, stop: Stop) -> str | None:
+    """Measure one model. Return why it was left out or stopped early, if so."""
     from specviz.bench.shapes.lineup import required_memory
 
     if stop():
         return None
     plan = measuring.plan
     try:
-        members, room = required_memory(row, measuring.device, measuring.dtype, plan.longest)
+        members, memory = required_memory(row, measuring.device, measuring.dtype, plan.longest)
         _note(
-            f"{row.title} takes {format_bytes(room)} with {members} drafters, its weights random."
+            f"{row.title} takes {format_bytes(memory)} with {members} drafters and random weights."
         )
         with CallProgress(plan.turns(members), "measurements") as progress:
             for _ in measuring.steps(row, stop):
@@ -145,14 +149,14 @@ def _measured(measuring: ShapeMeasurement, row: Model, stop: Stop) -> str | None
     except (MemoryError, RuntimeError) as error:
         if not ran_out_of_memory(error):
             raise
-        sentence = f"The memory of this {measuring.device.type} ran out for {row.title}."
-        _note(f"{sentence} What was measured of it before is kept.")
+        sentence = f"This {measuring.device.type} device ran out of memory for {row.title}."
+        _note(f"{sentence} Its earlier measurements are kept.")
         return sentence
     return None
 
 
 def _model(name: str) -> Model:
-    """A public model size by its name. Raises ValueError."""
+    """Return a public model size by its name. Raises ValueError."""
     if name not in models():
         known = ", ".join(models())
         hint = did_you_mean(name, models())
@@ -160,9 +164,9 @@ def _model(name: str) -> Model:
     return models()[name]
 
 
-def _command(args: argparse.Namespace, drafter_rows: Sequence[Model]) -> str:
-    """The command that makes such a file again, without its output options."""
-    words = ["python -m specviz shapes", *(row.name for row in drafter_rows)]
+def _command(args: argparse.Namespace, chosen: Sequence[Model]) -> str:
+    """Return the command that measures the same again, without its output options."""
+    words = ["python -m specviz shapes", *(row.name for row in chosen)]
     words += [f"--{name} {value}" for name in ("device", "dtype") if (value := getattr(args, name))]
     words += ["--contexts", *map(str, args.contexts)] if tuple(args.contexts) != CONTEXTS else []
     words += [f"--rounds {args.rounds}"] if args.rounds != ROUNDS else []

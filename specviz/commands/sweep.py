@@ -1,4 +1,4 @@
-"""`sweep`: how long a pass of the target takes here, by the number of tokens in it."""
+"""`sweep`: the time of a target pass on this machine, by the number of tokens in it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def add_options(parser: Parser) -> None:
     """Add the options of `sweep`."""
     parser.add_argument("--json", metavar="FILE", help="write the result as JSON (- prints it)")
     order = seed_type("The seed of the order")
-    shuffles = "shuffles the order of the measurements (default: 1)"
+    shuffles = "seed of the order of the measurements (default: 1)"
     parser.add_argument("--order-seed", type=order, default=1, metavar="N", help=shuffles)
     add_target(parser)
     parser.set_defaults(func=run)
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _print(sweep: Sweep) -> None:
-    """Print the machine, the table, and what follows from it."""
+    """Print the machine, the table, and sentences on its numbers."""
     from specviz.cost.sweep_text import sweep_facts
 
     facts = sweep_facts(sweep)

@@ -1,6 +1,6 @@
-"""`trees`: record again the data of the Trees tab: positions, acceptance by rank, the ranking.
+"""`trees`: record again the data of the Trees tab: positions, acceptance by rank, rankings.
 
-Rule: everything shown as measured was written by this command, together with its provenance.
+This command wrote everything that the tab shows as measured, together with its provenance.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ def add_options(parser: Parser) -> None:
     """Add the options of `trees`."""
     parser.add_argument("part", choices=PARTS, metavar="PART", help=f"one of {', '.join(PARTS)}")
     parser.add_argument("--out", type=Path, default=HOME, help="folder to write to")
-    many = "prompts per domain (default: 6)"
-    parser.add_argument("--prompts", type=int, default=6, metavar="N", help=many)
+    prompts_help = "prompts per domain (default: 6)"
+    parser.add_argument("--prompts", type=int, default=6, metavar="N", help=prompts_help)
     parser.set_defaults(func=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Measure, write the file and return the exit status."""
     if args.prompts < 1:
-        raise ValueError("At least one prompt of each domain is needed.")
+        raise ValueError("--prompts must be at least 1.")
     args.out.mkdir(parents=True, exist_ok=True)
     with show_loading():
         from specviz.catalog.loading import load_target
@@ -58,8 +58,8 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def provenance(target: Target, command: str, many: int) -> dict[str, Any]:
-    """The provenance of a file."""
+def provenance(target: Target, command: str, count: int) -> dict[str, Any]:
+    """Return the provenance of a file: its command, models, machine and versions."""
     from specviz.engine.recorder import versions
     from specviz.models.devices import cpu_name, describe_device
 
@@ -70,25 +70,25 @@ def provenance(target: Target, command: str, many: int) -> dict[str, Any]:
         "machine": describe_device(target.device),
         "processor": cpu_name(),
         "versions": versions(),
-        "prompts": many * len(prompts()),
+        "prompts": count * len(prompts()),
     }
 
 
-def chosen(drafter: str, tokens: int) -> Settings:
-    """Settings that sample from the target's own distribution, with one seed."""
-    said = {"sampling": {"temperature": 1.0}, "seed": 1, "max_new_tokens": tokens}
-    return Settings.from_json(with_defaults(drafter, said))
+def sampled_settings(drafter: str, tokens: int) -> Settings:
+    """Return settings that sample from the target's own distribution, with a fixed seed."""
+    chosen = {"sampling": {"temperature": 1.0}, "seed": 1, "max_new_tokens": tokens}
+    return Settings.from_json(with_defaults(drafter, chosen))
 
 
-def texts(target: Target, many: int) -> list[list[int]]:
-    """The shipped prompts as tokens, domain by domain."""
+def encoded_prompts(target: Target, count: int) -> list[list[int]]:
+    """Return token ids of the first `count` shipped prompts of each domain."""
     from specviz.models.prompt import encode_prompt
 
-    settings = chosen("draft-model", 64)
+    settings = sampled_settings("draft-model", 64)
     return [
         encode_prompt(target, text, settings).ids
         for some in prompts().values()
-        for text in some[:many]
+        for text in some[:count]
     ]
 
 
@@ -104,21 +104,23 @@ def positions(target: Target, folder: Path) -> None:
         say(f"{recipe.name}: {len(field.rows)} positions")
 
 
-def ranks(target: Target, many: int) -> dict[str, Any]:
-    """Acceptance by rank, for every drafter that can draft trees."""
+def ranks(target: Target, count: int) -> dict[str, Any]:
+    """Measure acceptance by rank, for every drafter that can draft trees."""
     from specviz.catalog.loading import load_drafter
     from specviz.trees.rank_acceptance import measure_rank_acceptance
 
-    found, ids = {}, texts(target, many)
+    found, ids = {}, encoded_prompts(target, count)
     for name in DRAFTERS:
-        made = measure_rank_acceptance(target, load_drafter(name, target), ids, chosen(name, 24))
+        made = measure_rank_acceptance(
+            target, load_drafter(name, target), ids, sampled_settings(name, 24)
+        )
         say(f"{name}: {made.positions} positions, first guess {made.by_depth[0][0]:.3f}")
         found[name] = made.to_json()
     return {"drafters": found}
 
 
-def ranking(target: Target, many: int) -> dict[str, Any]:
-    """The comparison of rankings, by drafter."""
+def ranking(target: Target, count: int) -> dict[str, Any]:
+    """Compare ways of ranking a tree, by drafter."""
     from specviz.catalog.loading import load_drafter
     from specviz.trees.ranking import (
         POSITION_STRIDE,
@@ -129,11 +131,11 @@ def ranking(target: Target, many: int) -> dict[str, Any]:
         time_arithmetic,
     )
 
-    found, ids = {}, texts(target, many)
+    found, ids = {}, encoded_prompts(target, count)
     for name in RANKED:
         tallies = empty_tallies()
         drafter = load_drafter(name, target)
-        for done in run_study(target, drafter, ids, chosen(name, 64), tallies):
+        for done in run_study(target, drafter, ids, sampled_settings(name, 64), tallies):
             say(f"{name}: {done} of {len(ids)} prompts")
         found[name] = summarize(tallies)
     return {

@@ -285,7 +285,9 @@ def round_cost(costs: ModelCosts, place: ContextCosts, round: RoundTimes) -> Rou
     """What a drafter's round costs there."""
     baseline = median(place.plain)
     drafter = next(one for one in costs.drafters if one.name == round.drafter)
-    draft, check, rest = (median(part) / baseline for part in (round.draft, round.check, round.rest))
+    draft, check, rest = (
+        median(part) / baseline for part in (round.draft, round.check, round.rest)
+    )
     return RoundCost(draft, check, rest, drafter.levels)
 
 

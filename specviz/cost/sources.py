@@ -29,7 +29,7 @@ EVIDENCE: Final[dict[Evidence, str]] = {
 }
 
 
-NOT_STATED: Final = "not said in what was read"
+NOT_STATED: Final = "not stated"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import torch
 
-from specviz.drafters.common.dynamic_tree import SUMS, Growth, Totals
+from specviz.drafters.common.dynamic_tree import SUMS, DynamicTree, PathScore
 from specviz.trees.parameters import Parameters
 from specviz.trees.recorded_position import Path, RecordedPosition
 from specviz.verification.tree import DraftTree
@@ -22,7 +22,7 @@ class GrownTree:
     been gone on from, where the field has no row.
     """
 
-    growth: Growth
+    growth: DynamicTree
     budget: int
     levels: list[list[int]] = field(default_factory=list)
     missing: list[int] = field(default_factory=list)
@@ -56,9 +56,9 @@ class GrownTree:
         return frozenset(self.path(node) for node in self.kept if node)
 
 
-def grow_tree(field: RecordedPosition, parameters: Parameters, kind: Totals = SUMS) -> GrownTree:
+def grow_tree(field: RecordedPosition, parameters: Parameters, kind: PathScore = SUMS) -> GrownTree:
     """Grow a tree on a field. kind: how totals are computed; runs sum in float32."""
-    made = GrownTree(Growth([field.root], kind=kind), parameters.budget)
+    made = GrownTree(DynamicTree([field.root], kind=kind), parameters.budget)
     depth = min(parameters.depth, field.deepest)
     levels = made.growth.levels(depth, parameters.width, parameters.budget, field.eos)
     for level in levels:
@@ -86,7 +86,7 @@ def static_tree(field: RecordedPosition, paths: Sequence[Path]) -> GrownTree:
 
     Every guess is kept; those under a place without a row are left out.
     """
-    made = GrownTree(Growth([field.root]), len(paths))
+    made = GrownTree(DynamicTree([field.root]), len(paths))
     nodes: dict[Path, int] = {(): 0}
     widths: dict[Path, int] = {}
     for path in paths:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import torch
 
-from specviz.drafters.common.dynamic_tree import likeliest
+from specviz.drafters.common.dynamic_tree import read_top_tokens
 from specviz.engine.loop import plain
 from specviz.engine.protocol import Drafter
 from specviz.models.target import Target
@@ -77,10 +77,10 @@ def probabilities_along(walk: Walk, future: Sequence[int]) -> list[torch.Tensor]
     """
     tree = DraftTree.chain(walk.text[-1], future)
     guessed = []
-    for node in range(min(len(tree), walk.foresight.deepest)):
+    for node in range(min(len(tree), walk.predictor.deepest)):
         tokens, parents = tree.tokens[: node + 1], tree.parents[: node + 1]
-        logits = walk.foresight.after(walk.text, tokens, parents, [node])
-        guessed += [found for found, _ in likeliest(logits, RANKS, walk.title)]
+        logits = walk.predictor.after(walk.text, tokens, parents, [node])
+        guessed += [found for found, _ in read_top_tokens(logits, RANKS, walk.title)]
     scores = walk.score(tree)
     p = logits_to_probs(scores.logits, TEMPERATURE_ONE).cpu()
     walk.go_on(scores)

@@ -17,7 +17,7 @@ from typing import Any, Final
 import torch
 
 from specviz.cost import tree_formula as law
-from specviz.drafters.common.dynamic_tree import Totals
+from specviz.drafters.common.dynamic_tree import PathScore
 from specviz.engine.protocol import Drafter
 from specviz.models.target import Target
 from specviz.settings.settings import Settings
@@ -35,8 +35,8 @@ DTYPES: Final[Mapping[str, torch.dtype]] = {
     "bfloat16": torch.bfloat16,
     "float16": torch.float16,
 }
-WAYS: Final[Mapping[str, Totals]] = {
-    f"{how} {name}": Totals(how, dtype)
+WAYS: Final[Mapping[str, PathScore]] = {
+    f"{how} {name}": PathScore(how, dtype)
     for how in ("product", "sum")
     for name, dtype in DTYPES.items()
 }

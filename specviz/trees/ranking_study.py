@@ -1,6 +1,6 @@
-"""The ranking question in numbers: what was measured here, what a pull request reports, and noise.
+"""The ranking study as numbers and sentences: results measured here, a published claim, and noise.
 
-Standard library only: what was measured stands in a file, with the command that made it.
+Imports no torch: the results are in a file, with the command that made it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from specviz.shipped import ASSETS, of_shipped
+from specviz.texts import text
 
 FILE: Final = ASSETS / "trees" / "ranking.json"
 EXACT: Final = "sum float64"
@@ -22,7 +23,7 @@ Way = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """What SGLang's pull request #12637 reports. before: products; after: sums of logs."""
+    """What SGLang's pull request #12637 reports, as (products, sums of logs)."""
 
     url: str = "https://github.com/sgl-project/sglang/pull/12637"
     where: str = "RTX 4070 Ti SUPER, MT-Bench, 80 questions, bf16"
@@ -32,7 +33,7 @@ class Reported:
 
     @property
     def gain(self) -> float:
-        """Tokens a pass, after less before."""
+        """Tokens per pass with sums, minus those with products."""
         return self.accepted[1] - self.accepted[0]
 
 
@@ -49,7 +50,7 @@ FILE_KEYS: Final = (
 
 @cache
 def load_study(file: Path = FILE) -> dict[str, Any] | None:
-    """The file's content; None where there is none. Raises BrokenFile."""
+    """Return the results; None if there is no file. Raises BrokenFile."""
     return of_shipped(file, _whole) if file.is_file() else None
 
 
@@ -58,62 +59,74 @@ def _whole(data: Any) -> dict[str, Any]:
 
 
 def standard_deviation(way: Way) -> float:
-    """The standard deviation of a round's accepted length."""
+    """Return the standard deviation of a round's accepted length."""
     return sqrt(max(0.0, way["square"] - way["length"] ** 2))
 
 
 def rounds_needed(gain: float, deviation: float) -> int:
-    """Rounds that each of two runs needs until luck alone would rarely part them by so much."""
+    """Return the rounds that each of two runs needs to detect such a gain at 95 %."""
     return ceil(2 * (Z_95 * deviation / gain) ** 2)
 
 
 def noise_bound(deviation: float, rounds: int) -> float:
-    """How far two runs of so many rounds lie apart by luck alone, at 95 %."""
+    """Return how far two runs of so many rounds differ by chance, at 95 %."""
     return Z_95 * deviation * sqrt(2 / rounds)
 
 
 def verdict(ways: Mapping[str, Way], places: int, guesses: int) -> str:
-    """What the sweep says of one drafter and one size, in sentences."""
+    """Summarize the study for one drafter and one tree size.
+
+    Args:
+        ways: Results by way of ranking.
+        places: How many positions were measured.
+        guesses: The tree's budget.
+    """
     same = ways["product float32"]["differ"] == ways["sum float32"]["differ"] == 0.0
+    float32 = text("trees", "study_float32_differs")
+    if same:
+        float32 = text("trees", "study_float32_same", places=places)
     sums, products = ways["sum bfloat16"], ways["product bfloat16"]
-    first = (
-        f"In float32, products and sums of logs make the very tree of exact arithmetic at all "
-        f"{places} places."
-        if same
-        else "Even in float32 some trees differ."
-    )
-    return (
-        f"{first} In bfloat16, sums change {_percent(sums['differ'])} of the trees"
-        f"{_each(sums, guesses)} and products {_percent(products['differ'])}{_each(products)}. "
-        f"The accepted length moves by {format_signed(sums['gain'])} with sums and "
-        f"{format_signed(products['gain'])} with products, of {ways[EXACT]['length']:.2f}."
+    return text(
+        "trees",
+        "study_verdict",
+        float32=float32,
+        sums=_percent(sums["differ"]),
+        sums_by=_changed(sums, guesses),
+        products=_percent(products["differ"]),
+        products_by=_changed(products),
+        gain_sums=format_signed(sums["gain"]),
+        gain_products=format_signed(products["gain"]),
+        length=f"{ways[EXACT]['length']:.2f}",
     )
 
 
 def noise(ways: Mapping[str, Way], reported: Reported) -> str:
-    """Whether the difference that was reported can be told from luck."""
+    """Say how many rounds it takes to distinguish the reported difference from noise."""
     deviation = standard_deviation(ways[EXACT])
-    needed = rounds_needed(reported.gain, deviation)
-    tokens = needed * (1 + ways[EXACT]["length"])
-    return (
-        f"A round’s accepted length scatters by {deviation:.1f} here. Two runs whose trees are the "
-        f"same differ by {noise_bound(deviation, 10_000):.3f} after 10,000 rounds by luck alone, so to "
-        f"tell {reported.gain:.3f} from it takes {needed:,} rounds each, about "
-        f"{tokens / 1e6:.1f} million tokens; 80 answers have far fewer."
+    rounds = rounds_needed(reported.gain, deviation)
+    tokens = rounds * (1 + ways[EXACT]["length"])
+    return text(
+        "trees",
+        "study_noise",
+        deviation=f"{deviation:.1f}",
+        noise=f"{noise_bound(deviation, 10_000):.3f}",
+        gain=f"{reported.gain:.3f}",
+        rounds=rounds,
+        tokens=f"{tokens / 1e6:.1f}",
     )
 
 
 def format_signed(value: float) -> str:
-    """A small difference with its sign."""
+    """Format a small difference with its sign."""
     return f"{value:+.4f}".replace("-", "−")
 
 
-def _each(way: Way, guesses: int = 0) -> str:
-    """By how many guesses a changed tree differs, on average."""
+def _changed(way: Way, guesses: int = 0) -> str:
+    """Say by how many guesses a changed tree differs on average; empty if no tree differs."""
     if not way["differ"]:
         return ""
-    of = f" of {guesses} guesses" if guesses else ""
-    return f" (by {way['nodes'] / way['differ']:.1f}{of} where they do)"
+    changed = f"{way['nodes'] / way['differ']:.1f}"
+    return " " + text("trees", "study_changed", changed=changed, guesses=guesses)
 
 
 def _percent(share: float) -> str:

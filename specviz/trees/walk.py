@@ -12,7 +12,7 @@ from typing import Final, cast
 import torch
 from torch import Tensor
 
-from specviz.drafters.common.dynamic_tree import Foresight, Growth, Totals, likeliest
+from specviz.drafters.common.dynamic_tree import NodePredictor, DynamicTree, PathScore, read_top_tokens
 from specviz.engine.protocol import Drafter, DraftSession
 from specviz.engine.recorder import versions
 from specviz.models.devices import describe_device, synchronize
@@ -28,18 +28,18 @@ from specviz.verification.tree import DraftTree
 
 SHOWN: Final = 48  # tokens of the text that a field keeps
 TEMPERATURE_ONE: Final = Sampling(1.0)
-TreeRequest = tuple[Parameters, Totals]
+TreeRequest = tuple[Parameters, PathScore]
 Drafted = tuple[list[int], Tensor]  # guesses, likeliest first, and their logs
 
 
-def require_foresight(session: DraftSession) -> Foresight:
+def require_predictor(session: DraftSession) -> NodePredictor:
     """The session, where any tree can grow on it. Raises BadTree."""
     if not hasattr(session, "after") or not hasattr(session, "deepest"):
         raise BadTree(
             "This drafter ranks no next words under a guess of its own, so no tree grows on it. "
             "EAGLE, Medusa, MoA, L-MTP, early exit and small models do."
         )
-    return cast(Foresight, session)
+    return cast(NodePredictor, session)
 
 
 class Walk:
@@ -62,7 +62,7 @@ class Walk:
         self.settings = settings
         self.run = target.start(drafter.capture, TEMPERATURE_ONE)
         self.session = drafter.begin(self.run, settings)
-        self.foresight = require_foresight(self.session)
+        self.predictor = require_predictor(self.session)
         self.title = drafter.name
         self.draft_seconds: list[float] = []
         self.start = len(ids)
@@ -121,8 +121,8 @@ class Walk:
 
         Paths stand level by level, the root first.
         """
-        width, deepest = max(want.width for want, _ in wants), self.foresight.deepest
-        growths = [(Growth([self.text[-1]], kind=kind), want) for want, kind in wants]
+        width, deepest = max(want.width for want, _ in wants), self.predictor.deepest
+        growths = [(DynamicTree([self.text[-1]], kind=kind), want) for want, kind in wants]
         made = [(GrownTree(growth, want.budget), want) for growth, want in growths]
         rows: dict[Path, Drafted] = {}
         self.draft_seconds = []
@@ -167,8 +167,8 @@ class Walk:
         """The drafter's guesses after these paths, whose beginnings are known."""
         tree = tree_of_paths(self.text[-1], [*known, *paths])
         nodes = range(len(known), len(tree))
-        logits = self.foresight.after(self.text, tree.tokens, tree.parents, list(nodes))
-        found = likeliest(logits[..., : self.target.vocab_size], width, self.title)
+        logits = self.predictor.after(self.text, tree.tokens, tree.parents, list(nodes))
+        found = read_top_tokens(logits[..., : self.target.vocab_size], width, self.title)
         return {
             path: (tokens, logs.cpu()) for path, (tokens, logs) in zip(paths, found, strict=True)
         }
@@ -205,7 +205,7 @@ class Walk:
             eos=list(self.target.eos),
             vocabulary=self.target.vocab_size,
             width=width,
-            deepest=min(self.foresight.deepest, len(self.draft_seconds)),
+            deepest=min(self.predictor.deepest, len(self.draft_seconds)),
             spelling=named,
             machine=describe_device(self.target.device),
             dtype=str(self.target.dtype).removeprefix("torch."),

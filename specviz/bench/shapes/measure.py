@@ -22,8 +22,8 @@ from specviz.cost.sources import Model
 from specviz.engine.loop import Stop, never
 from specviz.engine.recorder import versions
 from specviz.models.devices import cpu_name, describe_device
+from specviz.models.fast_linear import describe_products
 from specviz.models.memory import unique_bytes
-from specviz.models.products import words_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def _costs(
         row.title,
         row.shape,
         unique_bytes([target.model], beyond=[]),
-        words_of(target.model),
+        describe_products(target.model),
         rates[PRODUCT],
         rates[READ],
         list(drafters.values()),

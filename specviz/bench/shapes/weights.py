@@ -16,8 +16,8 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
 from specviz.adapters.transformers import without_initialization
 from specviz.cost.sources import Model
-from specviz.models.checkpoint import ready
-from specviz.models.products import MOST_BYTES
+from specviz.models.checkpoint import prepare_model
+from specviz.models.fast_linear import MOST_BYTES
 from specviz.models.target import Target
 from specviz.shipped import ASSETS
 from specviz.trace.events import ModelCard
@@ -64,7 +64,7 @@ def random_network(row: Model, device: torch.device, dtype: torch.dtype, longest
     model.generation_config.eos_token_id = None
     randomize(model)
     if device.type != "meta":
-        ready(row.title, model, device)
+        prepare_model(row.title, model, device)
     return model
 
 

@@ -12,19 +12,19 @@ from specviz.figures.plot import FONT, Figure, Point, Trace, layout, texts
 
 WIDTH: Final = 832
 MARGIN: Final = {"l": 44, "r": 54, "t": 20, "b": 40, "pad": 0}
-GAP: Final = "\u00a0\u00a0"  # between a mark and its words; plotly trims plain spaces
+GAP: Final = "\u00a0\u00a0"  # between a mark and its label; plotly trims plain spaces
 
 Tick = tuple[float, str]
 
 
 def chart(data: dict[str, Trace], x: dict[str, Any], y: dict[str, Any], height: int) -> Figure:
-    """Traces on axes that count in their own units."""
+    """Combine traces and axes, which count in their own units, into a figure."""
     made = layout(WIDTH, height)
     return {"data": data, "layout": made | {"margin": MARGIN, "xaxis": x, "yaxis": y}}
 
 
 def axis(low: float, high: float, ticks: Sequence[Tick], title: str = "") -> dict[str, Any]:
-    """An axis with lines at its ticks."""
+    """Return an axis with grid lines at its ticks."""
     return {
         "visible": True, "fixedrange": True, "automargin": False, "range": [low, high],
         "tickvals": [value for value, _ in ticks], "ticktext": [text for _, text in ticks],
@@ -35,32 +35,32 @@ def axis(low: float, high: float, ticks: Sequence[Tick], title: str = "") -> dic
 
 
 def guesses_axis(end: int) -> dict[str, Any]:
-    """The axis of γ, a little wider than its numbers."""
+    """Return the axis of γ, a little wider than its numbers."""
     step = 2 if end <= 16 else 4 if end <= 32 else 8
     ticks = [(float(place), str(place)) for place in range(0, end + 1, step)]
-    return axis(-0.4, end + 0.2, ticks, "γ, guesses in a row")
+    return axis(-0.4, end + 0.2, ticks, "γ, draft tokens in a chain")
 
 
 def dots(points: Sequence[Point], size: float, colour: str, symbol: str = "circle") -> Trace:
-    """Marks with an edge of the page's own colour, so that they stand clear of lines."""
+    """Return marks with an edge in the page's colour, so that they stand out from lines."""
     edge = {"color": "--bg", "width": 2 if size > 8 else 0}
     mark = {"size": size, "color": colour, "symbol": symbol, "line": edge}
     return _at(points) | {"mode": "markers", "marker": mark}
 
 
 def hollow_marks(points: Sequence[Point], symbol: str = "circle-open", size: float = 19) -> Trace:
-    """Hollow marks."""
+    """Return marks without a fill."""
     mark = {"size": size, "color": "--ink", "symbol": symbol, "line": {"width": 2}}
     return _at(points) | {"mode": "markers", "marker": mark}
 
 
 def hover(said: Sequence[str]) -> Trace:
-    """Words that come up under the pointer; the page sets them as they are."""
+    """Return the texts shown under the pointer, one per point."""
     return {"hoverinfo": "text", "hovertext": list(said)}
 
 
 def words(rows: Sequence[tuple[float, float, str, str]], size: int, anchor: str) -> Trace:
-    """Words as one trace, at places in a chart's own units: not rounded to tenths of a pixel."""
+    """Return labels at positions in the chart's own units, not rounded to tenths of a pixel."""
     return texts(rows, size, anchor) | _at([(x, y) for x, y, _, _ in rows])
 
 
@@ -69,11 +69,12 @@ def _at(points: Sequence[Point]) -> Trace:
 
 
 def polyline(points: Sequence[Point], colour: str, width: float, dash: str = "solid") -> Trace:
+    """Return a line through points."""
     return _at(points) | {"line": {"width": width, "color": colour, "dash": dash}}
 
 
 def curves(curves: Sequence[Sequence[Point]], colour: str, width: float) -> Trace:
-    """Curves as one trace, with gaps between them."""
+    """Return several curves as one trace, with gaps between them."""
     x: list[float | None] = []
     y: list[float | None] = []
     for curve in curves:

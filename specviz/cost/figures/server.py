@@ -1,6 +1,6 @@
-"""A server's numbers as plotly figures: acceptance by position, counted; speed-up by γ, simulated.
+"""Charts of a server's statistics: acceptance by position, counted; speed-up by γ, simulated.
 
-Counted values are filled, what is simulated is a line, broken where its tokens were assumed.
+Counted values are marks. Simulated values are a line, dashed where acceptance was assumed.
 """
 
 from __future__ import annotations
@@ -26,29 +26,30 @@ from specviz.cost.server.report import format_rate
 from specviz.figures.plot import Figure, Trace
 
 HEIGHT: Final = 264
-APART: Final = 0.14  # of a position, between its two marks
-FEWEST: Final = 4  # positions that there is room for at least
+APART: Final = 0.14  # distance between the two marks of a position
+FEWEST: Final = 4  # positions on the axis at least
 
 
 def places_figure(places: Sequence[PositionAcceptance]) -> Figure:
-    """By position: kept of all drafts, falling, and kept once all before were."""
+    """Chart acceptance by position, of all drafts and of those with all before accepted."""
+    reached = [(place.number, place.reached) for place in places]
     given = [(place.number, place.given) for place in places if place.given]
     data: dict[str, Trace] = {
-        "10-reached": _rates([(p.number, p.reached) for p in places], -APART, "circle", "all"),
-        "20-given": _rates(given, APART, "diamond-open", "those that came so far"),
+        "10-reached": _rates(reached, -APART, "circle", "all drafts"),
+        "20-given": _rates(given, APART, "diamond-open", "the drafts that got this far"),
     }
     end = max(FEWEST, len(places))
     step = 1 if end <= 12 else 4
     across = [(float(at), f"{at}") for at in range(1, end + 1, step)]
     up = [(at / 4, f"{25 * at} %") for at in range(5)]
-    x = axis(0.5, end + 0.5, across, "position of a guess in its draft")
+    x = axis(0.5, end + 0.5, across, "position in the draft")
     figure = chart(data, x, axis(0, 1.04, up), HEIGHT)
     figure["layout"]["margin"] = MARGIN | {"r": 12}
     return figure
 
 
 def _rates(rows: Sequence[tuple[int, Rate]], shift: float, symbol: str, of: str) -> Trace:
-    """Marks with their intervals."""
+    """Return marks with error bars."""
     shares = [(number + shift, found.share) for number, found in rows]
     said = [f"position {number}: {format_rate(found)} of {of}" for number, found in rows]
     made = dots(shares, 9, "--ink", symbol) | hover(said)
@@ -65,7 +66,7 @@ def _rates(rows: Sequence[tuple[int, Rate]], shift: float, symbol: str, of: str)
 
 
 def outlook_figure(found: Outlook) -> Figure:
-    """Speed-up over γ: whole where the tokens were counted, broken beyond; yours and the best."""
+    """Chart speed-up over γ: solid where acceptance was counted, dashed beyond."""
     counted = [choice for choice in found.choices if choice.counted or choice.gamma == 0]
     beyond = [choice for choice in found.choices if not choice.counted]
     joint = counted[-1:] if counted and beyond else []
@@ -81,14 +82,15 @@ def outlook_figure(found: Outlook) -> Figure:
     if found.now is not None:
         here = (float(found.now.gamma), found.now.speedup)
         data["30-now"] = dots([here], 13, "--ink")
-        data["50-names"] = words([(here[0], 0.86 * here[1], "yours", "--ink")], 12, "bottom center")
+        label = (here[0], 0.86 * here[1], "your γ", "--ink")
+        data["50-names"] = words([label], 12, "bottom center")
     return chart(data, guesses_axis(MAX_GAMMA), axis(0, top, ticks), HEIGHT)
 
 
 def _curve(choices: Sequence[GammaOption], dash: str) -> Trace:
     points = [(float(choice.gamma), choice.speedup) for choice in choices]
     said = [
-        f"γ {c.gamma}: {format_speedup(c.speedup)} plain, {c.tokens:.2f} tokens a pass"
+        f"γ {c.gamma}: {format_speedup(c.speedup)} plain, {c.tokens:.2f} tokens per pass"
         f"{'' if c.counted or not c.gamma else ', assumed'}"
         for c in choices
     ]

@@ -1,5 +1,5 @@
-"""What a server that decodes speculatively says of itself: read strictly, and what follows from it.
+"""Statistics of a server that decodes speculatively: parse them and predict the best γ.
 
-Rule: a text from outside is data: bounded, checked, and refused with one sentence where it cannot
-be used. What a server does not say is not filled in. Standard library only.
+Text from outside is bounded and checked, and refused with one sentence if it cannot be used. Values
+that a server does not report are never filled in.
 """

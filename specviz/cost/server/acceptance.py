@@ -1,7 +1,7 @@
-"""Acceptance as a server counted it: by position, tokens a pass, each with how sure it is.
+"""Acceptance as a server counted it, by position and as tokens per pass, with confidence intervals.
 
-Intervals take rounds as independent. Rounds of one text are alike, so the true ones are wider.
-Standard library only.
+The intervals assume independent rounds. Rounds of one text are similar, so the true intervals are
+wider.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Final
 
 from specviz.cost.server.stats import ServerStats, UnreadableStats
 
-Z_95: Final = 1.959964  # standard errors either side: 95 of 100
+Z_95: Final = 1.959964  # standard errors on either side of a 95 % interval
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """kept of many, as a share, and the interval in which the chance lies."""
+    """A share with its 95 % interval: `kept` of `many`."""
 
     kept: float
     many: float
@@ -26,15 +26,18 @@ class Rate:
 
     @property
     def share(self) -> float:
-        """What was counted."""
+        """The share that was counted."""
         return self.kept / self.many
 
 
 @dataclass(frozen=True, slots=True)
 class PositionAcceptance:
-    """One position of a draft. reached: kept there, of all drafts: P(at least so many are kept).
+    """Acceptance at one position of the drafts.
 
-    given: of the drafts where all before it were kept; None where there was none.
+    Attributes:
+        number: The position, from 1.
+        reached: Share of all drafts that were accepted up to this position.
+        given: Share of the drafts with all earlier positions accepted; None if there was none.
     """
 
     number: int
@@ -44,9 +47,13 @@ class PositionAcceptance:
 
 @dataclass(frozen=True, slots=True)
 class TokensPerPass:
-    """Tokens a pass, the target's own counted; the interval is None where only averages are told.
+    """Tokens per pass, the target's own included.
 
-    assumed: γ guesses in every draft were taken for granted, since drafts were not counted.
+    Attributes:
+        mean: The mean.
+        low: Lower end of its 95 % interval; None if only an average is reported.
+        high: Upper end.
+        assumed: Whether every draft was assumed to have γ tokens, since drafts are not counted.
     """
 
     mean: float
@@ -56,12 +63,12 @@ class TokensPerPass:
 
 
 def wilson_interval(kept: float, many: float) -> Rate:
-    """Wilson's interval for a chance, which stays within 0 and 1 and holds for few counts.
+    """Return Wilson's score interval, which stays within 0 and 1 and holds for small counts.
 
     Wilson, Journal of the American Statistical Association 22 (1927).
     """
     if not 0 <= kept <= many or not many:
-        raise ValueError(f"{kept:g} of {many:g} is no share.")
+        raise ValueError(f"{kept:g} of {many:g} is not a share.")
     share, square = kept / many, Z_95 * Z_95 / many
     middle = (share + square / 2) / (1 + square)
     half = Z_95 * sqrt(share * (1 - share) / many + square / (4 * many)) / (1 + square)
@@ -69,7 +76,7 @@ def wilson_interval(kept: float, many: float) -> Rate:
 
 
 def acceptance_by_position(told: ServerStats) -> list[PositionAcceptance]:
-    """By position; empty where the server does not say it."""
+    """List acceptance by position; empty if the server does not report it."""
     if not told.rounds:
         return []
     before = told.rounds
@@ -82,27 +89,32 @@ def acceptance_by_position(told: ServerStats) -> list[PositionAcceptance]:
 
 
 def tokens_per_pass(told: ServerStats, gamma: int | None = None) -> TokensPerPass:
-    """Tokens a pass. gamma: the drafts' length, where the server does not say how many there were.
+    """Return tokens per pass.
 
-    Raises Unreadable where it cannot be known, or where nothing was drafted yet.
+    Args:
+        told: The server's statistics.
+        gamma: The draft length, if the server does not count drafts.
+
+    Raises:
+        UnreadableStats: If the mean cannot be computed, or nothing was drafted yet.
     """
     if told.mean is not None:
         return TokensPerPass(told.mean)
     if told.rounds == 0 or told.drafted == 0:
         raise UnreadableStats(
-            "This server has drafted nothing yet: ask it again once it has worked."
+            "This server has drafted nothing yet. Try again once it has decoded some text."
         )
     if told.rounds is not None:
         return _counted(told, told.rounds)
     if gamma is None or told.drafted is None or told.accepted is None:
         raise UnreadableStats(
-            f"{told.program} does not say how many drafts there were: say γ, the guesses in one."
+            f"{told.program} does not report the number of drafts: enter γ, the draft length."
         )
     return TokensPerPass(1 + told.accepted * gamma / told.drafted, assumed=True)
 
 
 def _counted(told: ServerStats, rounds: float) -> TokensPerPass:
-    """From counts. With positions, how the accepted lengths scatter is known too."""
+    """Compute the mean from counts; with positions, also its interval."""
     accepted = told.accepted if told.accepted is not None else sum(told.kept)
     mean = accepted / rounds
     if not told.kept:

@@ -1,6 +1,6 @@
-"""Where a server runs, which it does not say: machine, model, drafter, context and batch.
+"""Where a server runs, which it does not report: machine, model, drafter, context and batch size.
 
-Rule: names are of the presets; whatever cannot be is refused with a sentence.
+Names are those of the presets; invalid values are refused with a sentence.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from specviz.cost.server.outlook import Outlook, outlook
 from specviz.cost.server.stats import ServerStats
 from specviz.cost.sources import drafters
 
-LIMITS: Final[Mapping[str, tuple[str, int, int]]] = {  # how it is called, least, most
-    "cards": ("The number of cards", 1, 64),
+LIMITS: Final[Mapping[str, tuple[str, int, int]]] = {  # name in errors, minimum, maximum
+    "cards": ("The number of devices", 1, 64),
     "context": ("The context", 0, 131_072),
     "batch": ("The batch size", 1, 512),
     "gamma": ("γ", 1, 64),
@@ -26,9 +26,17 @@ LIMITS: Final[Mapping[str, tuple[str, int, int]]] = {  # how it is called, least
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """cards share the work of a pass. context: tokens in each cache. batch: sequences in a pass.
+    """A server's deployment.
 
-    gamma: guesses in a draft. batch, gamma: None for what the server says.
+    Attributes:
+        hardware: Name of a machine.
+        model: Name of the target.
+        dtype: Number format of weights and cache.
+        drafter: Name of a drafter for that target.
+        cards: Devices that share the work of a pass.
+        context: Tokens in each KV cache.
+        batch: Sequences per pass; None for the number that the server reports.
+        gamma: The draft length; None for the length that the server reports.
     """
 
     hardware: str
@@ -43,12 +51,16 @@ class Deployment:
     def __post_init__(self) -> None:
         for name, known in (("hardware", sources.machines()), ("model", sources.models())):
             _known(getattr(self, name), list(known), name)
-        _known(self.dtype, list(sources.machines()[self.hardware].peak), "number format there")
+        _known(
+            self.dtype,
+            list(sources.machines()[self.hardware].peak),
+            "number format of this machine",
+        )
         _known(self.drafter, list(drafters(self.model)), f"drafter for {self.model}")
         for name, (called, least, most) in LIMITS.items():
             value = getattr(self, name)
             if value is not None and not least <= value <= most:
-                raise ValueError(f"{called} lies between {least} and {most:,}, not at {value:,}.")
+                raise ValueError(f"{called} must be between {least} and {most:,}, not {value:,}.")
 
     @property
     def serving(self) -> Serving:
@@ -59,19 +71,19 @@ class Deployment:
 
     @property
     def draft(self) -> ModelShape | None:
-        """The drafter's shape; None where drafting costs nothing."""
+        """The drafter's shape; None if drafting costs nothing."""
         return drafters(self.model)[self.drafter][1]
 
     def batch_of(self, told: ServerStats) -> int:
-        """The batch that was chosen, or the server's own; 1 where nobody says one."""
+        """Return the chosen batch size, else the one the server reports, else 1."""
         return self.batch or min(told.batch or 1, LIMITS["batch"][2])
 
     def outlook(self, told: ServerStats) -> Outlook:
-        """What another γ would bring here. Raises Unreadable where it cannot be said."""
+        """Predict the speed-up by γ. Raises UnreadableStats if that is impossible."""
         gamma = told.length or self.gamma
         return outlook(told, self.serving, self.batch_of(told), self.draft, gamma)
 
 
 def _known(value: str, names: list[str], kind: str) -> None:
     if value not in names:
-        raise ValueError(f"{value!r:.60} is no {kind}; there are {', '.join(names)}.")
+        raise ValueError(f"{value!r:.60} is not a known {kind}; choose one of {', '.join(names)}.")

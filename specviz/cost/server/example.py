@@ -1,9 +1,8 @@
-"""A server's words to begin with, made of a real measurement that ships.
+"""Example statistics of a server, built from a real measurement.
 
-The numbers are vLLM's own, of the comparison in assets/models/peers.json: its guesses kept by
-position over thirty prompts, one sequence at a time, on a CPU. That run read vLLM's counters step
-by step, first and last steps left out, and kept no text of /metrics: the lines around the numbers
-are written here, in its format.
+The numbers are vLLM's own, from the comparison in assets/models/peers.json: accepted tokens by
+position over thirty prompts, one sequence at a time, on a CPU. That run read vLLM's counters and
+kept no text of /metrics, so the lines around the numbers are written here in its format.
 """
 
 from __future__ import annotations
@@ -16,22 +15,22 @@ from specviz.shipped import ASSETS, of_shipped
 PEERS: Final = ASSETS / "models" / "peers.json"
 DRAFTER: Final = "eagle3"
 DESCRIPTION: Final = (
-    "An example: what vLLM {version} kept of the house EAGLE-3 head’s guesses on {date}, in thirty "
-    "prompts, one at a time. The counts are real; the lines around them were written in the format "
-    "of /metrics."
+    "Example: draft tokens of the House EAGLE-3 head that vLLM {version} accepted on {date}, over "
+    "thirty prompts, one at a time. The counts are real; the lines around them were written in the "
+    "format of /metrics."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """text: in /metrics' format. said: where its numbers come from."""
+    """Statistics in /metrics' format (`text`), and where the numbers come from (`said`)."""
 
     text: str
     said: str
 
 
 def example() -> Example:
-    """The example. Every draft had γ guesses, which vLLM drafts whatever room is left.
+    """Return the example. Every draft had γ tokens, since vLLM always drafts γ.
 
     Raises BrokenFile.
     """

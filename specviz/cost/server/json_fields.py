@@ -1,4 +1,4 @@
-"""Numbers in JSON from outside: looked up by name, checked, and refused with a sentence."""
+"""Read numbers and lists from untrusted JSON by name, with a readable error for bad values."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ MAX_ROWS: Final = 5_000  # of a list
 
 
 def parse_json(text: str) -> Any:
-    """The JSON that a text is. Raises Unreadable with a sentence."""
+    """Parse JSON text. Raises UnreadableStats with a sentence."""
     try:
         return json.loads(text, parse_constant=_refused)
     except (ValueError, RecursionError) as problem:
-        raise UnreadableStats("This begins like JSON and is none, or is not whole.") from problem
+        raise UnreadableStats("This is not valid JSON, or it is incomplete.") from problem
 
 
 def _refused(name: str) -> float:
@@ -25,18 +25,18 @@ def _refused(name: str) -> float:
 
 
 def optional_number(data: Mapping[str, Any], name: str) -> float | None:
-    """A count or an average; None where it is not there. Raises Unreadable."""
+    """Return a count or an average; None if it is missing. Raises UnreadableStats."""
     value = data.get(name)
     if value is None:
         return None
     real = isinstance(value, int | float) and not isinstance(value, bool)
     if not real or not (isfinite(value) and 0 <= value <= MAX_NUMBER):
-        raise UnreadableStats(f"“{name}” must be a number from 0 on.")
+        raise UnreadableStats(f"“{name}” must be a number of at least 0.")
     return float(value)
 
 
 def required_number(data: Mapping[str, Any], name: str) -> float:
-    """The same, where nothing can be said without it."""
+    """Return a count or an average. Raises UnreadableStats, also if it is missing."""
     value = optional_number(data, name)
     if value is None:
         raise UnreadableStats(f"“{name}” is missing.")
@@ -44,7 +44,7 @@ def required_number(data: Mapping[str, Any], name: str) -> float:
 
 
 def required_counts(data: Mapping[str, Any], name: str) -> list[float]:
-    """A list of whole counts. Raises Unreadable."""
+    """Return a list of counts. Raises UnreadableStats."""
     found = data.get(name)
     if not isinstance(found, list) or not 1 <= len(found) <= MAX_POSITIONS + 1:
         raise UnreadableStats(f"“{name}” must be a list of 1 to {MAX_POSITIONS + 1} counts.")
@@ -52,27 +52,27 @@ def required_counts(data: Mapping[str, Any], name: str) -> list[float]:
 
 
 def object_list(data: Any, name: str) -> Sequence[Mapping[str, Any]]:
-    """A list of objects. Raises Unreadable."""
+    """Return a list of objects. Raises UnreadableStats."""
     if not isinstance(data, list) or len(data) > MAX_ROWS:
-        raise UnreadableStats(f"“{name}” must be a list of {MAX_ROWS:,} objects at most.")
+        raise UnreadableStats(f"“{name}” must be a list of at most {MAX_ROWS:,} objects.")
     if not all(isinstance(row, dict) for row in data):
         raise UnreadableStats(f"“{name}” must be a list of objects.")
     return data
 
 
 def lookup(data: Any, *names: str) -> Any:
-    """What lies at the end of a path of names; None where the path ends before."""
+    """Follow a path of names through nested objects; None if it ends early."""
     for name in names:
         data = data.get(name) if isinstance(data, dict) else None
     return data
 
 
 def whole_number(value: float | None, called: str) -> int | None:
-    """A length as a whole number; None where it was not told or is 0. Raises Unreadable."""
+    """Convert a length to an integer; None if it is missing or 0. Raises UnreadableStats."""
     if not value:
         return None
     if value != int(value) or value > MAX_POSITIONS:
         raise UnreadableStats(
-            f"{called} is {value:g}; it must be whole, and {MAX_POSITIONS} at most."
+            f"{called} is {value:g}; it must be an integer of at most {MAX_POSITIONS}."
         )
     return int(value)

@@ -1,9 +1,9 @@
-"""What llama.cpp's server says: the counters of /metrics, and the `timings` of an answer.
+"""Statistics of llama.cpp's server: the counters of /metrics, and the `timings` of an answer.
 
 Names as in ggml-org/llama.cpp: tools/server/server-task.cpp (at 00efb3e1, result_timings: `draft_n`
 and `draft_n_accepted`, left out where nothing was drafted), and pull request 26389, which gave
-/metrics the same counters as vLLM's (August 2026); a position is told for every guess that a draft
-may have (--spec-draft-n-max).
+/metrics the same counters as vLLM's (August 2026), with one position per token of the longest
+draft (--spec-draft-n-max).
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ PLACES: Final = "llamacpp:spec_decode_num_accepted_tokens_per_pos"
 RUNNING: Final = "llamacpp:requests_processing"
 OFF: Final = (
     "This llama.cpp drafted nothing: it was started without a drafter (--spec-type, or a draft "
-    "model), or is too old to count."
+    "model), or it is too old to count draft tokens."
 )
 ALL_PASSES: Final = (
-    "Its tokens a pass count every pass of the answer, those that drafted nothing and the "
-    "prompt’s too: each brings one token of the target’s own."
+    "Its tokens per pass include every pass of the answer, also those without a draft and the one "
+    "over the prompt: each yields one token of the target’s own."
 )
 
 
 def from_metrics(family: Metrics) -> ServerStats:
-    """What /metrics counts since the server's start."""
+    """Parse the counters of /metrics, which count from the start of the server."""
     if not family.total(DRAFTS):
         raise UnreadableStats(OFF)
     kept = family.by_position(PLACES, "position")
@@ -49,7 +49,7 @@ def from_metrics(family: Metrics) -> ServerStats:
 
 
 def from_timings(timings: Mapping[str, Any]) -> ServerStats:
-    """The `timings` of one answer."""
+    """Parse the `timings` of one answer."""
     if "draft_n" not in timings:
         raise UnreadableStats(OFF)
     drafted, accepted = (
@@ -59,7 +59,7 @@ def from_timings(timings: Mapping[str, Any]) -> ServerStats:
     tokens = required_number(timings, "predicted_n")
     if tokens <= accepted:
         raise UnreadableStats(
-            f"{accepted:,.0f} guesses were kept in {tokens:,.0f} tokens: each pass adds one more."
+            f"{accepted:,.0f} accepted of {tokens:,.0f} tokens is impossible: each pass adds one."
         )
     return ServerStats(
         "llama.cpp",

@@ -1,8 +1,7 @@
-"""What another γ would bring: the server's own acceptance on a roofline of its machine. Simulated.
+"""Predict the speed-up for every γ from a server's own acceptance and a roofline. Simulated.
 
-Within the positions that were counted, a shorter draft keeps just what was counted; beyond them the
-last position's chance is assumed to hold. Where only an average is told, one α is assumed at every
-position. Standard library only.
+For a shorter draft, acceptance is what was counted. For a longer one, the acceptance of the last
+position is assumed to hold. If only an average is reported, one α is assumed at every position.
 """
 
 from __future__ import annotations
@@ -21,16 +20,18 @@ from specviz.cost.server.acceptance import (
 )
 from specviz.cost.server.stats import ServerStats, UnreadableStats
 
-MAX_GAMMA: Final = 16  # guesses that are looked at
-NEARLY_BEST: Final = 0.99  # of the best speed-up: as good as it
+MAX_GAMMA: Final = 16  # draft tokens
+NEARLY_BEST: Final = 0.99  # share of the best speed-up that counts as equal
 
 
 @dataclass(frozen=True, slots=True)
 class Chances:
-    """By position, the chance that a guess is kept once all before it were.
+    """Acceptance probability by position, given that all earlier positions were accepted.
 
-    given: as counted, or the one α that the average stands for. rest: assumed at all later ones.
-    by_position: whether `given` was counted position by position.
+    Attributes:
+        given: As counted, or the α that the average corresponds to.
+        rest: Assumed at all later positions.
+        by_position: Whether `given` was counted by position.
     """
 
     given: tuple[float, ...]
@@ -38,14 +39,21 @@ class Chances:
     by_position: bool
 
     def tokens(self, gamma: int) -> float:
-        """Tokens that a draft of γ guesses brings."""
+        """Return the tokens per round for a draft of γ tokens."""
         padded = (*self.given[:gamma], *[self.rest] * (gamma - len(self.given)))
         return formula.tokens_by_depth(padded)
 
 
 @dataclass(frozen=True, slots=True)
 class GammaOption:
-    """One γ. speedup: over plain decoding. counted: its tokens were counted, not extrapolated."""
+    """One draft length.
+
+    Attributes:
+        gamma: The draft length.
+        tokens: Tokens per round.
+        speedup: Relative to plain decoding.
+        counted: Whether `tokens` was counted rather than extrapolated.
+    """
 
     gamma: int
     tokens: float
@@ -55,12 +63,15 @@ class GammaOption:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """Every γ from 0 to LONGEST on one machine at one batch.
+    """Every γ from 0 to MAX_GAMMA on one machine at one batch size.
 
-    now: the server's γ, None where it is not known or longer than LONGEST. best: the smallest of
-    the best. likely: the best γ with every chance at the lower and at the upper end of its
-    interval; None where there are no intervals. round: the pass and the drafting at `now`. fits:
-    whether weights and caches fit there with the best.
+    Attributes:
+        choices: One option per γ.
+        now: The server's γ; None if it is unknown or above MAX_GAMMA.
+        best: The smallest γ with the best speed-up.
+        likely: The best γ at the lower and the upper ends of all intervals; None without them.
+        round: The predicted round at `now`.
+        fits: Whether weights and caches fit in memory with `best`.
     """
 
     origin: ClassVar[str] = "simulated"
@@ -73,33 +84,38 @@ class Outlook:
 
     @property
     def close(self) -> tuple[int, int]:
-        """The shortest and the longest γ that are as good as the best, to a hundredth."""
+        """The smallest and the largest γ within 1 % of the best speed-up."""
         good = [c.gamma for c in self.choices if c.speedup >= NEARLY_BEST * self.best.speedup]
         return min(good), max(good)
 
     @property
     def gain(self) -> float | None:
-        """What the best γ would bring over the present one."""
+        """Speed-up of the best γ over the present one."""
         return self.best.speedup / self.now.speedup if self.now else None
 
 
 def acceptance_chances(told: ServerStats, gamma: int | None) -> Chances:
-    """The chances that lie in what a server said. gamma: the drafts' length, where it matters.
+    """Return the acceptance by position that a server's statistics imply.
 
-    Raises Unreadable where they cannot be had.
+    Args:
+        told: The statistics.
+        gamma: The draft length, needed if only an average is reported.
+
+    Raises:
+        UnreadableStats: If the acceptance cannot be computed.
     """
     found = [place.given.share for place in acceptance_by_position(told) if place.given]
     if found:
         return Chances(tuple(found), found[-1], True)
     if gamma is None:
         raise UnreadableStats(
-            f"{told.program} does not say how long its drafts are: say γ, as it was started with."
+            f"{told.program} does not report its draft length: enter the γ it was started with."
         )
     brought = tokens_per_pass(told, gamma).mean
     if brought > gamma + 1:
         raise UnreadableStats(
-            f"{gamma} guesses bring {gamma + 1} tokens at most, and {told.program} tells of "
-            f"{brought:.2f}: its γ is another."
+            f"{gamma} draft tokens yield at most {gamma + 1} tokens per pass, but {told.program} "
+            f"reports {brought:.2f}: its γ is larger."
         )
     alpha = formula.solve_alpha(brought, gamma)
     return Chances((alpha,) * gamma, alpha, False)
@@ -112,21 +128,32 @@ def outlook(
     draft: ModelShape | None,
     gamma: int | None = None,
 ) -> Outlook:
-    """Speed-up by γ. gamma: the server's, where it does not say it itself. Raises Unreadable."""
+    """Predict the speed-up by γ.
+
+    Args:
+        told: The server's statistics.
+        serving: The target on its machine.
+        batch: Sequences per pass.
+        draft: The drafter's shape; None if drafting costs nothing.
+        gamma: The server's draft length, if it does not report it.
+
+    Raises:
+        UnreadableStats: If nothing can be predicted.
+    """
     if told.siblings > 1:
         raise UnreadableStats(
-            "Its drafts are trees, and what it says does not tell which guesses of a level were "
-            "kept: what another shape would bring cannot be worked out from it."
+            "This server drafts trees, and its statistics do not show which siblings "
+            "were accepted, so other shapes cannot be predicted."
         )
     present = told.length or gamma
-    usual = acceptance_chances(told, present)
+    expected = acceptance_chances(told, present)
 
     def gains(each: Chances) -> list[float]:
         return [_predicted(serving, batch, draft, each, g).speedup for g in range(MAX_GAMMA + 1)]
 
     made = tuple(
-        GammaOption(g, usual.tokens(g), gain, usual.by_position and g <= len(usual.given))
-        for g, gain in enumerate(gains(usual))
+        GammaOption(g, expected.tokens(g), gain, expected.by_position and g <= len(expected.given))
+        for g, gain in enumerate(gains(expected))
     )
     best = made[_best([choice.speedup for choice in made])]
     now = made[present] if present is not None and present <= MAX_GAMMA else None
@@ -135,8 +162,8 @@ def outlook(
         now,
         best,
         _best_interval(acceptance_by_position(told), gains),
-        _predicted(serving, batch, draft, usual, now.gamma) if now else None,
-        _predicted(serving, batch, draft, usual, best.gamma).fits,
+        _predicted(serving, batch, draft, expected, now.gamma) if now else None,
+        _predicted(serving, batch, draft, expected, best.gamma).fits,
     )
 
 
@@ -154,7 +181,7 @@ def _best(gains: Sequence[float]) -> int:
 def _best_interval(
     found: Sequence[PositionAcceptance], gains: Callable[[Chances], list[float]]
 ) -> tuple[int, int] | None:
-    """The best γ at both ends of all intervals."""
+    """Return the best γ at both ends of all intervals."""
     rates = [place.given for place in found if place.given]
     if not rates:
         return None

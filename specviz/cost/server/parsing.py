@@ -1,7 +1,6 @@
-"""Which program's words a text is, and what they say.
+"""Recognize which program's statistics a text holds, and parse them.
 
-Rule: a text is at most LONGEST characters; whatever is not recognised is refused with a sentence
-that says what would be.
+Everything that is not recognized is refused with a sentence that names the supported formats.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from specviz.cost.server.stats import ServerStats, UnknownFormat, UnreadableStat
 
 MAX_CHARACTERS: Final = 400_000  # characters
 READABLE: Final = (
-    "What is read here: /metrics of vLLM, SGLang, TensorRT-LLM or llama.cpp, SGLang’s "
-    "/server_info, and an answer of vLLM’s or llama.cpp’s with its own counts."
+    "Supported are /metrics of vLLM, SGLang, TensorRT-LLM and llama.cpp, SGLang’s "
+    "/server_info, and an answer of vLLM or llama.cpp that includes its counts."
 )
-# Every name that is looked at in JSON. A page may leave out the rest before it sends a text: an
-# SGLang server's settings hold keys.
+# Every name that is read from JSON. The page removes all others before it sends a text, since the
+# settings of an SGLang server contain API keys.
 JSON_NAMES: Final = (
     "metrics", "speculative_decoding", "acceptance_histogram", "num_spec_steps", "num_draft_tokens",
     "num_accepted_draft_tokens", "num_spec_tokens", "internal_states", "avg_spec_accept_length",
@@ -32,15 +31,23 @@ JSON_NAMES: Final = (
 
 
 def parse_stats(text: str, model: str | None = None) -> ServerStats:
-    """What a text says. model: which, where it tells of several. Raises Unreadable."""
+    """Parse the statistics of a server.
+
+    Args:
+        text: At most MAX_CHARACTERS characters of metrics or JSON.
+        model: The model to choose if the text covers several.
+
+    Raises:
+        UnreadableStats: With a sentence, if the text cannot be used.
+    """
     if len(text) > MAX_CHARACTERS:
         raise UnreadableStats(
-            f"This text has {len(text):,} characters, and {MAX_CHARACTERS:,} are read at most: leave out "
-            "lines that have “_bucket” in their name."
+            f"This text has {len(text):,} characters; at most {MAX_CHARACTERS:,} are read. "
+            "Leave out lines with “_bucket” in their name."
         )
     stripped = text.strip()
     if not stripped:
-        raise UnreadableStats(f"There is no text. {READABLE}")
+        raise UnreadableStats(f"The text is empty. {READABLE}")
     if stripped[0] in "{[":
         return _of_json(parse_json(stripped))
     if stripped[0] == "<":
@@ -49,11 +56,11 @@ def parse_stats(text: str, model: str | None = None) -> ServerStats:
 
 
 def _of_metrics(family: Metrics, model: str | None) -> ServerStats:
-    """By the program's name, with which each of its metrics begins."""
+    """Choose the parser by the prefix that all metrics of a program share."""
     programs = family.programs()
     if len(programs) > 1:
         raise UnreadableStats(
-            f"This is of {' and '.join(sorted(programs))}: one program at a time."
+            f"These metrics are from {' and '.join(sorted(programs))}: paste one program at a time."
         )
     if "vllm" in programs:
         return vllm.from_metrics(family, model)
@@ -63,7 +70,7 @@ def _of_metrics(family: Metrics, model: str | None) -> ServerStats:
         return tensorrt.from_metrics(family, model)
     if "llamacpp" in programs:
         return llamacpp.from_metrics(family)
-    raise UnknownFormat(f"None of these metrics is known. {READABLE}")
+    raise UnknownFormat(f"None of these metrics is supported. {READABLE}")
 
 
 def _of_json(data: Any) -> ServerStats:
@@ -79,7 +86,7 @@ def _of_json(data: Any) -> ServerStats:
     timings = _first(data, ("timings",))
     if timings is not None or "draft_n" in data:
         return llamacpp.from_timings(timings or data)
-    raise UnknownFormat(f"This JSON has no counts of guesses that are known. {READABLE}")
+    raise UnknownFormat(f"This JSON has no counts of draft tokens. {READABLE}")
 
 
 def _first(data: Mapping[str, Any], *paths: tuple[str, ...]) -> Mapping[str, Any] | None:

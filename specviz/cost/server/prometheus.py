@@ -1,7 +1,7 @@
-"""Prometheus' text format, strictly: names, labels, numbers; every line is one or is refused.
+"""Parse Prometheus' text format strictly: a line that does not match is an error.
 
-The format: prometheus.io/docs/instrumenting/exposition_formats. Comments, and what only draws a
-histogram or dates a counter, are passed over.
+The format: prometheus.io/docs/instrumenting/exposition_formats. Comments, histogram buckets and
+creation times are skipped.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from specviz.cost.server.stats import MAX_NUMBER, SeveralModels, UnreadableStats
 
 MAX_LINES: Final = 20_000
 MAX_LINE: Final = 8_000  # characters
-# No two repeats here can match the same text, so no line takes longer than its length.
+# No two repetitions can match the same text, so matching takes linear time.
 WORD: Final = "[a-zA-Z_][a-zA-Z0-9_]*"
 QUOTED: Final = r'[^"\\]*(?:\\.[^"\\]*)*'
 LABEL: Final = f'{WORD}="{QUOTED}"'
@@ -33,7 +33,7 @@ ESCAPES: Final = {r"\\": "\\", r"\"": '"', r"\n": "\n"}
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One line. labels: by name. value: as it stands there, checked where it is used."""
+    """One line: a metric's name, labels and value. The value is checked where it is used."""
 
     name: str
     labels: Mapping[str, str]
@@ -41,10 +41,10 @@ class Sample:
 
 
 def parse(text: str) -> list[Sample]:
-    """Every sample of a text. Raises Unreadable with a sentence."""
+    """Parse every sample of a text. Raises UnreadableStats with a sentence."""
     lines = text.splitlines()
     if len(lines) > MAX_LINES:
-        raise UnreadableStats(f"This text has more than {MAX_LINES:,} lines.")
+        raise UnreadableStats(f"The text has more than {MAX_LINES:,} lines.")
     found = [_sample(line.strip()) for line in lines if line.strip() and line.lstrip()[0] != "#"]
     return [sample for sample in found if not sample.name.endswith(IGNORED_SUFFIXES)]
 
@@ -52,14 +52,14 @@ def parse(text: str) -> list[Sample]:
 def _sample(line: str) -> Sample:
     match = LINE.fullmatch(line) if len(line) <= MAX_LINE else None
     if match is None:
-        raise UnreadableStats(f"This line is none of Prometheus’ format: “{shorten(line)}”.")
+        raise UnreadableStats(f"This line is not in Prometheus’ text format: “{shorten(line)}”.")
     pairs = [(name, _unescape(value)) for name, value in PAIR.findall(match["labels"] or "")]
     if len(dict(pairs)) < len(pairs):
         raise UnreadableStats(f"This line has a label twice: “{shorten(line)}”.")
     try:
         return Sample(match["name"], dict(pairs), float(match["value"]))
     except ValueError as problem:
-        raise UnreadableStats(f"“{shorten(match['value'])}” is no number.") from problem
+        raise UnreadableStats(f"“{shorten(match['value'])}” is not a number.") from problem
 
 
 def _unescape(value: str) -> str:
@@ -67,7 +67,7 @@ def _unescape(value: str) -> str:
 
 
 class Metrics:
-    """Samples by name. Counters are found with and without `_total`, which exporters add."""
+    """Samples by name. A counter is found with and without `_total`, which exporters add."""
 
     def __init__(self, samples: Iterable[Sample]) -> None:
         self._by_name: dict[str, list[Sample]] = {}
@@ -75,51 +75,57 @@ class Metrics:
             self._by_name.setdefault(sample.name, []).append(sample)
 
     def programs(self) -> set[str]:
-        """The known programs whose metrics these are."""
+        """Return the supported programs that these metrics come from."""
         begun = {re.split("[:_]", name, maxsplit=1)[0] for name in self._by_name}
         return begun & PROGRAMS
 
     def has(self, *names: str) -> bool:
-        """Whether any of these was told."""
+        """Whether there is a sample of any of these names."""
         return any(self.samples(name) for name in names)
 
     def samples(self, name: str) -> list[Sample]:
-        """All samples of a name, each checked. Raises Unreadable."""
+        """Return all samples of a name, each checked. Raises UnreadableStats."""
         found = self._by_name.get(f"{name}_total") or self._by_name.get(name) or []
         seen: set[tuple[tuple[str, str], ...]] = set()
         for sample in found:
             key = tuple(sorted(sample.labels.items()))
             if key in seen:
                 raise UnreadableStats(
-                    f"{name} is told twice: put an earlier snapshot into the box for it."
+                    f"{name} appears twice: paste an earlier snapshot into its own box."
                 )
             seen.add(key)
             if not (isfinite(sample.value) and 0 <= sample.value <= MAX_NUMBER):
-                raise UnreadableStats(f"{name} is {sample.value:g}, which it cannot be.")
+                raise UnreadableStats(f"{name} is {sample.value:g}, which is impossible.")
         return found
 
     def total(self, name: str) -> float | None:
-        """The sum over engines and whatever else tells samples apart; None where none is told."""
+        """Sum a metric over engines and other labels; None if it is missing."""
         found = self.samples(name)
         return sum(sample.value for sample in found) if found else None
 
     def by_position(self, name: str, label: str) -> tuple[float, ...]:
-        """Sums by the number in a label, from 0 on without a gap. Raises Unreadable."""
+        """Sum a metric by the number in a label, from 0 on without gaps. Raises UnreadableStats."""
         sums: dict[int, float] = {}
         for sample in self.samples(name):
             said = sample.labels.get(label, "")
             if not (said.isascii() and said.isdigit() and len(said) <= 3):
-                raise UnreadableStats(f"{name} says no position that is a number.")
+                raise UnreadableStats(f"{name} has a position that is not a number.")
             sums[int(said)] = sums.get(int(said), 0.0) + sample.value
         missing = set(range(len(sums))) - sums.keys()
         if missing:
-            raise UnreadableStats(f"{name} leaves position {min(missing)} out: a line is missing.")
+            raise UnreadableStats(f"{name} has no position {min(missing)}: a line is missing.")
         return tuple(sums[place] for place in range(len(sums)))
 
     def of_model(self, names: Sequence[str], model: str | None) -> tuple[str, Metrics]:
-        """The one model that these names tell of, and its samples.
+        """Return the model that these metrics belong to, and its samples.
 
-        model: which, where there are several. Raises SeveralModels, Unreadable.
+        Args:
+            names: Metrics that every model has.
+            model: The model to choose if there are several.
+
+        Raises:
+            SeveralModels: If there are several and none was chosen.
+            UnreadableStats: If the chosen one is not there.
         """
         every = [sample for name in names for sample in self.samples(name)]
         models = sorted({sample.labels.get("model_name", "") for sample in every})
@@ -127,7 +133,7 @@ class Metrics:
             raise SeveralModels(models)
         if model is not None and model not in models:
             known = ", ".join(shorten(name) for name in models[:8])
-            raise UnreadableStats(f"It tells of no model {shorten(model)!r}, only of {known}.")
+            raise UnreadableStats(f"The server has no model {shorten(model)!r}, only {known}.")
         chosen = models[0] if model is None else model
         mine = [
             sample

@@ -1,4 +1,8 @@
-"""All that follows from a server's words, in one place: for the page and the command line."""
+"""Everything derived from a server's statistics, for the page and the command line.
+
+The sentences are in texts/server.jinja. What the server counted is kept apart from what is
+simulated.
+"""
 
 from __future__ import annotations
 
@@ -18,208 +22,226 @@ from specviz.cost.server.deployment import Deployment
 from specviz.cost.server.outlook import MAX_GAMMA, Outlook
 from specviz.cost.server.parsing import parse_stats
 from specviz.cost.server.stats import ServerStats, UnreadableStats, difference, shorten
+from specviz.texts import text
 
-SHORTER: Final = 0.98  # of γ: drafts shorter than that on average are said to be
+SHORT_DRAFTS: Final = 0.98  # of γ: a mean draft length below that is reported
 
 Row = tuple[str, str]
 
 
-def facts(told: ServerStats, found: TokensPerPass) -> list[Row]:
-    """What was counted: name and value."""
-    rows = [("Who says it", f"{told.program}, {told.place}")]
-    if told.model:
-        rows.append(("Model", shorten(told.model)))
-    rows.append(("Tokens per pass", _tokens(found)))
-    if told.drafted is not None and told.accepted is not None:
-        format_rate = f"{format_percent(told.accepted / told.drafted)}" if told.drafted else "none"
-        rows.append(("Guesses kept", f"{told.accepted:,.0f} of {told.drafted:,.0f}, {format_rate}"))
-    if told.rounds is not None:
-        rows.append(("Drafts", f"{told.rounds:,.0f}"))
-    if told.length:
-        rows.append(("γ, guesses in a draft", _gamma(told, told.length)))
-    if told.running is not None:
-        rows.append(("Sequences at that moment", _running(told)))
-    if told.between and told.between[1]:
-        rows.append(("Between two outputs", f"{1000 * told.between[0] / told.between[1]:.1f} ms"))
-    return rows
-
-
-def _tokens(found: TokensPerPass) -> str:
-    if found.low is None or found.high is None:
-        return f"{found.mean:.2f}"
-    return f"{found.mean:.2f}, 95 %: {found.low:.2f} to {found.high:.2f}"
-
-
-def _gamma(told: ServerStats, gamma: int) -> str:
-    mean = _drafted(told)
-    return f"{gamma}" if mean is None else f"{gamma}, on average {mean:.2f} made"
-
-
-def _drafted(told: ServerStats) -> float | None:
-    """Guesses that a draft held on average, where that is clearly less than γ."""
-    if not (told.rounds and told.drafted and told.length):
-        return None
-    mean = told.drafted / told.rounds
-    return mean if mean < SHORTER * told.length else None
-
-
-def _running(told: ServerStats) -> str:
-    copies = f" on each of {told.engines} copies" if told.engines > 1 else ""
-    return f"{told.running:.3g}{copies}"
-
-
-def format_rate(found: Rate | None) -> str:
-    """A share in per cent with its interval."""
-    if found is None:
-        return "nobody came so far"
-    low, high = (100 * end for end in (found.low, found.high))
-    return f"{format_percent(found.share)}, {low:.1f} to {high:.1f}"
-
-
-def format_percent(share: float) -> str:
-    """A share as people write it."""
-    return f"{100 * share:.1f} %"
-
-
-def limitations(told: ServerStats, found: TokensPerPass) -> list[str]:
-    """What the server leaves out or leaves open, a sentence each."""
-    said = list(told.notes)
-    if found.assumed:
-        said.append("Drafts were not counted: every one is taken to have γ guesses.")
-    if not acceptance_by_position(told):
-        said.append(
-            f"{told.program} says nothing by position in its {told.place}, so there is none here: "
-            "an average tells neither at which guess a draft falls, nor how sure it is."
-        )
-    else:
-        said.append(
-            "Intervals hold 95 of 100 times for rounds that are independent; rounds of one text "
-            "are alike, so the true ones are wider."
-        )
-    mean = _drafted(told)
-    if mean is not None:
-        said.append(
-            f"Drafts held {mean:.2f} guesses on average, fewer than γ: a guess that was never made "
-            "counts as not kept here, and a longer draft is taken to cost all its guesses."
-        )
-    if told.running is None or not told.batch:
-        said.append("How many sequences it decodes at once it does not say, or none ran just then.")
-    return said
-
-
-def describe_deployment(site: Deployment, told: ServerStats) -> str:
-    """The machine and the batch."""
-    cards = describe_machines(sources.machines()[site.hardware].title, site.cards)
-    model = sources.models()[site.model].title
-    return f"{model} on {cards} at batch {site.batch_of(told)}"
-
-
-def advice(site: Deployment, told: ServerStats, found: Outlook) -> list[str]:
-    """What follows for γ: simulated, every word of it."""
-    best, now = found.best, found.now
-    said = [_verdict(describe_deployment(site, told), found)]
-    low, high = found.close
-    if best.gamma and low < high:
-        among = now is not None and low <= now.gamma <= high and now.gamma != best.gamma
-        yours = ", yours among them" if among else ""
-        said.append(f"γ {low} to {high} come within a hundredth of it{yours}.")
-    if found.likely and found.likely[0] < found.likely[1]:
-        said.append(
-            f"With the ends of the counts’ intervals the best lies from γ {found.likely[0]} to "
-            f"{found.likely[1]}."
-        )
-    if not found.fits:
-        said.append("Weights and caches do not fit there; the numbers go on as if they did.")
-    said += _assumed(told, found)
-    if now and found.round and told.between and told.between[1]:
-        real, least = told.between[0] / told.between[1], found.round.draft + found.round.verify
-        said.append(
-            f"A round takes {1000 * least:.2f} ms on the roofline, and {1000 * real:.2f} ms passed "
-            f"between two outputs of the server: {real / least:.1f} times as long."
-        )
-    return said
-
-
-def _verdict(place: str, found: Outlook) -> str:
-    best, now = found.best, found.now
-    if best.gamma == 0:
-        end = f"; your γ {now.gamma} runs at {format_speedup(now.speedup)} of it" if now else ""
-        return f"For {place}, no draft pays: plain decoding is the fastest{end}."
-    longest = ", the longest looked at," if best.gamma == MAX_GAMMA else ""
-    said = f"For {place}, γ {best.gamma}{longest} is best: {format_speedup(best.speedup)} plain decoding"
-    if now is None:
-        return f"{said}."
-    if now.gamma == best.gamma:
-        return f"{said}. It is the one you have."
-    return (
-        f"{said}, and {format_speedup(found.gain or 1.0)} what your γ {now.gamma} brings, which is at "
-        f"{format_speedup(now.speedup)}."
-    )
-
-
-def _assumed(told: ServerStats, found: Outlook) -> list[str]:
-    """What a prediction takes for granted."""
-    best = found.best
-    if not acceptance_by_position(told):
-        return ["One chance α at every position is assumed, the one that the average stands for."]
-    if best.gamma and not best.counted:
-        last = [place for place in acceptance_by_position(told) if place.given][-1]
-        chance = format_percent(last.given.share) if last.given else ""
-        sentence = f"Beyond position {last.number} nothing was counted: the chance there, "
-        return [f"{sentence}{chance}, is assumed to hold."]
-    return []
-
-
 @dataclass(frozen=True, slots=True)
 class Report:
-    """facts, places: counted by the server. unsaid: what it leaves out.
+    """All results for one server.
 
-    outlook, advice: simulated; None and () where no machine was named, or where `open` says why
-    nothing can be predicted.
+    Attributes:
+        stats: The parsed statistics.
+        tokens: Tokens per pass.
+        positions: Acceptance by position; empty if the server does not report it.
+        facts: What was counted, as names and values.
+        limitations: What the server does not report, a sentence each.
+        outlook: Speed-up by γ, simulated; None if no machine was named or nothing can be predicted.
+        advice: What follows from the outlook, a sentence each.
+        not_predicted: Why nothing can be predicted; empty otherwise.
     """
 
-    told: ServerStats
+    stats: ServerStats
     tokens: TokensPerPass
-    places: tuple[PositionAcceptance, ...]
+    positions: tuple[PositionAcceptance, ...]
     facts: tuple[Row, ...]
-    unsaid: tuple[str, ...]
+    limitations: tuple[str, ...]
     outlook: Outlook | None = None
     advice: tuple[str, ...] = ()
-    open: str = ""
+    not_predicted: str = ""
 
 
 def build_report(
-    text: str,
+    now: str,
     before: str = "",
     model: str | None = None,
     gamma: int | None = None,
     site: Deployment | None = None,
 ) -> Report:
-    """What a text says. before: an earlier snapshot; then only what happened since counts.
+    """Parse a server's statistics and derive everything from them.
 
-    model: which, where there are several. gamma: the drafts' length, where the server does not say
-    it. site: where it runs. Raises Unreadable with a sentence.
+    Args:
+        now: The statistics as text.
+        before: An earlier snapshot; then only what happened since is counted.
+        model: The model to report on, if the server has several.
+        gamma: The draft length, if the server does not report it.
+        site: Where the server runs; needed for predictions only.
+
+    Raises:
+        UnreadableStats: With a sentence, if the text cannot be used.
     """
-    told = parse_stats(text, model)
+    stats = parse_stats(now, model)
     if before.strip():
-        told = difference(parse_stats(before, model), told)
-    found = tokens_per_pass(told, told.length or gamma)
+        stats = difference(parse_stats(before, model), stats)
+    tokens = tokens_per_pass(stats, stats.length or gamma)
     counted = Report(
-        told,
-        found,
-        tuple(acceptance_by_position(told)),
-        tuple(facts(told, found)),
-        tuple(limitations(told, found)),
+        stats,
+        tokens,
+        tuple(acceptance_by_position(stats)),
+        tuple(facts(stats, tokens)),
+        tuple(limitations(stats, tokens)),
     )
-    return counted if site is None else _with(counted, site)
+    return counted if site is None else _with_prediction(counted, site)
 
 
-def _with(counted: Report, site: Deployment) -> Report:
-    """With what the site's roofline says; with the reason where it can say nothing."""
-    told = counted.told
-    made = (told, counted.tokens, counted.places, counted.facts, counted.unsaid)
+def _with_prediction(counted: Report, site: Deployment) -> Report:
+    """Add the prediction for the deployment, or the reason why there is none."""
+    stats = counted.stats
+    made = (stats, counted.tokens, counted.positions, counted.facts, counted.limitations)
     try:
-        outlook = site.outlook(told)
+        outlook = site.outlook(stats)
     except UnreadableStats as problem:
-        return Report(*made, open=str(problem))
-    return Report(*made, outlook, tuple(advice(site, told, outlook)))
+        return Report(*made, not_predicted=str(problem))
+    return Report(*made, outlook, tuple(advice(site, stats, outlook)))
+
+
+def facts(stats: ServerStats, tokens: TokensPerPass) -> list[Row]:
+    """List what was counted, as names and values."""
+    rows = [("Source", f"{stats.program}, {stats.place}")]
+    if stats.model:
+        rows.append(("Model", shorten(stats.model)))
+    rows.append(("Tokens per pass", _format_tokens(tokens)))
+    if stats.drafted is not None and stats.accepted is not None:
+        share = format_percent(stats.accepted / stats.drafted) if stats.drafted else "none"
+        accepted = f"{stats.accepted:,.0f} of {stats.drafted:,.0f}, {share}"
+        rows.append(("Accepted draft tokens", accepted))
+    if stats.rounds is not None:
+        rows.append(("Drafts", f"{stats.rounds:,.0f}"))
+    if stats.length:
+        rows.append(("γ, draft length", _format_gamma(stats, stats.length)))
+    if stats.running is not None:
+        rows.append(("Running sequences", _format_running(stats)))
+    if stats.between and stats.between[1]:
+        milliseconds = 1000 * stats.between[0] / stats.between[1]
+        rows.append(("Time between outputs", f"{milliseconds:.1f} ms"))
+    return rows
+
+
+def _format_tokens(tokens: TokensPerPass) -> str:
+    if tokens.low is None or tokens.high is None:
+        return f"{tokens.mean:.2f}"
+    return f"{tokens.mean:.2f}, 95 %: {tokens.low:.2f} to {tokens.high:.2f}"
+
+
+def _format_gamma(stats: ServerStats, gamma: int) -> str:
+    mean = _mean_of_short_drafts(stats)
+    return f"{gamma}" if mean is None else f"{gamma}, on average {mean:.2f} drafted"
+
+
+def _mean_of_short_drafts(stats: ServerStats) -> float | None:
+    """Tokens per draft, if that is clearly below γ."""
+    if not (stats.rounds and stats.drafted and stats.length):
+        return None
+    mean = stats.drafted / stats.rounds
+    return mean if mean < SHORT_DRAFTS * stats.length else None
+
+
+def _format_running(stats: ServerStats) -> str:
+    copies = f" on each of {stats.engines} copies" if stats.engines > 1 else ""
+    return f"{stats.running:.3g}{copies}"
+
+
+def format_rate(rate: Rate | None) -> str:
+    """Format a share as a percentage with its interval."""
+    if rate is None:
+        return "no draft got this far"
+    low, high = (100 * end for end in (rate.low, rate.high))
+    return f"{format_percent(rate.share)}, {low:.1f} to {high:.1f}"
+
+
+def format_percent(share: float) -> str:
+    """Format a share as a percentage with one decimal."""
+    return f"{100 * share:.1f} %"
+
+
+def limitations(stats: ServerStats, tokens: TokensPerPass) -> list[str]:
+    """Say what the server does not report, a sentence each."""
+    found = list(stats.notes)
+    if tokens.assumed:
+        found.append(text("server", "drafts_assumed"))
+    if acceptance_by_position(stats):
+        found.append(text("server", "intervals"))
+    else:
+        found.append(text("server", "no_positions", program=stats.program, place=stats.place))
+    mean = _mean_of_short_drafts(stats)
+    if mean is not None:
+        found.append(text("server", "short_drafts", tokens=f"{mean:.2f}"))
+    if stats.running is None or not stats.batch:
+        found.append(text("server", "no_batch"))
+    return found
+
+
+def describe_deployment(site: Deployment, stats: ServerStats) -> str:
+    """Name the model, the machine and the batch size."""
+    devices = describe_machines(sources.machines()[site.hardware].title, site.cards)
+    model = sources.models()[site.model].title
+    return f"{model} on {devices} at batch size {site.batch_of(stats)}"
+
+
+def advice(site: Deployment, stats: ServerStats, outlook: Outlook) -> list[str]:
+    """Say what follows for γ, a sentence each; all of it simulated."""
+    best, now = outlook.best, outlook.now
+    found = [_verdict(describe_deployment(site, stats), outlook)]
+    low, high = outlook.close
+    if best.gamma and low < high:
+        yours = now is not None and low <= now.gamma <= high and now.gamma != best.gamma
+        found.append(text("server", "nearly_best", low=low, high=high, yours=yours))
+    if outlook.likely and outlook.likely[0] < outlook.likely[1]:
+        low, high = outlook.likely
+        found.append(text("server", "best_interval", low=low, high=high))
+    if not outlook.fits:
+        found.append(text("server", "does_not_fit"))
+    found += _assumptions(stats, outlook)
+    if now and outlook.round and stats.between and stats.between[1]:
+        measured = stats.between[0] / stats.between[1]
+        roofline = outlook.round.draft + outlook.round.verify
+        sentence = text(
+            "server",
+            "round_time",
+            roofline=f"{1000 * roofline:.2f}",
+            measured=f"{1000 * measured:.2f}",
+            ratio=f"{measured / roofline:.1f}",
+        )
+        found.append(sentence)
+    return found
+
+
+def _verdict(deployment: str, outlook: Outlook) -> str:
+    best, now = outlook.best, outlook.now
+    if best.gamma == 0:
+        yours = {
+            "gamma": now.gamma if now else 0,
+            "speedup": format_speedup(now.speedup if now else 1),
+        }
+        return text("server", "never_pays", deployment=deployment, **yours)
+    comparison = ""
+    if now is not None and now.gamma == best.gamma:
+        comparison = text("server", "is_yours")
+    elif now is not None:
+        gain = format_speedup(outlook.gain or 1.0)
+        speedup = format_speedup(now.speedup)
+        comparison = text("server", "than_yours", gain=gain, gamma=now.gamma, speedup=speedup)
+    return text(
+        "server",
+        "best_gamma",
+        deployment=deployment,
+        gamma=best.gamma,
+        longest=best.gamma == MAX_GAMMA,
+        speedup=format_speedup(best.speedup),
+        comparison=comparison,
+    )
+
+
+def _assumptions(stats: ServerStats, outlook: Outlook) -> list[str]:
+    """Say what the prediction assumes."""
+    positions = acceptance_by_position(stats)
+    if not positions:
+        return [text("server", "one_alpha")]
+    if outlook.best.gamma and not outlook.best.counted:
+        last = [position for position in positions if position.given][-1]
+        share = format_percent(last.given.share) if last.given else ""
+        return [text("server", "beyond_the_counts", position=last.number, share=share)]
+    return []

@@ -1,13 +1,13 @@
-"""What SGLang says: averages in /server_info and /metrics, no counts and nothing by position.
+"""Statistics of SGLang: averages in /server_info and /metrics; no counts, no positions.
 
 Names as in sgl-project/sglang: python/sglang/srt/observability/metrics_collector.py (at 016d8605):
 `spec_accept_length` is "accepted drafts + bonus token per forward", over the last few steps;
 python/sglang/srt/managers/scheduler.py: `avg_spec_accept_length` is the same since the start.
-`spec_accept_rate` is left alone: releases differ in whether the target's own token is counted in it
+`spec_accept_rate` is not read: releases differ in whether it includes the target's own token
 (pull request 13212 and scheduler_metrics_mixin.py at 00eef542 against the text above).
 
-`speculative_num_steps` is the depth of a draft, `speculative_eagle_topk` how many guesses stand
-beside each other; `speculative_num_draft_tokens` counts the last committed token too.
+`speculative_num_steps` is the depth of a draft and `speculative_eagle_topk` its number of siblings;
+`speculative_num_draft_tokens` includes the last committed token.
 """
 
 from __future__ import annotations
@@ -25,15 +25,17 @@ STEPS: Final = "sglang:spec_num_steps"
 TOKENS: Final = "sglang:spec_num_draft_tokens"
 RUNNING: Final = "sglang:num_running_reqs"
 OFF: Final = (
-    "This SGLang tells of no accepted guess: it decodes plainly (start it with "
+    "This SGLang reports no accepted tokens: it decodes plainly (start it with "
     "--speculative-algorithm), or nothing was decoded yet."
 )
-LATELY: Final = "The average is over its last few steps alone: it swings, and two differ."
-EQUALLY: Final = "Several copies were averaged as if each had done as much."
+LATELY: Final = (
+    "The average covers only the last few steps, so it fluctuates from one reading to the next."
+)
+EQUALLY: Final = "Several copies of the model were averaged with equal weight."
 
 
 def from_metrics(family: Metrics, model: str | None) -> ServerStats:
-    """The gauges of /metrics. Copies of the model are told apart by `dp_rank`."""
+    """Parse the gauges of /metrics. Copies of the model differ in `dp_rank`."""
     if not family.has(LENGTH):
         raise UnreadableStats(OFF)
     name, mine = family.of_model((LENGTH,), model)
@@ -59,7 +61,7 @@ def from_metrics(family: Metrics, model: str | None) -> ServerStats:
 
 
 def _by_copy(samples: list[Sample]) -> list[float]:
-    """One value a copy: its ranks say the same; a breakdown by priority is left out."""
+    """Return one value per copy: its ranks agree, and breakdowns by priority are skipped."""
     found: dict[str, float] = {}
     for sample in samples:
         if "priority" not in sample.labels:
@@ -69,7 +71,7 @@ def _by_copy(samples: list[Sample]) -> list[float]:
 
 
 def from_info(data: Mapping[str, Any]) -> ServerStats:
-    """/server_info: the server's settings, and what its schedulers say of themselves."""
+    """Parse /server_info: the server's settings and the state of its schedulers."""
     states = object_list(data.get("internal_states", []), "internal_states")
     lengths = [
         found for state in states if (found := optional_number(state, "avg_spec_accept_length"))
@@ -97,7 +99,7 @@ def from_info(data: Mapping[str, Any]) -> ServerStats:
 
 
 def _siblings(steps: int | None, verified: int | None, beside: int | None) -> int:
-    """1 for a chain. A tree is told by its settings, or by more guesses than it is deep."""
+    """Return 1 for a chain; a tree has top-k siblings, or more draft tokens than levels."""
     if beside is not None:
         return beside
     return 2 if steps and verified and verified > steps + 1 else 1

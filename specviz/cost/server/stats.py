@@ -1,6 +1,6 @@
-"""What a server has said, in one form for all programs; and how two snapshots differ.
+"""A server's statistics in one form for all programs, and the difference of two snapshots.
 
-Rule: None and () mean that it was not said. Numbers that contradict each other are refused.
+None and () mean that the server does not report a value. Contradictory numbers are refused.
 """
 
 from __future__ import annotations
@@ -11,40 +11,50 @@ from itertools import pairwise
 from math import isfinite
 from typing import Final
 
-MAX_POSITIONS: Final = 128  # guesses in a row
-MAX_NUMBER: Final = 1e15  # of any number: whole ones are exact below
-SLACK: Final = 0.01  # share by which a sum over positions may miss the total, counted a bit later
-MAX_NAME: Final = 60  # characters of a model's name that are shown
+MAX_POSITIONS: Final = 128  # in a draft
+MAX_NUMBER: Final = 1e15  # of any number: integers below it are exact in a float
+SLACK: Final = 0.01  # relative error of the sum over positions, which is read a moment later
+MAX_NAME: Final = 60  # characters of a model's name
 
 
 class UnreadableStats(ValueError):
-    """A text that cannot be used; the message is a sentence for people."""
+    """Statistics that cannot be used; the message is a sentence."""
 
 
 class UnknownFormat(UnreadableStats):
-    """A text of none of the programs whose words are read."""
+    """A text that is not in the format of a supported program."""
 
 
 class SeveralModels(UnreadableStats):
-    """The text tells of several models; `models` has their names."""
+    """The text covers several models, whose names are in `models`."""
 
     def __init__(self, models: Sequence[str]) -> None:
         names = ", ".join(shorten(name) for name in models[:8])
-        super().__init__(f"This server has several models: {names}. Say which one.")
+        super().__init__(f"This server has several models: {names}. Choose one.")
         self.models = tuple(models)
 
 
 @dataclass(frozen=True, slots=True)
 class ServerStats:
-    """What a server said of its speculative decoding.
+    """What a server reports about its speculative decoding.
 
-    program, place: who said it, and where. model: as the server calls it. rounds: drafts that were
-    judged. drafted, accepted: guesses in all of them. kept: by position, the drafts whose guess
-    there was kept; the first guess first. mean: tokens a pass, the target's own counted, where an
-    average is all that is told. gamma: the longest draft. siblings: guesses beside each other, 1
-    for a chain. engines: copies of the model. running: sequences that one copy decoded at that
-    moment. between: seconds between two outputs of a sequence, summed, and how many. counting:
-    whether these are counters since the server's start, which a later snapshot goes on with.
+    Attributes:
+        program: The serving program.
+        place: The endpoint or answer that the numbers come from.
+        model: The model's name on the server.
+        rounds: Drafts that were verified.
+        drafted: Draft tokens in all of them.
+        accepted: Draft tokens that were accepted.
+        kept: By position, the drafts whose token there was accepted; the first position first.
+        mean: Tokens per pass including the target's own, if only an average is reported.
+        gamma: The longest draft.
+        siblings: Alternatives at one position; 1 for a chain.
+        engines: Copies of the model.
+        running: Sequences that one copy was decoding at that moment.
+        between: Summed seconds between two outputs of a sequence, and their number.
+        counting: Whether these are counters since the start of the server, so that two snapshots
+            have a difference.
+        notes: Limitations that apply to this program, a sentence each.
     """
 
     program: str
@@ -68,50 +78,50 @@ class ServerStats:
         for value in (*plain, *self.kept, *(self.between or ())):
             if value is not None and not (isfinite(value) and 0 <= value <= MAX_NUMBER):
                 raise UnreadableStats(
-                    f"A count of {self.program} is {value:g}, which no count can be."
+                    f"{self.program} reports a count of {value:g}, which is impossible."
                 )
         self._checked_totals()
         self._checked_positions()
         if self.mean is not None and self.mean < 1:
             raise UnreadableStats(
-                f"{self.program} says {self.mean:g} tokens a pass, and a pass brings 1 at least."
+                f"{self.program} reports {self.mean:g} tokens per pass; a pass yields at least 1."
             )
 
     def _checked_totals(self) -> None:
         drafted, accepted = self.drafted, self.accepted
         if drafted is not None and accepted is not None and accepted > drafted:
             raise UnreadableStats(
-                f"{accepted:,.0f} accepted guesses of {drafted:,.0f} drafted ones cannot be."
+                f"{accepted:,.0f} accepted of {drafted:,.0f} drafted tokens is impossible."
             )
 
     def _checked_positions(self) -> None:
         if len(self.kept) > MAX_POSITIONS:
             raise UnreadableStats(
-                f"More than {MAX_POSITIONS} positions are no draft that is read here."
+                f"Drafts with more than {MAX_POSITIONS} positions are not supported."
             )
         counts = (*(() if self.rounds is None else (self.rounds,)), *self.kept)
         for place, (before, here) in enumerate(pairwise(counts), 1):
             if here > before:
                 raise UnreadableStats(
-                    f"At one position {here:,.0f} guesses were kept, but only {before:,.0f} drafts "
-                    f"came so far (step {place}): a guess is judged once all before it were kept."
+                    f"{here:,.0f} drafts were accepted at position {place}, but only {before:,.0f} "
+                    "reached it: a draft token is judged only if all before it were accepted."
                 )
         total = sum(self.kept)
         accepted = total if self.accepted is None or not self.kept else self.accepted
         if abs(total - accepted) > SLACK * max(total, accepted):
             raise UnreadableStats(
-                f"The positions sum to {total:,.0f} and {accepted:,.0f} guesses were accepted: a "
-                "line is missing, or the text is two snapshots."
+                f"The positions sum to {total:,.0f}, but {accepted:,.0f} tokens were accepted: a "
+                "line is missing, or the text holds two snapshots."
             )
 
     @property
     def batch(self) -> int | None:
-        """Sequences in a pass, as whole ones; None where none ran or nothing was said."""
+        """Sequences per pass, rounded; None if none ran or it is not reported."""
         return max(1, round(self.running)) if self.running else None
 
     @property
     def length(self) -> int | None:
-        """γ, where it was said, or where every draft has the same length on average."""
+        """γ as reported, or the mean draft length if that is a whole number."""
         if self.gamma is not None:
             return self.gamma
         if self.rounds and self.drafted and self.drafted % self.rounds == 0:
@@ -120,16 +130,16 @@ class ServerStats:
 
 
 def difference(before: ServerStats, after: ServerStats) -> ServerStats:
-    """What happened between two snapshots of one server. Raises Unreadable with a sentence."""
+    """Return what happened between two snapshots. Raises UnreadableStats with a sentence."""
     same = (before.program, before.place, before.model) == (after.program, after.place, after.model)
     if not same:
         raise UnreadableStats(
-            f"The two snapshots are of different servers: {before.program} {shorten(before.model)} "
-            f"and {after.program} {shorten(after.model)}."
+            f"The two snapshots are from different servers: {before.program} "
+            f"{shorten(before.model)} and {after.program} {shorten(after.model)}."
         )
     if not (before.counting and after.counting):
         raise UnreadableStats(
-            f"{after.program}’s {after.place} is no list of counters, so two of them have no "
+            f"{after.program} does not report counters in {after.place}, so two snapshots have no "
             "difference: leave the earlier one out."
         )
     made = replace(
@@ -150,17 +160,15 @@ def _subtract(before: float | None, after: float | None) -> float | None:
         return None
     if after < before:
         raise UnreadableStats(
-            "A counter went backwards: the server was started anew between the two snapshots, or "
-            "they stand in the wrong order."
+            "A counter decreased: the server was restarted between the two snapshots, or their "
+            "order is wrong."
         )
     return after - before
 
 
 def _subtract_each(before: Sequence[float], after: Sequence[float]) -> tuple[float, ...]:
     if before and len(before) > len(after):
-        raise UnreadableStats(
-            "The later snapshot has fewer positions: the server was started anew."
-        )
+        raise UnreadableStats("The later snapshot has fewer positions: the server was restarted.")
     padded = (*before, *[0.0] * (len(after) - len(before)))
     return tuple(_subtract(one, two) or 0.0 for one, two in zip(padded, after, strict=True))
 
@@ -174,6 +182,6 @@ def _subtract_pair(
 
 
 def shorten(name: str) -> str:
-    """A name of a server's as it is shown: not too long, nothing that steers a terminal."""
+    """Shorten a server's name for display, and replace unprintable characters."""
     plain = "".join(c if c.isprintable() else "\ufffd" for c in name)
     return plain if len(plain) <= MAX_NAME else plain[: MAX_NAME - 1] + "…"

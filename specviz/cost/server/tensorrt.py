@@ -1,11 +1,11 @@
-"""What TensorRT-LLM says: iterations as JSON at /metrics, counters at /prometheus/metrics.
+"""Statistics of TensorRT-LLM: iterations as JSON at /metrics, counters at /prometheus/metrics.
 
 Names as in NVIDIA/TensorRT-LLM: cpp/include/tensorrt_llm/executor/types.h (at a98a9061,
 SpecDecodingStats: `numRequestsWithDraftTokens` are the drafts of an iteration, `acceptanceLength`
 counts the target's own token), tensorrt_llm/metrics/collector.py (at 050f80de: counters by
-`token_position`; a position is there once something happened at it).
+`token_position`; a position appears once something happened there).
 
-/metrics gives each iteration once: whoever reads it takes it from the next reader.
+/metrics returns each iteration only once: a second reader does not get it again.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ ACCEPTED_AT: Final = "trtllm_spec_decode_accepted_tokens"
 POSITION: Final = "token_position"
 RUNNING: Final = ("trtllm_num_generation_requests", "trtllm_num_requests_running")
 OFF: Final = (
-    "This TensorRT-LLM tells of no drafted guess: it decodes plainly, or nothing was decoded, or "
-    "it does not keep such counts (enable_iter_perf_stats, return_perf_metrics)."
+    "This TensorRT-LLM reports no draft tokens: it decodes plainly, nothing was decoded yet, or "
+    "the statistics are off (enable_iter_perf_stats, return_perf_metrics)."
 )
-FEW: Final = "An iteration is told once: these are the newest, not all since the start."
+FEW: Final = "Each iteration is reported once: these are the newest, not all since the start."
 
 
 def from_metrics(family: Metrics, model: str | None) -> ServerStats:
-    """The counters of /prometheus/metrics; by position where they are there."""
+    """Parse the counters of /prometheus/metrics, by position if they are present."""
     if not family.has(DRAFTED, DRAFTED_AT):
         raise UnreadableStats(OFF)
     name, mine = family.of_model((DRAFTED, DRAFTED_AT), model)
@@ -57,7 +57,7 @@ def from_metrics(family: Metrics, model: str | None) -> ServerStats:
 
 
 def from_iterations(iterations: Sequence[Mapping[str, Any]]) -> ServerStats:
-    """The list of /metrics, iterations without drafts left out."""
+    """Parse the list of /metrics, skipping iterations without drafts."""
     stats = [found for each in iterations if (found := each.get("specDecodingStats"))]
     if not all(isinstance(each, dict) for each in stats):
         raise UnreadableStats("“specDecodingStats” must be an object.")

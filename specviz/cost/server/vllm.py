@@ -1,11 +1,11 @@
-"""What vLLM says: the counters of /metrics, and a request's own `metrics.speculative_decoding`.
+"""Statistics of vLLM: the counters of /metrics, and a request's `metrics.speculative_decoding`.
 
 Names as in vllm-project/vllm: vllm/v1/spec_decode/metrics.py (at 016a8587; the counters, to which
 prometheus_client adds `_total`), vllm/v1/metrics/loggers.py (at 005a810b; requests that run),
 vllm/v1/metrics/stats.py (pull request 48915; a request's histogram, vLLM 0.28 and later).
 
-`num_accepted_tokens_per_pos` at position i counts the drafts of which more than i guesses were
-kept; num_drafts counts drafts. What is kept never holds the target's own token.
+`num_accepted_tokens_per_pos` at position i counts the drafts with more than i accepted tokens, and
+`num_drafts` counts drafts. Accepted tokens never include the target's own token.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ DRAFTED: Final = "vllm:spec_decode_num_draft_tokens"
 ACCEPTED: Final = "vllm:spec_decode_num_accepted_tokens"
 PLACES: Final = "vllm:spec_decode_num_accepted_tokens_per_pos"
 RUNNING: Final = "vllm:num_requests_running"
-# Between two outputs of a request, which is a round; the second is what it was called before.
+# The time between two outputs of a request, which is one round; the second name is the older one.
 BETWEEN: Final = ("vllm:inter_token_latency_seconds", "vllm:time_per_output_token_seconds")
 
 
 def from_metrics(family: Metrics, model: str | None) -> ServerStats:
-    """What /metrics counts since the server's start, all engines together."""
+    """Parse the counters of /metrics, which count from the start, summed over engines."""
     if not family.has(DRAFTS):
         raise UnreadableStats(
-            "This vLLM counts no drafts: it decodes plainly (start it with --speculative-config), "
+            "This vLLM reports no drafts: it decodes plainly (start it with --speculative-config), "
             "or it is too old to count them."
         )
     name, mine = family.of_model((DRAFTS,), model)
@@ -68,7 +68,7 @@ def _between(mine: Metrics) -> tuple[float, float] | None:
 
 
 def from_request(data: Mapping[str, Any]) -> ServerStats:
-    """One request's histogram: how many rounds kept exactly j guesses, j from 0 on."""
+    """Parse one request's histogram: the number of rounds with exactly j accepted tokens."""
     histogram = required_counts(data, "acceptance_histogram")
     rounds = sum(histogram)
     told = optional_number(data, "num_spec_steps")

@@ -14,7 +14,7 @@ from specviz.ui.cost.terms import section as terms
 
 
 def build(place: TabContext) -> None:
-    """Lay the tab out, with everything wired."""
+    """Build the tab and wire its events."""
     section(terms.build, place)
     section(law.build, place)
     section(roofline.build, place)

@@ -1,1 +1,1 @@
-"""Models: what is here, what is loaded, what could be had, and fetching it."""
+"""The Models tab: models on this machine, in memory and available for download."""

@@ -1,9 +1,9 @@
-// Asking what is here, and saying when nobody answers.
+// Questions for the list, and the message when there is no answer.
 
 import { Question } from "../shared/question.js";
 import { $ } from "./stage.js";
 
-const SILENT = "The server does not answer. What is shown may be old.";
+const SILENT = "The server does not answer. This list may be out of date.";
 
 /** @param {string} sentence */
 export function alarm(sentence) {

@@ -1,4 +1,4 @@
-// Fetching: one model at a time; the row says how far it is, and how it ended.
+// Downloading: one model at a time; its row shows progress and the result.
 
 import { byId } from "../shared/dom.js";
 import { Job } from "../shared/job.js";
@@ -24,15 +24,15 @@ function say(sentence) {
 export const job = new Job({
   kind: "progress",
   words: {
-    asking: "Asking the server to fetch it.",
+    asking: "Asking the server to download it.",
     dropping: "Cancelling.",
     stopping: "Cancelling.",
-    stopped: "Cancelled. What came so far is kept for the next try.",
-    unbegun: "Cancelled before anything came.",
-    untaken: "The server did not take this. Try again.",
+    stopped: "Cancelled. The downloaded part is kept for the next attempt.",
+    unbegun: "Cancelled before the download started.",
+    untaken: "The server did not accept the request. Try again.",
     lost: "The connection to the server was lost.",
   },
-  waits: { fetching: "Looking for it.", done: "" },
+  waits: { fetching: "Locating the files.", done: "" },
   turn(under) {
     fetched.under = under;
     if (under) {
@@ -64,7 +64,7 @@ function receive() {
 
 function end() {
   fetched.sentence = "";
-  status(fetched.name + " is here.");
+  status(fetched.name + " is on this machine now.");
 }
 
 /** @param {string} sentence */

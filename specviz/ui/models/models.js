@@ -1,4 +1,4 @@
-// The Models tab: asks what is here whenever it is opened, and lets its rows act.
+// The Models tab: refreshes its list whenever it is opened, and wires the buttons of its rows.
 
 import { byId } from "../shared/dom.js";
 import { openTab } from "../shared/tabs.js";
@@ -13,9 +13,9 @@ import { fetched, list } from "./state.js";
 /** @import { Answer, Config } from "./data.js" */
 
 const OFFERS = {
-  true: "What is on this machine, what is loaded, and public checkpoints that can be fetched.",
+  true: "The models on this machine, those loaded in memory, and public checkpoints that can be downloaded.",
   false:
-    "What is on this machine, what is loaded, and public checkpoints. This app offers what is here; started with --allow-any-model it also fetches.",
+    "The models on this machine, those loaded in memory, and public checkpoints. To download checkpoints, the app must be started with --allow-any-model.",
 };
 
 /** @param {string} name */

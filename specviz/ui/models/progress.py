@@ -1,4 +1,4 @@
-"""How far a fetch is, as the page hears it."""
+"""Progress of a download, as lines for the page."""
 
 from __future__ import annotations
 
@@ -7,18 +7,25 @@ from typing import Final
 
 from specviz.ui.stream import Stream, line
 
-OFTEN: Final = 0.5  # seconds between two lines: a large model takes an hour, and all of it is kept
+OFTEN: Final = (
+    0.5  # seconds between two lines, since a download may take an hour and all lines are kept
+)
 
 
 class Progress:
-    """Tells a story the bytes, now and then, and the sentences at once."""
+    """Send bytes at most every OFTEN seconds, and sentences at once."""
 
     def __init__(self, story: Stream) -> None:
         self._story = story
         self._told = -OFTEN
 
     def told(self, done: int, whole: int) -> None:
-        """Hear how many bytes are here, of how many (0: not known)."""
+        """Send the number of bytes, if enough time has passed.
+
+        Args:
+            done: Bytes that were downloaded.
+            whole: Bytes of the model; 0 if unknown.
+        """
         now, last = monotonic(), whole > 0 and done >= whole
         if now - self._told < OFTEN and not last:
             return
@@ -27,5 +34,5 @@ class Progress:
         self._story.tell(line("progress", data))
 
     def say(self, sentence: str) -> None:
-        """A step, such as a source that is tried."""
+        """Send a step, such as a source that is tried."""
         self._story.tell(line("step", {"sentence": sentence, "id": self._story.nonce}))

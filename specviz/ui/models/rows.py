@@ -1,6 +1,6 @@
-"""What the Models tab lists: every model that has weights, and what is loaded, in words.
+"""The rows of the Models tab: every model with weights, and the models in memory, as text.
 
-Rule: what nobody looked up is said to be so; the browser only sets text.
+Facts that nobody has checked are marked as unknown. The browser only sets text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,12 @@ Row = dict[str, Any]
 
 
 def answer(any_model: bool, asked: str) -> str:
-    """The list as JSON. asked: the question's number, as the page counts them."""
+    """Return the list as JSON.
+
+    Args:
+        any_model: Whether visitors may download models.
+        asked: The number of the question on the page.
+    """
     rows = [*map(own, weighty()), *map(other, public_rows())]
     for row in rows:
         row["fetch"] = any_model and row["name"] in fetchable() and not row["here"]
@@ -31,18 +36,18 @@ def answer(any_model: bool, asked: str) -> str:
 
 
 def number(asked: Any) -> int:
-    """The question's number; 0, which is nobody's, where it is none."""
+    """Parse the question's number; 0, which no question has, if it is invalid."""
     return int(asked) if isinstance(asked, str) and asked.isdecimal() and len(asked) < 16 else 0
 
 
 def fetchable() -> set[str]:
-    """Names of models that can be fetched and might run."""
+    """Return the names of models that can be downloaded and may run."""
     own_names = {entry.name for entry in entries() if entry.sources}
     return own_names | {each.name for each in public_checkpoints() if each.runs is not False}
 
 
 def weighty() -> list[Row]:
-    """The catalogue's rows that have weights, one for each folder of them."""
+    """Return the catalogue's rows with weights, one per folder."""
     found: dict[str, Row] = {}
     for row in listing():
         if row["folder"] or row["sources"]:
@@ -51,10 +56,10 @@ def weighty() -> list[Row]:
 
 
 def own(row: Row) -> Row:
-    """A row of the catalogue in words."""
+    """Describe a row of the catalogue."""
     entry = find(row["name"], row["kind"])
     ships = entry is not None and shipped(entry)
-    tried = "weights and layout" if ships else "layout, on a tiny checkpoint"
+    tried = "weights and layout" if ships else "layout only, with a tiny checkpoint"
     made_for = row["made_for"] and find(row["made_for"], "target")
     return {
         "name": row["name"],
@@ -75,8 +80,8 @@ def own(row: Row) -> Row:
 
 
 def other(row: Row) -> Row:
-    """A public checkpoint in words."""
-    gated = {True: "gated: the Hub asks for consent", False: "open", None: UNKNOWN}[row["gated"]]
+    """Describe a public checkpoint."""
+    gated = {True: "gated: requires consent on the Hub", False: "open", None: UNKNOWN}[row["gated"]]
     held = row["verified"]["layout"]
     return {
         "name": row["name"],
@@ -88,7 +93,7 @@ def other(row: Row) -> Row:
         "memory": size(row["memory_bytes"]),
         "licence": row["licence"] or UNKNOWN,
         "gated": gated,
-        "tried": "layout, on a tiny checkpoint" if held else "nothing",
+        "tried": "layout only, with a tiny checkpoint" if held else "nothing",
         "here": row["on_this_machine"],
         "runs": row["runs"],
         "about": row["about"],
@@ -97,25 +102,25 @@ def other(row: Row) -> Row:
 
 
 def layout(row: Row) -> str:
-    """A public checkpoint's kind of network and layout, or what it is for want of that."""
+    """Return a public checkpoint's family and layout, as far as they are known."""
     if row["kind"] == "target":
         return f"{row['family']}, {row['layout']}"
     return row["layout"] or f"{row['family']}, {UNKNOWN}"
 
 
 def in_float32(entry: Entry | None) -> int | None:
-    """Bytes of the weights that are here, in memory."""
+    """Return the bytes that a model's weights take in memory; None if they are not here."""
     place = None if entry is None else weights_path(entry)
     return None if place is None else size_in_float32(head_files(place))
 
 
 def shipped(entry: Entry) -> bool:
-    """Whether its weights come with the app."""
+    """Whether the weights ship with the app."""
     return entry.path is not None and entry.path.is_relative_to(ASSETS)
 
 
 def in_memory() -> list[Row]:
-    """What is loaded, in words."""
+    """Describe the loaded models."""
     from specviz.catalog.loading import loaded_models
 
     return [
@@ -129,15 +134,15 @@ def in_memory() -> list[Row]:
 
 
 def where(model: LoadedModel) -> str:
-    """Where a model is computed, in which precision, and how its file has rounded its weights."""
+    """Say on which device and in which precision a model runs, and how a GGUF file rounded it."""
     said = f"{model.device}, {model.dtype.removeprefix('torch.')}"
     if not model.rounding:
         return said
-    return f"{said}, with the weights of a GGUF file as it rounds them: {', '.join(model.rounding)}"
+    return f"{said}, with quantized weights from a GGUF file: {', '.join(model.rounding)}"
 
 
 def size(count: int | None) -> str:
-    """Bytes in words."""
+    """Format bytes in MB or GB."""
     if count is None:
         return UNKNOWN
     return f"{count / 1e9:.2f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"

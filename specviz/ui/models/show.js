@@ -1,4 +1,4 @@
-// The list on the page: what is loaded, then every model by whether it is here. Text is set as text.
+// The list: models in memory, then all models grouped by availability. Text is set as text.
 
 import { el } from "../shared/dom.js";
 import { there } from "../shared/there.js";
@@ -14,12 +14,12 @@ const GROUPS = [
   ["On this machine", "", (row) => row.here],
   [
     "Not on this machine",
-    "Public checkpoints, by what their pages say. Nobody has run their weights here.",
+    "Public checkpoints, described from their pages. Their weights have not been run with this app.",
     (row) => !row.here && row.runs !== false,
   ],
   [
-    "Not for this app",
-    "Public, but their drafting is not built here.",
+    "Not supported",
+    "Public checkpoints whose drafting method is not implemented.",
     (row) => row.runs === false,
   ],
 ];
@@ -27,7 +27,7 @@ const GROUPS = [
 const FACTS = [
   ["layout", (row) => row.layout],
   ["size", (row) => row.size],
-  ["memory, float32", (row) => row.memory],
+  ["memory in float32", (row) => row.memory],
   ["licence", (row) => row.licence],
   ["access", (row) => row.gated],
   ["tested here", (row) => row.tried],
@@ -55,7 +55,7 @@ export function show() {
     const own = rows.filter((row) => has(row) && (at !== 0 || row.here));
     return own.length ? group(title, about, own) : null;
   });
-  const needNone = el("p", "sv-models-bare", "Without weights: " + bare.join(", ") + ".");
+  const needNone = el("p", "sv-models-bare", "Drafters without weights: " + bare.join(", ") + ".");
   $(".sv-models-lists").replaceChildren(...groups.filter((one) => one !== null), needNone);
   paint();
   if (held) focusIn(held);
@@ -63,7 +63,7 @@ export function show() {
 
 /** @param {Loaded[]} loaded */
 function memory(loaded) {
-  if (!loaded.length) return [el("li", "", "Nothing yet: a model is loaded by its first run.")];
+  if (!loaded.length) return [el("li", "", "None yet. A model is loaded when a run first uses it.")];
   return loaded.map(({ title, where, memory }) =>
     el("li", "", el("b", "", title), " " + memory + " (" + where + ")"),
   );
@@ -106,10 +106,10 @@ function buttons(row) {
   const made = [];
   if (row.use) made.push(button("Use on Step", row, "sv-models-use", () => acts?.use(row.name)));
   if (!row.fetch) return made;
-  made.push(button("Fetch", row, "sv-models-fetch", () => acts?.fetch(row.name)));
+  made.push(button("Download", row, "sv-models-fetch", () => acts?.fetch(row.name)));
   const stop = button("Cancel", row, "sv-models-cancel", () => acts?.cancel());
   const bar = el("progress", "sv-models-bar");
-  bar.setAttribute("aria-label", row.title + ": fetched so far");
+  bar.setAttribute("aria-label", row.title + ": download progress");
   stop.hidden = bar.hidden = true;
   return [...made, stop, bar, el("p", "sv-models-told")];
 }
@@ -122,7 +122,7 @@ function button(text, row, name, press) {
   return made;
 }
 
-// The list was drawn anew under somebody's hands: the same row keeps the focus.
+// The list was redrawn: give the focus back to the same row.
 /** @param {string} name */
 function focusIn(name) {
   const row = stage.all(".sv-models-row").find((one) => one.dataset.model === name);
@@ -131,7 +131,7 @@ function focusIn(name) {
   first?.focus();
 }
 
-// How far the fetch is, in its row.
+// Show the progress of a download in its row.
 export function paint() {
   for (const row of stage.all(".sv-models-row:has(.sv-models-fetch)")) paintRow(row);
 }

@@ -1,4 +1,4 @@
-// What the tab shows: the list, and the fetch that is under way or was the last.
+// The state of the tab: the list, and the current or last download.
 
 /** @import { Answer } from "./data.js" */
 

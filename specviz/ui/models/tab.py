@@ -1,6 +1,6 @@
-"""The Models tab: the list, fetching a row of it, and a row's way to Step.
+"""The Models tab: the list, downloading a model, and using it on Step.
 
-Rule: only an app that lets visitors name any model fetches for them; others offer what is here.
+Only an app that lets visitors name any model downloads for them.
 """
 
 from __future__ import annotations
@@ -27,13 +27,16 @@ OURS: Final = "window.specviz.models"
 
 
 def build(place: TabContext, fields: Mapping[str, Any]) -> None:
-    """Lay the tab out, with everything wired. fields: those of Step's form, by name;
-    none where that could not be laid out.
+    """Build the tab and wire its events.
+
+    Args:
+        place: The page.
+        fields: Components of Step's form by name; empty if the form could not be built.
     """
-    fetchable()  # the lists of models are whole, or the tab says which is not
+    fetchable()  # raises if a list of models is broken, and the tab then says which
     view = component(NAME, "models/models", {"any": place.any_model})
     box = gr.Textbox(visible=False)
-    look = gr.Button("Look what is here", elem_id=f"{NAME}-look", elem_classes="sv-hidden")
+    look = gr.Button("Refresh the list", elem_id=f"{NAME}-look", elem_classes="sv-hidden")
     look.click(
         partial(answer, place.any_model),
         box,
@@ -51,7 +54,7 @@ def build(place: TabContext, fields: Mapping[str, Any]) -> None:
 
 
 def _wire_use(fields: dict[str, Any]) -> None:
-    """A row's name into Step's field; a drafter made for another target then gives way."""
+    """Put a row's name into Step's field; a drafter for another target is then replaced."""
     use = gr.Button("Use on Step", elem_id=f"{NAME}-use", elem_classes="sv-hidden")
     chosen = use.click(None, None, fields["target"], js=f"() => {OURS}.chosen()", **PRIVATE)
     suit(fields, chosen.then)
@@ -59,12 +62,12 @@ def _wire_use(fields: dict[str, Any]) -> None:
 
 def _wire_fetch(place: TabContext, box: gr.Textbox) -> None:
     story = component("sv-fetching", "models/fetching")
-    go = gr.Button("Fetch", elem_id=f"{NAME}-go", elem_classes="sv-hidden")
+    go = gr.Button("Download", elem_id=f"{NAME}-go", elem_classes="sv-hidden")
     halt = gr.Button("Cancel", elem_id=f"{NAME}-stop", elem_classes="sv-hidden")
     number = gr.Number(visible=False)
 
     def wanted(name: str) -> Texts:
-        require(name in fetchable(), f"No model called {name!r:.100} can be fetched here.")
+        require(name in fetchable(), f"There is no model {name!r:.100} to download.")
 
         def texts(visitor: str, number: float) -> Any:
             return place.fetches.story(visitor, number, partial(tell, name))
@@ -76,7 +79,7 @@ def _wire_fetch(place: TabContext, box: gr.Textbox) -> None:
 
 
 def tell(name: str, ticket: Ticket, story: Stream) -> Iterator[None]:
-    """Fetch in one go, telling the bytes; stopped before, nothing. Raises NotAvailable."""
+    """Download a model while sending progress, unless stopped before. Raises NotAvailable."""
     if ticket.unwanted():
         return
     yield

@@ -1,4 +1,4 @@
-"""How every section of the tab answers: JSON for the page, and a sentence where there is none."""
+"""Answer a question of any section of the tab: JSON for the page, or an error sentence."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from specviz.ui.question import Unasked, number_of, packed
 
 
 class Asked(Protocol):
-    """A question that was understood."""
+    """A validated question."""
 
     @property
     def number(self) -> int:
-        """Which question of the page it is."""
+        """The number of the question on the page."""
         ...
 
 
@@ -26,7 +26,16 @@ Question = TypeVar("Question", bound=Asked)
 def answered(
     text: Any, read: Callable[[Any], Question], whole: Callable[[Question], dict[str, Any]]
 ) -> str:
-    """The answer to a question. read: understands it; whole: all that the section then shows."""
+    """Answer a question.
+
+    Args:
+        text: The question as JSON text.
+        read: Validates it.
+        whole: Returns everything that the section shows.
+
+    Returns:
+        JSON text with the answer, or with the sentence of the error.
+    """
     try:
         asked = read(text)
         return packed({"id": asked.number, **whole(asked)})

@@ -1,4 +1,4 @@
-"""A tree's places as the page's script draws them."""
+"""The layout of a tree for the page's script."""
 
 from __future__ import annotations
 
@@ -17,7 +17,15 @@ def placed(
     gap: float = GAP,
     names: Sequence[int] | None = None,
 ) -> dict[str, Any]:
-    """Places by node, in pixels. names: what the nodes are called; their numbers unless told."""
+    """Return the layout of a tree in pixels.
+
+    Args:
+        field: The position.
+        tokens: Tokens by node.
+        parents: Parents by node.
+        gap: Distance between columns.
+        names: Names of the nodes; their numbers if omitted.
+    """
     labels = [label(field, token) for token in tokens]
     widths = [pill(text) for text in labels]
     made = spread(parents, widths, gap)

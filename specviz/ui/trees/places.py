@@ -1,4 +1,4 @@
-"""Positions that trees grow on: those that ship, and those that visitors had looked at lately."""
+"""Positions on which trees grow: those that ship, and recent live ones of visitors."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Final
 from specviz.trees.recorded_position import RecordedPosition, recipes, shipped_position
 from specviz.ui.question import Unasked
 
-MOST: Final = 64  # live positions held for all visitors together: 50 kB each
+MOST: Final = 64  # live positions for all visitors together, 50 kB each
 LIVE: Final = "live:"
 
 
 class Held:
-    """Live positions by key, the least lately used dropped first."""
+    """Live positions by key; the least recently used is dropped first."""
 
     def __init__(self) -> None:
         self._held: OrderedDict[str, RecordedPosition] = OrderedDict()
         self._lock = Lock()
 
     def keep(self, key: str, field: RecordedPosition) -> str:
-        """Hold one more. Returns its name."""
+        """Hold a position and return its name."""
         with self._lock:
             self._held[LIVE + key] = field
             while len(self._held) > MOST:
@@ -29,7 +29,7 @@ class Held:
         return LIVE + key
 
     def find(self, name: str) -> RecordedPosition | None:
-        """The one of this name, if it is still here."""
+        """Return the position of this name; None if it was dropped."""
         with self._lock:
             if name in self._held:
                 self._held.move_to_end(name)
@@ -40,17 +40,17 @@ HELD: Final = Held()
 
 
 def names() -> list[tuple[str, str]]:
-    """The recorded positions, by name and title, in the order shown."""
+    """List the recorded positions by name and title, in the order shown."""
     return [(recipe.name, recipe.title) for recipe in recipes()]
 
 
 def place(name: object) -> RecordedPosition:
-    """A position by its name. Raises Unasked with a sentence."""
+    """Return a position by its name. Raises Unasked with a sentence."""
     if isinstance(name, str) and name.startswith(LIVE):
         found = HELD.find(name)
         if found is None:
-            raise Unasked("This position is no longer held here. Look at it anew.")
+            raise Unasked("This live position has expired. Draft there again.")
         return found
     if name not in [known for known, _ in names()]:
-        raise Unasked("There is no recorded position of this name here.")
+        raise Unasked("There is no recorded position of this name.")
     return shipped_position(str(name))

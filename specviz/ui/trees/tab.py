@@ -10,7 +10,7 @@ from specviz.ui.trees.ranking import section as ranking
 
 
 def build(place: TabContext) -> None:
-    """Lay the tab out, with everything wired."""
+    """Build the tab and wire its events."""
     section(grow.build, place)
     section(ranking.build, place)
     section(judging.build, place)

@@ -15,21 +15,22 @@ LEAST: Final = 30.0
 
 
 def shown(field: RecordedPosition, token: int) -> Word:
-    """A token as pieces."""
+    """Return a token as pieces."""
     data = field.spelled(token)
     return special(data) if token in field.eos else word(data)
 
 
 def label(field: RecordedPosition, token: int) -> str:
-    """A token as one line, cut to a pill's room."""
+    """Return a token as one line, cut to the width of a box."""
     return cut(flat(shown(field, token)), SIZE, ROOM)
 
 
 def pill(text: str) -> float:
-    """How wide a pill with this text is."""
+    """Return the width of a box with this text."""
     return max(LEAST, round(width(text, SIZE) * WIDER + SIDES, 1))
 
 
 def quoted(field: RecordedPosition, token: int) -> str:
-    """A token in a sentence."""
-    return f"‘{flat(shown(field, token))}’"
+    """Return a token in quotes, for a sentence."""
+    name = flat(shown(field, token))
+    return "‘" + "".join(c if c.isprintable() else "\ufffd" for c in name) + "’"

@@ -1,1 +1,1 @@
-"""What papers and notes report, each number with its source."""
+"""Published speed-ups, each with its source."""

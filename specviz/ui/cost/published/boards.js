@@ -1,4 +1,4 @@
-// Spec-Bench's tables, and the house models' own numbers, which stand apart.
+// Spec-Bench's tables, and the House models' own numbers in a separate table.
 
 import { el } from "../../shared/dom.js";
 import { $, stage } from "./stage.js";
@@ -31,7 +31,7 @@ export function board() {
       (row) => lines(el("b", "", row.method), stage.config.full[row.method]),
     ],
     ["overall", "sv-headline-number", (row) => el("b", "", row.overall + " ×")],
-    ["tokens a pass", "sv-headline-task", (row) => row.passes],
+    ["tokens per pass", "sv-headline-task", (row) => row.passes],
     ...tasks,
   ];
   $(".sv-headline-board").replaceChildren(
@@ -62,13 +62,13 @@ export function ours() {
   ];
   /** @type {Column<OwnRow>[]} */
   const more = [
-    ["ours: tokens a pass", "sv-headline-mine sv-headline-task", (row) => row.passes || "–"],
-    ["ours: accepted α", "sv-headline-mine sv-headline-task", (row) => row.alpha || "–"],
+    ["ours: tokens per pass", "sv-headline-mine sv-headline-task", (row) => row.passes || "–"],
+    ["ours: α", "sv-headline-mine sv-headline-task", (row) => row.alpha || "–"],
   ];
   const apart = el(
     "p",
     "sv-headline-lead",
-    "The two do not compare: other models, other prompts, another machine. On a model as small as ours a drafter has to be very cheap, so most gains are smaller here. " +
+    "Do not compare the two: models, prompts and machines differ. A small target such as House needs a very cheap drafter, so most speed-ups are smaller here. " +
       own.how,
   );
   const badges = el(
@@ -82,7 +82,7 @@ export function ours() {
   $(".sv-headline-ours").replaceChildren(
     apart,
     badges,
-    tabled("Published ranges, and the house models' own", [...OWN, mine, ...more], own.rows),
+    tabled("Published ranges, and those of the House models", [...OWN, mine, ...more], own.rows),
   );
 }
 

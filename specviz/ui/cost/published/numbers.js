@@ -11,7 +11,7 @@ export const ORDERS = [
   ["family", "family"],
   ["high", "largest number first"],
   ["low", "smallest number first"],
-  ["evidence", "how it was read"],
+  ["evidence", "kind of source"],
 ];
 const letters = () => stage.config.evidence.map(([letter]) => letter);
 /** @type {Column<Published & { slower: boolean }>[]} */
@@ -25,7 +25,7 @@ const COLUMNS = [
         "span",
         "",
         el("b", "", row.number),
-        el("small", "", row.kind === "accepted" ? "accepted" : row.slower ? "" : "as fast"),
+        el("small", "", row.kind === "accepted" ? "accepted" : row.slower ? "" : "speed-up"),
       ),
   ],
   ["model", "", (row) => saying(row.model, row.source.evidence)],
@@ -53,7 +53,7 @@ function chosen() {
   }));
 }
 
-// Percentages are no speed-ups: whatever the order, they come after them.
+// Acceptance percentages are not speed-ups, so they always come last.
 /** @param {Published[]} rows @param {string} order */
 function sorted(rows, order) {
   const all = families();

@@ -1,4 +1,4 @@
-// Everything is here already; choosing only shows it otherwise.
+// All data is present from the start; the controls only filter and sort it.
 
 import { byId } from "../../shared/dom.js";
 import { there } from "../../shared/there.js";
@@ -10,7 +10,7 @@ import { options } from "./table.js";
 /** @import { Start } from "../../shared/data.js" */
 /** @import { Config, Option } from "./data.js" */
 
-// A row by its name, which another section points at: whatever is filtered, it is shown.
+// Show a row that another section links to, whatever the filters.
 /** @param {string} place */
 function showRow(place) {
   const [kind, at] = place.split("-");

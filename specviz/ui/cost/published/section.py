@@ -1,7 +1,6 @@
-"""What papers and notes report; the house models' own numbers apart from it, and on request.
+"""Published speed-ups with their sources; the House models' own numbers are separate, on request.
 
-Rule: a published number stands with its source and how that was read; ours stand in a table of
-their own, and no row holds both without saying whose each is.
+Published and own numbers never share a column.
 """
 
 from __future__ import annotations
@@ -26,21 +25,21 @@ from specviz.ui.component import TabContext, component
 
 NAME: Final = "sv-headline"
 
-FULL: Final[Mapping[str, str]] = {  # what the board shortens
+FULL: Final[Mapping[str, str]] = {  # Spec-Bench's abbreviations
     "SpS": "a draft model",
     "PLD": "prompt lookup, n-gram",
-    "REST": "looks up in a data store",
-    "Recycling": "guesses kept from earlier passes",
+    "REST": "retrieval from a data store",
+    "Recycling": "candidates from earlier passes",
 }
 
 
 def build(place: TabContext) -> None:
-    """Lay the section out; it asks the server nothing."""
+    """Build the section. It sends no questions to the server."""
     component(NAME, "cost/published/published", config())
 
 
 def config() -> dict[str, Any]:
-    """All that the script shows, as plain data."""
+    """Return all data that the script shows."""
     return {
         "rows": [row(each) | {"place": f"row-{at}"} for at, each in enumerate(published_numbers())],
         "boards": [board(each, at) for at, each in enumerate(boards())],
@@ -52,7 +51,7 @@ def config() -> dict[str, Any]:
 
 
 def row(each: Published) -> dict[str, Any]:
-    """One published number. gain: what sorting goes by, 1 / the number where it is slower."""
+    """Return one published number. `gain` is the sort key, inverted for slow-downs."""
     return {
         "method": each.method,
         "says": each.says,
@@ -68,22 +67,27 @@ def row(each: Published) -> dict[str, Any]:
 
 
 def secondhand() -> str:
-    """How many of the numbers were read where others quote them."""
+    """Say how many of the numbers are quoted from other sources."""
     known = published_numbers()
     number = sum(each.source.evidence == "2" for each in known)
     return (
-        f"{number} of these {len(known)} numbers are second-hand: the original could not be read. "
-        "Look one up before you cite it."
+        f"{number} of these {len(known)} numbers are second-hand, since the original could not be "
+        "read: check the original before you cite one."
     )
 
 
 def source(each: Source) -> dict[str, str]:
-    """Where a number was read."""
+    """Return the source of a number."""
     return {name: getattr(each, name) for name in ("title", "url", "evidence", "note")}
 
 
 def board(each: Board, at: int = 0) -> dict[str, Any]:
-    """One table of Spec-Bench, the fastest first. at: which of them it is."""
+    """Return one table of Spec-Bench, the fastest method first.
+
+    Args:
+        each: The table.
+        at: Its index.
+    """
     rows = sorted(each.rows, key=lambda found: -found.overall)
     return {
         "device": each.device.removeprefix("a single "),
@@ -105,7 +109,7 @@ def board(each: Board, at: int = 0) -> dict[str, Any]:
 
 
 def _card() -> dict[str, Any] | None:
-    """The numbers behind the card of the house models; None where there are none to read."""
+    """Return the numbers behind the House models' card; None if they cannot be read."""
     try:
         return measured()
     except ValueError:
@@ -113,29 +117,29 @@ def _card() -> dict[str, Any] | None:
 
 
 def drafters() -> dict[str, str]:
-    """By the name of a published method, the drafter here that is of its family."""
+    """Map the name of a published method to the drafter of its family here."""
     return {entry.published_as: entry.name for entry in entries() if entry.published_as}
 
 
 def ours(facts: Mapping[str, Any] | None, known: Sequence[Published]) -> dict[str, Any] | None:
-    """By family what was published, and what the house models measured; None without a card."""
+    """Return the published range and the House models' numbers by family; None without a card."""
     if facts is None:
         return None
     device, threads = facts["machine"]["device"], facts["threads"]
     return {
-        "heading": f"house models, this repository's card: measured, {device}",
+        "heading": f"House models, measured on {device}",
         "how": (
             f"Temperature 0, {facts['dtype']}, {threads} threads, {facts['new_tokens']} new "
             f"tokens, {facts['prompts']} prompts in each of {len(domains(facts))} domains: "
-            f"{', '.join(domains(facts))}. Over as much text of each, "
-            "and the slowest and fastest; α is averaged over the domains."
+            f"{', '.join(domains(facts))}. The speed-up is for the same amount of text from each "
+            "domain, followed by the slowest and the fastest; α is averaged over the domains."
         ),
         "rows": list(_families(facts, known)),
     }
 
 
 def domains(facts: Mapping[str, Any]) -> list[str]:
-    """The domains of the card, in its order."""
+    """Return the domains of the card, in its order."""
     return list(dict.fromkeys(found["domain"] for found in facts["rows"]))
 
 
@@ -152,7 +156,7 @@ def _families(facts: Mapping[str, Any], known: Sequence[Published]) -> Iterator[
 
 
 def _mine(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Ours over as much text of each domain, and how far they lie apart."""
+    """Return our mean over the same amount of text per domain, and the extremes."""
     if not rows:
         return {"speedup": "", "apart": "not measured", "passes": "", "alpha": ""}
     ordered = sorted(rows, key=lambda found: found["ratio_to_plain"])
@@ -170,7 +174,7 @@ def _mine(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _range(known: Sequence[Published]) -> str:
-    """All speed-ups of a family, from the worst to the best."""
+    """Format all speed-ups of a family, from the worst to the best."""
     slower = [each.high for each in known if each.unit == "× slower"]
     faster = [bound for each in known if each.unit == "×" for bound in (each.low, each.high)]
     if slower:
@@ -183,5 +187,5 @@ def _range(known: Sequence[Published]) -> str:
 
 
 def _said(text: str) -> str:
-    """Empty where the source does not say it."""
+    """Return the text, or an empty one if the source does not state it."""
     return "" if text == NOT_STATED else text

@@ -1,4 +1,4 @@
-// Tables that fold into cards on a narrow screen: each cell carries its column's name.
+// Tables that become cards on a narrow screen: each cell has its column's name.
 
 import { el } from "../../shared/dom.js";
 import { stage } from "./stage.js";
@@ -7,7 +7,7 @@ import { stage } from "./stage.js";
 /** @import { Column, Option, Source } from "./data.js" */
 
 /** @param {string} letter */
-export const read = (letter) => Object.fromEntries(stage.config.evidence)[letter]; // how a number was read
+export const read = (letter) => Object.fromEntries(stage.config.evidence)[letter]; // the meaning of a letter
 
 /** @type {Partial<Record<string, string>>} */
 const UNSAID = { A: "not in the abstract", 2: "not in the quotation" };
@@ -56,7 +56,7 @@ export function tabled(caption, columns, rows) {
   return made;
 }
 
-// Said outright, since a table that is laid out as cards is none to a screen reader.
+// Explicit roles, since a table laid out as cards is not one to a screen reader.
 /**
  * @template {keyof HTMLElementTagNameMap} Tag
  * @param {Tag} tag
@@ -70,7 +70,7 @@ function headed(tag, name, role, ...children) {
   return made;
 }
 
-// Text, or that what was read of the source does not say it.
+// Text, or a note that the source does not state it.
 /** @param {string} text @param {string} [evidence] How it was read. */
 export function saying(text, evidence = "") {
   return text ? text : el("span", "sv-headline-unsaid", UNSAID[evidence] || "not stated there");
@@ -85,7 +85,7 @@ export function lines(...parts) {
   );
 }
 
-// A link that opens by itself, and the letter for how the number was read there.
+// A link to the source, and the letter for its kind.
 /** @param {Source} source */
 export function cited(source) {
   const letter = el("abbr", "sv-headline-letter", source.evidence);

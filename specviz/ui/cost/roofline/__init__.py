@@ -1,1 +1,1 @@
-"""The roofline: what a pass costs by its tokens."""
+"""The roofline: pass time by number of tokens and batch size."""

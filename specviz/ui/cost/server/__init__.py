@@ -1,1 +1,1 @@
-"""Your server's numbers: pasted, read, and what another γ would bring."""
+"""Your server's statistics: paste them, and see what another γ would change."""

@@ -1,6 +1,7 @@
-"""What a server's numbers say to one question: words, a table, two figures.
+"""Answer one question about a server's statistics: sentences, a table and two figures.
 
-Pure: text in, text out; nothing that was pasted is kept. Counted and simulated stand apart.
+Pure: text in, text out; nothing that was pasted is kept. Counted and simulated values are kept
+apart.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ from specviz.cost import formula
 from specviz.cost.figures.server import outlook_figure, places_figure
 from specviz.cost.server.report import Report, build_report, format_rate
 from specviz.cost.server.stats import SeveralModels, UnreadableStats, shorten
+from specviz.texts import number, say
 from specviz.ui.cost.server.question import ServerQuestion
 from specviz.ui.question import Unasked, number_of, packed
 
 
 def answer(text: Any) -> str:
-    """JSON for the page; what cannot be answered gets the sentence that says why."""
+    """Return the answer as JSON, or the error sentence for statistics that cannot be used."""
     try:
         asked = ServerQuestion.from_text(text)
     except Unasked as problem:
@@ -33,38 +35,43 @@ def answer(text: Any) -> str:
 
 
 def shown(made: Report, asked: ServerQuestion) -> dict[str, Any]:
-    """Everything that the page shows of an answer."""
-    brought = f"{made.tokens.mean:.2f}"
-    given = "Between the two snapshots" if asked.before.strip() else "So far"
+    """Return everything that the page shows."""
+    since = bool(asked.before.strip())
+    tokens = number(f"{made.tokens.mean:.2f}", "p")
+    sentence = say("server", "answer_between" if since else "answer_since_start", tokens=tokens)
     return {
-        "said": [f"{given} a pass of your server brought ", brought, " tokens."],
+        "said": [part if isinstance(part, str) else part["n"] for part in sentence],
         "facts": [list(row) for row in made.facts],
         "places": [
             [f"{place.number}", format_rate(place.reached), format_rate(place.given)]
-            for place in made.places
+            for place in made.positions
         ],
-        "unsaid": list(made.unsaid),
+        "unsaid": list(made.limitations),
         "advice": list(made.advice),
-        "open": made.open,
+        "open": made.not_predicted,
         "figures": {
-            "places": places_figure(made.places) if made.places else None,
+            "places": places_figure(made.positions) if made.positions else None,
             "outlook": made.outlook and outlook_figure(made.outlook),
         },
         "told": {
-            "places": ", ".join(f"{p.number}: {format_rate(p.reached)}" for p in made.places),
-            "outlook": made.advice[0] if made.advice else made.open,
+            "places": ", ".join(f"{p.number}: {format_rate(p.reached)}" for p in made.positions),
+            "outlook": made.advice[0] if made.advice else made.not_predicted,
         },
         "takes": takes(made),
-        "batch": made.told.batch,
-        "gamma": made.told.length,
+        "batch": made.stats.batch,
+        "gamma": made.stats.length,
     }
 
 
 def takes(made: Report) -> dict[str, Any] | None:
-    """α and γ for the whole tab: the one α that brings as much; None where γ is not known."""
-    gamma = made.told.length
-    if not gamma or made.told.siblings > 1 or not 1 <= made.tokens.mean <= gamma + 1:
+    """Return α and γ for the whole tab: the α that gives the same mean; None if γ is unknown."""
+    gamma = made.stats.length
+    if not gamma or made.stats.siblings > 1 or not 1 <= made.tokens.mean <= gamma + 1:
         return None
     alpha = formula.solve_alpha(made.tokens.mean, gamma)
-    on = f" on {shorten(made.told.model)}" if made.told.model else ""
-    return {"alpha": round(alpha, 3), "gamma": gamma, "said": f"told by {made.told.program}{on}"}
+    on = f" on {shorten(made.stats.model)}" if made.stats.model else ""
+    return {
+        "alpha": round(alpha, 3),
+        "gamma": gamma,
+        "said": f"reported by {made.stats.program}{on}",
+    }

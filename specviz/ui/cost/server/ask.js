@@ -1,9 +1,9 @@
-// What is asked of a server's numbers, and what is said where no answer can be shown.
+// Questions about a server's statistics, and the message shown when there is no answer.
 
 import { Question } from "../../shared/question.js";
 import { $ } from "./stage.js";
 
-const SILENT = "The app does not answer. What is shown is older than the choice.";
+const SILENT = "The server of this page does not answer. The results shown belong to an earlier choice.";
 export const question = new Question("sv-server-ask", () => fault(SILENT));
 
 export const ask = () => question.ask();

@@ -1,4 +1,4 @@
-// The controls: two texts, where the server runs, and the buttons.
+// The controls: two texts, the deployment, and the buttons.
 
 import { el } from "../../shared/dom.js";
 import { there } from "../../shared/there.js";
@@ -44,7 +44,7 @@ export function fill(site) {
   for (const [name, value] of Object.entries(site)) named(name).value = String(value ?? "");
 }
 
-// Several models stand in one text: which one is to be chosen.
+// The text covers several models: offer them to choose from.
 /** @param {string[]} models */
 export function several(models) {
   $(".sv-server-models").hidden = false;
@@ -54,7 +54,7 @@ export function several(models) {
   ]);
 }
 
-// Another text: whose models it tells of, nobody knows yet.
+// A new text: its models are not known yet.
 export function anew() {
   $(".sv-server-models").hidden = true;
   options("named", []);
@@ -68,7 +68,7 @@ export function paste(text, before = "") {
   anew();
 }
 
-// What is asked: numbers as numbers, an empty box as none; the texts without what is never read.
+// The question: numbers as numbers, an empty box as null, texts without what is never read.
 export function chosen() {
   const { names, longest, start } = stage.config;
   /** @type {Record<string, string | number | null>} */
@@ -100,16 +100,16 @@ export function wire() {
   });
 }
 
-// What the server says of itself stands in its box as a hint, while the box is empty.
+// Show the reported value as a hint while its box is empty.
 /** @param {number | null} batch @param {number | null} gamma */
 export function hint(batch, gamma) {
   for (const [name, value] of Object.entries({ batch, gamma })) {
     const box = /** @type {HTMLInputElement} */ (named(name));
     box.placeholder = value
-      ? "the server’s " + value
+      ? "reported: " + value
       : name === "batch"
-        ? "not told: 1"
-        : "not told";
+        ? "not reported: 1"
+        : "not reported";
   }
   /** @type {HTMLInputElement} */ (there(named("gamma"))).disabled = Boolean(gamma);
 }

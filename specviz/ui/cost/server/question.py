@@ -1,4 +1,4 @@
-"""What is asked of a server's numbers: pasted texts, and where the server runs. Checked."""
+"""A question about a server's statistics: pasted texts and the deployment, validated."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from specviz.cost.server.deployment import LIMITS, Deployment
 from specviz.cost.server.parsing import MAX_CHARACTERS
 from specviz.ui.question import Unasked, read
 
-# Two texts as JSON: a character may become six.
+# Two texts as JSON, in which one character may take six.
 LONGEST_QUESTION: Final = 4 * MAX_CHARACTERS
 NAMES: Final = ("hardware", "model", "dtype", "drafter")
 LONGEST_NAME: Final = 1_000  # characters of a server's own name for its model
@@ -18,7 +18,15 @@ LONGEST_NAME: Final = 1_000  # characters of a server's own name for its model
 
 @dataclass(frozen=True, slots=True)
 class ServerQuestion:
-    """now, before: what was pasted. named: the model, where the server has several."""
+    """What the visitor pasted and chose.
+
+    Attributes:
+        number: The number of the question.
+        now: The statistics.
+        before: An earlier snapshot; may be empty.
+        named: The model, if the server has several.
+        site: Where the server runs.
+    """
 
     number: int
     now: str
@@ -28,7 +36,7 @@ class ServerQuestion:
 
     @classmethod
     def from_text(cls, text: Any) -> Self:
-        """What JSON text asks. Raises Unasked with a sentence."""
+        """Parse JSON text. Raises Unasked with a sentence."""
         data = read(text, LONGEST_QUESTION)
         number = data.get("id")
         named = _text(data, "named", LONGEST_NAME)
@@ -46,7 +54,7 @@ def _site(data: Mapping[str, Any]) -> Deployment:
     numbers = {name: _whole(data, name) for name in LIMITS}
     for name in ("cards", "context"):
         if numbers[name] is None:
-            raise Unasked(f"{LIMITS[name][0]} must be a whole number.", name)
+            raise Unasked(f"{LIMITS[name][0]} must be an integer.", name)
     try:
         return Deployment(**names, **numbers)  # type: ignore[arg-type]
     except ValueError as problem:
@@ -63,11 +71,11 @@ def _text(data: Mapping[str, Any], name: str, longest: int) -> str:
 
 
 def _whole(data: Mapping[str, Any], name: str) -> int | None:
-    """A whole number; None where the box is empty."""
+    """Parse an integer; None if the box is empty."""
     value = data.get(name)
     if value is None or value == "":
         return None
     whole = isinstance(value, int | float) and not isinstance(value, bool)
     if not whole or abs(value) > 1e9 or value != int(value):
-        raise Unasked(f"{LIMITS[name][0]} must be a whole number.", name)
+        raise Unasked(f"{LIMITS[name][0]} must be an integer.", name)
     return int(value)

@@ -1,6 +1,7 @@
-"""Your server's numbers: what a server says of its own guesses, and which γ would serve it better.
+"""Your server's statistics: acceptance as the server counted it, and the γ that would be best.
 
-What is pasted goes to `answer` and nowhere else; the page first leaves out what is never read.
+The pasted text goes to `answer` and nowhere else. The page removes what is never read before it
+sends the text.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ MEASURED: Final = START | {"hardware": "laptop-cpu", "model": "house", "dtype": 
 
 
 def build(place: TabContext) -> None:
-    """Lay the section out, with everything wired."""
+    """Build the section and wire its events."""
     view = component(NAME, "cost/server/server", config())
     question.wire(view, "server", f"{NAME}-ask", answer)
 
 
 def config() -> dict[str, Any]:
-    """What the page knows before it asks."""
+    """Return the page's initial data."""
     made = example()
     return {
         "start": START,

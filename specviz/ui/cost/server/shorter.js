@@ -1,4 +1,4 @@
-// A pasted text without what is never read: most of it, and sometimes a key. See cost/server.
+// Remove from a pasted text what is never read: most of it, and sometimes an API key.
 
 const UNREAD = /^(#|[\w:]+_(bucket|created)[{ ])/;
 
@@ -10,7 +10,7 @@ const UNREAD = /^(#|[\w:]+_(bucket|created)[{ ])/;
 export function shorter(text, names, longest) {
   const begun = text.trimStart()[0];
   const made = begun === "{" || begun === "[" ? kept(text, names) : read(text);
-  return made.slice(0, longest + 1); // one too many, so that it is refused and not cut
+  return made.slice(0, longest + 1); // one more than allowed, so that it is refused, not truncated
 }
 
 /** @param {string} text @param {string[]} names */
@@ -18,7 +18,7 @@ function kept(text, names) {
   try {
     return JSON.stringify(JSON.parse(text), names);
   } catch {
-    return "{"; // no JSON, which the answer says
+    return "{"; // invalid JSON, which the answer reports
   }
 }
 

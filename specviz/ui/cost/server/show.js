@@ -1,4 +1,4 @@
-// Answers on the page: what was told as text, figures by plotly.
+// Shows an answer: values and sentences as text, figures by plotly.
 
 import { el } from "../../shared/dom.js";
 import { plot } from "../../shared/plot.js";
@@ -10,7 +10,7 @@ import { $, stage } from "./stage.js";
 
 /** @import { Answer, Fault, FigureName } from "./data.js" */
 
-const OLDER = " What stands below is the last choice that could be answered.";
+const OLDER = " The results below belong to the last valid choice.";
 /** @type {Answer | null} */
 let last = null; // the newest answer on screen, for another width or theme
 
@@ -38,7 +38,7 @@ function show(answer) {
   draw();
 }
 
-// Numbers of another text would be wrong beside the sentence; those of another machine are not.
+// After a bad text the old numbers would be misleading; after a bad machine they still hold.
 /** @param {Fault} told */
 function refuse(told) {
   const text = Boolean(told.models) || ["now", "before"].includes(told.field || "");
@@ -47,7 +47,7 @@ function refuse(told) {
   if (told.models) several(told.models);
 }
 
-// No numbers: what teaches where they are.
+// No statistics: show where to find them.
 function away() {
   last = null;
   $(".sv-server-teach").hidden = false;
@@ -84,10 +84,10 @@ function showTake({ takes }) {
   const button = $("[data-do=take]");
   button.hidden = !takes;
   if (takes)
-    button.textContent = `Take α ${takes.alpha.toFixed(2)} and γ ${takes.gamma} into the whole tab`;
+    button.textContent = `Use α = ${takes.alpha.toFixed(2)} and γ = ${takes.gamma} on the whole tab`;
 }
 
-// The law and the roofline above follow.
+// The formula and the roofline above follow.
 export function take() {
   if (!last?.takes) return;
   const { alpha, gamma, said } = last.takes;

@@ -1,11 +1,11 @@
-// What is asked: a file that ships or the visitor's own, a model and a context in it, the tab's α.
+// The question: a file that ships or the visitor's own, a model and a context in it, the tab's α.
 
 import { Question } from "../../shared/question.js";
 import { terms } from "../shared/terms.js";
 import { $, stage } from "./stage.js";
 
-const SILENT = "The server does not answer. What is shown is older than the choice.";
-export const OWN = "own"; // the choice that stands for a visitor's file
+const SILENT = "The server does not answer. The results shown belong to an earlier choice.";
+export const OWN = "own"; // the list value of a visitor's file
 export const question = new Question("sv-shapes-ask", () => fault(SILENT));
 /** @type {{ name: string, text: string } | null} */
 let own = null;
@@ -34,11 +34,11 @@ export function wish() {
   });
 }
 
-// A visitor's file: it is asked for at once, and offered beside those that ship.
+// A visitor's file is shown at once and listed beside those that ship.
 /** @param {string} name @param {string} text */
 export function bring(name, text) {
   if (text.length > stage.config.largest) {
-    fault("Measured costs are a file of " + (stage.config.largest >> 10) + " KiB at most.");
+    fault("A file of measured costs has at most " + (stage.config.largest >> 10) + " KiB.");
     return;
   }
   own = { name, text };

@@ -1,8 +1,7 @@
-"""Costs of public shapes on machines: the files that ship, or one that a visitor brings.
+"""Costs of public model sizes on machines: from files that ship, or from one that a visitor opens.
 
-Rule: seconds are measured and say where; what follows from α is simulated and says so. A visitor's
-file is read as strictly as any, is answered, and is not kept. No model runs here, so nobody waits
-in line.
+Seconds are measured, with their machine; what follows from α is simulated. A visitor's file is
+validated like any other and not stored. No model runs here, so questions bypass the queue.
 """
 
 from __future__ import annotations
@@ -32,14 +31,20 @@ from specviz.ui.component import TabContext, component
 from specviz.ui.cost.terms.section import START as TERMS
 
 NAME: Final = "sv-shapes"
-LONGEST: Final = (
-    8 * MAX_CHARACTERS
-)  # characters of a question: a file in it, escaped; it has its own limit
+# Characters of a question, which may hold an escaped file; the file has its own limit.
+LONGEST: Final = 8 * MAX_CHARACTERS
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One setting of the controls. model, context: of the file; others stand for the first."""
+    """The values of the controls.
+
+    Attributes:
+        file: The measured costs.
+        model: Name of a model in it; the first is used if there is none of this name.
+        context: Tokens before the pass; the first of the model is used if it was not measured.
+        alpha: The acceptance probability.
+    """
 
     file: CostFile
     model: str
@@ -48,40 +53,42 @@ class Ask:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Self:
-        """The page's question. Raises ValueError with a sentence."""
+        """Validate the page's question. Raises ValueError with a sentence."""
         name, text, alpha = data.get("file"), data.get("text"), parse_number("α", data.get("alpha"))
-        require(0 <= alpha <= 1, f"α must be a chance from 0 to 1, and {alpha:g} is not.")
+        require(0 <= alpha <= 1, f"α must be a probability from 0 to 1, not {alpha:g}.")
         if isinstance(text, str):
             file = CostFile.from_text(text)
         else:
-            require(isinstance(name, str) and name in files(), "No such file ships.")
+            require(
+                isinstance(name, str) and name in files(), "There is no shipped file of this name."
+            )
             file = files()[str(name)]
         model, context = data.get("model"), data.get("context")
         return cls(file, str(model), context if isinstance(context, int) else 0, alpha)
 
     @property
     def costs(self) -> ModelCosts:
-        """The model that was asked for, or the first."""
+        """The chosen model, or the first."""
         models = self.file.models
         return next((one for one in models if one.name == self.model), models[0])
 
     @property
     def place(self) -> ContextCosts:
-        """The context that was asked for, or the first."""
+        """The costs at the chosen context length, or the first."""
         places = self.costs.places
         return next((one for one in places if one.context == self.context), places[0])
 
 
 def build(place: TabContext) -> None:
-    """Lay the section out, with everything wired."""
+    """Build the section and wire its events."""
     for path in shipped_paths():
-        lacking("One of the machines measured below is left out.", partial(load_shipped, path))
+        lacking("One of the machines measured below cannot be shown.", partial(load_shipped, path))
     view = component(NAME, "cost/shapes/shapes", config())
     question.wire(view, "shapes", f"{NAME}-ask", section_facts)
 
 
 def config() -> dict[str, Any]:
-    """What the page knows before it asks."""
+    """Return the page's initial data."""
     return {
         "terms": dict(TERMS),
         "files": [
@@ -95,13 +102,13 @@ def config() -> dict[str, Any]:
 
 
 def files() -> Mapping[str, CostFile]:
-    """The files that ship by name, but for those that are broken."""
+    """Return the files that ship by name, except broken ones."""
     found = {path.stem: spared(partial(load_shipped, path), None) for path in shipped_paths()}
     return {name: file for name, file in found.items() if file}
 
 
 def section_facts(text: Any) -> str:
-    """The answer to the page's question as JSON text: `id` as it was asked, or an `error`."""
+    """Return the answer as JSON text with the question's `id`, or an `error`."""
     try:
         made = answer(Ask.from_data(question.read(text, LONGEST)))
     except ValueError as problem:
@@ -110,7 +117,7 @@ def section_facts(text: Any) -> str:
 
 
 def answer(ask: Ask) -> dict[str, Any]:
-    """Everything that the page shows of a question, as plain data."""
+    """Return everything that the page shows, as plain data."""
     file, costs, place = ask.file, ask.costs, ask.place
     sweep = file.sweep(costs, place)
     said, against = measured_costs_text.headline(file, costs, place)
@@ -131,7 +138,7 @@ def answer(ask: Ask) -> dict[str, Any]:
 
 
 def _pass(sweep: Sweep, tokens: int) -> list[str]:
-    """A bare pass: its tokens, milliseconds, plain passes, and the roofline's milliseconds."""
+    """Return a bare pass: tokens, milliseconds, plain passes, and the roofline's milliseconds."""
     line, share = sweep.predicted(tokens), sweep.passes(tokens)
     return [
         f"{tokens}",

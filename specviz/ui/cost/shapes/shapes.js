@@ -1,4 +1,4 @@
-// Wires the controls, takes a visitor's file, asks the first question.
+// Wires the controls, reads a visitor's file, sends the first question.
 
 import { onTheme } from "../../shared/page.js";
 import { pictures } from "../../shared/picture.js";
@@ -33,7 +33,7 @@ function wire() {
   /** @type {HTMLTextAreaElement} */
   const pasted = $(".sv-shapes-text");
   pasted.addEventListener("input", () => {
-    if (pasted.value.trim()) bring("what was pasted", pasted.value);
+    if (pasted.value.trim()) bring("pasted text", pasted.value);
   });
   for (const select of stage.all("select")) select.addEventListener("change", ask);
   slide().addEventListener("input", () => setTerms({ alpha: Number(slide().value) }));
@@ -75,5 +75,5 @@ export function start(element, props, watch, _trigger, config) {
   if (stage.config.first) {
     show(stage.config.first);
     ask();
-  } else fault("No measured costs are here. Open a file of your own, made by the command below.");
+  } else fault("There are no measured costs. Open your own file, made with the command below.");
 }

@@ -1,4 +1,4 @@
-// An answer on the page: a sentence, a figure, drafters and passes as tables.
+// Shows an answer: a sentence, a figure, and tables of drafters and passes.
 
 import { el } from "../../shared/dom.js";
 import { plot } from "../../shared/plot.js";
@@ -12,21 +12,21 @@ import { $, stage } from "./stage.js";
 const COLUMNS = [
   ["drafter", false, (row) => el("span", "", el("b", "", row.title), el("small", "", row.about))],
   [
-    "draft of a round",
+    "drafting",
     false,
     (row) => el("span", "", row.draft + " ms", el("small", "", row.middle)),
   ],
   ["in plain passes", false, (row) => row.share],
-  ["c, a level of it", false, (row) => row.level],
-  ["check", false, (row) => row.check],
-  ["verdicts", false, (row) => row.rest],
+  ["c, per level", false, (row) => row.level],
+  ["verification", false, (row) => row.check],
+  ["acceptance", false, (row) => row.rest],
   ["whole round", false, (row) => row.whole],
   ["pays from α", true, (row) => row.even],
-  ["speed at this α", true, (row) => el("b", row.gains ? "" : "sv-shapes-slower", row.speedup)],
+  ["speed-up at this α", true, (row) => el("b", row.gains ? "" : "sv-shapes-slower", row.speedup)],
 ];
 const PASSES = ["tokens in the pass", "measured, ms", "plain passes", "roofline, ms"];
 const KEYS = [
-  ["sv-sweep-mark", "measured: median, and the middle half"],
+  ["sv-sweep-mark", "measured: median and middle 50 %"],
   ["sv-sweep-dash", "roofline: simulated"],
   ["sv-sweep-dots", "roofline + overhead of a plain pass: simulated"],
 ];
@@ -90,7 +90,7 @@ function drafters(rows) {
 function passes(rows) {
   const head = el("tr", "", ...PASSES.map((title) => heading(title, title.startsWith("roofline"))));
   const body = rows.map((row) => el("tr", "", ...row.map((text) => el("td", "", text))));
-  tabled(".sv-shapes-passes", "A pass by the tokens in it", head, body);
+  tabled(".sv-shapes-passes", "Pass time by number of tokens", head, body);
 }
 
 /**

@@ -1,4 +1,4 @@
-// Measuring: the page numbers its sweeps; the server tells how far one is and what it found.
+// Measuring: the page numbers its sweeps; the server sends progress and results.
 
 import { write } from "../../shared/dom.js";
 import { Job } from "../../shared/job.js";
@@ -12,16 +12,16 @@ export const job = new Job({
   kind: "sweep",
   words: {
     asking: "Asking the server to measure.",
-    dropping: "Stopping after this pass.",
-    stopping: "Stopping after this pass.",
-    stopped: "Stopped. What was measured stays.",
-    unbegun: "Stopped before anything was measured.",
-    untaken: "The server did not take this sweep. Try again.",
-    lost: "The connection to the server was lost. What was measured stays; measure again for the rest.",
+    dropping: "Stopping after the current pass.",
+    stopping: "Stopping after the current pass.",
+    stopped: "Stopped. Finished measurements are kept.",
+    unbegun: "Stopped before the first measurement.",
+    untaken: "The server did not accept the request. Try again.",
+    lost: "The connection to the server was lost. Finished measurements are kept; measure again for the rest.",
   },
   waits: {
     loading: "Loading the model.",
-    measuring: "Measuring. Leave the machine alone for a moment.",
+    measuring: "Measuring. Other work on this machine would distort the times.",
     done: "",
   },
   turn(under) {

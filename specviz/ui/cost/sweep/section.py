@@ -1,7 +1,6 @@
-"""Predicted against measured: pass time on this machine, a recorded sweep first.
+"""Predicted and measured pass time on this machine; a recorded sweep is shown first.
 
-Rule: a sweep is one ticket in the one line of all that computes; what was measured before it was
-stopped is kept.
+A sweep is one job in the queue. If it is stopped, finished measurements are kept.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ if TYPE_CHECKING:
     from specviz.bench.sweep import SweepRun
 
 NAME: Final = "sv-sweep"
-LONGEST: Final = 25.0  # seconds of a sweep: its plan begins no round after 20
-OFTEN: Final = 1.0  # seconds between pictures of a sweep under way: drawing takes cores it is on
+LONGEST: Final = 25.0  # seconds of a sweep: no round begins after 20
+OFTEN: Final = 1.0  # seconds between snapshots, since drawing them uses cores that are being timed
 OURS: Final = f"window.specviz.sweeps['{NAME}']"
 
 
 def build(place: TabContext) -> None:
-    """Lay the section out, with everything wired."""
+    """Build the section and wire its events."""
     runs = place.runs
     lacking("The recorded sweep cannot be shown.", Sweep.shipped)
     shown = component(NAME, "cost/sweep/sweep", {"recorded": recorded()})
@@ -46,7 +45,7 @@ def build(place: TabContext) -> None:
 
 
 def tell(desk: Desk) -> Iterator[str]:
-    """Load, then measure."""
+    """Load the target, then measure."""
     yield desk.says("loading")
     target, _ = desk.load(HOUSE, [])
     if desk.unwanted():
@@ -54,16 +53,16 @@ def tell(desk: Desk) -> Iterator[str]:
     yield desk.says("measuring")
     from specviz.bench.sweep import SweepPlan, SweepRun
 
-    # Nobody needs this order again, so it is a new one each time; the sweep says its seed.
+    # The order need not be reproducible, so each sweep has a new seed, which it reports.
     sweeping = SweepRun(target, SweepPlan(seed=time_ns() % 2**32))
     yield from paced(lines(sweeping, desk.unwanted, desk.nonce))
 
 
-LIVE: Final = Task(tell, BEGINNING + LONGEST)  # stopped, it ends after its pass
+LIVE: Final = Task(tell, BEGINNING + LONGEST)  # a stopped sweep ends after its pass
 
 
 def lines(sweeping: SweepRun, stop: Callable[[], bool], nonce: str) -> Iterator[str]:
-    """How far it is, step by step, and a picture now and then; the whole at the end."""
+    """Yield progress after each step, a snapshot now and then, and the whole sweep at the end."""
     drawn = perf_counter()
     for step in sweeping.steps(stop):
         yield line("progress", {"done": step.done, "of": step.of, "id": nonce})
@@ -76,7 +75,12 @@ def lines(sweeping: SweepRun, stop: Callable[[], bool], nonce: str) -> Iterator[
 
 
 def picture(sweep: Sweep, source: str) -> dict[str, Any]:
-    """A sweep as the page shows it. source: "live" or "recorded"."""
+    """Return a sweep as the page shows it.
+
+    Args:
+        sweep: What was measured so far.
+        source: "live" or "recorded".
+    """
     return sweep_facts(sweep, here=source == "live") | {
         "source": source,
         "figure": sweep_figure(sweep),
@@ -84,6 +88,6 @@ def picture(sweep: Sweep, source: str) -> dict[str, Any]:
 
 
 def recorded() -> dict[str, Any] | None:
-    """The sweep that ships; None where it cannot be read."""
+    """Return the sweep that ships; None if it cannot be read."""
     found = spared(Sweep.shipped, None)
     return None if found is None else picture(found, "recorded")

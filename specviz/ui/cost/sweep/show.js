@@ -1,4 +1,4 @@
-// A sweep on the page: sentences, marks over broken lines, and every number as a table.
+// Shows a sweep: sentences, marks over dashed lines, and all numbers as a table.
 
 import { el } from "../../shared/dom.js";
 import { plot } from "../../shared/plot.js";
@@ -8,22 +8,22 @@ import { $, stage } from "./stage.js";
 
 const COLUMNS = [
   ["tokens", "tokens in the pass", ""],
-  ["guesses", "guesses checked", ""],
+  ["guesses", "draft tokens verified", ""],
   ["measured", "measured, ms", ""],
-  ["middle", "middle half, ms", "sv-sweep-wide"],
+  ["middle", "middle 50 %, ms", "sv-sweep-wide"],
   ["passes", "plain passes", ""],
   ["roofline", "roofline, ms", ""],
 ];
 /** @type {("answer" | "must" | "memory" | "gap" | "grows" | "caution" | "how")[]} */
 const SENTENCES = ["answer", "must", "memory", "gap", "grows", "caution", "how"];
 const KEYS = [
-  ["sv-sweep-mark", "measured: median, and the middle half"],
+  ["sv-sweep-mark", "measured: median and middle 50 %"],
   ["sv-sweep-dash", "roofline: simulated"],
   ["sv-sweep-dots", "roofline + overhead of a plain pass: simulated"],
   ["sv-sweep-level", "one plain pass"],
 ];
 /** @type {Sweep | null} */
-export let on = null; // the sweep on screen
+export let on = null; // the sweep that is shown
 
 /** @param {string} name @param {string} text */
 export const say = (name, text) => {
@@ -62,7 +62,7 @@ function table(rows) {
   const spoken = el(
     "caption",
     "sv-unseen",
-    "A pass by the tokens in it: measured, and by the roofline",
+    "Pass time by number of tokens: measured, and predicted by the roofline",
   );
   made.prepend(spoken);
   $(".sv-sweep-table").replaceChildren(made);

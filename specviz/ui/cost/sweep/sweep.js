@@ -1,4 +1,4 @@
-// Buttons, theme, width, and what others may use: `window.specviz.sweeps`.
+// Buttons, theme, width, and the public object `window.specviz.sweeps`.
 
 import { byId } from "../../shared/dom.js";
 import { onTheme, page } from "../../shared/page.js";
@@ -37,7 +37,7 @@ export function start(element, props, watch, _trigger, config) {
   new ResizeObserver(draw).observe($(".sv-sweep-place"));
   watch("value", receive);
   if (stage.config.recorded) show(stage.config.recorded);
-  else say("notice", "No recorded sweep is here. Measure this machine to see one.");
+  else say("notice", "There is no recorded sweep. Measure this machine to see one.");
   fetchPlotly().then(
     () => draw(),
     (problem) => say("alert", problem.message),

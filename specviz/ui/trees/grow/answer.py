@@ -1,6 +1,6 @@
-"""The answer to one question about a growing tree: nodes, places, steps, mask, verdict, worth.
+"""Answer one question about a growing tree: nodes, layout, steps, mask, verdict and gains.
 
-Pure: text in, text out. All of it is computed from a position's field, with no model.
+Pure: text in, text out. Everything is computed from a recorded position, without a model.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from specviz.cost.sweep import Sweep
 from specviz.figures.whole_tree import rows_of
 from specviz.settings.chance import Chance
 from specviz.shipped import HOUSE
-from specviz.texts import count
+from specviz.texts import text
 from specviz.trees import tree_formats
 from specviz.trees.grown_tree import GrownTree, grow_tree, static_tree
 from specviz.trees.payoff import (
@@ -36,21 +36,21 @@ from specviz.ui.broken import spared
 from specviz.ui.trees.answering import answered
 from specviz.ui.trees.drawn import placed
 from specviz.ui.trees.grow.question import GrowQuestion
-from specviz.ui.trees.grow.steps import steps, told
+from specviz.ui.trees.grow.steps import format_total, steps
 from specviz.ui.trees.places import place
 from specviz.ui.trees.words import quoted, shown
 
-ROUND: Final = 1  # of the coins that are thrown here
-SHOWN: Final = 24  # words of the text before the tree
+ROUND: Final = 1  # whose coins are used here
+SHOWN: Final = 24  # tokens of the text before the tree
 
 
 def answer(text: Any) -> str:
-    """JSON for the page; a question that cannot be answered gets the sentence that says why."""
+    """Return the answer as JSON, or the error sentence for a question that is invalid."""
     return answered(text, GrowQuestion.from_text, whole)
 
 
 def whole(asked: GrowQuestion) -> dict[str, Any]:
-    """Everything that the section shows of one tree on one position."""
+    """Return everything that the section shows of one tree on one position."""
     field = place(asked.place)
     table = ranks(field)
     one = tree_of(asked, field, table)
@@ -76,7 +76,7 @@ def whole(asked: GrowQuestion) -> dict[str, Any]:
 
 
 def tree_of(asked: GrowQuestion, field: RecordedPosition, table: Table) -> GrownTree:
-    """The tree that is asked for. Raises BadTree."""
+    """Grow or build the tree that was asked for. Raises BadTree."""
     asked.parameters.check_vocabulary(field.vocabulary)
     if asked.kind == "dynamic":
         return grow_tree(field, asked.parameters)
@@ -85,13 +85,13 @@ def tree_of(asked: GrowQuestion, field: RecordedPosition, table: Table) -> Grown
 
 
 def ranks(field: RecordedPosition) -> Table:
-    """Acceptance by rank of the position's drafter; nothing where it was not measured."""
+    """Return the drafter's acceptance by depth and rank; empty if it was not measured."""
     found = shipped_tables().get(field.drafter) if field.target == HOUSE else None
     return found.by_depth if found else []
 
 
 def chances_of(field: RecordedPosition, one: GrownTree, table: Table, cold: bool) -> KeepChances:
-    """What the guesses are worth, at temperature 1 or 0."""
+    """Return the probability that each guess is accepted, at temperature 1 or 0."""
     warm = keep_chances(field, one, table)
     if not cold:
         return warm
@@ -103,7 +103,7 @@ def chances_of(field: RecordedPosition, one: GrownTree, table: Table, cold: bool
 
 
 def origin(field: RecordedPosition) -> dict[str, Any]:
-    """Whose numbers these are."""
+    """Say which models and machine the numbers come from."""
     return {
         "drafter": title_of(field.drafter),
         "target": title_of(field.target),
@@ -115,7 +115,7 @@ def origin(field: RecordedPosition) -> dict[str, Any]:
 
 
 def nodes(field: RecordedPosition, one: GrownTree, value: KeepChances) -> list[dict[str, Any]]:
-    """By node of the pool, what it is and what is known of it."""
+    """Return each node of the pool with its numbers."""
     growth, p = one.growth, target_probabilities(field, one)
     at = {node: row for row, node in enumerate(one.kept)}
     rank = {node: number for number, node in enumerate(one.order, 1)}
@@ -124,7 +124,7 @@ def nodes(field: RecordedPosition, one: GrownTree, value: KeepChances) -> list[d
             "w": shown(field, token),
             "parent": growth.parents[node],
             "depth": growth.depths[node],
-            "total": told(growth.totals[node]) if node else "",
+            "total": format_total(growth.totals[node]) if node else "",
             "rank": rank.get(node, 0),
             "row": at.get(node),
             "p": round(p[node], 5),
@@ -137,7 +137,7 @@ def nodes(field: RecordedPosition, one: GrownTree, value: KeepChances) -> list[d
 
 
 def layout(field: RecordedPosition, one: GrownTree, only: Sequence[int] | None) -> dict[str, Any]:
-    """Places in pixels by node of the pool, of all or of some of them."""
+    """Return positions in pixels by node of the pool, for all nodes or some of them."""
     chosen = list(range(len(one.growth.tokens))) if only is None else list(only)
     new = {node: place for place, node in enumerate(chosen)}
     parents = [new[one.growth.parents[node]] if node else -1 for node in chosen]
@@ -145,7 +145,7 @@ def layout(field: RecordedPosition, one: GrownTree, only: Sequence[int] | None) 
 
 
 def rows_by_level(one: GrownTree) -> list[list[int]]:
-    """By depth, the rows of the pool's guesses down to there: a growing tree has no holes."""
+    """Return, by depth, the layout rows of the pool down to that depth."""
     parents, depths = one.growth.parents, one.growth.depths
     return [
         rows_of(parents[: sum(depth <= deepest for depth in depths)])
@@ -154,7 +154,7 @@ def rows_by_level(one: GrownTree) -> list[list[int]]:
 
 
 def lists(one: GrownTree) -> dict[str, Any]:
-    """The tree as engines write it."""
+    """Return the tree in the formats of other engines."""
     parents = one.tree.parents
     links = tree_formats.linked_list(parents)
     paths = ";".join(",".join(map(str, path)) for path in paths_of(parents))
@@ -168,7 +168,7 @@ def lists(one: GrownTree) -> dict[str, Any]:
 
 
 def verified(field: RecordedPosition, one: GrownTree, asked: GrowQuestion) -> dict[str, Any]:
-    """One throw of the coins on this tree, by the rule for fixed guesses."""
+    """Judge the tree once, by the rule for candidates that are not sampled."""
     verdict = PositionModels(field).verify(one, Chance(asked.seed, ROUND), asked.cold)
     decisions = [
         {
@@ -183,25 +183,26 @@ def verified(field: RecordedPosition, one: GrownTree, asked: GrowQuestion) -> di
 
 
 def judged(field: RecordedPosition, one: GrownTree, verdict: dict[str, Any]) -> dict[str, Any]:
-    """The last step: what the target's pass lets stand."""
+    """Return the last step: which guesses the target accepts."""
     path = verdict["path"]
-    words = " ".join(quoted(field, one.growth.tokens[node]) for node in path)
-    kept = f"{count(len(path), 'guess', 'guesses')} kept: {words}." if path else "No guess is kept."
-    many = count(len(verdict["decisions"]), "guess", "guesses")
-    said = f"The target judges {many} on the way down. {kept} One token more comes from the target."
-    return {"kind": "verify", "born": len(one.growth.tokens), "say": said}
+    tokens = " ".join(quoted(field, one.growth.tokens[node]) for node in path)
+    kept = text("trees", "verify_none")
+    if path:
+        kept = text("trees", "verify_accepted", guesses=len(path), tokens=tokens)
+    sentence = text("trees", "verify", judged=len(verdict["decisions"]), kept=kept)
+    return {"kind": "verify", "born": len(one.growth.tokens), "say": sentence}
 
 
 def lengths(
     one: GrownTree, value: KeepChances, verdict: dict[str, Any], measured: bool
 ) -> list[dict[str, Any]]:
-    """Accepted lengths by where they come from, in the order shown."""
+    """Return accepted lengths by source, in the order shown."""
     found = value.length(one.kept)
     rows = [
-        ("ranks", "by acceptance by rank, measured before", found["ranks"] if measured else None),
-        ("believed", "by the drafter’s own confidence", found["believed"]),
-        ("exact", "by the target’s p here, exactly", found["exact"]),
-        ("thrown", "in this throw", float(len(verdict["path"]))),
+        ("ranks", "predicted from acceptance by rank", found["ranks"] if measured else None),
+        ("believed", "predicted from the drafter’s confidence", found["believed"]),
+        ("exact", "exact, from the target’s p here", found["exact"]),
+        ("thrown", "with these coins", float(len(verdict["path"]))),
     ]
     return [
         {"name": name, "said": said, "value": round(length, 3)}
@@ -211,7 +212,7 @@ def lengths(
 
 
 def marginal(one: GrownTree, value: KeepChances) -> dict[str, Any]:
-    """What each guess brings, in the order kept, and what it costs to check."""
+    """Return the gain of each guess in the order kept, and its cost."""
     kept = one.order[: len(one.kept) - 1]
     gains = [value.exact[node] for node in kept]
     brought = [1.0]
@@ -229,30 +230,32 @@ def marginal(one: GrownTree, value: KeepChances) -> dict[str, Any]:
 
 def _paid(last: int, guesses: int, sweep: Sweep | None) -> str:
     if sweep is None:
-        return "What a pass costs is not known here: its measurement cannot be read."
-    where = f"on {sweep.machine}, where this target’s pass was timed over 1 to 64 tokens"
+        return text("trees", "price_unknown")
     if last == guesses:
-        return f"Every guess brings more than its part of the pass costs {where}."
+        return text("trees", "every_guess_pays", machine=sweep.machine)
     if not last:
-        return f"No guess brings more than its part of the pass costs {where}."
-    return f"After guess {last} none brings more than its part of the pass costs {where}."
+        return text("trees", "no_guess_pays", machine=sweep.machine)
+    return text("trees", "guesses_pay_up_to", number=last, machine=sweep.machine)
 
 
 @cache
 def measured_sweep() -> Sweep | None:
-    """The pass by tokens, as it was measured for Cost; None where that cannot be read."""
+    """Return the measured pass times that Cost shows; None if they cannot be read."""
     return spared(Sweep.shipped, None)
 
 
 def notes(asked: GrowQuestion, field: RecordedPosition, one: GrownTree) -> list[str]:
-    """What is not as asked, if anything."""
+    """Say where the tree differs from what was asked for."""
     found = []
     if asked.kind == "dynamic" and asked.parameters.depth > field.deepest:
-        found.append(
-            f"{field.drafter} sees {count(field.deepest, 'level')} ahead here, so the tree is not "
-            f"{asked.parameters.depth} deep."
+        sentence = text(
+            "trees",
+            "depth_limited",
+            drafter=title_of(field.drafter),
+            levels=field.deepest,
+            depth=asked.parameters.depth,
         )
+        found.append(sentence)
     if one.missing:
-        many = count(len(one.missing), "guess", "guesses")
-        found.append(f"What follows {many} was not recorded, so nothing grows there.")
+        found.append(text("trees", "not_recorded", guesses=len(one.missing)))
     return found

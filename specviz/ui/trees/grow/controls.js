@@ -1,4 +1,4 @@
-// Where, which shape, and how large: lists and three sliders, each under every engine's own name.
+// Position, shape and size: lists and three sliders, with the names that other engines use.
 
 import { el } from "../../shared/dom.js";
 import { $, stage } from "./stage.js";
@@ -7,21 +7,21 @@ import { state, view } from "./state.js";
 
 /** @import { Dial } from "./data.js" */
 
-const MOST_BUDGET = 63; // as many rows as a pass was timed over, with the root
+const MOST_BUDGET = 63; // with the root 64 rows, the largest pass that was timed
 /** @type {[name: Dial, title: string][]} */
 const DIALS = [
-  ["depth", "Depth γ"],
-  ["width", "Branching"],
-  ["budget", "Budget"],
+  ["depth", "Depth γ (levels)"],
+  ["width", "Branching (top-k)"],
+  ["budget", "Budget (guesses)"],
 ];
-/** Which sliders a shape heeds. @type {Record<string, Dial[]>} */
+/** The sliders that apply to a shape. @type {Record<string, Dial[]>} */
 const HEEDS = {
   dynamic: ["depth", "width", "budget"],
   chain: ["depth"],
   regular: ["depth", "width"],
   optimised: ["depth", "budget"],
 };
-/** How other engines call a number, and what it is there. @type {Record<Dial, (n: number) => string>} */
+/** The name and value of a number in other engines. @type {Record<Dial, (n: number) => string>} */
 const ELSEWHERE = {
   depth: (n) => `SGLang num_steps ${n} · EAGLE depth ${n - 1}`,
   width: (n) => `SGLang eagle_topk ${n} · EAGLE top_k ${n}`,
@@ -44,7 +44,7 @@ export function controls(changed) {
   });
   /** @type {[string, string][]} */
   const sizes = presets.map(([title], at) => [String(at), title]);
-  list("#sv-grow-preset", [["", "As the sliders say"], ...sizes], (value) => {
+  list("#sv-grow-preset", [["", "Custom (sliders)"], ...sizes], (value) => {
     if (!value) return;
     const [depth, width, budget] = presets[Number(value)][1];
     state.tree = { depth, width, budget };
@@ -92,7 +92,7 @@ function dial(name, title, changed) {
   return made;
 }
 
-/** The controls as the state says. */
+/** Write the state into the controls. */
 export function showControls() {
   const { kind, tree } = state;
   const heeds = HEEDS[kind] || [];
@@ -122,7 +122,7 @@ function select(id, value) {
   made.value = value;
 }
 
-/** Puts a live position first in the list, and chooses it. @param {string} place @param {string} title */
+/** Put a live position first in the list and select it. @param {string} place @param {string} title */
 export function addPlace(place, title) {
   /** @type {HTMLSelectElement} */
   const made = $("#sv-grow-place");

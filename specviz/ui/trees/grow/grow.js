@@ -1,4 +1,4 @@
-// What is wired once, and what others may use: `window.specviz.grow`.
+// Event wiring, and the section's public object `window.specviz.grow`.
 
 import { byId } from "../../shared/dom.js";
 import { onTheme } from "../../shared/page.js";

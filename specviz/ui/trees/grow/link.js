@@ -1,4 +1,4 @@
-// The tree in the page's address: ?tree=PLACE,SHAPE,DEPTH,BRANCHING,BUDGET,SEED leads back to it.
+// The tree in the page's address: ?tree=POSITION,SHAPE,DEPTH,BRANCHING,BUDGET,SEED.
 
 import { linkable, linkedText } from "../../shared/address.js";
 import { stage } from "./stage.js";
@@ -6,14 +6,14 @@ import { state, view } from "./state.js";
 
 const SIZES = /** @type {const} */ (["depth", "width", "budget"]);
 
-/** A visitor's own text and shape stay here; all else can be linked to. */
+/** A visitor's own text and shape are never put into a link. */
 function told() {
   if (view.live || state.kind === "own") return "";
   const { place, kind, tree, seed, cold } = state;
   return [place, kind, ...SIZES.map((name) => tree[name]), seed, cold ? "cold" : "warm"].join();
 }
 
-/** Takes the state from the page's address, as far as it is one. */
+/** Read the state from the page's address, if it is valid. */
 export function fromLink() {
   const [place, kind, depth, width, budget, seed, warmth] = linkedText("tree").split(",");
   const { places, kinds } = stage.config;

@@ -1,4 +1,4 @@
-// A look at the visitor's own text: the page numbers it, the server looks once.
+// Draft on the visitor's own text: the page numbers the jobs, the server runs each once.
 
 import { write } from "../../shared/dom.js";
 import { Job } from "../../shared/job.js";
@@ -15,15 +15,15 @@ import { view } from "./state.js";
 export const job = new Job({
   kind: "position",
   words: {
-    asking: "Asking the server to look.",
+    asking: "Asking the server.",
     dropping: "Stopping.",
     stopping: "Stopping.",
     stopped: "Stopped.",
-    unbegun: "Stopped before it began.",
-    untaken: "The server did not take this. Try again.",
+    unbegun: "Stopped before it started.",
+    untaken: "The server did not accept the request. Try again.",
     lost: "The connection to the server was lost.",
   },
-  waits: { loading: "Loading the models.", drafting: "Looking.", done: "" },
+  waits: { loading: "Loading the models.", drafting: "Drafting.", done: "" },
   turn(under) {
     $("[data-do=go]").hidden = under;
     $("[data-do=stop]").hidden = !under;
@@ -38,7 +38,7 @@ function wait(sentence, numbers) {
   write($(".sv-grow-wait"), sentence, numbers);
 }
 
-/** What is to be looked at, as the server reads it. */
+/** The request as the server reads it. */
 export function wanted() {
   /** @type {HTMLInputElement} */
   const prompt = $("#sv-grow-prompt");

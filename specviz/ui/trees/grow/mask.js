@@ -1,4 +1,4 @@
-// Who sees whom: the ancestor mask as a matrix, with every row's word and position.
+// The attention mask as a matrix, with each row's token and position.
 
 import { flat } from "../../shared/dom.js";
 import { draw } from "../shared/svg.js";
@@ -7,7 +7,7 @@ import { $ } from "./stage.js";
 import { answer, ranked, view } from "./state.js";
 
 const SIDE = 372; // pixels
-const LABELLED = 26; // rows that have room for a word
+const LABELLED = 26; // rows at most for which there is space for labels
 const WORDS = 92;
 const NUMBERS = 30;
 
@@ -19,7 +19,7 @@ function sizes() {
   return [Math.min(18, (SIDE - left - right) / rows), left];
 }
 
-/** Draws the matrix anew; nothing where it is not known yet who is in it. */
+/** Draw the matrix; hide it while the tree is not decided yet. */
 export function drawMask() {
   $(".sv-grow-later").hidden = ranked();
   $(".sv-grow-mask").hidden = !ranked();
@@ -30,7 +30,7 @@ export function drawMask() {
   const high = rows * cell + (left ? 16 : 0);
   const top = high - rows * cell;
   const svg = draw("svg", { viewBox: `0 0 ${SIDE} ${high}`, class: "sv-grow-matrix", role: "img" });
-  svg.setAttribute("aria-label", `A matrix of ${rows} rows: each sees its ancestors and itself`);
+  svg.setAttribute("aria-label", `Attention mask with ${rows} rows: each attends to its ancestors and itself`);
   const side = rows * cell;
   svg.append(draw("rect", { x: left, y: top, width: side, height: side, class: "sv-grow-ground" }));
   const pad = cell > 6 ? 1 : 0;
@@ -58,7 +58,7 @@ const square = (x, y, side) => `M${x} ${y}h${side}v${side}h${-side}z`;
 /** @param {string} word */
 const cut = (word) => (word.length > 12 ? word.slice(0, 11) + "…" : word);
 
-/** The row and column of the guess pointed at. */
+/** Highlight the row and column of the selected guess. */
 export function showPickedRow() {
   const cross = $(".sv-grow-mask").querySelector(".sv-grow-cross");
   if (!cross) return;
@@ -72,7 +72,7 @@ export function showPickedRow() {
   cross.setAttribute("d", row === null ? "" : d);
 }
 
-/** Lets the matrix be pointed at. */
+/** Select guesses by pointing at the matrix. */
 export function startMask() {
   $(".sv-grow-mask").addEventListener("pointermove", (event) => {
     const svg = $(".sv-grow-mask").querySelector("svg");

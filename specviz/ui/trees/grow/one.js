@@ -1,4 +1,4 @@
-// One guess in numbers, its path in the text, and what the tree brings.
+// The selected guess in numbers, its path in the text, and the gain of the tree.
 
 import { el, flat, running, word } from "../../shared/dom.js";
 import { fetchPlotly, plot } from "../../shared/plot.js";
@@ -7,7 +7,7 @@ import { answer, pathTo, ranked, step, view } from "./state.js";
 
 /** @import { Node } from "./data.js" */
 
-/** The text up to the tree, and the path to the guess pointed at. */
+/** The text up to the tree, and the path to the selected guess. */
 export function showText() {
   const { text, nodes } = answer();
   const path = view.picked > 0 ? pathTo(view.picked) : [];
@@ -20,7 +20,7 @@ export function showText() {
 /** @param {number} value */
 const share = (value) => (value >= 0.0005 ? value.toFixed(3) : value ? "<0.001" : "0");
 
-/** The numbers of the guess pointed at. */
+/** The numbers of the selected guess. */
 export function showOne() {
   const node = answer().nodes[view.picked];
   $(".sv-grow-hint").hidden = Boolean(node);
@@ -33,28 +33,28 @@ function rows(node, number) {
   /** @type {[string, string | HTMLElement][]} */
   const told = [["guess", el("span", "sv-grow-chip", word(node.w))]];
   if (number) {
-    told.push(["path’s log-probability", node.total], ["as a chance", share(node.believed)]);
-    told.push(["place among all weighed", `${node.rank} of ${nodes.length - 1}`]);
+    told.push(["path’s log-probability", node.total], ["as a probability", share(node.believed)]);
+    told.push(["rank in the pool", `${node.rank} of ${nodes.length - 1}`]);
   }
-  if (!ranked()) told.push(["in the tree", "the rerank will say"]);
-  else if (node.row === null) told.push(["in the tree", "no: dropped by the rerank"]);
+  if (!ranked()) told.push(["in the tree", "decided at the rerank"]);
+  else if (node.row === null) told.push(["in the tree", "no, dropped at the rerank"]);
   else {
     told.push(["row of the pass", String(node.row)], ["position", String(positions[node.row])]);
     const sees = mask[node.row].map((row) => flat(nodes[kept[row]].w)).join(" ");
-    told.push(["sees", "the text, " + sees]);
+    told.push(["attends to", "the text, " + sees]);
   }
   if (number) {
     told.push(["target’s p after its parent", share(node.p)]);
-    const would = node.row === null ? "a round would keep it with" : "a round keeps it with";
+    const would = node.row === null ? "would be accepted with" : "accepted with";
     told.push([would, share(node.kept)]);
     const judged = verdict.decisions.find((one) => one.node === number);
     if (judged && step().kind === "verify")
-      told.push(["coin, and chance to keep", `${judged.u} against ${judged.p}`]);
+      told.push(["coin u, and p", `${judged.u}, ${judged.p}`]);
   }
   return told.map(([name, value]) => el("div", "", el("dt", "", name), el("dd", "", value)));
 }
 
-/** Accepted lengths; what was thrown only once it is judged. */
+/** Accepted lengths; the result of the coins only at the last step. */
 export function showLengths() {
   const { lengths } = answer();
   const most = Math.max(1, ...lengths.map(({ value }) => value));
@@ -72,7 +72,7 @@ export function showLengths() {
   );
 }
 
-/** What each guess is worth. */
+/** The gain and the cost of each guess. */
 export async function showWorth() {
   const { margins } = answer();
   $(".sv-grow-paid").textContent = margins.said;
@@ -80,7 +80,7 @@ export async function showWorth() {
   plot($(".sv-grow-figure"), margins.figure);
 }
 
-/** The tree as other engines write it. */
+/** The tree in the formats of other engines. */
 export function showLists() {
   const { views, names } = answer();
   const told = Object.entries(names).map(([engine, numbers]) => {
@@ -102,6 +102,6 @@ export function showLists() {
 const LISTS = {
   next_token: "retrieve_next_token (SGLang): first child",
   next_sibling: "retrieve_next_sibling (SGLang)",
-  retrieve_indices: "retrieve_indices (EAGLE, Medusa): a row a leaf",
-  rank_paths: "--rank-paths (here), medusa_choices",
+  retrieve_indices: "retrieve_indices (EAGLE, Medusa): one row per leaf",
+  rank_paths: "--rank-paths (specviz), medusa_choices",
 };

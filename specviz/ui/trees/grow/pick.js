@@ -1,11 +1,11 @@
-// A guess is pointed at: tree, matrix, text and its numbers follow. Who shows something says so here.
+// The selected guess: tree, matrix, text and numbers register here to follow it.
 
 import { view } from "./state.js";
 
 /** @type {Set<() => void>} */
 const heard = new Set();
 
-/** Calls `hear` whenever another guess is pointed at. @param {() => void} hear */
+/** Call `hear` whenever another guess is selected. @param {() => void} hear */
 export const onPick = (hear) => heard.add(hear);
 
 /** @param {number} node */

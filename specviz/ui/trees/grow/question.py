@@ -1,4 +1,4 @@
-"""What a visitor asks of a growing tree, as data: checked, with a sentence for what is wrong."""
+"""A question about a growing tree: the page's JSON, validated, with readable errors."""
 
 from __future__ import annotations
 
@@ -11,20 +11,30 @@ from specviz.trees.parameters import Parameters, check_range
 from specviz.ui.question import Unasked, read
 
 KINDS: Final[Mapping[str, str]] = {
-    "dynamic": "Dynamic, as EAGLE-2 grows it",
+    "dynamic": "Dynamic, as in EAGLE-2",
     "chain": "A chain",
-    "regular": "Every node has as many children",
+    "regular": "The same number of children everywhere",
     "eagle-25": "EAGLE-1’s 25 guesses",
     "medusa-63": "Medusa’s 63 guesses",
-    "optimised": "Best for acceptance by rank (Sequoia)",
-    "own": "Your own, from a file",
+    "optimised": "Optimal for acceptance by rank (Sequoia)",
+    "own": "Your own, as JSON",
 }
 SEEDS: Final = 2**31
 
 
 @dataclass(frozen=True, slots=True)
 class GrowQuestion:
-    """place: a position's name. kind: of KINDS. own: the text of a shape. cold: temperature 0."""
+    """A position, a shape and how it is judged.
+
+    Attributes:
+        number: The number of the question.
+        place: Name of a position.
+        kind: One of KINDS.
+        parameters: Size of the tree.
+        own: The visitor's own shape as JSON text.
+        seed: Seed of the coins.
+        cold: Whether to judge at temperature 0 instead of 1.
+    """
 
     number: int
     place: str
@@ -36,11 +46,11 @@ class GrowQuestion:
 
     @classmethod
     def from_text(cls, text: Any) -> Self:
-        """What JSON text asks. Raises Unasked or BadTree with a sentence."""
+        """Parse JSON text. Raises Unasked or BadTree with a sentence."""
         data = read(text)
         kind = data.get("kind")
         if not isinstance(kind, str) or kind not in KINDS:
-            raise Unasked(f"A tree is one of these: {', '.join(KINDS)}.")
+            raise Unasked(f"The shape must be one of {', '.join(KINDS)}.")
         return cls(
             number=check_range("The number of a question", data.get("id"), -(2**53), 2**53),
             place=str(data.get("place")),
@@ -52,7 +62,14 @@ class GrowQuestion:
         )
 
     def parents(self, chances: list[float]) -> list[int]:
-        """The shape of a tree that does not grow. chances: by rank. Raises BadTree."""
+        """Return the shape of a static tree.
+
+        Args:
+            chances: Acceptance by rank.
+
+        Raises:
+            BadTree: If the shape is invalid.
+        """
         size = self.parameters
         if self.kind == "chain":
             return static_shapes.chain(size.depth)

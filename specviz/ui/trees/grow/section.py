@@ -1,7 +1,7 @@
-"""Growing a tree: on a recorded position at once, on a visitor's own text when asked.
+"""Grow a draft tree: on a recorded position at once, or live on a visitor's own text.
 
-Rule: a position is looked at once, in the line of all that computes; after that every tree on it is
-a question that no model answers.
+The models run once per position, as a job in the queue. After that, every tree on the position is
+computed without a model.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from specviz.ui.worker import Worker
 
 NAME: Final = "sv-grow"
 OURS: Final = "window.specviz.grow"
-LOOKING: Final = 200  # tokens that could be decoded in the time of a look, about
-MOST_SKIPPED: Final = 64  # tokens of the answer before the tree
+LOOKING: Final = 200  # tokens that could be decoded in about the time of recording a position
+MOST_SKIPPED: Final = 64  # tokens of the answer before the position
 GROWS: Final = (
     "eagle3", "eagle2", "eagle", "medusa", "moa", "draft-model", "layerskip", "mtp-parallel",
     "lmtp", "oracle",
@@ -45,14 +45,14 @@ GROWS: Final = (
 
 
 def answered(text: Any) -> str:
-    """See `answer.answer`; torch is brought in by the first question, not by the page."""
+    """See `answer.answer`; torch is imported by the first question, not with the page."""
     from specviz.ui.trees.grow.answer import answer
 
     return answer(text)
 
 
 def build(place: TabContext) -> None:
-    """Lay the section out, with everything wired."""
+    """Build the section and wire its events."""
     here = {entry.name for entry in entries() if entry.kind == "drafter"}
     known = {
         "places": [[recipe.name, recipe.title] for recipe in recipes()],
@@ -66,34 +66,34 @@ def build(place: TabContext) -> None:
     told = component(f"{NAME}-told", "trees/grow/told")
     question.wire(view, "grow", f"{NAME}-ask", answered)
     wish = gr.Textbox(visible=False)
-    go = gr.Button("Look at it", elem_id=f"{NAME}-go", elem_classes="sv-hidden")
-    halt = gr.Button("Stop looking", elem_id=f"{NAME}-stop", elem_classes="sv-hidden")
+    go = gr.Button("Draft here", elem_id=f"{NAME}-go", elem_classes="sv-hidden")
+    halt = gr.Button("Stop drafting", elem_id=f"{NAME}-stop", elem_classes="sv-hidden")
     number = gr.Number(visible=False)
     begin = Start(go, [wish], partial(wanted, place.runs), f"[{OURS}.live]")
     wire(place.runs, Job("trees", OURS, halt, number), told, begin)
 
 
 def wanted(runs: Worker, text: Any) -> Texts:
-    """The story of a look at a visitor's text. Raises ValueError with a sentence."""
+    """Validate a request for a live position. Raises ValueError with a sentence."""
     data = question.read(text)
     skip = data.get("skip")
     if not isinstance(skip, int) or isinstance(skip, bool) or not 0 <= skip <= MOST_SKIPPED:
-        raise ValueError(f"The place is 0 to {MOST_SKIPPED} tokens into the answer.")
+        raise ValueError(f"The position must be 0 to {MOST_SKIPPED} tokens into the answer.")
     prompt = data.get("prompt")
     if not isinstance(prompt, str) or not prompt.strip():
-        raise ValueError("A prompt is needed: some words to go on from.")
+        raise ValueError("Enter a prompt: some text to continue.")
     wish = RunRequest.from_json({"prompt": prompt, "drafter": data.get("drafter")})
     task = live(wish, skip)
     return lambda visitor, number: runs.texts(task, visitor, number, partial(kept, visitor, number))
 
 
 def live(wish: RunRequest, skip: int) -> Task:
-    """The look as the page hears it."""
+    """Return the task that records a position on the visitor's text."""
     return Task(partial(tell, wish, skip), lasting(HOUSE, LOOKING + skip))
 
 
 def tell(wish: RunRequest, skip: int, desk: Desk) -> Iterator[str]:
-    """Load, then look: the last text is the whole field, for `kept`."""
+    """Load the models, then record; the last text yielded is the whole position, for `kept`."""
     yield desk.says("loading")
     target, (drafter,) = desk.load(HOUSE, [wish.drafter])
     from specviz.trees.recording import record_position
@@ -107,7 +107,7 @@ def tell(wish: RunRequest, skip: int, desk: Desk) -> Iterator[str]:
 
 
 def kept(visitor: str, number: float, text: str) -> str:
-    """What the page hears of a text: a state as it is, and of a field, where it is held now."""
+    """Hold a recorded position for the visitor and return the line that names it."""
     if not is_position_file(text):
         return text
     nonce = f"{number:.0f}"

@@ -1,4 +1,4 @@
-// The steps of a growth: first, back, next, last; and which guesses are shown, how large.
+// The steps of the growing tree: first, back, next, last; which guesses are shown, and the zoom.
 
 import { el, icon, termed } from "../../shared/dom.js";
 import { $, stage } from "./stage.js";
@@ -16,14 +16,14 @@ const MOVES = [
 ];
 /** @type {[value: Shown, title: string][]} */
 const SHOWN = [
-  ["all", "All weighed"],
-  ["kept", "Kept only"],
+  ["all", "Whole pool"],
+  ["kept", "Tree only"],
 ];
 /** @type {[title: string, said: string, to: (zoom: number) => number][]} */
 const ZOOMS = [
   ["−", "Smaller", (zoom) => Math.max(0.25, (zoom || 1) / 1.25)],
   ["+", "Larger", (zoom) => Math.min(3, (zoom || 1) * 1.25)],
-  ["Fit", "As wide as there is room", () => 0],
+  ["Fit", "Fit the width", () => 0],
 ];
 const WORDS = {
   start: "Start",
@@ -35,9 +35,9 @@ const WORDS = {
 };
 /** @type {[name: string, said: string][]} */
 const KEYS = [
-  ["reading", "being read"],
-  ["frontier", "frontier: read on"],
-  ["pool", "pool: weighed"],
+  ["reading", "being expanded"],
+  ["frontier", "frontier: expanded next"],
+  ["pool", "pool: ranked"],
   ["kept", "kept"],
   ["dropped", "dropped"],
   ["accepted", "accepted"],
@@ -107,10 +107,10 @@ function move(to) {
 /** @type {Set<() => void>} */
 const heard = new Set();
 
-/** Calls `hear` after every step. @param {() => void} hear */
+/** Call `hear` after every step. @param {() => void} hear */
 export const onStep = (hear) => heard.add(hear);
 
-/** The caption, and what the buttons can do. */
+/** Update the caption and the buttons. */
 export function showNow() {
   const { steps } = answer();
   const { kind, say } = step();

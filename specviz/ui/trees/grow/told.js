@@ -1,4 +1,4 @@
-// What the server tells of a live look arrives here, beside the section that shows it.
+// Receives the server's messages about a live job, for the section that shows them.
 
 import { receive } from "./live.js";
 

@@ -1,4 +1,4 @@
-// The tree: one group a guess, drawn once an answer; a step only changes what the groups are.
+// The tree: one SVG group per guess, drawn once per answer; a step only changes classes.
 
 import { become, treeOf } from "../shared/svg.js";
 import { pick } from "./pick.js";
@@ -14,14 +14,14 @@ const ROW = 27; // as figures/whole_tree.py has it
 const HEAD = 24;
 let drawnLevel = -1; // the deepest level of what is drawn; -1 for the whole pool
 
-/** The deepest level that there is at this step; -1 once all of the pool is there. */
+/** The deepest level at this step; -1 once the whole pool is present. */
 function level() {
   const { kind, born } = step();
   const late = kind === "rerank" || kind === "mask" || kind === "verify";
   return late ? -1 : answer().nodes[born - 1].depth;
 }
 
-/** Where everything stands: while the tree grows, as if there were no deeper levels. */
+/** The layout; while the tree grows, as if there were no deeper levels. */
 function layout() {
   const base = answer().layouts[view.shown];
   const rows = answer().rows[level()];
@@ -41,7 +41,7 @@ let drawnAt = 0; // how far the view was scrolled then
 
 const scale = () => view.zoom || Math.min(1, $(".sv-grow-view").clientWidth / layout().width);
 
-/** Draws the tree anew: as much of it as is in view, so that a large one is as quick as a small. */
+/** Draw the visible part of the tree, so that large trees are as fast as small ones. */
 export function drawTree() {
   const place = $(".sv-grow-view");
   drawnLevel = level();
@@ -57,7 +57,7 @@ export function drawTree() {
   showStep();
 }
 
-/** What every guess is at this step: a word for its class. @param {number} node */
+/** The class of a guess at this step. @param {number} node */
 function role(node) {
   const { kind, born, level, node: read } = step();
   if (node >= born) return "unborn";
@@ -73,7 +73,7 @@ function role(node) {
   return decisions.some((one) => one.node === node) ? "rejected" : "unreached";
 }
 
-/** Shows the step in hand on the drawn tree; another level is drawn anew. */
+/** Show the current step on the drawn tree; redraw it for another level. */
 export function showStep() {
   if (drawnLevel !== level()) {
     drawTree();
@@ -96,7 +96,7 @@ export function showStep() {
 /** @type {Element[]} */
 let lit = []; // what is drawn as the path that is pointed at
 
-/** The guess that is pointed at, with its path. */
+/** Highlight the selected guess and its path. */
 export function showPicked() {
   for (const one of lit) one.classList.remove("sv-twig-on", "sv-twig-picked");
   const path = view.picked < 0 ? [] : [0, ...pathTo(view.picked)];
@@ -111,7 +111,7 @@ export function showPicked() {
   groups.get(view.picked)?.classList.add("sv-twig-picked");
 }
 
-/** Lets the tree be dragged, pointed at, and walked by keys. */
+/** Let the tree be dragged, pointed at, and navigated by keys. */
 export function startTree() {
   const place = $(".sv-grow-view");
   /** @type {{ x: number, y: number, left: number, top: number } | null} */
@@ -144,7 +144,7 @@ export function startTree() {
   });
 }
 
-/** Brings what a step put down into view: the guess that is read, and the first and last under it. */
+/** Scroll to what a step added: the expanded guess, and its first and last child. */
 export function follow() {
   const { node, born } = step();
   if (node === undefined) return;
@@ -155,7 +155,7 @@ export function follow() {
   }
 }
 
-/** Scrolls the view, and no more of the page, to a guess. @param {number} node */
+/** Scroll the view, but not the page, to a guess. @param {number} node */
 function reveal(node) {
   const place = $(".sv-grow-view");
   const [x, y, wide] = layout()
@@ -167,7 +167,7 @@ function reveal(node) {
   if (x < scrollLeft || x + wide > scrollLeft + clientWidth) place.scrollLeft = x - 80;
 }
 
-/** The guess that a key leads to; null where it leads nowhere. @param {string} key */
+/** The guess that a key leads to; null if there is none. @param {string} key */
 function neighbour(key) {
   const { nodes } = answer();
   const now = Math.max(0, view.picked);

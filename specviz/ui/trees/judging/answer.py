@@ -1,6 +1,6 @@
-"""Two rules on one drawn tree: what each decides on the same coins, and what it expects.
+"""Answer one question about two rules on one sampled tree: their decisions and expectations.
 
-Pure: text in, text out. The production rules are run; nothing here knows their formulas.
+Pure: text in, text out. The production rules run; their formulas are not repeated here.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from specviz.settings.chance import Chance
-from specviz.texts import count
+from specviz.texts import text
 from specviz.trees.recorded_position import RecordedPosition
 from specviz.trees.rule_comparison import (
     SAMPLING_MODES,
@@ -25,19 +25,19 @@ from specviz.ui.trees.places import place
 from specviz.ui.trees.words import quoted, shown
 from specviz.verification import Verdict
 
-TREES: Final = 600  # drawn for a mean: a second or two, once
+TREES: Final = 600  # for an average: takes a second or two, once
 ROUND: Final = 1
 TITLES: Final = {"top-down": "Top-down", "traversal": "Traversal"}
 GAP: Final = 44
 
 
 def answer(text: Any) -> str:
-    """JSON for the page; a question that cannot be answered gets the sentence that says why."""
+    """Return the answer as JSON, or the error sentence for a question that is invalid."""
     return answered(text, JudgingQuestion.from_text, whole)
 
 
 def whole(asked: JudgingQuestion) -> dict[str, Any]:
-    """Everything that the section shows of one drawn tree."""
+    """Return everything that the section shows of one sampled tree."""
     field = place(asked.place)
     chance = Chance(asked.seed, ROUND)
     draft = PositionModels(field).draft(SHAPES[asked.shape], SAMPLING_MODES[asked.drawn], chance)
@@ -65,7 +65,7 @@ def whole(asked: JudgingQuestion) -> dict[str, Any]:
 
 
 def roles(draft: SampledTree, verdict: Verdict) -> list[str]:
-    """By node, what became of it."""
+    """Return the state of each node after a verdict."""
     found = ["unreached"] * len(draft.tree)
     for each in verdict.decisions:
         found[each.node] = "accepted" if each.accepted else "rejected"
@@ -76,7 +76,7 @@ def roles(draft: SampledTree, verdict: Verdict) -> list[str]:
 
 
 def coins(field: RecordedPosition, tokens: list[int], verdict: Verdict) -> list[list[str]]:
-    """The decisions in the order made: guess, coin, chance to keep it, what it became."""
+    """List the decisions in order: guess, u, threshold, and outcome."""
     return [
         [
             quoted(field, tokens[each.node]),
@@ -89,27 +89,30 @@ def coins(field: RecordedPosition, tokens: list[int], verdict: Verdict) -> list[
 
 
 def said(field: RecordedPosition, tokens: list[int], verdict: Verdict) -> str:
-    """What a rule keeps, in words."""
-    coins_ = count(len(verdict.decisions), "coin")
+    """Say what a rule accepts."""
+    coins_thrown = len(verdict.decisions)
     if not verdict.path:
-        return f"After {coins_} nothing is kept."
+        return text("trees", "rule_keeps_nothing", coins=coins_thrown)
     words = " ".join(quoted(field, tokens[node]) for node in verdict.path)
-    return f"After {coins_} it keeps {words}."
+    return text("trees", "rule_keeps", coins=coins_thrown, tokens=words)
 
 
 def mean(asked: JudgingQuestion) -> dict[str, Any]:
-    """Both rules over many drawn trees; made once for everybody."""
+    """Return both rules' averages over many sampled trees; cached for all visitors."""
     return dict(_mean(asked.place, asked.shape, asked.drawn))
 
 
-@lru_cache(64)  # positions of visitors come and go
+@lru_cache(64)  # bounded, since visitors' positions change
 def _mean(name: str, shape: int, drawn: str) -> tuple[tuple[str, Any], ...]:
     found = average(PositionModels(place(name)), SHAPES[shape], SAMPLING_MODES[drawn], TREES, 1)
     gain = found.lengths["traversal"] - found.lengths["top-down"]
-    told = (
-        f"Over {found.trees} drawn trees, each with all of its coins: top-down keeps "
-        f"{found.lengths['top-down']:.3f} guesses, traversal {found.lengths['traversal']:.3f}, "
-        f"{gain:+.3f} ± {1.96 * found.error:.3f}. On a single tree either may be ahead; on average "
-        "over drafts traversal never keeps fewer."
-    ).replace("-0", "−0")
-    return (("said", told),)
+    sentence = text(
+        "trees",
+        "rules_on_average",
+        trees=found.trees,
+        top_down=f"{found.lengths['top-down']:.3f}",
+        traversal=f"{found.lengths['traversal']:.3f}",
+        gain=f"{gain:+.3f}".replace("-", "−"),
+        error=f"{1.96 * found.error:.3f}",
+    )
+    return (("said", sentence),)

@@ -1,4 +1,4 @@
-// What is wired once, and what others may use: `window.specviz.judging`.
+// Event wiring, and the section's public object `window.specviz.judging`.
 
 import { el, mark } from "../../shared/dom.js";
 import { Question } from "../../shared/question.js";
@@ -47,7 +47,7 @@ function card({ title, roles, coins, expected, said }, { nodes, layout }) {
       el("td", "", mark(is), " ", is),
     ),
   );
-  const heads = ["guess", "coin", "kept below", ""].map((text) => {
+  const heads = ["guess", "coin u", "accepted if u <", ""].map((text) => {
     const made = el("th", "", text);
     made.setAttribute("scope", "col");
     return made;

@@ -1,4 +1,4 @@
-"""What a visitor asks of the two rules, as data: checked, with a sentence for what is wrong."""
+"""A question about the two rules: the page's JSON, validated, with readable errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,16 @@ SEEDS = 2**31
 
 @dataclass(frozen=True, slots=True)
 class JudgingQuestion:
-    """place: a position's name. shape: of SHAPES, by its number. drawn: of WAYS."""
+    """A sampled tree to judge.
+
+    Attributes:
+        number: The number of the question.
+        place: Name of a position.
+        shape: Index in SHAPES.
+        drawn: Key of SAMPLING_MODES.
+        seed: Seed of the tree and its coins.
+        average: Whether to average over many trees, too.
+    """
 
     number: int
     place: str
@@ -25,11 +34,11 @@ class JudgingQuestion:
 
     @classmethod
     def from_text(cls, text: Any) -> Self:
-        """What JSON text asks. Raises Unasked or BadTree with a sentence."""
+        """Parse JSON text. Raises Unasked or BadTree with a sentence."""
         data = read(text)
         drawn = data.get("drawn")
         if not isinstance(drawn, str) or drawn not in SAMPLING_MODES:
-            raise Unasked(f"Guesses are drawn in one of these ways: {', '.join(SAMPLING_MODES)}.")
+            raise Unasked(f"The sampling must be one of {', '.join(SAMPLING_MODES)}.")
         return cls(
             number=check_range("The number of a question", data.get("id"), -(2**53), 2**53),
             place=str(data.get("place")),

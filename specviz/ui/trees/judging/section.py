@@ -1,4 +1,4 @@
-"""Two rules side by side: down from the root, or up from the leaves, on one tree and one chance."""
+"""Two rules side by side, from the root down and from the leaves up, on one tree and the same u."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ NAME: Final = "sv-judge"
 
 
 def answered(text: Any) -> str:
-    """See `answer.answer`; torch is brought in by the first question, not by the page."""
+    """See `answer.answer`; torch is imported by the first question, not with the page."""
     from specviz.ui.trees.judging.answer import answer
 
     return answer(text)
 
 
 def build(place: TabContext) -> None:
-    """Lay the section out, with everything wired."""
+    """Build the section and wire its events."""
     shapes = ["2 × 2", "3 × 2", "2 × 2 × 1", "3 × 1 × 1", "2 × 1", "a chain of 3"]
     known = {
         "places": [[one.name, one.title] for one in recipes() if one.drafter not in FIXED],
         "shapes": shapes,
         "drawn": [
-            ["without-replacement", "by chance, no word twice"],
-            ["sampled", "by chance, each anew"],
+            ["without-replacement", "without replacement"],
+            ["sampled", "with replacement (independent)"],
         ],
     }
     view = component(NAME, "trees/judging/judging", known)
     question.wire(view, "judging", f"{NAME}-ask", answered)
 
 
-FIXED: Final = ("medusa",)  # its heads see no other guess, so nobody draws from them
+FIXED: Final = ("medusa",)  # its heads do not see earlier guesses, so no tree is sampled from them

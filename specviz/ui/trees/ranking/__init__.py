@@ -1,1 +1,1 @@
-"""The ranking lab: one tree, eight ways to rank it."""
+"""The ranking lab: one tree, ranked in eight ways."""

@@ -1,6 +1,6 @@
-"""The ranking lab's answer: one tree ranked eight ways, side by side.
+"""Answer one question of the ranking lab: one tree ranked in eight ways, side by side.
 
-Pure: text in, text out. All eight are computed in the precision that they name.
+Pure: text in, text out. Each way is computed in the precision that it names.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from specviz.settings.chance import Chance
-from specviz.texts import count
+from specviz.texts import text
 from specviz.trees import off_by_one
 from specviz.trees.grown_tree import grow_tree
 from specviz.trees.payoff import keep_chances, target_probabilities
@@ -21,19 +21,19 @@ from specviz.ui.trees.ranking.question import RankingQuestion
 from specviz.ui.trees.words import quoted, shown
 from specviz.verification.tree import DraftTree
 
-GAP: Final = 96  # a line's number has up to eleven characters here
+GAP: Final = 96  # a number on a line has up to eleven characters
 DIGITS: Final = 5
-COINS: Final = Chance(1, 1)  # one throw, the same for both trees of the exhibit
-SHORT: Final = 34  # between columns, where no number stands
+COINS: Final = Chance(1, 1)  # the same coins for both trees
+SHORT: Final = 34  # between columns without numbers
 
 
 def answer(text: Any) -> str:
-    """JSON for the page; a question that cannot be answered gets the sentence that says why."""
+    """Return the answer as JSON, or the error sentence for a question that is invalid."""
     return answered(text, RankingQuestion.from_text, whole)
 
 
 def whole(asked: RankingQuestion) -> dict[str, Any]:
-    """Everything that the lab shows of one tree."""
+    """Return everything that the lab shows of one tree."""
     field, parameters = asked.field()
     made = rank_all_ways(field, parameters)
     paths = union(made)
@@ -51,7 +51,7 @@ def whole(asked: RankingQuestion) -> dict[str, Any]:
 
 
 def union(made: list[RankedTree]) -> list[Path]:
-    """Every path that some way keeps, and the guess that each just leaves out; level by level."""
+    """Return every path that some way keeps, and the first one that each drops, by level."""
     found: set[Path] = {()}
     for one in made:
         found |= one.grown.paths
@@ -64,7 +64,7 @@ def union(made: list[RankedTree]) -> list[Path]:
 
 
 def way(field: RecordedPosition, one: RankedTree, paths: list[Path], real: bool) -> dict[str, Any]:
-    """One way of ranking. roles: by node drawn; totals: by node, where this way weighed it."""
+    """Return one way of ranking: its role and its total for each node drawn."""
     totals = one.grown.growth.totals
     at = {one.grown.path(node): node for node in range(len(totals))}
     last = totals[one.grown.order[len(one.grown.kept) - 2]]
@@ -84,7 +84,13 @@ def way(field: RecordedPosition, one: RankedTree, paths: list[Path], real: bool)
 
 
 def role(path: Path, one: RankedTree, ties: set[Path]) -> str:
-    """What a guess is under one way. ties: paths with the total of the last one kept."""
+    """Return what a guess is under one way of ranking.
+
+    Args:
+        path: The guess.
+        one: The tree ranked that way.
+        ties: Paths with the same total as the last one kept.
+    """
     if path in one.gained:
         return "gained"
     if path in one.lost:
@@ -95,33 +101,29 @@ def role(path: Path, one: RankedTree, ties: set[Path]) -> str:
 
 
 def figure(total: float) -> str:
-    """A total with digits enough to tell neighbours apart."""
+    """Format a total with enough digits to distinguish neighbours."""
     return f"{total:.{DIGITS}g}".replace("-", "−")
 
 
 def said(one: RankedTree) -> str:
-    """What this way does to the tree."""
+    """Say how this way of ranking changes the tree."""
     if one.way == EXACT:
-        told = ["Exact but for float64’s own rounding: the measure of the others."]
+        found = [text("trees", "ranking_exact")]
     elif one.gained:
-        many = count(len(one.gained), "guess", "guesses")
-        told = [f"{many} here that exact ranking drops; as many are lost for it."]
+        found = [text("trees", "ranking_differs", guesses=len(one.gained))]
     else:
-        told = ["The same tree as exact ranking."]
+        found = [text("trees", "ranking_same")]
     if one.tied:
-        many = count(one.tied, "dropped guess has", "dropped guesses have")
-        told.append(f"{many} the very total of the last one kept: order alone decided.")
+        found.append(text("trees", "ranking_tied", guesses=one.tied))
     if one.zeros:
-        told.append(f"{count(one.zeros, 'product')} came to 0, so nothing ranks them any more.")
+        found.append(text("trees", "ranking_zeros", products=one.zeros))
     if one.orphans:
-        many = count(len(one.orphans), "guess", "guesses")
-        promise = "torch.topk, which promises no order among equals,"
-        told.append(f"{promise} keeps {many} here without its parent.")
-    return " ".join(told)
+        found.append(text("trees", "ranking_orphans", guesses=len(one.orphans)))
+    return " ".join(found)
 
 
 def off_by_one_facts(field: RecordedPosition) -> dict[str, Any]:
-    """The tree of the exhibit's size, right and with its parents off by one."""
+    """Return the tree as drafted, and with its parents off by one."""
     one = grow_tree(field, off_by_one.SIZE)
     tree = one.tree
     wrong = off_by_one.shift_parents(tree.parents)
@@ -137,7 +139,7 @@ def off_by_one_facts(field: RecordedPosition) -> dict[str, Any]:
 def _hung(
     field: RecordedPosition, tree: DraftTree, name: str, parents: list[int], p: list[float]
 ) -> dict[str, Any]:
-    """The guesses of a tree under these parents, what they are worth, and one throw's verdict."""
+    """Return a tree's guesses under these parents, its expected length, and one verdict."""
     kept = off_by_one.kept_nodes(parents, tree.tokens, p, COINS)
     words = [shown(field, token) for token in tree.tokens]
     rows = zip(words, parents, strict=True)
@@ -147,5 +149,5 @@ def _hung(
         "layout": placed(field, tree.tokens, parents, SHORT),
         "moved": [a != b for a, b in zip(parents, tree.parents, strict=True)],
         "length": round(off_by_one.expected_length(parents, tree.tokens, p), 2),
-        "kept": " ".join(quoted(field, tree.tokens[node]) for node in kept) or "nothing",
+        "kept": " ".join(quoted(field, tree.tokens[node]) for node in kept) or "none",
     }

@@ -1,4 +1,4 @@
-"""What a visitor asks of the ranking lab, as data: checked, with a sentence for what is wrong."""
+"""A question to the ranking lab: the page's JSON, validated, with readable errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,13 @@ MADE_UP: Final = "example:"
 
 @dataclass(frozen=True, slots=True)
 class RankingQuestion:
-    """place: a position, or `example:` and a name. parameters: read for positions alone."""
+    """A tree to rank.
+
+    Attributes:
+        number: The number of the question.
+        place: Name of a position, or `example:` and the name of an example.
+        parameters: Size of the tree, used for positions only.
+    """
 
     number: int
     place: str
@@ -24,7 +30,7 @@ class RankingQuestion:
 
     @classmethod
     def from_text(cls, text: Any) -> Self:
-        """What JSON text asks. Raises Unasked or BadTree with a sentence."""
+        """Parse JSON text. Raises Unasked or BadTree with a sentence."""
         data = read(text)
         return cls(
             number=check_range("The number of a question", data.get("id"), -(2**53), 2**53),
@@ -34,7 +40,7 @@ class RankingQuestion:
 
     @property
     def example(self) -> Example | None:
-        """The made-up tree that is asked about, if it is one. Raises Unasked."""
+        """The constructed example, if the question is about one. Raises Unasked."""
         if not self.place.startswith(MADE_UP):
             return None
         name = self.place.removeprefix(MADE_UP)
@@ -44,7 +50,7 @@ class RankingQuestion:
         return found
 
     def field(self) -> tuple[RecordedPosition, Parameters]:
-        """Where the tree grows, and its size. Raises Unasked."""
+        """Return the position and the tree's size. Raises Unasked."""
         example = self.example
         if example is not None:
             return as_position(example), example.parameters

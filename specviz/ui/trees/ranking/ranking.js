@@ -1,4 +1,4 @@
-// What is wired once, and what others may use: `window.specviz.ranking`.
+// Event wiring, and the section's public object `window.specviz.ranking`.
 
 import { el } from "../../shared/dom.js";
 import { Question } from "../../shared/question.js";
@@ -16,10 +16,10 @@ const question = new Question("sv-rank-ask", () => tell(SILENT), 30000);
 const state = { place: "", way: "sum bfloat16", answer: null };
 /** @type {[name: string, said: string][]} */
 const KEYS = [
-  ["kept", "kept, as exact ranking does"],
-  ["gained", "kept here only"],
-  ["lost", "kept by exact ranking only"],
-  ["tied", "dropped, though its total is the last kept one’s"],
+  ["kept", "kept, as in exact ranking"],
+  ["gained", "kept only here"],
+  ["lost", "kept only in exact ranking"],
+  ["tied", "dropped with the same total as the last one kept"],
   ["dropped", "dropped"],
 ];
 
@@ -53,7 +53,7 @@ function receive() {
   question.next();
 }
 
-// The way that shows most of what an example is about.
+// The way of ranking that best shows the effect of an example.
 /** @param {Answer} answer */
 function telling({ ways }) {
   /** @param {Way} way */
@@ -62,7 +62,7 @@ function telling({ ways }) {
   return ways.reduce((best, way) => (weight(way) > weight(best) ? way : best)).name;
 }
 
-const HEADS = ["", "other guesses", "ties at the cut", "zeros", "accepted length"];
+const HEADS = ["", "changed guesses", "ties at the cut", "zeros", "accepted length"];
 
 /** @param {Answer} answer */
 function showWays(answer) {
@@ -128,7 +128,7 @@ function showExhibit(exhibit) {
         "p",
         "sv-rank-text",
         el("b", "", name),
-        `: expected accepted length ${length.toFixed(2)}; one throw keeps ${kept}`,
+        `: expected accepted length ${length.toFixed(2)}; with one set of coins, the target accepts ${kept}`,
       );
       return el("div", "", said, el("div", "sv-rank-small", svg));
     }),
@@ -154,9 +154,9 @@ export function start(element, props, watch, _trigger, config) {
   /** @type {HTMLSelectElement} */
   const list = $("#sv-rank-place");
   list.replaceChildren(
-    group("Recorded positions; steps 6, top-k 10, 60 tokens", config.places),
+    group("Recorded positions (steps 6, top-k 10, 60 tokens)", config.places),
     group(
-      "Made up, one effect each",
+      "Constructed examples, one effect each",
       config.examples.map(([name, title]) => [name, title]),
     ),
   );

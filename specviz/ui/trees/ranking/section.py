@@ -1,4 +1,4 @@
-"""The ranking lab: one tree eight ways, the question on real text, and what others report."""
+"""The ranking lab: one tree ranked in eight ways, the study on real text, and a published claim."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ KEPT: Final = ("differ", "nodes", "tied", "zeros", "orphans", "length", "gain", 
 
 
 def answered(text: Any) -> str:
-    """See `answer.answer`; torch is brought in by the first question, not by the page."""
+    """See `answer.answer`; torch is imported by the first question, not with the page."""
     from specviz.ui.trees.ranking.answer import answer
 
     return answer(text)
 
 
 def build(place: TabContext) -> None:
-    """Lay the section out, with everything wired."""
+    """Build the section and wire its events."""
     known = {
         "examples": examples(),
         "places": [[recipe.name, recipe.title] for recipe in recipes()],
@@ -36,7 +36,7 @@ def build(place: TabContext) -> None:
 
 
 def examples() -> list[list[str]]:
-    """The made-up trees: name, title, what to look for."""
+    """Return the constructed examples: name, title, explanation."""
     from specviz.trees.rounding_examples import EXAMPLES
     from specviz.ui.trees.ranking.question import MADE_UP
 
@@ -44,7 +44,7 @@ def examples() -> list[list[str]]:
 
 
 def studied() -> dict[str, Any] | None:
-    """The sweep over real trees, by drafter and size; None where it was not measured."""
+    """Return the study by drafter and size; None if it was not measured."""
     found = ranking_study.load_study()
     if found is None:
         return None
@@ -60,20 +60,20 @@ def studied() -> dict[str, Any] | None:
         for drafter, sizes in found["drafters"].items()
         for size, ways in sizes.items()
     ]
-    made = f"{found['made_by']}: {found['prompts']} prompts, {found['places']} places each"
+    made = f"{found['made_by']}: {found['prompts']} prompts, {found['places']} positions each"
     where = f"{found['processor']}, torch {found['versions']['torch']}"
     return {"rows": rows, "made": made, "where": where, "arithmetic": found["arithmetic"]}
 
 
 def reported() -> dict[str, Any]:
-    """What the pull request says."""
+    """Return what the pull request reports."""
     told = ranking_study.Reported()
     return {
         "url": told.url,
         "where": told.where,
         "quote": told.quote,
         "rows": [
-            ["tokens a pass", f"{told.accepted[0]:g}", f"{told.accepted[1]:g}"],
-            ["tokens a second", f"{told.speed[0]:g}", f"{told.speed[1]:g}"],
+            ["tokens per pass", f"{told.accepted[0]:g}", f"{told.accepted[1]:g}"],
+            ["tokens per second", f"{told.speed[0]:g}", f"{told.speed[1]:g}"],
         ],
     }

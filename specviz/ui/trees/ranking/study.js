@@ -1,4 +1,4 @@
-// The question on real text, what others report, and the time of the arithmetic: told at the start.
+// The study on real text, the published claim, and the time of the arithmetic; shown at the start.
 
 import { el } from "../../shared/dom.js";
 import { $, stage } from "./stage.js";
@@ -7,12 +7,12 @@ import { $, stage } from "./stage.js";
 
 const HEADS = [
   "ranked by",
-  "trees that differ",
-  "guesses that differ",
+  "changed trees",
+  "changed guesses",
   "ties at the cut",
   "products that are 0",
-  "orphans with topk",
-  "accepted length, less exact’s (95 %)",
+  "orphans with torch.topk",
+  "accepted length minus exact (95 %)",
 ];
 
 /** @param {string} place @param {string[]} heads @param {(string | Node)[][]} rows */
@@ -40,18 +40,18 @@ export function startStudy() {
   link.href = reported.url;
   link.rel = "noopener noreferrer";
   link.target = "_blank";
-  const said = `, closed unmerged: ${reported.where}. Its author: “${reported.quote}”. The two runs wrote different numbers of tokens, so they did not write the same text. SGLang ranks in float32, where no tree here differs: such a difference does not come from the ranking.`;
+  const said = `, closed without merging: ${reported.where}. Its author: “${reported.quote}”. The two runs generated different numbers of tokens, so their texts differ. SGLang ranks in float32, where no tree in our study changes: the reported difference does not come from the ranking.`;
   $(".sv-rank-quote").replaceChildren(link, said);
   $(".sv-rank-study").hidden = !study;
   if (!study) return;
   table(
     ".sv-rank-arithmetic",
-    ["µs a step", "multiply", "add"],
+    ["µs per step", "multiply", "add"],
     study.arithmetic.map(({ dtype, product, sum }) => [dtype, product.toFixed(2), sum.toFixed(2)]),
   );
   const [{ width }] = study.arithmetic;
   $(".sv-rank-where").textContent =
-    `One step of a tree’s loop, (1, ${width}) by (1, ${width}, ${width}), medians of 2,000 in turns on ${study.where}. Either takes about as long as calling torch does; a pass of the drafter takes hundreds of times longer.`;
+    `One step of the tree loop, shapes (1, ${width}) and (1, ${width}, ${width}); medians of 2,000 alternating runs on ${study.where}. Both take about as long as the call to torch itself; a drafter pass takes hundreds of times longer.`;
   /** @type {HTMLSelectElement} */
   const list = $("#sv-rank-study");
   const named = study.rows.map(
@@ -60,7 +60,7 @@ export function startStudy() {
   list.replaceChildren(...named);
   list.addEventListener("change", () => showStudy(Number(list.value)));
   $(".sv-rank-made").textContent =
-    `Measured: ${study.made}. Every way meets the same places and numbers, and a tree’s worth is computed from the target’s p at temperature 1, so a difference is the ranking’s alone; intervals by drawing prompts anew.`;
+    `Measured with ${study.made}. All ways rank the same guesses at the same positions, and the accepted length is computed from the target’s p at temperature 1, so any difference comes from the ranking. Intervals: bootstrap over prompts.`;
   showStudy(0);
 }
 
@@ -95,7 +95,7 @@ const signed = (value) =>
 
 /** A difference with its interval, as numbers and as a whisker around 0. @param {Measured} one */
 function gain({ gain: mean, gain_interval: [low, high] }) {
-  if (!low && !high) return "0: the same trees";
+  if (!low && !high) return "0 (the same trees)";
   const scale = 50 / 0.016;
   const line = el("i", "sv-rank-whisker");
   /** @param {number} value */

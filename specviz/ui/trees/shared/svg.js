@@ -1,5 +1,5 @@
-// A tree as SVG, drawn once: a group for every guess, a path for every line. Who draws it says by
-// classes what each guess is.
+// A tree as SVG, drawn once: a group for every guess, a path for every line. Callers set classes
+// that show the state of each guess.
 
 import { flat } from "../../shared/dom.js";
 
@@ -22,7 +22,7 @@ export function draw(tag, facts, text) {
 }
 
 /**
- * The tree's SVG, and its groups by node; only what can be seen between two heights, where told.
+ * Return the tree's SVG and its groups by node; with `seen`, only what lies between two heights.
  * @param {Layout} layout
  * @param {Twig[]} nodes
  * @param {[low: number, high: number]} [seen]
@@ -78,7 +78,7 @@ function box({ total, w }, [x, y, wide, label]) {
 
 const SIGNS = { accepted: "M-4 .5-1.3 3.2 4-3.2", rejected: "M-3.4-3.4 3.4 3.4M3.4-3.4-3.4 3.4" };
 
-/** Says what a guess is: its class, and a mark where it was judged. @param {SVGGElement} group @param {string} is @param {Place} place */
+/** Set the class of a guess, and its mark if it was judged. @param {SVGGElement} group @param {string} is @param {Place} place */
 export function become(group, is, [x, y, wide]) {
   group.setAttribute("class", "sv-twig-node sv-twig-is-" + is);
   if (group.lastElementChild?.classList.contains("sv-twig-mark")) group.lastElementChild.remove();
