@@ -45,7 +45,7 @@ RUNS = [
     (["--seed", str(2**63)], "64 bits"),
     (["--max-new-tokens", "0"], "New tokens"),
     (["--max-new-tokens", "250"], "more than the 256"),
-    (["--rule", "hope"], "No rule is called 'hope'"),
+    (["--rule", "hope"], "There is no rule 'hope'"),
     (["--rule", "greedy"], "greedy"),
     (["--device", "cuda:9"], "device 'cuda:9'"),
     (["--dtype", "int4"], "No dtype is called 'int4'"),
@@ -332,7 +332,7 @@ def test_a_user_who_may_write_nowhere_gets_no_page_and_one_sentence(tmp_path):
         check=False,
     )
     assert (told.returncode, told.stdout, told.stderr.count("\n")) == (2, "", 1)
-    assert told.stderr.startswith("specviz: There is no folder for temporary files that this user")
+    assert told.stderr.startswith("specviz: This user can write to no folder for temporary files")
 
 
 def test_a_command_without_a_folder_to_write_to_says_so_without_a_number(monkeypatch, capsys):

@@ -368,7 +368,7 @@ def test_it_can_be_stopped_with_what_it_has(pair, monkeypatch, capsys, after, ro
     said = capsys.readouterr()
     found = [(row["domain"], row["runs"], row["partial"]) for row in json.loads(said.out)]
     assert found == [row for row in rows for _ in ("plain", "other")]
-    assert "Stopped: rows marked partial rest on fewer turns" in said.err
+    assert "Stopped: rows marked partial have fewer turns" in said.err
 
 
 def test_a_row_says_in_words_that_it_is_partial(pair, monkeypatch, capsys):

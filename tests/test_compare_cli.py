@@ -160,7 +160,7 @@ def test_a_lane_takes_the_names_of_options_and_of_settings_alike():
         (["--drafters", "ngram,nobody"], "No model is called 'nobody'"),
         (["--drafters", "ngram,suffix", "--gamma", "0"], "specviz: γ must be"),
         (["--drafters", "ngram,suffix", "--gamma", "x"], "γ must be a number, not 'x'"),
-        (["--drafters", "ngram,suffix", "--rule", "hope"], "No rule is called 'hope'"),
+        (["--drafters", "ngram,suffix", "--rule", "hope"], "There is no rule 'hope'"),
         (["--drafters", "ngram,suffix", "--top-k", "999"], "Top-k 999 is larger"),
         (["--drafters", "ngram,suffix", "--prompt", " "], "prompt is empty"),
         (["--drafters", "ngram,suffix", "--order-seed", str(2**63)], "order must fit in 64 bits"),
@@ -181,7 +181,7 @@ def test_a_lane_takes_the_names_of_options_and_of_settings_alike():
         ),
         (["--drafters", "ngram", "--lane", "suffix rule=speculative"], "Lane 'suffix rule=specu"),
         (["--drafters", "ngram,suffix", "--json", "no/such/place"], "cannot be written"),
-        (["--drafters", "ngram,suffix", "--traces", "no/such/place"], "cannot hold traces"),
+        (["--drafters", "ngram,suffix", "--traces", "no/such/place"], "cannot be a folder for traces"),
     ],
 )
 def test_bad_input_is_one_sentence_and_status_2(pair, capsys, options, pattern):

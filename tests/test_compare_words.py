@@ -14,7 +14,7 @@ import pytest
 from made import Recipe
 from made import made as whole_run
 
-from specviz.commands.compare import row
+from specviz.commands.compare import lane_cells
 from specviz.compare.race import PLAIN, Lane, Race
 from specviz.compare.report import reports
 from specviz.compare.results import Results
@@ -366,7 +366,7 @@ def verdicts(trace, plain):
     step = RunLines(trace.header)
     for event in [*trace.events, plain.baseline]:
         step.trace.events.append(event)
-    return lane["sentence"], race_summary(found)["headline"], row(lane)[1], step._summary()
+    return lane["sentence"], race_summary(found)["headline"], lane_cells(lane)[1], step._summary()
 
 
 def test_a_lane_that_saved_no_pass_cannot_win():
@@ -439,7 +439,7 @@ def test_several_runs_say_how_far_the_speed_up_lies_apart():
     assert alone.speedups == (pytest.approx(11 / 8), pytest.approx(2))
     assert three.speedups == (pytest.approx(12 / 8), pytest.approx(2)), "each beside its own turn"
     assert in_turns([7.0], [11.0, 10.0, 14.0])[0].speedups == (10 / 7, 2)
-    assert row(race_lane([7.0, 5.5, 8.0]))[1] == "1.57 (1.38 to 2.00)"
+    assert lane_cells(race_lane([7.0, 5.5, 8.0]))[1] == "1.57 (1.38 to 2.00)"
 
 
 def race_lane(mine):

@@ -476,7 +476,7 @@ def test_unknown_head_name_is_refused(capsys: pytest.CaptureFixture[str]) -> Non
     with pytest.raises(SystemExit) as stop:
         cli.main(["train", "heads", "--names", "eagle,eagel"])
     assert stop.value.code == 2
-    assert "There is no head 'eagel'" in capsys.readouterr().err
+    assert "No head is called 'eagel'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

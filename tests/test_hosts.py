@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
 from specviz.commands.cli import build_parser, main
-from specviz.commands.serve import options_of
+from specviz.commands.serve import page_options
 from specviz.ui.access import Access, host_name, site
 from specviz.ui.guard import Guard
 
@@ -198,10 +198,10 @@ def test_only_known_sites_may_show_the_page_in_a_frame(access, frames):
 def test_the_options_reach_the_page():
     words = ["serve", "--allowed-host", "A.example.edu", "--allowed-host", "*.b.edu"]
     args = build_parser("serve").parse_args([*words, "--embed-in", "https://Course.example.edu/"])
-    options = options_of(args)
+    options = page_options(args)
     assert options.allowed_host == ("a.example.edu", "*.b.edu")
     assert options.embed_in == ("https://course.example.edu",)
-    assert options_of(build_parser("serve").parse_args(["serve"])).allowed_host == ()
+    assert page_options(build_parser("serve").parse_args(["serve"])).allowed_host == ()
 
 
 @pytest.mark.parametrize("text", ["http://a.edu", "a.edu:80", "a.edu/x", "*", "", "a b", "-", "é"])

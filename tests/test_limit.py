@@ -9,7 +9,7 @@ from specviz.bench.limit import MemoryLimit, make_limiter
 from specviz.bench.measure import TimedCall, measure
 from specviz.bench.methods import GENERATE, Entrant, Method, Outcome, Prompt, all_methods
 from specviz.bench.sweep import MAX_READ_BYTES, read_workload, shape_of
-from specviz.commands.bench import cells, print_limit, table_columns
+from specviz.commands.bench import print_limit, row_cells, table_columns
 from specviz.drafters.ngram import NGram
 from specviz.models.weights import bytes_read
 from specviz.settings.settings import Sampling, Settings
@@ -141,6 +141,6 @@ def test_nothing_is_said_of_a_limit_that_is_not_known(capsys):
 def test_the_table_has_the_share():
     columns = table_columns(["stories"], ["plain"])
     at = [column.title for column in columns].index("Of the limit")
-    assert len(columns) == len(cells(ROW))
-    assert cells(ROW)[at] == "0.50"
-    assert cells(ROWS[1])[at] == ""
+    assert len(columns) == len(row_cells(ROW))
+    assert row_cells(ROW)[at] == "0.50"
+    assert row_cells(ROWS[1])[at] == ""

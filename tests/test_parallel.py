@@ -72,7 +72,7 @@ def test_a_command_takes_leave_of_the_others_however_it_ends(second, monkeypatch
     monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.distributed, "destroy_process_group", lambda: left.append(1))
     assert main(["models"]) == 2
-    assert "torchrun is for `run` alone" in capsys.readouterr().err
+    assert "Only `run` works under torchrun" in capsys.readouterr().err
     assert left == [1]
     monkeypatch.setattr(torch.distributed, "is_initialized", lambda: False)
     assert main(["models"]) == 2
@@ -133,7 +133,7 @@ def test_only_the_first_process_writes_and_each_has_a_gpu_of_its_own(second, mon
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["models"], "torchrun is for `run` alone"),
+        (["models"], "Only `run` works under torchrun"),
         (["run", "--prompt", "Hi", "--target", "vllm:http://127.0.0.1:9"], "runs on a server"),
     ],
 )

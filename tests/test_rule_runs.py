@@ -10,7 +10,7 @@ import torch
 from fakes import Branching
 from test_check import edited, refused, traced
 
-from specviz.commands.run import comparison, words
+from specviz.commands.run import compare_with_baseline, summary_lines
 from specviz.engine.repeats import Tally, repeat
 from specviz.engine.rows import decision_rows
 from specviz.frames import Scene
@@ -108,7 +108,7 @@ def test_auto_is_what_it_was(tiny_target, tiny_draft):
 
 
 def test_a_rule_set_wrongly_is_refused_before_any_work(tiny_target, tiny_draft):
-    for rule, says in (("typical:2", "not at '2'"), ("greedy", "Use temperature 0")):
+    for rule, says in (("typical:2", "not '2'"), ("greedy", "Use temperature 0")):
         with pytest.raises(MismatchedRule, match=says):
             traced(tiny_target, tiny_draft, Settings(rule=rule))
 
@@ -127,7 +127,7 @@ LIES = {
     ),
     "an α": ("typical", "judged", lambda d: d.update(alpha=0.5), "α does not follow"),
     "a fact left out": (
-        "typical", "judged", lambda d: d["inputs"].pop("entropy"), "the rule's inputs are",
+        "typical", "judged", lambda d: d["inputs"].pop("entropy"), "the rule's inputs should be",
     ),
 }  # fmt: skip
 
@@ -307,10 +307,10 @@ def test_the_command_line_says_what_a_lossy_rule_gives_up(runs, tiny_target):
     settings = Settings(Sampling(0.0), max_new_tokens=16, gamma=3, rule="unverified")
     greedy = traced(tiny_target, Branching(Drawn.SAMPLED), settings)
     for trace in (runs["typical"], greedy):
-        said = list(words(trace, summary(trace)))
+        said = list(summary_lines(trace, summary(trace)))
         assert said[1] == f"not lossless. {RULE_SPECS[trace.header.rule].says}"
-    assert comparison(greedy).endswith("the rule 'unverified' does not promise it")
-    assert not any("not lossless" in line for line in words(runs["k-seq"], summary(runs["k-seq"])))
+    assert compare_with_baseline(greedy).endswith("the rule 'unverified' does not promise it")
+    assert not any("not lossless" in line for line in summary_lines(runs["k-seq"], summary(runs["k-seq"])))
 
 
 @pytest.mark.slow

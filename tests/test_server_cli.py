@@ -180,7 +180,7 @@ WORDS = {
     "half a site": (["-", "--model", "house"], "needs both --hardware and --model"),
     "another dtype": (["-", *SITE, "--dtype", "int4"], "'int4' is no number format there"),
     "another drafter": (["-", *SITE, "--drafter", "eagle9"], "'eagle9' is no drafter for"),
-    "again a file": (["x.txt", "--again", "5"], "--again asks a server"),
+    "again a file": (["x.txt", "--again", "5"], "--again needs a server"),
     "no room": (["-", "--json", "/nowhere/at/all.json"], "cannot be written"),
 }
 
@@ -194,7 +194,7 @@ def test_each_fault_of_the_command_is_a_sentence(case, capsys):
 def test_a_file_that_is_no_text_is_refused(tmp_path, capsys):
     path = tmp_path / "picture.png"
     path.write_bytes(b"\x89PNG\xff\xfe")
-    assert "is no text" in refused(capsys, str(path))
+    assert "is not a text file" in refused(capsys, str(path))
 
 
 WRONG = (["--again", "0"], ["--batch", "0"], ["--gamma", "x"], ["--hardware", "y"])

@@ -18,7 +18,7 @@ from starlette.testclient import TestClient
 
 from specviz.catalog.entry import find, group_of, groups
 from specviz.commands.cli import build_parser
-from specviz.commands.serve import options_of
+from specviz.commands.serve import page_options
 from specviz.figures.text_width import width
 from specviz.trace.events import Finished
 from specviz.trace.file import Trace
@@ -319,7 +319,7 @@ def test_it_is_launched_with_nothing_kept_uploaded_or_counted():
 
 def test_the_command_line_says_who_may_name_models_and_where_they_run(capsys):
     def options(words):
-        return options_of(build_parser("serve").parse_args(["serve", *words]))
+        return page_options(build_parser("serve").parse_args(["serve", *words]))
 
     assert options([]) == Options()
     told_options = options(["--allow-any-model", "--device", "cpu", "--host", "0.0.0.0"])

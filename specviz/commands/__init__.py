@@ -1,5 +1,6 @@
-"""The commands of `specviz`, or `python -m specviz`: one module each.
+"""The commands of `specviz`, or `python -m specviz`: one module per command.
 
-Rule: each has `add_options(parser)`, which adds its options and sets its function as `func`.
-Importing a command imports no torch, so `check` and `models` work on a machine without it.
+Each module has a function `add_options(parser)`, which adds the command's options and sets its
+function as `func`. Importing a command does not import torch, so `check` and `models` work on a
+machine without it.
 """

@@ -1,8 +1,8 @@
-"""`bench`: the speed of each way of decoding on this machine, as a table or as JSON rows.
+"""`bench`: the speed of each method of decoding on this machine, as a table or as JSON rows.
 
-Rule: the temperature is 0 unless it is given, so that every way writes the same text. Each drafter
-has its own default settings; an option holds for all of them. Ctrl-C ends it with the rows that are
-done.
+The temperature is 0 unless it is given, so that all methods write the same text. Each drafter has
+its own default settings; an option applies to all of them. Ctrl-C ends the measurement with the
+rows that are finished.
 """
 
 from __future__ import annotations
@@ -44,10 +44,16 @@ def add_options(parser: Parser) -> None:
     parser.usage = "%(prog)s [OPTIONS]"
     extent = option_group(parser, "how much is measured")
     prompts, repeats = count_type("Prompts", 1, MAX_COUNT), count_type("Repeats", 1, MAX_COUNT)
-    many = "prompts per domain (default: 3)"
-    extent.add_argument("--prompts", type=prompts, default=3, metavar="N", help=many)
-    often = "repeats of each prompt (default: 3)"
-    extent.add_argument("--repeats", type=repeats, default=3, metavar="N", help=often)
+    extent.add_argument(
+        "--prompts", type=prompts, default=3, metavar="N", help="prompts per domain (default: 3)"
+    )
+    extent.add_argument(
+        "--repeats",
+        type=repeats,
+        default=3,
+        metavar="N",
+        help="repeats of each prompt (default: 3)",
+    )
     add_target(parser)
     option_group(parser, "models").add_argument(
         "--drafter",
@@ -63,7 +69,7 @@ def add_options(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure, print the rows of a domain when it is done, and return the exit status."""
+    """Measure, print the rows of each domain as it is finished, and return the exit status."""
     settings = settings_from_args(args)
     require_writable(args.json)
     with show_loading():
@@ -73,47 +79,53 @@ def run(args: argparse.Namespace) -> int:
         from specviz.catalog.loading import load_target
 
         target = load_target(args.target, args.device, args.dtype)
-        taking, absent = load_entrants(
+        entrants, absent = load_entrants(
             target,
             drafter_names(args.target, args.drafter),
             lambda name: settings_from_args(args, name),
             must=args.drafter is not None,
         )
     texts = encode_prompts(target, args.prompts, settings.max_new_tokens)
-    ways = all_methods(target, taking, settings)
+    methods = all_methods(target, entrants, settings)
     quiet = args.json == STANDARD_OUTPUT
     with ExitStack() as stack, interruptible() as stop:
-        ways += add_others(target, settings, texts, absent, stack)
+        methods += add_other_programs(target, settings, texts, absent, stack)
         for name, why in absent.items():
             say(f"{name} is left out: {why}", "yellow", stderr=True)
-        columns = table_columns(list(texts), [way.name for way in ways])
-        with CallProgress(count_calls(ways, texts, args.repeats)) as progress:
+        columns = table_columns(list(texts), [method.name for method in methods])
+        with CallProgress(count_calls(methods, texts, args.repeats)) as progress:
             printer = Printer(columns, progress, quiet)
-            watch, limit = (
-                Progress(stop, progress.advance),
-                make_limiter(target, settings.max_new_tokens),
-            )
-            rows = printer.print(measure(target, ways, texts, args.repeats, watch, limit))
+            monitor = Progress(stop, progress.advance)
+            limit = make_limiter(target, settings.max_new_tokens)
+            rows = printer.print(measure(target, methods, texts, args.repeats, monitor, limit))
     if not quiet:
         print_limit(rows)
     if args.json is not None:
         write_json(args.json, rows)
     if stop():
-        say("Stopped: rows marked partial rest on fewer turns, and domains may be missing.",
+        say("Stopped: rows marked partial have fewer turns, and domains may be missing.",
             "yellow", stderr=True)  # fmt: skip
     return INTERRUPTED if stop() else 0
 
 
-def add_others(
+def add_other_programs(
     target: Target,
     settings: Settings,
     texts: Mapping[str, Sequence[Prompt]],
     absent: dict[str, str],
     stack: ExitStack,
 ) -> list[Method]:
-    """Programs of others that decode the same weights; `absent` learns why one is not among them.
+    """Start other programs that decode the same weights.
 
-    stack: ends them.
+    Args:
+        target: The target.
+        settings: The settings of the measurement.
+        texts: Encoded prompts, by domain.
+        absent: Receives, by name, why a program is left out.
+        stack: Ends the programs when it is closed.
+
+    Returns:
+        One method per program.
     """
     from specviz.bench.llamacpp import LLAMA_CPP, LlamaCppError, llama_cpp
     from specviz.bench.methods import MTP
@@ -130,7 +142,7 @@ def add_others(
 
 
 def print_limit(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Say what memory allows, how much of it plain ways reached, and whose text was another."""
+    """Say what memory allows, what share plain decoding reached, and which texts differ."""
     from specviz.bench.limit_text import limit_text, text_mismatches
 
     for sentence, style in ((limit_text(rows), ""), (text_mismatches(rows), "yellow")):
@@ -139,7 +151,7 @@ def print_limit(rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def table_columns(domains: Sequence[str], names: Sequence[str]) -> list[Column]:
-    """The columns, wide enough for all domains, since each is printed when it is done."""
+    """Return the columns, wide enough for all domains, since domains are printed one by one."""
     return [
         Column("Domain", width=max(map(len, ["Domain", *domains]))),
         Column("Method", width=max(map(len, ["Method", *names]))),
@@ -155,14 +167,20 @@ def table_columns(domains: Sequence[str], names: Sequence[str]) -> list[Column]:
 
 
 class Printer:
-    """Prints the rows of a domain when all of them are there. quiet: only collect them."""
+    """Collect rows, and print those of a domain when it is complete.
+
+    Args:
+        columns: The columns of the table.
+        progress: The bar that is hidden while rows are printed.
+        quiet: Whether to collect the rows only.
+    """
 
     def __init__(self, columns: Sequence[Column], progress: CallProgress, quiet: bool) -> None:
         self._columns, self._progress, self._quiet = columns, progress, quiet
         self._header = True
 
     def print(self, rows: Iterable[Row]) -> list[dict[str, Any]]:
-        """Print the rows of each domain, and return all of them."""
+        """Print the rows of each domain, and return all rows."""
         found: list[dict[str, Any]] = []
         waiting: list[dict[str, Any]] = []
         for row in map(asdict, rows):
@@ -178,12 +196,12 @@ class Printer:
         if self._quiet or not rows:
             return
         with self._progress.paused():
-            print_table(self._columns, [cells(row) for row in rows], header=self._header)
+            print_table(self._columns, [row_cells(row) for row in rows], header=self._header)
         self._header = False
 
 
-def cells(row: Mapping[str, Any]) -> list[str]:
-    """One row of the table; what was not measured is empty."""
+def row_cells(row: Mapping[str, Any]) -> list[str]:
+    """Return a row of the table; cells that were not measured are empty."""
     ratio, cost, alpha = row["ratio_to_transformers"], row["draft_cost"], row["alpha"]
     share = row["share_of_limit"]
     return [

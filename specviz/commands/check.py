@@ -1,7 +1,7 @@
 """`check`: recompute every threshold and decision in a trace, without its models.
 
-Rule: status 0 if all agree, with a line on what a file cannot prove; 1 if one differs, or if the
-file is damaged, cut short or not a trace.
+The exit status is 0 if all of them agree, with a line on what a file cannot prove. It is 1 if one
+differs, or if the file is damaged, incomplete or not a trace.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The command line, `specviz` or `python -m specviz`: finds the command and reports its errors.
+"""The command line, `specviz` or `python -m specviz`: find the command and report its errors.
 
-Rule: whatever is wrong with the input is one sentence on standard error and status 2; a traceback
-is a bug. Only the module of the command that was named is imported.
+Wrong input ends with one sentence on standard error and exit status 2; a traceback is a bug. Only
+the module of the named command is imported.
 """
 
 from __future__ import annotations
@@ -14,23 +14,33 @@ from importlib import import_module
 from typing import Any, Final
 
 from specviz import __version__
+from specviz.commands.options import INTERRUPTED
 from specviz.commands.output import printable
 from specviz.commands.parser import Parser
 from specviz.models.parallel import process_count, shutdown
 from specviz.settings.threads import shorten_busy_wait
 
-INTERRUPTED: Final = 130
-
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command: its name, which is also that of its module, and what it does, in a line."""
+    """A command.
+
+    Attributes:
+        name: Its name, which is also the name of its module.
+        summary: What it does, as a phrase without a capital letter and full stop.
+    """
 
     name: str
     summary: str
 
     def add(self, subparsers: Any, named: bool, prog: str | None) -> None:
-        """Add it to the command line. named: whether it will run, so that its options matter."""
+        """Add the command to the command line.
+
+        Args:
+            subparsers: The action returned by `ArgumentParser.add_subparsers`.
+            named: Whether this command will run. Only then are its options added.
+            prog: What the command is called in its help, if not `specviz NAME`.
+        """
         sentence = f"{self.summary[0].upper()}{self.summary[1:]}."
         parser = subparsers.add_parser(self.name, prog=prog, description=sentence)
         if named:
@@ -64,10 +74,10 @@ COMMANDS: Final = {each.name: each for group in GROUPS.values() for each in grou
 
 
 class TopParser(Parser):
-    """The parser of the whole command line, whose help lists the commands in groups."""
+    """Parser of the whole command line. Its help lists the commands in groups."""
 
     def format_help(self) -> str:
-        """The help."""
+        """Return the help."""
         formatter = self._get_formatter()
         formatter.add_usage(self.usage, (), ())
         formatter.add_text(self.description)
@@ -84,9 +94,11 @@ class TopParser(Parser):
 
 
 def build_parser(named: str | None, prog: str | None = None) -> TopParser:
-    """The whole command line, with the options of the command that was named only.
+    """Build the parser of the whole command line.
 
-    prog: what that command is called in its help, if not `specviz NAME`.
+    Args:
+        named: The command whose options are added; None for no command.
+        prog: What that command is called in its help, if not `specviz NAME`.
     """
     top = TopParser(
         prog="specviz",
@@ -108,9 +120,11 @@ def build_parser(named: str | None, prog: str | None = None) -> TopParser:
 
 
 def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
-    """Run a command and return its exit status; without one, print the help.
+    """Run a command and return its exit status. Without a command, print the help.
 
-    prog: see `build_parser`.
+    Args:
+        argv: The arguments; those of the process if None.
+        prog: What the command is called in its help, if not `specviz NAME`.
     """
     shorten_busy_wait()
     words = sys.argv[1:] if argv is None else argv
@@ -122,7 +136,7 @@ def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
             return 0
         args = parser.parse_args(words)
         if process_count() > 1 and named != "run":
-            raise ValueError("torchrun is for `run` alone; start this in one process.")
+            raise ValueError("Only `run` works under torchrun; start this command in one process.")
         status: int = args.func(args)
         sys.stdout.flush()
     except KeyboardInterrupt:
@@ -133,23 +147,23 @@ def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
     except (ValueError, OSError) as error:
         return _complain(_sentence(error) or type(error).__name__, 2)
     except (MemoryError, RuntimeError) as error:
-        if not _memory(error):
+        if not _is_out_of_memory(error):
             raise
-        return _complain("The memory of this device ran out: try a smaller model or run.", 2)
+        return _complain("This device ran out of memory: try a smaller model or a shorter run.", 2)
     finally:
         shutdown()
     return status
 
 
 def _sentence(error: ValueError | OSError) -> str:
-    """Its message; without the system's error number if it is not about a file."""
+    """Return the error's message, without the system's error number if no file is concerned."""
     if isinstance(error, OSError) and error.filename is None:
         return error.strerror or str(error)
     return str(error)
 
 
-def _memory(error: MemoryError | RuntimeError) -> bool:
-    """Whether memory ran out; torch is asked only if it has been imported."""
+def _is_out_of_memory(error: MemoryError | RuntimeError) -> bool:
+    """Return whether memory ran out. torch is not imported for this."""
     if "torch" not in sys.modules:
         return isinstance(error, MemoryError)
     from specviz.models.devices import ran_out_of_memory

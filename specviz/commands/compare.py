@@ -1,7 +1,7 @@
 """`compare`: two to four lanes and plain decoding on one prompt, as a table or as one JSON object.
 
-Rule: an option holds for all lanes, a setting inside a lane for that lane alone; whatever is given
-by neither is the drafter's own default.
+An option applies to all lanes, a setting inside a lane only to that lane. A setting that neither
+gives has the drafter's own default.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def add_options(parser: Parser) -> None:
     lane = f"a drafter with settings of its own, such as {EXAMPLE}; can be repeated"
     lanes.add_argument("--lane", action="append", default=[], metavar="LANE", help=lane)
     order = seed_type("The seed of the order")
-    shuffles = "shuffles the order of the lanes (default: a new one each time)"
+    shuffles = "seed of the order of the lanes (default: a new one each time)"
     lanes.add_argument("--order-seed", type=order, metavar="N", help=shuffles)
     add_target(parser)
     add_settings(parser)
@@ -73,9 +73,9 @@ def add_options(parser: Parser) -> None:
 
 def compare(args: argparse.Namespace) -> int:
     """Run the lanes, write the outputs and return the exit status."""
-    race = race_of(args)
+    race = parse_race(args)
     require_writable(args.json)
-    folder = None if args.traces is None else _folder(args.traces)
+    folder = None if args.traces is None else _make_folder(args.traces)
     with show_loading():
         from specviz.catalog.loading import load_drafter, load_target
         from specviz.compare.run import run
@@ -86,7 +86,7 @@ def compare(args: argparse.Namespace) -> int:
     with interruptible() as stop:
         for event in run(target, drafters, race, stop):
             results.add(event)
-            for line in progress(results, event):
+            for line in progress_lines(results, event):
                 say(line, stderr=True)
     if folder is not None:
         _write_traces(folder, results)
@@ -94,19 +94,19 @@ def compare(args: argparse.Namespace) -> int:
     return INTERRUPTED if stop() else 0
 
 
-def race_of(args: argparse.Namespace) -> Race:
-    """The lanes that the options describe. Raises BadSettings with a sentence."""
+def parse_race(args: argparse.Namespace) -> Race:
+    """Build the race that the options describe. Raises BadSettings."""
     names = [name.strip() for name in args.drafters.split(",") if name.strip()]
-    asked = [LaneRequest(public_name(name), name, args) for name in names]
-    asked += [parse_lane(text, args) for text in args.lane]
-    called = unique_names(one.text for one in asked)
-    lanes = tuple(one.lane(name) for one, name in zip(asked, called, strict=True))
+    requests = [LaneRequest(public_name(name), name, args) for name in names]
+    requests += [parse_lane(text, args) for text in args.lane]
+    lane_names = unique_names(request.text for request in requests)
+    lanes = tuple(request.lane(name) for request, name in zip(requests, lane_names, strict=True))
     seed = secrets.randbits(32) if args.order_seed is None else args.order_seed
     return Race(args.prompt, public_name(args.target), lanes, seed)
 
 
-def progress(results: Results, event: RaceEvent) -> Iterator[str]:
-    """Lines on how far the comparison has come."""
+def progress_lines(results: Results, event: RaceEvent) -> Iterator[str]:
+    """Yield lines on the progress of the comparison."""
     match event:
         case RaceStarted():
             seed = results.race.order_seed
@@ -118,28 +118,28 @@ def progress(results: Results, event: RaceEvent) -> Iterator[str]:
             yield f"{event.lane} was stopped."
 
 
-def words(whole: dict[str, Any]) -> Iterator[str]:
-    """The headline of a comparison, whether the texts are the same, and a caution if any."""
+def headline_lines(whole: dict[str, Any]) -> Iterator[str]:
+    """Yield the headline, whether the texts are the same, and a caution if there is one."""
     yield whole["headline"]
     yield whole["texts"]["sentence"]
     yield from filter(None, [whole["caution"]])
 
 
 def explanations(whole: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    """By lane, sentences on its speed, and on its text if the texts differ."""
+    """Yield, by lane, sentences on its speed, and on its text if the texts differ."""
     for lane in whole["lanes"]:
         own = [] if whole["texts"]["same"] else [lane["equality"]["sentence"]]
         yield lane["name"], [lane["sentence"], *own]
 
 
-def row(lane: dict[str, Any]) -> list[str]:
-    """A lane's numbers as a row of the table; what was not measured is empty."""
+def lane_cells(lane: dict[str, Any]) -> list[str]:
+    """Return a lane as a row of the table; cells that were not measured are empty."""
     flops, speed, ratio = (lane[k] for k in ("flops_per_token", "tokens_per_second", "speedup"))
     held = lane["held_bytes"]
-    quiet = ratio is not None and lane["noise"] is None
+    stated = ratio is not None and lane["noise"] is None
     return [
         lane["name"],
-        _ratio(ratio, lane["speedups"]) if quiet else "",
+        _ratio(ratio, lane["speedups"]) if stated else "",
         str(lane["tokens"]),
         f"{lane['seconds']:.2f}",
         f"{speed:.1f}" if speed is not None else "",
@@ -151,7 +151,7 @@ def row(lane: dict[str, Any]) -> list[str]:
 
 
 def _ratio(ratio: float, speedups: tuple[float, float] | None) -> str:
-    """The speed-up, and its range over several runs."""
+    """Format the speed-up, with its range over several runs."""
     apart = f" ({speedups[0]:.2f} to {speedups[1]:.2f})" if speedups else ""
     return f"{ratio:.2f}{apart}"
 
@@ -162,10 +162,10 @@ def _print(whole: dict[str, Any]) -> None:
     same = whole["texts"]["same"]
     if same:
         print(printable(f"{lead}{whole['lanes'][0]['text']}"), end="\n\n", flush=True)
-    for line in words(whole):
+    for line in headline_lines(whole):
         say(line, "bold" if line == whole["headline"] else "")
     say()
-    print_table(COLUMNS, [row(lane) for lane in whole["lanes"]])
+    print_table(COLUMNS, [lane_cells(lane) for lane in whole["lanes"]])
     texts = {lane["name"]: lane["text"] for lane in whole["lanes"]}
     for name, sentences in explanations(whole):
         say()
@@ -185,19 +185,19 @@ def _report(path: str | None, results: Results) -> None:
         _print(whole)
 
 
-def _folder(path: str) -> Path:
-    """The folder for traces, made if it is missing. Raises ValueError with a sentence."""
+def _make_folder(path: str) -> Path:
+    """Create the folder for traces if it is missing. Raises ValueError if it cannot be written."""
     folder = Path(path)
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:
-        raise ValueError(f"{path!r} cannot hold traces: {error.strerror}.") from error
+        raise ValueError(f"{path!r} cannot be a folder for traces: {error.strerror}.") from error
     require_writable(str(folder / "1.jsonl"))
     return folder
 
 
 def _write_traces(folder: Path, results: Results) -> None:
     """Write one file per lane, numbered in the order in which they ran."""
-    for place, name in enumerate(results.traces, start=1):
+    for number, name in enumerate(results.traces, start=1):
         file = re.sub(r"[^\w.=-]+", "-", name).strip("-")
-        results.with_baseline(name).write(folder / f"{place}-{file}.jsonl")
+        results.with_baseline(name).write(folder / f"{number}-{file}.jsonl")

@@ -1,7 +1,6 @@
-"""`fetch`: download a model to this machine, from the sources that the catalogue names.
+"""`fetch`: download a model to this machine, from the sources in the catalogue.
 
-Rule: each step is a sentence on standard error; the last line, on standard output, says what is
-here now.
+Each step is a sentence on standard error; the last line, on standard output, gives the result.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ def add_options(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Fetch a model and show the progress. Raises ValueError if no source has it."""
+    """Download a model and show the progress. Raises ValueError if no source has it."""
     with DownloadProgress() as progress:
         place = fetch(args.model, progress.say, FetchMonitor(report=progress.update))
     size = size_of(weight_files(place)) / 1e6

@@ -1,4 +1,4 @@
-"""`models`: the targets and drafters that can be used, and which of them are on this machine."""
+"""`models`: list targets and drafters, and say which of them are on this machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from specviz.catalog.public import UNKNOWN, public_rows
 from specviz.commands.output import STANDARD_OUTPUT, Column, print_table, say, write_json
 from specviz.commands.parser import Parser
 
-ABSENT: Final = "not here"
+NOT_HERE: Final = "not here"
 TARGETS: Final = (
     Column("Name"),
     Column("On disk", right=True),
@@ -41,13 +41,12 @@ PUBLISHED: Final = (
     Column("Notes", wrap=True),
 )
 MEMORY: Final = (
-    "Memory is for float32 weights. On a CPU they can take as much again, where they are packed "
-    "for speed."
+    "Memory is that of float32 weights. On a CPU, packing weights for speed can take as much again."
 )
 OTHERS: Final = (
     "--target and --drafter also take a folder, a GGUF file or a Hub id; --drafter also a head in "
-    "a layout that the README lists. The checkpoints below are described as by their authors; "
-    "their layouts were tested with tiny checkpoints, their weights were not tested."
+    "a layout that docs/checkpoints.md lists. The checkpoints below are described as by their "
+    "authors. Their layouts were tested with tiny checkpoints; their weights were not tested."
 )
 
 
@@ -58,7 +57,7 @@ def add_options(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the catalogue, then checkpoints that others publish."""
+    """Print the catalogue, then the checkpoints that others publish."""
     if args.json:
         write_json(STANDARD_OUTPUT, [*listing(), *public_rows()])
         return 0
@@ -82,7 +81,7 @@ def _print(title: str, columns: Sequence[Column], rows: Sequence[Sequence[str]])
 
 
 def target_cells(row: dict[str, Any]) -> list[str]:
-    """A target of the catalogue as a row of the table."""
+    """Return a target of the catalogue as a row of the table."""
     known = bool(row["parameters"])
     return [
         row["name"],
@@ -96,13 +95,13 @@ def target_cells(row: dict[str, Any]) -> list[str]:
 
 
 def drafter_cells(row: dict[str, Any]) -> list[str]:
-    """A drafter of the catalogue as a row of the table."""
+    """Return a drafter of the catalogue as a row of the table."""
     made_for = row["made_for"] or "any"
     return [row["name"], _on_disk(row), made_for, row["layout"], row["licence"], row["about"]]
 
 
 def published_cells(row: dict[str, Any]) -> list[str]:
-    """A checkpoint that others publish as a row of the table."""
+    """Return a published checkpoint as a row of the table."""
     notes = ["gated"] if row["gated"] else []
     notes += ["this app cannot run it"] if row["runs"] is False else []
     notes += ["on this machine"] if row["on_this_machine"] else []
@@ -119,13 +118,13 @@ def published_cells(row: dict[str, Any]) -> list[str]:
 
 
 def _on_disk(row: dict[str, Any]) -> str:
-    """The size of its files, if it has any and they are here."""
+    """Return the size of its files, if it has any and they are on this machine."""
     if not row["on_this_machine"]:
-        return ABSENT
+        return NOT_HERE
     return f"{row['bytes'] / 1e6:.1f} MB" if row["bytes"] else ""
 
 
 def _how_to_get(row: dict[str, Any]) -> str:
-    """How to get a model that is not on this machine; empty if it is."""
+    """Say how to get a model that is not on this machine; "" if it is."""
     entry = find(row["name"], row["kind"])
     return "" if entry is None or row["on_this_machine"] else missing_message(entry)

@@ -1,4 +1,4 @@
-"""The parser of the command line: errors of one line, suggestions, a short and a whole help."""
+"""The argument parser: errors of one line, suggestions, and a short and a full help."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any, Final, NoReturn
 from specviz.commands.output import print_help, printable
 from specviz.settings.suggestions import did_you_mean
 
-HELP: Final = {"-h", "--help", "--help-all"}
+HELP_OPTIONS: Final = {"-h", "--help", "--help-all"}
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are one line and suggest the name that was meant."""
+    """An argument parser whose errors are one line and suggest a similar name."""
 
-    color = False  # Python 3.14 would colour the help by itself; `console` does it everywhere
+    color = False  # Python 3.14 would colour the help by itself; `output` does it everywhere
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -23,9 +23,10 @@ class Parser(argparse.ArgumentParser):
         self._common: Sequence[str] = ()
 
     def shorten(self, common: Sequence[str]) -> None:
-        """Show only some options in --help, and all of them, under headings, in --help-all.
+        """Show only the common options in --help, and all options in --help-all.
 
-        common: their destinations, in the order in which they are shown.
+        Args:
+            common: Destinations of the common options, in the order in which they are shown.
         """
         self._common = (*common, "help", "help_all")
         self.add_argument(
@@ -36,7 +37,7 @@ class Parser(argparse.ArgumentParser):
         )
 
     def format_help(self) -> str:
-        """The help: of a parser with many options, only the common ones."""
+        """Return the help: only the common options if `shorten` was called."""
         if not self._common:
             return super().format_help()
         found = {action.dest: action for action in self._actions}
@@ -49,12 +50,12 @@ class Parser(argparse.ArgumentParser):
         formatter.add_text(f"`{self.prog} --help-all` lists all options, under headings.")
         return formatter.format_help()
 
-    def format_whole_help(self) -> str:
-        """The help with all options, under their headings."""
+    def format_full_help(self) -> str:
+        """Return the help with all options under their headings."""
         return super().format_help()
 
     def print_help(self, file: Any = None) -> None:
-        """Print the help; on a terminal in colour."""
+        """Print the help, in colour on a terminal."""
         if file is None:
             print_help(self.format_help())
         else:
@@ -66,22 +67,22 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {line} (see {self.prog} --help)\n")
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """Parse; unknown arguments are an error here, in the parser that knows similar options."""
+        """Parse. Unknown arguments are an error here, where similar options can be suggested."""
         words = list(args or ())
-        if self._subparsers is None and HELP.isdisjoint(words):
-            self._refuse([word for word in words[: _end(words)] if self._is_unknown(word)])
+        if self._subparsers is None and HELP_OPTIONS.isdisjoint(words):
+            self._reject([word for word in words[: _options_end(words)] if self._is_unknown(word)])
         found, unknown = super().parse_known_args(args, namespace)
-        self._refuse(unknown)
+        self._reject(unknown)
         return found, unknown
 
     def _is_unknown(self, word: str) -> bool:
-        """Whether a word can only be meant as a long option, and there is none like it."""
+        """Return whether a word can only be a long option, and no option begins with it."""
         if not word.startswith("--") or " " in word:
             return False
         return not any(known.startswith(word.partition("=")[0]) for known in self._long_options())
 
-    def _refuse(self, unknown: Sequence[str]) -> None:
-        """End with an error if there are unknown arguments."""
+    def _reject(self, unknown: Sequence[str]) -> None:
+        """Exit with an error if there are unknown arguments."""
         if unknown:
             options = self._long_options()
             hints = [did_you_mean(word.partition("=")[0], options) for word in unknown]
@@ -103,19 +104,21 @@ class Parser(argparse.ArgumentParser):
         known = [str(choice) for choice in action.choices]
         hint = did_you_mean(str(value), known)
         if action.option_strings:
-            listed = "" if hint else f" There is {', '.join(known)}."
-            raise argparse.ArgumentError(action, f"{value!r:.100} is not a choice.{hint}{listed}")
+            listed = "" if hint else f" Choose one of {', '.join(known)}."
+            raise argparse.ArgumentError(
+                action, f"{value!r:.100} is not a valid choice.{hint}{listed}"
+            )
         noun = str(action.metavar or action.dest).lower()
         raise argparse.ArgumentError(None, f"No {noun} is called {value!r:.100}.{hint}")
 
 
-def _end(words: Sequence[str]) -> int:
-    """Where the options end: at `--`, or at the end."""
+def _options_end(words: Sequence[str]) -> int:
+    """Return the index at which the options end: that of `--`, or the end."""
     return words.index("--") if "--" in words else len(words)
 
 
 class _HelpAll(argparse.Action):
-    """Print the whole help and exit."""
+    """Print the full help and exit."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, help: str) -> None:
         super().__init__(option_strings, argparse.SUPPRESS, nargs=0, help=help)
@@ -129,7 +132,7 @@ class _HelpAll(argparse.Action):
         values: Any,
         option_string: str | None = None,
     ) -> NoReturn:
-        """See argparse."""
+        """Implement `argparse.Action`."""
         assert isinstance(parser, Parser)
-        print_help(parser.format_whole_help())
+        print_help(parser.format_full_help())
         parser.exit()

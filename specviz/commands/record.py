@@ -1,8 +1,7 @@
 """`record`: record again the runs and races that ship with the app, from their recipes.
 
-Rule: every recording is a real run made by this command, and is checked before it is written. A
-recipe is skipped, with a sentence, if its target is not on this machine or its server does not
-answer.
+Every recording is a real run made by this command, and is checked before it is written. A recipe
+whose target is not on this machine, or whose server does not answer, is skipped with a sentence.
 """
 
 from __future__ import annotations
@@ -28,28 +27,28 @@ def add_options(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Record them, checking each before it is written. Raises ValueError if none is chosen."""
+    """Record the chosen recipes. Raises ValueError if no recipe is chosen."""
     chosen = [recipe for recipe in recipes() if args.only in recipe.name]
     raced = [recipe for recipe in races.recipes() if args.only in f"races/{recipe.name}"]
     if not chosen and not raced:
         raise ValueError(f"No recipe has {args.only!r} in its name.")
     for recipe in chosen:
-        say(_reason_to_skip(recipe) or _record(recipe, args.out or FOLDER))
+        say(_reason_to_skip(recipe) or record_run(recipe, args.out or FOLDER))
     for race in raced:
-        say(_reason_to_skip(race) or record(race, args.out or races.FOLDER))
+        say(_reason_to_skip(race) or record_race(race, args.out or races.FOLDER))
     return 0
 
 
 def _reason_to_skip(recipe: Recipe | RaceRecipe) -> str | None:
-    """Why a recipe cannot be run on this machine; None if it can."""
+    """Say why a recipe cannot be run on this machine; None if it can."""
     target = find(recipe.target, "target")
     if target is None or weights_path(target) is not None:
         return None
     return f"{recipe.name}: not recorded. {missing_message(target)}"
 
 
-def _record(recipe: Recipe, folder: Path) -> str:
-    """Make and write a run; return its summary."""
+def record_run(recipe: Recipe, folder: Path) -> str:
+    """Make, check and write a run; return its summary."""
     from specviz.catalog.loading import load
     from specviz.engine.decode import run as decode
     from specviz.models.errors import ServerFault
@@ -76,8 +75,8 @@ def _record(recipe: Recipe, folder: Path) -> str:
     )
 
 
-def record(recipe: RaceRecipe, folder: Path) -> str:
-    """Race and write; return its summary. Raises CheckFailed, and what loading raises."""
+def record_race(recipe: RaceRecipe, folder: Path) -> str:
+    """Run, check and write a race; return its summary. Raises CheckFailed."""
     from specviz.catalog.loading import load_drafter, load_target
     from specviz.compare.results import Results
     from specviz.compare.run import run

@@ -1,7 +1,7 @@
 """`run`: one speculative run with its baseline, as text, as one JSON object, or as a trace.
 
-Rule: no measurement is lost: output paths are checked before the run, and an interrupted run is
-written as far as it got.
+No measurement is lost: output paths are checked before the run, and an interrupted run is written
+as far as it got.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ def add_options(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run, write the outputs and return the exit status.
 
-    Raises ServerFault, once all that was made is written, where a server failed in the run.
+    Raises:
+        ServerFault: If the target's server failed. The run is written before, as far as it got.
     """
     settings = settings_from_args(args)
     require_writable(args.json, args.trace)
@@ -70,8 +71,8 @@ def run(args: argparse.Namespace) -> int:
         from specviz.models.parallel import any_process, is_leader
 
         pair = load(args.target, args.drafter, args.device, args.dtype)
-    with interruptible() as asked:
-        stop = any_process(pair[0].device, asked)
+    with interruptible() as interrupted:
+        stop = any_process(pair[0].device, interrupted)
         trace, fault = record(*pair, args.prompt, settings, stop)
         status = INTERRUPTED if stop() else 0
     if is_leader():
@@ -88,7 +89,8 @@ def record(
 ) -> tuple[Trace, ServerFault | None]:
     """Decode until the end, until `stop` returns true, or until the target's server fails.
 
-    Returns the trace as far as it came, and the server's fault if there was one.
+    Returns:
+        The trace as far as it got, and the server's fault if there was one.
     """
     from specviz import engine
     from specviz.models.errors import ServerFault
@@ -116,18 +118,18 @@ def report(path: str | None, trace: Trace) -> None:
         write_json(path, whole)
     if path != STANDARD_OUTPUT:
         print(printable(trace.header.model_text + whole["text"]), end="\n\n", flush=True)
-        for line in words(trace, whole["summary"]):
+        for line in summary_lines(trace, whole["summary"]):
             say(line)
 
 
-def words(trace: Trace, summary: dict[str, Any]) -> Iterator[str]:
-    """Summarise the run in a few lines; what was not measured is left out."""
+def summary_lines(trace: Trace, summary: dict[str, Any]) -> Iterator[str]:
+    """Summarise the run in a few lines, without what was not measured."""
     head = trace.header
     models = f"{head.target.name} with {head.drafter.name}"
     yield f"{models}, rule {head.rule}, on {head.machine}, {head.dtype}"
     if not head.lossless:
-        promise = RULE_SPECS.get(head.rule)
-        yield f"not lossless. {promise.tradeoff if promise else ''}".rstrip()
+        spec = RULE_SPECS.get(head.rule)
+        yield f"not lossless. {spec.tradeoff if spec else ''}".rstrip()
     rate = summary["tokens_per_pass"]
     mean = "" if rate is None else f": {rate:.2f} per pass"
     yield f"{summary['tokens']} tokens in {summary['target_passes']} target passes{mean}"
@@ -139,32 +141,32 @@ def words(trace: Trace, summary: dict[str, Any]) -> Iterator[str]:
             f"{summary['baseline_seconds']:.2f} s: {_speed(trace, summary['speedup'])}"
         )
     if trace.baseline is not None and trace.baseline.margins is not None:
-        yield comparison(trace)
+        yield compare_with_baseline(trace)
 
 
 def _speed(trace: Trace, speedup: float) -> str:
-    """The speed-up, or why none can be stated."""
+    """Return the speed-up, or why none can be stated."""
     from specviz.trace.noise import VERDICT, explain_noise
 
     rough = explain_noise(trace, trace.baseline) if trace.baseline else None
     return f"{VERDICT.lower()}, {rough}" if rough else f"{speedup:.2f} × as fast per token"
 
 
-def comparison(trace: Trace) -> str:
-    """Whether the text equals plain decoding's, for runs at temperature 0."""
+def compare_with_baseline(trace: Trace) -> str:
+    """Say whether the text equals that of plain decoding, for runs at temperature 0."""
     from specviz.trace.metrics import baseline_difference
 
     found = baseline_difference(trace)
     if found is None:
-        return "the text is plain decoding's, token for token"
+        return "the text equals that of plain decoding, token for token"
     if not trace.header.lossless:
         rule = f"the rule {trace.header.rule!r} does not promise it"
-        return f"new token {found.position + 1} is not plain decoding's: {rule}"
+        return f"new token {found.position + 1} differs from plain decoding: {rule}"
     if found.margin is None:
         return "the text continues where plain decoding ended: a bug"
-    coarse = f"more than {trace.header.dtype} rounds by, so this is a bug"
-    reason = "a near-tie, decided by rounding" if found.near_tie else coarse
+    bug = f"more than the rounding of {trace.header.dtype}, so this is a bug"
+    reason = "a near-tie, decided by rounding" if found.near_tie else bug
     return (
-        f"new token {found.position + 1} is not plain decoding's: the target's top two logits "
+        f"new token {found.position + 1} differs from plain decoding: the target's top two logits "
         f"there are {found.margin:.2g} apart, {reason}"
     )

@@ -1,6 +1,6 @@
-"""`serve`: open the page. `app.py` runs this command too.
+"""`serve`: start the web page. `app.py` runs this command too.
 
-Rule: this is the only command that imports the page, and only when it runs.
+This is the only command that imports the page, and only when it runs.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from tempfile import gettempdir
 from typing import TYPE_CHECKING, Final
 
 from specviz.adapters.gradio import API_PREFIX
+from specviz.commands.options import DEVICE_HELP, DTYPE_HELP
 from specviz.commands.parser import Parser
 from specviz.settings.options import count_type
 from specviz.ui.access import ALLOWED_HOSTS, EMBED_IN, host_name, site
@@ -20,7 +21,7 @@ from specviz.ui.limits import LEAST, LIMIT, MOST
 if TYPE_CHECKING:
     from specviz.ui.page import Options
 
-HOSTED: Final = f"""\
+HOST_HELP: Final = f"""\
 to host the app for others:
   --host 0.0.0.0           listen on all addresses (or set GRADIO_SERVER_NAME)
   --allowed-host NAME      if the app is opened by a name: localhost and the address that it
@@ -33,24 +34,24 @@ to host the app for others:
   SPECVIZ_SERVER=vllm:URL  an inference server that every visitor may choose as the target
   {API_PREFIX}/sv/health    answers "ok", for a health check
 """
-NO_TEMPORARY_FOLDER: Final = (
-    "There is no folder for temporary files that this user may write: name one in the environment "
-    "variable TMPDIR."
+NO_TEMP_FOLDER: Final = (
+    "This user can write to no folder for temporary files: name one in the environment variable "
+    "TMPDIR."
 )
 
 
 def add_options(parser: Parser) -> None:
     """Add the options of `serve`."""
     parser.usage = "%(prog)s [OPTIONS]"
-    parser.epilog = HOSTED
+    parser.epilog = HOST_HELP
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--host", help="address to listen on (default: 127.0.0.1)")
     port = "port to listen on (default: the first free one from 7860 on)"
     parser.add_argument("--port", type=count_type("The port", 1, 65535), help=port)
-    name = "a host name to answer to, and whose pages may call the app; again for further ones"
+    name = "a host name to answer to, whose pages may also call the app; can be repeated"
     parser.add_argument(
         "--allowed-host",
-        type=read(host_name),
+        type=option_type(host_name),
         action="append",
         default=[],
         metavar="NAME",
@@ -58,15 +59,15 @@ def add_options(parser: Parser) -> None:
     )
     parser.add_argument(
         "--embed-in",
-        type=read(site),
+        type=option_type(site),
         action="append",
         default=[],
         metavar="SITE",
-        help="a site that may show the page in a frame, like https://course.example.edu; or *",
+        help="a site that may show the page in a frame, such as https://course.example.edu, or *; "
+        "can be repeated",
     )
-    device = "cpu, cuda, cuda:N or mps (default: the best one here)"
-    parser.add_argument("--device", help=device)
-    parser.add_argument("--dtype", help="float32, bfloat16 or float16")
+    parser.add_argument("--device", help=DEVICE_HELP)
+    parser.add_argument("--dtype", help=DTYPE_HELP)
     parser.add_argument(
         "--allow-any-model",
         action="store_true",
@@ -77,13 +78,13 @@ def add_options(parser: Parser) -> None:
         type=count_type("The longest run", LEAST, MOST),
         default=LIMIT,
         metavar="SECONDS",
-        help="how long one job may compute; it ends with what it has (default: %(default)g)",
+        help="how long one job may compute; it then ends and keeps what it has (default: %(default)g)",
     )
     parser.set_defaults(func=run)
 
 
-def read(check: Callable[[str], str]) -> Callable[[str], str]:
-    """`check` as argparse calls it: a ValueError's sentence becomes the error message."""
+def option_type(check: Callable[[str], str]) -> Callable[[str], str]:
+    """Wrap `check` as a type of argparse: a ValueError's message becomes the error message."""
 
     def checked(text: str) -> str:
         try:
@@ -94,8 +95,8 @@ def read(check: Callable[[str], str]) -> Callable[[str], str]:
     return checked
 
 
-def options_of(args: argparse.Namespace) -> Options:
-    """The page's options, as they were given on the command line."""
+def page_options(args: argparse.Namespace) -> Options:
+    """Return the page's options from those of the command line."""
     from specviz.ui.page import Options
 
     lists = {name: tuple(getattr(args, name)) for name in ("allowed_host", "embed_in")}
@@ -103,13 +104,13 @@ def options_of(args: argparse.Namespace) -> Options:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serve the page until Ctrl-C or SIGTERM. Raises ValueError with a sentence if it cannot."""
+    """Serve the page until Ctrl-C or SIGTERM. Raises ValueError if the page cannot be served."""
     with told_to_end():
         try:
             gettempdir()  # Gradio cannot even be imported without one
         except OSError as error:
-            raise ValueError(NO_TEMPORARY_FOLDER) from error
-        options = options_of(args)
+            raise ValueError(NO_TEMP_FOLDER) from error
+        options = page_options(args)
         from specviz.ui.page import launch
 
         launch(options)
