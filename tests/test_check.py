@@ -86,9 +86,9 @@ def wider(guess):
 
 
 LIES = {
-    "the rule does not take such candidates": ("proposed", other_kind, "needs candidates drawn"),
+    "the rule does not take such candidates": ("proposed", other_kind, "needs candidates sampled"),
     "auto takes another rule": (
-        "header", lambda d: d.update(rule="point-mass"), "'speculative' fits its candidates",
+        "header", lambda d: d.update(rule="point-mass"), "'speculative' fits the candidates",
     ),
     "another rule was chosen": (
         "header", lambda d: d["settings"].update(rule="point-mass"), "'point-mass' was chosen",
@@ -96,23 +96,23 @@ LIES = {
     "the temperature is 0": (
         "header",
         lambda d: d["settings"]["sampling"].update(temperature=0.0),
-        "the softmax is kept at temperature 0 only",
+        "softmax at temperature 0 and only there",
     ),
-    "the rule is lossless": ("header", lambda d: d.update(lossless=False), "says otherwise"),
+    "the rule is lossless": ("header", lambda d: d.update(lossless=False), "the header denies it"),
     "a guess without its draw": (
-        "proposed", lambda d: d["guesses"][0].update(drawn=None), "its draw is there",
+        "proposed", lambda d: d["guesses"][0].update(drawn=None), "a draw must be given",
     ),
     "q of a guess": ("proposed", lambda d: wider(d["guesses"][0]), "the guess's q is"),
-    "p of −5": ("judged", lambda d: negative(d["rows"]), "p holds -.*no probability"),
+    "p of −5": ("judged", lambda d: negative(d["rows"]), "p contains -.*not a probability"),
     "a rest below 0": (
-        "judged", lambda d: d["rows"].update(rest_q=-0.5), "q holds -0.5, no probability",
+        "judged", lambda d: d["rows"].update(rest_q=-0.5), "q contains -0.5, which is not a probability",
     ),
     "what all others share": (
         "judged",
         lambda d: d["rows"].update(
             rest_both=d["rows"]["rest_both"] + 0.02, overlap=d["rows"]["overlap"] + 0.02
         ),
-        "all others share more than they have",
+        "the overlap of the other tokens exceeds",
     ),
     "the residual of all others": (
         "judged",
@@ -135,24 +135,24 @@ LIES = {
     "judging before it began": ("committed", lambda d: d.update(judge_seconds=-1.0), "took -1.0"),
     "keeping before it began": ("committed", lambda d: d.update(commit_seconds=-1.0), "took -1.0"),
     "recording before it began": ("finished", lambda d: d.update(trace_seconds=-1), "took -1"),
-    "less memory than none": ("finished", lambda d: d.update(held_bytes=-1), "-1 bytes cannot be"),
+    "less memory than none": ("finished", lambda d: d.update(held_bytes=-1), "-1 bytes of memory are not"),
     "a plain pass before it began": (
         "baseline", lambda d: d["seconds"].__setitem__(3, -1.0), "took -1.0",
     ),
     "a plain pass that nobody timed": (
-        "baseline", lambda d: d["seconds"].pop(), "the seconds of every token",
+        "baseline", lambda d: d["seconds"].pop(), "a time for every token",
     ),
     "plain decoding that stops": (
         "baseline",
         lambda d: d.update(token_ids=d["token_ids"][:5], seconds=d["seconds"][:5]),
-        "stops before its text is over",
+        "stops before the text ends",
     ),
     "margins where nothing is greedy": (
-        "baseline", lambda d: d.update(margins=[1.0] * len(d["seconds"])), "margins are kept",
+        "baseline", lambda d: d.update(margins=[1.0] * len(d["seconds"])), "it must have margins",
     ),
-    "an end of text": ("finished", lambda d: d.update(reason="eos"), "but 'limit' is so"),
+    "an end of text": ("finished", lambda d: d.update(reason="eos"), "but should be 'limit'"),
     "a person who stopped it": (
-        "finished", lambda d: d.update(reason="stopped"), "but 'limit' is so",
+        "finished", lambda d: d.update(reason="stopped"), "but should be 'limit'",
     ),
     "a prompt of unknown tokens": (
         "header", lambda d: d["prompt_ids"].__setitem__(0, 10**6), "outside the vocabulary",
@@ -217,7 +217,7 @@ def test_a_draw_moved_along_the_walk_is_refused(sampled):
 def test_a_score_that_the_likeliest_tokens_contradict_is_refused(sampled):
     played = next(r for r in sampled.rounds if r.judged and not r.judged[0].accepted)
     p = [*played.scored.p[:-1], 0.999]  # of a guess that was never reached
-    with pytest.raises(CheckFailed, match=r"the score of token|among the likeliest"):
+    with pytest.raises(CheckFailed, match=r"the score of token|among the top tokens"):
         check(edited(sampled, played.scored, replace(played.scored, p=p)))
 
 
@@ -230,7 +230,7 @@ def test_missing_and_doubled_rounds_are_refused(sampled):
 
     with pytest.raises(CheckFailed, match="round 3 is missing"):
         check(without(3))
-    with pytest.raises(CheckFailed, match="it says 'limit', but 'stopped' is so"):
+    with pytest.raises(CheckFailed, match="'limit' but should be 'stopped'"):
         check(without(numbers[-1]))
     with pytest.raises(CheckFailed, match="there are none"):
         check(without(*numbers))
@@ -249,20 +249,20 @@ def test_a_round_that_drew_no_last_token_is_refused(sampled):
     played = next(r for r in sampled.rounds if r.drew and len(r.committed.tokens) > 1)
     fewer = replace(played.committed, tokens=played.committed.tokens[:-1])
     events = [fewer if e is played.committed else e for e in sampled.events if e is not played.drew]
-    with pytest.raises(CheckFailed, match="a last token is drawn unless the text is over"):
+    with pytest.raises(CheckFailed, match="a last token must be drawn unless the text ended"):
         check(Trace(sampled.header, events))
 
 
 def test_a_rejected_law_that_its_rows_contradict_is_refused(sampled):
     drew = next(r.drew for r in sampled.rounds if r.drew and r.drew.kind == "recovered")
     for change in ({"at_p": drew.at_p + 0.01, "at_q": drew.at_q + 0.01}, {"at_q": None}):
-        with pytest.raises(CheckFailed, match="in the rejected law"):
+        with pytest.raises(CheckFailed, match="must be given exactly"):
             check(edited(sampled, drew, replace(drew, **change)))
 
 
 def test_a_token_spelled_in_two_ways_is_refused(sampled):
     token = str(sampled.rounds[0].committed.tokens[0])
-    for word, says in ((token, f"token {token} is spelled in two ways"), ("-3", "is not a token id")):
+    for word, says in ((token, f"token {token} has two spellings"), ("-3", "is not a token id")):
         with pytest.raises(CheckFailed, match=says):
             check(Trace(sampled.header, [*sampled.events, Vocabulary({word: "another"})]))
 
@@ -270,7 +270,7 @@ def test_a_token_spelled_in_two_ways_is_refused(sampled):
 def test_a_text_that_goes_on_after_its_end_is_refused(sampled):
     token = sampled.rounds[0].committed.tokens[0]
     header = replace(sampled.header, eos=[token])
-    with pytest.raises(CheckFailed, match="goes on after its end"):
+    with pytest.raises(CheckFailed, match="continues after its end"):
         check(Trace(header, sampled.events))
 
 
@@ -341,7 +341,7 @@ def replace_header(trace, **header):
 
 def test_a_text_that_is_not_plain_decodings_is_refused_where_margins_are_wide(greedy):
     check(apart(tied(greedy, 3, 0.0009), 0.0009))
-    with pytest.raises(CheckFailed, match=r"new token 4 is 0\.0009, and the run shows"):
+    with pytest.raises(CheckFailed, match=r"new token 4 is 0\.0009, but the run shows"):
         check(apart(greedy, 0.0009))
     for dtype, margin in (("float32", 0.06), ("bfloat16", 0.2), ("float16", 0.06)):
         with pytest.raises(CheckFailed, match="new token 4 is not plain decoding's, with logits"):
@@ -350,7 +350,7 @@ def test_a_text_that_is_not_plain_decodings_is_refused_where_margins_are_wide(gr
 
 
 def test_margins_belong_to_every_token_and_are_no_less_than_nothing(greedy):
-    refused(greedy, "baseline", lambda d: d.update(margins=None), "margins are kept")
+    refused(greedy, "baseline", lambda d: d.update(margins=None), "it must have margins")
     refused(greedy, "baseline", lambda d: d["margins"].pop(), "a margin for every token")
     refused(greedy, "baseline", lambda d: d["tops"].pop(), "a margin for every token")
     refused(greedy, "baseline", lambda d: d["margins"].__setitem__(2, -1.0), "below 0")
@@ -387,13 +387,13 @@ def test_every_sibling_has_its_try(siblings):
     forged = replace(
         event, tries=event.tries[:-1], alpha=probability_any_accepted(event.tries[:-1])
     )
-    with pytest.raises(CheckFailed, match="a try for every sibling"):
+    with pytest.raises(CheckFailed, match="not every sibling has a try"):
         check(edited(siblings, event, forged))
 
 
 def test_tries_are_kept_of_several_sampled_guesses_only(sampled):
     event = next(e for e in sampled.events if isinstance(e, Judged) and e.alpha is not None)
-    with pytest.raises(CheckFailed, match="of several sampled guesses only"):
+    with pytest.raises(CheckFailed, match="for fewer than two sampled guesses"):
         check(edited(sampled, event, replace(event, tries=[[0.5, 0.5]])))
 
 
@@ -410,5 +410,5 @@ def test_a_trace_of_before_tries_is_read_and_says_what_it_cannot_show(siblings):
 
 def test_what_no_file_can_prove_is_said(sampled):
     assert list_assumptions(sampled) == [
-        "No file proves who measured its seconds, or that these models gave its scores."
+        "A file cannot prove its times, or that these models gave its scores."
     ]

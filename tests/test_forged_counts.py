@@ -39,35 +39,35 @@ def foreign_rows(lines):
 
 
 COUNTS: dict[str, Forgery] = {
-    "fewer rows than none": ("01", put("scored", rows_in_pass=-5), "has -5 rows, but 5 follow"),
-    "no rows": ("01", put("scored", rows_in_pass=0), "has 0 rows, but 5 follow"),
+    "fewer rows than none": ("01", put("scored", rows_in_pass=-5), "has -5 rows instead of 5"),
+    "no rows": ("01", put("scored", rows_in_pass=0), "has 0 rows instead of 5"),
     "fewer rows than nodes": ("03", put("scored", rows_in_pass=2), "has 2 rows"),
-    "more rows than nodes": ("01", put("scored", rows_in_pass=6), "has 6 rows, but 5 follow"),
+    "more rows than nodes": ("01", put("scored", rows_in_pass=6), "has 6 rows instead of 5"),
     "more rows than a head's tree": ("05", put("scored", rows_in_pass=900), "has 900 rows"),
     "rows that did not ride": (
-        "27", inside("scored", "rows_in_pass", value=lambda n: n + 4), "rows, but",
+        "27", inside("scored", "rows_in_pass", value=lambda n: n + 4), "rows instead of",
     ),
     "rows of the prefill": (
         "01", lambda lines: next(d for d in lines if d.get("round") == 0).update(rows_in_pass=7),
-        "Round 0: its pass has 7 rows, but 1 follow",
+        "Round 0: its pass has 7 rows instead of 1",
     ),
-    "rows of a foreign drafter": ("02", foreign_rows, "no pass has 1000000000 rows"),
+    "rows of a foreign drafter": ("02", foreign_rows, "a pass cannot have 1000000000 rows"),
     "a body below 0": ("01", work(body=-1), "the drafter read -1 rows"),
     "a head below 0": ("05", work(head=-1), "the drafter read -1 rows"),
     "an entry below 0": ("12", work(entry=-3), "the drafter read -3 rows"),
     "more rows than a draft reads": ("01", work(body=10**12), "cannot have read 1000000000000"),
     "a network that read nothing": (
-        "01", work(body=0, head=0, entry=0), "draft-model guessed, and its network read no rows",
+        "01", work(body=0, head=0, entry=0), "draft-model guessed, but its network read no rows",
     ),
-    "a copy that read rows": ("02", work(body=9), "ngram has no network, and it read rows"),
+    "a copy that read rows": ("02", work(body=9), "ngram has no network, but it read rows"),
     "a target of fewer weights than none": ("01", card("target", parameters=-1), "-1 parameters"),
     "a drafter of fewer weights": ("01", card("drafter", parameters=-7), "-7 parameters"),
     "a target of fewer bytes": ("01", card("target", bytes=-1), "cannot have -1 bytes"),
     "a drafter of fewer bytes": ("05", card("drafter", bytes=-1), "cannot have -1 bytes"),
     "too many weights": ("01", card("target", parameters=HUGE), "parameters"),
     "too many bytes": ("01", card("target", bytes=HUGE), "bytes"),
-    "weights that do not fit": ("01", card("target", bytes=1000), "1000 bytes cannot hold"),
-    "a hash that is none": ("01", card("target", hash="abc"), "hash is no SHA-256"),
+    "weights that do not fit": ("01", card("target", bytes=1000), "1000 bytes are too few for"),
+    "a hash that is none": ("01", card("target", hash="abc"), "hash is not a SHA-256"),
     "no threads": ("01", header(threads=0), "0 threads"),
     "fewer threads than none": ("01", header(threads=-2), "-2 threads"),
     "too many threads": ("01", header(threads=10**7), "10000000 threads"),
@@ -75,12 +75,12 @@ COUNTS: dict[str, Forgery] = {
     "a vocabulary below 0": ("01", header(vocab_size=-4), "outside the vocabulary|of -4 tokens"),
     "a larger vocabulary": ("01", header(vocab_size=5000), "the whole vocabulary"),
     "no prompt": ("01", header(prompt_ids=[]), "the prompt has no tokens"),
-    "too much memory": ("01", put("finished", held_bytes=HUGE), "cannot be held in memory"),
+    "too much memory": ("01", put("finished", held_bytes=HUGE), "of memory are not possible"),
     "seconds beyond a life": ("01", put("scored", seconds=1e300), "took 1e.300 seconds"),
     "seconds of 30 digits": ("01", put("proposed", seconds=HUGE), "took 10+ seconds"),
     "a recording beyond a life": ("01", put("finished", trace_seconds=1e300), "took 1e"),
     "a plain pass beyond a life": ("01", inside("baseline", "seconds", 2, value=1e300), "took 1e"),
-    "rounds of plain decoding": ("02", plain_rounds, "plain decoding has none"),
+    "rounds of plain decoding": ("02", plain_rounds, "plain decoding cannot have rounds"),
 }  # fmt: skip
 
 TOTALS: dict[str, Forgery] = {
@@ -117,13 +117,13 @@ TOTALS: dict[str, Forgery] = {
     ),
     "a guess below 0": ("05", inside("proposed", "guesses", -1, "token", value=-1), "outside"),
     "a likeliest token beyond it": (
-        "01", inside("scored", "top", 4, 2, 0, value=10**6), "node 4 lies outside",
+        "01", inside("scored", "top", 4, 2, 0, value=10**6), "node 4 is outside",
     ),
     "a likeliest token that is half one": (
-        "01", inside("scored", "top", 4, 0, 0, value=3.5), "node 4 lies outside",
+        "01", inside("scored", "top", 4, 0, 0, value=3.5), "node 4 is outside",
     ),
     "a plain token beyond it": (
-        "01", inside("baseline", "token_ids", -1, value=7777), "Baseline: a token lies outside",
+        "01", inside("baseline", "token_ids", -1, value=7777), "Baseline: a token is outside",
     ),
 }  # fmt: skip
 

@@ -103,25 +103,25 @@ PROMPTS: dict[str, Forgery] = {
     "what a template wrote": (
         "27", piece("template", text="assistant\n"), "do not spell|its special",
     ),
-    "what a person typed": ("27", piece("typed", text="something else"), "is not what was typed"),
+    "what a person typed": ("27", piece("typed", text="something else"), "is not the typed text"),
     "a special token of a chat": ("27", piece("special", text="<|other|>"), "not spelled"),
     "a token of a chat": (
-        "28", ids(lambda found: found.__setitem__(-8, found[-9])), "spell|one|another",
+        "28", ids(lambda found: found.__setitem__(-8, found[-9])), "spell|one|not its token",
     ),
-    "a typed piece of more tokens": ("27", piece("typed", tokens=10**9), "do not hold"),
+    "a typed piece of more tokens": ("27", piece("typed", tokens=10**9), "are not all of"),
     "a piece that belongs to no turn": ("27", piece("typed", turn=10**30), "not in the order"),
 }  # fmt: skip
 
 SPELLINGS: dict[str, Forgery] = {
-    "a second spelling": ("01", again("12", ";"), "token 12 is spelled in two ways"),
+    "a second spelling": ("01", again("12", ";"), "token 12 has two spellings"),
     "a token beyond the vocabulary": ("01", again("99999", "x"), "'99999' is not a token id"),
     "a token below 0": ("01", again("-3", "x"), "'-3' is not a token id"),
     "a token with a zero before it": ("01", again("012", ","), "'012' is not a token id"),
     "a token in other figures": ("01", again("١٢", ","), "is not a token id"),
     "a token that is a word": ("01", again("twelve", ","), "'twelve' is not a token id"),
     "a token of many figures": ("01", again("9" * 5000, ","), "is not a token id"),
-    "a spelling beyond latin-1": ("01", again("7", "“"), "the spelling of token 7 is not bytes"),
-    "a spelling with a fox": ("01", spell("12", "🦊"), "is not bytes as latin-1"),
+    "a spelling beyond latin-1": ("01", again("7", "“"), "the bytes of token 7 are not latin-1"),
+    "a spelling with a fox": ("01", spell("12", "🦊"), "are not latin-1 text"),
     "a spelling that comes too late": (
         "01", lambda d: move(d, events(d, "vocabulary")[1], len(d)), "no bytes for tokens",
     ),
@@ -142,7 +142,7 @@ ORDERS: dict[str, Forgery] = {
     "a second proposal": ("01", twice("proposed"), "a second 'proposed' event"),
     "a second pass": ("01", twice("scored"), "a second 'scored' event"),
     "a second draw": ("01", twice("drew"), "a second 'drew' event"),
-    "a verdict twice": ("01", twice("judged"), "out of turn|left untried|α stands at"),
+    "a verdict twice": ("01", twice("judged"), "in the wrong order|not judged|α is given at"),
     "a round after the end": ("01", to_end("committed"), "Round"),
 }
 

@@ -207,12 +207,12 @@ def test_a_lossy_rule_says_so_in_a_sentence_and_is(rule):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("lenience:0", "The lenience of the rule 'lenience' lies between 0.01 and 1, not at '0'."),
-        ("lenience:nan", "not at 'nan'"),
-        ("typical:a", "not at 'a'"),
+        ("lenience:0", "The lenience of the rule 'lenience' must be between 0.01 and 1, not '0'."),
+        ("lenience:nan", "not 'nan'"),
+        ("typical:a", "not 'a'"),
         ("typical:0.1,0.2,0.3", "The rule 'typical' takes epsilon, delta, not '0.1,0.2,0.3'."),
         ("speculative:1", "The rule 'speculative' takes no number, not '1'."),
-        ("hopeful:1", "No rule is called 'hopeful'"),
+        ("hopeful:1", "There is no rule 'hopeful'"),
     ],
 )
 def test_a_rule_that_cannot_be_set_so_is_refused_with_a_sentence(text, says):

@@ -252,9 +252,9 @@ LIES = {
     "a share more than all": ("judged", lambda d: d["rows"].update(reach=1.5), "a mass holds 1.5"),
     "no share": ("judged", lambda d: d["rows"].pop("reach"), "p's share is there exactly leaf"),
     "an α": ("judged", lambda d: d.update(alpha=0.5), "α does not follow"),
-    "p left out": ("judged", lambda d: d["inputs"].pop("p"), "the rule's inputs are"),
+    "p left out": ("judged", lambda d: d["inputs"].pop("p"), "the rule's inputs should be"),
     "a score": ("scored", lambda d: d["p"].__setitem__(0, d["p"][0] * 0.9 + 1e-3), "token|p is"),
-    "that something is lost": ("header", lambda d: d.update(lossless=False), "says otherwise"),
+    "that something is lost": ("header", lambda d: d.update(lossless=False), "the header denies it"),
 }
 
 
@@ -299,7 +299,7 @@ def test_block_verification_of_a_tree_is_refused_and_traversal_named(tiny_target
         traced(tiny_target, Branching(Drawn.SAMPLED, TREE), settings)
     told = runs["traversal", Drawn.SAMPLED]
     header = replace(told.header, rule="block", settings=told.header.settings | {"rule": "block"})
-    with pytest.raises(CheckFailed, match="judges chains, and this is a tree"):
+    with pytest.raises(CheckFailed, match="judges chains, but this is a tree"):
         check(Trace(header, told.events))
 
 

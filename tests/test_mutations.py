@@ -1,6 +1,6 @@
-"""The oracle can fail: each classic mistake, made in the source, is caught by enumeration.
+"""Enumeration catches each classic mistake in a rule's source.
 
-A mutant is the module's own source with one piece exchanged, run in a module of its own.
+A mutant is a module's own source with one piece replaced, run as another module.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ SAMPLED, REPLACED, FIXED = Drawn.SAMPLED, Drawn.WITHOUT_REPLACEMENT, Drawn.POINT
 MUTANTS = {
     "p and q swapped in the test": (
         RECURSIVE,
-        'told = [dict(zip("pq"',
-        'told = [dict(zip("qp"',
+        'inputs = [dict(zip("pq"',
+        'inputs = [dict(zip("qp"',
     ),
     "p and q swapped in the residual": (
         RECURSIVE,
-        "residual(law.p, law.q)",
-        "residual(law.q, law.p)",
+        "residual(dists.p, dists.q)",
+        "residual(dists.q, dists.p)",
     ),
-    "residual forgotten": (RECURSIVE, "left = residual(law.p, law.q)", "left = law.p"),
+    "no residual": (RECURSIVE, "left = residual(dists.p, dists.q)", "left = dists.p"),
     "bonus from the wrong row": (
         RECURSIVE,
         "path, p[node], chance)",
@@ -47,27 +47,35 @@ MUTANTS = {
     ),
     "sibling's residual skipped": (
         RECURSIVE,
-        "for part in (law.p, law.q)",
-        "for part in (laws[-1].p, law.q)",
+        "for part in (dists.p, dists.q)",
+        "for part in (rejections[-1].p, dists.q)",
     ),
-    "sibling judged by the law before another fell": (
+    "sibling judged by the distributions before a rejection": (
         RECURSIVE,
-        "kept(kids[1:], laws, told)",
-        "kept(kids[1:], [law, *laws], [first[node], *told])",
+        "kept(kids[1:], rejections, inputs)",
+        "kept(kids[1:], [dists, *rejections], [first[node], *inputs])",
     ),
-    "q not masked without replacement": (RECURSIVE, "without(law.q, x) if", "law.q if"),
-    "point mass not masked": (POINT, "Law(without(law.p, x), None)", "law"),
-    "point mass judged by the law before a sibling fell": (
+    "q not masked without replacement": (RECURSIVE, "remove_token(dists.q, x) if", "dists.q if"),
+    "point mass not masked": (
         POINT,
-        "kept(kids[1:], laws, told)",
-        "kept(kids[1:], [law, *laws], [first[node], *told])",
+        "NodeDistributions(remove_token(dists.p, x), None)",
+        "dists",
     ),
-    "point mass with the wrong row": (POINT, "Law(p[node], q.get(node))", "Law(p[0], q.get(node))"),
+    "point mass judged by the distribution before a rejection": (
+        POINT,
+        "kept(kids[1:], rejections, inputs)",
+        "kept(kids[1:], [dists, *rejections], [first[node], *inputs])",
+    ),
+    "point mass with the wrong row": (
+        POINT,
+        "NodeDistributions(p[node], q.get(node))",
+        "NodeDistributions(p[0], q.get(node))",
+    ),
 }
 
 
 def mutant(old: str, new: str, module: str = MODULE) -> types.ModuleType:
-    """The module with `old` exchanged for `new`; fails where the source has no such piece."""
+    """Run the module with `old` replaced by `new`; `old` must occur exactly once."""
     source = Path(importlib.import_module(module).__file__ or "").read_text()
     assert source.count(old) == 1, f"{module} has no single {old!r}"
     made = types.ModuleType("mutant")
@@ -78,7 +86,7 @@ def mutant(old: str, new: str, module: str = MODULE) -> types.ModuleType:
 
 
 def rules(made: types.ModuleType, rule: str) -> list[tuple[object, Drawn]]:
-    """A rule of a (possibly mutated) module, with the candidates that it takes."""
+    """Return the rules of a (possibly mutated) module with the candidates that they take."""
     if rule == POINT:
         return [(made.PointMass(), FIXED)]
     make = made.RecursiveRejection
@@ -89,12 +97,12 @@ def rules(made: types.ModuleType, rule: str) -> list[tuple[object, Drawn]]:
 
 
 def worst(pairs: list[tuple[object, Drawn]]) -> float:
-    """The largest distance from the target's law over the tests' one- and two-token checks."""
+    """Return the largest distance from the target in checks of one and two tokens."""
     found = []
     for rule, drawn in pairs:
         for candidates in (1, 2):
-            law = output_distribution(rule, P, Q, drawn, candidates)
-            found.append(float((law - P).abs().sum() / 2))
+            output = output_distribution(rule, P, Q, drawn, candidates)
+            found.append(float((output - P).abs().sum() / 2))
         target, draft = model(1, 3, WARPERS[0]), model(2, 3, WARPERS[0])
         joint = joint_distribution(rule, target, draft, [-1, 0, 0, 1], drawn, 2)
         found.append(distance(joint, plain_distribution(target, 2)))
@@ -102,62 +110,76 @@ def worst(pairs: list[tuple[object, Drawn]]) -> float:
 
 
 @pytest.mark.parametrize("mistake", MUTANTS)
-def test_each_classic_mistake_is_caught(mistake):
+def test_enumeration_catches_each_classic_mistake(mistake):
     rule, old, new = MUTANTS[mistake]
     assert worst(rules(mutant(old, new), rule)) > 0.005
 
 
 @pytest.mark.parametrize("rule", [RECURSIVE, POINT])
-def test_the_source_as_it_is_passes(rule):
+def test_unchanged_source_is_exact(rule):
     assert worst(rules(importlib.import_module(MODULE), rule)) < 1e-14
 
 
 LEAF_FIRST = "specviz.verification.leaf_first"
 SIBLINGS = "specviz.verification.siblings"
 FURTHER = {
-    "reach not handed down": (LEAF_FIRST, "own = law.reach * p", "own = p"),
-    "owed without the reach": (LEAF_FIRST, "(law.reach * law.p - guess)", "(law.p - guess)"),
-    "divided by what is owed and 1": (
+    "reach not passed to children": (
+        LEAF_FIRST,
+        "own = distributions.reach * p",
+        "own = p",
+    ),
+    "remainder without the reach": (
+        LEAF_FIRST,
+        "(distributions.reach * distributions.p - guess)",
+        "(distributions.p - guess)",
+    ),
+    "new reach divided by 1": (
         LEAF_FIRST,
         "left / (left + beyond) if",
         "left / 1.0 if",
     ),
-    "q not masked by traversal": (LEAF_FIRST, "return without(q, x)", "return q"),
-    "p not what is owed": (LEAF_FIRST, "Law(scaled(rest, law.p),", "Law(law.p,"),
-    "a node kept as if it were a leaf": (LEAF_FIRST, ', "left": left}', "}"),
+    "q not masked by traversal": (LEAF_FIRST, "return remove_token(q, x)", "return q"),
+    "p not replaced by the remainder": (
+        LEAF_FIRST,
+        "normalize(rest, distributions.p),",
+        "distributions.p,",
+    ),
+    "a node judged as if it were a leaf": (LEAF_FIRST, ', "left": left}', "}"),
     "point mass read as sampled": (LEAF_FIRST, "self.drawn is not Drawn.POINT_MASS", "True"),
     "least ratio from q": (SIBLINGS, "where(p > 0, p / q,", "where(q > 0, q / p,"),
     "rho of one sibling": (SIBLINGS, "least_rho(p, q, candidates)}", "least_rho(p, q, 1)}"),
-    "residual of k-SEQ without rho": (SIBLINGS, 'law.p - facts["rho"] * law.q', "law.p - law.q"),
+    "residual of k-SEQ without rho": (
+        SIBLINGS,
+        'dists.p - extra["rho"] * dists.q',
+        "dists.p - dists.q",
+    ),
 }
 
 
 def further(made: types.ModuleType, module: str) -> float:
-    """The largest distance from the target's law of the rules that a module makes."""
+    """Return the largest distance from the target of the module's rules."""
     target, draft = model(1, 3, WARPERS[0]), model(2, 3, WARPERS[0])
     if module == SIBLINGS:
         made_rules = [made.AcceptReject("accept-reject"), made.KSeq("k-seq")]
-        laws = [output_distribution(rule, P, Q, SAMPLED, 2) for rule in made_rules]
-        return max(float((law - P).abs().sum() / 2) for law in laws)
+        outputs = [output_distribution(rule, P, Q, SAMPLED, 2) for rule in made_rules]
+        return max(float((output - P).abs().sum() / 2) for output in outputs)
     rule, plain = made.LeafFirst("traversal"), plain_distribution(target, 3)
     shape = [-1, 0, 0, 1, 1]
-    told = CandidateMethod(
-        FIXED, identity
-    )  # a q that is told though a point mass has no use for it
+    with_q = CandidateMethod(FIXED, identity)  # a point mass with a q that it does not need
     return max(
         distance(joint_distribution(rule, target, draft, shape, how, 3), plain)
-        for how in (REPLACED, told)
+        for how in (REPLACED, with_q)
     )
 
 
 @pytest.mark.parametrize("mistake", FURTHER)
-def test_each_mistake_in_a_further_rule_is_caught(mistake):
+def test_enumeration_catches_each_mistake_in_other_rules(mistake):
     module, old, new = FURTHER[mistake]
     assert further(mutant(old, new, module), module) > 0.001
 
 
 @pytest.mark.parametrize("module", [LEAF_FIRST, SIBLINGS])
-def test_the_further_rules_as_they_are_pass(module):
+def test_unchanged_other_rules_are_exact(module):
     assert further(importlib.import_module(module), module) < 1e-14
 
 

@@ -19,7 +19,7 @@ from specviz.settings.threads import (
 )
 
 
-def test_they_wait_briefly_unless_told_otherwise():
+def test_they_shorten_busy_wait_unless_told_otherwise():
     environment = {}
     shorten_busy_wait(environment)
     assert environment == {
@@ -64,7 +64,7 @@ def test_both_entries_say_so_first(monkeypatch):
         raise Told
 
     for entry, call in ((cli, lambda: cli.main(["models"])), (page, lambda: page.launch(None))):
-        monkeypatch.setattr(entry, "wait_briefly", told)
+        monkeypatch.setattr(entry, "shorten_busy_wait", told)
         with pytest.raises(Told):
             call()
 
@@ -73,7 +73,7 @@ def test_both_entries_say_so_first(monkeypatch):
 def four(monkeypatch):
     """A machine with four threads, and what was asked of torch, which keeps its one."""
     asked = [4]
-    monkeypatch.setattr(threads, "usual", lambda: 4)
+    monkeypatch.setattr(threads, "default_threads", lambda: 4)
     monkeypatch.setattr(torch, "set_num_threads", asked.append)
     monkeypatch.setattr(torch, "get_num_threads", lambda: asked[-1])
     return asked
@@ -83,17 +83,17 @@ def four(monkeypatch):
     ("one", "all_", "taken"), [(0.1, 1.0, 1), (0.9, 1.0, 4), (1.0, 0.5, 4), (0.79, 1.0, 1)]
 )
 def test_one_thread_is_taken_where_it_is_clearly_quicker_just_now(four, one, all_, taken):
-    assert threads.settle(lambda: one if four[-1] == 1 else all_) == taken
+    assert threads.choose_threads(lambda: one if four[-1] == 1 else all_) == taken
 
 
 def test_a_single_slow_measurement_decides_nothing(four):
     slow = iter([9.0])
-    assert threads.settle(lambda: next(slow, 1.0)) == 4
+    assert threads.choose_threads(lambda: next(slow, 1.0)) == 4
 
 
 def test_where_there_is_one_thread_nothing_is_measured(monkeypatch):
-    monkeypatch.setattr(threads, "usual", lambda: 1)
-    assert threads.settle(lambda: pytest.fail("measured")) == torch.get_num_threads()
+    monkeypatch.setattr(threads, "default_threads", lambda: 1)
+    assert threads.choose_threads(lambda: pytest.fail("measured")) == torch.get_num_threads()
 
 
 def test_what_is_measured_takes_a_moment():
@@ -124,7 +124,7 @@ def test_numpy_follows_what_is_settled(four, monkeypatch):
     given = []
     monkeypatch.setattr(threads, "share_with_numpy", lambda: given.append(four[-1]))
     times = iter([1.0, 0.1] * threads.TURNS)
-    assert threads.settle(lambda: next(times)) == 1
+    assert threads.choose_threads(lambda: next(times)) == 1
     assert given == [1]
 
 

@@ -170,7 +170,7 @@ def test_the_mean_of_alpha_over_all_draws_is_the_rules_acceptance(drawn, expecte
         ("speculative", REPLACED, Sampling(0.8), "not be lossless"),
         ("without-replacement", SAMPLED, Sampling(0.8), "not be lossless"),
         ("greedy", SAMPLED, Sampling(0.8), "Use temperature 0"),
-        ("hopeful", SAMPLED, Sampling(0.8), "No rule is called"),
+        ("hopeful", SAMPLED, Sampling(0.8), "There is no rule"),
     ],
 )
 def test_a_wrong_pair_is_refused_with_a_sentence(name, drawn, sampling, says):

@@ -81,6 +81,10 @@ class RuleSpec:
     leaf_first: bool = False
     has_alpha: bool = False
 
+    def defaults(self) -> dict[str, float]:
+        """Return the parameters' defaults by name."""
+        return {parameter.name: parameter.usual for parameter in self.parameters}
+
 
 ALL_KINDS = frozenset(Drawn)
 SAMPLED, REPLACED = frozenset({Drawn.SAMPLED}), frozenset({Drawn.WITHOUT_REPLACEMENT})
@@ -90,7 +94,7 @@ WEIGHT = RuleParameter("weight", 0.9, 0, 1, "the target's share in the mean of p
 EPSILON = RuleParameter("epsilon", 0.09, 0, 1, "a token above this probability always passes")
 DELTA = RuleParameter("delta", 0.3, 0, 1, "the threshold is this times e^−entropy if that is less")
 MARGIN = RuleParameter("margin", 0.6, 0, 1, "how far below the top token's chance a token may lie")
-AMONG = RuleParameter("among", 10, 1, 1000, "among how many of the likeliest tokens it must be")
+AMONG = RuleParameter("among", 10, 1, 1000, "how many of the most probable tokens it must be among")
 SINGLE = RuleParameter("single", 0.2, 0.001, 1, "a candidate of at least this chance always passes")
 TOGETHER = RuleParameter("together", 0.8, 0.001, 1, "the candidates' summed p is divided by it")
 
@@ -166,7 +170,7 @@ def parse_rule(text: str) -> tuple[str, dict[str, float]]:
     if len(numbers) > len(parameters) and name in RULE_SPECS:
         takes = ", ".join(parameter.name for parameter in parameters) or "no number"
         raise ValueError(f"The rule {name!r} takes {takes}, not {given!r:.40}.")
-    chosen = {parameter.name: parameter.usual for parameter in parameters}
+    chosen = RULE_SPECS[name].defaults() if name in RULE_SPECS else {}
     for parameter, number in zip(parameters, numbers, strict=False):
         chosen[parameter.name] = _number(name, parameter, number)
     return name, chosen

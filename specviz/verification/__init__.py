@@ -1,9 +1,13 @@
-"""The rules of verification, by name, and the one that fits a kind of candidates.
+"""The verification rules by name, and the choice of the rule that fits the candidates.
 
-`rules`: greedy match, the point mass, speculative sampling and its siblings, lenience, ensemble.
-`siblings`: accept-reject, k-SEQ. `leaf_first`: block and traversal verification. `lossy`: typical,
-relaxed, thresholds, unverified. What each promises is in `trace.rule_specs`, its scalar test in
-`trace.thresholds`. `exact`: what really comes out. `wild`: rules as found in public.
+- `rules`: greedy, point mass, speculative sampling with siblings, lenience, ensemble.
+- `siblings`: accept-reject, k-SEQ.
+- `leaf_first`: block and traversal verification.
+- `lossy`: typical, relaxed, thresholds, unverified.
+- `exact`: the distribution that really comes out of a rule.
+- `published_rules`: rules as found in public, right and wrong.
+
+What each rule guarantees is in `trace.rule_specs`, its threshold in `trace.thresholds`.
 """
 
 from __future__ import annotations
@@ -32,12 +36,12 @@ RuleParameters = Mapping[str, float]
 RULE_FACTORIES: Mapping[str, Callable[[str, RuleParameters], Rule]] = {
     "speculative": RecursiveRejection,
     "without-replacement": RecursiveRejection,
-    "point-mass": lambda name, dials: PointMass(),
-    "greedy": lambda name, dials: Greedy(),
+    "point-mass": lambda name, parameters: PointMass(),
+    "greedy": lambda name, parameters: Greedy(),
     "accept-reject": AcceptReject,
     "k-seq": KSeq,
-    "block": lambda name, dials: LeafFirst(name),
-    "traversal": lambda name, dials: LeafFirst(name),
+    "block": lambda name, parameters: LeafFirst(name),
+    "traversal": lambda name, parameters: LeafFirst(name),
     "lenience": RecursiveRejection,
     "ensemble": RecursiveRejection,
     "typical": Typical,
@@ -50,13 +54,13 @@ RULES: Mapping[str, Rule] = {name: make(name, {}) for name, make in RULE_FACTORI
 
 __all__ = [
     "RULES",
-    "UniformSource",
     "Decision",
     "Drawn",
     "Final",
-    "NodeDistributions",
     "MismatchedRule",
+    "NodeDistributions",
     "Rule",
+    "UniformSource",
     "Verdict",
     "choose_rule",
     "make_rule",
@@ -65,24 +69,27 @@ __all__ = [
 
 
 def make_rule(text: str) -> Rule:
-    """The rule that a text asks for, with its dials: "typical", or "typical:0.09,0.3".
+    """Create the rule that a text names, with its parameters: "typical" or "typical:0.09,0.3".
 
-    Raises MismatchedRule with a sentence for an unknown name and for numbers it does not take.
+    Raises:
+        MismatchedRule: With a sentence, if the name is unknown or the parameters do not fit.
     """
     try:
-        name, dials = parse_rule(text)
+        name, parameters = parse_rule(text)
     except ValueError as error:
         raise MismatchedRule(str(error)) from error
     if name not in RULE_FACTORIES:
-        raise MismatchedRule(f"No rule is called {name!r}; there are {', '.join(RULE_FACTORIES)}.")
-    return RULE_FACTORIES[name](name, dials)
+        names = ", ".join(RULE_FACTORIES)
+        raise MismatchedRule(f"There is no rule {name!r}. The rules are {names}.")
+    return RULE_FACTORIES[name](name, parameters)
 
 
 def choose_rule(name: str, drawn: Drawn, sampling: Sampling) -> Rule:
-    """The rule called `name`; "auto" is the one that fits the candidates and the temperature.
+    """Return the rule called `name`; "auto" is the one that fits candidates and temperature.
 
-    Raises MismatchedRule with a sentence for an unknown name and for a pair that is not lossless
-    where the rule promises to be.
+    Raises:
+        MismatchedRule: With a sentence, if the name is unknown, or if the rule is lossless in
+            general but not with these candidates.
     """
     if name == "auto":
         return RULES[select_rule(drawn, sampling)]

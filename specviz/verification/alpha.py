@@ -1,8 +1,7 @@
-"""α at one position: the chance that one of its candidates is kept, before any coin falls.
-
-Exact. A lone sampled candidate is weighed over all that q could have drawn, a full vocabulary;
-several are weighed as they were drawn, since what each rejection leaves depends on them, and the
-mean over draws is the rule's own acceptance. A point mass has nothing to average over.
+"""α at one position: the probability that one of its candidates is accepted, before any u is known.
+ It is exact. With one sampled candidate, it averages over everything that q could have produced.
+With several, it is given the candidates, since what each rejection leaves depends on them; its mean
+over draws is the rule's acceptance. A point mass needs no average.
 """
 
 from __future__ import annotations
@@ -19,10 +18,12 @@ from specviz.verification.distributions import overlap, remove_token, residual
 
 
 class AcceptanceProbability(NamedTuple):
-    """The chance that a position keeps one of its candidates, and what it follows from.
+    """The probability that a position accepts one of its candidates, and what it follows from.
 
-    value: None where it is not asked for. tries: where several were sampled, (p, q) of each in the
-    order tried, under the laws that would be in force at its turn; None elsewhere.
+    Attributes:
+        value: The probability; None if it was not computed.
+        tries: For several sampled candidates, (p, q) of each in order, after the rejections before
+            it; otherwise None.
     """
 
     value: float | None
@@ -30,23 +31,27 @@ class AcceptanceProbability(NamedTuple):
 
 
 def acceptance_probability(
-    law: NodeDistributions, tokens: Sequence[int], drawn: Drawn
+    distributions: NodeDistributions, tokens: Sequence[int], drawn: Drawn
 ) -> AcceptanceProbability:
-    """The chance that one of the siblings `tokens` is kept where p and q are `law`.
+    """Return the probability that one of the siblings `tokens` is accepted.
 
-    Point mass (no q, or a rule that reads none): Σ p over the distinct candidates. One sampled
-    candidate: Σ min(p, q). Several: 1 − Π(1 − min(1, pᵢ/qᵢ)), given the candidates.
+    For a point mass (no q, or a rule that reads none) it is Σ p over the distinct candidates; for
+    one sampled candidate Σ min(p, q); for several 1 − Π(1 − min(1, pᵢ/qᵢ)), given the candidates.
     """
-    if law.q is None:
-        return AcceptanceProbability(min(1.0, law.p[list(set(tokens))].sum().item()), None)
+    if distributions.q is None:
+        return AcceptanceProbability(
+            min(1.0, distributions.p[list(set(tokens))].sum().item()), None
+        )
     if len(tokens) == 1:
-        return AcceptanceProbability(min(1.0, overlap(law.p, law.q).item()), None)
-    each = sibling_tries(law.p, law.q, tokens, drawn)
-    return AcceptanceProbability(probability_any_accepted(each), each)
+        return AcceptanceProbability(
+            min(1.0, overlap(distributions.p, distributions.q).item()), None
+        )
+    pairs = sibling_tries(distributions.p, distributions.q, tokens, drawn)
+    return AcceptanceProbability(probability_any_accepted(pairs), pairs)
 
 
 def sibling_tries(p: Tensor, q: Tensor, tokens: Sequence[int], drawn: Drawn) -> list[list[float]]:
-    """(p, q) of every sibling at its turn, as if all before it were rejected. p, q: (V,)."""
+    """Return (p, q) of every sibling as if all before it were rejected. p, q: (V,)."""
     found = []
     for token in tokens:
         found.append([p[token].item(), q[token].item()])

@@ -1,7 +1,6 @@
-"""What a rule is: a judge of a whole draft tree, pure in (tree, p, q, coins).
-
-The one idea of the subject: the rule must match the way the candidates were drawn. What each
-rule accepts and promises stands in `trace.rule_specs`, since a re-check asks it too.
+"""The interface of rules: a rule judges a whole draft tree as a pure function of tree, p, q and u.
+ A rule must match the way the candidates were sampled. What each rule accepts and guarantees is in
+`trace.rule_specs`, since `check` needs it too.
 """
 
 from __future__ import annotations
@@ -23,32 +22,35 @@ class MismatchedRule(ValueError):
 
 
 def refuse_tree(promise: RuleSpec) -> None:
-    """Raise MismatchedRule for the one rule that judges chains only."""
+    """Raise MismatchedRule for block verification, which judges only chains."""
     if promise.name == "block":
         raise MismatchedRule(
-            "Block verification judges chains, and this drafter proposes a tree: the rule "
-            "'traversal' is the same on trees."
+            "Block verification judges chains, but this drafter proposes a tree. The rule "
+            "'traversal' does the same on trees."
         )
 
 
 class UniformSource(Protocol):
-    """What a rule asks of chance; `specviz.settings.chance.Chance` gives it."""
+    """The random numbers that a rule uses; `specviz.settings.chance.Chance` provides them."""
 
     def judge(self, node: int) -> float:
-        """The number in [0, 1) that decides about `node`."""
+        """Return the number in [0, 1) that decides about `node`."""
         ...
 
     def final(self) -> float:
-        """The number in [0, 1) that draws the token which ends the round."""
+        """Return the number in [0, 1) that samples the round's last token."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class NodeDistributions:
-    """The laws in force when a node was judged: p (V,), and q (V,) or None for a point mass.
+    """The distributions in force when a node was judged.
 
-    reach: the share of p that can be claimed there; less than 1 only where judging goes from the
-    leaf up (see `leaf_first`).
+    Attributes:
+        p: The target's, (V,).
+        q: The draft's, (V,); None for a point mass.
+        reach: The share of p that is available; less than 1 only for rules that judge from the leaf
+            up (see `leaf_first`).
     """
 
     p: Tensor
@@ -58,7 +60,15 @@ class NodeDistributions:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """One coin fell: `node` is kept when u < threshold. inputs: what the threshold follows from."""
+    """The decision about a node: it is accepted if u < threshold.
+
+    Attributes:
+        node: The node.
+        u: The random number.
+        threshold: What u is compared with.
+        inputs: The numbers that the threshold is computed from.
+        distributions: The distributions in force.
+    """
 
     node: int
     u: float
@@ -68,13 +78,13 @@ class Decision:
 
     @property
     def accepted(self) -> bool:
-        """Whether the coin fell on the side of keeping."""
+        """Whether the node was accepted."""
         return self.u < self.threshold
 
 
 @dataclass(frozen=True, slots=True)
 class Final:
-    """The token that ends the round: drawn from `law` (V,) after node `parent`."""
+    """The token that ends the round, sampled from `probs` (V,) after node `parent`."""
 
     parent: int
     kind: Literal["recovered", "bonus", "plain"]
@@ -84,7 +94,13 @@ class Final:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Decisions in the order made; path: the accepted nodes, root left out; then one token more."""
+    """The result of judging a tree.
+
+    Attributes:
+        decisions: In the order made.
+        path: The accepted nodes, without the root.
+        final: The one token that the target adds.
+    """
 
     decisions: tuple[Decision, ...]
     path: tuple[int, ...]
@@ -92,7 +108,7 @@ class Verdict:
 
 
 class Rule(Protocol):
-    """Whole-tree, since block and traversal verification go leaf first."""
+    """Judges whole trees, since block and traversal verification start from the leaf."""
 
     spec: RuleSpec
 
@@ -104,32 +120,46 @@ class Rule(Protocol):
         q: Mapping[int, Tensor],
         chance: UniformSource,
     ) -> Verdict:
-        """p (n, V): by node, the law of what follows it. q: by parent, the law of its children."""
+        """Judge a tree.
+
+        Args:
+            tree: The draft tree.
+            drawn: How its siblings were sampled.
+            p: (n, V): for each node, the target's distribution of the next token.
+            q: For each parent, the distribution (V,) that its children were sampled from.
+            chance: The random numbers.
+        """
         ...
 
 
 def decide(
-    rule: str, node: int, u: float, inputs: Mapping[str, float], law: NodeDistributions
+    rule: str, node: int, u: float, inputs: Mapping[str, float], distributions: NodeDistributions
 ) -> Decision:
-    """Let the coin u fall on `node`, with the rule's own test."""
-    return Decision(node, u, THRESHOLDS[rule](inputs), inputs, law)
+    """Judge `node` with the threshold of the rule."""
+    return Decision(node, u, THRESHOLDS[rule](inputs), inputs, distributions)
 
 
 def finish(
     decisions: list[Decision],
     path: list[int],
-    law: Tensor,
+    probs: Tensor,
     chance: UniformSource,
     drawn: Draw | None = None,
 ) -> Verdict:
-    """Draw the token that ends the round, and name what it is.
+    """Sample the round's last token and return the verdict.
 
-    Plain where nothing was judged, a bonus where the walk ended on a leaf, recovered otherwise.
-    drawn: the draw, where it was made already.
+    The token is plain if nothing was judged, a bonus if the walk ended on a leaf, else recovered.
+
+    Args:
+        decisions: The decisions in order.
+        path: The accepted nodes.
+        probs: The distribution (V,) of the last token.
+        chance: The random numbers.
+        drawn: The draw, if it was made already.
     """
     kind: Literal["recovered", "bonus", "plain"] = "plain"
     if decisions:
         kind = "bonus" if decisions[-1].accepted else "recovered"
     parent = path[-1] if path else 0
-    final = Final(parent, kind, drawn or draw(law, chance.final()), law)
+    final = Final(parent, kind, drawn or draw(probs, chance.final()), probs)
     return Verdict(tuple(decisions), tuple(path), final)

@@ -1,7 +1,6 @@
-"""From logits to laws, and what speculative sampling does with two of them.
-
-One rule: a law is what a token is really drawn from, after temperature, top-k and top-p. Laws are
-float64 where the device has it, since rounding in low precision passes for loss.
+"""From logits to distributions, and the operations of speculative sampling on them.
+ A distribution here is what a token is sampled from: after temperature, top-k and top-p. It is
+float64 where the device supports it, so that rounding is not mistaken for loss.
 """
 
 from __future__ import annotations
@@ -17,16 +16,16 @@ from torch import Tensor
 from specviz.settings.settings import Sampling
 from specviz.verification.transfer import to_device, to_host, to_host_async
 
-TOP_SIZES: Final = (64, 1024)  # a draw looks at so many top tokens before it sorts all of them
+TOP_SIZES: Final = (64, 1024)  # a draw tries this many top tokens before it sorts all of them
 
 
 class BadScores(ValueError):
-    """A model gave scores that are no distribution."""
+    """A model returned logits that do not give a distribution."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """A drawn token, with the interval [lo, hi) of the walk that u fell into."""
+    """A sampled token, with the interval [lo, hi) of the running total that contains u."""
 
     token: int
     u: float
@@ -35,36 +34,45 @@ class Draw:
 
 
 def exact_dtype(device: torch.device) -> torch.dtype:
-    """float64, or float32 on MPS, which has no float64."""
+    """Return float64, or float32 on MPS, which has no float64."""
     return torch.float32 if device.type == "mps" else torch.float64
 
 
 def deferred_nan_check(logits: Tensor, who: str) -> Callable[[], None]:
-    """What raises BadScores unless every row of `logits` (..., V) can become a law.
+    """Start a check that every row of `logits` (..., V) gives a distribution, without waiting.
 
-    Minus infinity forbids a token; NaN, plus infinity and a row that forbids all are faults. To be
-    called once anything else was read: then nobody waits for it.
+    Minus infinity forbids a token; NaN, plus infinity and a row that forbids all tokens are errors.
+
+    Returns:
+        A function that raises BadScores if the check failed. Call it after something else was read
+        from the device, so that it does not wait.
     """
-    tops = to_host_async(logits.amax(dim=-1).reshape(-1))  # NaN travels through amax
+    tops = to_host_async(logits.amax(dim=-1).reshape(-1))  # amax propagates NaN
     return lambda: check_finite(tops.tolist(), who)
 
 
 def check_finite(tops: Sequence[float], who: str) -> None:
-    """Raise BadScores unless the top of every row is a number: its score, or what came of it."""
+    """Raise BadScores unless every number is finite.
+
+    Args:
+        tops: For each row its top logit, or a number computed from it.
+        who: The model, for the message.
+    """
     if all(map(isfinite, tops)):
         return
     row = next(i for i, top in enumerate(tops) if not isfinite(top))
     raise BadScores(
-        f"{who} gave scores that are not numbers (NaN or infinity, in row {row}), so no token can "
-        "be drawn. Half precision on a model made for another is the usual cause: try float32."
+        f"{who} returned logits that are not numbers (NaN or infinity, in row {row}), so no token "
+        "can be sampled. The usual cause is half precision with a model not made for it: try "
+        "float32."
     )
 
 
 def logits_to_probs(logits: Tensor, sampling: Sampling) -> Tensor:
-    """Logits (..., V) as the law that tokens are drawn from (..., V).
+    """Convert logits (..., V) to the distribution (..., V) that tokens are sampled from.
 
-    Temperature, then top-k, then top-p, as transformers orders and cuts them (ties at the k-th
-    value are all kept; the top token always stays). Temperature 0 is one-hot at the top token.
+    Temperature, then top-k, then top-p, in transformers' order and with its cuts: all tokens tied
+    with the k-th are kept, and the top token always stays. Temperature 0 gives a one-hot vector.
     """
     if sampling.greedy:
         top = logits.argmax(dim=-1, keepdim=True)
@@ -83,66 +91,71 @@ def logits_to_probs(logits: Tensor, sampling: Sampling) -> Tensor:
 
 
 def overlap(p: Tensor, q: Tensor) -> Tensor:
-    """Σ min(p, q) over the last axis: the chance α that a token drawn from q is kept."""
+    """Return Σ min(p, q) over the last axis: the probability α of accepting a token from q."""
     return torch.minimum(p, q).sum(dim=-1)
 
 
 def total_variation(p: Tensor, q: Tensor) -> Tensor:
-    """½ Σ |p − q| over the last axis; 1 − overlap."""
+    """Return ½ Σ |p − q| over the last axis, which is 1 − overlap."""
     return (p - q).abs().sum(dim=-1) / 2
 
 
 def residual(p: Tensor, q: Tensor) -> Tensor:
-    """(p − q)₊ scaled to 1, (V,): what p still has to give once q's part is covered.
+    """Return (p − q)₊ scaled to 1, (V,): the probability that the target gives beyond the draft.
 
-    Where nothing is left (p = q, where a rejection has probability zero) it is p itself.
+    If nothing is left (p = q, where a rejection has probability zero), returns p.
     """
     return normalize(torch.clamp(p - q, min=0.0), p)
 
 
-def remove_token(law: Tensor, token: int) -> Tensor:
-    """`logits_to_probs` (V,) with `token` taken out, scaled to 1; `logits_to_probs` itself where nothing would be left."""
-    rest = law.clone()
+def remove_token(probs: Tensor, token: int) -> Tensor:
+    """Return `probs` (V,) without `token`, scaled to 1; `probs` itself if nothing would be left."""
+    rest = probs.clone()
     rest[token] = 0.0
-    return normalize(rest, law)
+    return normalize(rest, probs)
 
 
 def normalize(weights: Tensor, otherwise: Tensor) -> Tensor:
-    """Weights (V,) as a law; `otherwise` where they are all zero."""
+    """Scale weights (V,) to sum to 1; return `otherwise` if they are all zero."""
     total = weights.sum()
     return torch.where(total > 0, weights / total, otherwise)
 
 
-def draw(law: Tensor, u: float) -> Draw:
-    """Draw from `logits_to_probs` (V,) with u in [0, 1): walk tokens by falling probability, ties by id.
+def draw(probs: Tensor, u: float) -> Draw:
+    """Sample from `probs` (V,) with u in [0, 1): by the running total in falling order, ties by id.
 
-    The order makes a draw readable: a person with the top rows can redo it. Tokens of probability
-    zero are never drawn, whatever rounding leaves of the total.
+    With this order a reader who sees the top rows can repeat the draw. Tokens of probability zero
+    are never drawn, even if rounding leaves the total below 1.
     """
-    return draw_and_read(law, u)[0]
+    return draw_and_read(probs, u)[0]
 
 
-def draw_and_read(law: Tensor, u: float, *others: Tensor) -> tuple[Draw, list[float]]:
-    """`draw`, and in the same read the values of other tensors, of one element each."""
-    told = [each.item() for each in to_host(*walk_to(*top_tokens(law), u), *others)]
-    token, lo, hi, _, *values = told
-    return finish_draw(law, u, token, lo, hi), values
+def draw_and_read(probs: Tensor, u: float, *others: Tensor) -> tuple[Draw, list[float]]:
+    """Do `draw` and return the values of other one-element tensors read in the same transfer."""
+    values_read = [each.item() for each in to_host(*walk_to(*top_tokens(probs), u), *others)]
+    token, lo, hi, _, *values = values_read
+    return finish_draw(probs, u, token, lo, hi), values
 
 
-def draw_each(laws: Sequence[Tensor], coins: Sequence[float]) -> list[Draw]:
-    """`draw` from each of some laws (V,) with its own u; what it takes is read at once."""
-    values, ids = top_tokens(torch.stack(list(laws)))
-    thrown = to_device(torch.tensor(coins, dtype=torch.float64)[:, None], values.device)
-    told = to_host(*walk_to(values, ids, thrown))
-    rows = zip(*(each.flatten().tolist() for each in told), strict=True)
-    return [finish_draw(law, u, *row) for law, u, row in zip(laws, coins, rows, strict=True)]
+def draw_each(distributions: Sequence[Tensor], us: Sequence[float]) -> list[Draw]:
+    """Do `draw` from each of several distributions (V,) with its own u, in one transfer."""
+    values, ids = top_tokens(torch.stack(list(distributions)))
+    us_tensor = to_device(torch.tensor(us, dtype=torch.float64)[:, None], values.device)
+    ends = to_host(*walk_to(values, ids, us_tensor))
+    rows = zip(*(each.flatten().tolist() for each in ends), strict=True)
+    draws = zip(distributions, us, rows, strict=True)
+    return [finish_draw(probs, u, *row) for probs, u, row in draws]
 
 
 class WalkEnd(NamedTuple):
-    """Where walks over the likeliest tokens ended, where the laws are: (..., 1) each.
+    """Where walks over the top tokens ended: (..., 1) each, on the device of the distributions.
 
-    place: among those tokens. Where u is not in [lo, hi) it lies behind all of them: that draw is
-    still to be made.
+    Attributes:
+        token: The token.
+        lo: The lower end of its interval.
+        hi: The upper end. If u is not in [lo, hi), the walk ended before it reached u, and the draw
+            must be finished with more tokens.
+        place: The token's index among those walked.
     """
 
     token: Tensor
@@ -151,24 +164,25 @@ class WalkEnd(NamedTuple):
     place: Tensor
 
 
-def top_tokens(laws: Tensor, many: int = TOP_SIZES[0]) -> tuple[Tensor, Tensor]:
-    """The top probabilities of laws (..., V) as a draw walks them, and their tokens: (..., k).
+def top_tokens(probs: Tensor, count: int = TOP_SIZES[0]) -> tuple[Tensor, Tensor]:
+    """Return the top probabilities of (..., V) in walk order, and their ids: (..., k).
 
-    Those as likely as the last are set to zero: one that did not fit may come before them. They lie
-    where the laws do, but on the host where the laws' device has no float64 to add them up in.
+    Tokens tied with the last one are set to zero, because a tied token that was cut off may come
+    before them. The tensors are on the distributions' device, or on the host if that has no float64
+    for the running totals.
     """
-    size = laws.shape[-1]
-    values, ids = laws.topk(min(many, size), dim=-1)
-    if laws.device.type == "mps":
+    size = probs.shape[-1]
+    values, ids = probs.topk(min(count, size), dim=-1)
+    if probs.device.type == "mps":
         values, ids = values.cpu(), ids.cpu()
     ids, by_id = ids.sort(dim=-1)
     values, falling = values.gather(-1, by_id).sort(dim=-1, descending=True, stable=True)
     ids = ids.gather(-1, falling)
-    return values * (values > values[..., -1:]) if many < size else values, ids
+    return values * (values > values[..., -1:]) if count < size else values, ids
 
 
 def walk_to(values: Tensor, ids: Tensor, u: float | Tensor) -> WalkEnd:
-    """The first token of each row (..., k) whose running total passes its u, (..., 1) or one."""
+    """Return the first token of each row (..., k) whose running total exceeds its u."""
     totals = values.double().cumsum(-1)
     place = (totals <= u).sum(-1, keepdim=True)
     bounds = torch.nn.functional.pad(totals, (1, 1))
@@ -177,26 +191,28 @@ def walk_to(values: Tensor, ids: Tensor, u: float | Tensor) -> WalkEnd:
     return WalkEnd(ids.gather(-1, here), lo, hi, here)
 
 
-def finish_draw(law: Tensor, u: float, token: float, lo: float, hi: float, _: float = 0.0) -> Draw:
-    """The draw from `logits_to_probs` (V,) that a walk found; where it found none, the search goes on."""
-    return Draw(int(token), u, lo, hi) if lo <= u < hi else _farther(law, u)
+def finish_draw(
+    probs: Tensor, u: float, token: float, lo: float, hi: float, _: float = 0.0
+) -> Draw:
+    """Return the draw that a walk found in `probs` (V,); continue the search if it found none."""
+    return Draw(int(token), u, lo, hi) if lo <= u < hi else _farther(probs, u)
 
 
-def _farther(law: Tensor, u: float) -> Draw:
-    """`draw` among more tokens, and at last among all."""
-    if law.shape[-1] > TOP_SIZES[0]:
+def _farther(probs: Tensor, u: float) -> Draw:
+    """Draw from more of the top tokens, and finally from all."""
+    if probs.shape[-1] > TOP_SIZES[0]:
         token, lo, hi, _ = (
-            each.item() for each in to_host(*walk_to(*top_tokens(law, TOP_SIZES[1]), u))
+            each.item() for each in to_host(*walk_to(*top_tokens(probs, TOP_SIZES[1]), u))
         )
         if lo <= u < hi:
             return Draw(int(token), u, lo, hi)
-    values, ids = to_host(*law.sort(descending=True, stable=True))
+    values, ids = to_host(*probs.sort(descending=True, stable=True))
     token, lo, hi, _ = (each.item() for each in walk_to(values, ids, u))
     likely = int((values > 0).sum())
     return Draw(int(token), u, lo, hi) if lo <= u < hi else _last(values[:likely], ids, u)
 
 
 def _last(values: Tensor, ids: Tensor, u: float) -> Draw:
-    """The last possible token, for a u between the rounded total and 1."""
+    """Return the last token with probability above 0, for a u between the rounded total and 1."""
     before = values[:-1].cpu().double().cumsum(-1)
     return Draw(int(ids[len(before)]), u, before[-1].item() if len(before) else 0.0, 1.0)

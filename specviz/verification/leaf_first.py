@@ -1,7 +1,6 @@
 """Rules that judge a branch from its end: block verification, and traversal on trees.
-
-An early weak guess may be bought back by later strong ones, so nothing is known of a node until all
-below it fell.
+ A weak early guess may be made up for by strong later ones, so a node is decided only after
+everything below it was rejected.
 """
 
 from __future__ import annotations
@@ -30,17 +29,17 @@ from specviz.verification.tree import DraftTree
 class LeafFirst:
     """Traversal verification (2505.12398), which on a chain is block verification (2403.10444).
 
-    A node is visited with its reach a, 1 at the root: the share of the draft's chance of coming
-    here that the target's chance can cover. Each child x is visited with min(1, a p(x)/q(x)); where
-    nothing below it is kept, S = Σ (a p − q)₊ is what is still owed, a becomes S/(S + 1 − a), p
-    what is owed, and q loses x where it is drawn without replacement. Once all children fell the
-    node is kept with chance a (0/0 is 1), the root always, and the last token drawn from the p left
-    there. A candidate that was fixed beforehand has q = 1.
+    A node is visited with its reach a, 1 at the root: the share of the draft's probability of
+    coming here that the target's probability can cover. Each child x is visited with min(1, a
+    p(x)/q(x)). If nothing below it is accepted, let S = Σ (a p − q)₊ be the remaining mass: a
+    becomes S/(S + 1 − a), p the normalized remainder, and q loses x if sampled without replacement.
+    After all children were rejected, the node is accepted with probability a (0/0 is 1; the root
+    always), and the last token is sampled from the p left there. A point mass has q = 1.
 
-    Idea of the proof: a draft's path is claimed with at most q · a ≤ p, and the residual gives
-    exactly the rest. The expected accepted length is never less than token by token, and the same
-    for γ = 1 and for point masses. Lossless on average over drafts; coins must not be reused from
-    round to round by position.
+    Idea of the proof: a path of the draft is claimed with at most q · a ≤ p, and the residual gives
+    exactly the rest. The expected accepted length is never less than token by token, and equal for
+    γ = 1 and for point masses. Lossless on average over drafts; random numbers must not be reused
+    by position across rounds.
     """
 
     def __init__(self, name: str) -> None:
@@ -54,7 +53,7 @@ class LeafFirst:
         q: Mapping[int, Tensor],
         chance: UniformSource,
     ) -> Verdict:
-        """See `Rule`. Raises MismatchedRule where block verification meets a tree."""
+        """Implement `Rule.judge`. Raises MismatchedRule if block verification is given a tree."""
         if not tree.is_chain:
             refuse_tree(self.spec)
         visit = _Visit(self, tree, drawn, p, q, chance)
@@ -62,29 +61,35 @@ class LeafFirst:
         return visit.verdict(found.kept or 0, found.distributions.p)
 
     def after_rejection(self, left: float, reach: float, untried: float) -> float:
-        """The reach that a fallen child leaves its node: S/(S + 1 − a), 0/0 being 1.
+        """Return the reach of a node after a child was rejected: S/(S + 1 − a), with 0/0 = 1.
 
-        left: S, of what is owed the sum. untried: the mass of q that was not tried yet; it does not
-        matter, though it looks as if it might.
+        Args:
+            left: S, the remaining mass.
+            reach: a, the node's reach before.
+            untried: The mass of q not tried yet. Not used here; a published variant divides by it.
         """
-        beyond = 1.0 - reach  # in one piece, so that a full reach stays exactly 1
+        beyond = 1.0 - reach  # computed first, so that a reach of 1 stays exactly 1
         return left / (left + beyond) if left + beyond > 0.0 else 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What a visit came to. kept: the node kept at or below, None where all fell. law: what the
-    round's last token would be drawn from there. owed: what the node's own coin is held against.
+    """The result of visiting a node.
+
+    Attributes:
+        kept: The node accepted at or below it; None if all were rejected.
+        distributions: Its p is what the round's last token would be sampled from.
+        inputs: The inputs of the node's own threshold.
     """
 
     kept: int | None
     distributions: NodeDistributions
-    owed: dict[str, float]
+    inputs: dict[str, float]
 
 
 @dataclass
 class _Visit:
-    """One walk over a tree; the decisions in the order made."""
+    """One traversal of a tree, which collects the decisions in order."""
 
     rule: LeafFirst
     tree: DraftTree
@@ -95,56 +100,64 @@ class _Visit:
     decisions: list[Decision] = field(default_factory=list)
 
     def below(self, node: int, reach: float) -> _Found:
-        """Visit a node's children, the node being come to with `reach`."""
+        """Visit the children of a node that is reached with `reach`."""
         sampled = self.drawn is not Drawn.POINT_MASS
-        law = NodeDistributions(self.p[node], self.q.get(node) if sampled else None, reach)
-        owed, untried = {"reach": reach}, 1.0
+        distributions = NodeDistributions(
+            self.p[node], self.q.get(node) if sampled else None, reach
+        )
+        inputs, untried = {"reach": reach}, 1.0
         for child in self.tree.children[node]:
             x = self.tree.tokens[child]
-            guess = self._guess(law, x)
+            guess = self._guess(distributions, x)
             given = guess[x].item()
-            found = self._try(child, law, law.p[x].item(), given)
+            found = self._try(child, distributions, distributions.p[x].item(), given)
             if found.kept is not None:
                 return found
-            rest = (law.reach * law.p - guess).clamp(min=0.0)
+            rest = (distributions.reach * distributions.p - guess).clamp(min=0.0)
             left, untried = rest.sum().item(), untried - untried * given
-            owed = {"reach": law.reach, "left": left}
-            reach = self.rule.after_rejection(left, law.reach, untried)
-            law = NodeDistributions(normalize(rest, law.p), self._without(law.q, x), reach)
-        return _Found(None, law, owed)
+            inputs = {"reach": distributions.reach, "left": left}
+            reach = self.rule.after_rejection(left, distributions.reach, untried)
+            distributions = NodeDistributions(
+                normalize(rest, distributions.p), self._without(distributions.q, x), reach
+            )
+        return _Found(None, distributions, inputs)
 
-    def _try(self, child: int, law: NodeDistributions, p: float, q: float) -> _Found:
-        """A child that stands under `law`: first all below it, then its own coin.
+    def _try(self, child: int, distributions: NodeDistributions, p: float, q: float) -> _Found:
+        """Visit everything below a child, then decide the child.
 
-        p, q: of its token; q is 1 where it was fixed beforehand.
+        Args:
+            child: The child.
+            distributions: The distributions at its parent.
+            p: The target's probability of its token.
+            q: The draft's; 1 for a point mass.
         """
-        own = law.reach * p
+        own = distributions.reach * p
         found = self.below(child, min(1.0, own / q) if q > 0.0 else float(own > 0.0))
         if found.kept is not None:
             return found
-        inputs = {"p": p} if law.q is None else {"p": p, "q": q}
-        inputs |= found.owed
+        inputs = {"p": p} if distributions.q is None else {"p": p, "q": q}
+        inputs |= found.inputs
         name = self.rule.spec.name
-        self.decisions.append(decide(name, child, self.chance.judge(child), inputs, law))
+        self.decisions.append(decide(name, child, self.chance.judge(child), inputs, distributions))
         return replace(found, kept=child if self.decisions[-1].accepted else None)
 
-    def _guess(self, law: NodeDistributions, x: int) -> Tensor:
-        """The law that candidate x was drawn from; all on x where it was fixed beforehand."""
-        if law.q is not None:
-            return law.q
-        where = torch.tensor(x, device=law.p.device)
-        return torch.zeros_like(law.p).index_fill_(0, where, 1.0)
+    def _guess(self, distributions: NodeDistributions, x: int) -> Tensor:
+        """Return the distribution that candidate x was sampled from; one-hot for a point mass."""
+        if distributions.q is not None:
+            return distributions.q
+        index = torch.tensor(x, device=distributions.p.device)
+        return torch.zeros_like(distributions.p).index_fill_(0, index, 1.0)
 
     def _without(self, q: Tensor | None, x: int) -> Tensor | None:
-        """q for the next candidate, where x fell."""
+        """Return q for the next candidate after x was rejected."""
         if q is None or self.drawn is not Drawn.WITHOUT_REPLACEMENT:
             return q
         return remove_token(q, x)
 
-    def verdict(self, kept: int, law: Tensor) -> Verdict:
-        """The verdict: the path to the node kept, and the last token."""
+    def verdict(self, kept: int, probs: Tensor) -> Verdict:
+        """Return the verdict: the path to the accepted node, and the last token."""
         kind: Literal["recovered", "bonus", "plain"] = "plain"
         if self.decisions:
             kind = "recovered" if self.tree.children[kept] else "bonus"
-        final = Final(kept, kind, draw(law, self.chance.final()), law)
+        final = Final(kept, kind, draw(probs, self.chance.final()), probs)
         return Verdict(tuple(self.decisions), self.tree.path(kept)[1:], final)

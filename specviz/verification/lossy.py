@@ -1,7 +1,6 @@
-"""Rules that do not keep the target's law, as others use them: labelled, and measured.
-
-Their promises (`trace.rule_specs`) say in a sentence what each gives up. Lenience and the ensemble
-are speculative sampling with another test: `rules.RecursiveRejection`.
+"""Rules that do not keep the target's distribution, as used elsewhere: labelled and measured.
+ Their specs in `trace.rule_specs` say what each gives up. Lenience and the ensemble are speculative
+sampling with another test: see `rules.RecursiveRejection`.
 """
 
 from __future__ import annotations
@@ -16,85 +15,89 @@ from specviz.verification.walk import Inputs, Walk
 
 
 def one_hot_top(p: Tensor) -> Tensor:
-    """All mass on the likeliest token of p (V,)."""
+    """Return all mass on the most probable token of p (V,)."""
     return torch.zeros_like(p).scatter_(-1, p.argmax(dim=-1, keepdim=True), 1.0)
 
 
 def entropy(p: Tensor) -> Tensor:
-    """−Σ p ln p over the last axis, in nats."""
-    each: Tensor = torch.special.entr(p)
-    return each.sum(dim=-1)
+    """Return −Σ p ln p over the last axis, in nats."""
+    terms: Tensor = torch.special.entr(p)
+    return terms.sum(dim=-1)
 
 
 class Typical(Walk):
-    """Medusa's typical acceptance (2401.10774): keep x where p(x) > min(ε, δ e^−H(p)).
+    """Medusa's typical acceptance (2401.10774): accept x if p(x) > min(ε, δ e^−H(p)).
 
-    q is not needed and no coin matters. Everywhere else the top token is said, as the paper's code
-    does (`fast=True`). Not lossless: x passes whatever chance p gives it beyond the bar, so the
-    output is the draft's law on the tokens that pass. Of siblings that pass, the first is kept; the
-    paper's code keeps the longest path. (Its two functions swap the defaults of ε and δ.)
+    It needs no q, and u does not matter. Otherwise it takes the top token, as the paper's code does
+    (`fast=True`). Not lossless: x passes whatever its probability above the threshold, so the
+    output is the draft's distribution on the tokens that pass. Of the siblings that pass, the first
+    is accepted; the paper's code takes the longest path. (Its two functions swap the defaults of ε
+    and δ.)
     """
 
-    def extra_inputs(self, law: NodeDistributions, candidates: int) -> Inputs:
-        """See `Walk`: how unsure the target is."""
-        return {"entropy": entropy(law.p).item()}
+    def extra_inputs(self, dists: NodeDistributions, candidates: int) -> Inputs:
+        """Implement `Walk.extra_inputs`: the target's uncertainty."""
+        return {"entropy": entropy(dists.p).item()}
 
-    def final_probs(self, law: NodeDistributions, facts: Inputs) -> Tensor:
-        """See `Walk`."""
-        return one_hot_top(law.p)
+    def final_probs(self, dists: NodeDistributions, extra: Inputs) -> Tensor:
+        """Implement `Walk.final_probs`."""
+        return one_hot_top(dists.p)
 
     def bonus_probs(self, p: Tensor) -> Tensor:
-        """See `Walk`."""
+        """Implement `Walk.bonus_probs`."""
         return one_hot_top(p)
 
 
 class Relaxed(Walk):
-    """Relaxed acceptance (TensorRT-LLM, for DeepSeek-R1's thinking phase): x among the top N.
+    """Relaxed acceptance (TensorRT-LLM, for the thinking phase of DeepSeek-R1): x among the top N.
 
-    Keep x where it is one of the target's N likeliest and p(x) ≥ p_max − Δ; else say the top token.
-    A relaxation of greedy decoding: what it gives up is to be compared with the top token, not p.
+    Accept x if it is one of the target's N most probable tokens and p(x) ≥ p_max − Δ; otherwise
+    take the top token. It relaxes greedy decoding, so its loss should be measured against the top
+    token, not against p.
     """
 
-    def extra_inputs(self, law: NodeDistributions, candidates: int) -> Inputs:
-        """See `Walk`: the top token's chance."""
-        return {"top": law.p.max().item()}
+    def extra_inputs(self, dists: NodeDistributions, candidates: int) -> Inputs:
+        """Implement `Walk.extra_inputs`: the top token's probability."""
+        return {"top": dists.p.max().item()}
 
-    def candidate_inputs(self, law: NodeDistributions, token: int, facts: Inputs) -> Inputs:
-        """See `Walk`: also the candidate's rank; of equals, all have the best."""
-        p, above = (one.item() for one in to_host(law.p[token], (law.p > law.p[token]).sum()))
+    def candidate_inputs(self, dists: NodeDistributions, token: int, extra: Inputs) -> Inputs:
+        """Implement `Walk.candidate_inputs`: adds the rank; equally probable tokens share one."""
+        p, above = (one.item() for one in to_host(dists.p[token], (dists.p > dists.p[token]).sum()))
         return {"p": p, "rank": above + 1}
 
-    def final_probs(self, law: NodeDistributions, facts: Inputs) -> Tensor:
-        """See `Walk`."""
-        return one_hot_top(law.p)
+    def final_probs(self, dists: NodeDistributions, extra: Inputs) -> Tensor:
+        """Implement `Walk.final_probs`."""
+        return one_hot_top(dists.p)
 
     def bonus_probs(self, p: Tensor) -> Tensor:
-        """See `Walk`."""
+        """Implement `Walk.bonus_probs`."""
         return one_hot_top(p)
 
 
 class Thresholds(Walk):
-    """SGLang's two thresholds on the point-mass rule; (1, 1) is that rule, and lossless.
+    """SGLang's two thresholds on the point-mass rule; with (1, 1) it is that rule, and lossless.
 
-    Keep x where p(x) ≥ `single`, or with the siblings' summed p over `together` (there with one
-    coin for all of them, here with a coin each and the same law). A rejection masks x, as SGLang's
-    kernel does. Below 1 either gives the candidates more than p does, all others less.
+    Accept x if p(x) ≥ `single`, otherwise with its share of `together` (SGLang uses one u for all
+    siblings, this one u each, with the same distribution). A rejection removes x from p, as in
+    SGLang's kernel. Any threshold below 1 gives the candidates more than p does and all others
+    less.
     """
 
-    def extra_inputs(self, law: NodeDistributions, candidates: int) -> Inputs:
-        """See `Walk`: nothing was tried yet."""
+    def extra_inputs(self, dists: NodeDistributions, candidates: int) -> Inputs:
+        """Implement `Walk.extra_inputs`: nothing was tried yet."""
         return {"before": 0.0}
 
     def after_rejection(
-        self, law: NodeDistributions, token: int, facts: Inputs
+        self, dists: NodeDistributions, token: int, extra: Inputs
     ) -> tuple[NodeDistributions, Inputs]:
-        """See `Walk`: x is masked."""
-        before = facts["before"] + (1.0 - facts["before"]) * law.p[token].item()
-        return NodeDistributions(remove_token(law.p, token), None), {"before": min(1.0, before)}
+        """Implement `Walk.after_rejection`: x is removed."""
+        before = extra["before"] + (1.0 - extra["before"]) * dists.p[token].item()
+        return NodeDistributions(remove_token(dists.p, token), None), {"before": min(1.0, before)}
 
 
 class Unverified(Walk):
-    """Keeps the first candidate of every place unseen: no verification at all.
+    """Accepts the first candidate of every position: no verification.
 
-    What multi-token heads do where they "trade a little perplexity". The output is the draft's law.
+    Multi-token heads do this where they "trade a little perplexity". The output is the draft's
+    distribution.
     """

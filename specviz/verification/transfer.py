@@ -1,7 +1,6 @@
-"""What crosses between the host and the device that a model runs on.
-
-Rule: few crossings. A read makes the host wait until the device has done all that it was asked, so
-what is needed at the same time is read at once; an upload need not be waited for.
+"""Transfers of tensors between the host and a model's device.
+ Few transfers are fast: a read waits until the device has finished everything before it, so values
+needed together are read together; uploads do not wait.
 """
 
 from __future__ import annotations
@@ -12,77 +11,78 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-ALIGNMENT: Final = 16  # bytes: where a tensor begins among others that travel with it
-ROW_ALIGNMENT: Final = 8  # numbers: a mask whose rows begin elsewhere is copied by attention in every layer
+ALIGNMENT: Final = 16  # bytes: tensors in one upload start at multiples of this
+ROW_ALIGNMENT: Final = 8  # numbers: attention copies a mask with unaligned rows in every layer
 
 
-def upload(numbers: Sequence[Any], device: torch.device) -> Tensor:
-    """Whole numbers, or lists of them of one length, as a tensor there; nobody waits for it."""
-    return to_device(torch.tensor(numbers, dtype=torch.long), device)
+def upload(values: Sequence[Any], device: torch.device) -> Tensor:
+    """Upload whole numbers, or equally long lists of them, as a tensor without waiting."""
+    return to_device(torch.tensor(values, dtype=torch.long), device)
 
 
-def to_device(made: Tensor, device: torch.device) -> Tensor:
-    """A tensor of the host there. CUDA copies small ones aside at once, so nobody waits."""
-    return made.to(device, non_blocking=device.type == "cuda")
+def to_device(tensor: Tensor, device: torch.device) -> Tensor:
+    """Upload a host tensor without waiting; CUDA copies small tensors aside at once."""
+    return tensor.to(device, non_blocking=device.type == "cuda")
 
 
-def upload_together(device: torch.device, *made: Tensor) -> list[Tensor]:
-    """Tensors of the host there, sent at once: their bytes stand side by side.
+def upload_together(device: torch.device, *tensors: Tensor) -> list[Tensor]:
+    """Upload several host tensors in one transfer.
 
-    Rows of a float mask begin at multiples of ROW there, though none is longer than it was.
+    On CUDA, rows of a float mask start at multiples of ROW_ALIGNMENT in memory; shapes are
+    unchanged.
     """
     if device.type != "cuda":
-        return [to_device(each, device) for each in made]
-    wide = [_in_rows(each) if each.is_floating_point() else each for each in made]
-    rooms = [-(-each.nbytes // ALIGNMENT) * ALIGNMENT for each in wide]
-    parcel = torch.zeros(sum(rooms), dtype=torch.uint8)
-    for part, each in zip(parcel.split(rooms), wide, strict=True):
-        part[: each.nbytes] = each.reshape(-1).view(torch.uint8)
-    parts = zip(to_device(parcel, device).split(rooms), wide, strict=True)
-    there = [part[: each.nbytes].view(each.dtype).view(each.shape) for part, each in parts]
-    return [each[..., : own.shape[-1]] for each, own in zip(there, made, strict=True)]
+        return [to_device(each, device) for each in tensors]
+    padded = [_pad_rows(each) if each.is_floating_point() else each for each in tensors]
+    sizes = [-(-each.nbytes // ALIGNMENT) * ALIGNMENT for each in padded]
+    buffer = torch.zeros(sum(sizes), dtype=torch.uint8)
+    for piece, each in zip(buffer.split(sizes), padded, strict=True):
+        piece[: each.nbytes] = each.reshape(-1).view(torch.uint8)
+    pieces = zip(to_device(buffer, device).split(sizes), padded, strict=True)
+    uploaded = [piece[: each.nbytes].view(each.dtype).view(each.shape) for piece, each in pieces]
+    return [each[..., : own.shape[-1]] for each, own in zip(uploaded, tensors, strict=True)]
 
 
 class UploadBatch:
-    """Tensors of the host that go to a device together, once the first of them is asked for."""
+    """Host tensors that are uploaded together when the first of them is needed."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
-        self._made: list[Tensor] = []
-        self._there: list[Tensor] = []
+        self._tensors: list[Tensor] = []
+        self._uploaded: list[Tensor] = []
 
-    def put(self, made: Tensor) -> Callable[[], Tensor]:
-        """Put one in that is not sent yet. What comes back says where it is there."""
-        assert not self._there, "it is under way"
-        self._made.append(made)
-        place = len(self._made) - 1
-        return lambda: self._sent()[place]
+    def put(self, tensor: Tensor) -> Callable[[], Tensor]:
+        """Add a tensor; returns a function that gives the uploaded tensor."""
+        assert not self._uploaded, "the batch has already been uploaded"
+        self._tensors.append(tensor)
+        index = len(self._tensors) - 1
+        return lambda: self._upload()[index]
 
-    def _sent(self) -> list[Tensor]:
-        self._there = self._there or upload_together(self._device, *self._made)
-        return self._there
+    def _upload(self) -> list[Tensor]:
+        self._uploaded = self._uploaded or upload_together(self._device, *self._tensors)
+        return self._uploaded
 
 
-def _in_rows(mask: Tensor) -> Tensor:
-    """Room behind the last dimension, up to a multiple of ROW."""
+def _pad_rows(mask: Tensor) -> Tensor:
+    """Pad the last dimension to a multiple of ROW_ALIGNMENT."""
     return torch.nn.functional.pad(mask, (0, -mask.shape[-1] % ROW_ALIGNMENT))
 
 
 def to_host_async(tensor: Tensor) -> Tensor:
-    """A copy on the host that nobody waits for: it is there once anything asked later was read."""
+    """Start a copy to the host without waiting; it is complete after any later `to_host`."""
     return tensor.to("cpu", non_blocking=tensor.device.type == "cuda")
 
 
 def to_host(*tensors: Tensor) -> list[Tensor]:
-    """Copies on the host of tensors that live side by side, read at once: all from one device.
+    """Copy tensors of one device to the host in one transfer.
 
-    They travel as float64, which holds a float32 and a token's id as they are. (MPS has none, so
-    there each is read by itself.)
+    On CUDA they travel as float64, which represents float32 values and token ids exactly. On MPS,
+    which has no float64, each is copied by itself.
     """
     device = tensors[0].device
     if device.type != "cuda":
         return [each.cpu() for each in tensors]
     flat = torch.cat([each.reshape(-1).double() for each in tensors]).cpu()
-    parts = flat.split([each.numel() for each in tensors])
-    pairs = zip(parts, tensors, strict=True)
-    return [part.to(each.dtype).reshape(each.shape) for part, each in pairs]
+    pieces = flat.split([each.numel() for each in tensors])
+    pairs = zip(pieces, tensors, strict=True)
+    return [piece.to(each.dtype).reshape(each.shape) for piece, each in pairs]

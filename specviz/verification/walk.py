@@ -1,7 +1,6 @@
-"""What rules have in common that walk down a tree and try siblings by one kind of test.
-
-A rule says what its test reads at a place, what a fallen candidate leaves for the next one, and
-what the round's last token is drawn from.
+"""The walk that several rules share: down the tree, testing siblings in order.
+ A subclass defines what its test reads, what a rejection leaves for the next sibling, and what the
+round's last token is sampled from.
 """
 
 from __future__ import annotations
@@ -27,40 +26,41 @@ Inputs = dict[str, float]
 
 
 class Walk:
-    """A rule that tries the siblings of a place in order, and goes on from the one kept.
+    """A rule that tries the siblings of a position in order and continues from the accepted one.
 
-    dials: what it is set to, by name; they stand among every decision's inputs.
+    Args:
+        name: The rule's name.
+        parameters: The rule's parameters; missing ones have their defaults. They are among the
+            inputs of every decision.
     """
 
     def __init__(self, name: str, parameters: Mapping[str, float] | None = None) -> None:
         self.spec = RULE_SPECS[name]
-        self.parameters = {dial.name: dial.usual for dial in self.spec.parameters} | dict(
-            parameters or {}
-        )
+        self.parameters = self.spec.defaults() | dict(parameters or {})
 
-    def extra_inputs(self, law: NodeDistributions, candidates: int) -> Inputs:
-        """What the test reads of a place's laws, whichever candidate is on trial."""
+    def extra_inputs(self, dists: NodeDistributions, candidates: int) -> Inputs:
+        """Return what the test reads of a position's distributions, for any candidate."""
         return {}
 
-    def candidate_inputs(self, law: NodeDistributions, token: int, facts: Inputs) -> Inputs:
-        """What the test reads of a candidate: p, and q where the rule reads it."""
-        if law.q is None:
-            return {"p": law.p[token].item()}
-        p, q = (one.item() for one in to_host(law.p[token], law.q[token]))
+    def candidate_inputs(self, dists: NodeDistributions, token: int, extra: Inputs) -> Inputs:
+        """Return what the test reads of a candidate: p, and q if the rule reads it."""
+        if dists.q is None:
+            return {"p": dists.p[token].item()}
+        p, q = (one.item() for one in to_host(dists.p[token], dists.q[token]))
         return {"p": p, "q": q}
 
     def after_rejection(
-        self, law: NodeDistributions, token: int, facts: Inputs
+        self, dists: NodeDistributions, token: int, extra: Inputs
     ) -> tuple[NodeDistributions, Inputs]:
-        """The laws and facts for the next candidate, where `token` fell. Here: as they were."""
-        return law, facts
+        """Return distributions and inputs for the next candidate; by default they are unchanged."""
+        return dists, extra
 
-    def final_probs(self, law: NodeDistributions, facts: Inputs) -> Tensor:
-        """The law (V,) of the last token where all candidates fell. Here: what is left of p."""
-        return law.p
+    def final_probs(self, dists: NodeDistributions, extra: Inputs) -> Tensor:
+        """Return the distribution (V,) of the last token if all candidates were rejected; p."""
+        return dists.p
 
     def bonus_probs(self, p: Tensor) -> Tensor:
-        """The law (V,) of the last token after guesses that were all kept. Here: p."""
+        """Return the distribution (V,) of the last token if all guesses were accepted; p."""
         return p
 
     def judge(
@@ -71,13 +71,13 @@ class Walk:
         q: Mapping[int, Tensor],
         chance: UniformSource,
     ) -> Verdict:
-        """See `Rule`. q must hold every node with children where the rule reads it."""
+        """Implement `Rule.judge`. If the rule reads q, it must have every node with children."""
         decisions: list[Decision] = []
         path: list[int] = []
         node = 0
         while tree.children[node]:
-            law = NodeDistributions(p[node], q[node] if self.spec.reads_q else None)
-            kept, left = self._siblings(tree, node, law, chance, decisions)
+            dists = NodeDistributions(p[node], q[node] if self.spec.reads_q else None)
+            kept, left = self._siblings(tree, node, dists, chance, decisions)
             if kept is None:
                 return finish(decisions, path, left, chance)
             path.append(kept)
@@ -89,22 +89,26 @@ class Walk:
         self,
         tree: DraftTree,
         node: int,
-        law: NodeDistributions,
+        dists: NodeDistributions,
         chance: UniformSource,
         decisions: list[Decision],
     ) -> tuple[int | None, Tensor]:
-        """Try a node's children in order: the one kept, and what else the last token's law is."""
+        """Try a node's children in order.
+
+        Returns:
+            The accepted child or None, and the distribution of the last token.
+        """
         name, children = self.spec.name, tree.children[node]
-        facts = self.extra_inputs(law, len(children))
+        extra = self.extra_inputs(dists, len(children))
         for child in children:
             x = tree.tokens[child]
             inputs: dict[str, Any] = {
-                **self.candidate_inputs(law, x, facts),
-                **facts,
+                **self.candidate_inputs(dists, x, extra),
+                **extra,
                 **self.parameters,
             }
-            decisions.append(decide(name, child, chance.judge(child), inputs, law))
+            decisions.append(decide(name, child, chance.judge(child), inputs, dists))
             if decisions[-1].accepted:
-                return child, law.p
-            law, facts = self.after_rejection(law, x, facts)
-        return None, self.final_probs(law, facts)
+                return child, dists.p
+            dists, extra = self.after_rejection(dists, x, extra)
+        return None, self.final_probs(dists, extra)

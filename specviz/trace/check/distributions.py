@@ -31,7 +31,7 @@ def check_scored(scored: Scored, guesses: Sequence[Guess], greedy: bool, where: 
     expect(soft == greedy, where, "it must have a softmax at temperature 0 and only there")
     for top in scored.top:
         expect_probabilities(
-            [math.fsum(p for _, p in top), *(p for _, p in top)], where, "the likeliest tokens"
+            [math.fsum(p for _, p in top), *(p for _, p in top)], where, "the list of top tokens"
         )
         falling = all(one >= other for (_, one), (_, other) in pairwise(top))
         expect(falling, where, "the top tokens are not in falling order of probability")
@@ -41,10 +41,11 @@ def check_scored(scored: Scored, guesses: Sequence[Guess], greedy: bool, where: 
             expect_close(p, known[guess.token], where, f"the score of token {guess.token}")
         else:
             least = min(known.values(), default=0.0)
-            expect(p <= least + TOLERANCE, where, f"token {guess.token} is among the likeliest")
+            problem = f"token {guess.token} should be among the top tokens"
+            expect(p <= least + TOLERANCE, where, problem)
 
 
-def check_likeliest(scored: Scored, guesses: Sequence[Guess], size: int, where: str) -> None:
+def check_top_tokens(scored: Scored, guesses: Sequence[Guess], size: int, where: str) -> None:
     """Check the top tokens of every node: at least one, no duplicates, total at most 1.
 
     The total includes the guesses after the node. `size` is the vocabulary size.
@@ -100,7 +101,7 @@ def check_listed_scores(
     top = dict(elsewhere[: len(scored.top[parent])])
     least = min(top.values(), default=0.0) + TOLERANCE
     hidden = next((t for t, p in listed.items() if t not in top and p > least), None)
-    expect(hidden is None, where, f"token {hidden} is among the likeliest")
+    expect(hidden is None, where, f"token {hidden} should be among the top tokens")
 
 
 def check_siblings_q(rows: Rows, parent: int, guesses: Sequence[Guess], where: str) -> None:

@@ -76,7 +76,7 @@ def check_drafting(
         return
     check_kind(proposed, family, settings, where)
     scores = (guess.score for guess in proposed.guesses if guess.score is not None)
-    expect_probabilities(scores, where, "its scores")
+    expect_probabilities(scores, where, "the list of scores")
     check_shape(proposed, family, settings, where)
     check_remark(proposed, family, settings, where)
     if family in GROWING:

@@ -10,9 +10,9 @@ from specviz.trace.check.alpha import children
 from specviz.trace.check.distributions import (
     check_final_distribution,
     check_later_siblings,
-    check_likeliest,
     check_positions,
     check_scored,
+    check_top_tokens,
     has_q,
 )
 from specviz.trace.check.expectations import expect, expect_close, expect_equal
@@ -45,7 +45,7 @@ def check_round(played: Round, text: Sequence[int], plan: RunSpec, header: Heade
         check_guesses(proposed, chance)
     if played.scored:
         check_scored(played.scored, guesses, plan.settings.sampling.greedy, where)
-        check_likeliest(played.scored, guesses, size, where)
+        check_top_tokens(played.scored, guesses, size, where)
     for event in played.judged:
         here = f"{where}, node {event.node}"
         expect(1 <= event.node <= len(guesses), here, "there is no such node")

@@ -64,9 +64,9 @@ def target_distributions(
     """Yield every distribution of the target that a round lists."""
     if played.scored:
         for node, top in enumerate(played.scored.top):
-            likeliest = {int(token): p for token, p in top}
+            top_tokens = {int(token): p for token, p in top}
             scored = {guesses[n - 1].token: played.scored.p[n - 1] for n in children(guesses, node)}
-            yield Listed([*(likeliest | scored).values()], None)
+            yield Listed([*(top_tokens | scored).values()], None)
     seen: set[int] = set()
     for event in played.judged:
         parent = guesses[event.node - 1].parent

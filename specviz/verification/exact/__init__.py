@@ -37,16 +37,16 @@ from specviz.verification.exact.enumeration import (
 from specviz.verification.exact.statistics import GTest, exact_sampler_distance, g_test
 
 __all__ = [
-    "PositionResult",
     "CandidateMethod",
     "GTest",
-    "StringDistribution",
     "Model",
+    "PositionResult",
     "RoundSetup",
+    "StringDistribution",
     "acceptance",
     "accepted_length",
-    "enumerate_position",
     "distance",
+    "enumerate_position",
     "exact_sampler_distance",
     "g_test",
     "joint_distribution",

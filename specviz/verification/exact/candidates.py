@@ -63,7 +63,9 @@ def proposals(
     drawing, shape = as_method(how), DraftTree((0,) * len(parents), tuple(parents))
     for weight, guesses in _grown(draft, shape, drawing, context):
         tree = DraftTree((0, *guesses), shape.parents)
-        laws = {n: draft(context + path_tokens(tree, n)) for n in range(len(tree)) if shape.children[n]}
+        laws = {
+            n: draft(context + path_tokens(tree, n)) for n in range(len(tree)) if shape.children[n]
+        }
         tree, laws = _pruned(tree, laws, drawing)
         told = drawing.reported_q
         yield weight, tree, {} if told is None else {n: told(law) for n, law in laws.items()}

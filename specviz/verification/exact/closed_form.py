@@ -16,7 +16,7 @@ from specviz.trace.rule_specs import parse_rule
 from specviz.verification.distributions import overlap, residual
 from specviz.verification.exact.enumeration import PositionResult
 from specviz.verification.lossy import entropy, one_hot_top
-from specviz.verification.siblings import max_ratio, least_rho, acceptance_of_one
+from specviz.verification.siblings import acceptance_of_one, least_rho, max_ratio
 
 Parameters = Mapping[str, float]
 

@@ -24,9 +24,13 @@ def as_distribution(values: Sequence[float] | Tensor, who: str = "The law") -> T
     """
     law = torch.as_tensor(values).detach().cpu().to(torch.float64)
     if law.dim() != 1 or not len(law):
-        raise NotADistribution(f"{who} needs one probability for each token, and at least one token.")
+        raise NotADistribution(
+            f"{who} needs one probability for each token, and at least one token."
+        )
     if not bool(law.isfinite().all()) or bool((law < 0).any()):
-        raise NotADistribution(f"{who} holds something that is no probability: each lies between 0 and 1.")
+        raise NotADistribution(
+            f"{who} holds something that is no probability: each lies between 0 and 1."
+        )
     total = law.sum().item()
     if not math.isclose(total, 1.0, abs_tol=ROUNDING):
         raise NotADistribution(f"{who} sums to {total:.4g}, not to 1.")
@@ -38,13 +42,18 @@ def normalize_weights(weights: Sequence[float] | Tensor, who: str = "The law") -
     law = torch.as_tensor(weights).detach().cpu().to(torch.float64)
     total = law.sum().item()
     if not math.isfinite(total) or total <= 0:
-        raise NotADistribution(f"{who} has no weight to share out: one bar at least must stand above 0.")
+        raise NotADistribution(
+            f"{who} has no weight to share out: one bar at least must stand above 0."
+        )
     return as_distribution(law / total, who)
 
 
 def as_pair(p: Sequence[float] | Tensor, q: Sequence[float] | Tensor) -> tuple[Tensor, Tensor]:
     """p and q as laws over the same tokens. Raises NoLaw."""
-    target, draft = as_distribution(p, "The target's law p"), as_distribution(q, "The draft's law q")
+    target, draft = (
+        as_distribution(p, "The target's law p"),
+        as_distribution(q, "The draft's law q"),
+    )
     if len(target) != len(draft):
         raise NotADistribution(f"p is over {len(target):,} tokens and q over {len(draft):,}.")
     return target, draft

@@ -29,11 +29,11 @@ from specviz.verification.published_rules.case_study import (
 __all__ = [
     "EXACT",
     "GALLERY",
-    "CaseStudy",
     "CaseResult",
+    "CaseStudy",
     "Source",
-    "sample_counts",
     "find_case_study",
+    "sample_counts",
 ]
 
 GALLERY: Final[tuple[CaseStudy, ...]] = (

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from specviz.trace.rule_specs import ALL_KINDS, AfterRejection, Drawn, RuleSpec
-from specviz.verification.base import UniformSource, NodeDistributions, Rule, Verdict
+from specviz.verification.base import NodeDistributions, Rule, UniformSource, Verdict
 from specviz.verification.distributions import remove_token
 from specviz.verification.tree import DraftTree
 from specviz.verification.walk import Inputs, Walk
@@ -28,7 +28,9 @@ class PatchedRule(Walk):
         self.parameters = {}
         self.left = left
 
-    def after_rejection(self, law: NodeDistributions, token: int, facts: Inputs) -> tuple[NodeDistributions, Inputs]:
+    def after_rejection(
+        self, law: NodeDistributions, token: int, facts: Inputs
+    ) -> tuple[NodeDistributions, Inputs]:
         """See `Walk`."""
         return NodeDistributions(self.left(law, token), law.q), facts
 
@@ -50,7 +52,12 @@ class ReusedUniform:
         self.rule, self.spec = rule, rule.spec
 
     def judge(
-        self, tree: DraftTree, drawn: Drawn, p: Tensor, q: Mapping[int, Tensor], chance: UniformSource
+        self,
+        tree: DraftTree,
+        drawn: Drawn,
+        p: Tensor,
+        q: Mapping[int, Tensor],
+        chance: UniformSource,
     ) -> Verdict:
         """See `Rule`."""
         return self.rule.judge(tree, drawn, p, q, OneUniform(chance))

@@ -46,7 +46,9 @@ CASE_STUDIES = (
         why="The rule without q is exact for every guess, so also for every way of choosing "
         "which guesses it sees. (That project compares with a token sampled from the "
         "target.)",
-        case=RuleProcedure(RULES["point-mass"], CandidateMethod(Drawn.SAMPLED, reported_q=None, drop=unsure)),
+        case=RuleProcedure(
+            RULES["point-mass"], CandidateMethod(Drawn.SAMPLED, reported_q=None, drop=unsure)
+        ),
     ),
     CaseStudy(
         key="first-unseen",
@@ -63,6 +65,9 @@ CASE_STUDIES = (
         why="The logits at a guess predict the token after it; whether the guess itself is "
         "right is decided by the logits one row earlier. The code is off by one row, so "
         "the drafter decides one token of every round.",
-        case=RuleProcedure(PatchedRule("unverified", p_itself, False), CandidateMethod(Drawn.POINT_MASS, reported_q=None)),
+        case=RuleProcedure(
+            PatchedRule("unverified", p_itself, False),
+            CandidateMethod(Drawn.POINT_MASS, reported_q=None),
+        ),
     ),
 )
