@@ -16,7 +16,7 @@ import torch
 from app_server import Server
 
 from specviz.drafters.draft_model import DraftModel
-from specviz.models import products
+from specviz.models import fast_linear
 from specviz.models.target import Target
 
 # A busy machine is no counter-example; where CI judges, the same examples every time.
@@ -62,7 +62,7 @@ def whole(items: list[pytest.Item]) -> list[pytest.Item]:
 def same_products_everywhere() -> Iterator[None]:
     """Stop the clock that products are chosen by: NumPy for one row, oneDNN for more."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(products, "perf_counter", lambda: 0.0)
+        patch.setattr(fast_linear, "perf_counter", lambda: 0.0)
         yield
 
 

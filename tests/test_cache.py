@@ -5,7 +5,7 @@ import tiny
 import torch
 from transformers import DynamicCache
 
-from specviz.models.kv_cache import ROOM, PreallocatedCache, PreallocatedLayer
+from specviz.models.kv_cache import SPARE_ROWS, PreallocatedCache, PreallocatedLayer
 from specviz.models.passes import CaptureSpec
 from specviz.verification.tree import DraftTree
 
@@ -29,7 +29,7 @@ def same(cache, other):
 
 def test_rows_come_back_as_from_transformers_own_cache():
     ours, theirs = PreallocatedCache(), DynamicCache()
-    for turn, many in enumerate([5, 1, 7, ROOM, 1, 2 * ROOM, 3]):
+    for turn, many in enumerate([5, 1, 7, SPARE_ROWS, 1, 2 * SPARE_ROWS, 3]):
         for layer in range(2):
             found = ours.update(*rows(many, 10 * turn + layer), layer)
             wanted = theirs.update(*rows(many, 10 * turn + layer), layer)
@@ -60,13 +60,13 @@ def test_rows_are_written_where_there_is_room_and_not_copied():
     layer = PreallocatedLayer()
     layer.update(*rows(10, 1))
     place = layer.keys.data_ptr()
-    for turn in range(ROOM):
+    for turn in range(SPARE_ROWS):
         layer.update(*rows(1, turn))
         assert layer.keys.data_ptr() == place
     layer.keep(3, torch.tensor([5, 8]))
     layer.cut(4)
-    assert layer.keys.data_ptr() == layer.room[0].data_ptr() == place
-    layer.update(*rows(2 * ROOM, 2))
+    assert layer.keys.data_ptr() == layer.buffer[0].data_ptr() == place
+    layer.update(*rows(2 * SPARE_ROWS, 2))
     assert layer.keys.data_ptr() != place, "more rows than there was room for"
 
 

@@ -191,7 +191,7 @@ def test_a_truncated_file_is_one_sentence(tmp_path):
 @pytest.mark.slow
 def test_a_drafter_that_sees_less_than_the_target_is_refused(pair, tmp_path):
     folder = tiny.save(tiny.llama(max_position_embeddings=128), tmp_path / "short")
-    with pytest.raises(Unsuitable, match="'short' sees 128 tokens at most"):
+    with pytest.raises(Unsuitable, match="'short' can see at most 128 tokens"):
         load(str(pair[0]), str(folder))
 
 
@@ -367,7 +367,7 @@ def small_bloom():
 
 @pytest.mark.parametrize(
     ("network", "reason"),
-    [(small_t5, "encoder"), (small_mamba, "running state"), (small_bloom, "positions")],
+    [(small_t5, "encoder"), (small_mamba, "recurrent state"), (small_bloom, "positions")],
 )
 def test_a_network_that_cannot_take_part_is_refused_when_loaded(network, reason, tmp_path):
     folder = tiny.save(network(), tmp_path / "odd")
@@ -377,7 +377,7 @@ def test_a_network_that_cannot_take_part_is_refused_when_loaded(network, reason,
 
 def test_a_network_with_some_layers_that_keep_a_state_is_refused():
     config = Lfm2Config(num_hidden_layers=2, layer_types=["conv", "full_attention"])
-    with pytest.raises(Unsuitable, match="running state"):
+    with pytest.raises(Unsuitable, match="recurrent state"):
         check_config("hybrid", config)
 
 

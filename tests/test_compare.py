@@ -33,7 +33,7 @@ from specviz.drafters.lookahead import Lookahead
 from specviz.drafters.ngram import NGram
 from specviz.drafters.oracle import Oracle
 from specviz.engine.decode import WARM_UP_ROUNDS
-from specviz.models.weights import causal
+from specviz.models.weights import causal_lm_weights
 from specviz.settings.settings import BadSettings, Sampling, Settings
 from specviz.trace.check import check
 from specviz.trace.events import Committed, Proposed
@@ -453,7 +453,9 @@ def counted(target, drafter, settings):
     ids = target.encode(tiny.PROMPT, settings.max_new_tokens)
     truth = matrices(lambda: list(engine.rounds(target, drafter, ids, settings)))
     header, *events = engine.run(target, drafter, tiny.PROMPT, settings, baseline=False)
-    return flops(Trace(header, events), causal(target.model), drafter.weights(target)), truth
+    return flops(
+        Trace(header, events), causal_lm_weights(target.model), drafter.weights(target)
+    ), truth
 
 
 @pytest.mark.slow
@@ -534,6 +536,10 @@ def test_what_a_drafter_read_is_not_guessed_where_a_round_does_not_say(tiny_targ
     )
     last = next(e for e in reversed(events) if isinstance(e, Proposed))
     silent = [replace(e, work=None) if e is last else e for e in events]
-    found = flops(Trace(header, silent), causal(tiny_target.model), causal(tiny_target.model))
+    found = flops(
+        Trace(header, silent),
+        causal_lm_weights(tiny_target.model),
+        causal_lm_weights(tiny_target.model),
+    )
     assert (found.drafter, found.total) == (None, None)
     assert found.target > 0

@@ -30,7 +30,7 @@ from specviz.models.load_progress import (
     WEIGHTS,
     LoadStage,
     advance,
-    begin,
+    begin_stage,
     listening,
 )
 from specviz.models.model_cache import ModelCache
@@ -98,15 +98,15 @@ def test_who_listens_no_longer_hears_nothing(place):
 
 
 def test_outside_a_load_there_are_no_stages():
-    assert stages_of(lambda: (begin(WEIGHTS, 4), advance(2))) == []
+    assert stages_of(lambda: (begin_stage(WEIGHTS, 4), advance(2))) == []
 
 
 def test_a_load_inside_another_does_not_end_it():
     def load():
         with load_progress.loading("outer"):
             with load_progress.loading("inner"):
-                begin(WEIGHTS)
-            begin(WARM_UP)
+                begin_stage(WEIGHTS)
+            begin_stage(WARM_UP)
 
     heard = stages_of(load)
     assert [(stage.model, stage.title) for stage in heard[:-1]] == [

@@ -13,7 +13,7 @@ from test_runs import heard, kinds, runs, told, wish  # noqa: F401
 
 from specviz.catalog import loading
 from specviz.models import checkpoint
-from specviz.models.load_progress import WEIGHTS, advance, begin
+from specviz.models.load_progress import WEIGHTS, advance, begin_stage
 from specviz.models.load_progress import loading as load_of
 from specviz.models.model_cache import ModelCache
 from specviz.ui import worker
@@ -63,7 +63,7 @@ def counting(monkeypatch, look):
 
     def slow(*args):
         with load_of("smollm2"):
-            begin(WEIGHTS, 4_000_000)
+            begin_stage(WEIGHTS, 4_000_000)
             for _ in range(4):
                 look()
                 advance(1_000_000)

@@ -13,9 +13,9 @@ from specviz.drafters.layerskip.drafter import LayerSkip
 from specviz.drafters.ngram import NGram
 from specviz.drafters.oracle import Oracle
 from specviz.engine.loop import Decoding
-from specviz.models.kv_cache import ROOM, PreallocatedLayer
+from specviz.models.kv_cache import SPARE_ROWS, PreallocatedLayer
 from specviz.models.memory import unique_bytes
-from specviz.models.products import USUAL, Plan, Product, Way, can_pack
+from specviz.models.products import DEFAULT_PLAN, Backend, Plan, Product, can_pack
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.events import Finished
 
@@ -35,21 +35,21 @@ def weights(model):
     return sum(each.nbytes for each in [*model.parameters(), *model.buffers()])
 
 
-def room(*layers):
+def buffer_bytes(*layers):
     """Bytes of a cache's layers, the room behind their rows included."""
-    return sum(half.nbytes for layer in layers for half in layer.room)
+    return sum(half.nbytes for layer in layers for half in layer.buffer)
 
 
 def test_a_draft_model_is_its_parameters_and_its_cache(tiny_target, tiny_draft):
     decoding = decoded(tiny_target, tiny_draft)
     layers = decoding.session.reader.cache.layers
-    assert room(*layers) > sum(layer.keys.nbytes + layer.values.nbytes for layer in layers)
-    assert decoding.held_bytes == weights(tiny_draft.model) + room(*layers)
+    assert buffer_bytes(*layers) > sum(layer.keys.nbytes + layer.values.nbytes for layer in layers)
+    assert decoding.held_bytes == weights(tiny_draft.model) + buffer_bytes(*layers)
 
 
 def test_a_draft_model_that_is_the_target_has_a_cache_alone(tiny_target):
     decoding = decoded(tiny_target, Oracle(tiny_target))
-    assert decoding.held_bytes == room(*decoding.session.reader.cache.layers) > 0
+    assert decoding.held_bytes == buffer_bytes(*decoding.session.reader.cache.layers) > 0
 
 
 def test_what_a_drafter_keeps_and_its_session_does_not_know_of_counts_too(tiny_target):
@@ -67,7 +67,7 @@ def test_what_eagle_borrows_of_the_target_is_the_targets():
     reader = decoding.session.reader
     borrowed = target.model.get_output_embeddings().weight.nbytes
     assert reader.embed is target.model.get_input_embeddings()
-    states = decoding.held_bytes - weights(drafter.head) - room(reader.layers._cache.cached)
+    states = decoding.held_bytes - weights(drafter.head) - buffer_bytes(reader.layers._cache.cached)
     assert 0 < states < borrowed, "states that wait for the next round"
     assert unique_bytes([decoding.session], beyond=[]) > 2 * borrowed
 
@@ -85,9 +85,11 @@ def test_lookup_holds_nothing_and_early_exit_the_last_states(tiny_target):
 @pytest.mark.skipif(not can_pack(), reason="this build of torch has no oneDNN")
 def test_a_packed_copy_is_counted_as_large_as_it_is():
     layer = nn.Linear(37, 65).eval().requires_grad_(False)
-    usual = Product(layer.weight, layer.bias, USUAL)
+    usual = Product(layer.weight, layer.bias, DEFAULT_PLAN)
     assert unique_bytes([usual], beyond=[]) == 4 * (37 * 65 + 65)
-    packed = Product(layer.weight, layer.bias, Plan(False, Way.ONEDNN, Way.ONEDNN, Way.ONEDNN))
+    packed = Product(
+        layer.weight, layer.bias, Plan(False, Backend.ONEDNN, Backend.ONEDNN, Backend.ONEDNN)
+    )
     copy = unique_bytes([packed], beyond=[layer])
     assert copy == ONEDNN._nbytes(packed.packed) >= layer.weight.nbytes
     assert unique_bytes([packed], beyond=[packed]) == 0
@@ -96,7 +98,7 @@ def test_a_packed_copy_is_counted_as_large_as_it_is():
 def test_a_cache_counts_with_its_room():
     layer = PreallocatedLayer()
     layer.update(torch.ones(1, 2, 5, 3), torch.ones(1, 2, 5, 3))
-    assert unique_bytes([layer], beyond=[]) == 2 * 4 * (2 * (5 + ROOM) * 3)
+    assert unique_bytes([layer], beyond=[]) == 2 * 4 * (2 * (5 + SPARE_ROWS) * 3)
 
 
 class Slotted:

@@ -15,25 +15,22 @@ from specviz.adapters import torch as adapter
 from specviz.bench import methods
 from specviz.bench.methods import Entrant
 from specviz.catalog import entries, load_drafter, load_target
-from specviz.models import products
+from specviz.models import fast_linear, products
+from specviz.models.fast_linear import (
+    FastLinear,
+    FusedPart,
+    describe_products,
+    optimize_linears,
+    unoptimized_copy,
+)
 from specviz.models.memory import unique_bytes
 from specviz.models.network import network_of, prepare
 from specviz.models.numpy_llama import NumpyLlama
-from specviz.models.products import (
-    FastLinear,
-    FusedPart,
-    Plan,
-    Product,
-    Way,
-    as_published,
-    can_pack,
-    speed_up,
-    words_of,
-)
+from specviz.models.products import Backend, Plan, Product, can_pack
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.file import Trace
 
-WAYS = [way for way in Way if can_pack() or not way.packed]
+WAYS = [way for way in Backend if can_pack() or not way.packed]
 
 
 def network(bias=True, dtype=torch.float32):
@@ -50,7 +47,7 @@ def linear_layers(model):
 @pytest.fixture
 def forget(monkeypatch):
     """No measurement of other tests is known."""
-    monkeypatch.setattr(products, "MEASURED", {})
+    monkeypatch.setattr(products, "MEASURED_PLANS", {})
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -63,12 +60,14 @@ def test_every_way_gives_the_same_product(way, transposed, bias, shape):
     own = torch.randn(shape[1]) if bias else None
     laid = weight.t().contiguous().t() if transposed else weight
     product = Product(laid, own, Plan(transposed, way, way, way))
-    for rows in (1,) if way is Way.NUMPY else (1, 2, 3) if way is Way.PADDED else (1, 2, 3, 4, 30):
+    for rows in (
+        (1,) if way is Backend.NUMPY else (1, 2, 3) if way is Backend.PADDED else (1, 2, 3, 4, 30)
+    ):
         given = torch.randn(rows, shape[0])
         expected = nn.functional.linear(
             given.double(), weight.double(), None if own is None else own.double()
         )
-        found = product.of_tensor(given)
+        found = product.multiply_tensor(given)
         atol = 4e-4  # of sums of some hundred products
         torch.testing.assert_close(found.double(), expected, rtol=0, atol=atol)
         again = torch.from_numpy(product(given.numpy()))
@@ -82,7 +81,7 @@ def test_a_layer_gives_what_it_gave(bias, shape):
     rows = torch.randn(shape)
     with torch.inference_mode():
         usual = model(rows)
-        speed_up(model)
+        optimize_linears(model)
         found = model(rows)
     assert {type(layer) for layer in linear_layers(model)} == {FastLinear}
     torch.testing.assert_close(found, usual, rtol=1e-5, atol=1e-5)
@@ -94,7 +93,7 @@ class Seconds:
     def __init__(self, costs, monkeypatch):
         self.costs, self.now, self.products = costs, 0.0, []
         spend = lambda own, way, rows: self.spend(own, way, rows)  # noqa: E731, PLW0108
-        monkeypatch.setattr(Product, "by", spend)
+        monkeypatch.setattr(Product, "multiply", spend)
 
     def spend(self, product, way, rows):
         transposed = product.weight.stride(0) == 1
@@ -112,7 +111,7 @@ CHOICES = [
     for one in WAYS
     for few in WAYS
     for many in WAYS
-    if few is not Way.NUMPY and many not in (Way.NUMPY, Way.PADDED)
+    if few is not Backend.NUMPY and many not in (Backend.NUMPY, Backend.PADDED)
     if not (transposed and one.packed)  # it reads its own copy in either layout
 ]
 
@@ -124,21 +123,21 @@ def test_the_fastest_way_and_layout_are_chosen(plan, monkeypatch, forget):
         (plan.transposed, plan.few, products.FEW): 1.0,
         (plan.transposed, plan.many, products.MANY): 1.0,
         # the other layout is faster for more rows, but one row decides
-        (not plan.transposed, Way.TORCH, products.MANY): 0.1,
+        (not plan.transposed, Backend.TORCH, products.MANY): 0.1,
     }
     model = network()
     with monkeypatch.context() as patch:
-        speed_up(model, clock=Seconds(costs, patch))
+        optimize_linears(model, clock=Seconds(costs, patch))
     for layer in linear_layers(model):
         assert layer.product.plan == plan
         assert (layer.weight.stride(0) == 1) is plan.transposed
-        packs = {plan.one, plan.few, plan.many} & {Way.ONEDNN, Way.PADDED}
+        packs = {plan.one, plan.few, plan.many} & {Backend.ONEDNN, Backend.PADDED}
         assert (layer.product.packed is not None) is bool(packs), "a copy that nobody reads"
 
 
 def test_ways_take_turns_and_are_measured_once_for_shapes_and_threads(monkeypatch, forget):
     clock = Seconds({}, monkeypatch)
-    speed_up(network(), clock=clock)
+    optimize_linears(network(), clock=clock)
     first = len(clock.products)
     one_row = [(layout, way) for layout, way, rows in clock.products if rows == 1]
     each = {(layout, way) for layout in (True, False) for way in WAYS if not way.packed}
@@ -147,20 +146,20 @@ def test_ways_take_turns_and_are_measured_once_for_shapes_and_threads(monkeypatc
     assert len(one_row) == turn * (products.TURNS + 1)
     assert set(one_row[:turn]) == set(one_row[turn : 2 * turn]) == each
     assert one_row[0] != one_row[turn], "the order turns too"
-    speed_up(network(), clock=clock)
+    optimize_linears(network(), clock=clock)
     assert len(clock.products) == first
     monkeypatch.setattr(torch, "get_num_threads", lambda: 77)
     monkeypatch.setattr(products, "share_with_numpy", lambda large: None)
-    speed_up(network(), clock=clock)
+    optimize_linears(network(), clock=clock)
     assert len(clock.products) == 2 * first
 
 
 def test_a_clearly_slower_way_is_measured_no_further(monkeypatch, forget):
-    best, slow = (False, Way.NUMPY, 1), (False, Way.TORCH, 1)
-    clock = Seconds({best: 1.0, slow: 1.5, (True, Way.NUMPY, 1): 1.1}, monkeypatch)
-    speed_up(network(), clock=clock)
+    best, slow = (False, Backend.NUMPY, 1), (False, Backend.TORCH, 1)
+    clock = Seconds({best: 1.0, slow: 1.5, (True, Backend.NUMPY, 1): 1.1}, monkeypatch)
+    optimize_linears(network(), clock=clock)
     assert clock.products.count(slow) == 2 * (products.ENOUGH + 1)  # two shapes
-    assert clock.products.count((True, Way.NUMPY, 1)) == 2 * (products.TURNS + 1)
+    assert clock.products.count((True, Backend.NUMPY, 1)) == 2 * (products.TURNS + 1)
 
 
 def test_of_a_large_matrix_only_the_first_outputs_are_measured(monkeypatch, forget):
@@ -170,14 +169,14 @@ def test_of_a_large_matrix_only_the_first_outputs_are_measured(monkeypatch, forg
     spend = clock.spend
     clock.spend = lambda own, way, rows: sizes.add(own.out_features) or spend(own, way, rows)
     model = network()
-    assert speed_up(model, clock=clock) == []
+    assert optimize_linears(model, clock=clock) == []
     assert sizes == {20, 9}
     assert [layer.product.out_features for layer in linear_layers(model)] == [65, 9]
 
 
 def test_one_slow_moment_decides_nothing(monkeypatch, forget):
-    best = (True, Way.NUMPY, 1)
-    clock = Seconds({best: 1.0, (True, Way.TORCH, 1): 1.1}, monkeypatch)
+    best = (True, Backend.NUMPY, 1)
+    clock = Seconds({best: 1.0, (True, Backend.TORCH, 1): 1.1}, monkeypatch)
     spend = clock.spend
 
     def late(product, way, rows):
@@ -186,9 +185,11 @@ def test_one_slow_moment_decides_nothing(monkeypatch, forget):
         return out
 
     clock.spend = late
-    speed_up(network(), clock=clock)
+    optimize_linears(network(), clock=clock)
     assert clock.products.count(best) > 5
-    assert {plan.one for plan in next(iter(products.MEASURED.values())).values()} == {Way.NUMPY}
+    assert {plan.one for plan in next(iter(products.MEASURED_PLANS.values())).values()} == {
+        Backend.NUMPY
+    }
 
 
 def test_weights_keep_their_names_and_values_and_what_is_tied_stays_tied():
@@ -237,7 +238,7 @@ def test_a_published_copy_is_an_ordinary_network_of_its_own():
     model = tiny.llama()
     untouched = tiny.llama()
     prepare(model)
-    copy = as_published(model)
+    copy = unoptimized_copy(model)
     assert {type(layer) for layer in linear_layers(copy)} == {nn.Linear}
     assert all(weight.is_contiguous() for weight in copy.parameters())
     assert not isinstance(network_of(copy), NumpyLlama)
@@ -252,22 +253,26 @@ def test_a_published_copy_is_an_ordinary_network_of_its_own():
 
 def test_the_header_names_the_ways_by_their_share_of_the_weights(monkeypatch, forget):
     model = network(bias=False)
-    costs = {(True, Way.NUMPY, 1): 1.0, (True, Way.TORCH, 3): 1.0, (True, Way.TORCH, 10): 1.0}
+    costs = {
+        (True, Backend.NUMPY, 1): 1.0,
+        (True, Backend.TORCH, 3): 1.0,
+        (True, Backend.TORCH, 10): 1.0,
+    }
     with monkeypatch.context() as patch:
-        speed_up(model, clock=Seconds(costs, patch))
-    assert words_of(model) == "one row: NumPy; two or three: torch; more: torch"
+        optimize_linears(model, clock=Seconds(costs, patch))
+    assert describe_products(model) == "one row: NumPy; two or three: torch; more: torch"
     _, small = linear_layers(model)
-    small.product.plan = replace(small.product.plan, one=Way.TORCH)
+    small.product.plan = replace(small.product.plan, one=Backend.TORCH)
     share = 65 * 9 / (37 * 65 + 65 * 9)
-    assert words_of(model).startswith(f"one row: NumPy, torch ({share:.0%}); ")
-    assert words_of(tiny.llama()) == "torch"
+    assert describe_products(model).startswith(f"one row: NumPy, torch ({share:.0%}); ")
+    assert describe_products(tiny.llama()) == "torch"
 
 
 def test_a_trace_says_how_the_products_were_made():
     target, settings = tiny.target(), Settings(Sampling(0.0), max_new_tokens=2)
     prepare(target.model)
     first = next(engine.run(target, tiny.draft(), tiny.PROMPT, settings))
-    assert first.packing == words_of(target.model) != "torch"
+    assert first.packing == describe_products(target.model) != "torch"
 
 
 def test_a_trace_without_a_word_on_products_is_read_and_written_as_it_was():
@@ -282,7 +287,7 @@ def test_a_trace_without_a_word_on_products_is_read_and_written_as_it_was():
 
 def test_gradients_flow_through_a_fast_layer():
     model = network()
-    speed_up(model)
+    optimize_linears(model)
     rows = torch.randn(4, 37, requires_grad=True)
     model(rows).sum().backward()
     assert rows.grad is not None
@@ -291,19 +296,19 @@ def test_gradients_flow_through_a_fast_layer():
 
 def test_what_cannot_be_sped_up_is_left_alone(monkeypatch):
     half = network(dtype=torch.bfloat16)
-    assert speed_up(half) is None
+    assert optimize_linears(half) is None
     elsewhere = network().to("meta")
-    assert speed_up(elsewhere) is None
+    assert optimize_linears(elsewhere) is None
     large = network()
     size = sum(layer.weight.nbytes for layer in linear_layers(large))
-    monkeypatch.setattr(products, "MOST_BYTES", size - 1)
-    assert speed_up(large) is None
+    monkeypatch.setattr(fast_linear, "MOST_BYTES", size - 1)
+    assert optimize_linears(large) is None
     for model in (half, elsewhere, large):
         assert {type(layer) for layer in linear_layers(model)} == {nn.Linear}
-    monkeypatch.setattr(products, "MOST_BYTES", size)
-    assert speed_up(large) == []
-    monkeypatch.setattr(products, "process_count", lambda: 2)
-    assert speed_up(network()) is None
+    monkeypatch.setattr(fast_linear, "MOST_BYTES", size)
+    assert optimize_linears(large) == []
+    monkeypatch.setattr(fast_linear, "process_count", lambda: 2)
+    assert optimize_linears(network()) is None
 
 
 class Missing:
@@ -331,11 +336,11 @@ def test_a_torch_without_packing_or_with_a_wrong_one_packs_nothing(operations, m
         rows = torch.randn(4, 37)
         with torch.inference_mode():
             usual = model(rows)
-            speed_up(model)
+            optimize_linears(model)
             torch.testing.assert_close(model(rows), usual)
         for layer in linear_layers(model):
             plan = layer.product.plan
-            assert not {plan.one, plan.few, plan.many} & {Way.ONEDNN, Way.PADDED}
+            assert not {plan.one, plan.few, plan.many} & {Backend.ONEDNN, Backend.PADDED}
     finally:
         can_pack.cache_clear()
 
@@ -346,7 +351,7 @@ def test_measuring_uses_no_random_numbers(forget):
     torch.manual_seed(5)
     expected = torch.rand(1)
     torch.manual_seed(5)
-    speed_up(model)
+    optimize_linears(model)
     assert torch.equal(torch.rand(1), expected)
 
 

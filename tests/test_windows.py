@@ -15,13 +15,13 @@ from windowed import CONTEXT, KINDS, WINDOW
 from specviz import engine
 from specviz.adapters import transformers as adapter
 from specviz.catalog import Unsuitable, load_target
-from specviz.drafters.common.tree_reader import LevelReader
+from specviz.drafters.common.tree_reader import TreeReader
 from specviz.drafters.layerskip.drafter import LayerSkip
 from specviz.drafters.lookahead import Lookahead
 from specviz.drafters.ngram import NGram
 from specviz.drafters.suffix import Suffix
 from specviz.models import masks
-from specviz.models.checkpoint import check_config, check_reach
+from specviz.models.checkpoint import check_config, check_context_length
 from specviz.models.errors import BadPrompt
 from specviz.models.masks import context_length, layer_masks
 from specviz.models.passes import CaptureSpec, ExtraRows, PrecomputedPrefix
@@ -140,7 +140,7 @@ def test_a_tree_across_the_window_equals_each_path_scored_alone(kind, attention)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_draft_model_reads_a_tree_past_its_own_window(kind):
     model, context = windowed.model(kind), PROMPTS[1]
-    reader = LevelReader(model, "draft")
+    reader = TreeReader(model, "draft")
     tree = DraftTree((context[-1], 12, 13, 14, 15, 16), (-1, 0, 0, 1, 1, 2))
     with torch.inference_mode():
         close(reader.text(context)[0], alone(model, context))
@@ -193,14 +193,16 @@ def test_where_masks_cannot_be_given_by_kind_a_text_stays_within_the_window(monk
     model = windowed.gemma3()
     made = tiny.target(model)
     assert made.max_length == WINDOW
-    with pytest.raises(BadPrompt, match="the 8 tokens that tiny can see \\(the size of its sliding window\\)"):
+    with pytest.raises(
+        BadPrompt, match="the 8 tokens that tiny can see \\(the size of its sliding window\\)"
+    ):
         made.check_fits(range(8), 1)
     run = made.start(CaptureSpec())
     run.prefill([3, 5])
     path = [TREE.tokens[n] for n in TREE.path(5)]
     close(run.score(TREE).logits[5], alone(model, [3, 5, *path]))
-    with pytest.raises(Unsuitable, match="'short' sees 8 tokens at most"):
-        check_reach("short", model, "long", CONTEXT)
+    with pytest.raises(Unsuitable, match="'short' can see at most 8 tokens"):
+        check_context_length("short", model, "long", CONTEXT)
 
 
 def test_a_window_that_is_switched_off_is_no_limit():

@@ -22,7 +22,7 @@ from specviz.catalog import NotAvailable, Unsuitable, entries, find, load_drafte
 from specviz.drafters.draft_model import DraftModel
 from specviz.engine.loop import RoundResult
 from specviz.engine.protocol import Drafter
-from specviz.models.products import as_published
+from specviz.models.fast_linear import unoptimized_copy
 from specviz.models.prompt import encode_prompt
 from specviz.models.target import Target
 from specviz.settings.settings import Settings
@@ -192,13 +192,13 @@ def _theirs(target: Target, entrants: Sequence[Entrant], usual: Settings) -> lis
     assert small is None or isinstance(small, DraftModel)
     calls: dict[str, Call] = {GENERATE: reference.generate}
     if small is not None:
-        calls[ASSISTED] = partial(reference.assisted, small=as_published(small.model))
+        calls[ASSISTED] = partial(reference.assisted, small=unoptimized_copy(small.model))
     if EARLY_EXIT in beside:
         calls[EARLY_EXIT] = reference.early_exit
     calls[LOOKUP] = reference.prompt_lookup
     if reference.explain_no_mtp(target) is None:
         calls[MTP] = reference.mtp
-    stock = Target(as_published(target.model), target.tokenizer, target.card)
+    stock = Target(unoptimized_copy(target.model), target.tokenizer, target.card)
     return [
         _way(name, stock, call, beside[name].settings if name in beside else usual)
         for name, call in calls.items()

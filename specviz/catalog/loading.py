@@ -28,16 +28,16 @@ from specviz.drafters.draft_model import DraftModel
 from specviz.engine.protocol import Drafter
 from specviz.models.checkpoint import (
     Checkpoint,
+    check_context_length,
     check_made_for,
-    check_reach,
-    read,
+    load_checkpoint,
     same_vocabulary,
 )
 from specviz.models.config_file import check_numbers, read_config
 from specviz.models.devices import free_memory, pick_device, pick_dtype
 from specviz.models.errors import NotAvailable, UnknownModel, Unsuitable
 from specviz.models.files import find_or_fetch, folder_label, head_files, is_gguf, public_name
-from specviz.models.load_progress import WEIGHTS, begin, loading
+from specviz.models.load_progress import WEIGHTS, begin_stage, loading
 from specviz.models.memory import unique_bytes
 from specviz.models.model_cache import ModelCache
 from specviz.models.parallel import process_count
@@ -215,7 +215,7 @@ def _draft_model(name: str, target: Target) -> Drafter:
             found.model, card, found.tokenizer, target
         )
         return drafter
-    check_reach(title, found.model, other, target.max_length)
+    check_context_length(title, found.model, other, target.max_length)
     return DraftModel(found.model, card)
 
 
@@ -245,7 +245,7 @@ def _read_head(kind: Any, name: str, folder: Path, target: Target) -> Drafter:
     title = folder_label(folder)
     check_stop()
     with loading(title):
-        begin(WEIGHTS)
+        begin_stage(WEIGHTS)
         return _read_checked(kind, name, title, folder, target)
 
 
@@ -266,7 +266,7 @@ def _checkpoint(name: str, kind: Kind, device: torch.device, dtype: torch.dtype)
     key, cut = (str(path.resolve()), str(device), str(dtype)), kind == "target"
 
     def load() -> Checkpoint:
-        found = read(public_name(name), path, device, dtype, cut)
+        found = load_checkpoint(public_name(name), path, device, dtype, cut)
         return found if entry is None else replace(found, title=entry.title)
 
     return MODELS.get(key, load, entry is not None)

@@ -29,7 +29,7 @@ from specviz.engine.protocol import Drafter
 from specviz.engine.recorder import Recorder, header
 from specviz.models.prompt import EncodedPrompt, encode_prompt
 from specviz.models.target import Target
-from specviz.models.weights import causal
+from specviz.models.weights import causal_lm_weights
 from specviz.settings.settings import BadSettings
 from specviz.trace.events import Committed, EndReason, Event, Finished, Header, ModelCard
 from specviz.trace.file import Trace
@@ -74,7 +74,7 @@ def run(
     for lane in race.lanes:
         _check(context, lane)
     own = {lane.name: drafters[lane.name].weights(target) for lane in race.lanes}
-    yield RaceStarted(race.order, causal(target.model), own)
+    yield RaceStarted(race.order, causal_lm_weights(target.model), own)
     lanes = {lane.name: lane for lane in race.lanes}
     remaining = set(race.order)
     for turn, (number, name) in product(range(1, MAX_TURNS + 1), enumerate(race.order, start=1)):

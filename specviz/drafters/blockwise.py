@@ -29,7 +29,7 @@ from specviz.drafters.common.rank_paths import RankPathSession
 from specviz.drafters.common.training import Family, TargetOutputs, future_loss, weighted
 from specviz.drafters.medusa import NewestState
 from specviz.models.target import Target, TargetRun
-from specviz.models.weights import causal, matrices
+from specviz.models.weights import causal_lm_weights, matrix_weights
 from specviz.settings.settings import Settings
 from specviz.trace.work import Weights
 
@@ -113,7 +113,7 @@ class Blockwise(HeadDrafter):
 
         All heads are computed together; the output head is the target's.
         """
-        return Weights(matrices(self.head), causal(target.model).head)
+        return Weights(matrix_weights(self.head), causal_lm_weights(target.model).head)
 
 
 class BlockSession(RankPathSession):

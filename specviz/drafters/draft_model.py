@@ -16,13 +16,21 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from specviz.drafters.common.proposal_builder import Growing, Level, Reading, Shape, fit, grow, kind
-from specviz.drafters.common.tree_reader import LevelReader
+from specviz.drafters.common.proposal_builder import (
+    Level,
+    LevelPass,
+    ProposalBuilder,
+    TreeShape,
+    build_tree,
+    candidate_kind,
+    fit_vocabulary,
+)
+from specviz.drafters.common.tree_reader import TreeReader
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.checkpoint import MadeFor
 from specviz.models.passes import CaptureSpec, ExtraRows, States
 from specviz.models.target import Target, TargetRun
-from specviz.models.weights import causal
+from specviz.models.weights import causal_lm_weights
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.settings.specs import MAX_GAMMA
@@ -49,20 +57,20 @@ class DraftModel:
 
     def weights(self, target: Target) -> Weights:
         """See `Drafter`."""
-        return causal(self.model)
+        return causal_lm_weights(self.model)
 
 
 class DraftModelSession:
     """The small model's cache, cut back to the text before every proposal."""
 
-    deepest = MAX_GAMMA
+    max_depth = MAX_GAMMA
 
     def __init__(self, drafter: DraftModel, target: TargetRun, settings: Settings) -> None:
-        self.reader = LevelReader(drafter.model, drafter.card.name)
+        self.reader = TreeReader(drafter.model, drafter.card.name)
         self.vocab_size = target.target.vocab_size
         self.eos = target.target.eos
         self.settings = settings
-        self.drawn = kind(settings)
+        self.drawn = candidate_kind(settings)
         self.branches = settings.branches
 
     @torch.inference_mode()
@@ -72,14 +80,16 @@ class DraftModelSession:
         Score by node: the small model's probability at temperature 1.
         """
         self.reader.work = Work()
-        grown = Growing(self.reader.name, context[-1], self.settings, self.eos, chance)
-        grow(grown, self, context, Shape(max_tokens - 1, whole=True))
-        tree = grown.tree()
+        builder = ProposalBuilder(self.reader.name, context[-1], self.settings, self.eos, chance)
+        build_tree(builder, self, context, TreeShape(max_tokens - 1, whole=True))
+        tree = builder.tree()
         if len(tree) > 1:
             self.reader.tree = self.own_tree(tree)
-        return Proposal(tree, self.drawn, grown.q, grown.draws, grown.score, work=self.reader.work)
+        return Proposal(
+            tree, self.drawn, builder.q, builder.draws, builder.score, work=self.reader.work
+        )
 
-    def after(
+    def logits_after(
         self,
         context: Sequence[int],
         tokens: Sequence[int],
@@ -88,9 +98,9 @@ class DraftModelSession:
     ) -> Tensor:
         """See `Foresight`."""
         if nodes[0] == 0:
-            return self.over(self.reader.text(self.own_text(context)))
+            return self.over(self.reader.read_text(self.own_text(context)))
         tree = self.own_tree(DraftTree(tuple(tokens), tuple(parents)))
-        return self.over(self.reader.level(tree, nodes))
+        return self.over(self.reader.read_level(tree, nodes))
 
     @property
     def device(self) -> torch.device:
@@ -98,17 +108,17 @@ class DraftModelSession:
         device: torch.device = self.reader.model.device
         return device
 
-    def planned(self, context: Sequence[int], level: Level, parcel: UploadBatch) -> Reading:
+    def plan_level(self, context: Sequence[int], level: Level, parcel: UploadBatch) -> LevelPass:
         """See `Reads`."""
         if level.nodes == (0,):
-            text = self.reader.opened(self.own_text(context), parcel)
+            text = self.reader.plan_text(self.own_text(context), parcel)
             return lambda _: self.over(text())
-        after = self.reader.planned(level.nodes, level.above, parcel)
+        after = self.reader.plan_level(level.nodes, level.parents, parcel)
         return lambda words: self.over(after(self.own_words(words)))
 
-    def forget(self, node: int) -> None:
+    def discard_from(self, node: int) -> None:
         """See `Reads`."""
-        self.reader.forget(node)
+        self.reader.discard_from(node)
 
     def own_text(self, context: Sequence[int]) -> Sequence[int]:
         """A text of the target's in the small model's tokens: the same."""
@@ -124,7 +134,7 @@ class DraftModelSession:
 
     def over(self, logits: Tensor) -> Tensor:
         """The small model's logits (n, W) over the target's tokens (n, V)."""
-        return fit(logits, self.vocab_size)
+        return fit_vocabulary(logits, self.vocab_size)
 
     def commit(
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None

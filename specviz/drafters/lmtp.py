@@ -24,11 +24,11 @@ from specviz.drafters.common import checkpoint
 from specviz.drafters.common.base import HeadDrafter
 from specviz.drafters.common.layers import Project, linear_at_zero, residual, side_by_side
 from specviz.drafters.common.layouts.table import read_head
-from specviz.drafters.common.rank_paths import Ahead, RankPathSession
+from specviz.drafters.common.rank_paths import HeadOutputs, RankPathSession
 from specviz.drafters.common.training import Family, TargetOutputs, future_loss, weighted
 from specviz.models.passes import States
 from specviz.models.target import Target, TargetRun
-from specviz.models.weights import causal, matrices
+from specviz.models.weights import causal_lm_weights, matrix_weights
 from specviz.settings.settings import Settings
 from specviz.trace.work import Weights, Work
 
@@ -149,8 +149,8 @@ class LeapMTP(HeadDrafter):
 
         Counts one head, since all are alike; a head's own output projection is part of it.
         """
-        borrowed = 0 if self.head.own else causal(target.model).head
-        return Weights(matrices(self.head) // len(self.head.heads), borrowed)
+        borrowed = 0 if self.head.own else causal_lm_weights(target.model).head
+        return Weights(matrix_weights(self.head) // len(self.head.heads), borrowed)
 
 
 class NewestStates:
@@ -159,7 +159,7 @@ class NewestStates:
     def __init__(self, heads: LeapHeads, project: Project, name: str) -> None:
         self.heads = heads
         self.leap = heads.config.skip_token
-        self.most = self.leap * len(heads.heads)
+        self.max_depth = self.leap * len(heads.heads)
         self.project = project
         self.name = name
         self.remark: dict[str, Any] = {
@@ -169,7 +169,7 @@ class NewestStates:
         }
         self.states: Tensor | None = None
 
-    def ahead(self, newest: int, depth: int) -> Ahead:
+    def predict(self, newest: int, depth: int) -> HeadOutputs:
         """Implement `Heads.ahead`; there are no guesses while the text is shorter than a leap.
 
         Evidence: the head, from 1, the position of the state that it read, and how many states
@@ -178,11 +178,11 @@ class NewestStates:
         assert self.states is not None
         guesses = [self.source(j) for j in range(1, depth + 1)]
         if len(self.states) < self.leap:
-            return Ahead(self.states[:0], [], Work())
+            return HeadOutputs(self.states[:0], [], Work())
         logits = self.heads(self.states, self.project, guesses[-1][0])  # (heads, k, V)
         picked = torch.stack([logits[m - 1, -1 - back] for m, back in guesses])
         rows = logits.shape[0] * logits.shape[1]
-        return Ahead(
+        return HeadOutputs(
             picked,
             [{"head": m, "state": newest - 1 - back, "back": back} for m, back in guesses],
             Work(body=rows, head=rows),

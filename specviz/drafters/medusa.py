@@ -26,11 +26,11 @@ from specviz.drafters.common.config import check_sizes
 from specviz.drafters.common.layers import Project, linear_at_zero, residual, side_by_side
 from specviz.drafters.common.layouts.layout import Head, any_is
 from specviz.drafters.common.layouts.table import read_head
-from specviz.drafters.common.rank_paths import Ahead, RankPathSession
+from specviz.drafters.common.rank_paths import HeadOutputs, RankPathSession
 from specviz.drafters.common.training import Family, TargetOutputs, future_loss, weighted
 from specviz.models.passes import States
 from specviz.models.target import Target, TargetRun
-from specviz.models.weights import causal, matrices
+from specviz.models.weights import causal_lm_weights, matrix_weights
 from specviz.settings.settings import Settings
 from specviz.trace.work import Weights, Work
 
@@ -168,8 +168,8 @@ class Medusa(HeadDrafter):
 
         Counts one head, since all are alike; a head's own output projection is part of it.
         """
-        borrowed = 0 if self.head.own else causal(target.model).head
-        return Weights(matrices(self.head) // len(self.head), borrowed)
+        borrowed = 0 if self.head.own else causal_lm_weights(target.model).head
+        return Weights(matrix_weights(self.head) // len(self.head), borrowed)
 
 
 class NewestState:
@@ -186,20 +186,22 @@ class NewestState:
             name: Name of the head in error messages.
         """
         self.heads = heads
-        self.most = most
+        self.max_depth = most
         self.project = project
         self.name = name
         self.remark: dict[str, Any] = {"form": "heads", "heads": most}
         self.state: Tensor
 
-    def ahead(self, newest: int, depth: int) -> Ahead:
+    def predict(self, newest: int, depth: int) -> HeadOutputs:
         """Implement `Heads.ahead`.
 
         Evidence: the head, from 1, and the position of the state that it read.
         """
         logits = self.heads(self.state, self.project, depth)
         work = Work(body=self.heads.rows(depth), head=len(logits))
-        return Ahead(logits, [{"head": i, "state": newest - 1} for i in range(1, depth + 1)], work)
+        return HeadOutputs(
+            logits, [{"head": i, "state": newest - 1} for i in range(1, depth + 1)], work
+        )
 
     def commit(self, states: States) -> None:
         """Implement `Heads.commit`."""

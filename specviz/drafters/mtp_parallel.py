@@ -27,12 +27,12 @@ from specviz.drafters.common import checkpoint
 from specviz.drafters.common.base import HeadDrafter
 from specviz.drafters.common.layers import Project, causal_mask
 from specviz.drafters.common.layouts.table import read_head
-from specviz.drafters.common.rank_paths import Ahead, RankPathSession
+from specviz.drafters.common.rank_paths import HeadOutputs, RankPathSession
 from specviz.drafters.common.training import Family, TargetOutputs, future_loss, weighted
 from specviz.models.kv_cache import PreallocatedCache
 from specviz.models.passes import CaptureSpec, States, require_part
 from specviz.models.target import Target, TargetRun
-from specviz.models.weights import causal, matrices
+from specviz.models.weights import causal_lm_weights, matrix_weights
 from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
 from specviz.trace.work import Weights, Work
@@ -210,7 +210,7 @@ class ParallelMTP(HeadDrafter):
 
         All layers compute every row; the output head is the target's.
         """
-        return Weights(matrices(self.head), causal(target.model).head)
+        return Weights(matrix_weights(self.head), causal_lm_weights(target.model).head)
 
 
 class TrunkRows:
@@ -221,13 +221,13 @@ class TrunkRows:
         self.layer = layer
         self.project = project
         self.name = name
-        self.most = len(heads.extra_heads)
-        self.remark: dict[str, Any] = {"form": "heads", "heads": self.most, "layer": layer}
+        self.max_depth = len(heads.extra_heads)
+        self.remark: dict[str, Any] = {"form": "heads", "heads": self.max_depth, "layer": layer}
         self.cache = PreallocatedCache()
         self.read = 0  # rows in the cache
         self.waiting: list[Tensor] = []
 
-    def ahead(self, newest: int, depth: int) -> Ahead:
+    def predict(self, newest: int, depth: int) -> HeadOutputs:
         """Implement `Heads.ahead`.
 
         All heads run, so that their caches hold the same rows.
@@ -238,7 +238,9 @@ class TrunkRows:
         self.waiting = []
         logits = self.heads.logits(features[:depth, 0, -1], self.project)
         work = Work(body=rows.shape[1], head=len(logits))
-        return Ahead(logits, [{"head": i, "state": newest - 1} for i in range(1, depth + 1)], work)
+        return HeadOutputs(
+            logits, [{"head": i, "state": newest - 1} for i in range(1, depth + 1)], work
+        )
 
     def commit(self, states: States) -> None:
         """Implement `Heads.commit`."""

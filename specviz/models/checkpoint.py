@@ -1,12 +1,12 @@
-"""Reads one checkpoint, a folder of transformers or a GGUF file: weights, tokenizer, fingerprint.
+"""Load one checkpoint, a folder of transformers or a GGUF file: weights, tokenizer, fingerprint.
 
-Rule: files may come from anyone, so no code of theirs is ever run (no remote code, no free
-pickles), a checkpoint that lacks weights is refused rather than filled up by chance, and every
-fault leaves as one sentence.
+Files may come from anyone, so none of their code is ever run (no remote code, no unrestricted
+pickles), a checkpoint that lacks weights is refused rather than filled with random ones, and every
+error becomes one sentence.
 
-Which models and pairs can take part is checked here, when they are loaded, not in the middle of a
-run: a rejected guess must leave no trace in the cache of the target, and a token id must mean the
-same to both models.
+Whether models and pairs can be used is checked here, when they are loaded, not in the middle of a
+run: a rejected token must leave no trace in the target's cache, and a token id must mean the same
+to both models.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from specviz.models.devices import NotEnoughMemory, ran_out_of_memory
 from specviz.models.errors import NotAvailable, Unsuitable
 from specviz.models.files import Stopped, fingerprint, is_gguf, size_of, weight_files
 from specviz.models.kv_cache import PreallocatedCache
-from specviz.models.load_progress import NETWORK, PRODUCTS, TOKENIZER, WARM_UP, begin, loading
+from specviz.models.load_progress import NETWORK, PRODUCTS, TOKENIZER, WARM_UP, begin_stage, loading
 from specviz.models.masks import context_length, layer_masks
 from specviz.models.network import prepare
 from specviz.models.norms import fuse_norms
@@ -50,66 +50,88 @@ from specviz.models.weight_budget import begin_weights, check_size, check_stop
 from specviz.models.weight_files import count_stored, pickle_error
 from specviz.trace.events import ModelCard
 
-# The SHA-256 of the one target's weights that a drafter fits, or of each that it does: the same
-# weights are published rounded in several ways. None: whoever fits by shape.
+# SHA-256 of the target weights that a drafter fits; several, because the same weights are published
+# with several roundings. None: any target of a suitable shape.
 MadeFor = str | tuple[str, ...] | None
 
 
 def check_config(name: str, config: PreTrainedConfig) -> None:
-    """Raise Unsuitable for a kind of network that cannot score a tree, or forget a rejected guess.
+    """Check that a kind of network can score a tree and roll back rejected tokens.
 
-    A sliding window is no hindrance: see `masks`.
+    A sliding window is supported, see `masks`.
+
+    Raises:
+        Unsuitable: It cannot; the message says why.
     """
     if config.is_encoder_decoder:
-        raise Unsuitable(f"{name!r} has an encoder and a decoder; only decoders can be used here.")
+        raise Unsuitable(f"{name!r} has an encoder and a decoder; only decoders can be used.")
     if biases_by_distance(config):
         raise Unsuitable(
             f"{name!r} biases attention by distance (ALiBi), which cannot be computed for the "
-            "nodes of a tree; only models that are given positions can be used here."
+            "nodes of a tree; only models that take positions can be used."
         )
     if attends_in_chunks(config):
         raise Unsuitable(
-            f"{name!r} attends within chunks of the text, as Llama 4 does; attention masks that do "
-            "so for the nodes of a tree are not built here."
+            f"{name!r} attends within chunks of the text, as Llama 4 does; attention masks for "
+            "that are not supported for the nodes of a tree."
         )
     if not plans_plain_cache(config):
         raise Unsuitable(_stateful(name))
 
 
 def check_model(name: str, model: PreTrainedModel) -> None:
-    """Raise Unsuitable for a network that keeps a state, or takes no explicit positions."""
+    """Check that a network keeps no state and takes explicit positions.
+
+    Raises:
+        Unsuitable: It does not.
+    """
     if keeps_state(model):
         raise Unsuitable(_stateful(name))
     if not takes_tree_nodes(model):
         raise Unsuitable(
-            f"{name!r} cannot be given positions and a cache, which the nodes of a tree need."
+            f"{name!r} does not take positions and a cache, which the nodes of a tree need."
         )
 
 
 def _stateful(name: str) -> str:
     return (
-        f"{name!r} keeps a running state, which cannot be rolled back when a guess is rejected; "
-        "only models with a plain key-value cache can be used here."
+        f"{name!r} keeps a recurrent state, which cannot be rolled back when a token is rejected; "
+        "only models with a plain key-value cache can be used."
     )
 
 
 def same_vocabulary(one: PreTrainedTokenizerBase, other: PreTrainedTokenizerBase) -> bool:
-    """Whether every token id is the same token for both."""
+    """Return whether every token id is the same token for both."""
     same: bool = one.get_vocab() == other.get_vocab()
     return same
 
 
-def check_reach(drafter: str, model: PreTrainedModel, target: str, length: int) -> None:
-    """Raise Unsuitable where the drafter cannot see as many tokens as a run of the target has."""
+def check_context_length(drafter: str, model: PreTrainedModel, target: str, length: int) -> None:
+    """Check that a drafter can see as many tokens as a run of the target can have.
+
+    Raises:
+        Unsuitable: It cannot.
+    """
     sees = context_length(model)
     if sees is not None and sees < length:
         raise Unsuitable(
-            f"{drafter!r} sees {sees:,} tokens at most; a run of {target!r} can have {length:,}."
+            f"{drafter!r} can see at most {sees:,} tokens, but a run of {target!r} can have "
+            f"{length:,}."
         )
 
 
 def check_made_for(drafter: str, made_for: MadeFor, target: str, hash: str | None) -> None:
-    """Raise Unsuitable where a drafter was made for a target with other weights."""
+    """Check that a drafter was made for this target.
+
+    Args:
+        drafter: The drafter's name.
+        made_for: Hashes of the target weights that it fits.
+        target: The target's name.
+        hash: Hash of the target's weights.
+
+    Raises:
+        Unsuitable: It was made for other weights.
+    """
     fits = (made_for,) if isinstance(made_for, str) else made_for
     if fits is not None and hash not in fits:
         needed = " or ".join(f"{each[:12]}…" for each in fits)
@@ -121,10 +143,16 @@ def check_made_for(drafter: str, made_for: MadeFor, target: str, hash: str | Non
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A model in memory, shared by all who use it. bytes, hash: of its weight files.
+    """A model in memory, shared by all who use it.
 
-    title: what people call it. rounding: the kinds of weights of its GGUF file, such as Q4_K; empty
-    where it is no such file.
+    Attributes:
+        title: Its name for people.
+        model: The network.
+        tokenizer: Its tokenizer.
+        parameters: Number of parameters.
+        bytes: Size of its weight files.
+        hash: SHA-256 of its weight files.
+        rounding: Kinds of weights of its GGUF file, such as Q4_K. Empty for other files.
     """
 
     title: str
@@ -136,36 +164,45 @@ class Checkpoint:
     rounding: tuple[str, ...]
 
     def card(self, name: str, family: str) -> ModelCard:
-        """What a trace says of it when it goes by `name`."""
+        """Return what a trace records of it under `name`."""
         return ModelCard(name, family, self.parameters, self.bytes, self.hash)
 
 
-def read(
-    name: str, place: Path, device: torch.device, dtype: torch.dtype, cut: bool = False
+def load_checkpoint(
+    name: str, path: Path, device: torch.device, dtype: torch.dtype, sharded: bool = False
 ) -> Checkpoint:
-    """Load the model in `place`, a folder or a GGUF file; errors call it `name`.
+    """Load a model.
 
-    cut: over the processes that share it, where there are several. Raises Unsuitable,
-    NotEnoughMemory, and within `weight_budget.stoppable` Stopped.
+    Args:
+        name: The model's name, for errors.
+        path: Its folder or its GGUF file.
+        device: Where to load it.
+        dtype: In which precision.
+        sharded: Whether to split it over the processes that share it.
+
+    Raises:
+        Unsuitable: It cannot be used.
+        NotEnoughMemory: It does not fit in memory.
+        Stopped: Within `weight_budget.stoppable`, the load was stopped.
     """
     with loading(name):
-        return _read(name, place, device, dtype, cut)
+        return _read(name, path, device, dtype, sharded)
 
 
 def _read(
-    name: str, place: Path, device: torch.device, dtype: torch.dtype, cut: bool
+    name: str, path: Path, device: torch.device, dtype: torch.dtype, sharded: bool
 ) -> Checkpoint:
     try:
-        model, tokenizer, rounding = (_of_file if is_gguf(place) else _of_folder)(
-            name, place, dtype, cut
+        model, tokenizer, rounding = (_load_gguf if is_gguf(path) else _load_folder)(
+            name, path, dtype, sharded
         )
         check_model(name, model)
-        ready(name, model, device)
+        prepare_model(name, model, device)
     except (Unsuitable, NotAvailable, Stopped):
         raise
     except Exception as error:  # a damaged file can raise anything
-        raise _sentence(name, error, device) from error
-    files = weight_files(place)
+        raise _load_error(name, error, device) from error
+    files = weight_files(path)
     check_stop()
     parameters = sum(p.numel() for p in model.parameters())
     size, hash = size_of(files), fingerprint(files)
@@ -175,17 +212,17 @@ def _read(
 Read = tuple[PreTrainedModel, PreTrainedTokenizerBase, tuple[str, ...]]
 
 
-def _of_folder(name: str, folder: Path, dtype: torch.dtype, cut: bool) -> Read:
-    """The network and the tokenizer of a folder in transformers' layout."""
+def _load_folder(name: str, folder: Path, dtype: torch.dtype, sharded: bool) -> Read:
+    """Load the network and the tokenizer of a folder in transformers' layout."""
     config, weights = _checked_config(name, folder)
-    begin(TOKENIZER)
+    begin_stage(TOKENIZER)
     tokenizer = AutoTokenizer.from_pretrained(
         folder, local_files_only=True, trust_remote_code=False
     )
     load: Any = AutoModelForCausalLM.from_pretrained  # the stubs know one return only
     check_stop()
     begin_weights(weights * dtype.itemsize)
-    model = _weights(
+    model = _load_weights(
         name,
         load,
         folder,
@@ -194,20 +231,22 @@ def _of_folder(name: str, folder: Path, dtype: torch.dtype, cut: bool) -> Read:
         local_files_only=True,
         trust_remote_code=False,
         weights_only=True,
-        **(sharding_options(name, config) if cut else {}),
+        **(sharding_options(name, config) if sharded else {}),
     )
     return model, tokenizer, ()
 
 
 def _checked_config(name: str, folder: Path) -> tuple[PreTrainedConfig, int]:
-    """A folder's config and number of weights, once its files are known to hold so many.
+    """Return a folder's config and number of weights, after checking that its files hold as many.
 
-    Raises Unsuitable, NotAvailable.
+    Raises:
+        Unsuitable: They do not, or the config cannot be used.
+        NotAvailable: There is no config.
     """
     check_folder(name, folder)
     plain = read_config(name, folder)
     if plain.get("transformers_weights") is not None:
-        raise Unsuitable(f"{name!r} names its weight file in its config, which is not read here.")
+        raise Unsuitable(f"{name!r} names its weight file in its config, which is not supported.")
     held = count_stored(name, weight_files(folder), quantized="quantization_config" in plain)
     check_numbers(name, plain, held)
     check_stop()
@@ -220,17 +259,19 @@ def _checked_config(name: str, folder: Path) -> tuple[PreTrainedConfig, int]:
     return config, weights
 
 
-def _of_file(name: str, path: Path, dtype: torch.dtype, cut: bool) -> Read:
-    """The network and the tokenizer of a GGUF file, its weights in full precision again."""
+def _load_gguf(name: str, path: Path, dtype: torch.dtype, sharded: bool) -> Read:
+    """Load the network and the tokenizer of a GGUF file, its weights in full precision."""
     from specviz.models.gguf.model import read_model  # a package that nothing else needs
 
-    if cut and process_count() > 1:
-        raise Unsuitable(f"{name!r} is a GGUF file, which is not cut up over processes.")
+    if sharded and process_count() > 1:
+        raise Unsuitable(f"{name!r} is a GGUF file, which cannot be split over processes.")
     parts = read_model(name, path)
     check_config(name, parts.config)
-    begin(NETWORK)
+    begin_stage(NETWORK)
     load: Any = parts.network.from_pretrained
-    model = _weights(name, load, None, config=parts.config, dtype=dtype, state_dict=parts.tensors)
+    model = _load_weights(
+        name, load, None, config=parts.config, dtype=dtype, state_dict=parts.tensors
+    )
     if left := sorted(parts.tensors.keys() - model.state_dict().keys()):
         raise Unsuitable(f"{name!r} has more weights than its config says, such as {left[0]}.")
     model.generation_config = parts.generation
@@ -239,15 +280,22 @@ def _of_file(name: str, path: Path, dtype: torch.dtype, cut: bool) -> Read:
     return model, parts.tokenizer, parts.kinds
 
 
-def _weights(name: str, load: Any, *place: Any, **options: Any) -> Any:
-    """The network with its weights. Raises Unsuitable where some are missing or of other shapes.
+def _load_weights(name: str, load: Any, *path: Any, **options: Any) -> Any:
+    """Load the network with its weights.
 
-    load: a `from_pretrained`, which is given the rest.
+    Args:
+        name: The model's name, for errors.
+        load: A `from_pretrained`.
+        *path: Its positional arguments.
+        **options: Its keyword arguments.
+
+    Raises:
+        Unsuitable: Weights are missing or have other shapes.
     """
     logging.disable_progress_bar()  # a command's standard error holds sentences for a person
     logging.set_verbosity_error()
-    mismatched = {"ignore_mismatched_sizes": True}  # said below, in our words
-    model, info = load(*place, **options, **mismatched, output_loading_info=True)
+    mismatched = {"ignore_mismatched_sizes": True}  # reported below
+    model, info = load(*path, **options, **mismatched, output_loading_info=True)
     if missing := sorted(info["missing_keys"]):
         raise Unsuitable(
             f"{name!r} lacks {len(missing)} of its weights, such as {missing[0]}; "
@@ -258,31 +306,33 @@ def _weights(name: str, load: Any, *place: Any, **options: Any) -> Any:
     return model
 
 
-def ready(name: str, model: PreTrainedModel, device: torch.device) -> None:
+def prepare_model(name: str, model: PreTrainedModel, device: torch.device) -> None:
     """Move a network to its device, freeze it, lay it out for speed, and warm it up.
 
-    The warm-up is one pass with a cache, which also shows that the cache can be rolled back.
-    Raises Unsuitable, with `name`, where it cannot.
+    The warm-up is one pass with a cache, which also shows whether the cache can be rolled back.
+
+    Raises:
+        Unsuitable: It cannot.
     """
     check_stop()
     fuse_norms(model, device)
     model.eval().requires_grad_(False).to(device)
     check_stop()
-    begin(PRODUCTS)
+    begin_stage(PRODUCTS)
     prepare(model)
     check_stop()
-    begin(WARM_UP)
+    begin_stage(WARM_UP)
     if not has_plain_cache(model, PreallocatedCache()):
         raise Unsuitable(_stateful(name))
-    layer_masks(model)  # tried once, before others use the model
+    layer_masks(model)  # makes a pass, so it is called before others use the model
 
 
-def _sentence(name: str, error: Exception, device: torch.device) -> ValueError:
-    """What went wrong while loading, for a person."""
+def _load_error(name: str, error: Exception, device: torch.device) -> ValueError:
+    """Return the error to raise for what went wrong while loading."""
     if ran_out_of_memory(error):
         return NotEnoughMemory(f"{name!r} does not fit in the memory of this {device.type}.")
     if "trust_remote_code" in str(error):
-        return Unsuitable(f"{name!r} brings program code of its own, which is never run here.")
+        return Unsuitable(f"{name!r} needs program code of its own, which is never run here.")
     if isinstance(error, UnpicklingError):
         return pickle_error(name)
     reason = str(error).strip().split("\n")[0]

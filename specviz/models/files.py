@@ -32,7 +32,7 @@ from specviz.models.errors import (
     UnknownModel,
     Unsuitable,
 )
-from specviz.models.load_progress import FINGERPRINT, advance, begin
+from specviz.models.load_progress import FINGERPRINT, advance, begin_stage
 from specviz.models.weight_files import read_header
 
 # owner/name, optionally a GGUF file in it, and optionally a commit, branch or tag
@@ -312,7 +312,7 @@ def fingerprint(files: Sequence[Path]) -> str | None:
 @cache
 def _sha256(files: tuple[tuple[Path, int, int], ...]) -> str:
     """Hash the files; cached by path, size and time of change."""
-    begin(FINGERPRINT, sum(size for _, size, _ in files))
+    begin_stage(FINGERPRINT, sum(size for _, size, _ in files))
     digest = hashlib.sha256()
     for path, _, _ in files:
         with path.open("rb") as file:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Final
 
-from specviz.models.load_progress import LIBRARIES, begin, loading
+from specviz.models.load_progress import LIBRARIES, begin_stage, loading
 from specviz.models.weight_budget import check_stop
 
 # Imported in this order. A load can be stopped between two of them.
@@ -26,7 +26,7 @@ def start_libraries() -> None:
     if not missing:
         return
     with loading(), collection_paused():
-        begin(LIBRARIES)
+        begin_stage(LIBRARIES)
         for name in missing:
             check_stop()
             import_module(name)

@@ -1,7 +1,7 @@
 """Progress of a load: its stage, the bytes done, and the seconds left.
 
-The code that loads announces stages to a listener. Without a listener nothing is kept.
-Standard library only: the command line shows the first stage before torch is imported.
+The code that loads announces stages to a listener. Without a listener nothing is kept. Standard
+library only: the command line shows the first stage before torch is imported.
 """
 
 from __future__ import annotations
@@ -21,14 +21,19 @@ PRODUCTS: Final = "measuring which way of computing is fastest here"
 WARM_UP: Final = "warming up"
 FINGERPRINT: Final = "computing the checksum of the files"
 
-LEAST: Final = 0.3  # seconds of a stage before its rate says how long it will take
+MIN_SECONDS: Final = 0.3  # of a stage, before its rate is used to estimate the time left
 
 
 @dataclass(frozen=True, slots=True)
 class LoadStage:
-    """A stage of a load. model: whose; empty for the libraries. begun: by the monotonic clock.
+    """A stage of a load.
 
-    done, total: bytes; total is 0 where the stage has no count.
+    Attributes:
+        title: What it does.
+        model: Whose load it is; empty for the libraries.
+        done: Bytes so far.
+        total: Bytes in all; 0 if the stage has no count.
+        begun: When it began, by the monotonic clock.
     """
 
     title: str
@@ -39,20 +44,20 @@ class LoadStage:
 
     @property
     def spent(self) -> float:
-        """Seconds since the stage began."""
+        """Return the seconds since the stage began."""
         return monotonic() - self.begun
 
     @property
     def left(self) -> float | None:
-        """Seconds that the stage still takes at its rate so far; None where that is not known."""
+        """Return the seconds left at the rate so far, or None if it is not known yet."""
         spent = self.spent
-        if not self.done or spent < LEAST:
+        if not self.done or spent < MIN_SECONDS:
             return None
         return spent * (self.total - self.done) / self.done
 
     @property
     def text(self) -> str:
-        """For example: Loading smollm2: reading the weights, 61 of 97 MB, about 1 s left."""
+        """Return it in words: Loading smollm2: reading the weights, 61 of 97 MB, about 1 s left."""
         parts = [f"Loading {self.model}: {self.title}" if self.model else self.title.capitalize()]
         if self.total:
             parts.append(f"{self.done / 1e6:.0f} of {self.total / 1e6:.0f} MB")
@@ -66,7 +71,13 @@ Report = Callable[[LoadStage | None], object]  # None: the load is over
 
 @dataclass(slots=True)
 class _Listener:
-    """models: of the loads under way, each inside the one before it."""
+    """A listener and the loads under way.
+
+    Attributes:
+        report: Is called with each stage.
+        models: Names of the loads, each inside the one before.
+        stage: The current stage.
+    """
 
     report: Report
     models: list[str] = field(default_factory=list)
@@ -78,7 +89,7 @@ _LISTENER: ContextVar[_Listener | None] = ContextVar("listener", default=None)
 
 @contextmanager
 def listening(report: Report) -> Iterator[None]:
-    """Within, `report` hears each stage of a load, its bytes as they grow, and the end."""
+    """Report each stage of a load, its bytes as they grow, and its end to `report`."""
     token = _LISTENER.set(_Listener(report))
     try:
         yield
@@ -88,7 +99,7 @@ def listening(report: Report) -> Iterator[None]:
 
 @contextmanager
 def loading(model: str = "") -> Iterator[None]:
-    """Within, stages are those of this model; empty: of the libraries."""
+    """Attribute the stages inside to this model; the empty name stands for the libraries."""
     listener = _LISTENER.get()
     if listener is None:
         yield
@@ -103,8 +114,13 @@ def loading(model: str = "") -> Iterator[None]:
             listener.report(None)
 
 
-def begin(title: str, total: int = 0) -> None:
-    """Announce a stage. total: bytes that `advance` will count; 0 for none."""
+def begin_stage(title: str, total: int = 0) -> None:
+    """Announce a stage.
+
+    Args:
+        title: What it does.
+        total: Bytes that `advance` will count; 0 for none.
+    """
     listener = _LISTENER.get()
     if listener is not None and listener.models:
         listener.stage = LoadStage(title, listener.models[-1], total=total)
@@ -112,10 +128,15 @@ def begin(title: str, total: int = 0) -> None:
 
 
 def advance(size: int, title: str | None = None) -> None:
-    """Count bytes of the stage under way. title: only where it is this stage."""
+    """Count bytes of the current stage.
+
+    Args:
+        size: How many bytes.
+        title: Count only in the stage of this title.
+    """
     listener = _LISTENER.get()
     if listener is None or (stage := listener.stage) is None or title not in (None, stage.title):
         return
-    if stage.done < stage.total:  # tied weights are met twice
+    if stage.done < stage.total:  # tied weights are counted twice
         listener.stage = replace(stage, done=min(stage.done + size, stage.total))
         listener.report(listener.stage)

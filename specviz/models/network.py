@@ -1,7 +1,7 @@
-"""Who computes the passes of a causal LM: transformers' own forward, or `NumpyLlama` on a CPU.
+"""What computes the passes of a causal LM: transformers' forward, or `NumpyLlama` on a CPU.
 
-Both take the rows of a text or of a draft tree, extend a cache, and give logits and the states that
-were declared beforehand.
+Both take the rows of a text or of a draft tree, extend a cache, and return logits and the requested
+hidden states.
 """
 
 from __future__ import annotations
@@ -17,64 +17,93 @@ from specviz.adapters.transformers import (
     steppable_decoder,
     with_cache,
 )
+from specviz.models.fast_linear import NETWORK
 from specviz.models.kv_cache import PreallocatedCache
 from specviz.models.masks import layer_masks
 from specviz.models.numpy_llama import build
 from specviz.models.passes import CaptureSpec, Pass, Rows, UnsupportedModel, capture_outputs
-from specviz.models.products import NETWORK
 
 
 class KeyValueCache(Protocol):
-    """One run's keys and values."""
+    """The keys and values of one run."""
 
     def keep(self, first: int, rows: Sequence[int]) -> None:
-        """Keep in every layer the first rows and, behind them, `rows`: rising, from `first` on."""
+        """Keep the first rows of every layer and, behind them, `rows`.
+
+        The rows are ascending and not below `first`.
+        """
 
     def cut(self, rows: int) -> None:
-        """Keep in every layer the first so many rows."""
+        """Keep only the first `rows` rows of every layer."""
 
     def newest(self, layer: int, rows: int) -> tuple[Tensor, Tensor]:
-        """Copies of the newest keys and values of a layer, from 1: (rows, heads, size) each."""
+        """Copy a layer's newest keys and values, (rows, heads, head size) each.
+
+        Layers are counted from 1.
+        """
 
 
 class Network(Protocol):
-    """A causal LM's passes. Every cache that a method is given was made by `new_cache`."""
+    """The passes of a causal LM. Caches passed to a method come from its own `new_cache`."""
 
     def new_cache(self) -> Any:
-        """An empty `KeyValueCache`."""
+        """Return an empty `KeyValueCache`."""
 
     def forward(
         self, words: Tensor, rows: Rows, cache: Any, capture: CaptureSpec, keep_logits: int = 0
     ) -> Pass:
-        """A whole pass over token ids (1, r). keep_logits: of the last so many rows; 0: of all."""
+        """Run a complete pass.
+
+        Args:
+            words: Token ids, (1, r).
+            rows: Positions and masks of the rows.
+            cache: Is extended by the rows.
+            capture: Which hidden states to keep.
+            keep_logits: For how many of the last rows to compute logits. 0: all.
+        """
 
     def embed(self, words: Tensor) -> Tensor:
-        """Embeddings (1, r, h) of token ids (1, r)."""
+        """Return the embeddings, (1, r, h), of token ids, (1, r)."""
 
     def run_layers(
         self, hidden: Tensor, rows: Rows, layers: Iterable[int], cache: Any, capture: CaptureSpec
     ) -> tuple[Tensor, dict[int, Tensor]]:
-        """Decoder layers in turn, from 0, each extending its own part of the cache: (1, r, h).
+        """Run decoder layers in turn, each of which extends its own part of the cache.
 
-        The other half: outputs (r, h) of the tapped layers, from 1. Raises Unsupported.
+        Args:
+            hidden: Input of the first of them, (1, r, h).
+            rows: Positions and masks of the rows.
+            layers: Which layers, counted from 0.
+            cache: Is extended by the rows.
+            capture: Which layer outputs to keep, counted from 1.
+
+        Returns:
+            The last output, (1, r, h), and the captured outputs, (r, h) each.
+
+        Raises:
+            UnsupportedModel: The layers cannot be run one by one.
         """
 
     def head(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits (r, V) of states (1, r, h), and the states after the final norm (r, h).
+        """Apply the final norm and the output head to states (1, r, h).
 
-        Raises Unsupported.
+        Returns:
+            Logits, (r, V), and the normed states, (r, h).
+
+        Raises:
+            UnsupportedModel: The final norm cannot be located.
         """
 
 
 class TorchNetwork:
-    """transformers' own forward, on any device and in any precision."""
+    """The forward of transformers, on any device and in any precision."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
         self.masks = layer_masks(model)
 
     def new_cache(self) -> PreallocatedCache:
-        """An empty cache."""
+        """Return an empty cache."""
         return PreallocatedCache()
 
     def forward(
@@ -85,7 +114,7 @@ class TorchNetwork:
         capture: CaptureSpec,
         keep_logits: int = 0,
     ) -> Pass:
-        """See `Network`."""
+        """Implement `Network.forward`."""
         with capture_outputs(self.model, capture) as found:
             out = self.model(
                 input_ids=words,
@@ -97,7 +126,7 @@ class TorchNetwork:
         return Pass(out.logits[0], found.layers, found.final)
 
     def embed(self, words: Tensor) -> Tensor:
-        """See `Network`."""
+        """Implement `Network.embed`."""
         found: Tensor = self._decoder.embed_tokens(words)
         return found
 
@@ -109,7 +138,7 @@ class TorchNetwork:
         cache: PreallocatedCache,
         capture: CaptureSpec,
     ) -> tuple[Tensor, dict[int, Tensor]]:
-        """See `Network`. The rows have masks."""
+        """Implement `Network.run_layers`."""
         decoder, found = self._decoder, {}
         rotary = rotary_angles(decoder, hidden, rows.positions)
         for i in layers:
@@ -120,14 +149,18 @@ class TorchNetwork:
         return hidden, found
 
     def head(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
-        """See `Network`."""
+        """Implement `Network.head`."""
         normed: Tensor = self._decoder.norm(hidden)[0]
         logits: Tensor = self.model.get_output_embeddings()(normed)
         return logits, normed
 
     @property
     def _decoder(self) -> Any:
-        """The decoder, where its layers can be run one by one. Raises Unsupported otherwise."""
+        """Return the decoder.
+
+        Raises:
+            UnsupportedModel: Its layers cannot be run one by one.
+        """
         base = steppable_decoder(self.model)
         if base is None:
             kind = self.model.config.model_type
@@ -136,13 +169,13 @@ class TorchNetwork:
 
 
 def prepare(model: nn.Module) -> None:
-    """Lay out a model's weights for speed, where that is possible, and find who computes it."""
+    """Lay out a model's weights for speed if possible, and build what computes its passes."""
     built = build(model)
     if built is not None:
         setattr(model, NETWORK, built)
 
 
 def network_of(model: Any) -> Network:
-    """Who computes the passes of a model: what `prepare` found, or transformers."""
+    """Return what computes the passes of a model: the result of `prepare`, or transformers."""
     found: Network = getattr(model, NETWORK, None) or TorchNetwork(model)
     return found

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from specviz.models.products import Array, Product
 
-EXTRA: Final = 64  # rows of memory more than asked for, each time a cache grows
+EXTRA: Final = 64  # rows allocated beyond the need, each time a cache grows
 BLOCK: Final = 128  # rows of a prompt that are read at once, and positions of a new table
 
 Rotation = tuple[Array, Array]  # cosines and signed sines, (rows, 1, head size) each
@@ -59,7 +59,10 @@ class NumpyCache:
         return kept[0, :, :last], kept[1, :, :last]
 
     def keep(self, first: int, rows: Sequence[int]) -> None:
-        """Keep in every layer the first rows and, behind them, `rows`: rising, from `first` on."""
+        """Keep the first rows of every layer and, behind them, `rows`.
+
+        The rows are ascending and not below `first`.
+        """
         last = first + len(rows)
         if list(rows) != list(range(first, last)):
             self.rows[:, :, :, first:last] = self.rows[:, :, :, list(rows)]

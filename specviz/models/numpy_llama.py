@@ -1,10 +1,10 @@
 """The forward pass of a Llama in NumPy: float32, on a CPU, over the network's own weights.
 
-Its layers are in `numpy_layers`, which says why they are not torch's.
+Its layers are in `numpy_layers`, which explains why they are not torch's.
 
 Mistral, Qwen2 and Qwen3 without a sliding window are computed here too: they are Llamas with biases
-or with norms on queries and keys. `of` gives the pass only where it was compared with transformers'
-own when the model was loaded.
+or with norms on queries and keys. The pass is used only if its logits equalled those of
+transformers when the model was loaded.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from specviz.adapters.transformers import llama_decoder, rotary_angles, with_cache
+from specviz.models.fast_linear import optimize_linears
 from specviz.models.kv_cache import PreallocatedCache
 from specviz.models.numpy_layers import (
     BLOCK,
@@ -31,14 +32,21 @@ from specviz.models.numpy_layers import (
     rms_norm,
 )
 from specviz.models.passes import CaptureSpec, Pass, Rows, concat_layers
-from specviz.models.products import Array, Product, speed_up
+from specviz.models.products import Array, Product
 
-NEAR: Final = 1e-3  # of the largest logit: how far two orders of the same sums may come apart
+TOLERANCE: Final = 1e-3  # relative to the largest logit: error of sums in another order
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One decoder layer. Norm weights are (h,)."""
+    """One decoder layer.
+
+    Attributes:
+        input_norm: Weight of the norm before the attention, (h,).
+        attention: The attention.
+        mlp_norm: Weight of the norm before the MLP, (h,).
+        mlp: The MLP.
+    """
 
     input_norm: Array
     attention: NumpyAttention
@@ -47,7 +55,7 @@ class Layer:
 
 
 class NumpyLlama:
-    """The pass over any number of rows; the weights are shared, what a run needs is its cache."""
+    """The pass over any number of rows. The weights are shared; each run has its own cache."""
 
     def __init__(self, decoder: Any, layers: Sequence[Layer], head: Product) -> None:
         config = decoder.config
@@ -61,12 +69,12 @@ class NumpyLlama:
 
     @property
     def products(self) -> list[Product]:
-        """The products of all layers; the output head has its own."""
+        """Return the products of all layers; the output head has its own."""
         parts = [(one.attention, one.mlp) for one in self.layers]
         return [p for a, mlp in parts for p in (a.qkv, a.output, mlp.gate_up, mlp.down)]
 
     def new_cache(self) -> NumpyCache:
-        """An empty cache."""
+        """Return an empty cache."""
         return NumpyCache(len(self.layers), self.shared_heads, self.size)
 
     def forward(
@@ -77,7 +85,7 @@ class NumpyLlama:
         capture: CaptureSpec,
         keep_logits: int = 0,
     ) -> Pass:
-        """See `Network`. A text is read in blocks."""
+        """Implement `Network.forward`. A text is read in blocks."""
         step = words.shape[1] if rows.masks else BLOCK
         parts = zip(words.split(step, 1), rows.positions.split(step, 1), strict=True)
         made = [
@@ -95,11 +103,11 @@ class NumpyLlama:
     def _through(
         self, words: Tensor, rows: Rows, cache: NumpyCache, capture: CaptureSpec
     ) -> tuple[Tensor, dict[int, Tensor]]:
-        """All layers; see `run_layers`."""
+        """Run all layers, see `Network.run_layers`."""
         return self.run_layers(self.embed(words), rows, range(len(self.layers)), cache, capture)
 
     def embed(self, words: Tensor) -> Tensor:
-        """Embeddings (1, r, h) of token ids (1, r)."""
+        """Implement `Network.embed`."""
         return torch.from_numpy(self.embedding[words[0].numpy()])[None]
 
     def run_layers(
@@ -110,10 +118,10 @@ class NumpyLlama:
         cache: NumpyCache,
         capture: CaptureSpec,
     ) -> tuple[Tensor, dict[int, Tensor]]:
-        """See `Network`."""
+        """Implement `Network.run_layers`."""
         states: Array = hidden[0].numpy()
         found: dict[int, Tensor] = {}
-        with np.errstate(all="ignore"):  # NaN is looked for in the logits
+        with np.errstate(all="ignore"):  # the logits are checked for NaN later
             turn = self._rotary.at(rows.positions[0].numpy())
             sees = rows.masks[0][0, 0].numpy() if rows.masks else None
             for i in layers:
@@ -125,7 +133,7 @@ class NumpyLlama:
         return torch.from_numpy(states)[None], found
 
     def head(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits (r, V) of states (1, r, h), and the states after the final norm (r, h)."""
+        """Implement `Network.head`."""
         with np.errstate(all="ignore"):
             normed = rms_norm(hidden[0].numpy(), self.norm, self.eps)
             return torch.from_numpy(self.output_head(normed)), torch.from_numpy(normed)
@@ -133,7 +141,7 @@ class NumpyLlama:
     def _layer(
         self, i: int, rows: Array, turn: Rotation, sees: Array | None, cache: NumpyCache
     ) -> Array:
-        """One decoder layer: (r, h) to (r, h) in new memory."""
+        """Run one decoder layer: (r, h) to (r, h), in new memory."""
         layer = self.layers[i]
         normed = rms_norm(rows, layer.input_norm, self.eps)
         rows = rows + layer.attention(normed, turn, sees, cache, i)
@@ -141,17 +149,17 @@ class NumpyLlama:
 
 
 def build(model: nn.Module) -> NumpyLlama | None:
-    """Lay out a model's weights and make its pass; None where it cannot be computed here.
+    """Lay out a model's weights and build its NumPy pass, or return None if that is not possible.
 
-    Layers that are not part of such a pass become `FastLinear` in any case; see `speed_up`. The
-    pass is compared with transformers' own over six tokens.
+    Layers that are not part of such a pass become `FastLinear` in any case, see `optimize_linears`.
+    The pass is compared with transformers' own over six tokens.
     """
     decoder = llama_decoder(model)
     if decoder is None:
-        speed_up(model)
+        optimize_linears(model)
         return None
     groups = [group for layer in decoder.layers for group in _groups(layer)]
-    made = speed_up(model, groups)
+    made = optimize_linears(model, groups)
     if made is None:
         return None
     head: Any = model.get_output_embeddings()  # type: ignore[operator]
@@ -162,7 +170,7 @@ def build(model: nn.Module) -> NumpyLlama | None:
 
 
 def _groups(layer: Any) -> list[list[nn.Linear]]:
-    """The linear layers of a decoder layer, those that read the same rows together."""
+    """Return the linear layers of a decoder layer, grouped by the rows that they read."""
     attention, mlp = layer.self_attn, layer.mlp
     return [
         [attention.q_proj, attention.k_proj, attention.v_proj],
@@ -175,7 +183,7 @@ def _groups(layer: Any) -> list[list[nn.Linear]]:
 def _layer(
     config: Any, layer: Any, qkv: Product, output: Product, gate_up: Product, down: Product
 ) -> Layer:
-    """A decoder layer of transformers' with its products."""
+    """Build a decoder layer from transformers' layer and its products."""
 
     def weight(norm: Any) -> Any:
         return None if norm is None else norm.weight.detach().numpy()
@@ -200,21 +208,21 @@ def _layer(
 
 
 def _angles(decoder: Any, positions: Tensor) -> tuple[Tensor, Tensor]:
-    """Cosines and sines (n, head size) of positions (n,), as the decoder computes them."""
+    """Return cosines and sines, (n, head size), of positions (n,), as the decoder computes them."""
     cosines, sines = rotary_angles(decoder, torch.empty(1, 1, 1), positions[None])
     return cosines[0], sines[0]
 
 
 @torch.inference_mode()
 def _same(network: NumpyLlama, model: Any) -> bool:
-    """Whether both passes give the same logits: five tokens at once, then one behind them."""
+    """Return whether both passes give the same logits for five tokens, then for one after them."""
     ids = torch.arange(6)[None] % model.config.vocab_size
     where, theirs, ours = torch.arange(6)[None], PreallocatedCache(), network.new_cache()
     for part in (slice(0, 5), slice(5, 6)):
         words, positions = ids[:, part], where[:, part]
         wanted = model(input_ids=words, position_ids=positions, **with_cache(model, theirs))
         found = network.forward(words, Rows(positions), ours, CaptureSpec()).logits
-        allowed = NEAR * wanted.logits.abs().max().clamp(min=1.0)
-        if not bool((found - wanted.logits[0]).abs().max() <= allowed):  # NaN is not close either
+        allowed = TOLERANCE * wanted.logits.abs().max().clamp(min=1.0)
+        if not bool((found - wanted.logits[0]).abs().max() <= allowed):  # also False for NaN
             return False
     return True

@@ -16,6 +16,7 @@ from torch import Tensor
 from specviz.models.chat import has_template, turn_end
 from specviz.models.devices import describe_device
 from specviz.models.errors import BadPrompt
+from specviz.models.fast_linear import describe_products
 from specviz.models.masks import context_length, hard_window, layer_masks
 from specviz.models.network import KeyValueCache, Network, network_of
 from specviz.models.parallel import check_agreement, process_count
@@ -30,7 +31,7 @@ from specviz.models.passes import (
     UnsupportedModel,
     concat_layers,
 )
-from specviz.models.products import is_large, words_of
+from specviz.models.products import is_large
 from specviz.models.prompt_encoder import prompt_encoder
 from specviz.models.threads import share_with_numpy
 from specviz.models.token_bytes import token_bytes
@@ -49,7 +50,7 @@ class Environment:
     Attributes:
         machine: The device, in words.
         dtype: The precision, as torch names it.
-        packing: See `products.words_of`. None if unknown.
+        packing: See `products.describe_products`. None if unknown.
         versions: Versions of further programs.
     """
 
@@ -142,7 +143,7 @@ class Target:
         machine = describe_device(self.device)
         if process_count() > 1:
             machine = f"{process_count()} processes, each on {machine}"
-        return Environment(machine, dtype, words_of(self.model))
+        return Environment(machine, dtype, describe_products(self.model))
 
     def start(self, capture: CaptureSpec, sampling: Sampling | None = None) -> TargetRun:
         """Start a run over the shared weights.

@@ -1,7 +1,7 @@
-"""With how many threads to compute on a CPU right now.
+"""How many threads to use on a CPU right now.
 
-Two threads that work on one small operation wait for each other; where another process has one of
-their cores, each operation takes as long as the system's turns do. On two cores beside a busy
+Two threads that work on one small operation wait for each other. If another process uses one of
+their cores, each operation takes as long as the system's time slices. On two cores beside a busy
 process, all threads decode at an eighth of their idle speed and one thread at two thirds
 (tests/load/waiting.py).
 """
@@ -15,29 +15,32 @@ from statistics import median
 from time import perf_counter
 from typing import Final
 
-import numpy  # noqa: F401 - its BLAS must be loaded before it is looked for
+import numpy  # noqa: F401 - loads its BLAS, which `threadpoolctl` can then find
 import torch
 from threadpoolctl import ThreadpoolController
 
-from specviz.settings.threads import NUMPY
+from specviz.settings.threads import OPENBLAS_TIMEOUT
 
 TURNS: Final = 5
 PRODUCTS: Final = 20
-CLEAR: Final = 1.25  # one thread must be quicker by this: on an idle machine it is not
+CLEAR: Final = 1.25  # one thread must be faster by this factor; on an idle machine it is not
 
 
 @cache
-def usual() -> int:
-    """As many as torch would take by itself: the cores, or what a host has said."""
+def default_threads() -> int:
+    """Return how many threads torch uses by default: the cores, or what the host has set."""
     return torch.get_num_threads()
 
 
-def settle(measure: Callable[[], float] | None = None) -> int:
-    """Take all threads, or one where that is clearly quicker just now; how many it is.
+def choose_threads(measure: Callable[[], float] | None = None) -> int:
+    """Use all threads, or one if that is clearly faster right now, and return how many.
 
-    In the thread that computes, between two jobs. measure: seconds of a little work.
+    Call it between two jobs, in the thread that computes.
+
+    Args:
+        measure: Returns the seconds of a small computation.
     """
-    many, clock = usual(), measure or _seconds
+    many, clock = default_threads(), measure or _seconds
     if many > 1:
         found: dict[int, list[float]] = {many: [], 1: []}
         for _ in range(TURNS):
@@ -51,25 +54,28 @@ def settle(measure: Callable[[], float] | None = None) -> int:
 
 
 def share_with_numpy(large: bool = True) -> None:
-    """Give NumPy's BLAS as many threads as torch has; it has its own, and no call to set them.
+    """Give NumPy's BLAS as many threads as torch. It has its own, and no call to set them.
 
-    One for a network that is not large: to wake a second takes longer than it saves (house, two
-    threads: 171 tokens/s with two, 271 with one). One also where the environment does not
-    limit how long its threads spin (see `settings.threads`): spinning takes cores from torch's.
+    A small network uses one: waking a second takes longer than it saves (house, two threads: 171
+    tokens/s with two, 271 with one). One is also used if the environment does not limit how long
+    its threads spin (see `settings.threads`), because spinning threads take cores from torch.
+
+    Args:
+        large: Whether the network is large.
     """
-    several = large and NUMPY in os.environ
+    several = large and OPENBLAS_TIMEOUT in os.environ
     _blas().limit(limits=torch.get_num_threads() if several else 1)
 
 
 @cache
 def _blas() -> ThreadpoolController:
-    """What sets the threads of the BLAS libraries that are loaded."""
+    """Return the controller of the loaded BLAS libraries."""
     return ThreadpoolController().select(user_api="blas")
 
 
 @torch.inference_mode()
 def _seconds() -> float:
-    """Products of the size of a small model's layers, one after the other."""
+    """Return the time of some products of the size of a small model's layers."""
     row, weight = torch.ones(8, 512), torch.ones(512, 512)
     start = perf_counter()
     for _ in range(PRODUCTS):

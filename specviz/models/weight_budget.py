@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from specviz.models.errors import Unsuitable
 from specviz.models.files import Stopped
-from specviz.models.load_progress import WEIGHTS, advance, begin
+from specviz.models.load_progress import WEIGHTS, advance, begin_stage
 from specviz.models.weight_files import StoredWeights
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def check_stop() -> None:
 def begin_weights(size: int) -> None:
     """Begin the stage that reads `size` bytes; each weight in memory advances it."""
     _register_hooks()
-    begin(WEIGHTS, size)
+    begin_stage(WEIGHTS, size)
 
 
 def check_size(name: str, config: PreTrainedConfig, network: Any, held: StoredWeights) -> int:

@@ -1,6 +1,7 @@
-"""How many weights a row of a model meets, counted on the loaded modules.
+"""Count how many weights a row of a model meets, from the loaded modules.
 
-Rule: a table that is only looked up is not counted. Work counts matrices; bytes, all weights.
+Embedding tables, which are only looked up, are not counted. Work counts matrices; bytes count all
+weights.
 """
 
 from __future__ import annotations
@@ -12,22 +13,25 @@ from torch import nn
 from specviz.trace.work import Weights
 
 
-def causal(model: Any) -> Weights:
-    """A transformers causal LM: its body, and its output head, which may share the embeddings."""
+def causal_lm_weights(model: Any) -> Weights:
+    """Count the weights of a causal LM: its body, and its output head, which may be tied."""
     head = model.get_output_embeddings().weight
     return Weights(
-        matrices(model) - (0 if id(head) in _tables(model) else head.numel()), head.numel()
+        matrix_weights(model) - (0 if id(head) in _tables(model) else head.numel()), head.numel()
     )
 
 
 def bytes_read(model: Any) -> int:
-    """Bytes of weights that one pass of a causal LM reads: each matrix, norm and bias once."""
+    """Return the bytes of weights that one pass of a causal LM reads.
+
+    Each matrix, norm and bias counts once.
+    """
     looked_up = _tables(model) - {id(model.get_output_embeddings().weight)}
     return sum(weight.nbytes for weight in model.parameters() if id(weight) not in looked_up)
 
 
-def matrices(module: nn.Module) -> int:
-    """Weights of all matrices in a module but its embedding tables."""
+def matrix_weights(module: nn.Module) -> int:
+    """Return the number of weights in all matrices of a module except its embedding tables."""
     tables = _tables(module)
     return sum(
         weight.numel()
@@ -37,5 +41,5 @@ def matrices(module: nn.Module) -> int:
 
 
 def _tables(module: nn.Module) -> set[int]:
-    """Ids of the weights that embeddings of the module look up."""
+    """Return the ids of the weights of embedding tables."""
     return {id(part.weight) for part in module.modules() if isinstance(part, nn.Embedding)}

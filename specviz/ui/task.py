@@ -65,10 +65,10 @@ class Desk:
         """
         with stoppable(self.unwanted):
             loaded, drafting = self.machine.load(target, drafters)
-        from specviz.models.threads import settle
+        from specviz.models.threads import choose_threads
 
         if loaded.device.type == "cpu":
-            settle()
+            choose_threads()
         return loaded, drafting
 
     def says(self, name: str) -> str:

@@ -22,9 +22,9 @@ from torch import Tensor, nn
 from specviz.models import config_file
 from specviz.models.checkpoint import MadeFor
 from specviz.models.errors import NotAvailable, Unsuitable
+from specviz.models.fast_linear import optimize_parts
 from specviz.models.files import fingerprint, folder_label, head_files, size_of
 from specviz.models.norms import fuse_norms
-from specviz.models.products import speed_up_parts
 from specviz.models.weight_files import count_tensors, pickle_error
 from specviz.trace.events import ModelCard
 
@@ -191,7 +191,7 @@ def freeze_like(module: nn.Module, model: Any) -> None:
     module.eval().requires_grad_(False)
     fuse_norms(module, model.device)
     nn.Module.to(module, device=model.device)
-    speed_up_parts(module)
+    optimize_parts(module)
 
 
 def numbered(names: Iterable[str], before: str = "") -> int:

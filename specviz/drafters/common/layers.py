@@ -125,7 +125,7 @@ class Attention(nn.Module):
             queries, keys = self.q_norm(queries), self.k_norm(keys)
         turn = self.rotary(positions)
         mixed = mix(rotate(queries, turn), rotate(keys, turn), values).transpose(1, 2).flatten(2)
-        out: Tensor = fast.output.of_tensor(mixed) if fast else self.o_proj(mixed)
+        out: Tensor = fast.output.multiply_tensor(mixed) if fast else self.o_proj(mixed)
         return out
 
     def _made(self, rows: Tensor, fast: NumpyAttention | None) -> Sequence[Tensor]:
@@ -134,7 +134,7 @@ class Attention(nn.Module):
             return self.q_proj(rows), self.k_proj(rows), self.v_proj(rows)
         shared = self.shape.num_key_value_heads * self.size
         widths = [self.shape.num_attention_heads * self.size, shared, shared]
-        parts: Sequence[Tensor] = fast.qkv.of_tensor(rows).split(widths, dim=-1)
+        parts: Sequence[Tensor] = fast.qkv.multiply_tensor(rows).split(widths, dim=-1)
         return parts
 
     def product_groups(self) -> list[Group]:

@@ -18,7 +18,7 @@ from specviz.drafters.dflash.head import DFlashHead, Past, behind
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.passes import CaptureSpec, ExtraRows, States, concat_layers
 from specviz.models.target import Target, TargetRun
-from specviz.models.weights import causal, matrices
+from specviz.models.weights import causal_lm_weights, matrix_weights
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
@@ -61,12 +61,12 @@ class DFlash(HeadDrafter):
         """
         head = self.head
         kept = sum(
-            matrices(module)
+            matrix_weights(module)
             for name, module in head.layers.named_modules()
             if name.endswith(("k_proj", "v_proj"))
         )
-        entry = matrices(head.fc) + kept
-        return Weights(matrices(head.layers), causal(target.model).head, entry)
+        entry = matrix_weights(head.fc) + kept
+        return Weights(matrix_weights(head.layers), causal_lm_weights(target.model).head, entry)
 
 
 class DFlashSession:

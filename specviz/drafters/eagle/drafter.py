@@ -18,15 +18,23 @@ import torch
 from torch import Tensor
 
 from specviz.drafters.common.base import HeadDrafter
-from specviz.drafters.common.dynamic_session import DynamicSession, followed
+from specviz.drafters.common.dynamic_session import DynamicSession, logits_after_nodes
 from specviz.drafters.common.features import FeatureReader
-from specviz.drafters.common.proposal_builder import Growing, Level, Reading, Shape, fit, grow, kind
+from specviz.drafters.common.proposal_builder import (
+    Level,
+    LevelPass,
+    ProposalBuilder,
+    TreeShape,
+    build_tree,
+    candidate_kind,
+    fit_vocabulary,
+)
 from specviz.drafters.eagle.head import EagleHead
 from specviz.drafters.eagle.head3 import Eagle3Head
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.passes import CaptureSpec, ExtraRows, States
 from specviz.models.target import Target, TargetRun
-from specviz.models.weights import causal, matrices
+from specviz.models.weights import causal_lm_weights, matrix_weights
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.settings.specs import MAX_GAMMA
@@ -50,20 +58,20 @@ class Eagle(HeadDrafter):
 
     def weights(self, target: Target) -> Weights:
         """See `Drafter`. The output head is the target's."""
-        return Weights(matrices(self.head), causal(target.model).head)
+        return Weights(matrix_weights(self.head), causal_lm_weights(target.model).head)
 
 
 class EagleSession:
     """The head's cache of the text, cut back before every proposal. Shape: see `width_under`."""
 
-    deepest = MAX_GAMMA
+    max_depth = MAX_GAMMA
 
     def __init__(self, reader: FeatureReader, target: Target, settings: Settings) -> None:
         self.reader = reader
         self.vocab_size = target.vocab_size
         self.eos = target.eos
         self.settings = settings
-        self.drawn = kind(settings)
+        self.drawn = candidate_kind(settings)
         self.branches = settings.branches
 
     @torch.inference_mode()
@@ -74,11 +82,13 @@ class EagleSession:
         siblings, from 0, and on how many guessed features in a row the guess rests.
         """
         self.reader.work = Work()
-        grown = Growing(self.reader.name, context[-1], self.settings, self.eos, chance)
-        grow(grown, self, context, Shape(max_tokens - 1, partial(width_under, self.settings)))
-        return self._proposal(grown)
+        builder = ProposalBuilder(self.reader.name, context[-1], self.settings, self.eos, chance)
+        build_tree(
+            builder, self, context, TreeShape(max_tokens - 1, partial(width_under, self.settings))
+        )
+        return self._proposal(builder)
 
-    def after(
+    def logits_after(
         self,
         context: Sequence[int],
         tokens: Sequence[int],
@@ -86,47 +96,49 @@ class EagleSession:
         nodes: Sequence[int],
     ) -> Tensor:
         """See `Foresight`."""
-        return fit(followed(self.reader, len(context), tokens, parents, nodes), self.vocab_size)
+        return fit_vocabulary(
+            logits_after_nodes(self.reader, len(context), tokens, parents, nodes), self.vocab_size
+        )
 
     @property
     def device(self) -> torch.device:
         """See `Reads`."""
         return self.reader.device
 
-    def planned(self, context: Sequence[int], level: Level, parcel: UploadBatch) -> Reading:
+    def plan_level(self, context: Sequence[int], level: Level, parcel: UploadBatch) -> LevelPass:
         """See `Reads`."""
         if level.nodes == (0,):
-            text = self.reader.opened(len(context), parcel)
-            return lambda _: fit(text(), self.vocab_size)
-        after = self.reader.planned(level.nodes, level.above, parcel)
-        return lambda words: fit(after(words), self.vocab_size)
+            text = self.reader.plan_text(len(context), parcel)
+            return lambda _: fit_vocabulary(text(), self.vocab_size)
+        after = self.reader.plan_level(level.nodes, level.parents, parcel)
+        return lambda words: fit_vocabulary(after(words), self.vocab_size)
 
-    def forget(self, node: int) -> None:
+    def discard_from(self, node: int) -> None:
         """See `Reads`."""
-        self.reader.forget(node)
+        self.reader.discard_from(node)
 
     def commit(
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
         """See `DraftSession`. State i and token i are a row of the head as they come."""
         states.check_length(len(tokens))
-        self.reader.take(states, tokens)
+        self.reader.add_states(states, tokens)
 
-    def _proposal(self, grown: Growing) -> Proposal:
-        """What was grown, with what a reader can be shown of it."""
+    def _proposal(self, builder: ProposalBuilder) -> Proposal:
+        """What was builder, with what a reader can be shown of it."""
         evidence: dict[int, dict[str, Any]] = {
             node: {"rank": path[-1], "guessed_features": len(path) - 1}
-            for node, path in enumerate(grown.paths)
+            for node, path in enumerate(builder.paths)
             if node
         }
-        passes = self.reader.passes if len(grown.tokens) > 1 else 0
+        passes = self.reader.passes if len(builder.tokens) > 1 else 0
         evidence[0] = {"form": "features", "passes": passes}
         return Proposal(
-            grown.tree(),
+            builder.tree(),
             self.drawn,
-            grown.q,
-            grown.draws,
-            grown.score,
+            builder.q,
+            builder.draws,
+            builder.score,
             evidence,
             work=self.reader.work,
         )
@@ -192,5 +204,5 @@ class Eagle3(HeadDrafter):
 
     def weights(self, target: Target) -> Weights:
         """See `Drafter`. Layers' states are fused on the way in; its output head is its own."""
-        fuse, own = matrices(self.head.fc), matrices(self.head.lm_head)
-        return Weights(matrices(self.head) - fuse - own, own, fuse)
+        fuse, own = matrix_weights(self.head.fc), matrix_weights(self.head.lm_head)
+        return Weights(matrix_weights(self.head) - fuse - own, own, fuse)

@@ -23,8 +23,9 @@ from specviz.drafters.common.layers import Attention, Mix, Mlp, Unrolled, weight
 from specviz.drafters.common.layouts.table import read_head
 from specviz.drafters.common.training import DEPTH, Family, TargetOutputs
 from specviz.drafters.eagle.config import EagleConfig
+from specviz.models.fast_linear import FastLinear
 from specviz.models.numpy_layers import NumpyCache, Rotation, rms_norm
-from specviz.models.products import Array, FastLinear
+from specviz.models.products import Array
 from specviz.models.target import Target
 
 

@@ -19,14 +19,14 @@ from specviz.drafters.common.base import HeadDrafter
 from specviz.drafters.common.checkpoint import restore
 from specviz.drafters.common.layers import KeysValues, Layer, Mix
 from specviz.drafters.common.layouts.table import read_head
-from specviz.drafters.common.proposal_builder import fit
+from specviz.drafters.common.proposal_builder import fit_vocabulary
 from specviz.drafters.eagle.config import Eagle3Config, completed, has_own_embedding, read_eagle3
 from specviz.drafters.eagle.head3 import Eagle3Head, check_vocabulary
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.errors import Unsuitable
 from specviz.models.passes import CaptureSpec, ExtraRows, States, concat_layers
 from specviz.models.target import Target, TargetRun
-from specviz.models.weights import matrices
+from specviz.models.weights import matrix_weights
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
@@ -119,8 +119,8 @@ class PEagle(HeadDrafter):
 
     def weights(self, target: Target) -> Weights:
         """See `Drafter`. Layers' states are fused on the way in; its output head is its own."""
-        fuse, own = matrices(self.head.fc), matrices(self.head.lm_head)
-        return Weights(matrices(self.head) - fuse - own, own, fuse)
+        fuse, own = matrix_weights(self.head.fc), matrix_weights(self.head.lm_head)
+        return Weights(matrix_weights(self.head) - fuse - own, own, fuse)
 
 
 class PEagleSession:
@@ -190,7 +190,7 @@ class PEagleSession:
         positions = torch.arange(start, start + len(tokens), device=device)
         out = self._pass(torch.cat(states), self.embed(tokens), positions)
         self.rows = length - 1
-        logits = fit(self.head.logits(out[-depth:]), self.target.vocab_size)
+        logits = fit_vocabulary(self.head.logits(out[-depth:]), self.target.vocab_size)
         return logits, Work(body=len(tokens), head=depth, entry=len(new))
 
     def _pass(self, states: Tensor, words: Tensor, positions: Tensor) -> Tensor:

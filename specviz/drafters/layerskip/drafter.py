@@ -16,13 +16,20 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from specviz.drafters.common.proposal_builder import Growing, Level, Reading, Shape, grow, kind
+from specviz.drafters.common.proposal_builder import (
+    Level,
+    LevelPass,
+    ProposalBuilder,
+    TreeShape,
+    build_tree,
+    candidate_kind,
+)
 from specviz.drafters.layerskip.exits import ExitReader, Later, check_split, guessed, verified
 from specviz.engine.protocol import Proposal
 from specviz.models.checkpoint import MadeFor
 from specviz.models.passes import CaptureSpec, ExtraRows, States
 from specviz.models.target import Target, TargetRun
-from specviz.models.weights import causal
+from specviz.models.weights import causal_lm_weights
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings, require
 from specviz.settings.specs import MAX_GAMMA
@@ -79,7 +86,7 @@ class LayerSkip:
 
         Each layer runs once on a row, so the output head alone is extra.
         """
-        return Weights(0, causal(target.model).head)
+        return Weights(0, causal_lm_weights(target.model).head)
 
 
 class LayerSkipSession:
@@ -91,10 +98,10 @@ class LayerSkipSession:
     def __init__(self, target: TargetRun, settings: Settings, exit_layer: int) -> None:
         self.target = target
         self.settings = settings
-        self.deepest = MAX_GAMMA
+        self.max_depth = MAX_GAMMA
         self.exit_layer = exit_layer
         self.eos = target.target.eos
-        self.drawn = kind(settings)
+        self.drawn = candidate_kind(settings)
         self.branches = settings.branches
         self.reader = ExitReader(target, exit_layer)  # a new one for every proposal
         self.tree: DraftTree | None = None  # what was proposed and is not yet committed
@@ -109,24 +116,24 @@ class LayerSkipSession:
         Score by node: the exit's probability at temperature 1. Evidence: see `_evidence`.
         """
         self.reader = ExitReader(self.target, self.exit_layer)
-        grown = Growing(self.reader.name, context[-1], self.settings, self.eos, chance)
-        grow(grown, self, context, Shape(max_tokens - 1, whole=True))
-        self.tree = tree = grown.tree()
+        builder = ProposalBuilder(self.reader.name, context[-1], self.settings, self.eos, chance)
+        build_tree(builder, self, context, TreeShape(max_tokens - 1, whole=True))
+        self.tree = tree = builder.tree()
         reader = self.reader
         evidence = self._evidence(tree, len(reader.states))
         precomputed, work = reader.precomputed(), Work(head=reader.said)
         return Proposal(
             tree,
             self.drawn,
-            grown.q,
-            grown.draws,
-            grown.score,
+            builder.q,
+            builder.draws,
+            builder.score,
             evidence,
             precomputed=precomputed,
             work=work,
         )
 
-    def after(
+    def logits_after(
         self,
         context: Sequence[int],
         tokens: Sequence[int],
@@ -137,23 +144,23 @@ class LayerSkipSession:
         if nodes[0] == 0:
             self.reader = ExitReader(self.target, self.exit_layer)
         tree = DraftTree(tuple(tokens), tuple(parents))
-        return self.reader.level(tree, range(nodes[0], len(tree)))
+        return self.reader.read_level(tree, range(nodes[0], len(tree)))
 
     @property
     def device(self) -> torch.device:
         """Implement `Reads.device`."""
         return self.target.target.device
 
-    def planned(self, context: Sequence[int], level: Level, parcel: UploadBatch) -> Reading:
+    def plan_level(self, context: Sequence[int], level: Level, parcel: UploadBatch) -> LevelPass:
         """Implement `Reads.planned`.
 
         The root is a node like the others: its token is not in the cache yet.
         """
-        return self.reader.planned(level.nodes, level.above, parcel)
+        return self.reader.plan_level(level.nodes, level.parents, parcel)
 
-    def forget(self, node: int) -> None:
+    def discard_from(self, node: int) -> None:
         """Implement `Reads.forget`."""
-        self.reader.forget(node)
+        self.reader.discard_from(node)
 
     def commit(
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None

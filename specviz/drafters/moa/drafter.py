@@ -15,13 +15,13 @@ from torch import Tensor
 
 from specviz.drafters.common.base import HeadDrafter
 from specviz.drafters.common.dynamic_session import DynamicSession
-from specviz.drafters.common.dynamic_tree import Deeper, Sight
+from specviz.drafters.common.dynamic_tree import DeviceLevelPass, LevelMasks
 from specviz.drafters.common.layers import KeysValues
 from specviz.drafters.moa.head import MoaHead, Remembered, beside, recall
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.passes import CaptureSpec, States
 from specviz.models.target import Target, TargetRun
-from specviz.models.weights import causal, matrices
+from specviz.models.weights import causal_lm_weights, matrix_weights
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
@@ -65,11 +65,13 @@ class Moa(HeadDrafter):
         the output head, which is the target's.
         """
         head, asked = self.head, self.head.cross_attention
-        kept = matrices(asked.self_attn.k_proj) + matrices(asked.self_attn.v_proj)
-        layers = len(self.capture.keys_values) * matrices(head.layer_self_attention)
-        entry = layers + matrices(head.Ekv2E) + kept
-        borrowed = causal(target.model).head
-        return Weights(matrices(head.self_attention), borrowed + matrices(asked) - kept, entry)
+        kept = matrix_weights(asked.self_attn.k_proj) + matrix_weights(asked.self_attn.v_proj)
+        layers = len(self.capture.keys_values) * matrix_weights(head.layer_self_attention)
+        entry = layers + matrix_weights(head.Ekv2E) + kept
+        borrowed = causal_lm_weights(target.model).head
+        return Weights(
+            matrix_weights(head.self_attention), borrowed + matrix_weights(asked) - kept, entry
+        )
 
 
 class MoaSession(DynamicSession):
@@ -87,7 +89,7 @@ class MoaSession(DynamicSession):
         self.memory_reader.context = context
         return super().propose(context, max_tokens, chance)
 
-    def after(
+    def logits_after(
         self,
         context: Sequence[int],
         tokens: Sequence[int],
@@ -96,7 +98,7 @@ class MoaSession(DynamicSession):
     ) -> Tensor:
         """Implement `Foresight.after`."""
         self.memory_reader.context = context
-        return super().after(context, tokens, parents, nodes)
+        return super().logits_after(context, tokens, parents, nodes)
 
 
 class MemoryReader:
@@ -122,19 +124,19 @@ class MemoryReader:
         self.passes = 0
         self.work = Work()
 
-    def take(self, states: States, tokens: Sequence[int]) -> None:
+    def add_states(self, states: States, tokens: Sequence[int]) -> None:
         """These states were verified. Read when next asked."""
         self.waiting.append(states)
 
-    def text(self, length: int) -> Tensor:
+    def read_text(self, length: int) -> Tensor:
         """Forget the last tree, read what waits of a text of `length` tokens.
 
         Logits (1, V) of what follows the newest token, which is node 0 of the next tree and has
         no memory yet. Raises ValueError where the states taken do not make up that text.
         """
-        return self.opened(length, UploadBatch(self.device))()
+        return self.plan_text(length, UploadBatch(self.device))()
 
-    def opened(self, length: int, parcel: UploadBatch) -> Callable[[], Tensor]:
+    def plan_text(self, length: int, parcel: UploadBatch) -> Callable[[], Tensor]:
         """`text`, as what is to be called for it: what it needs of the host is in the parcel."""
         if not self.waiting:
             raise ValueError("There is no new token to read.")
@@ -152,7 +154,9 @@ class MemoryReader:
 
         return reading
 
-    def level(self, nodes: Sequence[int], tokens: Sequence[int], parents: Sequence[int]) -> Tensor:
+    def read_level(
+        self, nodes: Sequence[int], tokens: Sequence[int], parents: Sequence[int]
+    ) -> Tensor:
         """Read nodes whose parents were read; logits (n, V) of what follows each.
 
         tokens, parents: by node, of the whole tree so far.
@@ -169,9 +173,9 @@ class MemoryReader:
         (words, where), sees = upload_together(self.device, asked, sees)
         return self._ask(self._hear(words, where, sees), where, self.remembered)
 
-    def unseen(self, many: int, levels: int, parcel: UploadBatch) -> Deeper:
+    def plan_device_levels(self, many: int, levels: int, parcel: UploadBatch) -> DeviceLevelPass:
         """Levels of so many nodes each, after the root's, to be called level by level."""
-        sight = Sight(self.rows, many, levels, parcel)
+        sight = LevelMasks(self.rows, many, levels, parcel)
 
         def reading(words: Tensor, above: Tensor) -> Tensor:
             assert self.remembered is not None

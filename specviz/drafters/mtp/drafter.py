@@ -16,13 +16,20 @@ from torch import Tensor
 
 from specviz.drafters.common.base import HeadDrafter
 from specviz.drafters.common.layers import causal_mask
-from specviz.drafters.common.proposal_builder import Growing, Level, Reading, Shape, fit, grow
+from specviz.drafters.common.proposal_builder import (
+    Level,
+    LevelPass,
+    ProposalBuilder,
+    TreeShape,
+    build_tree,
+    fit_vocabulary,
+)
 from specviz.drafters.mtp.head import MTPModules
 from specviz.engine.protocol import Proposal
 from specviz.models.kv_cache import PreallocatedCache
 from specviz.models.passes import ExtraRows, States
 from specviz.models.target import Target, TargetRun
-from specviz.models.weights import causal, matrices
+from specviz.models.weights import causal_lm_weights, matrix_weights
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.work import Weights, Work
@@ -47,8 +54,10 @@ class MTP(HeadDrafter):
         One of the modules, all alike; its output head may be the target's.
         """
         many, own = self.head.config.num_nextn_predict_layers, self.head.module(1).shared_head
-        size = 0 if own.head is None else matrices(own.head)
-        return Weights(matrices(self.head) // many - size, size or causal(target.model).head)
+        size = 0 if own.head is None else matrix_weights(own.head)
+        return Weights(
+            matrix_weights(self.head) // many - size, size or causal_lm_weights(target.model).head
+        )
 
 
 class MTPSession:
@@ -83,14 +92,20 @@ class MTPSession:
         """
         assert self.states is not None
         self.work, self._outputs, self._guesses = Work(), [self.states], []
-        grown = Growing(self.name, context[-1], self.settings, self.target.eos, chance)
-        grow(grown, self, context, Shape(max_tokens - 1, lambda _: 1))
-        newest, steps = len(context) - 1, len(grown.tokens) - 1
+        builder = ProposalBuilder(self.name, context[-1], self.settings, self.target.eos, chance)
+        build_tree(builder, self, context, TreeShape(max_tokens - 1, lambda _: 1))
+        newest, steps = len(context) - 1, len(builder.tokens) - 1
         evidence: dict[int, dict[str, Any]] = {0: {"form": "modules", "modules": self.many}}
         evidence |= {step: self._why(step, newest - 1) for step in range(1, steps + 1)}
         self._keep(newest, steps)
         return Proposal(
-            grown.tree(), self.drawn, grown.q, grown.draws, grown.score, evidence, work=self.work
+            builder.tree(),
+            self.drawn,
+            builder.q,
+            builder.draws,
+            builder.score,
+            evidence,
+            work=self.work,
         )
 
     def commit(
@@ -110,7 +125,7 @@ class MTPSession:
         """Implement `Reads.device`."""
         return self.target.device
 
-    def planned(self, context: Sequence[int], level: Level, parcel: UploadBatch) -> Reading:
+    def plan_level(self, context: Sequence[int], level: Level, parcel: UploadBatch) -> LevelPass:
         """Implement `Reads.planned`.
 
         A module on all its new rows, or, used again, behind its own last.
@@ -129,11 +144,11 @@ class MTPSession:
             self._outputs.append(self._step(step, rows, tokens[None], past))
             logits = self.modules.module(step).logits(self._outputs[-1][0, -1], self.project)
             self.work += Work(body=rows.shape[1], head=1)
-            return fit(logits, self.target.vocab_size)[None]
+            return fit_vocabulary(logits, self.target.vocab_size)[None]
 
         return reading
 
-    def forget(self, node: int) -> None:
+    def discard_from(self, node: int) -> None:
         """Implement `Reads.forget`.
 
         Node n is read in step n + 1.

@@ -30,7 +30,7 @@ from specviz.models.gguf.header import (
     read_gguf,
 )
 from specviz.models.gguf.tokenizer import build_tokenizer
-from specviz.models.load_progress import TOKENIZER, WEIGHTS, advance, begin
+from specviz.models.load_progress import TOKENIZER, WEIGHTS, advance, begin_stage
 from specviz.models.weight_budget import check_size, check_stop
 from specviz.models.weight_files import StoredWeights
 
@@ -111,9 +111,9 @@ def read_model(name: str, path: Path) -> GgufModel:
     held = StoredWeights(sum(tensor.elements for tensor in found.values()), len(found))
     check_size(name, config, network, held)
     factors = found.pop(ROPE_FACTORS, None) if kind == "llama" else None
-    begin(TOKENIZER)
+    begin_stage(TOKENIZER)
     tokenizer = build_tokenizer(name, values, config.max_position_embeddings)
-    begin(WEIGHTS, sum(tensor.bytes for tensor in found.values()))
+    begin_stage(WEIGHTS, sum(tensor.bytes for tensor in found.values()))
     block = FloatBlock(found.values())
     return GgufModel(
         config,

@@ -1,0 +1,188 @@
+"""Linear layers of a network, laid out and multiplied in the backend that is fastest here.
+
+Weights move into one block of memory, in the layout that is fastest for one row. A layer's
+parameter becomes a view of that block, so everything else that reads the parameter works as
+before. oneDNN needs a copy of its own, which is made only if it is used.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from copy import deepcopy
+from itertools import chain, islice
+from time import perf_counter
+from typing import Any, Final, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from specviz.models.parallel import process_count
+from specviz.models.products import Backend, Clock, Group, Plan, Product, choose_plans, shape_of
+
+MOST_BYTES: Final = 1 << 31  # most bytes of weights that may be kept twice
+ALIGNED: Final = 16  # float32 numbers; a matrix begins at a multiple in the block
+NETWORK: Final = "specviz_network"  # attribute of a model with its own network, see `network`
+
+
+class FastLinear(nn.Linear):
+    """A linear layer that is not trained; its weights must not change after planning."""
+
+    product: Product
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Multiply (..., in) to (..., out), with torch's usual product if gradients are enabled."""
+        if torch.is_grad_enabled():
+            return super().forward(input)
+        return self.product.of_tensor(input)
+
+
+@runtime_checkable
+class FusedPart(Protocol):
+    """A module that computes some of its linear layers as one product."""
+
+    def product_groups(self) -> list[Group]:
+        """Return its layers, grouped by the rows that they multiply."""
+
+    def use(self, products: Sequence[Product]) -> None:
+        """Compute with these products from now on, one for each group."""
+
+
+def optimize_linears(
+    network: nn.Module, groups: Iterable[Group] = (), clock: Clock | None = None
+) -> list[Product] | None:
+    """Plan and lay out all linear layers of a network, in place.
+
+    This is done only on a CPU, in float32, for weights of up to 2 GiB, and not if processes share a
+    target, because each would choose its own plans.
+
+    Args:
+        network: The network.
+        groups: Layers that read the same rows and are computed as one product. They stay ordinary
+            layers on the same memory; all other layers become `FastLinear`.
+        clock: Reads the time in seconds. None: the machine's clock.
+
+    Returns:
+        The products of the groups, in this order, or None if nothing was done.
+    """
+    together = [list(group) for group in groups]
+    grouped = {id(layer) for group in together for layer in group}
+    alone = [
+        [layer]
+        for layer in network.modules()
+        if type(layer) is nn.Linear and id(layer) not in grouped
+    ]
+    all_groups = together + alone
+    weights = [layer.weight for group in all_groups for layer in group]
+    size = sum(weight.nbytes for weight in {id(w): w for w in weights}.values())
+    ready = all(w.device.type == "cpu" and w.dtype == torch.float32 for w in weights)
+    if not (all_groups and ready and size <= MOST_BYTES and process_count() == 1):
+        return None
+    plans = choose_plans(all_groups, clock or perf_counter)
+    block = _Block(sum(-(-w.numel() // ALIGNED) * ALIGNED for w in weights))
+    made = [_laid_out(group, plans[shape_of(group)], block) for group in all_groups]
+    block.own(network)
+    for [layer], product in zip(alone, made[len(together) :], strict=True):
+        layer.__class__ = FastLinear
+        assert isinstance(layer, FastLinear)
+        layer.product = product
+    return made[: len(together)]
+
+
+def optimize_parts(network: nn.Module) -> None:
+    """Optimize a network whose fused parts define which layers to group."""
+    parts = [part for part in network.modules() if isinstance(part, FusedPart)]
+    groups = [part.product_groups() for part in parts]
+    made = optimize_linears(network, chain.from_iterable(groups))
+    if made is not None:
+        products = iter(made)
+        for part, own in zip(parts, groups, strict=True):
+            if own:
+                part.use(list(islice(products, len(own))))
+
+
+class _Block:
+    """One allocation for all matrices.
+
+    NumPy requests large pages from the system if it is large.
+    """
+
+    def __init__(self, numbers: int) -> None:
+        self.memory = torch.from_numpy(np.empty(numbers, np.float32))
+        self.first = 0
+
+    def put(self, matrix: Tensor) -> Tensor:
+        """Copy a matrix into the block, one row after the other."""
+        numbers = matrix.numel()
+        there = self.memory[self.first : self.first + numbers].view(matrix.shape)
+        self.first += -(-numbers // ALIGNED) * ALIGNED
+        return there.copy_(matrix)
+
+    def own(self, network: nn.Module) -> None:
+        """Copy parameters that are views of other memory, which would keep all of it allocated."""
+        here = self.memory.untyped_storage().data_ptr()
+        for weight in network.parameters():
+            storage = weight.untyped_storage()
+            if storage.nbytes() > weight.nbytes and storage.data_ptr() != here:
+                weight.data = weight.data.clone()
+
+
+@torch.no_grad()
+def _laid_out(group: Group, plan: Plan, block: _Block) -> Product:
+    """Return a group's product; its layers' parameters become views of the product's memory."""
+    whole = torch.cat([layer.weight for layer in group]) if len(group) > 1 else group[0].weight
+    there = (block.put(whole.t()).t() if plan.transposed else block.put(whole)).detach()
+    first = 0
+    for layer in group:
+        layer.weight.data = there[first : first + layer.out_features]
+        first += layer.out_features
+    return Product(there, _bias(group), plan)
+
+
+def _bias(group: Group) -> Tensor | None:
+    """Concatenate the biases of a group, zero for layers without one. None if no layer has one."""
+    if all(layer.bias is None for layer in group):
+        return None
+    none = torch.zeros
+    return torch.cat([none(x.out_features) if x.bias is None else x.bias.detach() for x in group])
+
+
+def unoptimized_copy(network: nn.Module) -> Any:
+    """Return a copy with ordinary layers in torch's usual layout, as others would load it."""
+    layers = [module for module in network.modules() if isinstance(module, FastLinear)]
+    own: list[object] = [getattr(network, NETWORK, None), *(layer.product for layer in layers)]
+    copy = deepcopy(network, {id(each): None for each in own if each is not None})
+    vars(copy).pop(NETWORK, None)
+    for module in copy.modules():
+        if isinstance(module, FastLinear):
+            del module.product
+            module.__class__ = nn.Linear  # type: ignore[assignment]
+    for weight in copy.parameters():
+        weight.data = weight.data.contiguous()
+    return copy
+
+
+def describe_products(network: nn.Module) -> str:
+    """Describe how a network's products are computed, for a trace's header."""
+    products = [module.product for module in network.modules() if isinstance(module, FastLinear)]
+    fused = getattr(network, NETWORK, None)
+    if fused is not None:
+        products += fused.products
+    if not products:
+        return "torch"
+    texts = {
+        name: _mostly((product.weight.numel(), getattr(product.plan, part)) for product in products)
+        for name, part in (("one row", "one"), ("two or three", "few"), ("more", "many"))
+    }
+    return "; ".join(f"{name}: {text}" for name, text in texts.items())
+
+
+def _mostly(sizes: Iterable[tuple[int, Backend]]) -> str:
+    """List the backends by falling number of weights, such as "NumPy, oneDNN (12 %)"."""
+    by_backend: Counter[Backend] = Counter()
+    for numbers, backend in sizes:
+        by_backend[backend] += numbers
+    whole = by_backend.total()
+    first, *rest = by_backend.most_common()
+    return ", ".join([first[0].value, *(f"{w.value} ({n / whole:.0%})" for w, n in rest)])
