@@ -1,4 +1,4 @@
-"""Opens the page, as `python -m specviz serve` does. `python app.py --help` lists the options."""
+"""Open the page, as `python -m specviz serve` does; `python app.py --help` lists the options."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from specviz.ui.ending import told_to_end
 
 if __name__ == "__main__":
-    with told_to_end():  # first, so that it also holds while the rest is imported
+    with told_to_end():  # entered first, so that it covers the imports too
         from specviz.commands.cli import main
 
         sys.exit(main(["serve", *sys.argv[1:]], prog="python app.py"))

@@ -117,14 +117,14 @@ LAW = {"id": 1, "map": "gamma", "alpha": 0.7, "gamma": 4, "c": 0.1, "verify": 1,
 POINT = ("gamma", "guesses", "c", "verify", "tokens", "speedup")
 # What is given in place of every value of the event; a list: the values themselves.
 EVENTS = [
-    (26, "told", [], "26 are needed, not 0"),
-    (26, "told", None, "does not fit"),
+    (26, "told", [], "it has 0 and needs 26"),
+    (26, "told", None, "do not fit"),
     (26, "told", "x", "not in the list of choices"),
     (26, "told", float("nan"), "not in the list of choices"),
-    (26, "told", [[[1]]], "26 are needed, not 1"),
+    (26, "told", [[[1]]], "it has 1 and needs 26"),
     (26, "told", "x" * 10**5, "xxx…"),
     (26, "told", "\ud800", "not in the list of choices"),
-    (26, "told", FILE, "does not fit"),
+    (26, "told", FILE, "do not fit"),
     (2, "told", ["{", None], "number of a job must be a number"),
     (2, "told", ["{", "first"], "number of a job must be a number, not 'first'"),
     (2, "told", ["{", float("nan")], "number of a job must be a finite number"),
@@ -137,7 +137,7 @@ EVENTS = [
     (2, "told", ['{"prompt": "", "seed": 1}', 1], "A run has no seed"),
     (1, "stop", ["now"], "number of a job must be a number"),
     (1, "stop", [{}], "number of a job must be a number"),
-    (5, "size", [None] * 5, "does not fit"),
+    (5, "size", [None] * 5, "do not fit"),
     (5, "size", [["ngram"], 99, 24, 0, 1], "greater than maximum value"),
     (6, "told", [["nobody"], 1, 24, 0, 1, 1], "not in the list of choices"),
 ]
@@ -148,7 +148,7 @@ QUESTIONS = [
     ("[]", "JSON object"),
     (TOO_DEEP, "not whole JSON"),
     ("x" * 10**6, "characters at most|KiB at most|not whole JSON"),
-    (FILE, "does not fit"),
+    (FILE, "do not fit"),
 ]
 
 
@@ -208,8 +208,8 @@ def test_a_run_faster_than_any_still_has_an_axis(server):
         ("queue/join", {"fn_index": 1, "session_hash": "a"}, "Field required"),
         ("call/none", {"data": []}, "fits nothing here"),
         ("call/v2/none", {}, "fits nothing here"),
-        ("run/run", {"data": []}, "4 are needed, not 0"),
-        ("run/js_fn", {"data": []}, "too few values|no part in it"),
+        ("run/run", {"data": []}, "it has 0 and needs 4"),
+        ("run/js_fn", {"data": []}, "too few values|in the browser only"),
         ("run/stop", {"data": [None]}, "number of a job must be a number"),
         ("component_server", {"session_hash": "a", "component_id": 1, "fn_name": "x"}, "."),
         ("upload", {}, "This route is closed"),
@@ -265,11 +265,11 @@ def test_the_stream_of_an_unknown_session_ends_with_one_message(server, path):
 @pytest.mark.parametrize(
     ("values", "phrase"),
     [
-        ([], "4 are needed, not 0"),
+        ([], "it has 0 and needs 4"),
         (["", "ngram", {}, "house"], "prompt is empty"),
         ([None, "ngram", {}, "house"], "prompt must be text"),
         ([[{"role": "user"}], "ngram", {}, "house"], "A turn is like"),
-        ([FILE, "ngram", {}, "house"], "does not fit"),
+        ([FILE, "ngram", {}, "house"], "do not fit"),
         (["a" * 4001, "ngram", {}, "house"], "longer than 4,000 characters"),
         (["half \ud83e", "ngram", {}, "house"], "half a character"),
         (["a", "/etc", {}, "house"], "No drafter is called '/etc'"),

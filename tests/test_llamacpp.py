@@ -103,7 +103,7 @@ def test_ids_go_in_and_ids_come_out_of_a_float32_file(tiny_target, stand_in):
     [
         ("import", "llama.cpp failed: libgomp.so.1 is not here."),
         ("abort", "llama.cpp's process ended with status -6."),
-        ("Once upon <7>", "its text is not made of the file's tokens: 'Once upon <7>'."),
+        ("Once upon <7>", "its text does not consist of the file's tokens: 'Once upon <7>'."),
         ({"error": {"message": "too long"}}, "llama.cpp failed: too long."),
     ],
 )

@@ -63,9 +63,9 @@ def test_special_tokens_have_their_names_in_a_template():
 def test_the_date_is_of_today():
     words = tokenizer("{{ strftime_now('%Y-%m-%d') }}")
     assert render(words, [([USER], False)]) == [usual(words, [USER], False)]
-    templates._asked.cache_clear()
+    templates._run.cache_clear()
     render(words, [([USER], False)])
-    assert templates._asked.cache_info().currsize == 0, "tomorrow it is another"
+    assert templates._run.cache_info().currsize == 0, "tomorrow it is another"
 
 
 @pytest.mark.parametrize(
@@ -122,9 +122,9 @@ def test_the_sentence_says_what_was_too_much():
     assert refusal(chat_templates.HOSTILE["nested loops"])[0] == (
         "The chat template of tiny computed for a second without an end, so it was stopped."
     )
-    assert "takes more than 512 MiB of memory" in refusal(chat_templates.HOSTILE["a long text"])[0]
-    assert "calls itself without end" in refusal(chat_templates.HOSTILE["recursion"])[0]
-    assert "writes 99,999,000 letters" in refusal(chat_templates.HOSTILE["a long output"])[0]
+    assert "needs more than 512 MiB of memory" in refusal(chat_templates.HOSTILE["a long text"])[0]
+    assert "calls itself endlessly" in refusal(chat_templates.HOSTILE["recursion"])[0]
+    assert "writes 99,999,000 characters" in refusal(chat_templates.HOSTILE["a long output"])[0]
 
 
 def test_a_model_with_a_template_that_never_ends_loads_all_the_same():
@@ -135,7 +135,7 @@ def test_a_model_with_a_template_that_never_ends_loads_all_the_same():
 
 def test_a_process_that_is_never_heard_of_is_given_up(monkeypatch):
     monkeypatch.setattr(templates, "WALL_CLOCK", 0.01)
-    templates._asked.cache_clear()
+    templates._run.cache_clear()
     with pytest.raises(TemplateStopped, match=r"ran for 0\.01 seconds, so it was stopped"):
         render(tokenizer("{{ messages[0].content }}!"), [([USER], True)])
 

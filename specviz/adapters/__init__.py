@@ -1,1 +1,1 @@
-"""What specviz assumes about its libraries beyond their documented APIs, one module per library."""
+"""What specviz assumes about its libraries beyond their documented APIs, one by one."""

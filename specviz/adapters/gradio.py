@@ -1,10 +1,10 @@
-"""What specviz assumes about Gradio beyond its documented API. The only module that knows it.
+"""What specviz assumes about Gradio beyond its documented API. The only module that does.
 
-Every function here works on a Gradio that has changed: it then does less, and logs once what the
-page loses. What the browser's half assumes about Gradio's page is in `ui/shared/15-gradio.css`,
+Every function here also works if Gradio has changed: it then does less, and logs once what the page
+loses. What the browser's code assumes about Gradio's page is in `ui/shared/15-gradio.css`,
 `ui/shared/gradio.js` and `ui/shared/early.js`.
 
-Gradio is imported inside the functions, since `skip_stub_files` must run before it is imported.
+Gradio is imported inside the functions, because `skip_stub_files` must run before its import.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 # changes, our routes still answer without a proxy; the routes below are open under new names.
 API_PREFIX: Final = "/gradio_api"
 
-# Routes that take files, fetch addresses, keep pages or count visits; Gradio has no option for most
-# of them. If one is renamed it is open again. In lower case, without a slash at the end.
+# Routes that accept files, fetch addresses, store pages or count visits; Gradio has no option to
+# disable most of them. If one is renamed, it is open again. Lower case, no trailing slash.
 CLOSED_ROUTES: Final = frozenset(
     {
         f"{API_PREFIX}/upload",
@@ -51,8 +51,8 @@ CLOSED_PREFIXES: Final = (
     "/monitoring/",
 )
 
-# Routes of events, whose bodies carry the values of the page's parts and so may be larger. If one
-# is renamed, it takes the smaller bodies of all other routes.
+# Routes of events, whose bodies carry the values of the page's components and so may be larger. If
+# one is renamed, it gets the smaller limit of all other routes.
 EVENT_ROUTES: Final = (
     f"{API_PREFIX}/queue/join",
     f"{API_PREFIX}/run/",
@@ -60,38 +60,35 @@ EVENT_ROUTES: Final = (
     f"{API_PREFIX}/call/",
 )
 
-# What Gradio's page needs of a Content-Security-Policy. If it needs more one day, the browser's
+# What Gradio's page needs in a Content-Security-Policy. If it needs more one day, the browser's
 # console says so, and tests/browser/test_content_policy.py fails.
 # Code from strings: gr.HTML compiles its template and `js_on_load`, and events their `js=`, with
 # `new Function`.
 SCRIPT_SOURCES: Final = ("'unsafe-eval'",)
 # Svelte and plotly set style attributes, and both write <style> elements.
 STYLE_SOURCES: Final = ("'unsafe-inline'",)
-# On a Space, Gradio's page asks the Hub for the Space's name, likes and pictures.
+# On a Space, Gradio's page requests the Space's name, likes and pictures from the Hub.
 SPACE_SOURCES: Final = ("https://huggingface.co", "https://*.huggingface.co")
 
 # The page.
 #
 # Gradio adds a `head` of its own to the page only once it is running. What must run earlier is
-# written into the HTML, behind the element that says what addresses are relative to.
+# written into the HTML, after the <base> element, which addresses are relative to.
 BASE: Final = re.compile(rb"<base\b[^>]*>")
-# The entry of a Dropdown's open list, by its position from 0: a CSS selector. No class can be set
-# on an entry. If it matches nothing, lists show no headings and hide none of their entries.
+# CSS selector of an entry in a Dropdown's open list, by its position from 0. No class can be set on
+# an entry. If it matches nothing, lists show no headings and hide no entries.
 LIST_ENTRY: Final = '.options li[data-index="{}"]'
 
 
 def scroll_to_start(elem_id: str) -> str:
-    """A `js=` handler that scrolls the Textbox with this id, drawn as a <textarea>, to its start.
-
-    If it is drawn otherwise, nothing is scrolled.
-    """
+    """Return a `js=` handler that scrolls the <textarea> of a Textbox to its start."""
     return f"() => document.querySelector('#{elem_id} textarea')?.scrollTo({{ top: 0 }})"
 
 
 def insert_head(page: bytes, head: bytes) -> bytes:
-    """Write `head` into the HTML of Gradio's page, behind its <base>.
+    """Write `head` into the HTML of Gradio's page, after its <base>.
 
-    Without a <base> the page is returned as it is: its first tab then loads its modules one after
+    Without a <base> the page is returned unchanged: its first tab then loads its modules one after
     another, and `early.js` does not run.
     """
     written, count = BASE.subn(lambda base: base[0] + head, page, count=1)
@@ -105,10 +102,10 @@ def insert_head(page: bytes, head: bytes) -> bytes:
 
 # Starting.
 #
-# While Gradio is imported it parses the source of each component and compares it with the stub file
-# beside it, which only editors read: half of the import's time, in a folder that the user may not
-# be allowed to write. No setting turns that off. `skip_stub_files` replaces the function that does
-# it. If the function or its module is gone, the app starts more slowly, or Gradio does it no more.
+# During its import, Gradio parses the source of each component and compares it with a stub file,
+# which only editors read. That is half of the import's time, in a folder that the user may not be
+# allowed to write. No setting disables it. `skip_stub_files` replaces the function that does it. If
+# the function or its module is gone, the app starts more slowly, unless Gradio stopped doing it.
 STUB_MODULE: Final = "gradio.component_meta"
 STUB_FUNCTION: Final = "create_or_modify_pyi"
 STUBS_WRITTEN: Final = (
@@ -118,12 +115,12 @@ STUBS_WRITTEN: Final = (
 
 
 class StubSkipper(MetaPathFinder):
-    """Import hook that replaces STUB_FUNCTION in STUB_MODULE by one that does nothing."""
+    """Import hook that replaces STUB_FUNCTION in STUB_MODULE with one that does nothing."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """See `importlib.abc.MetaPathFinder`."""
+        """Implement `importlib.abc.MetaPathFinder.find_spec`."""
         if name != STUB_MODULE:
             return None
         sys.meta_path.remove(self)
@@ -144,7 +141,7 @@ class StubSkipper(MetaPathFinder):
 
 
 def skip_stub_files() -> None:
-    """Let Gradio be imported without writing its type stubs. Call it before Gradio is imported."""
+    """Prevent Gradio's import from writing type stubs. Call it before Gradio is imported."""
     if "gradio" not in sys.modules:
         sys.meta_path.insert(0, StubSkipper())
 
@@ -157,10 +154,7 @@ def check_stub_files() -> None:
 
 
 def launch_arguments(launch: Callable[..., Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments in `wanted` that this Gradio's `launch` takes; the others are logged once.
-
-    All of them are documented; some came with a late version, and a later one may drop one.
-    """
+    """Return the arguments in `wanted` that this Gradio's `launch` accepts; log the others."""
     parameters = inspect.signature(launch).parameters
     if any(each.kind is each.VAR_KEYWORD for each in parameters.values()):  # `spaces` wraps it
         return dict(wanted)
@@ -174,8 +168,8 @@ def launch_arguments(launch: Callable[..., Any], wanted: Mapping[str, Any]) -> d
 
 # Middleware.
 #
-# Gradio adds its own around those of `app_kwargs`: one answers every preflight request itself, and
-# permits whatever origin asks where the Host is not loopback. A middleware that refuses hosts and
+# Gradio wraps the middleware of `app_kwargs` in its own, which answers every preflight request
+# itself and permits any origin if the Host is not loopback. A middleware that refuses hosts and
 # origins must be outside of it, and is moved there while the app starts. If that fails, it still
 # refuses all other requests.
 NOT_FIRST: Final = (
@@ -185,7 +179,7 @@ NOT_FIRST: Final = (
 
 
 def put_first(app: Any, kind: type) -> None:
-    """Move the middleware of this class outside of all others. Call it in the app's lifespan."""
+    """Move the middleware of this class outside all others. Call it in the app's lifespan."""
     with Patch(NOT_FIRST):
         app.user_middleware.sort(key=lambda each: each.cls is not kind)
         app.middleware_stack = app.build_middleware_stack()
@@ -193,11 +187,11 @@ def put_first(app: Any, kind: type) -> None:
 
 # Streams.
 #
-# The stream of a session that Gradio does not know, or has dropped, is one message that says so.
-# Behind it Gradio raises its HTTPException 404, which comes too late to be an answer: the server
-# logs a traceback and breaks the connection. If the error is raised differently, it does so again.
+# For a session that Gradio does not know or has dropped, its stream is one message that says so.
+# After it Gradio raises an HTTPException 404, too late for a response: the server logs a traceback
+# and breaks the connection. If the error is raised differently, it does so again.
 def is_lost_session(error: BaseException | None) -> bool:
-    """Whether an error, or one that it comes from, is Gradio's for a session that is not here."""
+    """Return whether an error, or one of its causes, is Gradio's for an unknown session."""
     while error is not None:
         if getattr(error, "status_code", None) == 404:
             return True
@@ -207,14 +201,16 @@ def is_lost_session(error: BaseException | None) -> bool:
 
 # The queue.
 #
-# Gradio's queue asks for new events every millisecond (every 50 on Windows), which keeps 6 % of a
-# core busy on an idle server. The interval is an attribute that no setting reaches. If it is gone,
-# the server idles at Gradio's own rate.
+# Gradio's queue polls for new events every millisecond (every 50 on Windows), which keeps 6 % of a
+# core busy on an idle server. The interval is an attribute without a setting. If it is gone, the
+# server polls at Gradio's own rate.
 def poll_less_often(demo: gr.Blocks, event_seconds: float, progress_seconds: float) -> None:
-    """Set how long the queue sleeps between two polls. Call it once the page has its queue.
+    """Poll Gradio's queue less often. Call it once the page has its queue.
 
-    event_seconds: between polls for new events, of which an event waits half on average.
-    progress_seconds: between polls for progress, which no function of this page reports.
+    Args:
+        demo: The page.
+        event_seconds: Time between polls for new events; an event waits half of it on average.
+        progress_seconds: Time between polls for progress, which no function of this page reports.
     """
     queue = getattr(demo, "_queue", None)
     intervals = {
@@ -234,36 +230,36 @@ def poll_less_often(demo: gr.Blocks, event_seconds: float, progress_seconds: flo
 
 # Sessions.
 #
-# Gradio keeps the state of a closed session (about a megabyte, the text of its last runs) until
-# `state_session_capacity` others came after it, and its unread messages until 2,000 did. Nothing
-# public removes them. If a table is gone, sessions are kept until Gradio itself drops them.
+# Gradio keeps the state of a closed session (about a megabyte: the text of its last runs) until
+# `state_session_capacity` other sessions followed, and its unread messages until 2,000 did. No
+# public function removes them. If a table is gone, sessions are kept until Gradio drops them.
 KEPT_LONGER: Final = (
     "Gradio keeps its sessions differently now: closed ones stay in memory until it drops them."
 )
 
 
 def busy_sessions(demo: gr.Blocks) -> set[str] | None:
-    """The sessions that have an event waiting or running; None where that cannot be known."""
+    """Return the sessions that have an event waiting or running, or None if unknown."""
     with Patch(KEPT_LONGER):
         events = demo._queue.event_ids_to_events
         return {event.session_hash for event in events.values() if event.session_hash}
     return None
 
 
-# A call that names no session gets its own event's id for one. If that changes, each such call
-# counts as a visitor of its own.
+# A call without a session gets its event's id as session. If that changes, each such call counts as
+# a separate visitor.
 NO_SESSION: Final = "Gradio names sessions differently now: calls without one count as visitors."
 
 
 def has_session(demo: gr.Blocks, session: str) -> bool:
-    """Whether a call came with a session of its own: Gradio invents one for a call without."""
+    """Return whether a call came with a session; Gradio invents one for a call without."""
     with Patch(NO_SESSION):
         return session not in demo._queue.event_ids_to_events
     return True
 
 
 def drop_session(demo: gr.Blocks, session: str) -> None:
-    """Remove everything that Gradio keeps of a session which has no event under way."""
+    """Remove everything that Gradio keeps for a session without running events."""
     with Patch(KEPT_LONGER):
         holder: Any = demo.state_holder
         with holder.lock:
@@ -277,24 +273,24 @@ def drop_session(demo: gr.Blocks, session: str) -> None:
 
 # Events.
 #
-# Every event of a page can be called over HTTP, by its number too, with any values; Gradio then
-# logs a traceback, and answers with the text of whatever was raised. `validator=` covers only
-# events that have one, and only values that passed Gradio's own checks. So the two methods that
-# every call goes through are wrapped. If they are gone, such calls end in Gradio's own messages.
+# Every event of a page can be called over HTTP, even by its fn_index, with any values; Gradio then
+# logs a traceback and responds with the text of the exception. `validator=` covers only events that
+# have one, and only values that passed Gradio's own checks. So the two methods that every call goes
+# through are wrapped. If they are gone, such calls end in Gradio's own messages.
 UNEXPLAINED: Final = (
-    "Gradio's Blocks no longer has the methods {} as they were: calls with unfit values end in "
+    "Gradio's Blocks no longer has the methods {} as before: calls with invalid values end in "
     "Gradio's own error messages."
 )
-LONGEST: Final = 200  # characters of a message of Gradio's that is passed on
-UNFIT: Final = "What was sent does not fit this part of the page. Reload it, and try again."
-NO_FUNCTION: Final = "This event is the page's own: the server has no part in it."
+MAX_MESSAGE: Final = 200  # characters of a Gradio message that is passed on
+INVALID: Final = "These values do not fit this part of the page. Reload it and try again."
+NO_FUNCTION: Final = "This event runs in the browser only. The server cannot run it."
 
 
 def explain_errors(demo: gr.Blocks, explain: Callable[[Exception], str]) -> None:
     """Make every event call end in a result or in a gr.Error with one readable sentence.
 
-    Values that do not fit are the caller's fault and leave nothing in the log. explain: gives the
-    sentence for what an event's function raises, and logs it if it should be.
+    Invalid values are the caller's fault and are not logged. `explain` returns the sentence for an
+    exception of an event's function, and logs it if necessary.
     """
     wrappers = {
         "preprocess_data": _checking,
@@ -317,16 +313,16 @@ def _checking(preprocess: Callable[..., Any]) -> Callable[..., Any]:
         _check_count(given, named)
         try:
             return await preprocess(*given, **named)
-        except gr.Error as error:  # a value that is no choice, or out of bounds
+        except gr.Error as error:  # a value that is not a choice, or out of bounds
             raise _refusal(_shortened(str(error.message))) from error
         except Exception as error:
-            raise _refusal(UNFIT) from error
+            raise _refusal(INVALID) from error
 
     return preprocess_data
 
 
 def _check_count(given: Sequence[Any], named: Mapping[str, Any]) -> None:
-    """Raise gr.Error for an event without a function, and for a call with too few values."""
+    """Raise gr.Error for an event without a function and for a call with too few values."""
     arguments = dict(zip(("block_fn", "inputs"), given, strict=False)) | dict(named)
     try:
         event, values = arguments["block_fn"], arguments["inputs"]
@@ -337,7 +333,7 @@ def _check_count(given: Sequence[Any], named: Mapping[str, Any]) -> None:
     if not has_function:
         raise _refusal(NO_FUNCTION)
     if count < needed:
-        raise _refusal(f"This call has too few values: {needed} are needed, not {count}.")
+        raise _refusal(f"This call has too few values: it has {count} and needs {needed}.")
 
 
 def _explaining(
@@ -355,40 +351,40 @@ def _explaining(
 
 
 def _refusal(sentence: str) -> gr.Error:
-    """An error that is shown to the caller and not logged. Lone surrogates cannot be sent."""
+    """Return an error that is shown to the caller and not logged. Lone surrogates are replaced."""
     import gradio as gr
 
     return gr.Error(sentence.encode("utf-8", "replace").decode(), print_exception=False)
 
 
 def _shortened(sentence: str) -> str:
-    """A message that quotes what was sent, cut to LONGEST characters."""
-    return sentence if len(sentence) <= LONGEST else f"{sentence[: LONGEST - 1]}…"
+    """Cut a message that quotes the caller's values to MAX_MESSAGE characters."""
+    return sentence if len(sentence) <= MAX_MESSAGE else f"{sentence[: MAX_MESSAGE - 1]}…"
 
 
 # Layout.
 #
-# A part of the page whose file is broken must take back the blocks that it has rendered: a block
-# that is known and has no place in the layout makes the browser wait for ever. `unrender` is
-# documented; which block is being filled, and what is in it, is not. If that is gone, the blocks
-# stay, half a part above the sentence that says what is wrong.
+# A part of the page whose file is broken must remove the blocks that it has rendered, because the
+# browser waits forever for a block that is known but not in the layout. `unrender` is documented;
+# which block is being filled, and its contents, are not. If that is gone, the blocks stay, half a
+# part above the sentence that says what is wrong.
 def removal_point() -> Callable[[], None]:
     """Return a function that removes all blocks rendered after this call, at the same level."""
     loss = (
         "Gradio no longer says which blocks a part of the page has rendered: a part whose file is "
         "broken stays half on the page."
     )
-    place: Any = None
+    parent: Any = None
     count = 0
     with Patch(loss):
         from gradio.context import Context
 
         if Context.block is not None:
-            place, count = Context.block, len(Context.block.children)
+            parent, count = Context.block, len(Context.block.children)
 
     def remove() -> None:
         with Patch(loss):
-            for block in place.children[count:] if place is not None else []:
+            for block in parent.children[count:] if parent is not None else []:
                 _remove(block)
 
     return remove

@@ -1,8 +1,8 @@
 """What specviz assumes about huggingface_hub beyond its documented API.
 
-Every function here works on a huggingface_hub that has changed: downloads then go on without a
-timeout or without progress, and the log says so once. The library is imported inside the functions,
-since a machine that only lists models need not have it.
+Every function here also works if huggingface_hub has changed: downloads then have no timeout or no
+progress, and the log says so once. The library is imported inside the functions, because a machine
+that only lists models need not have it.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Any, Final
 
 from specviz.adapters.warning import Patch, warn_once
 
-TIMEOUT: Final = 10.0  # seconds without a byte; huggingface_hub itself would wait for ever
+TIMEOUT: Final = 10.0  # seconds without a byte; huggingface_hub itself would wait forever
 CONNECT_TIMEOUT: Final = 5.0  # seconds for a connection
 
 
 # The HTTP client.
 #
-# huggingface_hub leaves most of its requests without a timeout, and has no setting for one. Its
-# shared client is public (`get_session`); that it belongs to a library with httpx's interface
-# (httpx, then httpx2), with request hooks that can set a timeout, is not promised. Without them a
-# silent Hub is waited for without end, and its errors keep the library's own words.
+# Most requests of huggingface_hub have no timeout, and there is no setting for one. Its shared
+# client is public (`get_session`), but not that it belongs to a library with httpx's interface
+# (httpx, then httpx2) and has request hooks that can set a timeout. Without them a download from a
+# silent Hub never ends, and its errors keep the library's own words.
 def limit_silence() -> None:
     """Give every request of huggingface_hub's shared client a timeout of TIMEOUT seconds."""
     with Patch(
@@ -40,7 +40,7 @@ def limit_silence() -> None:
 
 
 def _set_timeout(request: Any) -> None:
-    """Request hook: bound the phases of a request, the connection to CONNECT_TIMEOUT at most."""
+    """Request hook: limit the phases of a request, the connection to CONNECT_TIMEOUT at most."""
     with Patch(
         "A request of huggingface_hub's HTTP client no longer has timeouts: a download from a Hub "
         "that stays silent waits without end."
@@ -53,24 +53,24 @@ def _set_timeout(request: Any) -> None:
 
 @cache
 def http_errors() -> tuple[type[Exception], ...]:
-    """Exceptions of the HTTP library under huggingface_hub: of every failed request."""
+    """Return the HTTP library's exceptions for failed requests."""
     return _errors("HTTPError")
 
 
 @cache
 def timeout_errors() -> tuple[type[Exception], ...]:
-    """Exceptions of the HTTP library under huggingface_hub: of requests that timed out."""
+    """Return the HTTP library's exceptions for requests that timed out."""
     return _errors("TimeoutException")
 
 
 @cache
 def connection_errors() -> tuple[type[Exception], ...]:
-    """Exceptions of the HTTP library under huggingface_hub: of requests that got no answer."""
+    """Return the HTTP library's exceptions for requests without a response."""
     return _errors("TransportError")
 
 
 def _errors(name: str) -> tuple[type[Exception], ...]:
-    """The exception called `name` of the library that huggingface_hub's client belongs to."""
+    """Return the exception called `name` of the library that provides huggingface_hub's client."""
     with Patch(
         f"The HTTP library under huggingface_hub has no {name}: a failed download may end in an "
         "error that is not explained."
@@ -84,17 +84,20 @@ def _errors(name: str) -> tuple[type[Exception], ...]:
 
 # Progress.
 #
-# That `snapshot_download` takes a class of progress bars is documented; that those which count
-# bytes have the unit "B", and that an exception raised in `update` ends the download, is not. If
-# the unit changes, no progress is shown; if such exceptions are swallowed, a download cannot be
+# It is documented that `snapshot_download` takes a class of progress bars, but not that bars which
+# count bytes have the unit "B", or that an exception raised in `update` ends the download. If the
+# unit changes, no progress is shown; if such exceptions are swallowed, a download can only be
 # cancelled between two files.
 def progress_bar(
     report: Callable[[int, int], object], check: Callable[[], object]
 ) -> type[Any] | None:
-    """A tqdm subclass that draws nothing: it reports bytes, and can cancel the download.
+    """Return a tqdm subclass that reports bytes to a listener and can be cancelled.
 
-    report: takes the bytes so far and in all. check: called before each update; what it raises
-    ends the download. None where there is no tqdm, after a warning.
+    It draws nothing. Without tqdm the result is None, after a warning.
+
+    Args:
+        report: Takes the bytes so far and the bytes in all.
+        check: Called before each update. Its exception ends the download.
     """
     try:
         from tqdm.auto import tqdm

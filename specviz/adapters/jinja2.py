@@ -1,12 +1,12 @@
-"""What specviz assumes about jinja2 and about how transformers uses it: rendering chat templates.
+"""What specviz assumes about jinja2, and about how transformers uses it to render chat templates.
 
-A template comes with a model and may be a program that never ends or fills the memory; inside one
-process nothing can stop it. So this file is also a program: `models.templates` runs it by its path
-in a process of its own, where it limits its memory and its processor time first. It imports jinja2
-and the standard library only, so that it starts in a twentieth of a second.
+A template comes with a model and may never end or fill the memory, and nothing inside one process
+can stop it. So this file is also a program: `models.templates` runs it by its path in a separate
+process, which first limits its own memory and processor time. It imports only jinja2 and the
+standard library, so that it starts in 50 ms.
 
-The environment is the one that transformers' `apply_chat_template` compiles templates in, with the
-same filters, functions and tags; a test renders the templates of well-known models both ways.
+The environment is the one in which `apply_chat_template` of transformers compiles templates, with
+the same filters, functions and tags. A test renders templates of well-known models both ways.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace
 
-SECONDS: Final = 1.0  # of processor time, for all renderings that are asked at once
+SECONDS: Final = 1.0  # of processor time, for all renderings of one run
 MEMORY: Final = 1 << 29  # bytes of address space
-LONGEST: Final = 1 << 20  # letters of what a template writes
+LONGEST: Final = 1 << 20  # characters of a rendering
 
 
 class _Generation(Extension):
-    """The tag `generation`, which marks an answer for training and writes what is in it."""
+    """The tag `generation`, which marks an answer for training and writes its content."""
 
     tags = {"generation"}  # noqa: RUF012
 
     def parse(self, parser: Parser) -> nodes.Node:
-        """See `Extension`."""
+        """Implement `Extension.parse`."""
         line = next(parser.stream).lineno
         body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
         return nodes.CallBlock(self.call_method("_written"), [], [], body).set_lineno(line)
@@ -45,9 +45,9 @@ class _Generation(Extension):
 
 
 class _Namespace(Namespace):
-    """A namespace without names that begin with an underscore, as transformers has it."""
+    """A namespace without names that begin with an underscore, as in transformers."""
 
-    def __init__(*args: Any, **kwargs: Any) -> None:  # one may be called "self"
+    def __init__(*args: Any, **kwargs: Any) -> None:  # a name may be "self"
         self, args = args[0], args[1:]
         names = dict(*args, **kwargs)
         for name in names:
@@ -65,13 +65,13 @@ def _check_name(name: Any) -> None:
 
 
 class _Dict:
-    """The function `dict`, without the class's own attributes."""
+    """The function `dict`, without the attributes of the class."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> dict[Any, Any]:
         return dict(*args, **kwargs)
 
     def fromkeys(self, *args: Any) -> dict[Any, Any]:
-        """See `dict.fromkeys`."""
+        """Implement `dict.fromkeys`."""
         return dict.fromkeys(*args)
 
 
@@ -100,7 +100,7 @@ def _strftime_now(format: str) -> str:
 
 
 def environment() -> ImmutableSandboxedEnvironment:
-    """The environment that chat templates are written for."""
+    """Return the environment that chat templates are written for."""
     made = ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols]
     )
@@ -113,7 +113,10 @@ def environment() -> ImmutableSandboxedEnvironment:
 
 
 def limit() -> None:
-    """Bound this process's memory and processor time, where the system can: the rest ends it."""
+    """Limit this process's memory and processor time where the system allows it.
+
+    Exceeding a limit ends the process.
+    """
     if hasattr(signal, "setitimer"):
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_PROF, SECONDS)
@@ -126,33 +129,41 @@ def limit() -> None:
         return  # the parent process's time limit still holds
 
 
-def render(template: str, given: list[dict[str, Any]]) -> list[dict[str, str]]:
-    """By set of variables, {"text": …} or {"error": why there is none}."""
+def render(template: str, variable_sets: list[dict[str, Any]]) -> list[dict[str, str]]:
+    """Render a template for several sets of variables.
+
+    Args:
+        template: The template.
+        variable_sets: The sets of variables.
+
+    Returns:
+        For each set {"text": …}, or {"error": reason}.
+    """
     try:
         compiled = environment().from_string(template)
     except Exception as error:  # a template may raise anything
-        return [_error(error)] * len(given)
+        return [_error(error)] * len(variable_sets)
     found = []
-    for variables in given:
+    for variables in variable_sets:
         try:
             text = compiled.render(**variables)
         except Exception as error:  # as above
             found.append(_error(error))
             continue
         long = len(text) > LONGEST
-        found.append({"error": f"it writes {len(text):,} letters"} if long else {"text": text})
+        found.append({"error": f"it writes {len(text):,} characters"} if long else {"text": text})
     return found
 
 
 def _error(error: Exception) -> dict[str, str]:
     if isinstance(error, MemoryError):
-        return {"error": f"it takes more than {MEMORY >> 20} MiB of memory"}
+        return {"error": f"it needs more than {MEMORY >> 20} MiB of memory"}
     if isinstance(error, RecursionError):
-        return {"error": "it calls itself without end"}
+        return {"error": "it calls itself endlessly"}
     return {"error": str(error)[:1000] or type(error).__name__}
 
 
 if __name__ == "__main__":
-    asked = json.load(sys.stdin)
+    job = json.load(sys.stdin)
     limit()
-    json.dump(render(asked["template"], asked["variables"]), sys.stdout)
+    json.dump(render(job["template"], job["variables"]), sys.stdout)

@@ -1,12 +1,12 @@
 """What specviz assumes about xllamacpp, a wheel of llama.cpp: plain decoding of a GGUF file.
 
 A failed check inside llama.cpp ends its whole process. So this file is also a program:
-`bench.llamacpp` runs it by its path in a process of its own, which loads one file, then reads
-requests and writes replies, one JSON object a line. It imports the standard library and xllamacpp.
+`bench.llamacpp` runs it by its path in a separate process, which loads one file, reads requests and
+writes replies, one JSON object per line. It imports only the standard library and xllamacpp.
 
-Assumed: the server returns text and no token ids. So the file's vocabulary must call token 7 `<7>`
-(`token_text`), and ids are read from the text. Where the text is anything else, the reply is an
-error, and llama.cpp is left out with that sentence.
+Assumed: the server returns text without token ids. So the file's vocabulary must call token 7 `<7>`
+(`token_text`), and ids are read from the text. For any other text the reply is an error, and the
+benchmark reports it instead of llama.cpp's speed.
 """
 
 from __future__ import annotations
@@ -26,22 +26,26 @@ TOKEN: Final = re.compile(r"<(\d+)>")
 
 
 def is_installed() -> bool:
-    """Whether the wheel is there; nothing is imported."""
+    """Return whether the wheel is installed, without importing it."""
     return find_spec(PACKAGE) is not None
 
 
 def token_text(token: int) -> str:
-    """What the vocabulary of a file for this program calls a token."""
+    """Return the name of a token in the vocabulary of a file for this program."""
     return f"<{token}>"
 
 
 class Decoder:
-    """llama.cpp with one file loaded: float32 caches, no flash attention, on the CPU.
-
-    context: tokens that fit in the cache. threads: of prompts and of new tokens.
-    """
+    """llama.cpp with one file loaded: on the CPU, float32 caches, no flash attention."""
 
     def __init__(self, path: str, context: int, threads: int) -> None:
+        """Load a file.
+
+        Args:
+            path: The GGUF file.
+            context: Number of tokens that fit in the cache.
+            threads: Number of threads, for prompts and for new tokens.
+        """
         import xllamacpp
 
         params = xllamacpp.CommonParams()
@@ -52,13 +56,12 @@ class Decoder:
         params.cache_type_k = params.cache_type_v = xllamacpp.ggml_type.GGML_TYPE_F32
         params.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
         params.ui, params.verbosity = False, 0
-        params.api_keys = [
-            secrets.token_hex()
-        ]  # it opens a port on this machine; nobody may use it
+        # The server opens a port on this machine; a random key keeps others from using it.
+        params.api_keys = [secrets.token_hex()]
         self.server = xllamacpp.Server(params)
 
     def decode(self, ids: Sequence[int], new_tokens: int) -> list[int]:
-        """The likeliest tokens after a prompt, up to one that ends the text."""
+        """Return the most likely tokens after a prompt, up to one that ends the text."""
         request = {"prompt": list(ids), "n_predict": new_tokens, "temperature": 0.0}
         answer = self.server.handle_completions(request | {"cache_prompt": False})
         if "error" in answer:
@@ -66,15 +69,15 @@ class Decoder:
         text = answer["choices"][0]["text"]
         tokens = [int(number) for number in TOKEN.findall(text)]
         if "".join(map(token_text, tokens)) != text:
-            raise RuntimeError(f"its text is not made of the file's tokens: {text[:80]!r}")
+            raise RuntimeError(f"its text does not consist of the file's tokens: {text[:80]!r}")
         return tokens
 
 
 def main(path: str, context: str, threads: str) -> None:
-    """Load, say so, and answer each request. Requests: `ids` and `new_tokens`."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program that asks
+    """Load a file, report that, and reply to each request (`ids` and `new_tokens`)."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the parent process
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # whatever llama.cpp prints is no reply
+    os.dup2(2, 1)  # what llama.cpp prints must not be read as a reply
 
     def reply(**values: Any) -> None:
         replies.write(json.dumps(values) + "\n")
@@ -85,7 +88,7 @@ def main(path: str, context: str, threads: str) -> None:
         reply(ready=True)
         for line in sys.stdin:
             reply(tokens=decoder.decode(**json.loads(line)))
-    except Exception as error:  # whatever it is, the other program makes a sentence of it
+    except Exception as error:  # any error; the parent process reports it
         reply(error=str(error) or type(error).__name__)
 
 

@@ -1,8 +1,8 @@
 """What specviz assumes about `spaces`, the package of ZeroGPU on Hugging Face Spaces.
 
 A ZeroGPU Space lends a GPU for one call at a time, and has the package. Elsewhere it need not be
-installed, and changes nothing if it is. It must be imported before anything asks torch for a
-device, and in the main thread: so this module imports it at its top.
+installed, and changes nothing if it is. It must be imported in the main thread, before torch is
+asked for a device, so this module imports it at its top.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ except Exception as error:
     warn_once(f"The package spaces cannot be imported, so no GPU is borrowed: {error!r}")
     spaces = None
 
-# What `spaces.config.Config.zero_gpu` is read from, and the values that `spaces` takes for true.
+# Where `spaces.config.Config.zero_gpu` comes from, and the values that `spaces` considers true.
 VARIABLE: Final = "SPACES_ZERO_GPU"
 TRUE: Final = ("1", "t", "true")
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def is_zerogpu() -> bool:
-    """Whether this process runs on a ZeroGPU Space.
+    """Return whether this process runs on a ZeroGPU Space.
 
-    `spaces` decides so in `spaces.config.Config`, which its documentation does not name. If that is
-    gone, the environment variable that it reads decides.
+    `spaces` decides that in `spaces.config.Config`, which is not documented. If that is gone, the
+    environment variable that it reads decides.
     """
     if spaces is None:
         return False
@@ -51,10 +51,12 @@ ZEROGPU: Final[bool] = is_zerogpu()
 
 
 def gpu_task(duration: Callable[..., float]) -> Callable[[Function], Function]:
-    """A decorator: run a function on a borrowed GPU, in a process forked for it.
+    """Decorate a function to run on a borrowed GPU, in a process forked for it.
 
-    Not on a ZeroGPU Space, the function stays as it is. duration: takes the call's arguments, and
-    returns for how many seconds the GPU is requested.
+    Outside a ZeroGPU Space, the function is unchanged.
+
+    Args:
+        duration: Takes the call's arguments and returns for how many seconds to request the GPU.
     """
     if not ZEROGPU:
         return lambda function: function

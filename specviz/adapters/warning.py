@@ -1,4 +1,4 @@
-"""Warnings that an adapter logs: a patch no longer applies, and what the app loses by it."""
+"""Warnings of adapters: a patch no longer applies, and what the app loses by it."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ log = logging.getLogger("specviz.adapters")
 
 @cache
 def warn_once(sentence: str) -> None:
-    """Log a sentence as a warning, the first time it is given in this process."""
+    """Log a sentence as a warning, once per process."""
     log.warning("%s", sentence)
 
 
 class Patch:
-    """Context of code that may no longer fit its library: any Exception becomes one warning."""
+    """Context for code that may no longer fit its library: an Exception becomes one warning."""
 
     def __init__(self, loss: str) -> None:
-        """loss: a sentence that says what no longer applies, and what the app loses by it."""
+        """Set `loss`, a sentence that says what no longer applies and what the app loses by it."""
         self.loss: Final = loss
 
     def __enter__(self) -> None:
-        """Begin; nothing is prepared."""
+        """Do nothing."""
 
     def __exit__(
         self,
@@ -32,7 +32,7 @@ class Patch:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
-        """Log `loss` for an Exception and go on behind the block; let all else through."""
+        """Log `loss` for an Exception and continue after the block; pass on other exceptions."""
         if not isinstance(error, Exception):
             return False
         log.debug("%s", self.loss, exc_info=error)
