@@ -1,4 +1,4 @@
-"""What is not documented of a library is used in `specviz/adapters` alone: read from the source."""
+"""Undocumented APIs of libraries are used in `specviz/adapters` only, checked on the source."""
 
 from __future__ import annotations
 
@@ -267,7 +267,7 @@ def problems_in(path: Path) -> list[str]:
     return problems(source, inherited_by(source))
 
 
-def test_nothing_undocumented_is_used_outside_the_adapters():
+def test_undocumented_apis_are_used_in_adapters_only():
     found = {name_of(path): problems_in(path) for path in sources()}
     wrong = {name: each for name, each in found.items() if each}
     assert len(found) > 400
@@ -299,7 +299,7 @@ def test_nothing_undocumented_is_used_outside_the_adapters():
         "A = 'document.querySelector(\"[data-testid=textbox]\")'",
     ],
 )
-def test_each_kind_of_undocumented_use_is_found(source):
+def test_each_kind_of_undocumented_use_is_detected(source):
     """A guard for the test itself."""
     assert problems(source)
 
@@ -317,12 +317,12 @@ def test_each_kind_of_undocumented_use_is_found(source):
         '"""Answers below /gradio_api/ too."""',
     ],
 )
-def test_what_is_documented_or_our_own_passes(source):
+def test_documented_and_own_names_pass(source):
     """A guard for the test itself."""
     assert not problems(source)
 
 
-def test_adapters_import_nothing_of_the_app_and_the_package_no_library():
+def test_adapters_import_neither_the_app_nor_each_other():
     for path in ADAPTERS.glob("*.py"):
         names = re.findall(r"^\s*(?:from|import) (specviz[\w.]*)", path.read_text(), re.MULTILINE)
         assert {name.rpartition(".")[0] for name in names} <= {"specviz.adapters"}, path
@@ -350,21 +350,21 @@ def foreign_classes(sheet: str) -> set[str]:
     return {name for name in found if not re.match(r"sv(-|$)", name)} - PLOTLY - {"dark"}
 
 
-def test_one_style_sheet_knows_gradio_s_elements():
+def test_one_style_sheet_refers_to_gradio_elements():
     sheets = set(HALF.rglob("*.css"))
     assert len(sheets) > 30
     found = {name_of(path): foreign_classes(path.read_text(encoding="utf-8")) for path in sheets}
     assert {name for name, classes in found.items() if classes} == {name_of(SHEET)}
 
 
-def test_one_module_knows_gradio_s_elements():
+def test_one_module_refers_to_gradio_elements():
     for path in set(HALF.rglob("*.js")) - SCRIPTS:
         code = re.sub(r"^\s*(//|\*|/\*).*$", "", path.read_text(encoding="utf-8"), flags=re.M)
         strings = " ".join(re.findall(r"\"[^\"\n]*\"|'[^'\n]*'|`[^`]*`", code))
         assert not DOM.search(strings), path
 
 
-def test_a_foreign_class_is_found():
+def test_foreign_class_is_detected():
     """A guard for the tests themselves."""
     assert foreign_classes(".sv-a .wrap { margin: .5em }") == {"wrap"}
     assert foreign_classes("@media print {\n  .sv [data-testid=a] { b: c }\n}") == {"data-testid"}

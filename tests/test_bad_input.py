@@ -88,13 +88,13 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize(("words", "phrase"), RUNS)
-def test_a_run_is_refused_in_one_sentence_with_status_2(pair, capsys, words, phrase):
+def test_bad_run_options_exit_with_status_2_and_one_sentence(pair, capsys, words, phrase):
     usual = ["--target", str(pair[0]), "--drafter", str(pair[1]), "--max-new-tokens", "12"]
     refused(capsys, ["run", *usual, "--prompt", tiny.PROMPT, *words], phrase)
 
 
 @pytest.mark.parametrize(("words", "phrase"), COMMANDS)
-def test_a_command_is_refused_in_one_sentence_with_status_2(capsys, words, phrase):
+def test_bad_commands_exit_with_status_2_and_one_sentence(capsys, words, phrase):
     refused(capsys, words, phrase)
 
 
@@ -153,14 +153,14 @@ QUESTIONS = [
 
 
 @pytest.mark.parametrize(("inputs", "name", "values", "phrase"), EVENTS)
-def test_an_event_called_by_number_refuses_in_a_sentence(server, inputs, name, values, phrase):
+def test_event_called_by_fn_index_returns_readable_error(server, inputs, name, values, phrase):
     number = server.event(inputs, name)["id"]
     given = values if isinstance(values, list) else [values] * inputs
     assert phrase in server.call(number, given)
 
 
 @pytest.mark.parametrize(("text", "phrase"), QUESTIONS)
-def test_every_part_refuses_what_is_no_question(server, text, phrase):
+def test_every_section_rejects_invalid_questions(server, text, phrase):
     parts = [
         each["id"]
         for each in server.config["dependencies"]
@@ -185,12 +185,12 @@ def test_every_part_refuses_what_is_no_question(server, text, phrase):
         ("answered_3", {"id": 1, "run": "../../app"}, "no recorded run of this name"),
     ],
 )
-def test_a_question_with_made_up_facts_gets_a_sentence(server, name, asked, phrase):
+def test_question_with_invented_values_returns_readable_error(server, name, asked, phrase):
     (number,) = (e["id"] for e in server.config["dependencies"] if e["api_name"] == name)
     assert re.search(phrase, server.call(number, [json.dumps(asked)]))
 
 
-def test_a_run_faster_than_any_still_has_an_axis(server):
+def test_chart_axis_fits_extremely_fast_run(server):
     """Its chart once had no step for such numbers, and nothing caught the end of that search."""
     run = dict.fromkeys(POINT, 1e6) | {"alpha": 0.5}
     (number,) = (e["id"] for e in server.config["dependencies"] if e["api_name"] == "answer")
@@ -216,14 +216,14 @@ def test_a_run_faster_than_any_still_has_an_axis(server):
         ("deep_link?session_hash=a", {}, "This route is closed"),
     ],
 )
-def test_a_call_that_fits_nothing_is_refused(server, path, body, phrase):
+def test_api_call_with_invalid_values_is_refused(server, path, body, phrase):
     answered = server.post(path, **body)
     assert answered.status_code >= 400
     assert re.search(phrase, answered.text)
 
 
 @pytest.mark.parametrize("path", ["queue/join", "run/predict", "sv/health", "none"])
-def test_a_large_body_is_refused_on_a_live_server(server, path):
+def test_large_body_is_refused_by_live_server(server, path):
     part = b"x" * 10**6
     sized = server.client.post(path, content=part * 20)
     chunked = server.client.post(path, content=iter([part] * 20))
@@ -252,7 +252,7 @@ def test_gradio_permits_no_foreign_origin(server, method, headers, status):
 
 
 @pytest.mark.parametrize("path", ["queue/data?session_hash=nobody", "call/run/nobody"])
-def test_the_stream_of_an_unknown_session_ends_with_one_message(server, path):
+def test_stream_of_unknown_session_ends_with_one_message(server, path):
     before = server.said.read_text()
     answered = server.client.get(path)
     assert answered.status_code == 200
@@ -283,11 +283,11 @@ def test_the_stream_of_an_unknown_session_ends_with_one_message(server, path):
         (["a", "ngram", {}, "\ud800"], "No target is called"),
     ],
 )
-def test_the_endpoint_for_programs_refuses_in_a_sentence(server, values, phrase):
+def test_api_endpoint_returns_readable_errors(server, values, phrase):
     assert re.search(phrase, server.call(server.event(4, "run")["id"], values))
 
 
-def test_after_all_that_a_run_is_made(server):
+def test_server_still_runs_after_all_bad_input(server):
     settings = {"max_new_tokens": 4}
     told = server.call(
         server.event(4, "run")["id"], ["Once upon a time", "ngram", settings, "house"]
@@ -298,7 +298,7 @@ def test_after_all_that_a_run_is_made(server):
 # What is wrong with the machine.
 
 
-def test_a_taken_port_is_one_sentence(server):
+def test_taken_port_raises_readable_error(server):
     port = str(server.client.base_url.port)
     command = [sys.executable, "app.py", "--port", port]
     second = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -307,7 +307,7 @@ def test_a_taken_port_is_one_sentence(server):
     assert second.stderr.count("\n") == 1
 
 
-def test_a_disk_that_cannot_be_written_is_one_sentence(monkeypatch):
+def test_unwritable_disk_raises_readable_error(monkeypatch):
     """Gradio makes a folder for files as soon as a page is begun."""
 
     def begun(*_, **__):
@@ -319,7 +319,7 @@ def test_a_disk_that_cannot_be_written_is_one_sentence(monkeypatch):
     assert str(said.value).startswith("Gradio has no folder to write to (Read-only file system): ")
 
 
-def test_a_user_who_may_write_nowhere_gets_no_page_and_one_sentence(tmp_path):
+def test_user_without_writable_folder_gets_readable_error(tmp_path):
     nowhere = "import tempfile\ntempfile._candidate_tempdir_list = lambda: ['/proc/none']\n"
     (tmp_path / "sitecustomize.py").write_text(nowhere)
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
@@ -335,7 +335,7 @@ def test_a_user_who_may_write_nowhere_gets_no_page_and_one_sentence(tmp_path):
     assert told.stderr.startswith("specviz: This user can write to no folder for temporary files")
 
 
-def test_a_command_without_a_folder_to_write_to_says_so_without_a_number(monkeypatch, capsys):
+def test_missing_output_folder_error_has_no_errno(monkeypatch, capsys):
     def begun(*_):
         raise FileNotFoundError(2, "No usable temporary directory found in ['/tmp']")
 
@@ -343,7 +343,7 @@ def test_a_command_without_a_folder_to_write_to_says_so_without_a_number(monkeyp
     refused(capsys, ["models"], "specviz: No usable temporary directory found in")
 
 
-def test_sigterm_while_models_load_is_no_fault(tmp_path):
+def test_sigterm_during_model_load_exits_cleanly(tmp_path):
     running = Server(tmp_path)  # it begins to read models when the page is up
     assert running.end(signal.SIGTERM) == 143
     said = running.said.read_text()
@@ -351,7 +351,7 @@ def test_sigterm_while_models_load_is_no_fault(tmp_path):
     assert "Traceback" not in said
 
 
-def test_a_hub_that_accepts_and_never_answers_is_given_up(monkeypatch):
+def test_silent_hub_times_out(monkeypatch):
     monkeypatch.setattr(adapter, "TIMEOUT", 0.2)
     monkeypatch.setattr(files, "TIMEOUT", 0.2)
     with socket.socket() as silent:
@@ -363,7 +363,7 @@ def test_a_hub_that_accepts_and_never_answers_is_given_up(monkeypatch):
     assert files.hub_reason(gone.value) == "it did not respond for 0.2 seconds."
 
 
-def test_a_place_that_takes_no_models_is_said_without_its_name():
+def test_unwritable_model_folder_error_does_not_name_it():
     with pytest.raises(OSError, match="Not a directory") as full:
         Path("/dev/null/models").mkdir()
     said = files.hub_reason(full.value)

@@ -1,4 +1,4 @@
-"""Files that ship, missing or damaged: each is named, and the page opens without its part."""
+"""Shipped files that are missing or damaged are named, and the page opens without their part."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ CASES = [(n, w) for n in READERS for w in WRONG if w != "away" or n not in MAY_B
 
 
 @pytest.mark.parametrize(("name", "way"), CASES)
-def test_a_broken_file_is_named_with_what_is_wrong(broken, name, way):
+def test_broken_file_error_names_file_and_problem(broken, name, way):
     broken(name, way)
     with pytest.raises(BrokenFile) as said:
         READERS[name]()
@@ -108,7 +108,7 @@ def test_a_broken_file_is_named_with_what_is_wrong(broken, name, way):
     assert WRONG[way] in str(said.value)
 
 
-def test_a_command_that_needs_a_broken_file_is_one_sentence(broken, capsys):
+def test_command_with_broken_file_raises_readable_error(broken, capsys):
     broken("catalog.json", "half")
     assert main(["models"]) == 2
     said = capsys.readouterr()
@@ -118,14 +118,14 @@ def test_a_command_that_needs_a_broken_file_is_one_sentence(broken, capsys):
 
 
 @pytest.mark.parametrize("way", WRONG)
-def test_a_run_that_is_asked_without_a_catalogue_names_the_file_and_nothing_else(broken, way):
+def test_run_without_catalogue_names_the_file(broken, way):
     broken("catalog.json", way)
     with pytest.raises(BrokenFile) as said:
         RunRequest.from_json({"prompt": "Once"})
     assert str(said.value).startswith("The file assets/catalog.json, which ships with specviz, ")
 
 
-def test_rows_from_elsewhere_that_are_damaged_are_said_to_be(monkeypatch, tmp_path):
+def test_damaged_external_rows_raise_readable_error(monkeypatch, tmp_path):
     place = tmp_path / "rows.json"
     place.write_text("[{")
     monkeypatch.setenv(entry.MORE_ROWS, str(place))
@@ -155,7 +155,7 @@ def page():
 
 
 @pytest.mark.slow
-def test_the_page_opens_without_the_parts_whose_files_are_broken(broken):
+def test_page_opens_without_parts_whose_files_are_broken(broken):
     for name in ("cost/hardware.json", "trees/ranking.json", "public.json"):
         broken(name, "half")
     ids, words = page()
@@ -176,7 +176,7 @@ LACKED = {
 
 
 @pytest.mark.parametrize("way", ["half", "other"])
-def test_a_part_that_can_do_without_a_file_says_what_it_lacks(broken, way):
+def test_part_with_optional_file_reports_what_it_lacks(broken, way):
     for name in LACKED:
         broken(name, way)
     ids, words = page()
@@ -188,7 +188,7 @@ def test_a_part_that_can_do_without_a_file_says_what_it_lacks(broken, way):
     assert [name for name, _ in shapes.config()["files"]] == ["cpu-2-cores-bfloat16"]
 
 
-def test_without_the_examples_the_first_run_is_still_to_be_made(broken):
+def test_page_without_examples_starts_without_recorded_run(broken):
     broken("prompts.json", "half")
     first = step_runs.opening()
     assert (first.prompt, first.drafter) == (EXAMPLE, "draft-model")
@@ -199,7 +199,7 @@ RUN, PLACE = "05-eagle3", "1-eagle3-story"
 
 
 @pytest.mark.parametrize("way", WRONG)
-def test_a_recorded_run_that_breaks_later_is_one_sentence_where_it_is_asked_for(broken, way):
+def test_recorded_run_broken_later_raises_readable_error(broken, way):
     broken(f"traces/{RUN}.jsonl", way)
     with TestClient(Starlette(**server.app_kwargs()), "http://localhost") as client:
         sent = client.get(f"{server.PREFIX}/traces/{RUN}")
@@ -211,7 +211,7 @@ def test_a_recorded_run_that_breaks_later_is_one_sentence_where_it_is_asked_for(
 
 
 @pytest.mark.parametrize("way", WRONG)
-def test_a_recorded_tree_that_breaks_later_is_one_sentence_where_it_is_asked_for(broken, way):
+def test_recorded_tree_broken_later_raises_readable_error(broken, way):
     broken(f"trees/{PLACE}.jsonl", way)
     size = {"depth": 2, "width": 2, "budget": 4}
     asked = {"id": 1, "place": PLACE, "kind": "dynamic", "tree": size, "seed": 1}
@@ -220,7 +220,7 @@ def test_a_recorded_tree_that_breaks_later_is_one_sentence_where_it_is_asked_for
     assert WRONG[way] in told["problem"]
 
 
-def test_a_tree_is_shown_without_the_sweep_that_prices_it(broken):
+def test_tree_is_shown_without_its_cost_sweep(broken):
     broken("cost/sweep.json", "half")
     size = {"depth": 2, "width": 2, "budget": 4}
     asked = {"id": 1, "place": PLACE, "kind": "dynamic", "tree": size, "seed": 1}
@@ -228,7 +228,7 @@ def test_a_tree_is_shown_without_the_sweep_that_prices_it(broken):
 
 
 @pytest.mark.slow
-def test_the_page_opens_without_a_catalogue(broken):
+def test_page_opens_without_catalogue(broken):
     broken("catalog.json", "away")
     ids, words = page()
     assert words.count("The file assets/catalog.json, which ships with specviz, is missing.") >= 4

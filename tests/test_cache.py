@@ -1,4 +1,4 @@
-"""The cache with room: the rows of transformers' own growing cache, written in place."""
+"""The preallocated cache: the rows of transformers' growing cache, written in place."""
 
 import pytest
 import tiny
@@ -27,7 +27,7 @@ def same(cache, other):
     return all(torch.equal(a, b) for a, b in zip(mine, theirs, strict=True))
 
 
-def test_rows_come_back_as_from_transformers_own_cache():
+def test_rows_equal_those_of_transformers_cache():
     ours, theirs = PreallocatedCache(), DynamicCache()
     for turn, many in enumerate([5, 1, 7, SPARE_ROWS, 1, 2 * SPARE_ROWS, 3]):
         for layer in range(2):
@@ -42,7 +42,7 @@ def test_rows_come_back_as_from_transformers_own_cache():
 
 
 @pytest.mark.parametrize("kept", [[], [4], [4, 5, 6], [5], [6, 9], [4, 7, 8], [7, 8, 9], [5, 7, 9]])
-def test_what_is_kept_moves_up_behind_the_first_rows(kept):
+def test_kept_rows_move_behind_the_first_rows(kept):
     cache = PreallocatedCache()
     for layer in range(2):
         cache.update(*rows(10, layer), layer)
@@ -56,7 +56,7 @@ def test_what_is_kept_moves_up_behind_the_first_rows(kept):
     assert torch.equal(cache.layers[0].keys[:, :, len(index) :], rows(2, 7)[0])
 
 
-def test_rows_are_written_where_there_is_room_and_not_copied():
+def test_rows_are_written_in_place_within_capacity():
     layer = PreallocatedLayer()
     layer.update(*rows(10, 1))
     place = layer.keys.data_ptr()
@@ -70,7 +70,7 @@ def test_rows_are_written_where_there_is_room_and_not_copied():
     assert layer.keys.data_ptr() != place, "more rows than there was room for"
 
 
-def test_rows_that_somebody_put_in_their_place_are_gone_on_from():
+def test_replaced_rows_are_continued():
     layer = PreallocatedLayer()
     layer.update(*rows(6, 1))
     other = rows(4, 2)
@@ -81,14 +81,14 @@ def test_rows_that_somebody_put_in_their_place_are_gone_on_from():
     assert torch.equal(other[0], rows(4, 2)[0]), "and themselves left alone"
 
 
-def test_an_empty_cache_can_be_cut_and_kept():
+def test_empty_cache_can_be_cut_and_kept():
     cache = PreallocatedCache()
     cache.keep(0, [])
     cache.cut(0)
     assert cache.get_seq_length() == 0
 
 
-def test_tapped_keys_and_values_outlive_the_pass_that_made_them(tiny_target):
+def test_captured_keys_and_values_survive_later_passes(tiny_target):
     run = tiny_target.start(CaptureSpec(keys_values=(1, 2)))
     run.prefill(tiny_target.encode(tiny.PROMPT, 8))
     states = run.score(DraftTree((3, 5, 7), (-1, 0, 0))).states.keys_values

@@ -1,4 +1,4 @@
-"""Models from folders in transformers' layout: what loads, what is refused, what is shared."""
+"""Models in folders of transformers' layout: what loads, what is refused, what is shared."""
 
 import ast
 import errno
@@ -69,7 +69,7 @@ def _own_shelf(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("network", [tiny.llama, tiny.gpt2, tiny.neox])
-def test_a_pair_of_folders_decodes_exactly(network, tmp_path):
+def test_pair_of_folders_decodes_exactly(network, tmp_path):
     model = network()
     big = tiny.save(model, tmp_path / "big")
     small = tiny.save(tiny.blurred(model), tmp_path / "small")
@@ -79,7 +79,7 @@ def test_a_pair_of_folders_decodes_exactly(network, tmp_path):
     assert ours == [step.token for step in engine.plain(target, ids, GREEDY)]
 
 
-def test_a_card_says_what_sha256sum_and_ls_would_say(pair):
+def test_card_has_hash_and_size_of_files(pair):
     big, _ = pair
     card = load_target(str(big)).card
     data = (big / "model.safetensors").read_bytes()
@@ -89,18 +89,18 @@ def test_a_card_says_what_sha256sum_and_ls_would_say(pair):
     assert (card.name, card.family) == ("big", "causal-lm")
 
 
-def test_a_card_never_names_the_folders_above(pair):
+def test_card_does_not_reveal_parent_folders(pair):
     _, drafter = pair
     card = load_drafter(str(drafter), load_target(str(pair[0]))).card
     assert (card.name, card.family) == ("small", "draft-model")
 
 
-def test_dtype_is_float32_on_a_cpu_and_can_be_named(pair):
+def test_dtype_defaults_to_float32_on_cpu(pair):
     assert load_target(str(pair[0]), "cpu").dtype is torch.float32
     assert load_target(str(pair[0]), "cpu", "bfloat16").dtype is torch.bfloat16
 
 
-def test_shards_load_as_one_file_does(tmp_path):
+def test_shards_load_like_one_file(tmp_path):
     model = tiny.llama()
     folder = tiny.save(model, tmp_path / "shards", max_shard_size="60KB")
     shards = sorted(folder.glob("*.safetensors"))
@@ -112,14 +112,14 @@ def test_shards_load_as_one_file_does(tmp_path):
     assert target.card.bytes == len(whole)
 
 
-def test_a_missing_shard_is_a_model_that_is_not_here(tmp_path):
+def test_model_with_missing_shard_is_not_available(tmp_path):
     folder = tiny.save(tiny.llama(), tmp_path / "shards", max_shard_size="60KB")
     sorted(folder.glob("*.safetensors"))[1].unlink()
     with pytest.raises(NotAvailable, match="is incomplete"):
         load_target(str(folder))
 
 
-def test_a_pickled_checkpoint_loads_its_weights(tmp_path):
+def test_pickled_checkpoint_loads(tmp_path):
     model = tiny.llama()
     folder = tiny.save(model, tmp_path / "pickled")
     torch.save(model.state_dict(), folder / "pytorch_model.bin")
@@ -137,7 +137,7 @@ class Bomb:
         return (open, (str(self.path), "w"))
 
 
-def test_a_pickle_that_would_run_code_is_refused_and_runs_none(tmp_path):
+def test_pickle_with_code_is_refused_without_running_it(tmp_path):
     folder = tiny.save(tiny.llama(), tmp_path / "hostile")
     torch.save({"model.norm.weight": Bomb(tmp_path / "ran")}, folder / "pytorch_model.bin")
     (folder / "model.safetensors").unlink()
@@ -146,7 +146,7 @@ def test_a_pickle_that_would_run_code_is_refused_and_runs_none(tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
-def test_code_that_comes_with_a_model_is_never_run(tmp_path):
+def test_remote_code_is_never_run(tmp_path):
     folder = tiny.save(tiny.llama(), tmp_path / "coded")
     edit(folder / "config.json", model_type="own", auto_map={"AutoConfig": "own.Config"})
     (folder / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
@@ -155,7 +155,7 @@ def test_code_that_comes_with_a_model_is_never_run(tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_checkpoint_that_lacks_weights_is_not_filled_up_by_chance(tmp_path):
+def test_checkpoint_with_missing_weights_is_refused(tmp_path):
     folder = tiny.save(tiny.llama(), tmp_path / "holed")
     weights = load_file(folder / "model.safetensors")
     del weights["model.layers.1.mlp.up_proj.weight"]
@@ -164,14 +164,14 @@ def test_a_checkpoint_that_lacks_weights_is_not_filled_up_by_chance(tmp_path):
         load_target(str(folder))
 
 
-def test_a_checkpoint_of_other_shapes_is_refused(tmp_path):
+def test_checkpoint_with_other_shapes_is_refused(tmp_path):
     folder = tiny.save(tiny.llama(), tmp_path / "odd")
     edit(folder / "config.json", intermediate_size=64)
     with pytest.raises(Unsuitable, match=r"'odd' has weights of other shapes.*layers\.0\.mlp"):
         load_target(str(folder))
 
 
-def test_an_unknown_architecture_is_one_sentence(tmp_path):
+def test_unknown_architecture_raises_readable_error(tmp_path):
     folder = tiny.save(tiny.llama(), tmp_path / "new")
     edit(folder / "config.json", model_type="unheard-of")
     with pytest.raises(Unsuitable, match=r"'new' could not be loaded.*unheard-of") as caught:
@@ -179,7 +179,7 @@ def test_an_unknown_architecture_is_one_sentence(tmp_path):
     assert "\n" not in str(caught.value)
 
 
-def test_a_truncated_file_is_one_sentence(tmp_path):
+def test_truncated_file_raises_readable_error(tmp_path):
     folder = tiny.save(tiny.llama(), tmp_path / "cut")
     path = folder / "model.safetensors"
     path.write_bytes(path.read_bytes()[:1000])
@@ -189,13 +189,13 @@ def test_a_truncated_file_is_one_sentence(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_drafter_that_sees_less_than_the_target_is_refused(pair, tmp_path):
+def test_drafter_with_shorter_context_is_refused(pair, tmp_path):
     folder = tiny.save(tiny.llama(max_position_embeddings=128), tmp_path / "short")
     with pytest.raises(Unsuitable, match="'short' can see at most 128 tokens"):
         load(str(pair[0]), str(folder))
 
 
-def test_a_drafter_for_other_weights_is_refused():
+def test_drafter_for_other_weights_is_refused():
     check_made_for("head", None, "house", "a" * 64)
     check_made_for("head", "a" * 64, "house", "a" * 64)
     with pytest.raises(Unsuitable, match=r"'head' was made for another target than 'house'.*bbbb"):
@@ -206,7 +206,7 @@ def test_a_drafter_for_other_weights_is_refused():
 
 
 @pytest.mark.parametrize("name", ["nothing", "/no/such/folder", "..", "a/b/c", ""])
-def test_a_name_that_means_nothing_is_one_sentence(name, tmp_path, monkeypatch):
+def test_unknown_name_raises_readable_error(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "nested").mkdir()
     monkeypatch.chdir(tmp_path / "nested")
@@ -214,7 +214,7 @@ def test_a_name_that_means_nothing_is_one_sentence(name, tmp_path, monkeypatch):
         load_target(name)
 
 
-def test_a_hub_model_that_cannot_be_reached_is_one_sentence(tmp_path, monkeypatch):
+def test_unreachable_hub_raises_readable_error(tmp_path, monkeypatch):
     hub(tmp_path, monkeypatch)
     with pytest.raises(NotAvailable, match=r"'some/model' is not on this machine.*unreachable$"):
         load_target("some/model")
@@ -239,7 +239,7 @@ def chained(cause):
     ],
     ids=["write", "open", "quota", "xet", "chained"],
 )
-def test_a_full_disk_is_called_full(error, monkeypatch):
+def test_full_disk_is_reported_as_such(error, monkeypatch):
     def full(_name, local_files_only=False, **_options):
         raise LocalEntryNotFoundError("not here") if local_files_only else error
 
@@ -254,7 +254,7 @@ def test_a_full_disk_is_called_full(error, monkeypatch):
     assert said == ["Downloading some/model from the Hub."]
 
 
-def test_another_fault_of_a_fetch_is_not_called_a_full_disk(monkeypatch):
+def test_other_fetch_errors_are_not_reported_as_full_disk(monkeypatch):
     def denied(_name, local_files_only=False, **_options):
         raise (
             LocalEntryNotFoundError("not here")
@@ -270,7 +270,7 @@ def test_another_fault_of_a_fetch_is_not_called_a_full_disk(monkeypatch):
     assert "full" not in str(said.value)
 
 
-def test_a_hub_model_that_was_fetched_before_needs_no_network(tmp_path, monkeypatch):
+def test_fetched_hub_model_needs_no_network(tmp_path, monkeypatch):
     hub(tmp_path, monkeypatch)
     root = tmp_path / "models--some--model"
     tiny.save(tiny.llama(), root / "snapshots" / "abc")
@@ -301,7 +301,7 @@ def shipped(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_a_house_model_that_is_missing_is_told_apart_from_an_unknown_one(shipped):
+def test_missing_house_model_is_not_reported_as_unknown(shipped):
     with pytest.raises(NotAvailable, match=r"'house' is not on this machine.*assets/models/target"):
         load("house", "ngram")
     here = {row["name"] for row in listing() if row["on_this_machine"]}
@@ -309,7 +309,7 @@ def test_a_house_model_that_is_missing_is_told_apart_from_an_unknown_one(shipped
 
 
 @pytest.mark.slow
-def test_the_house_pair_loads_by_name(shipped):
+def test_house_pair_loads_by_name(shipped):
     model = tiny.llama()
     folder = tiny.save(model, shipped / "models" / "target")
     tiny.save(tiny.blurred(model), shipped / "models" / "draft-model")
@@ -320,7 +320,7 @@ def test_the_house_pair_loads_by_name(shipped):
     assert rows["ngram"]["bytes"] == 0
 
 
-def test_a_row_of_the_listing_says_what_the_catalogue_promises():
+def test_listing_rows_have_the_documented_fields():
     wanted = {"name", "kind", "family", "layout", "licence", "bytes", "on_this_machine"}
     for row in listing():
         assert wanted <= row.keys()
@@ -328,7 +328,7 @@ def test_a_row_of_the_listing_says_what_the_catalogue_promises():
 
 
 @pytest.mark.parametrize("entry", DRAFTERS, ids=lambda entry: entry.name)
-def test_a_drafter_s_usual_settings_are_settings_that_it_reads(entry):
+def test_usual_settings_are_settings_the_drafter_reads(entry):
     assert set(entry.usual) <= set(entry.reads)
     usual = Settings.from_json(with_defaults(entry.name, {}))
     assert {name: getattr(usual, name) for name in entry.usual} == entry.usual
@@ -338,7 +338,7 @@ def test_a_drafter_s_usual_settings_are_settings_that_it_reads(entry):
 
 
 @pytest.mark.parametrize("name", [entry.name for entry in DRAFTERS if not lone(entry)])
-def test_a_drafter_whose_weights_are_missing_says_where_they_belong(name, shipped):
+def test_drafter_with_missing_weights_names_their_folder(name, shipped):
     tiny.save(tiny.llama(), shipped / "models" / "target")
     row = entry.find(name, "drafter")
     if row.folder is None:
@@ -369,26 +369,26 @@ def small_bloom():
     ("network", "reason"),
     [(small_t5, "encoder"), (small_mamba, "recurrent state"), (small_bloom, "positions")],
 )
-def test_a_network_that_cannot_take_part_is_refused_when_loaded(network, reason, tmp_path):
+def test_unsuitable_network_is_refused_when_loaded(network, reason, tmp_path):
     folder = tiny.save(network(), tmp_path / "odd")
     with pytest.raises(Unsuitable, match=reason):
         load_target(str(folder))
 
 
-def test_a_network_with_some_layers_that_keep_a_state_is_refused():
+def test_network_with_some_stateful_layers_is_refused():
     config = Lfm2Config(num_hidden_layers=2, layer_types=["conv", "full_attention"])
     with pytest.raises(Unsuitable, match="recurrent state"):
         check_config("hybrid", config)
 
 
-def test_all_visitors_share_one_copy_of_the_weights(pair):
+def test_all_users_share_one_copy_of_the_weights(pair):
     first, _ = load(str(pair[0]), str(pair[1]))
     second, drafter = load(str(pair[0]), str(pair[0]))
     assert second.model is first.model
     assert drafter.model is first.model
 
 
-def test_a_model_that_does_not_fit_is_one_sentence(pair, monkeypatch):
+def test_model_that_does_not_fit_raises_readable_error(pair, monkeypatch):
     def too_large(*_args, **_options):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 GiB")
 
@@ -397,7 +397,7 @@ def test_a_model_that_does_not_fit_is_one_sentence(pair, monkeypatch):
         load_target(str(pair[0]))
 
 
-def test_the_shelf_keeps_the_house_and_one_other_pair():
+def test_model_cache_keeps_shipped_models_and_one_other_pair():
     shelf = ModelCache()
     loads = []
 
@@ -412,7 +412,7 @@ def test_the_shelf_keeps_the_house_and_one_other_pair():
     assert loads == ["house-1", "house-2", "a", "b", "c", "b"]
 
 
-def test_room_is_made_before_a_model_is_read():
+def test_model_cache_evicts_before_loading():
     shelf = ModelCache(guests=1)
     shelf.get(("a", "", ""), lambda: "a", False)
     with pytest.raises(MemoryError):
@@ -420,7 +420,7 @@ def test_room_is_made_before_a_model_is_read():
     assert shelf.get(("a", "", ""), lambda: "read again", False) == "read again"
 
 
-def test_visitors_who_come_at_once_wait_for_one_reading():
+def test_concurrent_loads_read_the_weights_once():
     shelf, loads, gate = ModelCache(), [], threading.Event()
 
     def slow():
@@ -440,7 +440,7 @@ def test_visitors_who_come_at_once_wait_for_one_reading():
     assert loads == [1]
 
 
-def test_a_house_model_is_found_while_another_model_is_being_read():
+def test_shipped_model_is_available_during_another_load():
     shelf, reading, gate = ModelCache(), threading.Event(), threading.Event()
     shelf.get(("house", "", ""), lambda: "house", True)
 
@@ -461,7 +461,7 @@ def test_a_house_model_is_found_while_another_model_is_being_read():
     assert found == ["house"]
 
 
-def test_a_fingerprint_follows_the_bytes(tmp_path):
+def test_fingerprint_depends_on_the_bytes(tmp_path):
     path = tmp_path / "model.safetensors"
     path.write_bytes(b"one")
     first = files.fingerprint([path])
@@ -482,7 +482,7 @@ def edit(path, **changes):
 
 
 @pytest.mark.parametrize("entry", DRAFTERS, ids=lambda entry: entry.name)
-def test_a_row_names_code_that_is_there(entry):
+def test_rows_name_existing_code(entry):
     kind = resolve_name(entry.drafter)
     assert kind.name == entry.family
     assert entry.name == (entry.family if not lone(entry) else f"{entry.family}-{entry.made_for}")
@@ -490,20 +490,20 @@ def test_a_row_names_code_that_is_there(entry):
         assert resolve_name(entry.training).name == entry.name
 
 
-def test_a_row_s_counterpart_is_a_way_of_transformers_that_is_measured():
+def test_counterparts_are_measured_transformers_methods():
     ways = {value for name, value in vars(methods).items() if name.isupper()}
     assert {entry.counterpart for entry in DRAFTERS if entry.counterpart} <= ways
     assert methods.counterpart_of(NGram()) == methods.LOOKUP
 
 
 @pytest.mark.parametrize("name", training.names())
-def test_a_house_head_with_another_target_says_whom_it_is_made_for(name, tiny_target):
+def test_house_head_with_other_target_names_its_target(name, tiny_target):
     """Before any tensor is read, none of which would fit."""
     with pytest.raises(Unsuitable, match=f"'{name}' was made for another target than 'tiny'"):
         load_drafter(name, tiny_target)
 
 
-def test_a_head_made_for_no_hash_is_refused(tmp_path, tiny_target):
+def test_head_for_a_target_without_hash_is_refused(tmp_path, tiny_target):
     (tmp_path / "config.json").write_text('{"made_for": ["ab", 5]}')
     with pytest.raises(Unsuitable, match=r"made_for must be a SHA-256, not \['ab', 5\]"):
         Medusa.load("head", tmp_path, tiny_target)
@@ -513,7 +513,7 @@ def test_a_head_made_for_no_hash_is_refused(tmp_path, tiny_target):
 
 
 @pytest.mark.slow
-def test_loading_a_lookup_imports_no_network_of_another_drafter(pair):
+def test_loading_prompt_lookup_imports_no_other_drafter(pair):
     code = (
         "import sys; from specviz.catalog import load\n"
         f"load({str(pair[0])!r}, 'ngram')\n"
@@ -522,12 +522,14 @@ def test_loading_a_lookup_imports_no_network_of_another_drafter(pair):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     found = ast.literal_eval(done.stdout)
     assert "specviz.drafters.ngram" in found
-    assert not [name for name in found if name.split(".")[2] not in ("ngram", "draft_model", "common")]
+    assert not [
+        name for name in found if name.split(".")[2] not in ("ngram", "draft_model", "common")
+    ]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["a" * 300, "o/" + "n" * 300, "~nobody-here/model", "a" * 5000])
-def test_a_name_that_no_folder_can_have_is_one_sentence(name):
+def test_impossible_folder_name_raises_readable_error(name):
     for find in (load_target, lambda name: load("house", name), files.find_or_fetch):
         with pytest.raises(NotAvailable, match="No model is called") as refused:
             find(name)

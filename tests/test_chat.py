@@ -1,4 +1,4 @@
-"""Conversations: the template as the model's own tokenizer has it, and what is typed stays text."""
+"""Conversations: the template as in transformers, and typed text that stays text."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def pieces(tokenizer, turns):
 
 
 @pytest.mark.parametrize("turns", [USER, SYSTEM, LONG])
-def test_the_tokens_are_those_that_transformers_makes_of_the_template(turns):
+def test_tokens_equal_those_of_apply_chat_template(turns):
     for tokenizer in (tiny.chat_tokenizer(), sentencepiece()):
         own = (
             turns
@@ -97,7 +97,7 @@ def test_the_tokens_are_those_that_transformers_makes_of_the_template(turns):
 @pytest.mark.slow
 @settings(max_examples=20)  # each renders in a process of its own
 @given(st.text(alphabet="Tha ct\n\t<|.é🦊'", min_size=1, max_size=20))
-def test_so_they_are_whatever_harmless_text_is_typed(text):
+def test_tokens_equal_those_of_apply_chat_template_for_any_harmless_text(text):
     tokenizer = tiny.chat_tokenizer()
     turns = [Turn("system", text), Turn("user", text + "?")]
     ids, chat = pieces(tokenizer, turns)
@@ -107,13 +107,13 @@ def test_so_they_are_whatever_harmless_text_is_typed(text):
 
 
 @pytest.mark.parametrize("flags", [{"rstrip": True}, {"lstrip": True, "rstrip": True}])
-def test_a_special_token_that_takes_the_space_beside_it_takes_it_here_too(flags):
+def test_special_token_strips_adjacent_space(flags):
     tokenizer = sentencepiece(**flags)
     for turns in (USER, [*USER, Turn("assistant", "On the mat."), *USER]):
         assert pieces(tokenizer, turns)[0] == usual(tokenizer, turns)
 
 
-def test_what_is_typed_never_becomes_a_special_token():
+def test_typed_text_never_becomes_special_token():
     tokenizer = tiny.chat_tokenizer()
     turns = [Turn("system", EVIL), Turn("user", EVIL), Turn("assistant", EVIL), Turn("user", EVIL)]
     ids, chat = pieces(tokenizer, turns)
@@ -127,7 +127,7 @@ def test_what_is_typed_never_becomes_a_special_token():
             assert tokenizer.decode(own) == piece.text == EVIL
 
 
-def test_nor_does_raw_text():
+def test_raw_text_never_becomes_special_token():
     for words in (tiny.chat_tokenizer(), tiny.tokenizer()):
         target = tiny.target(words=words)
         ids = target.encode(EVIL, 4)
@@ -137,7 +137,7 @@ def test_nor_does_raw_text():
         assert 0 in words(EVIL).input_ids, "else the test would show nothing"
 
 
-def test_nor_do_added_tokens_that_the_template_writes_though_they_are_not_called_special():
+def test_typed_text_never_becomes_added_token_of_the_template():
     tokenizer = tiny.tokenizer_of(tiny.TEXT * 4, tiny.START, tiny.STOP)
     tokenizer.add_tokens([AddedToken("<think>", special=False), AddedToken("    ", special=False)])
     tokenizer.chat_template = tiny.CHAT_ML.replace("assistant\\n'", "assistant\\n    <think>'")
@@ -149,7 +149,7 @@ def test_nor_do_added_tokens_that_the_template_writes_though_they_are_not_called
     assert gap in typed[0], "white space is no special token, even where the template has it"
 
 
-def test_a_template_and_what_is_typed_in_it_never_make_a_special_token_together():
+def test_template_and_typed_text_never_form_special_token_together():
     tokenizer = tiny.chat_tokenizer("{{ '<|im_' + messages[-1]['content'] + '<|im_end|>' }}")
     turns = [Turn("user", "start|> the cat")]
     assert usual(tokenizer, turns).count(1) == 1, "else the test would show nothing"
@@ -158,7 +158,7 @@ def test_a_template_and_what_is_typed_in_it_never_make_a_special_token_together(
     assert told(chat)[:2] == [(0, "template", "<|im_"), (0, "typed", "start|> the cat")]
 
 
-def test_a_token_that_can_only_be_special_is_refused():
+def test_text_that_can_only_be_a_special_token_is_refused():
     bare = Tokenizer(models.WordLevel({"<s>": 0, "the": 1, "cat": 2}))
     bare.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     bare.add_special_tokens(["<s>"])
@@ -174,7 +174,7 @@ def told(chat):
     return [(piece.turn, piece.kind, piece.text) for piece in chat.pieces]
 
 
-def test_every_stretch_of_the_prompt_has_its_author_and_its_turn():
+def test_every_piece_has_its_author_and_turn():
     _, chat = pieces(tiny.chat_tokenizer(), USER)
     assert told(chat) == [
         (None, "special", "<|im_start|>"),
@@ -205,7 +205,7 @@ def test_every_stretch_of_the_prompt_has_its_author_and_its_turn():
     ]
 
 
-def test_a_template_may_strip_white_space_off():
+def test_template_may_strip_white_space():
     _, chat = pieces(sentencepiece(), [Turn("user", "  the cat\n")])
     assert ("typed", "the cat") in [(piece.kind, piece.text) for piece in chat.pieces]
 
@@ -227,7 +227,7 @@ def test_a_template_may_strip_white_space_off():
          "rejects this conversation"),
     ],
 )  # fmt: skip
-def test_a_template_that_cannot_be_used_is_one_sentence(template, says):
+def test_unusable_template_raises_readable_error(template, says):
     tokenizer = tiny.tokenizer_of(tiny.TEXT * 4, tiny.START, tiny.STOP)
     tokenizer.chat_template = template
     with pytest.raises(BadPrompt, match=says) as refused:
@@ -236,7 +236,7 @@ def test_a_template_that_cannot_be_used_is_one_sentence(template, says):
     assert "\n" not in str(refused.value)
 
 
-def test_a_template_without_a_place_for_a_system_text_says_so():
+def test_template_without_system_text_raises_readable_error():
     with pytest.raises(BadPrompt, match="rejects this conversation: No system"):
         pieces(
             sentencepiece(
@@ -248,7 +248,7 @@ def test_a_template_without_a_place_for_a_system_text_says_so():
         pieces(sentencepiece("{{ messages[-1]['content'] }}"), SYSTEM)
 
 
-def test_the_end_of_a_turn_ends_the_text():
+def test_end_of_turn_ends_the_text():
     assert turn_end(tiny.chat_tokenizer()) == 2
     assert tiny.target(words=tiny.chat_tokenizer()).eos == (0, 2)
     assert tiny.target().eos == (0,)
@@ -263,7 +263,7 @@ def chatty():
     return tiny.target(words=tiny.chat_tokenizer())
 
 
-def test_a_text_is_a_chat_where_there_is_a_template_and_raw_where_it_is_asked_for(chatty):
+def test_text_is_sent_as_chat_if_possible_and_raw_on_request(chatty):
     assert encode_prompt(chatty, "the cat", Settings()).chat is not None
     assert encode_prompt(chatty, "the cat", Settings(chat="chat")).chat is not None
     raw = encode_prompt(chatty, "the cat", Settings(chat="raw"))
@@ -275,7 +275,7 @@ def test_a_text_is_a_chat_where_there_is_a_template_and_raw_where_it_is_asked_fo
 
 
 @pytest.mark.parametrize("settings", [Settings(chat="chat"), Settings(system="Be brief.")])
-def test_a_base_model_says_that_it_has_no_template(settings):
+def test_base_model_reports_missing_template(settings):
     for prompt in ("the cat", USER):
         with pytest.raises(BadPrompt) as refused:
             encode_prompt(
@@ -298,7 +298,7 @@ def test_a_base_model_says_that_it_has_no_template(settings):
         ("the cat " * 90, {}, "more than the 256 tokens that tiny can see"),
     ],
 )
-def test_a_conversation_that_cannot_be_asked_is_one_sentence(chatty, prompt, settings, says):
+def test_invalid_conversation_raises_readable_error(chatty, prompt, settings, says):
     with pytest.raises(BadPrompt, match=says):
         encode_prompt(chatty, prompt, Settings(**settings))
 
@@ -323,7 +323,7 @@ def trace(chatty):
 
 
 @pytest.mark.slow
-def test_a_run_keeps_its_conversation_and_survives_its_file(trace, chatty):
+def test_trace_keeps_the_conversation(trace, chatty):
     again = Trace.parse(trace.lines())
     assert again == trace
     assert again.header.chat.turns == LONG
@@ -336,7 +336,7 @@ def test_a_run_keeps_its_conversation_and_survives_its_file(trace, chatty):
 
 
 @pytest.mark.slow
-def test_a_run_stops_at_the_end_of_its_turn(chatty):
+def test_run_stops_at_end_of_turn(chatty):
     warm = Sampling(3.0)
     ids = encode_prompt(chatty, USER, Settings()).ids
     p = logits_to_probs(chatty.start(CaptureSpec()).prefill(ids).logits, warm)[0]
@@ -348,7 +348,7 @@ def test_a_run_stops_at_the_end_of_its_turn(chatty):
 
 
 @pytest.mark.slow
-def test_a_race_reads_a_chat_as_a_run_does(chatty):
+def test_race_encodes_chat_as_run(chatty):
     settings = Settings(Sampling(0), max_new_tokens=8, system="Be brief.")
     lanes = tuple(Lane(name, "x", replace(settings, gamma=g)) for name, g in (("a", 2), ("b", 5)))
     drafters = {"a": tiny.draft(), "b": tiny.draft()}
@@ -385,10 +385,10 @@ def typed_piece(data):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda d: d["chat"]["pieces"][0].update(tokens=2), "do not hold the prompt's tokens"),
+        (lambda d: d["chat"]["pieces"][0].update(tokens=2), "are not all of the prompt's tokens"),
         (lambda d: d["chat"]["pieces"][0].update(turn=2), "not in the order of its turns"),
-        (lambda d: typed_piece(d).update(text="Be a fox."), "turn 1 is not what was typed"),
-        (lambda d: d["chat"]["turns"][0].update(text="Be a fox."), "turn 1 is not what was typed"),
+        (lambda d: typed_piece(d).update(text="Be a fox."), "turn 1 is not the typed text"),
+        (lambda d: d["chat"]["turns"][0].update(text="Be a fox."), "turn 1 is not the typed text"),
         (lambda d: d.update(prompt="the cat"), "last turn is not the prompt"),
         (lambda d: d["settings"].update(chat="raw"), "raw text was asked for"),
         (lambda d: d["settings"].update(system="Be a dog."), "first turn is not the system text"),
@@ -397,13 +397,13 @@ def typed_piece(data):
         (lambda d: d["prompt_ids"].__setitem__(10, 1), "what was typed holds a special token"),
     ],
 )
-def test_check_finds_what_is_not_the_conversation(trace, change, says):
+def test_check_finds_changed_conversation(trace, change, says):
     with pytest.raises(CheckFailed, match=says.replace("|", r"\|")):
         check(changed(trace, change))
 
 
 @pytest.mark.slow
-def test_check_finds_a_chat_that_is_not_there(chatty):
+def test_check_finds_missing_chat(chatty):
     raw = run(chatty, "the cat", chat="raw")
     with pytest.raises(CheckFailed, match="a chat was asked for"):
         check(changed(raw, lambda d: d["settings"].update(chat="chat")))
@@ -411,7 +411,7 @@ def test_check_finds_a_chat_that_is_not_there(chatty):
         check(changed(raw, lambda d: d["settings"].update(chat="auto", system="Be brief.")))
 
 
-def test_the_strip_has_the_turns_and_all_that_the_model_read(trace):
+def test_strip_shows_turns_and_whole_prompt(trace):
     shown = blocks(trace.header.chat)
     assert [block["role"] for block in shown] == [
         "system",
@@ -434,7 +434,7 @@ def test_the_strip_has_the_turns_and_all_that_the_model_read(trace):
     assert blocks(Chat(bare.turns, [Piece("special", "<s>", 1), *bare.pieces[1:]]))[0]["role"] == ""
 
 
-def test_special_tokens_are_shown_as_no_text(trace):
+def test_special_tokens_are_not_shown_as_text(trace):
     scene = Scene.of(trace, 0)
     assert scene.word(2) == [{"s": "<|im_end|>"}]
     assert flat(scene.word(2)) == "<|im_end|>"
@@ -446,7 +446,7 @@ def test_special_tokens_are_shown_as_no_text(trace):
 
 
 @pytest.mark.slow
-def test_the_page_can_ask_for_the_same_again(trace, chatty):
+def test_page_can_repeat_the_run(trace, chatty):
     again = run_facts(trace.header, "live")["asked"]
     wish = RunRequest.from_json({"prompt": again})
     assert list(wish.prompt) == LONG
@@ -460,7 +460,7 @@ def test_the_page_can_ask_for_the_same_again(trace, chatty):
 @pytest.mark.parametrize(
     "prompt", [7, None, [3], [{"role": "user"}], [{"role": "king", "text": "x"}], [{"text": 3}]]
 )
-def test_a_wish_that_is_no_prompt_is_one_sentence(prompt):
+def test_request_without_prompt_raises_readable_error(prompt):
     with pytest.raises(BadSettings) as refused:
         RunRequest.from_json({"prompt": prompt})
     assert str(refused.value).endswith(".")
@@ -479,7 +479,7 @@ def command(*options, prompt="the cat"):
 
 
 @pytest.mark.slow
-def test_the_command_line_sends_a_chat_raw_text_or_a_system_text(folder, tmp_path, capsys):
+def test_command_line_sends_chat_raw_or_system_text(folder, tmp_path, capsys):
     place = tmp_path / "run.jsonl"
     roles = []
     for options in ([], ["--chat"], ["--raw"], ["--system", "Be brief."]):
@@ -491,7 +491,7 @@ def test_the_command_line_sends_a_chat_raw_text_or_a_system_text(folder, tmp_pat
     assert "<|im_start|>system\nYou are the cat.<|im_end|>" in capsys.readouterr().out
 
 
-def test_the_command_line_says_that_house_has_no_template(capsys):
+def test_command_line_reports_that_house_has_no_template(capsys):
     assert command("--chat") == 2
     said = "specviz: House has no chat template: it only continues a text.\n"
     assert capsys.readouterr().err == said

@@ -1,4 +1,4 @@
-"""Devices and precisions: picked, named, refused."""
+"""Devices and precisions: chosen, named, refused."""
 
 import pytest
 import torch
@@ -18,24 +18,24 @@ def here(monkeypatch, cuda=0, mps=False):
 @pytest.mark.parametrize(
     ("cuda", "mps", "best"), [(0, False, "cpu"), (0, True, "mps:0"), (2, False, "cuda:0")]
 )
-def test_the_best_device_of_the_machine_is_picked(monkeypatch, cuda, mps, best):
+def test_best_device_is_picked(monkeypatch, cuda, mps, best):
     here(monkeypatch, cuda, mps)
     assert devices.pick_device() == torch.device(best)
 
 
-def test_a_named_device_is_taken_where_it_is_there(monkeypatch):
+def test_named_device_is_used_if_present(monkeypatch):
     here(monkeypatch, cuda=2)
     assert devices.pick_device("cpu") == CPU
     assert devices.pick_device("cuda:1") == torch.device("cuda", 1)
 
 
-def test_one_device_goes_by_one_name_as_its_tensors_say_it(monkeypatch):
+def test_device_name_equals_that_of_its_tensors(monkeypatch):
     here(monkeypatch, cuda=2, mps=True)
     assert str(devices.pick_device("cuda")) == str(devices.pick_device("cuda:0")) == "cuda:0"
     assert str(devices.pick_device("mps")) == "mps:0"
 
 
-def test_cudnn_which_plans_anew_for_every_length_is_not_asked_on_cuda(monkeypatch):
+def test_cudnn_attention_is_disabled_on_cuda(monkeypatch):
     here(monkeypatch, cuda=1)
     torch.backends.cuda.enable_cudnn_sdp(True)
     devices.pick_device("cpu")
@@ -45,43 +45,43 @@ def test_cudnn_which_plans_anew_for_every_length_is_not_asked_on_cuda(monkeypatc
 
 
 @pytest.mark.parametrize("name", ["cuda", "cuda:0", "mps"])
-def test_a_device_that_is_not_there_is_refused_with_a_sentence(monkeypatch, name):
+def test_missing_device_raises_readable_error(monkeypatch, name):
     here(monkeypatch)
     with pytest.raises(ValueError, match=f"no device '{name}'; it has cpu"):
         devices.pick_device(name)
 
 
-def test_the_second_gpu_of_a_machine_with_one_is_refused(monkeypatch):
+def test_second_gpu_of_single_gpu_machine_is_refused(monkeypatch):
     here(monkeypatch, cuda=1)
     with pytest.raises(ValueError, match="cuda:1"):
         devices.pick_device("cuda:1")
 
 
 @pytest.mark.parametrize("name", ["", "tpu", "meta", "cuda:x", "cuda:-1", "CPU"])
-def test_a_word_that_is_no_device_is_refused_with_a_sentence(name):
+def test_unknown_device_name_raises_readable_error(name):
     with pytest.raises(ValueError, match="No device is called"):
         devices.pick_device(name)
 
 
-def test_a_cpu_computes_in_float32_unless_told_otherwise():
+def test_cpu_uses_float32_by_default():
     assert devices.pick_dtype(CPU) is torch.float32
     assert devices.pick_dtype(CPU, "bfloat16") is torch.bfloat16
 
 
 @pytest.mark.parametrize("name", ["int8", "float64", "Tensor", ""])
-def test_an_unknown_dtype_is_refused_with_a_sentence(name):
+def test_unknown_dtype_raises_readable_error(name):
     with pytest.raises(ValueError, match="No dtype is called"):
         devices.pick_dtype(CPU, name)
 
 
-def test_a_cpu_is_described_by_the_cores_that_may_be_used(monkeypatch):
+def test_cpu_description_counts_usable_cores(monkeypatch):
     monkeypatch.setattr(devices, "usable_cores", lambda: 1)
     assert devices.describe_device(CPU) == "1 CPU core"
     monkeypatch.setattr(devices, "usable_cores", lambda: 8)
     assert devices.describe_device(CPU) == "8 CPU cores"
 
 
-def test_running_out_of_memory_is_told_from_other_faults():
+def test_out_of_memory_is_distinguished_from_other_errors():
     with pytest.raises(RuntimeError) as caught:
         torch.empty(2**60, dtype=torch.uint8)
     assert devices.ran_out_of_memory(caught.value)
@@ -91,7 +91,7 @@ def test_running_out_of_memory_is_told_from_other_faults():
     assert not devices.ran_out_of_memory(ValueError("out of memory"))
 
 
-def test_the_processor_says_its_own_name(tmp_path):
+def test_cpu_name(tmp_path):
     listed = tmp_path / "cpuinfo"
     assert devices.cpu_name(listed)
     listed.write_text("processor\t: 0\nmodel name\t: A  Fast One\nmodel name\t: A  Fast One\n")

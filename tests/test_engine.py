@@ -1,4 +1,4 @@
-"""The loop: greedy is plain decoding token for token, limits are exact, the contract is kept."""
+"""The decoding loop: greedy output equals plain decoding, limits are exact, contracts are kept."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def traced(target, drafter, prompt, settings, **options):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", drafters())
 @pytest.mark.parametrize("schedule", ["fixed", "learning"])
-def test_greedy_is_generate_token_for_token(tiny_target, name, schedule):
+def test_greedy_output_equals_generate(tiny_target, name, schedule):
     settings, drafter = replace(GREEDY, schedule=schedule), drafters()[name]
     after = schedule == "fixed"  # plain decoding knows no γ
     for prompt in PROMPTS:
@@ -98,7 +98,7 @@ def test_greedy_is_generate_token_for_token(tiny_target, name, schedule):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [tiny.gpt2, tiny.neox])
-def test_other_architectures_decode_greedily_as_they_generate(make):
+def test_greedy_output_equals_generate_for_other_architectures(make):
     target = tiny.target(make())
     drafter = tiny.draft(tiny.blurred(make()))
     for prompt in PROMPTS[:4]:
@@ -109,7 +109,7 @@ def test_other_architectures_decode_greedily_as_they_generate(make):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", drafters())
 @pytest.mark.parametrize("seed", range(2))
-def test_every_sampled_trace_checks_and_replays(tiny_target, name, seed):
+def test_sampled_traces_pass_check_and_replay(tiny_target, name, seed):
     settings, drafter = replace(WARM, seed=seed), drafters()[name]
     for prompt in PROMPTS[:3]:
         first = traced(tiny_target, drafter, prompt, settings, baseline=False)
@@ -119,7 +119,7 @@ def test_every_sampled_trace_checks_and_replays(tiny_target, name, seed):
 
 
 @pytest.mark.slow
-def test_a_good_drafter_is_often_right_and_kept_tokens_are_counted(tiny_target):
+def test_accepted_tokens_of_a_good_drafter_are_counted(tiny_target):
     trace = traced(tiny_target, tiny.draft(), tiny.PROMPT, replace(GREEDY, max_new_tokens=40))
     numbers = summary(trace)
     assert numbers["tokens"] > numbers["target_passes"]
@@ -128,7 +128,7 @@ def test_a_good_drafter_is_often_right_and_kept_tokens_are_counted(tiny_target):
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 7])
 @pytest.mark.parametrize("name", drafters())
-def test_a_run_stops_exactly_at_its_limit(tiny_target, name, limit):
+def test_run_stops_exactly_at_token_limit(tiny_target, name, limit):
     settings = replace(WARM, max_new_tokens=limit)
     trace = traced(tiny_target, drafters()[name], tiny.PROMPT, settings)
     tokens = token_ids(trace)
@@ -154,7 +154,7 @@ class Copying(Recording):
 
 
 @pytest.mark.parametrize("ends_at", [1, 2, 5])
-def test_a_drafted_end_of_text_ends_it_exactly_there(ends_at):
+def test_drafted_end_of_text_ends_the_text_there(ends_at):
     target = tiny.target()
     ids = target.encode(tiny.PROMPT, 24)
     text = [step.token for step in plain(target, ids, GREEDY)]
@@ -170,7 +170,7 @@ def test_a_drafted_end_of_text_ends_it_exactly_there(ends_at):
 
 
 @pytest.mark.slow
-def test_states_are_those_that_predicted_the_committed_tokens(tiny_target):
+def test_committed_states_are_those_that_predicted_the_tokens(tiny_target):
     for drafter in (Recording(), Riding()):
         trace = traced(tiny_target, drafter, tiny.PROMPT, GREEDY, baseline=False)
         text = [*trace.header.prompt_ids, *token_ids(trace)]
@@ -192,7 +192,7 @@ def test_states_are_those_that_predicted_the_committed_tokens(tiny_target):
 
 
 @pytest.mark.slow
-def test_the_first_two_tokens_of_a_real_run_with_sampled_siblings_follow_the_target():
+def test_first_two_tokens_with_sampled_siblings_follow_target_distribution():
     """End to end, with caches, warm states, warpers; false alarm 1 in 1,000.
 
     Trees drawn without replacement and of point masses are counted in test_contract, warm states
@@ -239,7 +239,7 @@ def joint(target, ids, sampling, depth=3):
     return found
 
 
-def test_a_stopped_run_keeps_what_it_made_and_says_so(tiny_target):
+def test_stopped_run_keeps_finished_rounds_and_reports_it(tiny_target):
     asked = iter([False, False, True])
     trace = traced(tiny_target, NGram(), tiny.PROMPT, WARM, stop=lambda: next(asked))
     assert trace.finished == Finished("stopped", trace.finished.trace_seconds, held_bytes=0)
@@ -248,7 +248,7 @@ def test_a_stopped_run_keeps_what_it_made_and_says_so(tiny_target):
     check(trace)
 
 
-def test_a_baseline_that_was_stopped_half_way_is_left_out(tiny_target):
+def test_stopped_baseline_is_left_out(tiny_target):
     settings = replace(GREEDY, max_new_tokens=8)
     asked = iter(range(100))
     passes = len(traced(tiny_target, NGram(), tiny.PROMPT, settings).rounds)
@@ -260,7 +260,7 @@ def test_a_baseline_that_was_stopped_half_way_is_left_out(tiny_target):
 
 
 @pytest.mark.slow
-def test_a_baseline_comes_last_and_only_when_asked(tiny_target):
+def test_baseline_comes_last_and_only_on_request(tiny_target):
     events = list(run(tiny_target, NGram(), tiny.PROMPT, WARM))
     assert isinstance(events[-1], Baseline)
     assert not [
@@ -279,12 +279,12 @@ def test_a_baseline_comes_last_and_only_when_asked(tiny_target):
         ({"rule": "nonsense"}, "cat", MismatchedRule),
     ],
 )
-def test_bad_input_is_refused_before_any_work(tiny_target, change, prompt, error):
+def test_bad_input_is_refused_before_computation(tiny_target, change, prompt, error):
     with pytest.raises(error):
         next(run(tiny_target, NGram(), prompt, replace(WARM, **change)))
 
 
-def test_a_model_that_gives_nan_is_reported_in_a_sentence():
+def test_nan_logits_raise_readable_error():
     model = tiny.llama()
     model.model.norm.weight.fill_(float("nan"))
     with pytest.raises(BadScores, match="tiny gave scores that are not numbers"):
@@ -293,7 +293,7 @@ def test_a_model_that_gives_nan_is_reported_in_a_sentence():
         list(run(tiny.target(), tiny.draft(model), "cat", WARM))
 
 
-def test_a_drafter_that_breaks_the_contract_is_stopped(tiny_target):
+def test_drafter_that_breaks_its_contract_is_stopped(tiny_target):
     class Greedy(Recording):
         def propose(self, context, room, chance):
             return Proposal(DraftTree.chain(context[-1], [5] * room), self.drawn)
@@ -302,7 +302,7 @@ def test_a_drafter_that_breaks_the_contract_is_stopped(tiny_target):
         list(run(tiny_target, Greedy(), "cat", WARM))
 
 
-def test_coins_in_the_trace_are_those_of_chance(tiny_target):
+def test_trace_holds_the_random_numbers_of_chance(tiny_target):
     trace = traced(tiny_target, tiny.draft(), tiny.PROMPT, WARM, baseline=False)
     for played in trace.rounds[1:]:
         chance = Chance(WARM.seed, played.number)
@@ -311,7 +311,7 @@ def test_coins_in_the_trace_are_those_of_chance(tiny_target):
 
 
 @pytest.mark.slow
-def test_a_coin_laid_by_hand_changes_its_own_verdict_and_nothing_before(tiny_target, tiny_draft):
+def test_forced_coin_changes_its_decision_and_nothing_before(tiny_target, tiny_draft):
     """ "What if the coin had fallen elsewhere?" is one more run, and its trace checks."""
     first = traced(tiny_target, tiny_draft, tiny.PROMPT, WARM, baseline=False)
     played = next(r for r in first.rounds if r.judged and not r.judged[-1].accepted)

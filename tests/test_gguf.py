@@ -1,4 +1,4 @@
-"""GGUF files: what comes out is what was written; whatever is not understood is refused by name."""
+"""GGUF files: what is loaded equals what was written; anything unsupported is refused by name."""
 
 import hashlib
 import re
@@ -51,7 +51,7 @@ def close(model, path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [Kind.F32, Kind.F16, Kind.Q8_0, Kind.Q4_1], ids=lambda k: k.name)
-def test_a_file_is_the_network_that_was_written(kind, tmp_path):
+def test_loaded_network_equals_written_network(kind, tmp_path):
     model = tiny_gguf.llama()
     path = write(tmp_path / "a.gguf", model, kind)
     found = read(path)
@@ -59,7 +59,7 @@ def test_a_file_is_the_network_that_was_written(kind, tmp_path):
     close(tiny_gguf.rounded(model, kind), path)
 
 
-def test_the_order_of_rows_is_told_apart_by_these_logits(tmp_path):
+def test_logits_depend_on_row_order(tmp_path):
     """A guard for the test above: rows as they lie in the file give another network."""
     model = tiny_gguf.llama()
     mixed = tiny_gguf.rounded(model, Kind.F32)
@@ -68,7 +68,7 @@ def test_the_order_of_rows_is_told_apart_by_these_logits(tmp_path):
     assert (logits(mixed) - logits(model)).abs().max() > 0.1
 
 
-def test_biases_and_a_head_of_its_own_are_read(tmp_path):
+def test_biases_and_untied_head_are_read(tmp_path):
     model = tiny_gguf.llama(attention_bias=True, mlp_bias=True, tie_word_embeddings=False)
     for name, weight in model.named_parameters():
         if name.endswith("bias"):
@@ -78,7 +78,7 @@ def test_biases_and_a_head_of_its_own_are_read(tmp_path):
     assert not read(path).model.config.tie_word_embeddings
 
 
-def test_stretched_positions_are_read(tmp_path):
+def test_scaled_rotary_embeddings_are_read(tmp_path):
     """Llama 3.1's, which a file keeps as a factor for every frequency."""
     stretch = {
         "rope_type": "llama3",
@@ -96,7 +96,7 @@ def test_stretched_positions_are_read(tmp_path):
     close(model, write(tmp_path / "a.gguf", model, more={"rope_freqs.weight": factors}))
 
 
-def test_text_is_cut_as_the_tokenizer_cut_it(tmp_path):
+def test_text_is_tokenized_as_by_original_tokenizer(tmp_path):
     found = read(write(tmp_path / "a.gguf", tiny_gguf.llama())).tokenizer
     for text in TEXTS:
         ids = words().encode(text).ids
@@ -105,7 +105,7 @@ def test_text_is_cut_as_the_tokenizer_cut_it(tmp_path):
     assert found.get_vocab() == words().get_vocab()
 
 
-def test_digits_are_told_apart_by_these_texts(tmp_path):
+def test_texts_distinguish_digit_splitting(tmp_path):
     """A guard for the test above: a tokenizer that keeps numbers together gives other tokens."""
     facts = {"tokenizer.ggml.pre": "gpt-2"}
     found = read(write(tmp_path / "a.gguf", tiny_gguf.llama(), facts=facts)).tokenizer
@@ -121,14 +121,14 @@ CUT = {
 
 
 @pytest.mark.parametrize("name", PRE_TOKENIZERS)
-def test_each_way_to_cut_a_text(name, tmp_path):
+def test_each_pre_tokenizer(name, tmp_path):
     facts = {"tokenizer.ggml.pre": name}
     found = read(write(tmp_path / "a.gguf", tiny_gguf.llama(), facts=facts)).tokenizer
     cut = found.backend_tokenizer.pre_tokenizer.pre_tokenize_str("It'S 12345 it's\n")
     assert [piece for piece, _ in cut] == CUT[name]
 
 
-def test_what_ends_a_text_and_the_chat_template_come_along(tmp_path):
+def test_end_tokens_and_chat_template_are_read(tmp_path):
     target = read(write(tmp_path / "a.gguf", tiny_gguf.llama()))
     assert target.eos == (2,)
     assert target.max_length == tiny.POSITIONS
@@ -138,7 +138,7 @@ def test_what_ends_a_text_and_the_chat_template_come_along(tmp_path):
     assert target.tokenizer.decode([2, 1], skip_special_tokens=True) == ""
 
 
-def test_tokens_that_people_added_are_found_whole_and_shown(tmp_path):
+def test_user_defined_tokens_are_found_whole(tmp_path):
     """Those of control are found whole, too, but are no text."""
     model = tiny_gguf.llama()
     facts = tiny_gguf.said(model)
@@ -154,14 +154,14 @@ def test_tokens_that_people_added_are_found_whole_and_shown(tmp_path):
     assert found.decode(ids, skip_special_tokens=True) == "xa 7 by"
 
 
-def test_several_tokens_may_end_a_text_and_one_may_begin_it(tmp_path):
+def test_several_end_tokens_and_a_begin_token(tmp_path):
     facts = {"tokenizer.ggml.eot_token_id": 0, "tokenizer.ggml.add_bos_token": True}
     target = read(write(tmp_path / "a.gguf", tiny_gguf.llama(), facts=facts))
     assert target.eos == (2, 0)
     assert target.encode("42", 1) == [1, *words().encode("42").ids]
 
 
-def test_a_file_s_card_says_what_sha256sum_and_ls_would_say(tmp_path):
+def test_card_has_hash_and_size_of_file(tmp_path):
     path = write(tmp_path / "a.gguf", tiny_gguf.llama(), Kind.Q8_0)
     card = read(path).card
     assert card.hash == hashlib.sha256(path.read_bytes()).hexdigest()
@@ -171,13 +171,13 @@ def test_a_file_s_card_says_what_sha256sum_and_ls_would_say(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_file_decodes_as_it_would_plainly(tmp_path):
+def test_gguf_target_decodes_as_plain_decoding(tmp_path):
     target, drafter = load(str(write(tmp_path / "a.gguf", tiny_gguf.llama(), Kind.Q4_1)), "ngram")
     assert_greedy_is_plain(target, drafter, "7 cats, 7 cats, 7 cats")
 
 
 @pytest.mark.slow
-def test_a_file_can_draft_for_another(tmp_path):
+def test_gguf_file_can_be_a_drafter(tmp_path):
     model = tiny_gguf.llama()
     files = [write(tmp_path / f"{kind.name}.gguf", model, kind) for kind in (Kind.F32, Kind.Q4_1)]
     target, drafter = load(*map(str, files))
@@ -220,7 +220,7 @@ def assert_greedy_is_plain(target, drafter, prompt):
         ),
     ],
 )
-def test_what_is_not_understood_is_refused_in_one_sentence(changes, sentence, tmp_path):
+def test_unsupported_contents_raise_readable_error(changes, sentence, tmp_path):
     path = write(tmp_path / "odd.gguf", tiny_gguf.llama(), **changes)
     refused(path, sentence)
 
@@ -235,14 +235,14 @@ def refused(path, sentence):
 
 
 @pytest.mark.parametrize("part", [0, 0.00001, 0.0005, 0.01, 0.3, 0.9, 0.99])
-def test_a_file_that_is_cut_short_is_refused(part, tmp_path):
+def test_truncated_file_is_refused(part, tmp_path):
     path = write(tmp_path / "odd.gguf", tiny_gguf.llama())
     whole = path.read_bytes()
     path.write_bytes(whole[: int(part * len(whole))])
     refused(path, "not a complete GGUF file")
 
 
-def test_a_file_of_something_else_is_refused(tmp_path):
+def test_file_of_another_format_is_refused(tmp_path):
     path = tmp_path / "odd.gguf"
     path.write_bytes(b"PK" + bytes(4000))
     refused(path, "not a complete GGUF file: it does not begin with the letters GGUF")
@@ -252,7 +252,7 @@ SMOLLM2 = weights_path(find("smollm2", "target"))
 
 
 @pytest.mark.skipif(SMOLLM2 is None, reason="smollm2 is not on this machine")
-def test_smollm2_loads_speaks_and_splits_digits():
+def test_smollm2_loads_decodes_and_splits_digits():
     target, drafter = load("smollm2", "ngram", "cpu")
     entry = find("smollm2", "target")
     assert (target.card.parameters, target.max_length) == (entry.parameters, entry.context)

@@ -1,4 +1,4 @@
-"""GGUF files of Mistral, Qwen2, Qwen3 and Gemma 3: what comes out is what was written."""
+"""GGUF files of Mistral, Qwen2, Qwen3 and Gemma 3: what is loaded equals what was written."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def read(path):
 
 @pytest.mark.parametrize("rounding", [Kind.F32, Kind.Q8_0], ids=lambda kind: kind.name)
 @pytest.mark.parametrize("kind", MAKE)
-def test_a_file_is_the_network_that_was_written(kind, rounding, tmp_path):
+def test_loaded_network_equals_written_network(kind, rounding, tmp_path):
     model = uneven(MAKE[kind]())
     found = read(write(tmp_path / "a.gguf", model, rounding)).model
     assert type(found) is type(model)
@@ -91,7 +91,7 @@ def test_a_file_is_the_network_that_was_written(kind, rounding, tmp_path):
 
 
 @pytest.mark.parametrize("kind", MAKE)
-def test_a_file_s_text_is_that_of_generate_past_its_window(kind, tmp_path):
+def test_text_past_the_window_equals_generate(kind, tmp_path):
     model = uneven(MAKE[kind]())
     target = read(write(tmp_path / "a.gguf", model))
     target.eos = ()
@@ -108,7 +108,7 @@ def test_a_file_s_text_is_that_of_generate_past_its_window(kind, tmp_path):
 
 
 @pytest.mark.parametrize("kind", MAKE)
-def test_a_head_of_its_own_is_told_from_a_tied_one(kind, tmp_path):
+def test_untied_head_is_distinguished_from_tied_head(kind, tmp_path):
     for tied in (True, False):
         model = MAKE[kind](tie_word_embeddings=tied)
         found = read(write(tmp_path / f"{tied}.gguf", model)).model
@@ -116,7 +116,7 @@ def test_a_head_of_its_own_is_told_from_a_tied_one(kind, tmp_path):
         torch.testing.assert_close(logits(found), logits(model), atol=1e-3, rtol=1e-3)
 
 
-def test_a_mistral_without_a_window_is_a_llama(tmp_path):
+def test_mistral_without_window_is_read_as_llama(tmp_path):
     model = mistral(sliding_window=None)
     found = read(write(tmp_path / "a.gguf", model)).model
     assert found.config.model_type == "llama"
@@ -137,7 +137,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_what_gemma_3_says_and_what_it_leaves_unsaid(change, tmp_path):
+def test_gemma_3_values_and_defaults(change, tmp_path):
     model = uneven(gemma3(**CHANGES[change]))
     found = read(write(tmp_path / "a.gguf", model)).model
     torch.testing.assert_close(logits(found), logits(model), atol=2e-3, rtol=2e-3)
@@ -145,7 +145,7 @@ def test_what_gemma_3_says_and_what_it_leaves_unsaid(change, tmp_path):
     assert (logits(uneven(usual)) - logits(model)).abs().max() > 0.1  # so the change can be seen
 
 
-def test_gemma_3_s_windows_and_angles_may_be_said(tmp_path):
+def test_gemma_3_window_and_rotary_values_are_read(tmp_path):
     near = {"rope_type": "default", "rope_theta": 500.0}
     whole = {"rope_type": "default", "rope_theta": 1e6}
     turns = {"full_attention": whole, "sliding_attention": near}
@@ -168,11 +168,11 @@ def test_gemma_3_s_windows_and_angles_may_be_said(tmp_path):
         ("gemma3", {"facts": {"gemma3.rope.scaling.type": "yarn"}}, "'yarn', which is not possible"),
         ("gemma3", {"facts": {"gemma3.attn_logit_softcapping": 50.0}}, "not supported"),
         ("qwen2", {"facts": {"qwen2.attention.sliding_window": 8}}, "not supported"),
-        ("gemma3", {"facts": {"gemma3.attention.sliding_window": 0}}, "which is not possible for Gemma 3"),
+        ("gemma3", {"facts": {"gemma3.attention.sliding_window": 0}}, "not possible for Gemma 3"),
         ("qwen3", {"architecture": "qwen3moe"}, "architecture 'qwen3moe'; GGUF files"),
     ],
 )  # fmt: skip
-def test_what_is_not_understood_is_refused_in_one_sentence(kind, changes, sentence, tmp_path):
+def test_unsupported_contents_raise_readable_error(kind, changes, sentence, tmp_path):
     path = write(tmp_path / "odd.gguf", MAKE[kind](), **changes)
     with pytest.raises(Unsuitable) as problem:
         read(path)
@@ -195,7 +195,7 @@ TEXTS = [
 
 
 @pytest.mark.parametrize("prefix", [True, False, None], ids=["prefix", "no prefix", "unsaid"])
-def test_sentencepiece_cuts_as_llama_cpp_does(prefix, tmp_path):
+def test_sentencepiece_tokenizes_as_llama_cpp(prefix, tmp_path):
     facts = tiny_sentencepiece.facts() | {"tokenizer.ggml.add_space_prefix": prefix}
     tokenizer = read(write(tmp_path / "a.gguf", mistral(vocab_size=SIZE), facts=facts)).tokenizer
     for text in TEXTS:
@@ -206,7 +206,7 @@ def test_sentencepiece_cuts_as_llama_cpp_does(prefix, tmp_path):
     assert tokenizer("cat").input_ids[0] == 1
 
 
-def test_sentencepiece_s_tokens_are_bytes(tmp_path):
+def test_sentencepiece_token_bytes(tmp_path):
     path = write(tmp_path / "a.gguf", mistral(vocab_size=SIZE), facts=tiny_sentencepiece.facts())
     target = read(path)
     ids = target.encode("The cat é🦊\n", 1)
@@ -215,7 +215,7 @@ def test_sentencepiece_s_tokens_are_bytes(tmp_path):
     assert any(len(target.token_bytes(token)) > 3 for token in ids[1:])
 
 
-def test_a_gemma_finds_runs_of_spaces_whole(tmp_path):
+def test_gemma_tokenizes_runs_of_spaces_as_one_token(tmp_path):
     facts = tiny_sentencepiece.facts("  ", "   ") | {"tokenizer.ggml.add_space_prefix": False}
     path = write(tmp_path / "a.gguf", gemma3(vocab_size=SIZE), facts=facts)
     tokens = read(path).tokenizer
@@ -236,7 +236,7 @@ def test_a_gemma_finds_runs_of_spaces_whole(tmp_path):
         ({"tokenizer.ggml.model": "bert"}, "tokenizer of the kind 'bert'"),
     ],
 )
-def test_tokenizers_that_are_not_whole_are_refused(changes, sentence, tmp_path):
+def test_incomplete_tokenizers_are_refused(changes, sentence, tmp_path):
     facts = tiny_sentencepiece.facts() | changes
     with pytest.raises(Unsuitable, match=sentence):
         read(write(tmp_path / "odd.gguf", mistral(vocab_size=SIZE), facts=facts))

@@ -1,4 +1,4 @@
-"""Gradio's private parts: what the adapter does with them, and that the page works without them."""
+"""The adapter of Gradio's private parts, and a page that works without them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def in_a_loop(test):
 @pytest.mark.parametrize(
     ("loop", "pause"), [("start_processing", LOOK), ("start_progress_updates", PROGRESS)]
 )
-def test_an_idle_queue_polls_seldom(monkeypatch, warned, loop, pause):
+def test_idle_queue_polls_less_often(monkeypatch, warned, loop, pause):
     slept = []
 
     async def waited():
@@ -72,7 +72,7 @@ def test_an_idle_queue_polls_seldom(monkeypatch, warned, loop, pause):
     assert warned() == []
 
 
-def test_the_installed_gradio_has_what_the_adapter_needs(warned):
+def test_installed_gradio_has_what_the_adapter_needs(warned):
     """So an upgrade that takes something away fails here, and not on somebody's server."""
     from gradio.routes import App
 
@@ -102,7 +102,7 @@ def test_the_installed_gradio_has_what_the_adapter_needs(warned):
 
 
 @in_a_loop
-def test_a_removed_block_takes_along_what_is_in_it(warned):
+def test_removing_a_block_removes_its_children(warned):
     with gr.Blocks() as demo:
         kept = gr.HTML("kept")
         remove = adapter.removal_point()
@@ -117,7 +117,7 @@ def test_a_removed_block_takes_along_what_is_in_it(warned):
 # With a Gradio that has changed.
 
 
-def test_without_its_intervals_the_queue_is_left_as_it_is(warned):
+def test_queue_without_intervals_is_unchanged(warned):
     queue = SimpleNamespace(sleep_when_free=0.001)
     adapter.poll_less_often(SimpleNamespace(_queue=queue), 1.0, 1.0)
     assert queue == SimpleNamespace(sleep_when_free=1.0)
@@ -126,7 +126,7 @@ def test_without_its_intervals_the_queue_is_left_as_it_is(warned):
     assert "polls at Gradio's own rate" in sentence
 
 
-def test_a_middleware_is_moved_outside_of_all_others(warned):
+def test_middleware_is_moved_outside_all_others(warned):
     class Own:
         """A middleware of the app."""
 
@@ -141,7 +141,7 @@ def test_a_middleware_is_moved_outside_of_all_others(warned):
     assert warned() == [adapter.NOT_FIRST]
 
 
-def test_only_a_404_that_comes_late_is_a_lost_session():
+def test_only_404_counts_as_lost_session():
     lost = RuntimeError("response already started")
     lost.__cause__ = SimpleException(404)
     assert adapter.is_lost_session(lost)
@@ -157,13 +157,13 @@ class SimpleException(Exception):
         self.status_code = status_code
 
 
-def test_without_a_queue_nothing_is_slowed_down(warned):
+def test_page_without_queue_is_unchanged(warned):
     adapter.poll_less_often(SimpleNamespace(), 1.0, 1.0)
     assert len(warned()) == 1
 
 
 @pytest.mark.parametrize("gone", ["_queue", "state_holder", "session_data", "event_ids_to_events"])
-def test_without_a_table_of_sessions_they_stay_and_one_warning_is_logged(warned, gone):
+def test_missing_session_tables_log_one_warning(warned, gone):
     holder = SimpleNamespace(lock=asyncio.Lock, session_data={"a": 1}, time_last_used={})
     queue = SimpleNamespace(event_ids_to_events={}, pending_messages_per_session={})
     demo = SimpleNamespace(state_holder=holder, _queue=queue)
@@ -179,7 +179,7 @@ def test_without_a_table_of_sessions_they_stay_and_one_warning_is_logged(warned,
 
 @pytest.mark.parametrize("gone", ["preprocess_data", "call_function"])
 @in_a_loop
-def test_without_a_method_of_its_blocks_the_other_is_wrapped(warned, gone):
+def test_missing_method_leaves_the_other_wrapped(warned, gone):
     with gr.Blocks() as demo:
         gr.HTML("a page")
     setattr(demo, gone, lambda *_: None)  # no coroutine any more
@@ -194,7 +194,7 @@ def test_without_a_method_of_its_blocks_the_other_is_wrapped(warned, gone):
     assert gone in sentence
 
 
-def test_calls_of_another_shape_go_through_unchecked(warned):
+def test_calls_with_other_arguments_pass_unchecked(warned):
     async def preprocess(event, **values):
         return [event, values]
 
@@ -204,7 +204,7 @@ def test_calls_of_another_shape_go_through_unchecked(warned):
 
 
 @in_a_loop
-def test_without_gradio_s_context_nothing_is_removed(monkeypatch, warned):
+def test_without_context_nothing_is_removed(monkeypatch, warned):
     with gr.Blocks() as demo:
         with monkeypatch.context() as changed:
             changed.delattr("gradio.context.Context")
@@ -216,7 +216,7 @@ def test_without_gradio_s_context_nothing_is_removed(monkeypatch, warned):
     assert "stays half on the page" in sentence
 
 
-def test_a_page_without_a_base_is_sent_as_it_is(warned):
+def test_page_without_base_is_unchanged(warned):
     for _ in range(2):
         assert adapter.insert_head(b"<html><head></head></html>", b"x") == (
             b"<html><head></head></html>"
@@ -224,7 +224,7 @@ def test_a_page_without_a_base_is_sent_as_it_is(warned):
     assert len(warned()) == 1
 
 
-def test_arguments_that_launch_does_not_take_are_left_out(warned):
+def test_unknown_launch_arguments_are_left_out(warned):
     def launch(server_port=None, css=None):
         """An older or a newer Gradio's."""
 
@@ -253,7 +253,7 @@ def gradio_of(tmp_path, monkeypatch):
     sys.modules.pop("made_up_meta", None)
 
 
-def test_the_function_that_writes_stubs_does_nothing(gradio_of, warned):
+def test_stub_writer_does_nothing(gradio_of, warned):
     module = gradio_of("def create_or_modify_pyi(*_): raise OSError('a folder of root')")
     assert module.create_or_modify_pyi(1, 2, 3) is None
     assert not any(isinstance(each, adapter.StubSkipper) for each in sys.meta_path)
@@ -261,12 +261,12 @@ def test_the_function_that_writes_stubs_does_nothing(gradio_of, warned):
     assert warned() == []
 
 
-def test_without_the_function_that_writes_stubs_gradio_is_imported_as_it_is(gradio_of, warned):
+def test_missing_stub_function_leaves_import_unchanged(gradio_of, warned):
     assert gradio_of("writes_stubs = 1").writes_stubs == 1
     assert warned() == [adapter.STUBS_WRITTEN]
 
 
-def test_without_the_module_that_writes_stubs_one_warning_is_logged(warned, monkeypatch):
+def test_missing_stub_module_logs_one_warning(warned, monkeypatch):
     monkeypatch.setattr(sys, "meta_path", [adapter.StubSkipper(), *sys.meta_path])
     monkeypatch.delitem(sys.modules, "gradio")
     adapter.check_stub_files()
@@ -307,7 +307,7 @@ print(json.dumps({"statuses": statuses, "messages": messages}))
 """
 
 
-def test_a_page_of_a_gradio_without_any_of_this_is_built_and_served():
+def test_page_works_with_gradio_without_private_parts():
     done = subprocess.run(
         [sys.executable, "-c", CHANGED],
         cwd=ROOT,

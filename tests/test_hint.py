@@ -1,4 +1,4 @@
-"""A prompt unlike what House was trained on is told; those that ship are not."""
+"""A prompt unlike House's training text is reported; shipped prompts are not."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def house():
     return load_target("house")
 
 
-def test_surprise_is_the_mean_of_minus_log2_p(tiny_target):
+def test_bits_per_token_is_mean_negative_log2_p(tiny_target):
     ids = tiny_target.encode("The cat sat", 0)
     with torch.inference_mode():
         law = tiny_target.model(torch.tensor([ids])).logits[0].double().softmax(-1)
@@ -33,13 +33,13 @@ def test_surprise_is_the_mean_of_minus_log2_p(tiny_target):
 
 
 @pytest.mark.slow
-def test_no_prompt_that_ships_is_strange_and_the_strangest_is_near_the_limit(house):
+def test_shipped_prompts_stay_below_the_hint_threshold(house):
     bits = [bits_per_token(house, house.encode(text, 0)) for text in USUAL_ONES]
     assert USUAL - 0.1 < max(bits) <= USUAL
     assert not any(hint(house, text) for text in USUAL_ONES)
 
 
 @pytest.mark.parametrize("prompt", STRANGE)
-def test_a_prompt_unlike_the_training_text_is_told_with_its_number(house, prompt):
+def test_prompt_unlike_training_text_is_reported_with_its_number(house, prompt):
     bits = bits_per_token(house, house.encode(prompt, 0))
     assert f"{bits:.1f} bits per token" in hint(house, prompt)

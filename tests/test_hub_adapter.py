@@ -1,4 +1,4 @@
-"""huggingface_hub and spaces: what their adapters do, also once these libraries have changed."""
+"""The adapters of huggingface_hub and spaces, also after these libraries have changed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def warned(caplog):
         cached.cache_clear()
 
 
-def test_every_request_of_the_hub_s_client_has_a_timeout_once(warned):
+def test_hub_client_requests_get_one_timeout(warned):
     for _ in range(2):
         hub.limit_silence()
     client = get_session()
@@ -40,7 +40,7 @@ def test_every_request_of_the_hub_s_client_has_a_timeout_once(warned):
     assert warned() == []
 
 
-def test_the_errors_of_the_hub_s_client_are_known(warned):
+def test_hub_client_errors_are_found(warned):
     (error,), (late,), (gone,) = hub.http_errors(), hub.timeout_errors(), hub.connection_errors()
     assert issubclass(late, gone)
     assert issubclass(gone, error)
@@ -48,7 +48,7 @@ def test_the_errors_of_the_hub_s_client_are_known(warned):
 
 
 @pytest.mark.parametrize("client", [SimpleNamespace(), SimpleNamespace(event_hooks=None), None])
-def test_a_client_without_hooks_is_left_without_a_timeout(monkeypatch, warned, client):
+def test_client_without_hooks_gets_no_timeout(monkeypatch, warned, client):
     monkeypatch.setattr(huggingface_hub, "get_session", lambda: client)
     for _ in range(2):
         hub.limit_silence()
@@ -56,26 +56,26 @@ def test_a_client_without_hooks_is_left_without_a_timeout(monkeypatch, warned, c
     assert "waits without end" in sentence
 
 
-def test_without_a_public_session_downloads_go_on(monkeypatch, warned):
+def test_downloads_work_without_public_session(monkeypatch, warned):
     monkeypatch.setattr(huggingface_hub, "get_session", None)
     hub.limit_silence()
     assert hub.http_errors() == hub.timeout_errors() == ()
     assert len(warned()) == 3
 
 
-def test_a_request_without_timeouts_is_sent_as_it_is(warned):
+def test_request_without_timeouts_is_sent_unchanged(warned):
     hub._set_timeout(SimpleNamespace())
     assert len(warned()) == 1
 
 
-def test_the_private_factory_of_clients_is_not_needed(monkeypatch, warned):
+def test_private_client_factory_is_not_needed(monkeypatch, warned):
     monkeypatch.delattr("huggingface_hub.utils._http.default_client_factory")
     hub.limit_silence()
     assert len(hub.http_errors()) == 1
     assert warned() == []
 
 
-def test_a_bar_of_bytes_reports_and_others_do_not():
+def test_only_byte_progress_bars_report():
     told = []
     kind = _bar(FetchMonitor(report=lambda *both: told.append(both)))
     files, data = kind(total=2), kind(total=10, unit="B")
@@ -87,7 +87,7 @@ def test_a_bar_of_bytes_reports_and_others_do_not():
     data.close()
 
 
-def test_a_bar_reports_where_progress_is_switched_off():
+def test_progress_bar_reports_with_progress_disabled():
     told = []
     bar = hub.progress_bar(lambda *both: told.append(both), lambda: None)(
         total=3, unit="B", disable=True
@@ -97,14 +97,14 @@ def test_a_bar_reports_where_progress_is_switched_off():
     assert told == [(3, 3)]
 
 
-def test_a_bar_ends_a_download_that_is_stopped():
+def test_progress_bar_cancels_download():
     bar = _bar(FetchMonitor(stop=lambda: True))(total=1)
     with pytest.raises(Stopped):
         bar.update()
     bar.close()
 
 
-def test_without_tqdm_there_is_no_bar(monkeypatch, warned):
+def test_without_tqdm_there_is_no_progress_bar(monkeypatch, warned):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     assert _bar(FetchMonitor()) is None
     assert _bar(None) is None
@@ -122,13 +122,13 @@ def anew():
     return made
 
 
-def test_outside_a_space_a_function_stays_as_it_is(warned):
+def test_gpu_task_outside_a_space_returns_function_unchanged(warned):
     assert not spaces.ZEROGPU
     assert spaces.gpu_task(lambda: 1.0)(anew) is anew
     assert warned() == []
 
 
-def test_without_the_package_there_is_no_gpu_to_borrow(monkeypatch, warned):
+def test_without_spaces_package_there_is_no_zerogpu(monkeypatch, warned):
     monkeypatch.setitem(sys.modules, "spaces", None)
     without = anew()
     assert not without.ZEROGPU
@@ -137,7 +137,7 @@ def test_without_the_package_there_is_no_gpu_to_borrow(monkeypatch, warned):
 
 
 @pytest.mark.parametrize("value", ["true", "1", "false", None])
-def test_without_its_settings_the_environment_decides(monkeypatch, warned, value):
+def test_environment_variable_decides_without_spaces_config(monkeypatch, warned, value):
     package = ModuleType("spaces")
     package.GPU = lambda duration: lambda function: (function, duration)
     monkeypatch.setitem(sys.modules, "spaces", package)
@@ -151,7 +151,7 @@ def test_without_its_settings_the_environment_decides(monkeypatch, warned, value
     assert (made.gpu_task(max)(anew) == (anew, max)) == made.ZEROGPU
 
 
-def test_a_package_that_cannot_be_imported_is_one_warning(monkeypatch, warned, tmp_path):
+def test_broken_spaces_package_logs_one_warning(monkeypatch, warned, tmp_path):
     (tmp_path / "spaces.py").write_text("assert False, 'not here'")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "spaces")

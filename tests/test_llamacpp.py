@@ -1,4 +1,4 @@
-"""llama.cpp beside our own decoding: by a stand-in, and by the real wheel where it is installed."""
+"""llama.cpp beside our own decoding: with a stand-in, and with the real wheel if installed."""
 
 import json
 import sys
@@ -80,7 +80,7 @@ def prompt_of(target):
     return Prompt(tiny.PROMPT, tuple(target.encode(tiny.PROMPT, GREEDY.max_new_tokens)))
 
 
-def test_ids_go_in_and_ids_come_out_of_a_float32_file(tiny_target, stand_in):
+def test_llamacpp_decodes_token_ids_from_float32_file(tiny_target, stand_in):
     told, prompt = stand_in("<7><279><0>"), prompt_of(tiny_target)
     with llama_cpp(tiny_target, GREEDY, [prompt]) as way:
         made = way.decode(prompt)
@@ -107,7 +107,7 @@ def test_ids_go_in_and_ids_come_out_of_a_float32_file(tiny_target, stand_in):
         ({"error": {"message": "too long"}}, "llama.cpp failed: too long."),
     ],
 )
-def test_its_failures_are_sentences(tiny_target, stand_in, answer, sentence):
+def test_llamacpp_failures_raise_readable_error(tiny_target, stand_in, answer, sentence):
     stand_in(answer)
     with (
         pytest.raises(LlamaCppError) as failed,
@@ -123,7 +123,7 @@ def bench(pair, monkeypatch, *options):
     return main(["bench", "--target", str(pair[0]), "--device", "cpu", *few])
 
 
-def test_bench_has_its_row_and_says_that_its_text_is_another(
+def test_bench_has_llamacpp_row_and_reports_different_text(
     pair, stand_in, tmp_path, capsys, monkeypatch
 ):
     stand_in("<1><2>")
@@ -142,7 +142,7 @@ def test_bench_has_its_row_and_says_that_its_text_is_another(
     assert "The limit: memory is read here at" in said
 
 
-def test_bench_leaves_it_out_with_a_sentence_where_it_is_not_installed(pair, capsys, monkeypatch):
+def test_bench_reports_missing_llamacpp(pair, capsys, monkeypatch):
     monkeypatch.setattr(adapter, "is_installed", lambda: False)
     assert bench(pair, monkeypatch, "--json", "-") == 0
     said = capsys.readouterr()
@@ -150,7 +150,7 @@ def test_bench_leaves_it_out_with_a_sentence_where_it_is_not_installed(pair, cap
     assert "llama.cpp" not in {row["name"] for row in json.loads(said.out)}
 
 
-def test_what_it_is_not_compared_with_is_said(tiny_target, monkeypatch):
+def test_unsupported_comparisons_are_reported(tiny_target, monkeypatch):
     monkeypatch.setattr(adapter, "is_installed", lambda: True)
     assert explain_unavailable(tiny_target, GREEDY) is None
     assert "temperature 0 only" in explain_unavailable(
@@ -173,7 +173,7 @@ def test_what_it_is_not_compared_with_is_said(tiny_target, monkeypatch):
 
 
 @pytest.mark.parametrize("changes", [{}, {"tie_word_embeddings": False}, {"attention_bias": True}])
-def test_the_file_has_what_the_converter_of_llama_cpp_would_write(tmp_path, changes):
+def test_file_equals_that_of_llama_cpp_converter(tmp_path, changes):
     model = tiny_gguf.llama(**changes)
     names = [adapter.token_text(id) for id in range(model.config.vocab_size)]
     write_gguf(tmp_path / "a.gguf", model, names, (2,))
@@ -212,7 +212,7 @@ def same_text(target):
         {"rope_parameters": LLAMA3},
     ],
 )
-def test_the_real_wheel_writes_our_text(changes):
+def test_real_llamacpp_writes_the_same_text(changes):
     model = tiny.llama(**changes)
     for name, weight in model.named_parameters():
         if name.endswith("bias"):
@@ -221,12 +221,12 @@ def test_the_real_wheel_writes_our_text(changes):
 
 
 @wheel
-def test_the_real_wheel_ends_where_we_end():
+def test_real_llamacpp_ends_at_the_same_token():
     text = same_text(tiny.target())
     ending = tiny.target(tiny.llama(eos_token_id=[0, text[5]]))
     assert same_text(ending) == text[:6]
 
 
 @wheel
-def test_the_real_wheel_reads_weights_that_were_laid_out_for_speed(pair):
+def test_real_llamacpp_reads_optimized_weights(pair):
     assert len(same_text(load_target(str(pair[0]), "cpu"))) == 16

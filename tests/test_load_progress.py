@@ -1,4 +1,4 @@
-"""A load shows its stages in order and its bytes up to the total, and only where one listens."""
+"""A load reports its stages in order and its bytes up to the total, if there is a listener."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def stages_of(load):
 
 
 @pytest.mark.slow
-def test_stages_come_in_order_and_the_end_is_told(place):
+def test_stages_are_reported_in_order_and_then_the_end(place):
     *heard, end = stages_of(lambda: load_target(str(place), "cpu"))
     found = [title for title, _ in groupby(stage.title for stage in heard)]
     assert found == (OF_GGUF if place.is_file() else STAGES)
@@ -75,7 +75,7 @@ def test_stages_come_in_order_and_the_end_is_told(place):
 
 
 @pytest.mark.parametrize("title", [WEIGHTS, FINGERPRINT])
-def test_bytes_grow_to_the_total(place, title):
+def test_reported_bytes_grow_to_the_total(place, title):
     heard = stages_of(lambda: load_target(str(place), "cpu"))
     own = [stage for stage in heard if stage is not None and stage.title == title]
     assert own[0].done == 0 < own[0].total
@@ -83,13 +83,13 @@ def test_bytes_grow_to_the_total(place, title):
     assert (own[-1].done, own[-1].total) == (own[0].total, own[0].total)
 
 
-def test_weights_are_counted_one_by_one(place):
+def test_each_weight_advances_the_count(place):
     heard = stages_of(lambda: load_target(str(place), "cpu"))
     counted = [stage for stage in heard if stage is not None and stage.title == WEIGHTS]
     assert len(counted) > len({*tiny.llama().state_dict()}) / 2
 
 
-def test_who_listens_no_longer_hears_nothing(place):
+def test_removed_listener_gets_no_reports(place):
     heard = []
     with listening(heard.append):
         pass
@@ -97,11 +97,11 @@ def test_who_listens_no_longer_hears_nothing(place):
     assert heard == []
 
 
-def test_outside_a_load_there_are_no_stages():
+def test_no_stages_outside_a_load():
     assert stages_of(lambda: (begin_stage(WEIGHTS, 4), advance(2))) == []
 
 
-def test_a_load_inside_another_does_not_end_it():
+def test_inner_load_does_not_end_outer_load():
     def load():
         with load_progress.loading("outer"):
             with load_progress.loading("inner"):
@@ -116,7 +116,7 @@ def test_a_load_inside_another_does_not_end_it():
     assert heard[-1] is None
 
 
-def test_the_seconds_left_are_those_of_the_rate_so_far(monkeypatch):
+def test_time_left_follows_the_rate_so_far(monkeypatch):
     monkeypatch.setattr(load_progress, "monotonic", lambda: 12.0)
     stage = LoadStage(WEIGHTS, "small", 25_000_000, 100_000_000, begun=10.0)
     assert stage.left == 6.0
@@ -124,13 +124,13 @@ def test_the_seconds_left_are_those_of_the_rate_so_far(monkeypatch):
 
 
 @pytest.mark.parametrize(("done", "begun"), [(0, 10.0), (25, 11.9)])
-def test_without_a_rate_there_is_no_estimate(monkeypatch, done, begun):
+def test_no_estimate_without_a_rate(monkeypatch, done, begun):
     monkeypatch.setattr(load_progress, "monotonic", lambda: 12.0)
     assert LoadStage(WEIGHTS, "small", done, 100, begun=begun).left is None
 
 
 @pytest.mark.slow
-def test_the_libraries_are_a_stage_and_a_load_can_end_between_them():
+def test_library_imports_are_a_stage_and_can_be_stopped():
     """In a process that has not imported them."""
     code = (
         "import gc, sys\n"
@@ -154,7 +154,7 @@ def test_the_libraries_are_a_stage_and_a_load_can_end_between_them():
 
 
 @pytest.mark.parametrize("before", [True, False])
-def test_the_garbage_collector_is_as_it_was(before):
+def test_garbage_collector_is_restored(before):
     try:
         gc.enable() if before else gc.disable()
         with collection_paused():
@@ -164,7 +164,7 @@ def test_the_garbage_collector_is_as_it_was(before):
         gc.enable()
 
 
-def test_pieces_of_a_tensor_are_the_numbers_of_the_whole(monkeypatch, tmp_path):
+def test_tensor_converted_in_chunks_equals_whole_tensor(monkeypatch, tmp_path):
     """Quantized ones too, whatever their last piece leaves."""
     path = tmp_path / "a.gguf"
     tiny_gguf.write(path, tiny_gguf.llama(), kind=GGMLQuantizationType.Q8_0)
@@ -199,7 +199,7 @@ print("after")
 
 
 @pytest.mark.slow
-def test_a_terminal_shows_the_stage_until_the_load_ends():
+def test_terminal_shows_stage_until_load_ends():
     said = on_terminal(sys.executable, "-c", SHOWN)
     assert "Loading small[b]: reading the weights, 0 of 100 MB" in said
     assert "Loading small[b]: warming up" in said
@@ -207,7 +207,7 @@ def test_a_terminal_shows_the_stage_until_the_load_ends():
 
 
 @pytest.mark.slow
-def test_a_pipe_is_shown_nothing():
+def test_pipe_shows_no_progress():
     command = [sys.executable, "-c", SHOWN]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("after\n", "")

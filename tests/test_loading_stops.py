@@ -1,4 +1,4 @@
-"""A load that somebody has asked to end ends between two weights, and leaves nothing behind."""
+"""A load that is stopped ends between two weights and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def times_asked(load):
     return next(asked)
 
 
-def test_a_load_asks_at_every_weight(place):
+def test_load_checks_for_stop_at_every_weight(place):
     weights = len(list(tiny.llama().parameters()))
     assert times_asked(lambda: load_target(str(place), "cpu")) > 2 * weights
 
 
-def test_a_load_that_is_stopped_leaves_nothing_and_can_be_made_again(place):
+def test_stopped_load_leaves_nothing_and_can_be_repeated(place):
     often = times_asked(lambda: load_target(str(place), "cpu"))
     loading.MODELS = ModelCache()
     for last in range(0, often, 3):
@@ -57,7 +57,7 @@ def test_a_load_that_is_stopped_leaves_nothing_and_can_be_made_again(place):
     assert load_target(str(place), "cpu").card.parameters > 0
 
 
-def test_a_head_stops_too(tmp_path):
+def test_load_of_head_can_be_stopped(tmp_path):
     from hostile import head
 
     folder = head(tmp_path / "head")
@@ -69,7 +69,7 @@ def test_a_head_stops_too(tmp_path):
     assert load_drafter(str(folder), target).card.family == "eagle3"
 
 
-def test_nobody_who_does_not_ask_is_stopped(place):
+def test_other_loads_are_not_stopped(place):
     with stoppable(lambda: True):
         pass
     load_target(str(place), "cpu")

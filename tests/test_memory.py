@@ -1,4 +1,4 @@
-"""What a drafter holds in memory: read from its tensors, without what is the target's."""
+"""The memory that a drafter holds, read from its tensors, without the target's."""
 
 import circle
 import pytest
@@ -40,26 +40,26 @@ def buffer_bytes(*layers):
     return sum(half.nbytes for layer in layers for half in layer.buffer)
 
 
-def test_a_draft_model_is_its_parameters_and_its_cache(tiny_target, tiny_draft):
+def test_draft_model_holds_parameters_and_cache(tiny_target, tiny_draft):
     decoding = decoded(tiny_target, tiny_draft)
     layers = decoding.session.reader.cache.layers
     assert buffer_bytes(*layers) > sum(layer.keys.nbytes + layer.values.nbytes for layer in layers)
     assert decoding.held_bytes == weights(tiny_draft.model) + buffer_bytes(*layers)
 
 
-def test_a_draft_model_that_is_the_target_has_a_cache_alone(tiny_target):
+def test_draft_model_equal_to_target_holds_cache_only(tiny_target):
     decoding = decoded(tiny_target, Oracle(tiny_target))
     assert decoding.held_bytes == buffer_bytes(*decoding.session.reader.cache.layers) > 0
 
 
-def test_what_a_drafter_keeps_and_its_session_does_not_know_of_counts_too(tiny_target):
+def test_drafter_tensors_unknown_to_session_are_counted(tiny_target):
     drafter = NGram()
     drafter.table = torch.ones(10)
     assert decoded(tiny_target, drafter).held_bytes == 40
 
 
 @pytest.mark.slow
-def test_what_eagle_borrows_of_the_target_is_the_targets():
+def test_weights_eagle_shares_with_target_are_not_counted():
     """Its session looks words up in the target's table, and ends in the target's head."""
     target = circle.target()
     drafter = circle.drafters(target)["eagle"]
@@ -73,7 +73,7 @@ def test_what_eagle_borrows_of_the_target_is_the_targets():
 
 
 @pytest.mark.slow
-def test_lookup_holds_nothing_and_early_exit_the_last_states(tiny_target):
+def test_lookup_holds_nothing_and_early_exit_holds_last_states(tiny_target):
     assert decoded(tiny_target, NGram()).held_bytes == 0
     target = tiny.target(deep())
     settings = Settings(Sampling(temperature=0), gamma=3, max_new_tokens=12, exit_layer=2)
@@ -83,7 +83,7 @@ def test_lookup_holds_nothing_and_early_exit_the_last_states(tiny_target):
 
 
 @pytest.mark.skipif(not can_pack(), reason="this build of torch has no oneDNN")
-def test_a_packed_copy_is_counted_as_large_as_it_is():
+def test_packed_copy_counts_its_real_size():
     layer = nn.Linear(37, 65).eval().requires_grad_(False)
     usual = Product(layer.weight, layer.bias, DEFAULT_PLAN)
     assert unique_bytes([usual], beyond=[]) == 4 * (37 * 65 + 65)
@@ -95,7 +95,7 @@ def test_a_packed_copy_is_counted_as_large_as_it_is():
     assert unique_bytes([packed], beyond=[packed]) == 0
 
 
-def test_a_cache_counts_with_its_room():
+def test_cache_counts_with_its_spare_rows():
     layer = PreallocatedLayer()
     layer.update(torch.ones(1, 2, 5, 3), torch.ones(1, 2, 5, 3))
     assert unique_bytes([layer], beyond=[]) == 2 * 4 * (2 * (5 + SPARE_ROWS) * 3)
@@ -137,20 +137,20 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_tensor_is_found_wherever_it_is_kept_and_counts_once(way):
+def test_tensor_is_found_anywhere_and_counts_once(way):
     found = WAYS[way](torch.ones(10))
     places = 80 if way == "a sparse tensor" else 0
     assert unique_bytes([found], beyond=[]) == 40 + places
     assert unique_bytes([found], beyond=[found]) == 0
 
 
-def test_what_is_shared_in_part_counts_in_part():
+def test_partly_shared_memory_counts_partly():
     both, mine = torch.ones(10), torch.ones(7)
     assert unique_bytes([{"a": both[3:], "b": mine}], beyond=[both]) == 28
 
 
 @pytest.mark.slow
-def test_a_run_says_it_at_its_end(tiny_target, tiny_draft):
+def test_finished_event_records_held_bytes(tiny_target, tiny_draft):
     events = engine.run(tiny_target, tiny_draft, tiny.PROMPT, GREEDY, baseline=False)
     ended = [event for event in events if isinstance(event, Finished)]
     assert [each.held_bytes for each in ended] == [decoded(tiny_target, tiny_draft).held_bytes]

@@ -1,4 +1,4 @@
-"""What is assumed about transformers and torch: found by behaviour, with a fallback each."""
+"""Assumptions about transformers and torch: found by behaviour, each with a fallback."""
 
 import functools
 import logging

@@ -1,4 +1,4 @@
-"""Norms as one kernel: only what is that function is exchanged, and nothing else changes."""
+"""Fused norms: only equivalent norms are replaced, and nothing else changes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def holder(norm):
     return nn.Sequential(norm).eval().requires_grad_(False)
 
 
-def test_a_llama_on_a_gpu_has_torch_s_norms_and_says_the_same():
+def test_llama_on_gpu_has_fused_norms_and_same_logits():
     model = tiny.llama()
     ids = torch.arange(1, 20)[None]
     before, names = model(ids).logits, list(model.state_dict())
@@ -30,7 +30,7 @@ def test_a_llama_on_a_gpu_has_torch_s_norms_and_says_the_same():
     assert list(model.state_dict()) == names
 
 
-def test_on_a_cpu_nothing_is_exchanged():
+def test_norms_are_unchanged_on_cpu():
     model = tiny.llama()
     assert fuse_norms(model, CPU) == 0
     assert sum(isinstance(module, LlamaRMSNorm) for module in model.modules()) > 0
@@ -41,14 +41,14 @@ def test_on_a_cpu_nothing_is_exchanged():
     [GemmaRMSNorm(8, 1e-6), nn.LayerNorm(8, 1e-6, bias=False), nn.LayerNorm(8, 1e-6)],
     ids=["one is added to the weight", "the mean is taken away", "there is a bias"],
 )
-def test_another_norm_stays(norm):
+def test_other_norms_are_unchanged(norm):
     network = holder(norm)
     assert fuse_norms(network, GPU) == 0
     assert network[0] is norm
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-def test_a_norm_in_any_precision_is_the_same_but_for_its_rounding(dtype):
+def test_fused_norm_differs_by_rounding_only(dtype):
     network = holder(LlamaRMSNorm(16, 1e-5)).to(dtype)
     rows = torch.randn(4, 16, generator=torch.Generator().manual_seed(3)).to(dtype)
     before = network(rows)

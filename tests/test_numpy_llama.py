@@ -1,4 +1,4 @@
-"""The pass in NumPy: transformers' own numbers, in every kind of pass that a run makes."""
+"""The NumPy pass equals transformers in every kind of pass that a run makes."""
 
 from itertools import pairwise
 
@@ -103,7 +103,7 @@ def same_scores(one, other):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_pass_of_a_run_gives_transformers_numbers(kind):
+def test_every_kind_of_pass_equals_transformers(kind):
     taps = CaptureSpec(layers=(1, 2), final=True, keys_values=(1, 2))
     ids = list(range(3, 60))
     extra_rows = ExtraRows((21, 22), (1, 2), torch.eye(8, dtype=torch.bool)[6:])
@@ -127,7 +127,7 @@ def test_every_pass_of_a_run_gives_transformers_numbers(kind):
                 close(one.extra_rows.logits, other.extra_rows.logits)
 
 
-def test_a_long_prompt_is_read_in_blocks_with_the_same_numbers():
+def test_long_prompt_in_blocks_equals_transformers():
     ids = [1 + i % 200 for i in range(BLOCK + BLOCK // 2 + 1)]
     taps = CaptureSpec(layers=(2,), final=True)
     runs = [target.start(taps) for target in both("Llama")]
@@ -135,7 +135,7 @@ def test_a_long_prompt_is_read_in_blocks_with_the_same_numbers():
     same_scores(*(run.score(TREE) for run in runs))
 
 
-def test_early_exit_resumes_where_the_draft_stopped():
+def test_early_exit_resumes_where_drafting_stopped():
     runs = [target.start(CaptureSpec(final=True)) for target in both("Llama")]
     for run in runs:
         run.prefill(list(range(3, 20)))
@@ -175,7 +175,7 @@ def test_greedy_text_equals_plain_decoding_and_transformers(drafter):
     assert drafted == plain == written
 
 
-def test_a_run_keeps_what_it_kept_while_another_goes_on():
+def test_runs_do_not_share_cached_rows():
     target, _ = both("Llama")
     one, other = target.start(CaptureSpec(keys_values=(1,))), target.start(CaptureSpec())
     one.prefill([5, 6, 7])
@@ -188,7 +188,7 @@ def test_a_run_keeps_what_it_kept_while_another_goes_on():
     assert torch.equal(values, before[1])
 
 
-def test_a_cache_grows_without_losing_rows():
+def test_cache_grows_without_losing_rows():
     target, _ = both("Llama")
     long, short = (target.start(CaptureSpec()) for _ in range(2))
     ids = [1 + i % 250 for i in range(200)]
@@ -204,7 +204,7 @@ def test_a_cache_grows_without_losing_rows():
         close(short.cache.newest(layer, 200)[0], long.cache.newest(layer, 200)[0])
 
 
-def test_weights_that_are_no_numbers_end_in_a_sentence():
+def test_nan_weights_raise_readable_error():
     target, _ = both("Llama")
     with torch.no_grad():
         target.model.model.layers[1].post_attention_layernorm.weight.fill_(torch.nan)
@@ -226,13 +226,13 @@ def test_weights_that_are_no_numbers_end_in_a_sentence():
         lambda: tiny.llama().bfloat16(),
     ],
 )
-def test_another_network_keeps_its_own_forward(made):
+def test_other_architectures_keep_their_own_forward(made):
     model = made()
     prepare(model)
     assert isinstance(network_of(model), TorchNetwork)
 
 
-def test_a_network_that_computes_something_else_keeps_its_own_forward():
+def test_network_with_different_logits_keeps_its_own_forward():
     class Louder(type(tiny.llama())):
         def forward(self, *args, **options):
             out = super().forward(*args, **options)
@@ -247,18 +247,18 @@ def test_a_network_that_computes_something_else_keeps_its_own_forward():
     assert isinstance(network_of(model), TorchNetwork)
 
 
-def test_a_decoder_without_the_expected_parts_is_not_taken():
+def test_decoder_without_expected_parts_is_not_used():
     model = tiny.llama()
     del model.model.layers[1].mlp.gate_proj
     assert llama_decoder(model) is None
 
 
-def test_the_causal_mask_hides_later_rows_only():
+def test_causal_mask_hides_later_rows_only():
     mask = numpy_layers.causal_mask(3, 2)
     assert (mask == 0).tolist() == [[True] * (3 + i) + [False] * (2 - i) for i in range(3)]
 
 
-def test_positions_beyond_the_table_extend_it():
+def test_positions_beyond_rotary_table_extend_it():
     target, _ = both("Llama")
     table = network_of(target.model)._rotary
     sizes = []
@@ -270,7 +270,7 @@ def test_positions_beyond_the_table_extend_it():
 
 
 @torch.inference_mode()
-def test_it_rounds_no_more_than_transformers():
+def test_rounding_error_is_no_larger_than_transformers():
     """Both against the same model in float64."""
     exact = KINDS["Llama"]().double()
     fast, usual = both("Llama")

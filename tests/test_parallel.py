@@ -1,4 +1,4 @@
-"""A target cut up over two processes: the same text as in one, and one voice."""
+"""A target split over two processes: the same text as in one process, printed once."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def options(pair, place, *more):
 
 
 @pytest.mark.slow
-def test_two_processes_write_what_one_does_and_one_of_them_speaks(pair, tmp_path):
+def test_two_processes_give_the_text_of_one_and_print_once(pair, tmp_path):
     two, one, trace = (tmp_path / name for name in ("two.json", "one.json", "two.jsonl"))
     start = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
     command = [*start, "-m", "specviz", *options(pair, two, "--trace", str(trace))]
@@ -66,7 +66,7 @@ def test_two_processes_write_what_one_does_and_one_of_them_speaks(pair, tmp_path
     assert main(["check", str(trace)]) == 0
 
 
-def test_a_command_takes_leave_of_the_others_however_it_ends(second, monkeypatch, capsys):
+def test_command_disconnects_from_other_processes_however_it_ends(second, monkeypatch, capsys):
     """Else the process is aborted now and then, when all is done."""
     left = []
     monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
@@ -79,14 +79,14 @@ def test_a_command_takes_leave_of_the_others_however_it_ends(second, monkeypatch
     assert left == [1]
 
 
-def test_alone_nobody_is_asked():
+def test_single_process_exchanges_nothing():
     assert parallel.is_leader()
     parallel.check_agreement(CPU, [1, 2], [3])
     assert not parallel.any_process(CPU, lambda: False)()
     assert parallel.sharding_options("it", tiny.llama().config) == {}
 
 
-def test_processes_that_ask_for_other_rows_end_in_a_sentence(others):
+def test_diverged_processes_raise_readable_error(others):
     others.append(hash(((1, 2), (0, 1))))
     parallel.check_agreement(CPU, [1, 2], [0, 1])
     others.append(hash(((1, 3), (0, 1))))
@@ -94,7 +94,7 @@ def test_processes_that_ask_for_other_rows_end_in_a_sentence(others):
         parallel.check_agreement(CPU, [1, 2], [0, 1])
 
 
-def test_who_is_told_to_stop_stops_all(others):
+def test_stop_in_one_process_stops_all(others):
     stop = parallel.any_process(CPU, lambda: False)
     others.append(0)
     assert not stop()
@@ -102,25 +102,25 @@ def test_who_is_told_to_stop_stops_all(others):
     assert stop()
 
 
-def test_without_the_package_that_cuts_up_a_sentence_says_what_to_install(second, monkeypatch):
+def test_missing_accelerate_is_reported(second, monkeypatch):
     monkeypatch.setattr(parallel, "find_spec", lambda name: None)
     with pytest.raises(Unsuitable, match="pip install accelerate"):
         parallel.sharding_options("it", tiny.llama().config)
 
 
-def test_heads_that_cannot_be_shared_out_are_counted(second):
+def test_indivisible_heads_are_refused(second):
     config = tiny.llama().config
     config.num_key_value_heads = 3
     with pytest.raises(Unsuitable, match="3 heads of keys and values, which 2 processes cannot"):
         parallel.sharding_options("it", config)
 
 
-def test_a_drafter_that_reads_keys_and_values_is_refused(second, tiny_target):
+def test_drafter_that_reads_keys_and_values_is_refused(second, tiny_target):
     with pytest.raises(UnsupportedModel, match="each of 2 processes has a part"):
         tiny_target.start(CaptureSpec(keys_values=(1,)))
 
 
-def test_only_the_first_process_writes_and_each_has_a_gpu_of_its_own(second, monkeypatch):
+def test_only_first_process_writes_and_each_has_its_own_gpu(second, monkeypatch):
     assert not parallel.is_leader()
     assert parallel.own_device() == 1
     assert pick_device("cpu") == CPU
@@ -137,6 +137,6 @@ def test_only_the_first_process_writes_and_each_has_a_gpu_of_its_own(second, mon
         (["run", "--prompt", "Hi", "--target", "vllm:http://127.0.0.1:9"], "runs on a server"),
     ],
 )
-def test_what_cannot_be_cut_up_is_refused(words, sentence, second, capsys):
+def test_unsplittable_runs_are_refused(words, sentence, second, capsys):
     assert main(words) == 2
     assert sentence in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The pretended device keeps a GPU's rules: what CUDA refuses, and where the host waits."""
+"""The pretended device follows a GPU's rules: what CUDA refuses, and where the host waits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def gpu():
         yield meetings
 
 
-def test_a_tensor_says_where_it_is_and_what_comes_of_it_does_too(gpu):
+def test_results_stay_on_the_device_of_their_inputs(gpu):
     here = torch.ones(3, device="cuda")
     assert here.device == (here * 2)[:1].device == torch.zeros(1).to("cuda:0").device == DEVICE
     assert here.cpu().device == torch.zeros(1).device == torch.device("cpu")
@@ -31,7 +31,7 @@ def test_a_tensor_says_where_it_is_and_what_comes_of_it_does_too(gpu):
     assert not here.cpu().is_cuda
 
 
-def test_two_devices_do_not_meet_in_one_op(gpu):
+def test_operands_on_two_devices_are_refused(gpu):
     here, host = torch.ones(3, device="cuda"), torch.ones(3)
     for op in (torch.add, torch.matmul, torch.minimum):
         with pytest.raises(RuntimeError, match="same device"):
@@ -42,7 +42,7 @@ def test_two_devices_do_not_meet_in_one_op(gpu):
         here.numpy()
 
 
-def test_what_cuda_takes_of_the_host_is_taken(gpu):
+def test_host_scalars_are_accepted_as_on_cuda(gpu):
     here = torch.ones(3, device="cuda")
     assert (here * torch.tensor(2.0)).tolist() == [2.0] * 3
     here[1] = 0.0
@@ -66,14 +66,14 @@ def test_what_cuda_takes_of_the_host_is_taken(gpu):
         (lambda x: torch.ones(1, device=x.device) + x.softmax(-1).topk(2).values[1:], 0, 0, 0),
     ],
 )
-def test_where_host_and_device_meet_is_counted(gpu, ask, reads, uploads, waits):
+def test_synchronizations_are_counted(gpu, ask, reads, uploads, waits):
     here = torch.ones(3, device="cuda")
     gpu.counts.clear()
     ask(here)
     assert [gpu.counts[kind] for kind in ("reads", "uploads", "waits")] == [reads, uploads, waits]
 
 
-def test_what_is_read_together_is_one_wait_and_the_values_as_they_are(gpu):
+def test_batched_reads_synchronize_once(gpu):
     top = torch.tensor([[0.1, 0.3], [1e-300, -torch.inf]], dtype=torch.float64).to("cuda")
     few, ids = torch.rand(3).to("cuda"), torch.tensor([2**40 + 1, 0]).to("cuda")
     gpu.counts.clear()
@@ -84,7 +84,7 @@ def test_what_is_read_together_is_one_wait_and_the_values_as_they_are(gpu):
         assert one.tolist() == other.tolist()
 
 
-def test_a_copy_that_nobody_waits_for_is_there_once_something_else_was_read(gpu):
+def test_asynchronous_copy_is_complete_after_a_later_read(gpu):
     here = torch.tensor([1.5, -2.0]).to("cuda")
     copy = to_host_async(here * 2)
     assert gpu.counts["reads"] == 0
@@ -93,7 +93,7 @@ def test_a_copy_that_nobody_waits_for_is_there_once_something_else_was_read(gpu)
     assert copy.tolist() == [3.0, -4.0]
 
 
-def test_what_is_sent_together_is_one_upload_and_the_values_as_they_are(gpu):
+def test_batched_uploads_are_one_upload(gpu):
     made = [
         torch.tensor([[2**40 + 1, 0]]),
         torch.tensor([[True], [False], [True]]),
@@ -110,7 +110,7 @@ def test_what_is_sent_together_is_one_upload_and_the_values_as_they_are(gpu):
 
 
 @pytest.mark.parametrize("keys", [1, 7, 8, 9, 130])
-def test_a_mask_s_rows_begin_where_attention_need_not_copy_them(gpu, keys):
+def test_mask_rows_are_aligned_for_attention(gpu, keys):
     mask = torch.rand(1, 1, 3, keys, dtype=torch.bfloat16)
     _, there = upload_together(DEVICE, torch.tensor([[1, 2, 3]]), mask)
     assert all(step % 8 == 0 for step in there.stride()[:-1])  # as ATen's `preprocess_mask` asks
@@ -118,7 +118,7 @@ def test_a_mask_s_rows_begin_where_attention_need_not_copy_them(gpu, keys):
     assert there.tolist() == mask.tolist()
 
 
-def test_nothing_is_left_of_it_afterwards():
+def test_pretended_device_is_removed_afterwards():
     with pretended():
         assert torch.cuda.is_available()
     assert not isinstance(torch.ones(1) + 1, Cuda)
@@ -149,7 +149,7 @@ def slipped(owner, name, old, new):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("slip", SLIPS, ids=lambda slip: f"{slip[0].__name__}.{slip[1]}")
-def test_a_tensor_that_was_left_on_the_host_is_found(monkeypatch, slip):
+def test_tensor_left_on_host_is_detected(monkeypatch, slip):
     owner, name, old, new, drafter, temperature = slip
     changed = slipped(owner, name, old, new)
     monkeypatch.setattr(owner, name, changed)

@@ -1,4 +1,4 @@
-"""Linear layers: the same numbers by every way, the fastest of them, and weights stored once."""
+"""Matrix products: all backends agree, the fastest is chosen, weights are stored once."""
 
 from dataclasses import replace
 
@@ -54,7 +54,7 @@ def forget(monkeypatch):
 @pytest.mark.parametrize("transposed", [True, False])
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("shape", [(576, 960), (576, 576), (37, 65), (704, 256), (256, 4096)])
-def test_every_way_gives_the_same_product(way, transposed, bias, shape):
+def test_all_backends_give_the_same_product(way, transposed, bias, shape):
     torch.manual_seed(1)
     weight = torch.randn(shape[1], shape[0])
     own = torch.randn(shape[1]) if bias else None
@@ -76,7 +76,7 @@ def test_every_way_gives_the_same_product(way, transposed, bias, shape):
 
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("shape", [(37,), (1, 37), (3, 37), (17, 37), (2, 5, 37), (1, 1, 37)])
-def test_a_layer_gives_what_it_gave(bias, shape):
+def test_optimized_layer_equals_original(bias, shape):
     model = network(bias)
     rows = torch.randn(shape)
     with torch.inference_mode():
@@ -117,7 +117,7 @@ CHOICES = [
 
 
 @pytest.mark.parametrize("plan", CHOICES)
-def test_the_fastest_way_and_layout_are_chosen(plan, monkeypatch, forget):
+def test_fastest_backend_and_layout_are_chosen(plan, monkeypatch, forget):
     costs = {
         (plan.transposed, plan.one, 1): 1.0,
         (plan.transposed, plan.few, products.FEW): 1.0,
@@ -135,7 +135,7 @@ def test_the_fastest_way_and_layout_are_chosen(plan, monkeypatch, forget):
         assert (layer.product.packed is not None) is bool(packs), "a copy that nobody reads"
 
 
-def test_ways_take_turns_and_are_measured_once_for_shapes_and_threads(monkeypatch, forget):
+def test_backends_take_turns_and_are_measured_once_per_shapes_and_threads(monkeypatch, forget):
     clock = Seconds({}, monkeypatch)
     optimize_linears(network(), clock=clock)
     first = len(clock.products)
@@ -154,7 +154,7 @@ def test_ways_take_turns_and_are_measured_once_for_shapes_and_threads(monkeypatc
     assert len(clock.products) == 2 * first
 
 
-def test_a_clearly_slower_way_is_measured_no_further(monkeypatch, forget):
+def test_clearly_slower_backend_is_dropped_early(monkeypatch, forget):
     best, slow = (False, Backend.NUMPY, 1), (False, Backend.TORCH, 1)
     clock = Seconds({best: 1.0, slow: 1.5, (True, Backend.NUMPY, 1): 1.1}, monkeypatch)
     optimize_linears(network(), clock=clock)
@@ -162,7 +162,7 @@ def test_a_clearly_slower_way_is_measured_no_further(monkeypatch, forget):
     assert clock.products.count((True, Backend.NUMPY, 1)) == 2 * (products.TURNS + 1)
 
 
-def test_of_a_large_matrix_only_the_first_outputs_are_measured(monkeypatch, forget):
+def test_only_first_outputs_of_large_matrix_are_measured(monkeypatch, forget):
     clock = Seconds({}, monkeypatch)
     monkeypatch.setattr(products, "SAMPLE", 4 * 37 * 20)
     sizes = set()
@@ -174,7 +174,7 @@ def test_of_a_large_matrix_only_the_first_outputs_are_measured(monkeypatch, forg
     assert [layer.product.out_features for layer in linear_layers(model)] == [65, 9]
 
 
-def test_one_slow_moment_decides_nothing(monkeypatch, forget):
+def test_single_slow_measurement_does_not_decide(monkeypatch, forget):
     best = (True, Backend.NUMPY, 1)
     clock = Seconds({best: 1.0, (True, Backend.TORCH, 1): 1.1}, monkeypatch)
     spend = clock.spend
@@ -192,7 +192,7 @@ def test_one_slow_moment_decides_nothing(monkeypatch, forget):
     }
 
 
-def test_weights_keep_their_names_and_values_and_what_is_tied_stays_tied():
+def test_weights_keep_names_values_and_ties():
     model = tiny.llama()
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
     prepare(model)
@@ -203,7 +203,7 @@ def test_weights_keep_their_names_and_values_and_what_is_tied_stays_tied():
     assert isinstance(model.lm_head, FastLinear)
 
 
-def test_a_weight_is_stored_once_beside_its_packed_copy():
+def test_weight_is_stored_once_besides_packed_copy():
     model = tiny.llama()
     size = sum(weight.nbytes for weight in model.parameters())
     prepare(model)
@@ -217,7 +217,7 @@ def test_a_weight_is_stored_once_beside_its_packed_copy():
     assert np.shares_memory(attention.q_proj.weight.numpy(), made.layers[0].attention.qkv.matrix)
 
 
-def test_memory_that_weights_were_read_into_is_not_kept():
+def test_original_weight_memory_is_freed():
     """A file's tensors may be views of one block, of which the norms would keep all."""
     model = tiny.llama()
     size = sum(weight.nbytes for weight in model.parameters())
@@ -234,7 +234,7 @@ def test_memory_that_weights_were_read_into_is_not_kept():
     assert not any(np.shares_memory(array, block.numpy()) for array in arrays)
 
 
-def test_a_published_copy_is_an_ordinary_network_of_its_own():
+def test_unoptimized_copy_is_an_independent_ordinary_network():
     model = tiny.llama()
     untouched = tiny.llama()
     prepare(model)
@@ -251,7 +251,7 @@ def test_a_published_copy_is_an_ordinary_network_of_its_own():
     assert copy.lm_head.weight is copy.model.embed_tokens.weight
 
 
-def test_the_header_names_the_ways_by_their_share_of_the_weights(monkeypatch, forget):
+def test_description_lists_backends_by_share_of_weights(monkeypatch, forget):
     model = network(bias=False)
     costs = {
         (True, Backend.NUMPY, 1): 1.0,
@@ -268,14 +268,14 @@ def test_the_header_names_the_ways_by_their_share_of_the_weights(monkeypatch, fo
     assert describe_products(tiny.llama()) == "torch"
 
 
-def test_a_trace_says_how_the_products_were_made():
+def test_trace_records_product_backends():
     target, settings = tiny.target(), Settings(Sampling(0.0), max_new_tokens=2)
     prepare(target.model)
     first = next(engine.run(target, tiny.draft(), tiny.PROMPT, settings))
     assert first.packing == describe_products(target.model) != "torch"
 
 
-def test_a_trace_without_a_word_on_products_is_read_and_written_as_it_was():
+def test_trace_without_product_backends_round_trips():
     trace = whole_run(Recipe(rounds=1))
     said = replace(trace.header, packing="usual")
     assert '"packing":"usual"' in next(Trace(said).lines())
@@ -285,7 +285,7 @@ def test_a_trace_without_a_word_on_products_is_read_and_written_as_it_was():
     assert list(Trace.parse(older).lines()) == older
 
 
-def test_gradients_flow_through_a_fast_layer():
+def test_gradients_flow_through_fast_linear():
     model = network()
     optimize_linears(model)
     rows = torch.randn(4, 37, requires_grad=True)
@@ -294,7 +294,7 @@ def test_gradients_flow_through_a_fast_layer():
     assert bool(rows.grad.any())
 
 
-def test_what_cannot_be_sped_up_is_left_alone(monkeypatch):
+def test_unsupported_networks_are_left_unchanged(monkeypatch):
     half = network(dtype=torch.bfloat16)
     assert optimize_linears(half) is None
     elsewhere = network().to("meta")
@@ -328,7 +328,7 @@ class Wrong:
 
 
 @pytest.mark.parametrize("operations", [Missing, Wrong])
-def test_a_torch_without_packing_or_with_a_wrong_one_packs_nothing(operations, monkeypatch, forget):
+def test_missing_or_wrong_packing_is_not_used(operations, monkeypatch, forget):
     monkeypatch.setattr(adapter, "ONEDNN", operations)
     can_pack.cache_clear()
     try:
@@ -345,7 +345,7 @@ def test_a_torch_without_packing_or_with_a_wrong_one_packs_nothing(operations, m
         can_pack.cache_clear()
 
 
-def test_measuring_uses_no_random_numbers(forget):
+def test_measuring_leaves_random_state_unchanged(forget):
     can_pack.cache_clear()
     model = network()
     torch.manual_seed(5)
@@ -355,7 +355,7 @@ def test_measuring_uses_no_random_numbers(forget):
     assert torch.equal(torch.rand(1), expected)
 
 
-def test_everything_of_the_catalogue_that_has_weights_is_sped_up():
+def test_all_catalogue_models_with_weights_are_optimized():
     target = load_target("house", "cpu")
     assert isinstance(network_of(target.model), NumpyLlama)
     own = [e for e in entries() if e.made_for == "house"]
@@ -380,7 +380,7 @@ def test_everything_of_the_catalogue_that_has_weights_is_sped_up():
             assert {type(layer) for layer in alone} <= {FastLinear}, entry.name
 
 
-def test_transformers_is_measured_on_published_copies():
+def test_transformers_is_measured_on_unoptimized_copies():
     target, small = tiny.target(), tiny.draft()
     settings = Settings(Sampling(0.0), max_new_tokens=8, gamma=3)
     prompt = methods.Prompt(tiny.PROMPT, tuple(target.encode(tiny.PROMPT, 8)))

@@ -1,4 +1,4 @@
-"""Checkpoints that others publish: what their rows may say, and what stands behind it."""
+"""Public checkpoints: the contents of their rows, and what supports them."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def nothing_here(monkeypatch):
     monkeypatch.setattr(huggingface_hub, "snapshot_download", absent)
 
 
-def test_all_that_was_asked_for_is_there_once():
+def test_requested_checkpoints_are_listed_once():
     names = [row.name for row in ROWS]
     assert len(set(names)) == len(names)
     assert not [part for part in ASKED if not any(part in name for name in names)]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_a_row_keeps_to_the_schema(row):
+def test_rows_follow_the_schema(row):
     types = {
         "name": str, "kind": str, "family": str, "layout": str | None, "runs": bool | None,
         "made_for": str | None, "revision": str, "parameters": int | None, "bytes": int | None,
@@ -64,7 +64,7 @@ def test_a_row_keeps_to_the_schema(row):
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_what_can_run_has_a_layout_of_the_table_and_what_cannot_says_why(row):
+def test_runnable_rows_have_a_layout_and_others_a_reason(row):
     if row.runs:
         assert row.layout in (TITLES if row.kind == "drafter" else {CAUSAL_LM})
         assert row.verified["layout"]
@@ -76,7 +76,7 @@ def test_what_can_run_has_a_layout_of_the_table_and_what_cannot_says_why(row):
         assert "was not checked" in row.about
 
 
-def test_a_verified_layout_is_one_in_which_a_tiny_head_is_known(tmp_path):
+def test_verified_layouts_load_a_tiny_head(tmp_path):
     held = set()
     for number, name in enumerate(PUBLISHED):
         written(name, tmp_path / str(number))
@@ -98,7 +98,7 @@ MADE = {"llama": tiny.llama, "qwen3": qwen3}
 
 
 @pytest.mark.slow
-def test_a_verified_target_is_of_a_kind_of_which_a_tiny_one_loads(tmp_path):
+def test_verified_targets_load_a_tiny_model(tmp_path):
     kinds = {row.family for row in ROWS if row.layout == CAUSAL_LM and row.verified["layout"]}
     for kind in kinds:
         folder = tiny.save(MADE[kind](), tmp_path / kind)
@@ -106,7 +106,7 @@ def test_a_verified_target_is_of_a_kind_of_which_a_tiny_one_loads(tmp_path):
 
 
 @pytest.mark.usefixtures("nothing_here")
-def test_what_is_known_of_a_row_that_is_not_here():
+def test_row_of_absent_checkpoint():
     rows = {row["name"]: row for row in public.public_rows()}
     four = rows["Qwen/Qwen3-4B"]
     assert not any(row["on_this_machine"] for row in rows.values())
@@ -114,7 +114,7 @@ def test_what_is_known_of_a_row_that_is_not_here():
     assert four["bytes"] == 8_049_600_000  # as the Hub lists its files
 
 
-def test_a_row_that_is_here_says_the_size_of_its_files(monkeypatch, tmp_path):
+def test_row_of_present_checkpoint_has_size_of_its_files(monkeypatch, tmp_path):
     name = "yuhuili/EAGLE3-LLaMA3.1-Instruct-8B"
     written("eagle3 of SafeAILab", tmp_path)
     monkeypatch.setattr(public, "find_fetched", lambda each: tmp_path if each == name else None)
@@ -124,7 +124,7 @@ def test_a_row_that_is_here_says_the_size_of_its_files(monkeypatch, tmp_path):
 
 
 @pytest.mark.usefixtures("nothing_here")
-def test_models_lists_them_on_one_line_each(capsys):
+def test_models_command_lists_each_on_one_line(capsys):
     assert main(["models"]) == 0
     lines = capsys.readouterr().out.splitlines()
     said = {row.name: [line for line in lines if line.split(" ")[0] == row.name] for row in ROWS}

@@ -1,4 +1,4 @@
-"""γ belongs to the engine: one schedule for every family, heard by a session as room alone."""
+"""The engine chooses γ for all drafters; a session sees it only as `max_tokens`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def played(target, drafter, settings):
 
 
 @pytest.mark.parametrize("name", [*KNOWING_NOTHING, "draft-model"])
-def test_a_sessions_room_is_gamma_and_gamma_follows_its_hits(name):
+def test_max_tokens_follows_gamma_and_gamma_follows_acceptance(name):
     target, drafter = pair(name)
     for settings in SETTINGS:
         gamma = settings.gamma
@@ -59,7 +59,7 @@ def test_a_sessions_room_is_gamma_and_gamma_follows_its_hits(name):
                 gamma = min(max_gamma(settings.siblings), max(1, gamma + step))
 
 
-def test_hits_raise_gamma_misses_lower_it_and_a_fixed_one_hears_of_neither():
+def test_acceptance_raises_gamma_and_rejection_lowers_it_unless_fixed():
     learning = replace(COLD, schedule="learning", max_new_tokens=40)
     for name, rooms in [("oracle", [3, 5, 7]), ("uniform", [3, 2, 2])]:
         assert [room for room, *_ in played(*pair(name), learning)][:3] == rooms
@@ -67,7 +67,7 @@ def test_hits_raise_gamma_misses_lower_it_and_a_fixed_one_hears_of_neither():
         assert [room for room, *_ in played(*pair(name), fixed)][:3] == [3, 3, 3]
 
 
-def test_a_kept_path_to_a_leaf_of_a_tree_is_a_clean_sweep():
+def test_accepted_path_to_a_leaf_counts_as_full_acceptance():
     settings = replace(COLD, siblings=[2, 2], schedule="learning", max_new_tokens=40)
     rooms = [room for room, *_ in played(*pair("oracle"), settings)]
     assert rooms[:3] == [3, 5, 7]

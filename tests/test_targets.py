@@ -1,4 +1,4 @@
-"""The page's fields for a target: what can be chosen, what is said of it, what is asked for."""
+"""The page's fields for a target: the choices, the texts about them, and the request."""
 
 import re
 
@@ -20,7 +20,7 @@ def here(request, tmp_path, monkeypatch):
     return request.param
 
 
-def test_a_target_can_be_chosen_where_it_is_here(here):
+def test_target_can_be_chosen_only_if_it_is_on_this_machine(here):
     known = ["house", "smollm2"] if here else ["house"]
     assert [each.name for each in drawer.targets()] == known
     assert player.config()["targets"] == known
@@ -31,7 +31,7 @@ def test_a_target_can_be_chosen_where_it_is_here(here):
     assert not box.allow_custom_value
 
 
-def test_one_sentence_says_what_it_takes_or_how_to_get_it(here):
+def test_sentence_gives_memory_or_how_to_download(here):
     (said,) = drawer.about_targets()
     if here:
         assert said == f"SmolLM2: {entry.facts(SMOLLM2)}."
@@ -43,7 +43,7 @@ def test_one_sentence_says_what_it_takes_or_how_to_get_it(here):
     assert drawer.target_box("house", True, "a").info == f"{said} {drawer.TYPED}"
 
 
-def test_drafters_made_for_another_target_are_not_listed(here):
+def test_drafters_of_other_targets_are_not_listed(here):
     found = re.findall(
         r'#sv-drawer\[data-target="(\w+)"\] \.sv-drafters \.options li\[data-index="(\d+)"\]',
         drawer.fitting(),
@@ -59,7 +59,7 @@ def test_drafters_made_for_another_target_are_not_listed(here):
     assert entry.find(drawer.FITS_ANY, "drafter").made_for is None
 
 
-def test_the_form_asks_for_the_target_that_is_chosen():
+def test_form_requests_chosen_target():
     usual = Settings().to_json()
     usual |= usual["sampling"]
     filled = {row.name: row.filled(usual[row.name]) for row in choices.rows()}
@@ -70,6 +70,6 @@ def test_the_form_asks_for_the_target_that_is_chosen():
     assert choices.config()[1] == {"name": "target", "kind": "text"}
 
 
-def test_a_race_knows_the_titles_of_targets():
+def test_race_shows_target_titles():
     first = race_form.opening()
     assert race_form.config(first)["targets"] == {"house": "House", "smollm2": "SmolLM2"}

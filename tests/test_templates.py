@@ -1,4 +1,4 @@
-"""Chat templates: text as transformers makes it, or a sentence soon, and without much memory."""
+"""Chat templates: the text of transformers, or soon an error, without using much memory."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def usual(words, talk, answer):
 
 
 @pytest.mark.parametrize("name", chat_templates.KNOWN)
-def test_a_template_writes_what_transformers_writes(name):
+def test_rendering_equals_transformers(name):
     words = tokenizer(chat_templates.KNOWN[name])
     asked = [(talk, answer) for talk in TALKS.values() for answer in (True, False)]
     theirs = [usual(words, *each) for each in asked]
@@ -55,12 +55,12 @@ def test_a_template_writes_what_transformers_writes(name):
         assert str(ours) == str(other)
 
 
-def test_special_tokens_have_their_names_in_a_template():
+def test_special_tokens_are_variables_of_a_template():
     words = tokenizer("{{ bos_token }}|{{ eos_token }}|{{ pad_token is defined }}|{{ tools }}")
     assert render(words, [([USER], False)]) == [usual(words, [USER], False)]
 
 
-def test_the_date_is_of_today():
+def test_date_in_template_is_not_cached():
     words = tokenizer("{{ strftime_now('%Y-%m-%d') }}")
     assert render(words, [([USER], False)]) == [usual(words, [USER], False)]
     templates._run.cache_clear()
@@ -82,14 +82,14 @@ def test_the_date_is_of_today():
         "{{ 1 // 0 }}",
     ],
 )
-def test_what_transformers_refuses_is_refused(template):
+def test_templates_that_transformers_refuses_are_refused(template):
     words = tokenizer(template)
     assert isinstance(usual(words, [USER], True), TemplateFailed)
     (found,) = render(words, [([USER], True)])
     assert isinstance(found, TemplateFailed)
 
 
-def test_private_names_are_refused_whatever_transformers_is_installed():
+def test_private_names_are_refused_with_any_transformers():
     """Older releases let a namespace have them."""
     (found,) = render(tokenizer("{% set ns = namespace(_a=1) %}"), [([USER], True)])
     assert isinstance(found, TemplateFailed)
@@ -107,7 +107,7 @@ def refusal(template):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", chat_templates.HOSTILE)
-def test_a_hostile_template_ends_in_a_sentence(name):
+def test_hostile_template_raises_readable_error(name):
     since = monotonic()
     said, grown = refusal(chat_templates.HOSTILE[name])
     assert monotonic() - since < MOST_SECONDS
@@ -118,7 +118,7 @@ def test_a_hostile_template_ends_in_a_sentence(name):
     assert len(said) < 300
 
 
-def test_the_sentence_says_what_was_too_much():
+def test_error_names_the_exceeded_limit():
     assert refusal(chat_templates.HOSTILE["nested loops"])[0] == (
         "The chat template of tiny computed for a second without an end, so it was stopped."
     )
@@ -127,20 +127,20 @@ def test_the_sentence_says_what_was_too_much():
     assert "writes 99,999,000 characters" in refusal(chat_templates.HOSTILE["a long output"])[0]
 
 
-def test_a_model_with_a_template_that_never_ends_loads_all_the_same():
+def test_model_with_endless_template_still_loads():
     words = tokenizer(chat_templates.HOSTILE["nested loops"])
     assert turn_end(words) is None
     assert tiny.target(words=words).eos == (0,)
 
 
-def test_a_process_that_is_never_heard_of_is_given_up(monkeypatch):
+def test_silent_rendering_process_is_stopped(monkeypatch):
     monkeypatch.setattr(templates, "WALL_CLOCK", 0.01)
     templates._run.cache_clear()
     with pytest.raises(TemplateStopped, match=r"ran for 0\.01 seconds, so it was stopped"):
         render(tokenizer("{{ messages[0].content }}!"), [([USER], True)])
 
 
-def test_an_answer_is_remembered(monkeypatch):
+def test_renderings_are_cached(monkeypatch):
     words = tokenizer("{{ messages[0].content }}?")
     first = render(words, [([USER], True)])
     monkeypatch.setattr(templates.subprocess, "run", None)

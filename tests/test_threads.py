@@ -1,4 +1,4 @@
-"""How the threads that compute wait: told before torch comes, and never over a host's own word."""
+"""How long computing threads spin: set before torch is imported, and never against the host."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ from specviz.settings.threads import (
 )
 
 
-def test_they_shorten_busy_wait_unless_told_otherwise():
+def test_busy_wait_is_shortened_by_default():
     environment = {}
     shorten_busy_wait(environment)
     assert environment == {
@@ -30,13 +30,13 @@ def test_they_shorten_busy_wait_unless_told_otherwise():
 
 
 @pytest.mark.parametrize("name", USER_VARIABLES)
-def test_what_a_host_has_said_stands(name):
+def test_host_settings_are_respected(name):
     environment = {name: "a word of their own"}
     shorten_busy_wait(environment)
     assert environment == {name: "a word of their own", OPENBLAS_TIMEOUT: "4"}
 
 
-def test_programs_of_others_wait_as_they_would_without_us():
+def test_other_programs_are_unaffected():
     environment = {"PATH": "/bin"}
     shorten_busy_wait(environment)
     assert original_environment(environment) == {"PATH": "/bin"}
@@ -46,14 +46,14 @@ def test_programs_of_others_wait_as_they_would_without_us():
 
 
 @pytest.mark.slow
-def test_the_command_line_has_not_brought_torch_in_before_it_says_so():
+def test_command_line_sets_busy_wait_before_importing_torch():
     """Nor has the page: test_ui builds it whole without."""
     code = "import sys, specviz.commands.cli; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert done.stdout.strip() == "False"
 
 
-def test_both_entries_say_so_first(monkeypatch):
+def test_both_entry_points_set_busy_wait_first(monkeypatch):
     from specviz.commands import cli
     from specviz.ui import page
 
@@ -82,25 +82,25 @@ def four(monkeypatch):
 @pytest.mark.parametrize(
     ("one", "all_", "taken"), [(0.1, 1.0, 1), (0.9, 1.0, 4), (1.0, 0.5, 4), (0.79, 1.0, 1)]
 )
-def test_one_thread_is_taken_where_it_is_clearly_quicker_just_now(four, one, all_, taken):
+def test_one_thread_is_used_if_clearly_faster(four, one, all_, taken):
     assert threads.choose_threads(lambda: one if four[-1] == 1 else all_) == taken
 
 
-def test_a_single_slow_measurement_decides_nothing(four):
+def test_single_slow_measurement_does_not_decide(four):
     slow = iter([9.0])
     assert threads.choose_threads(lambda: next(slow, 1.0)) == 4
 
 
-def test_where_there_is_one_thread_nothing_is_measured(monkeypatch):
+def test_single_thread_is_not_measured(monkeypatch):
     monkeypatch.setattr(threads, "default_threads", lambda: 1)
     assert threads.choose_threads(lambda: pytest.fail("measured")) == torch.get_num_threads()
 
 
-def test_what_is_measured_takes_a_moment():
+def test_thread_measurement_is_short():
     assert 0.0 < threads._seconds() < 1.0
 
 
-def test_numpy_multiplies_with_as_many_threads_as_torch(monkeypatch):
+def test_numpy_uses_as_many_threads_as_torch(monkeypatch):
     """NumPy has no call that says how many it uses, so the library that it loads is asked."""
     before = [each["num_threads"] for each in threads._blas().info()]
     assert before, "NumPy's BLAS was not found"
@@ -120,7 +120,7 @@ def test_numpy_multiplies_with_as_many_threads_as_torch(monkeypatch):
         threads._blas().limit(limits=before[0])
 
 
-def test_numpy_follows_what_is_settled(four, monkeypatch):
+def test_numpy_follows_the_chosen_threads(four, monkeypatch):
     given = []
     monkeypatch.setattr(threads, "share_with_numpy", lambda: given.append(four[-1]))
     times = iter([1.0, 0.1] * threads.TURNS)
@@ -129,7 +129,7 @@ def test_numpy_follows_what_is_settled(four, monkeypatch):
 
 
 @pytest.mark.parametrize(("bound", "large"), [(1, True), (1 << 40, False)])
-def test_a_run_of_a_large_target_gives_numpy_all_threads(bound, large, monkeypatch):
+def test_large_target_gives_numpy_all_threads(bound, large, monkeypatch):
     given = []
     monkeypatch.setattr(target_module, "share_with_numpy", given.append)
     monkeypatch.setattr(products, "CACHE", bound)

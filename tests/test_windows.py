@@ -1,4 +1,4 @@
-"""Sliding windows: a text may be as long as the context, and is what `generate` writes."""
+"""Sliding windows: a text may be as long as the context, and equals `generate`."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def close(one, other):
 @pytest.mark.slow
 @pytest.mark.parametrize("prompt", PROMPTS, ids=len)
 @pytest.mark.parametrize("kind", KINDS)
-def test_without_its_window_a_model_writes_another_text(kind, prompt):
+def test_text_depends_on_the_window(kind, prompt):
     """A guard for the tests below."""
     text = generated(kind, tuple(prompt))
     assert text != generated(kind, tuple(prompt), CONTEXT)
@@ -76,7 +76,7 @@ def test_without_its_window_a_model_writes_another_text(kind, prompt):
 @pytest.mark.slow
 @pytest.mark.parametrize("prompt", PROMPTS, ids=len)
 @pytest.mark.parametrize("kind", KINDS)
-def test_plain_decoding_writes_what_generate_writes(kind, prompt):
+def test_plain_decoding_equals_generate(kind, prompt):
     text = [step.token for step in engine.plain(target(kind), prompt, GREEDY)]
     assert text == generated(kind, tuple(prompt))
 
@@ -93,7 +93,7 @@ DRAFTERS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("drafter", DRAFTERS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_drafting_writes_what_generate_writes(kind, drafter):
+def test_speculative_decoding_equals_generate(kind, drafter):
     make, settings = DRAFTERS[drafter]
     made = target(kind)
     played = [*engine.rounds(made, make(made.model), list(PROMPTS[0]), settings)]
@@ -106,7 +106,7 @@ def test_drafting_writes_what_generate_writes(kind, drafter):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_folder_may_be_as_long_as_its_context(kind, tmp_path):
+def test_text_may_exceed_window_up_to_context_length(kind, tmp_path):
     folder = tiny.save(windowed.model(kind), tmp_path / kind)
     made = load_target(str(folder), "cpu")
     assert made.max_length == CONTEXT
@@ -120,7 +120,7 @@ def test_a_folder_may_be_as_long_as_its_context(kind, tmp_path):
 
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
 @pytest.mark.parametrize("kind", ["gemma3", "mistral", "qwen2"])
-def test_a_tree_across_the_window_equals_each_path_scored_alone(kind, attention):
+def test_tree_across_window_equals_single_paths(kind, attention):
     model = KINDS[kind]()
     model.set_attn_implementation(attention)
     run = tiny.target(model).start(CaptureSpec())
@@ -138,7 +138,7 @@ def test_a_tree_across_the_window_equals_each_path_scored_alone(kind, attention)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_draft_model_reads_a_tree_past_its_own_window(kind):
+def test_draft_model_reads_tree_past_its_window(kind):
     model, context = windowed.model(kind), PROMPTS[1]
     reader = TreeReader(model, "draft")
     tree = DraftTree((context[-1], 12, 13, 14, 15, 16), (-1, 0, 0, 1, 1, 2))
@@ -152,7 +152,7 @@ def test_a_draft_model_reads_a_tree_past_its_own_window(kind):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["mistral", "qwen2"])
-def test_early_exit_resumes_past_the_window(kind):
+def test_early_exit_resumes_past_window(kind):
     made = target(kind)
     plain, run = made.start(CaptureSpec()), made.start(CaptureSpec())
     for each in (plain, run):
@@ -166,7 +166,7 @@ def test_early_exit_resumes_past_the_window(kind):
 
 
 @pytest.mark.parametrize("kind", ["gemma2", "gemma3", "gpt_oss"])
-def test_layers_that_are_not_given_the_masks_of_their_kind_are_found(kind):
+def test_layers_that_get_wrong_masks_are_detected(kind):
     model = windowed.model(kind)
     windows = adapter.sliding_windows(model.config)
     assert adapter.passes_masks_on(model, windows)
@@ -181,14 +181,14 @@ def test_layers_that_are_not_given_the_masks_of_their_kind_are_found(kind):
     )
 
 
-def test_a_window_that_only_the_config_has_is_not_believed():
+def test_window_named_only_in_config_is_ignored():
     """Llama has none, whatever a config says; how far `generate` sees then depends on its cache."""
     model = tiny.llama(sliding_window=WINDOW)
     assert layer_masks(model).windows is None
     assert tiny.target(model).max_length == WINDOW
 
 
-def test_where_masks_cannot_be_given_by_kind_a_text_stays_within_the_window(monkeypatch):
+def test_text_stays_within_window_if_masks_cannot_be_passed(monkeypatch):
     monkeypatch.setattr(masks, "passes_masks_on", lambda *_: False)
     model = windowed.gemma3()
     made = tiny.target(model)
@@ -205,7 +205,7 @@ def test_where_masks_cannot_be_given_by_kind_a_text_stays_within_the_window(monk
         check_context_length("short", model, "long", CONTEXT)
 
 
-def test_a_window_that_is_switched_off_is_no_limit():
+def test_disabled_window_is_no_limit():
     off = windowed.qwen2(use_sliding_window=False)
     assert layer_masks(off).windows is None
     assert context_length(off) == CONTEXT
@@ -215,7 +215,7 @@ def test_a_window_that_is_switched_off_is_no_limit():
     assert adapter.sliding_windows(tiny.llama().config) is None
 
 
-def test_attention_in_chunks_is_refused_for_what_it_is():
+def test_chunked_attention_is_refused():
     config = Llama4TextConfig(num_hidden_layers=4)
     assert adapter.attends_in_chunks(config)
     with pytest.raises(Unsuitable, match="'four' attends within chunks of the text"):

@@ -1,4 +1,4 @@
-"""The app on ZeroGPU, as its own package `spaces` enforces the rules there: see tests/zero.
+"""The app on ZeroGPU, with the rules of the package `spaces` enforced, see tests/zero.
 
 A process is forked for the GPU's work by the real package; the scheduler grants everything, and the
 GPU is pretended. All tests share one server and one such process.
@@ -116,9 +116,7 @@ def streamed(visitor, prompt=PROMPT, **settings):
 
 
 @pytest.mark.parametrize("drafter", ["draft-model", "eagle3", "ngram"])
-def test_a_client_s_run_is_computed_on_a_gpu_that_was_lent_to_its_visitor(
-    scheduler, client, drafter
-):
+def test_client_run_uses_gpu_lent_to_its_user(scheduler, client, drafter):
     before = len(scheduler.of("/schedule"))
     text = client.predict(PROMPT, drafter=drafter, settings={"max_new_tokens": 8}, api_name="/run")
     trace = Trace.parse(text.split("\n"))
@@ -130,7 +128,7 @@ def test_a_client_s_run_is_computed_on_a_gpu_that_was_lent_to_its_visitor(
     assert int(grant["durationSeconds"]) == 10
 
 
-def test_a_live_run_streams_and_says_for_how_long_it_asks(scheduler, visitor):
+def test_live_run_streams_and_reports_requested_gpu_time(scheduler, visitor):
     *_, last = streamed(visitor, max_new_tokens=24)
     said = kinds(last)
     assert said[:5] == ["lending", "loading", "drafting", "run", "round"]
@@ -140,7 +138,7 @@ def test_a_live_run_streams_and_says_for_how_long_it_asks(scheduler, visitor):
     assert json.loads(last.splitlines()[0])["seconds"] == int(grant["durationSeconds"]) == 11
 
 
-def test_a_refusal_by_a_model_comes_back_with_its_sentence(client, visitor):
+def test_model_error_is_returned_with_its_message(client, visitor):
     *_, last = streamed(visitor, "")
     assert kinds(last) == ["lending", "loading", "drafting", "error"]
     assert "empty" in last
@@ -148,7 +146,7 @@ def test_a_refusal_by_a_model_comes_back_with_its_sentence(client, visitor):
         client.predict("", api_name="/run")
 
 
-def test_a_run_that_is_stopped_ends_after_its_round_and_the_process_goes_on(scheduler, visitor):
+def test_stopped_run_ends_after_its_round_and_process_continues(scheduler, visitor):
     run = streamed(visitor, max_new_tokens=300)
     for text in run:
         if "round" in kinds(text):
@@ -163,7 +161,7 @@ def test_a_run_that_is_stopped_ends_after_its_round_and_the_process_goes_on(sche
     assert {call["fail"] for call in scheduler.of("/release")} == {"false"}
 
 
-def test_a_place_that_was_looked_at_is_held_for_the_questions_about_it(visitor):
+def test_viewed_position_is_kept_for_later_questions(visitor):
     wish = json.dumps({"prompt": PROMPT + "\u2028", "drafter": "medusa", "skip": 1})
     *_, last = visitor.press("sv-grow-go", wish)
     assert kinds(last) == ["lending", "loading", "drafting", "position", "done"]
@@ -174,7 +172,7 @@ def test_a_place_that_was_looked_at_is_held_for_the_questions_about_it(visitor):
     assert len(json.loads(answer)["kept"]) == 6
 
 
-def test_all_of_the_house_is_laid_by_before_the_launch(scheduler, visitor):
+def test_all_house_models_are_loaded_before_launch(scheduler, visitor):
     """It is here though nothing was loaded in this process since; the Models tab can count it."""
     assert scheduler.asked[0].path == "/startup-report"
     here = json.loads(visitor.ask("sv-models-look", "1"))["loaded"]
@@ -201,7 +199,7 @@ TASKS = {
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_every_task_is_data_that_another_process_can_be_asked(name):
+def test_tasks_can_be_pickled(name):
     desk = Desk(Machine("cpu", "float32"), "1", Halt())
     there, asked = ForkingPickler.loads(ForkingPickler.dumps((desk, TASKS[name])))
     assert there == desk
@@ -211,7 +209,7 @@ def test_every_task_is_data_that_another_process_can_be_asked(name):
     assert there.unwanted()
 
 
-def test_more_work_asks_for_a_longer_time():
+def test_more_work_requests_more_gpu_time():
     settings = Settings(max_new_tokens=512)
     assert shown(RunRequest(PROMPT, settings=settings)).seconds > TASKS["run"].seconds + 10
     assert shown(RunRequest(PROMPT, "owner/name")).seconds > TASKS["run"].seconds + 20
@@ -220,7 +218,7 @@ def test_more_work_asks_for_a_longer_time():
     assert many.seconds > TASKS["domains"].seconds + 10
 
 
-def test_elsewhere_the_same_function_runs_as_it_is(monkeypatch):
+def test_outside_zerogpu_function_runs_unchanged(monkeypatch):
     """With the package and without it."""
     assert not adapter.ZEROGPU
     assert spaces.GPU(duration=1)(task.performed) is task.performed
