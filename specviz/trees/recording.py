@@ -67,5 +67,5 @@ def shape_requests() -> list[RankPaths]:
     """Static trees that can be put on the position: published ones, and the judges' small ones."""
     return [
         *(one.paths for one in PUBLISHED_TREES.values()),
-        paths_of(regular(TOP_Q, MAX_DEPTH + 1)),
+        tuple(paths_of(regular(TOP_Q, MAX_DEPTH + 1))),
     ]

@@ -1,21 +1,16 @@
-"""What a rule's text really follows: exactly, by enumeration or formula, and by throwing coins.
-
-A map, for who shows it:
-
-- `laws`: numbers that a person typed or dragged as a law (`as_law`), `total_variation` of two.
-- `drawing`: how candidates are drawn and what q the rule is told (`CandidateMethod`; `plainly(drawn)`).
-- `enumeration`: the production rule itself on every branch, for small vocabularies: `enumerate_position` for
-  one position (law, α, what came through the draft and what through the residual), `joint_distribution`,
-  `plain_distribution`, `accepted_length` for chains and trees.
-- `closed`: the same answer for one position by formula, for vocabularies of 150,000.
-- `monte_carlo`: `throw` (one position) and `throw_joint`: the rule itself, coins thrown.
-- `statistics`: G-tests against a law and of two samples, Wilson intervals, and what an exact
-  sampler would show.
-- `transport`: the highest acceptance that any rule could reach.
-- `darts`: von Neumann's picture: points under q, kept under p.
-- `of_run`: at every verdict of a recorded run, the rule's law against p (`steps`, `worst`); and a
-  verdict's laws cut to few tokens, for the sandbox (`excerpt`). The other half, one prompt many
-  times with and without speculation, needs models: `specviz.engine.repeats.repeat`.
+"""The distribution that a rule's text really follows: by enumeration, by formula and by sampling.
+ - `inputs`: numbers that a person typed or dragged as a distribution (`as_distribution`). -
+`candidates`: how candidates are sampled and which q the rule is given (`CandidateMethod`). -
+`enumeration`: the production rule itself on every branch, for small vocabularies:
+`enumerate_position` for one position; `joint_distribution`, `plain_distribution` and
+`accepted_length` for chains and trees. - `closed_form`: one position by formula, for vocabularies
+of 150,000. - `monte_carlo`: the rule itself with random numbers: `sample_first_token` and
+`sample_strings`. - `statistics`: G-tests of a sample against a distribution and of two samples,
+Wilson intervals, and what a sample of an exact sampler looks like. - `transport`: the highest
+acceptance that any rule could reach. - `darts`: von Neumann's picture: points under q, accepted
+under p. - `recorded_run`: for each verdict of a recorded run, the distance of the rule's output
+from p (`verdict_bounds`, `worst_bounds`), and its distributions cut to few tokens (`excerpt`).
+Repeating one prompt with and without speculation needs models: `specviz.engine.repeats.repeat`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How candidates come out of a draft's law, and which q a rule is told of them.
-
-A rule is exact for one way of drawing. Here is every way, the wrong ones too: drawn at another
-temperature than is told, told a q though nothing was drawn, dropped after they were seen.
+"""How candidates are sampled from the draft's distribution, and which q a rule is given.
+ A rule is exact for one way of sampling. This module has every way, wrong ones included: sampling
+at another temperature than the q given, giving a q although nothing was sampled, dropping
+candidates after looking at them.
 """
 
 from __future__ import annotations
@@ -19,24 +19,29 @@ from specviz.verification.tree import DraftTree
 Context = tuple[int, ...]
 
 
-Model = Callable[[Context], Tensor]  # a context to the law (V,) of the next token
+Model = Callable[[Context], Tensor]  # a context to the distribution (V,) of the next token
 
 
-def identity(law: Tensor) -> Tensor:
-    """The law as it is."""
-    return law
+def identity(probs: Tensor) -> Tensor:
+    """Return the distribution unchanged."""
+    return probs
 
 
-def keep_all(law: Tensor, token: int) -> bool:
-    """No candidate is dropped."""
+def keep_all(probs: Tensor, token: int) -> bool:
+    """Return False: no candidate is dropped."""
     return False
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateMethod:
-    """drawn: how siblings stand to each other. source: from the draft's law, what they are really
-    drawn from. told: from the draft's law, the q that the rule is told; None where it has none.
-    drops: whether a candidate is taken out again, with all below it, once it is seen.
+    """A way of choosing candidates.
+
+    Attributes:
+        drawn: How siblings are sampled.
+        reported_q: Computes the q that the rule is given from the draft's distribution; None if it
+            is given none.
+        sampled_from: Computes what candidates are really sampled from.
+        drop: Whether a candidate is removed, with everything below it, after it was seen.
     """
 
     drawn: Drawn
@@ -46,7 +51,7 @@ class CandidateMethod:
 
 
 def as_method(how: Drawn | CandidateMethod) -> CandidateMethod:
-    """A way of drawing in which nothing is hidden: from q, and q is told; a point mass has none."""
+    """Return the honest method: candidates come from the q given, and a point mass has none."""
     if isinstance(how, CandidateMethod):
         return how
     return CandidateMethod(how, None if how is Drawn.POINT_MASS else identity)
@@ -55,26 +60,30 @@ def as_method(how: Drawn | CandidateMethod) -> CandidateMethod:
 def proposals(
     draft: Model, parents: Sequence[int], how: Drawn | CandidateMethod, context: Context = ()
 ) -> Iterator[tuple[float, DraftTree, dict[int, Tensor]]]:
-    """Every tree of this shape that the drafter can propose, with its probability and q by parent.
+    """Yield every tree of this shape that the drafter can propose.
 
-    A point mass takes the top tokens of the draft law as children, ties by id. The trees' nodes are
-    in the order of `parents`; a dropped candidate is not among them.
+    A point mass takes the top tokens of the draft's distribution as children, ties by id. Nodes are
+    in the order of `parents`; dropped candidates are removed.
+
+    Yields:
+        The tree's probability, the tree, and q by parent.
     """
-    drawing, shape = as_method(how), DraftTree((0,) * len(parents), tuple(parents))
-    for weight, guesses in _grown(draft, shape, drawing, context):
+    method, shape = as_method(how), DraftTree((0,) * len(parents), tuple(parents))
+    for weight, guesses in _grown(draft, shape, method, context):
         tree = DraftTree((0, *guesses), shape.parents)
-        laws = {
+        by_parent = {
             n: draft(context + path_tokens(tree, n)) for n in range(len(tree)) if shape.children[n]
         }
-        tree, laws = _pruned(tree, laws, drawing)
-        told = drawing.reported_q
-        yield weight, tree, {} if told is None else {n: told(law) for n, law in laws.items()}
+        tree, by_parent = _pruned(tree, by_parent, method)
+        report = method.reported_q
+        q = {} if report is None else {n: report(probs) for n, probs in by_parent.items()}
+        yield weight, tree, q
 
 
 def _grown(
-    draft: Model, shape: DraftTree, drawing: CandidateMethod, context: Context
+    draft: Model, shape: DraftTree, method: CandidateMethod, context: Context
 ) -> Iterator[tuple[float, Context]]:
-    """Every labelling of the shape's guesses that has a chance, with it, node by node."""
+    """Yield every assignment of tokens to the shape's nodes with its probability."""
     size = draft(context).shape[-1]
     waiting: list[tuple[float, Context]] = [(1.0, ())]
     while waiting:
@@ -86,56 +95,61 @@ def _grown(
         tree = DraftTree((0, *guesses), shape.parents[:node])
         parent = shape.parents[node]
         before = [tree.tokens[n] for n in tree.children[parent]]
-        law = drawing.sampled_from(draft(context + path_tokens(tree, parent)))
-        for token, share in _next(law, before, drawing.drawn, size):
-            waiting.append((weight * share, (*guesses, token)))
+        probs = method.sampled_from(draft(context + path_tokens(tree, parent)))
+        for token, probability in _next(probs, before, method.drawn, size):
+            waiting.append((weight * probability, (*guesses, token)))
 
 
 def _next(
-    law: Tensor, before: Sequence[int], drawn: Drawn, size: int
+    probs: Tensor, before: Sequence[int], drawn: Drawn, size: int
 ) -> Iterator[tuple[int, float]]:
-    """What the sibling after those `before` can be, with its chance.
+    """Yield the possible tokens of the sibling after those `before`, with their probabilities.
 
-    Where no token is left, the last one comes again: `remove_token` gives such a law back as it is.
+    If no token is left, the last one comes again, since `remove_token` returns such a distribution
+    unchanged.
     """
     if drawn is Drawn.POINT_MASS:
-        order = law.sort(descending=True, stable=True).indices
+        order = probs.sort(descending=True, stable=True).indices
         yield int(order[min(len(before), size - 1)]), 1.0
         return
     if drawn is Drawn.WITHOUT_REPLACEMENT:
         for token in before:
-            law = remove_token(law, token)
-    yield from ((token, share) for token, share in enumerate(law.tolist()) if share > 0.0)
+            probs = remove_token(probs, token)
+    yield from (
+        (token, probability)
+        for token, probability in enumerate(probs.tolist())
+        if probability > 0.0
+    )
 
 
 def _pruned(
-    tree: DraftTree, laws: dict[int, Tensor], drawing: CandidateMethod
+    tree: DraftTree, by_parent: dict[int, Tensor], method: CandidateMethod
 ) -> tuple[DraftTree, dict[int, Tensor]]:
-    """Without the candidates that are dropped once they are seen, and all below them."""
-    if drawing.drop is keep_all:
-        return tree, laws
+    """Remove the candidates that are dropped after they were seen, and everything below them."""
+    if method.drop is keep_all:
+        return tree, by_parent
     kept = [0]
     for node in range(1, len(tree)):
         parent = tree.parents[node]
-        if parent in kept and not drawing.drop(laws[parent], tree.tokens[node]):
+        if parent in kept and not method.drop(by_parent[parent], tree.tokens[node]):
             kept.append(node)
     smaller = tree.subtree(kept)
-    return smaller, {kept.index(n): laws[n] for n in kept if smaller.children[kept.index(n)]}
+    return smaller, {kept.index(n): by_parent[n] for n in kept if smaller.children[kept.index(n)]}
 
 
 def path_tokens(tree: DraftTree, node: int) -> Context:
-    """The guesses on the path to `node`, root left out."""
+    """Return the guesses on the path to `node`, without the root."""
     return tuple(tree.tokens[n] for n in tree.path(node)[1:])
 
 
-def at_temperature(law: Tensor, temperature: float) -> Tensor:
-    """A law as it would have come out at another temperature: scaled q^(1/T), 0 staying 0."""
-    scores = torch.where(law > 0, law.log() / temperature, -torch.inf)
+def at_temperature(probs: Tensor, temperature: float) -> Tensor:
+    """Return a distribution at another temperature: q^(1/T), normalized; 0 stays 0."""
+    scores = torch.where(probs > 0, probs.log() / temperature, -torch.inf)
     return scores.softmax(-1)
 
 
-def truncate(law: Tensor, many: int) -> Tensor:
-    """A law cut to its top tokens and scaled to 1; ties by id."""
-    order = law.sort(descending=True, stable=True).indices[:many]
-    kept = torch.zeros_like(law).scatter_(0, order, law[order])
+def truncate(probs: Tensor, count: int) -> Tensor:
+    """Return a distribution cut to its top tokens and normalized; ties by id."""
+    order = probs.sort(descending=True, stable=True).indices[:count]
+    kept = torch.zeros_like(probs).scatter_(0, order, probs[order])
     return kept / kept.sum()

@@ -1,8 +1,8 @@
-"""The output of one position by formula: O(V) or O(k V), for the vocabularies of real models.
-
-One rule: p and q are float64 laws before any test (`laws.as_distribution`); then what is left between the
-output and p is 1e-15, and whatever is more is loss. Candidates are drawn independently from q;
-fixed ones have one proposal only, so `enumeration.enumerate_position` is as quick for them.
+"""The output of one position by formula, in O(V) or O(k V), for vocabularies of real models.
+ p and q must be normalized float64 distributions (`inputs.as_distribution`); then rounding leaves
+the output within 1e-15 of p, and any larger difference is loss. Candidates are sampled
+independently from q. For a point mass, `enumeration.enumerate_position` is as fast, since there is
+one proposal.
 """
 
 from __future__ import annotations
@@ -22,26 +22,34 @@ Parameters = Mapping[str, float]
 
 
 def closed_form(rule: str, p: Tensor, q: Tensor, candidates: int = 1) -> PositionResult:
-    """What a rule makes of one position. rule: as `parse_rule` reads it. p, q: laws (V,) in float64.
+    """Return what a rule makes of one position.
 
-    Raises ValueError where there is no formula: for several candidates of most rules, and for rules
-    that judge other candidates; enumerate those over a smaller vocabulary.
+    Args:
+        rule: As `parse_rule` reads it.
+        p: The target's distribution (V,), float64.
+        q: The draft's distribution (V,), float64.
+        candidates: The number of candidates.
+
+    Raises:
+        ValueError: If there is no formula: for several candidates with most rules, and for rules
+            that judge other candidates. Enumerate those over a smaller vocabulary.
     """
-    name, dials = parse_rule(rule)
+    name, parameters = parse_rule(rule)
     if name in SEVERAL_CANDIDATES:
         return SEVERAL_CANDIDATES[name](p, q, candidates)
     if name not in ONE_CANDIDATE or candidates != 1:
-        many = f"{candidates} candidates" if candidates != 1 else "a sampled candidate"
-        raise ValueError(f"There is no formula for the rule {name!r} with {many}.")
-    keeps, rest = ONE_CANDIDATE[name]
-    kept = q * keeps(p, q, dials)
-    return PositionResult(p, kept, rest(p, q, (q - kept).clamp(min=0.0)))
+        given = f"{candidates} candidates" if candidates != 1 else "a sampled candidate"
+        raise ValueError(f"There is no formula for the rule {name!r} with {given}.")
+    accept, replace = ONE_CANDIDATE[name]
+    accepted = q * accept(p, q, parameters)
+    return PositionResult(p, accepted, replace(p, q, (q - accepted).clamp(min=0.0)))
 
 
 def recursive(p: Tensor, q: Tensor, candidates: int) -> PositionResult:
-    """Speculative sampling with k independent candidates: each rejection leaves a residual.
+    """Return the result of speculative sampling with k independent candidates.
 
-    The residual does not depend on which token fell, so k steps of the one-candidate law do.
+    The residual does not depend on which token was rejected, so it takes k steps of the
+    one-candidate formula.
     """
     draft, alive, left = torch.zeros_like(p), p.new_ones(()), p
     for _ in range(candidates):
@@ -52,13 +60,13 @@ def recursive(p: Tensor, q: Tensor, candidates: int) -> PositionResult:
 
 
 def accept_reject(p: Tensor, q: Tensor, candidates: int) -> PositionResult:
-    """Von Neumann's with k candidates, then p itself; his redraws end with p all the same."""
+    """Return the result of accept-reject with k candidates, then p itself."""
     kept = 1.0 - (1.0 - 1.0 / max_ratio(p, q)) ** candidates
     return PositionResult(p, p * kept, p * (1.0 - kept))
 
 
 def k_seq(p: Tensor, q: Tensor, candidates: int) -> PositionResult:
-    """k-SEQ at ρ*: what is kept is min(q, p/ρ) P/β, what is left (p − ρ q)₊."""
+    """Return the result of k-SEQ at ρ*: min(q, p/ρ) P/β is accepted and (p − ρ q)₊ remains."""
     rho = least_rho(p, q, candidates)
     beta = acceptance_of_one(p, q, rho)
     kept = 1.0 - (1.0 - beta) ** candidates
@@ -67,42 +75,42 @@ def k_seq(p: Tensor, q: Tensor, candidates: int) -> PositionResult:
 
 
 def acceptance_ratio(p: Tensor, q: Tensor, lenience: float = 1.0) -> Tensor:
-    """min(1, p/(l q)), token by token; 1 where q has no mass, since nothing is drawn there."""
+    """Return min(1, p/(l q)) token by token; 1 if q is 0, where nothing is sampled."""
     return torch.where(q > 0, p / (lenience * q), torch.ones_like(p)).clamp(max=1.0)
 
 
-def typical(p: Tensor, dials: Parameters) -> Tensor:
-    """1 where p > min(ε, δ e^−H), else 0."""
-    bar = torch.clamp(dials["delta"] * torch.exp(-entropy(p)), max=dials["epsilon"])
-    return (p > bar).to(p.dtype)
+def typical(p: Tensor, parameters: Parameters) -> Tensor:
+    """Return 1 if p > min(ε, δ e^−H), else 0."""
+    limit = torch.clamp(parameters["delta"] * torch.exp(-entropy(p)), max=parameters["epsilon"])
+    return (p > limit).to(p.dtype)
 
 
-def relaxed(p: Tensor, dials: Parameters) -> Tensor:
-    """1 where a token is among the top N and p ≥ p_max − Δ, else 0."""
-    many = min(int(dials["among"]), len(p))
-    least = torch.maximum(p.topk(many).values[-1], p.max() - dials["margin"])
+def relaxed(p: Tensor, parameters: Parameters) -> Tensor:
+    """Return 1 if a token is among the top N and p ≥ p_max − Δ, else 0."""
+    count = min(int(parameters["among"]), len(p))
+    least = torch.maximum(p.topk(count).values[-1], p.max() - parameters["margin"])
     return (p >= least).to(p.dtype)
 
 
-def thresholds(p: Tensor, dials: Parameters) -> Tensor:
-    """1 where p reaches `single`, else its share of `together`."""
-    return torch.where(p >= dials["single"], 1.0, (p / dials["together"]).clamp(max=1.0))
+def thresholds(p: Tensor, parameters: Parameters) -> Tensor:
+    """Return 1 if p reaches `single`, else its share of `together`."""
+    return torch.where(p >= parameters["single"], 1.0, (p / parameters["together"]).clamp(max=1.0))
 
 
-def from_residual(p: Tensor, q: Tensor, fell: Tensor) -> Tensor:
-    """What comes of fallen mass (V,) where a rejection leaves (p − q)₊."""
-    return fell.sum() * residual(p, q)
+def from_residual(p: Tensor, q: Tensor, rejected: Tensor) -> Tensor:
+    """Return the tokens that replace rejected mass (V,) if it is sampled from (p − q)₊."""
+    return rejected.sum() * residual(p, q)
 
 
-def from_masked(p: Tensor, q: Tensor, fell: Tensor) -> Tensor:
-    """What comes of fallen mass (V,) where a rejection of x leaves p without x."""
-    share = torch.where(p < 1.0, fell / (1.0 - p), torch.zeros_like(p))
+def from_masked(p: Tensor, q: Tensor, rejected: Tensor) -> Tensor:
+    """Return the tokens that replace rejected mass (V,) if x is replaced from p without x."""
+    share = torch.where(p < 1.0, rejected / (1.0 - p), torch.zeros_like(p))
     return p * (share.sum() - share)
 
 
-def from_top(p: Tensor, q: Tensor, fell: Tensor) -> Tensor:
-    """What comes of fallen mass (V,) where a rejection leaves the top token."""
-    return fell.sum() * one_hot_top(p)
+def from_top(p: Tensor, q: Tensor, rejected: Tensor) -> Tensor:
+    """Return the tokens that replace rejected mass (V,) if it all becomes the top token."""
+    return rejected.sum() * one_hot_top(p)
 
 
 Several = Callable[[Tensor, Tensor, int], PositionResult]

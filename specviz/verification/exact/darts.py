@@ -1,8 +1,7 @@
-"""Von Neumann's dartboard: points thrown under M q, kept where they fall under p.
-
-A column's points land by q and stand at a height from 0 to M q(x); those under p(x) are kept, and
-what is kept is p, whatever q is. Speculative sampling throws one dart under q itself: under
-min(p, q) it is kept, and a dart above is exchanged for one of p's own part above q.
+"""Von Neumann's dartboard: points thrown under M q, accepted if they are under p.
+ A dart's column is sampled from q and its height is uniform from 0 to M q(x). The darts under p(x)
+are accepted and follow p, whatever q is. Speculative sampling throws one dart under q itself: under
+min(p, q) it is accepted, and a dart above is replaced by one from the part of p above q.
 """
 
 from __future__ import annotations
@@ -17,9 +16,13 @@ from specviz.verification.siblings import max_ratio
 
 @dataclass(frozen=True, slots=True)
 class Darts:
-    """tokens (n,), heights (n,): where each dart fell. kept (n,): whether it lies under p.
+    """The darts thrown.
 
-    bound: M, so a column of q is M q high; acceptance is 1/M.
+    Attributes:
+        tokens: (n,) the column of each dart.
+        heights: (n,) its height.
+        kept: (n,) whether it is under p.
+        bound: M; the column of q is M q high.
     """
 
     tokens: Tensor
@@ -29,27 +32,28 @@ class Darts:
 
     @property
     def acceptance(self) -> float:
-        """The chance of a dart to be kept, 1/M."""
+        """The probability of accepting a dart, 1/M."""
         return 1.0 / self.bound
 
     def counts(self, size: int) -> list[int]:
-        """By token, the darts that were kept."""
+        """Return how many darts of each token were accepted."""
         found: list[int] = torch.bincount(self.tokens[self.kept], minlength=size).tolist()
         return found
 
 
 def throw_darts(p: Tensor, q: Tensor, many: int, seed: int) -> Darts:
-    """So many darts under M q. p, q: laws (V,).
+    """Throw `many` darts under M q. p, q: distributions (V,).
 
-    Raises ValueError where q misses a token of p: no M is large enough, and no dart lands there.
+    Raises:
+        ValueError: If q misses a token of p: then no M is large enough, and no dart can land there.
     """
-    most = max_ratio(p, q).item()
-    if most == float("inf"):
-        raise ValueError("q gives a token no chance that p does, so no dart can ever say it.")
+    highest = max_ratio(p, q).item()
+    if highest == float("inf"):
+        raise ValueError("q is 0 for a token that p has, so no dart can land on it.")
     generator = torch.Generator().manual_seed(seed)
     u = torch.rand(2, many, generator=generator, dtype=torch.float64)
     totals = q.double().cumsum(0)
     places = torch.searchsorted(totals, u[0] * totals[-1], right=True)
     tokens = places.clamp(max=len(q) - 1)
-    heights = u[1] * most * q.double()[tokens]
-    return Darts(tokens, heights, heights < p.double()[tokens], most)
+    heights = u[1] * highest * q.double()[tokens]
+    return Darts(tokens, heights, heights < p.double()[tokens], highest)

@@ -1,9 +1,8 @@
-"""A rule's output law by enumeration: no random numbers, and the production rule itself is run.
-
-Every draft is weighed by the law it is drawn from, every coin is tried on both sides and weighed
-by the threshold that the rule reports, and the last token's law is taken whole. What comes out is
-exact up to float64 rounding (VERIFICATION.md section 8): the oracle of the tests. The same branches
-carry coins that are really thrown: see `monte_carlo`.
+"""The output distribution of a rule by enumeration, with the production rule and no randomness.
+ Every draft is weighted by its probability, every decision is followed both ways and weighted by
+the threshold that the rule reports, and the last token's distribution is taken whole. The result is
+exact up to float64 rounding (VERIFICATION.md section 8), so tests use it as their reference. The
+same branches can carry random samples: see `monte_carlo`.
 """
 
 from __future__ import annotations
@@ -34,73 +33,80 @@ StringDistribution = dict[Context, float]
 
 
 M = TypeVar("M", bound=Mass)
-ACCEPT, REJECT = 0.0, 1.0 - 2.0**-53
+ACCEPT, REJECT = 0.0, 1.0 - 2.0**-53  # values of u
 
 
 @dataclass
 class ScriptedSource:
-    """Coins that fall as told, in the order asked for, REJECT where nothing is told.
+    """Random numbers that accept or reject as scripted, and reject after the script ends.
 
-    asked: the coins' names, in that order; one asked for twice stands there twice.
+    Attributes:
+        script: Whether each decision accepts, in the order in which numbers are requested.
+        requested: The nodes in that order; a node requested twice is listed twice.
     """
 
-    told: Sequence[bool] = ()
-    asked: list[int] = field(default_factory=list)
+    script: Sequence[bool] = ()
+    requested: list[int] = field(default_factory=list)
 
     def judge(self, node: int) -> float:
-        """The scripted coin of `node`."""
-        place = len(self.asked)
-        self.asked.append(node)
-        return ACCEPT if place < len(self.told) and self.told[place] else REJECT
+        """Return the scripted number of `node`."""
+        index = len(self.requested)
+        self.requested.append(node)
+        return ACCEPT if index < len(self.script) and self.script[index] else REJECT
 
     def final(self) -> float:
-        """Never matters: the law of the last token is taken whole."""
+        """Return any number: the distribution of the last token is taken whole."""
         return 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class RoundSetup:
-    """What is asked about: a rule, two models, the tree's shape, and how candidates are drawn.
+    """The setup of a round: a rule, two models, the tree's shape, and how candidates are sampled.
 
-    target, draft: contexts to laws. parents: by node, its parent; [-1, 0, 1] is a chain of two.
+    Attributes:
+        rule: The rule.
+        target: Contexts to the target's distributions.
+        draft: Contexts to the draft's distributions.
+        parents: The parent of each node; [-1, 0, 1] is a chain of two guesses.
+        method: How candidates are sampled.
     """
 
     rule: Rule
     target: Model
     draft: Model
     parents: Sequence[int]
-    drawing: CandidateMethod
+    method: CandidateMethod
 
     @classmethod
     def position(
         cls, rule: Rule, p: Tensor, q: Tensor, how: Drawn | CandidateMethod, candidates: int = 1
     ) -> RoundSetup:
-        """One position with so many candidates. p, q: (V,), whatever the context."""
+        """Return one position with several candidates. p, q: (V,), the same in every context."""
         return cls(rule, lambda _: p, lambda _: q, [-1] + [0] * candidates, as_method(how))
 
     @classmethod
     def chain(
         cls, rule: Rule, p: Tensor, q: Tensor, how: Drawn | CandidateMethod, gamma: int
     ) -> RoundSetup:
-        """A chain of γ guesses, every one under the same p and q, whatever the context."""
+        """Return a chain of γ guesses with the same p and q in every context."""
         return cls(rule, lambda _: p, lambda _: q, list(range(-1, gamma)), as_method(how))
 
 
 def branches(
     rule: Rule, tree: DraftTree, p: Tensor, q: Mapping[int, Tensor], drawn: Drawn, start: M
 ) -> Iterator[tuple[M, Verdict]]:
-    """Every verdict that a mass can reach on this tree, with what of it goes there."""
+    """Yield every verdict that a mass can reach on this tree, with the mass that reaches it."""
     waiting: list[tuple[tuple[bool, ...], M]] = [((), start)]
     while waiting:
-        told, mass = waiting.pop()
-        script = ScriptedSource(told)
-        verdict = rule.judge(tree, drawn, p, q, script)
-        for place in range(len(told), len(verdict.decisions)):
-            coin, threshold = script.asked[place], verdict.decisions[place].threshold
-            kept, mass = mass.split(coin, threshold)
-            if kept.size:
-                waiting.append(((*told, True), kept))
-            told = (*told, False)
+        script, mass = waiting.pop()
+        source = ScriptedSource(script)
+        verdict = rule.judge(tree, drawn, p, q, source)
+        for index in range(len(script), len(verdict.decisions)):
+            node, threshold = source.requested[index], verdict.decisions[index].threshold
+            accepted, mass = mass.split(node, threshold)
+            if accepted.size:
+                waiting.append(((*script, True), accepted))
+            script = (*script, False)
             if not mass.size:
                 break
         if mass.size:
@@ -110,14 +116,14 @@ def branches(
 def verdicts(
     rule: Rule, tree: DraftTree, drawn: Drawn, p: Tensor, q: Mapping[int, Tensor]
 ) -> Iterator[tuple[float, Verdict]]:
-    """Every verdict the rule can reach on this tree, with its probability (they sum to 1)."""
+    """Yield every verdict that the rule can reach on this tree with its probability."""
     for mass, verdict in branches(rule, tree, p, q, drawn, ExactMass()):
         yield mass.size, verdict
 
 
 def play_round(round: RoundSetup, start: M) -> Iterator[tuple[M, DraftTree, Verdict]]:
-    """Every way that a round can go, with what of the mass goes it."""
-    trees = list(proposals(round.draft, round.parents, round.drawing))
+    """Yield every way that a round can go, with the mass that takes it."""
+    trees = list(proposals(round.draft, round.parents, round.method))
     if not trees:
         return
     weights = torch.tensor([weight for weight, _, _ in trees], dtype=torch.float64)
@@ -125,14 +131,15 @@ def play_round(round: RoundSetup, start: M) -> Iterator[tuple[M, DraftTree, Verd
     for mass, (_, tree, q) in zip(shares, trees, strict=True):
         if mass.size:
             p = torch.stack([round.target(path_tokens(tree, node)) for node in range(len(tree))])
-            for share, verdict in branches(round.rule, tree, p, q, round.drawing.drawn, mass):
+            for share, verdict in branches(round.rule, tree, p, q, round.method.drawn, mass):
                 yield share, tree, verdict
 
 
 def string_masses(round: RoundSetup, start: M, length: int) -> StringDistribution:
-    """How much of a mass ends in every string of `length` tokens: a round, then plain decoding.
+    """Return how much of a mass ends in every string of `length` tokens.
 
-    length: at least the tree's depth plus 1 to see the whole round.
+    A round is continued by plain decoding. To see the whole round, `length` must be at least the
+    tree's depth plus 1.
     """
     out: defaultdict[Context, float] = defaultdict(float)
     for mass, tree, verdict in play_round(round, start):
@@ -145,7 +152,7 @@ def string_masses(round: RoundSetup, start: M, length: int) -> StringDistributio
 def _extend(
     out: StringDistribution, target: Model, context: Context, mass: Mass, length: int
 ) -> None:
-    """Add `mass` at `context`, cut or continued by plain decoding to `length` tokens."""
+    """Add `mass` at `context`, cut to `length` tokens or continued by plain decoding."""
     if not mass.size:
         return
     if len(context) >= length:
@@ -163,14 +170,14 @@ def joint_distribution(
     how: Drawn | CandidateMethod,
     length: int,
 ) -> StringDistribution:
-    """The law of the first `length` tokens that a round and plain decoding after it emit."""
+    """Return the distribution of the first `length` tokens of a round and plain decoding after."""
     return string_masses(
         RoundSetup(rule, target, draft, parents, as_method(how)), ExactMass(), length
     )
 
 
 def plain_distribution(target: Model, length: int) -> StringDistribution:
-    """The law of `length` tokens of plain decoding: what every lossless rule must give."""
+    """Return the distribution of `length` tokens of plain decoding: what lossless rules give."""
     out: defaultdict[Context, float] = defaultdict(float)
     _extend(out, target, (), ExactMass(), length)
     return dict(out)
@@ -178,10 +185,12 @@ def plain_distribution(target: Model, length: int) -> StringDistribution:
 
 @dataclass(frozen=True, slots=True)
 class PositionResult:
-    """What a rule makes of one position: all laws and masses by token, (V,), in float64.
+    """What a rule makes of one position: (V,) in float64 each.
 
-    through_draft: the mass of a token that came as a kept candidate. through_rest: what was drawn
-    after all candidates fell. They sum to the output's law. p: what it should be.
+    Attributes:
+        p: What the output should be.
+        through_draft: The probability that a token is output as an accepted candidate.
+        through_rest: The probability that it is sampled after all candidates were rejected.
     """
 
     p: Tensor
@@ -190,27 +199,27 @@ class PositionResult:
 
     @property
     def output(self) -> Tensor:
-        """The output's law."""
+        """The output's distribution."""
         return self.through_draft + self.through_rest
 
     @property
     def acceptance(self) -> float:
-        """α: the chance that a candidate is kept."""
+        """α, the probability that a candidate is accepted."""
         return self.through_draft.sum().item()
 
     @property
     def tv(self) -> float:
-        """Total variation ½ Σ |out − p|: 0 where nothing is lost, but for rounding."""
+        """Total variation ½ Σ |output − p|: 0 up to rounding if the rule is lossless."""
         return total_variation(self.output, self.p).item()
 
     @property
     def wrong(self) -> Tensor:
-        """By token, what it gets beyond p; below 0 where it is robbed."""
+        """How much each token gets beyond p; negative if it gets less."""
         return self.output - self.p
 
 
 def enumerate_position(round: RoundSetup) -> PositionResult:
-    """The first token of a round whose tree is one position (see `Round.place`)."""
+    """Return the result for the first token of a round with one position."""
     p = round.target(())
     found = PositionResult(p.double(), torch.zeros(len(p)).double(), torch.zeros(len(p)).double())
     for mass, tree, verdict in play_round(round, ExactMass()):
@@ -224,32 +233,32 @@ def enumerate_position(round: RoundSetup) -> PositionResult:
 def output_distribution(
     rule: Rule, p: Tensor, q: Tensor, how: Drawn | CandidateMethod, candidates: int = 1
 ) -> Tensor:
-    """The law (V,) of the token at one position, with so many candidates tried there."""
+    """Return the distribution (V,) of the token at one position with several candidates."""
     return enumerate_position(RoundSetup.position(rule, p, q, how, candidates)).output
 
 
 def acceptance(
     rule: Rule, p: Tensor, q: Tensor, how: Drawn | CandidateMethod, candidates: int = 1
 ) -> float:
-    """α at one position: the chance that one of the candidates is kept."""
+    """Return α at one position: the probability that one of the candidates is accepted."""
     return enumerate_position(RoundSetup.position(rule, p, q, how, candidates)).acceptance
 
 
 def accepted_length(
     rule: Rule, target: Model, draft: Model, parents: Sequence[int], how: Drawn | CandidateMethod
 ) -> float:
-    """The expected number of draft tokens kept in a round; one more are emitted."""
+    """Return the expected number of draft tokens accepted in a round; it outputs one more."""
     round = RoundSetup(rule, target, draft, parents, as_method(how))
     return sum(mass.size * len(verdict.path) for mass, _, verdict in play_round(round, ExactMass()))
 
 
 def distance(a: StringDistribution, b: StringDistribution) -> float:
-    """Total variation ½ Σ |a − b| between two laws over token strings."""
+    """Return the total variation ½ Σ |a − b| of two distributions over token strings."""
     return sum(abs(a.get(k, 0.0) - b.get(k, 0.0)) for k in a.keys() | b.keys()) / 2
 
 
 def marginal(law: StringDistribution, length: int) -> StringDistribution:
-    """The law of the first `length` tokens of each string."""
+    """Return the distribution of the first `length` tokens of each string."""
     out: defaultdict[Context, float] = defaultdict(float)
     for string, mass in law.items():
         out[string[:length]] += mass

@@ -1,7 +1,6 @@
-"""What goes down the branches of a rule's decisions: probability, or coins really thrown.
-
-One rule: a decision splits a mass by the coin it asked for; a coin that is asked for twice has
-fallen only once, so its second answer follows from where the first has left it.
+"""What flows down the branches of a rule's decisions: probability, or a number of random samples.
+ A decision splits a mass at the random number that it used. A number used twice has only one value,
+so a second split is limited by the first.
 """
 
 from __future__ import annotations
@@ -15,62 +14,80 @@ from torch import Tensor
 
 
 class Mass(Protocol):
-    """size: probability, or how many throws; 0 where nothing is left of it."""
+    """A probability or a number of samples."""
 
     @property
     def size(self) -> float:
-        """How much it is."""
+        """How much it is; 0 if nothing is left."""
 
-    def split(self, coin: int, threshold: float) -> tuple[Self, Self]:
-        """What of it falls below the threshold and is kept, and what does not."""
+    def split(self, name: int, threshold: float) -> tuple[Self, Self]:
+        """Return the part with u below the threshold, and the rest.
 
-    def spread(self, law: Tensor) -> list[Self]:
-        """By outcome, what of it goes there. law: (n,), summing to 1."""
+        Args:
+            name: Which random number u is.
+            threshold: The threshold.
+        """
+
+    def spread(self, probs: Tensor) -> list[Self]:
+        """Return the part that goes to each outcome. probs: (n,), summing to 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExactMass:
-    """Probability. coins: by name, the interval [lo, hi) that one asked for lies in."""
+    """A probability.
+
+    Attributes:
+        size: The probability.
+        ranges: For each random number used, the interval [lo, hi) that it is in.
+    """
 
     size: float = 1.0
-    coins: Mapping[int, tuple[float, float]] = field(default_factory=dict)
+    ranges: Mapping[int, tuple[float, float]] = field(default_factory=dict)
 
-    def split(self, coin: int, threshold: float) -> tuple[ExactMass, ExactMass]:
-        """See `Mass`."""
-        lo, hi = self.coins.get(coin, (0.0, 1.0))
+    def split(self, name: int, threshold: float) -> tuple[ExactMass, ExactMass]:
+        """Implement `Mass.split`."""
+        lo, hi = self.ranges.get(name, (0.0, 1.0))
         at = min(max(threshold, lo), hi)
-        kept = ExactMass(self.size * ((at - lo) / (hi - lo)), {**self.coins, coin: (lo, at)})
-        return kept, ExactMass(self.size * ((hi - at) / (hi - lo)), {**self.coins, coin: (at, hi)})
+        below = ExactMass(self.size * ((at - lo) / (hi - lo)), {**self.ranges, name: (lo, at)})
+        return below, ExactMass(
+            self.size * ((hi - at) / (hi - lo)), {**self.ranges, name: (at, hi)}
+        )
 
-    def spread(self, law: Tensor) -> list[ExactMass]:
-        """See `Mass`."""
-        return [ExactMass(self.size * share) for share in law.tolist()]
+    def spread(self, probs: Tensor) -> list[ExactMass]:
+        """Implement `Mass.spread`."""
+        return [ExactMass(self.size * share) for share in probs.tolist()]
 
 
 @dataclass(frozen=True, slots=True)
 class SampledMass:
-    """Throws of coins, all at once. coins: by name, one number in [0, 1) for each throw."""
+    """A number of samples, all drawn at once.
+
+    Attributes:
+        size: The number of samples.
+        generator: The source of random numbers.
+        numbers: For each random number used, its value in each sample.
+    """
 
     size: int
     generator: torch.Generator
-    coins: Mapping[int, Tensor] = field(default_factory=dict)
+    numbers: Mapping[int, Tensor] = field(default_factory=dict)
 
-    def split(self, coin: int, threshold: float) -> tuple[SampledMass, SampledMass]:
-        """See `Mass`."""
-        u = self.coins.get(coin)
+    def split(self, name: int, threshold: float) -> tuple[SampledMass, SampledMass]:
+        """Implement `Mass.split`."""
+        u = self.numbers.get(name)
         if u is None:
             u = torch.rand(self.size, generator=self.generator, dtype=torch.float64)
         below = u < threshold
-        return self._where(below, coin, u), self._where(~below, coin, u)
+        return self._where(below, name, u), self._where(~below, name, u)
 
-    def _where(self, taken: Tensor, coin: int, u: Tensor) -> SampledMass:
-        coins = {name: each[taken] for name, each in {**self.coins, coin: u}.items()}
-        return SampledMass(int(taken.sum()), self.generator, coins)
+    def _where(self, taken: Tensor, name: int, u: Tensor) -> SampledMass:
+        numbers = {key: each[taken] for key, each in {**self.numbers, name: u}.items()}
+        return SampledMass(int(taken.sum()), self.generator, numbers)
 
-    def spread(self, law: Tensor) -> list[SampledMass]:
-        """See `Mass`: each throw draws one outcome, by the running total that it falls under."""
+    def spread(self, probs: Tensor) -> list[SampledMass]:
+        """Implement `Mass.spread`: each sample takes the outcome whose total exceeds its u."""
         u = torch.rand(self.size, generator=self.generator, dtype=torch.float64)
-        totals = law.double().cumsum(0)
-        found = torch.searchsorted(totals, u * totals[-1], right=True).clamp(max=len(law) - 1)
-        counts = torch.bincount(found, minlength=len(law))
-        return [SampledMass(many, self.generator) for many in counts.tolist()]
+        totals = probs.double().cumsum(0)
+        found = torch.searchsorted(totals, u * totals[-1], right=True).clamp(max=len(probs) - 1)
+        counts = torch.bincount(found, minlength=len(probs))
+        return [SampledMass(count, self.generator) for count in counts.tolist()]

@@ -1,7 +1,6 @@
-"""A rule put to the test by coins that are really thrown, beside what an exact sampler would show.
-
-The production rule itself is run: once on each branch that a throw takes, with all throws of that
-branch at once; so 20,000 rounds take a fraction of a second for small vocabularies.
+"""A rule tested with random samples, beside what an exact sampler would give.
+ The production rule runs once for each branch that a sample takes, with all samples of that branch
+at once, so 20,000 rounds take a fraction of a second for small vocabularies.
 """
 
 from __future__ import annotations
@@ -31,9 +30,12 @@ from specviz.verification.exact.statistics import (
 
 @dataclass(frozen=True)
 class SampleCounts:
-    """Counts of outcomes, the law that they should follow, and how many throws kept a guess.
+    """Counts of outcomes and the distribution that they should follow.
 
-    expected: by outcome, in the same order, its chance in plain decoding.
+    Attributes:
+        counts: How often each outcome came.
+        expected: The probability of each outcome in plain decoding.
+        kept: How many samples accepted a guess.
     """
 
     counts: list[int]
@@ -42,34 +44,34 @@ class SampleCounts:
 
     @property
     def throws(self) -> int:
-        """How many rounds were thrown."""
+        """The number of samples."""
         return sum(self.counts)
 
     @cached_property
     def impossible(self) -> int:
-        """Throws that came out as something that plain decoding never says: proof by itself."""
+        """The number of outcomes that plain decoding never gives: one is proof enough."""
         return sum(c for c, share in zip(self.counts, self.expected, strict=True) if not share)
 
     @cached_property
     def test(self) -> GTest:
-        """The G-test against the expected law; a G of infinity where the impossible was seen."""
+        """The G-test against the expected distribution; G is infinite if the impossible came."""
         if self.impossible:
             return GTest(float("inf"), len(self.counts) - 1, 0.0)
         return g_test(self.counts, self.expected)
 
     @cached_property
     def intervals(self) -> list[Interval]:
-        """Wilson's interval of every outcome; all of them hold at once 19 times in 20."""
+        """Wilson's interval of every outcome; all contain the truth at once 19 times in 20."""
         return wilson_intervals(self.counts)
 
     @property
     def tv(self) -> float:
-        """The distance seen: noise and, where the rule is lossy, loss."""
+        """The distance observed: noise, and loss if the rule is lossy."""
         return sample_distance(self.counts, self.expected)
 
     @property
     def noise(self) -> float:
-        """The distance that an exact sampler would show after as many throws, about."""
+        """The approximate distance that an exact sampler would show after as many samples."""
         p = torch.tensor(self.expected, dtype=torch.float64)
         return exact_sampler_distance(p, max(self.throws, 1))
 
@@ -79,7 +81,7 @@ def _coins(seed: int) -> torch.Generator:
 
 
 def sample_first_token(round: RoundSetup, throws: int, seed: int) -> SampleCounts:
-    """The first token of so many rounds. round: of one position, or of a chain or tree."""
+    """Sample the first token of many rounds of one position, a chain or a tree."""
     p = round.target(())
     counts, kept = torch.zeros(len(p), dtype=torch.long), 0
     for mass, tree, verdict in play_round(round, SampledMass(throws, _coins(seed))):
@@ -94,9 +96,10 @@ def sample_first_token(round: RoundSetup, throws: int, seed: int) -> SampleCount
 def sample_strings(
     round: RoundSetup, throws: int, seed: int, length: int
 ) -> tuple[list[Context], SampleCounts]:
-    """The first `length` tokens of so many rounds, each continued by plain decoding.
+    """Sample the first `length` tokens of many rounds, each continued by plain decoding.
 
-    Also the strings that the counts are of. kept is not counted here.
+    Returns:
+        The strings, and their counts (without `kept`).
     """
     seen = string_masses(round, SampledMass(throws, _coins(seed)), length)
     expected = plain_distribution(round.target, length)

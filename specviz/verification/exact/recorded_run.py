@@ -1,10 +1,9 @@
-"""A recorded run put to the proof: at every verdict, how far the rule's law lies from the target's.
-
-A trace keeps a few rows of p and q and, over the whole vocabulary, the masses Σ min(p, q) and
-Σ (p − q)₊. That is enough: where p is above q the output is q and a share of the residual, so what
-is left between output and p follows from the two masses alone. Where a rule needs more than is
-kept, there are bounds. All is against p as it was in force, for a later sibling what the rejections
-before it had left.
+"""How far each verdict of a recorded run can be from the target's distribution.
+ A trace stores a few rows of p and q and, over the whole vocabulary, Σ min(p, q) and Σ (p − q)₊.
+That is enough: where p is above q, the output is q plus a share of the residual, so the distance
+between output and p follows from the two sums. If a rule needs more than is stored, there are
+bounds. The reference is p as it was in force: for a later sibling, what the rejections before it
+left.
 """
 
 from __future__ import annotations
@@ -20,9 +19,16 @@ Bounds = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class VerdictBounds:
-    """One verdict. place: of the guess among the new tokens, from 0. least, most: between what the
-    total variation lies; the same number where it is known. given: of this very guess, where the
-    rule promises nothing on average over what q could have drawn, or where there is no q.
+    """Bounds on the total variation between output and p at one verdict.
+
+    Attributes:
+        round: The round's number.
+        node: The node that was judged.
+        place: The index of the guess among the new tokens.
+        least: The lower bound.
+        most: The upper bound; equal to `least` if the distance is known.
+        given: Whether the distance is given this very guess, since the rule guarantees nothing on
+            average over q or there is no q.
     """
 
     round: int
@@ -34,7 +40,7 @@ class VerdictBounds:
 
 
 def verdict_bounds(trace: Trace) -> Iterator[VerdictBounds]:
-    """Every verdict of a run, in order. A trace of a rule not known here has bounds 0 and 1."""
+    """Yield the bounds of every verdict of a run, in order; an unknown rule has bounds 0 and 1."""
     proof = BOUNDS.get(trace.header.rule, _nothing)
     before = 0
     for played in trace.rounds:
@@ -47,7 +53,7 @@ def verdict_bounds(trace: Trace) -> Iterator[VerdictBounds]:
 
 
 def worst_bounds(trace: Trace) -> Bounds:
-    """Between what the largest distance of a run's verdicts lies; nothing judged is 0."""
+    """Return bounds on the largest distance of a run's verdicts; 0 if nothing was judged."""
     found = list(verdict_bounds(trace))
     return (
         max((step.least for step in found), default=0.0),
@@ -60,39 +66,39 @@ def _known(distance: float) -> Bounds:
 
 
 def _residual(event: Judged) -> Bounds:
-    """Keep with min(1, p/q), or p; then the residual. Output = min(p, q) + κ (p − q)₊.
+    """Bounds if the test is min(1, p/q), or p, and a rejection leaves the residual.
 
-    κ is what falls over what the residual holds, 1 for a sound trace: TV = ½ |κ − 1| Σ (p − q)₊ and
-    ½ |1 − Σ| of what then is missing from the sum.
+    The output is min(p, q) + κ (p − q)₊, where κ is the rejected mass over the residual's mass, 1
+    for a sound trace: TV = ½ |κ − 1| Σ (p − q)₊ plus half of what is then missing from the sum.
     """
     rows = event.rows
     if rows.residual <= 0.0:
         return _known(max(0.0, 1.0 - rows.overlap))
-    fell = 1.0 - rows.overlap
-    return _known(abs(fell - rows.residual) / 2)
+    rejected = 1.0 - rows.overlap
+    return _known(abs(rejected - rows.residual) / 2)
 
 
 def _bought(event: Judged) -> Bounds:
-    """Judged from the leaf up: of all that comes to this place its reach a is to come out as a p.
+    """Bounds for rules that judge from the leaf up: a share a (the reach) of p is due here.
 
-    A guess comes with min(q, a p); where all below fell, the place is kept with S/(S + 1 − a) and
-    draws from (a p − q)₊, whose sum is S: output = min(q, a p) + κ (a p − q)₊, κ being what fell
-    over S + 1 − a, 1 for a sound trace.
+    A guess comes with min(q, a p). If all below it were rejected, the position is accepted with
+    S/(S + 1 − a) and samples from (a p − q)₊, whose sum is S: the output is min(q, a p) + κ (a p −
+    q)₊, where κ is the rejected mass over S + 1 − a, 1 for a sound trace.
     """
     rows = event.rows
     reach, left = rows.share, rows.residual
-    fell = 1.0 - rows.overlap
+    rejected = 1.0 - rows.overlap
     if reach <= 0.0 or left <= 0.0:
         return _known(max(0.0, reach - rows.overlap) / reach if reach > 0.0 else 0.0)
-    kappa = fell / (left + 1.0 - reach)
+    kappa = rejected / (left + 1.0 - reach)
     return _known(abs(kappa - 1.0) * left / (2 * reach))
 
 
 def _lenient(event: Judged) -> Bounds:
-    """Out is above p where the test is too kind and nowhere else: TV = Σ min(q, p/l) − Σ min(p, q).
+    """Bounds for lenience: the output exceeds p only where the test is too lenient.
 
-    Of the tokens that are not listed, min(q, p/l) sums to between their Σ min(p, q) and the lesser
-    of Σ q and Σ p/l.
+    TV = Σ min(q, p/l) − Σ min(p, q). For the tokens not listed, min(q, p/l) sums to at least their
+    Σ min(p, q) and at most the lesser of Σ q and Σ p/l.
     """
     rows, lenience = event.rows, event.inputs["lenience"]
     listed = sum(min(q, p / lenience) for p, q in zip(rows.p, rows.q or [], strict=True))
@@ -102,33 +108,33 @@ def _lenient(event: Judged) -> Bounds:
 
 
 def _mixed(event: Judged) -> Bounds:
-    """The output is w p + (1 − w) q: TV = (1 − w) TV(p, q), which is the residual's mass."""
+    """The distance for the ensemble: (1 − w) TV(p, q), since the output is w p + (1 − w) q."""
     return _known((1.0 - event.inputs["weight"]) * event.rows.residual)
 
 
 def _greedy(event: Judged) -> Bounds:
-    """The top token either way, and p is that token alone: what p has elsewhere is the distance."""
+    """The distance for greedy: the output is p's top token, so all other mass of p is lost."""
     return _known(1.0 - _top(event.rows))
 
 
 def _fixed(event: Judged) -> Bounds:
-    """No coin decides: the guess, or p's top token. All p beside it is the distance."""
+    """The distance if nothing is random: the output is the guess or the top token."""
     kept = event.inputs["p"] if event.accepted else _top(event.rows)
     return _known(1.0 - kept)
 
 
 def _kept(event: Judged) -> Bounds:
-    """The guess always comes."""
+    """The distance if the guess is always accepted."""
     return _known(1.0 - event.inputs["p"])
 
 
 def _above(event: Judged) -> Bounds:
-    """The guess comes with the threshold and the rest as p has it: TV = |threshold − p|."""
+    """The distance if the guess comes with the threshold and the rest as in p."""
     return _known(abs(event.threshold - event.inputs["p"]))
 
 
 def _darts(event: Judged) -> Bounds:
-    """Output is p where M holds: kept mass is p/M. Unlisted tokens above M q would miss some."""
+    """Bounds for accept-reject: p if M is right; unlisted tokens above M q could lose mass."""
     rows, least = event.rows, event.inputs["least"]
     pairs = zip(rows.p, rows.q or [], strict=True)
     missing = sum(max(0.0, p * least - q) for p, q in pairs)
@@ -136,7 +142,7 @@ def _darts(event: Judged) -> Bounds:
 
 
 def _nothing(event: Judged) -> Bounds:
-    """What is kept says nothing."""
+    """Bounds of a rule for which the stored values say nothing."""
     return 0.0, 1.0
 
 
@@ -163,8 +169,14 @@ BOUNDS: Mapping[str, Callable[[Judged], Bounds]] = {
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """A verdict's laws cut to few tokens, to be played with. p, q: of `tokens`, each scaled to 1;
-    q is None where the guess had none. held_p, held_q: what of the whole laws they hold.
+    """The distributions of a verdict cut to a few tokens.
+
+    Attributes:
+        tokens: The token ids.
+        p: Their p, normalized.
+        q: Their q, normalized; None if the guess had none.
+        held_p: How much of the whole p they have.
+        held_q: How much of the whole q they have.
     """
 
     tokens: list[int]
@@ -174,20 +186,20 @@ class Excerpt:
     held_q: float
 
 
-def excerpt(event: Judged, many: int = 5) -> Excerpt:
-    """The tokens of a verdict that weigh most in p or q, by falling p.
+def excerpt(event: Judged, count: int = 5) -> Excerpt:
+    """Return the tokens with the most p or q at a verdict, by falling p.
 
-    Both laws are cut to the same tokens and scaled: lumping all others into one would change α,
-    since the lesser of two sums is more than the sum of the lesser ones.
+    Both distributions are cut to the same tokens and normalized. Lumping all others into one token
+    would change α, since the minimum of two sums is more than the sum of the minima.
     """
     rows = event.rows
     q = rows.q or [0.0] * len(rows.tokens)
-    order = sorted(range(len(rows.tokens)), key=lambda at: -max(rows.p[at], q[at]))[:many]
+    order = sorted(range(len(rows.tokens)), key=lambda at: -max(rows.p[at], q[at]))[:count]
     order.sort(key=lambda at: -rows.p[at])
-    held = [sum(law[at] for at in order) for law in (rows.p, q)]
+    totals = [sum(probs[at] for at in order) for probs in (rows.p, q)]
     cut = [
-        [law[at] / total if total > 0 else 1 / len(order) for at in order]
-        for law, total in zip((rows.p, q), held, strict=True)
+        [probs[at] / total if total > 0 else 1 / len(order) for at in order]
+        for probs, total in zip((rows.p, q), totals, strict=True)
     ]
     tokens = [rows.tokens[at] for at in order]
-    return Excerpt(tokens, cut[0], cut[1] if rows.q else None, held[0], held[1])
+    return Excerpt(tokens, cut[0], cut[1] if rows.q else None, totals[0], totals[1])

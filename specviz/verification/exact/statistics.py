@@ -1,6 +1,6 @@
-"""What counts of throws can say of a law, and what an exact sampler's counts would look like.
-
-Fix the number of throws before looking: each test here is of one look (VERIFICATION.md section 8).
+"""What counts of samples say about a distribution, and what an exact sampler's counts look like.
+ Fix the number of samples before looking: each test here is valid for one look (VERIFICATION.md
+section 8).
 """
 
 from __future__ import annotations
@@ -14,27 +14,34 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-MIN_EXPECTED: Final = 5.0  # a cell that expects fewer is merged: χ² is no good guide to it
+MIN_EXPECTED: Final = 5.0  # cells that expect fewer are merged, since χ² does not fit them
 
 
 @dataclass(frozen=True, slots=True)
 class GTest:
-    """G = 2 Σ O ln(O/E), its degrees of freedom, and the chance of a larger G under the null."""
+    """The result of a G-test: G = 2 Σ O ln(O/E).
+
+    Attributes:
+        statistic: G.
+        degrees: The degrees of freedom.
+        p_value: The probability of a larger G if the hypothesis holds.
+    """
 
     statistic: float
     degrees: int
     p_value: float
 
 
-def g_test(counts: Sequence[int], law: Sequence[float], least: float = MIN_EXPECTED) -> GTest:
-    """Compare counts with a law by cell; cells expecting fewer than `least` are merged.
+def g_test(counts: Sequence[int], probs: Sequence[float], least: float = MIN_EXPECTED) -> GTest:
+    """Compare counts with a distribution; cells that expect fewer than `least` are merged.
 
-    Raises ValueError where a token of probability zero was seen: no test is needed then.
+    Raises:
+        ValueError: If a token of probability zero was seen, where no test is needed.
     """
     total = sum(counts)
-    if any(count and not share for count, share in zip(counts, law, strict=True)):
-        raise ValueError("A token of probability zero was drawn.")
-    cells = [(c, share * total) for c, share in zip(counts, law, strict=True) if share]
+    if any(count and not share for count, share in zip(counts, probs, strict=True)):
+        raise ValueError("A token of probability zero was sampled.")
+    cells = [(c, share * total) for c, share in zip(counts, probs, strict=True) if share]
     big = [cell for cell in cells if cell[1] >= least]
     small = [cell for cell in cells if cell[1] < least]
     if small:
@@ -46,9 +53,10 @@ def g_test(counts: Sequence[int], law: Sequence[float], least: float = MIN_EXPEC
 def g_test_of_two(
     one: Mapping[Any, int], other: Mapping[Any, int], least: float = MIN_EXPECTED
 ) -> GTest:
-    """Whether two samples are of one law: counts by outcome, expected ones from both together.
+    """Test whether two samples, as counts by outcome, have the same distribution.
 
-    Outcomes that either sample expects fewer than `least` of are merged.
+    Expected counts come from both samples together; outcomes of which either sample expects fewer
+    than `least` are merged.
     """
     sizes = sum(one.values()), sum(other.values())
     if not all(sizes):
@@ -79,16 +87,17 @@ def _tested(statistic: float, degrees: int) -> GTest:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Where a probability lies, by a sample of it."""
+    """An interval for a probability, from a sample."""
 
     low: float
     high: float
 
 
 def wilson(count: int, throws: int, level: float = 0.95) -> Interval:
-    """Wilson's interval for a share seen `count` times in so many throws (Wilson 1927).
+    """Return Wilson's interval for a share seen `count` times in `throws` samples (Wilson 1927).
 
-    Unlike the usual ±, it holds near 0 and 1 too. level: the chance to hold the truth.
+    Unlike the usual ± interval it is valid near 0 and 1. `level` is the probability that it
+    contains the truth.
     """
     if not throws:
         return Interval(0.0, 1.0)
@@ -101,24 +110,24 @@ def wilson(count: int, throws: int, level: float = 0.95) -> Interval:
 
 
 def wilson_intervals(counts: Sequence[int], level: float = 0.95) -> list[Interval]:
-    """An interval for every token, at the level at which all of them together are right so often.
+    """Return an interval for every token such that all are right together at this level.
 
-    Bonferroni's: 1 − (1 − level)/V each.
+    Bonferroni's correction: 1 − (1 − level)/V each.
     """
     each = 1 - (1 - level) / max(len(counts), 1)
     return [wilson(count, sum(counts), each) for count in counts]
 
 
 def exact_sampler_distance(p: Tensor, samples: int) -> float:
-    """The total variation that an *exact* sampler would show after so many samples, about.
+    """Return the approximate total variation that an *exact* sampler shows after `samples` samples.
 
-    ½ Σ √(2 p (1 − p) / (π N)): without this line readers take noise for error.
+    ½ Σ √(2 p (1 − p) / (π N)). Without it, readers mistake noise for error.
     """
     return float((2 * p * (1 - p) / (math.pi * samples)).sqrt().sum() / 2)
 
 
 def sample_distance(counts: Sequence[int], p: Sequence[float]) -> float:
-    """The total variation between what was seen and p; 0 where nothing was thrown."""
+    """Return the total variation between the counts and p; 0 without samples."""
     throws = sum(counts)
     pairs = zip(counts, p, strict=True)
     return sum(abs(c / throws - share) for c, share in pairs) / 2 if throws else 0.0

@@ -1,10 +1,9 @@
-"""The ceiling: the highest chance to keep a candidate that any lossless rule could reach.
-
-A rule joins the tuple of candidates with a token that follows p; α* is the most that any joining
-gives to "the token is in the tuple": a linear program. By its dual, a minimal cut (Hu et al.
-2502.18779), α* = min over sets H of tokens of p(H) + 1 − P(all candidates lie in H): tokens of H
-take no more than p(H), and tuples that touch the rest no more than their own chance. All 2^V sets
-are tried, so it is for small vocabularies.
+"""The highest acceptance probability that any lossless rule could reach.
+ A rule couples the tuple of candidates with a token that follows p; α* is the largest probability
+of "the token is in the tuple" over all couplings: a linear program. By its dual, a minimum cut (Hu
+et al. 2502.18779), α* = min over sets H of tokens of p(H) + 1 − P(all candidates are in H): tokens
+in H have at most p(H), and tuples that touch other tokens have at most their own probability. All
+2^V sets are tried, so it is for small vocabularies.
 """
 
 from __future__ import annotations
@@ -21,11 +20,21 @@ MAX_VOCABULARY: Final = 16  # tokens: 65,536 sets
 
 
 def acceptance_ceiling(p: Tensor, q: Tensor, drawn: Drawn, candidates: int) -> float:
-    """α* of so many candidates. p, q: laws (V,) of at most LARGEST tokens. Raises ValueError."""
+    """Return α* for a number of candidates.
+
+    Args:
+        p: The target's distribution (V,), V at most MAX_VOCABULARY.
+        q: The draft's distribution (V,).
+        drawn: How the candidates are sampled.
+        candidates: Their number.
+
+    Raises:
+        ValueError: If the vocabulary is larger.
+    """
     size = len(p)
     if size > MAX_VOCABULARY:
         raise ValueError(
-            f"The ceiling tries all sets of tokens: {MAX_VOCABULARY} at most, not {size:,}."
+            f"The ceiling can be computed for at most {MAX_VOCABULARY} tokens, not {size:,}."
         )
     sets = torch.arange(2**size)
     held = ((sets[:, None] >> torch.arange(size)) & 1).to(torch.float64)
@@ -34,7 +43,14 @@ def acceptance_ceiling(p: Tensor, q: Tensor, drawn: Drawn, candidates: int) -> f
 
 
 def all_inside(held: Tensor, q: Tensor, drawn: Drawn, candidates: int) -> Tensor:
-    """By set, the chance that all candidates lie in it. held: (sets, V), 1 for a token of it."""
+    """Return for each set the probability that all candidates are in it.
+
+    Args:
+        held: (sets, V), 1 for the tokens of each set.
+        q: The draft's distribution (V,).
+        drawn: How the candidates are sampled.
+        candidates: Their number.
+    """
     if drawn is Drawn.SAMPLED:
         return (held @ q) ** candidates
     if drawn is Drawn.POINT_MASS:
@@ -45,21 +61,21 @@ def all_inside(held: Tensor, q: Tensor, drawn: Drawn, candidates: int) -> Tensor
 
 
 def _all_in(held: Sequence[float], q: Sequence[float], candidates: int) -> float:
-    """Of draws without replacement: over every set of tokens drawn so far, its chance.
+    """Return the probability for draws without replacement, over every set of tokens drawn so far.
 
-    A law that has no token left gives its last one again, so nothing new can leave the set.
+    If no token is left, the last one comes again, so nothing new can leave the set.
     """
-    chances = {frozenset[int](): 1.0}
+    by_drawn = {frozenset[int](): 1.0}
     for _ in range(candidates):
         after: dict[frozenset[int], float] = {}
-        for drawn, chance in chances.items():
+        for drawn, probability in by_drawn.items():
             left = sum(share for token, share in enumerate(q) if token not in drawn)
             if left <= 0.0:
-                after[drawn] = after.get(drawn, 0.0) + chance
+                after[drawn] = after.get(drawn, 0.0) + probability
                 continue
             for token, share in enumerate(q):
                 if held[token] and share and token not in drawn:
                     grown = drawn | {token}
-                    after[grown] = after.get(grown, 0.0) + chance * share / left
-        chances = after
-    return sum(chances.values())
+                    after[grown] = after.get(grown, 0.0) + probability * share / left
+        by_drawn = after
+    return sum(by_drawn.values())

@@ -1,9 +1,8 @@
-"""A gallery of rules in the wild: what was claimed, where, and the exact law that comes out.
-
-`GALLERY` has the exhibits in the order shown, `exhibit(key)` one of them. Each has its texts, its
-own p and q, and `result(p, q)`: the law, its distance to p, the verdict, and how much is kept.
-`sample_counts` throws coins and tells no more, for a reader who wants to find the fault. One file for
-every kind of fault.
+"""Rules as found in public: what was claimed, where, and the exact distribution that comes out.
+ `GALLERY` lists the case studies in the order shown and `find_case_study(key)` returns one. Each
+has its texts, its own p and q, and `result(p, q)` with the distribution, its distance from p, the
+verdict, and how many guesses are accepted. `sample_counts` gives only samples, for a reader who
+wants to find the error. There is one file for every kind of error.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from specviz.verification.published_rules import (
     mismatched,
     point_masses,
     randomness,
-    residuals,
     unverified,
 )
 from specviz.verification.published_rules.case_study import (
@@ -38,7 +36,6 @@ __all__ = [
 
 GALLERY: Final[tuple[CaseStudy, ...]] = (
     *point_masses.CASE_STUDIES,
-    *residuals.CASE_STUDIES,
     *mismatched.CASE_STUDIES,
     *randomness.CASE_STUDIES,
     *unverified.CASE_STUDIES,
@@ -47,5 +44,5 @@ GALLERY: Final[tuple[CaseStudy, ...]] = (
 
 
 def find_case_study(key: str) -> CaseStudy:
-    """The exhibit of this key. Raises KeyError where there is none."""
+    """Return the case study with this key. Raises KeyError if there is none."""
     return {each.key: each for each in GALLERY}[key]

@@ -23,72 +23,77 @@ GAMMA = 2
 
 @dataclass(frozen=True)
 class CumulativeUniform:
-    """Keep the longest i with R_i ≥ Π u, R_i = Π min(1, p/q); then (R_i p − q)₊, or p at the end.
+    """Accept the longest i with R_i ≥ Π u, R_i = Π min(1, p/q); then (R_i p − q)₊, or p at the end.
 
-    A chain of two guesses, three tokens. With u₁ u₂ the product of two coins,
-    P(u₁ u₂ ≤ R₂) = R₂ (1 − ln R₂), and P(u₁ ≤ R₁, u₁ u₂ > R₂) = R₁ − R₂ − R₂ ln(R₁/R₂).
+    A chain of two guesses, three tokens. With u₁ u₂ the product of two uniform numbers, P(u₁ u₂ ≤
+    R₂) = R₂ (1 − ln R₂), and P(u₁ ≤ R₁, u₁ u₂ > R₂) = R₁ − R₂ − R₂ ln(R₁/R₂).
     """
 
     length: int = GAMMA + 1
 
     def distribution(self, p: Tensor, q: Tensor) -> StringDistribution:
-        """See `Case`."""
+        """Implement `Procedure.distribution`."""
         out: defaultdict[tuple[int, ...], float] = defaultdict(float)
         ratios = acceptance_ratio(p, q).tolist()
-        owed = [residual(p, q).tolist(), *residuals(p, q).tolist()]
-        chances, given = p.tolist(), q.tolist()
+        remainders = [residual(p, q).tolist(), *residuals(p, q).tolist()]
+        target_p, draft_q = p.tolist(), q.tolist()
         for draft in product(range(len(p)), repeat=GAMMA):
-            weight = prod(given[x] for x in draft)
+            weight = prod(draft_q[x] for x in draft)
             stops = acceptance_counts(ratios[draft[0]], ratios[draft[0]] * ratios[draft[1]])
-            for many, stop in enumerate(stops):
-                next_ = chances if many == GAMMA else owed[many and 1 + draft[0]]
-                for rest in product(range(len(p)), repeat=GAMMA + 1 - many):
-                    after = next_[rest[0]] * prod(chances[y] for y in rest[1:])
-                    out[(*draft[:many], *rest)] += weight * stop * after
+            for count, stop in enumerate(stops):
+                next_ = target_p if count == GAMMA else remainders[count and 1 + draft[0]]
+                for rest in product(range(len(p)), repeat=GAMMA + 1 - count):
+                    after = next_[rest[0]] * prod(target_p[y] for y in rest[1:])
+                    out[(*draft[:count], *rest)] += weight * stop * after
         return dict(out)
 
     def accepted_length(self, p: Tensor, q: Tensor) -> float:
-        """See `Case`."""
-        ratios, given = acceptance_ratio(p, q).tolist(), q.tolist()
+        """Implement `Procedure.accepted_length`."""
+        ratios, draft_q = acceptance_ratio(p, q).tolist(), q.tolist()
         found = 0.0
         for x, y in product(range(len(p)), repeat=GAMMA):
             _, one, two = acceptance_counts(ratios[x], ratios[x] * ratios[y])
-            found += given[x] * given[y] * (one + 2 * two)
+            found += draft_q[x] * draft_q[y] * (one + 2 * two)
         return found
 
     def sample(self, p: Tensor, q: Tensor, throws: int, seed: int) -> StringDistribution:
-        """See `Case`."""
-        coins = torch.Generator().manual_seed(seed)
-        draft = drawn_each(q, throws, GAMMA, coins)
-        u = torch.rand(throws, GAMMA, generator=coins, dtype=torch.float64)
+        """Implement `Procedure.sample`."""
+        generator = torch.Generator().manual_seed(seed)
+        draft = drawn_each(q, throws, GAMMA, generator)
+        u = torch.rand(throws, GAMMA, generator=generator, dtype=torch.float64)
         passed = acceptance_ratio(p, q)[draft].cumprod(1) >= u.cumprod(1)
         kept = torch.where(passed[:, 1], 2, torch.where(passed[:, 0], 1, 0))
-        own = drawn_each(p, throws, GAMMA + 1, coins)
-        owed = torch.cat([residual(p, q)[None], residuals(p, q)])
-        rows = owed[torch.where(kept == 1, 1 + draft[:, 0], 0)]
-        left = torch.multinomial(rows, 1, generator=coins)
-        place = torch.arange(GAMMA + 1)
-        text = torch.where(place < kept[:, None], torch.cat([draft, own[:, :1]], dim=1), own)
-        fell = (place == kept[:, None]) & (kept[:, None] < GAMMA)
-        text = torch.where(fell, left, text)
+        own = drawn_each(p, throws, GAMMA + 1, generator)
+        remainders = torch.cat([residual(p, q)[None], residuals(p, q)])
+        rows = remainders[torch.where(kept == 1, 1 + draft[:, 0], 0)]
+        left = torch.multinomial(rows, 1, generator=generator)
+        index = torch.arange(GAMMA + 1)
+        text = torch.where(index < kept[:, None], torch.cat([draft, own[:, :1]], dim=1), own)
+        replaced = (index == kept[:, None]) & (kept[:, None] < GAMMA)
+        text = torch.where(replaced, left, text)
         strings, counts = text.unique(dim=0, return_counts=True)
         pairs = zip(strings.tolist(), counts.tolist(), strict=True)
         return {tuple(string): float(count) for string, count in pairs}
 
 
 def residuals(p: Tensor, q: Tensor) -> Tensor:
-    """By the one token kept, (R₁ p − q)₊ scaled to 1: (V, V)."""
+    """Return (R₁ p − q)₊ normalized, for each token accepted first: (V, V)."""
     return torch.stack([residual(each * p, q) for each in acceptance_ratio(p, q)])
 
 
-def drawn_each(law: Tensor, throws: int, places: int, coins: torch.Generator) -> Tensor:
-    """Tokens (throws, places), each drawn from law (V,)."""
-    many = torch.multinomial(law, throws * places, replacement=True, generator=coins)
-    return many.view(throws, places)
+def drawn_each(probs: Tensor, throws: int, places: int, generator: torch.Generator) -> Tensor:
+    """Sample tokens (throws, places) independently from a distribution (V,)."""
+    tokens = torch.multinomial(probs, throws * places, replacement=True, generator=generator)
+    return tokens.view(throws, places)
 
 
 def acceptance_counts(one: float, both: float) -> tuple[float, float, float]:
-    """The chances to keep 0, 1 and 2 of two guesses. one: R₁; both: R₂, at most R₁."""
+    """Return the probabilities of accepting 0, 1 and 2 of two guesses.
+
+    Args:
+        one: R₁.
+        both: R₂, at most R₁.
+    """
     if both <= 0:
         return 1 - one, one, 0.0
     two = both * (1 - log(both))
@@ -103,7 +108,7 @@ class RemainingMass(LeafFirst):
         super().__init__("traversal")
 
     def after_rejection(self, left: float, reach: float, untried: float) -> float:
-        """See `LeafFirst`."""
+        """Implement `LeafFirst.after_rejection`."""
         return min(1.0, left / untried) if untried > 0.0 else 1.0
 
 

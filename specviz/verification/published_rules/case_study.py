@@ -1,18 +1,20 @@
-"""What an exhibit is: a rule as found in public, with what was claimed, and its exact law.
+"""A case study: a rule as found in public, what was claimed, and its exact distribution.
 
-Its one rule: a verdict is computed, never typed; it follows from the distance to p alone.
+Its verdict is computed from the distance to p, never written by hand.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
 import torch
 from torch import Tensor
 
-from specviz.verification.base import Rule
+from specviz.trace.rule_specs import ALL_KINDS, AfterRejection, Drawn, RuleSpec
+from specviz.verification.base import NodeDistributions, Rule, UniformSource, Verdict
+from specviz.verification.distributions import remove_token
 from specviz.verification.exact.candidates import CandidateMethod
 from specviz.verification.exact.enumeration import (
     RoundSetup,
@@ -23,64 +25,70 @@ from specviz.verification.exact.enumeration import (
     string_masses,
 )
 from specviz.verification.exact.masses import ExactMass, SampledMass
+from specviz.verification.tree import DraftTree
+from specviz.verification.walk import Inputs, Walk
 
 EXACT: Final = 1e-9  # a distance below it is rounding
-# The worked example: q ranks badly, so that every fault shows.
+# The worked example: q ranks the tokens so badly that every error shows.
 P: Final = (0.40, 0.25, 0.20, 0.10, 0.05)
 Q: Final = (0.10, 0.45, 0.15, 0.25, 0.05)
-Verdict = Literal["exact", "lossy"]
+CaseVerdict = Literal["exact", "lossy"]
 
 
 class Procedure(Protocol):
-    """How an exhibit turns p and q into text. length: how many tokens are looked at together."""
+    """How a case study turns p and q into text."""
 
     @property
     def length(self) -> int:
-        """Tokens of a string; some faults leave the first token as it should be."""
+        """The number of tokens of a string; some errors leave the first token correct."""
 
     def distribution(self, p: Tensor, q: Tensor) -> StringDistribution:
-        """The exact law over strings. p, q: (V,), the same in every context."""
+        """Return the exact distribution over strings. p, q: (V,), the same in every context."""
 
     def accepted_length(self, p: Tensor, q: Tensor) -> float:
-        """The expected number of draft tokens kept in a round."""
+        """Return the expected number of draft tokens accepted in a round."""
 
     def sample(self, p: Tensor, q: Tensor, throws: int, seed: int) -> StringDistribution:
-        """How often each string came in so many rounds."""
+        """Return how often each string came in `throws` rounds."""
 
 
 @dataclass(frozen=True)
 class RuleProcedure:
-    """A case that is a rule on a drawing: its law is enumerated, its coins are really thrown.
+    """A rule with a way of choosing candidates; enumerated and sampled with the rule itself.
 
-    parents: the shape of the draft, as `enumeration.RoundSetup` has it.
+    Attributes:
+        rule: The rule.
+        method: How candidates are chosen.
+        parents: The shape of the draft, as in `enumeration.RoundSetup`.
+        length: The number of tokens of a string.
     """
 
     rule: Rule
-    drawing: CandidateMethod
+    method: CandidateMethod
     parents: Sequence[int] = (-1, 0)
     length: int = 1
 
     def round(self, p: Tensor, q: Tensor) -> RoundSetup:
-        """The question that enumeration and coins are put."""
-        return RoundSetup(self.rule, lambda _: p, lambda _: q, self.parents, self.drawing)
+        """Return the round that is enumerated and sampled."""
+        return RoundSetup(self.rule, lambda _: p, lambda _: q, self.parents, self.method)
 
     def distribution(self, p: Tensor, q: Tensor) -> StringDistribution:
-        """See `Procedure`."""
+        """Implement `Procedure.distribution`."""
         return string_masses(self.round(p, q), ExactMass(), self.length)
 
     def accepted_length(self, p: Tensor, q: Tensor) -> float:
-        """See `Procedure`."""
-        return accepted_length(self.rule, lambda _: p, lambda _: q, self.parents, self.drawing)
+        """Implement `Procedure.accepted_length`."""
+        return accepted_length(self.rule, lambda _: p, lambda _: q, self.parents, self.method)
 
     def sample(self, p: Tensor, q: Tensor, throws: int, seed: int) -> StringDistribution:
-        """See `Procedure`."""
-        coins = SampledMass(throws, torch.Generator().manual_seed(seed))
-        return string_masses(self.round(p, q), coins, self.length)
+        """Implement `Procedure.sample`."""
+        samples = SampledMass(throws, torch.Generator().manual_seed(seed))
+        return string_masses(self.round(p, q), samples, self.length)
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where it is to be read: a public thread or file."""
+    """The public thread or file that a case study is from."""
 
     title: str
     url: str
@@ -88,9 +96,19 @@ class Source:
 
 @dataclass(frozen=True)
 class CaseStudy:
-    """A rule in the wild. claimed: what was said of it there, in our words. drawn: how candidates
-    come about. judged: how they are judged, and what replaces one that fell. why: the reason of the
-    verdict. p, q: laws to begin with; any of the same kind may be put in their place.
+    """A rule found in public.
+
+    Attributes:
+        key: Its key in URLs.
+        name: Its title.
+        claimed: What was said about it there, paraphrased.
+        source: Where it was found.
+        drawn: How candidates are chosen.
+        judged: How they are judged, and what replaces a rejected one.
+        why: The reason for the verdict.
+        case: The procedure.
+        p: The target's distribution to begin with; others can be tried.
+        q: The draft's distribution to begin with.
     """
 
     key: str
@@ -104,13 +122,13 @@ class CaseStudy:
     p: tuple[float, ...] = P
     q: tuple[float, ...] = Q
 
-    def laws(self) -> tuple[Tensor, Tensor]:
-        """p and q as tensors (V,)."""
+    def distributions(self) -> tuple[Tensor, Tensor]:
+        """Return p and q as tensors (V,)."""
         return torch.tensor(self.p, dtype=torch.float64), torch.tensor(self.q, dtype=torch.float64)
 
     def result(self, p: Tensor | None = None, q: Tensor | None = None) -> CaseResult:
-        """The exact answer, at the exhibit's own laws or others."""
-        own = self.laws()
+        """Return the exact result for the case study's own p and q, or for others."""
+        own = self.distributions()
         target, draft = own[0] if p is None else p, own[1] if q is None else q
         length = self.case.length
         plain = plain_distribution(lambda _: target, length)
@@ -121,7 +139,13 @@ class CaseStudy:
 
 @dataclass(frozen=True)
 class CaseResult:
-    """law: what comes out, over strings; plain: what should; kept: draft tokens kept a round."""
+    """The exact result of a case study.
+
+    Attributes:
+        distribution: What comes out, over strings.
+        plain: What should come out.
+        accepted_length: The draft tokens accepted in a round.
+    """
 
     distribution: StringDistribution
     plain: StringDistribution
@@ -129,27 +153,94 @@ class CaseResult:
 
     @property
     def tv(self) -> float:
-        """The total variation between them."""
+        """The total variation between the two distributions."""
         return distance(self.distribution, self.plain)
 
     @property
-    def verdict(self) -> Verdict:
-        """Exact where the distance is rounding."""
+    def verdict(self) -> CaseVerdict:
+        """Whether the distance is more than rounding: "exact" or "lossy"."""
         return "exact" if self.tv < EXACT else "lossy"
 
     def first(self) -> tuple[list[float], list[float]]:
-        """By token, the chance to come first: as it is, and as it should be."""
+        """Return the probability of each token to come first: as it is, and as it should be."""
         size = 1 + max(string[0] for string in self.distribution.keys() | self.plain.keys())
         found = []
-        for law in (self.distribution, self.plain):
+        for probs in (self.distribution, self.plain):
             sums = [0.0] * size
-            for string, mass in law.items():
+            for string, mass in probs.items():
                 sums[string[0]] += mass
             found.append(sums)
         return found[0], found[1]
 
 
 def sample_counts(exhibit: CaseStudy, throws: int, seed: int) -> StringDistribution:
-    """What a detective sees: how often each string came, and nothing of the rule."""
-    p, q = exhibit.laws()
+    """Return how often each string came, and nothing about the rule."""
+    p, q = exhibit.distributions()
     return exhibit.case.sample(p, q, throws, seed)
+
+
+Replacement = Callable[[NodeDistributions, int], Tensor]
+
+
+class PatchedRule(Walk):
+    """A walk with the test of a known rule and another replacement after a rejection.
+
+    Args:
+        test: The name of the rule whose test is used.
+        left: Computes the distribution (V,) that follows the rejection of a token.
+        reads_q: Whether the test needs q.
+    """
+
+    def __init__(self, test: str, left: Replacement, reads_q: bool = True) -> None:
+        self.spec = RuleSpec(test, ALL_KINDS, False, False, reads_q, AfterRejection.ITSELF)
+        self.parameters = {}
+        self.left = left
+
+    def after_rejection(
+        self, dists: NodeDistributions, token: int, extra: Inputs
+    ) -> tuple[NodeDistributions, Inputs]:
+        """Implement `Walk.after_rejection`."""
+        return NodeDistributions(self.left(dists, token), dists.q), extra
+
+
+def p_itself(dists: NodeDistributions, token: int) -> Tensor:
+    """Return p, as if nothing had been tried."""
+    return dists.p
+
+
+def p_without_token(dists: NodeDistributions, token: int) -> Tensor:
+    """Return p without the rejected token."""
+    return remove_token(dists.p, token)
+
+
+class ReusedUniform:
+    """A rule in which every test of a round uses the same random number."""
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule, self.spec = rule, rule.spec
+
+    def judge(
+        self,
+        tree: DraftTree,
+        drawn: Drawn,
+        p: Tensor,
+        q: Mapping[int, Tensor],
+        chance: UniformSource,
+    ) -> Verdict:
+        """Implement `Rule.judge`."""
+        return self.rule.judge(tree, drawn, p, q, OneUniform(chance))
+
+
+@dataclass(frozen=True)
+class OneUniform:
+    """Random numbers that are the same for every node."""
+
+    chance: UniformSource
+
+    def judge(self, node: int) -> float:
+        """Return the first node's number."""
+        return self.chance.judge(1)
+
+    def final(self) -> float:
+        """Return the last token's own number."""
+        return self.chance.final()

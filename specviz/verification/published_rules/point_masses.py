@@ -1,4 +1,4 @@
-"""Candidates with no q, or a q that nobody reads: qx = 1, and drawing first to compare after."""
+"""Candidates without q, or whose q is not read: qx = 1, and sampling first to compare after."""
 
 from __future__ import annotations
 
@@ -13,8 +13,12 @@ from specviz.verification import RULES
 from specviz.verification.distributions import residual
 from specviz.verification.exact.candidates import CandidateMethod, as_method, identity
 from specviz.verification.exact.enumeration import StringDistribution
-from specviz.verification.published_rules.case_study import CaseStudy, RuleProcedure, Source
-from specviz.verification.published_rules.patched import PatchedRule
+from specviz.verification.published_rules.case_study import (
+    CaseStudy,
+    PatchedRule,
+    RuleProcedure,
+    Source,
+)
 
 EAGLE = Source(
     "SafeAILab/EAGLE issue 329: non-greedy rejection sampling ignores draft (q)",
@@ -24,33 +28,34 @@ EAGLE = Source(
 
 @dataclass(frozen=True)
 class SampleAndCompare:
-    """The target draws its own token; a guess is kept where it is that token. One candidate.
+    """The target samples its own token, and a guess is accepted if it is that token. One candidate.
 
-    The token said is the target's own draw either way, so nothing of q can come into it.
+    The output is the target's own sample either way, so q cannot affect it.
     """
 
     length: int = 1
 
     def distribution(self, p: Tensor, q: Tensor) -> StringDistribution:
-        """See `Case`: every guess beside every draw."""
+        """Implement `Procedure.distribution`: every guess with every sample."""
         out: defaultdict[tuple[int, ...], float] = defaultdict(float)
-        for guess, given in enumerate(q.tolist()):
-            for own, chance in enumerate(p.tolist()):
-                out[(guess if guess == own else own,)] += given * chance
+        for guess, draft_q in enumerate(q.tolist()):
+            for own, target_p in enumerate(p.tolist()):
+                out[(guess if guess == own else own,)] += draft_q * target_p
         return dict(out)
 
     def accepted_length(self, p: Tensor, q: Tensor) -> float:
-        """See `Case`: Σ p q."""
+        """Implement `Procedure.accepted_length`: Σ p q."""
         return float((p * q).sum())
 
     def sample(self, p: Tensor, q: Tensor, throws: int, seed: int) -> StringDistribution:
-        """See `Case`."""
-        coins = torch.Generator().manual_seed(seed)
+        """Implement `Procedure.sample`."""
+        generator = torch.Generator().manual_seed(seed)
         guess, own = (
-            torch.multinomial(law, throws, replacement=True, generator=coins) for law in (q, p)
+            torch.multinomial(probs, throws, replacement=True, generator=generator)
+            for probs in (q, p)
         )
-        said = torch.where(guess == own, guess, own)
-        counts = torch.bincount(said, minlength=len(p)).tolist()
+        output = torch.where(guess == own, guess, own)
+        counts = torch.bincount(output, minlength=len(p)).tolist()
         return {(token,): float(count) for token, count in enumerate(counts) if count}
 
 
@@ -111,7 +116,7 @@ CASE_STUDIES = (
         "min(1, p/q), not the test p(x). So the tokens where p exceeds q most get too "
         "much probability, and the others too little.",
         case=RuleProcedure(
-            PatchedRule("point-mass", lambda law, token: residual(law.p, _q(law.q))),
+            PatchedRule("point-mass", lambda dists, token: residual(dists.p, _q(dists.q))),
             CandidateMethod(Drawn.SAMPLED),
         ),
     ),

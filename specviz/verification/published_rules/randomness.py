@@ -1,4 +1,4 @@
-"""One number used twice: coins that should have been thrown anew."""
+"""Random numbers used twice that should have been independent."""
 
 from __future__ import annotations
 
@@ -13,8 +13,12 @@ from specviz.verification import RULES
 from specviz.verification.distributions import overlap, residual
 from specviz.verification.exact.candidates import as_method
 from specviz.verification.exact.enumeration import StringDistribution
-from specviz.verification.published_rules.case_study import CaseStudy, RuleProcedure, Source
-from specviz.verification.published_rules.patched import ReusedUniform
+from specviz.verification.published_rules.case_study import (
+    CaseStudy,
+    ReusedUniform,
+    RuleProcedure,
+    Source,
+)
 
 
 @dataclass(frozen=True)
@@ -22,27 +26,28 @@ class SharedGumbelNoise:
     """Draft and replacement are the argmax of scores plus the same Gumbel noise. One candidate.
 
     Gumbel noise on log weights is a race: token i arrives at E_i/w_i, E_i exponential, and the
-    first is the draw. The draft x wins at a time t, exponential of rate 1 whoever wins; the others
-    have then not arrived, so each E_i is q_i t and an exponential more. In the race for the
-    replacement, weights r of the residual, token i so starts at (q_i/r_i) t and not at 0: what q
-    liked and did not draw comes late. Integrated over t, that is rational in q and r.
+    first to arrive is drawn. The draft x wins at a time t, exponential of rate 1 whoever wins; the
+    others have then not arrived, so each E_i is q_i t plus an exponential. In the race for the
+    replacement, with the residual's weights r, token i therefore starts at (q_i/r_i) t instead of
+    0: tokens that q prefers and that were not drawn come late. Integrated over t, this is rational
+    in q and r.
     """
 
     length: int = 1
 
     def distribution(self, p: Tensor, q: Tensor) -> StringDistribution:
-        """See `Case`: min(p, q), and the handicapped race for the rest."""
+        """Implement `Procedure.distribution`: min(p, q), and the handicapped race for the rest."""
         out = torch.minimum(p, q) + (1 - overlap(p, q)) * handicapped(residual(p, q), q)
         return {(token,): mass for token, mass in enumerate(out.tolist())}
 
     def accepted_length(self, p: Tensor, q: Tensor) -> float:
-        """See `Case`: Σ min(p, q)."""
+        """Implement `Procedure.accepted_length`: Σ min(p, q)."""
         return overlap(p, q).item()
 
     def sample(self, p: Tensor, q: Tensor, throws: int, seed: int) -> StringDistribution:
-        """See `Case`: the noise itself, thrown."""
-        coins = torch.Generator().manual_seed(seed)
-        u = torch.rand(throws, len(p) + 1, generator=coins, dtype=torch.float64)
+        """Implement `Procedure.sample` with shared Gumbel noise."""
+        generator = torch.Generator().manual_seed(seed)
+        u = torch.rand(throws, len(p) + 1, generator=generator, dtype=torch.float64)
         race = -u[:, 1:].log()
         guess = (race / q).argmin(dim=1)
         kept = u[:, 0] * q[guess] < p[guess]
@@ -52,9 +57,13 @@ class SharedGumbelNoise:
 
 
 def handicapped(weights: Tensor, starts: Tensor) -> Tensor:
-    """Who wins a race in which runner i, of rate w_i, starts at (s_i/w_i) t, t exponential.
+    """Return who wins a race in which runner i, of rate w_i, starts at (s_i/w_i) t, t exponential.
 
-    weights, starts: (V,). Between two starts the race is exponential; each piece is integrated.
+    Between two starts the race is exponential; each piece is integrated.
+
+    Args:
+        weights: (V,), the rates w.
+        starts: (V,), the numbers s.
     """
     runners = sorted(
         (start / weight, weight, start, token)

@@ -1,4 +1,4 @@
-"""Guesses that are dropped after they were seen, or kept before they were."""
+"""Guesses that are dropped after looking at them, or accepted without a check."""
 
 from __future__ import annotations
 
@@ -7,8 +7,13 @@ from torch import Tensor
 from specviz.trace.rule_specs import Drawn
 from specviz.verification import RULES
 from specviz.verification.exact.candidates import CandidateMethod
-from specviz.verification.published_rules.case_study import CaseStudy, RuleProcedure, Source
-from specviz.verification.published_rules.patched import PatchedRule, p_itself
+from specviz.verification.published_rules.case_study import (
+    CaseStudy,
+    PatchedRule,
+    RuleProcedure,
+    Source,
+    p_itself,
+)
 
 SURE = 0.2
 DISCARD = Source(
@@ -17,9 +22,9 @@ DISCARD = Source(
 )
 
 
-def unsure(law: Tensor, token: int) -> bool:
-    """Whether the drafter gave its guess less than it should."""
-    return law[token].item() < SURE
+def unsure(probs: Tensor, token: int) -> bool:
+    """Return whether the drafter gave its guess less than SURE."""
+    return probs[token].item() < SURE
 
 
 CASE_STUDIES = (

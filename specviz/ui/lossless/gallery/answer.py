@@ -104,7 +104,7 @@ def found(result: CaseResult, tokens: int, tv: str) -> str:
 
 def thrown(each: CaseStudy, seed: int) -> dict[str, Any]:
     """Evidence for one rule without its name: counts of first words, and unusual sequences."""
-    p, q = each.laws()
+    p, q = each.distributions()
     seen = sample_counts(each, THROWS, seed)
     firsts = [0] * len(p)
     for string, many in seen.items():
