@@ -1,4 +1,4 @@
-"""The command line: what it prints and writes, and that every fault is one sentence."""
+"""The command line: its output, its files, and errors of one sentence."""
 
 import json
 import re
@@ -25,25 +25,25 @@ from specviz.trace.file import Trace
 
 @pytest.fixture
 def models(pair):
-    """The options that name the tiny pair."""
+    """Return the options that name the tiny target and drafter."""
     return ["--target", str(pair[0]), "--drafter", str(pair[1])]
 
 
 def run(models, *options, prompt=tiny.PROMPT, tokens=12):
-    """The exit status of a short run."""
+    """Return the exit status of a short run."""
     return main(["run", *models, "--prompt", prompt, "--max-new-tokens", str(tokens), *options])
 
 
 @pytest.fixture(scope="module")
 def trace(pair, tmp_path_factory):
-    """A trace file of the tiny pair."""
+    """Return a trace file of the tiny target and drafter."""
     path = tmp_path_factory.mktemp("trace") / "run.jsonl"
     names = ["--target", str(pair[0]), "--drafter", str(pair[1])]
     assert run(names, "--trace", str(path), "--gamma", "3") == 0
     return path
 
 
-def sentence(capsys, status, pattern):
+def assert_one_sentence(capsys, status, pattern):
     """Assert status 2, nothing on standard output and one line on standard error."""
     said = capsys.readouterr()
     assert status == 2
@@ -53,7 +53,7 @@ def sentence(capsys, status, pattern):
 
 
 @pytest.mark.slow
-def test_run_prints_the_json_object_of_the_contract(models, capsys):
+def test_run_prints_the_documented_json(models, capsys):
     assert run(models, "--json", "-", "--temperature", "0") == 0
     data = json.loads(capsys.readouterr().out)
     assert list(data) == ["text", "prompt_ids", "token_ids", "rounds", "summary"]
@@ -68,7 +68,7 @@ def test_run_prints_the_json_object_of_the_contract(models, capsys):
 
 
 @pytest.mark.slow
-def test_run_writes_json_and_trace_to_files_and_still_prints_words(models, tmp_path, capsys):
+def test_run_writes_json_and_trace_files_and_prints_a_summary(models, tmp_path, capsys):
     out, trace = tmp_path / "run.json", tmp_path / "run.jsonl"
     assert run(models, "--json", str(out), "--trace", str(trace), "--temperature", "0") == 0
     said = capsys.readouterr().out
@@ -82,7 +82,7 @@ def test_run_writes_json_and_trace_to_files_and_still_prints_words(models, tmp_p
 
 
 @pytest.mark.slow
-def test_every_option_reaches_the_settings(models, tmp_path):
+def test_every_option_of_run_is_in_the_settings_of_the_trace(models, tmp_path):
     path = tmp_path / "run.jsonl"
     options = {
         "--temperature": "0.5", "--top-k": "7", "--top-p": "0.9", "--seed": "-3", "--gamma": "4",
@@ -108,7 +108,7 @@ def test_every_option_reaches_the_settings(models, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_same_seed_gives_the_same_run(models, tmp_path):
+def test_equal_seeds_give_equal_runs(models, tmp_path):
     paths = [tmp_path / name for name in ("a", "b", "c")]
     for path, seed in zip(paths, "778", strict=True):
         assert run(models, "--seed", seed, "--trace", str(path), tokens=30) == 0
@@ -117,42 +117,42 @@ def test_the_same_seed_gives_the_same_run(models, tmp_path):
 
 
 @pytest.mark.slow
-def test_vocabularies_with_nothing_in_common_are_one_sentence(pair, tmp_path, capsys):
+def test_disjoint_vocabularies_are_an_error_of_one_sentence(pair, tmp_path, capsys):
     words = Tokenizer(WordLevel({"</s>": 0, "zyx": 1}, unk_token="</s>"))
     strange = PreTrainedTokenizerFast(tokenizer_object=words, eos_token="</s>")
     other = tiny.save(tiny.llama(), tmp_path / "strange", strange)
     status = run(["--target", str(pair[0]), "--drafter", str(other)])
-    sentence(capsys, status, "'big' and 'strange' have no token in common")
+    assert_one_sentence(capsys, status, "'big' and 'strange' have no token in common")
 
 
 @pytest.mark.slow
-def test_scores_that_are_not_numbers_are_one_sentence(tmp_path, capsys):
+def test_nan_scores_are_an_error_of_one_sentence(tmp_path, capsys):
     model = tiny.llama()
     model.model.norm.weight.fill_(torch.nan)
     broken = tiny.save(model, tmp_path / "broken")
     capsys.readouterr()  # how saving went
-    sentence(capsys, run(["--target", str(broken), "--drafter", "ngram"]), "not numbers")
+    assert_one_sentence(capsys, run(["--target", str(broken), "--drafter", "ngram"]), "not numbers")
 
 
 @pytest.mark.slow
-def test_memory_that_runs_out_is_one_sentence(models, capsys, monkeypatch):
+def test_out_of_memory_is_an_error_of_one_sentence(models, capsys, monkeypatch):
     monkeypatch.setattr(engine, "run", raising(torch.OutOfMemoryError("CUDA out of memory")))
-    sentence(capsys, run(models), "ran out of memory")
+    assert_one_sentence(capsys, run(models), "ran out of memory")
 
 
-def test_a_message_of_many_lines_becomes_one(models, capsys, monkeypatch):
+def test_an_error_message_of_several_lines_is_printed_on_one(models, capsys, monkeypatch):
     monkeypatch.setattr(engine, "run", raising(ValueError("a\n  b\x1b[1m\nc")))
-    sentence(capsys, run(models), "specviz: a b\ufffd.1m c$")
+    assert_one_sentence(capsys, run(models), "specviz: a b\ufffd.1m c$")
 
 
-def test_a_fault_of_the_program_is_not_hidden(models, monkeypatch):
+def test_an_unexpected_exception_is_not_caught(models, monkeypatch):
     monkeypatch.setattr(engine, "run", raising(RuntimeError("shapes do not match")))
     with pytest.raises(RuntimeError, match="shapes"):
         run(models)
 
 
 def raising(error):
-    """A function that raises."""
+    """Return a function that raises the error."""
 
     def fail(*_args, **_options):
         raise error
@@ -161,15 +161,15 @@ def raising(error):
 
 
 @pytest.mark.parametrize("option", ["--trace", "--json"])
-def test_a_place_that_cannot_be_written_is_found_before_the_run(
-    option, models, tmp_path, capsys, monkeypatch
-):
+def test_output_paths_are_checked_before_the_run(option, models, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(engine, "run", raising(AssertionError("the run has begun")))
-    sentence(capsys, run(models, option, str(tmp_path / "no" / "file")), "cannot be written")
-    sentence(capsys, run(models, option, str(tmp_path)), "cannot be written")
+    assert_one_sentence(
+        capsys, run(models, option, str(tmp_path / "no" / "file")), "cannot be written"
+    )
+    assert_one_sentence(capsys, run(models, option, str(tmp_path)), "cannot be written")
 
 
-def test_a_run_that_fails_leaves_older_files_as_they_were(models, tmp_path):
+def test_a_failed_run_does_not_change_existing_files(models, tmp_path):
     old, new = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
     old.write_text("precious")
     assert run(models, "--prompt", " ", "--trace", str(old), "--json", str(new)) == 2
@@ -177,7 +177,7 @@ def test_a_run_that_fails_leaves_older_files_as_they_were(models, tmp_path):
     assert not new.exists()
 
 
-def test_an_interrupted_run_is_written_as_far_as_it_came(models, tmp_path, monkeypatch, capsys):
+def test_an_interrupted_run_writes_its_finished_rounds(models, tmp_path, monkeypatch, capsys):
     whole = engine.run
 
     def interrupted(*args, **options):
@@ -200,7 +200,7 @@ def test_an_interrupted_run_is_written_as_far_as_it_came(models, tmp_path, monke
 
 
 @pytest.mark.slow
-def test_an_interrupted_baseline_leaves_the_run_whole(models, tmp_path, monkeypatch):
+def test_interrupting_the_baseline_keeps_the_complete_run(models, tmp_path, monkeypatch):
     whole = engine.run
 
     def interrupted(*args, **options):
@@ -216,7 +216,7 @@ def test_an_interrupted_baseline_leaves_the_run_whole(models, tmp_path, monkeypa
     assert main(["check", str(path)]) == 0
 
 
-def test_a_second_interruption_ends_the_program_at_once(models, monkeypatch, capsys):
+def test_a_second_ctrl_c_exits_at_once(models, monkeypatch, capsys):
     def deaf(*_args, **_options):
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)
@@ -228,12 +228,12 @@ def test_a_second_interruption_ends_the_program_at_once(models, monkeypatch, cap
 
 
 @pytest.mark.slow
-def test_check_agrees_with_what_run_wrote(trace, capsys):
+def test_check_accepts_a_trace_written_by_run(trace, capsys):
     assert main(["check", str(trace)]) == 0
     assert re.search(r"\d+ rounds and \d+ decisions agree", capsys.readouterr().out)
 
 
-def test_check_names_what_differs_and_exits_1(trace, tmp_path, capsys):
+def test_check_names_a_changed_threshold_and_exits_with_1(trace, tmp_path, capsys):
     lines = trace.read_text().split("\n")
     at = next(i for i, line in enumerate(lines) if '"event":"judged"' in line)
     event = json.loads(lines[at])
@@ -253,12 +253,15 @@ def test_check_names_what_differs_and_exits_1(trace, tmp_path, capsys):
     [
         (lambda lines: [], "Line 1: The file is empty"),
         (lambda lines: lines[1:], "Line 1"),
-        (lambda lines: [*lines[:3], lines[3][:40], *lines[4:]], "Line 4: This is not complete JSON"),
+        (
+            lambda lines: [*lines[:3], lines[3][:40], *lines[4:]],
+            "Line 4: This is not complete JSON",
+        ),
         (lambda lines: [*lines[:2], "[]", *lines[2:]], "Line 3"),
         (lambda lines: [lines[0], *lines], "Line 2: second header"),
     ],
 )
-def test_a_broken_trace_is_one_sentence_with_its_line(trace, tmp_path, capsys, damage, pattern):
+def test_check_names_the_damaged_line_of_a_trace(trace, tmp_path, capsys, damage, pattern):
     broken = tmp_path / "broken.jsonl"
     broken.write_text("\n".join(damage(trace.read_text().split("\n"))))
     assert main(["check", str(broken)]) == 1
@@ -273,8 +276,8 @@ def test_a_broken_trace_is_one_sentence_with_its_line(trace, tmp_path, capsys, d
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(data=st.data())
-def test_no_damage_to_a_trace_ends_in_a_traceback(trace, tmp_path, data):
-    """Whatever is done to one line, `check` agrees, or objects in a sentence."""
+def test_check_never_raises_on_a_damaged_trace(trace, tmp_path, data):
+    """One line is changed, removed or repeated; `check` returns 0 or 1."""
     lines = trace.read_text().split("\n")[:-1]
     at = data.draw(st.integers(0, len(lines) - 1))
     event = json.loads(lines[at])
@@ -287,7 +290,7 @@ def test_no_damage_to_a_trace_ends_in_a_traceback(trace, tmp_path, data):
     assert main(["check", str(damaged)]) in (0, 1)
 
 
-def test_models_lists_what_the_contract_names(capsys):
+def test_models_lists_the_documented_fields(capsys):
     assert main(["models", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert {"house", "draft-model", "ngram"} <= {row["name"] for row in rows}
@@ -298,7 +301,7 @@ def test_models_lists_what_the_contract_names(capsys):
 
 
 @pytest.mark.parametrize("command", [*COMMANDS])
-def test_every_command_explains_itself(command, capsys):
+def test_every_command_has_a_help(command, capsys):
     with pytest.raises(SystemExit) as exit:
         main([command, "--help"])
     assert exit.value.code == 0
@@ -306,7 +309,7 @@ def test_every_command_explains_itself(command, capsys):
 
 
 @pytest.mark.slow
-def test_the_module_is_a_program(trace):
+def test_python_m_specviz_runs_commands(trace):
     command = [sys.executable, "-m", "specviz", "check", str(trace)]
     root = Path(__file__).resolve().parent.parent
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
@@ -314,12 +317,12 @@ def test_the_module_is_a_program(trace):
     assert "agree" in done.stdout
 
 
-def test_text_for_a_terminal_cannot_steer_it():
+def test_printable_replaces_control_characters():
     assert printable("a\x1b[2Jb\n\tc\x00é") == "a\ufffd[2Jb\n\tc\ufffdé"
 
 
 @pytest.mark.slow
-def test_a_prompt_of_bytes_that_are_no_text_is_one_sentence_and_status_2():
+def test_a_prompt_that_is_not_utf_8_is_an_error_of_one_sentence():
     words = [sys.executable, "-m", "specviz", "run", "--prompt", b"caf\xe9"]
     ended = subprocess.run(words, capture_output=True, text=True, check=False)
     assert ended.returncode == 2

@@ -1,4 +1,4 @@
-"""`compare` on the command line: its JSON, its words, its lanes, and that faults are sentences."""
+"""`compare` on the command line: its JSON, its text, its lanes, and errors of one sentence."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 import tiny
-from test_cli import raising, sentence
+from test_cli import assert_one_sentence, raising
 
 from specviz import engine
 from specviz.catalog import find
@@ -28,18 +28,18 @@ pytestmark = pytest.mark.slow
 
 
 def compare(pair, *options, prompt=tiny.PROMPT, tokens=12):
-    """The exit status of a short race on the tiny target."""
+    """Return the exit status of a short race on the tiny target."""
     few = ["--prompt", prompt, "--max-new-tokens", str(tokens)]
     return main(["compare", "--target", str(pair[0]), *few, *options])
 
 
 @pytest.fixture(scope="module")
 def lanes(pair):
-    """A chain of the small model, a tree of it, and prompt lookup."""
+    """Return the options for a chain and a tree of the small model, and for n-grams."""
     return ["--drafters", f"{pair[1]},ngram", "--lane", f"{pair[1]} gamma=2 siblings=3,2"]
 
 
-def test_it_prints_the_json_object_of_the_contract(pair, lanes, capsys):
+def test_compare_prints_the_documented_json(pair, lanes, capsys):
     assert compare(pair, *lanes, "--temperature", "0", "--json", "-", "--order-seed", "5") == 0
     said = capsys.readouterr()
     data = json.loads(said.out)
@@ -76,7 +76,9 @@ def test_it_prints_the_json_object_of_the_contract(pair, lanes, capsys):
     ]
 
 
-def test_a_new_order_is_shuffled_every_time_and_said(pair, lanes, tmp_path, monkeypatch):
+def test_the_order_is_shuffled_each_time_and_its_seed_is_printed(
+    pair, lanes, tmp_path, monkeypatch
+):
     seeds = iter([11, 12])
     monkeypatch.setattr(command.secrets, "randbits", lambda _: next(seeds))
     places = [tmp_path / "a.json", tmp_path / "b.json"]
@@ -85,7 +87,7 @@ def test_a_new_order_is_shuffled_every_time_and_said(pair, lanes, tmp_path, monk
     assert [json.loads(place.read_text())["order_seed"] for place in places] == [11, 12]
 
 
-def test_it_prints_words_and_writes_files(pair, lanes, tmp_path, capsys):
+def test_compare_prints_a_table_and_writes_traces(pair, lanes, tmp_path, capsys):
     out, folder = tmp_path / "race.json", tmp_path / "traces"
     options = ["--temperature", "0", "--json", str(out), "--traces", str(folder)]
     assert compare(pair, *lanes, *options) == 0
@@ -113,11 +115,11 @@ def test_it_prints_words_and_writes_files(pair, lanes, tmp_path, capsys):
 
 
 def table(said):
-    """The cells of each line of the table, as far as they are not empty."""
+    """Return the cells of each line of the table that are not empty."""
     return [re.split(" {2,}", line.strip()) for line in said.split("\n") if "  " in line]
 
 
-def test_sampled_texts_are_all_printed_with_their_reason(pair, lanes, capsys):
+def test_different_texts_are_all_printed_with_the_reason(pair, lanes, capsys):
     assert compare(pair, *lanes, "--temperature", "1.2") == 0
     said = capsys.readouterr().out
     assert said.count(tiny.PROMPT) == 4
@@ -125,14 +127,14 @@ def test_sampled_texts_are_all_printed_with_their_reason(pair, lanes, capsys):
 
 
 def lane(text, *options):
-    """The lane that a text and the options beside it ask for."""
+    """Return the lane that a text and the other options describe."""
     parser = argparse.ArgumentParser()
     add_settings(parser)
     asked = command.parse_lane(text, parser.parse_args(options))
     return asked.lane(asked.text)
 
 
-def test_a_lane_has_its_own_settings_then_those_said_to_all_then_what_suits_the_drafter():
+def test_a_lane_takes_its_own_settings_then_the_options_then_the_defaults():
     usual = lane("eagle").settings
     eagle = find("eagle", "drafter").usual
     assert (usual.gamma, usual.siblings) == (eagle["gamma"], eagle["siblings"])
@@ -144,7 +146,7 @@ def test_a_lane_has_its_own_settings_then_those_said_to_all_then_what_suits_the_
     assert lane("uniform").settings == Settings()
 
 
-def test_a_lane_takes_the_names_of_options_and_of_settings_alike():
+def test_a_lane_accepts_names_of_options_and_of_settings():
     found = lane("lookahead lookahead_window=7 lookahead-ngram=3 rank_paths='0;1;0,0' siblings=")
     assert (found.settings.lookahead_window, found.settings.lookahead_ngram) == (7, 3)
     assert (found.settings.rank_paths, found.settings.siblings) == ([[0], [1], [0, 0]], [])
@@ -181,27 +183,32 @@ def test_a_lane_takes_the_names_of_options_and_of_settings_alike():
         ),
         (["--drafters", "ngram", "--lane", "suffix rule=speculative"], "Lane 'suffix rule=specu"),
         (["--drafters", "ngram,suffix", "--json", "no/such/place"], "cannot be written"),
-        (["--drafters", "ngram,suffix", "--traces", "no/such/place"], "cannot be a folder for traces"),
+        (
+            ["--drafters", "ngram,suffix", "--traces", "no/such/place"],
+            "cannot be a folder for traces",
+        ),
     ],
 )
-def test_bad_input_is_one_sentence_and_status_2(pair, capsys, options, pattern):
+def test_wrong_input_is_one_sentence_and_status_2(pair, capsys, options, pattern):
     try:
         status = compare(pair, *options)
     except SystemExit as exit:
         status = exit.code
-    sentence(capsys, status, pattern)
+    assert_one_sentence(capsys, status, pattern)
 
 
-def test_bad_settings_are_found_before_a_model_is_read(pair, capsys, monkeypatch):
+def test_settings_are_checked_before_a_model_is_loaded(pair, capsys, monkeypatch):
     from specviz.catalog import loading
 
     monkeypatch.setattr(loading, "load_target", raising(AssertionError("a model was read")))
-    sentence(capsys, compare(pair, "--drafters", "ngram"), "2 to 4 lanes")
-    sentence(capsys, compare(pair, "--drafters", "a,b", "--top-p", "0"), "Top-p must be")
-    sentence(capsys, compare(pair, "--drafters", "a,b", "--json", "no/place"), "cannot be written")
+    assert_one_sentence(capsys, compare(pair, "--drafters", "ngram"), "2 to 4 lanes")
+    assert_one_sentence(capsys, compare(pair, "--drafters", "a,b", "--top-p", "0"), "Top-p must be")
+    assert_one_sentence(
+        capsys, compare(pair, "--drafters", "a,b", "--json", "no/place"), "cannot be written"
+    )
 
 
-def test_an_interrupted_race_is_written_as_far_as_it_came(pair, lanes, tmp_path, monkeypatch):
+def test_an_interrupted_race_writes_its_finished_lanes(pair, lanes, tmp_path, monkeypatch):
     from specviz.compare import run
 
     whole, passes = run.run, []
@@ -229,7 +236,7 @@ def test_an_interrupted_race_is_written_as_far_as_it_came(pair, lanes, tmp_path,
         assert main(["check", str(file)]) == 0
 
 
-def test_a_second_interruption_ends_the_program_at_once(pair, lanes, monkeypatch, capsys):
+def test_a_second_ctrl_c_exits_at_once(pair, lanes, monkeypatch, capsys):
     def deaf(*_args, **_options):
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)
@@ -240,6 +247,6 @@ def test_a_second_interruption_ends_the_program_at_once(pair, lanes, monkeypatch
     assert capsys.readouterr().err.endswith("specviz: Stopped.\n")
 
 
-def test_what_a_model_says_cannot_steer_a_terminal(pair, lanes, capsys):
+def test_control_characters_in_the_text_of_a_model_are_not_printed(pair, lanes, capsys):
     assert compare(pair, *lanes, prompt="\x1b[2Jcat") == 0
     assert "\x1b" not in capsys.readouterr().out

@@ -30,7 +30,7 @@ ABOUT = "a sentence that is much longer than eighty columns " * 4
 
 
 def piped(*words, **environment):
-    """What a command prints to a pipe."""
+    """Return the result of a command whose output goes to a pipe."""
     return subprocess.run(
         [*PROGRAM, *words],
         cwd=ROOT,
@@ -42,7 +42,7 @@ def piped(*words, **environment):
 
 
 def on_terminal(*command, columns=100, **environment):
-    """What a command prints to a terminal of so many columns."""
+    """Return what a command prints on a terminal with this many columns."""
     leader, follower = pty.openpty()
     termios.tcsetwinsize(follower, (40, columns))
     environment = {"TERM": "xterm-256color", **environment}
@@ -70,7 +70,7 @@ def _read(leader):
 
 
 @pytest.mark.parametrize("words", [[], ["--help"], ["-h"]])
-def test_the_help_is_printed_with_status_0(words, capsys):
+def test_help_exits_with_0(words, capsys):
     try:
         status = main(words)
     except SystemExit as ended:
@@ -80,13 +80,13 @@ def test_the_help_is_printed_with_status_0(words, capsys):
     assert said.out.startswith("usage: specviz COMMAND [OPTIONS]\n")
 
 
-def test_the_version_is_the_package_s(capsys):
+def test_version_is_that_of_the_package(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["--version"])
     assert (ended.value.code, capsys.readouterr().out) == (0, f"specviz {__version__}\n")
 
 
-def test_the_help_lists_every_command_once_under_its_heading(capsys):
+def test_help_lists_every_command_once_under_its_heading(capsys):
     main([])
     said = capsys.readouterr().out
     for heading, commands in GROUPS.items():
@@ -98,7 +98,7 @@ def test_the_help_lists_every_command_once_under_its_heading(capsys):
 
 
 @pytest.mark.parametrize("command", ["run", "compare", "bench"])
-def test_the_short_help_has_the_common_options_and_the_whole_one_has_all(command, capsys):
+def test_help_shows_common_options_and_help_all_shows_all(command, capsys):
     texts = []
     for word in ("--help", "--help-all"):
         with pytest.raises(SystemExit) as ended:
@@ -120,13 +120,13 @@ def test_the_short_help_has_the_common_options_and_the_whole_one_has_all(command
 
 
 @pytest.mark.slow
-def test_an_option_works_though_the_short_help_does_not_show_it(pair):
+def test_options_missing_from_the_short_help_work(pair):
     options = ["--target", str(pair[0]), "--drafter", "ngram", "--max-new-tokens", "4"]
     assert main(["run", *options, "--prompt", tiny.PROMPT, "--ngram-min", "2", "--top-k", "3"]) == 0
 
 
 @pytest.mark.slow
-def test_serve_has_the_options_of_app_py():
+def test_app_py_has_the_options_of_serve():
     command = [sys.executable, "app.py", "--help"]
     app = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     texts = [app.stdout, piped("serve", "--help").stdout]
@@ -138,7 +138,7 @@ def test_serve_has_the_options_of_app_py():
 
 
 @pytest.mark.slow
-def test_the_help_is_quick_and_imports_no_model_code():
+def test_help_imports_no_heavy_library():
     code = (
         "import sys; from specviz.commands.cli import main; main([])\n"
         "heavy = {'torch', 'transformers', 'gradio', 'numpy', 'rich', 'tqdm', 'huggingface_hub'}\n"
@@ -170,11 +170,11 @@ def test_the_help_is_quick_and_imports_no_model_code():
         (["run", "--prompt", "a", "--drafter", "eagel"], "Did you mean 'eagle'?"),
     ],
 )
-def test_a_name_with_a_typo_is_refused_with_a_suggestion(words, phrase, capsys):
+def test_a_misspelled_name_is_rejected_with_a_suggestion(words, phrase, capsys):
     refused(capsys, words, phrase)
 
 
-def test_a_name_like_no_other_gets_no_suggestion():
+def test_an_unfamiliar_name_gets_no_suggestion():
     assert did_you_mean("xyzzy", ["eagle", "medusa"]) == ""
     assert did_you_mean("EAGLE2", ["eagle", "eagle2"]) == " Did you mean 'eagle2'?"
     with pytest.raises(NotAvailable) as found:
@@ -183,13 +183,13 @@ def test_a_name_like_no_other_gets_no_suggestion():
     assert str(found.value).startswith("No model is called 'xyzzy'. Use a name that `python -m")
 
 
-def test_a_drafter_is_no_suggestion_for_a_target():
+def test_a_drafter_is_not_suggested_for_a_target():
     with pytest.raises(NotAvailable) as found:
         load_target("eagle4")
     assert "Did you mean" not in str(found.value)
 
 
-def test_a_folder_is_loaded_though_its_name_is_like_another(pair, tmp_path, monkeypatch):
+def test_a_folder_whose_name_resembles_a_drafter_is_loaded(pair, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("eagel").symlink_to(pair[1])
     assert load_drafter("eagel", load_target(str(pair[0]), "cpu")).card.family == "draft-model"
@@ -198,7 +198,7 @@ def test_a_folder_is_loaded_though_its_name_is_like_another(pair, tmp_path, monk
 # Tables and colour
 
 
-def test_a_table_in_a_pipe_keeps_each_row_on_one_line_and_has_no_escape_codes(capsys):
+def test_a_table_in_a_pipe_is_plain_with_one_line_per_row(capsys):
     print_table(WIDE, [["a", "1.5", ABOUT], ["longer", "22.25", "[red]x[/red] :smile:"]])
     assert capsys.readouterr().out == (
         f"Name    Number  About\na          1.5  {ABOUT.strip()}\n"
@@ -206,14 +206,14 @@ def test_a_table_in_a_pipe_keeps_each_row_on_one_line_and_has_no_escape_codes(ca
     )
 
 
-def test_a_cell_cannot_steer_a_terminal_or_break_a_row(capsys):
+def test_a_table_cell_cannot_contain_control_characters_or_line_breaks(capsys):
     print_table(WIDE, [["a\x1b[2Jb", "1", "two\nlines"]])
     assert capsys.readouterr().out.split("\n")[1] == "a\ufffd[2Jb       1  two lines"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("environment", [{}, {"FORCE_COLOR": "1"}, {"COLUMNS": "40"}])
-def test_models_in_a_pipe_are_whole_and_plain(environment):
+def test_models_in_a_pipe_is_plain_and_complete(environment):
     done = piped("models", **environment)
     assert (done.returncode, done.stderr) == (0, "")
     assert "\x1b" not in done.stdout
@@ -225,7 +225,7 @@ def test_models_in_a_pipe_are_whole_and_plain(environment):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("columns", [60, 100, 200])
-def test_models_fit_a_terminal_and_lose_nothing(columns):
+def test_models_on_a_terminal_fits_the_width_and_is_complete(columns):
     said = on_terminal(*PROGRAM, "models", columns=columns)
     plain = re.sub(r"\x1b\[[\d;]*m", "", said)
     assert "\x1b[1m" in said
@@ -236,20 +236,20 @@ def test_models_fit_a_terminal_and_lose_nothing(columns):
 
 
 @pytest.mark.slow
-def test_no_color_turns_all_styles_off():
+def test_no_color_turns_off_all_styles():
     assert "\x1b[" not in on_terminal(*PROGRAM, "models", NO_COLOR="1")
     assert "\x1b[" not in on_terminal(*PROGRAM, "run", "--help", NO_COLOR="1")
 
 
 @pytest.mark.slow
-def test_the_help_is_coloured_on_a_terminal_and_the_same_text():
+def test_help_on_a_terminal_is_coloured_but_has_the_same_text():
     said = on_terminal(*PROGRAM, "run", "--help", columns=80)
     assert "\x1b[36m--prompt\x1b[0m" in said
     assert re.sub(r"\x1b\[[\d;]*m", "", said) == piped("run", "--help", COLUMNS="80").stdout
 
 
 @pytest.mark.slow
-def test_a_prompt_is_never_markup(pair, capsys):
+def test_a_prompt_is_not_read_as_markup(pair, capsys):
     prompt = "[red]x[/red] :smile: [/]"
     options = ["--target", str(pair[0]), "--max-new-tokens", "4", "--temperature", "0"]
     assert main(["run", *options, "--drafter", "ngram", "--prompt", prompt]) == 0
@@ -259,7 +259,7 @@ def test_a_prompt_is_never_markup(pair, capsys):
 
 
 @pytest.mark.slow
-def test_text_on_a_terminal_is_never_markup():
+def test_text_on_a_terminal_is_not_read_as_markup():
     code = (
         "from specviz.commands.output import *\n"
         "say('[red]x[/red] :smile:'); print_table([Column('[b]A[/b]')], [['[red]y[/red]']])"
@@ -276,7 +276,7 @@ def test_text_on_a_terminal_is_never_markup():
 # Progress
 
 
-def test_a_file_gets_a_line_of_progress_now_and_then(monkeypatch, capsys):
+def test_progress_in_a_file_is_a_line_every_half_minute(monkeypatch, capsys):
     clock = iter(range(0, 10_000, 10))
     monkeypatch.setattr(progress, "monotonic", lambda: next(clock))
     with CallProgress(9) as calls:
@@ -289,7 +289,7 @@ def test_a_file_gets_a_line_of_progress_now_and_then(monkeypatch, capsys):
 
 
 @pytest.mark.slow
-def test_a_terminal_gets_a_bar_that_makes_way_for_what_is_printed():
+def test_a_line_is_printed_above_the_progress_bar():
     code = (
         "from specviz.commands.progress import *\n"
         "with CallProgress(2) as progress:\n"
@@ -327,7 +327,7 @@ def test_a_download_of_unknown_size_prints_no_line(capsys):
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_serve_ends_in_a_sentence_even_if_a_library_wraps_the_exception(number, status):
+def test_a_signal_ends_serve_with_one_sentence_even_if_a_library_wraps_it(number, status):
     code = (
         "import os, sys\n"
         "from specviz.ui.ending import told_to_end\n"

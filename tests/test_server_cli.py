@@ -1,4 +1,4 @@
-"""`specviz server` against a tiny server on loopback, files and standard input; nothing leaves."""
+"""`specviz server` with a small local server, files and standard input."""
 
 import io
 import json
@@ -20,7 +20,7 @@ SITE = ["--hardware", "h100-sxm", "--model", "llama-3.1-8b"]
 
 @contextmanager
 def serving(**pages):
-    """A server with pages by path, “/” as “_”; a page is a text, or a list of them in turn."""
+    """Start a server with pages by path, "_" for "/"; a page is a text, or a list to take turns."""
     asked = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -42,7 +42,7 @@ def serving(**pages):
 
 
 def said(capsys, *words):
-    """What is printed."""
+    """Return what the command prints."""
     assert main(["server", *words]) == 0
     found = capsys.readouterr()
     assert found.err == ""
@@ -50,7 +50,7 @@ def said(capsys, *words):
 
 
 def refused(capsys, *words):
-    """The one sentence on standard error."""
+    """Return the one sentence on standard error."""
     status = main(["server", *words])
     found = capsys.readouterr()
     assert (status, found.out, found.err.count("\n")) == (2, "", 1)
@@ -66,19 +66,19 @@ def refused(capsys, *words):
         ({"prometheus_metrics": TRT, "metrics": "[]"}, "TensorRT-LLM, /prometheus/metrics", 1),
     ],
 )
-def test_a_server_is_asked_where_it_counts(pages, program, paths, capsys):
+def test_each_program_is_read_at_its_own_paths(pages, program, paths, capsys):
     with serving(**pages) as (url, asked):
         assert program in said(capsys, url)
     assert len(asked) == paths
 
 
-def test_a_path_that_is_named_is_the_only_one_asked(capsys):
+def test_only_the_named_path_is_requested(capsys):
     with serving(behind_metrics=vllm(), metrics=LLAMA) as (url, asked):
         assert "vLLM, /metrics" in said(capsys, f"{url}/behind/metrics")
     assert asked == ["/behind/metrics"]
 
 
-def test_asked_again_only_what_happened_between_counts(monkeypatch, capsys):
+def test_again_counts_only_what_happened_in_between(monkeypatch, capsys):
     waits = []
     monkeypatch.setattr(command.time, "sleep", waits.append)
     later = vllm(160, 640, 250, (120, 80, 50, 0))
@@ -89,7 +89,7 @@ def test_asked_again_only_what_happened_between_counts(monkeypatch, capsys):
     assert re.search(r"Tokens per pass +2\.17, 95 %", out)
 
 
-def test_the_advice_is_said_to_be_simulated_and_the_counts_are_not(tmp_path, capsys):
+def test_advice_is_marked_as_simulated_and_counts_are_not(tmp_path, capsys):
     path = tmp_path / "metrics.txt"
     path.write_text(example().text, encoding="utf-8")
     plain = said(capsys, str(path))
@@ -101,7 +101,7 @@ def test_the_advice_is_said_to_be_simulated_and_the_counts_are_not(tmp_path, cap
     assert simulated.count("(tokens assumed)") == 12
 
 
-def test_files_and_standard_input_are_read_too(tmp_path, monkeypatch, capsys):
+def test_files_and_standard_input_are_read(tmp_path, monkeypatch, capsys):
     early, late = tmp_path / "early", tmp_path / "late"
     early.write_text(vllm(), encoding="utf-8")
     late.write_text(vllm(160, 640, 250, (120, 80, 50, 0)), encoding="utf-8")
@@ -110,7 +110,7 @@ def test_files_and_standard_input_are_read_too(tmp_path, monkeypatch, capsys):
     assert "llama.cpp, answer to one request" in said(capsys, "-", "--gamma", "4")
 
 
-def test_numbers_go_to_a_file_with_what_is_simulated_apart(tmp_path, capsys):
+def test_json_keeps_simulated_numbers_apart(tmp_path, capsys):
     source, out = tmp_path / "metrics.txt", tmp_path / "numbers.json"
     source.write_text(example().text, encoding="utf-8")
     said(capsys, str(source), *SITE, "--json", str(out))
@@ -122,7 +122,7 @@ def test_numbers_go_to_a_file_with_what_is_simulated_apart(tmp_path, capsys):
     assert json.loads(said(capsys, str(source), "--json", "-"))["simulated"] is None
 
 
-def test_of_several_models_one_is_named(tmp_path, capsys):
+def test_name_selects_one_of_several_models(tmp_path, capsys):
     path = tmp_path / "metrics.txt"
     path.write_text(vllm() + "\n" + vllm(model="n", drafts=200), encoding="utf-8")
     assert "several models: m, n. Say which one. Use --name." in refused(capsys, str(path))
@@ -145,14 +145,14 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("case", FAULTS.values(), ids=FAULTS)
-def test_each_fault_of_a_server_is_a_sentence(case, capsys):
+def test_each_error_of_a_server_is_one_sentence(case, capsys):
     pages, sentence = case
     with serving(**pages) as (url, _):
         assert sentence in refused(capsys, url)
 
 
 @pytest.mark.slow
-def test_a_server_that_is_down_slow_or_too_talkative_has_an_end(monkeypatch, capsys):
+def test_a_server_that_is_down_slow_or_sends_too_much_is_given_up(monkeypatch, capsys):
     with serving() as (url, _):
         pass
     assert "cannot be reached" in refused(capsys, url)
@@ -166,7 +166,7 @@ def test_a_server_that_is_down_slow_or_too_talkative_has_an_end(monkeypatch, cap
 
 @contextmanager
 def _silent():
-    """A server that takes a question and never answers."""
+    """Start a server that accepts a request and never answers."""
     import socket
 
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -186,12 +186,12 @@ WORDS = {
 
 
 @pytest.mark.parametrize("case", WORDS.values(), ids=WORDS)
-def test_each_fault_of_the_command_is_a_sentence(case, capsys):
+def test_each_wrong_use_of_the_command_is_one_sentence(case, capsys):
     words, sentence = case
     assert sentence in refused(capsys, *words)
 
 
-def test_a_file_that_is_no_text_is_refused(tmp_path, capsys):
+def test_a_file_that_is_not_text_is_rejected(tmp_path, capsys):
     path = tmp_path / "picture.png"
     path.write_bytes(b"\x89PNG\xff\xfe")
     assert "is not a text file" in refused(capsys, str(path))
@@ -201,14 +201,14 @@ WRONG = (["--again", "0"], ["--batch", "0"], ["--gamma", "x"], ["--hardware", "y
 
 
 @pytest.mark.parametrize("words", WRONG)
-def test_an_option_that_cannot_be_is_refused_before_anything_is_read(words, capsys):
+def test_an_invalid_option_is_rejected_before_anything_is_read(words, capsys):
     with pytest.raises(SystemExit) as left:
         main(["server", "http://127.0.0.1:9", *words])
     assert left.value.code == 2
     assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_a_name_that_would_steer_a_terminal_is_only_text(tmp_path, capsys):
+def test_control_characters_in_a_model_name_are_not_printed(tmp_path, capsys):
     path = tmp_path / "metrics.txt"
     path.write_text(vllm(model="m\x1b[2Jx"), encoding="utf-8")
     assert "\x1b" not in said(capsys, str(path))

@@ -78,7 +78,7 @@ def add_options(parser: Parser) -> None:
         type=count_type("The longest run", LEAST, MOST),
         default=LIMIT,
         metavar="SECONDS",
-        help="how long one job may compute; it then ends and keeps what it has (default: %(default)g)",
+        help="how long one job may compute before it ends with what it has (default: %(default)g)",
     )
     parser.set_defaults(func=run)
 
