@@ -50,7 +50,7 @@ def learned(steps, losses=None):
     optimizer = torch.optim.AdamW(head.parameters(), lr=4e-3)
     for step in range(steps):
         optimizer.param_groups[0]["lr"] = 4e-3 * (1 - step / steps)
-        frozen = headed.frozen(step % 40)
+        frozen = headed.outputs(step % 40)
         loss = training.loss(head, frozen, torch.randperm(39)[:12] + 1)
         optimizer.zero_grad()
         loss.backward()

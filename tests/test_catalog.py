@@ -53,7 +53,7 @@ DRAFTERS = [entry for entry in entry.entries() if entry.kind == "drafter"]
 
 
 def lone(entry):
-    """Whether it was made for a target that is no part of the app."""
+    """Return whether a drafter was made for a target that does not ship."""
     return entry.made_for not in ("house", None)
 
 
@@ -62,7 +62,7 @@ GREEDY = Settings(Sampling(temperature=0), max_new_tokens=24)
 
 @pytest.fixture(autouse=True)
 def _own_shelf(monkeypatch):
-    """No test finds what another one loaded."""
+    """Empty the model cache, so that no test uses a model that another one loaded."""
     monkeypatch.setattr(loading, "MODELS", ModelCache())
     monkeypatch.setattr(loading, "HEADS", ModelCache())
 
@@ -128,7 +128,7 @@ def test_pickled_checkpoint_loads(tmp_path):
 
 
 class Bomb:
-    """What a hostile pickle holds: a call that unpickling makes."""
+    """An object whose unpickling calls a function."""
 
     def __init__(self, path):
         self.path = path
@@ -221,7 +221,7 @@ def test_unreachable_hub_raises_readable_error(tmp_path, monkeypatch):
 
 
 def chained(cause):
-    """An error that was raised from another."""
+    """Return an error that was raised from another."""
     try:
         raise ValueError("The download broke.") from cause
     except ValueError as error:
@@ -280,7 +280,7 @@ def test_fetched_hub_model_needs_no_network(tmp_path, monkeypatch):
 
 
 def hub(cache, monkeypatch):
-    """A Hub cache in a folder, and no network."""
+    """Set up a Hub cache in a folder, without a network."""
     real = huggingface_hub.snapshot_download
 
     def offline(name, local_files_only=False, **options):
@@ -293,7 +293,7 @@ def hub(cache, monkeypatch):
 
 @pytest.fixture
 def shipped(tmp_path, monkeypatch):
-    """An empty assets folder but for the catalogue; what does not ship is not here either."""
+    """Set up an assets folder with the catalogue only, and no other models on this machine."""
     data = (entry.ASSETS / "catalog.json").read_text(encoding="utf-8")
     (tmp_path / "catalog.json").write_text(data, encoding="utf-8")
     monkeypatch.setattr(entry, "ASSETS", tmp_path)
@@ -498,7 +498,7 @@ def test_counterparts_are_measured_transformers_methods():
 
 @pytest.mark.parametrize("name", training.names())
 def test_house_head_with_other_target_names_its_target(name, tiny_target):
-    """Before any tensor is read, none of which would fit."""
+    """The drafter is refused before its tensors are read."""
     with pytest.raises(Unsuitable, match=f"'{name}' was made for another target than 'tiny'"):
         load_drafter(name, tiny_target)
 

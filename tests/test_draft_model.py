@@ -10,7 +10,7 @@ import tiny
 import torch
 from test_engine import joint, traced
 
-from specviz.drafters.common.candidates import possible, tops
+from specviz.drafters.common.candidates import limit_widths, top_candidates
 from specviz.drafters.layerskip.drafter import LayerSkip
 from specviz.engine.loop import rounds
 from specviz.engine.schedule import schedule
@@ -178,10 +178,10 @@ def test_a_law_of_few_tokens_has_few_siblings():
     assert one.tree.parents == (-1, 0, 1)
     assert one.drawn is Drawn.WITHOUT_REPLACEMENT
     laws = torch.tensor([[0.0, 0.3, 0.0, 0.7], [0.1, 0.2, 0.3, 0.4]])
-    assert possible(laws, [4, 3]) == [2, 3]
+    assert limit_widths(laws, [4, 3]) == [2, 3]
     rows = torch.tensor([[-torch.inf, 3.0, 4.0], [5.0, 1.0, 2.0]])
-    assert [tokens for tokens, _ in tops(rows, 8, "it")] == [[2, 1], [0, 2, 1]]
-    (first, sure), _ = tops(rows, 1, "it")
+    assert [tokens for tokens, _ in top_candidates(rows, 8, "it")] == [[2, 1], [0, 2, 1]]
+    (first, sure), _ = top_candidates(rows, 1, "it")
     assert (first, sure) == ([2], pytest.approx([rows[0].softmax(-1)[2].item()]))
 
 

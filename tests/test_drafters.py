@@ -6,7 +6,7 @@ import pytest
 import tiny
 import torch
 
-from specviz.drafters.common.proposal_builder import fit
+from specviz.drafters.common.proposal_builder import fit_vocabulary
 from specviz.drafters.ngram import Match, NGram, longest_match
 from specviz.engine.protocol import BadProposal, Proposal
 from specviz.engine.schedule import schedule
@@ -96,8 +96,8 @@ def test_a_draft_models_q_is_the_law_each_guess_was_drawn_from():
 
 
 def test_padded_vocabularies_are_fitted():
-    assert fit(torch.zeros(3), 5).tolist() == [0, 0, 0, -torch.inf, -torch.inf]
-    assert fit(torch.arange(5.0), 3).tolist() == [0, 1, 2]
+    assert fit_vocabulary(torch.zeros(3), 5).tolist() == [0, 0, 0, -torch.inf, -torch.inf]
+    assert fit_vocabulary(torch.arange(5.0), 3).tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,7 @@ def test_no_layer_runs_twice_on_a_token(siblings, temperature, layer):
             counted.clear()
             continue
         if depth:
-            assert turn.proposal.warm.states.shape[1] < nodes
+            assert turn.proposal.precomputed.states.shape[1] < nodes
         early, late = range(1, layer + 1), range(layer + 1, LAYERS + 1)
         # drafting reads all levels but the last, which verification brings up to the exit
         assert [counted.calls[k] for k in early] == [depth + 1] * layer
@@ -158,7 +158,7 @@ def test_no_layer_runs_twice_on_a_token(siblings, temperature, layer):
         assert counted.calls[0] == depth + 1  # the head: once a level, once to verify
         read = sum(d < depth for d in turn.proposal.tree.depths)
         assert counted.rows[0] == nodes + read
-        assert (turn.proposal.warm is None) == (depth == 0)
+        assert (turn.proposal.precomputed is None) == (depth == 0)
         counted.clear()
     assert full > 3
 
@@ -282,7 +282,7 @@ def test_a_tree_grows_no_deeper_than_there_is_room(target, room, depth):
     assert max(proposal.tree.depths) == depth
     assert len(proposal.tree) - 1 == tree_size([3, 2], depth)
     proposal.check(proposal.drawn, room, target.eos)
-    assert (proposal.warm is None) == (depth == 0)
+    assert (proposal.precomputed is None) == (depth == 0)
     ran = {"ran": 3 if depth else 0, "passes": depth}
     remark = {"form": "layers", "exit": 3, "layers": LAYERS, "before": {}} | ran
     assert proposal.evidence[0] == remark

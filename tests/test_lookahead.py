@@ -18,7 +18,7 @@ from specviz.drafters.lookahead import (
     Lookahead,
     LookaheadSession,
     Pool,
-    Shape,
+    WindowShape,
     Window,
     merged,
     places,
@@ -36,7 +36,7 @@ from specviz.verification.tree import DraftTree
 GREEDY = Settings(Sampling(0.0), max_new_tokens=32)
 WARM = Settings(Sampling(0.6, top_k=40, top_p=0.95), max_new_tokens=32)
 COOL = replace(WARM, sampling=Sampling(0.3))
-SHAPES = [Shape(), Shape(1, 3, 1), Shape(3, 3, 4), Shape(2, 6, 4)]
+SHAPES = [WindowShape(), WindowShape(1, 3, 1), WindowShape(3, 3, 4), WindowShape(2, 6, 4)]
 
 
 class Shaped(Lookahead):
@@ -143,7 +143,7 @@ def test_an_end_of_text_never_stands_in_the_window_but_may_end_an_ngram():
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [tiny.llama, tiny.gpt2, tiny.neox])
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
-@pytest.mark.parametrize("shape", [Shape(3, 4, 3), Shape(2, 3, 2)])
+@pytest.mark.parametrize("shape", [WindowShape(3, 4, 3), WindowShape(2, 3, 2)])
 def test_a_rows_scores_are_those_of_the_text_it_reads(make, attention, shape):
     """Against plain passes, without mask, cache or positions; and so are the n-grams' last."""
     target = tiny.target(make())
@@ -210,7 +210,7 @@ def test_a_tree_holds_each_ngram_once_and_nothing_else(tails, depth):
 def test_other_architectures_decode_greedily_as_they_generate(make):
     target = tiny.target(make())
     for prompt in PROMPTS[:4]:
-        trace = traced(target, Shaped(Shape()), prompt, GREEDY)
+        trace = traced(target, Shaped(WindowShape()), prompt, GREEDY)
         assert token_ids(trace) == generated(target, prompt, GREEDY)
 
 
@@ -233,7 +233,7 @@ def test_the_text_does_not_depend_on_what_rides(tiny_target, settings):
     kept = 0
     for seed in range(4):
         chosen = replace(settings, seed=seed)
-        riding = list(rounds(tiny_target, Shaped(Shape(6, 4, 5)), ids, chosen))
+        riding = list(rounds(tiny_target, Shaped(WindowShape(6, 4, 5)), ids, chosen))
         trees = [turn.proposal.tree for turn in riding[1:]]
         alone = list(rounds(tiny_target, Replaying(trees), ids, chosen))
         assert [turn.tokens for turn in alone] == [turn.tokens for turn in riding]
@@ -250,7 +250,7 @@ def test_the_text_does_not_depend_on_what_rides(tiny_target, settings):
 
 def test_evidence_says_what_rode_what_was_tried_and_where_it_was_found(tiny_target):
     """Each guess leads back to its n-gram, and that to the column and round that made it."""
-    shape = Shape(4, 4, 3)
+    shape = WindowShape(4, 4, 3)
     windows, newest, traced_back = {}, {}, 0
     for text, turn in played(tiny_target, Shaped(shape), GREEDY, PROMPTS[2]):
         tree, about = turn.proposal.tree, turn.proposal.evidence
@@ -284,7 +284,7 @@ def test_evidence_says_what_rode_what_was_tried_and_where_it_was_found(tiny_targ
 
 
 def test_the_whole_evidence_is_plain_data_in_a_trace(tiny_target, tmp_path):
-    trace = traced(tiny_target, Shaped(Shape()), PROMPTS[2], GREEDY, baseline=False)
+    trace = traced(tiny_target, Shaped(WindowShape()), PROMPTS[2], GREEDY, baseline=False)
     trace.write(tmp_path / "run.jsonl")
     remarks = [turn.proposed.remark for turn in trace.rounds[1:]]
     assert remarks[0]["rows_window"] == 6
@@ -327,7 +327,7 @@ def test_the_window_stays_within_what_the_target_can_see(make):
     prompt = "red " * (tiny.POSITIONS // 2)
     ids = target.encode(prompt, 0)[: tiny.POSITIONS - 20]
     assert len(ids) == tiny.POSITIONS - 20
-    shape, places_seen, rode = Shape(6, 4, 3), [], []
+    shape, places_seen, rode = WindowShape(6, 4, 3), [], []
     text = list(ids)
     for turn in rounds(target, Shaped(shape), ids, settings):
         extra_rows = turn.proposal.extra_rows

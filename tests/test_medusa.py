@@ -11,7 +11,7 @@ import tiny
 import torch
 from safetensors.torch import save_file
 
-from specviz.drafters.common.rank_paths import chosen_paths, every_path, grow
+from specviz.drafters.common.rank_paths import all_paths, chosen_paths, tree_of_ranks
 from specviz.drafters.medusa import MedusaConfig, MedusaHeads
 from specviz.models.errors import Unsuitable
 from specviz.settings.chance import Chance
@@ -34,7 +34,7 @@ def choosing(*paths, gamma=4):
 @pytest.mark.parametrize("siblings", [[], [3], [3, 2], [1, 3], [2, 2, 2]])
 def test_siblings_allow_every_path_of_ranks_below_them(siblings):
     settings = replace(GREEDY, siblings=siblings)
-    paths = every_path(settings, 3)
+    paths = all_paths(settings, 3)
     assert len(paths) == len(set(paths)) == tree_size(siblings, 3)
     assert paths == sorted(paths, key=lambda path: (len(path), path))
     assert all(rank < settings.width(d) for path in paths for d, rank in enumerate(path))
@@ -97,8 +97,8 @@ def test_a_path_without_its_beginning_is_refused(paths, named):
 
 
 def test_paths_beyond_a_heads_tokens_and_through_an_end_of_text_are_left_out():
-    paths = every_path(replace(GREEDY, siblings=[3, 2]), 2)
-    tree, kept = grow(9, paths, [[5, 0], [6, 7]], eos=(0,))
+    paths = all_paths(replace(GREEDY, siblings=[3, 2]), 2)
+    tree, kept = tree_of_ranks(9, paths, [[5, 0], [6, 7]], eos=(0,))
     assert kept == [(0,), (1,), (0, 0), (0, 1)]
     assert tree.tokens == (9, 5, 0, 6, 7)
     assert tree.parents == (-1, 0, 0, 1, 1)

@@ -54,10 +54,10 @@ def test_the_loss_reads_the_rows_that_a_session_reads():
             path = ids[1, row + 2 : row + 1 + depth].tolist()
             session = begun(text, GREEDY, head)
             session.reader.context = text
-            logits = session.reader.text(len(text))
+            logits = session.reader.read_text(len(text))
             for i in range(len(path)):
                 parents = [-1, *range(len(path))]
-                logits = session.reader.level([i + 1], [text[-1], *path], parents)
+                logits = session.reader.read_level([i + 1], [text[-1], *path], parents)
             torch.testing.assert_close(guessed[1, row], logits[0], atol=1e-4, rtol=1e-4)
 
 
@@ -65,15 +65,15 @@ def test_siblings_at_a_level_do_not_see_one_another():
     head, text = wild(headed.target()), headed.target().encode(TEXT, 9)
     session = begun(text, GREEDY, head)
     session.reader.context = text
-    session.reader.text(len(text))
-    both = session.reader.level([1, 2], [text[-1], 5, 9], [-1, 0, 0])
-    deeper = session.reader.level([3, 4], [text[-1], 5, 9, 7, 7], [-1, 0, 0, 1, 2])
+    session.reader.read_text(len(text))
+    both = session.reader.read_level([1, 2], [text[-1], 5, 9], [-1, 0, 0])
+    deeper = session.reader.read_level([3, 4], [text[-1], 5, 9, 7, 7], [-1, 0, 0, 1, 2])
     for row, (first, second) in enumerate([(5, 7), (9, 7)]):
         other = begun(text, GREEDY, head)
         other.reader.context = text
-        other.reader.text(len(text))
-        one = other.reader.level([1], [text[-1], first], [-1, 0])
-        two = other.reader.level([2], [text[-1], first, second], [-1, 0, 1])
+        other.reader.read_text(len(text))
+        one = other.reader.read_level([1], [text[-1], first], [-1, 0])
+        two = other.reader.read_level([2], [text[-1], first, second], [-1, 0, 1])
         torch.testing.assert_close(one[0], both[row], atol=1e-4, rtol=1e-4)
         torch.testing.assert_close(two[0], deeper[row], atol=1e-4, rtol=1e-4)
     assert not torch.allclose(deeper[0], deeper[1], atol=1e-2)

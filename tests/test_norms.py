@@ -15,7 +15,7 @@ GPU, CPU = torch.device("cuda", 0), torch.device("cpu")
 
 
 def holder(norm):
-    """A network with this norm, its weight not what it began with."""
+    """Return a network with this norm and random norm weights."""
     norm.weight.data = torch.linspace(-2, 3, len(norm.weight))
     return nn.Sequential(norm).eval().requires_grad_(False)
 

@@ -63,18 +63,18 @@ def states(many, seed):
 def scores(reader):
     """Logits of a text, two levels of a tree, a level that is forgotten, and a longer text."""
     found = []
-    reader.take(states(5, 1), [3, 9, 27, 81, 4])
-    found.append(reader.text(6))
+    reader.add_states(states(5, 1), [3, 9, 27, 81, 4])
+    found.append(reader.read_text(6))
     tokens, parents = [4, 7, 8, 11, 12, 13], [-1, 0, 0, 1, 2, 1]
-    found.append(reader.level([1, 2], tokens, parents))
-    found.append(reader.level([3, 4, 5], tokens, parents))
-    reader.forget(3)
-    found.append(reader.level([3], tokens, parents))
-    reader.take(states(1, 2), [7])
-    found.append(reader.text(7))
-    found.append(reader.level([1], [7, 5], [-1, 0]))
-    reader.take(states(2, 3), [5, 6])
-    found.append(reader.text(9))
+    found.append(reader.read_level([1, 2], tokens, parents))
+    found.append(reader.read_level([3, 4, 5], tokens, parents))
+    reader.discard_from(3)
+    found.append(reader.read_level([3], tokens, parents))
+    reader.add_states(states(1, 2), [7])
+    found.append(reader.read_text(7))
+    found.append(reader.read_level([1], [7, 5], [-1, 0]))
+    reader.add_states(states(2, 3), [5, 6])
+    found.append(reader.read_text(9))
     return found
 
 

@@ -138,7 +138,7 @@ def test_its_card_is_the_targets_and_another_model_is_refused(tiny_target):
     hashed = tiny.target()
     hashed.card = replace(hashed.card, hash="ab" * 32)
     assert Oracle(hashed).made_for == "ab" * 32
-    with pytest.raises(ValueError, match="made of another model than tiny"):
+    with pytest.raises(ValueError, match="made for another model than tiny"):
         oracle.begin(tiny.target(tiny.llama(seed=9)).start(CaptureSpec()), WARM)
 
 

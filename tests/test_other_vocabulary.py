@@ -211,5 +211,5 @@ def test_strangers_and_slow_tokenizers_are_refused(target, monkeypatch):
     with pytest.raises(MismatchedVocabulary, match="'tiny' and 'bees' have no token in common"):
         drafter(target, model)
     monkeypatch.setattr(here + "is_fast", lambda _: False)
-    with pytest.raises(Unsuitable, match="cannot say where in a text"):
+    with pytest.raises(Unsuitable, match="cannot give the position of a token"):
         drafter(target, model)

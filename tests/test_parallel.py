@@ -25,14 +25,14 @@ HERE = Path(__file__).resolve().parent
 
 @pytest.fixture
 def second(monkeypatch):
-    """This process, as torchrun would start the second of two."""
+    """Make this process look like the second of two that torchrun started."""
     for name, value in {"WORLD_SIZE": "2", "RANK": "1", "LOCAL_RANK": "1"}.items():
         monkeypatch.setenv(name, value)
 
 
 @pytest.fixture
 def others(second, monkeypatch):
-    """What the other process says in turn; this one's own words stand behind it."""
+    """Simulate the numbers of the other process, in turn; this process's own follow them."""
     said: list[int] = []
     turn = count()
 
@@ -67,7 +67,7 @@ def test_two_processes_give_the_text_of_one_and_print_once(pair, tmp_path):
 
 
 def test_command_disconnects_from_other_processes_however_it_ends(second, monkeypatch, capsys):
-    """Else the process is aborted now and then, when all is done."""
+    """Otherwise the process is sometimes aborted at exit."""
     left = []
     monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.distributed, "destroy_process_group", lambda: left.append(1))

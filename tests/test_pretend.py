@@ -138,7 +138,7 @@ SLIPS = [
 
 
 def slipped(owner, name, old, new):
-    """The function with one place of its source changed."""
+    """Return the function with one change in its source."""
     function = inspect.unwrap(getattr(owner, name))
     source = textwrap.dedent(inspect.getsource(function))
     assert source.count(old) >= 1

@@ -27,7 +27,7 @@ ASKED = [
 
 @pytest.fixture
 def nothing_here(monkeypatch):
-    """A machine that has fetched nothing."""
+    """Simulate a machine that has fetched nothing."""
 
     def absent(*_, **__):
         raise LocalEntryNotFoundError("not here")

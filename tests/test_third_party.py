@@ -139,7 +139,8 @@ def test_heatmap_groups_third_party_drafter_with_copying_ones(row):
         for (name, domain), speedup in speedups.items()
     ]
     said = headline(HeatMap.from_cells(cells, ["bigram", "eagle"], ["stories", "repeat"], 1))
-    assert "a drafter that copies is fastest on repetition, and only there" in said
+    assert "copies" in said
+    assert "fastest on repetition, and only there" in said
 
 
 @pytest.mark.slow

@@ -122,7 +122,7 @@ def test_acceptance_collapses_with_states_shifted_by_one(name):
 def test_module_acceptance_collapses_with_tokens_shifted_by_one(monkeypatch):
     """Row i must pair the state of i with the token i + 1, not with its own."""
     right = kept_share("mtp", headed.drafter("mtp"))
-    planned, step, text = MTPSession.planned, MTPSession._step, []
+    planned, step, text = MTPSession.plan_level, MTPSession._step, []
 
     def heard(session, context, *given):
         text[:] = context
@@ -133,7 +133,7 @@ def test_module_acceptance_collapses_with_tokens_shifted_by_one(monkeypatch):
         first = past + min(number, session.many) - 1
         return step(session, number, rows, known[None, first : first + tokens.shape[1]], past)
 
-    monkeypatch.setattr(MTPSession, "planned", heard)
+    monkeypatch.setattr(MTPSession, "plan_level", heard)
     monkeypatch.setattr(MTPSession, "_step", late)
     assert kept_share("mtp", headed.drafter("mtp")) < right / 2
 

@@ -172,7 +172,7 @@ def test_a_field_holds_what_drafter_and_target_say_of_every_path(name):
     chosen = Settings(Sampling(1.0), seed=2)
     walk = Walk(target, drafter, ids, chosen)
     walk.step()
-    deep = min(3, walk.predictor.deepest)
+    deep = min(3, walk.predictor.max_depth)
     shape = [(0,), (1,), (0, 0), (1, 0)]
     field, _ = walk.field([(Parameters(deep, 2, 9), SUMS)], [shape])
     one = grow_tree(field, Parameters(deep, 2, 9))
@@ -186,7 +186,7 @@ def test_a_field_holds_what_drafter_and_target_say_of_every_path(name):
         for node in range(len(tree)):
             tokens, parents = tree.tokens[: node + 1], tree.parents[: node + 1]
             with torch.inference_mode():
-                logits = again.predictor.after(again.text, tokens, parents, [node])
+                logits = again.predictor.logits_after(again.text, tokens, parents, [node])
         logs = logits.float().log_softmax(-1)[0, row.tokens]
         assert torch.allclose(logs, torch.tensor(row.logs), atol=2e-4)
         with torch.inference_mode():

@@ -173,7 +173,7 @@ def merged(
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class WindowShape:
     """How much rides. window: W, its width. ngram: N, tokens in an n-gram. guesses: G, n-grams that
     are tried in a pass.
     """
@@ -183,7 +183,7 @@ class Shape:
     guesses: int = 5
 
     @classmethod
-    def of(cls, settings: Settings) -> Shape:
+    def of(cls, settings: Settings) -> WindowShape:
         """What the settings say."""
         return cls(settings.lookahead_window, settings.lookahead_ngram, settings.lookahead_guesses)
 
@@ -195,7 +195,7 @@ class Lookahead(Weightless):
 
     def begin(self, target: TargetRun, settings: Settings) -> LookaheadSession:
         """Implement `Drafter.begin`."""
-        return LookaheadSession(target, Shape.of(settings))
+        return LookaheadSession(target, WindowShape.of(settings))
 
 
 class LookaheadSession:
@@ -203,7 +203,7 @@ class LookaheadSession:
 
     drawn = Drawn.POINT_MASS
 
-    def __init__(self, target: TargetRun, shape: Shape) -> None:
+    def __init__(self, target: TargetRun, shape: WindowShape) -> None:
         self.ends = target.target.eos
         self.max_length = target.target.max_length
         self.shape = shape

@@ -134,7 +134,7 @@ class Suffix(Weightless):
 
 
 @dataclass(slots=True)
-class Growing:
+class SuffixDraft:
     """A draft in progress.
 
     Attributes:
@@ -206,21 +206,21 @@ class SuffixSession:
             self.seen, known = Suffixes(), 0
         self.seen.extend(context[known:])
 
-    def _best(self, root: int, most: int) -> tuple[Growing, State | None]:
+    def _best(self, root: int, most: int) -> tuple[SuffixDraft, State | None]:
         """Return the draft with the most expected accepted guesses, and the suffix it follows."""
-        best, of = Growing([root]), None
+        best, of = SuffixDraft([root]), None
         for end in self.seen.ends():  # longest first
             depth = min(most, int(self.factor * end.length + SLACK))
             if of is not None and best.expected + SLACK >= depth:
                 break  # a level adds at most 1, and shorter ends have no more levels
-            grown = self._grow(root, end, depth)
-            if of is None or grown.expected > best.expected + SLACK:
-                best, of = grown, end
+            draft = self._grow(root, end, depth)
+            if of is None or draft.expected > best.expected + SLACK:
+                best, of = draft, end
         return best, of
 
-    def _grow(self, root: int, end: State, depth: int) -> Growing:
+    def _grow(self, root: int, end: State, depth: int) -> SuffixDraft:
         """Return the draft that follows a suffix; nothing follows an end-of-text token."""
-        grown = Growing([root])
+        draft = SuffixDraft([root])
         level = [(0, end, 1.0)]
         for width in map(self.settings.width, range(depth)):
             below: list[tuple[int, State, float]] = []
@@ -231,9 +231,9 @@ class SuffixSession:
                     reached = chance * after.count / total
                     if reached < self.least:
                         break
-                    node = grown.add(parent, token, after, total)
-                    grown.expected += reached
+                    node = draft.add(parent, token, after, total)
+                    draft.expected += reached
                     if token not in self.eos:
                         below.append((node, after, reached))
             level = below
-        return grown
+        return draft

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 import torch
 
 from specviz.drafters.common.base import Weightless
-from specviz.drafters.common.proposal_builder import kind
+from specviz.drafters.common.proposal_builder import candidate_kind
 from specviz.engine.protocol import Proposal
 from specviz.models.passes import ExtraRows, States
 from specviz.models.target import TargetRun
@@ -44,7 +44,7 @@ class UniformSession:
         device = target.target.device
         self.law = torch.full((self.size,), 1 / self.size, dtype=exact_dtype(device), device=device)
         self.settings = settings
-        self.drawn = kind(settings)
+        self.drawn = candidate_kind(settings)
         self.branches = settings.branches
 
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:

@@ -35,7 +35,7 @@ class FastLinear(nn.Linear):
         """Multiply (..., in) to (..., out), with torch's usual product if gradients are enabled."""
         if torch.is_grad_enabled():
             return super().forward(input)
-        return self.product.of_tensor(input)
+        return self.product.multiply_tensor(input)
 
 
 @runtime_checkable

@@ -77,9 +77,9 @@ def probabilities_along(walk: Walk, future: Sequence[int]) -> list[torch.Tensor]
     """
     tree = DraftTree.chain(walk.text[-1], future)
     guessed = []
-    for node in range(min(len(tree), walk.predictor.deepest)):
+    for node in range(min(len(tree), walk.predictor.max_depth)):
         tokens, parents = tree.tokens[: node + 1], tree.parents[: node + 1]
-        logits = walk.predictor.after(walk.text, tokens, parents, [node])
+        logits = walk.predictor.logits_after(walk.text, tokens, parents, [node])
         guessed += [found for found, _ in read_top_tokens(logits, RANKS, walk.title)]
     scores = walk.score(tree)
     p = logits_to_probs(scores.logits, TEMPERATURE_ONE).cpu()

@@ -12,7 +12,12 @@ from typing import Final, cast
 import torch
 from torch import Tensor
 
-from specviz.drafters.common.dynamic_tree import NodePredictor, DynamicTree, PathScore, read_top_tokens
+from specviz.drafters.common.dynamic_tree import (
+    DynamicTree,
+    NodePredictor,
+    PathScore,
+    read_top_tokens,
+)
 from specviz.engine.protocol import Drafter, DraftSession
 from specviz.engine.recorder import versions
 from specviz.models.devices import describe_device, synchronize
@@ -34,7 +39,7 @@ Drafted = tuple[list[int], Tensor]  # guesses, likeliest first, and their logs
 
 def require_predictor(session: DraftSession) -> NodePredictor:
     """The session, where any tree can grow on it. Raises BadTree."""
-    if not hasattr(session, "after") or not hasattr(session, "deepest"):
+    if not hasattr(session, "logits_after") or not hasattr(session, "max_depth"):
         raise BadTree(
             "This drafter ranks no next words under a guess of its own, so no tree grows on it. "
             "EAGLE, Medusa, MoA, L-MTP, early exit and small models do."
@@ -121,7 +126,7 @@ class Walk:
 
         Paths stand level by level, the root first.
         """
-        width, deepest = max(want.width for want, _ in wants), self.predictor.deepest
+        width, deepest = max(want.width for want, _ in wants), self.predictor.max_depth
         growths = [(DynamicTree([self.text[-1]], kind=kind), want) for want, kind in wants]
         made = [(GrownTree(growth, want.budget), want) for growth, want in growths]
         rows: dict[Path, Drafted] = {}
@@ -167,7 +172,7 @@ class Walk:
         """The drafter's guesses after these paths, whose beginnings are known."""
         tree = tree_of_paths(self.text[-1], [*known, *paths])
         nodes = range(len(known), len(tree))
-        logits = self.predictor.after(self.text, tree.tokens, tree.parents, list(nodes))
+        logits = self.predictor.logits_after(self.text, tree.tokens, tree.parents, list(nodes))
         found = read_top_tokens(logits[..., : self.target.vocab_size], width, self.title)
         return {
             path: (tokens, logs.cpu()) for path, (tokens, logs) in zip(paths, found, strict=True)
@@ -205,7 +210,7 @@ class Walk:
             eos=list(self.target.eos),
             vocabulary=self.target.vocab_size,
             width=width,
-            deepest=min(self.predictor.deepest, len(self.draft_seconds)),
+            deepest=min(self.predictor.max_depth, len(self.draft_seconds)),
             spelling=named,
             machine=describe_device(self.target.device),
             dtype=str(self.target.dtype).removeprefix("torch."),

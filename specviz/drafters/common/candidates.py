@@ -1,7 +1,8 @@
-"""Siblings drawn from a drafter's laws, one after another, each without those before it.
+"""Candidate tokens under the nodes of a level, chosen or sampled on the device.
 
-Rule: between two siblings nobody waits. What was drawn is taken out of its law where the laws are;
-the host reads the draws later, those of a level or of many at once.
+Siblings are sampled one after another without replacement. The host does not wait between two of
+them: a sampled token is removed from its distribution on the device, and the host reads the draws
+later, those of one level or of many at once.
 """
 
 from __future__ import annotations
@@ -31,90 +32,102 @@ from specviz.verification.transfer import UploadBatch, to_device, to_host
 
 
 @dataclass(frozen=True, slots=True)
-class Siblings:
-    """By law, its draws in order, and by draw the chance that was asked of its token.
+class SiblingDraws:
+    """Draws of siblings, on the host.
 
-    settled: whether the tokens are those that `Drawing.words` has, none of them twice in a law.
+    Attributes:
+        draws: By distribution, its draws in order.
+        probs: By distribution and draw, the reported probability of the token.
+        confirmed: Whether the tokens equal `DeviceDraws.token_ids`, without repeats among siblings.
     """
 
     draws: list[list[Draw]] = field(default_factory=list)
-    chances: list[list[float]] = field(default_factory=list)
-    settled: bool = True
+    probs: list[list[float]] = field(default_factory=list)
+    confirmed: bool = True
 
     @property
     def tokens(self) -> list[list[int]]:
-        """By law, the tokens drawn."""
+        """By distribution, the tokens drawn."""
         return [[made.token for made in some] for some in self.draws]
 
 
 class Coins:
-    """The coins of some laws, at least one each. rows: by law, one a draw.
+    """The random numbers u for a set of distributions, at least one each.
 
-    order: the laws, those with the most coins first, so that those with a coin of some rank stand
-    in front.
+    Args:
+        rows: By distribution, one u per draw.
+        parcel: Uploads them to the device of the distributions; None to upload when needed.
+
+    Attributes:
+        order: The distributions, those with most draws first, so that those that have a draw of a
+            given rank come first.
     """
 
     def __init__(self, rows: Sequence[Sequence[float]], parcel: UploadBatch | None = None) -> None:
-        """parcel: in which they go to the laws; None where they go when these are known."""
         self.rows = rows
         self.order = sorted(range(len(rows)), key=lambda row: -len(rows[row]))
-        self._there = None if parcel is None else parcel.put(self._flat())
+        self._uploaded = None if parcel is None else parcel.put(self._flat())
 
     @property
-    def many(self) -> list[int]:
-        """By rank, how many laws have a coin of it."""
+    def counts(self) -> list[int]:
+        """By rank, how many distributions have a draw of it."""
         most = max(map(len, self.rows))
         return [sum(len(row) > rank for row in self.rows) for rank in range(most)]
 
     def by_rank(self, device: torch.device) -> Sequence[float | Tensor]:
-        """By rank, its coins in `order`, where walks are made: (m, 1), float64.
+        """By rank, the u in `order` on the device, (m, 1) float64 each.
 
-        Those of a lone law go along with the op that asks for them.
+        For a single distribution they are floats, which travel with the operations that use them.
         """
-        if self._there is None and len(self.rows) == 1:
+        if self._uploaded is None and len(self.rows) == 1:
             return self.rows[0]
-        there = to_device(self._flat(), device) if self._there is None else self._there()
-        return list(there.split(self.many))
+        flat = to_device(self._flat(), device) if self._uploaded is None else self._uploaded()
+        return list(flat.split(self.counts))
 
     def _flat(self) -> Tensor:
-        """All coins, rank by rank, on the host: (draws, 1)."""
-        ranks = enumerate(self.many)
-        flat = [self.rows[at][rank] for rank, many in ranks for at in self.order[:many]]
+        """All u, rank by rank, on the host: (draws, 1)."""
+        ranks = enumerate(self.counts)
+        flat = [self.rows[at][rank] for rank, size in ranks for at in self.order[:size]]
         return torch.tensor(flat, dtype=torch.float64)[:, None]
 
 
 @dataclass(frozen=True, slots=True)
 class _Rank:
-    """The draws of one rank. laws: (m, V), what they are from. chances: (m, 1), of the tokens."""
+    """The draws of one rank: from distributions (m, V), with token probabilities (m, 1)."""
 
-    laws: Tensor
+    distributions: Tensor
     walked: WalkEnd
-    chances: Tensor
+    probs: Tensor
 
 
 @dataclass(frozen=True, slots=True)
-class Drawing:
-    """Draws that were made where the laws are, and that the host has not read.
+class DeviceDraws:
+    """Draws made on the device that the host has not read.
 
-    By law one draw a coin, each without the tokens of those before it; one with more coins than
-    possible tokens has a token twice. chances: (n, V), asked about the tokens drawn.
+    There is one draw per u, each without the tokens drawn before it. A distribution with more u than
+    possible tokens has a token twice.
+
+    Attributes:
+        coins: The random numbers.
+        probs: Probabilities to report for the tokens drawn, (n, V).
+        ranks: The draws, rank by rank.
     """
 
     coins: Coins
-    chances: Tensor
+    probs: Tensor
     ranks: Sequence[_Rank]
 
     @classmethod
-    def start(cls, laws: Tensor, coins: Coins, chances: Tensor) -> Drawing:
-        """Draw from laws (n, V)."""
-        ordered = [laws, chances]
+    def start(cls, distributions: Tensor, coins: Coins, probs: Tensor) -> DeviceDraws:
+        """Draw from distributions (n, V)."""
+        ordered = [distributions, probs]
         if coins.order != sorted(coins.order):
             ordered = [torch.stack([each[at] for at in coins.order]) for each in ordered]
-        return cls(coins, chances, _ranks(ordered[0], ordered[1], coins))
+        return cls(coins, probs, _draw_ranks(ordered[0], ordered[1], coins))
 
     @property
-    def words(self) -> Tensor:
-        """The tokens drawn, (draws,), law by law; nonsense from where one was not found."""
+    def token_ids(self) -> Tensor:
+        """The tokens drawn, (draws,), by distribution; arbitrary after one that was not found."""
         places = {row: at for at, row in enumerate(self.coins.order)}
         return torch.stack(
             [
@@ -125,201 +138,247 @@ class Drawing:
         )
 
     @property
-    def asked(self) -> list[Tensor]:
-        """What the host must know, see `told`."""
-        return [each for rank in self.ranks for each in (*rank.walked[:3], rank.chances)]
+    def pending(self) -> list[Tensor]:
+        """The tensors whose values `resolve` needs."""
+        return [each for rank in self.ranks for each in (*rank.walked[:3], rank.probs)]
 
-    def told(self, asked: Sequence[Tensor]) -> Siblings:
-        """The draws, by the values of `asked`; those that lie far down are sought one by one."""
-        values = iter(each.flatten().tolist() for each in asked)
+    def resolve(self, pending: Sequence[Tensor]) -> SiblingDraws:
+        """Return the draws from the values of `pending`; those not found are drawn one by one."""
+        values = iter(each.flatten().tolist() for each in pending)
         rows = [list(zip(*four, strict=True)) for four in zip(*[values] * 4, strict=True)]
-        found = Siblings([[] for _ in self.coins.rows], [[] for _ in self.coins.rows])
-        settled = [
-            self._row(found, row, [some[at] for some in rows if len(some) > at], at)
+        found = SiblingDraws([[] for _ in self.coins.rows], [[] for _ in self.coins.rows])
+        confirmed = [
+            self._resolve_row(found, row, [some[at] for some in rows if len(some) > at], at)
             for at, row in enumerate(self.coins.order)
         ]
-        return Siblings(found.draws, found.chances, all(settled))
+        return SiblingDraws(found.draws, found.probs, all(confirmed))
 
-    def _row(self, found: Siblings, row: int, told: Sequence[Sequence[float]], at: int) -> bool:
-        """One law's draws; whether they are settled. told: by rank, what was read of it."""
-        draws, chances, coins = found.draws[row], found.chances[row], self.coins.rows[row]
-        for rank, (u, (token, lo, hi, chance)) in enumerate(zip(coins, told, strict=True)):
+    def _resolve_row(
+        self, found: SiblingDraws, row: int, values: Sequence[Sequence[float]], at: int
+    ) -> bool:
+        """Add one distribution's draws to `found`, and return whether they are confirmed.
+
+        Args:
+            found: The draws so far.
+            row: The distribution.
+            values: By rank, the values read from the device.
+            at: Place of the distribution in `Coins.order`.
+        """
+        draws, probs, coins = found.draws[row], found.probs[row], self.coins.rows[row]
+        for rank, (u, (token, lo, hi, prob)) in enumerate(zip(coins, values, strict=True)):
             if not lo <= u < hi:
-                rest = _one_by_one(self.ranks[rank].laws[at], coins[rank:])
+                rest = _draw_one_by_one(self.ranks[rank].distributions[at], coins[rank:])
                 draws.extend(rest)
-                chances.extend(self.chances[row, made.token].item() for made in rest)
+                probs.extend(self.probs[row, made.token].item() for made in rest)
                 return False
             draws.append(Draw(int(token), u, lo, hi))
-            chances.append(chance)
+            probs.append(prob)
         return len({made.token for made in draws}) == len(draws)
 
 
-def _ranks(laws: Tensor, chances: Tensor, coins: Coins) -> list[_Rank]:
-    """The draws rank by rank, where the laws are; laws and chances in the order of the coins.
+def _draw_ranks(distributions: Tensor, probs: Tensor, coins: Coins) -> list[_Rank]:
+    """Draw rank by rank on the device.
 
-    Where a read waits for the device, the walk is over so many tokens that hardly a coin lies
-    beyond them.
+    Where a read would wait for the device, more of the top tokens are searched, so that a u is
+    rarely beyond them.
+
+    Args:
+        distributions: (n, V), in the order of `coins`.
+        probs: Probabilities to report, (n, V), in the same order.
+        coins: The random numbers.
     """
-    values, ids = top_tokens(laws, TOP_SIZES[1] if laws.device.type == "cuda" else TOP_SIZES[0])
+    size = TOP_SIZES[1] if distributions.device.type == "cuda" else TOP_SIZES[0]
+    values, ids = top_tokens(distributions, size)
     found: list[_Rank] = []
-    for us, many in zip(coins.by_rank(values.device), coins.many, strict=True):
+    for us, rows in zip(coins.by_rank(values.device), coins.counts, strict=True):
         if found:
             before = found[-1].walked
-            token, place = before.token[:many].to(laws.device), before.place[:many]
-            rest = laws[:many].scatter(-1, token, 0.0)
+            token, place = before.token[:rows].to(distributions.device), before.place[:rows]
+            rest = distributions[:rows].scatter(-1, token, 0.0)
             total = rest.sum(-1, keepdim=True)
-            laws = torch.where(total > 0, rest / total, laws[:many])
-            values = values[:many].scatter(-1, place, 0.0) / total.to(values.device)
-        walked = walk_to(values, ids[:many], us)
-        said = chances[:many].gather(-1, walked.token.to(laws.device))
-        found.append(_Rank(laws, walked, said))
+            distributions = torch.where(total > 0, rest / total, distributions[:rows])
+            values = values[:rows].scatter(-1, place, 0.0) / total.to(values.device)
+        walked = walk_to(values, ids[:rows], us)
+        reported = probs[:rows].gather(-1, walked.token.to(distributions.device))
+        found.append(_Rank(distributions, walked, reported))
     return found
 
 
-def distinct_draws(laws: Tensor, coins: Sequence[Sequence[float]], chances: Tensor) -> Siblings:
-    """See `Drawing`: all of it at once."""
-    made = Drawing.start(laws, Coins(coins), chances)
-    return made.told(to_host(*made.asked))
+def distinct_draws(
+    distributions: Tensor, coins: Sequence[Sequence[float]], probs: Tensor
+) -> SiblingDraws:
+    """Draw siblings and read them at once; see `DeviceDraws`."""
+    made = DeviceDraws.start(distributions, Coins(coins), probs)
+    return made.resolve(to_host(*made.pending))
 
 
-def _one_by_one(law: Tensor, coins: Sequence[float]) -> list[Draw]:
-    """The same from one law (V,), each draw read before the next: for one that lies far down."""
+def _draw_one_by_one(distribution: Tensor, coins: Sequence[float]) -> list[Draw]:
+    """Draw from one distribution (V,), reading each draw before the next."""
     found: list[Draw] = []
     for u in coins:
-        found.append(draw(law, u))
-        law = remove_token(law, found[-1].token)
+        found.append(draw(distribution, u))
+        distribution = remove_token(distribution, found[-1].token)
     return found
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What the host has read. tokens, chances, draws: by node that they stand under.
+class CandidateValues:
+    """Candidates on the host, by the node that they are under.
 
-    draws: none where nothing was drawn. settled: whether the tokens are those of `Guesses.words`.
+    Attributes:
+        tokens: Their tokens.
+        probs: Their probabilities at temperature 1.
+        draws: Their draws; empty if nothing was sampled.
+        confirmed: Whether the tokens equal `Candidates.token_ids`.
     """
 
     tokens: Sequence[Sequence[int]]
-    chances: Sequence[Sequence[float]]
+    probs: Sequence[Sequence[float]]
     draws: Sequence[Sequence[Draw]] = ()
-    settled: bool = True
+    confirmed: bool = True
 
 
-class Guesses(Protocol):
-    """Some under each of a level's nodes.
+class Candidates(Protocol):
+    """Candidates under each node of a level, on the device."""
 
-    laws: by node, what its guesses were drawn from, (V,); none where nothing was drawn.
+    @property
+    def distributions(self) -> Sequence[Tensor] | Tensor:
+        """By node, the distribution that they were sampled from, (V,); empty if none was."""
+        ...
+
+    @property
+    def token_ids(self) -> Tensor:
+        """The tokens, (guesses,), node by node; arbitrary where `resolve` finds others."""
+        ...
+
+    @property
+    def pending(self) -> list[Tensor]:
+        """The tensors whose values `resolve` needs."""
+        ...
+
+    def resolve(self, pending: Sequence[Tensor], name: str) -> CandidateValues:
+        """Return the candidates from the values of `pending`.
+
+        Args:
+            pending: The tensors of `pending`, on the host.
+            name: Name of the model in error messages.
+
+        Raises:
+            BadScores: If the logits are not finite.
+        """
+        ...
+
+
+class TopCandidates:
+    """The most probable tokens, a point mass, without tokens of probability 0.
+
+    Args:
+        logits: (n, V).
+        widths: How many tokens to take from each row.
     """
 
-    @property
-    def laws(self) -> Sequence[Tensor] | Tensor:
-        """See above."""
-        ...
-
-    @property
-    def words(self) -> Tensor:
-        """The tokens, (guesses,), node by node. Nonsense where the host will see that they are."""
-        ...
-
-    @property
-    def asked(self) -> list[Tensor]:
-        """What the host must read for `told`."""
-        ...
-
-    def told(self, asked: Sequence[Tensor], who: str) -> Told:
-        """What they are, by the values of `asked`. Raises BadScores. who: what errors call them."""
-        ...
-
-
-class Ranked:
-    """The likeliest tokens, a point mass; none that is forbidden is among them."""
-
-    laws: Sequence[Tensor] | Tensor = ()
+    distributions: Sequence[Tensor] | Tensor = ()
 
     def __init__(self, logits: Tensor, widths: Sequence[int]) -> None:
-        """Of logits (n, V), so many each. Their chances are those at temperature 1."""
         self.widths = widths
         self.values, self.ids = logits.topk(min(max(widths), logits.shape[-1]))
-        self.chances = logits.float().softmax(-1).gather(-1, self.ids)
+        self.probs = logits.float().softmax(-1).gather(-1, self.ids)
 
     @property
-    def words(self) -> Tensor:
-        """Implement `Guesses.words`."""
+    def token_ids(self) -> Tensor:
+        """Implement `Candidates.token_ids`."""
         return torch.cat([row[:width] for row, width in zip(self.ids, self.widths, strict=True)])
 
     @property
-    def asked(self) -> list[Tensor]:
-        """Implement `Guesses.asked`."""
-        return [self.values, self.ids, self.chances]
+    def pending(self) -> list[Tensor]:
+        """Implement `Candidates.pending`."""
+        return [self.values, self.ids, self.probs]
 
-    def told(self, asked: Sequence[Tensor], who: str) -> Told:
-        """Implement `Guesses.told`."""
-        values, ids, chances = (each.tolist() for each in asked)
-        check_finite([row[0] for row in values], who)
+    def resolve(self, pending: Sequence[Tensor], name: str) -> CandidateValues:
+        """Implement `Candidates.resolve`."""
+        values, ids, probs = (each.tolist() for each in pending)
+        check_finite([row[0] for row in values], name)
         possible = [sum(value > -inf for value in row) for row in values]
-        many = list(map(min, possible, self.widths))
-        tokens = [row[:some] for row, some in zip(ids, many, strict=True)]
-        said = [row[:some] for row, some in zip(chances, many, strict=True)]
-        return Told(tokens, said, settled=many == list(self.widths))
+        sizes = list(map(min, possible, self.widths))
+        tokens = [row[:size] for row, size in zip(ids, sizes, strict=True)]
+        kept = [row[:size] for row, size in zip(probs, sizes, strict=True)]
+        return CandidateValues(tokens, kept, confirmed=sizes == list(self.widths))
 
 
-class Sampled:
-    """Draws from the laws that a run's sampling makes of logits, siblings without replacement.
+class SampledCandidates:
+    """Tokens sampled with the run's sampling settings, siblings without replacement.
 
-    laws: (n, V), by node. flip: the coin of the guess of this number, from 0, in the level.
+    Args:
+        logits: (n, V).
+        sampling: Sampling settings.
+        coins: The random numbers, as `uniform` gives them.
+        uniform: Returns the u of a guess by its number in the level, from 0.
     """
 
     def __init__(
-        self, logits: Tensor, sampling: Sampling, coins: Coins, flip: Callable[[int], float]
+        self, logits: Tensor, sampling: Sampling, coins: Coins, uniform: Callable[[int], float]
     ) -> None:
-        """From logits (n, V), by these coins, which are `flip`'s."""
-        self.flip = flip
-        self.laws, self.chances = logits_to_probs(logits, sampling), logits.float().softmax(-1)
-        self.drawing = Drawing.start(self.laws, coins, self.chances)
+        self.uniform = uniform
+        self.distributions = logits_to_probs(logits, sampling)
+        self.probs = logits.float().softmax(-1)
+        self.draws = DeviceDraws.start(self.distributions, coins, self.probs)
 
     @property
-    def words(self) -> Tensor:
-        """Implement `Guesses.words`."""
-        return self.drawing.words
+    def token_ids(self) -> Tensor:
+        """Implement `Candidates.token_ids`."""
+        return self.draws.token_ids
 
     @property
-    def asked(self) -> list[Tensor]:
-        """Implement `Guesses.asked`."""
-        return self.drawing.asked
+    def pending(self) -> list[Tensor]:
+        """Implement `Candidates.pending`."""
+        return self.draws.pending
 
-    def told(self, asked: Sequence[Tensor], who: str) -> Told:
-        """Implement `Guesses.told`.
+    def resolve(self, pending: Sequence[Tensor], name: str) -> CandidateValues:
+        """Implement `Candidates.resolve`.
 
-        Where a law has fewer tokens than coins, all are drawn anew with fewer.
+        If a distribution has fewer tokens than u, all are drawn again with fewer.
         """
-        found = self.drawing.told(asked)
-        settled = found.settled
-        check_finite([each for some in found.chances for each in some], who)
+        found = self.draws.resolve(pending)
+        confirmed = found.confirmed
+        check_finite([each for some in found.probs for each in some], name)
         if any(len(set(tokens)) < len(tokens) for tokens in found.tokens):
-            many = possible(self.laws, [len(some) for some in found.draws])
-            found = distinct_draws(self.laws, dealt(many, self.flip), self.chances)
-        return Told(found.tokens, found.chances, found.draws, settled)
+            sizes = limit_widths(self.distributions, [len(some) for some in found.draws])
+            coins = coins_by_node(sizes, self.uniform)
+            found = distinct_draws(self.distributions, coins, self.probs)
+        return CandidateValues(found.tokens, found.probs, found.draws, confirmed)
 
 
-def dealt(many: Sequence[int], flip: Callable[[int], float]) -> list[list[float]]:
-    """The coins of guesses that are numbered from 0, so many by node."""
+def coins_by_node(counts: Sequence[int], uniform: Callable[[int], float]) -> list[list[float]]:
+    """Return the u of guesses numbered from 0, `counts` of them per node."""
     numbers = count()
-    return [[flip(next(numbers)) for _ in range(some)] for some in many]
+    return [[uniform(next(numbers)) for _ in range(some)] for some in counts]
 
 
-def possible(laws: Tensor, widths: Sequence[int]) -> list[int]:
-    """By row of laws (n, V), how many of so many guesses it can give: top-k may leave fewer.
+def limit_widths(distributions: Tensor, widths: Sequence[int]) -> list[int]:
+    """Limit widths to the number of possible tokens per row of (n, V), which top-k may reduce.
 
-    At least one: who asks a row that is no law for a token is told so.
+    At least one token is drawn, so that a row that is no distribution raises an error.
     """
-    left = (laws > 0).sum(-1).tolist()
+    left = (distributions > 0).sum(-1).tolist()
     return [min(width, max(1, some)) for width, some in zip(widths, left, strict=True)]
 
 
-def tops(logits: Tensor, many: int, who: str) -> list[tuple[Sequence[int], Sequence[float]]]:
-    """By row of logits (n, V), the `many` likeliest tokens, falling, and their chances.
+def top_candidates(
+    logits: Tensor, size: int, name: str
+) -> list[tuple[Sequence[int], Sequence[float]]]:
+    """Return the `size` most probable tokens of each row, and their probabilities.
 
-    None that is forbidden is among them. Chances are those at temperature 1. Raises BadScores.
+    Args:
+        logits: (n, V).
+        size: Number of tokens; fewer are returned where fewer have a probability above 0.
+        name: Name of the model in error messages.
+
+    Returns:
+        By row, tokens in descending order and their probabilities at temperature 1.
+
+    Raises:
+        BadScores: If the logits are not finite.
     """
-    made = Ranked(logits, [many] * len(logits))
-    told = made.told(to_host(*made.asked), who)
-    return list(zip(told.tokens, told.chances, strict=True))
+    made = TopCandidates(logits, [size] * len(logits))
+    found = made.resolve(to_host(*made.pending), name)
+    return list(zip(found.tokens, found.probs, strict=True))

@@ -1,7 +1,12 @@
-"""A tree that grows from its likeliest guesses (EAGLE-2, 2406.16858): a pool, and the best of it.
+"""A dynamic draft tree (EAGLE-2, 2406.16858): a pool of guesses whose most probable ones are kept.
 
-Rule: a total is one number a node, the same for whoever expands, keeps or draws; how it is computed
-(a sum of logs or a product, and in which precision) is data.
+A guess has one score, its path's total log-probability, which decides what is expanded and what is
+kept. How it is computed (a sum of logs or a product, and in which precision) is data.
+
+Where reading a value would make the host wait, `DeviceTree` selects the nodes to expand on the
+device itself, in the way of `DynamicTree.frontier`. It may expand more nodes (it does not know what
+falls out of the budget), never others. `replay` builds the `DynamicTree` once the host has read all
+levels.
 """
 
 from __future__ import annotations
@@ -18,31 +23,36 @@ from specviz.verification.transfer import UploadBatch, to_host
 from specviz.verification.tree import DraftTree, subtree
 
 
-class Foresight(Protocol):
-    """A session that can say what it thinks follows any node, so that any tree can grow on it.
+class NodePredictor(Protocol):
+    """A session that predicts what follows any node, so that any tree can be built with it.
 
-    deepest: how many levels of guesses it can see.
+    Attributes:
+        max_depth: How many levels of guesses it can predict.
     """
 
-    deepest: int
+    max_depth: int
 
-    def after(
+    def logits_after(
         self,
         context: Sequence[int],
         tokens: Sequence[int],
         parents: Sequence[int],
         nodes: Sequence[int],
     ) -> Tensor:
-        """Logits (n, V) of what follows these nodes; [0] comes first and begins anew.
+        """Return the logits (n, V) of what follows these nodes.
 
-        tokens, parents: by node, of a tree in which whole levels were asked about before, in order.
+        Args:
+            context: The text.
+            tokens: By node, its token, of the tree so far.
+            parents: By node, its parent. Whole levels are requested, in order.
+            nodes: Nodes to predict after; [0] starts a new tree.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
-    """How the total of a path follows from its log-probabilities: summed, or multiplied as chances.
+class PathScore:
+    """How a path's score follows from log-probabilities: their sum, or the product of probabilities.
 
     Every step is rounded to `dtype`, as a loop on a GPU rounds it.
     """
@@ -52,37 +62,49 @@ class Totals:
 
     @property
     def root(self) -> float:
-        """The total of the empty path."""
+        """The score of the empty path."""
         return 0.0 if self.how == "sum" else 1.0
 
     def under(self, totals: Sequence[float], logs: Tensor) -> list[float]:
-        """The totals of children. totals: by child, its parent's, or one for all. logs: (n,)."""
-        above = torch.tensor(totals, dtype=self.dtype, device=logs.device)
+        """Return the scores of children.
+
+        Args:
+            totals: By child, the score of its parent; or one for all.
+            logs: Log-probabilities of the children, (n,).
+        """
+        of_parents = torch.tensor(totals, dtype=self.dtype, device=logs.device)
         if self.how == "sum":
-            return (above + logs.to(self.dtype)).tolist()
+            return (of_parents + logs.to(self.dtype)).tolist()
         exact = logs.double() if self.dtype is torch.float64 else logs
-        return (above * exact.exp().to(self.dtype)).tolist()
+        return (of_parents * exact.exp().to(self.dtype)).tolist()
 
 
-SUMS: Final = Totals("sum", torch.float32)
-Guesses = tuple[Sequence[int], Tensor]  # tokens, likeliest first, and their log-probabilities
+SUMS: Final = PathScore("sum", torch.float32)
+RankedTokens = tuple[Sequence[int], Tensor]  # tokens in descending order, and log-probabilities
 
 
 @dataclass(slots=True)
-class Growth:
-    """A pool of guesses of which the likeliest become the draft tree.
+class DynamicTree:
+    """A pool of guesses of which the most probable become the draft tree.
 
-    By node, in the order made: token, parent, depth, and total. Totals of runs are sums of float32
-    logs, not products, and not of half precision, where many of them tie.
+    Real runs score by sums of float32 log-probabilities. Products and half precision are not used,
+    since many scores would tie.
+
+    Attributes:
+        tokens: By node, in the order added, its token; [root] at first.
+        parents: By node, its parent.
+        depths: By node, its depth.
+        totals: By node, its score.
+        kind: How scores are computed.
     """
 
-    tokens: list[int]  # [root] to begin with, as the others
+    tokens: list[int]
     parents: list[int] = field(default_factory=lambda: [-1])
     depths: list[int] = field(default_factory=lambda: [0])
     totals: list[float] = field(default_factory=list)
-    kind: Totals = SUMS
-    # The likeliest so far, and what they were chosen from: (budget, nodes seen), so that a level
-    # is weighed against those alone and not against the whole pool again.
+    kind: PathScore = SUMS
+    # The most probable so far, and the (budget, nodes seen) that they were chosen from, so that a
+    # new level is compared with those alone and not with the whole pool again.
     _top: list[int] = field(default_factory=list)
     _of: tuple[int, int] = (0, 1)
     _deepest: int = 0
@@ -93,7 +115,14 @@ class Growth:
     def levels(
         self, most: int, width: int, budget: int, ends: Collection[int]
     ) -> Iterator[list[int]]:
-        """The nodes to go on from, level by level; whoever asks adds their guesses in between."""
+        """Yield the nodes to expand, level by level; the caller adds their guesses in between.
+
+        Args:
+            most: Most levels.
+            width: Most nodes per level.
+            budget: Number of guesses of the final tree.
+            ends: Tokens that end a text.
+        """
         level = [0]
         for depth in range(most):
             if depth:
@@ -103,33 +132,35 @@ class Growth:
             yield level
 
     def add(self, parent: int, tokens: Sequence[int], log_probs: Tensor) -> None:
-        """Put guesses under `parent` in the order tried; see `spread`."""
-        self.spread([parent], [(tokens, log_probs)])
+        """Add guesses under `parent` in the order tried; see `add_children`."""
+        self.add_children([parent], [(tokens, log_probs)])
 
-    def spread(self, parents: Sequence[int], guesses: Sequence[Guesses]) -> None:
-        """Put guesses under each of these nodes in the order tried. log_probs: (n,), float32.
+    def add_children(self, parents: Sequence[int], guesses: Sequence[RankedTokens]) -> None:
+        """Add guesses under each of these nodes in the order tried.
 
-        Raises ValueError for logs in another precision, above 0 or NaN: no parent could be sure to
-        rank before its children.
+        Raises:
+            ValueError: If log-probabilities are not float32, above 0 or NaN; then a parent might
+                rank after its children.
         """
         logs = torch.cat([some for _, some in guesses])
         highest = float(logs.max()) if len(logs) else 0.0
-        if logs.dtype is not torch.float32 or not highest <= 0.0:  # NaN is no number at most 0
+        if logs.dtype is not torch.float32 or not highest <= 0.0:  # also true for NaN
             raise ValueError("Log-probabilities must be float32 and at most 0.")
-        above: list[float] = []
+        parent_totals: list[float] = []
         for parent, (tokens, _) in zip(parents, guesses, strict=True):
-            many, depth = len(tokens), self.depths[parent] + 1
-            self._deepest = max(self._deepest, depth if many else 0)
-            above += [self.totals[parent]] * many
+            size, depth = len(tokens), self.depths[parent] + 1
+            self._deepest = max(self._deepest, depth if size else 0)
+            parent_totals += [self.totals[parent]] * size
             self.tokens += tokens
-            self.depths += [depth] * many
-            self.parents += [parent] * many
-        self.totals += self.kind.under(above, logs)
+            self.depths += [depth] * size
+            self.parents += [parent] * size
+        self.totals += self.kind.under(parent_totals, logs)
 
     def best(self, budget: int) -> list[int]:
-        """The root and the `budget` likeliest guesses, likeliest first.
+        """Return the root and the `budget` most probable guesses, in descending order.
 
-        Ties: the shallower, then the older, so that a node never comes without its ancestors.
+        Of equal scores the shallower comes first, then the older, so that ancestors always come
+        first.
         """
         known, seen = self._of
         if known != budget:
@@ -142,41 +173,56 @@ class Growth:
         return [0, *self._top]
 
     def frontier(self, width: int, budget: int, ends: Collection[int]) -> list[int]:
-        """The nodes to go on from: the `width` likeliest of the deepest level, likeliest first.
+        """Return the nodes to expand: the `width` most probable of the deepest level.
 
-        Those that end a text are left out, and those outside the `budget` likeliest: what would
-        stand under them could not be kept. Empty where growing is over.
+        Nodes that end a text are left out, and so are those outside the `budget` most probable,
+        whose children could not be kept. The result is empty when the tree is complete.
         """
         level = [n for n in self.best(budget) if self.depths[n] == self._deepest]
         return [n for n in level if self.tokens[n] not in ends][:width]
 
     def tree(self, budget: int) -> tuple[DraftTree, list[int]]:
-        """The `budget` likeliest guesses as a tree, and which nodes of the pool they are, likeliest
-        first; the tree has them in the order made, so that parents stand before children.
+        """Return the `budget` most probable guesses as a tree, and their nodes in the pool.
+
+        The tree has its nodes in the order added, so that parents come before children; the list is
+        in descending order of score.
         """
         best = self.best(budget)
         return subtree(self.tokens, self.parents, sorted(best)), best  # each with its ancestors
 
 
-def likeliest(logits: Tensor, width: int, who: str) -> list[tuple[list[int], Tensor]]:
-    """By row of logits (n, V), the `width` likeliest tokens and their logs, falling: (w,), float32.
+def read_top_tokens(logits: Tensor, width: int, name: str) -> list[tuple[list[int], Tensor]]:
+    """Return the `width` most probable tokens of each row and their log-probabilities, on the host.
 
-    Tokens that are forbidden are left out: a reduced vocabulary may have fewer. Raises BadScores,
-    which says whose they are.
+    Args:
+        logits: (n, V).
+        width: Number of tokens; fewer are returned where fewer are possible, as with a reduced
+            vocabulary.
+        name: Name of the model in error messages.
+
+    Returns:
+        By row, tokens in descending order, and their float32 log-probabilities.
+
+    Raises:
+        BadScores: If the logits are not finite.
     """
-    logs, ids = to_host(*likely(logits, width))
-    return told(logs, ids, who)
+    logs, ids = to_host(*top_log_probs(logits, width))
+    return split_rows(logs, ids, name)
 
 
-def likely(logits: Tensor, width: int) -> tuple[Tensor, Tensor]:
-    """The logs of the likeliest tokens and the tokens, (n, width) each, where the logits are."""
+def top_log_probs(logits: Tensor, width: int) -> tuple[Tensor, Tensor]:
+    """Return the highest log-probabilities and their tokens, (n, width) each, on the device."""
     logs, ids = logits.float().log_softmax(-1).topk(min(width, logits.shape[-1]))
     return logs, ids
 
 
-def told(logs: Tensor, ids: Tensor, who: str) -> list[tuple[list[int], Tensor]]:
-    """The same as the host reads it; see `likeliest`. logs, ids: see `likely`."""
-    check_finite(logs[:, 0].tolist(), who)
+def split_rows(logs: Tensor, ids: Tensor, name: str) -> list[tuple[list[int], Tensor]]:
+    """Split what `top_log_probs` returns into rows, without impossible tokens.
+
+    Raises:
+        BadScores: If the logits are not finite.
+    """
+    check_finite(logs[:, 0].tolist(), name)
     logs = logs.clamp(max=0)
     if bool(logs.isfinite().all()):
         return list(zip(ids.tolist(), logs, strict=True))
@@ -185,83 +231,108 @@ def told(logs: Tensor, ids: Tensor, who: str) -> list[tuple[list[int], Tensor]]:
     return [(tokens[:some], row[:some]) for row, tokens, some in rows]
 
 
-Deeper = Callable[[Tensor, Tensor], Tensor]  # tokens (n,), by each its row above: logits (n, V)
+# (tokens (n,), the row of each one's parent in the level above (n,)) -> logits (n, V)
+DeviceLevelPass = Callable[[Tensor, Tensor], Tensor]
 
 
-class Sight:
-    """Who sees whom, and where each stands, in levels of so many nodes under a text.
+class LevelMasks:
+    """Positions and attention masks of levels with a fixed number of nodes, computed on the device.
 
-    rows: of the text, which every node sees all of; the root is its last token.
+    Args:
+        rows: Rows of the text; every node sees all of them. The root is the last token.
+        width: Nodes per level.
+        levels: Number of levels.
+        parcel: Uploads what is needed from the host.
     """
 
-    def __init__(self, rows: int, many: int, levels: int, parcel: UploadBatch) -> None:
-        self._many = many
+    def __init__(self, rows: int, width: int, levels: int, parcel: UploadBatch) -> None:
+        self._many = width
         self._where = parcel.put(torch.arange(rows, rows + levels))
-        self._own = parcel.put(torch.eye(many, dtype=torch.bool))
+        self._own = parcel.put(torch.eye(width, dtype=torch.bool))
         self._text = parcel.put(torch.ones(1, rows, dtype=torch.bool))
-        self._sees: Tensor | None = None
+        self._visible: Tensor | None = None
         self._depth = 0
 
-    def under(self, above: Tensor) -> tuple[Tensor, Tensor]:
-        """The next level's positions (n,), and which rows each sees, its own level's included.
+    def under(self, parents: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the next level's positions (n,) and the rows that each node sees, (n, rows) bool.
 
-        above: (n,), by node, which of the level before it stands under.
+        Args:
+            parents: By node, the row of its parent in the level above, (n,).
         """
-        before = self._text() if self._sees is None else self._sees
-        self._sees = torch.cat([before[above], self._own()], dim=1)
+        before = self._text() if self._visible is None else self._visible
+        self._visible = torch.cat([before[parents], self._own()], dim=1)
         self._depth += 1
-        return self._where()[self._depth - 1].expand(self._many), self._sees
+        return self._where()[self._depth - 1].expand(self._many), self._visible
 
 
 @dataclass(slots=True)
-class Picking:
-    """Levels in the making. many: how many nodes of a level are gone on from. ends: tokens, there.
+class DeviceTree:
+    """Levels of a dynamic tree in progress on the device.
 
-    asked: by level, the logs (n, k) of the guesses under its nodes, and their tokens; picks: by
-    level but the first, which of the guesses above its nodes are, in the order of a flat (n, k).
+    Attributes:
+        width: Nodes expanded per level.
+        ends: Tokens that end a text, on the device.
+        pending: By level, the log-probabilities (n, k) of the guesses under its nodes, and their
+            tokens.
+        picks: By level, from the second, its nodes as indices into the flattened (n, k) guesses
+            above.
+        totals: Scores of the newest level's nodes, (n, 1).
     """
 
-    many: int
+    width: int
     ends: Tensor
-    asked: list[tuple[Tensor, Tensor]] = field(default_factory=list)
+    pending: list[tuple[Tensor, Tensor]] = field(default_factory=list)
     picks: list[Tensor] = field(default_factory=list)
-    totals: Tensor | None = None  # (n, 1), of the newest level's nodes
+    totals: Tensor | None = None
 
     def guess(self, logits: Tensor) -> None:
-        """Put guesses under the newest level's nodes. logits: (n, V)."""
-        self.asked.append(likely(logits, self.many))
+        """Add guesses under the newest level's nodes. logits: (n, V)."""
+        self.pending.append(top_log_probs(logits, self.width))
 
     def pick(self) -> tuple[Tensor, Tensor]:
-        """The nodes to go on from: their tokens (n,), and by each which of the level it is under.
+        """Select the nodes to expand; of equal scores, the older.
 
-        Of equals, the older.
+        Returns:
+            Their tokens (n,), and the row of each one's parent in the level above.
         """
-        logs, ids = self.asked[-1]
+        logs, ids = self.pending[-1]
         under = logs.clamp(max=0) if self.totals is None else self.totals + logs.clamp(max=0)
         ended = (ids[..., None] == self.ends).any(-1)
         able = under.masked_fill(ended, -torch.inf).flatten()
-        best = able.sort(descending=True, stable=True).indices[: self.many]
+        best = able.sort(descending=True, stable=True).indices[: self.width]
         self.picks.append(best)
         self.totals = able[best][:, None]
         return ids.flatten()[best], best // ids.shape[-1]
 
     def read(self) -> Iterator[tuple[Tensor, Tensor, list[int]]]:
-        """By level, logs and tokens on the host, and the picks from it; all read at once."""
-        flat = [each for pair in self.asked for each in pair]
+        """Read everything at once, and return by level the logs, the tokens and the picks from it."""
+        flat = [each for pair in self.pending for each in pair]
         values = iter(to_host(*flat, *self.picks))
-        pairs = [(next(values), next(values)) for _ in self.asked]
+        pairs = [(next(values), next(values)) for _ in self.pending]
         picks = [[int(place) for place in each] for each in values]
         return ((*pair, some) for pair, some in zip(pairs, [*picks, []], strict=True))
 
 
-def replay(growth: Growth, picking: Picking, wanted: Iterator[list[int]], who: str) -> None:
-    """Grow the tree of what was read. wanted: `Growth.levels`. who: gave them. Raises BadScores."""
-    rows = {0: 0}  # by node to go on from, its row in its level
-    for nodes, (logs, ids, picks) in zip(wanted, picking.read(), strict=False):
-        some, first = [rows[node] for node in nodes], len(growth.tokens)
-        found = told(logs[some], ids[some], who)
-        growth.spread(nodes, found)
-        kids = iter(range(first, len(growth.tokens)))
+def replay(
+    grown: DynamicTree, device_tree: DeviceTree, wanted: Iterator[list[int]], name: str
+) -> None:
+    """Build the tree that was grown on the device.
+
+    Args:
+        grown: The tree to build.
+        device_tree: What was computed on the device.
+        wanted: Iterator of `DynamicTree.levels`.
+        name: Name of the model in error messages.
+
+    Raises:
+        BadScores: If the logits are not finite.
+    """
+    rows = {0: 0}  # by node to expand, its row in its level
+    for nodes, (logs, ids, picks) in zip(wanted, device_tree.read(), strict=False):
+        some, first = [rows[node] for node in nodes], len(grown.tokens)
+        found = split_rows(logs[some], ids[some], name)
+        grown.add_children(nodes, found)
+        kids = iter(range(first, len(grown.tokens)))
         numbers = {
             (row, rank): next(kids)
             for row, (tokens, _) in zip(some, found, strict=True)

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from specviz.drafters.common.dynamic_tree import Deeper, Sight
+from specviz.drafters.common.dynamic_tree import DeviceLevelPass, LevelMasks
 from specviz.drafters.common.layers import Attention, KeysValues
 from specviz.models.numpy_layers import NumpyCache, RotaryTable, Rotation
 from specviz.models.passes import States
@@ -138,29 +138,31 @@ class FeatureReader:
         self.passes = 0
         self.work = Work()
 
-    def take(self, states: States, tokens: Sequence[int]) -> None:
+    def add_states(self, states: States, tokens: Sequence[int]) -> None:
         """The text has these tokens, which these states predicted. Read when next asked."""
         self.waiting.append((states, list(tokens)))
 
-    def text(self, length: int) -> Tensor:
+    def read_text(self, length: int) -> Tensor:
         """Forget the last tree, read what waits of a text of `length` tokens.
 
         Logits (1, V) of what follows the newest token, which is node 0 of the next tree. Raises
         ValueError where the states taken do not make up that text.
         """
-        return self.opened(length, UploadBatch(self.device))()
+        return self.plan_text(length, UploadBatch(self.device))()
 
-    def level(self, nodes: Sequence[int], tokens: Sequence[int], parents: Sequence[int]) -> Tensor:
+    def read_level(
+        self, nodes: Sequence[int], tokens: Sequence[int], parents: Sequence[int]
+    ) -> Tensor:
         """Read nodes whose parents were read; logits (n, V) of what follows each.
 
         tokens, parents: by node, of the whole tree so far.
         """
         parcel = UploadBatch(self.device)
         words = parcel.put(torch.tensor([tokens[node] for node in nodes]))
-        reading = self.planned(nodes, [parents[node] for node in nodes], parcel)
+        reading = self.plan_level(nodes, [parents[node] for node in nodes], parcel)
         return reading(words())
 
-    def opened(self, length: int, parcel: UploadBatch) -> Callable[[], Tensor]:
+    def plan_text(self, length: int, parcel: UploadBatch) -> Callable[[], Tensor]:
         """`text`, as what is to be called for it: what it needs of the host is in the parcel."""
         if not self.waiting:
             raise ValueError("There is no new token to read.")
@@ -184,7 +186,7 @@ class FeatureReader:
 
         return reading
 
-    def planned(
+    def plan_level(
         self, nodes: Sequence[int], above: Sequence[int], parcel: UploadBatch
     ) -> Callable[[Tensor], Tensor]:
         """`level`, as what is to be called with the nodes' tokens (n,), there.
@@ -208,9 +210,9 @@ class FeatureReader:
 
         return reading
 
-    def unseen(self, many: int, levels: int, parcel: UploadBatch) -> Deeper:
+    def plan_device_levels(self, many: int, levels: int, parcel: UploadBatch) -> DeviceLevelPass:
         """Levels of so many nodes each, after the root's, to be called level by level."""
-        sight = Sight(self.rows, many, levels, parcel)
+        sight = LevelMasks(self.rows, many, levels, parcel)
         outputs: Tensor | None = None
 
         def reading(words: Tensor, above: Tensor) -> Tensor:
@@ -221,7 +223,7 @@ class FeatureReader:
 
         return reading
 
-    def forget(self, node: int) -> None:
+    def discard_from(self, node: int) -> None:
         """Nodes from this on were read in vain: they are none, or come again."""
         self.paths = {known: path for known, path in self.paths.items() if known < node}
         self.layers.cut(self.rows + len(self.paths) - 1)

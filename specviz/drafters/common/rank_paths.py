@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from specviz.drafters.common.candidates import tops
+from specviz.drafters.common.candidates import top_candidates
 from specviz.engine.protocol import Proposal
 from specviz.models.passes import ExtraRows, States
 from specviz.settings.chance import Chance
@@ -28,7 +28,7 @@ Path = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Ahead:
+class HeadOutputs:
     """What heads say of the coming positions. logits: (D, V), by depth from the first guess on.
 
     evidence: by depth, which head said it and what it read. work: the rows that were read for it.
@@ -39,17 +39,17 @@ class Ahead:
     work: Work
 
 
-class Heads(Protocol):
+class HeadPredictor(Protocol):
     """One run's heads: what they keep of the target's states, and what they say.
 
     name: what errors call them. most: how deep they reach. remark: on every try.
     """
 
     name: str
-    most: int
+    max_depth: int
     remark: dict[str, Any]
 
-    def ahead(self, newest: int, depth: int) -> Ahead:
+    def predict(self, newest: int, depth: int) -> HeadOutputs:
         """Guess up to `depth` positions after the text's newest token, which stands at `newest`.
 
         May say less than asked. The newest state known is that of newest - 1, which predicted it.
@@ -66,12 +66,12 @@ class RankPathSession:
 
     drawn = Drawn.POINT_MASS
 
-    def __init__(self, heads: Heads, eos: Sequence[int], settings: Settings) -> None:
+    def __init__(self, heads: HeadPredictor, eos: Sequence[int], settings: Settings) -> None:
         self.heads = heads
         self.eos = eos
         self.settings = settings
         self.chosen = chosen_paths(settings)
-        self.ahead = torch.empty(0)  # (D, V), for `after`
+        self.predicted = torch.empty(0)  # (D, V), for `after`
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
@@ -79,21 +79,21 @@ class RankPathSession:
 
         Score by node: its head's probability at temperature 1.
         """
-        depth = min(self.heads.most, max_tokens - 1)
+        depth = min(self.heads.max_depth, max_tokens - 1)
         evidence: dict[int, dict[str, Any]] = {0: dict(self.heads.remark)}
         tree, work = DraftTree((context[-1],), (-1,)), Work()
         score: dict[int, float] = {}
         if depth > 0:
-            ahead = self.heads.ahead(len(context) - 1, depth)
-            tree, paths, score = self._grow(context[-1], ahead.logits)
+            outputs = self.heads.predict(len(context) - 1, depth)
+            tree, paths, score = self._build(context[-1], outputs.logits)
             evidence |= {
-                node: {**ahead.evidence[len(path) - 1], "path": list(path)}
+                node: {**outputs.evidence[len(path) - 1], "path": list(path)}
                 for node, path in enumerate(paths, 1)
             }
-            work = ahead.work
+            work = outputs.work
         return Proposal(tree, self.drawn, score=score, evidence=evidence, work=work)
 
-    def after(
+    def logits_after(
         self,
         context: Sequence[int],
         tokens: Sequence[int],
@@ -102,19 +102,19 @@ class RankPathSession:
     ) -> Tensor:
         """Implement `Foresight.after`."""
         if nodes[0] == 0:
-            self.ahead = self.heads.ahead(len(context) - 1, self.deepest).logits
+            self.outputs = self.heads.predict(len(context) - 1, self.max_depth).logits
         depth = 0
         node = nodes[0]
         while node:
             depth, node = depth + 1, parents[node]
-        if depth < len(self.ahead):
-            return self.ahead[depth].expand(len(nodes), -1)
+        if depth < len(self.predicted):
+            return self.predicted[depth].expand(len(nodes), -1)
         return torch.full((len(nodes), 1), -torch.inf)  # the heads say no more
 
     @property
-    def deepest(self) -> int:
+    def max_depth(self) -> int:
         """See `Foresight`: as deep as the heads reach."""
-        return self.heads.most
+        return self.heads.max_depth
 
     def commit(
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
@@ -131,27 +131,27 @@ class RankPathSession:
         """Whether two of the paths that can be tried begin alike."""
         learns = self.settings.schedule == "learning"
         depth = max_gamma(self.settings.siblings) if learns else self.settings.gamma
-        paths = self._paths(min(self.heads.most, depth))
+        paths = self._paths(min(self.heads.max_depth, depth))
         return len({path[:-1] for path in paths}) < len(paths)
 
-    def _grow(self, root: int, logits: Tensor) -> tuple[DraftTree, list[Path], dict[int, float]]:
+    def _build(self, root: int, logits: Tensor) -> tuple[DraftTree, list[Path], dict[int, float]]:
         """The tree of these heads' top tokens; by node, from 1, its path of ranks; its score."""
         if not len(logits):
             return DraftTree((root,), (-1,)), [], {}
         paths = self._paths(len(logits))
         ranks = 1 + max((max(path) for path in paths), default=0)
-        best = tops(logits, ranks, self.heads.name)
-        tree, kept = grow(root, paths, [tokens for tokens, _ in best], self.eos)
+        best = top_candidates(logits, ranks, self.heads.name)
+        tree, kept = tree_of_ranks(root, paths, [tokens for tokens, _ in best], self.eos)
         chances = (best[len(path) - 1][1][path[-1]] for path in kept)
         return tree, kept, dict(enumerate(chances, 1))
 
     def _paths(self, depth: int) -> list[Path]:
         """The paths to try, at most so deep, level by level."""
-        paths = self.chosen or every_path(self.settings, depth)
+        paths = self.chosen or all_paths(self.settings, depth)
         return [path for path in paths if len(path) <= depth]
 
 
-def every_path(settings: Settings, depth: int) -> list[Path]:
+def all_paths(settings: Settings, depth: int) -> list[Path]:
     """All paths that the settings' siblings allow: ranks below a depth's width, level by level."""
     level: list[Path] = [()]
     found: list[Path] = []
@@ -177,7 +177,7 @@ def chosen_paths(settings: Settings) -> list[Path]:
     return paths
 
 
-def grow(
+def tree_of_ranks(
     root: int, paths: Sequence[Path], ranked: Sequence[Sequence[int]], eos: Sequence[int]
 ) -> tuple[DraftTree, list[Path]]:
     """A tree of tokens from paths of ranks, and the paths that it has, by node from 1.

@@ -20,7 +20,7 @@ from specviz.verification.transfer import UploadBatch
 from specviz.verification.tree import DraftTree
 
 
-class LevelReader:
+class TreeReader:
     """One run's cache over shared weights: the text's rows, then those of the last tree's nodes.
 
     Node n > 0 of a tree stands in row len(known) - 1 + n, since whole levels are read in order; the
@@ -39,24 +39,24 @@ class LevelReader:
         self.paths: dict[int, list[int]] = {}  # by node read, those from the root to it
         self.tree = DraftTree((0,), (-1,))
 
-    def text(self, context: Sequence[int]) -> Tensor:
+    def read_text(self, context: Sequence[int]) -> Tensor:
         """Read what the cache lacks of `context`; logits (1, W) of what follows it.
 
         Guesses that the text took are kept, all others forgotten; one token is always read anew.
         """
-        return self.opened(context, UploadBatch(self.model.device))()
+        return self.plan_text(context, UploadBatch(self.model.device))()
 
-    def level(self, tree: DraftTree, nodes: Sequence[int]) -> Tensor:
+    def read_level(self, tree: DraftTree, nodes: Sequence[int]) -> Tensor:
         """Read the nodes of a level, whose parents were read; logits (n, W) of what follows each.
 
         tree: all nodes up to this level. Its tokens must differ under one parent.
         """
         self.tree, parcel = tree, UploadBatch(self.model.device)
         words = parcel.put(torch.tensor([tree.tokens[node] for node in nodes]))
-        reading = self.planned(nodes, [tree.parents[node] for node in nodes], parcel)
+        reading = self.plan_level(nodes, [tree.parents[node] for node in nodes], parcel)
         return reading(words())
 
-    def opened(self, context: Sequence[int], parcel: UploadBatch) -> Callable[[], Tensor]:
+    def plan_text(self, context: Sequence[int], parcel: UploadBatch) -> Callable[[], Tensor]:
         """`text`, as what is to be called for it: what it needs of the host is in the parcel."""
         start = self._keep(self._rows_of(context[:-1]))
         self.known, self.paths = list(context), {0: [0]}
@@ -65,7 +65,7 @@ class LevelReader:
         where = parcel.put(torch.arange(start, len(context)))
         return lambda: self._pass(words(), where(), [], last_only=1)
 
-    def planned(
+    def plan_level(
         self, nodes: Sequence[int], above: Sequence[int], parcel: UploadBatch
     ) -> Callable[[Tensor], Tensor]:
         """`level`, as what is to be called with the nodes' tokens (n,), there.
@@ -80,7 +80,7 @@ class LevelReader:
         masks = [parcel.put(mask) for mask in self.masks.split(self._mask(nodes))]
         return lambda words: self._pass(words, where(), [mask() for mask in masks])
 
-    def forget(self, node: int) -> None:
+    def discard_from(self, node: int) -> None:
         """Nodes from this on were read in vain: they are none, or come again."""
         self.paths = {known: path for known, path in self.paths.items() if known < node}
         self.cache.cut(len(self.known) - 1 + len(self.paths))

@@ -40,16 +40,16 @@ class ExitReader:
         self.paths: dict[int, list[int]] = {}  # by node planned, those from the root to it
         self.said = 0  # rows of the output head
 
-    def level(self, tree: DraftTree, nodes: range) -> Tensor:
+    def read_level(self, tree: DraftTree, nodes: range) -> Tensor:
         """Read a whole level, whose parents were read; logits (n, V) of what follows each node.
 
         tree: all nodes up to this level.
         """
         parcel = UploadBatch(self.run.target.device)
         words = parcel.put(torch.tensor(tree.tokens[nodes.start :]))
-        return self.planned(nodes, tree.parents[nodes.start :], parcel)(words())
+        return self.plan_level(nodes, tree.parents[nodes.start :], parcel)(words())
 
-    def planned(
+    def plan_level(
         self, nodes: Sequence[int], above: Sequence[int], parcel: UploadBatch
     ) -> Callable[[Tensor], Tensor]:
         """`level`, as what is to be called with the nodes' tokens (n,), there.
@@ -70,7 +70,7 @@ class ExitReader:
 
         return reading
 
-    def forget(self, node: int) -> None:
+    def discard_from(self, node: int) -> None:
         """Nodes from this on were read in vain: they are none, or come again."""
         read = list(accumulate(hidden.shape[1] for hidden in self.states))
         self.states = self.states[: sum(rows <= node for rows in read)]

@@ -17,8 +17,8 @@ from typing import Any, Final, Self
 import torch
 from torch import Tensor
 
-from specviz.drafters.common.proposal_builder import kind
-from specviz.drafters.common.tree_reader import LevelReader
+from specviz.drafters.common.proposal_builder import candidate_kind
+from specviz.drafters.common.tree_reader import TreeReader
 from specviz.drafters.draft_model import DraftModel, DraftModelSession
 from specviz.drafters.other_vocabulary.vocabularies import OwnText, Rewriting, Shared, shared
 from specviz.engine.protocol import DraftSession, Proposal
@@ -84,11 +84,11 @@ class OtherVocabulary(DraftModel):
 
     def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
         """Implement `Drafter.begin`."""
-        chain = kind(settings) is Drawn.POINT_MASS and not settings.branches
+        chain = candidate_kind(settings) is Drawn.POINT_MASS and not settings.branches
         return (WritesOn if chain else Intersection)(self, target, settings)
 
 
-class Reading:
+class OwnTextReader:
     """Converts the text to the draft model's tokens in every round."""
 
     def __init__(self, drafter: OtherVocabulary, target: TargetRun) -> None:
@@ -112,7 +112,7 @@ class Intersection(DraftModelSession):
     def __init__(self, drafter: OtherVocabulary, target: TargetRun, settings: Settings) -> None:
         super().__init__(drafter, target, settings)
         self.shared = drafter.shared
-        self.reading = Reading(drafter, target)
+        self.reading = OwnTextReader(drafter, target)
         self.text = NO_TEXT
 
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
@@ -150,13 +150,13 @@ class WritesOn:
     The chain ends early if a token's probability is below the confidence of the settings.
     """
 
-    deepest = MAX_GAMMA
+    max_depth = MAX_GAMMA
     drawn = Drawn.POINT_MASS
 
     def __init__(self, drafter: OtherVocabulary, target: TargetRun, settings: Settings) -> None:
         self.drafter = drafter
-        self.reader = LevelReader(drafter.model, drafter.card.name)
-        self.reading = Reading(drafter, target)
+        self.reader = TreeReader(drafter.model, drafter.card.name)
+        self.reading = OwnTextReader(drafter, target)
         self.eos = target.target.eos
         self.confidence = settings.confidence
         self.special = special_ids(drafter.tokenizer)
@@ -187,7 +187,7 @@ class WritesOn:
         """Return the top tokens, one after another, up to a special or an unconfident one."""
         own: list[int] = []
         for _ in range(most):
-            chances = self.reader.text([*text.ids, *own])[0].float().softmax(-1)
+            chances = self.reader.read_text([*text.ids, *own])[0].float().softmax(-1)
             sure, token = (each.item() for each in to_host(*chances.max(-1)))
             check_finite([sure], self.reader.name)
             own.append(int(token))

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specviz.drafters.common.dynamic_tree import Growth
+from specviz.drafters.common.dynamic_tree import DynamicTree
 
 
 def logs(*shares):
@@ -17,7 +17,7 @@ def logs(*shares):
 def grown(seed, levels, width, budget, scale=1.0, round_to=None):
     """A pool over random laws, expanded as a session does; `round_to` makes many ties."""
     torch.manual_seed(seed)
-    growth, level = Growth([0]), [0]
+    growth, level = DynamicTree([0]), [0]
     for depth in range(levels):
         if depth:
             level = growth.frontier(width, budget, ends=())
@@ -58,7 +58,7 @@ def law_at(seed, path, width, scale):
 @pytest.mark.parametrize(("width", "budget"), [(2, 5), (4, 12), (6, 24), (3, 100)])
 def test_what_is_kept_is_what_eagle_2_keeps(seed, width, budget):
     """Leaving out early what cannot be kept changes nothing but the work."""
-    growth, level = Growth([0]), [0]
+    growth, level = DynamicTree([0]), [0]
     for depth in range(5):
         level = growth.frontier(width, budget, ends=()) if depth else [0]
         for node in level:
@@ -96,7 +96,7 @@ def test_ancestors_are_kept_even_where_totals_tie(seed, levels, width, budget, t
 
 
 def test_ties_go_to_the_shallower_then_to_the_older():
-    growth = Growth([7])
+    growth = DynamicTree([7])
     growth.add(0, [1, 2, 3], logs(0.5, 0.25, 0.125))
     growth.add(1, [4, 5], logs(0.5, 0.25))  # as likely as 2 and as 3
     growth.add(4, [6], logs(1.0))  # as likely as its parent
@@ -107,7 +107,7 @@ def test_ties_go_to_the_shallower_then_to_the_older():
 
 
 def test_growing_goes_on_from_the_likeliest_that_can_be_kept_and_do_not_end_the_text():
-    growth = Growth([7])
+    growth = DynamicTree([7])
     growth.add(0, [1, 2, 3, 4], logs(0.4, 0.3, 0.2, 0.1))
     assert growth.frontier(2, 9, ends=()) == [1, 2]
     assert growth.frontier(2, 9, ends=(1,)) == [2, 3]
@@ -116,7 +116,7 @@ def test_growing_goes_on_from_the_likeliest_that_can_be_kept_and_do_not_end_the_
 
 
 def test_totals_are_float32_sums():
-    growth = Growth([7])
+    growth = DynamicTree([7])
     growth.add(0, [1], logs(0.3))
     growth.add(1, [1], logs(0.295))
     exact = torch.tensor(0.3).log() + torch.tensor(0.295).log()
@@ -134,11 +134,11 @@ def test_totals_are_float32_sums():
 )
 def test_logs_that_could_rank_a_child_before_its_parent_are_refused(bad):
     with pytest.raises(ValueError, match="at most 0"):
-        Growth([7]).add(0, [1], bad)
+        DynamicTree([7]).add(0, [1], bad)
 
 
 def test_a_pool_that_lost_an_ancestor_is_no_tree():
-    growth = Growth([7], [-1, 0, 1], [0, 1, 2], [0.0, -2.0, -1.0])
+    growth = DynamicTree([7], [-1, 0, 1], [0, 1, 2], [0.0, -2.0, -1.0])
     growth.tokens += [1, 2]
-    with pytest.raises(ValueError, match="only with its parent"):
+    with pytest.raises(ValueError, match="needs the parent of each"):
         growth.tree(1)

@@ -1,4 +1,4 @@
-"""Siblings drawn where the laws are: what one draw after another gives, and one read for all."""
+"""Siblings sampled on the device equal those drawn one after another, and are read at once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 import torch
 from pretend import pretended
 
-from specviz.drafters.common.candidates import _one_by_one, distinct_draws
+from specviz.drafters.common.candidates import _draw_one_by_one, distinct_draws
 
 WIDTHS = [1, 4, 2, 4, 3]
 
@@ -32,9 +32,9 @@ def test_siblings_are_what_one_draw_after_another_gives(kind, size):
     for salt in range(20):
         coins = thrown(salt)
         found = distinct_draws(laws, coins, chances)
-        assert found.draws == [_one_by_one(*each) for each in zip(laws, coins, strict=True)]
+        assert found.draws == [_draw_one_by_one(*each) for each in zip(laws, coins, strict=True)]
         said = [chances[row, some].tolist() for row, some in enumerate(found.tokens)]
-        assert found.chances == said
+        assert found.probs == said
 
 
 def test_a_law_with_fewer_tokens_than_coins_has_one_twice():

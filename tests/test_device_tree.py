@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 import torch
 
-from specviz.drafters.common.dynamic_tree import Growth, Picking, Sight, likeliest, replay
+from specviz.drafters.common.dynamic_tree import (
+    DeviceTree,
+    DynamicTree,
+    LevelMasks,
+    read_top_tokens,
+    replay,
+)
 from specviz.verification.distributions import BadScores
 from specviz.verification.transfer import UploadBatch
 
@@ -22,11 +28,11 @@ def said(path, seed):
 
 def seen(seed, budget, ends):
     """A tree that is looked at level by level."""
-    growth, paths = Growth([0]), {0: ()}
+    growth, paths = DynamicTree([0]), {0: ()}
     for level in growth.levels(DEEPEST, WIDTH, budget, ends):
         first = len(growth.tokens)
-        growth.spread(
-            level, likeliest(torch.stack([said(paths[n], seed) for n in level]), WIDTH, "it")
+        growth.add_children(
+            level, read_top_tokens(torch.stack([said(paths[n], seed) for n in level]), WIDTH, "it")
         )
         for node in range(first, len(growth.tokens)):
             paths[node] = (*paths[growth.parents[node]], growth.tokens[node])
@@ -35,7 +41,7 @@ def seen(seed, budget, ends):
 
 def unseen(seed, budget, ends, spoiled=None):
     """The same, every level made before one is looked at. spoiled: a level whose scores are NaN."""
-    growth, picking, paths = Growth([0]), Picking(WIDTH, torch.tensor(ends)), [()]
+    growth, picking, paths = DynamicTree([0]), DeviceTree(WIDTH, torch.tensor(ends)), [()]
     for depth in range(DEEPEST):
         if depth:
             words, above = (each.tolist() for each in picking.pick())
@@ -58,7 +64,7 @@ def test_a_tree_that_nobody_looked_at_is_the_one_that_was(ends):
 
 def test_scores_that_are_no_numbers_are_told_where_the_tree_comes_to_them():
     for spoiled in range(DEEPEST):
-        with pytest.raises(BadScores, match="it gave scores"):
+        with pytest.raises(BadScores, match="it returned logits"):
             unseen(3, 60, (), spoiled)
     lone = [seed for seed in range(40) if len(seen(seed, 60, range(TOKENS)).tokens) <= WIDTH + 1]
     assert lone, "all end at once"
@@ -70,7 +76,7 @@ def test_scores_that_are_no_numbers_are_told_where_the_tree_comes_to_them():
 
 def test_a_node_sees_the_text_and_its_own_path():
     parcel = UploadBatch(HOST)
-    sight = Sight(5, 2, 3, parcel)
+    sight = LevelMasks(5, 2, 3, parcel)
     for above in ([0, 0], [1, 0], [0, 0]):
         where, sees = sight.under(torch.tensor(above))
     assert where.tolist() == [7, 7]

@@ -17,7 +17,7 @@ from other_vocabulary_made import bees
 from specviz.catalog import load
 from specviz.drafters.common import candidates as siblings
 from specviz.drafters.common.dynamic_session import DynamicSession
-from specviz.drafters.common.proposal_builder import Growing, Shape, grow
+from specviz.drafters.common.proposal_builder import ProposalBuilder, TreeShape, build_tree
 from specviz.drafters.contract.harness import ROUNDING, SURENESS, rounds_of
 from specviz.drafters.draft_model import DraftModelSession
 from specviz.drafters.eagle.drafter import EagleSession
@@ -73,14 +73,14 @@ def same(there, here):
 @pytest.fixture
 def vain(monkeypatch):
     """By reading of the host, how many levels had been made in vain."""
-    found, settle = [], Growing.settle
+    found, settle = [], ProposalBuilder.resolve
 
     def noted(grown):
         made = [level for level, _ in grown._unread]
         settle(grown)
         found.append(sum(level.nodes[0] >= grown.newest.start for level in made))
 
-    monkeypatch.setattr(Growing, "settle", noted)
+    monkeypatch.setattr(ProposalBuilder, "resolve", noted)
     return found
 
 
@@ -213,11 +213,11 @@ class Apart:
 
     device = torch.device("mps")
 
-    def planned(self, context, level, parcel):
+    def plan_level(self, context, level, parcel):
         """See `Reads`."""
         return lambda words: torch.arange(9.0).expand(len(level.nodes), -1)
 
-    def forget(self, node):
+    def discard_from(self, node):
         """See `Reads`."""
 
 
@@ -226,8 +226,8 @@ def test_no_float64_goes_where_there_is_none(monkeypatch):
     monkeypatch.setattr(
         UploadBatch, "put", lambda parcel, made: sent.append(made.dtype) or (lambda: made)
     )
-    grown = Growing("it", 1, WARM, (), WARM.chance(1))
-    grow(grown, Apart(), [1], Shape(2))
+    grown = ProposalBuilder("it", 1, WARM, (), WARM.chance(1))
+    build_tree(grown, Apart(), [1], TreeShape(2))
     assert len(grown.tokens) == 1 + 3 + 3 * 3
     assert sent
     assert torch.float64 not in sent
