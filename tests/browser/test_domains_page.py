@@ -60,8 +60,8 @@ def test_the_recorded_map_is_there_and_can_be_switched(recorded_map):
     expect(page.locator(".sv-domains-note")).to_contain_text("harmonic mean of the speed-ups")
     page.get_by_role("button", name="Accepted length").click()
     assert column(page, 0) == [told["cells"][f"{name} stories"]["accepted"][0] for name in usual]
-    expect(page.locator(".sv-domains-note")).to_contain_text("draft tokens kept in a round")
-    expect(page.locator(".sv-domains-note")).to_contain_text("as much text of each domain")
+    expect(page.locator(".sv-domains-note")).to_contain_text("draft tokens accepted per round")
+    expect(page.locator(".sv-domains-note")).to_contain_text("equally much text of each domain")
     page.get_by_role("button", name="Recorded, temperature 1").click()
     expect(page.locator(".sv-domains-where")).to_contain_text("T 1")
     page.get_by_role("button", name="Recorded, temperature 0").click()
@@ -83,7 +83,7 @@ def test_a_column_sorts_and_a_cell_tells_its_details_by_keyboard(recorded_map):
     expect(tip).to_contain_text("on stories")
     page.keyboard.press("ArrowRight")
     expect(tip).to_contain_text("on dialogues")
-    expect(tip).to_contain_text("tokens a pass")
+    expect(tip).to_contain_text("tokens per pass")
     page.keyboard.press("Escape")
     expect(tip).to_be_hidden()
 
@@ -136,7 +136,7 @@ def fill_in(page, drafter, tokens):
         boxes.get_by_label(chosen, exact=True).uncheck()
     if drafter:
         boxes.get_by_label(drafter, exact=True).check()
-    page.get_by_label("New tokens a run").first.fill(str(tokens))
+    page.get_by_label("New tokens per run").first.fill(str(tokens))
     page.keyboard.press("Tab")
 
 
@@ -173,7 +173,7 @@ def test_a_tiny_measurement_made_here_and_one_that_is_refused(visit):
 def test_a_stop_keeps_what_was_measured(visit):
     page = opened(visit)
     fill_in(page, "N-gram", 64)
-    page.get_by_label("Prompts a domain").first.fill("3")
+    page.get_by_label("Prompts per domain").first.fill("3")
     page.keyboard.press("Tab")
     expect(page.locator(".sv-domains-size")).to_contain_text("= 15 turns", timeout=SLOWLY)
     page.click("#sv-domains-go")
@@ -181,7 +181,7 @@ def test_a_stop_keeps_what_was_measured(visit):
     page.click("#sv-domains-stop")
     over(page)
     expect(page.locator(".sv-domains-badge")).to_contain_text("live, stopped after")
-    expect(page.locator(".sv-domains-notice")).to_have_text("Stopped. What was measured stays.")
+    expect(page.locator(".sv-domains-notice")).to_have_text("Stopped. Everything measured so far is kept.")
     assert page.locator(".sv-domains-map td .sv-domains-number").count() >= 1
     assert page.get_by_text("not measured").count() >= 1
     page.get_by_role("button", name="Recorded, temperature 0").click()

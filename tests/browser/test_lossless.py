@@ -56,7 +56,7 @@ def test_a_bar_is_dragged_and_what_comes_out_stays_the_target(sand):
     assert p[0] > 0.45, "it was dragged above where it stood"
     assert sum(p) == pytest.approx(1)
     assert [a + b for a, b in zip(found["kept"], found["filled"], strict=True)] == pytest.approx(p)
-    expect(sand.locator(".sv-sand-verdict")).to_contain_text("Exact What comes out follows p")
+    expect(sand.locator(".sv-sand-verdict")).to_contain_text("Exact The output follows p")
     assert sand.locator("#sv-sand-preset").input_value() == "", "no preset any more"
     assert sand.locator(".sv-sand-off").count() == 0
 
@@ -74,12 +74,12 @@ def test_bars_are_sliders_for_the_keyboard(sand):
 
 
 def test_a_wrong_rule_is_called_lossy_names_the_word_and_says_why(sand):
-    sand.get_by_role("button", name="q’s top words, no chance").click()
+    sand.get_by_role("button", name="the top words of q").click()
     sand.locator("#sv-sand-rule").select_option("speculative")
     assert settled(sand)["told"]["tv"] == "0.3056"
     words = sand.locator(".sv-sand-verdict").inner_text()
-    assert words.replace("\n", " ").startswith("Lossy dog comes too often: 0.556")
-    expect(sand.locator(".sv-sand-why")).to_contain_text("a point mass needs p(x)")
+    assert words.replace("\n", " ").startswith("Lossy dog appears too often: with probability 0.556")
+    expect(sand.locator(".sv-sand-why")).to_contain_text("accept x with probability p(x)")
     assert sand.locator(".sv-sand-off").count() == 5
     sand.get_by_text("All numbers, word by word").click()
     assert sand.locator(".sv-sand-table tbody tr").count() == 6
@@ -90,7 +90,7 @@ def test_a_wrong_rule_is_called_lossy_names_the_word_and_says_why(sand):
 
 
 def test_coins_fill_the_columns_and_are_gone_once_the_question_is_another(sand):
-    sand.get_by_role("button", name="Throw 1,000").click()
+    sand.get_by_role("button", name="Run 1,000 rounds").click()
     expect(sand.locator(".sv-coins-count")).to_have_text("1,000 rounds")
     assert sand.locator(".sv-coins-columns .sv-coins-whisker").count() == 5
     assert float(sand.locator("[data-told=seen]").inner_text()) < 0.1
@@ -101,15 +101,15 @@ def test_coins_fill_the_columns_and_are_gone_once_the_question_is_another(sand):
 def test_the_gallery_shows_verdicts_with_their_sources_and_takes_the_sandbox_s_laws(sand):
     sand.wait_for_selector(".sv-wild-one h3")
     assert sand.locator(".sv-wild-list li").count() >= 12
-    sand.get_by_role("button", name="The textbook test, put on top-k drafts").click()
+    sand.get_by_role("button", name="The textbook test, used on top-k guesses").click()
     one = sand.locator(".sv-wild-one")
-    expect(one).to_contain_text("Distance from p: 0.3500")
+    expect(one).to_contain_text("Distance of the output from p: 0.3500")
     link = one.get_by_role("link")
     assert link.get_attribute("href").endswith("SafeAILab/EAGLE/issues/329")
     assert link.get_attribute("rel") == "noopener noreferrer"
     sand.locator("#sv-sand-preset").select_option("same")
     settled(sand)
-    sand.get_by_role("button", name="Try all on the sandbox’s laws").click()
+    sand.get_by_role("button", name="Test all with the sandbox’s p and q").click()
     expect(sand.get_by_role("button", name="Resampling from p itself")).to_contain_text("exact")
 
 
@@ -117,29 +117,29 @@ def test_a_detective_sees_evidence_first_and_the_name_after_the_choice(sand):
     sand.wait_for_selector(".sv-wild-one h3")
     sand.get_by_role("button", name="Find the fault").click()
     options = sand.locator(".sv-wild-options button")
-    expect(options.last).to_have_text("Nothing is wrong: it follows p")
+    expect(options.last).to_have_text("No fault: the output follows p")
     assert sand.locator(".sv-wild-one a").count() == 0, "a source would tell"
     options.last.click()
     expect(sand.locator(".sv-wild-score")).to_contain_text(" of 1 cases solved")
     assert sand.locator(".sv-wild-one a").count() == 1
     sand.get_by_role("button", name="Another case").click()
-    expect(options.last).to_have_text("Nothing is wrong: it follows p")
+    expect(options.last).to_have_text("No fault: the output follows p")
 
 
 def test_a_verdict_of_a_real_run_opens_in_the_sandbox(sand):
     name = sand.evaluate("[...document.querySelector('#sv-proof-run').options].at(-1).value")
     sand.locator("#sv-proof-run").select_option(name)
-    expect(sand.locator(".sv-proof-said")).to_contain_text("verdicts")
+    expect(sand.locator(".sv-proof-said")).to_contain_text("guesses checked by the rule")
     sand.locator(".sv-proof-list button:enabled").first.click()
-    expect(sand.locator(".sv-sand-from")).to_contain_text("its likeliest words")
+    expect(sand.locator(".sv-sand-from")).to_contain_text("the likeliest words")
     assert settled(sand)["is"] == "exact"
 
 
 def test_a_run_that_nobody_can_make_again_is_not_repeated_and_says_why(sand):
     sand.locator("#sv-proof-run").select_option("01-chain")  # made up: no recipe tells how
-    sand.get_by_role("button", name="times each way").click()
+    sand.get_by_role("button", name="times with and without a draft").click()
     expect(sand.locator(".sv-proof-counted")).to_contain_text("cannot be repeated")
-    expect(sand.get_by_role("button", name="times each way")).to_be_visible()
+    expect(sand.get_by_role("button", name="times with and without a draft")).to_be_visible()
 
 
 def test_a_rejection_on_step_opens_the_sandbox_on_its_laws(sand, looker):
@@ -154,7 +154,7 @@ def test_a_rejection_on_step_opens_the_sandbox_on_its_laws(sand, looker):
 
 def test_the_tab_is_for_everybody(sand, looker):
     sand.wait_for_selector(".sv-wild-one h3")
-    sand.get_by_role("button", name="Throw 1,000").click()
+    sand.get_by_role("button", name="Run 1,000 rounds").click()
     expect(sand.locator(".sv-coins-count")).to_have_text("1,000 rounds")
     assert faults(sand) == []  # none of it changes with the theme
     for theme in ("light", "dark"):

@@ -310,13 +310,13 @@ def test_a_whole_live_race_replays_and_shows_its_numbers(racer):
     assert racer.notice() == ""
     racer.ask("begin()")
     racer.ask("ended()")
-    assert racer.notice() == "The server did not take this race. Try again."
+    assert racer.notice() == "The server did not accept this race. Try again."
 
 
 def test_columns_are_defined_on_focus_and_a_point_is_handed_to_cost(racer):
     page = racer.page
-    term = page.get_by_role("button", name="accepted α")
-    tip = page.get_by_role("tooltip").filter(has_text="chance that a judged position keeps one")
+    term = page.get_by_role("button", name="acceptance α")
+    tip = page.get_by_role("tooltip").filter(has_text="Σ min(p, q)")
     assert tip.count() == 0, "not before the focus is there"
     term.focus()
     tip.wait_for()
@@ -340,7 +340,7 @@ def test_a_short_lane_that_runs_again_is_told(racer):
         told += [started(name, place), made_race.ended(name)]
     racer.told(*told, started("plain", 2, 2))
     now = page.locator(".sv-race-who")
-    assert now.inner_text() == "Short lanes again, run 2, 2 of 4: Plain decoding"
+    assert now.inner_text() == "Short lanes again, run 2 · Lane 2 of 4: Plain decoding"
     assert page.locator(".sv-race-order [aria-current]").inner_text() == "Plain decoding"
     assert page.locator(".sv-race-order .sv-race-did").all_inner_texts() == ["Draft model"]
 
@@ -371,12 +371,12 @@ def test_a_race_under_way_says_what_it_does_and_keeps_what_came(racer):
     assert racer.notice() == ""
     assert page.locator(".sv-race .sv-badge").inner_text() == "live"
     now = page.locator(".sv-race-now")
-    assert now.text_content().startswith("1 of 4: Draft model, warming up")
+    assert now.text_content().startswith("Lane 1 of 4: Draft model, warming up")
     assert page.locator(".sv-race-result").is_hidden()
     told += [made_race.ended("draft"), started("plain", 2)]
     told += [{"kind": "progress", "lane": "plain", "tokens": 31, "seconds": 0.414}]
     racer.told(*told)
-    assert now.text_content().startswith("2 of 4: Plain decoding, 31 tokens, 0.41 s")
+    assert now.text_content().startswith("Lane 2 of 4: Plain decoding, 31 tokens, 0.41 s")
     assert page.locator(".sv-race-order").inner_text().split(": ", 1)[1].startswith("Draft model")
     assert racer.ask("tokens") == {name: TOKENS if name == "draft" else 0 for name in LANES}
     assert page.locator("[data-race=play]").is_disabled()

@@ -94,7 +94,7 @@ def labels(page, box):
 def test_a_lane_is_set_with_step_s_own_fields_and_keeps_what_it_reads(page):
     page.get_by_role("button", name="Four families").click()
     expect(page.locator("#sv-raceform-fields")).to_be_hidden()
-    expect(words(page, 3)).to_have_text("γ 5 · best 10, which suits it")
+    expect(words(page, 3)).to_have_text("γ 5 · best 10 (default)")
     editor = page.get_by_role("button", name="Settings of lane 3")
     expect(editor).to_have_attribute("aria-expanded", "false")
     editor.click()
@@ -125,7 +125,7 @@ def test_a_lane_is_set_with_step_s_own_fields_and_keeps_what_it_reads(page):
     page.get_by_role("button", name="Four families").click()
     expect(fields).to_be_hidden()
     expect(typed(page, 3)).to_have_value(suits("eagle3"))
-    expect(words(page, 4)).to_have_text("γ 5, which suits it")
+    expect(words(page, 4)).to_have_text("γ 5 (default)")
 
 
 def test_a_preset_is_raced_and_a_bad_lane_is_one_sentence(page):
@@ -174,7 +174,7 @@ def test_lanes_come_and_go_and_each_has_what_suits_its_drafter(page):
     page.get_by_role("combobox", name="Lane 3").click()
     page.get_by_role("option", name="EAGLE-2").click()
     expect_lanes(page, short, long, ("EAGLE-2", suits("eagle2")))
-    expect(words(page, 3)).to_have_text("γ 5 · best 10, which suits it")
+    expect(words(page, 3)).to_have_text("γ 5 · best 10 (default)")
     page.get_by_role("button", name="Remove lane 1").click()
     expect_lanes(page, long, ("EAGLE-2", suits("eagle2")))
 

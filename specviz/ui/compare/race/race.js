@@ -43,7 +43,7 @@ function legends() {
   $(".sv-race-times").append(
     keyed(patch("q"), "drafting"),
     keyed(patch("p"), "target pass"),
-    keyed(patch("rest"), "verification, caches"),
+    keyed(patch("rest"), "other"),
     ...["accepted", "recovered", "bonus"].map((state) => {
       const made = keyed(mark(state), state, "sv-race-k-" + state);
       made.title = meaning(state);

@@ -101,7 +101,10 @@ def why(asked: SandboxQuestion, rule: Rule, exact: bool) -> str:
     if asked.drawn in spec.accepts:
         name = spec.name if spec.name in EXPLAINED else "speculative"
         return texts.text("lossless", f"why_{name.replace('-', '_')}")
-    hidden += [texts.text("lossless", "move_a_bar")] if exact else []
+    if exact and asked.candidates == 1 and asked.drawn is not Drawn.POINT_MASS:
+        hidden = [texts.text("lossless", "try_more_guesses")]
+    elif exact:
+        hidden.append(texts.text("lossless", "move_a_bar"))
     return " ".join([texts.text("lossless", MISFIT[asked.drawn]), *hidden])
 
 
