@@ -65,7 +65,7 @@ CACHES = [each for each in (*READERS.values(), *LATER) if hasattr(each, "cache_c
 
 @pytest.fixture
 def broken(monkeypatch):
-    """Breaks files of the assets for whoever reads them, in one of the ways of WRONG."""
+    """Break files of the assets in one of the ways of WRONG."""
     whole, files = Path.read_text, {}
 
     def read_text(path, *given, **more):
@@ -91,7 +91,7 @@ def broken(monkeypatch):
 
 
 def forget():
-    """What was read before is read anew."""
+    """Clear the caches of files that were read before."""
     for reader in CACHES:
         reader.cache_clear()
 
@@ -138,12 +138,12 @@ def test_damaged_external_rows_raise_readable_error(monkeypatch, tmp_path):
 
 
 async def built():
-    """The page; in a loop, since Gradio would leave one open that it had to make."""
+    """Build the page inside an event loop; otherwise Gradio creates one and leaves it open."""
     return build(Options(), Worker(Machine()), Worker(Machine()))
 
 
 def page():
-    """The ids of what is on the page, and its markup."""
+    """Return the element ids on the page, and its markup."""
     demo = asyncio.run(built())
     assert launch_arguments(Options())["css"]
     parts = demo.config["components"]

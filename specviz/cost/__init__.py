@@ -1,5 +1,5 @@
-"""What speculation costs and when it pays, predicted by formulas: the Cost tab's own arithmetic.
+"""Cost and speed-up of speculative decoding, predicted by formulas: the arithmetic of the Cost tab.
 
-Rule: what is predicted here is marked simulated, what was published says where, and what a run
-measured (measured.py) never mixes with either. Standard library only.
+Predictions are marked simulated, published numbers have their source, and measured values are never
+mixed with either. No module here imports torch.
 """

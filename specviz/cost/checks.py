@@ -1,4 +1,4 @@
-"""Refuses numbers that a formula cannot take, each with a sentence. Standard library only."""
+"""Validate numbers for the formulas, with a readable error."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from math import isfinite
 
 
 def check_probability(name: str, value: float) -> float:
-    """`value`, where it is a probability."""
+    """Return `value`, or raise ValueError if it is not a probability."""
     if not 0.0 <= value <= 1.0:  # NaN fails too
-        raise ValueError(f"{name} must be a chance from 0 to 1, and {value:g} is not.")
+        raise ValueError(f"{name} must be a probability from 0 to 1, not {value:g}.")
     return value
 
 
 def check_not_negative(name: str, value: float) -> float:
-    """`value`, where it is finite and 0 or more."""
+    """Return `value`, or raise ValueError if it is not finite and at least 0."""
     if not (isfinite(value) and value >= 0.0):
-        raise ValueError(f"{name} must be 0 or more, and {value:g} is not.")
+        raise ValueError(f"{name} must be at least 0, not {value:g}.")
     return value
 
 
 def check_positive(name: str, value: float) -> float:
-    """`value`, where it is finite and above 0."""
+    """Return `value`, or raise ValueError if it is not finite and above 0."""
     if not (isfinite(value) and value > 0.0):
-        raise ValueError(f"{name} must be more than 0, and {value:g} is not.")
+        raise ValueError(f"{name} must be greater than 0, not {value:g}.")
     return value

@@ -1,9 +1,9 @@
-"""Leviathan's speed law for chains: what a round brings, what it costs, how long a draft pays best.
+"""The speed-up formula of Leviathan et al. for chains, its optimum, and its contour lines.
 
-One unit of time is a plain target pass. α: the chance that a guess is kept, the same everywhere and
-independent (a model, not a measurement). γ: guesses in a chain; it may be a run's mean, so it need
-not be whole. c: seconds of drafting one token / seconds of a plain target pass. Paper: Leviathan et
-al., 2211.17192, section 3. Standard library only.
+Times are in plain target passes. α: acceptance probability of a draft token, the same at every
+position and independent (a model, not a measurement). γ: draft tokens in a chain; the mean of a run
+need not be an integer. c: seconds to draft one token / seconds of a plain target pass. Paper:
+Leviathan et al., 2211.17192, section 3.
 """
 
 from __future__ import annotations
@@ -17,16 +17,14 @@ from typing import ClassVar, Final
 
 from specviz.cost.checks import check_not_negative, check_positive, check_probability
 
-BISECTIONS: Final = 50  # of the unit interval: as fine as a float near 1
-TOLERANCE: Final = (
-    1e-12  # speed-ups nearer to each other than this share are equal: rounding, no gain
-)
+BISECTIONS: Final = 50  # of the unit interval: the resolution of a float near 1
+TOLERANCE: Final = 1e-12  # relative difference below which two speed-ups are equal
 
 
 def expected_tokens(alpha: float, gamma: float) -> float:
-    """Tokens that a round brings on average: 1 + α + … + α^γ = (1 − α^(γ+1)) / (1 − α).
+    """Return the mean tokens per round: 1 + α + … + α^γ = (1 − α^(γ+1)) / (1 − α).
 
-    The target's own token is counted: the accepted length is one less. Paper: eq. 1.
+    The target's own token is included; the accepted length is one less. Paper: eq. 1.
     """
     check_probability("α", alpha)
     check_not_negative("γ", gamma)
@@ -38,13 +36,17 @@ def expected_tokens(alpha: float, gamma: float) -> float:
 
 
 def solve_alpha(tokens: float, gamma: float) -> float:
-    """The α with which a round of γ guesses brings so many tokens: `expected_tokens` turned round.
+    """Return the α at which a round of γ draft tokens yields this many tokens.
 
-    tokens: the target's own is counted, so from 1 to γ + 1.
+    Inverts `expected_tokens`.
+
+    Args:
+        tokens: Mean tokens per round including the target's own, so from 1 to γ + 1.
+        gamma: Draft tokens per round.
     """
     check_positive("γ", gamma)
     if not 1.0 <= tokens <= gamma + 1.0:
-        raise ValueError(f"{gamma:g} guesses bring 1 to {gamma + 1:g} tokens, not {tokens:g}.")
+        raise ValueError(f"{gamma:g} draft tokens yield 1 to {gamma + 1:g} tokens, not {tokens:g}.")
     low, high = 0.0, 1.0
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
@@ -53,9 +55,10 @@ def solve_alpha(tokens: float, gamma: float) -> float:
 
 
 def tokens_by_depth(chances: Sequence[float]) -> float:
-    """Tokens that a round brings where acceptance differs by depth: 1 + a₁ + a₁a₂ + …
+    """Return the mean tokens per round if acceptance differs by depth: 1 + a₁ + a₁a₂ + …
 
-    chances: by guess, the chance that it is kept once all before it were.
+    Args:
+        chances: By position, the probability of acceptance given that all before were accepted.
     """
     for value in chances:
         check_probability("A chance by depth", value)
@@ -63,10 +66,13 @@ def tokens_by_depth(chances: Sequence[float]) -> float:
 
 
 def speedup_from_tokens(tokens: float, draft: float, verify: float = 1.0) -> float:
-    """Speed-up over plain decoding of rounds that bring `tokens` and cost draft + verify.
+    """Return the speed-up over plain decoding of rounds that yield `tokens`.
 
-    draft, verify: drafting a round and checking it, in plain target passes. With verify = 1 the
-    guesses are checked for nothing (section 3.3); a large batch or a large tree makes it more.
+    Args:
+        tokens: Mean tokens per round.
+        draft: Time of drafting a round, in plain target passes.
+        verify: Time of verifying it. 1 means that verification costs nothing extra (section 3.3); a
+            large batch or a large tree costs more.
     """
     check_not_negative("The tokens of a round", tokens)
     check_not_negative("The cost of drafting", draft)
@@ -74,27 +80,31 @@ def speedup_from_tokens(tokens: float, draft: float, verify: float = 1.0) -> flo
 
 
 def speedup(alpha: float, gamma: float, c: float, verify: float = 1.0) -> float:
-    """The speed law: (1 − α^(γ+1)) / ((1 − α)(γc + 1)). Paper: theorem 3.8; `verify` is its 1."""
+    """Return the speed-up (1 − α^(γ+1)) / ((1 − α)(γc + v)). Paper: theorem 3.8, with v = 1."""
     return speedup_from_tokens(
         expected_tokens(alpha, gamma), gamma * check_not_negative("c", c), verify
     )
 
 
 def can_pay(alpha: float, c: float) -> bool:
-    """Whether some γ is faster than plain decoding: where α > c. Paper: corollary 3.9."""
+    """Whether some γ is faster than plain decoding, that is, α > c. Paper: corollary 3.9."""
     return check_probability("α", alpha) > check_not_negative("c", c)
 
 
 def guaranteed_speedup(alpha: float, c: float) -> float:
-    """The speed-up at γ = 1, (1 + α) / (1 + c); the best γ does no worse. Corollary 3.9."""
+    """Return the speed-up at γ = 1, (1 + α) / (1 + c), which the best γ exceeds. Cor. 3.9."""
     return speedup(alpha, 1, c)
 
 
 def relative_operations(alpha: float, gamma: float, c_hat: float) -> float:
-    """Arithmetic per token over plain decoding's: (1 − α)(γĉ + γ + 1) / (1 − α^(γ+1)).
+    """Return operations per token over plain decoding's: (1 − α)(γĉ + γ + 1) / (1 − α^(γ+1)).
 
-    c_hat: operations of the drafter per token / the target's. The time may fall while this rises:
-    rejected guesses were computed too. Paper: theorem 3.11.
+    Time can fall while this rises, since rejected tokens were computed, too. Paper: theorem 3.11.
+
+    Args:
+        alpha: Acceptance probability.
+        gamma: Draft tokens per round.
+        c_hat: Operations of the drafter per token / the target's.
     """
     work = gamma * check_not_negative("ĉ", c_hat) + gamma + 1.0
     return work / expected_tokens(alpha, gamma)
@@ -102,7 +112,7 @@ def relative_operations(alpha: float, gamma: float, c_hat: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Optimum:
-    """The best draft length and its speed-up; gamma None: the longer the better, up to that."""
+    """The best draft length and its speed-up. gamma is None if longer is always better."""
 
     origin: ClassVar[str] = "simulated"
     gamma: int | None
@@ -110,10 +120,10 @@ class Optimum:
 
 
 def optimal_gamma(alpha: float, c: float) -> Optimum:
-    """The γ of the largest speed-up, the smallest where several tie. Paper: section 3.5.
+    """Return the γ with the largest speed-up, the smallest of several. Paper: section 3.5.
 
-    The gain rises until one more guess no longer earns its cost, and falls from there: it is a
-    concave sum over a line. Without a cost (n-gram) it rises for ever, towards 1 / (1 − α).
+    The speed-up rises until the next draft token no longer earns its cost, and falls from there: it
+    is a concave sum over a linear cost. At c = 0 (n-gram) it rises forever, towards 1 / (1 − α).
     """
     check_probability("α", alpha)
     check_not_negative("c", c)
@@ -131,17 +141,21 @@ def _one_more_helps(alpha: float, gamma: int, c: float) -> bool:
     return earned > c * expected_tokens(alpha, gamma) * (1.0 + TOLERANCE)
 
 
-CONTOUR_BISECTIONS: Final = 20  # of the unit interval: a millionth, finer than any picture
-MAX_GAMMA: Final = 64  # the γ up to which `cost_at` looks
+CONTOUR_BISECTIONS: Final = 20  # of the unit interval: 1e-6, finer than a pixel
+MAX_GAMMA: Final = 64  # the largest γ that `contour_cost` evaluates
 
 
 @dataclass(frozen=True, slots=True)
 class SpeedupModel:
-    """On what terms one drafts, in plain target passes.
+    """The values of the formula, in plain target passes.
 
-    alpha: the chance that a guess is kept. c: drafting one token. verify: the pass that checks the
-    guesses. c_hat: the drafter's operations per token / the target's. Raises ValueError with a
-    sentence.
+    At γ = 0 the pass costs 1, whatever `verify` is. Raises ValueError with a sentence.
+
+    Attributes:
+        alpha: Acceptance probability.
+        c: Time to draft one token.
+        verify: Time of the verification pass.
+        c_hat: The drafter's operations per token / the target's.
     """
 
     alpha: float
@@ -156,15 +170,15 @@ class SpeedupModel:
         check_not_negative("ĉ", self.c_hat)
 
     def speedup(self, gamma: float) -> float:
-        """The law's speed-up at γ; 1 where nothing is drafted."""
+        """Return the speed-up at γ; 1 if nothing is drafted."""
         return speedup(self.alpha, gamma, self.c, self.verify) if gamma else 1.0
 
     def arithmetic(self, gamma: float) -> float:
-        """Operations per token over plain decoding's."""
+        """Return operations per token relative to plain decoding."""
         return relative_operations(self.alpha, gamma, self.c_hat)
 
     def best(self) -> Optimum:
-        """The γ of the largest speed-up; 0 where no draft is faster than plain decoding."""
+        """Return the γ with the largest speed-up; 0 if none is faster than plain decoding."""
         found = optimal_gamma(self.alpha, self.c / self.verify)
         if found.gamma is None:
             gamma, top = None, found.speedup / self.verify
@@ -175,7 +189,7 @@ class SpeedupModel:
 
 
 def contour_alpha(level: float, gamma: float, c: float, verify: float = 1.0) -> float | None:
-    """The smallest α whose speed-up at γ is `level`; None where even α = 1 is slower."""
+    """Return the smallest α with speed-up `level` at γ; None if even α = 1 is slower."""
 
     def reaches(alpha: float) -> bool:
         return speedup(alpha, gamma, c, verify) >= level
@@ -184,7 +198,7 @@ def contour_alpha(level: float, gamma: float, c: float, verify: float = 1.0) -> 
 
 
 def contour_gamma(level: float, c: float, verify: float, low: float, high: float) -> float:
-    """Between two draft lengths, of which α = 1 reaches `level` at one alone, where that turns."""
+    """Return the γ between `low` and `high` at which the speed-up at α = 1 crosses `level`."""
 
     def reaches(part: float) -> bool:
         return speedup(1.0, low + part * (high - low), c, verify) >= level
@@ -194,9 +208,9 @@ def contour_gamma(level: float, c: float, verify: float, low: float, high: float
 
 
 def contour_cost(level: float, alpha: float, verify: float = 1.0) -> float | None:
-    """The largest c at which some γ up to LONGEST reaches `level`; None where none does for free.
+    """Return the largest c at which some γ up to MAX_GAMMA reaches `level`; None if none does.
 
-    S = E / (γc + verify) = level, solved for c at each γ.
+    Solves S = E / (γc + v) = level for c at each γ.
     """
     most = max(
         (expected_tokens(alpha, gamma) / level - verify) / gamma
@@ -206,7 +220,7 @@ def contour_cost(level: float, alpha: float, verify: float = 1.0) -> float | Non
 
 
 def _bisect(reached: Callable[[float], bool]) -> float:
-    """Where in [0, 1] a test that never fails again begins to hold."""
+    """Return where in [0, 1] a monotonic test becomes true."""
     low, high = 0.0, 1.0
     for _ in range(CONTOUR_BISECTIONS):
         middle = (low + high) / 2

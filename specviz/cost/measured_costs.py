@@ -1,9 +1,8 @@
-"""Costs of a public model's shape on one machine, as they were measured with random weights.
+"""Measured costs of a public model's shape on one machine, with random weights.
 
-Rule: random weights take as long as trained ones, but what they say means nothing; so such a file
-holds seconds and bytes, and no acceptance and no speed-up. What follows from an acceptance that
-somebody chooses is simulated, and derived here. Measuring is in specviz/bench/shapes. Standard
-library only.
+Random weights take as long as trained ones but produce meaningless text, so a file has seconds and
+bytes, and no acceptance or speed-up. What follows from an α that the visitor chooses is simulated
+and derived here. The measuring itself is in specviz/bench/shapes.
 """
 
 from __future__ import annotations
@@ -33,14 +32,21 @@ MAX_ENTRIES: Final = 64  # entries of a list
 
 
 class CostFileError(ValueError):
-    """A file that holds no measured costs; the message is a sentence."""
+    """A file without valid measured costs; the message is a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class DrafterFacts:
-    """What drafted. levels: how deep its drafts go; guesses: how many are in one.
+    """A drafter that was measured.
 
-    about: its size and its draft in words. parameters, bytes: of its own weights.
+    Attributes:
+        name: Its key.
+        title: Its name on the page.
+        about: Its size and its draft, in words.
+        parameters: Of its own weights.
+        bytes: Of its own weights.
+        guesses: Draft tokens per draft.
+        levels: Depth of its drafts.
     """
 
     name: str
@@ -57,15 +63,20 @@ class DrafterFacts:
         for number in (self.parameters, self.bytes):
             check_not_negative(f"Every size of {self.name}", number)
         if not 1 <= self.levels <= self.guesses:
-            raise ValueError(f"{self.name} cannot draft {self.guesses} guesses in {self.levels}.")
+            raise ValueError(
+                f"{self.name} cannot draft {self.guesses} tokens in {self.levels} levels."
+            )
 
 
 @dataclass(frozen=True, slots=True)
 class RoundTimes:
-    """Seconds of a drafter's rounds, each in three parts, in the order measured.
+    """Seconds of a drafter's rounds, in the order measured.
 
-    draft: until the guesses are there. check: the target's pass over them. rest: laws, verdicts,
-    and keeping what was kept.
+    Attributes:
+        drafter: Its key.
+        draft: Until the draft tokens are known.
+        check: The target's pass over them.
+        rest: Distributions, verdicts and commit.
     """
 
     drafter: str
@@ -78,7 +89,7 @@ class RoundTimes:
         for part in parts:
             _check_times(f"Rounds of {self.drafter}", part)
         if len({len(part) for part in parts}) > 1:
-            raise ValueError(f"Every round of {self.drafter} has three parts.")
+            raise ValueError(f"Every round of {self.drafter} needs three times.")
 
     @property
     def total(self) -> list[float]:
@@ -88,11 +99,15 @@ class RoundTimes:
 
 @dataclass(frozen=True, slots=True)
 class ContextCosts:
-    """What was measured behind a text of `context` tokens.
+    """Costs at one context length.
 
-    plain: seconds of plain decoding's tokens, law and drawing included. passes: bare target passes,
-    rising by tokens. cache_bytes: the target's cache; peak_bytes: the most that was taken on the
-    device, where that is known.
+    Attributes:
+        context: Tokens in the cache.
+        cache_bytes: Size of the target's cache.
+        plain: Seconds per token of plain decoding, including the distribution and sampling.
+        passes: Bare target passes, by increasing number of tokens.
+        rounds: Rounds by drafter.
+        peak_bytes: Peak memory on the device, if known.
     """
 
     context: int
@@ -110,14 +125,23 @@ class ContextCosts:
         for point in self.passes:
             _check_times(f"Passes over {point.tokens} tokens", point.seconds)
         if any(a.tokens >= b.tokens for a, b in pairwise(self.passes)):
-            raise ValueError("The passes must rise by tokens.")
+            raise ValueError("The passes must be in increasing order of tokens.")
 
 
 @dataclass(frozen=True, slots=True)
 class ModelCosts:
-    """One model's shape. flops, bandwidth: what the machine reached, as in a `Sweep`.
+    """Costs of one model's shape.
 
-    bytes: of its weights in memory, packed copies included. packing: see models/products.py.
+    Attributes:
+        name: Its key.
+        title: Its name on the page.
+        shape: Its layers, widths and counts.
+        bytes: Of its weights in memory, including packed copies.
+        packing: See models/products.py.
+        flops: Operations per second that the machine reached, as in `Sweep`.
+        bandwidth: Bytes per second that the machine reached, as in `Sweep`.
+        drafters: What was measured.
+        places: Costs by context length.
     """
 
     name: str
@@ -140,21 +164,32 @@ class ModelCosts:
         if len(known) < len(self.drafters):
             raise ValueError(f"{self.title} has a drafter twice.")
         if any(a.context >= b.context for a, b in pairwise(self.places)):
-            raise ValueError("The contexts must rise.")
+            raise ValueError("The contexts must be in increasing order.")
         for place in self.places:
             seen = [one.drafter for one in place.rounds]
             if not set(seen) <= known or len(set(seen)) < len(seen):
-                raise ValueError(f"The rounds of {self.title} are not each of one drafter.")
+                raise ValueError(
+                    f"The rounds of {self.title} must be of different, known drafters."
+                )
 
 
 @dataclass(frozen=True)
 class CostFile:
-    """What one command measured on one machine.
+    """The result of one command on one machine.
 
-    date: of the measurement, as 2026-11-22. command: what was run. machine, processor, dtype,
-    threads, versions: as in a `Sweep`. device: by torch's name. load: how many processes wanted a
-    core before it began, on average over a minute; None where the system does not say. rounds: how
-    often everything was to be measured.
+    Attributes:
+        date: Of the measurement, as in 2026-11-22.
+        command: What was run.
+        machine: As in `Sweep`.
+        processor: As in `Sweep`.
+        device: By torch's name.
+        dtype: As in `Sweep`.
+        threads: As in `Sweep`.
+        versions: As in `Sweep`.
+        seed: Of the random weights and the order.
+        rounds: How often everything should be measured.
+        models: Costs by model.
+        load: Load average before it began; None if the system does not report it.
     """
 
     date: str
@@ -174,12 +209,12 @@ class CostFile:
         try:
             date.fromisoformat(self.date)
         except ValueError:
-            raise ValueError(f"{self.date!r:.40} is no date") from None
+            raise ValueError(f"{self.date!r:.40} is not a date") from None
         said = (self.command, self.machine, self.processor, self.device)
         for words in (*said, *self.versions, *self.versions.values()):
             _check_text("The machine's words", words)
         if self.dtype not in DTYPES:
-            raise ValueError(f"No dtype is called {self.dtype!r:.40} here.")
+            raise ValueError(f"The dtype {self.dtype!r:.40} is not supported.")
         check_positive("The number of threads", self.threads)
         check_positive("The number of rounds", self.rounds)
         check_not_negative("The load", self.load or 0.0)
@@ -188,7 +223,7 @@ class CostFile:
             raise ValueError("nothing was measured")
 
     def sweep(self, costs: ModelCosts, place: ContextCosts) -> Sweep:
-        """A model's bare passes behind one context, beside the roofline of the same machine."""
+        """Return a model's bare passes at one context length, with this machine's peaks."""
         return Sweep(
             target=costs.title,
             shape=costs.shape,
@@ -207,7 +242,7 @@ class CostFile:
 
     @property
     def complete(self) -> bool:
-        """Whether everything was measured as often as was meant."""
+        """Whether everything was measured as often as planned."""
         return all(
             len(times) >= self.rounds
             for costs in self.models
@@ -220,20 +255,22 @@ class CostFile:
         )
 
     def to_text(self) -> str:
-        """As the text of a file."""
+        """Return the text of a file."""
         return json.dumps(KIND | to_plain(self), indent=1, allow_nan=False) + "\n"
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """From the text of a file, anybody's. Raises ShapeFileError with a sentence."""
+        """Parse the text of a file, which may come from anyone. Raises CostFileError."""
         if len(text) > MAX_CHARACTERS:
-            raise CostFileError(f"Measured costs are a file of {MAX_CHARACTERS >> 10} KiB at most.")
+            raise CostFileError(f"A file of measured costs has at most {MAX_CHARACTERS >> 10} KiB.")
         try:
             data = json.loads(text)
         except (ValueError, RecursionError) as problem:
-            raise CostFileError("This is not whole JSON, so no measured costs.") from problem
+            raise CostFileError(
+                "This is not valid JSON, so not a file of measured costs."
+            ) from problem
         if not isinstance(data, dict) or any(data.get(key) != KIND[key] for key in KIND):
-            raise CostFileError("These are no measured costs: they do not begin as version 1.")
+            raise CostFileError("This is not a file of measured costs, version 1.")
         rest = {key: value for key, value in data.items() if key not in KIND}
         try:
             made: Self = from_plain(cls, rest)
@@ -245,10 +282,13 @@ class CostFile:
 
 @dataclass(frozen=True, slots=True)
 class RoundCost:
-    """A drafter's round behind one context, in plain passes: medians.
+    """A drafter's round at one context length, in plain passes: medians.
 
-    draft: drafting it; level: one level of it, the law's c. check: the target's pass over it. rest:
-    as in `Round`. levels: how deep it goes.
+    Attributes:
+        draft: Drafting.
+        check: The target's pass over the draft.
+        rest: As in `RoundTimes`.
+        levels: Depth of the draft.
     """
 
     draft: float
@@ -258,31 +298,32 @@ class RoundCost:
 
     @property
     def total(self) -> float:
-        """The round."""
+        """The whole round."""
         return self.draft + self.check + self.rest
 
     @property
     def level(self) -> float:
-        """The law's c."""
+        """Drafting one level: the formula's c."""
         return self.draft / self.levels
 
     def speedup(self, alpha: float) -> float:
-        """What the speed law says at this acceptance: simulated. Of a tree, α is the chance that
-        one of the siblings is kept.
+        """Return the formula's speed-up at this acceptance: simulated.
+
+        For a tree, α is the probability that one of the siblings is accepted.
         """
         tokens = formula.expected_tokens(alpha, self.levels)
         return formula.speedup_from_tokens(tokens, self.draft, self.check + self.rest)
 
     @property
     def break_even_alpha(self) -> float | None:
-        """The α from which on it is no slower than plain decoding: simulated; None: not even 1."""
+        """The α from which it is no slower than plain decoding; None if there is none."""
         if self.total > self.levels + 1:
             return None
         return formula.solve_alpha(self.total, self.levels) if self.total > 1.0 else 0.0
 
 
 def round_cost(costs: ModelCosts, place: ContextCosts, round: RoundTimes) -> RoundCost:
-    """What a drafter's round costs there."""
+    """Return what a drafter's round costs at one context length."""
     baseline = median(place.plain)
     drafter = next(one for one in costs.drafters if one.name == round.drafter)
     draft, check, rest = (
@@ -292,30 +333,30 @@ def round_cost(costs: ModelCosts, place: ContextCosts, round: RoundTimes) -> Rou
 
 
 def shipped_paths(folder: Path = FOLDER) -> list[Path]:
-    """The files that ship, whole or not."""
+    """Return the files that ship, valid or not."""
     return sorted(folder.glob("*.json"))
 
 
 @cache
 def load_shipped(path: Path) -> CostFile:
-    """One of the files that ship. Raises BrokenFile."""
+    """Read one of the files that ship. Raises BrokenFile."""
     return of_text(path, CostFile.from_text)
 
 
 def _check_text(what: str, words: str) -> None:
-    """Refuses a text that is no name."""
+    """Refuse a text that is too long or not printable."""
     if len(words) > MAX_NAME or not words.isprintable():
-        raise ValueError(f"{what} are {MAX_NAME} printable characters at most.")
+        raise ValueError(f"{what} must be at most {MAX_NAME} printable characters.")
 
 
 def _check_count(what: str, values: Sequence[Any]) -> None:
-    """Refuses a list that nobody has measured."""
+    """Refuse a list that is too long."""
     if len(values) > MAX_ENTRIES:
         raise ValueError(f"{len(values):,} {what} are too many.")
 
 
 def _check_times(name: str, values: Sequence[float]) -> None:
-    """Refuses measurements that no clock gives."""
+    """Refuse measurements that no clock gives."""
     if not 0 < len(values) <= 1000:
         raise ValueError(f"{name} need 1 to 1,000 measurements")
     for value in values:

@@ -1,7 +1,7 @@
-"""The last run as a point on the speed law's surface: what it measured, beside what the law says.
+"""The last run as a point on the formula's surface: what it measured, beside the prediction.
 
-Rule: numbers here are a run's own; only `predicted` is simulated. A tree has no single γ: its depth
-stands for it, and α is then the chance that one of the siblings is kept. Standard library only.
+Only `predicted` is simulated. For a tree, γ is its depth, and α is the probability that one of the
+siblings is accepted.
 """
 
 from __future__ import annotations
@@ -18,11 +18,16 @@ from specviz.trace.file import Trace
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPoint:
-    """Means over the rounds that drafted; costs in plain target passes.
+    """Means over the rounds that drafted; costs are in plain target passes.
 
-    alpha: the chance that a judged position's guess is kept. gamma: levels drafted. guesses: nodes
-    drafted. c: drafting one level. verify: target pass, judging and commit. tokens: what a round
-    brought. speedup: of the whole run, round 0 and rounds without a draft included.
+    Attributes:
+        alpha: Acceptance probability at a judged position.
+        gamma: Levels drafted.
+        guesses: Nodes drafted.
+        c: Time to draft one level.
+        verify: Time of the target pass, judging and commit.
+        tokens: Tokens per round.
+        speedup: Of the whole run, including round 0 and rounds without a draft.
     """
 
     alpha: float
@@ -35,32 +40,32 @@ class MeasuredPoint:
 
     @property
     def chain(self) -> bool:
-        """True where no guess had a sibling."""
+        """Whether no draft token had a sibling."""
         return self.gamma == self.guesses
 
     @property
     def predicted(self) -> float:
-        """What the law says at these α, γ, c and verify: simulated."""
+        """The formula's speed-up at this α, γ, c and v: simulated."""
         return formula.speedup(self.alpha, self.gamma, self.c, self.verify)
 
 
 def measured_point(trace: Trace) -> MeasuredPoint | None:
-    """The point of a run; None where nothing was drafted or plain decoding was not measured."""
+    """Return the point of a run; None if nothing was drafted or there is no baseline."""
     numbers, plain = metrics.summary(trace), trace.baseline
     rounds = [played for played in trace.rounds if _guesses(played) and played.committed]
     if plain is None or len(plain.seconds) < 2 or not rounds:
         return None
     if numbers["alpha"] is None or numbers["speedup"] is None:
         return None
-    usual = mean(plain.seconds[1:])  # the first one is the prefill
+    baseline = mean(plain.seconds[1:])  # the first one is the prefill
     drafts = [played.proposed for played in rounds if played.proposed]
     levels = mean(max(draft.depths) for draft in drafts)
     return MeasuredPoint(
         alpha=numbers["alpha"],
         gamma=levels,
         guesses=mean(len(draft.guesses) for draft in drafts),
-        c=mean(draft.seconds for draft in drafts) / levels / usual,
-        verify=mean(map(_checking, rounds)) / usual,
+        c=mean(draft.seconds for draft in drafts) / levels / baseline,
+        verify=mean(map(_checking, rounds)) / baseline,
         tokens=mean(len(played.committed.tokens) for played in rounds if played.committed),
         speedup=numbers["speedup"],
     )

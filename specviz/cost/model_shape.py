@@ -1,8 +1,8 @@
-"""What a model's shape costs: parameters, operations of a pass, bytes of weights and of cache.
+"""The cost of a model's shape: parameters, operations of a pass, bytes of weights and of cache.
 
-For decoders in Llama's layout: grouped attention, a gated MLP (three matrices), RMSNorm. Operations
-are those of matrix products and attention, a product and a sum counting as two; lookups, norms and
-softmax are left out. Standard library only.
+For decoders in Llama's layout: grouped-query attention, a gated MLP (three matrices), RMSNorm.
+Operations are those of matrix products and attention, with a multiply-add counted as two; lookups,
+norms and softmax are ignored.
 """
 
 from __future__ import annotations
@@ -18,9 +18,18 @@ BYTES_PER_NUMBER: Final[Mapping[str, int]] = {"fp32": 4, "bf16": 2, "fp16": 2}  
 
 @dataclass(frozen=True, slots=True)
 class ModelShape:
-    """layers, widths and counts, as a checkpoint's config.json has them.
+    """Layers, widths and counts as in a checkpoint's config.json.
 
-    tied: the output head is the embedding table. qk_norm: queries and keys have a norm (Qwen3).
+    Attributes:
+        layers: Decoder layers.
+        hidden: Width of the hidden states.
+        heads: Query heads.
+        kv_heads: Key-value heads.
+        head_dim: Width of a head.
+        intermediate: Width of the MLP.
+        vocabulary: Tokens.
+        tied: Whether the output head is the embedding table.
+        qk_norm: Whether queries and keys are normalized (Qwen3).
     """
 
     layers: int
@@ -40,7 +49,7 @@ class ModelShape:
 
     @classmethod
     def of_config(cls, config: Mapping[str, Any]) -> Self:
-        """The shape that a config.json in transformers' words describes."""
+        """Return the shape that a config.json of transformers describes."""
         try:
             heads = config["num_attention_heads"]
             return cls(
@@ -55,31 +64,31 @@ class ModelShape:
                 qk_norm=config.get("model_type") == "qwen3",
             )
         except KeyError as missing:
-            raise ValueError(f"This config does not say {missing}.") from None
+            raise ValueError(f"This config lacks {missing}.") from None
 
     @property
     def matrices(self) -> int:
-        """Weights that every token of a pass is multiplied with, the output head among them."""
+        """Weights that every token of a pass is multiplied with, the output head included."""
         attention = 2 * self.hidden * self.head_dim * (self.heads + self.kv_heads)  # q, o; k, v
         mlp = 3 * self.hidden * self.intermediate  # gate, up, down
         return self.layers * (attention + mlp) + self.hidden * self.vocabulary
 
     @property
     def parameters(self) -> int:
-        """All of them: matrices, norms, and the embedding table where it is not the head."""
+        """All parameters: matrices, norms, and the embedding table if it is not the head."""
         return self._read + (0 if self.tied else self.hidden * self.vocabulary)
 
     @property
     def _read(self) -> int:
-        """Parameters that a pass reads in full: of an untied embedding table only a few rows."""
+        """Parameters that a pass reads in full; of an untied embedding table it reads few rows."""
         norms = (2 * self.layers + 1) * self.hidden
         return self.matrices + norms + (2 * self.layers * self.head_dim if self.qk_norm else 0)
 
     def flops(self, tokens: int, context: int) -> float:
-        """Operations of a pass over `tokens` new tokens of a sequence with `context` in its cache.
+        """Return the operations of a pass over `tokens` new tokens after `context` cached ones.
 
-        2 per weight and token; attention: 4 per head, its dimension, and pair of a token with what
-        it may look at (scores, then the mix of values). The mask's empty half is computed too.
+        2 per weight and token; for attention 4 per head, head dimension, and pair of a token with a
+        position it attends to (scores, then the weighted sum). The masked half is computed, too.
         """
         check_not_negative("The number of tokens", tokens)
         check_not_negative("The context", context)
@@ -87,16 +96,16 @@ class ModelShape:
         return 2.0 * tokens * self.matrices + 4.0 * self.layers * self.heads * self.head_dim * pairs
 
     def weight_bytes(self, dtype: str) -> float:
-        """Bytes of weights that one pass reads, whatever the number of tokens in it."""
+        """Return the bytes of weights that one pass reads, for any number of tokens."""
         return float(self._read * bytes_per_number(dtype))
 
     def cache_bytes(self, dtype: str) -> float:
-        """Bytes of keys and values that one token leaves in the cache, all layers together."""
+        """Return the bytes of keys and values per cached token, over all layers."""
         return 2.0 * self.layers * self.kv_heads * self.head_dim * bytes_per_number(dtype)
 
 
 def bytes_per_number(dtype: str) -> int:
-    """Bytes of one number."""
+    """Return the bytes of one number."""
     if dtype not in BYTES_PER_NUMBER:
-        raise ValueError(f"{dtype} is none of {', '.join(BYTES_PER_NUMBER)}.")
+        raise ValueError(f"{dtype} must be one of {', '.join(BYTES_PER_NUMBER)}.")
     return BYTES_PER_NUMBER[dtype]

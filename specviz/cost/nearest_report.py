@@ -1,7 +1,7 @@
-"""The published measurement nearest to a question: the same kind of drafter, batch, model, machine.
+"""Find the published measurement closest to a setup: drafter, batch size, model and machine.
 
-Rule: near is not same. A report says its own conditions and what its source leaves out; nothing is
-scaled or filled in. Standard library only.
+A close report is not an equal one: each states its own conditions and what its source omits.
+Nothing is scaled or filled in.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final
 from specviz.cost import sources
 from specviz.cost.sources import NOT_STATED, Source
 
-# By kind of drafter: the families of the headline table, and the names on Spec-Bench.
+# By kind of drafter: the families of the published numbers, and the names on Spec-Bench.
 FAMILIES: Final[Mapping[str, Sequence[str]]] = {
     "head": ("EAGLE", "EAGLE-2", "EAGLE-3"),
     "n-gram": ("n-gram",),
@@ -26,17 +26,15 @@ SPEC_BENCH_METHODS: Final[Mapping[str, Mapping[str, str]]] = {
     "n-gram": {"PLD": "n-gram"},
     "model": {"SpS": "draft model"},
 }
-UNSTATED_BATCH: Final = 6.0  # doublings: an unsaid batch is this far away at least
-LOAD_BATCHES: Final[Mapping[str, int]] = {
-    "light": 1,
-    "heavy": 128,
-}  # batches that a load is about, to rank
-UNSTATED_MODEL: Final = 3.0  # doublings of its size
+UNSTATED_BATCH: Final = 6.0  # doublings: the least distance of a report without a batch size
+# Approximate batch sizes of a server's load, used for ranking only.
+LOAD_BATCHES: Final[Mapping[str, int]] = {"light": 1, "heavy": 128}
+UNSTATED_MODEL: Final = 3.0  # doublings of the model's size
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What is asked. kind: of the drafter, as in FAMILIES. machine: its preset's name."""
+    """The setup to look up. `kind` is a key of FAMILIES, `machine` the name of a preset."""
 
     kind: str
     batch: int
@@ -46,7 +44,19 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class ReportedSpeedup:
-    """A published speed-up. place: its row on the page, as "row-3" or "board-1-EAGLE"."""
+    """A published speed-up.
+
+    Attributes:
+        place: Its row on the page, such as "row-3" or "board-1-EAGLE".
+        method: The drafter.
+        number: As published.
+        model: As the source states it.
+        hardware: As the source states it.
+        conditions: As the source states them.
+        batch: The batch size, if stated.
+        load: "light" or "heavy", if stated instead.
+        source: Where it was read.
+    """
 
     place: str
     method: str
@@ -60,9 +70,9 @@ class ReportedSpeedup:
 
 
 def nearest_report(wanted: Setup) -> ReportedSpeedup | None:
-    """The report nearest to what is asked, the first of equals; None where there is none.
+    """Return the closest report, the first of equals; None if there is none.
 
-    The house models are this app's own: nobody else reports on them.
+    Nobody else reports on the House models.
     """
     if wanted.model.startswith("house"):
         return None
@@ -72,7 +82,7 @@ def nearest_report(wanted: Setup) -> ReportedSpeedup | None:
 
 
 def reported_speedups(kind: str) -> Iterator[ReportedSpeedup]:
-    """Every published speed-up of a kind of drafter; what was accepted is none."""
+    """Yield every published speed-up of a kind of drafter, without acceptance rates."""
     for at, row in enumerate(sources.published_numbers()):
         if row.method in FAMILIES[kind] and row.unit != "%":
             said = (row.model, row.hardware, row.conditions)
@@ -89,10 +99,12 @@ def reported_speedups(kind: str) -> Iterator[ReportedSpeedup]:
 
 
 def distance(report: ReportedSpeedup, wanted: Setup) -> float:
-    """How far a report is from the question: doublings of batch and model, and another machine."""
+    """Return the distance of a report: doublings of batch and model size, and another machine."""
     asked = sources.models()[wanted.model]
     size, other = asked.shape.parameters / 1e9, parameters_in_name(report.model)
-    model = 0.5 + abs(log2(other / size)) if other else UNSTATED_MODEL  # as large is not the same
+    model = (
+        0.5 + abs(log2(other / size)) if other else UNSTATED_MODEL
+    )  # the same size is not the same model
     if asked.title in report.model:
         model = 0.0
     machine = 0.0 if same_machine(report.hardware, wanted.machine) else 1.0
@@ -100,7 +112,7 @@ def distance(report: ReportedSpeedup, wanted: Setup) -> float:
 
 
 def _batches(report: ReportedSpeedup, batch: int) -> float:
-    """Doublings between the batches; a server's load stands for one, with a doubling of doubt."""
+    """Return the doublings between the batch sizes; a server's load gets one more for doubt."""
     if report.batch:
         return abs(log2(report.batch / batch))
     if report.load:
@@ -109,19 +121,19 @@ def _batches(report: ReportedSpeedup, batch: int) -> float:
 
 
 def parameters_in_name(model: str) -> float | None:
-    """The size in a model's name, as 13 in Vicuna-13B; None where it says none."""
+    """Return the billions of parameters in a model's name, 13 for Vicuna-13B; else None."""
     found = re.search(r"(\d+(?:\.\d+)?)B\b", model)
     return float(found[1]) if found else None
 
 
 def same_machine(hardware: str, machine: str) -> bool:
-    """Whether a report's hardware is the preset's: H100 is in "4 × H100"."""
+    """Whether a report's hardware is the preset's: H100 matches "4 × H100"."""
     chips = [part for part in machine.split("-") if any(map(str.isdigit, part))]
     return any(re.search(rf"\b{chip}\b", hardware, re.IGNORECASE) for chip in chips)
 
 
 def unstated_facts(report: ReportedSpeedup) -> list[str]:
-    """What the source does not say of the measurement."""
+    """List the facts that the source does not state."""
     unsaid = [("model", report.model), ("hardware", report.hardware)]
     missing = [name for name, text in unsaid if text == NOT_STATED]
     return missing if report.batch else [*missing, "batch"]

@@ -1,9 +1,14 @@
-"""How long a target pass takes, at best: the longer of reading its bytes and doing its arithmetic.
+"""Pass time by the roofline, and speculative decoding by batch size on top of it.
 
-Weights and cache are read once, however many tokens are in the pass; arithmetic grows with every
-token. So guesses ride for free until arithmetic takes longer than reading. A lower bound: real
-kernels reach a part of either peak, and launches come on top. Roofline: Williams, Waterman and
-Patterson, Communications of the ACM 52(4), 2009. Standard library only.
+A pass takes the longer of reading its bytes and computing its operations. Weights and cache are
+read once per pass, whatever the number of tokens; arithmetic grows with every token. So
+verification is free while the pass is memory-bound. It is a lower bound: real kernels reach a
+fraction of each peak, and launches come on top. Roofline: Williams, Waterman and Patterson, CACM
+52(4), 2009.
+
+A round drafts level by level, one drafter pass per level, and verifies all draft tokens in one
+target pass. Each sequence of a batch is assumed to gain the mean, as with continuous batching; a
+batch that waits for its slowest sequence gains less.
 """
 
 from __future__ import annotations
@@ -21,10 +26,13 @@ from specviz.cost.model_shape import ModelShape, bytes_per_number
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """What a data sheet promises of one chip.
+    """One device, by its data sheet.
 
-    peak: by dtype, operations a second of dense matrix products. bandwidth: bytes a second between
-    chip and memory. memory: bytes.
+    Attributes:
+        name: Its name.
+        peak: By dtype, operations per second of dense matrix products.
+        bandwidth: Bytes per second between device and memory.
+        memory: Bytes.
     """
 
     name: str
@@ -34,28 +42,36 @@ class Hardware:
 
     def __post_init__(self) -> None:
         if not self.peak:
-            raise ValueError(f"{self.name} needs a peak for one dtype at least.")
+            raise ValueError(f"{self.name} needs a peak for at least one dtype.")
         for value in (*self.peak.values(), self.bandwidth, self.memory):
             check_positive(f"Every figure of {self.name}", value)
 
     def peak_in(self, dtype: str) -> float:
-        """Operations a second in `dtype`."""
+        """Return operations per second in `dtype`."""
         if dtype not in self.peak:
-            raise ValueError(f"{self.name} has no figure for {dtype}, only {', '.join(self.peak)}.")
+            raise ValueError(
+                f"{self.name} has no peak for {dtype}, only for {', '.join(self.peak)}."
+            )
         return self.peak[dtype]
 
     def ridge(self, dtype: str) -> float:
-        """Operations per byte from which on arithmetic, not memory, is the limit."""
+        """Return the operations per byte at which a pass becomes compute-bound."""
         return self.peak_in(dtype) / self.bandwidth
 
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """A model on hardware. context: tokens in each sequence's cache before the pass.
+    """A model on hardware.
 
-    cards: chips that share the work evenly, their talking for free. overhead: seconds that every
-    pass takes besides, such as launches; 0 unless it was measured. reading, computing: the share of
-    the peak bandwidth and of the peak arithmetic that is reached; 1 is the data sheet's.
+    Attributes:
+        shape: The model.
+        hardware: One device.
+        dtype: Number format of weights and cache.
+        context: Tokens in each sequence's cache before the pass.
+        cards: Devices that share the work evenly, with free communication.
+        overhead: Seconds that each pass takes on top, such as launches; 0 unless measured.
+        reading: Share of the peak bandwidth that is reached.
+        computing: Share of the peak arithmetic that is reached.
     """
 
     shape: ModelShape
@@ -69,7 +85,7 @@ class Serving:
 
     def __post_init__(self) -> None:
         self.hardware.peak_in(self.dtype)
-        check_positive("The number of cards", self.cards)
+        check_positive("The number of devices", self.cards)
         check_not_negative("The context", self.context)
         check_not_negative("The overhead", self.overhead)
         for name, share in (("bandwidth", self.reading), ("arithmetic", self.computing)):
@@ -81,7 +97,7 @@ class Serving:
 
 @dataclass(frozen=True, slots=True)
 class PassTime:
-    """Seconds that a pass needs for its bytes, for its arithmetic, and besides."""
+    """Seconds that a pass needs for memory reads, for arithmetic, and as overhead."""
 
     origin: ClassVar[str] = "simulated"
     memory: float
@@ -90,19 +106,19 @@ class PassTime:
 
     @property
     def seconds(self) -> float:
-        """The longer of the two, since they overlap, and what comes on top."""
+        """The longer of reads and arithmetic, which overlap, plus the overhead."""
         return max(self.memory, self.compute) + self.overhead
 
     @property
     def bound(self) -> Literal["memory", "compute"]:
-        """Which of the two is the limit."""
+        """The limiting resource."""
         return "memory" if self.memory >= self.compute else "compute"
 
 
 def pass_time(serving: Serving, batch: int, tokens: int = 1) -> PassTime:
-    """A pass over `tokens` new tokens of each of `batch` sequences.
+    """Return the time of a pass over `tokens` new tokens for each of `batch` sequences.
 
-    Bytes: the weights once; of every sequence the cache once, and the new tokens' part written.
+    Bytes moved: the weights once; for every sequence its cache once, and the new entries.
     """
     check_positive("The batch size", batch)
     check_positive("The number of tokens", tokens)
@@ -118,10 +134,10 @@ def pass_time(serving: Serving, batch: int, tokens: int = 1) -> PassTime:
 
 
 def free_tokens(serving: Serving, batch: int) -> int:
-    """How many tokens of each sequence fit in a pass before arithmetic takes longer than reading.
+    """Return how many tokens per sequence fit in a pass before it becomes compute-bound.
 
-    0: even plain decoding is bound by arithmetic. The first token is the text's own; the rest of
-    them are guesses that cost next to nothing to check.
+    The first of them is the text's own; the others are draft tokens that are almost free to verify.
+    0 means that even plain decoding is compute-bound.
     """
 
     def bound(tokens: int) -> bool:
@@ -131,14 +147,14 @@ def free_tokens(serving: Serving, batch: int) -> int:
 
 
 def memory_needed(serving: Serving, batch: int, tokens: int = 1) -> float:
-    """Bytes that weights and caches take on all cards together; activations are left out."""
+    """Return the bytes of weights and caches on all devices together, without activations."""
     check_positive("The batch size", batch)
     cache = batch * (serving.context + tokens) * serving.shape.cache_bytes(serving.dtype)
     return serving.shape.parameters * bytes_per_number(serving.dtype) + cache
 
 
 def fits_in_memory(serving: Serving, batch: int, tokens: int = 1) -> bool:
-    """Whether weights and caches fit into the memory of the cards."""
+    """Whether weights and caches fit in the memory of the devices."""
     return memory_needed(serving, batch, tokens) <= serving.cards * serving.hardware.memory
 
 
@@ -147,11 +163,12 @@ BATCHES: Final = tuple(2**power for power in range(10))  # 1 to 512
 
 @dataclass(frozen=True, slots=True)
 class DraftPlan:
-    """What a drafter's round brings and holds.
+    """The drafts of a round.
 
-    tokens: brought on average, the target's own among them. widths: guesses by level, all 1 for a
-    chain. draft: the drafter's shape, which reads its own weights and cache; None: drafting costs
-    nothing (n-gram).
+    Attributes:
+        tokens: Mean tokens per round, the target's own included.
+        widths: Draft tokens by level; all 1 for a chain.
+        draft: The drafter's shape, with its own weights and cache; None if drafting costs nothing.
     """
 
     tokens: float
@@ -160,21 +177,21 @@ class DraftPlan:
 
     def __post_init__(self) -> None:
         if min(self.widths, default=1) < 1:
-            raise ValueError("Every level of a draft holds one guess at least.")
+            raise ValueError("Every level of a draft needs at least one token.")
         if not 1.0 <= self.tokens <= 1.0 + len(self.widths) + formula.TOLERANCE:
             most = 1 + len(self.widths)
-            raise ValueError(f"A round brings 1 to {most} tokens here, and {self.tokens:g} is not.")
+            raise ValueError(f"A round yields 1 to {most} tokens here, not {self.tokens:g}.")
 
     @classmethod
     def chain(cls, alpha: float, gamma: int, draft: ModelShape | None = None) -> Self:
-        """γ guesses one after the other, each kept with chance α."""
+        """Return a chain of γ draft tokens, each accepted with probability α."""
         return cls(formula.expected_tokens(alpha, gamma), (1,) * gamma, draft)
 
     @classmethod
     def tree(
         cls, parents: Sequence[int], keep: Sequence[float], draft: ModelShape | None = None
     ) -> Self:
-        """A tree as in trees.py."""
+        """Return a tree; see `tree_formula` for the arguments."""
         sizes = Counter(tree_formula.depths(parents))
         widths = tuple(sizes[level] for level in range(1, max(sizes) + 1))
         return cls(tree_formula.expected_tokens(parents, keep), widths, draft)
@@ -184,8 +201,13 @@ class DraftPlan:
 class Prediction:
     """A round and a plain pass at one batch size, in seconds.
 
-    tokens: what the round brings to each sequence. fits: whether weights and caches of target and
-    drafter fit into the memory.
+    Attributes:
+        batch: Sequences per pass.
+        tokens: Tokens per round for each sequence.
+        plain: Time of a plain pass.
+        draft: Time of drafting.
+        verify: Time of the verification pass.
+        fits: Whether weights and caches of target and drafter fit in memory.
     """
 
     origin: ClassVar[str] = "simulated"
@@ -198,25 +220,25 @@ class Prediction:
 
     @property
     def speedup(self) -> float:
-        """Over plain decoding with the same batch; below 1 speculation loses."""
+        """Relative to plain decoding at the same batch size; below 1 it is slower."""
         return formula.speedup_from_tokens(
             self.tokens, self.draft / self.plain, self.verify / self.plain
         )
 
     @property
     def tokens_per_second(self) -> float:
-        """Of the whole batch, with speculation."""
+        """Of the whole batch, with speculative decoding."""
         return self.batch * self.tokens / (self.draft + self.verify)
 
     @property
     def plain_tokens_per_second(self) -> float:
-        """Of the whole batch, without."""
+        """Of the whole batch, with plain decoding."""
         return self.batch / self.plain
 
 
 def predict(serving: Serving, guessing: DraftPlan, batch: int) -> Prediction:
-    """One round of `guessing` on `serving`, beside one plain pass."""
-    checked = 1 + sum(guessing.widths)  # the last committed token is in the pass too
+    """Predict one round on `serving`, and one plain pass."""
+    checked = 1 + sum(guessing.widths)  # including the last committed token
     drafting, needed = 0.0, memory_needed(serving, batch, checked)
     if guessing.draft and guessing.widths:
         drafter = replace(serving, shape=guessing.draft)
@@ -225,14 +247,14 @@ def predict(serving: Serving, guessing: DraftPlan, batch: int) -> Prediction:
         needed += memory_needed(drafter, batch, checked)
     plain = pass_time(serving, batch).seconds
     verify = pass_time(serving, batch, checked).seconds
-    room = serving.cards * serving.hardware.memory
-    return Prediction(batch, guessing.tokens, plain, drafting, verify, needed <= room)
+    available = serving.cards * serving.hardware.memory
+    return Prediction(batch, guessing.tokens, plain, drafting, verify, needed <= available)
 
 
 def best_chain(
     serving: Serving, alpha: float, batch: int, draft: ModelShape | None = None, limit: int = 32
 ) -> formula.Optimum:
-    """The chain length up to `limit` with the best predicted speed-up, the smallest of equals."""
+    """Return the chain length up to `limit` with the best speed-up, the smallest of equals."""
     check_not_negative("The longest chain", limit)
     chains = [DraftPlan.chain(alpha, gamma, draft) for gamma in range(limit + 1)]
     gains = [predict(serving, chain, batch).speedup for chain in chains]
@@ -245,12 +267,12 @@ def best_chain(
 def best_gamma(
     serving: Serving, alpha: float, batch: int, draft: ModelShape | None = None, limit: int = 32
 ) -> int:
-    """The draft length of that chain."""
+    """Return the length of the best chain."""
     return best_chain(serving, alpha, batch, draft, limit).gamma or 0
 
 
 def first_losing_batch(serving: Serving, guessing: DraftPlan, limit: int = 512) -> int | None:
-    """The smallest batch size at which speculation is slower than plain decoding; None: none."""
+    """Return the smallest batch size at which speculation is slower; None if there is none."""
     sizes = range(1, limit + 1)
     return next(
         (b for b in sizes if predict(serving, guessing, b).speedup < 1.0 - formula.TOLERANCE), None

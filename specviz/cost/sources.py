@@ -1,7 +1,7 @@
-"""Hardware, model shapes and published numbers as data, each with where it was read.
+"""Hardware, models and published numbers as data, each with its source.
 
-Rule: a figure without a source is refused. The files are `assets/cost/*.json`; the house models'
-shapes come from their own config.json. Standard library only.
+A figure without a source is refused. The files are `assets/cost/*.json`; the shapes of the House
+models come from their own config.json.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ Evidence = Literal["S", "R", "A", "2", "C"]
 
 
 EVIDENCE: Final[dict[Evidence, str]] = {
-    "S": "read in the source itself, at the version linked",
-    "R": "read in the project's own README, documents or blog",
+    "S": "read in the source itself, in the linked version",
+    "R": "read in the project's README, documentation or blog",
     "A": "read in the paper's abstract",
-    "2": "read where others quote it; the original could not be read",
-    "C": "computed from figures that were read there",
+    "2": "second-hand: quoted by others, the original could not be read",
+    "C": "computed from figures in the source",
 }
 
 
@@ -36,7 +36,11 @@ NOT_STATED: Final = "not stated"
 class Source:
     """Where a number was read.
 
-    url: a link, or the path of a file that ships. evidence: see EVIDENCE. note: what was found.
+    Attributes:
+        title: Title of the source.
+        url: A link, or the path of a file that ships.
+        evidence: How it was read; see EVIDENCE.
+        note: What was found there.
     """
 
     title: str
@@ -47,15 +51,23 @@ class Source:
     def __post_init__(self) -> None:
         if not self.title or not self.url.startswith(("https://", "assets/")):
             raise ValueError(
-                f"A source needs a title and a link; got {self.title!r}, {self.url!r}."
+                f"A source needs a title and a link, not {self.title!r} and {self.url!r}."
             )
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Hardware to choose from. peak, bandwidth, memory: as in `Hardware`, sparsity never counted.
+    """Hardware to choose from.
 
-    sheet: the vendor's own document as the sources name it, not read itself; may be empty.
+    Attributes:
+        name: Its key.
+        title: Its name on the page.
+        peak: As in `Hardware`, without sparsity.
+        bandwidth: As in `Hardware`.
+        memory: As in `Hardware`.
+        sheet: The vendor's data sheet as the sources cite it, not read itself; may be empty.
+        note: A remark for the page.
+        sources: Where the figures were read.
     """
 
     name: str
@@ -73,13 +85,13 @@ class Machine:
 
     @property
     def hardware(self) -> Hardware:
-        """What the roofline needs of it."""
+        """The machine as the roofline takes it."""
         return Hardware(self.title, self.peak, self.bandwidth, self.memory)
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model to choose from. config: the part of its config.json that says its shape."""
+    """A model to choose from. `config` is the part of its config.json that gives its shape."""
 
     name: str
     title: str
@@ -91,17 +103,27 @@ class Model:
 
     @property
     def shape(self) -> ModelShape:
-        """What the roofline needs of it."""
+        """The shape that the roofline takes."""
         return ModelShape.of_config(self.config)
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """One number from a paper or a note, for the headline table: never one of ours.
+    """One speed-up or acceptance rate from a paper or a blog, never one of ours.
 
-    method: family, in our words. says: one sentence. low, high: equal where one number is given.
-    hardware, task, model, conditions: as the source says, or NOT_SAID. batch: the sequences at
-    once, where the conditions say so. load: where they say how busy a server was instead.
+    Attributes:
+        method: The drafter family.
+        says: One sentence about the number.
+        low: The number, or the lower end of a range.
+        high: The same number, or the upper end.
+        unit: "×", "× slower" or "%".
+        model: As the source states it, or NOT_STATED.
+        task: As the source states it, or NOT_STATED.
+        hardware: As the source states it, or NOT_STATED.
+        conditions: As the source states them, or NOT_STATED.
+        source: Where it was read.
+        batch: The batch size, if the conditions state it.
+        load: "light" or "heavy", if the conditions state a server's load instead.
     """
 
     origin: ClassVar[str] = "published"
@@ -121,13 +143,13 @@ class Published:
     def __post_init__(self) -> None:
         check_positive(f"The number of {self.method}", self.low)
         if self.high < self.low:
-            raise ValueError(f"{self.method}: {self.low:g} to {self.high:g} is no range.")
+            raise ValueError(f"{self.method}: {self.low:g} to {self.high:g} is not a range.")
         if self.load not in (None, "light", "heavy"):
             raise ValueError(f"{self.method}: a load is light or heavy, not {self.load}.")
 
     @property
     def number(self) -> str:
-        """The number as it was published: 2.8 ×, 2.7 to 3.5 ×, 1.8 × slower, 80 %."""
+        """The number as published: 2.8 ×, 2.7 to 3.5 ×, 1.8 × slower, 80 %."""
         if self.low == self.high:
             return f"{self.low:g} {self.unit}"
         return f"{self.low:g} to {self.high:g} {self.unit}"
@@ -135,12 +157,19 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """How often a drafter's guesses are kept, from a source: α itself, or tokens a round brings.
+    """A drafter's published acceptance: α itself, or tokens per pass.
 
-    title: the drafter. on: the target. drafter: "head" or "n-gram" where the roofline has such a
-    one, else empty. tokens: what a pass brought, the target's own counted; with it `gamma` must be
-    known, since α then follows by the speed law. gamma: guesses in a row, or levels of a tree.
-    guesses: all of a round, a tree's siblings too.
+    Attributes:
+        name: Its key.
+        title: The drafter.
+        on: The target.
+        conditions: As the source states them.
+        drafter: "head" or "n-gram" if the roofline has such a drafter, else empty.
+        source: Where it was read.
+        alpha: α, if published.
+        tokens: Tokens per pass including the target's own, from which α follows by the formula.
+        gamma: Draft tokens in a chain, or levels of a tree; required with `tokens`.
+        guesses: Draft tokens of a round, including a tree's siblings.
     """
 
     origin: ClassVar[str] = "published"
@@ -157,27 +186,27 @@ class Acceptance:
 
     def __post_init__(self) -> None:
         if (self.alpha is None) is (self.tokens is None):
-            raise ValueError(f"{self.title} needs either α or the tokens of a pass.")
+            raise ValueError(f"{self.title} needs either α or tokens per pass.")
         if self.tokens is not None and self.gamma is None:
-            raise ValueError(f"{self.title}: without γ, no α follows from the tokens of a pass.")
+            raise ValueError(f"{self.title}: α cannot be derived from tokens per pass without γ.")
         check_probability(f"The α of {self.title}", self.kept)
 
     @property
     def kept(self) -> float:
-        """α: as it was published, or by the law of a chain of γ guesses."""
+        """α as published, or as derived by the formula for a chain of γ tokens."""
         if self.alpha is not None:
             return self.alpha
         return formula.solve_alpha(self.tokens or 0.0, self.gamma or 0)
 
     @property
     def derived(self) -> bool:
-        """True where α was not published, but follows."""
+        """Whether α was derived instead of published."""
         return self.alpha is None
 
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
-    """A method on Spec-Bench. tokens_per_pass: the board's mean accepted tokens, 1 where plain."""
+    """A method on Spec-Bench. tokens_per_pass is the board's mean accepted tokens; 1 is plain."""
 
     method: str
     speedups: list[float]
@@ -187,7 +216,7 @@ class BoardRow:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """One table of Spec-Bench: many methods on one device. speedups stand by task."""
+    """One table of Spec-Bench: methods on one device. `speedups` are in the order of `tasks`."""
 
     origin: ClassVar[str] = "published"
     device: str
@@ -201,26 +230,27 @@ class Board:
     def __post_init__(self) -> None:
         for row in self.rows:
             if len(row.speedups) != len(self.tasks):
-                raise ValueError(f"{row.method} needs a speed-up for every task.")
+                raise ValueError(f"{row.method} needs one speed-up per task.")
 
 
 @cache
 def machines() -> dict[str, Machine]:
-    """Hardware by name."""
+    """Return hardware by name."""
     return {one.name: one for one in _read("hardware", Machine)}
 
 
 @cache
 def models() -> dict[str, Model]:
-    """Models by name: the house target and its draft model first, then public ones."""
+    """Return models by name: the House target and its draft model, then public ones."""
     house = (_house_model("target", "house"), _house_model("draft-model", "house-draft"))
     return {one.name: one for one in (*house, *_read("shapes", Model))}
 
 
 def smaller_models(name: str) -> dict[str, Model]:
-    """The models that could draft for one of them, by name.
+    """Return the smaller models that can draft for this one, by name.
 
-    A draft model needs the target's tokenizer; among these the vocabulary's size tells it.
+    A draft model needs the target's tokenizer, which is recognized here by the size of the
+    vocabulary.
     """
     target = models()[name].shape
     return {
@@ -233,24 +263,24 @@ def smaller_models(name: str) -> dict[str, Model]:
 
 @cache
 def published_numbers() -> tuple[Published, ...]:
-    """The papers' and notes' numbers, by family."""
+    """Return the numbers of papers and blogs, by drafter family."""
     return _read("headline", Published)
 
 
 @cache
 def boards() -> tuple[Board, ...]:
-    """The Spec-Bench leaderboards."""
+    """Return the leaderboards of Spec-Bench."""
     return _read("spec_bench", Board)
 
 
 @cache
 def acceptances() -> tuple[Acceptance, ...]:
-    """Published chances that guesses are kept, by drafter."""
+    """Return published acceptance by drafter."""
     return _read("acceptance", Acceptance)
 
 
 def _house_model(folder: str, name: str) -> Model:
-    """A house model as one of shapes.json. Raises BrokenFile."""
+    """Return a House model in the form of shapes.json. Raises BrokenFile."""
     where = f"assets/models/{folder}/config.json"
     title = "House target" if folder == "target" else "House draft model"
     source = {"title": f"{title}, config.json", "url": where, "evidence": "S", "note": ""}
@@ -265,7 +295,7 @@ Row = TypeVar("Row")
 
 
 def _read(name: str, kind: type[Row]) -> tuple[Row, ...]:
-    """All rows of a file, each as its kind. Raises BrokenFile."""
+    """Read all rows of a file. Raises BrokenFile."""
     path = ASSETS / "cost" / f"{name}.json"
     return of_shipped(path, lambda rows: tuple(from_plain(kind, row) for row in rows))
 
@@ -280,13 +310,13 @@ HEAD: Final = "head"
 
 
 def drafters(model: str) -> dict[str, tuple[str, ModelShape | None]]:
-    """By name what can draft for a model: title and shape; None where drafting costs nothing."""
+    """Return what can draft for a model by name: title, and shape or None if free."""
     target = models()[model].shape
     head = replace(target, layers=1, tied=True)  # its output head is the target's own
     found: dict[str, tuple[str, ModelShape | None]] = {
-        HEAD: ("A head of one layer, as EAGLE, -2 and -3 have", head),
-        NGRAM: ("N-gram lookup, which costs nothing", None),
+        HEAD: ("One-layer head (EAGLE-1, -2, -3)", head),
+        NGRAM: ("N-gram lookup (costs nothing)", None),
     }
     for name, other in smaller_models(model).items():
-        found[name] = (f"{other.title}, a model of its own", other.shape)
+        found[name] = (f"{other.title} (draft model)", other.shape)
     return found

@@ -1,8 +1,8 @@
-"""A sweep: how long a target pass took by the tokens in it, beside its machine's roofline.
+"""A sweep: how long a target pass takes by its number of tokens, beside the machine's roofline.
 
-Rule: what is kept is measured; whatever follows from it is derived here, and only `predicted` is
-simulated. The peaks are as seen on that machine in the same minute, never a data sheet's. Measuring
-itself is in specviz/bench/sweep.py. Standard library only.
+Only measurements are stored; everything else is derived here, and only `predicted` is simulated.
+The peaks were measured on the same machine in the same minute, never taken from a data sheet. The
+measuring itself is in specviz/bench/sweep.py.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from specviz.cost.roofline import Hardware, PassTime, Serving, pass_time
 from specviz.shipped import ASSETS, of_text
 from specviz.trace.codec import from_plain, to_plain
 
-# 1 is plain decoding; 5 and 17 are the usual chain of 4 guesses and a tree of 16, with their root.
+# 1 is plain decoding; 5 and 17 are a chain of 4 draft tokens and a tree of 16, plus the root.
 SIZES: Final = (1, 2, 3, 4, 5, 6, 8, 12, 16, 17, 24, 32, 48, 64)
 CONTEXT: Final = 128
 KIND: Final = {"format": "specviz-sweep", "version": 1}
@@ -32,12 +32,12 @@ DTYPES: Final = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
 
 
 class SweepError(ValueError):
-    """A file that holds no sweep; the message is a sentence."""
+    """A file without a valid sweep; the message is a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class PassSamples:
-    """Passes over `tokens` new tokens. seconds: of each, in the order measured."""
+    """Passes over `tokens` new tokens, with the seconds of each in the order measured."""
 
     tokens: int
     seconds: list[float]
@@ -48,7 +48,7 @@ class PassSamples:
 
     @property
     def median(self) -> float:
-        """Seconds of such a pass: the median."""
+        """Median seconds of such a pass."""
         return statistics.median(self.seconds)
 
 
@@ -56,11 +56,20 @@ class PassSamples:
 class Sweep:
     """What was measured.
 
-    target: the model's name; shape: its own. machine, processor: in words. dtype: torch's word.
-    context: tokens in the cache before each pass. points: rising by tokens, only sizes that were
-    measured. flops: operations a second of large matrix products, one number a product; bandwidth:
-    bytes a second of reading as many bytes as the weights have. rounds: how many passes of each
-    size were meant.
+    Attributes:
+        target: Name of the model.
+        shape: Its layers, widths and counts.
+        machine: In words.
+        processor: In words.
+        dtype: By torch's name.
+        threads: Threads of torch.
+        versions: Of the packages.
+        context: Tokens in the cache before each pass.
+        seed: Of the order.
+        rounds: How many passes of each size were planned.
+        flops: Operations per second of large matrix products, one number per product.
+        bandwidth: Bytes per second when reading as many bytes as the weights have.
+        points: By increasing number of tokens, only sizes that were measured.
     """
 
     target: str
@@ -79,11 +88,11 @@ class Sweep:
 
     def __post_init__(self) -> None:
         if self.dtype not in DTYPES:
-            raise ValueError(f"No dtype is called {self.dtype!r} here.")
+            raise ValueError(f"The dtype {self.dtype!r} is not supported.")
         check_not_negative("The context", self.context)
         check_positive("The number of rounds", self.rounds)
         if any(a.tokens >= b.tokens for a, b in pairwise(self.points)):
-            raise ValueError("The points of a sweep must rise by tokens.")
+            raise ValueError("The points of a sweep must be in increasing order of tokens.")
         for name, values in (("Products", self.flops), ("Reads", self.bandwidth)):
             if values:
                 _check_times(name, values)
@@ -95,69 +104,69 @@ class Sweep:
 
     @property
     def complete(self) -> bool:
-        """Whether every size was measured as often as was meant."""
+        """Whether every size was measured as often as planned."""
         seen = {point.tokens: len(point.seconds) for point in self.points}
         return all(seen.get(size, 0) >= self.rounds for size in SIZES)
 
     @property
     def plain(self) -> float | None:
-        """Seconds of a plain pass, the one over a single token; None where none was measured."""
+        """Seconds of a plain pass, that is, over one token; None if it was not measured."""
         return self.by_tokens.get(1)
 
     def passes(self, tokens: int) -> float | None:
-        """A pass over so many tokens, in plain passes; None where one of them was not measured."""
+        """Return a pass over `tokens` tokens in plain passes; None if one was not measured."""
         seconds, plain_pass = self.by_tokens.get(tokens), self.plain
         return seconds / plain_pass if seconds and plain_pass else None
 
     @property
     def peaks(self) -> tuple[float, float] | None:
-        """The best operations and bytes a second that were seen; None before both were."""
+        """The best operations and bytes per second that were measured; None before both were."""
         return (max(self.flops), max(self.bandwidth)) if self.flops and self.bandwidth else None
 
     def predicted(self, tokens: int, overhead: float = 0.0) -> PassTime | None:
-        """What the roofline says on the peaks seen, plus `overhead` seconds; None without peaks."""
+        """Return the roofline's prediction at the measured peaks; None without peaks."""
         if self.peaks is None:
             return None
         dtype, (flops, bandwidth) = DTYPES[self.dtype], self.peaks
         held = self.shape.parameters * bytes_per_number(
             dtype
-        )  # it holds the model; the rest does not matter
+        )  # the memory just has to hold the model
         here = Hardware(self.machine, {dtype: flops}, bandwidth, float(held))
         serving = Serving(self.shape, here, dtype, self.context, overhead=overhead)
         return pass_time(serving, 1, tokens)
 
     @property
     def share_of_memory_speed(self) -> float | None:
-        """How near a plain pass comes to reading its bytes at the bandwidth seen; None if unknown.
+        """Share of the measured bandwidth that a plain pass reaches; None if unknown.
 
-        Its bytes: weights, and the keys and values of the context.
+        Its bytes are the weights, and the keys and values of the context.
         """
         line, seconds = self.predicted(1), self.plain
         return line.memory / seconds if line and seconds else None
 
     def excess(self, tokens: int) -> float | None:
-        """Seconds that a pass took beyond the roofline: measured less predicted."""
+        """Return the seconds that a pass took beyond the roofline."""
         seconds, line = self.by_tokens.get(tokens), self.predicted(tokens)
         return None if seconds is None or line is None else seconds - line.seconds
 
     @property
     def overhead(self) -> float | None:
-        """What a plain pass took beyond the roofline: a constant, fitted at one token."""
+        """What a plain pass takes beyond the roofline: a constant, fitted at one token."""
         return self.excess(1)
 
     def to_text(self) -> str:
-        """As the text of a file."""
+        """Return the text of a file."""
         return json.dumps(KIND | to_plain(self), indent=1, allow_nan=False) + "\n"
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """From the text of a file. Raises SweepError with a sentence, whatever is wrong."""
+        """Parse the text of a file. Raises SweepError with a sentence."""
         try:
             data = json.loads(text)
         except (ValueError, RecursionError) as problem:
-            raise SweepError("This is not whole JSON, so no sweep.") from problem
+            raise SweepError("This is not valid JSON, so not a sweep.") from problem
         if not isinstance(data, dict) or any(data.get(key) != KIND[key] for key in KIND):
-            raise SweepError("This is no sweep: it does not begin as one of version 1 does.")
+            raise SweepError("This is not a sweep of version 1.")
         rest = {key: value for key, value in data.items() if key not in KIND}
         try:
             made: Self = from_plain(cls, rest)
@@ -167,7 +176,7 @@ class Sweep:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """From a file. Raises SweepError with a sentence."""
+        """Read a file. Raises SweepError with a sentence."""
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as problem:
@@ -176,15 +185,15 @@ class Sweep:
 
     @classmethod
     def shipped(cls) -> Self:
-        """The one that ships: of the house's target. Raises BrokenFile."""
+        """Read the sweep of the House target that ships. Raises BrokenFile."""
         return of_text(SHIPPED_FILE, cls.from_text)
 
     def write(self, path: Path) -> None:
-        """Into a file."""
+        """Write a file."""
         path.write_text(self.to_text(), encoding="utf-8")
 
     def facts(self) -> dict[str, Any]:
-        """Derived numbers by name, for programs: seconds and plain passes by tokens, the gap."""
+        """Return derived numbers for programs: times by tokens, and the overhead."""
         rows = [
             {
                 "tokens": point.tokens,
@@ -198,7 +207,7 @@ class Sweep:
 
 
 def _check_times(name: str, values: Sequence[float]) -> None:
-    """Refuses measurements that no clock gives."""
+    """Refuse measurements that no clock gives."""
     if not values:
         raise ValueError(f"{name} need a measurement.")
     for value in values:

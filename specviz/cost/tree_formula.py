@@ -1,10 +1,10 @@
-"""The speed law for trees: a round brings one token for every node on the accepted path.
+"""The speed-up formula for draft trees: a round yields one token per node on the accepted path.
 
-A tree is its parents, as in `DraftTree`: node 0 is the last committed token with parent -1, every
-other node is a guess and comes after its parent, siblings in the order tried. Each node has the
-chance of being the accepted child once its parent was accepted; siblings exclude each other, so
-their chances sum to 1 at most. Independence between levels is assumed: Sequoia's positional view
-(2402.12374); for real models it is an approximation. Standard library only.
+A tree is its list of parents, as in `DraftTree`: node 0 is the last committed token with parent -1;
+every other node is a draft token and comes after its parent, siblings in the order tried. Each node
+has the probability of being the accepted child once its parent was accepted. Siblings exclude each
+other, so their probabilities sum to at most 1. Levels are assumed independent: Sequoia's positional
+view (2402.12374), an approximation for real models.
 """
 
 from __future__ import annotations
@@ -17,20 +17,24 @@ from specviz.cost import formula
 from specviz.cost.checks import check_not_negative, check_probability
 from specviz.trace.depths import node_depths
 
-SLACK = 1e-9  # chances computed in floating point may sum to a little more than 1
+SLACK = 1e-9  # floating-point sums of probabilities may exceed 1 by this much
 
 
 def expected_tokens(parents: Sequence[int], keep: Sequence[float]) -> float:
-    """Tokens that a round brings on average: the sum over nodes, root included, of `reached`.
+    """Return the mean tokens per round: the sum of `path_probabilities`, root included.
 
-    keep: by node, the chance that it is the accepted child once its parent was; node 0's is not
-    read. The accepted length is one less. A chain with equal chances gives 1 + α + … + α^γ.
+    A chain with equal probabilities gives 1 + α + … + α^γ.
+
+    Args:
+        parents: The tree.
+        keep: By node, the probability that it is the accepted child once its parent was accepted;
+            the value for node 0 is ignored.
     """
     return sum(path_probabilities(parents, keep))
 
 
 def path_probabilities(parents: Sequence[int], keep: Sequence[float]) -> list[float]:
-    """By node, the chance that it is on the accepted path: the product of `keep` from the root."""
+    """Return, by node, the probability that it is on the accepted path."""
     _check_probabilities(parents, keep)
     chances = [1.0]
     for node, parent in enumerate(parents):
@@ -40,7 +44,7 @@ def path_probabilities(parents: Sequence[int], keep: Sequence[float]) -> list[fl
 
 
 def acceptance_by_depth(parents: Sequence[int], keep: Sequence[float]) -> list[float]:
-    """By length from 1 up, the chance that a round accepts at least so many guesses."""
+    """Return, for each length from 1, the probability that at least so many are accepted."""
     levels = depths(parents)
     found = [0.0] * max(levels)
     for level, value in zip(levels, path_probabilities(parents, keep), strict=True):
@@ -50,27 +54,27 @@ def acceptance_by_depth(parents: Sequence[int], keep: Sequence[float]) -> list[f
 
 
 def acceptance_by_position(parents: Sequence[int], chances: Sequence[float]) -> list[float]:
-    """`keep` where only the place among siblings matters: the first child's chance, the second's, …
+    """Return `keep` for a tree in which acceptance depends only on the rank among siblings.
 
-    A node with more children than there are chances has no chance for the last ones.
+    Ranks beyond `chances` have probability 0.
     """
     places = _sibling_ranks(parents)
     return [1.0, *(chances[place] if place < len(chances) else 0.0 for place in places[1:])]
 
 
 def depths(parents: Sequence[int]) -> list[int]:
-    """By node, its distance from the root."""
+    """Return, by node, its distance from the root."""
     _check_order(parents)
     return node_depths(parents)
 
 
 def regular_tree_tokens(chances: Sequence[float], depth: int) -> float:
-    """Expected tokens of a full tree: a chain whose α is A = Σ chances, (1 − A^(d+1)) / (1 − A)."""
+    """Return the mean tokens of a full tree: a chain with α = Σ chances."""
     return formula.expected_tokens(_sum_siblings(chances), depth)
 
 
 def full_tree(widths: Sequence[int]) -> list[int]:
-    """Parents of the tree in which every node at depth d has widths[d] children, level by level."""
+    """Return the tree in which every node at depth d has widths[d] children, level by level."""
     parents, level = [-1], [0]
     for width in widths:
         if width < 0:
@@ -81,16 +85,20 @@ def full_tree(widths: Sequence[int]) -> list[int]:
 
 
 def best_tree(chances: Sequence[float], nodes: int, depth: int | None = None) -> list[int]:
-    """Parents of the tree with the most expected tokens for its number of guesses.
+    """Return the tree of this size with the most expected tokens.
 
-    chances: by place among siblings, never rising. Every guess adds its own `reached`, and no child
-    has more than its parent, so taking the likeliest guess each time is best. depth: levels at
-    most; the tree is smaller than asked for where no more fit.
+    A child's path probability never exceeds its parent's, so taking the likeliest node each time is
+    optimal.
+
+    Args:
+        chances: Acceptance by rank among siblings, not increasing.
+        nodes: Number of draft tokens; the tree is smaller if `depth` allows fewer.
+        depth: The most levels; None for no limit.
     """
-    check_not_negative("The number of guesses", nodes)
+    check_not_negative("The number of draft tokens", nodes)
     _sum_siblings(chances)
     if not chances or any(a < b for a, b in pairwise(chances)):
-        raise ValueError("There must be chances by place, and none above the one before it.")
+        raise ValueError("Acceptance by rank must be given, and must not increase.")
     parents, levels = [-1], [0]
     waiting = [(-chances[0], 0, 0, 1.0)]  # likeliest first; the parent, the place under it, its own
     while waiting and len(parents) <= nodes:
@@ -106,7 +114,7 @@ def best_tree(chances: Sequence[float], nodes: int, depth: int | None = None) ->
 
 
 def _sibling_ranks(parents: Sequence[int]) -> list[int]:
-    """By node, how many siblings stand before it."""
+    """Return, by node, its rank among its siblings."""
     _check_order(parents)
     seen: dict[int, int] = {}
     places = []
@@ -117,10 +125,12 @@ def _sibling_ranks(parents: Sequence[int]) -> list[int]:
 
 
 def _check_probabilities(parents: Sequence[int], keep: Sequence[float]) -> None:
-    """Refuses chances that no accepted path can have."""
+    """Refuse probabilities that no accepted path can have."""
     _check_order(parents)
     if len(keep) != len(parents):
-        raise ValueError(f"{len(parents)} nodes need as many chances, and there are {len(keep)}.")
+        raise ValueError(
+            f"{len(parents)} nodes need {len(parents)} probabilities, not {len(keep)}."
+        )
     siblings: list[list[float]] = [[] for _ in parents]
     for parent, value in zip(parents[1:], keep[1:], strict=True):
         siblings[parent].append(value)
@@ -129,10 +139,12 @@ def _check_probabilities(parents: Sequence[int], keep: Sequence[float]) -> None:
 
 
 def _sum_siblings(chances: Sequence[float]) -> float:
-    """The chance that one of these siblings is accepted: they exclude each other."""
-    total = sum(check_probability("The chance of a node", value) for value in chances)
+    """Return the probability that one of these siblings is accepted."""
+    total = sum(check_probability("The probability of a node", value) for value in chances)
     if total > 1.0 + SLACK:
-        raise ValueError(f"Only one sibling can be accepted, and the chances sum to {total:g}.")
+        raise ValueError(
+            f"Only one sibling can be accepted, but the probabilities sum to {total:g}."
+        )
     return min(1.0, total)
 
 

@@ -1,1 +1,1 @@
-"""Draft trees: shapes as data, growth, ranking in four precisions, verdicts and what they bring."""
+"""Draft trees: shapes, growth, ranking in four precisions, verdicts and expected gains."""

@@ -1,4 +1,4 @@
-"""A tree grown on a field, step by step: what was asked, what went on, what the rerank kept."""
+"""Grow a tree on a recorded position, step by step: expanded nodes, pool, and rerank."""
 
 from __future__ import annotations
 
@@ -16,10 +16,13 @@ from specviz.verification.tree import DraftTree
 
 @dataclass
 class GrownTree:
-    """A growth and how it went.
+    """A pool of guesses and the tree selected from it.
 
-    levels: the nodes gone on from, level by level, likeliest first. missing: nodes that should have
-    been gone on from, where the field has no row.
+    Attributes:
+        growth: The pool.
+        budget: Guesses that are kept.
+        levels: Expanded nodes, level by level, likeliest first.
+        missing: Nodes that could not be expanded, since the position has no row for them.
     """
 
     growth: DynamicTree
@@ -28,7 +31,7 @@ class GrownTree:
     missing: list[int] = field(default_factory=list)
 
     def path(self, node: int) -> Path:
-        """The tokens from the first guess to `node`."""
+        """Return the tokens from the first guess to `node`."""
         found = []
         while node:
             found.append(self.growth.tokens[node])
@@ -52,12 +55,12 @@ class GrownTree:
 
     @property
     def paths(self) -> frozenset[Path]:
-        """The tree as a set of paths, whatever its nodes are numbered."""
+        """The tree as a set of paths, independent of node numbers."""
         return frozenset(self.path(node) for node in self.kept if node)
 
 
 def grow_tree(field: RecordedPosition, parameters: Parameters, kind: PathScore = SUMS) -> GrownTree:
-    """Grow a tree on a field. kind: how totals are computed; runs sum in float32."""
+    """Grow a dynamic tree. kind: how totals are computed; runs sum in float32."""
     made = GrownTree(DynamicTree([field.root], kind=kind), parameters.budget)
     depth = min(parameters.depth, field.deepest)
     levels = made.growth.levels(depth, parameters.width, parameters.budget, field.eos)
@@ -72,7 +75,7 @@ def grow_tree(field: RecordedPosition, parameters: Parameters, kind: PathScore =
 
 
 def add_guesses(made: GrownTree, field: RecordedPosition, node: int, width: int) -> None:
-    """Put the field's guesses under a node, or note that it has none."""
+    """Add the recorded guesses after a node to the pool, or note that there are none."""
     row = field.rows.get(made.path(node))
     if row is None:
         made.missing.append(node)
@@ -82,9 +85,13 @@ def add_guesses(made: GrownTree, field: RecordedPosition, node: int, width: int)
 
 
 def static_tree(field: RecordedPosition, paths: Sequence[Path]) -> GrownTree:
-    """A tree of fixed shape on a field. paths: of ranks, as in `settings.published_trees`, level by level.
+    """Build a tree of fixed shape.
 
-    Every guess is kept; those under a place without a row are left out.
+    Every guess is kept, except those after a path without a row.
+
+    Args:
+        field: The position.
+        paths: Rank paths in order of level, as in `settings.published_trees`.
     """
     made = GrownTree(DynamicTree([field.root]), len(paths))
     nodes: dict[Path, int] = {(): 0}

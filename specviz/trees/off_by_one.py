@@ -1,8 +1,8 @@
-"""A parent index that is off by one: the tree that then goes to the target, and what it is worth.
+"""Parent indices that are off by one: the tree that the target then gets, and its expected length.
 
-A reviewer's worry about trees kept as index arithmetic. Mask and positions follow from the wrong
-parents, so the target judges other texts than the drafter meant. What it judges it judges rightly:
-the text stays exact, and only the acceptance falls; nothing crashes and nothing warns.
+A reviewer's concern about trees kept as index arithmetic. Mask and positions follow the wrong
+parents, so the target judges texts that the drafter did not mean. Its verdicts are right, so the
+text stays exact and only acceptance falls; nothing crashes and nothing warns.
 """
 
 from __future__ import annotations
@@ -19,20 +19,26 @@ from specviz.trees.parameters import Parameters
 from specviz.verification import make_rule
 from specviz.verification.tree import DraftTree
 
-SIZE: Final = Parameters(4, 3, 10)  # of the tree that every position keeps an exhibit of
+SIZE: Final = Parameters(4, 3, 10)  # size of the tree that is recorded off by one
 
 
 def shift_parents(parents: Sequence[int]) -> list[int]:
-    """Every guess below the first level hangs under the node before its parent."""
+    """Attach every guess below the first level to the node before its parent."""
     return [parent - 1 if parent >= 1 else parent for parent in parents]
 
 
 def kept_nodes(
     parents: Sequence[int], tokens: Sequence[int], p: Sequence[float], chance: Chance
 ) -> list[int]:
-    """The nodes that one throw keeps, by the rule for fixed guesses. p: as for `length`.
+    """Return the nodes that are accepted for one u, by the rule for guesses that are not sampled.
 
-    All that the target gives to other tokens is one lump, which no guess has.
+    All that the target gives to other tokens is one combined token, which no guess has.
+
+    Args:
+        parents: The tree.
+        tokens: Tokens by node.
+        p: By node, the target's probability of its token after its parent.
+        chance: The source of u.
     """
     words = sorted(set(tokens))
     laws = torch.zeros(len(tokens), len(words) + 1, dtype=torch.float64)
@@ -46,9 +52,14 @@ def kept_nodes(
 
 
 def expected_length(parents: Sequence[int], tokens: Sequence[int], p: Sequence[float]) -> float:
-    """The expected accepted length. p: by node, the target's chance of its token after its parent.
+    """Return the expected accepted length.
 
-    A token that stands under a parent twice is worth nothing the second time.
+    A token that appears twice after the same parent counts only once.
+
+    Args:
+        parents: The tree.
+        tokens: Tokens by node.
+        p: By node, the target's probability of its token after its parent.
     """
     seen: set[tuple[int, int]] = set()
     keep = [1.0]

@@ -1,8 +1,8 @@
-"""A dynamic tree's three numbers, under each engine's own names.
+"""The three numbers of a dynamic tree under each engine's names, and errors for invalid trees.
 
-Rule: it is one tree whatever it is called. `depth` counts the levels of guesses and `budget` the
-guesses alone. SGLang's num_draft_tokens and EAGLE's total_tokens count the root too; EAGLE's depth
-counts the passes after the first, so one less than the levels (DRAFTERS.md 6.1).
+The tree is the same whatever its numbers are called. `depth` counts levels of guesses and `budget`
+counts guesses. SGLang's num_draft_tokens and EAGLE's total_tokens include the root; EAGLE's depth
+counts the passes after the first, so it is one less (DRAFTERS.md 6.1).
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from specviz.settings.settings import MAX_GUESSES
 
 
 class BadTree(ValueError):
-    """No such tree can be grown or read; the message is a sentence."""
+    """A tree that cannot be grown or read; the message is a sentence."""
 
 
 def check_range(called: str, value: Any, least: int, most: int) -> int:
-    """A whole number between bounds. Raises BadTree."""
+    """Return an integer that lies within bounds. Raises BadTree."""
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise BadTree(f"{called} is a whole number from {least} to {most}, not {value!r:.40}.")
+        raise BadTree(f"{called} must be an integer from {least} to {most}, not {value!r:.40}.")
     return value
 
 
@@ -31,8 +31,12 @@ WIDEST: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """depth: levels of guesses. width: guesses weighed under a node, and nodes of a level that go
-    on. budget: guesses that are kept. Raises BadTree.
+    """The size of a dynamic tree. Raises BadTree if a number is out of range.
+
+    Attributes:
+        depth: Levels of guesses.
+        width: Guesses per node, and nodes per level that are expanded.
+        budget: Guesses that are kept.
     """
 
     depth: int
@@ -46,22 +50,22 @@ class Parameters:
 
     @classmethod
     def sglang(cls, steps: int, topk: int, num_draft_tokens: int) -> Self:
-        """From --speculative-num-steps, -eagle-topk and -num-draft-tokens."""
+        """Convert --speculative-num-steps, -eagle-topk and -num-draft-tokens."""
         check_range(
-            "num_draft_tokens, which counts the root,", num_draft_tokens, 2, MAX_GUESSES + 1
+            "num_draft_tokens, which includes the root,", num_draft_tokens, 2, MAX_GUESSES + 1
         )
         return cls(steps, topk, num_draft_tokens - 1)
 
     @classmethod
     def eagle(cls, total_tokens: int, depth: int, top_k: int) -> Self:
-        """From total_tokens, depth and top_k of SafeAILab's EAGLE-2 and EAGLE-3."""
-        check_range("total_tokens, which counts the root,", total_tokens, 2, MAX_GUESSES + 1)
+        """Convert total_tokens, depth and top_k of SafeAILab's EAGLE-2 and EAGLE-3."""
+        check_range("total_tokens, which includes the root,", total_tokens, 2, MAX_GUESSES + 1)
         check_range("EAGLE’s depth", depth, 0, DEEPEST - 1)
         return cls(depth + 1, top_k, total_tokens - 1)
 
     @classmethod
     def of(cls, data: Any) -> Self:
-        """From plain data under one engine's names; ours are depth, width and budget."""
+        """Read plain data with one engine's names; ours are depth, width and budget."""
         ways: dict[tuple[str, ...], Callable[..., Self]] = {
             ("depth", "width", "budget"): cls,
             ("steps", "topk", "num_draft_tokens"): cls.sglang,
@@ -71,17 +75,17 @@ class Parameters:
             if isinstance(data, Mapping) and set(data) == set(names):
                 return made(**data)
         known = "; ".join(", ".join(names) for names in ways)
-        raise BadTree(f"A dynamic tree has three numbers, under one engine’s names: {known}.")
+        raise BadTree(f"A dynamic tree has three numbers, with the names of one engine: {known}.")
 
     def check_vocabulary(self, size: int) -> None:
-        """Raise BadTree where more guesses are asked for than there are tokens."""
+        """Raise BadTree if top-k exceeds the number of tokens."""
         if self.width > size:
-            sentence = f"Top-k {self.width} is more than the {size} tokens that the drafter knows."
+            sentence = f"Top-k {self.width} exceeds the {size} tokens that the drafter knows."
             raise BadTree(sentence)
 
     @property
     def names(self) -> dict[str, dict[str, int]]:
-        """The same three numbers as each engine calls them."""
+        """The three numbers under each engine's names."""
         return {
             "specviz": {"gamma": self.depth, "fan_out": self.width, "budget": self.budget},
             "SGLang": {
@@ -98,11 +102,11 @@ class Parameters:
 
     @property
     def pool(self) -> int:
-        """How many guesses are weighed where no branch ends early: k + (d − 1) k²."""
+        """The size of the pool if no branch ends early: k + (d − 1) k²."""
         return self.width + (self.depth - 1) * self.width**2
 
 
-# title, and the three numbers. The defaults are SGLang's by model; 60 tokens are EAGLE's own.
+# Title and size. The presets named SGLang are its defaults by model; 60 tokens are EAGLE's.
 PRESETS: Final[tuple[tuple[str, Parameters], ...]] = (
     ("House: depth 5, best 24", Parameters(5, 6, 24)),
     ("SGLang 6, 10, 60", Parameters.sglang(6, 10, 60)),

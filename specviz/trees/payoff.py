@@ -1,8 +1,8 @@
-"""What a tree brings: expected accepted length by three sources, and what the next guess is worth.
+"""The gain of a tree: expected accepted length from three sources, and gain and cost per guess.
 
-A guess that was fixed beforehand is kept with the target's own p (its siblings exclude each other),
-so `cost.trees.reached` with p is the exact chance that a guess is kept; with measured acceptance by
-rank it is a forecast, and with the drafter's own confidence it is what the drafter believes.
+A guess that was not sampled is accepted with the target's own p (its siblings exclude each other),
+so `tree_formula.path_probabilities` with p is exact. With measured acceptance by rank it is a
+forecast, and with the drafter's confidence it is the drafter's belief.
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ Table = Sequence[Sequence[float]]  # by depth from 1, by rank from 0
 
 @dataclass(frozen=True, slots=True)
 class KeepChances:
-    """By node of the pool, the chance that a round keeps it.
+    """By node of the pool, the probability that a round accepts it.
 
-    exact: by the target's p. ranks: by acceptance measured by depth and rank. believed: by the
-    drafter.
+    Attributes:
+        exact: From the target's p.
+        ranks: From measured acceptance by depth and rank.
+        believed: From the drafter's confidence.
     """
 
     exact: list[float]
@@ -36,7 +38,7 @@ class KeepChances:
     believed: list[float]
 
     def length(self, nodes: Sequence[int]) -> dict[str, float]:
-        """The expected accepted length of a tree of these nodes, by source."""
+        """Return the expected accepted length of a tree of these nodes, by source."""
         sources = {"exact": self.exact, "ranks": self.ranks, "believed": self.believed}
         return {
             name: sum(values[node] for node in nodes if node) for name, values in sources.items()
@@ -44,7 +46,7 @@ class KeepChances:
 
 
 def keep_chances(field: RecordedPosition, one: GrownTree, table: Table) -> KeepChances:
-    """What every guess of a pool is worth, before any coin."""
+    """Return the probability that each guess of a pool is accepted."""
     parents, keep = one.growth.parents, target_probabilities(field, one)
     ranks = acceptance_by_rank(parents, one.growth.depths, table)
     sums = one.growth.totals if one.growth.kind.how == "sum" else []
@@ -55,7 +57,7 @@ def keep_chances(field: RecordedPosition, one: GrownTree, table: Table) -> KeepC
 
 
 def target_probabilities(field: RecordedPosition, one: GrownTree) -> list[float]:
-    """By node, the target's p after its parent, at temperature 1; 1 for the root."""
+    """Return, by node, the target's p of its token at temperature 1; 1 for the root."""
     found = [1.0]
     for node, parent in enumerate(one.growth.parents):
         if node:
@@ -65,7 +67,7 @@ def target_probabilities(field: RecordedPosition, one: GrownTree) -> list[float]
 
 
 def greedy_matches(field: RecordedPosition, one: GrownTree) -> list[float]:
-    """By node, 1 where it is the target's likeliest token after its parent, else 0."""
+    """Return, by node, 1 if it is the target's likeliest token, else 0."""
     found = [1.0]
     for node, parent in enumerate(one.growth.parents):
         if node:
@@ -74,8 +76,10 @@ def greedy_matches(field: RecordedPosition, one: GrownTree) -> list[float]:
 
 
 def acceptance_by_rank(parents: Sequence[int], depths: Sequence[int], table: Table) -> list[float]:
-    """By node, the acceptance measured at its depth and rank; the deepest level that was measured
-    stands for those below it, and ranks that were not measured count as 0."""
+    """Return, by node, the acceptance measured at its depth and rank.
+
+    The deepest measured level also serves for deeper ones; ranks that were not measured count as 0.
+    """
     seen: dict[int, int] = {}
     found = [1.0]
     for node, parent in enumerate(parents):
@@ -89,10 +93,10 @@ def acceptance_by_rank(parents: Sequence[int], depths: Sequence[int], table: Tab
 
 
 def fitted_pass_cost(sweep: Sweep, tokens: int) -> float | None:
-    """What a target pass over so many tokens takes, in plain passes: on the straight line through
-    those that were measured; None beyond them, or where too few were.
+    """Return the time of a pass over `tokens` tokens in plain passes, on the fitted line.
 
-    A line, since the time of one more token is what is asked, and two neighbours differ by noise.
+    None beyond the measured sizes, or if there are too few. A line, since the time of one more
+    token is wanted, and neighbouring measurements differ by noise.
     """
     times = sweep.by_tokens
     if len(times) < 2 or not min(times) <= tokens <= max(times):
@@ -102,10 +106,13 @@ def fitted_pass_cost(sweep: Sweep, tokens: int) -> float | None:
 
 
 def marginal_prices(brought: Sequence[float], costs: Sequence[float | None]) -> list[float | None]:
-    """By guess from the first, the tokens that its share of the pass would bring elsewhere.
+    """Return, by guess, the tokens that its share of the pass would give otherwise.
 
-    brought: tokens a round brings with so many guesses, from none on. costs: the pass with so many,
-    in plain passes; None where it is not known. A guess pays where it brings more than its price.
+    A guess pays if its gain exceeds this.
+
+    Args:
+        brought: Tokens per round with 0, 1, 2, … guesses.
+        costs: Time of the pass with as many guesses, in plain passes; None if unknown.
     """
     found = list[float | None]()
     for number in range(1, len(costs)):
@@ -123,19 +130,22 @@ HEIGHT: Final = 230
 def payoff_figure(
     gains: Sequence[float], forecast: Sequence[float], prices: Sequence[float | None]
 ) -> Figure:
-    """Bars: tokens that each guess brings, in the order kept; diamonds: by acceptance by rank.
+    """Chart the gain of each guess in the order kept, and its cost.
 
-    Line: its price, the tokens that its share of the pass would bring elsewhere.
+    Args:
+        gains: Tokens that each guess adds: bars.
+        forecast: The same from acceptance by rank: diamonds.
+        prices: The tokens that its share of the pass would give otherwise: a line.
     """
     places = [float(place) for place in range(1, len(gains) + 1)]
     data: dict[str, Trace] = {
         "10-gains": {"type": "bar", "x": places, "y": list(gains), "marker": {"color": "--b"}}
-        | _said(gains, "brings {:.3f} tokens")
+        | _said(gains, "adds {:.3f} tokens")
     }
     if any(forecast):
         look = {"size": 5, "color": "--ink2", "symbol": "diamond"}
         marks = {"mode": "markers", "x": places, "y": list(forecast), "marker": look}
-        data["20-forecast"] = marks | _said(forecast, "{:.3f} by rank")
+        data["20-forecast"] = marks | _said(forecast, "{:.3f}, predicted from its rank")
     both = zip(places, prices, strict=True)
     curve = [(place, price) for place, price in both if price is not None]
     if curve:

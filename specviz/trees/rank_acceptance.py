@@ -1,8 +1,9 @@
-"""Acceptance by rank, measured: how often the target's next token is the drafter's best, second, …
+"""Acceptance by rank, measured: how often the target's next token is the drafter's best guess, its
+second, and so on.
 
-Sequoia's positional view (2402.12374). Walks real texts that the target itself wrote; at every
-place the drafter is asked along the true continuation, so depth d says what its guess is worth once
-all before it were kept. Averaged is the target's own p of each guess, not whether one draw hit it.
+Sequoia's positional view (2402.12374). The texts are the target's own. The drafter guesses along
+the true continuation, so depth d gives the acceptance once all guesses before were accepted.
+Averaged is the target's p of each guess, not whether one sample equals it.
 """
 
 from __future__ import annotations
@@ -32,13 +33,18 @@ RANKS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class RankAcceptance:
-    """One drafter's. by_depth: (D, R), mean p of the guess of each rank. positions: how many."""
+    """The result for one drafter.
+
+    Attributes:
+        positions: How many were measured.
+        by_depth: (D, R), mean p of the guess of each rank.
+    """
 
     positions: int
     by_depth: list[list[float]]
 
     def to_json(self) -> dict[str, Any]:
-        """For a file: four digits, which is more than so few positions tell."""
+        """Return the data of a file, with four digits."""
         table = [[round(value, 4) for value in row] for row in self.by_depth]
         return {"positions": self.positions, "by_depth": table}
 
@@ -50,7 +56,15 @@ def measure_rank_acceptance(
     settings: Settings,
     every: int = 1,
 ) -> RankAcceptance:
-    """Acceptance by depth and rank over these prompts, as token ids. settings: how texts go on."""
+    """Measure acceptance by depth and rank.
+
+    Args:
+        target: The target.
+        drafter: The drafter.
+        texts: Prompts as token ids.
+        settings: How the texts continue.
+        every: Measure at every so many-th position.
+    """
     total = torch.zeros(DEEPEST, RANKS, dtype=torch.float64)
     seen = torch.zeros(DEEPEST, 1, dtype=torch.float64)
     for ids in texts:
@@ -71,9 +85,13 @@ def measure_rank_acceptance(
 
 @torch.inference_mode()
 def probabilities_along(walk: Walk, future: Sequence[int]) -> list[torch.Tensor]:
-    """By depth, the target's p of the drafter's guesses after the true tokens so far; one step on.
+    """Return, by depth, the target's p of the drafter's guesses after the true tokens.
 
-    future: the true tokens after the root, one fewer than there are rows.
+    Then go on by one token.
+
+    Args:
+        walk: The text.
+        future: The true tokens after the root, one fewer than there are rows.
     """
     tree = DraftTree.chain(walk.text[-1], future)
     guessed = []
@@ -89,7 +107,7 @@ def probabilities_along(walk: Walk, future: Sequence[int]) -> list[torch.Tensor]
 
 @cache
 def shipped_tables(file: Path = FILE) -> Mapping[str, RankAcceptance]:
-    """The measured ones by drafter; none where there is no file. Raises BrokenFile."""
+    """Return the measured tables by drafter; none if there is no file. Raises BrokenFile."""
     return of_shipped(file, _by_drafter) if file.is_file() else {}
 
 

@@ -1,7 +1,11 @@
-"""One tree ranked eight ways: products or sums of logs, in four precisions.
+"""Rank trees in eight ways, products or sums of logs in four precisions, and run the study.
 
-In exact arithmetic all eight agree, since the logarithm is monotone; only rounding can part them
-(SGLang #12637, DRAFTERS.md 12). Each way grows its own tree, frontier and rerank alike.
+In exact arithmetic all eight agree, since the logarithm is monotone; only rounding can separate
+them (SGLang #12637, DRAFTERS.md 12). Each way grows its own tree, frontier and rerank alike.
+
+In the study, all ways rank the same guesses at the same positions, and accepted lengths are
+computed from the target's own p instead of sampled, so a difference comes from the ranking alone
+and is paired. Prompts are the unit of the bootstrap, since positions of one text are similar.
 """
 
 from __future__ import annotations
@@ -44,11 +48,16 @@ WAYS: Final[Mapping[str, PathScore]] = {
 
 @dataclass(frozen=True)
 class RankedTree:
-    """A tree ranked one way, beside the exact one.
+    """A tree ranked one way, compared with the exact one.
 
-    gained, lost: paths that only it, only the exact one keeps. tied: guesses dropped whose total is
-    that of the last one kept, so that order alone decided. zeros: guesses of the pool whose product
-    is 0. orphans: what EAGLE's own selection, `torch.topk`, keeps here without the parent.
+    Attributes:
+        way: The way of ranking.
+        grown: The tree.
+        gained: Paths that only this tree keeps.
+        lost: Paths that only the exact tree keeps.
+        tied: Dropped guesses with the total of the last one kept, so that only their order decided.
+        zeros: Guesses of the pool whose product is 0.
+        orphans: Nodes that EAGLE's own selection, `torch.topk`, keeps without their parent.
     """
 
     way: str
@@ -61,7 +70,7 @@ class RankedTree:
 
 
 def rank_all_ways(field: RecordedPosition, parameters: Parameters) -> list[RankedTree]:
-    """All eight, in the order of WAYS."""
+    """Return all eight trees, in the order of WAYS."""
     made = {way: grow_tree(field, parameters, kind) for way, kind in WAYS.items()}
     exact = made[EXACT].paths
     return [_ranked(way, one, exact) for way, one in made.items()]
@@ -83,10 +92,10 @@ def _ranked(way: str, one: GrownTree, exact: frozenset[Path]) -> RankedTree:
 
 
 def orphans(one: GrownTree) -> list[int]:
-    """Nodes that a selection without a rule for ties keeps, and whose parent it does not keep.
+    """Return the nodes that a selection without a tie rule keeps without their parent.
 
-    `torch.topk` promises no order among equals. EAGLE's code then makes such a node its own parent,
-    or a path that does not begin at the root.
+    `torch.topk` guarantees no order among equal values. EAGLE's code then makes such a node its own
+    parent, or a path that does not begin at the root.
     """
     totals = torch.tensor(one.growth.totals[1:], dtype=one.growth.kind.dtype)
     found = totals.topk(min(one.budget, len(totals))).indices + 1
@@ -106,16 +115,16 @@ Counts = dict[str, float]
 
 @dataclass
 class Tally:
-    """One way of ranking at one size of tree. prompts: by prompt, sums over its places."""
+    """Results of one way at one tree size: by prompt, sums over its positions."""
 
     prompts: list[Counts]
 
     def mean(self, key: str) -> float:
-        """A place's mean."""
+        """Return the mean per position."""
         return sum(one[key] for one in self.prompts) / sum(one["places"] for one in self.prompts)
 
     def interval(self, key: str, draws: int = BOOTSTRAPS, seed: int = 1) -> tuple[float, float]:
-        """95 % of the means that prompts drawn anew give."""
+        """Return the 95 % bootstrap interval of the mean, resampling prompts."""
         dice, many = Random(seed), len(self.prompts)
         found = sorted(
             Tally([self.prompts[dice.randrange(many)] for _ in range(many)]).mean(key)
@@ -139,7 +148,7 @@ KEYS: Final = (
 
 
 def mean_square_length(field: RecordedPosition, one: RankedTree) -> float:
-    """The mean square of the accepted length at temperature 1: what its noise follows from."""
+    """Return the mean square of the accepted length at temperature 1."""
     growth = one.grown.growth
     warm = law.path_probabilities(growth.parents, target_probabilities(field, one.grown))
     return sum((2 * growth.depths[node] - 1) * warm[node] for node in one.grown.kept[1:])
@@ -149,7 +158,7 @@ Tallies = dict[str, dict[str, Tally]]  # by size, by way
 
 
 def empty_tallies() -> Tallies:
-    """Tallies of nothing yet."""
+    """Return tallies without results."""
     return {size: {way: Tally([]) for way in WAYS} for size in SIZES}
 
 
@@ -160,7 +169,7 @@ def run_study(
     settings: Settings,
     found: Tallies,
 ) -> Iterator[int]:
-    """Fill tallies prompt by prompt; yields how many are done."""
+    """Fill tallies prompt by prompt; yield how many are done."""
     wants = [(size, kind) for size in SIZES.values() for kind in WAYS.values()]
     for done, ids in enumerate(texts, 1):
         sums: dict[tuple[str, str], Counts] = defaultdict(lambda: defaultdict(float))
@@ -175,7 +184,7 @@ def run_study(
 
 
 def count_position(field: RecordedPosition, size: Parameters) -> dict[str, Counts]:
-    """By way, what one place adds to its tally."""
+    """Return, by way, what one position adds to its tally."""
     made = rank_all_ways(field, size)
     exact = next(one for one in made if one.way == EXACT)
     base = expected_lengths(field, exact)
@@ -200,7 +209,7 @@ def _count_way(field: RecordedPosition, one: RankedTree, base: tuple[float, floa
 
 
 def expected_lengths(field: RecordedPosition, one: RankedTree) -> tuple[float, float]:
-    """The tree's expected accepted length at temperature 1, and its length at temperature 0."""
+    """Return the expected accepted length at temperature 1, and the length at 0."""
     parents, kept = one.grown.growth.parents, one.grown.kept[1:]
     warm = law.path_probabilities(parents, target_probabilities(field, one.grown))
     cold = law.path_probabilities(parents, greedy_matches(field, one.grown))
@@ -208,7 +217,7 @@ def expected_lengths(field: RecordedPosition, one: RankedTree) -> tuple[float, f
 
 
 def summarize(tallies: Tallies) -> dict[str, Any]:
-    """For the file: means by size and way, and intervals of what is compared."""
+    """Return means by size and way, and intervals of what is compared, for the file."""
     return {
         size: {way: _summarize_tally(tally) for way, tally in ways.items()}
         for size, ways in tallies.items()
@@ -222,9 +231,10 @@ def _summarize_tally(tally: Tally) -> dict[str, Any]:
 
 
 def time_arithmetic(rounds: int = 2000, width: int = 10) -> list[dict[str, Any]]:
-    """Multiplying beside adding: microseconds of one step of a tree's loop, in turns, by dtype.
+    """Time multiplication and addition: microseconds of one step of the tree loop, by dtype.
 
-    As SGLang's select_top_k_tokens does it: (1, k) totals by (1, k, k) of the new guesses.
+    As in SGLang's select_top_k_tokens: (1, k) totals with (1, k, k) values of the new guesses. The
+    two operations alternate.
     """
     found = []
     for name, dtype in DTYPES.items():

@@ -1,8 +1,8 @@
-"""What a drafter says after every path that some tree asked about, and what the target says there.
+"""A position in a text: what drafter and target predict after every path that some tree asks for.
 
-A field is all that growing a tree takes, so trees of many settings can be grown on one again and
-again, on a machine with no model. Rule: it holds what was computed, digit for digit, and a growth
-that asks for more stops there and says so.
+This is all that growing a tree takes, so trees of many sizes can be grown on one position again and
+again, on a machine without models. The values are stored digit for digit, and a tree that needs a
+path that was not recorded stops there and says so.
 """
 
 from __future__ import annotations
@@ -20,20 +20,24 @@ from specviz.trace.codec import from_plain
 if TYPE_CHECKING:
     pass
 
-Path = tuple[int, ...]  # tokens from the one after the root on
+Path = tuple[int, ...]  # tokens after the root
 KIND: Final = {"format": "specviz-field", "version": 1}
 
 
 class PositionError(ValueError):
-    """A file that holds no field; the message is a sentence."""
+    """A file without a valid position; the message is a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One place. tokens: the drafter's likeliest, falling. logs: their log-probabilities, float32.
+    """The predictions after one path.
 
-    p: the target's chance of each at temperature 1, over its whole vocabulary. top, top_p: the
-    target's likeliest token there, which is what it says at temperature 0.
+    Attributes:
+        tokens: The drafter's likeliest tokens, in falling order.
+        logs: Their log-probabilities, float32.
+        p: The target's probability of each at temperature 1.
+        top: The target's likeliest token, its choice at temperature 0.
+        top_p: The target's probability of that.
     """
 
     tokens: list[int]
@@ -45,14 +49,28 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class RecordedPosition:
-    """One position of one text. rows: by path of tokens after the root.
+    """One position of one text.
 
-    context: the text's last tokens, the root the last of them. length: tokens before the root.
-    width: guesses asked for at every place. deepest: levels of guesses at most. spelling: the
-    bytes of every token shown, as latin-1 text. vocabulary: how many tokens the target has.
-    draft_seconds: of the drafter's passes by level; verify_seconds: of one target pass over all of
-    it, as they came. exhibit: by node of the tree of `exhibit.SIZE` with its parents off by one,
-    the target's p of its token; empty where nobody asked for it.
+    Attributes:
+        target: Name of the target.
+        drafter: Name of the drafter.
+        title: Name on the page.
+        prompt: The prompt.
+        context: The last tokens of the text; the root is the last of them.
+        length: Tokens before the root.
+        eos: Tokens that end a text.
+        vocabulary: Number of tokens of the target.
+        width: Guesses recorded after each path.
+        deepest: Levels of guesses at most.
+        spelling: Bytes of every token shown, as latin-1 text.
+        machine: Where it was recorded.
+        dtype: By torch's name.
+        versions: Of the packages.
+        draft_seconds: Of the drafter's passes, by level.
+        verify_seconds: Of one target pass over all paths.
+        rows: Predictions by path of tokens after the root.
+        exhibit: By node of the tree of `off_by_one.SIZE` with its parents off by one, the target's
+            probability of its token; empty if not recorded.
     """
 
     target: str
@@ -75,20 +93,20 @@ class RecordedPosition:
     exhibit: list[float] = field(default_factory=list)
 
     def titled(self, title: str) -> RecordedPosition:
-        """The same under another title."""
+        """Return the position under another title."""
         return replace(self, title=title)
 
     @property
     def root(self) -> int:
-        """The newest token: the trees' node 0."""
+        """The newest token: node 0 of the trees."""
         return self.context[-1]
 
     def spelled(self, token: int) -> bytes:
-        """A token's bytes."""
+        """Return a token's bytes."""
         return self.spelling.get(str(token), "").encode("latin-1")
 
     def to_text(self) -> str:
-        """For a file: a place a line."""
+        """Return the text of a file: a header, then one line per path."""
         head = KIND | {name: getattr(self, name) for name in HEAD}
         lines = [json.dumps(head, ensure_ascii=False, separators=(",", ":"))]
         for path, row in self.rows.items():
@@ -101,26 +119,26 @@ class RecordedPosition:
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """What `to_text` wrote. Raises FieldError."""
+        """Parse the text of `to_text`. Raises PositionError."""
         try:
             head, *lines = [json.loads(line) for line in text.rstrip("\n").split("\n")]
             if {key: head.pop(key, None) for key in KIND} != KIND:
-                raise PositionError("This is no field of this version.")
+                raise PositionError("This is not a position of this version.")
             rows = {tuple(line.pop("path")): from_plain(Row, line) for line in lines}
             return cls(**head, rows=check_rows(rows))
         except PositionError:
             raise
         except (TypeError, ValueError, KeyError, AttributeError) as problem:
-            raise PositionError("This file holds no field of draft trees.") from problem
+            raise PositionError("This file is not a position for draft trees.") from problem
 
     @classmethod
     def read(cls, file: File) -> Self:
-        """A field from its file. Raises OSError, FieldError."""
+        """Read a file. Raises OSError, PositionError."""
         return cls.from_text(file.read_text(encoding="utf-8"))
 
 
 def is_position_file(text: str) -> bool:
-    """Whether a text begins as `Field.to_text` does."""
+    """Whether a text begins as `RecordedPosition.to_text` does."""
     return text.startswith(json.dumps(KIND, separators=(",", ":"))[:-1])
 
 
@@ -128,35 +146,44 @@ HEAD: Final = tuple(name for name in RecordedPosition.__dataclass_fields__ if na
 
 
 def check_rows(rows: Mapping[Path, Row]) -> Mapping[Path, Row]:
-    """Rows that trees can grow on. Raises FieldError."""
+    """Return rows on which trees can grow. Raises PositionError."""
     for path, row in rows.items():
         sizes = {len(row.tokens), len(row.logs), len(row.p)}
         if len(sizes) != 1 or not all(log <= 0.0 for log in row.logs):
-            raise PositionError(f"The place {list(path)} has no whole row of guesses.")
+            raise PositionError(f"The path {list(path)} has an incomplete row of guesses.")
     if () not in rows:
-        raise PositionError("A field has a row at its root.")
+        raise PositionError("A position needs a row at its root.")
     return rows
 
 
 def round_seconds(seconds: Sequence[float]) -> list[float]:
-    """Seconds to a tenth of a microsecond."""
+    """Round seconds to a tenth of a microsecond."""
     return [round(value, 7) for value in seconds]
 
 
 def origin(field: RecordedPosition) -> dict[str, Any]:
-    """What a reader is told of where a field comes from."""
+    """Say where a position comes from."""
     return {name: getattr(field, name) for name in ("target", "drafter", "title", "machine")}
 
 
 FOLDER: Final = ASSETS / "trees"
-LEVELS: Final = 7  # of guesses, in a recorded position
-WIDEST: Final = 10  # guesses under a place there
+LEVELS: Final = 7  # levels of guesses in a recorded position
+WIDEST: Final = 10  # guesses after each path
 MOST: Final = 128
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """One position. prompt: a domain and a place in it, or a text. skip: tokens into the answer."""
+    """How to record a position that ships.
+
+    Attributes:
+        name: Its key.
+        title: Its name on the page.
+        prompt: A domain and an index in it, or a text.
+        drafter: Name of the drafter.
+        skip: Tokens into the answer.
+        seed: Seed of the run.
+    """
 
     name: str
     title: str
@@ -173,11 +200,11 @@ class Recipe:
 
 @cache
 def recipes(folder: File = FOLDER) -> tuple[Recipe, ...]:
-    """The positions that ship, in the order shown. Raises BrokenFile."""
+    """Return the positions that ship, in the order shown. Raises BrokenFile."""
     return of_shipped(folder / "recipes.json", lambda rows: tuple(Recipe(**row) for row in rows))
 
 
 @cache
 def shipped_position(name: str) -> RecordedPosition:
-    """A recorded position. Raises BrokenFile."""
+    """Read a position that ships. Raises BrokenFile."""
     return of_text(FOLDER / f"{name}.jsonl", RecordedPosition.from_text)

@@ -1,4 +1,4 @@
-"""Record a position: walk through a text to a place in it, and keep all that trees there ask for."""
+"""Record a position: decode up to it, and keep all that trees there can ask for."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from specviz.verification.tree import DraftTree
 
 
 def record_recipe(target: Target, drafter: Drafter, recipe: Recipe) -> RecordedPosition:
-    """The position that a recipe tells of, made now."""
+    """Record the position of a recipe."""
     said = {"sampling": {"temperature": 0.8}, "seed": recipe.seed}
     settings = Settings.from_json(with_defaults(recipe.drafter, said))
     return record_position(target, drafter, recipe.text, settings, recipe.skip).titled(recipe.title)
@@ -32,9 +32,17 @@ def record_recipe(target: Target, drafter: Drafter, recipe: Recipe) -> RecordedP
 def record_position(
     target: Target, drafter: Drafter, prompt: str, settings: Settings, skip: int = 0
 ) -> RecordedPosition:
-    """All that the tab's trees can ask for, `skip` tokens into what the target writes.
+    """Record a position on a prompt.
 
-    Raises BadTree for a drafter on which no tree grows, and what reading a prompt raises.
+    Args:
+        target: The target.
+        drafter: A drafter on which trees can grow.
+        prompt: The prompt.
+        settings: Of the run.
+        skip: Tokens of the answer before the position.
+
+    Raises:
+        BadTree: If no tree can grow on the drafter. Reading the prompt may raise, too.
     """
     walk = Walk(target, drafter, encode_prompt(target, prompt, settings).ids, settings)
     for _ in range(skip):
@@ -46,7 +54,7 @@ def record_position(
 
 
 def probabilities_off_by_one(walk: Walk, field: RecordedPosition) -> list[float]:
-    """What the target says of the tree whose parents are off by one: by node, p of its token."""
+    """Return, by node, the target's p of its token if parents are off by one."""
     tree = grow_tree(field, SIZE).tree
     wrong = DraftTree(tree.tokens, tuple(shift_parents(tree.parents)))
     p = logits_to_probs(walk.score(wrong).logits, TEMPERATURE_ONE).cpu()
@@ -57,14 +65,14 @@ def probabilities_off_by_one(walk: Walk, field: RecordedPosition) -> list[float]
 
 
 def tree_requests(vocabulary: int) -> list[TreeRequest]:
-    """Trees of every branching up to the widest, whose union covers what the controls allow."""
+    """Return trees of every branching, whose union covers what the controls allow."""
     widest = min(WIDEST, vocabulary)
     deep = min(LEVELS, DEEPEST)
     return [(Parameters(deep, width, MOST), SUMS) for width in range(1, widest + 1)]
 
 
 def shape_requests() -> list[RankPaths]:
-    """Static trees that can be put on the position: published ones, and the judges' small ones."""
+    """Return the static trees offered: published ones and those of `rule_comparison`."""
     return [
         *(one.paths for one in PUBLISHED_TREES.values()),
         tuple(paths_of(regular(TOP_Q, MAX_DEPTH + 1))),

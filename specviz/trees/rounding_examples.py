@@ -1,6 +1,6 @@
-"""Small trees in which rounding shows: two or three branches, chances chosen for one effect each.
+"""Small trees in which rounding matters: two or three branches, probabilities chosen for one effect.
 
-The numbers are those of DRAFTERS.md section 12, computed anew wherever they are shown.
+The numbers are those of DRAFTERS.md section 12, recomputed wherever they are shown.
 """
 
 from __future__ import annotations
@@ -12,12 +12,20 @@ from typing import Final
 from specviz.trees.parameters import Parameters
 from specviz.trees.recorded_position import Path, RecordedPosition, Row
 
-Chances = Mapping[str, Sequence[tuple[str, float]]]  # by place, as letters: the guesses there
+Chances = Mapping[str, Sequence[tuple[str, float]]]  # by path, as letters: the guesses there
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """name: in addresses. says: what to look for. chances: letters are tokens."""
+    """A constructed tree.
+
+    Attributes:
+        name: Its key in addresses.
+        title: Its name on the page.
+        says: What to look for.
+        chances: By path as letters, the guesses there; letters are tokens.
+        parameters: Size of the tree.
+    """
 
     name: str
     title: str
@@ -27,7 +35,7 @@ class Example:
 
 
 def chains(*branches: Sequence[float]) -> Chances:
-    """Branches side by side: the first is all a, the second all b, and so on."""
+    """Return branches side by side: the first is all a, the second all b, and so on."""
     found: dict[str, list[tuple[str, float]]] = {}
     for letter, branch in zip("abcd", branches, strict=False):
         for depth, chance in enumerate(branch):
@@ -39,40 +47,40 @@ FACTORS: Final = (0.86, 0.58, 0.9, 0.57)
 EXAMPLES: Final = (
     Example(
         "deep-sum",
-        "A close pair, deep down",
-        "Under a parent of 0.01 stand guesses of 0.300 and 0.295. As bfloat16 logs both totals are "
-        "−5.8125, a tie; as products they still differ.",
+        "A close pair of unlikely paths",
+        "After a guess with probability 0.01 come guesses with 0.300 and 0.295. As sums of logs in "
+        "bfloat16, both totals are −5.8125, a tie; as products they still differ.",
         {"": [("a", 0.01)], "a": [("b", 0.3), ("c", 0.295)]},
         Parameters(2, 2, 2),
     ),
     Example(
         "near-one",
         "A close pair near 1",
-        "0.999 and 0.9985 are the same bfloat16 chance, 1. Their logs are not: near 1, logs win.",
+        "In bfloat16, 0.999 and 0.9985 both round to 1. Their logs differ: near 1, logs win.",
         {"": [("a", 0.999), ("b", 0.9985)]},
         Parameters(1, 2, 1),
     ),
     Example(
         "underflow",
-        "Products that vanish",
+        "Products that become 0",
         "Five times 0.02 and five times 0.03: in float16 both products are 0. Their logs are far "
-        "apart, and float32 has room for either.",
+        "apart, and float32 can represent both.",
         chains([0.03] * 5, [0.02] * 5),
         Parameters(5, 2, 9),
     ),
     Example(
         "other-tree",
-        "Rounding makes another tree",
-        "The path a, b has 0.90 × 0.0905 = 0.08145, the leaf c alone 0.0812. In bfloat16 they tie, "
-        "summed or multiplied, and the shallower one wins: another tree is verified.",
+        "Rounding changes the tree",
+        "The path a, b has probability 0.90 × 0.0905 = 0.08145, the leaf c 0.0812. In bfloat16 they "
+        "tie, summed or multiplied, and the shallower one wins: the target gets another tree.",
         {"": [("a", 0.9), ("c", 0.0812)], "a": [("b", 0.0905)]},
         Parameters(2, 2, 2),
     ),
     Example(
         "orders",
         "One product, four orders",
-        "The same four chances in four orders. float32 rounds every step, so the totals differ in "
-        "their last digit: only ties of that size can flip in float32.",
+        "The same four probabilities in four orders. float32 rounds every step, so the totals differ "
+        "in their last digit: only differences that small can flip in float32.",
         chains(
             FACTORS,
             FACTORS[::-1],
@@ -84,8 +92,9 @@ EXAMPLES: Final = (
     Example(
         "orphan",
         "A child without its parent",
-        "The child is nearly sure, 0.99, so in bfloat16 logs its total is its parent’s. One place "
-        "is left. torch.topk may give it to the child; here ties go to the shallower guess.",
+        "The child has probability 0.99, so as a sum of logs in bfloat16 its total equals its "
+        "parent’s. Only one of the two fits the budget. torch.topk may keep the child; here ties go "
+        "to the shallower guess.",
         {
             "": [("b", 0.3), ("c", 0.25), ("d", 0.2), ("a", 0.003)],
             "b": [("f", 0.5), ("g", 0.2)],
@@ -97,7 +106,7 @@ EXAMPLES: Final = (
 
 
 def as_position(example: Example) -> RecordedPosition:
-    """An example as a field. Its places have no target, so p is 0."""
+    """Return an example as a position. It has no target, so p is 0."""
     rows = {path_of(place): row_of(guesses) for place, guesses in example.chances.items()}
     letters = {token for path in rows for token in (*path, *rows[path].tokens)}
     return RecordedPosition(
@@ -122,13 +131,13 @@ def as_position(example: Example) -> RecordedPosition:
 
 
 def path_of(place: str) -> Path:
-    """Letters as tokens: a is 1."""
+    """Convert letters to tokens: a is 1."""
     return tuple(ord(letter) - 96 for letter in place)
 
 
 def row_of(guesses: Sequence[tuple[str, float]]) -> Row:
-    """Guesses with their chances as a place of a field: logs in float32."""
-    import torch  # only here: titles are shown by a page that has asked nothing yet
+    """Return guesses with their probabilities as a row: log-probabilities in float32."""
+    import torch  # imported late: the page shows titles before any question
 
     chances = torch.tensor([chance for _, chance in guesses], dtype=torch.float64)
     tokens = [ord(letter) - 96 for letter, _ in guesses]

@@ -1,8 +1,8 @@
-"""Two rules on one tree and one chance: down from the root, or up from the leaves.
+"""Compare two rules on one tree and the same u: from the root down, or from the leaves up.
 
-Guesses are drawn from the drafter's law cut to its top few, a setting that runs have too, so all
-that has q is in a field; everything else of p is one lump, in which q is 0, so that nothing of the
-arithmetic is lost by lumping.
+Guesses are sampled from the drafter's distribution restricted to its top few tokens, a setting that
+runs have too, so a recorded position has all of q. The rest of p is combined into one token, for
+which q is 0, so the result is exact.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from specviz.verification.distributions import draw_each
 from specviz.verification.exact import verdicts
 from specviz.verification.tree import DraftTree
 
-TOP_Q: Final = 3  # tokens that q keeps
+TOP_Q: Final = 3  # tokens that q is restricted to
 MAX_DEPTH: Final = 3
 SHAPES: Final = ((2, 2), (3, 2), (2, 2, 1), (3, 1, 1), (2, 1), (1, 1, 1))
 SAMPLING_MODES: Final = {"sampled": Drawn.SAMPLED, "without-replacement": Drawn.WITHOUT_REPLACEMENT}
@@ -33,9 +33,14 @@ SAMPLING_MODES: Final = {"sampled": Drawn.SAMPLED, "without-replacement": Drawn.
 
 @dataclass(frozen=True)
 class SampledTree:
-    """A drawn tree with its laws over a small vocabulary, the last place of which is all others.
+    """A sampled tree with its distributions over a small vocabulary.
 
-    tree: its tokens are places in `vocabulary`. p: (n, W), q: by parent, (W,).
+    Attributes:
+        tree: Its tokens are indices in `vocabulary`.
+        vocabulary: Token ids; one more index stands for all other tokens.
+        drawn: How siblings were sampled.
+        p: (n, W), the target's distribution by node.
+        q: By parent, (W,), the distribution its children were sampled from.
     """
 
     tree: DraftTree
@@ -45,19 +50,19 @@ class SampledTree:
     q: dict[int, Tensor]
 
     def rules(self) -> dict[str, str]:
-        """The two rules that fit, by direction."""
+        """Return the two applicable rules by direction."""
         down = "speculative" if self.drawn is Drawn.SAMPLED else "without-replacement"
         return {"top-down": down, "traversal": "traversal"}
 
     def verdicts(self, chance: Chance) -> dict[str, Verdict]:
-        """What either rule decides on the same coins."""
+        """Return what each rule decides for the same u."""
         return {
             way: make_rule(rule).judge(self.tree, self.drawn, self.p, self.q, chance)
             for way, rule in self.rules().items()
         }
 
     def expected(self) -> dict[str, float]:
-        """The accepted length of this very tree, over all coins, exactly."""
+        """Return the exact accepted length of this tree by rule, over all u."""
         return {
             way: sum(
                 mass * len(verdict.path)
@@ -70,7 +75,7 @@ class SampledTree:
 
 
 class PositionModels:
-    """A field as two models over a small vocabulary."""
+    """A recorded position as two models over a small vocabulary."""
 
     def __init__(self, field: RecordedPosition) -> None:
         self.field = field
@@ -78,9 +83,9 @@ class PositionModels:
         self.place = {token: at for at, token in enumerate(self.vocabulary)}
 
     def p(self, path: Path) -> Tensor:
-        """The target's law after a path, (W,), the last place being all other tokens.
+        """Return the target's distribution after a path, (W,); the last entry is all other tokens.
 
-        Raises BadTree where the field does not know it.
+        Raises BadTree if the path was not recorded.
         """
         row = self._row(path)
         law = torch.zeros(len(self.vocabulary) + 1, dtype=torch.float64)
@@ -89,7 +94,7 @@ class PositionModels:
         return law / law.sum()
 
     def q(self, path: Path) -> Tensor:
-        """The drafter's law after a path, cut to its top few, (W,). Raises BadTree."""
+        """Return the drafter's distribution after a path, restricted, (W,). Raises BadTree."""
         row = self._row(path)
         law = torch.zeros(len(self.vocabulary) + 1, dtype=torch.float64)
         logs = torch.tensor(row.logs[:TOP_Q], dtype=torch.float64)
@@ -99,20 +104,25 @@ class PositionModels:
     def _row(self, path: Path) -> Row:
         row = self.field.rows.get(path)
         if row is None:
-            raise BadTree("This position was not recorded so deep.")
+            raise BadTree("This position was not recorded to this depth.")
         return row
 
     def greedy(self, path: Path) -> Tensor:
-        """The target's law at temperature 0, (W,): one-hot, on the lump where it is not a guess."""
+        """Return the target's distribution at temperature 0, (W,): one-hot."""
         law, top = torch.zeros(len(self.vocabulary) + 1, dtype=torch.float64), self._row(path).top
         law[self.place.get(top, -1)] = 1.0
         return law
 
     def verify(self, one: GrownTree, chance: Chance, cold: bool) -> Verdict:
-        """What becomes of a tree of fixed guesses. cold: at temperature 0, else at 1.
+        """Judge a tree of guesses that were not sampled.
 
-        Nodes are those of `one.tree`. After a leaf that the field does not know, only the lump
-        follows.
+        Nodes of the result are those of `one.tree`. After a leaf that was not recorded, p is the
+        combined token.
+
+        Args:
+            one: The tree.
+            chance: The source of u.
+            cold: Whether to judge at temperature 0 instead of 1.
         """
         lump = torch.zeros(len(self.vocabulary) + 1, dtype=torch.float64)
         lump[-1] = 1.0
@@ -124,7 +134,7 @@ class PositionModels:
         return make_rule("point-mass").judge(tree, Drawn.POINT_MASS, p, {}, chance)
 
     def draft(self, widths: Sequence[int], drawn: Drawn, chance: Chance) -> SampledTree:
-        """A tree drawn by chance: so many guesses under every node, by depth. Raises BadTree."""
+        """Sample a tree with so many guesses per node, by depth. Raises BadTree."""
         tokens, level = [self.field.root], [0]
         paths: list[Path] = [()]
         parents, q = [-1], dict[int, Tensor]()
@@ -145,7 +155,7 @@ class PositionModels:
 
 
 def sample_guesses(law: Tensor, coins: Sequence[float], drawn: Drawn) -> list[int]:
-    """Guesses from one law, a coin each; without replacement no token twice."""
+    """Sample guesses from one distribution, one u each; without replacement none repeats."""
     if drawn is Drawn.SAMPLED:
         return [made.token for made in draw_each([law] * len(coins), coins)]
     some = coins[: int((law > 0).sum())]
@@ -154,8 +164,13 @@ def sample_guesses(law: Tensor, coins: Sequence[float], drawn: Drawn) -> list[in
 
 @dataclass(frozen=True, slots=True)
 class Average:
-    """Over many drawn trees. lengths: mean expected accepted length by direction. error: standard
-    error of traversal's gain."""
+    """Results over many sampled trees.
+
+    Attributes:
+        trees: How many.
+        lengths: Mean expected accepted length by rule.
+        error: Standard error of traversal's gain.
+    """
 
     trees: int
     lengths: dict[str, float]
@@ -165,8 +180,10 @@ class Average:
 def average(
     world: PositionModels, widths: Sequence[int], drawn: Drawn, trees: int, seed: int
 ) -> Average:
-    """Both rules on many trees, each with all of its coins: a tree that suits one may not suit the
-    other, only their means are ordered."""
+    """Average both rules over many trees, each over all u.
+
+    A single tree may favour either rule; only the means are ordered.
+    """
     found = [world.draft(widths, drawn, Chance(seed, number)).expected() for number in range(trees)]
     gains = torch.tensor([one["traversal"] - one["top-down"] for one in found])
     means = {way: sum(one[way] for one in found) / trees for way in found[0]}

@@ -15,8 +15,9 @@ NONE: Final = -1  # no such node
 class LinkedTree:
     """A left-child, right-sibling list, as SGLang's build_tree_kernel writes it.
 
-    next_token: by node, its first child. next_sibling: by node, the sibling tried after it; -1
-    where there is none.
+    Attributes:
+        next_token: By node, its first child; -1 if there is none.
+        next_sibling: By node, the sibling tried after it; -1 if there is none.
     """
 
     next_token: list[int]
@@ -24,7 +25,7 @@ class LinkedTree:
 
     @property
     def parents(self) -> list[int]:
-        """The tree again."""
+        """The tree as parents."""
         found = [NONE] * len(self.next_token)
         for parent, first in enumerate(self.next_token):
             child = first
@@ -35,7 +36,7 @@ class LinkedTree:
 
 
 def linked_list(parents: Sequence[int]) -> LinkedTree:
-    """The linked list of a tree."""
+    """Return the linked list of a tree."""
     first, after = [NONE] * len(parents), [NONE] * len(parents)
     newest: dict[int, int] = {}  # by parent, the child before
     for node, parent in enumerate(parents):
@@ -50,7 +51,7 @@ def linked_list(parents: Sequence[int]) -> LinkedTree:
 
 
 def retrieve_indices(parents: Sequence[int]) -> list[list[int]]:
-    """One row from the root to each leaf, all of one length, padded with -1 (EAGLE, Medusa)."""
+    """Return one row from the root to each leaf, padded with -1 (EAGLE, Medusa)."""
     inner = set(parents)
     leaves = [node for node in range(len(parents)) if node not in inner]
     rows = [path(parents, leaf) for leaf in leaves]
@@ -59,7 +60,7 @@ def retrieve_indices(parents: Sequence[int]) -> list[list[int]]:
 
 
 def path(parents: Sequence[int], node: int) -> list[int]:
-    """Nodes from the root to `node`, both included."""
+    """Return the nodes from the root to `node`, both included."""
     up = [node]
     while up[-1]:
         up.append(parents[up[-1]])
@@ -67,10 +68,10 @@ def path(parents: Sequence[int], node: int) -> list[int]:
 
 
 def mask(parents: Sequence[int]) -> list[list[int]]:
-    """By row, the nodes that it sees: itself and all above it."""
+    """Return, by row, the nodes that it attends to: itself and its ancestors."""
     return [path(parents, node) for node in range(len(parents))]
 
 
 def positions(parents: Sequence[int], length: int = 0) -> list[int]:
-    """By node, its position: as deep as it stands, behind a text of `length` tokens."""
+    """Return, by node, its position: `length` + its depth."""
     return [length + depth for depth in node_depths(list(parents))]

@@ -1,6 +1,6 @@
-"""A walk through a real text with a drafter beside the target, and fields at places on the way.
+"""Decode a real text with a drafter beside the target, and record positions on the way.
 
-Rule: the text is the target's own, drawn from its law one token at a time; the drafter only looks.
+The text is the target's own, sampled one token at a time; the drafter never changes it.
 """
 
 from __future__ import annotations
@@ -31,26 +31,30 @@ from specviz.trees.recorded_position import Path, RecordedPosition, Row, round_s
 from specviz.verification.distributions import draw, logits_to_probs
 from specviz.verification.tree import DraftTree
 
-SHOWN: Final = 48  # tokens of the text that a field keeps
+SHOWN: Final = 48  # tokens of the text that a position keeps
 TEMPERATURE_ONE: Final = Sampling(1.0)
 TreeRequest = tuple[Parameters, PathScore]
-Drafted = tuple[list[int], Tensor]  # guesses, likeliest first, and their logs
+Drafted = tuple[list[int], Tensor]  # guesses, likeliest first, and their log-probabilities
 
 
 def require_predictor(session: DraftSession) -> NodePredictor:
-    """The session, where any tree can grow on it. Raises BadTree."""
+    """Return the session if trees can grow on it. Raises BadTree."""
     if not hasattr(session, "logits_after") or not hasattr(session, "max_depth"):
         raise BadTree(
-            "This drafter ranks no next words under a guess of its own, so no tree grows on it. "
-            "EAGLE, Medusa, MoA, L-MTP, early exit and small models do."
+            "Trees cannot grow on this drafter: it does not predict tokens after its own guesses. "
+            "EAGLE, Medusa, MoA, L-MTP, early exit and draft models do."
         )
     return cast(NodePredictor, session)
 
 
 class Walk:
-    """One text, token by token. settings: the drafter's own, and how the target draws.
+    """One text, token by token.
 
-    text: all tokens, the root the last.
+    Attributes:
+        target: The target.
+        told: The first new tokens, if they are known.
+        settings: The drafter's, and how the target samples.
+        text: All tokens; the root is the last.
     """
 
     def __init__(
@@ -61,7 +65,15 @@ class Walk:
         settings: Settings,
         told: Sequence[int] = (),
     ) -> None:
-        """told: the first new tokens, where they are known; later ones are drawn."""
+        """Read the prompt and sample the first token.
+
+        Args:
+            target: The target.
+            drafter: The drafter.
+            ids: The prompt.
+            settings: The drafter's, and how the target samples.
+            told: The first new tokens, if they are known; later ones are sampled.
+        """
         self.target = target
         self.told = list(told)
         self.settings = settings
@@ -76,7 +88,7 @@ class Walk:
         self.session.commit(self.text[1:], scores.states)
 
     def _drawn(self, logits: Tensor, number: int) -> int:
-        """The text's new token of this number: as told, or by the run's temperature and seed."""
+        """Return new token number `number`: the known one, or one sampled with the run's seed."""
         if number < len(self.told):
             return self.told[number]
         chance = self.settings.chance(number)
@@ -84,17 +96,17 @@ class Walk:
 
     @property
     def ended(self) -> bool:
-        """Whether the text is over."""
+        """Whether the text has ended."""
         return self.text[-1] in self.target.eos
 
     def step(self) -> None:
-        """One token on, without a field."""
+        """Go on by one token without recording."""
         self.go_on(self.score(DraftTree((self.text[-1],), (-1,))))
 
     def fields(
         self, wants: Sequence[TreeRequest], every: int, many: int, shapes: Sequence[RankPaths] = ()
     ) -> Iterator[RecordedPosition]:
-        """Fields at every so many-th token, the first at once."""
+        """Yield positions at every `every`-th token, the first at once, `many` at most."""
         for place in range(many * every):
             if self.ended:
                 return
@@ -108,7 +120,7 @@ class Walk:
     def field(
         self, wants: Sequence[TreeRequest], shapes: Sequence[RankPaths] = ()
     ) -> tuple[RecordedPosition, Scores]:
-        """All that trees of these kinds ask for here; and the target's pass over it."""
+        """Record all that trees of these kinds ask for here; return it with the target's pass."""
         rows = self._drafted(wants, shapes)
         tree = tree_of_paths(self.text[-1], list(rows))
         start = self._now()
@@ -122,9 +134,9 @@ class Walk:
     def _drafted(
         self, wants: Sequence[TreeRequest], shapes: Sequence[RankPaths]
     ) -> dict[Path, Drafted]:
-        """By path, the drafter's guesses: whole levels, each all that these trees go on from.
+        """Return the drafter's guesses by path: whole levels, all that these trees expand.
 
-        Paths stand level by level, the root first.
+        Paths are in order of level, the root first.
         """
         width, deepest = max(want.width for want, _ in wants), self.predictor.max_depth
         growths = [(DynamicTree([self.text[-1]], kind=kind), want) for want, kind in wants]
@@ -149,7 +161,7 @@ class Walk:
     def _under(
         self, rows: Mapping[Path, Drafted], shapes: Sequence[RankPaths], depth: int
     ) -> Iterator[Path]:
-        """The places at this depth under which these shapes have guesses."""
+        """Yield the paths at this depth after which these shapes have guesses."""
         inner = {ranks[:-1] for paths in shapes for ranks in paths if len(ranks) == depth + 1}
         for ranks in sorted(inner):
             place: Path = ()
@@ -169,7 +181,7 @@ class Walk:
     def _asked(
         self, known: Mapping[Path, Drafted], paths: Sequence[Path], width: int
     ) -> dict[Path, Drafted]:
-        """The drafter's guesses after these paths, whose beginnings are known."""
+        """Return the drafter's guesses after these paths, whose prefixes are known."""
         tree = tree_of_paths(self.text[-1], [*known, *paths])
         nodes = range(len(known), len(tree))
         logits = self.predictor.logits_after(self.text, tree.tokens, tree.parents, list(nodes))
@@ -179,18 +191,18 @@ class Walk:
         }
 
     def score(self, tree: DraftTree) -> Scores:
-        """The target's pass over a tree; what drafting left in its cache is cut off first."""
+        """Run the target over a tree, after removing from its cache what drafting left there."""
         self.run.keep(())
         return self._sound(self.run.score(tree))
 
     def _sound(self, scores: Scores) -> Scores:
-        """The same, waited for: nothing was read here that the check could come after."""
+        """Wait for the scores and check them, since nothing else reads them here."""
         synchronize(self.target.device)
         scores.check()
         return scores
 
     def go_on(self, scores: Scores) -> None:
-        """Take the root into the text, and one token that the target draws after it."""
+        """Commit the root and one token that the target samples after it."""
         self.run.keep((0,))
         token = self._drawn(scores.logits[0], len(self.text) - self.start)
         self.text.append(token)
@@ -226,13 +238,13 @@ class Walk:
 
 
 def tree_of_paths(root: int, paths: Sequence[Path]) -> DraftTree:
-    """The tree of these paths, the empty one first: node i is path i."""
+    """Return the tree of these paths, the empty one first: node i is path i."""
     place = {path: node for node, path in enumerate(paths)}
     tokens = (root, *(path[-1] for path in paths[1:]))
     return DraftTree(tokens, (-1, *(place[path[:-1]] for path in paths[1:])))
 
 
 def row_of(tokens: Sequence[int], logs: Tensor, p: Tensor) -> Row:
-    """A place of a field. p: (V,), the target's law there."""
+    """Return the row of a path. p: (V,), the target's distribution there."""
     top = int(p.argmax())
     return Row(list(tokens), logs.tolist(), p[list(tokens)].tolist(), top, p[top].item())

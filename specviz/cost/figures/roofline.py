@@ -1,7 +1,7 @@
-"""The roofline's figures: a pass by its tokens, the speed-up and the best γ by batch size.
+"""Charts of the roofline: pass time by tokens, speed-up and best γ by batch size.
 
-Every number comes from `specviz.cost`; here it only gets a place and a colour. Across, a figure may
-be drawn narrower than WIDTH. Labels stand where the curve is not.
+All numbers come from `specviz.cost`. A chart may be drawn narrower than WIDTH. Labels are placed
+where no curve is.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from specviz.figures.plot import FONT, Figure, Trace, layout
 
 WIDTH: Final = 1216
 HEIGHT: Final = 270
-MAX_BATCH: Final = 512  # tokens of a sequence in a pass, and sequences in a batch
-MAX_GAMMA: Final = 16  # the longest chain looked at
+MAX_BATCH: Final = 512  # tokens per sequence in a pass, and sequences per batch
+MAX_GAMMA: Final = 16  # the longest chain evaluated
 BATCH_STOPS: Final = tuple(
     sorted({round(2 ** (step / 8)) for step in range(73)})
-)  # batch sizes drawn
+)  # batch sizes on the curve
 UNITS: Final = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 FAINT: Final = "--dead"
 
 
 def pass_figure(serving: Serving, batch: int, checked: int) -> Figure:
-    """Time of a target pass by tokens of each sequence in it; a round has `checked` of them."""
+    """Chart the time of a target pass by tokens per sequence; a round has `checked` of them."""
     free = free_tokens(serving, batch)
     across = next(n for n in (16, 32, 64, 128, 256, MAX_BATCH) if n >= need(free, checked))
     steps = range(1, across + 1, max(1, across // 64))
@@ -64,7 +64,7 @@ def pass_figure(serving: Serving, batch: int, checked: int) -> Figure:
 
 
 def round_label(checked: int, here: float, free: int, across: int, high: float) -> Trace:
-    """The round's words: above the curve where that is still flat, else below it."""
+    """Label the round: above the curve where that is still flat, else below it."""
     long = 0.28  # of the figure's width, about
     late = checked >= long * across
     above = late or checked + long * across < free
@@ -73,12 +73,12 @@ def round_label(checked: int, here: float, free: int, across: int, high: float) 
 
 
 def need(free: int, checked: int) -> float:
-    """How far a pass has to be drawn for its ridge and its round to be seen."""
+    """Return the number of tokens that the chart must cover to show the ridge and the round."""
     return min(MAX_BATCH, max(2 * free, 1.25 * checked, 16))
 
 
 def ridge(free: int, across: int, high: float) -> dict[str, Trace]:
-    """A line where guesses stop being free, with its words."""
+    """Mark where verification stops being free."""
     if not 1 <= free < across:
         said = (
             "compute-bound from the start" if free < 1 else f"memory-bound beyond {across} tokens"
@@ -93,7 +93,7 @@ def ridge(free: int, across: int, high: float) -> dict[str, Trace]:
 
 
 def speed_figure(serving: Serving, guessing: DraftPlan, batch: int, loss: int | None) -> Figure:
-    """The speed-up by batch size; `loss`: the first size at which speculation loses."""
+    """Chart the speed-up by batch size; `loss` is the first size at which it is below 1."""
     room = bisect_left(
         range(1, MAX_BATCH + 1), True, key=lambda b: not predict(serving, guessing, b).fits
     )
@@ -104,10 +104,10 @@ def speed_figure(serving: Serving, guessing: DraftPlan, batch: int, loss: int | 
     free = replace(guessing, draft=None)
     costless = [predict(serving, free, b).speedup for b in sizes] if guessing.draft else gains
     high = 1.2 * max(1.0, *gains, *costless)
-    fit = bisect_left(sizes, room + 1)  # so many sizes fit
+    fit = bisect_left(sizes, room + 1)  # number of sizes that fit
     here, soon = (predict(serving, guessing, b).speedup for b in (batch, 2 * batch))
     right = log2(batch) > log2(MAX_BATCH) / 2
-    rise = 0.07 if soon < 0.93 * here and not right else -0.07  # where the curve does not go next
+    rise = 0.07 if soon < 0.93 * here and not right else -0.07  # away from the curve
     data = {
         "10-one": line([1, MAX_BATCH], [1, 1], "--ink2", 1),
         "20-fits": line(sizes[:fit], gains[:fit], "--ink", 3)
@@ -132,7 +132,7 @@ def _gains(sizes: Sequence[int], gains: Sequence[float]) -> list[str]:
 
 
 def _unfit(room: int, high: float) -> dict[str, Trace]:
-    """The batch sizes that do not fit: an area and its words. room: the last that does."""
+    """Shade the batch sizes that do not fit in memory. room: the largest that does."""
     if room >= MAX_BATCH:
         return {}
     left, right = max(room + 0.5, 0.9), MAX_BATCH * 1.12
@@ -151,7 +151,7 @@ def _unfit(room: int, high: float) -> dict[str, Trace]:
 
 
 def _loss(loss: int | None, high: float) -> dict[str, Trace]:
-    """A mark where speculation first loses, with its words under the curve."""
+    """Mark where speculative decoding is first slower, with a label below the curve."""
     if loss is None:
         return {}
     side = "middle left" if log2(loss) > log2(MAX_BATCH) / 2 else "middle right"
@@ -163,7 +163,7 @@ def _loss(loss: int | None, high: float) -> dict[str, Trace]:
 
 
 def gamma_figure(serving: Serving, guessing: DraftPlan, alpha: float, batch: int) -> Figure:
-    """The chain length with the best speed-up at each batch size; the one chosen as a line."""
+    """Chart the chain length with the best speed-up by batch size, and the chosen one."""
     best = [best_gamma(serving, alpha, b, guessing.draft, MAX_GAMMA) for b in BATCHES]
     gamma = len(guessing.widths)
     high = max(*best, gamma, 3) * 1.3
@@ -194,24 +194,24 @@ def gamma_figure(serving: Serving, guessing: DraftPlan, alpha: float, batch: int
 
 
 def tokens(number: int) -> str:
-    """1 token, 5 tokens."""
+    """Format a number of tokens: 1 token, 5 tokens."""
     return f"{number} token{'' if number == 1 else 's'}"
 
 
 def line(
     x: Sequence[float], y: Sequence[float], color: str, width: float, dash: str = "solid"
 ) -> Trace:
-    """A curve through points."""
+    """Return a line through points."""
     return {"x": list(x), "y": list(y), "line": {"color": color, "width": width, "dash": dash}}
 
 
 def hover(said: Sequence[str]) -> Trace:
-    """What a curve says under the pointer, point by point."""
+    """Return the texts shown under the pointer, one per point."""
     return {"hoverinfo": "text", "hovertext": list(said)}
 
 
 def point(x: float, y: float, color: str) -> Trace:
-    """One place on a curve."""
+    """Return one mark."""
     return {"mode": "markers", "x": [x], "y": [y], "marker": _marker(color, "--bg")}
 
 
@@ -220,7 +220,7 @@ def _marker(fill: str, edge: str) -> dict[str, Any]:
 
 
 def words(rows: Sequence[tuple[float, float, str]], side: str) -> Trace:
-    """Labels by place; our own words and numbers only, nothing that a visitor wrote."""
+    """Return labels. They contain only our own words and numbers, never a visitor's text."""
     return {
         "mode": "text",
         "x": [row[0] for row in rows],
@@ -232,14 +232,14 @@ def words(rows: Sequence[tuple[float, float, str]], side: str) -> Trace:
 
 
 def beside(x: float, y: float, text: str, rise: float, left: bool) -> Trace:
-    """A label at a point's left or right, and so much above it that no line crosses it."""
+    """Return a label beside a point, shifted up so that no line crosses it."""
     gap = "\u00a0\u00a0"  # plotly trims plain spaces
     said, side = (text + gap, "middle left") if left else (gap + text, "middle right")
     return words([(x, y + rise, said)], side)
 
 
 def axes(across: str, suffix: str, high: float) -> dict[str, Any]:
-    """Two axes with quiet lines; down, from 0 to `high`."""
+    """Return two axes; the vertical one runs from 0 to `high`."""
     made = layout(WIDTH, HEIGHT)
     usual = {
         "visible": True,

@@ -1,8 +1,9 @@
-"""The speed law as plotly figures: speed-up over γ, and time beside arithmetic over γ.
+"""Charts of the speed-up formula: speed-up over γ, time and arithmetic over γ, maps, small trees.
 
-Nothing here is a p or a q, so all is in ink; a measured point is a diamond, and what the law says
-of that run is a hollow one. Across and down, a chart counts in its own units, so it may be drawn
-narrower than WIDTH. The page takes plotly's clips away: what a chart cannot hold is cut here.
+No value here is a p or a q, so everything is drawn in ink. A measured point is a diamond, and the
+formula's prediction for that run a hollow one. The page removes plotly's clip paths, so curves are
+cut here. On a map, darker shades mean a larger speed-up, and no shade means slower than plain
+decoding. Contour lines are solved for, not interpolated.
 """
 
 from __future__ import annotations
@@ -33,18 +34,22 @@ from specviz.cost.measured_point import MeasuredPoint
 from specviz.figures.plot import Figure, Point, Trace, layout
 
 HEIGHT: Final = 264
-MIN_GAMMA: Final = 16  # guesses; a chart of γ shows at least so many
+MIN_GAMMA: Final = 16  # a chart of γ shows at least this many
 MAX_GAMMA: Final = 64
-ALPHA_OFFSETS: Final = (-0.2, -0.1, 0.1, 0.2)  # α of the faint curves, from the chosen one
-HEADROOM: Final = 2.2  # how far above the chosen curve a chart reaches for the faint ones
+ALPHA_OFFSETS: Final = (-0.2, -0.1, 0.1, 0.2)  # α of the faint curves, relative to the chosen one
+HEADROOM: Final = 2.2  # how far above the chosen curve the chart extends for faint ones
 
 
 def speed_figure(
     terms: SpeedupModel, gamma: float, end: int, point: MeasuredPoint | None = None
 ) -> Figure:
-    """Speed-up over γ: the chosen α's curve, its neighbours faint, the best γ, and a run's point.
+    """Chart speed-up over γ: the chosen α, neighbouring α, the best γ, and a run's point.
 
-    gamma: the chosen one. end: the longest draft shown.
+    Args:
+        terms: The values of the formula.
+        gamma: The chosen γ.
+        end: The largest γ shown.
+        point: A measured run.
     """
     chosen = _curve(terms, end)
     beside = [_curve(near, end) for near in _beside(terms)]
@@ -70,7 +75,7 @@ def speed_figure(
 
 
 def time_figure(terms: SpeedupModel, gamma: float, end: int) -> Figure:
-    """Time and arithmetic per token over plain decoding's, by γ: one falls, the other rises."""
+    """Chart time and arithmetic per token over γ, relative to plain decoding."""
     places = range(end + 1)
     time = [1.0 / terms.speedup(place) for place in places]
     work = [terms.arithmetic(place) for place in places]
@@ -102,7 +107,7 @@ def time_figure(terms: SpeedupModel, gamma: float, end: int) -> Figure:
 
 
 def shown_to(terms: SpeedupModel, *gammas: float) -> int:
-    """The longest draft that a chart of these should show."""
+    """Return the largest γ that a chart of these values should show."""
     best = terms.best().gamma or 0
     longest = max(MIN_GAMMA, ceil(max(gammas, default=0)), best + 2)
     return longest if longest <= MAX_GAMMA else MAX_GAMMA
@@ -111,21 +116,25 @@ def shown_to(terms: SpeedupModel, *gammas: float) -> int:
 def run_marks(
     run: MeasuredPoint, at: Point, side: str, predicted: float | None = None
 ) -> dict[str, Trace]:
-    """A run's diamond where it was measured and, on a chart of speed-ups, the law's hollow one.
+    """Return a run's diamond and, on a chart of speed-ups, the formula's hollow one.
 
-    side: of the diamond on which its words stand.
+    Args:
+        run: The measured run.
+        at: Where the diamond is drawn.
+        side: Side of the diamond on which its label is drawn.
+        predicted: The formula's speed-up; None on other charts.
     """
     made = {"80-run": dots([at], 15, "--ink", "diamond")}
     if predicted is not None:
         law = (at[0], predicted)
         made["70-gap"] = polyline([at, law], "--ink", 1.5)
-        told = hover([f"the law, on this run's terms: {predicted:.2f} ×"])
+        told = hover([f"formula at this run's values: {predicted:.2f} ×"])
         made["71-law"] = hollow_marks([law], "diamond-open", 12) | told
     return made | {"81-run": run_words(run, at, side)}
 
 
 def run_words(run: MeasuredPoint, at: Point, side: str) -> Trace:
-    """What the diamond is."""
+    """Label the diamond."""
     said = f"measured {run.speedup:.2f} ×"
     told = 2 * GAP + said if side == "right" else said + 2 * GAP
     return words([(*at, told, "--ink")], 12, f"middle {side}")
@@ -136,7 +145,7 @@ def _curve(terms: SpeedupModel, end: int) -> list[Point]:
 
 
 def _beside(terms: SpeedupModel) -> list[SpeedupModel]:
-    """The same terms at the α of the faint curves."""
+    """Return the same values at the α of the faint curves."""
     found = [round(terms.alpha + step, 9) for step in ALPHA_OFFSETS]
     return [replace(terms, alpha=alpha) for alpha in found if 0.0 < alpha < 1.0]
 
@@ -144,7 +153,7 @@ def _beside(terms: SpeedupModel) -> list[SpeedupModel]:
 def _top(
     chosen: Sequence[Point], beside: Sequence[Sequence[Point]], run: MeasuredPoint | None
 ) -> float:
-    """How high the chart reaches: run and chosen curve whole, the others as far as fits."""
+    """Return the height of the chart: run and chosen curve fit, others as far as possible."""
     highest = max(y for _, y in chosen)
     others = max((y for curve in beside for _, y in curve), default=0.0)
     least = 1.5 if run is None else max(1.5, run.speedup, run.predicted)
@@ -152,7 +161,7 @@ def _top(
 
 
 def _under(curve: Sequence[Point], top: float) -> list[list[Point]]:
-    """The parts of a curve that a chart can hold, cut where they leave it."""
+    """Cut a curve into the parts that lie within the chart."""
     parts: list[list[Point]] = [[curve[0]]]
     for (x, y), (to_x, to_y) in pairwise(curve):
         inside, stays = y <= top, to_y <= top
@@ -165,7 +174,7 @@ def _under(curve: Sequence[Point], top: float) -> list[list[Point]]:
 
 
 def _names(terms: SpeedupModel, top: float, end: int) -> list[tuple[float, float, str, str]]:
-    """What each curve's α is, at its right end where there is room; the chosen one first."""
+    """Label the curves with their α at the right end, the chosen one first, without overlaps."""
     told: list[tuple[float, float, str, str]] = []
     for curve in (terms, *_beside(terms)):
         y, ink = curve.speedup(end), "--ink" if curve is terms else "--ink3"
@@ -175,25 +184,25 @@ def _names(terms: SpeedupModel, top: float, end: int) -> list[tuple[float, float
 
 
 def _ticks(top: float, unit: str) -> list[Tick]:
-    """Numbers from 0 up to `top`, at most seven."""
+    """Return at most seven ticks from 0 to `top`."""
     steps = (digit * 10.0**power for power in range(12) for digit in (1, 2, 5))
     step = next(step for step in (0.25, 0.5, *steps) if top / step <= 6.5)
     return [(at * step, f"{at * step:g}{unit}") for at in range(floor(top / step) + 1)]
 
 
 def _power(power: int) -> str:
-    """2 to the power, as people write it."""
+    """Format a power of 2."""
     return f"{2**power} ×" if power >= 0 else f"1/{2**-power} ×"
 
 
 def _some(values: Sequence[int], most: int) -> Sequence[int]:
-    """At most so many of them, evenly, 0 always among them."""
+    """Return at most `most` of the values, evenly spaced, always with 0."""
     step = ceil(len(values) / most)
     return [value for value in values if value % step == 0]
 
 
 def _apart(values: Sequence[float], least: float) -> list[float]:
-    """Two values, moved from each other to be `least` apart."""
+    """Move two values apart to be at least `least` from each other."""
     low, high = sorted(values)
     push = max(0.0, least - (high - low)) / 2
     return [value - push if value == low else value + push for value in values]
@@ -201,11 +210,11 @@ def _apart(values: Sequence[float], least: float) -> list[float]:
 
 MAP_HEIGHT: Final = 300
 LEVELS: Final = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
-SHADE: Final = 0.09  # of ink, once more at each level
+SHADE: Final = 0.09  # opacity of ink, added at each level
 STEPS: Final = 40  # steps across a map
-LAST_ALPHAS: Final = (0.985, 0.99, 0.995)  # α between the last steps, where lines turn up
-LABEL_SHARE: Final = 0.05  # of a map's width, or height, that a level's number takes
-SLOWER: Final = "slower than plain"
+LAST_ALPHAS: Final = (0.985, 0.99, 0.995)  # additional α near 1, where lines are steep
+LABEL_SHARE: Final = 0.05  # share of a map's width or height that a label takes
+SLOWER: Final = "slower than plain decoding"
 
 
 Words = tuple[float, float, str, str]
@@ -214,7 +223,7 @@ Words = tuple[float, float, str, str]
 def gamma_map(
     terms: SpeedupModel, gamma: float, end: int, run: MeasuredPoint | None = None
 ) -> Figure:
-    """Speed-up over α and γ at this c, with the best γ of each α as a dotted line."""
+    """Map the speed-up over α and γ at this c, with the best γ for each α as a dotted line."""
     areas, names = {}, []
     for order, level in enumerate(LEVELS):
         edge = _edge(terms, level, end)
@@ -240,7 +249,7 @@ def gamma_map(
 
 
 def cost_map(terms: SpeedupModel, run: MeasuredPoint | None = None) -> Figure:
-    """Speed-up over α and c, at the best γ everywhere: what a guess must bring for its cost."""
+    """Map the speed-up over α and c, at the best γ everywhere."""
     top = max(1.0, ceil(2 * max(terms.c, run.c if run else 0.0)) / 2)
     areas, names = {}, []
     alphas = sorted([at / STEPS for at in range(STEPS + 1)] + [*LAST_ALPHAS])
@@ -263,7 +272,7 @@ def cost_map(terms: SpeedupModel, run: MeasuredPoint | None = None) -> Figure:
 
 
 def _edge(terms: SpeedupModel, level: float, end: int) -> list[Point]:
-    """The line on which the speed-up is `level`, by rising γ; it may end at α = 1."""
+    """Return the contour line at `level` by increasing γ; it may end at α = 1."""
     steps = [1 + (end - 1) * at / STEPS for at in range(STEPS + 1)]
     found = [(contour_alpha(level, at, terms.c, terms.verify), at) for at in steps]
     line: list[Point] = []
@@ -281,11 +290,11 @@ def _side(run: MeasuredPoint) -> str:
 
 def _alphas() -> dict[str, Any]:
     ticks = [(at / 5, f"{at / 5:.1f}") for at in range(6)]
-    return axis(0, 1, ticks, "α, the chance that a guess is kept")
+    return axis(0, 1, ticks, "α, acceptance probability")
 
 
 def _ridge(terms: SpeedupModel, end: int) -> list[list[Point]]:
-    """The best γ by α, as the steps that it takes."""
+    """Return the best γ by α as a step line."""
     parts: list[list[Point]] = [[]]
     for at in range(STEPS + 1):
         best = SpeedupModel(at / STEPS, terms.c, terms.verify).best().gamma
@@ -297,7 +306,7 @@ def _ridge(terms: SpeedupModel, end: int) -> list[list[Point]]:
 
 
 def _shade(outline: Sequence[Point]) -> Trace:
-    """One more layer of ink."""
+    """Return one more layer of ink."""
     area = curves([outline], "--ink", 0)
     return area | {"fill": "toself", "fillcolor": "--ink", "opacity": SHADE}
 
@@ -311,7 +320,7 @@ def _level(level: float) -> str:
 
 
 def _spread(names: Sequence[Words], by: int, room: float) -> list[Words]:
-    """Those of the names that have room, the first one always. by: 0 across, 1 down."""
+    """Return the labels that do not overlap, always the first. by: 0 horizontally, 1 vertically."""
     told: list[Words] = []
     for name in names:
         if all(abs(float(name[by]) - float(other[by])) > room for other in told):
@@ -326,11 +335,11 @@ def _with_margin(figure: Figure, above: int, right: int) -> Figure:
 
 TREE_WIDTH: Final = 400
 TREE_HEIGHT: Final = 150
-FAINTEST: Final = 0.14  # a guess that is hardly ever kept is still there
+FAINTEST: Final = 0.14  # opacity of a token that is hardly ever accepted
 
 
 def small_tree(parents: Sequence[int], reached: Sequence[float]) -> Figure:
-    """The tree from left to right, a level a column. reached: as `trees.reached` gives it."""
+    """Draw a tree from left to right, one column per level, darker where more likely accepted."""
     levels = tree_formula.depths(parents)
     rows = _rows(parents)
     deepest, lowest = max(1, *levels), max(rows)
@@ -348,7 +357,9 @@ def small_tree(parents: Sequence[int], reached: Sequence[float]) -> Figure:
             "opacity": [max(FAINTEST, chance) for chance in reached],
             "line": {"width": 1, "color": "--ink"},
         },
-    } | hover(["the last token", *(f"kept in {100 * one:.1f}% of rounds" for one in reached[1:])])
+    } | hover(
+        ["the last token", *(f"accepted in {100 * one:.1f} % of rounds" for one in reached[1:])]
+    )
     made = layout(TREE_WIDTH, TREE_HEIGHT)
     room = {"l": 10, "r": 10, "t": 10, "b": 10, "pad": 0}
     for name, reach in (("xaxis", [0, 1]), ("yaxis", [1, 0])):
@@ -368,7 +379,7 @@ def _edges(parents: Sequence[int], places: Sequence[Point]) -> dict[str, object]
 
 
 def _rows(parents: Sequence[int]) -> list[float]:
-    """By node, how far down it stands: leaves in the order tried, a first child by its parent."""
+    """Return, by node, its row: leaves in the order tried, a first child level with its parent."""
     children: list[list[int]] = [[] for _ in parents]
     for node, parent in enumerate(parents):
         if node:

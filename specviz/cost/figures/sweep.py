@@ -1,6 +1,6 @@
-"""Pass time by tokens as a plotly figure: measured as marks, simulated as broken lines.
+"""Chart of pass time by tokens: measured values as marks, simulated ones as dashed lines.
 
-Across, tokens count in doublings; up, milliseconds from zero, so that heights compare.
+The horizontal axis is logarithmic; milliseconds start at zero, so that heights can be compared.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ WIDTH, HEIGHT = 640, 340
 
 
 TICKS: Final = (1, 2, 4, 8, 16, 32, 64)
-EDGES: Final = (0.88, 73.0)  # tokens at the chart's left and right end
+EDGES: Final = (0.88, 73.0)  # tokens at the left and right end of the chart
 
 
 def sweep_figure(sweep: Sweep) -> Figure:
-    """Medians with their middle half, over the roofline, bare and with the overhead on top."""
+    """Chart medians with their quartiles, and the roofline with and without overhead."""
     lines = _lines(sweep)
     data: dict[str, Trace] = {**lines, "30-measured": _marks(sweep)}
     if sweep.plain is not None:
@@ -30,7 +30,7 @@ def sweep_figure(sweep: Sweep) -> Figure:
 
 
 def _marks(sweep: Sweep) -> Trace:
-    """Measured: a mark for the median, a bar over the middle half of the passes."""
+    """Return a mark for each median, with a bar from the first to the third quartile."""
     medians = [1000.0 * point.median for point in sweep.points]
     spans = [middle_half(point.seconds) for point in sweep.points]
     said = [_said(sweep, point.tokens, len(point.seconds)) for point in sweep.points]
@@ -55,19 +55,19 @@ def _marks(sweep: Sweep) -> Trace:
 
 
 def _said(sweep: Sweep, tokens: int, count: int) -> str:
-    """What a mark says when it is pointed at: numbers and our own words only."""
+    """Return the text shown under the pointer: only numbers and our own words."""
     line, cost = sweep.predicted(tokens), sweep.passes(tokens)
     words = [f"{tokens} token{'' if tokens == 1 else 's'} in the pass"]
     words.append(f"measured {1000.0 * sweep.by_tokens[tokens]:.2f} ms, median of {count}")
     if cost is not None:
         words.append(f"{cost:.2f} plain passes")
     if line is not None:
-        words.append(f"roofline {1000.0 * line.seconds:.2f} ms, bound by {line.bound}: simulated")
+        words.append(f"roofline {1000.0 * line.seconds:.2f} ms ({line.bound}-bound): simulated")
     return "<br>".join(words)
 
 
 def _lines(sweep: Sweep) -> dict[str, Trace]:
-    """Simulated: the roofline, and where the overhead is known, the two together."""
+    """Return the simulated lines: the roofline, and the roofline plus overhead if that is known."""
     if sweep.peaks is None:
         return {}
     found = {"10-roofline": _line(sweep, 0.0, {"color": "--ink2", "width": 2, "dash": "6px,5px"})}
@@ -85,7 +85,7 @@ def _line(sweep: Sweep, overhead: float, style: dict[str, Any]) -> Trace:
 
 
 def _level(height: float) -> Trace:
-    """One plain pass, to measure the others by."""
+    """Return the level of one plain pass."""
     return {
         "mode": "lines",
         "x": list(EDGES),
