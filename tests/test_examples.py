@@ -1,0 +1,72 @@
+"""The examples run from start to end, and print what they promise."""
+
+import json
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+FOLDER = Path(__file__).resolve().parent.parent / "examples"
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+SCRIPTS = sorted(FOLDER.glob("*.py"))
+
+
+def run(name, capsys, monkeypatch):
+    """What a script prints when it is run as a program, without arguments."""
+    monkeypatch.setattr("sys.argv", [name])
+    runpy.run_path(str(FOLDER / name), run_name="__main__")
+    return capsys.readouterr().out
+
+
+def cells(notebook, kind):
+    """The texts of a notebook's cells of one kind, in order."""
+    found = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    return ["".join(cell["source"]) for cell in found if cell["cell_type"] == kind]
+
+
+def test_the_rejection_is_shown_with_its_residual(capsys, monkeypatch):
+    text = run("look_at_a_rejection.py", capsys, monkeypatch)
+    p, q = (float(each) for each in re.search(r"p = (\S+), draft q = (\S+)", text).groups())
+    chance = float(re.search(r"min\(1, p / q\) = (\S+)", text)[1])
+    assert chance == pytest.approx(p / q, abs=0.01)
+    shares = re.findall(r"([+-]0\.\d{3}) +(\d\.\d{3})$", text, re.MULTILINE)
+    assert sum(float(share) for _, share in shares) == pytest.approx(1, abs=0.01)
+    assert all(float(share) == 0 for above, share in shares[:-1] if float(above) < 0)
+    assert re.search(r"u = 0\.\d{3} selects '", text)
+
+
+def test_drafters_are_compared_line_by_line(capsys, monkeypatch):
+    lines = run("compare_drafters.py", capsys, monkeypatch).splitlines()
+    assert [line.split()[0] for line in lines[1:]] == ["draft-model", "eagle3", "ngram"]
+    assert all(float(line.split()[1]) > 1 for line in lines[1:])
+
+
+def test_the_drafter_of_the_example_saves_passes_and_keeps_the_contract(capsys, monkeypatch):
+    text = run("write_a_drafter.py", capsys, monkeypatch)
+    assert float(re.search(r"(\S+) tokens per target pass", text)[1]) > 1
+    assert "It keeps 2 of the contract's rules" in text
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.name)
+def test_the_cells_of_a_notebook_run_in_order(notebook):
+    names = {}
+    for number, text in enumerate(cells(notebook, "code")):
+        code = compile(text, f"{notebook.name}, cell {number}", "exec")
+        exec(code, names)  # noqa: S102, the repository's own notebook
+    assert names["found"]["tokens"] == 40
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.name)
+def test_a_notebook_is_committed_without_outputs(notebook):
+    found = json.loads(notebook.read_text(encoding="utf-8"))
+    code = [cell for cell in found["cells"] if cell["cell_type"] == "code"]
+    assert found["nbformat"] == 4
+    assert code
+    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code)
+
+
+def test_there_are_three_scripts_and_a_notebook():
+    assert len(SCRIPTS) == 3
+    assert len(NOTEBOOKS) == 1
