@@ -258,7 +258,7 @@ def test_check_names_a_changed_threshold_and_exits_with_1(trace, tmp_path, capsy
             "Line 4: This is not complete JSON",
         ),
         (lambda lines: [*lines[:2], "[]", *lines[2:]], "Line 3"),
-        (lambda lines: [lines[0], *lines], "Line 2: second header"),
+        (lambda lines: [lines[0], *lines], "Line 2: This is a second header"),
     ],
 )
 def test_check_names_the_damaged_line_of_a_trace(trace, tmp_path, capsys, damage, pattern):
