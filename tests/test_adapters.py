@@ -81,7 +81,7 @@ DOM = re.compile(
 
 
 def sources() -> list[Path]:
-    """Every module of the app outside the adapters."""
+    """Return every module of the app outside the adapters."""
     found = [path for path in (ROOT / "specviz").rglob("*.py") if ADAPTERS not in path.parents]
     return [*found, ROOT / "app.py"]
 
@@ -92,7 +92,7 @@ def name_of(path: Path) -> str:
 
 @cache
 def is_module(name: str) -> bool:
-    """Whether a dotted name is a module of an installed library; nothing is imported."""
+    """Return whether a dotted name is a module of an installed library, without importing it."""
     library, *rest = name.split(".")
     spec = find_spec(library)
     if spec is None:
@@ -129,7 +129,7 @@ def problems(source: str, inherited: frozenset[str] = frozenset()) -> list[str]:
 
 
 def imported(node: ast.AST) -> Iterator[str]:
-    """Modules of the libraries, and names that begin with _, which a statement imports."""
+    """Return the library modules and private names that a statement imports."""
     if isinstance(node, ast.Import):
         names = [alias.name for alias in node.names]
     elif isinstance(node, ast.ImportFrom):
@@ -143,7 +143,7 @@ def imported(node: ast.AST) -> Iterator[str]:
 
 
 def counts(name: str) -> bool:
-    """Whether it matters which name is imported from a module: it is private, or a module too."""
+    """Return whether the imported name matters: it is private, or is a module itself."""
     return part_of(name) and (name.rpartition(".")[2].startswith("_") or is_module(name))
 
 
@@ -156,13 +156,13 @@ def allowed(name: str) -> bool:
 
 
 def called(node: ast.Call) -> str:
-    """The name of the function that is called, without what it is an attribute of."""
+    """Return the name of the called function, without its object."""
     function = node.func
     return function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
 
 
 def bound_modules(tree: ast.AST) -> dict[str, str]:
-    """By the name that it has in this module, every module that `import` brings in."""
+    """Return every module that `import` statements bring in, by its local name."""
     found = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -174,7 +174,7 @@ def bound_modules(tree: ast.AST) -> dict[str, str]:
 
 
 def reached(node: ast.AST, modules: dict[str, str]) -> list[str]:
-    """An undocumented module that is reached as an attribute of its library."""
+    """Return an undocumented module that is used as an attribute of its library."""
     if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
         return []
     name = f"{modules.get(node.value.id, '')}.{node.attr}"
@@ -184,7 +184,7 @@ def reached(node: ast.AST, modules: dict[str, str]) -> list[str]:
 
 
 def private_name(node: ast.AST, modules: dict[str, str]) -> str | None:
-    """The private attribute that an expression uses of something else than its own object."""
+    """Return the private attribute that an expression uses of another object."""
     if isinstance(node, ast.Attribute):
         value, name = node.value, node.attr
     elif isinstance(node, ast.Call) and called(node) in (
@@ -209,7 +209,7 @@ def private_name(node: ast.AST, modules: dict[str, str]) -> str | None:
 
 
 def defined(tree: ast.AST) -> set[str]:
-    """Every private name that a module defines: functions, classes, variables, fields, slots."""
+    """Return every private name that a module defines."""
     found = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -229,7 +229,7 @@ def defined(tree: ast.AST) -> set[str]:
 
 
 def slots(tree: ast.AST) -> set[str]:
-    """The names in every `__slots__`."""
+    """Return the names in every `__slots__`."""
     return {
         each.value
         for node in ast.walk(tree)
@@ -241,13 +241,13 @@ def slots(tree: ast.AST) -> set[str]:
 
 
 def docstrings(tree: ast.AST) -> set[ast.AST]:
-    """String literals that stand alone as statements."""
+    """Return string literals that are statements, such as docstrings."""
     return {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
 
 
 @cache
 def definitions() -> dict[str, frozenset[str]]:
-    """By module of this app, the private names that it defines."""
+    """Return the private names that each module of this app defines."""
     found = {}
     for path in (ROOT / "specviz").rglob("*.py"):
         module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
@@ -256,7 +256,7 @@ def definitions() -> dict[str, frozenset[str]]:
 
 
 def inherited_by(source: str) -> frozenset[str]:
-    """Private names of the app's modules that a module imports from: its classes inherit them."""
+    """Return private names of the modules that a module imports from, which its classes inherit."""
     nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)]
     names = [definitions().get(str(node.module), frozenset()) for node in nodes]
     return frozenset().union(*names)
@@ -300,7 +300,7 @@ def test_undocumented_apis_are_used_in_adapters_only():
     ],
 )
 def test_each_kind_of_undocumented_use_is_detected(source):
-    """A guard for the test itself."""
+    """Check the test itself."""
     assert problems(source)
 
 
@@ -318,7 +318,7 @@ def test_each_kind_of_undocumented_use_is_detected(source):
     ],
 )
 def test_documented_and_own_names_pass(source):
-    """A guard for the test itself."""
+    """Check the test itself."""
     assert not problems(source)
 
 
@@ -343,7 +343,7 @@ PLOTLY = {"barlayer", "scatterlayer"}
 
 
 def foreign_classes(sheet: str) -> set[str]:
-    """Classes in a style sheet's selectors that are not ours, nor the theme's, nor plotly's."""
+    """Return classes in a style sheet's selectors that belong to Gradio."""
     bare = re.sub(r"/\*.*?\*/", "", sheet, flags=re.DOTALL)
     selectors = re.sub(r"\{[^{}]*\}", "{}", bare)
     found = set(CLASS.findall(selectors)) | set(re.findall(r"data-testid", selectors))
@@ -365,7 +365,7 @@ def test_one_module_refers_to_gradio_elements():
 
 
 def test_foreign_class_is_detected():
-    """A guard for the tests themselves."""
+    """Check the tests themselves."""
     assert foreign_classes(".sv-a .wrap { margin: .5em }") == {"wrap"}
     assert foreign_classes("@media print {\n  .sv [data-testid=a] { b: c }\n}") == {"data-testid"}
     assert not foreign_classes("/* .wrap */ .dark .sv-a:hover, .sv { margin: 1.5em }")

@@ -11,18 +11,18 @@ from specviz.verification.tree import DraftTree
 
 
 def rows(many, seed):
-    """Keys and values of `many` rows: (1, 2, many, 3) each."""
+    """Return keys and values of `many` rows: (1, 2, many, 3) each."""
     torch.manual_seed(seed)
     return torch.randn(1, 2, many, 3), torch.randn(1, 2, many, 3)
 
 
 def both(cache):
-    """A copy of what each layer holds."""
+    """Return a copy of each layer's keys and values."""
     return [(layer.keys.clone(), layer.values.clone()) for layer in cache.layers]
 
 
 def same(cache, other):
-    """Whether two caches hold the same rows."""
+    """Return whether two caches hold the same rows."""
     mine, theirs = sum(both(cache), ()), sum(both(other), ())
     return all(torch.equal(a, b) for a, b in zip(mine, theirs, strict=True))
 

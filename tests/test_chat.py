@@ -52,7 +52,7 @@ def messages(turns):
 
 
 def usual(tokenizer, turns):
-    """What transformers itself makes of these turns."""
+    """Return the token ids that transformers makes of these turns."""
     ids = tokenizer.apply_chat_template(
         messages(turns), add_generation_prompt=True, return_dict=False
     )
@@ -60,7 +60,7 @@ def usual(tokenizer, turns):
 
 
 def sentencepiece(template=LLAMA_2, **flags):
-    """A BPE whose words begin with a mark for a space, the text's first too, as Llama 2 has it."""
+    """Return a BPE whose words begin with a space marker, including the first one, as Llama 2's."""
     bare = Tokenizer(models.BPE(unk_token="<unk>"))
     bare.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first", split=False)
     bare.decoder = decoders.Metaspace(prepend_scheme="first", split=False)
@@ -213,7 +213,7 @@ def test_template_may_strip_white_space():
 @pytest.mark.parametrize(
     ("template", "says"),
     [
-        ("{{ raise_exception('No system here.') }}", "rejects this conversation: No system here\\.$"),
+        ("{{ raise_exception('No system here.') }}", "this conversation: No system here\\.$"),
         ("{{ messages[0]['content'] | upper }}", "leaves out|changes the typed text"),
         ("{{ messages[0]['content'] | replace('cat', 'dog') }}", "changes the typed text"),
         ("{% if 'cat' in messages[0]['content'] %}x{% endif %}{{ messages[0]['content'] }}",
@@ -259,7 +259,7 @@ def test_end_of_turn_ends_the_text():
 
 @pytest.fixture(scope="module")
 def chatty():
-    """A target with a template."""
+    """Return a target with a chat template."""
     return tiny.target(words=tiny.chat_tokenizer())
 
 
@@ -318,7 +318,7 @@ def run(target, prompt, **settings):
 
 @pytest.fixture(scope="module")
 def trace(chatty):
-    """A run of a conversation in several turns."""
+    """Return the trace of a conversation with several turns."""
     return run(chatty, LONG)
 
 
@@ -371,7 +371,7 @@ def test_race_encodes_chat_as_run(chatty):
 
 
 def changed(trace, change):
-    """The trace with something else in its header."""
+    """Return the trace with a changed header."""
     data = json.loads(dumps(trace.header))
     change(data)
     lines = [json.dumps(data), *list(trace.lines())[1:]]
@@ -468,7 +468,7 @@ def test_request_without_prompt_raises_readable_error(prompt):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A target with a template, on disk."""
+    """Save a target with a chat template."""
     root = tmp_path_factory.mktemp("chat")
     return tiny.save(tiny.llama(), root / "chatty", words=tiny.chat_tokenizer())
 

@@ -9,7 +9,7 @@ CPU = torch.device("cpu")
 
 
 def here(monkeypatch, cuda=0, mps=False):
-    """Pretend to have these devices."""
+    """Pretend that this machine has these devices."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda > 0)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: cuda)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)

@@ -42,7 +42,7 @@ WARM = Settings(Sampling(0.9, top_k=40, top_p=0.95), max_new_tokens=16, gamma=4)
 
 
 def drafters():
-    """A poor drafter, and test drafters that branch, ride and exit early: the contract has none."""
+    """Drafters that the contract tests lack: poor ones, and ones with extra rows or early exit."""
     return {
         "poor draft-model": tiny.draft(tiny.llama(seed=9)),
         "nothing": Recording(),
@@ -54,7 +54,7 @@ def drafters():
 
 
 def generated(target, prompt, settings):
-    """What transformers' own greedy generation adds; made once for each text."""
+    """Return what transformers' greedy generation adds; computed once for each text."""
     key = (prompt, settings.max_new_tokens, target.eos)
     texts = GENERATED.setdefault(target.model, {})
     if key not in texts:
@@ -138,7 +138,7 @@ def test_run_stops_exactly_at_token_limit(tiny_target, name, limit):
 
 
 class Copying(Recording):
-    """Drafts a fixed continuation, so that the end of the text can be drafted."""
+    """Drafts a fixed continuation, so that an end-of-text token can be drafted."""
 
     def __init__(self, script):
         super().__init__()
@@ -219,7 +219,7 @@ def test_first_two_tokens_with_sampled_siblings_follow_target_distribution():
 
 
 def joint(target, ids, sampling, depth=3):
-    """The target's exact law of the next tokens, three or fewer (where the text ends)."""
+    """Return the target's exact distribution of the next three tokens, fewer if the text ends."""
     from specviz.verification.distributions import logits_to_probs
 
     found = {(): 1.0}
@@ -287,7 +287,7 @@ def test_bad_input_is_refused_before_computation(tiny_target, change, prompt, er
 def test_nan_logits_raise_readable_error():
     model = tiny.llama()
     model.model.norm.weight.fill_(float("nan"))
-    with pytest.raises(BadScores, match="tiny gave scores that are not numbers"):
+    with pytest.raises(BadScores, match="tiny returned logits that are not numbers"):
         list(run(tiny.target(model), NGram(), "cat", WARM))
     with pytest.raises(BadScores, match="tiny-draft"):
         list(run(tiny.target(), tiny.draft(model), "cat", WARM))
@@ -312,7 +312,7 @@ def test_trace_holds_the_random_numbers_of_chance(tiny_target):
 
 @pytest.mark.slow
 def test_forced_coin_changes_its_decision_and_nothing_before(tiny_target, tiny_draft):
-    """ "What if the coin had fallen elsewhere?" is one more run, and its trace checks."""
+    """A what-if is another run, whose trace passes `check`."""
     first = traced(tiny_target, tiny_draft, tiny.PROMPT, WARM, baseline=False)
     played = next(r for r in first.rounds if r.judged and not r.judged[-1].accepted)
     last = played.judged[-1]

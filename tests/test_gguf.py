@@ -31,7 +31,7 @@ TEXTS = [
 
 @pytest.fixture(autouse=True)
 def _own_shelf(monkeypatch):
-    """No test finds what another one loaded."""
+    """Empty the model cache, so that no test uses a model that another one loaded."""
     monkeypatch.setattr(loading, "MODELS", ModelCache())
 
 
@@ -60,7 +60,7 @@ def test_loaded_network_equals_written_network(kind, tmp_path):
 
 
 def test_logits_depend_on_row_order(tmp_path):
-    """A guard for the test above: rows as they lie in the file give another network."""
+    """Check the test above: rows in the file's order give another network."""
     model = tiny_gguf.llama()
     mixed = tiny_gguf.rounded(model, Kind.F32)
     weight = mixed.model.layers[0].self_attn.k_proj.weight
@@ -79,7 +79,7 @@ def test_biases_and_untied_head_are_read(tmp_path):
 
 
 def test_scaled_rotary_embeddings_are_read(tmp_path):
-    """Llama 3.1's, which a file keeps as a factor for every frequency."""
+    """Llama 3.1's scaling, which a file stores as a factor for every frequency."""
     stretch = {
         "rope_type": "llama3",
         "rope_theta": 5000.0,
@@ -106,7 +106,7 @@ def test_text_is_tokenized_as_by_original_tokenizer(tmp_path):
 
 
 def test_texts_distinguish_digit_splitting(tmp_path):
-    """A guard for the test above: a tokenizer that keeps numbers together gives other tokens."""
+    """Check the test above: a tokenizer that does not split numbers gives other tokens."""
     facts = {"tokenizer.ggml.pre": "gpt-2"}
     found = read(write(tmp_path / "a.gguf", tiny_gguf.llama(), facts=facts)).tokenizer
     assert any(found(text).input_ids != words().encode(text).ids for text in TEXTS)
@@ -139,7 +139,7 @@ def test_end_tokens_and_chat_template_are_read(tmp_path):
 
 
 def test_user_defined_tokens_are_found_whole(tmp_path):
-    """Those of control are found whole, too, but are no text."""
+    """Control tokens are found whole too, but are not text."""
     model = tiny_gguf.llama()
     facts = tiny_gguf.said(model)
     kinds, tokens = facts["tokenizer.ggml.token_type"], facts["tokenizer.ggml.tokens"]
@@ -274,5 +274,5 @@ def test_smollm2_loads_decodes_and_splits_digits():
 
 
 def b1234():
-    """Digits, one by one."""
+    """Digits are split one by one."""
     return [b"1", b"2", b"3", b"4"]

@@ -27,14 +27,14 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @pytest.fixture
 def warned(caplog):
-    """What the adapters have logged in this test."""
+    """Return what the adapters have logged in this test."""
     warn_once.cache_clear()
     yield lambda: [each.message for each in caplog.records if each.name == "specviz.adapters"]
     warn_once.cache_clear()
 
 
 def in_a_loop(test):
-    """A test within an event loop: else Gradio makes one for its blocks, and leaves it open."""
+    """Run a test inside an event loop; otherwise Gradio creates one and leaves it open."""
 
     @functools.wraps(test)
     def run(**fixtures):
@@ -73,7 +73,7 @@ def test_idle_queue_polls_less_often(monkeypatch, warned, loop, pause):
 
 
 def test_installed_gradio_has_what_the_adapter_needs(warned):
-    """So an upgrade that takes something away fails here, and not on somebody's server."""
+    """An upgrade that removes something fails here, not on somebody's server."""
     from gradio.routes import App
 
     async def used():
@@ -150,7 +150,7 @@ def test_only_404_counts_as_lost_session():
 
 
 class SimpleException(Exception):
-    """As Starlette's HTTPException."""
+    """Like Starlette's HTTPException."""
 
     def __init__(self, status_code):
         super().__init__(status_code)
@@ -226,7 +226,7 @@ def test_page_without_base_is_unchanged(warned):
 
 def test_unknown_launch_arguments_are_left_out(warned):
     def launch(server_port=None, css=None):
-        """An older or a newer Gradio's."""
+        """The method of an older or a newer Gradio."""
 
     wanted = {"server_port": 1, "run_history": False, "footer_links": []}
     assert adapter.launch_arguments(launch, wanted) == {"server_port": 1}
@@ -237,7 +237,7 @@ def test_unknown_launch_arguments_are_left_out(warned):
 
 @pytest.fixture
 def gradio_of(tmp_path, monkeypatch):
-    """Imports a module in place of the one that writes stubs, by its source."""
+    """Import a module from source in place of the one that writes stubs."""
     before = list(sys.meta_path)
     monkeypatch.setattr(adapter, "STUB_MODULE", "made_up_meta")
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -111,7 +111,7 @@ SAYS = {
 
 @pytest.fixture(scope="module")
 def usual(tmp_path_factory):
-    """A model that loads."""
+    """Save a model that loads."""
     return tiny.save(tiny.llama(), tmp_path_factory.mktemp("usual") / "model")
 
 
@@ -140,14 +140,14 @@ MADE = {
 
 
 def made(name, place):
-    """The hostile file of a name: what it is loaded as, and where."""
+    """Write the hostile file of a name; return how to load it and its path."""
     kind, _, what = name.partition(": ")
     return "drafter" if kind in ("head", "medusa") else "target", MADE[kind](place, what)
 
 
 @pytest.fixture(scope="module")
 def tried(usual, tmp_path_factory):
-    """What came of each hostile file, by name; all in one process."""
+    """Load each hostile file, all in one process; return the results by name."""
     root = tmp_path_factory.mktemp("hostile")
     places = [made(name, root / str(number)) for number, name in enumerate(NAMES)]
     return dict(zip(NAMES, hostile.attempt(usual, places), strict=False))
@@ -167,7 +167,7 @@ def test_hostile_file_raises_readable_error_without_using_memory(tried, name):
 
 
 def mutated(data, rng, most):
-    """Some bytes of the first `most` changed, left out or put in, of all lengths of numbers."""
+    """Change, remove or insert some of the first `most` bytes."""
     found = bytearray(data)
     for _ in range(rng.randint(1, 4)):
         at = rng.randrange(min(len(found), most))
@@ -184,7 +184,7 @@ def mutated(data, rng, most):
 
 
 def mutated_config(data, rng):
-    """Some values of a config changed to those of other sizes and types."""
+    """Change some values of a config to other sizes and types."""
     config = json.loads(data)
     strange = [0, -1, 1, 3, 10**4, 10**6, 10**9, 10**13, 2**70, 0.5, 1e9, None, "7", "", [], {}]
     for _ in range(rng.randint(1, 3)):
@@ -194,7 +194,7 @@ def mutated_config(data, rng):
 
 @pytest.fixture(scope="module")
 def mutants(usual, tmp_path_factory):
-    """Random mutations of a GGUF file, of a safetensors header and of a config."""
+    """Yield random mutations of a GGUF file, a safetensors header and a config."""
     root, rng, places = tmp_path_factory.mktemp("mutants"), random.Random(5), []
     whole = tiny_gguf.write(root / "whole.gguf", tiny_gguf.llama(num_hidden_layers=1)).read_bytes()
     weights = (usual / "model.safetensors").read_bytes()
@@ -288,7 +288,7 @@ def test_tokenizer_folder_of_a_server_is_checked(tmp_path):
 
 
 def test_large_tied_output_head_counts_once():
-    """SmolLM2's embeddings have 28 M numbers; a file stores them once."""
+    """SmolLM2's embeddings have 28 M numbers, which a file stores once."""
     config = LlamaConfig(
         vocab_size=SLACK // 64 + 64,
         hidden_size=64,

@@ -17,7 +17,7 @@ from specviz.models.files import FetchMonitor, Stopped, _bar
 
 @pytest.fixture
 def warned(caplog):
-    """What the adapters have logged in this test."""
+    """Return what the adapters have logged in this test."""
     for cached in (warn_once, hub.http_errors, hub.timeout_errors, hub.connection_errors):
         cached.cache_clear()
     yield lambda: [each.message for each in caplog.records if each.name == "specviz.adapters"]
@@ -115,7 +115,7 @@ def test_without_tqdm_there_is_no_progress_bar(monkeypatch, warned):
 
 
 def anew():
-    """The adapter, as a process that imports it finds it."""
+    """Import the adapter afresh."""
     found = importlib.util.spec_from_file_location("spaces_anew", spaces.__file__)
     made = importlib.util.module_from_spec(found)
     found.loader.exec_module(made)

@@ -63,7 +63,7 @@ class Server:
 
 @pytest.fixture
 def stand_in(tmp_path, monkeypatch):
-    """What installs the stand-in with an answer: a text, a whole reply, `import`, or `abort`."""
+    """Return a function that installs the stand-in with a given response."""
     monkeypatch.delitem(sys.modules, adapter.PACKAGE, raising=False)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))

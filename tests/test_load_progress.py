@@ -44,21 +44,21 @@ OF_GGUF = [TOKENIZER, WEIGHTS, NETWORK, *STAGES[2:]]  # there, numbers are made 
 
 @pytest.fixture(autouse=True)
 def _own_shelf(monkeypatch):
-    """No test finds what another one loaded, or its checksum."""
+    """Empty the caches of models and checksums, so that tests are independent."""
     monkeypatch.setattr(loading, "MODELS", ModelCache())
     files._sha256.cache_clear()
 
 
 @pytest.fixture(params=["folder", "gguf"])
 def place(request, tmp_path):
-    """A model in each of the two layouts."""
+    """Save a model in each of the two layouts."""
     if request.param == "gguf":
         return tiny_gguf.write(tmp_path / "a.gguf", tiny_gguf.llama())
     return tiny.save(tiny.llama(), tmp_path / "model")
 
 
 def stages_of(load):
-    """All that a listener hears of a load."""
+    """Return everything that a listener receives during a load."""
     heard = []
     with listening(heard.append):
         load()
@@ -131,7 +131,7 @@ def test_no_estimate_without_a_rate(monkeypatch, done, begun):
 
 @pytest.mark.slow
 def test_library_imports_are_a_stage_and_can_be_stopped():
-    """In a process that has not imported them."""
+    """Runs in a process that has not imported them."""
     code = (
         "import gc, sys\n"
         "from specviz.models.files import Stopped\n"
@@ -165,7 +165,7 @@ def test_garbage_collector_is_restored(before):
 
 
 def test_tensor_converted_in_chunks_equals_whole_tensor(monkeypatch, tmp_path):
-    """Quantized ones too, whatever their last piece leaves."""
+    """Quantized tensors too, whatever the size of the last chunk."""
     path = tmp_path / "a.gguf"
     tiny_gguf.write(path, tiny_gguf.llama(), kind=GGMLQuantizationType.Q8_0)
     whole = gguf_model.read_model("a", path).tensors
@@ -176,7 +176,7 @@ def test_tensor_converted_in_chunks_equals_whole_tensor(monkeypatch, tmp_path):
 
 
 def test_tied_embeddings_count_once():
-    """Of more numbers than the slack, as SmolLM2's are."""
+    """The embeddings have more numbers than the slack, as SmolLM2's do."""
     sizes = {"vocab_size": 70_000, "hidden_size": 64, "intermediate_size": 64}
     config = LlamaConfig(**sizes, num_hidden_layers=1, num_attention_heads=1)
     config.tie_word_embeddings = True

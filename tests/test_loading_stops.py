@@ -16,21 +16,21 @@ from specviz.models.weight_budget import stoppable
 
 @pytest.fixture(autouse=True)
 def _own_shelf(monkeypatch):
-    """No test finds what another one loaded."""
+    """Empty the model cache, so that no test uses a model that another one loaded."""
     monkeypatch.setattr(loading, "MODELS", ModelCache())
     monkeypatch.setattr(loading, "HEADS", ModelCache())
 
 
 @pytest.fixture(params=["folder", "gguf"])
 def place(request, tmp_path):
-    """A model in each of the two layouts."""
+    """Save a model in each of the two layouts."""
     if request.param == "gguf":
         return tiny_gguf.write(tmp_path / "a.gguf", tiny_gguf.llama())
     return tiny.save(tiny.llama(), tmp_path / "model")
 
 
 def times_asked(load):
-    """How often a load asks whether to stop."""
+    """Return how often a load checks whether to stop."""
     asked = count()
     with stoppable(lambda: next(asked) < 0):
         load()

@@ -23,7 +23,7 @@ GREEDY = Settings(Sampling(temperature=0), gamma=3, max_new_tokens=12)
 
 
 def decoded(target, drafter, settings=GREEDY):
-    """A run at its end."""
+    """Return a run at its end."""
     decoding = Decoding(target, drafter, target.encode(tiny.PROMPT, 12), settings)
     for _ in decoding.rounds():
         pass
@@ -31,12 +31,12 @@ def decoded(target, drafter, settings=GREEDY):
 
 
 def weights(model):
-    """Bytes of a model's own parameters and buffers; tied ones are one parameter."""
+    """Return the bytes of a model's parameters and buffers; tied ones count once."""
     return sum(each.nbytes for each in [*model.parameters(), *model.buffers()])
 
 
 def buffer_bytes(*layers):
-    """Bytes of a cache's layers, the room behind their rows included."""
+    """Return the bytes of a cache's layers, including their spare rows."""
     return sum(half.nbytes for layer in layers for half in layer.buffer)
 
 
@@ -60,7 +60,7 @@ def test_drafter_tensors_unknown_to_session_are_counted(tiny_target):
 
 @pytest.mark.slow
 def test_weights_eagle_shares_with_target_are_not_counted():
-    """Its session looks words up in the target's table, and ends in the target's head."""
+    """Its session uses the target's embeddings and output head."""
     target = circle.target()
     drafter = circle.drafters(target)["eagle"]
     decoding = decoded(target, drafter)
@@ -102,7 +102,7 @@ def test_cache_counts_with_its_spare_rows():
 
 
 class Slotted:
-    """Keeps a tensor where no dictionary has it."""
+    """Keeps a tensor in a slot."""
 
     __slots__ = ("kept",)
 
@@ -111,12 +111,12 @@ class Slotted:
 
 
 def inside(block):
-    """Says nothing, and keeps the block."""
+    """A closure that refers to a tensor."""
     return lambda: block
 
 
 def circular(block):
-    """Something that leads back to itself."""
+    """An object that refers to itself."""
     made = [block]
     made.append(made)
     return made

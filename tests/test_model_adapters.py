@@ -83,7 +83,7 @@ def test_stateful_network_is_recognised_only_where_it_says_so():
 
 @pytest.fixture
 def missing_modules(monkeypatch):
-    """No undocumented module of transformers can be imported."""
+    """Make undocumented modules of transformers fail to import."""
 
     def refuse(name):
         raise ImportError(name)
@@ -115,7 +115,7 @@ def test_tensor_parallelism_falls_back_to_the_older_argument(missing_modules):
 
 
 def test_layers_run_by_hand_equal_the_model():
-    """Layer by layer with a cache, and from a layer's parts without one: the model's own states."""
+    """Run layers with a cache, and from their parts without one, and compare hidden states."""
     model, ids = tiny.llama(), torch.tensor([[5, 9, 2, 7]])
     decoder = adapter.steppable_decoder(model)
     positions = torch.arange(4)[None]
@@ -144,7 +144,7 @@ def test_layers_run_by_hand_equal_the_model():
 def test_layers_that_return_tuples_are_understood():
     class Pair(nn.Module):
         def forward(self, hidden, attention_mask, position_embeddings, cache=None, use_cache=None):
-            """As layers did for years."""
+            """Return a tuple, as layers of older releases do."""
             return hidden + 1, None
 
     rows = torch.zeros(1, 2, 3)

@@ -68,7 +68,7 @@ def mistral(window):
 
 
 def biased(model):
-    """Biases that matter: new models have zeros."""
+    """Set biases that matter: new models have zeros."""
     torch.manual_seed(9)
     with torch.no_grad():
         for name, weight in model.named_parameters():
@@ -78,7 +78,7 @@ def biased(model):
 
 
 def both(kind):
-    """The same model twice: computed by NumPy, and by transformers."""
+    """Return the same model twice: computed by NumPy, and by transformers."""
     fast, usual = KINDS[kind](), KINDS[kind]()
     prepare(fast)
     assert isinstance(network_of(fast), NumpyLlama)
@@ -87,7 +87,7 @@ def both(kind):
 
 
 def close(one, other):
-    """Equal up to rounding, which these models' large weights carry into the fourth digit."""
+    """Assert equality up to rounding, which reaches the fourth digit with these large weights."""
     torch.testing.assert_close(one, other, rtol=2e-3, atol=2e-3)
 
 
@@ -271,7 +271,7 @@ def test_positions_beyond_rotary_table_extend_it():
 
 @torch.inference_mode()
 def test_rounding_error_is_no_larger_than_transformers():
-    """Both against the same model in float64."""
+    """Both are compared with the same model in float64."""
     exact = KINDS["Llama"]().double()
     fast, usual = both("Llama")
     words = torch.arange(3, 60)[None]

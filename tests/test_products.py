@@ -34,7 +34,7 @@ WAYS = [way for way in Backend if can_pack() or not way.packed]
 
 
 def network(bias=True, dtype=torch.float32):
-    """Two layers of odd sizes, one of them inside another module."""
+    """Return two layers of odd sizes, one of them inside another module."""
     torch.manual_seed(3)
     made = nn.Sequential(nn.Linear(37, 65, bias=bias), nn.Sequential(nn.SiLU(), nn.Linear(65, 9)))
     return made.to(dtype).eval().requires_grad_(False)
@@ -46,7 +46,7 @@ def linear_layers(model):
 
 @pytest.fixture
 def forget(monkeypatch):
-    """No measurement of other tests is known."""
+    """Forget the measurements of other tests."""
     monkeypatch.setattr(products, "MEASURED_PLANS", {})
 
 
@@ -88,7 +88,7 @@ def test_optimized_layer_equals_original(bias, shape):
 
 
 class Seconds:
-    """A clock by which a product costs what the test says, by layout, way and number of rows."""
+    """A clock that charges each product what the test says, by layout, backend and rows."""
 
     def __init__(self, costs, monkeypatch):
         self.costs, self.now, self.products = costs, 0.0, []
@@ -218,7 +218,7 @@ def test_weight_is_stored_once_besides_packed_copy():
 
 
 def test_original_weight_memory_is_freed():
-    """A file's tensors may be views of one block, of which the norms would keep all."""
+    """A file's tensors may be views of one block, which the norms would keep allocated."""
     model = tiny.llama()
     size = sum(weight.nbytes for weight in model.parameters())
     block = torch.empty(size // 4)
@@ -312,11 +312,11 @@ def test_unsupported_networks_are_left_unchanged(monkeypatch):
 
 
 class Missing:
-    """A build of torch without these operations."""
+    """Simulate a build of torch without these operations."""
 
 
 class Wrong:
-    """A build whose operations give something else."""
+    """Simulate a build whose operations give another result."""
 
     @staticmethod
     def _reorder_linear_weight(weight, _rows):

@@ -23,7 +23,7 @@ SETTINGS = [
 
 
 def pair(name):
-    """A target of its own and a drafter of that family."""
+    """Return a new target and a drafter of that family."""
     if name == "draft-model":
         return tiny.target(), tiny.draft()
     target = target_of(name)
@@ -31,7 +31,7 @@ def pair(name):
 
 
 def played(target, drafter, settings):
-    """By round that had room: the room it was given, how deep it went, how many it kept."""
+    """Return for each round its max_tokens, its tokens left, its depth and its accepted length."""
     ids = target.encode(tiny.PROMPT, settings.max_new_tokens)
     decoding, rooms = Decoding(target, drafter, ids, settings), []
     propose = decoding.session.propose

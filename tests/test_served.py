@@ -31,14 +31,14 @@ COMPLETIONS = "/v1/completions"
 
 
 def traced(target, name):
-    """A scenario's run with its baseline; the target by name."""
+    """Return the trace of a scenario's run with its baseline."""
     header, *events = engine.run(*load(target, SCENARIOS[name][0], "cpu"), TEXT, settings(name))
     return Trace(header, events)
 
 
 @cache
 def here(name):
-    """A scenario on the same weights in this process."""
+    """Return the trace of a scenario on the same weights in this process."""
     return traced("house", name)
 
 
@@ -93,13 +93,13 @@ def test_unlisted_tokens_share_the_remaining_mass():
 
 
 def listed(rows):
-    """Only so many log-probabilities."""
+    """Respond as a server that lists only `rows` log-probabilities."""
     said = {"error": {"message": f"Requested logprobs of 65, max allowed: {rows}"}}
     return lambda path, body: (400, said) if path == COMPLETIONS else None
 
 
 def answered(change):
-    """The first law that is asked for in two ways, changed: it means something else by it."""
+    """Change the response to the request that verifies one distribution in two ways."""
 
     def changed(path, body):
         if path != COMPLETIONS or body["prompt"] != [[0, 0], [0]]:
@@ -117,29 +117,29 @@ def answered(change):
 
 
 def cold(choices):
-    """A temperature in what follows, none in the text."""
+    """Apply a temperature to the next token only."""
     row = choices[1]["logprobs"]["top_logprobs"][0]
     choices[1]["logprobs"]["top_logprobs"] = [{token: value - 1 for token, value in row.items()}]
 
 
 def scores(choices):
-    """Logits, which are no log-probabilities."""
+    """Return logits instead of log-probabilities."""
     for told in choices[0]["prompt_logprobs"][1].values():
         told["logprob"] += 9
 
 
 def without(choices):
-    """As servers answered once."""
+    """Respond as older servers did."""
     del choices[0]["prompt_logprobs"]
 
 
 def worded(choices):
-    """Tokens by their text, of which two may look the same."""
+    """Return tokens as texts, which may be ambiguous."""
     choices[1]["logprobs"]["top_logprobs"] = [{" the": -0.5}]
 
 
 def wordy(choices):
-    """No number."""
+    """Return a value that is not a number."""
     choices[0]["prompt_logprobs"][1] = {"7": {"logprob": "x"}}
 
 
@@ -266,7 +266,7 @@ def test_address_is_parsed(name, said):
 
 @pytest.fixture
 def hosted(monkeypatch):
-    """A page whose host has named a server."""
+    """Simulate a page whose host has set a server."""
     with serving() as server:
         monkeypatch.setenv(entry.SERVER, server)
         entry.entries.cache_clear()
@@ -308,7 +308,7 @@ def test_users_of_hosted_page_cannot_name_a_server():
 
 
 def failing(after):
-    """A server that gives every answer but those after the first few passes of the run."""
+    """Simulate a server that fails after the first few passes."""
     asked = iter(range(10**6))
 
     def change(path, _body):

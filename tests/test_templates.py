@@ -37,7 +37,7 @@ def tokenizer(template):
 
 
 def usual(words, talk, answer):
-    """What transformers makes of it, or that it makes nothing."""
+    """Return transformers' rendering, or that it fails."""
     try:
         return words.apply_chat_template(talk, tokenize=False, add_generation_prompt=answer)
     except Exception as error:
@@ -90,13 +90,13 @@ def test_templates_that_transformers_refuses_are_refused(template):
 
 
 def test_private_names_are_refused_with_any_transformers():
-    """Older releases let a namespace have them."""
+    """Older releases of transformers allow them in a namespace."""
     (found,) = render(tokenizer("{% set ns = namespace(_a=1) %}"), [([USER], True)])
     assert isinstance(found, TemplateFailed)
 
 
 def refusal(template):
-    """The sentence by which a run refuses a template, and this process's growth meanwhile."""
+    """Return the error for a template, and how much this process's memory grew."""
     words = tokenizer(template)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(BadPrompt) as refused:

@@ -47,7 +47,7 @@ def test_other_programs_are_unaffected():
 
 @pytest.mark.slow
 def test_command_line_sets_busy_wait_before_importing_torch():
-    """Nor has the page: test_ui builds it whole without."""
+    """The page does not import torch either, see test_ui."""
     code = "import sys, specviz.commands.cli; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert done.stdout.strip() == "False"
@@ -71,7 +71,7 @@ def test_both_entry_points_set_busy_wait_first(monkeypatch):
 
 @pytest.fixture
 def four(monkeypatch):
-    """A machine with four threads, and what was asked of torch, which keeps its one."""
+    """Simulate a machine with four threads, and record the calls to torch."""
     asked = [4]
     monkeypatch.setattr(threads, "default_threads", lambda: 4)
     monkeypatch.setattr(torch, "set_num_threads", asked.append)
@@ -101,7 +101,7 @@ def test_thread_measurement_is_short():
 
 
 def test_numpy_uses_as_many_threads_as_torch(monkeypatch):
-    """NumPy has no call that says how many it uses, so the library that it loads is asked."""
+    """NumPy has no call for its number of threads, so its BLAS library is queried."""
     before = [each["num_threads"] for each in threads._blas().info()]
     assert before, "NumPy's BLAS was not found"
     monkeypatch.setenv(OPENBLAS_TIMEOUT, "4")

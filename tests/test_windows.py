@@ -37,7 +37,7 @@ TREE = DraftTree((11, 12, 13, 14, 15, 16), (-1, 0, 0, 1, 2, 3))
 
 @cache
 def generated(kind, prompt, window=WINDOW):
-    """What transformers writes with a model's own cache."""
+    """Return the text of transformers' generate with the model's own cache."""
     made = windowed.model(kind) if window == WINDOW else KINDS[kind](sliding_window=window)
     ids = torch.tensor([prompt])
     made.generation_config.eos_token_id = None
@@ -54,7 +54,7 @@ def target(kind):
 
 
 def alone(model, tokens):
-    """Logits after `tokens`, by the model's own plain forward."""
+    """Return logits after `tokens`, by the model's own plain forward."""
     with torch.inference_mode():
         return model(torch.tensor([tokens]), use_cache=False).logits[0, -1]
 
@@ -67,7 +67,7 @@ def close(one, other):
 @pytest.mark.parametrize("prompt", PROMPTS, ids=len)
 @pytest.mark.parametrize("kind", KINDS)
 def test_text_depends_on_the_window(kind, prompt):
-    """A guard for the tests below."""
+    """Check the tests below."""
     text = generated(kind, tuple(prompt))
     assert text != generated(kind, tuple(prompt), CONTEXT)
     assert len(set(text)) > NEW // 4
@@ -182,7 +182,7 @@ def test_layers_that_get_wrong_masks_are_detected(kind):
 
 
 def test_window_named_only_in_config_is_ignored():
-    """Llama has none, whatever a config says; how far `generate` sees then depends on its cache."""
+    """Llama has no window, whatever a config says."""
     model = tiny.llama(sliding_window=WINDOW)
     assert layer_masks(model).windows is None
     assert tiny.target(model).max_length == WINDOW

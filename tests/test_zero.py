@@ -58,7 +58,7 @@ def scheduler():
 
 @pytest.fixture(scope="module")
 def address(scheduler, tmp_path_factory):
-    """The app, served as on a ZeroGPU Space."""
+    """Serve the app as on a ZeroGPU Space."""
     home = tmp_path_factory.mktemp("space")
     (home / "cgroup").write_text("0::/pretended\n", encoding="utf-8")
     with socket.socket() as free:
@@ -104,13 +104,13 @@ def visitor(address):
 
 
 def kinds(text):
-    """What each line is; a state by its own name."""
+    """Return the kind of each line; a status line by its own name."""
     lines = [json.loads(line) for line in text.splitlines()]
     return [line.get("state", line["kind"]) for line in lines]
 
 
 def streamed(visitor, prompt=PROMPT, **settings):
-    """A live run of Step, as the texts that its page hears."""
+    """Return a live run of Step as the texts that its page receives."""
     wish = json.dumps({"prompt": prompt, "settings": settings})
     return visitor.press("sv-branch", wish)
 
@@ -173,7 +173,7 @@ def test_viewed_position_is_kept_for_later_questions(visitor):
 
 
 def test_all_house_models_are_loaded_before_launch(scheduler, visitor):
-    """It is here though nothing was loaded in this process since; the Models tab can count it."""
+    """Models are in memory though this process loaded none; the Models tab counts them."""
     assert scheduler.asked[0].path == "/startup-report"
     here = json.loads(visitor.ask("sv-models-look", "1"))["loaded"]
     assert {each["where"] for each in here} == {"cuda:0, float32"}
@@ -219,7 +219,7 @@ def test_more_work_requests_more_gpu_time():
 
 
 def test_outside_zerogpu_function_runs_unchanged(monkeypatch):
-    """With the package and without it."""
+    """With and without the package."""
     assert not adapter.ZEROGPU
     assert spaces.GPU(duration=1)(task.performed) is task.performed
     assert task.perform is task.performed

@@ -43,7 +43,7 @@ class Entry:
         licence: The licence of its weights.
         about: One sentence about it.
         layout: The layout of its weight files.
-        folder: Folder of the weights, relative to the row's own file. None where there are none.
+        folder: Folder of the weights, relative to the row's own file. None if it has no weights.
         sources: Where weights that do not ship come from, see `sources`.
         parameters: Number of a target's parameters.
         context: Number of tokens that a target can see.
@@ -101,7 +101,7 @@ class Entry:
 
     @property
     def path(self) -> Path | None:
-        """Return where the weights are, or would be."""
+        """Return the folder where the weights belong."""
         return None if self.folder is None else ASSETS / self.folder
 
     @property
@@ -136,7 +136,7 @@ def _served() -> Iterator[Entry]:
             title="A model on a server",
             family="served",
             licence="the server's",
-            about="Computed by a vLLM server that whoever runs this page has named.",
+            about="Computed by a vLLM server that the host of this page has set.",
             layout="on a server",
             address=address,
         )
@@ -250,10 +250,10 @@ def size_text(entry: Entry) -> str:
     """Return a target's size in words; known before it is loaded."""
     if entry.address:
         return entry.about[:1].lower() + entry.about[1:].rstrip(".")
-    once = entry.memory / 1e9
+    size = entry.memory / 1e9
     return (
-        f"{entry.parameters / 1e6:.1f} M parameters, sees {entry.context:,} tokens, takes "
-        f"{once:.2f} GB of memory in float32, {2 * once:.2f} GB where its weights are packed too"
+        f"{entry.parameters / 1e6:.1f} M parameters, sees {entry.context:,} tokens, needs "
+        f"{size:.2f} GB of memory in float32, {2 * size:.2f} GB if its weights are also packed"
     )
 
 
@@ -276,8 +276,8 @@ def settings_from_args(args: argparse.Namespace, drafter: str | None = None) -> 
     Raises:
         BadSettings: An option has a value that cannot be used.
     """
-    said = vars(args)
-    given = {f.name: said[f.name] for f in fields(Settings) if f.name in said}
-    sampling = {f.name: said[f.name] for f in fields(Sampling) if f.name in said}
+    options = vars(args)
+    given = {f.name: options[f.name] for f in fields(Settings) if f.name in options}
+    sampling = {f.name: options[f.name] for f in fields(Sampling) if f.name in options}
     complete = with_defaults(drafter or args.drafter or "", {**given, "sampling": sampling})
     return Settings.from_json(complete)

@@ -144,12 +144,12 @@ class Decoding:
 
     @property
     def reason(self) -> Literal["eos", "limit"]:
-        """Why the text ends where it is now."""
+        """Return why the text ends at its current length."""
         return "eos" if self.text[-1] in self.target.eos else "limit"
 
     @property
     def held_bytes(self) -> int:
-        """Bytes of memory held by drafter and session, beyond the target and its cache."""
+        """Return the memory held by drafter and session beyond the target and its cache, in bytes."""
         # The cache refers to the target, so excluding it excludes both.
         return unique_bytes([self.drafter, self.session], beyond=[self.cache])
 

@@ -38,9 +38,8 @@ if TYPE_CHECKING:
     from specviz.engine.loop import RoundResult
 
 TOP = 3  # most likely next tokens listed at every node
-NO_ALPHA = AcceptanceProbability(
-    None, None
-)  # of a rule whose chances do not follow from the overlap
+# For rules whose acceptance probability does not follow from the overlap.
+NO_ALPHA = AcceptanceProbability(None, None)
 
 
 def header(

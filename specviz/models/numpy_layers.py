@@ -185,7 +185,7 @@ class NumpyMlp:
     down: Product
 
     def __call__(self, rows: Array) -> Array:
-        """(r, h) to (r, h), in new memory."""
+        """Apply the MLP: (r, h) to (r, h), in new memory."""
         return self.down(_gated(self.gate_up(rows)))
 
 
@@ -224,7 +224,7 @@ def _rotated(rows: Array, turn: Rotation) -> Array:
 
 
 def _gated(gate_up: Array) -> Array:
-    """SiLU of the first half times the second: (r, 2 n) to (r, n)."""
+    """Return SiLU of the first half times the second: (r, 2 n) to (r, n)."""
     inner = gate_up.shape[-1] // 2
     gate = gate_up[:, :inner]
     out: Array = np.negative(gate)

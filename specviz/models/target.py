@@ -45,12 +45,12 @@ from specviz.verification.tree import DraftTree
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Where passes are computed, for a trace's header.
+    """The machine and precision that compute passes, for a trace's header.
 
     Attributes:
         machine: The device, in words.
         dtype: The precision, as torch names it.
-        packing: See `products.describe_products`. None if unknown.
+        packing: See `fast_linear.describe_products`. None if unknown.
         versions: Versions of further programs.
     """
 
