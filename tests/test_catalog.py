@@ -398,30 +398,30 @@ def test_model_that_does_not_fit_raises_readable_error(pair, monkeypatch):
 
 
 def test_model_cache_keeps_shipped_models_and_one_other_pair():
-    shelf = ModelCache()
+    cache = ModelCache()
     loads = []
 
-    def get(name, house=False):
-        return shelf.get((name, "cpu", "float32"), lambda: loads.append(name) or name, house)
+    def get(name, shipped=False):
+        return cache.get((name, "cpu", "float32"), lambda: loads.append(name) or name, shipped)
 
     for name in ("house-1", "house-2"):
-        get(name, house=True)
+        get(name, shipped=True)
     for name in ("a", "b", "a", "c", "a", "b"):
         assert get(name) == name
-    get("house-1", house=True)
+    get("house-1", shipped=True)
     assert loads == ["house-1", "house-2", "a", "b", "c", "b"]
 
 
 def test_model_cache_evicts_before_loading():
-    shelf = ModelCache(guests=1)
-    shelf.get(("a", "", ""), lambda: "a", False)
+    cache = ModelCache(guests=1)
+    cache.get(("a", "", ""), lambda: "a", False)
     with pytest.raises(MemoryError):
-        shelf.get(("b", "", ""), lambda: (_ for _ in ()).throw(MemoryError), False)
-    assert shelf.get(("a", "", ""), lambda: "read again", False) == "read again"
+        cache.get(("b", "", ""), lambda: (_ for _ in ()).throw(MemoryError), False)
+    assert cache.get(("a", "", ""), lambda: "read again", False) == "read again"
 
 
 def test_concurrent_loads_read_the_weights_once():
-    shelf, loads, gate = ModelCache(), [], threading.Event()
+    cache, loads, gate = ModelCache(), [], threading.Event()
 
     def slow():
         gate.wait(5)
@@ -429,7 +429,7 @@ def test_concurrent_loads_read_the_weights_once():
         return "model"
 
     def visit():
-        assert shelf.get(("a", "", ""), slow, False) == "model"
+        assert cache.get(("a", "", ""), slow, False) == "model"
 
     visitors = [threading.Thread(target=visit) for _ in range(4)]
     for visitor in visitors:
@@ -441,19 +441,19 @@ def test_concurrent_loads_read_the_weights_once():
 
 
 def test_shipped_model_is_available_during_another_load():
-    shelf, reading, gate = ModelCache(), threading.Event(), threading.Event()
-    shelf.get(("house", "", ""), lambda: "house", True)
+    cache, reading, gate = ModelCache(), threading.Event(), threading.Event()
+    cache.get(("house", "", ""), lambda: "house", True)
 
     def slow():
         reading.set()
         gate.wait(10)
         return "model"
 
-    other = threading.Thread(target=lambda: shelf.get(("a", "", ""), slow, False))
+    other = threading.Thread(target=lambda: cache.get(("a", "", ""), slow, False))
     other.start()
     assert reading.wait(5)
     found = []
-    quick = threading.Thread(target=lambda: found.append(shelf.get(("house", "", ""), slow, True)))
+    quick = threading.Thread(target=lambda: found.append(cache.get(("house", "", ""), slow, True)))
     quick.start()
     quick.join(5)
     gate.set()

@@ -103,10 +103,10 @@ def unload_last() -> LoadedModel | None:
     """
     while HEADS.drop_newest():
         pass
-    gone = MODELS.drop_newest()
-    if gone is None:
+    dropped = MODELS.drop_newest()
+    if dropped is None:
         return None
-    (_, device, dtype), model = gone
+    (_, device, dtype), model = dropped
     return LoadedModel(model.title, device, dtype, unique_bytes([model], []), model.rounding)
 
 
@@ -114,8 +114,8 @@ def load(
     target: str, drafter: str, device: str | None = None, dtype: str | None = None
 ) -> tuple[Target, Drafter]:
     """Load a target and a drafter; see load_target and load_drafter."""
-    loaded_models = load_target(target, device, dtype)
-    return loaded_models, load_drafter(drafter, loaded_models)
+    loaded = load_target(target, device, dtype)
+    return loaded, load_drafter(drafter, loaded)
 
 
 def load_target(name: str, device: str | None = None, dtype: str | None = None) -> Target:
@@ -176,7 +176,7 @@ def _drafter(name: str, target: Target) -> Drafter:
     if entry.folder is None:
         drafter: Drafter = _drafter_class(entry.name, entry.drafter).load(entry.name, None, target)
         return drafter
-    return _head(entry.name, entry.drafter, _entry_path(entry), target, house=True)
+    return _head(entry.name, entry.drafter, _entry_path(entry), target, shipped=True)
 
 
 def _load_external(name: str, target: Target) -> Drafter:
@@ -185,7 +185,7 @@ def _load_external(name: str, target: Target) -> Drafter:
     layout = None if is_gguf(path) else layout_in(path)
     if layout is None:
         return _draft_model(name, target)
-    return _head(public_name(name), layout.drafter, path, target, house=False)
+    return _head(public_name(name), layout.drafter, path, target, shipped=False)
 
 
 def _drafter_class(name: str, path: str) -> Any:
@@ -219,7 +219,7 @@ def _draft_model(name: str, target: Target) -> Drafter:
     return DraftModel(found.model, card)
 
 
-def _head(name: str, path: str, folder: Path, target: Target, house: bool) -> Drafter:
+def _head(name: str, path: str, folder: Path, target: Target, shipped: bool) -> Drafter:
     """Return the shared head in a folder, read for this target.
 
     Args:
@@ -227,12 +227,12 @@ def _head(name: str, path: str, folder: Path, target: Target, house: bool) -> Dr
         path: Dotted path of its drafter's class.
         folder: Folder of its weights.
         target: The target that it drafts for.
-        house: Whether it ships with the app and so stays in memory.
+        shipped: Whether it ships with the app and so stays in memory.
     """
     kind = _drafter_class(name, path)
     copy = (str(target.device), str(target.dtype), str(target.card.hash))
     key = (name, str(folder.resolve()), *copy)
-    return HEADS.get(key, partial(_read_head, kind, name, folder, target), house=house)
+    return HEADS.get(key, partial(_read_head, kind, name, folder, target), shipped=shipped)
 
 
 def _read_head(kind: Any, name: str, folder: Path, target: Target) -> Drafter:

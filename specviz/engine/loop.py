@@ -149,7 +149,7 @@ class Decoding:
 
     @property
     def held_bytes(self) -> int:
-        """Return the memory held by drafter and session beyond the target and its cache, in bytes."""
+        """Return the bytes that drafter and session hold beyond the target and its cache."""
         # The cache refers to the target, so excluding it excludes both.
         return unique_bytes([self.drafter, self.session], beyond=[self.cache])
 

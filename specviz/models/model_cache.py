@@ -31,24 +31,24 @@ class ModelCache(Generic[T]):
         self._lock = Lock()  # held briefly
         self._loading = Lock()  # held during a load, so that weights are not read twice
 
-    def get(self, key: Key, load: Callable[[], T], house: bool) -> T:
+    def get(self, key: Key, load: Callable[[], T], shipped: bool) -> T:
         """Return what is under `key`, loading it if it is not there.
 
         Args:
             key: Identifies the copy.
             load: Called without locks on the cache; its exceptions are passed on.
-            house: Whether the model ships with the app and so is never dropped.
+            shipped: Whether the model ships with the app and so is never dropped.
         """
         if found := self._find(key):
             return found
         with self._loading:
             if found := self._find(key):
                 return found
-            if not house:
+            if not shipped:
                 self._evict()
             loaded = load()
             with self._lock:
-                (self._shipped if house else self._others)[key] = loaded
+                (self._shipped if shipped else self._others)[key] = loaded
             return loaded
 
     def kept(self) -> list[tuple[Key, T]]:
