@@ -1,6 +1,6 @@
-"""A drafter written outside the package: what last followed a word follows it again.
+"""A drafter outside the package: whatever last followed a token is expected to follow it again.
 
-With the row in catalog.json this file is all there is of it.
+This file and its row in catalog.json are all of it.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from specviz.verification.tree import DraftTree
 
 
 class Bigram(Weightless):
-    """Fits any target; nothing to load."""
+    """Fits any target and loads nothing."""
 
     name = "bigram"
 
     def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
-        """See `Drafter`."""
+        """Implement `Drafter.begin`."""
         return BigramSession(target.target.eos)
 
 
 class BigramSession:
-    """Keeps nothing: the text is the memory."""
+    """Keeps no state: the text is all that it uses."""
 
     drawn = Drawn.POINT_MASS
 
@@ -37,7 +37,7 @@ class BigramSession:
         self.eos = eos
 
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """See `DraftSession`. A chain, each guess what last followed the one before it."""
+        """Implement `DraftSession.propose`: a chain in which each token last followed the one before."""
         follows = dict(pairwise(context))
         guesses: list[int] = []
         newest = context[-1]
@@ -51,4 +51,4 @@ class BigramSession:
     def commit(
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
-        """See `DraftSession`."""
+        """Implement `DraftSession.commit`; nothing to update."""
