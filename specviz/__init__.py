@@ -1,6 +1,6 @@
 """specviz: real speculative decoding, one decision at a time.
 
-Public names load on first use, so that importing `specviz.trace` never imports torch.
+Public names are imported on first use, so that importing `specviz.trace` does not import torch.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`python -m specviz`, the same as the command `specviz`."""
+"""Run `python -m specviz`, the same as the command `specviz`."""
 
 import sys
 

@@ -232,7 +232,7 @@ def test_missing_and_doubled_rounds_are_refused(sampled):
         check(without(3))
     with pytest.raises(CheckFailed, match="'limit' but should be 'stopped'"):
         check(without(numbers[-1]))
-    with pytest.raises(CheckFailed, match="there are none"):
+    with pytest.raises(CheckFailed, match="the run has no rounds"):
         check(without(*numbers))
     last = next(e for e in sampled.events if isinstance(e, Committed) and e.round == 2)
     at = sampled.events.index(last)
@@ -256,7 +256,7 @@ def test_a_round_that_drew_no_last_token_is_refused(sampled):
 def test_a_rejected_law_that_its_rows_contradict_is_refused(sampled):
     drew = next(r.drew for r in sampled.rounds if r.drew and r.drew.kind == "recovered")
     for change in ({"at_p": drew.at_p + 0.01, "at_q": drew.at_q + 0.01}, {"at_q": None}):
-        with pytest.raises(CheckFailed, match="must be given exactly"):
+        with pytest.raises(CheckFailed, match="of the rejection is|at_q must be"):
             check(edited(sampled, drew, replace(drew, **change)))
 
 
@@ -344,7 +344,9 @@ def test_a_text_that_is_not_plain_decodings_is_refused_where_margins_are_wide(gr
     with pytest.raises(CheckFailed, match=r"new token 4 is 0\.0009, but the run shows"):
         check(apart(greedy, 0.0009))
     for dtype, margin in (("float32", 0.06), ("bfloat16", 0.2), ("float16", 0.06)):
-        with pytest.raises(CheckFailed, match="new token 4 is not plain decoding's, with logits"):
+        with pytest.raises(
+            CheckFailed, match="new token 4 differs from plain decoding's, with logits"
+        ):
             check(apart(greedy, margin, dtype=dtype))
     check(apart(greedy, 0.06, dtype="bfloat16"))
 

@@ -224,7 +224,7 @@ def test_another_reach_or_debt_is_refused_though_its_threshold_follows(runs, dra
         check(forged(trace, leaf, reach=off))
     with pytest.raises(CheckFailed, match="its 'left' is"):
         check(forged(trace, inner, left=inner.inputs["left"] * 1.01))
-    with pytest.raises(CheckFailed, match="what it is held against"):
+    with pytest.raises(CheckFailed, match="its inputs should be"):
         check(forged(trace, leaf, left=0.1))
 
 
@@ -244,14 +244,14 @@ def test_a_place_s_reach_follows_from_scores_and_draws_alone(runs):
         overlap=sum(min(pair) for pair in pairs) + both,
         residual=sum(max(p - q, 0) for p, q in pairs) + above,
     )
-    with pytest.raises(CheckFailed, match="the reach of its place is"):
+    with pytest.raises(CheckFailed, match="the reach of its position is"):
         check(edited(trace, event, replace(event, rows=other)))
 
 
 LIES = {
-    "a share more than all": ("judged", lambda d: d["rows"].update(reach=1.5), "a mass holds 1.5"),
-    "no share": ("judged", lambda d: d["rows"].pop("reach"), "p's share is there exactly leaf"),
-    "an α": ("judged", lambda d: d.update(alpha=0.5), "α does not follow"),
+    "a share more than all": ("judged", lambda d: d["rows"].update(reach=1.5), "a mass contains 1.5"),
+    "no share": ("judged", lambda d: d["rows"].pop("reach"), "a reach must be given exactly"),
+    "an α": ("judged", lambda d: d.update(alpha=0.5), "it has an α"),
     "p left out": ("judged", lambda d: d["inputs"].pop("p"), "the rule's inputs should be"),
     "a score": ("scored", lambda d: d["p"].__setitem__(0, d["p"][0] * 0.9 + 1e-3), "token|p is"),
     "that something is lost": ("header", lambda d: d.update(lossless=False), "the header denies it"),
@@ -271,7 +271,7 @@ def test_verdicts_out_of_turn_left_out_or_after_the_end_are_refused(runs):
     rest = [event for event in trace.events if event not in (one, other)]
     at = trace.events.index(one)
     for events in ([other, one], [other]):
-        with pytest.raises(CheckFailed, match=f"it is node {one.node}'s turn"):
+        with pytest.raises(CheckFailed, match=f"node {one.node} is next"):
             check(Trace(trace.header, [*rest[:at], *events, *rest[at:]]))
     early = next(r for r in trace.rounds if r.judged and r.judged[-1].accepted)
     last = early.judged[-1]
@@ -295,7 +295,7 @@ def test_a_last_token_from_another_law_is_refused(runs):
 
 def test_block_verification_of_a_tree_is_refused_and_traversal_named(tiny_target, runs):
     settings = replace(WARM, rule="block")
-    with pytest.raises(MismatchedRule, match="the rule 'traversal' is the same on trees"):
+    with pytest.raises(MismatchedRule, match="'traversal' does the same on trees"):
         traced(tiny_target, Branching(Drawn.SAMPLED, TREE), settings)
     told = runs["traversal", Drawn.SAMPLED]
     header = replace(told.header, rule="block", settings=told.header.settings | {"rule": "block"})

@@ -62,7 +62,7 @@ def test_a_run_says_its_rule_and_stands_up_to_check(runs, rule):
     assert summary(trace)["alpha"] is None
     assert any(played.judged for played in trace.rounds)
     trusted = " ".join(list_assumptions(trace))
-    assert ("follows from whole laws" in trusted) == (name in ("accept-reject", "k-seq", "typical"))
+    assert ("depends on whole distributions" in trusted) == (name in ("accept-reject", "k-seq", "typical"))
 
 
 @pytest.mark.slow
@@ -119,13 +119,13 @@ LIES = {
     ),
     "another dial": (
         "lenience:0.7", "header", lambda d: d["settings"].update(rule="lenience:0.8"),
-        "set to something else",
+        "rule's parameters are not",
     ),
     "a dial out of range": (
         "lenience:0.7", "header", lambda d: d["settings"].update(rule="lenience:7"),
-        "lies between 0.01 and 1",
+        "must be between 0.01 and 1",
     ),
-    "an α": ("typical", "judged", lambda d: d.update(alpha=0.5), "α does not follow"),
+    "an α": ("typical", "judged", lambda d: d.update(alpha=0.5), "it has an α"),
     "a fact left out": (
         "typical", "judged", lambda d: d["inputs"].pop("entropy"), "the rule's inputs should be",
     ),
@@ -144,7 +144,7 @@ FACTS = {  # by rule, a fact, another value for it, and what is said of that
     "relaxed:3,0.05 ": ("top", lambda fact: fact + 0.01, "the top token's p is"),
     "thresholds:0.5,0.6": ("before", lambda fact: fact + 1e-4, "what was tried before is"),
     "accept-reject": ("least", lambda fact: 0.99, "the least q/p is"),
-    "k-seq": ("rho", lambda fact: 5.0, "ρ is 5.0, with"),
+    "k-seq": ("rho", lambda fact: 5.0, "ρ is 5.0, but must"),
 }
 
 
@@ -181,7 +181,7 @@ def test_a_last_token_from_another_share_of_p_is_refused(runs):
     )
     lighter = [*drew.p[:-1], drew.p[-1] * 0.5]
     forged = replace(drew, p=lighter, rest_p=drew.rest_p + drew.p[-1] * 0.5)
-    with pytest.raises(CheckFailed, match="what p has beyond ρ q"):
+    with pytest.raises(CheckFailed, match="the last distribution, "):
         check(edited(runs["k-seq"], drew, forged))
 
 
@@ -308,7 +308,7 @@ def test_the_command_line_says_what_a_lossy_rule_gives_up(runs, tiny_target):
     greedy = traced(tiny_target, Branching(Drawn.SAMPLED), settings)
     for trace in (runs["typical"], greedy):
         said = list(summary_lines(trace, summary(trace)))
-        assert said[1] == f"not lossless. {RULE_SPECS[trace.header.rule].says}"
+        assert said[1] == f"not lossless. {RULE_SPECS[trace.header.rule].tradeoff}"
     assert compare_with_baseline(greedy).endswith("the rule 'unverified' does not promise it")
     assert not any("not lossless" in line for line in summary_lines(runs["k-seq"], summary(runs["k-seq"])))
 

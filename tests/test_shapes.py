@@ -236,7 +236,7 @@ def test_every_drafter_meets_the_same_text_and_nothing_is_kept_but_one_token(eve
     texts = [{text for _, text in met[many * n : many * (n + 1)]} for n in range(3)]
     assert [len(each) for each in texts] == [1, 1, 1]
     assert [len(next(iter(each))) for each in texts] == [17, 18, 19]
-    place = rounds.place()
+    place = rounds.costs()
     assert {len(one.draft) for one in place.rounds} == {2}
 
 

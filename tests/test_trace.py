@@ -113,7 +113,7 @@ def test_a_damaged_line_is_named(trace):
         ("proposed", lambda d: d.update(drawn="by lot")),
     ]:
         number = find(lines, event)
-        with pytest.raises(TraceError, match=f"Line {number}: a broken '{event}' event") as broken:
+        with pytest.raises(TraceError, match=f"Line {number}: This '{event}' event is invalid") as broken:
             Trace.parse(damage(lines, number, change))
         assert broken.value.line == number
 
@@ -227,7 +227,7 @@ def test_a_later_siblings_law_must_follow_from_the_rejection_before_it(tiny_targ
         (before, after)
         for r in trace.rounds
         for before, after in pairwise(r.judged)
-        if not before.accepted and after.accepted  # else the last law would betray it
+        if not before.accepted and after.accepted  # else the last distribution would betray it
     )[1]
     judged = next(r for r in trace.rounds if r.number == rejected.round).proposed.guesses
     one, other = [
@@ -244,7 +244,7 @@ def test_a_later_siblings_law_must_follow_from_the_rejection_before_it(tiny_targ
 
 @pytest.mark.slow
 def test_a_walk_that_stops_before_its_rejection_is_found(tiny_target):
-    """At temperature 0 the forgery is whole but for this: a candidate was left untried."""
+    """At temperature 0 the forgery is whole but for this: a candidate was not judged."""
     settings = Settings(Sampling(0.0), max_new_tokens=40, gamma=4)
     drafter = tiny.draft(tiny.blurred(tiny.llama(), noise=0.05))
     header, *events = run(tiny_target, drafter, tiny.PROMPT, settings)
@@ -253,7 +253,7 @@ def test_a_walk_that_stops_before_its_rejection_is_found(tiny_target):
     bonus = replace(played.drew, kind="bonus", at_p=None, at_q=None)
     kept = [e for e in events if e is not dropped]
     forged = Trace(header, [bonus if e is played.drew else e for e in kept])
-    with pytest.raises(CheckFailed, match="left untried"):
+    with pytest.raises(CheckFailed, match="not judged"):
         check(forged)
 
 

@@ -1,5 +1,4 @@
-"""Measures decoding speed: plain, every drafter, and transformers' own, in one interleaved run.
-
-Rule: what is compared is measured side by side, on the same prompts, models and settings; nothing
-here is ever asserted by a test.
+"""Decoding speed, measured in one interleaved run: plain, every drafter, and transformers' own.
+ Everything compared is measured side by side with the same prompts, models and settings. Tests
+assert no timing.
 """

@@ -1,9 +1,8 @@
-"""The speed that memory allows: the plain passes a second for which it can read everything.
-
-A plain pass reads every weight once, however fast the processor is. Counted are all matrices and
-norms (a tied output head reads the whole embedding table; of a table that is only looked up one row
-is read, which is left out), and in Llama's layout the keys and values in the cache halfway through
-a run. Not counted: activations, and what is written.
+"""The speed that memory bandwidth allows: how many plain passes a second it can feed.
+ A plain pass reads every weight once, however fast the processor is. This counts all matrices and
+norms (a tied output head reads the whole embedding table; an embedding table that is only looked up
+is left out) and, in Llama's layout, the keys and values in the cache halfway through a run. It does
+not count activations or writes.
 """
 
 from __future__ import annotations
@@ -18,14 +17,17 @@ from specviz.cost.sweep import DTYPES
 from specviz.models.target import Target
 from specviz.models.weights import bytes_read
 
-READS: Final = 5  # a turn, after one that warms up; the fastest counts
+READS: Final = 5  # per turn, after one to warm up; the fastest counts
 EXPERTS: Final = ("num_experts", "num_local_experts", "n_routed_experts")
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryLimit:
-    """What memory allowed in one turn. bandwidth: bytes read a second. passes: plain ones a second,
-    which are tokens a second where each token takes a pass.
+    """What memory allowed in one turn.
+
+    Attributes:
+        bandwidth: Bytes read per second.
+        passes: Plain passes per second, which are tokens per second at one token a pass.
     """
 
     bandwidth: float
@@ -36,23 +38,23 @@ Limiter = Callable[[Prompt], MemoryLimit]
 
 
 def make_limiter(target: Target, new_tokens: int) -> Limiter | None:
-    """What measures the limit for a prompt; None where a pass's bytes are not known.
+    """Return a function that measures the limit for a prompt; None if a pass's bytes are unknown.
 
-    They are not where a pass reads a part of its weights, chosen by token (experts).
+    They are unknown if a pass reads only some weights, chosen by token (experts).
     """
     config = target.model.config.get_text_config()
     if any(getattr(config, name, None) for name in EXPERTS):
         return None
-    weights, per_token, busy = (
+    weights, per_token, workload = (
         bytes_read(target.model),
         cache_bytes_per_token(target),
         read_workload(target),
     )
 
     def limit(prompt: Prompt) -> MemoryLimit:
-        busy.do()
-        seconds = min(time_seconds(target.device, busy.do) for _ in range(READS))
-        bandwidth = busy.size / seconds
+        workload.do()
+        seconds = min(time_seconds(target.device, workload.do) for _ in range(READS))
+        bandwidth = workload.size / seconds
         halfway = len(prompt.ids) + new_tokens / 2
         return MemoryLimit(bandwidth, bandwidth / (weights + halfway * per_token))
 
@@ -60,7 +62,7 @@ def make_limiter(target: Target, new_tokens: int) -> Limiter | None:
 
 
 def cache_bytes_per_token(target: Target) -> float:
-    """Bytes of keys and values of one token; 0 where the model is not in Llama's layout."""
+    """Return the bytes of keys and values of one token; 0 if the model is not in Llama's layout."""
     try:
         return shape_of(target).cache_bytes(DTYPES[dtype_of(target)])
     except ValueError:

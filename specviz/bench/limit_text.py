@@ -1,6 +1,6 @@
-"""What a bench says in words of the speed that memory allows. Standard library only.
+"""Sentences about the speed that memory allows. Standard library only.
 
-Rule: every number is one of the rows', or a median of theirs over domains.
+Every number is one of the rows', or a median of theirs over domains.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def limit_text(rows: Rows) -> str:
-    """The limit, and the share of it that each plain way reached; empty where it is not known."""
-    known = [row for row in rows if row["limit_tokens_per_second"] is not None]
-    names = dict.fromkeys(row["name"] for row in known if row["share_of_limit"] is not None)
+    """Return the limit and the share of it that each plain method reached; empty if unknown."""
+    limited = [row for row in rows if row["limit_tokens_per_second"] is not None]
+    names = dict.fromkeys(row["name"] for row in limited if row["share_of_limit"] is not None)
     if not names:
         return ""
-    bandwidth = median(row["memory_bandwidth"] for row in known)
-    limit = median(row["limit_tokens_per_second"] for row in known)
-    size = median(row["memory_bandwidth"] / row["limit_tokens_per_second"] for row in known)
-    reached = ", ".join(f"{name} {_share(known, name):.2f}" for name in names)
-    threads = f"{known[0]['threads']} thread{'' if known[0]['threads'] == 1 else 's'}"
-    where = f" with {threads}" if known[0]["device"].endswith(("CPU core", "CPU cores")) else ""
+    bandwidth = median(row["memory_bandwidth"] for row in limited)
+    limit = median(row["limit_tokens_per_second"] for row in limited)
+    size = median(row["memory_bandwidth"] / row["limit_tokens_per_second"] for row in limited)
+    reached = ", ".join(f"{name} {_share(limited, name):.2f}" for name in names)
+    threads = f"{limited[0]['threads']} thread{'' if limited[0]['threads'] == 1 else 's'}"
+    where = f" with {threads}" if limited[0]["device"].endswith(("CPU core", "CPU cores")) else ""
     return (
         f"The limit: memory is read here at {bandwidth / 1e9:.1f} GB/s{where}, and a plain pass "
         f"reads {size / 1e6:,.1f} MB (weights, keys and values), so at most {limit:,.1f} tokens/s "
@@ -32,7 +32,7 @@ def limit_text(rows: Rows) -> str:
 
 
 def text_mismatches(rows: Rows) -> str:
-    """Which ways wrote another text than plain decoding, though they should not; empty if none."""
+    """Name the methods whose text differs from plain decoding's although it should not."""
     names = dict.fromkeys(row["name"] for row in rows if row["same_text"] is False)
     return " ".join(
         f"{name} wrote other tokens than plain decoding in {_domains(rows, name)}."

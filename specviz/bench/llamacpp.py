@@ -1,6 +1,5 @@
-"""llama.cpp beside our own decoding: the same float32 weights, prompt, threads and new tokens.
-
-The weights are written to a temporary GGUF file, which a process of its own loads (see
+"""llama.cpp beside our own decoding, with the same float32 weights, prompt, threads and tokens.
+ The weights are written to a temporary GGUF file, which a separate process loads (see
 adapters/llamacpp.py); a call sends it token ids and waits for token ids.
 """
 
@@ -27,7 +26,7 @@ from specviz.settings.settings import Settings
 from specviz.settings.threads import original_environment
 
 LLAMA_CPP: Final = "llama.cpp"
-EXIT_TIMEOUT: Final = 10.0  # seconds that its process has to end by itself
+EXIT_TIMEOUT: Final = 10.0  # seconds before its process is killed
 
 
 class LlamaCppError(ValueError):
@@ -36,7 +35,7 @@ class LlamaCppError(ValueError):
 
 @contextmanager
 def llama_cpp(target: Target, settings: Settings, prompts: Sequence[Prompt]) -> Iterator[Method]:
-    """llama.cpp's plain decoding as a method, loaded and tried. Raises NoLlamaCpp."""
+    """Yield llama.cpp's plain decoding as a method, loaded and tried. Raises LlamaCppError."""
     if why := explain_unavailable(target, settings):
         raise LlamaCppError(why)
     context = max(len(prompt.ids) for prompt in prompts) + settings.max_new_tokens
@@ -55,18 +54,18 @@ def llama_cpp(target: Target, settings: Settings, prompts: Sequence[Prompt]) -> 
 
 
 def explain_unavailable(target: Target, settings: Settings) -> str | None:
-    """Why llama.cpp is not measured beside this target, as a sentence; None where it can be."""
+    """Return why llama.cpp cannot be measured beside this target, as a sentence; else None."""
     if not llamacpp.is_installed():
         return f"The package {llamacpp.PACKAGE} is not installed (pip install {llamacpp.PACKAGE})."
     if target.device.type != "cpu":
-        return "It is compared on a CPU only."
+        return "It is compared only on a CPU."
     if not settings.sampling.greedy:
-        return "It is compared at temperature 0 only, where both must write the same text."
+        return "It is compared only at temperature 0, where both must write the same text."
     if why := why_not_writable(target.model, target.eos):
         return why
     needed, free = bytes_read(target.model), shutil.disk_usage(gettempdir()).free
     if needed > free:
-        return f"Its weights need {needed:,} bytes of temporary files, and {free:,} are free."
+        return f"Its weights need {needed:,} bytes of temporary files, but only {free:,} are free."
     return None
 
 
@@ -77,16 +76,16 @@ class LlamaCppProcess:
         self._running = running
 
     def decode(self, ids: Sequence[int], new_tokens: int) -> list[int]:
-        """New token ids after a prompt. Raises NoLlamaCpp."""
+        """Return new token ids after a prompt. Raises LlamaCppError."""
         assert self._running.stdin is not None
-        with suppress(OSError):  # where it has ended, `reply` says so
+        with suppress(OSError):  # if the process has ended, `reply` reports it
             self._running.stdin.write(json.dumps({"ids": ids, "new_tokens": new_tokens}) + "\n")
             self._running.stdin.flush()
         tokens: list[int] = self.reply()["tokens"]
         return tokens
 
     def reply(self) -> dict[str, Any]:
-        """The next line that it writes. Raises NoLlamaCpp."""
+        """Return the next line that it writes. Raises LlamaCppError."""
         assert self._running.stdout is not None
         line = self._running.stdout.readline()
         if not line:
@@ -99,7 +98,7 @@ class LlamaCppProcess:
 
 @contextmanager
 def _process(path: Path, context: int) -> Iterator[LlamaCppProcess]:
-    """The program with the file loaded, ended afterwards. Raises NoLlamaCpp."""
+    """Start the program with the file loaded, and end it afterwards. Raises LlamaCppError."""
     assert llamacpp.__file__ is not None
     values = [str(path), str(context), str(torch.get_num_threads())]
     running = subprocess.Popen(
@@ -120,7 +119,7 @@ def _process(path: Path, context: int) -> Iterator[LlamaCppProcess]:
 
 
 def _end(running: subprocess.Popen[str]) -> None:
-    """Let it read the end of its requests, and kill it where that does not end it."""
+    """Close its input so that it ends, and kill it if it does not."""
     assert running.stdin is not None
     with suppress(OSError):
         running.stdin.close()

@@ -1,7 +1,6 @@
-"""Times the methods in turns and makes rows of it.
-
-Rule: every method meets every prompt once per repeat, in an order that rotates, and a ratio is the
-median of ratios within one turn, so that a machine that slows down slows all alike.
+"""Time the methods in turns and summarize them as rows.
+ Every method decodes every prompt once per repeat, in rotating order, and a ratio is the median of
+ratios within one turn, so a machine that slows down slows all methods alike.
 """
 
 from __future__ import annotations
@@ -26,18 +25,37 @@ from specviz.models.target import Target
 class Row:
     """One method in one domain. Speeds are medians over `runs` calls, prefill included.
 
-    ratio_to_plain, ratio_to_transformers: of tokens per second; None where there is no
-    counterpart. tokens_per_pass: new tokens by target passes, of all runs together. draft_cost,
-    round_draft_cost, round_check_cost: seconds of one drafted token; of drafting a round; of its
-    target pass, judging and keeping; each by those of one plain target pass, None where it cannot
-    be known. The rest is None where the method does not tell: guesses_per_round counts rounds after
-    the prefill; alpha, accepted_length, kept_by_depth: see outcomes.py;
-    judged_by_depth: the guesses judged at the positions of each depth; held_bytes: what the drafter
-    held in memory at the end of a run, see models/memory.py, the most of all runs. partial: the
-    person stopped it before every turn of the domain was taken. memory_bandwidth: bytes that this
-    machine reads a second with as many threads. limit_tokens_per_second: the plain passes a second
-    that this allows, see limit.py. share_of_limit: tokens_per_second by it, only for ways of one
-    token a pass. same_text: whether every run wrote plain decoding's tokens, where it is compared.
+    Values that a method does not report are None.
+
+    Attributes:
+        name: The method.
+        domain: The domain of the prompts.
+        device: The machine in words.
+        dtype: What the target computes in.
+        threads: The number of CPU threads.
+        temperature: The sampling temperature.
+        gamma: The draft length.
+        runs: The number of calls.
+        tokens_per_second: The speed.
+        ratio_to_plain: The speed over plain decoding's.
+        ratio_to_transformers: The speed over that of transformers' counterpart; None without one.
+        tokens_per_pass: New tokens per target pass, over all runs.
+        draft_cost: Seconds per drafted token, in plain target passes.
+        round_draft_cost: Seconds of drafting per round, in plain target passes.
+        round_check_cost: Seconds per round of the target pass, judging and committing, in plain
+            target passes.
+        alpha: See outcomes.py.
+        accepted_length: See outcomes.py.
+        guesses_per_round: Over rounds after the prefill.
+        kept_by_depth: See outcomes.py.
+        judged_by_depth: The guesses judged at each depth.
+        held_bytes: The drafter's memory at the end of a run, the largest of all runs, see
+            models/memory.py.
+        partial: Whether the run was stopped before every turn of the domain was done.
+        memory_bandwidth: Bytes that this machine reads per second with as many threads.
+        limit_tokens_per_second: The plain passes per second that this allows, see limit.py.
+        share_of_limit: tokens_per_second over the limit, for methods of one token a pass.
+        same_text: Whether every run gave plain decoding's tokens, if that is compared.
     """
 
     name: str
@@ -70,7 +88,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class TimedCall:
-    """One call: what it made, the seconds it took, and what memory allowed in its turn."""
+    """One call: its outcome, its seconds, and what memory allowed in its turn."""
 
     outcome: Outcome
     seconds: float
@@ -82,19 +100,24 @@ class TimedCall:
         return self.outcome.tokens / self.seconds
 
 
-Turns = Mapping[str, Sequence[TimedCall]]  # by method, its calls, those of one turn at one place
+Turns = Mapping[str, Sequence[TimedCall]]  # calls by method; equal indices are one turn
 
 
 def count_calls(
     methods: Sequence[Method], domains: Mapping[str, Sequence[Prompt]], repeats: int
 ) -> int:
-    """How many calls `measure` makes, those that warm up among them."""
+    """Return how many calls `measure` makes, those to warm up included."""
     return len(methods) * (1 + repeats * sum(map(len, domains.values())))
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Who waits for it. stop: asked before every call. tick: told after every call."""
+    """How a caller follows and stops a measurement.
+
+    Attributes:
+        stop: Called before every call; True stops.
+        tick: Called after every call.
+    """
 
     stop: Stop = never
     tick: Callable[[], object] = lambda: None
@@ -111,12 +134,18 @@ def measure(
     watch: Progress = NO_PROGRESS,
     limiter: Limiter | None = None,
 ) -> Iterator[Row]:
-    """Rows, as soon as a domain is done. The first call of each method only warms up.
+    """Yield rows as soon as a domain is done. The first call of each method only warms up.
 
-    limiter: measures in every turn what memory allows; rows have no limit without it.
+    If it is stopped, the last rows are those of the current domain, from its complete turns, if it
+    has any.
 
-    Where it is stopped, the rows of that domain rest on its whole turns, and are the last; there
-    are none of a domain without a whole turn.
+    Args:
+        target: The target model.
+        methods: What to measure; one of them is plain decoding.
+        domains: The prompts of each domain.
+        repeats: How often each prompt is decoded.
+        watch: Stops and follows the measurement.
+        limiter: Measures what memory allows in every turn; without it rows have no limit.
     """
     for method in methods:
         if watch.stop():
@@ -124,9 +153,9 @@ def measure(
         method.decode(next(iter(domains.values()))[0])
         watch.tick()
     for domain, prompts in domains.items():
-        asked = list(prompts) * repeats
-        turns = take_turns(target, methods, asked, watch, limiter)
-        partial = len(turns[PLAIN]) < len(asked)
+        queue = list(prompts) * repeats
+        turns = take_turns(target, methods, queue, watch, limiter)
+        partial = len(turns[PLAIN]) < len(queue)
         for method in methods if turns[PLAIN] else ():
             yield replace(_row(method, domain, target, turns), partial=partial)
         if partial:
@@ -140,9 +169,9 @@ def take_turns(
     watch: Progress = NO_PROGRESS,
     limiter: Limiter | None = None,
 ) -> Turns:
-    """Every method on every prompt, the first method of a turn being another each time.
+    """Run every method on every prompt; each turn starts with another method.
 
-    Where it is stopped, what the turn in progress had is dropped, since ratios are within turns.
+    If it is stopped, an incomplete turn is dropped, since ratios are within turns.
     """
     turns: dict[str, list[TimedCall]] = {method.name: [] for method in methods}
     for turn, prompt in enumerate(prompts):
@@ -160,21 +189,21 @@ def take_turns(
 
 
 def tokens_per_pass(outcomes: Sequence[Outcome]) -> float:
-    """New tokens by target passes, of all runs together."""
+    """Return new tokens per target pass over all runs."""
     return sum(o.tokens for o in outcomes) / sum(o.passes for o in outcomes)
 
 
 def guess_statistics(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """What became of the guesses of all runs together, as the fields of a row; None untold."""
+    """Return statistics of the guesses of all runs, as the fields of a row; None if unknown."""
     tallies = [outcome.tally for outcome in outcomes if outcome.tally is not None]
-    fates = sum_tallies(tallies) if tallies else None
-    rounds = fates.rounds - len(tallies) if fates else 0  # the prefill of each run drafts nothing
+    tally = sum_tallies(tallies) if tallies else None
+    rounds = tally.rounds - len(tallies) if tally else 0  # the prefill of each run drafts nothing
     return {
-        "alpha": fates and fates.alpha,
-        "accepted_length": fates and fates.accepted_length,
-        "guesses_per_round": fates.guesses / rounds if fates and rounds else None,
-        "kept_by_depth": fates and fates.kept_by_depth,
-        "judged_by_depth": fates and [depth.judged for depth in fates.depths],
+        "alpha": tally and tally.alpha,
+        "accepted_length": tally and tally.accepted_length,
+        "guesses_per_round": tally.guesses / rounds if tally and rounds else None,
+        "kept_by_depth": tally and tally.kept_by_depth,
+        "judged_by_depth": tally and [depth.judged for depth in tally.depths],
     }
 
 
@@ -191,7 +220,7 @@ def _row(method: Method, domain: str, target: Target, turns: Turns) -> Row:
     mine, plain = turns[method.name], turns[PLAIN]
     outcomes = [timed.outcome for timed in mine]
     other = method.counterpart or ""
-    usual = [timed.outcome.pass_seconds for timed in plain]
+    plain_passes = [timed.outcome.pass_seconds for timed in plain]
     return Row(
         name=method.name,
         domain=domain,
@@ -205,9 +234,9 @@ def _row(method: Method, domain: str, target: Target, turns: Turns) -> Row:
         ratio_to_plain=_ratio(mine, plain),
         ratio_to_transformers=_ratio(mine, turns[other]) if other in turns else None,
         tokens_per_pass=tokens_per_pass(outcomes),
-        draft_cost=_cost([o.draft_seconds for o in outcomes], usual),
-        round_draft_cost=_cost([o.drafting for o in outcomes], usual),
-        round_check_cost=_cost([o.checking for o in outcomes], usual),
+        draft_cost=_cost([o.draft_seconds for o in outcomes], plain_passes),
+        round_draft_cost=_cost([o.drafting for o in outcomes], plain_passes),
+        round_check_cost=_cost([o.checking for o in outcomes], plain_passes),
         **guess_statistics(outcomes),
         held_bytes=max((o.held_bytes for o in outcomes if o.held_bytes is not None), default=None),
         **_limits(mine, method.one_by_one),
@@ -216,32 +245,32 @@ def _row(method: Method, domain: str, target: Target, turns: Turns) -> Row:
 
 
 def _limits(mine: Sequence[TimedCall], one_by_one: bool) -> dict[str, Any]:
-    """The limit and the share of it, as the fields of a row: medians over turns."""
-    known = [(timed.speed, timed.limit) for timed in mine if timed.limit is not None]
-    if not known:
+    """Return the limit and the share of it, as the fields of a row: medians over turns."""
+    limited = [(timed.speed, timed.limit) for timed in mine if timed.limit is not None]
+    if not limited:
         return {}
-    shares = [speed / limit.passes for speed, limit in known]
+    shares = [speed / limit.passes for speed, limit in limited]
     return {
-        "memory_bandwidth": median(limit.bandwidth for _, limit in known),
-        "limit_tokens_per_second": median(limit.passes for _, limit in known),
+        "memory_bandwidth": median(limit.bandwidth for _, limit in limited),
+        "limit_tokens_per_second": median(limit.passes for _, limit in limited),
         "share_of_limit": median(shares) if one_by_one else None,
     }
 
 
 def _same_text(mine: Sequence[TimedCall], plain: Sequence[TimedCall]) -> bool | None:
-    """Whether all texts are plain decoding's; None where the method does not give its text."""
+    """Return whether all texts are plain decoding's; None if the method returns no text."""
     pairs = [(a.outcome.text, b.outcome.text) for a, b in zip(mine, plain, strict=True)]
-    known = [(text, other) for text, other in pairs if text is not None and other is not None]
-    return all(text == other for text, other in known) if known else None
+    comparable = [(text, other) for text, other in pairs if text is not None and other is not None]
+    return all(text == other for text, other in comparable) if comparable else None
 
 
 def _ratio(mine: Sequence[TimedCall], theirs: Sequence[TimedCall]) -> float:
-    """The median over turns of my speed by theirs."""
+    """Return the median over turns of my speed over theirs."""
     return median(a.speed / b.speed for a, b in zip(mine, theirs, strict=True))
 
 
 def _cost(mine: Sequence[float | None], plain: Sequence[float | None]) -> float | None:
-    """Seconds in plain passes: the median of those known by the median of plain passes."""
+    """Return seconds in plain passes: median over median, of the values known."""
     spent = [seconds for seconds in mine if seconds is not None]
     passes = [seconds for seconds in plain if seconds is not None]
     return median(spent) / median(passes) if spent and passes else None

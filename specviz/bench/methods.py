@@ -1,10 +1,8 @@
 """The ways of decoding that are measured, each as one call on one prompt.
-
-Rule: a method does its whole work inside the call, prompt included, and reports only counts and
-clocks that it had anyway; the caller times the call, and counts what is left once it has stopped.
-
-Who takes part: a drafter whose weights are not on this machine is left out with a sentence, unless
-it was the one that was asked for.
+ A method does all its work inside the call, prompt included, and returns only counts and times that
+it has anyway. The caller times the call and counts the rest after the clock has stopped.
+ A drafter whose weights are not on this machine is left out with a sentence, unless it was the one
+requested.
 """
 
 from __future__ import annotations
@@ -31,22 +29,31 @@ from specviz.trace.events import Committed, Proposed
 
 
 def drafter_names(target: str, named: str | None) -> list[str]:
-    """The drafter that was named; else all that suit the target, last those that fit any and have
-    no weights.
-    """
+    """Return the drafter named, or all that fit the target, those without weights last."""
     if named:
         return [named]
-    those = [e for e in entries() if e.kind == "drafter" and e.made_for in (None, target)]
-    ranked = sorted(those, key=lambda e: e.made_for is None and e.folder is None)
+    candidates = [e for e in entries() if e.kind == "drafter" and e.made_for in (None, target)]
+    ranked = sorted(candidates, key=lambda e: e.made_for is None and e.folder is None)
     return [entry.name for entry in ranked]
 
 
 def load_entrants(
     target: Target, names: Sequence[str], settings: Callable[[str], Settings], *, must: bool = False
 ) -> tuple[list[Entrant], dict[str, str]]:
-    """The drafters of these names, each with its settings; and by name, why one is not among them.
+    """Load the drafters of these names, each with its settings.
 
-    Raises NotAvailable or Unsuitable where all of them `must` take part.
+    Args:
+        target: The target model.
+        names: The drafters' names.
+        settings: Returns the settings of a drafter.
+        must: Whether all of them must take part.
+
+    Returns:
+        The drafters, and for each missing one the reason.
+
+    Raises:
+        NotAvailable: If one is missing and must take part.
+        Unsuitable: If one does not fit the target and must take part.
     """
     found, absent = [], {}
     for name in names:
@@ -60,11 +67,11 @@ def load_entrants(
 
 
 def encode_prompts(target: Target, most: int, new_tokens: int) -> dict[str, list[Prompt]]:
-    """The first `most` of the app's prompts of each domain, as the target reads them in a run."""
-    room = Settings(max_new_tokens=new_tokens)
+    """Return the app's first `most` prompts of each domain, tokenized as in a run."""
+    settings = Settings(max_new_tokens=new_tokens)
     return {
         domain: [
-            Prompt(text, tuple(encode_prompt(target, text, room).ids)) for text in texts[:most]
+            Prompt(text, tuple(encode_prompt(target, text, settings).ids)) for text in texts[:most]
         ]
         for domain, texts in prompts().items()
     }
@@ -80,15 +87,20 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one call made.
+    """What one call returned.
 
-    tokens: new ones. passes: of the target, the prefill included. draft_seconds: per drafted
-    token; None where nothing was drafted or where it cannot be known. drafting, checking: seconds
-    a round after the prefill: of the drafter; of the target's pass, judging and keeping.
-    pass_seconds: of one plain target pass after the prefill; None where there is none. look, weigh:
-    make the tally of the guesses out of the rounds, and say what the drafter holds in memory, for
-    which the clock must have stopped; tally, held_bytes: those. text: the new tokens, where the
-    way's text is compared with plain decoding's.
+    Attributes:
+        tokens: The number of new tokens.
+        passes: The number of target passes, prefill included.
+        draft_seconds: Per drafted token; None if nothing was drafted or it is unknown.
+        pass_seconds: Of one plain target pass after the prefill; None if there is none.
+        drafting: The drafter's seconds per round after the prefill.
+        checking: Seconds per round after the prefill of the target's pass, judging and committing.
+        count_tally: Counts the guesses; called after the clock has stopped.
+        measure_memory: Returns the drafter's memory; called after the clock has stopped.
+        tally: What `count_tally` returned.
+        held_bytes: What `measure_memory` returned.
+        text: The new tokens, if the method's text is compared with plain decoding's.
     """
 
     tokens: int
@@ -104,17 +116,22 @@ class Outcome:
     text: tuple[int, ...] | None = None
 
     def finalize(self) -> Outcome:
-        """The same with the numbers instead of the run, whose rounds hold whole laws."""
+        """Return numbers instead of the run, whose rounds hold whole distributions."""
         tally = self.count_tally() if self.count_tally else self.tally
-        held = self.measure_memory() if self.measure_memory else self.held_bytes
-        return replace(self, count_tally=None, measure_memory=None, tally=tally, held_bytes=held)
+        used = self.measure_memory() if self.measure_memory else self.held_bytes
+        return replace(self, count_tally=None, measure_memory=None, tally=tally, held_bytes=used)
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A way of decoding. counterpart: the name of transformers' way of doing the same.
+    """A way of decoding.
 
-    one_by_one: whether each token takes a pass, so that its speed has a limit: see limit.py.
+    Attributes:
+        name: Its name in rows.
+        decode: Decodes a prompt.
+        settings: Its settings.
+        counterpart: The name of transformers' way of doing the same.
+        one_by_one: Whether each token takes a pass, so that memory limits its speed: see limit.py.
     """
 
     name: str
@@ -126,14 +143,14 @@ class Method:
 
 @dataclass(frozen=True, slots=True)
 class Entrant:
-    """A drafter, and the settings that it is measured with."""
+    """A drafter and the settings that it is measured with."""
 
     drafter: Drafter
     settings: Settings
 
     @property
     def name(self) -> str:
-        """What its rows are called."""
+        """The name in its rows."""
         return self.drafter.card.name
 
 
@@ -149,9 +166,12 @@ Call = Callable[[Target, Sequence[int], Settings], reference.Counts]
 
 
 def all_methods(target: Target, entrants: Sequence[Entrant], settings: Settings) -> list[Method]:
-    """Ours first, then transformers', each with the settings of the drafter that does the same.
+    """Return our methods, then transformers', each with the settings of the drafter it matches.
 
-    settings: of what drafts nothing, and of a way of transformers that no entrant stands beside.
+    Args:
+        target: The target model.
+        entrants: The drafters.
+        settings: For plain decoding, and for transformers' methods without a matching drafter.
     """
     found = [plain_method(target, settings)]
     for entrant in entrants:
@@ -160,7 +180,7 @@ def all_methods(target: Target, entrants: Sequence[Entrant], settings: Settings)
 
 
 def plain_method(target: Target, settings: Settings) -> Method:
-    """Plain decoding, the measure of all."""
+    """Return plain decoding, the baseline."""
     return Method(
         PLAIN,
         lambda prompt: _plainly(target, prompt, settings),
@@ -171,7 +191,7 @@ def plain_method(target: Target, settings: Settings) -> Method:
 
 
 def drafter_method(target: Target, entrant: Entrant) -> Method:
-    """A drafter's loop, unrecorded."""
+    """Return a drafter's loop without recording."""
 
     def decode(prompt: Prompt) -> Outcome:
         return _rounds(target, entrant, prompt)
@@ -180,13 +200,13 @@ def drafter_method(target: Target, entrant: Entrant) -> Method:
 
 
 def counterpart_of(drafter: Drafter) -> str | None:
-    """transformers' way of doing what this drafter does, by its row; None where it has none."""
+    """Return transformers' way of doing what this drafter does; None if it has none."""
     entry = find(drafter.name, "drafter")
     return entry.counterpart or None if entry else None
 
 
-def _theirs(target: Target, entrants: Sequence[Entrant], usual: Settings) -> list[Method]:
-    """transformers' own decoding: what needs a drafter of ours only where that takes part."""
+def _theirs(target: Target, entrants: Sequence[Entrant], defaults: Settings) -> list[Method]:
+    """Return transformers' own methods; those that need a drafter of ours only if it takes part."""
     beside = {counterpart_of(entrant.drafter): entrant for entrant in reversed(entrants)}
     small = beside[ASSISTED].drafter if ASSISTED in beside else None
     assert small is None or isinstance(small, DraftModel)
@@ -200,13 +220,13 @@ def _theirs(target: Target, entrants: Sequence[Entrant], usual: Settings) -> lis
         calls[MTP] = reference.mtp
     stock = Target(unoptimized_copy(target.model), target.tokenizer, target.card)
     return [
-        _way(name, stock, call, beside[name].settings if name in beside else usual)
+        _way(name, stock, call, beside[name].settings if name in beside else defaults)
         for name, call in calls.items()
     ]
 
 
 def _way(name: str, target: Target, call: Call, settings: Settings) -> Method:
-    """One of transformers' ways."""
+    """Return one of transformers' methods."""
     one_by_one = name == GENERATE
     return Method(
         name, lambda p: Outcome(*call(target, p.ids, settings)), settings, one_by_one=one_by_one
@@ -240,13 +260,13 @@ def _rounds(target: Target, entrant: Entrant, prompt: Prompt) -> Outcome:
 
 
 def _a_guess(played: Sequence[RoundResult]) -> float | None:
-    """Seconds of drafting by drafted tokens."""
+    """Return seconds of drafting per drafted token."""
     drafted = sum(len(round.proposal.tree) - 1 for round in played)
     return sum(round.clocks.draft for round in played) / drafted if drafted else None
 
 
 def _traced(target: Target, entrant: Entrant) -> Method:
-    """A drafter's loop with the recording of a trace."""
+    """Return a drafter's loop with the recording of a trace."""
 
     def decode(prompt: Prompt) -> Outcome:
         drafter, raw = entrant.drafter, replace(entrant.settings, chat="raw", system="")

@@ -1,7 +1,6 @@
-"""What became of the guesses of a run: counts that add up over runs, and the shares they give.
+"""What happened to the guesses of a run: counts that add up over runs, and the rates they give.
 
-Rule: nothing here is timed; a method hands over its rounds, and they are counted once the clock has
-stopped.
+Nothing here is timed; a method passes its rounds, and they are counted after the clock has stopped.
 """
 
 from __future__ import annotations
@@ -19,8 +18,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DepthTally:
-    """At one depth of the tree (the first guess after the text is 1): judged guesses, the positions
-    that they stood at (siblings share one), and kept guesses, at most one a position.
+    """Counts at one depth of the tree; the first guess after the text has depth 1.
+
+    Attributes:
+        judged: Guesses judged.
+        positions: Positions judged; siblings share one.
+        kept: Guesses accepted, at most one per position.
     """
 
     judged: int = 0
@@ -35,8 +38,14 @@ class DepthTally:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """rounds: with the prefill, which drafts nothing. guesses: drafted. chance: the sum, over
-    judged positions, of the chance that one of the position's guesses is kept.
+    """Counts of a run's guesses.
+
+    Attributes:
+        rounds: Rounds, including the prefill, which drafts nothing.
+        guesses: Guesses drafted.
+        chance: The sum over judged positions of the probability that one of its guesses is
+            accepted.
+        depths: Counts by depth.
     """
 
     rounds: int = 0
@@ -55,37 +64,37 @@ class Tally:
 
     @property
     def alpha(self) -> float | None:
-        """α: the mean of that chance over judged positions, as in `metrics.summary`."""
+        """α: the mean of that probability over judged positions, as in `metrics.summary`."""
         return share(self.chance, sum(depth.positions for depth in self.depths))
 
     @property
     def accepted_length(self) -> float | None:
-        """Kept guesses a round, the prefill included, as in `metrics.summary`."""
+        """Accepted guesses per round, prefill included, as in `metrics.summary`."""
         return share(sum(depth.kept for depth in self.depths), self.rounds)
 
     @property
     def kept_by_depth(self) -> list[float | None]:
-        """Of the positions judged at each depth, the share where a guess was kept.
+        """The share of the positions judged at each depth where a guess was accepted.
 
-        By position and not by guess, as on Compare: a position keeps one guess at most, so by
-        guess every further sibling would lower the number, however much it helps. And α is the
-        expectation of this.
+        It is per position and not per guess, as on Compare: a position accepts at most one guess,
+        so per guess each further sibling would lower the number, however much it helps. α is its
+        expectation.
         """
         return [share(depth.kept, depth.positions) for depth in self.depths]
 
 
 def share(part: float, whole: int) -> float | None:
-    """The part in the whole; None where there is none."""
+    """Return part / whole; None if the whole is 0."""
     return part / whole if whole else None
 
 
-def sum_tallies(fates: Iterable[Tally]) -> Tally:
-    """Runs taken together: every judged position counts the same, whichever run it was in."""
-    return sum(fates, Tally())
+def sum_tallies(tallies: Iterable[Tally]) -> Tally:
+    """Add up runs: every judged position counts the same, whichever run it is from."""
+    return sum(tallies, Tally())
 
 
 def tally_rounds(rounds: Sequence[RoundResult]) -> Tally:
-    """What became of a run's guesses."""
+    """Count what happened to a run's guesses."""
     return sum_tallies(_of(played) for played in rounds)
 
 

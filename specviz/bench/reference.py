@@ -1,7 +1,6 @@
 """transformers' own decoding on the same models: plain, and each way in which it speculates.
-
-Rule: it is asked for the same work as ours: as many drafted tokens a round, a draft that ends early
-only where ours does, the same sampling and the same limit.
+ It is given the same work as ours: as many drafted tokens per round, a draft that ends early only
+where ours does, the same sampling and the same limit.
 """
 
 from __future__ import annotations
@@ -22,21 +21,21 @@ Counts = tuple[int, int]  # new tokens, target passes
 
 
 def generate(target: Target, ids: Sequence[int], settings: Settings) -> Counts:
-    """Plain `generate`."""
+    """Run plain `generate`."""
     return count_passes(target, ids, settings)
 
 
 def assisted(target: Target, ids: Sequence[int], settings: Settings, small: Any) -> Counts:
-    """Assisted generation with the model `small` as assistant."""
+    """Run assisted generation with the model `small` as assistant."""
     with _drafting_like_ours(small.generation_config, settings):
         return count_passes(target, ids, settings, assistant_model=small)
 
 
 def early_exit(target: Target, ids: Sequence[int], settings: Settings) -> Counts:
-    """Self-speculation: the target's first layers draft. Passes are those of all its layers.
+    """Run self-speculation: the target's first layers draft. Counts passes through all layers.
 
-    transformers drafts with a second cache and runs the first layers again when it verifies; ours
-    goes on from where the draft stopped.
+    transformers drafts with a second cache and runs the first layers again to verify; ours
+    continues from where the draft stopped.
     """
     exit_layer = settings.at_depth(target.layers).exit_layer
     with _drafting_like_ours(target.model.generation_config, settings), _whole_again(target.model):
@@ -44,7 +43,7 @@ def early_exit(target: Target, ids: Sequence[int], settings: Settings) -> Counts
 
 
 def prompt_lookup(target: Target, ids: Sequence[int], settings: Settings) -> Counts:
-    """Prompt lookup decoding."""
+    """Run prompt lookup decoding."""
     lookup = {
         "prompt_lookup_num_tokens": settings.gamma,
         "max_matching_ngram_size": settings.ngram_max,
@@ -53,35 +52,35 @@ def prompt_lookup(target: Target, ids: Sequence[int], settings: Settings) -> Cou
 
 
 def mtp(target: Target, ids: Sequence[int], settings: Settings) -> Counts:
-    """The target's own multi-token prediction modules, where its checkpoint has some.
+    """Run the target's own multi-token prediction modules, if its checkpoint has some.
 
-    A guess a module: γ is as large as there are modules. They are read from disk in every call.
+    Each module makes one guess, so γ is the number of modules. Every call reads them from disk.
     """
     return count_passes(target, ids, settings, use_mtp=True)
 
 
 def explain_no_mtp(target: Target) -> str | None:
-    """transformers' own sentence on why it cannot draft with `use_mtp` here; None where it can.
+    """Return transformers' own sentence on why `use_mtp` does not work here; None if it does.
 
-    Found by trying. A Llama has no such modules for transformers: its config lacks `num_mtp_layers`
-    and, that added, its class registers no names of weights that could be theirs.
+    It is found by trying. For transformers a Llama has no such modules: its config lacks
+    `num_mtp_layers`, and with that added, its class registers no weight names for them.
     """
     try:
         mtp(target, [1, 2], Settings(max_new_tokens=3))
-    except Exception as error:  # whatever a model that was not made for it meets
+    except Exception as error:  # a model that does not support it can fail in any way
         return str(error).strip().split("\n")[0] or type(error).__name__
     return None
 
 
 def count_passes(target: Target, ids: Sequence[int], settings: Settings, **options: Any) -> Counts:
-    """New tokens and target passes of one `generate` with these options."""
+    """Return new tokens and target passes of one `generate` with these options."""
     with _counting(target.model) as passes:
         tokens = new_tokens(target, ids, settings, **options)
     return len(tokens), len(passes)
 
 
 def new_tokens(target: Target, ids: Sequence[int], settings: Settings, **options: Any) -> list[int]:
-    """What `generate` adds to the text."""
+    """Return the tokens that `generate` adds to the text."""
     prompt = torch.tensor([list(ids)], device=target.device)
     torch.manual_seed(settings.seed)
     out = target.model.generate(
@@ -97,23 +96,23 @@ def new_tokens(target: Target, ids: Sequence[int], settings: Settings, **options
 
 
 def _sampling(settings: Settings) -> dict[str, Any]:
-    """The sampling options; at temperature 0 there are none."""
-    law = settings.sampling
-    if law.greedy:
+    """Return the sampling options; there are none at temperature 0."""
+    chosen = settings.sampling
+    if chosen.greedy:
         return {"do_sample": False}
-    warmth = {"temperature": law.temperature, "top_k": law.top_k, "top_p": law.top_p}
-    return {"do_sample": True} | warmth
+    options = {"temperature": chosen.temperature, "top_k": chosen.top_k, "top_p": chosen.top_p}
+    return {"do_sample": True} | options
 
 
 @contextmanager
 def _counting(model: Any) -> Iterator[list[None]]:
-    """A list that grows by one with every pass of the model through all its layers."""
+    """Yield a list that grows by one with every pass through all of the model's layers."""
     passes: list[None] = []
     config = model.config.get_text_config()
     layers = config.num_hidden_layers
 
     def count(*_: object) -> None:
-        if config.num_hidden_layers == layers:  # an early exit says fewer for a while
+        if config.num_hidden_layers == layers:  # an early exit sets fewer layers while it drafts
             passes.append(None)
 
     hook = model.register_forward_pre_hook(count)
@@ -125,7 +124,7 @@ def _counting(model: Any) -> Iterator[list[None]]:
 
 @contextmanager
 def _whole_again(model: Any) -> Iterator[None]:
-    """All layers afterwards, even where transformers failed while it drafted with fewer."""
+    """Restore all layers afterwards, even if transformers failed while it drafted with fewer."""
     config = model.config.get_text_config()
     layers = config.num_hidden_layers
     try:
@@ -136,7 +135,7 @@ def _whole_again(model: Any) -> Iterator[None]:
 
 @contextmanager
 def _drafting_like_ours(config: Any, settings: Settings) -> Iterator[None]:
-    """An assistant's own generation config, for a while: γ tokens a round, as sure as ours."""
+    """Set an assistant's generation config for a while: γ tokens a round and our confidence."""
     ours = {
         "num_assistant_tokens": settings.gamma,
         "num_assistant_tokens_schedule": SCHEDULES[settings.schedule],

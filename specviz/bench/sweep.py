@@ -1,7 +1,6 @@
-"""Measures a sweep: the target's pass by tokens, and what this machine reaches at its best.
-
-Rule: sizes and peaks take turns in an order that is shuffled anew each round, never one size after
-another, so that a machine that slows down slows all alike. The clock runs around the pass alone.
+"""Measure a sweep: the time of the target's pass by its number of tokens, and the machine's peaks.
+ Sizes and peaks take turns in an order that is shuffled again each round, never one size after
+another, so a machine that slows down slows all alike. Only the pass itself is timed.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ PRODUCT: Final = "product"
 READ: Final = "read"
 
 
-EDGE, WIDE_EDGE = 1024, 4096  # of the large matrices
-MAX_READ_BYTES: Final = 1 << 30  # bytes: beyond every cache, and no second copy of a large model
+EDGE, WIDE_EDGE = 1024, 4096  # rows and columns of the large matrices
+MAX_READ_BYTES: Final = 1 << 30  # larger than every cache, but not a second copy of a large model
 
 
 MIN_ROUNDS, MAX_ROUNDS = 5, 15  # rounds
@@ -46,8 +45,12 @@ Turn = int | str  # a size, or which peak
 class SweepPlan:
     """How much is measured.
 
-    budget: seconds for all rounds, if FEWEST of them fit. longest: seconds after which no other
-    round begins, however few there were.
+    Attributes:
+        sizes: Numbers of tokens in a pass.
+        context: Tokens in the cache.
+        seed: Of the order.
+        budget: Seconds for all rounds, if MIN_ROUNDS of them fit.
+        longest: Seconds after which no further round starts.
     """
 
     sizes: tuple[int, ...] = SIZES
@@ -57,28 +60,34 @@ class SweepPlan:
     longest: float = 20.0
 
     def order(self, number: int) -> list[Turn]:
-        """What takes turns in a round, shuffled: a function of the seed and the round's number."""
+        """Return what takes turns in a round, shuffled by the seed and the round's number."""
         turns: list[Turn] = [*self.sizes, PRODUCT, READ]
         Random(f"{self.seed} {number}").shuffle(turns)
         return turns
 
     def rounds(self, seconds: float) -> int:
-        """How many rounds fit, where one takes so long."""
+        """Return how many rounds fit if one takes this many seconds."""
         return max(MIN_ROUNDS, min(MAX_ROUNDS, int(self.budget / seconds)))
 
 
 @dataclass(frozen=True, slots=True)
 class SweepProgress:
-    """One measurement is done. of: how many there will be; None while warming up."""
+    """One measurement is done.
+
+    Attributes:
+        done: How many are done.
+        of: How many there will be; None while warming up.
+    """
 
     done: int
     of: int | None
 
 
 class SweepRun:
-    """A sweep in the making. Asked at any time, `sweep` says what has been measured so far.
+    """A sweep in progress; `sweep` returns what has been measured so far.
 
-    Raises ValueError where the target cannot see so many tokens, or its shape is not known.
+    Raises:
+        ValueError: If the target's context is too short, or its shape is not known.
     """
 
     def __init__(self, target: Target, plan: SweepPlan | None = None) -> None:
@@ -91,9 +100,10 @@ class SweepRun:
         self._seen: dict[Turn, list[float]] = {}
 
     def steps(self, stop: Stop = never) -> Iterator[SweepProgress]:
-        """Measure, a step at a time; a round to warm up comes first and is not kept.
+        """Measure, one step at a time; a round to warm up comes first and is discarded.
 
-        stop: asked between measurements; what came until then stays.
+        Args:
+            stop: Called between measurements; True stops, and what was measured stays.
         """
         spent = 0.0
         for done, turn in enumerate(self.plan.order(0), start=1):
@@ -101,10 +111,10 @@ class SweepRun:
                 return
             spent += self._seconds(turn)
             yield SweepProgress(done, None)
-        self.rounds, held, counter = self.plan.rounds(spent), 0.0, count(1)
+        self.rounds, busy, counter = self.plan.rounds(spent), 0.0, count(1)
         of = self.rounds * len(self.plan.order(0))
         for number in range(1, self.rounds + 1):
-            if number > 1 and held > self.plan.longest:
+            if number > 1 and busy > self.plan.longest:
                 self.rounds = number - 1
                 return
             for turn in self.plan.order(number):
@@ -112,11 +122,11 @@ class SweepRun:
                     return
                 start = perf_counter()
                 self._seen.setdefault(turn, []).append(round(self._seconds(turn), DIGITS))
-                held += perf_counter() - start  # of this alone: others may have their turn between
+                busy += perf_counter() - start  # without the time of other jobs in between
                 yield SweepProgress(next(counter), of)
 
     def sweep(self) -> Sweep:
-        """As far as it came."""
+        """Return what has been measured so far."""
         target, plan = self.target, self.plan
         sizes = [size for size in sorted(plan.sizes) if size in self._seen]
         return Sweep(
@@ -141,7 +151,7 @@ class SweepRun:
         return time_seconds(self.target.device, self._busy[turn].do)
 
     def _rates(self, turn: str) -> list[float]:
-        """Operations or bytes a second, by measurement."""
+        """Return operations or bytes per second of each measurement."""
         size = self._busy[turn].size
         return [float(f"{size / seconds:.4g}") for seconds in self._seen.get(turn, [])]
 
@@ -160,7 +170,7 @@ class PassTimer:
         self.run.prefill(self._ids(context))
 
     def seconds(self, tokens: int) -> float:
-        """One pass over a chain of so many tokens, as a round makes it; the cache is then reset."""
+        """Time one pass over a chain of tokens, as a round makes it; then reset the cache."""
         root, *guesses = self._ids(tokens)
         tree = DraftTree.chain(root, guesses)
         taken = time_seconds(self.target.device, lambda: self.run.score(tree))
@@ -168,20 +178,25 @@ class PassTimer:
         return taken
 
     def _ids(self, count: int) -> list[int]:
-        """Any tokens: which they are changes nothing about the time."""
+        """Return any token ids: which they are does not change the time."""
         return [1 + at % (self.target.vocab_size - 1) for at in range(count)]
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Work that keeps one part of the machine as busy as it gets. size: operations, or bytes."""
+    """Work that keeps one part of the machine as busy as possible.
+
+    Attributes:
+        do: Does the work.
+        size: Operations or bytes.
+    """
 
     do: Callable[[], object]
     size: float
 
 
 def matmul_workload(target: Target) -> Workload:
-    """A product of two large square matrices, in the target's own dtype."""
+    """Return a product of two large square matrices in the target's dtype."""
     edge = _edge(target)
     matrix = torch.ones(edge, edge, dtype=target.dtype, device=target.device)
     made = torch.empty_like(matrix)
@@ -189,10 +204,10 @@ def matmul_workload(target: Target) -> Workload:
 
 
 def read_workload(target: Target) -> Workload:
-    """The largest of as many bytes of numbers as the weights have: nothing reads them faster.
+    """Return the maximum over as many bytes as the weights have: nothing reads them faster.
 
-    As many, since what fits into a cache is read faster than what does not; MOST_READ at most.
-    Not a matrix times a vector: on some processors torch's takes twice as long as reading does.
+    As many bytes, since data that fits into a cache is read faster; at most MAX_READ_BYTES. Not a
+    matrix-vector product: on some processors torch's takes twice as long as reading.
     """
     size = min(MAX_READ_BYTES, bytes_read(target.model))
     numbers = torch.ones(size // torch.float32.itemsize, device=target.device)
@@ -200,7 +215,7 @@ def read_workload(target: Target) -> Workload:
 
 
 def time_seconds(device: torch.device, do: Callable[[], object]) -> float:
-    """Seconds until the device has done it."""
+    """Return the seconds until the device has done it."""
     synchronize(device)
     start = perf_counter()
     do()
@@ -209,15 +224,15 @@ def time_seconds(device: torch.device, do: Callable[[], object]) -> float:
 
 
 def shape_of(target: Target) -> ModelShape:
-    """The target's shape. Raises ValueError for a model that is not in Llama's layout."""
+    """Return the target's shape. Raises ValueError for a model not in Llama's layout."""
     return ModelShape.of_config(target.model.config.to_dict())
 
 
 def dtype_of(target: Target) -> str:
-    """The target's dtype by name."""
+    """Return the name of the target's dtype."""
     return str(target.dtype).removeprefix("torch.")
 
 
 def _edge(target: Target) -> int:
-    """Rows and columns of the large matrices: more on a device that needs more to be busy."""
+    """Return the size of the large matrices: larger on a device that needs more to be busy."""
     return EDGE if target.device.type == "cpu" else WIDE_EDGE

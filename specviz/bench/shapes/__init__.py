@@ -1,1 +1,1 @@
-"""What a public model's shape costs on this machine: random weights, times and bytes, no text."""
+"""The costs of public models' shapes on this machine: random weights, times and bytes, no text."""

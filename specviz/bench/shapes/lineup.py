@@ -1,7 +1,6 @@
-"""Who takes part for a shape: the target, and drafters of its size in their published layouts.
-
-Rule: a head's network and config are those of the trained ones, built by the code that begins their
-training, or by the numbers of a public checkpoint; only the weights are random.
+"""The lineup for a shape: the target, and drafters of its size in their published layouts.
+ A head's network and config are those of the trained heads, built by the code that starts their
+training, or those of a public checkpoint; only the weights are random.
 """
 
 from __future__ import annotations
@@ -53,10 +52,15 @@ PUBLISHED_TREE: Final = Parameters.eagle(total_tokens=60, depth=5, top_k=10)
 
 @dataclass(frozen=True)
 class HeadSpec:
-    """A head of the cast. entry: its row in the catalogue, whose usual settings it has.
+    """A head of the lineup.
 
-    build: its network for a target. kind: the drafter around it. settings: where they are not as
-    usual.
+    Attributes:
+        name: Its name.
+        entry: Its entry in the catalogue, whose default settings it has.
+        title: Its title for people.
+        build: Builds its network for a target.
+        kind: The drafter around the network.
+        settings: Settings that differ from the defaults.
     """
 
     name: str
@@ -78,7 +82,7 @@ def _dflash(target: Target) -> DFlashHead:
 
 
 def _by(build: Callable[..., Any]) -> Callable[[Target], Any]:
-    """A builder that would choose by counts of tokens, where there are none."""
+    """Adapt a builder that needs token counts to a target without any."""
     return lambda target: build(target, torch.zeros(target.vocab_size, device=target.device))
 
 
@@ -95,13 +99,15 @@ HEADS: Final = (
     ),
     HeadSpec("medusa", "medusa", "Medusa", _by(medusa.build), medusa.Medusa),
     HeadSpec("mtp", "mtp", "MTP", _by(mtp.build), MTP),
-    HeadSpec("dflash", "dflash", "DFlash", _dflash, DFlash, {"gamma": DFlashConfig.PUBLIC_BLOCK - 1}),
+    HeadSpec(
+        "dflash", "dflash", "DFlash", _dflash, DFlash, {"gamma": DFlashConfig.PUBLIC_BLOCK - 1}
+    ),
 )
 
 
 @dataclass(frozen=True)
 class Member:
-    """A drafter that takes part, with its settings. title: for people."""
+    """A drafter of the lineup with its settings."""
 
     name: str
     title: str
@@ -129,32 +135,39 @@ class Lineup:
 
 
 def build_lineup(row: Model, device: torch.device, dtype: torch.dtype, longest: int) -> Lineup:
-    """Everybody, in memory; on "meta", without any."""
+    """Create the target and all drafters in memory, or without memory on the "meta" device."""
     target = random_target(row, device, dtype, longest)
     members = []
     drafting = _draft_model(row, target, longest)
     if drafting is not None:
-        members.append(Member("draft-model", drafting.card.name, drafting, _usual("draft-model")))
+        members.append(
+            Member("draft-model", drafting.card.name, drafting, _default_settings("draft-model"))
+        )
     heads: dict[Any, Any] = {}
-    for part in HEADS:
-        if part.build not in heads:
-            heads[part.build] = _head(part, target)
-        head = heads[part.build]
-        drafter = part.kind.around(head, model_card(part.title, part.entry, head), target)
-        settings = replace(_usual(part.entry), **part.settings)
-        members.append(Member(part.name, part.title, drafter, settings))
-    members.append(Member("layerskip", "LayerSkip", LayerSkip(target), _usual("layerskip")))
-    members.append(Member("ngram", "n-gram", NGram(), _usual("ngram")))
+    for spec in HEADS:
+        if spec.build not in heads:
+            heads[spec.build] = _head(spec, target)
+        head = heads[spec.build]
+        drafter = spec.kind.around(head, model_card(spec.title, spec.entry, head), target)
+        settings = replace(_default_settings(spec.entry), **spec.settings)
+        members.append(Member(spec.name, spec.title, drafter, settings))
+    members.append(
+        Member("layerskip", "LayerSkip", LayerSkip(target), _default_settings("layerskip"))
+    )
+    members.append(Member("ngram", "n-gram", NGram(), _default_settings("ngram")))
     return Lineup(row, target, members)
 
 
-def required_memory(row: Model, device: torch.device, dtype: torch.dtype, longest: int) -> tuple[int, int]:
-    """How many drafters a cast will have, and the bytes that it will take with its caches.
+def required_memory(
+    row: Model, device: torch.device, dtype: torch.dtype, longest: int
+) -> tuple[int, int]:
+    """Return how many drafters a lineup has, and the bytes that it needs with its caches.
 
-    Known before it is made. Raises NotEnoughMemory where the device has fewer.
+    Raises:
+        NotEnoughMemory: If the device has fewer bytes free.
     """
-    ghost = build_lineup(row, torch.device("meta"), dtype, longest)
-    sizes = [weight_bytes(each) * (1 + is_packed(each, device, dtype)) for each in ghost.modules]
+    meta = build_lineup(row, torch.device("meta"), dtype, longest)
+    sizes = [weight_bytes(each) * (1 + is_packed(each, device, dtype)) for each in meta.modules]
     number = BYTES_PER_NUMBER[DTYPES[str(dtype).removeprefix("torch.")]]
     drafting = [each.shape for each in smaller_models(row.name).values()]
     cached = sum(
@@ -165,16 +178,16 @@ def required_memory(row: Model, device: torch.device, dtype: torch.dtype, longes
     free = free_memory(device)
     if free is not None and wanted > free:
         raise NotEnoughMemory(
-            f"{row.title} with its drafters takes {format_bytes(wanted)} in "
+            f"{row.title} with its drafters needs {format_bytes(wanted)} in "
             f"{str(dtype).removeprefix('torch.')}, and {format_bytes(free)} are free on this "
             f"{device.type}."
         )
-    return len(ghost.members), wanted
+    return len(meta.members), wanted
 
 
-def _head(part: HeadSpec, target: Target) -> Any:
+def _head(spec: HeadSpec, target: Target) -> Any:
     with created_on(target.device, target.dtype):
-        head = part.build(target)
+        head = spec.build(target)
     randomize(head)
     if target.device.type != "meta":
         freeze_like(head, target.model)
@@ -182,7 +195,7 @@ def _head(part: HeadSpec, target: Target) -> Any:
 
 
 def _draft_model(row: Model, target: Target, longest: int) -> DraftModel | None:
-    """The smallest shape that may draft, if there is one."""
+    """Return a draft model of the smallest shape that may draft; None if there is none."""
     known = sorted(smaller_models(row.name).values(), key=lambda each: each.shape.parameters)
     if not known:
         return None
@@ -190,6 +203,6 @@ def _draft_model(row: Model, target: Target, longest: int) -> DraftModel | None:
     return DraftModel(model, model_card(known[0].title, "draft-model", model))
 
 
-def _usual(entry: str) -> Settings:
-    """What suits a drafter of the catalogue, at temperature 0, as `bench` has it."""
+def _default_settings(entry: str) -> Settings:
+    """Return the default settings of a drafter of the catalogue, at temperature 0 as in `bench`."""
     return Settings.from_json(with_defaults(entry, {"sampling": {"temperature": 0.0}}))

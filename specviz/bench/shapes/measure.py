@@ -1,7 +1,6 @@
-"""Measures shapes one after the other, each behind texts of several lengths, and makes the file.
-
-Rule: as everywhere here, all take turns, in an order that is shuffled anew; the first turn of each
-only warms up. Stopped at any time, it has what it measured.
+"""Measure shapes one after the other, each with texts of several lengths, and build the file.
+ Everything takes turns in an order that is shuffled each round, and the first turn of each only
+warms up. A measurement that is stopped keeps what it has.
 """
 
 from __future__ import annotations
@@ -28,7 +27,14 @@ from specviz.models.memory import unique_bytes
 
 @dataclass(frozen=True, slots=True)
 class ShapePlan:
-    """How much is measured: texts of which lengths, sizes of bare passes, how many rounds."""
+    """How much is measured.
+
+    Attributes:
+        contexts: Lengths of the texts.
+        rounds: The number of rounds.
+        seed: Of the order.
+        sizes: Sizes of bare passes.
+    """
 
     contexts: tuple[int, ...]
     rounds: int
@@ -37,24 +43,30 @@ class ShapePlan:
 
     @property
     def longest(self) -> int:
-        """Tokens that a target must see."""
+        """The number of tokens that a target must support."""
         return max(self.contexts) + max(self.sizes) + self.rounds + 2
 
     def turns(self, drafters: int) -> int:
-        """Measurements of one shape, those that warm up among them."""
+        """Return the number of measurements of one shape, those to warm up included."""
         return len(self.contexts) * (self.rounds + 1) * (len(self.sizes) + 3 + drafters)
 
 
 def _load() -> float | None:
-    """How many processes want a core, on average over the last minute; None: it is not said."""
+    """Return how many processes wanted a core on average over the last minute; None if unknown."""
     return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
 
 
 @dataclass
 class ShapeMeasurement:
-    """A file in the making. command: what was typed. Asked at any time, `file` says what there is.
+    """A file in progress; `file` returns what has been measured so far.
 
-    load: see `ShapeFile`.
+    Attributes:
+        device: The device.
+        dtype: What the networks compute in.
+        plan: How much is measured.
+        command: The command that was typed.
+        models: The shapes measured.
+        load: See `ShapeFile`.
     """
 
     device: torch.device
@@ -65,21 +77,21 @@ class ShapeMeasurement:
     load: float | None = field(default_factory=_load)
 
     def steps(self, row: Model, stop: Stop = never) -> Iterator[None]:
-        """Measure a shape, a step a measurement. What came stays, whatever ends it."""
+        """Measure a shape, one measurement per step; what was measured stays, however it ends."""
         if self.device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(self.device)
         found: list[ContextCosts] = []
-        everybody = build_lineup(row, self.device, self.dtype, self.plan.longest)
+        lineup = build_lineup(row, self.device, self.dtype, self.plan.longest)
         rates: dict[str, list[float]] = {PRODUCT: [], READ: []}
         drafters: dict[str, DrafterFacts] = {}
         try:
             for context in self.plan.contexts:
-                rounds = ShapeRounds(everybody, context, self.plan.sizes)
+                rounds = ShapeRounds(lineup, context, self.plan.sizes)
                 try:
                     yield from self._turns(rounds, stop)
                 finally:
-                    if place := rounds.place():
-                        found.append(place)
+                    if costs := rounds.costs():
+                        found.append(costs)
                         drafters |= _drafters(rounds)
                     for name, seen in rounds.peaks.items():
                         rates[name] += seen
@@ -87,8 +99,8 @@ class ShapeMeasurement:
                     return
         finally:
             if found:
-                self.models.append(_costs(everybody, rates, drafters, found))
-            del everybody
+                self.models.append(_costs(lineup, rates, drafters, found))
+            del lineup
             gc.collect()
             if self.device.type == "cuda":
                 torch.cuda.empty_cache()
@@ -103,7 +115,7 @@ class ShapeMeasurement:
             rounds.grow()
 
     def file(self) -> CostFile:
-        """As far as it came. Raises ValueError where nothing was measured."""
+        """Return what has been measured. Raises ValueError if that is nothing."""
         return CostFile(
             date=datetime.now(UTC).date().isoformat(),
             command=self.command,
@@ -121,12 +133,12 @@ class ShapeMeasurement:
 
 
 def _costs(
-    everybody: Lineup,
+    lineup: Lineup,
     rates: Mapping[str, list[float]],
     drafters: Mapping[str, DrafterFacts],
-    places: Sequence[ContextCosts],
+    contexts: Sequence[ContextCosts],
 ) -> ModelCosts:
-    target, row = everybody.target, everybody.row
+    target, row = lineup.target, lineup.row
     return ModelCosts(
         row.name,
         row.title,
@@ -136,12 +148,12 @@ def _costs(
         rates[PRODUCT],
         rates[READ],
         list(drafters.values()),
-        list(places),
+        list(contexts),
     )
 
 
 def _drafters(rounds: ShapeRounds) -> dict[str, DrafterFacts]:
-    """Who drafted, by name, with the size of the last draft."""
+    """Return the drafters by name, with the size of the last draft."""
     found = {}
     for name, each in rounds.drafting.items():
         if each.seen["draft"] and each.guesses:
@@ -155,5 +167,5 @@ def _drafters(rounds: ShapeRounds) -> dict[str, DrafterFacts]:
 
 
 def people(parameters: int) -> str:
-    """A number of weights in words."""
+    """Return a number of weights in words."""
     return f"{parameters / 1e6:,.3g} M weights" if parameters else "no weights"

@@ -1,9 +1,8 @@
-"""Rounds of every drafter behind one text, timed in turns with plain and bare passes.
-
-Rule: all drafters share one text and one cache of the target. In a turn each drafts once, is
-checked, and its guesses are dropped, whatever the verdict: weights are random, so it means nothing.
-Then the text grows by one token, which was settled before. So every drafter meets the same text,
-and no clock depends on what would have been kept.
+"""Rounds of every drafter after one text, timed in turns with plain and bare passes.
+ All drafters share one text and one cache of the target. In a turn each drafts once, is checked,
+and its guesses are dropped whatever the verdict, which means nothing with random weights. Then the
+text grows by one predetermined token. So every drafter gets the same text, and no time depends on
+what would have been accepted.
 """
 
 from __future__ import annotations
@@ -47,7 +46,14 @@ Turn = int | str  # a size of a pass; plain decoding, a drafter, or which of the
 
 @dataclass
 class DrafterTimes:
-    """A drafter that waits for its next turn. seen: seconds by part. guesses: of its last draft."""
+    """A drafter between its turns.
+
+    Attributes:
+        member: The drafter and its settings.
+        session: Its session.
+        seen: Seconds by phase.
+        guesses: The size of the last draft.
+    """
 
     member: Member
     session: DraftSession
@@ -56,7 +62,7 @@ class DrafterTimes:
 
 
 class ShapeRounds:
-    """One text of `context` tokens in the target's cache, and everybody's clocks over it."""
+    """One text of `context` tokens in the target's cache, and all the times measured after it."""
 
     def __init__(self, cast: Lineup, context: int, sizes: Sequence[int] = SIZES) -> None:
         self.cast = cast
@@ -80,19 +86,19 @@ class ShapeRounds:
         }
 
     def order(self, seed: int, number: int) -> list[Turn]:
-        """What takes turns, shuffled anew each time: a function of the two numbers."""
+        """Return what takes turns, shuffled by the two numbers."""
         turns: list[Turn] = [*self.sizes, PRODUCT, READ, PLAIN, *self.drafting]
         Random(f"{seed} {self.context} {number}").shuffle(turns)
         return turns
 
     def take(self, turn: Turn, keep: bool) -> None:
-        """One measurement. keep: whether it counts, or only warms up."""
+        """Do one measurement; `keep` is false for a turn that only warms up."""
         if isinstance(turn, int):
             _add(self.passes.setdefault(turn, []), self._pass(turn), keep)
         elif turn in self._busy:
-            busy = self._busy[turn]
-            seconds = time_seconds(self.target.device, busy.do)
-            _add(self.peaks.setdefault(turn, []), float(f"{busy.size / seconds:.4g}"), keep)
+            workload = self._busy[turn]
+            seconds = time_seconds(self.target.device, workload.do)
+            _add(self.peaks.setdefault(turn, []), float(f"{workload.size / seconds:.4g}"), keep)
         elif turn == PLAIN:
             _add(self.plain, time_seconds(self.target.device, self._plainly), keep)
         else:
@@ -100,13 +106,13 @@ class ShapeRounds:
 
     @torch.inference_mode()
     def grow(self) -> None:
-        """The text has a token more; every drafter was told in its turn."""
+        """Add a token to the text; every drafter received it in its turn."""
         self.run.score(DraftTree((self.text[-1],), (-1,)))
         self.run.keep((0,))
         self.text.append(self._token(len(self.text)))
 
-    def place(self) -> ContextCosts | None:
-        """What was measured so far; None where that is too little to say anything."""
+    def costs(self) -> ContextCosts | None:
+        """Return what was measured so far; None if that is too little."""
         sizes = [size for size in self.sizes if self.passes.get(size)]
         if not self.plain or not sizes:
             return None
@@ -121,7 +127,7 @@ class ShapeRounds:
         )
 
     def _pass(self, tokens: int) -> float:
-        """A bare pass over a chain of so many tokens."""
+        """Time a bare pass over a chain of tokens."""
         root, *guesses = (self._token(len(self.text) - 1 + at) for at in range(tokens))
         tree = DraftTree.chain(root, guesses)
         seconds = time_seconds(self.target.device, lambda: self.run.score(tree))
@@ -129,16 +135,16 @@ class ShapeRounds:
         return seconds
 
     def _plainly(self) -> None:
-        """A token of plain decoding: the pass, its law, the drawing."""
+        """Decode a token plainly: the pass, its distribution, the draw."""
         settings = self.cast.members[0].settings
         scores = self.run.score(DraftTree((self.text[-1],), (-1,)))
-        laws = logits_to_probs(scores.logits, settings.sampling)
-        finish([], [], laws[0], settings.chance(len(self.text)))
+        probs = logits_to_probs(scores.logits, settings.sampling)
+        finish([], [], probs[0], settings.chance(len(self.text)))
         scores.check()
         self.run.keep(())
 
     def _round(self, drafting: DrafterTimes, keep: bool) -> None:
-        """Draft, check, judge and drop; then the session hears which token follows anyway."""
+        """Draft, check, judge and drop; then tell the session which token follows."""
         member, session, run = drafting.member, drafting.session, self.run
         settings, chance = member.settings, member.settings.chance(len(self.text))
         following, run.capture = self._token(len(self.text)), member.drafter.capture
@@ -147,9 +153,9 @@ class ShapeRounds:
         drafted = self._now()
         scores = run.score(proposal.tree, proposal.extra_rows, proposal.precomputed)
         checked = self._now()
-        laws = logits_to_probs(scores.logits, settings.sampling)
+        probs = logits_to_probs(scores.logits, settings.sampling)
         rule = choose_rule(settings.rule, session.drawn, settings.sampling)
-        rule.judge(proposal.tree, proposal.drawn, laws, proposal.q, chance)
+        rule.judge(proposal.tree, proposal.drawn, probs, proposal.q, chance)
         scores.check()
         run.keep(())
         session.commit([following], scores.states.take([0]), scores.extra_rows)
@@ -161,8 +167,9 @@ class ShapeRounds:
             _add(drafting.seen[part], seconds, keep)
 
     def _token(self, at: int) -> int:
-        """The text's token at a place. Its second half repeats its first, so that n-grams find
-        their like half a text ago.
+        """Return the text's token at a position.
+
+        The second half of the text repeats the first, so that n-grams find a match.
         """
         return 1 + at % max(1, self.context // 2) % (self.target.vocab_size - 1)
 
@@ -172,7 +179,7 @@ class ShapeRounds:
 
 
 def _all_taps(members: Sequence[Member]) -> CaptureSpec:
-    """What any of them needs of the prompt."""
+    """Return what any of the drafters needs from the prompt."""
     captures = [member.drafter.capture for member in members]
     return CaptureSpec(
         tuple(sorted({k for each in captures for k in each.layers})),
@@ -187,5 +194,5 @@ def _add(times: list[float], value: float, keep: bool) -> None:
 
 
 def _peak(device: torch.device) -> int | None:
-    """The most bytes that this process had on the device; None where nobody counts."""
+    """Return the most bytes that this process used on the device; None on a CPU."""
     return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None

@@ -1,7 +1,6 @@
-"""Networks of a published shape with random weights, made where they will run, in its precision.
-
-Rule: nothing is larger on the way than at the end: no weight is ever elsewhere or wider. On the
-"meta" device the same code makes networks without memory, by which they are counted beforehand.
+"""Networks of a published shape with random weights, created on their device in their precision.
+ Nothing is larger on the way than at the end: no weight is ever elsewhere or in a wider type. On
+the "meta" device the same code creates networks without memory, to count them beforehand.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from specviz.models.target import Target
 from specviz.shipped import ASSETS
 from specviz.trace.events import ModelCard
 
-BLOCK_SIZE: Final = 1_000_003  # a prime: no two rows of a matrix are the same
-WEIGHT_STD: Final = 0.02  # what public models begin their training with
+BLOCK_SIZE: Final = 1_000_003  # a prime, so no two rows of a matrix are the same
+WEIGHT_STD: Final = 0.02  # with which public models start their training
 
 
 @contextmanager
 def created_on(device: torch.device, dtype: torch.dtype) -> Iterator[None]:
-    """Modules made within are on `device` and in `dtype` at once, their weights not yet chosen."""
+    """Create modules within this context on `device` and in `dtype`, with uninitialized weights."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(dtype)
     try:
@@ -40,9 +39,9 @@ def created_on(device: torch.device, dtype: torch.dtype) -> Iterator[None]:
 
 @torch.no_grad()
 def randomize(module: nn.Module, seed: int = 1) -> None:
-    """Fill matrices with one block of normal numbers, again and again, and vectors with ones.
+    """Fill matrices with one block of normal numbers, repeated, and vectors with ones.
 
-    To draw every number of a large model anew takes minutes on a CPU.
+    Drawing every number of a large model separately takes minutes on a CPU.
     """
     weights = [weight for weight in module.parameters() if not weight.is_meta]
     block = torch.randn(BLOCK_SIZE, generator=torch.Generator().manual_seed(seed)).mul_(WEIGHT_STD)
@@ -56,7 +55,7 @@ def randomize(module: nn.Module, seed: int = 1) -> None:
 
 
 def random_network(row: Model, device: torch.device, dtype: torch.dtype, longest: int) -> Any:
-    """A causal LM of this shape that sees `longest` tokens and ends no text by itself."""
+    """Create a causal LM of this shape for `longest` tokens that never ends a text."""
     config = AutoConfig.for_model(**(row.config | {"max_position_embeddings": longest}))
     with created_on(device, dtype):
         model = AutoModelForCausalLM.from_config(config, dtype=dtype)
@@ -69,8 +68,9 @@ def random_network(row: Model, device: torch.device, dtype: torch.dtype, longest
 
 
 def random_target(row: Model, device: torch.device, dtype: torch.dtype, longest: int) -> Target:
-    """A target of this shape. Its tokenizer is the house's, since a target has one: no text is
-    ever read or written with it, ids alone.
+    """Create a target of this shape.
+
+    Its tokenizer is that of the bundled target, because a target needs one; it is not used.
     """
     model = random_network(row, device, dtype, longest)
     tokenizer = AutoTokenizer.from_pretrained(ASSETS / "models" / "target", local_files_only=True)
@@ -78,20 +78,20 @@ def random_target(row: Model, device: torch.device, dtype: torch.dtype, longest:
 
 
 def model_card(title: str, family: str, module: nn.Module) -> ModelCard:
-    """What a network is called, with its size; it has no file."""
+    """Return a network's card with its size; it has no file."""
     return ModelCard(title, family, count_parameters(module), weight_bytes(module), None)
 
 
 def count_parameters(module: nn.Module) -> int:
-    """How many weights there are; what two layers share counts once."""
+    """Return the number of weights; weights shared by two layers count once."""
     return sum(weight.numel() for weight in module.parameters())
 
 
 def weight_bytes(module: nn.Module) -> int:
-    """Their bytes."""
+    """Return the weights' bytes."""
     return sum(weight.nbytes for weight in module.parameters())
 
 
 def is_packed(module: nn.Module, device: torch.device, dtype: torch.dtype) -> bool:
-    """Whether a second copy of its weights may be kept, see models/products.py."""
+    """Return whether a second copy of the weights may be stored, see models/products.py."""
     return device.type == "cpu" and dtype == torch.float32 and weight_bytes(module) <= MOST_BYTES

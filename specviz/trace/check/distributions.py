@@ -180,7 +180,7 @@ def check_final_distribution(
                 known |= {drew.token: known.get(drew.token, left / last.rows.residual)}
     for token, p in zip(drew.tokens, drew.p, strict=True):
         if token in known:
-            expect_close(p, known[token], where, f"the last law at token {token}")
+            expect_close(p, known[token], where, f"the last distribution at token {token}")
 
 
 def has_q(played: Round, plan: RunSpec) -> bool:
@@ -227,6 +227,6 @@ def check_rejected(rows: Rows, token: int, p: float | None, q: float | None, whe
     expect_probabilities(given, where, "the rejected distribution")
     if token in rows.tokens:
         at = rows.tokens.index(token)
-        expect_close(math.nan if p is None else p, rows.p[at], where, "p in the rejected law")
+        expect_close(math.nan if p is None else p, rows.p[at], where, "p of the rejection")
         if q is not None and rows.q is not None:
-            expect_close(q, rows.q[at], where, "q in the rejected law")
+            expect_close(q, rows.q[at], where, "q of the rejection")

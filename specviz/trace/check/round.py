@@ -119,8 +119,8 @@ def check_judged(event: Judged, guess: Guess, plan: RunSpec, with_q: bool, where
             event.inputs["q"], math.nan if guess.q is None else guess.q, where, "the guess's q"
         )
         if guess.drawn:
-            law = dict(zip(rows.tokens, rows.q, strict=True))
-            check_lower(guess.drawn, guess.token, law, rows.rest_q, where)
+            listed_q = dict(zip(rows.tokens, rows.q, strict=True))
+            check_lower(guess.drawn, guess.token, listed_q, rows.rest_q, where)
 
 
 def check_walk(played: Round, guesses: Sequence[Guess], where: str) -> None:

@@ -36,7 +36,7 @@ def check_vocabulary(trace: Trace) -> None:
                 inside = token == str(int(token)) and 0 <= int(token) < header.vocab_size
                 expect(inside, "Vocabulary", f"{token!r:.40} is not a token id")
                 bytes_ = all(letter <= "\xff" for letter in spelling)
-                expect(bytes_, "Vocabulary", f"the spelling of token {token} is not bytes")
+                expect(bytes_, "Vocabulary", f"the bytes of token {token} are not latin-1 text")
                 once = known.setdefault(token, spelling) == spelling
                 expect(once, "Vocabulary", f"token {token} has two spellings")
             continue

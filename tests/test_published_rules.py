@@ -1,0 +1,159 @@
+"""The gallery: every figure computed, every verdict from the distance alone, each seen in coins."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+import torch
+from example import P, Q
+
+from specviz.verification import RULES, Drawn
+from specviz.verification.exact import distance, exact_sampler_distance
+from specviz.verification.exact.candidates import as_method, at_temperature
+from specviz.verification.published_rules import EXACT, GALLERY, find_case_study, sample_counts
+from specviz.verification.published_rules.blocks import acceptance_counts
+from specviz.verification.published_rules.case_study import RuleProcedure
+from specviz.verification.published_rules.randomness import handicapped
+
+LOST = {
+    "top-k-masked": 0,
+    "sampled-masked": 0,
+    "half-a-fix": 0.3171,
+    "draw-and-compare": 0,
+    "resample-from-p": 0.1600,
+    "mask-the-rejected": 0.1267,
+    "argmax-tested-soft": 0.3056,
+    "draft-temperature": 0.0586,
+    "truncated-tested-full": 0.1786,
+    "truncated-tested-truncated": 0,
+    "unmasked-siblings": 0.0305,
+    "one-coin": 0.105,
+    "shared-noise": 0.0222,
+    "dropped-and-masked": 0,
+    "cumulative-uniform": 0.237,
+}
+FIRST = {  # the law of the first token
+    "half-a-fix": (0.717, 0.113, 0.143, 0.025, 0.003),
+    "resample-from-p": (0.240, 0.338, 0.220, 0.135, 0.068),
+    "mask-the-rejected": (0.273, 0.292, 0.237, 0.127, 0.072),
+    "argmax-tested-soft": (0.381, 0.556, 0.063, 0, 0),
+    "unmasked-siblings": (0.369, 0.25, 0.231, 0.1, 0.05),
+    "one-coin": (0.40, 0.25, 0.20, 0.10, 0.05),
+}
+KEPT = {
+    "top-k-masked": 0.35,
+    "sampled-masked": 0.21,
+    "half-a-fix": 0.21,
+    "draw-and-compare": 0.21,
+    "resample-from-p": 0.65,
+    "mask-the-rejected": 0.65,
+    "argmax-tested-soft": 0.5556,
+    "unmasked-siblings": 0.787,
+    "cumulative-uniform": 1.538,
+}
+RESULTS = {each.key: each.result() for each in GALLERY}
+
+
+@pytest.mark.parametrize("key", LOST)
+def test_what_is_lost_is_the_reference_s_figure(key):
+    assert RESULTS[key].tv == pytest.approx(LOST[key], abs=6e-4)
+
+
+@pytest.mark.parametrize("key", FIRST)
+def test_the_first_token_follows_the_reference_s_law(key):
+    found, should = RESULTS[key].first()
+    assert found == pytest.approx(FIRST[key], abs=6e-4)
+    assert should == pytest.approx(P.tolist(), abs=1e-12)
+
+
+@pytest.mark.parametrize("key", KEPT)
+def test_what_is_kept_is_the_reference_s_figure(key):
+    assert RESULTS[key].accepted_length == pytest.approx(KEPT[key], abs=6e-4)
+
+
+def test_drafts_of_other_temperatures_lose_what_the_reference_says():
+    case = find_case_study("draft-temperature").case
+    for temperature, lost in ((0.5, 0.125), (0.7, 0.0586), (1.3, 0.0354)):
+
+        def source(q, temperature=temperature):
+            return at_temperature(q, temperature)
+
+        other = replace(case, method=replace(case.method, sampled_from=source))
+        found = replace(find_case_study("draft-temperature"), case=other).result()
+        assert found.tv == pytest.approx(lost, abs=6e-4)
+
+
+def test_a_remaining_mass_loses_as_much_as_other_shapes_did():
+    assert 0.011 < RESULTS["remaining-mass"].tv < 0.041
+
+
+@pytest.mark.parametrize("each", GALLERY, ids=lambda each: each.key)
+def test_a_verdict_follows_from_the_distance(each):
+    result = RESULTS[each.key]
+    assert sum(result.distribution.values()) == pytest.approx(1, abs=1e-12)
+    assert (result.verdict == "exact") == (result.tv < EXACT)
+    assert result.tv < 1e-14 or result.tv > 0.01
+    if result.verdict == "exact":
+        assert LOST[each.key] == 0
+
+
+@pytest.mark.parametrize("each", GALLERY, ids=lambda each: each.key)
+def test_coins_show_what_is_computed(each):
+    result, throws = RESULTS[each.key], 20_000
+    counts = sample_counts(each, throws, seed=5)
+    assert sum(counts.values()) == throws
+    seen = {string: many / throws for string, many in counts.items()}
+    law = torch.tensor(list(result.distribution.values()), dtype=torch.float64)
+    noise = exact_sampler_distance(law.clamp(max=1), throws)
+    assert distance(seen, result.distribution) < 2.5 * noise + 1e-12
+
+
+@pytest.mark.parametrize("each", GALLERY, ids=lambda each: each.key)
+def test_an_exhibit_names_a_public_place_and_says_why(each):
+    assert re.fullmatch(r"https://(github\.com|arxiv\.org)/\S+", each.source.url)
+    for text in (each.claimed, each.drawn, each.judged, each.why):
+        assert text.endswith((".", "?", ".)"))
+
+
+@pytest.mark.parametrize("each", GALLERY, ids=lambda each: each.key)
+def test_an_exhibit_stands_whatever_laws_it_is_given(each):
+    """One token; equal laws; laws without a token in common."""
+    one = torch.ones(1, dtype=torch.float64)
+    apart = torch.tensor([0.75, 0.25, 0.0, 0.0], dtype=torch.float64)
+    for p, q in [(one, one), (apart, apart), (apart, apart.flip(0))]:
+        result = each.result(p, q)
+        assert sum(result.distribution.values()) == pytest.approx(1, abs=1e-12)
+        if RESULTS[each.key].verdict == "exact" or len(p) == 1:
+            assert result.tv < 1e-12
+
+
+def test_there_are_at_least_twelve_and_no_key_twice():
+    assert len(GALLERY) >= 12
+    assert len({each.key for each in GALLERY}) == len(GALLERY)
+
+
+def test_one_coin_shows_in_strings_alone():
+    found, should = RESULTS["one-coin"].first()
+    assert found == pytest.approx(should, abs=1e-12)
+    assert RESULTS["one-coin"].verdict == "lossy"
+
+
+def test_a_cumulative_uniform_keeps_more_than_any_valid_rule_can():
+    assert RESULTS["cumulative-uniform"].accepted_length > 1.125
+    assert sum(acceptance_counts(0.5, 0.25)) == pytest.approx(1)
+    assert acceptance_counts(0.0, 0.0) == (1.0, 0.0, 0.0)
+
+
+def test_a_race_without_a_handicap_is_won_by_weight():
+    none = torch.zeros(5, dtype=torch.float64)
+    assert torch.allclose(handicapped(P, none), P)
+    assert handicapped(P, Q).sum().item() == pytest.approx(1, abs=1e-12)
+
+
+def test_the_pair_verified_as_if_drawn_without_replacement():
+    case = RuleProcedure(RULES["without-replacement"], as_method(Drawn.SAMPLED), (-1, 0, 0))
+    found = replace(GALLERY[0], case=case).result()
+    assert found.tv == pytest.approx(0.0182, abs=5e-5)
+    assert found.accepted_length == pytest.approx(0.717, abs=5e-4)
