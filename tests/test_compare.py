@@ -92,7 +92,7 @@ def sampled(tiny_target, drafters):
 # Lanes
 
 
-def test_the_order_is_shuffled_and_its_seed_makes_it_again():
+def test_order_seed_determines_a_shuffled_order():
     orders = {made(order_seed=seed).order for seed in range(200)}
     assert all(sorted(order) == sorted([*NAMES, PLAIN]) for order in orders)
     assert len(orders) == 24  # every order of four
@@ -117,17 +117,17 @@ def one(name="a", **changes):
         ([one(), one("b", coins={"1 judge 1": 0.5})], "the same coins"),
     ],
 )
-def test_a_race_that_compares_nothing_is_refused(lanes, sentence):
+def test_races_that_cannot_be_compared_are_rejected(lanes, sentence):
     with pytest.raises(BadSettings, match=sentence):
         Race("Once", "tiny", tuple(lanes), 1)
 
 
-def test_lanes_may_differ_in_all_that_is_their_own():
+def test_lanes_may_differ_in_drafter_rule_and_draft_shape():
     lanes = [one(), one("b", gamma=8, siblings=[2], rule="greedy", candidates="greedy")]
     assert Race("Once", "tiny", tuple(lanes), 1).shared.gamma == Settings().gamma
 
 
-def test_names_that_came_before_are_numbered():
+def test_unique_names_numbers_repeated_names():
     assert unique_names(["a", "b", "a", "a"]) == ["a", "b", "a (2)", "a (3)"]
     assert unique_names(["a", "a (2)", "a", "plain"]) == ["a", "a (2)", "a (3)", "plain (2)"]
 
@@ -136,7 +136,7 @@ def test_names_that_came_before_are_numbered():
 
 
 @pytest.mark.slow
-def test_lanes_run_one_after_the_other_in_the_order_that_was_said(greedy):
+def test_lanes_run_one_at_a_time_in_the_announced_order(greedy):
     said, results = greedy
     assert isinstance(said[0], RaceStarted)
     assert said[0].order == results.race.order == tuple(results.traces)
@@ -153,7 +153,7 @@ def test_lanes_run_one_after_the_other_in_the_order_that_was_said(greedy):
     assert running is None
 
 
-def test_progress_is_told_after_every_pass(greedy):
+def test_progress_is_reported_after_every_pass(greedy):
     said, results = greedy
     for lane in reports(results):
         steps = [e for e in said if isinstance(e, LaneProgress) and e.lane == lane.name]
@@ -165,7 +165,7 @@ def test_progress_is_told_after_every_pass(greedy):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("which", ["greedy", "sampled"])
-def test_every_lane_leaves_a_real_trace(which, request, tiny_target, drafters, tmp_path):
+def test_every_lane_produces_a_valid_trace(which, request, tiny_target, drafters, tmp_path):
     """`check` accepts it, it can be read again, and a run of its own decides the same."""
     said, results = request.getfixturevalue(which)
     assert results.complete
@@ -192,7 +192,7 @@ def test_every_lane_leaves_a_real_trace(which, request, tiny_target, drafters, t
     assert results.plain.margins == margins
 
 
-def test_the_words_of_plain_decoding_are_told_before_its_tokens(sampled):
+def test_vocabulary_includes_the_tokens_of_plain_decoding(sampled):
     _, results = sampled
     assert results.plain.token_ids != token_ids(results.traces["chain"])
     for name in NAMES:
@@ -200,7 +200,7 @@ def test_the_words_of_plain_decoding_are_told_before_its_tokens(sampled):
 
 
 @pytest.mark.slow
-def test_every_lane_warms_up_and_that_is_not_measured(tiny_target, drafters, monkeypatch):
+def test_warm_up_of_a_lane_is_not_measured(tiny_target, drafters, monkeypatch):
     passes = []
 
     def counted(whole):
@@ -270,7 +270,7 @@ def test_a_race_that_is_stopped_keeps_what_came(place, tiny_target, drafters):
     assert whole["texts"]["same"] is None
 
 
-def test_a_race_that_is_stopped_before_it_starts_has_only_its_order(tiny_target, drafters):
+def test_race_stopped_before_its_start_has_only_an_order(tiny_target, drafters):
     said, results = raced(tiny_target, drafters, made(), stop=lambda: True)
     assert [type(event) for event in said] == [RaceStarted]
     whole = race_summary(results)
@@ -278,7 +278,7 @@ def test_a_race_that_is_stopped_before_it_starts_has_only_its_order(tiny_target,
     assert "Nothing to compare" in whole["headline"]
 
 
-def test_a_lane_that_cannot_run_is_found_before_any_runs(tiny_target, drafters):
+def test_impossible_lane_is_reported_before_any_lane_runs(tiny_target, drafters):
     lanes = [Lane("a", "x", GREEDY), Lane("b", "x", replace(GREEDY, rule="speculative"))]
     race = Race(tiny.PROMPT, "tiny", tuple(replace(x, settings=x.settings) for x in lanes), 1)
     events = run(tiny_target, {"a": drafters["chain"], "b": NGram()}, race)
@@ -295,7 +295,7 @@ def turning(monkeypatch, turns=3, short=float("inf")):
 
 
 @pytest.mark.slow
-def test_short_lanes_run_three_times_in_turns_and_the_middle_run_counts(
+def test_short_lanes_run_three_times_and_report_the_median_run(
     tiny_target, drafters, monkeypatch, tmp_path
 ):
     turning(monkeypatch)
@@ -323,7 +323,7 @@ def test_short_lanes_run_three_times_in_turns_and_the_middle_run_counts(
 
 
 @pytest.mark.slow
-def test_a_lane_that_is_not_short_runs_once(tiny_target, drafters, monkeypatch):
+def test_lane_that_is_not_short_runs_once(tiny_target, drafters, monkeypatch):
     turning(monkeypatch, short=0.0)
     said, results = raced(tiny_target, drafters, made())
     assert [e.turn for e in said if isinstance(e, LaneStarted)] == [1] * 4
@@ -332,9 +332,7 @@ def test_a_lane_that_is_not_short_runs_once(tiny_target, drafters, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_stop_while_lanes_run_again_keeps_the_runs_that_are_whole(
-    tiny_target, drafters, monkeypatch
-):
+def test_stop_during_repeats_keeps_the_complete_runs(tiny_target, drafters, monkeypatch):
     turning(monkeypatch)
     results, again = Results(made()), []
     for event in run(tiny_target, drafters, made(), lambda: len(again) > 3):
@@ -351,7 +349,7 @@ def test_a_stop_while_lanes_run_again_keeps_the_runs_that_are_whole(
 # Numbers
 
 
-def test_a_lanes_numbers_are_those_of_its_trace(greedy):
+def test_numbers_of_a_lane_equal_those_of_its_trace(greedy):
     _, results = greedy
     plain = results.plain
     a_pass = sum(plain.seconds) / len(plain.seconds)
@@ -380,7 +378,7 @@ def test_a_lanes_numbers_are_those_of_its_trace(greedy):
         assert lane.tokens_per_second == pytest.approx(24 / lane.seconds)
 
 
-def test_plain_decoding_is_its_own_measure(greedy):
+def test_plain_decoding_has_speedup_1(greedy):
     lane = report(greedy[1], PLAIN)
     assert (lane.brings, lane.passes, lane.tokens) == (1, 24, 24)
     assert lane.speedup == pytest.approx(1)
@@ -392,7 +390,7 @@ def test_plain_decoding_is_its_own_measure(greedy):
     assert (head.drafter.name, head.drafter.parameters, head.rule) == (PLAIN, 0, "greedy")
 
 
-def test_depths_count_judged_guesses_their_positions_and_the_kept(sampled):
+def test_depths_count_guesses_positions_and_acceptances(sampled):
     _, results = sampled
     lane, rounds = report(results, "tree"), results.traces["tree"].rounds
     found = {}
@@ -412,7 +410,7 @@ def test_depths_count_judged_guesses_their_positions_and_the_kept(sampled):
     assert sum(one.kept for one in lane.depths) == kept - len(rounds)
 
 
-def test_at_temperature_0_all_texts_are_the_same(greedy):
+def test_texts_are_identical_at_temperature_0(greedy):
     for lane in reports(greedy[1]):
         assert (lane.equality.verdict, lane.equality.tokens) == ("same", 24)
     texts = race_summary(greedy[1])["texts"]
@@ -422,7 +420,7 @@ def test_at_temperature_0_all_texts_are_the_same(greedy):
     assert rest.startswith(" 24 of 24 token ids")
 
 
-def test_with_sampling_texts_differ_and_the_distribution_does_not(sampled):
+def test_sampled_texts_differ_but_not_their_distribution(sampled):
     whole = race_summary(sampled[1])
     assert whole["texts"]["same"] is False
     assert "3 of 3 texts differ from plain decoding’s" in whole["texts"]["sentence"]
@@ -461,7 +459,7 @@ def counted(target, drafter, settings):
 @pytest.mark.slow
 @pytest.mark.parametrize("settings", [GREEDY, WARM, replace(WARM, siblings=[3, 2])])
 @pytest.mark.parametrize("family", ["draft-model", "layerskip", "ngram", "lookahead", "oracle"])
-def test_flops_are_those_that_torch_counts(family, settings, tiny_target, drafters):
+def test_flops_equal_torch_count(family, settings, tiny_target, drafters):
     found = {
         "draft-model": lambda: drafters["chain"],
         "layerskip": lambda: LayerSkip(tiny_target),
@@ -483,7 +481,7 @@ LEARNING = replace(DEEP, schedule="learning", siblings=[2])
 @pytest.mark.slow
 @pytest.mark.parametrize("settings", [DEEP, replace(DEEP, sampling=Sampling(0.9)), LEARNING])
 @pytest.mark.parametrize("family", ["eagle", "eagle2", "eagle3"])
-def test_flops_of_heads_that_read_states_are_those_that_torch_counts(family, settings):
+def test_flops_of_heads_on_hidden_states_equal_torch_count(family, settings):
     counts = circle.target()
     derived, truth = counted(counts, circle.drafters(counts, 0.3)[family], settings)
     assert derived.total == truth
@@ -491,7 +489,7 @@ def test_flops_of_heads_that_read_states_are_those_that_torch_counts(family, set
 
 
 @pytest.mark.slow
-def test_a_head_that_can_say_few_tokens_weighs_fewer_guesses_under_a_node():
+def test_head_with_a_small_vocabulary_has_fewer_candidates():
     counts = circle.target()
     head = circle.eagle3_head(counts, vocabulary=4)
     found = circle.Eagle3(head, tiny.card(head, "tiny-eagle3", "eagle3"))
@@ -503,7 +501,7 @@ def test_a_head_that_can_say_few_tokens_weighs_fewer_guesses_under_a_node():
 @pytest.mark.slow
 @pytest.mark.parametrize("settings", [DEEP, replace(DEEP, gamma=1), LEARNING])
 @pytest.mark.parametrize("family", ["medusa", "blockwise", "lmtp", "mtp", "mtp-parallel"])
-def test_flops_of_heads_side_by_side_are_those_that_torch_counts(family, settings):
+def test_flops_of_parallel_heads_equal_torch_count(family, settings):
     torch.manual_seed(3)
     head = headed.HEADS[family].new(headed.CONFIGS[family], tiny.llama(num_hidden_layers=3))
     target = tiny.target(tiny.llama(num_hidden_layers=3))
@@ -514,14 +512,14 @@ def test_flops_of_heads_side_by_side_are_those_that_torch_counts(family, setting
 
 
 @pytest.mark.slow
-def test_a_table_that_is_only_looked_up_costs_nothing():
+def test_embedding_lookup_costs_no_flops():
     for model in (tiny.llama(tie_word_embeddings=False), tiny.gpt2()):
         derived, truth = counted(tiny.target(model), tiny.draft(), GREEDY)
         assert derived.total == truth
 
 
 @pytest.mark.slow
-def test_plain_decodings_flops_are_those_that_torch_counts(tiny_target, greedy):
+def test_flops_of_plain_decoding_equal_torch_count(tiny_target, greedy):
     ids = greedy[1].traces[PLAIN].header.prompt_ids
     truth = matrices(lambda: list(engine.plain(tiny_target, ids, GREEDY)))
     lane = report(greedy[1], PLAIN)
@@ -530,7 +528,7 @@ def test_plain_decodings_flops_are_those_that_torch_counts(tiny_target, greedy):
 
 
 @pytest.mark.slow
-def test_what_a_drafter_read_is_not_guessed_where_a_round_does_not_say(tiny_target, drafters):
+def test_flops_are_unknown_if_a_round_has_no_drafter_work(tiny_target, drafters):
     header, *events = engine.run(
         tiny_target, drafters["chain"], tiny.PROMPT, GREEDY, baseline=False
     )

@@ -96,14 +96,14 @@ def said(trace, **others):
 KEPT = (2, 2, 1, 1)  # 11 tokens in 5 passes: 2.20 a round; 6 kept: 1.20 a round; 16 guesses: 3.2
 
 
-def test_the_sentence_of_a_fast_lane():
+def test_sentence_of_a_fast_lane():
     assert said(ran(KEPT)) == (
         "Faster here, 1.57 × plain decoding: a round adds 2.20 tokens in the time of 1.40 plain "
         "tokens: 0.20 to draft 3.2 guesses, 1.00 to check them, 0.20 to read the prompt."
     )
 
 
-def test_the_sentence_of_a_lane_that_drafts_too_dearly():
+def test_sentence_names_expensive_drafting():
     assert said(ran(KEPT, draft=2.5)) == (
         "Slower here, 0.69 × plain decoding: drafting 3.2 guesses per round takes the time of 2.00 "
         "plain tokens, checking them 1.00, reading the prompt 0.20, but only 1.20 guesses per "
@@ -111,7 +111,7 @@ def test_the_sentence_of_a_lane_that_drafts_too_dearly():
     )
 
 
-def test_the_sentence_of_a_lane_that_checks_too_dearly():
+def test_sentence_names_expensive_checking():
     assert said(ran(KEPT, target=3.0)) == (
         "Slower here, 0.79 × plain decoding: checking 3.2 guesses per round takes the time of 2.40 "
         "plain tokens, drafting them 0.20, reading the prompt 0.20, but only 1.20 guesses per "
@@ -119,14 +119,14 @@ def test_the_sentence_of_a_lane_that_checks_too_dearly():
     )
 
 
-def test_the_sentence_of_a_lane_that_gains_nothing():
+def test_sentence_of_a_lane_without_gain():
     assert said(ran(KEPT, draft=0.5, target=2.0)) == (
         "No gain here, 1.00 × plain decoding: a round adds 2.20 tokens in the time of 2.20 plain "
         "tokens: 0.40 to draft 3.2 guesses, 1.60 to check them, 0.20 to read the prompt."
     )
 
 
-def test_the_sentence_of_a_lane_whose_every_guess_falls():
+def test_sentence_of_a_lane_without_accepted_guesses():
     assert said(ran((0, 0, 0, 0), draft=0.5), plain=plainly(range(5))) == (
         "Slower here, 0.62 × plain decoding: drafting 3.2 guesses per round takes the time of 0.40 "
         "plain tokens, checking them 1.00, reading the prompt 0.20, but no guess is accepted. So a "
@@ -134,7 +134,7 @@ def test_the_sentence_of_a_lane_whose_every_guess_falls():
     )
 
 
-def test_the_sentence_of_a_lane_that_never_guesses():
+def test_sentence_of_a_lane_without_guesses():
     trace = ran((0, 0, 0, 0), guesses=0, draft=0.0)
     assert said(trace, plain=plainly(range(5))) == (
         "Slower here, 0.83 × plain decoding: the drafter found nothing to guess in 5 rounds, so a "
@@ -142,7 +142,7 @@ def test_the_sentence_of_a_lane_that_never_guesses():
     )
 
 
-def test_a_lane_that_seldom_guesses_says_so():
+def test_sentence_mentions_that_guesses_are_rare():
     trace = ran(KEPT)
     events = [
         replace(e, guesses=[]) if isinstance(e, Proposed) and e.round > 1 else e
@@ -157,7 +157,7 @@ def test_a_lane_that_seldom_guesses_says_so():
 
 @pytest.mark.parametrize("draft", [0.006, 0.123, 0.256, 0.2571])
 @pytest.mark.parametrize("target", [0.987, 1.257, 1.3333, 2.3])
-def test_shown_numbers_agree_with_each_other(draft, target):
+def test_shown_costs_add_up_and_divide_to_the_speedup(draft, target):
     """The parts add up to the price, and brings by price is the speed-up: as they are shown."""
     text = said(ran(KEPT, draft=draft, target=target, prompt=0.777))
     numbers = map(float, re.findall(r"\d+\.\d+", text))
@@ -168,7 +168,7 @@ def test_shown_numbers_agree_with_each_other(draft, target):
 
 @pytest.mark.parametrize("draft", [0.006, 2.5, 2.5714])
 @pytest.mark.parametrize("target", [3.0, 3.3333])
-def test_a_slow_lane_says_all_that_it_pays(draft, target):
+def test_sentence_of_a_slow_lane_lists_all_costs(draft, target):
     text = said(ran(KEPT, draft=draft, target=target, prompt=0.777))
     ratio, guesses, *paid, kept, brings, price = map(float, re.findall(r"\d+\.\d+", text))
     assert (ratio < 0.95, len(paid), guesses) == (True, 3, 3.2)
@@ -177,7 +177,7 @@ def test_a_slow_lane_says_all_that_it_pays(draft, target):
     assert brings == pytest.approx(kept + 1), "guesses kept a round, not a share of them"
 
 
-def test_without_plain_decoding_nothing_is_said_of_speed():
+def test_speed_is_not_judged_without_plain_decoding():
     half = plainly(range(6), reason="stopped")
     assert said(ran(KEPT), plain=half).startswith("Plain decoding did not finish")
     assert said(ran(KEPT, reason="stopped")) == (
@@ -187,7 +187,7 @@ def test_without_plain_decoding_nothing_is_said_of_speed():
     assert "one plain token" in plain_text(speed_sentence(lanes({"it": ran(KEPT)})[PLAIN]))
 
 
-def test_the_headline_names_what_wins_and_what_is_slower_than_nothing():
+def test_headline_names_the_fastest_and_the_slower_lanes():
     fast, slow = ran(KEPT), ran(KEPT, draft=2.5)
     assert headline([*lanes({"a": fast, "b": slow}).values()]) == (
         "a is the fastest here, 1.57 times as fast as plain decoding; "
@@ -215,7 +215,7 @@ def compared(trace, plain=None, **options):
     return found["it"].equality, equality_sentence(found["it"]), told
 
 
-def test_the_same_text_is_the_same_by_ids_and_length():
+def test_identical_texts_are_compared_by_ids_and_length():
     found, one, every = compared(ran(KEPT))
     assert (found.verdict, found.tokens, found.position) == ("same", 11, None)
     assert one == "Identical to plain decoding’s text: 11 of 11 token ids."
@@ -226,7 +226,7 @@ def test_the_same_text_is_the_same_by_ids_and_length():
 OTHER = [0, 1, 2, 3, 4, 77, 6, 7, 8, 9, 10]
 
 
-def test_a_near_tie_is_said_with_its_place_and_margin():
+def test_near_tie_is_reported_with_position_and_margin():
     margins = [9.0] * 5 + [0.0004] + [9.0] * 5
     found, one, every = compared(ran(KEPT), plainly(OTHER, margins))
     assert (found.verdict, found.position, found.margin) == ("near-tie", 5, 0.0004)
@@ -240,7 +240,7 @@ def test_a_near_tie_is_said_with_its_place_and_margin():
     }
 
 
-def test_a_difference_without_a_tie_is_a_fault():
+def test_difference_without_near_tie_is_an_error():
     found, one, _ = compared(ran(KEPT, dtype="float32"), plainly(OTHER))
     assert (found.verdict, found.position, found.margin) == ("fault", 5, 9.0)
     assert one.endswith(
@@ -252,7 +252,7 @@ def test_a_difference_without_a_tie_is_a_fault():
     )
 
 
-def test_what_half_precision_rounds_away_is_no_fault():
+def test_half_precision_rounding_is_a_near_tie():
     """In bfloat16 logits between 8 and 16 lie 0.0625 apart."""
     margins = [9.0] * 5 + [0.0625] + [9.0] * 5
     verdicts = {
@@ -263,7 +263,7 @@ def test_what_half_precision_rounds_away_is_no_fault():
 
 
 @pytest.mark.parametrize("plain", [range(9), range(13)])
-def test_a_text_that_is_longer_or_shorter_is_a_fault_whatever_the_margin(plain):
+def test_different_length_is_an_error_whatever_the_margin(plain):
     """metrics.difference gives a longer text a margin of 0, which is no near-tie."""
     found, one, every = compared(ran(KEPT), plainly(plain, 0.0))
     assert (found.verdict, found.position) == ("length", min(len(plain), 11))
@@ -273,7 +273,7 @@ def test_a_text_that_is_longer_or_shorter_is_a_fault_whatever_the_margin(plain):
     assert every["same"] is False
 
 
-def test_a_lossy_rule_promises_no_text():
+def test_lossy_rule_may_change_the_text():
     lossy = {"rule": "typical", "lossless": False}
     found, one, _ = compared(ran(KEPT, **lossy), plainly(OTHER))
     assert (found.verdict, found.position) == ("lossy", 5)
@@ -290,7 +290,7 @@ def test_a_lossy_rule_promises_no_text():
 WARM = {"settings": HEADER.settings | {"sampling": {"temperature": 0.8, "top_k": 0, "top_p": 1.0}}}
 
 
-def test_sampled_texts_that_differ_are_right():
+def test_different_sampled_texts_are_expected():
     found, one, every = compared(ran(KEPT, **WARM), plainly(OTHER, None))
     assert (found.verdict, found.position, found.margin) == ("sampled", 5, None)
     assert one == (
@@ -314,14 +314,14 @@ def test_sampled_texts_that_differ_are_right():
         (ran(KEPT), plainly(range(5), reason="stopped"), "unknown"),
     ],
 )
-def test_half_a_text_is_compared_with_nothing(trace, plain, verdict):
+def test_unfinished_texts_are_not_compared(trace, plain, verdict):
     found, one, every = compared(trace, plain)
     assert (found.verdict, found.position) == (verdict, None)
     assert one.startswith("Not compared")
     assert every == {"same": None, "sentence": "Not compared: a lane did not finish."}
 
 
-def test_a_lane_that_never_ran_leaves_nothing_to_compare():
+def test_nothing_is_compared_if_a_lane_did_not_run():
     found = race({"a": ran(KEPT), "b": ran(KEPT)})
     del found.traces[PLAIN]
     whole = race_summary(found)
@@ -333,7 +333,7 @@ def test_a_lane_that_never_ran_leaves_nothing_to_compare():
 # How evenly
 
 
-def test_passes_are_compared_with_those_of_their_size():
+def test_spread_compares_passes_of_equal_size():
     trace = ran(KEPT)
     assert run_spread(trace) == 1
     assert caution([*lanes({"it": trace}).values()]) == ""
@@ -346,7 +346,7 @@ def test_passes_are_compared_with_those_of_their_size():
     assert "2.0 times as long" in text
 
 
-def test_a_wider_pass_may_take_longer():
+def test_spread_ignores_that_larger_passes_take_longer():
     wide = ran((2,), guesses=40, target=8.0).events
     trace = ran(KEPT)
     both = [*trace.events, *(replace(e, round=9) for e in wide if getattr(e, "round", 0) == 1)]
@@ -369,7 +369,7 @@ def verdicts(trace, plain):
     return lane["sentence"], race_summary(found)["headline"], lane_cells(lane)[1], step._summary()
 
 
-def test_a_lane_that_saved_no_pass_cannot_win():
+def test_lane_that_saved_no_pass_is_too_noisy():
     """40 tokens in 40 passes, each half as long as plain decoding's: the machine's doing."""
     trace = ran((0,) * 39, draft=0.001, target=0.5, prompt=0.5)
     one, first, line, step = verdicts(trace, alike(40))
@@ -380,7 +380,7 @@ def test_a_lane_that_saved_no_pass_cannot_win():
     assert step.endswith("s. Too noisy here; measure again")
 
 
-def test_a_check_that_costs_less_than_a_plain_pass_is_no_measurement():
+def test_check_cheaper_than_a_plain_pass_is_too_noisy():
     for target, rough in ((0.94, True), (0.96, False)):
         found = verdicts(ran((2,) * 8, draft=0.0, target=target), alike(25))
         assert all(("oo noisy" in text) is rough for text in (found[0], found[1], found[3]))
@@ -388,7 +388,7 @@ def test_a_check_that_costs_less_than_a_plain_pass_is_no_measurement():
         assert ("a checking pass took 0.94 plain passes" in found[0]) is rough
 
 
-def test_early_exit_may_leave_out_of_the_pass_what_it_ran_while_drafting():
+def test_early_exit_counts_drafting_as_part_of_the_check():
     """A drafter without weights of its own: its drafting counts as checking."""
     own, exits = (replace(HEADER.drafter, parameters=size) for size in (7, 0))
     trace = ran((2,) * 8, draft=0.5, target=0.6, drafter=own)
@@ -400,7 +400,7 @@ def test_early_exit_may_leave_out_of_the_pass_what_it_ran_while_drafting():
 
 
 @pytest.mark.parametrize("where", ["lane", "plain"])
-def test_where_equal_passes_took_unlike_times_nothing_is_said_of_speed(where):
+def test_uneven_passes_are_too_noisy(where):
     trace, plain = ran((2,) * 8, target=1.25), alike(25)
     assert explain_noise(trace, plain.baseline) is None
     if where == "lane":  # every third pass doubles: many slow passes, which the median hides
@@ -417,7 +417,7 @@ def test_where_equal_passes_took_unlike_times_nothing_is_said_of_speed(where):
     assert "Too noisy here; measure again" in found[3]
 
 
-def test_a_noisy_lane_neither_wins_nor_loses_beside_one_that_is_not():
+def test_headline_only_names_noisy_lanes():
     rough = ran((0,) * 10, draft=0.001, target=0.5, prompt=0.5)
     found = [*lanes({"a": ran(KEPT), "b": rough}).values()]
     assert headline(found) == (
@@ -433,7 +433,7 @@ def in_turns(mine, plain=(11.0,)):
     return reports(found)
 
 
-def test_several_runs_say_how_far_the_speed_up_lies_apart():
+def test_several_runs_have_a_range_of_speedups():
     assert in_turns([7.0])[0].speedups is None
     alone, three = in_turns([7.0, 5.5, 8.0])[0], in_turns([7.0, 5.5, 8.0], [11.0, 11.0, 12.0])[0]
     assert alone.speedups == (pytest.approx(11 / 8), pytest.approx(2))
@@ -449,7 +449,7 @@ def race_lane(mine):
     return next(lane for lane in race_summary(found)["lanes"] if lane["name"] == "it")
 
 
-def test_runs_of_which_some_are_faster_and_some_slower_say_nothing():
+def test_contradicting_runs_are_too_noisy():
     found = in_turns([7.0, 6.0, 12.0])
     why = "it was 0.92 times as fast in one run, 1.83 times in another"
     assert plain_text(speed_sentence(found[0])) == f"Too noisy here; measure again: {why}."
@@ -460,7 +460,7 @@ def test_runs_of_which_some_are_faster_and_some_slower_say_nothing():
     assert in_turns([7.0, 6.0, 10.4])[0].noise is None, "no gain is not slower"
 
 
-def test_runs_that_took_unlike_times_are_a_warning_beside_the_headline():
+def test_runs_of_unequal_length_cause_a_warning():
     assert caution(in_turns([7.0, 7.5, 8.0])) == ""
     assert caution(in_turns([7.0, 5.0, 8.0])) == (
         "These speeds are rough; measure again when this machine is idle. it: one run took "
@@ -468,7 +468,7 @@ def test_runs_that_took_unlike_times_are_a_warning_beside_the_headline():
     )
 
 
-def test_the_warning_names_what_a_lane_cannot_have_done():
+def test_warning_names_lane_and_reason():
     rough = ran((0,) * 10, draft=0.001, target=0.5, prompt=0.5)
     found = [*lanes({"a": ran(KEPT), "b": rough}).values()]
     assert caution(found) == (
@@ -477,14 +477,14 @@ def test_the_warning_names_what_a_lane_cannot_have_done():
 
 
 @pytest.mark.parametrize("path", [*RUNS, *RACES], ids=lambda path: path.stem)
-def test_what_ships_was_measured_on_a_quiet_machine(path):
+def test_shipped_recordings_are_not_noisy(path):
     trace = Trace.read(path)
     assert run_spread(trace) is None or run_spread(trace) < MAX_SPREAD
     if trace.rounds and trace.baseline:
         assert explain_noise(trace, trace.baseline) is None
 
 
-def test_a_sentence_says_whose_its_numbers_are():
+def test_numbers_of_a_sentence_have_their_owners():
     """Two that are written alike keep each its owner, and the opening carries the verdict."""
     lane = lanes({"it": ran(KEPT, draft=1.25 / 4, target=1.25, prompt=1.25)})["it"]
     parts = speed_sentence(lane)
@@ -495,7 +495,7 @@ def test_a_sentence_says_whose_its_numbers_are():
     ]  # fmt: skip
 
 
-def test_files_are_what_the_drafter_adds():
+def test_bytes_count_only_the_files_of_the_drafter():
     own = replace(HEADER.drafter, bytes=70, hash="a")
     assert lanes({"it": ran(KEPT, drafter=own)})["it"].bytes == 70
     nameless = replace(own, hash=None)  # as a model in memory, which has no files
@@ -505,7 +505,7 @@ def test_files_are_what_the_drafter_adds():
     assert lanes({"it": Trace(itself, trace.events)})["it"].bytes == 0
 
 
-def test_what_is_held_in_memory_is_what_the_trace_says_and_unknown_in_an_older_one():
+def test_held_bytes_come_from_the_trace_or_are_unknown():
     known, older = ran(KEPT), ran(KEPT)
     known.events[-1] = replace(known.events[-1], held_bytes=33_000)
     found = lanes({"known": known, "older": older})

@@ -63,7 +63,7 @@ PLAN = Plan(("ngram", "draft-model"), prompts=2, new_tokens=12, order_seed=3)
 # Plans
 
 
-def test_every_turn_comes_once_and_the_seed_of_the_order_makes_it_again():
+def test_order_has_every_turn_once_and_follows_its_seed():
     plan = Plan(("ngram", "medusa", "eagle"), prompts=2, order_seed=5)
     assert len(plan.order) == len(set(plan.order)) == 3 * 5 * 2
     assert plan.order == replace(plan, order_seed=5).order
@@ -89,7 +89,7 @@ def test_every_turn_comes_once_and_the_seed_of_the_order_makes_it_again():
         ({"order_seed": 2**63}, "64 bits"),
     ],
 )
-def test_a_plan_that_cannot_be_is_refused_with_a_sentence(changes, sentence):
+def test_invalid_plan_is_rejected_with_a_sentence(changes, sentence):
     with pytest.raises(BadSettings, match=sentence):
         replace(PLAN, **changes)
 
@@ -105,20 +105,20 @@ def test_a_plan_that_cannot_be_is_refused_with_a_sentence(changes, sentence):
         (([3], 1, 24, 0, 1), "list of names"),
     ],
 )
-def test_a_form_that_says_nothing_sensible_is_answered_with_a_sentence(said, sentence):
+def test_invalid_form_is_rejected_with_a_sentence(said, sentence):
     with pytest.raises(BadSettings, match=sentence):
         planned(*said)
     assert size(*said).endswith(".")
 
 
-def test_the_form_says_how_many_runs_it_asks_for():
+def test_form_shows_the_number_of_runs():
     assert planned(list(USUAL), 2, 32, 0.7, 4) == Plan(USUAL, 2, 32, 0.7, 4)
     said = size(["ngram", "medusa"], 3, 16, 0, 1)
     assert said.startswith("2 drafters × 5 domains × 3 prompts = 30 turns.")
     assert "60 runs of at most 16 tokens, after 3 short runs" in said
 
 
-def test_every_drafter_for_the_house_can_be_chosen():
+def test_every_drafter_for_house_can_be_chosen():
     assert {name for _, name in choices()} == set(drafter_names("house", None))
 
 
@@ -134,7 +134,7 @@ def played(target, drafters, plan, stop=engine.never):
 
 
 @pytest.mark.slow
-def test_cells_are_what_the_runs_own_summaries_say(tiny_target, drafters, two_domains):
+def test_cells_equal_the_summaries_of_their_runs(tiny_target, drafters, two_domains):
     board, said = played(tiny_target, drafters, PLAN)
     assert [e.turn for e in said if isinstance(e, TurnStarted)] == list(PLAN.order)
     assert [e.turn for e in said if isinstance(e, TurnMeasured)] == list(PLAN.order)
@@ -157,7 +157,7 @@ def test_cells_are_what_the_runs_own_summaries_say(tiny_target, drafters, two_do
 
 
 @pytest.mark.slow
-def test_a_cell_of_one_prompt_has_the_alpha_of_its_run(tiny_target, drafters, two_domains):
+def test_cell_of_one_prompt_has_the_alpha_of_its_run(tiny_target, drafters, two_domains):
     plan = replace(PLAN, drafters=("draft-model",), prompts=1, temperature=0.9)
     board, _ = played(tiny_target, drafters, plan)
     for cell in board.cells:
@@ -169,7 +169,7 @@ def test_a_cell_of_one_prompt_has_the_alpha_of_its_run(tiny_target, drafters, tw
         assert cell.alpha == pytest.approx(summary(Trace(header, events))["alpha"])
 
 
-def test_speed_is_the_benchs_ratio_over_prompts(monkeypatch):
+def test_speedup_is_the_median_ratio_of_bench(monkeypatch):
     def timed(tokens, seconds):
         return TimedCall(Outcome(tokens, tokens), seconds)
 
@@ -196,7 +196,7 @@ def noted(board):
 
 
 @pytest.mark.slow
-def test_a_stop_keeps_every_whole_turn(tiny_target, drafters, two_domains):
+def test_stop_keeps_complete_turns(tiny_target, drafters, two_domains):
     board = Measurements()
     said = list(map(noted(board), run(tiny_target, drafters, PLAN, lambda: board.done >= 3)))
     heard = [event for event in said if isinstance(event, TurnMeasured)]
@@ -206,7 +206,7 @@ def test_a_stop_keeps_every_whole_turn(tiny_target, drafters, two_domains):
 
 
 @pytest.mark.slow
-def test_a_drafter_warms_up_once_and_that_is_not_measured(
+def test_drafter_warms_up_once_without_being_measured(
     tiny_target, drafters, two_domains, monkeypatch
 ):
     made = []
@@ -224,7 +224,7 @@ def test_a_drafter_warms_up_once_and_that_is_not_measured(
     assert board.done == 8
 
 
-def test_a_drafter_that_cannot_run_is_named_before_anything_runs(
+def test_impossible_drafter_is_reported_before_anything_runs(
     tiny_target, drafters, two_domains, monkeypatch
 ):
     monkeypatch.setattr(NGram, "begin", lambda *_: (_ for _ in ()).throw(ValueError("not here")))
@@ -286,11 +286,11 @@ def sentence_of(macro, **values):
         ({"ngram": [None, None, None]}, sentence_of("map_empty")),
     ],
 )
-def test_the_headline_says_no_more_than_the_cells(speeds, sentence):
+def test_headline_follows_from_the_cells(speeds, sentence):
     assert headline(heat_of(speeds)) == sentence
 
 
-def test_the_ends_of_the_scale_win_nothing():
+def test_reference_drafters_are_never_best():
     heat = heat_of({"oracle": [9, 9, 9], "eagle": [1.5, 1.8, 0.7], "ngram": [1.1, 1.1, 0.9]})
     assert fastest_by_domain(heat) == {"stories": "eagle", "python": "eagle", "repeat": "ngram"}
     whole = view(heat)
@@ -304,7 +304,7 @@ def test_the_ends_of_the_scale_win_nothing():
 COLUMNS = [{"name": name} for name in ("stories", "python", "repeat", MEAN)]
 
 
-def test_a_column_has_a_best_only_when_it_is_whole_and_so_has_the_mean():
+def test_best_is_marked_only_in_complete_columns():
     whole = view(heat_of({"ngram": [1.1, 2.4, None], "eagle": [1.5, 2.404, 1.7]}))
     cells = whole["cells"]
     assert cells["eagle stories"]["speedup"] == ["1.50 ×", pytest.approx(0.46, abs=0.01), "best"]
@@ -316,7 +316,7 @@ def test_a_column_has_a_best_only_when_it_is_whole_and_so_has_the_mean():
     assert cells["eagle python"]["accepted"][0] == "4.81"
 
 
-def test_the_mean_is_over_as_much_text_of_each_domain_and_the_best_follows_from_it():
+def test_mean_weighs_domains_by_equal_text():
     """A second of plain decoding in each domain: the seconds of each drafter, added up."""
     speeds = {"ngram": [1.0, 1.0, 8.0], "eagle": [2.0, 2.0, 2.0]}
     heat = heat_of(speeds)
@@ -334,12 +334,12 @@ def test_the_mean_is_over_as_much_text_of_each_domain_and_the_best_follows_from_
     assert "harmonic mean" in second
 
 
-def test_nothing_is_best_over_all_domains_where_nothing_gains_or_one_is_missing():
+def test_no_overall_best_without_gain_or_complete_cells():
     assert "equally much text" not in detail(heat_of({"ngram": [0.9, 1, 1], "eagle": [0.8, 1, 1]}))
     assert "equally much text" not in detail(heat_of({"ngram": [2, 2, None], "eagle": [3, 3, 3]}))
 
 
-def test_slower_is_what_is_written_below_1():
+def test_slower_mark_follows_the_shown_number():
     cells = view(heat_of({"ngram": [0.994, 0.996, 3.0]}))["cells"]
     assert cells["ngram stories"]["speedup"] == ["0.99 ×", 0, "slower"]
     assert cells["ngram python"]["speedup"] == ["1.00 ×", 0, ""]
@@ -347,7 +347,7 @@ def test_slower_is_what_is_written_below_1():
     assert "slower" not in cells["ngram stories"]["accepted"][2]
 
 
-def test_a_cell_in_part_says_how_much_and_settles_nothing():
+def test_incomplete_cell_shows_its_progress():
     heat = heat_of({"ngram": [1.1, 2.4, 2.0], "eagle": [1.5, 1.8, 1.7]}, asked=3, prompts=2)
     cells = view(heat)["cells"]
     assert cells["ngram stories"]["part"] == "2/3"
@@ -355,14 +355,14 @@ def test_a_cell_in_part_says_how_much_and_settles_nothing():
     assert headline(heat) == sentence_of("map_incomplete")
 
 
-def test_plain_decoding_at_unlike_speeds_is_said():
+def test_uneven_plain_decoding_causes_a_warning():
     calm = heat_of({"ngram": [1.1, 2.4, 2.0]}, plain_slowest=100.0, plain_fastest=140.0)
     assert caution(calm) == ""
     rough = heat_of({"ngram": [1.1, 2.4, 2.0]}, plain_slowest=60.0, plain_fastest=140.0)
     assert "from 60 to 140 tokens per second" in caution(rough)
 
 
-def test_details_name_the_range_only_over_several_prompts():
+def test_details_have_a_range_only_for_several_prompts():
     one = heat_of({"ngram": [1.1, 2.4, 2.0]}, lowest=1.0, highest=2.5, tokens=24, seconds=0.5)
     assert view(one)["cells"]["ngram stories"]["said"] == [
         "N-gram on stories",
@@ -382,7 +382,7 @@ def two_said(heat):
 # The recorded measurement
 
 
-def test_the_recorded_map_is_the_measured_file():
+def test_recorded_map_equals_the_shipped_measurement():
     facts = measured()
     maps = recorded()
     assert [one.temperature for one in maps] == [0, 1]
@@ -403,7 +403,7 @@ def test_the_recorded_map_is_the_measured_file():
     assert one.domains == tuple(prompts())
 
 
-def test_a_measurement_that_is_not_there_or_not_whole(tmp_path):
+def test_missing_or_damaged_measurement(tmp_path):
     assert recorded(tmp_path / "none.json") == []
     for damaged in ("{", "[]", '{"rows": [{}]}', '{"rows": 3}'):
         (tmp_path / "bad.json").write_text(damaged, encoding="utf-8")
@@ -442,9 +442,7 @@ def told(tiny_target, drafters, monkeypatch, stops=None):
 
 
 @pytest.mark.slow
-def test_the_page_hears_the_map_once_and_then_what_changed(
-    tiny_target, drafters, two_domains, monkeypatch
-):
+def test_live_lines_have_the_map_once_then_changes(tiny_target, drafters, two_domains, monkeypatch):
     lines, maps, cells = told(tiny_target, drafters, monkeypatch)
     assert lines[0] == {"kind": "state", "state": "loading", "id": "7"}
     assert [line["place"] for line in lines if line["kind"] == "now"] == list(range(1, 9))
@@ -460,16 +458,14 @@ def test_the_page_hears_the_map_once_and_then_what_changed(
 
 
 @pytest.mark.slow
-def test_a_stopped_measurement_says_after_how_many_and_keeps_its_cells(
-    tiny_target, drafters, two_domains, monkeypatch
-):
+def test_stopped_measurement_keeps_its_cells(tiny_target, drafters, two_domains, monkeypatch):
     _, maps, cells = told(tiny_target, drafters, monkeypatch, stops=3)
     assert maps[-1]["badge"] == "live, stopped after 3 of 8"
     assert 2 <= len(cells) <= 3
 
 
 @pytest.mark.slow
-def test_what_was_measured_before_a_fault_is_told(tiny_target, drafters, two_domains, monkeypatch):
+def test_cells_measured_before_an_error_are_sent(tiny_target, drafters, two_domains, monkeypatch):
     whole, calls = domain_run.take_turns, []
 
     def broken(*args):

@@ -47,7 +47,7 @@ def told(of=answer, **more):
         ({"rule": "unverified"}, "1.0000", ".3500"),
     ],
 )  # fmt: skip
-def test_the_worked_example_comes_to_its_published_numbers(more, kept, tv):
+def test_worked_example_has_its_published_numbers(more, kept, tv):
     """VERIFICATION.md, sections 2, 5 and 6."""
     found = told(**more)
     assert found["told"]["kept"] == kept
@@ -59,24 +59,24 @@ def test_the_worked_example_comes_to_its_published_numbers(more, kept, tv):
 
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.name)
 @pytest.mark.parametrize("drawn", ["sampled", "without-replacement", "top"])
-def test_the_rule_that_fits_is_exact_on_every_preset(preset, drawn):
+def test_fitting_rule_is_exact_on_every_preset(preset, drawn):
     for candidates in (1, 3):
         asked = {"p": preset.p, "q": preset.q, "drawn": drawn, "candidates": candidates}
         assert told(**asked)["is"] == "exact"
 
 
-def test_the_ceiling_is_above_every_lossless_rule_and_reached_where_all_words_are_tried():
+def test_ceiling_bounds_every_lossless_rule():
     found = told(candidates=3, drawn="without-replacement")["told"]
     assert (found["kept"], found["ceiling"]) == ("0.8297", "1.0000")
     assert told(candidates=2)["told"]["ceiling"] == "0.7900"
 
 
-def test_a_round_of_four_places_brings_what_the_speed_law_says():
+def test_tokens_of_a_round_follow_the_formula():
     """VERIFICATION.md, section 4: 1 + α + … + α⁴ at α = 0.65, where both laws never change."""
     assert told()["told"]["tokens"] == f"{sum(0.65**i for i in range(5)):.3f}" == "2.526"
 
 
-def test_every_rule_that_can_be_chosen_answers_and_says_why():
+def test_every_rule_has_an_answer_and_a_reason():
     for row in rules():
         found = told(rule=row["name"])
         assert found["why"], row
@@ -95,25 +95,25 @@ def test_every_rule_that_can_be_chosen_answers_and_says_why():
         ({"drawn": "by magic"}, "one of these ways"),
         ({"candidates": 4}, "1 to 3"),
         ({"candidates": 1.5}, "whole number"),
-        ({"rule": "<b>none</b>"}, "No rule is called"),
+        ({"rule": "<b>none</b>"}, "There is no rule"),
         ({"rule": "lenience:7"}, "must be between"),
         ({"rule": 3}, "80 characters"),
         ({"id": None}, "whole number"),
     ],
 )
-def test_what_cannot_be_asked_gets_a_sentence(more, words):
+def test_invalid_question_is_answered_with_a_sentence(more, words):
     for of in (answer, coins.thrown):
         assert words in told(of, **{"throws": 10, **more})["problem"]
 
 
 @pytest.mark.parametrize("text", [None, "", "{", "[]", "x" * 5000, '{"p": NaN}'])
-def test_what_is_no_question_gets_a_sentence(text):
+def test_malformed_question_is_answered_with_a_sentence(text):
     for of in (answer, coins.thrown, gallery.answer, proof.answer):
         assert json.loads(of(text))["problem"]
 
 
 @pytest.mark.slow
-def test_coins_fill_the_columns_and_say_what_an_exact_sampler_would_show():
+def test_random_rounds_add_up_and_show_expected_noise():
     found = told(coins.thrown, throws=20_000)
     pours = found["pours"]
     assert [sum(p["kept"]) + sum(p["filled"]) for p in pours] == [p["thrown"] for p in pours]
@@ -124,7 +124,7 @@ def test_coins_fill_the_columns_and_say_what_an_exact_sampler_would_show():
 
 
 @pytest.mark.slow
-def test_coins_show_a_lossy_rule():
+def test_random_rounds_reveal_a_lossy_rule():
     found = told(coins.thrown, throws=20_000, drawn="top", rule="speculative")
     assert "do not follow p" in found["said"]
     assert found["told"]["exact"] == "0.3056"
@@ -134,18 +134,18 @@ def test_coins_show_a_lossy_rule():
 
 
 @pytest.mark.slow
-def test_two_throws_are_not_the_same():
+def test_random_rounds_differ_each_time():
     one, two = (told(coins.thrown, throws=1000)["pours"][-1] for _ in range(2))
     assert one != two
 
 
 @pytest.mark.parametrize("throws", [0, -5, 10**9, "many", None])
-def test_how_many_rounds_can_be_thrown_is_bounded(throws):
+def test_number_of_random_rounds_is_limited(throws):
     assert "number of rounds" in told(coins.thrown, throws=throws)["problem"]
 
 
 @pytest.mark.slow
-def test_the_gallery_settles_the_eagle_issue():
+def test_gallery_settles_the_eagle_issue():
     """SafeAILab/EAGLE 329: as it is, exact; with its own suggestion, lossy."""
     found = {one["key"]: one for one in told(gallery.answer, asked="list", p=None)["exhibits"]}
     assert len(found) >= 12
@@ -156,7 +156,7 @@ def test_the_gallery_settles_the_eagle_issue():
 
 
 @pytest.mark.slow
-def test_the_gallery_computes_on_other_laws_too():
+def test_gallery_computes_with_other_distributions():
     same = told(gallery.answer, asked="list", p=P, q=P)["exhibits"]
     by_key = {one["key"]: one["is"] for one in same}
     assert by_key["resample-from-p"] == "exact", "nothing falls where p and q are the same"
@@ -164,7 +164,7 @@ def test_the_gallery_computes_on_other_laws_too():
 
 
 @pytest.mark.slow
-def test_evidence_names_nothing_and_shows_a_fault_of_strings():
+def test_evidence_hides_the_name_and_shows_sequences():
     found = told(gallery.answer, asked="evidence", key="one-coin")["evidence"]
     assert set(found) == {"lead", "draft", "p", "out", "intervals", "strings"}
     assert "once in" not in found["lead"], "word by word it is exact"
@@ -174,12 +174,12 @@ def test_evidence_names_nothing_and_shows_a_fault_of_strings():
 @pytest.mark.parametrize(
     "more", [{"asked": "nothing"}, {"asked": "evidence", "key": "x"}, {"asked": "list", "p": [2]}]
 )
-def test_what_the_gallery_has_not_gets_a_sentence(more):
+def test_unknown_gallery_question_is_answered_with_a_sentence(more):
     assert told(gallery.answer, **more)["problem"]
 
 
 @pytest.mark.slow
-def test_every_verdict_of_a_recorded_run_is_exact_and_can_be_taken_to_the_sandbox():
+def test_every_check_of_a_recorded_run_is_exact():
     found = json.loads(proof.answer(json.dumps({"id": 1, "run": "01-chain"})))
     trace = Trace.read(FOLDER / "01-chain.jsonl")
     assert len(found["verdicts"]) == sum(len(played.judged) for played in trace.rounds)
@@ -191,14 +191,14 @@ def test_every_verdict_of_a_recorded_run_is_exact_and_can_be_taken_to_the_sandbo
         assert told(**laws)["is"] == "exact"
 
 
-def test_a_run_that_is_not_here_gets_a_sentence():
+def test_unknown_run_is_answered_with_a_sentence():
     assert "no recorded run" in json.loads(proof.answer('{"id": 1, "run": "../x"}'))["problem"]
     with pytest.raises(ValueError, match="cannot be repeated"):
         repeats.wanted(None, "../x")
 
 
 @pytest.mark.slow
-def test_repeats_of_a_run_say_their_distance_once_at_the_end(tiny_target, tiny_draft):
+def test_repeated_runs_report_their_distance_at_the_end(tiny_target, tiny_draft):
     from specviz.engine.repeats import repeat
 
     ids = tiny_target.encode("The cat", 8)

@@ -18,7 +18,7 @@ TWO = (LaneAsked("ngram", ""), LaneAsked("draft-model", "gamma=2"))
 USUAL = RaceRequest("Once", "house", 0, 0, 1, 7, 12, TWO)
 
 
-def test_a_filled_in_form_is_a_race():
+def test_form_values_become_a_race():
     race = USUAL.race()
     assert (race.prompt, race.target) == ("Once", "house")
     assert race.sampling == Sampling(0, 0, 1)
@@ -29,13 +29,13 @@ def test_a_filled_in_form_is_a_race():
     ]
 
 
-def test_every_race_runs_in_an_order_of_its_own(monkeypatch):
+def test_every_race_has_a_random_order_seed(monkeypatch):
     seeds = iter([11, 12])
     monkeypatch.setattr(request.secrets, "randbits", lambda _: next(seeds))
     assert [USUAL.race().order_seed for _ in range(2)] == [11, 12]
 
 
-def test_a_drafter_may_race_against_itself():
+def test_same_drafter_may_have_several_lanes():
     lanes = (LaneAsked("draft-model", "gamma=2"), LaneAsked("draft-model", "gamma=8"))
     named = replace(USUAL, lanes=lanes).race().lanes
     assert [lane.settings.gamma for lane in named] == [2, 8]
@@ -43,7 +43,7 @@ def test_a_drafter_may_race_against_itself():
     assert len({lane.name for lane in twins}) == 3
 
 
-def test_lanes_that_are_not_there_are_left_out_wherever_they_stand():
+def test_unused_lanes_are_skipped():
     fields = ("Once", "house", 0, 0, 1, 7, 12, "auto", "")
     found = RaceRequest.from_form(
         *fields, "ngram", None, None, "", "", "gamma=3", "suffix", "gamma=4"
@@ -51,24 +51,24 @@ def test_lanes_that_are_not_there_are_left_out_wherever_they_stand():
     assert found.lanes == (LaneAsked("ngram", ""), LaneAsked("suffix", "gamma=4"))
 
 
-def test_all_lanes_have_the_form_of_the_prompt_and_the_system_text():
+def test_all_lanes_share_prompt_format_and_system_text():
     asked = replace(USUAL, target="smollm2", chat="chat", system="Be brief.")
     for lane in asked.race(any_model=True).lanes:
         assert (lane.settings.chat, lane.settings.system) == ("chat", "Be brief.")
 
 
-def test_house_has_no_template_so_what_the_hidden_fields_say_is_not_meant():
+def test_hidden_chat_fields_are_ignored_for_house():
     shared = replace(USUAL, chat="chat", system="Be brief.").race().shared
     assert (shared.chat, shared.system) == ("auto", "")
 
 
-def test_a_form_of_the_prompt_that_nobody_offers_is_refused_in_a_sentence():
+def test_unknown_prompt_format_is_rejected():
     with pytest.raises(BadSettings, match="prompt's form"):
         replace(USUAL, target="smollm2", chat="sung").race(any_model=True)
 
 
 @pytest.mark.parametrize("name", DRAFTERS)
-def test_what_suits_a_drafter_is_typed_as_a_lane_understands_it(name):
+def test_default_settings_can_be_parsed_as_a_lane(name):
     lanes = (LaneAsked(name, suits(name)), LaneAsked("ngram", ""))
     settings = replace(USUAL, lanes=lanes).race().lanes[0].settings
     shared = {"sampling": {"temperature": 0.0}, "seed": 7, "max_new_tokens": 12}
@@ -79,7 +79,7 @@ def test_what_suits_a_drafter_is_typed_as_a_lane_understands_it(name):
 
 
 @pytest.mark.parametrize("preset", presets.presets(), ids=lambda preset: preset.name)
-def test_every_preset_is_a_race_of_the_catalogue_s_drafters(preset):
+def test_every_preset_is_a_valid_race(preset):
     race = replace(USUAL, lanes=preset.lanes).race(any_model=False)
     assert 2 <= len(race.lanes) <= 4
     assert preset.sentence.endswith(".")
@@ -90,7 +90,7 @@ def test_every_preset_is_a_race_of_the_catalogue_s_drafters(preset):
         )
 
 
-def test_head_and_model_at_equal_bytes_have_nearly_as_many_and_say_how_many():
+def test_equal_bytes_preset_has_nearly_equal_sizes():
     preset = next(p for p in presets.presets() if p.name == "bytes")
     sizes = [presets.weights()[lane.drafter] for lane in preset.lanes]
     assert max(sizes) / min(sizes) < 1.1
@@ -108,7 +108,7 @@ RACES.append(
 
 
 @pytest.mark.parametrize("race", RACES, ids=lambda race: race.prompt[:12])
-def test_the_form_says_of_a_race_what_makes_it_again(race):
+def test_form_values_of_a_race_rebuild_it(race):
     again = RaceRequest.from_form(*values(race)).race(any_model=True)
     assert (again.prompt, again.target) == (race.prompt, race.target)
     assert [(lane.drafter, lane.settings) for lane in again.lanes] == [
@@ -116,7 +116,7 @@ def test_the_form_says_of_a_race_what_makes_it_again(race):
     ]
 
 
-def test_the_form_opens_with_the_race_that_plays_then(monkeypatch):
+def test_form_opens_with_the_first_recorded_race(monkeypatch):
     first = recorded.recipe(recorded.names()[0])
     assert form.opening() == list(values(first.race))
     monkeypatch.setattr(recorded, "names", lambda: ())
@@ -161,14 +161,14 @@ def lanes(*typed):
         ({"new_tokens": 0}, "New tokens must be"),
     ],
 )
-def test_what_cannot_be_raced_is_one_sentence(change, sentence):
+def test_invalid_race_is_rejected_with_one_sentence(change, sentence):
     with pytest.raises(ValueError, match=r".") as problem:
         replace(USUAL, **change).race()
     assert str(problem.value).startswith(sentence)
     assert "\n" not in str(problem.value)
 
 
-def test_models_of_one_s_own_are_named_only_where_that_is_allowed():
+def test_own_models_need_permission():
     mine = (LaneAsked("/my models/draft", "gamma=3"), LaneAsked("ngram", ""))
     own = replace(USUAL, target="my/target", lanes=mine)
     race = own.race(any_model=True)
@@ -187,5 +187,5 @@ def test_models_of_one_s_own_are_named_only_where_that_is_allowed():
         ("layerskip", ["gamma", "exit-layer"]),
     ],
 )
-def test_a_drafter_that_is_picked_shows_the_whole_shape_of_its_draft(drafter, shape):
+def test_chosen_drafter_shows_its_whole_draft_shape(drafter, shape):
     assert [pair.split("=")[0] for pair in suits(drafter).split()] == shape

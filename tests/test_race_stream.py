@@ -80,7 +80,7 @@ def whole(runs, race):
     return texts(runs, race())
 
 
-def test_a_race_tells_itself_lane_by_lane_and_its_text_only_grows(whole):
+def test_race_lines_come_lane_by_lane_and_only_append(whole):
     assert all(b.startswith(a) and b != a for a, b in itertools.pairwise(whole))
     assert kinds(whole[-1]) == [
         "loading", "racing", "race", *["started", "ended", "told"] * 3, "done",
@@ -92,7 +92,7 @@ def test_a_race_tells_itself_lane_by_lane_and_its_text_only_grows(whole):
     assert {line["id"] for line in told(whole[-1]) if "id" in line} == {"1"}
 
 
-def test_lanes_that_run_again_tell_their_middle_run(runs, race, monkeypatch):
+def test_repeated_lanes_send_their_median_run(runs, race, monkeypatch):
     monkeypatch.setattr(racing, "MAX_TURNS", 3)
     monkeypatch.setattr(racing, "SHORT_SECONDS", 1000.0)
     text = texts(runs, race())[-1]
@@ -106,7 +106,7 @@ def test_lanes_that_run_again_tell_their_middle_run(runs, race, monkeypatch):
         assert sum(map(sum, shown[name])) == pytest.approx(sorted(lane["runs"])[1], abs=1e-4)
 
 
-def test_the_race_line_says_what_races_and_where(whole):
+def test_race_line_describes_lanes_and_machine(whole):
     (line,) = of(whole[-1], "race")
     assert line.keys() == {
         "kind", "source", "id", "prompt", "prompt_pieces", "target", "where", "said", "greedy",
@@ -125,11 +125,11 @@ def test_the_race_line_says_what_races_and_where(whole):
     ]
 
 
-def test_nothing_that_is_told_names_a_folder(whole, pair):
+def test_output_contains_no_folder_names(whole, pair):
     assert str(pair[0].parent) not in whole[-1]
 
 
-def test_a_lane_that_ended_says_by_pass_its_seconds_and_its_tokens(whole):
+def test_ended_line_has_seconds_and_tokens_by_pass(whole):
     numbers = {lane["name"]: lane for lane in of(whole[-1], "told")[-1]["whole"]["lanes"]}
     for line in of(whole[-1], "ended"):
         lane = numbers[line["lane"]]
@@ -144,7 +144,7 @@ def test_a_lane_that_ended_says_by_pass_its_seconds_and_its_tokens(whole):
         )
 
 
-def test_the_numbers_come_after_every_lane_and_leave_out_what_it_said_itself(whole):
+def test_numbers_follow_every_lane_without_repetition(whole):
     lines = [line["whole"] for line in of(whole[-1], "told")]
     assert [len(line["lanes"]) for line in lines] == [1, 2, 3]
     assert [line["complete"] for line in lines] == [False, False, True]
@@ -160,7 +160,7 @@ def test_the_numbers_come_after_every_lane_and_leave_out_what_it_said_itself(who
     }  # fmt: skip
 
 
-def test_lanes_of_one_drafter_are_told_apart():
+def test_lanes_of_one_drafter_have_different_labels():
     many = [[rank] for rank in range(40)]
     changes = [{}, {"candidates": "greedy"}, {}, {"confidence": 0.25, "rank_paths": many}]
     lanes = [Lane(str(at), "ngram", replace(GREEDY, **c)) for at, c in enumerate(changes)]
@@ -174,13 +174,13 @@ def test_lanes_of_one_drafter_are_told_apart():
     assert len(set(found)) == 5
 
 
-def test_what_all_lanes_share_is_said_once():
+def test_shared_settings_are_summarized_once():
     assert shared_settings(GREEDY) == "T 0 · 12 tokens · seed 1"
     some = Settings(Sampling(0.8, 40, 0.9), seed=3, max_new_tokens=1)
     assert shared_settings(some) == "T 0.8 · top-k 40 · top-p 0.9 · 1 token · seed 3"
 
 
-def test_progress_is_told_at_most_every_half_second(runs, race, monkeypatch):
+def test_progress_is_sent_at_most_twice_a_second(runs, race, monkeypatch):
     monkeypatch.setattr(reel, "PAUSE", 1000.0)
     assert len(of(texts(runs, race())[-1], "progress")) == 1
     monkeypatch.setattr(reel, "PAUSE", -1.0)
@@ -191,7 +191,7 @@ def test_progress_is_told_at_most_every_half_second(runs, race, monkeypatch):
         assert seconds == sorted(seconds)
 
 
-def test_nothing_of_a_lane_is_worked_out_between_its_rounds(runs, race, monkeypatch):
+def test_no_lane_output_is_computed_between_rounds(runs, race, monkeypatch):
     """While a lane runs, nothing but its events is looked at: no scene, no numbers."""
     busy, whole = [], racing.run
 
@@ -251,7 +251,7 @@ def test_a_stopped_race_keeps_the_lanes_that_it_came_to(runs, race, stopping, pl
     assert len(runs.line) == 0
 
 
-def test_one_who_goes_ends_the_race_after_its_round(runs, race):
+def test_leaving_visitor_ends_the_race_after_its_round(runs, race):
     async def story():
         long = race(Settings(Sampling(temperature=0), max_new_tokens=200, gamma=3))
         async with aclosing(runs.texts(live.live(long), "a", 1)) as leaving:
@@ -264,7 +264,7 @@ def test_one_who_goes_ends_the_race_after_its_round(runs, race):
     assert len(runs.line) == 0
 
 
-def test_a_race_is_one_place_in_the_line_that_runs_wait_in(runs, race, pair):
+def test_race_is_one_job_in_the_queue(runs, race, pair):
     async def story():
         racer = asyncio.create_task(heard(runs, race(), "a"))
         await asyncio.sleep(0)
@@ -284,7 +284,7 @@ async def _all(texts):
     return [text async for text in texts]
 
 
-def test_one_who_stops_before_the_turn_hears_only_that(runs, race):
+def test_stop_while_queued_sends_only_a_stopped_line(runs, race):
     runs.line.stop("me", 1)
     assert kinds(texts(runs, race())[-1]) == ["stopped"]
 
@@ -293,11 +293,11 @@ def test_one_who_stops_before_the_turn_hears_only_that(runs, race):
     ("changes", "word"),
     [
         ({"target": "no/such folder"}, "no/such folder"),
-        ({"settings": Settings(rule="none")}, "No rule"),
+        ({"settings": Settings(rule="none")}, "There is no rule"),
         ({"settings": Settings(max_new_tokens=4000)}, "tokens"),
     ],
 )
-def test_a_race_that_cannot_be_run_says_why_in_a_sentence(runs, race, changes, word):
+def test_impossible_race_is_reported_with_a_sentence(runs, race, changes, word):
     text = texts(runs, race(**changes))[-1]
     assert kinds(text)[-1] == "error"
     last = told(text)[-1]
@@ -309,9 +309,12 @@ def test_a_race_that_cannot_be_run_says_why_in_a_sentence(runs, race, changes, w
 
 @pytest.mark.parametrize(
     ("fault", "word"),
-    [(RuntimeError("secret"), "An error on the server"), (MemoryError("secret"), "ran out of memory")],
+    [
+        (RuntimeError("secret"), "An error on the server"),
+        (MemoryError("secret"), "ran out of memory"),
+    ],
 )
-def test_a_fault_in_a_lane_keeps_those_before_it(runs, race, monkeypatch, caplog, fault, word):
+def test_error_in_a_lane_keeps_earlier_lanes(runs, race, monkeypatch, caplog, fault, word):
     whole, asked = racing.run, live.named(race())
 
     def breaking(*args):
@@ -330,6 +333,6 @@ def test_a_fault_in_a_lane_keeps_those_before_it(runs, race, monkeypatch, caplog
     assert "secret" in caplog.text
 
 
-def test_every_line_is_whole_json_without_nan(whole):
+def test_every_line_is_valid_json_without_nan(whole):
     for line in whole[-1].splitlines():
         json.loads(line, parse_constant=pytest.fail)

@@ -52,7 +52,7 @@ def raced(tiny_target):
 
 
 @pytest.mark.slow
-def test_a_race_that_is_read_again_has_the_same_traces_and_numbers(raced, tmp_path):
+def test_saved_race_has_the_same_traces_and_numbers(raced, tmp_path):
     write(tmp_path, raced)
     again = read(tmp_path)
     assert again == raced
@@ -61,7 +61,7 @@ def test_a_race_that_is_read_again_has_the_same_traces_and_numbers(raced, tmp_pa
     assert all(lane["flops_per_token"] > 0 for lane in race_summary(again)["lanes"])
 
 
-def test_the_files_lie_in_the_folder_whatever_the_lanes_are_called(raced, tmp_path):
+def test_files_stay_in_the_folder_whatever_the_lane_names(raced, tmp_path):
     write(tmp_path / "race", raced)
     assert [path.name for path in tmp_path.iterdir()] == ["race"]
     files = sorted(path.name for path in (tmp_path / "race").iterdir())
@@ -70,7 +70,7 @@ def test_the_files_lie_in_the_folder_whatever_the_lanes_are_called(raced, tmp_pa
     assert files == sorted([*made, FILE])
 
 
-def test_an_older_race_leaves_nothing_in_the_folder(raced, tmp_path):
+def test_saving_removes_older_traces(raced, tmp_path):
     (tmp_path / "9-old.jsonl").write_text("old")
     write(tmp_path, raced)
     assert not (tmp_path / "9-old.jsonl").exists()
@@ -89,7 +89,7 @@ def test_a_stopped_race_keeps_the_lanes_it_came_to(tiny_target, tmp_path):
     assert not race_summary(half)["complete"]
 
 
-def test_a_race_that_never_began_is_not_kept(tmp_path):
+def test_race_that_has_not_started_cannot_be_saved(tmp_path):
     with pytest.raises(ValueError, match="has not started"):
         write(tmp_path / "none", Results(RACE))
     assert not (tmp_path / "none").exists()
@@ -114,14 +114,14 @@ def changed(folder, **changes):
         ({"traces": {FIRST: "none.jsonl"}}, r"cannot be read: No such file or directory\.$"),
     ],
 )
-def test_a_damaged_folder_is_one_sentence(raced, tmp_path, changes, sentence):
+def test_damaged_folder_is_reported_with_one_sentence(raced, tmp_path, changes, sentence):
     write(tmp_path, raced)
     changed(tmp_path, **changes)
     with pytest.raises(SavedError, match=sentence):
         read(tmp_path)
 
 
-def test_a_folder_without_a_race_is_one_sentence(tmp_path):
+def test_folder_without_a_race_is_reported_with_one_sentence(tmp_path):
     with pytest.raises(SavedError, match=r"cannot be read: No such"):
         read(tmp_path)
     (tmp_path / FILE).write_text("{")
@@ -132,7 +132,7 @@ def test_a_folder_without_a_race_is_one_sentence(tmp_path):
 # Lines and the route
 
 
-def test_a_recorded_race_tells_every_lane_and_all_numbers_once(raced):
+def test_recorded_race_sends_every_lane_and_the_numbers_once(raced):
     lines = [json.loads(line) for line in "".join(replay(raced, "1-a")).splitlines()]
     kinds = [line["kind"] for line in lines]
     assert kinds == ["race", *["started", "ended"] * 3, "told"]
@@ -162,7 +162,7 @@ def routes(raced, tmp_path, monkeypatch):
         known.cache_clear()
 
 
-def test_a_recorded_race_is_sent_once_and_then_only_asked_after(routes):
+def test_recorded_race_is_cached_by_the_browser(routes):
     first = routes.get(f"{server.PREFIX}/races/1-a-race")
     assert first.status_code == 200
     assert first.headers["content-encoding"] == "gzip"
@@ -176,7 +176,7 @@ def test_only_recorded_races_can_be_fetched(routes, name):
     assert routes.get(f"{server.PREFIX}/races/{name}").status_code == 404
 
 
-def test_a_broken_recorded_race_is_one_sentence(routes, tmp_path):
+def test_damaged_recorded_race_is_reported_with_one_sentence(routes, tmp_path):
     (tmp_path / "1-a-race" / FILE).write_text("{}")
     answer = routes.get(f"{server.PREFIX}/races/1-a-race")
     assert answer.status_code == 422
@@ -184,7 +184,7 @@ def test_a_broken_recorded_race_is_one_sentence(routes, tmp_path):
     assert str(tmp_path) not in answer.text
 
 
-def test_the_page_knows_where_recorded_races_are_and_what_they_are_called(routes):
+def test_page_config_lists_recorded_races(routes):
     assert recorded.config() == {
         "races": "gradio_api/sv/races/",
         "recorded": ["1-a-race"],
@@ -195,7 +195,7 @@ def test_the_page_knows_where_recorded_races_are_and_what_they_are_called(routes
 # What ships
 
 
-def test_every_recorded_race_has_a_recipe_and_a_short_title_of_its_own():
+def test_every_recorded_race_has_a_recipe_and_a_unique_title():
     assert list(recorded.names()) == sorted(recipe.name for recipe in recipes())
     titles = [recorded.title(name) for name in recorded.names()]
     assert len(set(titles)) == len(titles)
@@ -215,7 +215,7 @@ def at_depth(race):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.name)
-def test_a_recorded_race_checks_and_is_what_its_recipe_says(recipe: RaceRecipe):
+def test_recorded_race_passes_check_and_matches_its_recipe(recipe: RaceRecipe):
     results = read(FOLDER / recipe.name)
     assert at_depth(results.race) == at_depth(recipe.race)
     assert results.order == recipe.race.order
@@ -248,7 +248,7 @@ def small_recipe(monkeypatch, pair):
 
 
 @pytest.mark.slow
-def test_record_makes_races_from_their_recipes(small_recipe, tmp_path, capsys):
+def test_record_command_records_races_from_recipes(small_recipe, tmp_path, capsys):
     assert main(["record", "--only", "races/1-tiny", "--out", str(tmp_path)]) == 0
     assert capsys.readouterr().out.startswith("1-tiny: ")
     made = read(tmp_path / "1-tiny")
@@ -258,11 +258,11 @@ def test_record_makes_races_from_their_recipes(small_recipe, tmp_path, capsys):
     assert [path.name for path in tmp_path.iterdir()] == ["1-tiny"]
 
 
-def test_a_word_that_no_recipe_has_is_a_sentence(small_recipe, capsys):
+def test_record_reports_an_unknown_recipe_with_a_sentence(small_recipe, capsys):
     assert main(["record", "--only", "no such recipe"]) != 0
     assert "'no such recipe'" in capsys.readouterr().err
 
 
-def test_a_recipe_that_makes_no_race_is_refused(small_recipe):
+def test_invalid_recipe_is_rejected(small_recipe):
     with pytest.raises(BadSettings, match="2 to 4 lanes"):
         _ = replace(small_recipe, lanes={}).race

@@ -50,7 +50,7 @@ def known():
     return told, [row["name"] for row in told["rows"] if not row["bound"]]
 
 
-def test_the_recorded_map_is_there_and_can_be_switched(recorded_map):
+def test_recorded_maps_can_be_switched(recorded_map):
     page = recorded_map
     told, usual = known()
     expect(page.locator(".sv-domains-badge")).to_have_text("recorded")
@@ -68,7 +68,7 @@ def test_the_recorded_map_is_there_and_can_be_switched(recorded_map):
     page.get_by_role("button", name="Speed-up", exact=True).click()
 
 
-def test_a_column_sorts_and_a_cell_tells_its_details_by_keyboard(recorded_map):
+def test_columns_sort_and_cells_show_details_by_keyboard(recorded_map):
     page = recorded_map
     page.get_by_role("button", name="Repetition").click()
     head = page.get_by_role("columnheader", name="Repetition")
@@ -88,7 +88,7 @@ def test_a_column_sorts_and_a_cell_tells_its_details_by_keyboard(recorded_map):
     expect(tip).to_be_hidden()
 
 
-def test_on_a_phone_the_table_scrolls_and_not_the_page(recorded_map):
+def test_on_a_phone_only_the_table_scrolls_sideways(recorded_map):
     page = recorded_map
     assert sideways(page) <= 0
     page.set_viewport_size({"width": 390, "height": 844})
@@ -116,7 +116,7 @@ def line():
     }  # fmt: skip
 
 
-def test_hostile_names_stay_text(visit):
+def test_markup_in_names_stays_text(visit):
     page = opened(visit)
     page.evaluate(f"line => {PART}.feed(line)", line())
     page.evaluate(f"line => {PART}.feed(line)", {"kind": "error", "sentence": HOSTILE})
@@ -144,7 +144,7 @@ def over(page):
     page.wait_for_function("!document.body.classList.contains('sv-domains-running')")
 
 
-def test_a_tiny_measurement_made_here_and_one_that_is_refused(visit):
+def test_live_measurement_and_a_rejected_one(visit):
     page = opened(visit)
     fill_in(page, None, 8)
     expect(page.locator(".sv-domains-size")).to_have_text(
@@ -170,7 +170,7 @@ def test_a_tiny_measurement_made_here_and_one_that_is_refused(visit):
     assert any("8 tokens in" in text for text in said["ngram maths"]["said"])
 
 
-def test_a_stop_keeps_what_was_measured(visit):
+def test_stop_keeps_measured_cells(visit):
     page = opened(visit)
     fill_in(page, "N-gram", 64)
     page.get_by_label("Prompts per domain").first.fill("3")
@@ -181,7 +181,9 @@ def test_a_stop_keeps_what_was_measured(visit):
     page.click("#sv-domains-stop")
     over(page)
     expect(page.locator(".sv-domains-badge")).to_contain_text("live, stopped after")
-    expect(page.locator(".sv-domains-notice")).to_have_text("Stopped. Everything measured so far is kept.")
+    expect(page.locator(".sv-domains-notice")).to_have_text(
+        "Stopped. Everything measured so far is kept."
+    )
     assert page.locator(".sv-domains-map td .sv-domains-number").count() >= 1
     assert page.get_by_text("not measured").count() >= 1
     page.get_by_role("button", name="Recorded, temperature 0").click()

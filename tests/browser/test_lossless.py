@@ -45,7 +45,7 @@ def settled(page):
     return page.evaluate(f"{SAND}.last")
 
 
-def test_a_bar_is_dragged_and_what_comes_out_stays_the_target(sand):
+def test_dragged_bar_leaves_the_output_equal_to_p(sand):
     box = sand.locator(P).first.bounding_box()
     x, top, low = box["x"] + box["width"] / 2, box["y"] + 8, box["y"] + box["height"] - 4
     sand.mouse.move(x, low)
@@ -61,7 +61,7 @@ def test_a_bar_is_dragged_and_what_comes_out_stays_the_target(sand):
     assert sand.locator(".sv-sand-off").count() == 0
 
 
-def test_bars_are_sliders_for_the_keyboard(sand):
+def test_bars_can_be_moved_with_the_keyboard(sand):
     bar = sand.get_by_role("slider", name="Target: ␣cat")
     bar.focus()
     sand.keyboard.press("PageUp")
@@ -73,12 +73,14 @@ def test_bars_are_sliders_for_the_keyboard(sand):
     assert settled(sand)["is"] == "exact"
 
 
-def test_a_wrong_rule_is_called_lossy_names_the_word_and_says_why(sand):
+def test_wrong_rule_is_lossy_and_names_word_and_reason(sand):
     sand.get_by_role("button", name="the top words of q").click()
     sand.locator("#sv-sand-rule").select_option("speculative")
     assert settled(sand)["told"]["tv"] == "0.3056"
     words = sand.locator(".sv-sand-verdict").inner_text()
-    assert words.replace("\n", " ").startswith("Lossy dog appears too often: with probability 0.556")
+    assert words.replace("\n", " ").startswith(
+        "Lossy dog appears too often: with probability 0.556"
+    )
     expect(sand.locator(".sv-sand-why")).to_contain_text("accept x with probability p(x)")
     assert sand.locator(".sv-sand-off").count() == 5
     sand.get_by_text("All numbers, word by word").click()
@@ -89,7 +91,7 @@ def test_a_wrong_rule_is_called_lossy_names_the_word_and_says_why(sand):
     assert sand.evaluate(f"JSON.parse({SAND}.wish()).rule") == "ensemble:0.5"
 
 
-def test_coins_fill_the_columns_and_are_gone_once_the_question_is_another(sand):
+def test_random_rounds_disappear_when_the_sandbox_changes(sand):
     sand.get_by_role("button", name="Run 1,000 rounds").click()
     expect(sand.locator(".sv-coins-count")).to_have_text("1,000 rounds")
     assert sand.locator(".sv-coins-columns .sv-coins-whisker").count() == 5
@@ -98,7 +100,7 @@ def test_coins_fill_the_columns_and_are_gone_once_the_question_is_another(sand):
     expect(sand.locator(".sv-coins-body")).to_be_hidden()
 
 
-def test_the_gallery_shows_verdicts_with_their_sources_and_takes_the_sandbox_s_laws(sand):
+def test_gallery_shows_sources_and_uses_the_sandbox_distributions(sand):
     sand.wait_for_selector(".sv-wild-one h3")
     assert sand.locator(".sv-wild-list li").count() >= 12
     sand.get_by_role("button", name="The textbook test, used on top-k guesses").click()
@@ -113,7 +115,7 @@ def test_the_gallery_shows_verdicts_with_their_sources_and_takes_the_sandbox_s_l
     expect(sand.get_by_role("button", name="Resampling from p itself")).to_contain_text("exact")
 
 
-def test_a_detective_sees_evidence_first_and_the_name_after_the_choice(sand):
+def test_find_the_fault_reveals_the_name_after_a_choice(sand):
     sand.wait_for_selector(".sv-wild-one h3")
     sand.get_by_role("button", name="Find the fault").click()
     options = sand.locator(".sv-wild-options button")
@@ -126,7 +128,7 @@ def test_a_detective_sees_evidence_first_and_the_name_after_the_choice(sand):
     expect(options.last).to_have_text("No fault: the output follows p")
 
 
-def test_a_verdict_of_a_real_run_opens_in_the_sandbox(sand):
+def test_check_of_a_recorded_run_opens_in_the_sandbox(sand):
     name = sand.evaluate("[...document.querySelector('#sv-proof-run').options].at(-1).value")
     sand.locator("#sv-proof-run").select_option(name)
     expect(sand.locator(".sv-proof-said")).to_contain_text("guesses checked by the rule")
@@ -135,14 +137,14 @@ def test_a_verdict_of_a_real_run_opens_in_the_sandbox(sand):
     assert settled(sand)["is"] == "exact"
 
 
-def test_a_run_that_nobody_can_make_again_is_not_repeated_and_says_why(sand):
+def test_run_without_recipe_cannot_be_repeated(sand):
     sand.locator("#sv-proof-run").select_option("01-chain")  # made up: no recipe tells how
     sand.get_by_role("button", name="times with and without a draft").click()
     expect(sand.locator(".sv-proof-counted")).to_contain_text("cannot be repeated")
     expect(sand.get_by_role("button", name="times with and without a draft")).to_be_visible()
 
 
-def test_a_rejection_on_step_opens_the_sandbox_on_its_laws(sand, looker):
+def test_rejection_on_step_opens_in_the_sandbox(sand, looker):
     sand.get_by_role("tab", name="Step", exact=True).click()
     looker.look()
     looker.step_to("Recovered")
@@ -152,7 +154,7 @@ def test_a_rejection_on_step_opens_the_sandbox_on_its_laws(sand, looker):
     assert sand.evaluate(f"{SAND}.state.drawn") == "sampled"
 
 
-def test_the_tab_is_for_everybody(sand, looker):
+def test_lossless_tab_is_accessible_and_responsive(sand, looker):
     sand.wait_for_selector(".sv-wild-one h3")
     sand.get_by_role("button", name="Run 1,000 rounds").click()
     expect(sand.locator(".sv-coins-count")).to_have_text("1,000 rounds")
@@ -168,7 +170,7 @@ def test_the_tab_is_for_everybody(sand, looker):
     looker.dress("light")
 
 
-def test_a_run_under_a_lossy_rule_says_so_and_promises_nothing_else(visit, pair):
+def test_lossy_run_is_labelled_not_lossless(visit, pair):
     page = visit.open()
     visit.fill_in(pair, "The cat")
     page.get_by_label("Judged by").click()

@@ -98,7 +98,7 @@ def started(lane, place, turn=1):
 STILL = "document.getAnimations().every((each) => each.playState !== 'running')"
 
 
-def test_a_recorded_race_is_there_at_its_end_where_motion_is_not_wanted(visit):
+def test_reduced_motion_shows_a_recorded_race_at_its_end(visit):
     racer = Racer.of(visit)
     assert racer.ask("race.source") == "recorded"
     assert visit.page.locator(".sv-race .sv-badge").inner_text() == "recorded"
@@ -109,7 +109,7 @@ def test_a_recorded_race_is_there_at_its_end_where_motion_is_not_wanted(visit):
     assert visit.page.locator(".sv-race-headline").inner_text() == racer.ask("whole.headline")
 
 
-def test_a_race_plays_once_by_itself_and_its_buttons_rule_it(mover):
+def test_race_plays_once_automatically_and_obeys_its_buttons(mover):
     page = mover.page
     paused = page.evaluate(PAUSED)
     assert not mover.ask("playing")
@@ -132,7 +132,7 @@ def test_a_race_plays_once_by_itself_and_its_buttons_rule_it(mover):
     page.wait_for_function(f"{RACE}.playing && {RACE}.time < 0.8 * {END}")
 
 
-def test_a_race_waits_until_most_of_it_is_in_sight(mover):
+def test_race_plays_once_most_of_it_is_visible(mover):
     page = mover.page
     page.set_viewport_size({"width": 1280, "height": 260})
     mover.ask("load('made')")
@@ -143,7 +143,7 @@ def test_a_race_waits_until_most_of_it_is_in_sight(mover):
 
 
 @pytest.mark.parametrize("full", [False, True])
-def test_at_every_moment_a_lane_has_the_tokens_of_the_passes_that_ended(racer, full):
+def test_lanes_show_the_tokens_of_finished_passes(racer, full):
     if full:
         racer.page.get_by_role("button", name="Full texts").click()
     moments = [0, 0.05, 0.0619, 0.062, 0.2, 0.424, 0.5689, 0.57, END - 0.001, END, 0.1]
@@ -158,7 +158,7 @@ def test_at_every_moment_a_lane_has_the_tokens_of_the_passes_that_ended(racer, f
         assert racer.page.evaluate(TOPS) == tops, "nothing moves while it replays"
 
 
-def test_the_slider_goes_from_pass_to_pass_by_keys_and_anywhere_by_a_press(racer):
+def test_slider_moves_by_passes_with_keys_and_freely_by_press(racer):
     page = racer.page
     pin = page.get_by_role("slider", name="Time of the replay")
     pin.focus()
@@ -184,7 +184,7 @@ def test_the_slider_goes_from_pass_to_pass_by_keys_and_anywhere_by_a_press(racer
     assert racer.ask("time") == pytest.approx(END), "dragged past its end"
 
 
-def test_a_replay_of_any_race_takes_8_to_12_seconds_by_itself(racer):
+def test_replay_takes_8_to_12_seconds(racer):
     found = {}
     for factor in (0.02, 0.2, 0.45, 1, 3, 7, 9.5, 13, 50, 400):
         RECORDED["scaled"] = scaled(factor)
@@ -196,7 +196,7 @@ def test_a_replay_of_any_race_takes_8_to_12_seconds_by_itself(racer):
     assert (found[0.2], found[1], found[13]) == ("1/64", "1/12", "1")
 
 
-def test_where_no_motion_is_wanted_a_button_invites_to_play(racer):
+def test_reduced_motion_has_a_labelled_play_button(racer):
     page = racer.page
     invites = page.get_by_role("button", name="Play the race")
     assert invites.inner_text() == "Play the race"
@@ -206,7 +206,7 @@ def test_where_no_motion_is_wanted_a_button_invites_to_play(racer):
     assert page.get_by_role("button", name="Play", exact=True).inner_text() == ""
 
 
-def test_lanes_are_compact_and_the_one_to_beat_stands_first(racer):
+def test_lanes_are_compact_and_plain_decoding_comes_first(racer):
     page = racer.page
     page.set_viewport_size({"width": 1280, "height": 800})
     tall = [lane.bounding_box()["height"] for lane in page.locator(".sv-race-lane").all()]
@@ -226,7 +226,7 @@ def test_lanes_are_compact_and_the_one_to_beat_stands_first(racer):
     assert page.locator(".sv-race-full .sv-race-lane").first.bounding_box()["height"] > 64
 
 
-def test_a_long_line_of_last_words_ends_with_the_newest(racer):
+def test_text_line_ends_with_the_newest_word(racer):
     page = racer.page
     page.set_viewport_size({"width": 390, "height": 844})
     racer.ask(f"seek({END})")
@@ -237,7 +237,7 @@ def test_a_long_line_of_last_words_ends_with_the_newest(racer):
         assert first["x"] < 0
 
 
-def test_a_race_of_several_turns_says_how_far_it_lay_apart(racer):
+def test_repeated_lanes_show_their_speedup_range(racer):
     page = racer.page
     row = page.locator(".sv-race-numbers").filter(has_text="Draft model")
     low, high = next(n for n in made_race.told()["lanes"] if n["name"] == "draft")["speedups"]
@@ -247,7 +247,7 @@ def test_a_race_of_several_turns_says_how_far_it_lay_apart(racer):
     assert "Lanes of less than a second ran 3 times, in turns" in foot
 
 
-def test_without_motion_play_shows_still_pictures_to_the_end(racer):
+def test_reduced_motion_plays_still_pictures(racer):
     racer.ask("seek(0.8)")
     racer.ask("play()")
     assert racer.page.evaluate(MOVING) == 0
@@ -255,7 +255,7 @@ def test_without_motion_play_shows_still_pictures_to_the_end(racer):
     assert racer.ask("time") == pytest.approx(END)
 
 
-def test_titles_and_words_stay_text_and_what_is_not_known_is_a_dash(racer):
+def test_markup_stays_text_and_unknown_values_are_dashes(racer):
     page = racer.page
     assert page.locator(".sv-race-lane h3").nth(1).inner_text() == HOSTILE
     assert page.locator(".sv-race-c-name h3").nth(1).inner_text() == HOSTILE
@@ -272,7 +272,7 @@ def test_titles_and_words_stay_text_and_what_is_not_known_is_a_dash(racer):
     assert page.locator(".sv-race-same").inner_text().startswith("All 4 texts are identical:")
 
 
-def test_a_text_that_differs_is_said_and_marked_where_it_parts(racer):
+def test_different_text_is_reported_and_marked(racer):
     racer.ask("load('apart')")
     page = racer.page
     assert page.locator(".sv-race-same").get_attribute("data-is") == "apart"
@@ -284,7 +284,7 @@ def test_a_text_that_differs_is_said_and_marked_where_it_parts(racer):
     assert page.locator(".sv-race-parts").count() == 1
 
 
-def test_a_warning_stands_beside_the_headline(racer):
+def test_warning_is_shown_beside_the_headline(racer):
     page, number = racer.page, str(racer.ask("begin()"))
     caution = "Too noisy here; measure again when this machine is idle. Draft model: <b>slow</b>."
     assert page.locator(".sv-race-caution").is_hidden()
@@ -298,7 +298,7 @@ def test_a_warning_stands_beside_the_headline(racer):
     assert abs(head["y"] - box["y"]) < 4
 
 
-def test_a_whole_live_race_replays_and_shows_its_numbers(racer):
+def test_finished_live_race_replays_and_shows_numbers(racer):
     number = str(racer.ask("begin()"))
     done = {"kind": "state", "state": "done", "id": number}
     lines = [made_race.opening(number, "live"), *map(made_race.ended, ORDER)]
@@ -313,7 +313,7 @@ def test_a_whole_live_race_replays_and_shows_its_numbers(racer):
     assert racer.notice() == "The server did not accept this race. Try again."
 
 
-def test_columns_are_defined_on_focus_and_a_point_is_handed_to_cost(racer):
+def test_columns_have_tooltips_and_lanes_link_to_cost(racer):
     page = racer.page
     term = page.get_by_role("button", name="acceptance α")
     tip = page.get_by_role("tooltip").filter(has_text="Σ min(p, q)")
@@ -333,7 +333,7 @@ def test_columns_are_defined_on_focus_and_a_point_is_handed_to_cost(racer):
     assert json.loads(point) == known | whose
 
 
-def test_a_short_lane_that_runs_again_is_told(racer):
+def test_repeated_short_lanes_are_announced(racer):
     page, number = racer.page, str(racer.ask("begin()"))
     told = [made_race.opening(number, "live")]
     for place, name in enumerate(ORDER, 1):
@@ -345,7 +345,7 @@ def test_a_short_lane_that_runs_again_is_told(racer):
     assert page.locator(".sv-race-order .sv-race-did").all_inner_texts() == ["Draft model"]
 
 
-def test_a_race_that_waits_says_for_how_long(racer):
+def test_queued_race_shows_its_waiting_time(racer):
     number = str(racer.ask("begin()"))
     told = [{"kind": "state", "state": "queued", "place": 1, "seconds": 3, "id": number}]
     racer.told(*told)
@@ -360,7 +360,7 @@ def test_a_race_that_waits_says_for_how_long(racer):
     assert racer.notice() == ""
 
 
-def test_a_race_under_way_says_what_it_does_and_keeps_what_came(racer):
+def test_running_race_shows_its_state_and_keeps_results(racer):
     page, number = racer.page, str(racer.ask("begin()"))
     told = [{"kind": "state", "state": "queued", "place": 2, "id": number}]
     racer.told(*told)
@@ -393,7 +393,7 @@ def test_a_race_under_way_says_what_it_does_and_keeps_what_came(racer):
     assert not page.evaluate("document.body.classList.contains('sv-racing')")
 
 
-def test_axe_finds_nothing_serious_and_every_text_can_be_read(racer):
+def test_race_is_accessible_and_readable(racer):
     page = racer.page
     page.locator(".sv-race-words summary").click()
     racer.ask("seek(0.3)")

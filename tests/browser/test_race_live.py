@@ -39,7 +39,7 @@ def fill_in(page, preset, tokens, seed=1):
     expect(page.locator("#sv-raceform-settings")).to_contain_text(f"{tokens} tokens · seed {seed}")
 
 
-def test_a_race_on_another_target_lists_what_fits_it(page, visit):
+def test_other_target_lists_only_fitting_drafters(page, visit):
     lane = "#sv-raceform-lane-1 .sv-raceform-model input"
     assert "EAGLE-3" in visit.listed(lane)
     turns = page.locator("#sv-raceform-chat")
@@ -91,7 +91,7 @@ def labels(page, box):
     return [label.strip() for label in shown if label.strip()]
 
 
-def test_a_lane_is_set_with_step_s_own_fields_and_keeps_what_it_reads(page):
+def test_lane_settings_use_the_fields_of_step(page):
     page.get_by_role("button", name="Four families").click()
     expect(page.locator("#sv-raceform-fields")).to_be_hidden()
     expect(words(page, 3)).to_have_text("γ 5 · best 10 (default)")
@@ -128,7 +128,7 @@ def test_a_lane_is_set_with_step_s_own_fields_and_keeps_what_it_reads(page):
     expect(words(page, 4)).to_have_text("γ 5 (default)")
 
 
-def test_a_preset_is_raced_and_a_bad_lane_is_one_sentence(page):
+def test_preset_can_be_raced_and_invalid_lane_is_rejected(page):
     fill_in(page, "γ 2 against γ 8", tokens=8)
     race(page)
     wait_until_over(page)
@@ -163,7 +163,7 @@ def test_a_race_that_is_stopped_keeps_what_came(page):
     assert whole["lanes"]
 
 
-def test_lanes_come_and_go_and_each_has_what_suits_its_drafter(page):
+def test_added_lanes_have_default_settings(page):
     page.get_by_role("button", name="γ 2 against γ 8").click()
     short, long = ("Draft model", "gamma=2"), ("Draft model", "gamma=8")
     expect_lanes(page, short, long)
@@ -179,7 +179,7 @@ def test_lanes_come_and_go_and_each_has_what_suits_its_drafter(page):
     expect_lanes(page, long, ("EAGLE-2", suits("eagle2")))
 
 
-def test_the_form_follows_the_recorded_race_that_is_chosen(visit):
+def test_form_takes_the_settings_of_the_chosen_race(visit):
     page = compare(visit, "?race=2-repeat")
     expect(page.locator("#sv-raceform-recorded input")).to_have_value(title("2-repeat"))
     assert page.evaluate(f"{RACE}.race.id") == "2-repeat"
