@@ -251,6 +251,7 @@ def test_file_of_another_format_is_refused(tmp_path):
 SMOLLM2 = weights_path(find("smollm2", "target"))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(SMOLLM2 is None, reason="smollm2 is not on this machine")
 def test_smollm2_loads_decodes_and_splits_digits():
     target, drafter = load("smollm2", "ngram", "cpu")

@@ -307,6 +307,7 @@ print(json.dumps({"statuses": statuses, "messages": messages}))
 """
 
 
+@pytest.mark.slow
 def test_page_works_with_gradio_without_private_parts():
     done = subprocess.run(
         [sys.executable, "-c", CHANGED],

@@ -120,13 +120,14 @@ def test_hostile_template_raises_readable_error(name):
 
 def test_error_names_the_exceeded_limit():
     assert refusal(chat_templates.HOSTILE["nested loops"])[0] == (
-        "The chat template of tiny computed for a second without an end, so it was stopped."
+        "The chat template of tiny did not finish within a second, so it was stopped."
     )
     assert "needs more than 512 MiB of memory" in refusal(chat_templates.HOSTILE["a long text"])[0]
     assert "calls itself endlessly" in refusal(chat_templates.HOSTILE["recursion"])[0]
     assert "writes 99,999,000 characters" in refusal(chat_templates.HOSTILE["a long output"])[0]
 
 
+@pytest.mark.slow
 def test_model_with_endless_template_still_loads():
     words = tokenizer(chat_templates.HOSTILE["nested loops"])
     assert turn_end(words) is None
