@@ -105,7 +105,7 @@ LIES = {
     "q of a guess": ("proposed", lambda d: wider(d["guesses"][0]), "the guess's q is"),
     "p of −5": ("judged", lambda d: negative(d["rows"]), "p contains -.*not a probability"),
     "a rest below 0": (
-        "judged", lambda d: d["rows"].update(rest_q=-0.5), "q contains -0.5, which is not a probability",
+        "judged", lambda d: d["rows"].update(rest_q=-0.5), "q contains -0.5, which is not",
     ),
     "what all others share": (
         "judged",
@@ -135,7 +135,7 @@ LIES = {
     "judging before it began": ("committed", lambda d: d.update(judge_seconds=-1.0), "took -1.0"),
     "keeping before it began": ("committed", lambda d: d.update(commit_seconds=-1.0), "took -1.0"),
     "recording before it began": ("finished", lambda d: d.update(trace_seconds=-1), "took -1"),
-    "less memory than none": ("finished", lambda d: d.update(held_bytes=-1), "-1 bytes of memory are not"),
+    "less memory than none": ("finished", lambda d: d.update(held_bytes=-1), "-1 bytes of memory"),
     "a plain pass before it began": (
         "baseline", lambda d: d["seconds"].__setitem__(3, -1.0), "took -1.0",
     ),
@@ -256,7 +256,7 @@ def test_a_round_that_drew_no_last_token_is_refused(sampled):
 def test_a_rejected_law_that_its_rows_contradict_is_refused(sampled):
     drew = next(r.drew for r in sampled.rounds if r.drew and r.drew.kind == "recovered")
     for change in ({"at_p": drew.at_p + 0.01, "at_q": drew.at_q + 0.01}, {"at_q": None}):
-        with pytest.raises(CheckFailed, match="of the rejection is|at_q must be"):
+        with pytest.raises(CheckFailed, match=r"of the rejection is|at_q must be"):
             check(edited(sampled, drew, replace(drew, **change)))
 
 

@@ -277,7 +277,7 @@ def test_verdicts_out_of_turn_left_out_or_after_the_end_are_refused(runs):
     last = early.judged[-1]
     after = trace.events.index(last) + 1
     again = [*trace.events[:after], last, *trace.events[after:]]
-    with pytest.raises(CheckFailed, match="after one was kept"):
+    with pytest.raises(CheckFailed, match="after one was accepted"):
         check(Trace(trace.header, again))
 
 

@@ -153,7 +153,7 @@ def test_bench_reports_missing_llamacpp(pair, capsys, monkeypatch):
 def test_unsupported_comparisons_are_reported(tiny_target, monkeypatch):
     monkeypatch.setattr(adapter, "is_installed", lambda: True)
     assert explain_unavailable(tiny_target, GREEDY) is None
-    assert "temperature 0 only" in explain_unavailable(
+    assert "only at temperature 0" in explain_unavailable(
         tiny_target, Settings(Sampling(temperature=0.5))
     )
     assert "Llama's layout" in explain_unavailable(tiny.target(tiny.gpt2()), GREEDY)
@@ -163,7 +163,7 @@ def test_unsupported_comparisons_are_reported(tiny_target, monkeypatch):
         tiny.target(tiny.llama(rope_parameters=yarn)), GREEDY
     )
     gpu = SimpleNamespace(device=torch.device("cuda"))
-    assert explain_unavailable(gpu, GREEDY) == "It is compared on a CPU only."
+    assert explain_unavailable(gpu, GREEDY) == "It is compared only on a CPU."
     endless = SimpleNamespace(device=torch.device("cpu"), model=tiny_target.model, eos=())
     assert "this model has 0" in explain_unavailable(endless, GREEDY)
     monkeypatch.setattr(llamacpp.shutil, "disk_usage", lambda _: SimpleNamespace(free=99))

@@ -1,5 +1,6 @@
 """The speed that memory bandwidth allows: how many plain passes a second it can feed.
- A plain pass reads every weight once, however fast the processor is. This counts all matrices and
+
+A plain pass reads every weight once, however fast the processor is. This counts all matrices and
 norms (a tied output head reads the whole embedding table; an embedding table that is only looked up
 is left out) and, in Llama's layout, the keys and values in the cache halfway through a run. It does
 not count activations or writes.

@@ -1,5 +1,6 @@
 """llama.cpp beside our own decoding, with the same float32 weights, prompt, threads and tokens.
- The weights are written to a temporary GGUF file, which a separate process loads (see
+
+The weights are written to a temporary GGUF file, which a separate process loads (see
 adapters/llamacpp.py); a call sends it token ids and waits for token ids.
 """
 

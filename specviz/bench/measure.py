@@ -1,5 +1,6 @@
 """Time the methods in turns and summarize them as rows.
- Every method decodes every prompt once per repeat, in rotating order, and a ratio is the median of
+
+Every method decodes every prompt once per repeat, in rotating order, and a ratio is the median of
 ratios within one turn, so a machine that slows down slows all methods alike.
 """
 

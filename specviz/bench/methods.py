@@ -1,7 +1,9 @@
 """The ways of decoding that are measured, each as one call on one prompt.
- A method does all its work inside the call, prompt included, and returns only counts and times that
+
+A method does all its work inside the call, prompt included, and returns only counts and times that
 it has anyway. The caller times the call and counts the rest after the clock has stopped.
- A drafter whose weights are not on this machine is left out with a sentence, unless it was the one
+
+A drafter whose weights are not on this machine is left out with a sentence, unless it was the one
 requested.
 """
 

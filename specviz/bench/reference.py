@@ -1,5 +1,6 @@
 """transformers' own decoding on the same models: plain, and each way in which it speculates.
- It is given the same work as ours: as many drafted tokens per round, a draft that ends early only
+
+It is given the same work as ours: as many drafted tokens per round, a draft that ends early only
 where ours does, the same sampling and the same limit.
 """
 

@@ -1,5 +1,6 @@
 """Measure a sweep: the time of the target's pass by its number of tokens, and the machine's peaks.
- Sizes and peaks take turns in an order that is shuffled again each round, never one size after
+
+Sizes and peaks take turns in an order that is shuffled again each round, never one size after
 another, so a machine that slows down slows all alike. Only the pass itself is timed.
 """
 

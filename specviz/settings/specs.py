@@ -127,7 +127,7 @@ SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
         Real(0, 100),
         0.8,
         "Temperature",
-        "divides the logits before sampling: low is cautious, high is varied, 0 takes the top token",
+        "divides logits before sampling: low is cautious, high is varied, 0 takes the top token",
         label="Temperature",
         group="sampling",
         slider=(0, 2, 0.1),

@@ -1,5 +1,6 @@
 """Whether the times of a run are good enough to judge its speed, or the machine was too busy.
- One function decides for Step, Compare and the command line. The work of each pass is known, so
+
+One function decides for Step, Compare and the command line. The work of each pass is known, so
 times that contradict it come from the machine and not from the drafter: a pass that checks guesses
 does all the work of a plain pass, passes with as many tokens do the same work, and a run that saves
 no passes is not faster. Standard library only.

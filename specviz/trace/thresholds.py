@@ -1,5 +1,6 @@
 """The acceptance threshold of each rule: a candidate is accepted if its u is below this number.
- Rules use these functions to judge and `check` uses them to judge again. The test is strict, u <
+
+Rules use these functions to judge and `check` uses them to judge again. The test is strict, u <
 threshold: with u <= threshold, u = 0 would accept a token of probability zero. Standard library
 only.
 """

@@ -1,5 +1,6 @@
 """α at one position: the probability that one of its candidates is accepted, before any u is known.
- It is exact. With one sampled candidate, it averages over everything that q could have produced.
+
+It is exact. With one sampled candidate, it averages over everything that q could have produced.
 With several, it is given the candidates, since what each rejection leaves depends on them; its mean
 over draws is the rule's acceptance. A point mass needs no average.
 """

@@ -1,5 +1,6 @@
 """The interface of rules: a rule judges a whole draft tree as a pure function of tree, p, q and u.
- A rule must match the way the candidates were sampled. What each rule accepts and guarantees is in
+
+A rule must match the way the candidates were sampled. What each rule accepts and guarantees is in
 `trace.rule_specs`, since `check` needs it too.
 """
 

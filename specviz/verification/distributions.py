@@ -1,5 +1,6 @@
 """From logits to distributions, and the operations of speculative sampling on them.
- A distribution here is what a token is sampled from: after temperature, top-k and top-p. It is
+
+A distribution here is what a token is sampled from: after temperature, top-k and top-p. It is
 float64 where the device supports it, so that rounding is not mistaken for loss.
 """
 

@@ -1,5 +1,6 @@
 """Rules that judge a branch from its end: block verification, and traversal on trees.
- A weak early guess may be made up for by strong later ones, so a node is decided only after
+
+A weak early guess may be made up for by strong later ones, so a node is decided only after
 everything below it was rejected.
 """
 

@@ -1,5 +1,6 @@
 """Rules that do not keep the target's distribution, as used elsewhere: labelled and measured.
- Their specs in `trace.rule_specs` say what each gives up. Lenience and the ensemble are speculative
+
+Their specs in `trace.rule_specs` say what each gives up. Lenience and the ensemble are speculative
 sampling with another test: see `rules.RecursiveRejection`.
 """
 

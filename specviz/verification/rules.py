@@ -1,5 +1,6 @@
 """Greedy match, the point-mass rule, and speculative sampling with siblings.
- All walk down from the root and sample one more token. They differ in the test and in what a
+
+All walk down from the root and sample one more token. They differ in the test and in what a
 rejection leaves of p and q.
 """
 

@@ -1,5 +1,6 @@
 """Transfers of tensors between the host and a model's device.
- Few transfers are fast: a read waits until the device has finished everything before it, so values
+
+Few transfers are fast: a read waits until the device has finished everything before it, so values
 needed together are read together; uploads do not wait.
 """
 

@@ -1,5 +1,6 @@
 """The draft tree: tokens and parents. A chain is a tree with one child per node.
- Node 0 is the last committed token. Every other node is a guess and comes after its parent; the
+
+Node 0 is the last committed token. Every other node is a guess and comes after its parent; the
 children of a node are in the order in which they are tried.
 """
 

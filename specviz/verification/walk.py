@@ -1,5 +1,6 @@
 """The walk that several rules share: down the tree, testing siblings in order.
- A subclass defines what its test reads, what a rejection leaves for the next sibling, and what the
+
+A subclass defines what its test reads, what a rejection leaves for the next sibling, and what the
 round's last token is sampled from.
 """
 

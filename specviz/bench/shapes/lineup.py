@@ -1,5 +1,6 @@
 """The lineup for a shape: the target, and drafters of its size in their published layouts.
- A head's network and config are those of the trained heads, built by the code that starts their
+
+A head's network and config are those of the trained heads, built by the code that starts their
 training, or those of a public checkpoint; only the weights are random.
 """
 

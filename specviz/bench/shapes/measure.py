@@ -1,5 +1,6 @@
 """Measure shapes one after the other, each with texts of several lengths, and build the file.
- Everything takes turns in an order that is shuffled each round, and the first turn of each only
+
+Everything takes turns in an order that is shuffled each round, and the first turn of each only
 warms up. A measurement that is stopped keeps what it has.
 """
 

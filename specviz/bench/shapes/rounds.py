@@ -1,8 +1,9 @@
 """Rounds of every drafter after one text, timed in turns with plain and bare passes.
- All drafters share one text and one cache of the target. In a turn each drafts once, is checked,
-and its guesses are dropped whatever the verdict, which means nothing with random weights. Then the
-text grows by one predetermined token. So every drafter gets the same text, and no time depends on
-what would have been accepted.
+
+All drafters share one text and one cache of the target. In a turn each drafts once, is checked, and
+its guesses are dropped whatever the verdict, which means nothing with random weights. Then the text
+grows by one predetermined token. So every drafter gets the same text, and no time depends on what
+would have been accepted.
 """
 
 from __future__ import annotations

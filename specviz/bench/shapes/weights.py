@@ -1,6 +1,7 @@
 """Networks of a published shape with random weights, created on their device in their precision.
- Nothing is larger on the way than at the end: no weight is ever elsewhere or in a wider type. On
-the "meta" device the same code creates networks without memory, to count them beforehand.
+
+Nothing is larger on the way than at the end: no weight is ever elsewhere or in a wider type. On the
+"meta" device the same code creates networks without memory, to count them beforehand.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 """Check drafts against settings: depth, siblings, budget, confidence, and how guesses were sampled.
- Every drafter must respect what the engine guarantees; what a family does with the settings is
+
+Every drafter must respect what the engine guarantees; what a family does with the settings is
 checked only for that family.
 """
 

@@ -1,5 +1,6 @@
 """Recompute a round judged from the leaf up: every reach, and the order of the verdicts.
- Only scores, draws and random numbers are taken from the trace, and at each position the sum of the
+
+Only scores, draws and random numbers are taken from the trace, and at each position the sum of the
 residual over the whole vocabulary, which a list of few tokens cannot give (`rows` compares it with
 the listed ones). Reach, threshold and order follow from these.
 """

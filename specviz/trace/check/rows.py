@@ -1,5 +1,6 @@
 """Check listed distributions: rows of a decision, and draws from a distribution.
- Values must be between 0 and 1, totals 1, sums what the listed values allow, and u in the drawn
+
+Values must be between 0 and 1, totals 1, sums what the listed values allow, and u in the drawn
 token's interval.
 """
 

@@ -1,5 +1,6 @@
 """Check distributions against temperature, top-k and top-p: how many tokens they can have left.
- A trace stores distributions after they were cut and scaled to 1, so a wrong top-p shows only if a
+
+A trace stores distributions after they were cut and scaled to 1, so a wrong top-p shows only if a
 token is so improbable that it cannot have been needed to reach it.
 """
 

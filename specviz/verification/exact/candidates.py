@@ -1,7 +1,8 @@
 """How candidates are sampled from the draft's distribution, and which q a rule is given.
- A rule is exact for one way of sampling. This module has every way, wrong ones included: sampling
-at another temperature than the q given, giving a q although nothing was sampled, dropping
-candidates after looking at them.
+
+A rule is exact for one way of sampling. This module has every way, wrong ones included: sampling at
+another temperature than the q given, giving a q although nothing was sampled, dropping candidates
+after looking at them.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 """Von Neumann's dartboard: points thrown under M q, accepted if they are under p.
- A dart's column is sampled from q and its height is uniform from 0 to M q(x). The darts under p(x)
+
+A dart's column is sampled from q and its height is uniform from 0 to M q(x). The darts under p(x)
 are accepted and follow p, whatever q is. Speculative sampling throws one dart under q itself: under
 min(p, q) it is accepted, and a dart above is replaced by one from the part of p above q.
 """

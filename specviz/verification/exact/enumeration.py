@@ -1,6 +1,7 @@
 """The output distribution of a rule by enumeration, with the production rule and no randomness.
- Every draft is weighted by its probability, every decision is followed both ways and weighted by
-the threshold that the rule reports, and the last token's distribution is taken whole. The result is
+
+Every draft is weighted by its probability, every decision is followed both ways and weighted by the
+threshold that the rule reports, and the last token's distribution is taken whole. The result is
 exact up to float64 rounding (VERIFICATION.md section 8), so tests use it as their reference. The
 same branches can carry random samples: see `monte_carlo`.
 """
@@ -257,9 +258,9 @@ def distance(a: StringDistribution, b: StringDistribution) -> float:
     return sum(abs(a.get(k, 0.0) - b.get(k, 0.0)) for k in a.keys() | b.keys()) / 2
 
 
-def marginal(law: StringDistribution, length: int) -> StringDistribution:
+def marginal(strings: StringDistribution, length: int) -> StringDistribution:
     """Return the distribution of the first `length` tokens of each string."""
     out: defaultdict[Context, float] = defaultdict(float)
-    for string, mass in law.items():
+    for string, mass in strings.items():
         out[string[:length]] += mass
     return dict(out)

@@ -1,5 +1,6 @@
 """A rule tested with random samples, beside what an exact sampler would give.
- The production rule runs once for each branch that a sample takes, with all samples of that branch
+
+The production rule runs once for each branch that a sample takes, with all samples of that branch
 at once, so 20,000 rounds take a fraction of a second for small vocabularies.
 """
 

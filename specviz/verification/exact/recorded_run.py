@@ -1,5 +1,6 @@
 """How far each verdict of a recorded run can be from the target's distribution.
- A trace stores a few rows of p and q and, over the whole vocabulary, Σ min(p, q) and Σ (p − q)₊.
+
+A trace stores a few rows of p and q and, over the whole vocabulary, Σ min(p, q) and Σ (p − q)₊.
 That is enough: where p is above q, the output is q plus a share of the residual, so the distance
 between output and p follows from the two sums. If a rule needs more than is stored, there are
 bounds. The reference is p as it was in force: for a later sibling, what the rejections before it

@@ -1,5 +1,6 @@
 """What counts of samples say about a distribution, and what an exact sampler's counts look like.
- Fix the number of samples before looking: each test here is valid for one look (VERIFICATION.md
+
+Fix the number of samples before looking: each test here is valid for one look (VERIFICATION.md
 section 8).
 """
 

@@ -1,9 +1,10 @@
 """The highest acceptance probability that any lossless rule could reach.
- A rule couples the tuple of candidates with a token that follows p; α* is the largest probability
-of "the token is in the tuple" over all couplings: a linear program. By its dual, a minimum cut (Hu
-et al. 2502.18779), α* = min over sets H of tokens of p(H) + 1 − P(all candidates are in H): tokens
-in H have at most p(H), and tuples that touch other tokens have at most their own probability. All
-2^V sets are tried, so it is for small vocabularies.
+
+A rule couples the tuple of candidates with a token that follows p; α* is the largest probability of
+"the token is in the tuple" over all couplings: a linear program. By its dual, a minimum cut (Hu et
+al. 2502.18779), α* = min over sets H of tokens of p(H) + 1 − P(all candidates are in H): tokens in
+H have at most p(H), and tuples that touch other tokens have at most their own probability. All 2^V
+sets are tried, so it is for small vocabularies.
 """
 
 from __future__ import annotations
