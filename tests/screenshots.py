@@ -47,9 +47,9 @@ def until(verdict: str) -> Callable[[Page], None]:
 
 
 def guessing(page: Page) -> None:
-    """Switch "Guess first" on and stop at the first question."""
-    page.get_by_label("Guess first").check()
-    until("Your guess?")(page)
+    """Switch "Predict first" on and stop at the first question."""
+    page.get_by_label("Predict first").check()
+    until("Your prediction?")(page)
 
 
 def drawer(page: Page) -> None:

@@ -64,7 +64,7 @@ def test_the_same_question_is_answered_from_memory_and_says_so(made, ask):
     run, *_, done = told(second)
     assert run["prompt"] == WISH.prompt
     assert (run["id"], done["id"]) == ("2", "2")
-    assert run["again"].startswith("This very run was made here less than a minute ago")
+    assert run["again"].startswith("This exact run was made here less than a minute ago")
     assert "again" not in told(first)[1]
     assert told(second)[1:-1] == told(first)[2:-1]
 

@@ -92,4 +92,4 @@ def test_calls_without_a_session_count_as_one_visitor_s(address):
     answers = [finish(event) for event in events]
     refused = [answer for answer in answers if "event: error" in answer]
     assert len(refused) == 1
-    assert "You have 2 runs waiting or running already." in refused[0]
+    assert "You already have 2 runs waiting or running." in refused[0]

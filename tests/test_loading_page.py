@@ -163,7 +163,7 @@ def test_the_api_says_why_a_limited_load_gave_nothing(wish, held):  # noqa: F811
         go.set()
         await job
 
-    with pytest.raises(gr.Error, match="ended before its first result: here a job computes for 0"):
+    with pytest.raises(gr.Error, match="ended before its first result: a job may compute for 0"):
         asyncio.run(story())
 
 

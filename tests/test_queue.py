@@ -119,7 +119,7 @@ def test_one_who_goes_takes_every_run_along_and_leaves_nothing_behind():
 def test_a_line_has_an_end_and_says_so():
     line = Queue(longest=2)
     line.join("a"), line.join("b")
-    with pytest.raises(QueueFull, match=r"2 runs are waiting already\. Try again"):
+    with pytest.raises(QueueFull, match=r"2 runs are already waiting\. Try again"):
         line.join("c")
     assert len(line) == 2
 
@@ -228,7 +228,7 @@ def test_one_visitor_has_few_jobs_at_once_and_hears_why():
     mine = [queue.join("me race", 1), queue.join("me")]
     assert len(mine) == PER_VISITOR
     for name in ("me", "me step", "me race"):
-        with pytest.raises(QueueFull, match=r"^You have 2 runs waiting or running already\. Stop"):
+        with pytest.raises(QueueFull, match=r"^You already have 2 runs waiting or running\. Stop"):
             queue.join(name, 2)
     queue.join("metoo"), queue.join("you")
     mine[1].stop()

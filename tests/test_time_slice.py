@@ -388,4 +388,4 @@ def test_a_client_gets_what_was_made_until_then(runs, log):  # noqa: F811
 )
 def test_the_limit_is_said_in_words(seconds, words):
     assert words in time_slice.limit_text(seconds)
-    assert time_slice.limit_text(seconds).endswith("stays.")
+    assert time_slice.limit_text(seconds).endswith("is kept.")

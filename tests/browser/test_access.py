@@ -156,13 +156,13 @@ def drawer(visit):
 def question(visit):
     """A verdict to be guessed; the drawer is closed again."""
     visit.page.click("#sv-settings button")
-    visit.page.get_by_label("Guess first").check()
-    visit.step_to("Your guess?")
+    visit.page.get_by_label("Predict first").check()
+    visit.step_to("Your prediction?")
 
 
 def siblings(visit):
     """The next recorded run, where a guess has siblings, at its first rejection."""
-    visit.page.get_by_label("Guess first").uncheck()
+    visit.page.get_by_label("Predict first").uncheck()
     visit.ask("load('02-siblings')")
     visit.page.wait_for_function(f"{PLAYER}.run.id === '02-siblings'")
     visit.step_to("Rejected")
@@ -205,7 +205,7 @@ def test_every_moment_is_for_everybody(visit, width, theme, other):
         act(visit)
         wrong[act.__name__, other] = faint(visit.page)
     assert not {moment: found for moment, found in wrong.items() if found}
-    assert {"Temperature", "Run live", "target p", "Guess first", "target pass"} <= said
+    assert {"Temperature", "Run live", "target p", "Predict first", "target pass"} <= said
 
 
 def at_rest(page, within):
@@ -248,7 +248,7 @@ STOPS = {
     "examples": "#sv-examples input",
     "settings": "#sv-settings button",
     "run": "#sv-go",
-    "guess first": ".sv-guess input",
+    "predict first": ".sv-guess input",
     "tree": ".sv-spot",
     "coin": ".sv-pin[role=slider]",
     "back": "[data-do=back]",
@@ -434,11 +434,11 @@ def test_a_verdict_can_be_guessed_by_keys(visit):
     page = visit.open()
     tab_to(page, ".sv-guess input")
     page.keyboard.press(" ")
-    keyed_to(visit, "Your guess?")
+    keyed_to(visit, "Your prediction?")
     tab_to(page, ".sv-say .sv-answer")
     page.keyboard.press("Enter")
-    assert page.inner_text(".sv-score").endswith("of 1 good bets")
+    assert page.inner_text(".sv-score").endswith("of 1 points")
     page.keyboard.press("ArrowRight")
     assert (
-        page.inner_text(".sv-verdict") != "Your guess?" or visit.ask("frame.step.kind") == "judge"
+        page.inner_text(".sv-verdict") != "Your prediction?" or visit.ask("frame.step.kind") == "judge"
     )

@@ -39,7 +39,7 @@ def test_a_dragged_coin_says_what_would_have_happened_and_changes_nothing_else(l
     threshold = looker.ask("frame.panel.coin.threshold")
     drag_to(looker, threshold / 2)
     assert page.inner_text(".sv-verdict") == "What if?"
-    assert "would be kept" in looker.caption()
+    assert "would be accepted" in looker.caption()
     drag_to(looker, (1 + threshold) / 2)
     assert "would still be rejected" in looker.caption()
     assert looker.ask("frame.step.id") == step
@@ -60,7 +60,7 @@ def test_the_said_coin_lies_on_the_said_side_of_the_threshold(looker):
         drag_to(looker, u)
         at = float(page.inner_text(".sv-say .sv-n-u"))
         bar = float(page.inner_text(".sv-say .sv-n-both"))
-        assert ("kept" in looker.caption()) == (at < bar)
+        assert ("accepted" in looker.caption()) == (at < bar)
         assert (", below " in looker.caption()) == (at < bar)
 
 
@@ -85,10 +85,10 @@ def test_a_branch_is_a_run_of_its_own_and_leads_back(visit, pair):
     number, step = visit.ask("cursor.round"), visit.ask("frame.step.id")
     drag_to(visit, visit.ask("frame.panel.coin.threshold") / 2)
     page.click(".sv-answer >> text=Run it")
-    page.wait_for_function("document.querySelector('.sv-fork').innerText.includes('laid by hand')")
+    page.wait_for_function("document.querySelector('.sv-fork').innerText.includes('set by hand')")
     visit.wait_until_over()
     assert page.inner_text(".sv-verdict").strip() == "Accepted"
-    assert "The coin laid at" in visit.caption()
+    assert "The coin, set to" in visit.caption()
     assert (visit.ask("cursor.round"), visit.ask("frame.step.id")) == (number, step)
     assert "Earlier rounds differ" not in page.inner_text(".sv-fork")
     assert list(visit.ask("run.settings.coins")) == [f"{number} {step.replace('-', ' ')}"]
@@ -174,7 +174,7 @@ def test_a_guess_behind_one_that_is_always_kept_is_not_promised(looker):
     assert looker.page.inner_text(".sv-verdict") == "What if?"
     said = looker.caption().replace("\n", "")
     assert "No coin can do this: " in said
-    assert "is kept with chance 1." in said
+    assert "is accepted with probability 1." in said
     assert word.replace("␣", "") in said.split("No coin can do this: ")[1]
     answers = looker.page.locator(".sv-say .sv-answer").all_inner_texts()
     assert answers == ["Back"], "nothing is to be run"
@@ -186,7 +186,7 @@ def test_a_coin_at_a_chance_of_1_moves_and_promises_nothing(looker):
     coin.focus()
     cursor = looker.ask("cursor")
     looker.page.keyboard.press("End")
-    assert "would still be kept. No coin can do otherwise: " in looker.caption()
+    assert "would still be accepted. No coin can change this: " in looker.caption()
     assert looker.page.locator(".sv-answer >> text=Run it").count() == 0
     looker.page.keyboard.press("Enter")
     assert looker.ask("cursor") == cursor

@@ -153,7 +153,7 @@ def test_a_page_that_is_loaded_anew_in_the_middle_of_a_run_still_shows_what_came
     visitor.page.evaluate("setTimeout(() => history.replaceState(null, '', '?later=1'), 100)")
     visitor.page.reload()
     visitor.page.wait_for_selector(".sv-verdict:not(:empty)", state="attached")
-    notice(visitor, "loaded anew before the run's end")
+    notice(visitor, "reloaded before the run ended")
     assert visitor.page.inner_text(".sv-badge") == "live"
     assert visitor.ask("rounds") >= rounds > 0
     assert visitor.page.get_by_label("Prompt").first.input_value() == PROMPT
@@ -214,7 +214,7 @@ def test_one_who_waits_is_told_the_place_and_may_leave_the_line(visit, another, 
     assert visit.page.inner_text(".sv-badge") == "recorded", "what was shown stays meanwhile"
     another.page.click("#sv-stop")
     another.wait_until_over()
-    assert another.page.inner_text(".sv-notice") == "Stopped before it began."
+    assert another.page.inner_text(".sv-notice") == "Stopped before it started."
     notice(visit, "1 run before yours")
     assert first.page.evaluate("document.body.classList.contains('sv-running')")
     live(first)

@@ -349,7 +349,7 @@ def test_queued_race_shows_its_waiting_time(racer):
     number = str(racer.ask("begin()"))
     told = [{"kind": "state", "state": "queued", "place": 1, "seconds": 3, "id": number}]
     racer.told(*told)
-    assert racer.notice() == "Waiting in line: 1 run before yours, about 3 seconds."
+    assert racer.notice() == "In the queue: 1 run before yours, about 3 seconds."
     told.append(made_race.opening(number, "live"))
     racer.told(*told)
     told.append({"kind": "state", "state": "queued", "place": 2, "seconds": 1, "id": number})
@@ -364,7 +364,7 @@ def test_running_race_shows_its_state_and_keeps_results(racer):
     page, number = racer.page, str(racer.ask("begin()"))
     told = [{"kind": "state", "state": "queued", "place": 2, "id": number}]
     racer.told(*told)
-    assert racer.notice() == "Waiting in line: 2 runs before yours."
+    assert racer.notice() == "In the queue: 2 runs before yours."
     assert racer.ask("race.source") == "recorded", "what was shown stays meanwhile"
     told += [made_race.opening(number, "live"), started("draft", 1)]
     racer.told(*told)

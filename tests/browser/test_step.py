@@ -202,25 +202,25 @@ def test_the_numbers_of_a_rejection_are_the_same_in_sentence_coin_and_table(look
     assert page.inner_text(".sv-on-trial .sv-w") in caption.replace("\n", "")
 
 
-def test_a_second_try_is_named_and_hatched_in_bar_table_and_tree(looker):
+def test_second_alternatives_show_the_remainder_hatched(looker):
     page = looker.look("02-siblings")
     looker.step_until("frame.panel.tries > 1")
-    assert "what is left of p (p′)" in looker.caption().replace("\n", " ")
-    assert page.inner_text(".sv-trial .sv-l >> nth=0") == "left of p"
+    assert "p′ (the remainder of p) is used" in looker.caption().replace("\n", " ")
+    assert page.inner_text(".sv-trial .sv-l >> nth=0") == "target p′"
     assert page.locator(".sv-trial .sv-left-p").count() == 1
-    assert page.inner_text(".sv-mh .sv-h-p").split() == ["left", "of", "p"]
+    assert page.inner_text(".sv-mh .sv-h-p") == "p′"
     assert page.locator(".sv-rows-left-p").count() == 1
     assert "hatched" in page.inner_text(".sv-keys")
     assert "40-p-stripe" in looker.ask("frame.tree.figure.data")
 
 
-def test_a_guess_that_was_not_drawn_by_chance_has_no_q_on_screen(looker):
+def test_guesses_that_were_not_sampled_show_no_q(looker):
     page = looker.look("03-point-mass")
     looker.step_until("frame.panel.kind === 'guesses' && frame.panel.scored")
     assert page.inner_text(".sv-title") == "p of every guess"
     looker.step_to("Rejected")
-    assert "did not draw" in looker.caption()
-    assert "none: not drawn by chance" in page.inner_text(".sv-trial")
+    assert "did not sample" in looker.caption()
+    assert "none: not sampled" in page.inner_text(".sv-trial")
     assert page.locator(".sv-trial .sv-f-q, .sv-table .sv-qv, .sv-table .sv-h-q").count() == 0
     heads = page.inner_text(".sv-mh")
     assert "without it" in heads
@@ -229,7 +229,7 @@ def test_a_guess_that_was_not_drawn_by_chance_has_no_q_on_screen(looker):
         assert row.locator("[role=cell]").count() == page.locator(".sv-mh > *").count()
 
 
-def test_a_token_in_a_sentence_stands_in_a_chip_of_its_own(looker):
+def test_tokens_in_sentences_are_chips(looker):
     page = looker.look("05-odd-tokens")
     looker.step_to("Recovered")
     chips = page.locator(".sv-say .sv-token")
@@ -327,8 +327,8 @@ def test_the_guard_is_in_the_running_server(looker):
 def guess_at(visit, query=""):
     """The first question of a run: its page, and the verdict's panel that is hidden."""
     page = visit.open(query)
-    page.get_by_label("Guess first").check()
-    visit.step_to("Your guess?")
+    page.get_by_label("Predict first").check()
+    visit.step_to("Your prediction?")
     return page
 
 
@@ -348,12 +348,12 @@ QUESTIONS = ["01-chain", "02-siblings", "03-point-mass", "04-temperature-0", "06
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_guess_first_shows_the_word_it_asks_about_and_nothing_of_its_verdict(looker, name):
+def test_predict_first_shows_the_guess_and_not_its_verdict(looker, name):
     page = looker.look(name)
-    page.get_by_label("Guess first").check()
-    looker.step_to("Your guess?")
+    page.get_by_label("Predict first").check()
+    looker.step_to("Your prediction?")
     for _ in range(6):
-        if page.inner_text(".sv-verdict") == "Your guess?":
+        if page.inner_text(".sv-verdict") == "Your prediction?":
             hidden = hidden_panel(looker)
             word = flat(hidden["w"])
             asked = page.locator(".sv-say .sv-w").first.evaluate("e => e.textContent")
@@ -368,10 +368,10 @@ def test_guess_first_shows_the_word_it_asks_about_and_nothing_of_its_verdict(loo
             assert page.locator(".sv-draw > *").count() == 0
             assert page.inner_text(".sv-next-name") == "Show the verdict"
         looker.ask("next()")
-    page.get_by_label("Guess first").uncheck()
+    page.get_by_label("Predict first").uncheck()
 
 
-def test_the_ring_stands_around_the_word_in_question(visit):
+def test_the_guess_in_question_is_ringed(visit):
     page = guess_at(visit, "?trace=01-chain")
     for _ in range(2):
         ring = page.evaluate(
@@ -390,25 +390,25 @@ def test_the_ring_stands_around_the_word_in_question(visit):
             module_address("step/reel"),
         )
         assert ring == [True, True, True]
-        page.click(".sv-answer >> text=Kept")
+        page.click(".sv-answer >> text=Accepted")
         page.keyboard.press("ArrowRight")
-        if page.inner_text(".sv-verdict") != "Your guess?":
+        if page.inner_text(".sv-verdict") != "Your prediction?":
             break
 
 
-def test_guess_first_says_right_or_wrong_and_counts_bets_against_the_chance(visit):
+def test_predict_first_scores_the_likelier_outcome(visit):
     page = guess_at(visit, "?trace=01-chain")
     good = of = 0
     lucky = set()
     for _ in range(60):
-        if page.inner_text(".sv-verdict") == "Your guess?":
+        if page.inner_text(".sv-verdict") == "Your prediction?":
             hidden = hidden_panel(visit)
-            page.click(".sv-answer >> text=Kept")
+            page.click(".sv-answer >> text=Accepted")
             won = hidden["coin"]["threshold"] >= 0.5
             good, of = good + won, of + 1
             lucky.add((won, hidden["accepted"]))
-            assert page.inner_text(".sv-score") == f"{good} of {of} good bets"
-            start = "Right: " if won else "You said kept. "
+            assert page.inner_text(".sv-score") == f"{good} of {of} points"
+            start = "Right: " if won else "You said accepted, but "
             assert visit.caption().startswith(start)
             is_ = "Accepted" if hidden["accepted"] else "Rejected"
             assert page.inner_text(".sv-verdict").strip() == is_
@@ -416,7 +416,7 @@ def test_guess_first_says_right_or_wrong_and_counts_bets_against_the_chance(visi
     assert {(True, False), (False, True)} & lucky, "a coin fell against the better bet"
 
 
-def test_a_question_is_left_by_back_and_asked_once(visit):
+def test_a_question_can_be_left_and_is_asked_once(visit):
     page = guess_at(visit, "?trace=01-chain")
     step = visit.ask("cursor.step")
     assert "the coin" not in page.inner_text(".sv-player").lower()
@@ -424,11 +424,11 @@ def test_a_question_is_left_by_back_and_asked_once(visit):
     assert page.inner_text(".sv-verdict") == "Score", "back to what was before the question"
     assert visit.ask("cursor.step") == step
     page.keyboard.press("ArrowRight")
-    page.click(".sv-answer >> text=Kept")
+    page.click(".sv-answer >> text=Accepted")
     told = visit.caption()
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("ArrowRight")
-    assert page.inner_text(".sv-verdict") != "Your guess?", "seen already"
+    assert page.inner_text(".sv-verdict") != "Your prediction?", "seen already"
     assert visit.caption() != told
     visit.ask("go(3, 5)")
     score = page.inner_text(".sv-score")
@@ -436,16 +436,16 @@ def test_a_question_is_left_by_back_and_asked_once(visit):
     page.keyboard.press("ArrowRight")
     assert visit.ask("frame.step.kind") == "judge", "a second step shows the verdict unguessed"
     assert page.inner_text(".sv-score") == score
-    page.get_by_label("Guess first").uncheck()
+    page.get_by_label("Predict first").uncheck()
     visit.ask("go(4, 5)")
     page.keyboard.press("ArrowRight")
     assert visit.ask("frame.step.kind") == "judge"
 
 
-def test_the_chance_itself_can_be_guessed_by_keys(visit):
+def test_the_probability_can_be_estimated_by_keyboard(visit):
     page = guess_at(visit, "?trace=01-chain")
-    page.click(".sv-answer >> text=Guess the chance")
-    slider = page.get_by_role("slider", name="Chance that it is kept")
+    page.click(".sv-answer >> text=Estimate the probability")
+    slider = page.get_by_role("slider", name="Probability that it is accepted")
     assert slider.evaluate("e => e === document.activeElement")
     errors = []
     for keys in (["PageUp"], ["ArrowRight", "ArrowRight"]):
@@ -459,25 +459,25 @@ def test_the_chance_itself_can_be_guessed_by_keys(visit):
         assert said > 0.5
         page.keyboard.press("Enter")
         errors.append(abs(said - round(hidden["coin"]["threshold"], 2)))
-        assert f"You said {said:.2f}, it is " in visit.caption()
+        assert f"You said {said:.2f}; it is " in visit.caption()
         assert f"mean error {sum(errors) / len(errors):.2f}" in page.inner_text(".sv-score")
         assert visit.ask("cursor.step") == step + 1, "Enter answers and goes no further"
-        while page.inner_text(".sv-verdict") != "Your guess?":
+        while page.inner_text(".sv-verdict") != "Your prediction?":
             visit.ask("next()")
-    page.click(".sv-answer >> text=Kept or rejected?")
+    page.click(".sv-answer >> text=Accepted or rejected?")
     assert page.locator(".sv-answer >> text=Rejected").count() == 1
 
 
-def test_at_temperature_0_only_the_top_token_is_asked_for(visit):
+def test_temperature_0_asks_for_the_top_token(visit):
     page = guess_at(visit, "?trace=04-temperature-0")
     assert "top token?" in visit.caption()
-    assert page.locator(".sv-answer >> text=Guess the chance").count() == 0
+    assert page.locator(".sv-answer >> text=Estimate the probability").count() == 0
     assert page.locator(".sv-table > *").count() == 0
     hidden = hidden_panel(visit)
-    page.click(".sv-answer >> text=" + ("Rejected" if hidden["accepted"] else "Kept"))
+    page.click(".sv-answer >> text=" + ("Rejected" if hidden["accepted"] else "Accepted"))
     assert visit.caption().startswith("You said ")
     assert "at temperature 0" in visit.caption()
-    assert page.inner_text(".sv-score") == "0 of 1 good bets"
+    assert page.inner_text(".sv-score") == "0 of 1 points"
 
 
 # The frames of a round, as the page has them to show.

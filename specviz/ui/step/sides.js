@@ -1,4 +1,4 @@
-// Room on a coin's track: for the words "keep" and "reject" beside the pin, and for numbers.
+// Space on a coin's track: for the words "accept" and "reject" beside the pin, and for numbers.
 
 import { el, percent } from "../shared/dom.js";
 import { widthOf } from "./room.js";
@@ -22,15 +22,15 @@ function widest([from, to], u, pin) {
   return u - pin - from > to - u - pin ? [from, u - pin] : [u + pin, to];
 }
 
-/** @param {"keep" | "reject"} name @param {Stretch} stretch @param {number} letters */
-function said(name, [from, to], letters) {
-  if (to - from < (letters * 7.2) / trackWidth()) return [];
-  const made = el("span", "sv-side sv-side-" + name, name);
+/** @param {"keep" | "reject"} name @param {string} text @param {Stretch} stretch */
+function labelled(name, text, [from, to]) {
+  if (to - from < (6 * 7.2) / trackWidth()) return [];
+  const made = el("span", "sv-side sv-side-" + name, text);
   made.style.left = percent((from + to) / 2);
   return [made];
 }
 
-// The words on the coin's bar, each in the wider free stretch of its side of the threshold.
+// The words on the coin's bar, each on its side of the threshold, in the wider free stretch.
 /** @param {number} threshold @param {number} u @param {boolean} hinted */
 export function sides(threshold, u, hinted) {
   const pin = 11 / trackWidth();
@@ -39,5 +39,6 @@ export function sides(threshold, u, hinted) {
     hinted && (1 - free) * trackWidth() > 190 ? [el("span", "sv-hint-drag", "drag: what if?")] : [];
   /** @type {Stretch} */
   const no = hint.length ? [free, 1 - 104 / trackWidth()] : widest([threshold, 1], u, pin);
-  return [...said("keep", widest([0, threshold], u, pin), 4.5), ...said("reject", no, 6), ...hint];
+  const yes = widest([0, threshold], u, pin);
+  return [...labelled("keep", "accept", yes), ...labelled("reject", "reject", no), ...hint];
 }

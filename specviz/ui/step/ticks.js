@@ -1,4 +1,4 @@
-// What stands under a coin's bar: the chance that it is for, and where the coin lies.
+// The labels under a coin's bar: the probability of acceptance, and the coin.
 
 import { el, percent } from "../shared/dom.js";
 import { between, trackWidth } from "./sides.js";
@@ -22,7 +22,7 @@ export function coinTicks(panel, u, said) {
   return ticks;
 }
 
-// How the chance follows from p and q, as they stand on this try.
+// How the probability follows from p and q, or from their remainders.
 /** @param {DrawnTrial} panel */
 function ratio({ p, q, laws, text }) {
   const [one, other] = ["p", "q"].map((name) => name + (laws.left.includes(name) ? "′" : ""));
@@ -30,8 +30,8 @@ function ratio({ p, q, laws, text }) {
   return text.p + " ÷ " + text.q + " = " + text.threshold;
 }
 
-// Both on one line: where the coin fell stays at its pin, the chance makes room for it; null where
-// there is none, for a line of its own.
+// Both on one line if they fit: the coin stays at its pin and the probability moves aside; else null,
+// and each gets a line.
 /** @param {number} wanted @param {number} pin @param {number} apart @param {number} margin */
 function besides(wanted, pin, apart, margin) {
   if (Math.abs(wanted - pin) >= apart) return wanted;

@@ -16,10 +16,8 @@ from specviz.ui.step.recorded import names
 Place = Literal[
     "plain", "guess", "check", "rejection", "recovery", "own"
 ]  # positions that `tour.js` finds
-INTRO: Final = "A small model guesses the next words; the big one checks them all in one pass."
-EXACT: Final = (
-    "The result: the same words at temperature 0, the same distribution otherwise, in less time."
-)
+INTRO: Final = "For speed, a small model guesses words and a big one checks them in one pass."
+EXACT: Final = "Same words at temperature 0, same distribution otherwise."
 LOSSY: Final = (
     "The rule used here is not lossless: the text does not follow the big model’s distribution."
 )
