@@ -80,7 +80,7 @@ def test_every_method_has_a_row_in_every_domain(tiny_target, tiny_draft, prompt)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("law", [Sampling(temperature=0), Sampling(0.7, top_k=20, top_p=0.9)])
-def test_without_a_model_to_assist_there_is_no_assisted_row(tiny_target, prompt, law):
+def test_no_assisted_row_without_an_assistant(tiny_target, prompt, law):
     settings = Settings(law, max_new_tokens=8)
     ways = ways_of(tiny_target, [NGram()], settings)
     assert [way.name for way in ways] == [
@@ -106,7 +106,7 @@ def test_transformers_does_the_same_work_at_temperature_0(tiny_target, tiny_draf
 
 
 @pytest.mark.slow
-def test_the_assistant_is_left_as_it_was(tiny_target, prompt):
+def test_assistant_config_is_restored(tiny_target, prompt):
     small = tiny.draft().model
     config, whole, seen = small.generation_config, small.generate, []
     before = config.to_dict()
@@ -118,7 +118,7 @@ def test_the_assistant_is_left_as_it_was(tiny_target, prompt):
     assert seen[0]["assistant_confidence_threshold"] == 0.25
 
 
-def test_methods_take_turns_and_the_first_rotates(tiny_target, prompt):
+def test_methods_take_turns_and_rotate(tiny_target, prompt):
     order = []
 
     def way(name):
@@ -129,7 +129,7 @@ def test_methods_take_turns_and_the_first_rotates(tiny_target, prompt):
     assert [len(calls) for calls in turns.values()] == [3, 3, 3]
 
 
-def test_a_ratio_is_the_median_of_ratios_within_a_turn(tiny_target, prompt, monkeypatch):
+def test_ratio_is_the_median_of_ratios_within_a_turn(tiny_target, prompt, monkeypatch):
     """0.5, 2 and 4: neither the ratio of the two medians, which is 1, nor that of the sums."""
     clock = iter([2.0, 4.0, 2.0, 4.0, 40.0, 10.0])  # plain, fast; fast, plain; plain, fast
 
@@ -144,7 +144,7 @@ def test_a_ratio_is_the_median_of_ratios_within_a_turn(tiny_target, prompt, monk
     assert (plain.tokens_per_second, fast.tokens_per_second) == (1, 1)
 
 
-def test_costs_are_seconds_by_one_plain_pass(tiny_target, prompt):
+def test_costs_are_in_plain_passes(tiny_target, prompt):
     plain = Method("plain", lambda _: Outcome(9, 9, pass_seconds=0.02), GREEDY)
     made = Outcome(9, 3, draft_seconds=0.005, drafting=0.03, checking=0.05)
     draft = Method("draft", lambda _: made, GREEDY)
@@ -160,7 +160,7 @@ TREE = Settings(Sampling(0.9), max_new_tokens=32, gamma=3, siblings=[3, 2])
 
 @pytest.mark.slow
 @pytest.mark.parametrize("settings", [GREEDY, TREE, replace(TREE, candidates="greedy")])
-def test_the_fate_of_guesses_is_what_a_trace_of_the_run_says(tiny_target, tiny_draft, settings):
+def test_guess_statistics_equal_those_of_a_trace(tiny_target, tiny_draft, settings):
     ids = tiny_target.encode(tiny.PROMPT, settings.max_new_tokens)
     found = tally_rounds(list(engine.rounds(tiny_target, tiny_draft, ids, settings)))
     header, *events = engine.run(tiny_target, tiny_draft, tiny.PROMPT, settings, baseline=False)
@@ -177,7 +177,7 @@ def test_the_fate_of_guesses_is_what_a_trace_of_the_run_says(tiny_target, tiny_d
 
 
 @pytest.mark.slow
-def test_depths_count_guesses_positions_and_what_was_kept(tiny_target):
+def test_depths_count_guesses_positions_and_accepted(tiny_target):
     """Against the events: siblings share a position, and their depth is that of their path."""
     tiny_draft = tiny.draft(tiny.blurred(tiny.llama(), noise=0.2))  # often wrong
     ids = tiny_target.encode(tiny.PROMPT, TREE.max_new_tokens)
@@ -199,7 +199,7 @@ def test_depths_count_guesses_positions_and_what_was_kept(tiny_target):
 
 
 @pytest.mark.slow
-def test_kept_by_depth_is_one_number_on_compare_in_bench_and_on_the_card(tiny_target):
+def test_kept_by_depth_agrees_in_compare_bench_and_model_card(tiny_target):
     """By position: with siblings it would be another number by guess."""
     tiny_draft = tiny.draft(tiny.blurred(tiny.llama(), noise=0.2))
     ids = tiny_target.encode(tiny.PROMPT, TREE.max_new_tokens)
@@ -215,7 +215,7 @@ def test_kept_by_depth_is_one_number_on_compare_in_bench_and_on_the_card(tiny_ta
     assert GLOSSARY["extra files"][1:] in DEFINITIONS
 
 
-def test_every_way_has_the_settings_of_the_drafter_that_does_the_same(tiny_target, tiny_draft):
+def test_transformers_methods_have_the_matching_drafters_settings(tiny_target, tiny_draft):
     wide, narrow = replace(GREEDY, gamma=4), replace(GREEDY, gamma=2)
     taking = [
         Entrant(tiny_draft, wide),
@@ -249,7 +249,7 @@ def deep_target():
 
 
 @pytest.mark.slow
-def test_early_exit_by_transformers_gives_our_text_at_temperature_0(deep_target):
+def test_transformers_early_exit_gives_the_same_greedy_text(deep_target):
     settings = replace(GREEDY, exit_layer=2, max_new_tokens=32)
     for text in (tiny.PROMPT, "The dog", "A red house"):
         ids = deep_target.encode(text, 32)
@@ -264,7 +264,7 @@ def test_early_exit_by_transformers_gives_our_text_at_temperature_0(deep_target)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("domain", ["stories", "python"])
-def test_early_exit_by_transformers_gives_our_text_on_the_house_target(domain):
+def test_transformers_early_exit_gives_the_same_text_on_the_bundled_target(domain):
     """Which was trained with early exits; a difference would have to be a near-tie."""
     target, settings = load_target("house", "cpu"), replace(GREEDY, max_new_tokens=24, exit_layer=6)
     ids = target.encode(prompts()[domain][0], 24)
@@ -279,7 +279,7 @@ def test_early_exit_by_transformers_gives_our_text_on_the_house_target(domain):
     assert apart is None or near_tie(margins[apart], "float32")
 
 
-def test_all_layers_are_back_after_a_failed_early_exit(monkeypatch):
+def test_failed_early_exit_restores_all_layers(monkeypatch):
     target = tiny.target(tiny.llama(seed=5))
     model, before = target.model, target.model.generation_config.to_dict()
 
@@ -294,7 +294,7 @@ def test_all_layers_are_back_after_a_failed_early_exit(monkeypatch):
     assert model.generation_config.to_dict() == before
 
 
-def test_why_transformers_has_no_mtp_for_a_llama_is_its_own_sentence():
+def test_missing_mtp_is_explained_by_transformers():
     target = tiny.target(tiny.llama(seed=6))
     assert "Could not find `num_mtp_layers`" in reference.explain_no_mtp(target)
     target.model.config.num_mtp_layers = 1  # and were it there, the class knows no such weights
@@ -302,7 +302,7 @@ def test_why_transformers_has_no_mtp_for_a_llama_is_its_own_sentence():
 
 
 @pytest.mark.slow
-def test_a_way_that_transformers_lacks_here_has_no_row_but_a_sentence(pair, capsys, monkeypatch):
+def test_unsupported_transformers_method_is_reported(pair, capsys, monkeypatch):
     monkeypatch.setattr(entrants, "prompts", lambda: {"stories": ["The cat sat"]})
     options = ["--repeats", "1", "--max-new-tokens", "4", "--json", "-"]
     assert main(["bench", "--target", str(pair[0]), "--drafter", str(pair[1]), *options]) == 0
@@ -312,7 +312,7 @@ def test_a_way_that_transformers_lacks_here_has_no_row_but_a_sentence(pair, caps
 
 
 @pytest.mark.slow
-def test_the_command_prints_rows(pair, capsys, monkeypatch):
+def test_bench_command_prints_rows(pair, capsys, monkeypatch):
     texts = {"stories": ["The cat sat", "The dog"]}
     monkeypatch.setattr(entrants, "prompts", lambda: texts)
     options = ["--prompts", "1", "--repeats", "1", "--max-new-tokens", "4", "--json", "-"]
@@ -363,7 +363,7 @@ def interrupted(pair, monkeypatch, after, *options):
         (8, [("stories", 2, False), ("python", 1, True)]),
     ],
 )
-def test_it_can_be_stopped_with_what_it_has(pair, monkeypatch, capsys, after, rows):
+def test_stopped_bench_prints_finished_rows(pair, monkeypatch, capsys, after, rows):
     assert interrupted(pair, monkeypatch, after, "--json", "-") == 130
     said = capsys.readouterr()
     found = [(row["domain"], row["runs"], row["partial"]) for row in json.loads(said.out)]
@@ -371,14 +371,14 @@ def test_it_can_be_stopped_with_what_it_has(pair, monkeypatch, capsys, after, ro
     assert "Stopped: rows marked partial have fewer turns" in said.err
 
 
-def test_a_row_says_in_words_that_it_is_partial(pair, monkeypatch, capsys):
+def test_partial_row_is_marked(pair, monkeypatch, capsys):
     assert interrupted(pair, monkeypatch, 8) == 130
     header, *lines = capsys.readouterr().out.splitlines()
     assert header.split()[:3] == ["Domain", "Method", "Tokens/s"]
     assert [line.endswith("  partial") for line in lines] == [False, False, True, True]
 
 
-def test_it_says_how_far_it_is_and_what_time_is_left(pair, monkeypatch, capsys):
+def test_bench_reports_progress_and_time_left(pair, monkeypatch, capsys):
     monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
     assert interrupted(pair, monkeypatch, 99) == 0
     said = capsys.readouterr().err
@@ -387,7 +387,7 @@ def test_it_says_how_far_it_is_and_what_time_is_left(pair, monkeypatch, capsys):
     assert "Stopped" not in said
 
 
-def test_the_command_measures_what_was_made_for_the_target_and_what_fits_any():
+def test_bench_measures_all_drafters_that_fit():
     drafters = [entry for entry in entries() if entry.kind == "drafter"]
     fitting = sorted(e.name for e in drafters if e.made_for in ("house", None))
     assert sorted(entrants.drafter_names("house", None)) == fitting
@@ -398,7 +398,7 @@ def test_the_command_measures_what_was_made_for_the_target_and_what_fits_any():
 
 
 @pytest.mark.slow
-def test_the_command_gives_each_drafter_what_suits_it_unless_told(capsys, monkeypatch, tiny_target):
+def test_bench_uses_each_drafters_defaults(capsys, monkeypatch, tiny_target):
     taken = []
 
     def spied(_target, names, settings, **_):
@@ -417,7 +417,7 @@ def test_the_command_gives_each_drafter_what_suits_it_unless_told(capsys, monkey
     assert {*taken[1].values()} == {3}
 
 
-def test_absent_weights_are_left_out_with_a_sentence_unless_asked_for(tiny_target, monkeypatch):
+def test_missing_weights_are_reported_unless_requested(tiny_target, monkeypatch):
     def load(name, _target):
         if name == "eagle":
             raise NotAvailable("'eagle' is not on this machine.")
@@ -432,7 +432,7 @@ def test_absent_weights_are_left_out_with_a_sentence_unless_asked_for(tiny_targe
 
 
 @pytest.mark.slow
-def test_the_unrecorded_loop_and_the_recorded_run_give_the_same_tokens(tiny_target, tiny_draft):
+def test_recorded_and_unrecorded_runs_give_the_same_tokens(tiny_target, tiny_draft):
     """So that the two rows that show what tracing costs compare like with like."""
     settings = Settings(Sampling(0.8), max_new_tokens=24)
     ids = tiny_target.encode(tiny.PROMPT, 24)

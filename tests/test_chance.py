@@ -13,19 +13,19 @@ SEEDS = st.integers(-(2**63), 2**63 - 1)
 
 
 @given(SEEDS, st.integers(0, 10_000), st.integers(0, 100))
-def test_a_coin_is_a_number_below_one_and_falls_the_same_again(seed, number, node):
+def test_u_is_below_one_and_reproducible(seed, number, node):
     chance = Chance(seed, number)
     for u in (chance.judge(node), chance.draft(node), chance.final(), chance.baseline()):
         assert 0.0 <= u < 1.0
     assert chance.judge(node) == random_u(seed, number, JUDGE, node)
 
 
-def test_no_two_purposes_rounds_or_nodes_share_a_coin():
+def test_u_differs_by_purpose_round_and_node():
     keys = [(r, p, n) for r in range(20) for p in (DRAFT, JUDGE, FINAL, BASELINE) for n in range(9)]
     assert len({random_u(7, *key) for key in keys}) == len(keys)
 
 
-def test_coins_are_spread_evenly():
+def test_u_is_uniform():
     coins = [random_u(1, r, JUDGE, n) for r in range(200) for n in range(50)]
     assert abs(mean(coins) - 0.5) < 0.01
     for tenth in range(10):
@@ -33,6 +33,6 @@ def test_coins_are_spread_evenly():
         assert abs(share - 0.1) < 0.015  # 5 standard deviations of 10,000 coins
 
 
-def test_a_known_coin_never_changes():
+def test_known_u_never_changes():
     """Recorded traces re-check with this function, so it may not drift."""
     assert random_u(1, 2, JUDGE, 3) == 0.5753682201422535

@@ -161,7 +161,7 @@ LIES = {
 
 
 @pytest.mark.slow
-def test_the_runs_as_they_were_made_pass(sampled, greedy, siblings):
+def test_unchanged_runs_pass(sampled, greedy, siblings):
     for trace in (sampled, greedy, siblings, *map(unmeasured, RUNS.values())):
         check(trace)
 
@@ -175,7 +175,7 @@ def unmeasured(recipe):
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_a_lie_is_refused_by_its_name(sampled, lie):
+def test_check_detects_each_forgery(sampled, lie):
     refused(sampled, *LIES[lie])
 
 
@@ -197,7 +197,7 @@ class Argmax(Recording):
 
 
 @pytest.mark.slow
-def test_argmax_guesses_judged_as_samples_are_refused(tiny_target):
+def test_check_detects_argmax_guesses_judged_as_samples(tiny_target):
     """The whole run is a real one, and lossy: only where the interval lies gives it away."""
     trace = traced(tiny_target, Argmax(), Settings(Sampling(1.0), max_new_tokens=30))
     assert trace.header.lossless
@@ -205,7 +205,7 @@ def test_argmax_guesses_judged_as_samples_are_refused(tiny_target):
         check(trace)
 
 
-def test_a_draw_moved_along_the_walk_is_refused(sampled):
+def test_check_detects_a_moved_draw(sampled):
     """u stays inside and the width is right."""
     drew = next(r.drew for r in sampled.rounds if r.drew and r.drew.token != r.drew.tokens[-1])
     half = (drew.drawn.u - drew.drawn.lo) / 2
@@ -214,14 +214,14 @@ def test_a_draw_moved_along_the_walk_is_refused(sampled):
         check(edited(sampled, drew, replace(drew, drawn=moved)))
 
 
-def test_a_score_that_the_likeliest_tokens_contradict_is_refused(sampled):
+def test_check_detects_a_score_that_top_tokens_contradict(sampled):
     played = next(r for r in sampled.rounds if r.judged and not r.judged[0].accepted)
     p = [*played.scored.p[:-1], 0.999]  # of a guess that was never reached
     with pytest.raises(CheckFailed, match=r"the score of token|among the top tokens"):
         check(edited(sampled, played.scored, replace(played.scored, p=p)))
 
 
-def test_missing_and_doubled_rounds_are_refused(sampled):
+def test_check_detects_missing_and_doubled_rounds(sampled):
     numbers = [r.number for r in sampled.rounds]
 
     def without(*rounds):
@@ -245,7 +245,7 @@ def test_missing_and_doubled_rounds_are_refused(sampled):
         check(Trace(sampled.header, early))
 
 
-def test_a_round_that_drew_no_last_token_is_refused(sampled):
+def test_check_detects_a_round_without_last_token(sampled):
     played = next(r for r in sampled.rounds if r.drew and len(r.committed.tokens) > 1)
     fewer = replace(played.committed, tokens=played.committed.tokens[:-1])
     events = [fewer if e is played.committed else e for e in sampled.events if e is not played.drew]
@@ -253,21 +253,21 @@ def test_a_round_that_drew_no_last_token_is_refused(sampled):
         check(Trace(sampled.header, events))
 
 
-def test_a_rejected_law_that_its_rows_contradict_is_refused(sampled):
+def test_check_detects_a_rejection_that_rows_contradict(sampled):
     drew = next(r.drew for r in sampled.rounds if r.drew and r.drew.kind == "recovered")
     for change in ({"at_p": drew.at_p + 0.01, "at_q": drew.at_q + 0.01}, {"at_q": None}):
         with pytest.raises(CheckFailed, match=r"of the rejection is|at_q must be"):
             check(edited(sampled, drew, replace(drew, **change)))
 
 
-def test_a_token_spelled_in_two_ways_is_refused(sampled):
+def test_check_detects_a_token_with_two_spellings(sampled):
     token = str(sampled.rounds[0].committed.tokens[0])
     for word, says in ((token, f"token {token} has two spellings"), ("-3", "is not a token id")):
         with pytest.raises(CheckFailed, match=says):
             check(Trace(sampled.header, [*sampled.events, Vocabulary({word: "another"})]))
 
 
-def test_a_text_that_goes_on_after_its_end_is_refused(sampled):
+def test_check_detects_text_after_the_end(sampled):
     token = sampled.rounds[0].committed.tokens[0]
     header = replace(sampled.header, eos=[token])
     with pytest.raises(CheckFailed, match="continues after its end"):
@@ -339,7 +339,7 @@ def replace_header(trace, **header):
     return Trace(replace(trace.header, **header), trace.events)
 
 
-def test_a_text_that_is_not_plain_decodings_is_refused_where_margins_are_wide(greedy):
+def test_check_detects_text_that_differs_from_plain_decoding(greedy):
     check(apart(tied(greedy, 3, 0.0009), 0.0009))
     with pytest.raises(CheckFailed, match=r"new token 4 is 0\.0009, but the run shows"):
         check(apart(greedy, 0.0009))
@@ -351,7 +351,7 @@ def test_a_text_that_is_not_plain_decodings_is_refused_where_margins_are_wide(gr
     check(apart(greedy, 0.06, dtype="bfloat16"))
 
 
-def test_margins_belong_to_every_token_and_are_no_less_than_nothing(greedy):
+def test_check_detects_missing_and_negative_margins(greedy):
     refused(greedy, "baseline", lambda d: d.update(margins=None), "it must have margins")
     refused(greedy, "baseline", lambda d: d["margins"].pop(), "a margin for every token")
     refused(greedy, "baseline", lambda d: d["tops"].pop(), "a margin for every token")
@@ -374,7 +374,7 @@ def test_alpha_of_siblings_follows_from_their_tries(siblings):
 
 
 @pytest.mark.parametrize(("at", "what"), [(0, "p"), (1, "p"), (0, "q"), (1, "q"), (2, "q")])
-def test_a_try_follows_from_scores_draws_and_rows(siblings, at, what):
+def test_tries_follow_from_scores_draws_and_rows(siblings, at, what):
     """That of the next sibling too, though it was never tried."""
     event = lone_first(siblings)
     tries = [[*each] for each in event.tries]
@@ -384,7 +384,7 @@ def test_a_try_follows_from_scores_draws_and_rows(siblings, at, what):
         check(edited(siblings, event, forged))
 
 
-def test_every_sibling_has_its_try(siblings):
+def test_every_sibling_has_a_try(siblings):
     event = lone_first(siblings)
     forged = replace(
         event, tries=event.tries[:-1], alpha=probability_any_accepted(event.tries[:-1])
@@ -393,13 +393,13 @@ def test_every_sibling_has_its_try(siblings):
         check(edited(siblings, event, forged))
 
 
-def test_tries_are_kept_of_several_sampled_guesses_only(sampled):
+def test_tries_exist_only_for_several_sampled_guesses(sampled):
     event = next(e for e in sampled.events if isinstance(e, Judged) and e.alpha is not None)
     with pytest.raises(CheckFailed, match="for fewer than two sampled guesses"):
         check(edited(sampled, event, replace(event, tries=[[0.5, 0.5]])))
 
 
-def test_a_trace_of_before_tries_is_read_and_says_what_it_cannot_show(siblings):
+def test_trace_without_tries_can_be_read(siblings):
     older = [replace(e, tries=None) if isinstance(e, Judged) else e for e in siblings.events]
     trace = Trace.parse(Trace(siblings.header, older).lines())
     assert not any('"tries"' in line for line in trace.lines())
@@ -410,7 +410,7 @@ def test_a_trace_of_before_tries_is_read_and_says_what_it_cannot_show(siblings):
     assert len(list_assumptions(siblings)) == 1
 
 
-def test_what_no_file_can_prove_is_said(sampled):
+def test_assumptions_are_listed(sampled):
     assert list_assumptions(sampled) == [
         "A file cannot prove its times, or that these models gave its scores."
     ]

@@ -12,25 +12,25 @@ from specviz.verification.tree import DraftTree
 
 
 @pytest.mark.parametrize("drawn", list(Drawn))
-def test_all_proposals_together_have_probability_one(drawn):
+def test_probabilities_of_proposals_sum_to_one(drawn):
     shape = [-1, 0, 0, 1]
     assert sum(w for w, _, _ in proposals(lambda _: Q, shape, drawn)) == pytest.approx(1.0)
 
 
-def test_all_verdicts_together_have_probability_one():
+def test_probabilities_of_verdicts_sum_to_one():
     tree = DraftTree((0, 1, 2, 3), (-1, 0, 0, 1))
     found = list(verdicts(RULES["speculative"], tree, Drawn.SAMPLED, P.repeat(4, 1), {0: Q, 1: Q}))
     assert sum(weight for weight, _ in found) == pytest.approx(1.0, abs=1e-15)
     assert {v.path for _, v in found} == {(), (1,), (2,), (1, 3)}
 
 
-def test_what_an_exact_sampler_would_show():
+def test_distance_shown_by_an_exact_sampler():
     expected = {500: 0.0328, 2_000: 0.0164, 10_000: 0.0073, 100_000: 0.0023}
     for samples, distance in expected.items():
         assert exact_sampler_distance(P, samples) == pytest.approx(distance, abs=6e-5)
 
 
-def test_the_g_test_tells_an_exact_sampler_from_a_broken_one():
+def test_g_test_detects_a_broken_sampler():
     right = [round(20_000 * p) for p in P.tolist()]
     assert g_test(right, P.tolist()).p_value > 0.99
     broken = [round(20_000 * p) for p in (0.369, 0.25, 0.231, 0.1, 0.05)]
@@ -39,7 +39,7 @@ def test_the_g_test_tells_an_exact_sampler_from_a_broken_one():
         g_test([1, 1], [1.0, 0.0])
 
 
-def test_the_tail_of_chi_square_is_the_tables():
+def test_chi_square_tail_equals_published_values():
     assert g_test([50, 50], [0.5, 0.5]).p_value == 1.0
     table = torch.special.gammaincc(torch.tensor(2.0), torch.tensor(9.488 / 2))
     assert table.item() == pytest.approx(0.05, abs=1e-4)

@@ -46,7 +46,7 @@ SEVERAL = ["speculative", "accept-reject", "k-seq"]
     ("rule", "candidates"),
     [*((rule, 1) for rule in SINGLE), *((rule, k) for rule in SEVERAL for k in (1, 2, 3))],
 )
-def test_a_formula_gives_what_enumeration_gives(rule, candidates):
+def test_formula_equals_enumeration(rule, candidates):
     for p, q in [(P, Q), (Q, P), (P, P), (P.flip(0), Q)]:
         found = closed_form(rule, p, q, candidates)
         exact = enumerate_position(RoundSetup.position(make_rule(rule), p, q, SAMPLED, candidates))
@@ -54,14 +54,14 @@ def test_a_formula_gives_what_enumeration_gives(rule, candidates):
         assert torch.allclose(found.through_rest, exact.through_rest, atol=1e-14)
 
 
-def test_independent_candidates_never_make_a_rejection_impossible():
+def test_independent_candidates_can_always_be_rejected():
     """Not 1 − (1 − α)^k: each is judged by what those before it left."""
     assert closed_form("speculative", P, Q, 2).acceptance == pytest.approx(0.735, abs=1e-12)
     assert closed_form("speculative", P, Q, 5).acceptance == pytest.approx(0.807, abs=5e-4)
 
 
 @pytest.mark.slow
-def test_a_tree_brings_what_its_places_keep():
+def test_accepted_length_of_a_tree_adds_up_its_positions():
     """Under one p and q everywhere: Σ over nodes of Π v, v the chance of the child at a place."""
     round = RoundSetup.position(make_rule("without-replacement"), P, Q, REPLACED, 2)
     first = enumerate_position(RoundSetup.position(round.rule, P, Q, REPLACED)).acceptance
@@ -74,7 +74,7 @@ def test_a_tree_brings_what_its_places_keep():
 
 
 @pytest.mark.parametrize(("rule", "candidates"), [("lenience", 2), ("greedy", 1)])
-def test_where_there_is_no_formula_that_is_said(rule, candidates):
+def test_missing_formula_is_reported(rule, candidates):
     with pytest.raises(ValueError, match="There is no formula for the rule"):
         closed_form(rule, P, Q, candidates)
 
@@ -85,7 +85,7 @@ def large(seed, size=151_936):
     return scores.softmax(-1)
 
 
-def test_the_law_of_a_real_vocabulary_is_exact_once_it_is_converted():
+def test_large_vocabulary_is_exact_after_conversion():
     p, q = as_pair(large(1), large(2))
     assert (p.dtype, p.sum().item()) == (torch.float64, pytest.approx(1, abs=1e-14))
     for rule in ("speculative", "k-seq", "point-mass"):
@@ -96,14 +96,14 @@ def test_the_law_of_a_real_vocabulary_is_exact_once_it_is_converted():
     )
 
 
-def test_rounding_that_comes_before_the_test_would_pass_for_loss():
+def test_rounding_before_the_test_looks_like_loss():
     p, q = large(1), large(2)  # float32 throughout
     tv = closed_form("speculative", p, q).tv
     assert tv > 1e-9
     assert closed_form("speculative", as_distribution(p.bfloat16()), as_distribution(q)).tv < 1e-15
 
 
-def test_a_formula_takes_milliseconds():
+def test_formula_takes_milliseconds():
     """An answer at 151,936 tokens; CPU time, since others share the machine."""
     p, q = as_pair(large(1), large(2))
     closed_form("speculative", p, q)
@@ -123,12 +123,12 @@ def test_a_formula_takes_milliseconds():
         ([0.2, 0.2], "sums to 0.4, not 1"),
     ],
 )
-def test_numbers_that_are_no_law_are_refused(values, says):
+def test_numbers_that_are_not_a_distribution_are_refused(values, says):
     with pytest.raises(NotADistribution, match=says):
         as_distribution(values)
 
 
-def test_bars_are_weights_and_must_not_all_be_down():
+def test_weights_must_not_all_be_zero():
     assert normalize_weights([1, 1, 2]).tolist() == [0.25, 0.25, 0.5]
     for bars in ([0, 0], [float("inf"), 1]):
         with pytest.raises(NotADistribution, match="at least one bar"):
@@ -150,13 +150,13 @@ def test_bars_are_weights_and_must_not_all_be_down():
         (FIXED, (0.25, 0.35, 0.55)),
     ],
 )
-def test_the_ceiling_of_the_worked_example(drawn, expected):
+def test_ceiling_of_the_worked_example(drawn, expected):
     found = [acceptance_ceiling(P, Q, drawn, candidates) for candidates in (1, 2, 3)]
     assert found == pytest.approx(expected, abs=5e-5)
 
 
 @pytest.mark.parametrize("drawn", [SAMPLED, REPLACED])
-def test_the_ceiling_is_the_largest_flow_from_tuples_to_their_tokens(drawn):
+def test_ceiling_is_the_largest_flow_from_tuples_to_tokens(drawn):
     """The linear program itself, as a flow."""
     p, q = model(3, 4, Sampling(1.0))(()), model(4, 4, Sampling(0.7))(())
     tuples = product(range(4), repeat=2) if drawn is SAMPLED else permutations(range(4), 2)
@@ -171,7 +171,7 @@ def test_the_ceiling_is_the_largest_flow_from_tuples_to_their_tokens(drawn):
     assert acceptance_ceiling(p, q, drawn, 2) == pytest.approx(flow, abs=1e-9)
 
 
-def test_no_rule_keeps_more_than_the_ceiling_and_large_vocabularies_are_refused():
+def test_no_rule_exceeds_the_ceiling():
     for rule, drawn in [("k-seq", SAMPLED), ("speculative", SAMPLED), ("traversal", REPLACED)]:
         found = enumerate_position(RoundSetup.position(make_rule(rule), P, Q, drawn, 2)).acceptance
         assert found < acceptance_ceiling(P, Q, drawn, 2)
@@ -193,7 +193,7 @@ def test_no_rule_keeps_more_than_the_ceiling_and_large_vocabularies_are_refused(
         ("unverified", SAMPLED, 1),
     ],
 )
-def test_coins_give_what_enumeration_gives(rule, drawn, candidates):
+def test_samples_follow_the_enumeration(rule, drawn, candidates):
     round = RoundSetup.position(make_rule(rule), P, Q, drawn, candidates)
     exact = enumerate_position(round)
     start = time.process_time()
@@ -208,7 +208,7 @@ def test_coins_give_what_enumeration_gives(rule, drawn, candidates):
     assert (thrown.tv < 3 * thrown.noise) == lossless
 
 
-def test_coins_of_a_chain_give_its_strings():
+def test_samples_of_a_chain_follow_its_strings():
     strings, thrown = sample_strings(
         RoundSetup.chain(make_rule("block"), P, Q, SAMPLED, 2), 20_000, 3, 2
     )
@@ -217,21 +217,21 @@ def test_coins_of_a_chain_give_its_strings():
     assert thrown.test.p_value > 1e-3
 
 
-def test_the_impossible_needs_no_test():
+def test_impossible_outcome_needs_no_test():
     p, q = torch.tensor([1.0, 0.0]).double(), torch.tensor([0.5, 0.5]).double()
     thrown = sample_first_token(RoundSetup.position(make_rule("unverified"), p, q, SAMPLED), 100, 1)
     assert thrown.impossible == thrown.counts[1] > 0
     assert thrown.test.p_value == 0.0
 
 
-def test_nothing_thrown_says_nothing():
+def test_no_samples_show_nothing():
     thrown = sample_first_token(
         RoundSetup.position(make_rule("speculative"), P, Q, as_method(SAMPLED)), 0, 1
     )
     assert (thrown.counts, thrown.tv, thrown.test.p_value) == ([0] * 5, 0.0, 1.0)
 
 
-def test_darts_under_p_are_p():
+def test_accepted_darts_follow_p():
     thrown = throw_darts(P, Q, 20_000, seed=2)
     assert thrown.acceptance == pytest.approx(0.25)
     assert int(thrown.kept.sum()) / 20_000 == pytest.approx(0.25, abs=0.015)
@@ -245,7 +245,7 @@ def test_darts_under_p_are_p():
 # What counts can say
 
 
-def test_wilson_s_intervals_are_the_tables():
+def test_wilson_intervals_equal_published_ones():
     found = wilson(10, 100)
     assert (found.low, found.high) == pytest.approx((0.0552, 0.1744), abs=1e-4)
     assert (wilson(0, 50).low, wilson(50, 50).high) == (0.0, 1.0)
@@ -254,7 +254,7 @@ def test_wilson_s_intervals_are_the_tables():
     assert wide.low < found.low < found.high < wide.high
 
 
-def test_two_samples_of_one_law_are_told_from_two_of_two():
+def test_g_test_of_two_samples():
     same = g_test_of_two({"a": 500, "b": 300, "c": 200}, {"a": 510, "b": 280, "c": 210})
     assert (same.degrees, same.p_value > 0.5) == (2, True)
     other = g_test_of_two({"a": 500, "b": 300, "c": 200}, {"a": 300, "b": 500, "c": 200})
@@ -266,7 +266,7 @@ def test_two_samples_of_one_law_are_told_from_two_of_two():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("rule", "throws"), [("ensemble:0.9", 6_449), ("ensemble:0.5", 400)])
-def test_so_many_throws_are_enough_to_see_a_loss(rule, throws):
+def test_this_many_samples_show_the_loss(rule, throws):
     """Power: of 40 tries at that N, nearly all fall below 0.001."""
     found = [
         sample_first_token(

@@ -99,7 +99,7 @@ TOTALS: dict[str, Forgery] = {
         lambda lines: first(lines, "drew")["tokens"].__setitem__(
             6, first(lines, "drew")["tokens"][5]
         ),
-        "lists a token twice|the last law at token",
+        "lists a token twice|the last distribution at token",
     ),
     "rows beyond the vocabulary": (
         "01", inside("judged", "rows", "tokens", -1, value=9999), "outside the vocabulary",
@@ -129,10 +129,10 @@ TOTALS: dict[str, Forgery] = {
 
 
 @pytest.mark.parametrize("name", COUNTS)
-def test_counts_that_cannot_be_are_refused(name):
+def test_check_detects_impossible_counts(name):
     refused(COUNTS[name])
 
 
 @pytest.mark.parametrize("name", TOTALS)
-def test_tokens_outside_the_vocabulary_and_wrong_totals_are_refused(name):
+def test_check_detects_wrong_totals_and_token_ids(name):
     refused(TOTALS[name])

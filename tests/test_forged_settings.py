@@ -206,21 +206,21 @@ CUTS: dict[str, Forgery] = {
 
 
 @pytest.mark.parametrize("name", DRAFTS)
-def test_settings_that_the_drafts_contradict_are_refused(name):
+def test_check_detects_settings_that_drafts_contradict(name):
     refused(DRAFTS[name])
 
 
 @pytest.mark.parametrize("name", EVIDENCE)
-def test_evidence_that_text_and_guesses_contradict_is_refused(name):
+def test_check_detects_forged_evidence(name):
     refused(EVIDENCE[name])
 
 
 @pytest.mark.parametrize("name", CUTS)
-def test_sampling_that_the_distributions_contradict_is_refused(name):
+def test_check_detects_forged_sampling(name):
     refused(CUTS[name])
 
 
-def test_a_drafts_own_distribution_is_held_against_the_sampling():
+def test_check_compares_q_with_the_sampling():
     trace = Trace.parse(map(json.dumps, recorded("01")))
     size, rounds = trace.header.vocab_size, [r for r in trace.rounds if r.judged]
 
@@ -234,7 +234,7 @@ def test_a_drafts_own_distribution_is_held_against_the_sampling():
             hold(cut)
 
 
-def test_the_likeliest_token_tells_on_which_side_of_1_the_temperature_is():
+def test_top_token_shows_on_which_side_of_1_the_temperature_is():
     check_temperature(0.6, 0.5, 0.0, Sampling(0.8), "here")
     check_temperature(0.4, 0.5, 0.0, Sampling(1.5), "here")
     check_temperature(0.4, 0.5, 0.3, Sampling(0.8), "here")

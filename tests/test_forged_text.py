@@ -148,15 +148,15 @@ ORDERS: dict[str, Forgery] = {
 
 
 @pytest.mark.parametrize("name", PROMPTS)
-def test_a_prompt_that_its_tokens_do_not_spell_is_refused(name):
+def test_check_detects_a_prompt_that_tokens_do_not_spell(name):
     refused(PROMPTS[name])
 
 
 @pytest.mark.parametrize("name", SPELLINGS)
-def test_spellings_that_contradict_each_other_are_refused(name):
+def test_check_detects_contradictory_spellings(name):
     refused(SPELLINGS[name])
 
 
 @pytest.mark.parametrize("name", ORDERS)
-def test_events_out_of_their_order_are_refused(name):
+def test_check_detects_events_in_the_wrong_order(name):
     refused(ORDERS[name])

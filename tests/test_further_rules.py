@@ -55,7 +55,7 @@ def away(rule, drawn, candidates=1):
         ("thresholds:1,1", FIXED, (0.25, 0.35, 0.55)),
     ],
 )
-def test_acceptance_of_a_lossless_rule_on_the_worked_example(rule, drawn, expected):
+def test_acceptance_of_lossless_rules_on_the_worked_example(rule, drawn, expected):
     for candidates, alpha in enumerate(expected, 1):
         found = acceptance(make_rule(rule), P, Q, drawn, candidates)
         assert found == pytest.approx(alpha, abs=5e-5)
@@ -65,7 +65,7 @@ def test_acceptance_of_a_lossless_rule_on_the_worked_example(rule, drawn, expect
 @pytest.mark.slow
 @settings(max_examples=12)
 @given(laws(3), laws(3))
-def test_a_lossless_rule_is_exact_for_zeros_ties_and_near_equal_masses(p, q):
+def test_lossless_rules_are_exact_for_zeros_ties_and_near_equal_masses(p, q):
     for rule, drawn in [("accept-reject", SAMPLED), ("k-seq", SAMPLED)] + [
         ("traversal", drawn) for drawn in EVERY
     ]:
@@ -74,12 +74,12 @@ def test_a_lossless_rule_is_exact_for_zeros_ties_and_near_equal_masses(p, q):
             assert torch.allclose(exact, p, atol=1e-9), (rule, drawn, candidates)
 
 
-def test_the_bound_of_accept_reject_is_the_example_s_four():
+def test_accept_reject_bound_of_the_example_is_four():
     assert max_ratio(P, Q).item() == pytest.approx(4)
     assert max_ratio(torch.tensor([0.5, 0.5]), torch.tensor([1.0, 0.0])).item() == float("inf")
 
 
-def test_rho_is_the_least_that_leaves_no_negative_residual():
+def test_rho_is_the_least_without_negative_residual():
     assert [least_rho(P, Q, k) for k in (1, 2, 3)] == pytest.approx([1, 1.5, 1.939], abs=1e-3)
     assert k_seq_residual(P, Q, 1.0, 2).min().item() == pytest.approx(-0.0875, abs=1e-12)
     assert k_seq_residual(P, Q, 1.5, 2).min().item() > -1e-12
@@ -88,7 +88,7 @@ def test_rho_is_the_least_that_leaves_no_negative_residual():
 
 @pytest.mark.parametrize("drawn", EVERY)
 @pytest.mark.parametrize("shape", [[-1, 0, 1], [-1, 0, 0, 1], [-1, 0, 0, 1, 2]])
-def test_traversal_is_exact_on_trees_and_keeps_no_less(drawn, shape):
+def test_traversal_is_exact_on_trees_and_accepts_no_less(drawn, shape):
     target, draft = model(1, 3, Sampling(1.0)), model(2, 3, Sampling(1.0))
     ours = joint_distribution(RULES["traversal"], target, draft, shape, drawn, 3)
     assert distance(ours, plain_distribution(target, 3)) < 1e-14
@@ -101,7 +101,7 @@ def test_traversal_is_exact_on_trees_and_keeps_no_less(drawn, shape):
     assert (kept < least + 1e-12) == (drawn is FIXED)
 
 
-def test_on_a_chain_traversal_is_block_verification():
+def test_traversal_on_a_chain_is_block_verification():
     """Against the formulas of block verification as its paper has them, one draft at a time."""
     target, draft = model(5, 3, Sampling(1.0)), model(6, 3, Sampling(1.0))
     expected = 0.0
@@ -118,7 +118,7 @@ def test_on_a_chain_traversal_is_block_verification():
         assert found == pytest.approx(expected, abs=1e-12)
 
 
-def test_block_verification_s_published_example():
+def test_block_verification_gives_the_published_example():
     p = torch.tensor([1 / 3, 2 / 3], dtype=torch.float64)
 
     def kept(rule):
@@ -129,7 +129,7 @@ def test_block_verification_s_published_example():
 
 
 @pytest.mark.slow
-def test_block_verification_brings_more_tokens_a_round():
+def test_block_verification_accepts_more_tokens():
     brought = [
         1 + accepted_length(RULES["block"], lambda _: P, lambda _: Q, chain, SAMPLED)
         for chain in ([-1, 0], [-1, 0, 1], [-1, 0, 1, 2])
@@ -137,7 +137,7 @@ def test_block_verification_brings_more_tokens_a_round():
     assert brought == pytest.approx([1.65, 2.1250, 2.4973], abs=6e-5)
 
 
-def test_block_verification_judges_chains_alone():
+def test_block_verification_refuses_trees():
     tree = DraftTree((0, 1, 2), (-1, 0, 0))
     with pytest.raises(ValueError, match="judges chains"):
         RULES["block"].judge(tree, SAMPLED, P.repeat(3, 1), {0: Q}, None)
@@ -161,30 +161,30 @@ def test_block_verification_judges_chains_alone():
         ("unverified", SAMPLED, 1, 1.0, 0.35),
     ],
 )
-def test_what_a_lossy_rule_keeps_and_loses(rule, drawn, candidates, kept, lost):
+def test_acceptance_and_loss_of_lossy_rules(rule, drawn, candidates, kept, lost):
     assert acceptance(make_rule(rule), P, Q, drawn, candidates) == pytest.approx(kept, abs=5e-4)
     assert away(rule, drawn, candidates) == pytest.approx(lost, abs=5e-4)
 
 
-def test_relaxed_acceptance_is_to_be_compared_with_the_top_token():
+def test_relaxed_acceptance_is_close_to_greedy():
     for rule, top in (("relaxed:2,0.2", 0.55), ("relaxed:10,0.6", 0.10)):
         assert output_distribution(make_rule(rule), P, Q, SAMPLED)[0].item() == pytest.approx(top)
 
 
-def test_lenience_never_says_a_token_more_often_than_p_over_l():
+def test_lenience_never_exceeds_p_over_l():
     for lenience in (0.75, 0.5, 0.25):
         law = output_distribution(make_rule(f"lenience:{lenience}"), P, Q, SAMPLED)
         assert bool((law <= P / lenience + 1e-12).all())
 
 
-def test_the_ensemble_gives_its_mean_exactly():
+def test_ensemble_gives_its_mean_exactly():
     assert torch.allclose(
         output_distribution(make_rule("ensemble:0.7"), P, Q, SAMPLED), 0.7 * P + 0.3 * Q
     )
 
 
 @pytest.mark.parametrize("rule", [name for name in RULE_SPECS if RULE_SPECS[name].lossless])
-def test_equal_disjoint_and_single_token_laws_come_out_as_they_are(rule):
+def test_equal_disjoint_and_single_token_distributions(rule):
     if RULE_SPECS[rule].temperature_zero:
         return
     drawn = next(iter(sorted(RULE_SPECS[rule].accepts, key=lambda d: d.value)))
@@ -193,12 +193,12 @@ def test_equal_disjoint_and_single_token_laws_come_out_as_they_are(rule):
         assert torch.allclose(output_distribution(RULES[rule], p, q, drawn), p, atol=1e-15)
 
 
-def test_every_rule_has_its_promise_its_test_and_its_maker():
+def test_every_rule_has_spec_threshold_and_factory():
     assert set(RULE_SPECS) == set(THRESHOLDS) == set(RULE_FACTORIES) == set(RULES)
 
 
 @pytest.mark.parametrize("rule", [name for name in RULE_SPECS if not RULE_SPECS[name].lossless])
-def test_a_lossy_rule_says_so_in_a_sentence_and_is(rule):
+def test_lossy_rules_say_what_they_give_up(rule):
     assert RULE_SPECS[rule].tradeoff.endswith(".")
     drawn = SAMPLED if SAMPLED in RULE_SPECS[rule].accepts else FIXED
     assert away(rule, drawn) > 0.01
@@ -215,13 +215,13 @@ def test_a_lossy_rule_says_so_in_a_sentence_and_is(rule):
         ("hopeful:1", "There is no rule 'hopeful'"),
     ],
 )
-def test_a_rule_that_cannot_be_set_so_is_refused_with_a_sentence(text, says):
+def test_invalid_rule_parameters_are_refused(text, says):
     with pytest.raises(MismatchedRule) as refused:
         make_rule(text)
     assert says in str(refused.value)
 
 
-def test_dials_not_given_are_as_usual():
+def test_missing_parameters_have_defaults():
     assert parse_rule("typical:0.2") == ("typical", {"epsilon": 0.2, "delta": 0.3})
 
 
@@ -232,10 +232,10 @@ def test_dials_not_given_are_as_usual():
         ("k-seq", REPLACED, "not be lossless"),
     ],
 )
-def test_a_rule_that_cannot_judge_a_run_is_refused(rule, drawn, says):
+def test_rule_that_cannot_judge_is_refused(rule, drawn, says):
     with pytest.raises(MismatchedRule, match=says):
         choose_rule(rule, drawn, Sampling(0.8))
 
 
-def test_a_lossy_rule_that_was_asked_for_is_taken():
+def test_chosen_lossy_rule_is_used():
     assert not choose_rule("typical:0.05", FIXED, Sampling(0.8)).spec.lossless

@@ -125,7 +125,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_file_gives_one_sentence(name, tmp_path, capsys):
+def test_hostile_file_gives_one_sentence(name, tmp_path, capsys):
     lines, says = HOSTILE[name]
     (tmp_path / "run.jsonl").write_text("\n".join(lines()), encoding="utf-8")
     status, out, err = checked(tmp_path / "run.jsonl", capsys)
@@ -135,7 +135,7 @@ def test_a_hostile_file_gives_one_sentence(name, tmp_path, capsys):
         check(Trace.read(tmp_path / "run.jsonl"))
 
 
-def test_a_line_a_file_and_a_count_that_are_too_long_are_refused(tmp_path, monkeypatch):
+def test_limits_on_lines_files_and_counts(tmp_path, monkeypatch):
     path = tmp_path / "run.jsonl"
     path.write_text(lines_of("01")[0] + "\n" + "[" * (bounded.LINE_BYTES + 2))
     with pytest.raises(TraceError, match=r"Line 2: The line is longer than 16 MB\."):
@@ -144,7 +144,7 @@ def test_a_line_a_file_and_a_count_that_are_too_long_are_refused(tmp_path, monke
     monkeypatch.setattr("specviz.trace.file.EVENTS", 1000)
     later = '{"event":"later","text":"' + 2000 * "x" + '"}'
     path.write_text("\n".join([lines_of("01")[0], *[later] * 1001]))
-    with pytest.raises(TraceError, match=r"Line 1002: a trace has at most 1,000 lines"):
+    with pytest.raises(TraceError, match=r"Line 1002: A trace has at most 1,000 lines"):
         Trace.read(path)
     path.write_text("\n".join([lines_of("01")[0], *[later] * 1000]))
     assert len(Trace.read(path).events) == 1000
@@ -153,7 +153,7 @@ def test_a_line_a_file_and_a_count_that_are_too_long_are_refused(tmp_path, monke
         Trace.read(path)
 
 
-def test_later_events_and_free_entries_survive(tmp_path):
+def test_unknown_events_and_free_entries_survive(tmp_path):
     lines = [json.dumps(line, separators=(",", ":")) for line in copy.deepcopy(recorded("02"))]
     lines.insert(4, '{"event":"applauded","loudness":[1,2,{"deep":null}]}')
     drafted = next(at for at, line in enumerate(lines) if '"proposed"' in line)
@@ -166,9 +166,9 @@ def test_later_events_and_free_entries_survive(tmp_path):
     check(trace)
 
 
-def test_a_spelling_in_memory_must_be_bytes_too():
+def test_token_bytes_in_memory_are_checked():
     trace = Trace.parse(lines_of("01"))
-    with pytest.raises(CheckFailed, match="the spelling of token 7 is not bytes"):
+    with pytest.raises(CheckFailed, match="the bytes of token 7 are not latin-1"):
         check(Trace(trace.header, [*trace.events, Vocabulary({"7": "“"})]))
 
 
@@ -182,22 +182,22 @@ def forced(lines):
         lines[0]["settings"]["coins"][f"1 judge {node}"] = guess["u"]
 
 
-def test_coins_set_by_hand_are_named_and_nothing_is_claimed(tmp_path, capsys):
+def test_run_with_chosen_u_is_not_called_a_sample(tmp_path, capsys):
     path = tmp_path / "run.jsonl"
     path.write_text("\n".join(forged("01", forced)))
     status, out, _ = checked(path, capsys)
     assert status == 0
-    assert "Coins set by hand in 3 places; not a sample." in out
+    assert "3 coins were set by hand, so the text is not a sample." in out
     assert "lossless" not in out
     path.write_text("\n".join(lines_of("01")))
     assert "The rule 'speculative' is lossless." in checked(path, capsys)[1]
 
 
-def test_one_coin_is_one_place():
+def test_one_chosen_u_is_singular():
     lines = forged("01", lambda d: d[0]["settings"]["coins"].update({"90 judge 1": 0.5}))
     trace = Trace.parse(lines)
     check(trace)
-    assert describe_losslessness(trace) == "Coins set by hand in 1 place; not a sample."
+    assert describe_losslessness(trace) == "1 coin was set by hand, so the text is not a sample."
 
 
 # Whatever is changed

@@ -134,7 +134,7 @@ def decided(played):
         ("traversal", Drawn.POINT_MASS, TREE),
     ],
 )
-def test_what_a_live_round_brings_follows_the_target_exactly(tiny_target, rule, drawn, shape):
+def test_live_round_follows_the_target_exactly(tiny_target, rule, drawn, shape):
     settings = Settings(Sampling(2.0, top_k=3), max_new_tokens=5, gamma=3, rule=rule)
     live = Live(tiny_target, Branching(drawn, shape), settings)
     ours = live.law(3)
@@ -144,7 +144,7 @@ def test_what_a_live_round_brings_follows_the_target_exactly(tiny_target, rule, 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", ["block", "traversal"])
-def test_at_temperature_0_the_text_is_plain_decoding_s(tiny_target, rule):
+def test_temperature_0_gives_plain_decodings_text(tiny_target, rule):
     shape = CHAIN if rule == "block" else TREE
     settings = Settings(Sampling(0.0), max_new_tokens=24, gamma=3, rule=rule)
     for drawn in Drawn:
@@ -157,7 +157,7 @@ def test_at_temperature_0_the_text_is_plain_decoding_s(tiny_target, rule):
 
 
 @pytest.mark.slow
-def test_the_same_prompt_many_times_begins_alike_with_and_without_a_draft(tiny_target, tiny_draft):
+def test_repeated_runs_with_and_without_draft_follow_one_distribution(tiny_target, tiny_draft):
     settings = Settings(Sampling(0.7, top_k=3), max_new_tokens=3, gamma=2, rule="block")
     ids = tiny_target.encode(tiny.PROMPT, 4)
     last = list(repeat(tiny_target, tiny_draft, ids, settings, 30))[-1]
@@ -169,7 +169,7 @@ def test_the_same_prompt_many_times_begins_alike_with_and_without_a_draft(tiny_t
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("rule", "drawn", "shape"), KINDS)
-def test_a_run_says_its_rule_is_proven_and_stands_up_to_check(runs, rule, drawn, shape):
+def test_leaf_first_run_has_bounds_of_zero_and_passes_check(runs, rule, drawn, shape):
     trace = Trace.parse(runs[rule, drawn].lines())
     check(trace)
     assert (trace.header.rule, trace.header.lossless) == (rule, True)
@@ -180,7 +180,7 @@ def test_a_run_says_its_rule_is_proven_and_stands_up_to_check(runs, rule, drawn,
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("rule", "drawn", "shape"), KINDS)
-def test_what_was_kept_is_told_as_the_rule_kept_it(tiny_target, runs, rule, drawn, shape):
+def test_accepted_path_in_the_trace_is_the_rules(tiny_target, runs, rule, drawn, shape):
     """Against the live verdicts of the same run: a guess that was kept has no coin of its own but
     the last one."""
     trace = runs[rule, drawn]
@@ -213,7 +213,7 @@ def verdicts(trace, holds):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("drawn", list(Drawn))
-def test_another_reach_or_debt_is_refused_though_its_threshold_follows(runs, drawn):
+def test_check_detects_forged_reach_and_remainder(runs, drawn):
     trace = runs["traversal", drawn]
     leaf = verdicts(trace, lambda e: "left" not in e.inputs and 0.01 < e.inputs["reach"] < 0.9)[-1]
     inner = verdicts(trace, lambda e: e.inputs.get("left", 0) > 0.001 and not e.accepted)[-1]
@@ -228,7 +228,7 @@ def test_another_reach_or_debt_is_refused_though_its_threshold_follows(runs, dra
         check(forged(trace, leaf, left=0.1))
 
 
-def test_a_place_s_reach_follows_from_scores_and_draws_alone(runs):
+def test_reach_follows_from_scores_and_draws(runs):
     """Rows that agree with themselves, for a share of p that the path to them does not leave."""
     trace = runs["block", Drawn.SAMPLED]
     event = verdicts(trace, lambda e: 0.1 < e.rows.reach < 0.9)[0]
@@ -249,22 +249,30 @@ def test_a_place_s_reach_follows_from_scores_and_draws_alone(runs):
 
 
 LIES = {
-    "a share more than all": ("judged", lambda d: d["rows"].update(reach=1.5), "a mass contains 1.5"),
+    "a share more than all": (
+        "judged",
+        lambda d: d["rows"].update(reach=1.5),
+        "a mass contains 1.5",
+    ),
     "no share": ("judged", lambda d: d["rows"].pop("reach"), "a reach must be given exactly"),
     "an α": ("judged", lambda d: d.update(alpha=0.5), "it has an α"),
     "p left out": ("judged", lambda d: d["inputs"].pop("p"), "the rule's inputs should be"),
     "a score": ("scored", lambda d: d["p"].__setitem__(0, d["p"][0] * 0.9 + 1e-3), "token|p is"),
-    "that something is lost": ("header", lambda d: d.update(lossless=False), "the header denies it"),
+    "that something is lost": (
+        "header",
+        lambda d: d.update(lossless=False),
+        "the header denies it",
+    ),
 }
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_a_lie_is_refused_by_its_name(runs, lie):
+def test_check_detects_each_forgery(runs, lie):
     event, change, says = LIES[lie]
     refused(runs["traversal", Drawn.SAMPLED], event, change, says)
 
 
-def test_verdicts_out_of_turn_left_out_or_after_the_end_are_refused(runs):
+def test_check_detects_verdicts_in_the_wrong_order(runs):
     trace = runs["block", Drawn.SAMPLED]
     played = next(r for r in trace.rounds if len(r.judged) > 2)
     one, other = played.judged[:2]
@@ -281,7 +289,7 @@ def test_verdicts_out_of_turn_left_out_or_after_the_end_are_refused(runs):
         check(Trace(trace.header, again))
 
 
-def test_a_last_token_from_another_law_is_refused(runs):
+def test_check_detects_a_last_token_from_another_distribution(runs):
     trace = runs["traversal", Drawn.WITHOUT_REPLACEMENT]
     drew = next(r.drew for r in trace.rounds if r.drew and r.drew.kind == "recovered")
     p = [drew.p[0] * 0.9, *drew.p[1:]]
@@ -293,7 +301,7 @@ def test_a_last_token_from_another_law_is_refused(runs):
         check(edited(trace, drew, other))
 
 
-def test_block_verification_of_a_tree_is_refused_and_traversal_named(tiny_target, runs):
+def test_block_verification_of_a_tree_suggests_traversal(tiny_target, runs):
     settings = replace(WARM, rule="block")
     with pytest.raises(MismatchedRule, match="'traversal' does the same on trees"):
         traced(tiny_target, Branching(Drawn.SAMPLED, TREE), settings)
@@ -304,7 +312,7 @@ def test_block_verification_of_a_tree_is_refused_and_traversal_named(tiny_target
 
 
 @pytest.mark.slow
-def test_a_run_replays_and_a_coin_laid_by_hand_changes_nothing_before(tiny_target, runs):
+def test_chosen_u_changes_nothing_before_it(tiny_target, runs):
     trace = runs["traversal", Drawn.SAMPLED]
     shape = Branching(Drawn.SAMPLED, TREE)
     again = traced(tiny_target, shape, replace(WARM, rule="traversal"))

@@ -20,7 +20,7 @@ FIELDS = ("memory_bandwidth", "limit_tokens_per_second", "share_of_limit", "same
 
 
 @pytest.mark.parametrize("tied", [True, False])
-def test_a_pass_reads_each_weight_once_and_no_table_that_is_only_looked_up(tied):
+def test_pass_bytes_count_each_weight_once_without_lookup_tables(tied):
     """By hand: two layers of width 48 (inside 96), 4 heads, 2 of keys and values, 280 words."""
     target = tiny.target(tiny.llama(tie_word_embeddings=tied))
     attention = 48 * 48 + 2 * 48 * 24 + 48 * 48
@@ -30,19 +30,19 @@ def test_a_pass_reads_each_weight_once_and_no_table_that_is_only_looked_up(tied)
     assert shape_of(target).weight_bytes("fp32") == 4 * numbers  # what the roofline counts
 
 
-def test_a_model_in_another_layout_is_counted_too():
+def test_model_in_another_layout_is_counted():
     model = tiny.gpt2()
     every = sum(weight.nbytes for weight in model.parameters())
     assert bytes_read(model) == every - model.transformer.wpe.weight.nbytes  # its head is tied
 
 
-def test_memory_is_read_as_far_as_the_weights_reach(tiny_target, monkeypatch):
+def test_read_workload_has_the_size_of_the_weights(tiny_target, monkeypatch):
     assert read_workload(tiny_target).size == bytes_read(tiny_target.model)
     monkeypatch.setattr("specviz.bench.sweep.MAX_READ_BYTES", 4096)
     assert read_workload(tiny_target).size == 4096 < MAX_READ_BYTES
 
 
-def test_the_limit_is_the_best_read_by_the_bytes_of_a_pass_halfway(tiny_target, monkeypatch):
+def test_limit_is_best_bandwidth_over_bytes_of_a_pass_halfway(tiny_target, monkeypatch):
     seconds = iter([0.5, 0.25, 1.0, 2.0, 4.0])
     monkeypatch.setattr(limit, "time_seconds", lambda _device, _do: next(seconds))
     found = make_limiter(tiny_target, new_tokens=8)(PROMPT)
@@ -52,7 +52,7 @@ def test_the_limit_is_the_best_read_by_the_bytes_of_a_pass_halfway(tiny_target, 
     assert found.passes == pytest.approx(found.bandwidth / (weights + cache))
 
 
-def test_a_model_of_experts_has_no_limit(tiny_target, monkeypatch):
+def test_mixture_of_experts_has_no_limit(tiny_target, monkeypatch):
     monkeypatch.setattr(tiny_target.model.config, "num_local_experts", 8, raising=False)
     assert make_limiter(tiny_target, 8) is None
 
@@ -75,7 +75,7 @@ def rows_of(target, monkeypatch, limits):
     return list(measure(target, ways, {"a": [PROMPT]}, repeats=2, limiter=measured))
 
 
-def test_a_share_is_the_median_of_shares_within_a_turn(tiny_target, monkeypatch):
+def test_share_is_the_median_of_shares_within_a_turn(tiny_target, monkeypatch):
     """1 of 2 and 2 of 8 tokens a second."""
     plain, drafter, other = rows_of(
         tiny_target, monkeypatch, [MemoryLimit(10.0, 2.0), MemoryLimit(30.0, 8.0)]
@@ -87,18 +87,18 @@ def test_a_share_is_the_median_of_shares_within_a_turn(tiny_target, monkeypatch)
     assert (plain.same_text, drafter.same_text, other.same_text) == (None, None, False)
 
 
-def test_without_a_limit_there_is_no_share(tiny_target, monkeypatch):
+def test_no_share_without_a_limit(tiny_target, monkeypatch):
     for row in rows_of(tiny_target, monkeypatch, []):
         assert row.memory_bandwidth is row.limit_tokens_per_second is row.share_of_limit is None
 
 
-def test_ways_of_one_token_a_pass_have_a_share_and_others_none(tiny_target, tiny_draft):
+def test_only_methods_of_one_token_a_pass_have_a_share(tiny_target, tiny_draft):
     taking = [Entrant(tiny_draft, GREEDY), Entrant(NGram(), GREEDY)]
     ways = all_methods(tiny_target, taking, GREEDY)
     assert [way.name for way in ways if way.one_by_one] == ["plain", GENERATE]
 
 
-def test_plain_decoding_gives_its_text(tiny_target):
+def test_plain_decoding_returns_its_text(tiny_target):
     plain, *_ = all_methods(tiny_target, [], GREEDY)
     ids = torch.tensor([PROMPT.ids])
     made = tiny_target.model.generate(ids, do_sample=False, max_new_tokens=8, pad_token_id=0)
@@ -119,7 +119,7 @@ ROWS = [
 ]
 
 
-def test_the_limit_is_said_in_words(capsys):
+def test_limit_is_stated_in_words(capsys):
     print_limit(ROWS)
     said = " ".join(capsys.readouterr().out.split())
     assert "memory is read here at 20.0 GB/s with 2 threads" in said
@@ -129,16 +129,16 @@ def test_the_limit_is_said_in_words(capsys):
     assert "llama.cpp wrote other tokens than plain decoding in stories." in said
 
 
-def test_a_gpu_s_limit_names_no_threads():
+def test_limit_of_a_gpu_names_no_threads():
     assert " thread" not in limit_text.limit_text([ROW | {"device": "NVIDIA H100"}])
 
 
-def test_nothing_is_said_of_a_limit_that_is_not_known(capsys):
+def test_unknown_limit_is_not_mentioned(capsys):
     print_limit([ROW | dict.fromkeys(FIELDS)])
     assert capsys.readouterr().out == ""
 
 
-def test_the_table_has_the_share():
+def test_table_has_the_share():
     columns = table_columns(["stories"], ["plain"])
     at = [column.title for column in columns].index("Of the limit")
     assert len(columns) == len(row_cells(ROW))

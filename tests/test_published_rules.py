@@ -57,23 +57,23 @@ RESULTS = {each.key: each.result() for each in GALLERY}
 
 
 @pytest.mark.parametrize("key", LOST)
-def test_what_is_lost_is_the_reference_s_figure(key):
+def test_loss_equals_the_reference(key):
     assert RESULTS[key].tv == pytest.approx(LOST[key], abs=6e-4)
 
 
 @pytest.mark.parametrize("key", FIRST)
-def test_the_first_token_follows_the_reference_s_law(key):
+def test_first_token_follows_the_reference(key):
     found, should = RESULTS[key].first()
     assert found == pytest.approx(FIRST[key], abs=6e-4)
     assert should == pytest.approx(P.tolist(), abs=1e-12)
 
 
 @pytest.mark.parametrize("key", KEPT)
-def test_what_is_kept_is_the_reference_s_figure(key):
+def test_accepted_length_equals_the_reference(key):
     assert RESULTS[key].accepted_length == pytest.approx(KEPT[key], abs=6e-4)
 
 
-def test_drafts_of_other_temperatures_lose_what_the_reference_says():
+def test_loss_at_other_draft_temperatures_equals_the_reference():
     case = find_case_study("draft-temperature").case
     for temperature, lost in ((0.5, 0.125), (0.7, 0.0586), (1.3, 0.0354)):
 
@@ -85,12 +85,12 @@ def test_drafts_of_other_temperatures_lose_what_the_reference_says():
         assert found.tv == pytest.approx(lost, abs=6e-4)
 
 
-def test_a_remaining_mass_loses_as_much_as_other_shapes_did():
+def test_loss_of_remaining_mass_on_other_shapes():
     assert 0.011 < RESULTS["remaining-mass"].tv < 0.041
 
 
 @pytest.mark.parametrize("each", GALLERY, ids=lambda each: each.key)
-def test_a_verdict_follows_from_the_distance(each):
+def test_verdict_follows_from_the_distance(each):
     result = RESULTS[each.key]
     assert sum(result.distribution.values()) == pytest.approx(1, abs=1e-12)
     assert (result.verdict == "exact") == (result.tv < EXACT)
@@ -100,7 +100,7 @@ def test_a_verdict_follows_from_the_distance(each):
 
 
 @pytest.mark.parametrize("each", GALLERY, ids=lambda each: each.key)
-def test_coins_show_what_is_computed(each):
+def test_samples_follow_the_computed_distribution(each):
     result, throws = RESULTS[each.key], 20_000
     counts = sample_counts(each, throws, seed=5)
     assert sum(counts.values()) == throws
@@ -111,14 +111,14 @@ def test_coins_show_what_is_computed(each):
 
 
 @pytest.mark.parametrize("each", GALLERY, ids=lambda each: each.key)
-def test_an_exhibit_names_a_public_place_and_says_why(each):
+def test_case_study_has_a_public_source_and_a_reason(each):
     assert re.fullmatch(r"https://(github\.com|arxiv\.org)/\S+", each.source.url)
     for text in (each.claimed, each.drawn, each.judged, each.why):
         assert text.endswith((".", "?", ".)"))
 
 
 @pytest.mark.parametrize("each", GALLERY, ids=lambda each: each.key)
-def test_an_exhibit_stands_whatever_laws_it_is_given(each):
+def test_case_study_verdict_holds_for_other_distributions(each):
     """One token; equal laws; laws without a token in common."""
     one = torch.ones(1, dtype=torch.float64)
     apart = torch.tensor([0.75, 0.25, 0.0, 0.0], dtype=torch.float64)
@@ -129,30 +129,30 @@ def test_an_exhibit_stands_whatever_laws_it_is_given(each):
             assert result.tv < 1e-12
 
 
-def test_there_are_at_least_twelve_and_no_key_twice():
+def test_gallery_has_at_least_twelve_distinct_keys():
     assert len(GALLERY) >= 12
     assert len({each.key for each in GALLERY}) == len(GALLERY)
 
 
-def test_one_coin_shows_in_strings_alone():
+def test_reused_u_shows_only_in_strings():
     found, should = RESULTS["one-coin"].first()
     assert found == pytest.approx(should, abs=1e-12)
     assert RESULTS["one-coin"].verdict == "lossy"
 
 
-def test_a_cumulative_uniform_keeps_more_than_any_valid_rule_can():
+def test_cumulative_uniform_accepts_more_than_a_lossless_rule_can():
     assert RESULTS["cumulative-uniform"].accepted_length > 1.125
     assert sum(acceptance_counts(0.5, 0.25)) == pytest.approx(1)
     assert acceptance_counts(0.0, 0.0) == (1.0, 0.0, 0.0)
 
 
-def test_a_race_without_a_handicap_is_won_by_weight():
+def test_race_without_handicap_follows_the_weights():
     none = torch.zeros(5, dtype=torch.float64)
     assert torch.allclose(handicapped(P, none), P)
     assert handicapped(P, Q).sum().item() == pytest.approx(1, abs=1e-12)
 
 
-def test_the_pair_verified_as_if_drawn_without_replacement():
+def test_pair_verified_as_if_sampled_without_replacement():
     case = RuleProcedure(RULES["without-replacement"], as_method(Drawn.SAMPLED), (-1, 0, 0))
     found = replace(GALLERY[0], case=case).result()
     assert found.tv == pytest.approx(0.0182, abs=5e-5)

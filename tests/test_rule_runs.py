@@ -53,7 +53,7 @@ def runs(tiny_target):
 
 
 @pytest.mark.parametrize("rule", TAKES)
-def test_a_run_says_its_rule_and_stands_up_to_check(runs, rule):
+def test_run_names_its_rule_and_passes_check(runs, rule):
     trace = Trace.parse(runs[rule].lines())
     check(trace)
     name = rule.split(":")[0]
@@ -62,12 +62,14 @@ def test_a_run_says_its_rule_and_stands_up_to_check(runs, rule):
     assert summary(trace)["alpha"] is None
     assert any(played.judged for played in trace.rounds)
     trusted = " ".join(list_assumptions(trace))
-    assert ("depends on whole distributions" in trusted) == (name in ("accept-reject", "k-seq", "typical"))
+    assert ("depends on whole distributions" in trusted) == (
+        name in ("accept-reject", "k-seq", "typical")
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", ["typical", "ensemble", "unverified"])
-def test_a_greedy_run_under_a_lossy_rule_stands_up_too(tiny_target, rule):
+def test_greedy_run_with_lossy_rule_passes_check(tiny_target, rule):
     settings = Settings(Sampling(0.0), max_new_tokens=16, gamma=3, rule=rule)
     trace = traced(tiny_target, Branching(Drawn.SAMPLED), settings)
     check(trace)
@@ -76,7 +78,7 @@ def test_a_greedy_run_under_a_lossy_rule_stands_up_too(tiny_target, rule):
 
 
 @pytest.mark.parametrize("rule", TAKES)
-def test_the_page_says_what_was_decided(runs, rule):
+def test_page_states_the_decision(runs, rule):
     said = set()
     for index in range(len(runs[rule].rounds)):
         scene = Scene.of(runs[rule], index)
@@ -101,13 +103,13 @@ def test_the_page_says_what_was_decided(runs, rule):
     assert changes or "remainder of p" not in text
 
 
-def test_auto_is_what_it_was(tiny_target, tiny_draft):
+def test_auto_equals_the_selected_rule(tiny_target, tiny_draft):
     settings = Settings(Sampling(1.1), max_new_tokens=8, gamma=3)
     trace = traced(tiny_target, tiny_draft, settings)
     assert (trace.header.rule, trace.header.lossless) == ("speculative", True)
 
 
-def test_a_rule_set_wrongly_is_refused_before_any_work(tiny_target, tiny_draft):
+def test_invalid_rule_is_refused_before_any_work(tiny_target, tiny_draft):
     for rule, says in (("typical:2", "not '2'"), ("greedy", "Use temperature 0")):
         with pytest.raises(MismatchedRule, match=says):
             traced(tiny_target, tiny_draft, Settings(rule=rule))
@@ -133,7 +135,7 @@ LIES = {
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_a_lie_is_refused_by_its_name(runs, lie):
+def test_check_detects_each_forgery(runs, lie):
     rule, event, change, says = LIES[lie]
     refused(runs[rule], event, change, says)
 
@@ -149,7 +151,7 @@ FACTS = {  # by rule, a fact, another value for it, and what is said of that
 
 
 @pytest.mark.parametrize("rule", FACTS)
-def test_a_fact_that_the_rows_contradict_is_refused(runs, rule):
+def test_check_detects_inputs_that_rows_contradict(runs, rule):
     """At a verdict whose threshold is forged along with it, so that this alone is wrong."""
     name, other, says = FACTS[rule]
     trace = runs[rule.strip()]
@@ -161,7 +163,7 @@ def test_a_fact_that_the_rows_contradict_is_refused(runs, rule):
         check(edited(trace, event, forged))
 
 
-def test_a_last_token_from_another_law_is_refused(runs):
+def test_check_detects_a_last_token_from_another_distribution(runs):
     """Typical acceptance says the top token; a trace that drew another is not of that rule."""
     for rule in ("typical", "relaxed:3,0.05"):
         drew = next(r.drew for r in runs[rule].rounds if r.drew and r.drew.kind == "recovered")
@@ -172,7 +174,7 @@ def test_a_last_token_from_another_law_is_refused(runs):
             check(edited(runs[rule], drew, forged))
 
 
-def test_a_last_token_from_another_share_of_p_is_refused(runs):
+def test_check_detects_a_last_token_from_another_share_of_p(runs):
     """k-SEQ draws from what p has beyond ρ q; here the heaviest such token has a little less."""
     drew = next(
         r.drew
@@ -216,7 +218,7 @@ def verdict(rule, p, q, token, size):
 
 @pytest.mark.parametrize("size", [6, 400])
 @pytest.mark.parametrize("rule", ["speculative", "lenience:0.6", "ensemble:0.7", "accept-reject"])
-def test_what_a_trace_keeps_bounds_what_the_whole_laws_say(rule, size):
+def test_bounds_from_a_trace_contain_the_exact_distance(rule, size):
     coins = torch.Generator().manual_seed(size)
     p, q = ((torch.randn(size, generator=coins, dtype=torch.float64) * 2).softmax(-1) for _ in "pq")
     least, most = BOUNDS[make_rule(rule).spec.name](verdict(rule, p, q, 3, size))
@@ -230,7 +232,7 @@ def test_what_a_trace_keeps_bounds_what_the_whole_laws_say(rule, size):
     ("rule", "given"),
     [("point-mass", 0.0), ("typical", None), ("thresholds:0.9,0.5", None), ("unverified", None)],
 )
-def test_without_q_the_proof_is_of_this_very_guess(rule, given):
+def test_bounds_without_q_are_given_the_guess(rule, given):
     """Against the law of one token when the guess is fixed: a draft that is all on it."""
     p = torch.tensor([0.5, 0.3, 0.15, 0.05], dtype=torch.float64)
     for token in range(4):
@@ -241,7 +243,7 @@ def test_without_q_the_proof_is_of_this_very_guess(rule, given):
 
 
 @pytest.mark.slow
-def test_a_lossless_run_is_proven_and_a_lossy_one_is_not(runs, tiny_target):
+def test_only_a_lossless_run_has_bounds_of_zero(runs, tiny_target):
     for drawn in Drawn:
         settings = Settings(Sampling(1.1), max_new_tokens=16, gamma=3)
         trace = traced(tiny_target, Branching(drawn), settings)
@@ -256,7 +258,7 @@ def test_a_lossless_run_is_proven_and_a_lossy_one_is_not(runs, tiny_target):
     assert worst_bounds(Trace(runs["typical"].header, [])) == (0.0, 0.0)
 
 
-def test_a_residual_that_was_forged_shows_in_the_proof(tiny_target, tiny_draft):
+def test_forged_residual_shows_in_the_bounds(tiny_target, tiny_draft):
     settings = Settings(Sampling(1.1), max_new_tokens=8, gamma=3)
     trace = traced(tiny_target, tiny_draft, settings)
     event = next(e for e in trace.events if isinstance(e, Judged))
@@ -268,7 +270,7 @@ def test_a_residual_that_was_forged_shows_in_the_proof(tiny_target, tiny_draft):
 
 
 @pytest.mark.slow
-def test_many_runs_with_and_without_speculation_follow_one_law(tiny_target, tiny_draft):
+def test_runs_with_and_without_speculation_follow_one_distribution(tiny_target, tiny_draft):
     settings = Settings(Sampling(0.7, top_k=3), max_new_tokens=4, gamma=3)
     ids = tiny_target.encode(tiny.PROMPT, 4)
     tallies = list(repeat(tiny_target, tiny_draft, ids, settings, 30))
@@ -280,7 +282,7 @@ def test_many_runs_with_and_without_speculation_follow_one_law(tiny_target, tiny
     assert last.tv < 3 * last.noise
 
 
-def test_the_tally_of_a_lossy_rule_is_told_from_plain_decodings():
+def test_g_test_detects_a_lossy_rule():
     counts = {(1, 2, 3): 300, (1, 2, 4): 100}, {(1, 2, 3): 200, (1, 2, 4): 200}
     found = Tally(400, 400, *counts)
     assert found.tv == pytest.approx(0.25)
@@ -288,7 +290,7 @@ def test_the_tally_of_a_lossy_rule_is_told_from_plain_decodings():
     assert found.test.p_value < 1e-9
 
 
-def test_repeating_can_be_left_at_any_time(tiny_target, tiny_draft):
+def test_repeating_can_be_stopped_at_any_time(tiny_target, tiny_draft):
     ids = tiny_target.encode(tiny.PROMPT, 4)
     settings = Settings(Sampling(1.0), max_new_tokens=2, gamma=2, seed=2**63 - 1)
     asked = []
@@ -303,18 +305,20 @@ def test_repeating_can_be_left_at_any_time(tiny_target, tiny_draft):
 
 
 @pytest.mark.slow
-def test_the_command_line_says_what_a_lossy_rule_gives_up(runs, tiny_target):
+def test_command_line_states_what_a_lossy_rule_gives_up(runs, tiny_target):
     settings = Settings(Sampling(0.0), max_new_tokens=16, gamma=3, rule="unverified")
     greedy = traced(tiny_target, Branching(Drawn.SAMPLED), settings)
     for trace in (runs["typical"], greedy):
         said = list(summary_lines(trace, summary(trace)))
         assert said[1] == f"not lossless. {RULE_SPECS[trace.header.rule].tradeoff}"
     assert compare_with_baseline(greedy).endswith("the rule 'unverified' does not promise it")
-    assert not any("not lossless" in line for line in summary_lines(runs["k-seq"], summary(runs["k-seq"])))
+    assert not any(
+        "not lossless" in line for line in summary_lines(runs["k-seq"], summary(runs["k-seq"]))
+    )
 
 
 @pytest.mark.slow
-def test_every_recorded_run_is_proven():
+def test_recorded_runs_have_bounds_of_zero():
     """The runs that ship: at each of their verdicts the rule's law is p, but for rounding."""
     judged = 0
     for path in sorted(TRACES.glob("*.jsonl")):
@@ -325,7 +329,7 @@ def test_every_recorded_run_is_proven():
     assert judged > 1_000
 
 
-def test_a_verdict_s_laws_cut_to_few_tokens_are_laws(runs):
+def test_excerpt_is_a_distribution(runs):
     for rule in ("lenience:0.7", "unverified"):
         event = next(e for e in runs[rule].events if isinstance(e, Judged))
         found = excerpt(event, 4)

@@ -49,12 +49,12 @@ def hints(cls):
     return typing.get_type_hints(cls)
 
 
-def test_every_field_of_the_settings_has_exactly_one_row_and_every_row_a_field():
+def test_fields_and_specs_correspond_one_to_one():
     assert sorted(row.name for row in SETTING_SPECS) == sorted(f.name for f in NAMED)
 
 
 @pytest.mark.parametrize("row", SETTING_SPECS, ids=lambda row: row.name)
-def test_a_field_has_its_row_s_type_and_default(row):
+def test_field_has_the_type_and_default_of_its_spec(row):
     owner = Sampling if row.group == "sampling" else Settings
     hint, found = hints(owner)[row.name], next(f for f in fields(owner) if f.name == row.name)
     if get_origin(hint) is Literal:
@@ -68,14 +68,14 @@ def test_a_field_has_its_row_s_type_and_default(row):
     row.check(row.default)
 
 
-def test_two_settings_never_share_a_list():
+def test_default_lists_are_not_shared():
     first, second = Settings(), Settings()
     first.siblings.append(2)
     assert second.siblings == find_spec("siblings").default == []
 
 
 @pytest.mark.parametrize("row", TYPED, ids=lambda row: row.name)
-def test_what_is_written_is_read_again(row):
+def test_formatted_value_parses_back(row):
     many = {
         IntegerList: [3, 2],
         RankPathList: [[0], [1], [0, 0]],
@@ -90,14 +90,14 @@ def test_what_is_written_is_read_again(row):
 @pytest.mark.parametrize(
     "row", [row for row in SETTING_SPECS if row.slider], ids=lambda row: row.name
 )
-def test_a_slider_gives_only_what_a_run_can_have(row):
+def test_slider_limits_are_valid_values(row):
     least, most, step = row.slider
     for value in (least, most, least + step):
         row.check(row.parse(value))
 
 
 @pytest.mark.parametrize("row", TYPED, ids=lambda row: row.name)
-def test_what_a_row_refuses_the_settings_and_the_option_refuse_with_its_sentence(row):
+def test_settings_and_option_refuse_what_the_spec_refuses(row):
     wrong = {IntegerList: [0], RankPathList: [[0.5]], Choice: 3}.get(type(row.kind), float("nan"))
     with pytest.raises(BadSettings) as expected:
         row.check(wrong)
@@ -107,9 +107,15 @@ def test_what_a_row_refuses_the_settings_and_the_option_refuse_with_its_sentence
     assert str(refused.value).endswith(".")
 
 
-def test_limits_of_a_range_that_are_no_longer_in_it_are_refused():
+def test_excluded_limits_are_refused():
     open_ = Real(0, 1, above=True, below=True)
-    assert [open_.contains(x) for x in (0, 1e-9, 0.5, 1 - 1e-9, 1)] == [False, True, True, True, False]
+    assert [open_.contains(x) for x in (0, 1e-9, 0.5, 1 - 1e-9, 1)] == [
+        False,
+        True,
+        True,
+        True,
+        False,
+    ]
     closed = Real(0, 1)
     assert [closed.contains(x) for x in (-1e-9, 0, 1, 1.1)] == [False, True, True, False]
 
@@ -126,20 +132,20 @@ def furnace(monkeypatch):
     return Hot
 
 
-def test_one_row_more_is_checked(furnace):
+def test_new_spec_is_checked(furnace):
     assert furnace(heat=9).heat == 9
     with pytest.raises(BadSettings, match="The heat must be between 2 and 9, not 10"):
         furnace(heat=10)
 
 
-def test_one_row_more_is_an_option(furnace):
+def test_new_spec_is_a_command_line_option(furnace):
     parser = argparse.ArgumentParser()
     add_settings(parser)
     assert vars(parser.parse_args(["--heat", "7"])) == {"heat": 7}
     assert "furnace: how hot it gets (2 to 9)" in " ".join(parser.format_help().split())
 
 
-def test_one_row_more_is_a_field_that_is_filled_in_and_read(furnace):
+def test_new_spec_is_a_field_of_the_page(furnace):
     box = drawer.boxes("drafting", furnace(heat=6))["heat"]
     assert (box.label, box.value, box.minimum, box.maximum, box.step) == ("Heat", 6, 2, 8, 2)
     assert {"name": "heat", "kind": "whole"} in player.config()["form"]
@@ -148,7 +154,7 @@ def test_one_row_more_is_a_field_that_is_filled_in_and_read(furnace):
     assert choices.read("drafting", found)["heat"] == 8
 
 
-def test_one_row_more_is_in_the_sentence_where_it_is_read(furnace):
+def test_new_spec_is_in_the_summary_if_it_is_read(furnace):
     data = furnace(heat=6).to_json()
     assert summarize(data, ["heat"]) == "T 0.8 · heat 6 · seed 1"
     assert summarize(data, []) == summarize(data, ["siblings"]) == "T 0.8 · seed 1"
@@ -157,11 +163,11 @@ def test_one_row_more_is_in_the_sentence_where_it_is_read(furnace):
     assert '"brief": "heat {}"' in form.sentence()
 
 
-def test_one_row_more_is_hidden_where_it_is_ignored(furnace):
+def test_new_spec_is_hidden_if_it_is_not_read(furnace):
     assert "#sv-drawer:not([data-reads~=heat]) #sv-heat" in drawer.css()
 
 
-def test_the_page_hides_every_setting_of_a_draft_that_some_drafter_ignores():
+def test_page_hides_draft_settings_that_a_drafter_ignores():
     rules = drawer.css()
     for row in SETTING_SPECS:
         hidden = f"#sv-drawer:not([data-reads~={row.name}]) #sv-{row.name.replace('_', '-')}"
@@ -171,7 +177,7 @@ def test_the_page_hides_every_setting_of_a_draft_that_some_drafter_ignores():
         assert set(entry.reads) <= {row.name for row in SETTING_SPECS if row.group == "drafting"}
 
 
-def test_one_row_more_is_a_field_of_a_lane_too(furnace, monkeypatch):
+def test_new_spec_is_a_field_of_a_lane(furnace, monkeypatch):
     monkeypatch.setattr(lane, "Settings", furnace)
     assert "heat" in [row["name"] for row in lane.rows()]
     assert "#sv-raceform-fields:not([data-reads~=heat]) #sv-raceform-heat" in lane.css()

@@ -45,34 +45,36 @@ from specviz.settings.summary import summarize
         lambda: Settings.from_json({"sampling": {"heat": 3}}),
     ],
 )
-def test_what_no_run_can_have_is_refused_with_a_sentence(make):
+def test_impossible_settings_are_refused(make):
     with pytest.raises(BadSettings) as refused:
         make()
     assert str(refused.value).endswith(".")
     assert " " in str(refused.value)
 
 
-def test_top_k_may_be_the_whole_vocabulary():
+def test_top_k_can_be_the_vocabulary_size():
     Sampling(top_k=300).fit(300)
 
 
-def test_a_tree_may_be_as_large_as_one_pass_and_says_how_large_it_would_be():
+def test_oversized_tree_is_refused_with_its_size():
     assert tree_size([8, 2], 8) == 8 + 7 * 16 == 120
     assert tree_size([], 64) == tree_size([1] * 16, 64) == 64
     Settings(siblings=[8, 2], gamma=max_gamma([8, 2]))
     Settings(siblings=[8] * 16, gamma=2)  # the depths beyond γ count for nothing
-    with pytest.raises(BadSettings, match=r"8, 2 with γ 9 make a tree of 136 guesses; at most 128 are"):
+    with pytest.raises(
+        BadSettings, match=r"8, 2 with γ 9 make a tree of 136 guesses; at most 128 are"
+    ):
         Settings(siblings=[8, 2], gamma=9)
 
 
-def test_settings_survive_the_header():
+def test_settings_round_trip_through_json():
     settings = Settings(
         Sampling(0.3, 7, 0.9), seed=-5, gamma=3, siblings=[3, 2], schedule="learning"
     )
     assert Settings.from_json(json.loads(json.dumps(settings.to_json()))) == settings
 
 
-def test_settings_in_few_words_say_only_what_the_drafter_heeds():
+def test_summary_names_only_settings_that_the_drafter_reads():
     data = Settings(Sampling(0.7), seed=3, gamma=4, siblings=[3, 2]).to_json()
     assert summarize(data) == "T 0.7 · tree 3·2 · γ 4 · seed 3"
     assert summarize(data, ["gamma"]) == "T 0.7 · γ 4 · seed 3"
@@ -98,6 +100,6 @@ def test_settings_in_few_words_say_only_what_the_drafter_heeds():
         ({"fan_out": 17}, "fan-out"),
     ],
 )
-def test_what_one_family_reads_is_checked_too(changes, word):
+def test_settings_of_one_family_are_checked(changes, word):
     with pytest.raises(BadSettings, match=word):
         Settings(**changes)

@@ -28,20 +28,20 @@ def trace(tiny_target, tiny_draft):
 
 
 @pytest.mark.slow
-def test_what_is_written_is_what_is_read(trace, tmp_path):
+def test_trace_round_trips_through_a_file(trace, tmp_path):
     trace.write(tmp_path / "run.jsonl")
     again = Trace.read(tmp_path / "run.jsonl")
     assert again == trace
     check(again)
 
 
-def test_the_first_line_names_the_format(trace):
+def test_first_line_names_the_format(trace):
     first = json.loads(next(trace.lines()))
     assert first["format"] == "specviz-trace"
     assert first["version"] == 1
 
 
-def test_events_of_a_later_version_survive_a_round_trip(trace):
+def test_unknown_events_survive_a_round_trip(trace):
     lines = list(trace.lines())
     later = '{"event":"applauded","loudness":[1,2,{"deep":null}]}'
     lines.insert(3, later)
@@ -51,7 +51,7 @@ def test_events_of_a_later_version_survive_a_round_trip(trace):
     check(read)
 
 
-def test_a_trace_from_before_rows_were_counted_still_reads_and_says_nothing_of_them(trace):
+def test_trace_without_row_counts_can_be_read(trace):
     lines = [json.loads(line) for line in trace.lines()]
     drafts = [line for line in lines if line.get("event") == "proposed"]
     assert all(line["work"]["body"] >= line["work"]["head"] > 0 for line in drafts[:-1])
@@ -63,7 +63,7 @@ def test_a_trace_from_before_rows_were_counted_still_reads_and_says_nothing_of_t
 
 
 @pytest.mark.parametrize("work", [3, {"body": 1}, {"body": 1, "head": 0.5, "entry": 0}])
-def test_work_that_is_no_count_of_rows_is_refused(trace, work):
+def test_invalid_work_is_refused(trace, work):
     lines = list(trace.lines())
     at = next(i for i, line in enumerate(lines) if '"event":"proposed"' in line)
     lines[at] = json.dumps(json.loads(lines[at]) | {"work": work})
@@ -71,7 +71,7 @@ def test_work_that_is_no_count_of_rows_is_refused(trace, work):
         Trace.parse(lines)
 
 
-def test_every_token_of_the_text_has_its_bytes(trace, tiny_target):
+def test_every_token_of_the_text_has_bytes(trace, tiny_target):
     words = trace.vocabulary
     text = b"".join(words[t] for t in trace.header.prompt_ids)
     assert text.decode() == tiny.PROMPT
@@ -80,7 +80,7 @@ def test_every_token_of_the_text_has_its_bytes(trace, tiny_target):
             assert words[token] == tiny_target.token_bytes(token)
 
 
-def test_bytes_that_are_no_text_survive(tiny_target):
+def test_bytes_that_are_not_utf8_survive(tiny_target):
     header, *events = run(tiny_target, NGram(), "🦊 🦊", Settings(Sampling(0.0), max_new_tokens=4))
     read = Trace.parse(Trace(header, events).lines())
     words = read.vocabulary
@@ -101,7 +101,7 @@ def find(lines, event):
     return next((n for n in found if '"round":1,' in lines[n - 1]), found[0])
 
 
-def test_a_damaged_line_is_named(trace):
+def test_error_names_the_damaged_line(trace):
     lines = list(trace.lines())
     for event, change in [
         ("scored", lambda d: d.pop("p")),
@@ -113,12 +113,14 @@ def test_a_damaged_line_is_named(trace):
         ("proposed", lambda d: d.update(drawn="by lot")),
     ]:
         number = find(lines, event)
-        with pytest.raises(TraceError, match=f"Line {number}: This '{event}' event is invalid") as broken:
+        with pytest.raises(
+            TraceError, match=f"Line {number}: This '{event}' event is invalid"
+        ) as broken:
             Trace.parse(damage(lines, number, change))
         assert broken.value.line == number
 
 
-def test_what_is_no_trace_is_named(tmp_path):
+def test_file_that_is_not_a_trace_is_refused(tmp_path):
     for text, line in [
         ("", 1),
         ("hello", 1),
@@ -135,7 +137,7 @@ def test_what_is_no_trace_is_named(tmp_path):
         Trace.read(tmp_path / "x")
 
 
-def test_a_truncated_file_is_named(trace):
+def test_truncated_file_is_refused(trace):
     lines = list(trace.lines())
     cut = [*lines[:9], lines[9][:-20]]
     with pytest.raises(TraceError, match="Line 10: This is not complete JSON"):
@@ -145,14 +147,14 @@ def test_a_truncated_file_is_named(trace):
         check(Trace.parse(lines[: ended - 1]))
 
 
-def test_nan_is_no_number(trace):
+def test_nan_is_refused(trace):
     lines = list(trace.lines())
     number = find(lines, "scored")
     with pytest.raises(TraceError, match=f"Line {number}"):
         Trace.parse(damage(lines, number, lambda d: d.update(seconds=float("nan"))))
 
 
-def test_two_runs_in_one_file_are_refused(trace):
+def test_second_header_is_refused(trace):
     lines = list(trace.lines())
     with pytest.raises(TraceError, match="second header"):
         Trace.parse([*lines, lines[0]])
@@ -192,14 +194,14 @@ TAMPERED = {
 
 
 @pytest.mark.parametrize("what", TAMPERED)
-def test_whatever_is_tampered_with_is_found(trace, what):
+def test_check_detects_tampering(trace, what):
     lines = list(trace.lines())
     event, change = TAMPERED[what]
     with pytest.raises(CheckFailed):
         check(Trace.parse(damage(lines, find(lines, event), change)))
 
 
-def test_a_claim_of_more_accepted_tokens_is_found(trace):
+def test_check_detects_extra_accepted_tokens(trace):
     """The obvious forgery: move a rejected token into the text."""
     at, played = next(
         (i, r) for i, r in enumerate(trace.rounds) if r.judged and not r.judged[-1].accepted
@@ -210,7 +212,7 @@ def test_a_claim_of_more_accepted_tokens_is_found(trace):
         check(Trace(trace.header, events))
 
 
-def test_a_run_beyond_its_limit_is_found(trace):
+def test_check_detects_a_run_beyond_its_limit(trace):
     header = replace(trace.header, settings={**trace.header.settings, "max_new_tokens": 5})
     with pytest.raises(CheckFailed, match="more tokens than the limit"):
         check(Trace(header, trace.events))
@@ -218,7 +220,7 @@ def test_a_run_beyond_its_limit_is_found(trace):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("drawn", list(Drawn))
-def test_a_later_siblings_law_must_follow_from_the_rejection_before_it(tiny_target, drawn):
+def test_check_derives_later_siblings_from_the_rejection_before(tiny_target, drawn):
     settings = Settings(Sampling(1.2), max_new_tokens=40)
     header, *events = run(tiny_target, Branching(drawn), tiny.PROMPT, settings, baseline=False)
     trace = Trace(header, events)
@@ -243,7 +245,7 @@ def test_a_later_siblings_law_must_follow_from_the_rejection_before_it(tiny_targ
 
 
 @pytest.mark.slow
-def test_a_walk_that_stops_before_its_rejection_is_found(tiny_target):
+def test_check_detects_a_walk_that_stops_early(tiny_target):
     """At temperature 0 the forgery is whole but for this: a candidate was not judged."""
     settings = Settings(Sampling(0.0), max_new_tokens=40, gamma=4)
     drafter = tiny.draft(tiny.blurred(tiny.llama(), noise=0.05))

@@ -21,7 +21,7 @@ def trees(draw):
 
 
 @given(trees())
-def test_a_row_of_the_mask_sees_its_path_and_nothing_else(tree):
+def test_mask_row_is_true_exactly_on_the_path(tree):
     mask = tree.mask()
     for node in range(len(tree)):
         assert mask[node].nonzero().flatten().tolist() == list(tree.path(node))
@@ -29,7 +29,7 @@ def test_a_row_of_the_mask_sees_its_path_and_nothing_else(tree):
 
 
 @given(st.lists(st.integers(0, 9), max_size=8))
-def test_a_chain_is_a_tree_with_one_child_per_node(guesses):
+def test_chain_is_a_tree_with_one_child_per_node(guesses):
     tree = DraftTree.chain(5, guesses)
     assert tree.is_chain
     assert tree.path(len(guesses)) == tuple(range(len(guesses) + 1))
@@ -43,15 +43,15 @@ def test_children_and_parents_agree(tree):
     )
 
 
-def test_a_part_of_a_tree_keeps_tokens_and_ancestry():
+def test_subtree_keeps_tokens_and_ancestry():
     tree = DraftTree((0, 1, 2, 3, 4), (-1, 0, 0, 1, 3))
     part = tree.subtree([0, 1, 3, 4])
     assert part == DraftTree((0, 1, 3, 4), (-1, 0, 1, 2))
-    with pytest.raises(ValueError, match="with its parent"):
+    with pytest.raises(ValueError, match="the parent of each"):
         tree.subtree([0, 4])
 
 
 @pytest.mark.parametrize("parents", [(0, 0), (-1, 1), (-1,), (-1, -1)])
-def test_what_is_no_tree_is_refused(parents):
+def test_invalid_tree_is_refused(parents):
     with pytest.raises(ValueError, match=r"parent"):
         DraftTree((0, 1), parents)

@@ -43,14 +43,14 @@ SHAPES = {
 @pytest.mark.parametrize(("rule", "drawn"), LOSSLESS)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("sampling", WARPERS, ids=str)
-def test_two_tokens_follow_the_target_jointly_under_every_warper(rule, drawn, shape, sampling):
+def test_two_tokens_follow_the_target_under_every_warper(rule, drawn, shape, sampling):
     target, draft = model(1, 3, sampling), model(2, 3, sampling)
     ours = joint_distribution(RULES[rule], target, draft, SHAPES[shape], drawn, 2)
     assert distance(ours, plain_distribution(target, 2)) < 1e-14
 
 
 @pytest.mark.parametrize(("rule", "drawn"), LOSSLESS[:3])
-def test_three_tokens_of_a_deeper_tree_follow_the_target_jointly(rule, drawn):
+def test_three_tokens_of_a_deeper_tree_follow_the_target(rule, drawn):
     target, draft = model(3, 3, Sampling(1.0)), model(4, 3, Sampling(1.0))
     ours = joint_distribution(RULES[rule], target, draft, [-1, 0, 0, 1, 1], drawn, 3)
     assert distance(ours, plain_distribution(target, 3)) < 1e-14
@@ -58,7 +58,7 @@ def test_three_tokens_of_a_deeper_tree_follow_the_target_jointly(rule, drawn):
 
 @pytest.mark.parametrize("drawn", [SAMPLED, FIXED])
 @pytest.mark.parametrize("rule", ["greedy", "point-mass"])
-def test_at_temperature_zero_the_text_is_the_targets_own(rule, drawn):
+def test_temperature_zero_gives_the_targets_text(rule, drawn):
     target, draft = model(5, 3, Sampling(0.0)), model(6, 3, Sampling(1.0))
     ours = joint_distribution(RULES[rule], target, draft, [-1, 0, 0, 1], drawn, 3)
     assert ours == plain_distribution(target, 3)
@@ -80,16 +80,16 @@ def test_acceptance_on_the_worked_example(rule, drawn, expected):
         assert torch.allclose(exact, P, atol=1e-14)
 
 
-def test_a_sampled_candidate_as_a_point_mass_is_exact_and_wasteful():
+def test_point_mass_rule_is_exact_for_sampled_candidates():
     assert acceptance(RULES["point-mass"], P, Q, SAMPLED) == pytest.approx(0.21, abs=1e-12)
 
 
-def test_without_replacement_never_rejects_when_it_covers_the_vocabulary():
+def test_without_replacement_accepts_if_it_covers_the_vocabulary():
     assert acceptance(RULES["without-replacement"], P, Q, REPLACED, 5) == pytest.approx(1.0)
 
 
 @pytest.mark.slow
-def test_accepted_length_of_the_worked_tree():
+def test_accepted_length_on_the_worked_tree():
     rule = RULES["without-replacement"]
     found = accepted_length(rule, lambda _: P, lambda _: Q, [-1, 0, 0, 1, 1, 2, 2], REPLACED)
     assert found == pytest.approx(1.3284, abs=5e-5)
@@ -107,7 +107,7 @@ def test_one_position_is_exact_for_zeros_ties_and_near_equal_masses(p, q):
             assert torch.allclose(exact, p, atol=1e-12), (rule, drawn, candidates)
 
 
-def test_equal_laws_keep_everything_and_disjoint_ones_nothing():
+def test_equal_p_and_q_accept_all_and_disjoint_ones_nothing():
     p = torch.tensor([0.5, 0.5, 0.0, 0.0], dtype=torch.float64)
     assert acceptance(RULES["speculative"], p, p, SAMPLED) == pytest.approx(1.0)
     assert acceptance(RULES["speculative"], p, p.flip(0), SAMPLED) == 0.0
@@ -115,7 +115,7 @@ def test_equal_laws_keep_everything_and_disjoint_ones_nothing():
 
 
 @pytest.mark.parametrize("rule", ["speculative", "without-replacement", "point-mass", "greedy"])
-def test_a_coin_of_zero_lets_in_no_token_of_probability_zero(rule):
+def test_u_of_zero_accepts_no_token_of_probability_zero(rule):
     p = torch.tensor([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], dtype=torch.float64)
     q = {0: torch.tensor([1.0, 0.0, 0.0], dtype=torch.float64)}
 
@@ -135,7 +135,7 @@ def test_a_coin_of_zero_lets_in_no_token_of_probability_zero(rule):
 
 @pytest.mark.parametrize(("rule", "drawn"), LOSSLESS[:3])
 @pytest.mark.parametrize("candidates", [1, 2, 3])
-def test_alpha_told_before_the_coins_is_what_enumeration_finds(rule, drawn, candidates):
+def test_alpha_equals_enumeration(rule, drawn, candidates):
     """Given the candidates; a lone sampled one is averaged over what could have been drawn."""
     tokens = [1, 3, 0][:candidates]
     tree = DraftTree((0, *tokens), (-1,) + (0,) * candidates)
@@ -151,7 +151,7 @@ def test_alpha_told_before_the_coins_is_what_enumeration_finds(rule, drawn, cand
     ("drawn", "expected"),
     [(SAMPLED, (0.650, 0.7350, 0.7615)), (REPLACED, (0.650, 0.7564, 0.8297))],
 )
-def test_the_mean_of_alpha_over_all_draws_is_the_rules_acceptance(drawn, expected):
+def test_mean_alpha_over_draws_is_the_acceptance(drawn, expected):
     for candidates, alpha in enumerate(expected, 1):
         shape = [-1] + [0] * candidates
         mean = sum(
@@ -173,13 +173,13 @@ def test_the_mean_of_alpha_over_all_draws_is_the_rules_acceptance(drawn, expecte
         ("hopeful", SAMPLED, Sampling(0.8), "There is no rule"),
     ],
 )
-def test_a_wrong_pair_is_refused_with_a_sentence(name, drawn, sampling, says):
+def test_mismatched_rule_is_refused_with_a_sentence(name, drawn, sampling, says):
     with pytest.raises(MismatchedRule, match=says) as refused:
         choose_rule(name, drawn, sampling)
     assert str(refused.value).endswith(".")
 
 
-def test_auto_takes_the_rule_that_fits():
+def test_auto_selects_the_rule_that_fits():
     assert choose_rule("auto", SAMPLED, Sampling(0.8)).spec.name == "speculative"
     assert choose_rule("auto", REPLACED, Sampling(0.8)).spec.name == "without-replacement"
     assert choose_rule("auto", FIXED, Sampling(0.8)).spec.name == "point-mass"
