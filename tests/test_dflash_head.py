@@ -208,7 +208,7 @@ def test_public_configs_are_read_wherever_they_put_the_masks_and_the_taps():
         ({"attention_bias": True}, "sets attention_bias"),
         ({"dflash_config": {"mask_token_id": 9}}, "gives no target_layer_ids"),
         ({"dflash_config": {"target_layer_ids": [0]}}, "gives no mask_token_id"),
-        ({"dflash_config": [0]}, "no JSON object"),
+        ({"dflash_config": [0]}, "not a JSON object"),
         ({"dflash_config": {"mask_token_id": 280, "target_layer_ids": [0]}}, "mask_token_id, 280"),
         ({"dflash_config": {"mask_token_id": 9, "target_layer_ids": [1, 0]}}, "no rising"),
         ({"dflash_config": {"mask_token_id": 9, "target_layer_ids": [-1, 0]}}, "no rising"),

@@ -168,7 +168,7 @@ def test_target_logits_are_float32_under_autocast() -> None:
 
 @pytest.mark.parametrize("layer", [0, 3])
 def test_keys_of_missing_layer_are_refused(layer: int) -> None:
-    with pytest.raises(ValueError, match="the target has 1 to 2"):
+    with pytest.raises(ValueError, match="layers are 1 to 2"):
         read_target_outputs(MODEL, batch(0), keys_values=(layer,))
 
 

@@ -232,7 +232,7 @@ def test_a_language_model_is_still_a_draft_model_and_a_head_of_another_family_sa
     target = Target(model, tiny.tokenizer(), ModelCard("tiny", "causal-lm", 1, 1, None))
     assert load_drafter(str(folder), target).name == "draft-model"
     written("medusa", tmp_path / "heads")
-    with pytest.raises(Unsuitable, match=r"laid out as Medusa .*, and was read as eagle\."):
+    with pytest.raises(Unsuitable, match=r"has the layout of Medusa .*, not of eagle\."):
         EagleHead.load(tmp_path / "heads", target)
 
 
@@ -305,18 +305,18 @@ def test_a_head_from_the_hub_goes_by_its_id(tmp_path, monkeypatch):
     [
         ("eagle3 of SafeAILab", {AUX: [1, 2, 3]}, "differs by one between programs"),
         ("eagle3 of SpecForge", {"norm_output": False}, "no norm before its output head"),
-        ("eagle3 of SpecForge", {"eagle_config": [1]}, "eagle_config is no JSON object"),
-        ("eagle3 of SpecForge", {"eagle_config": {AUX: "low"}}, "are no layers: 'low'"),
+        ("eagle3 of SpecForge", {"eagle_config": [1]}, "eagle_config is not a JSON object"),
+        ("eagle3 of SpecForge", {"eagle_config": {AUX: "low"}}, "are not layer numbers: 'low'"),
         ("eagle3 of SpecForge", {"eagle_config": {"use_aux_hidden_state": False}}, "no inner"),
         ("eagle3 of speculators", {AUX: [1, 2, 9]}, "this target has 1 to 8"),
         ("eagle3 of speculators", {AUX: 3}, "taps layers 3"),
         ("eagle3 of speculators", {"transformer_layer_config": None}, "no transformer_layer"),
         ("eagle3 of SafeAILab", {"num_hidden_layers": 2}, "has 2 layers; EAGLE heads have one"),
         ("eagle3 of SafeAILab", {"rope_scaling": {"type": "dynamic"}}, r"positions \(dynamic\)"),
-        ("eagle3 of SafeAILab", {"rope_scaling": {"full": {}}}, "not those of one kind"),
-        ("eagle3 of DeepSpec", {"target_layer_ids": None}, "target_layer_ids are no layers"),
+        ("eagle3 of SafeAILab", {"rope_scaling": {"full": {}}}, "differ between kinds"),
+        ("eagle3 of DeepSpec", {"target_layer_ids": None}, "target_layer_ids are not layer numbers"),
         ("eagle3 of DeepSpec", {"num_target_layers": 36}, "a target of 36 layers"),
-        ("p-eagle of speculators", {"mask_token_id": None}, "mask_token_id is no token: None"),
+        ("p-eagle of speculators", {"mask_token_id": None}, "mask_token_id is not a token: None"),
         ("p-eagle of SpecForge", {"num_hidden_layers": 4}, r"lacks tensor: later\.2"),
         ("p-eagle of SpecForge", {"num_hidden_layers": "two"}, "num_hidden_layers must be"),
         ("eagle3 of SafeAILab", {"draft_vocab_size": "nine"}, "draft_vocab_size cannot be 'nine'"),
@@ -325,7 +325,7 @@ def test_a_head_from_the_hub_goes_by_its_id(tmp_path, monkeypatch):
         ("eagle", {"head_dim": 0}, "heads of its attention do not fit"),
         ("eagle", {"num_attention_heads": 0}, "no whole number for num_attention_heads"),
         ("p-eagle of SpecForge", {"speculative_tokens": 0}, "speculative_tokens must be"),
-        ("mtp", {"rope_parameters": LLAMA3}, "scales its rotary positions; MTP's"),
+        ("mtp", {"rope_parameters": LLAMA3}, "scales its rotary positions, which is not supported"),
         ("mtp", {"hidden_act": "gelu"}, "uses gelu in its MLP"),
         ("medusa", {"medusa_num_heads": 4}, r"lacks tensor: 3\.0\.linear"),
     ],

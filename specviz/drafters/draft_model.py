@@ -1,11 +1,11 @@
-"""An independent small model with the target's tokenizer, drafting a tree level by level.
+"""A separate small model with the target's tokenizer, which drafts a tree level by level.
 
-Sampled: guesses come from q, the small model's law under the run's own temperature, top-k and
-top-p; siblings one after another without replacement (2402.14160, 2401.06706), so that recursive
-rejection is exact on them. Greedy (and at temperature 0): the top tokens, a point mass. A chain
-is the tree with one guess under each node. A guess below the chosen confidence ends its path, and
-is itself still tried: to drop it would leave only the guesses that came out well, which no longer
-follow q (transformers' dynamic speculation keeps it too).
+Sampled: guesses come from q, the small model's distribution under the run's temperature, top-k and
+top-p. Siblings are sampled without replacement (2402.14160, 2401.06706), for which recursive
+rejection is exact. Greedy (and at temperature 0): the top tokens, a point mass. A chain is a tree
+with one guess under each node. A guess below the chosen confidence ends its path and is itself
+still tried: dropping it would leave only guesses that came out well, which no longer follow q
+(transformers' dynamic speculation keeps it too).
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ class DraftModel:
         self.card = card
 
     def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
-        """See `Drafter`."""
+        """Implement `Drafter.begin`."""
         return DraftModelSession(self, target, settings)
 
     def weights(self, target: Target) -> Weights:
-        """See `Drafter`."""
+        """Implement `Drafter.weights`."""
         return causal_lm_weights(self.model)
 
 
 class DraftModelSession:
-    """The small model's cache, cut back to the text before every proposal."""
+    """A session with the small model's cache, cut back to the text before every proposal."""
 
     max_depth = MAX_GAMMA
 
@@ -75,9 +75,10 @@ class DraftModelSession:
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """See `DraftSession`. One pass a level; nodes are numbered level by level.
+        """Implement `DraftSession.propose`.
 
-        Score by node: the small model's probability at temperature 1.
+        The model makes one pass per level; nodes are numbered level by level. Score by node: the
+        small model's probability at temperature 1.
         """
         self.reader.work = Work()
         builder = ProposalBuilder(self.reader.name, context[-1], self.settings, self.eos, chance)
@@ -96,7 +97,7 @@ class DraftModelSession:
         parents: Sequence[int],
         nodes: Sequence[int],
     ) -> Tensor:
-        """See `Foresight`."""
+        """Implement `NodePredictor.logits_after`."""
         if nodes[0] == 0:
             return self.over(self.reader.read_text(self.own_text(context)))
         tree = self.own_tree(DraftTree(tuple(tokens), tuple(parents)))
@@ -104,12 +105,12 @@ class DraftModelSession:
 
     @property
     def device(self) -> torch.device:
-        """See `Reads`."""
+        """Implement `LevelModel.device`."""
         device: torch.device = self.reader.model.device
         return device
 
     def plan_level(self, context: Sequence[int], level: Level, parcel: UploadBatch) -> LevelPass:
-        """See `Reads`."""
+        """Implement `LevelModel.plan_level`."""
         if level.nodes == (0,):
             text = self.reader.plan_text(self.own_text(context), parcel)
             return lambda _: self.over(text())
@@ -117,26 +118,26 @@ class DraftModelSession:
         return lambda words: self.over(after(self.own_words(words)))
 
     def discard_from(self, node: int) -> None:
-        """See `Reads`."""
+        """Implement `LevelModel.discard_from`."""
         self.reader.discard_from(node)
 
     def own_text(self, context: Sequence[int]) -> Sequence[int]:
-        """A text of the target's in the small model's tokens: the same."""
+        """Return the text in the small model's tokens: here the same."""
         return context
 
     def own_words(self, words: Tensor) -> Tensor:
-        """Guesses (n,) likewise."""
+        """Return guesses (n,) in the small model's tokens: here the same."""
         return words
 
     def own_tree(self, tree: DraftTree) -> DraftTree:
-        """A tree likewise."""
+        """Return a tree in the small model's tokens: here the same."""
         return tree
 
     def over(self, logits: Tensor) -> Tensor:
-        """The small model's logits (n, W) over the target's tokens (n, V)."""
+        """Map the small model's logits (n, W) to the target's tokens (n, V)."""
         return fit_vocabulary(logits, self.vocab_size)
 
     def commit(
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
-        """See `DraftSession`. The cache is cut back at the next proposal, which sees the text."""
+        """Implement `DraftSession.commit`: the cache is cut back at the next proposal."""

@@ -170,10 +170,10 @@ class NewestStates:
         self.states: Tensor | None = None
 
     def predict(self, newest: int, depth: int) -> HeadOutputs:
-        """Implement `Heads.ahead`; there are no guesses while the text is shorter than a leap.
+        """Implement `HeadPredictor.predict`.
 
-        Evidence: the head, from 1, the position of the state that it read, and how many states
-        before the newest that is (`back`).
+        There are no guesses while the text is shorter than a leap. Evidence: the head, from 1, the
+        position of the state that it read, and how many states before the newest that is (`back`).
         """
         assert self.states is not None
         guesses = [self.source(j) for j in range(1, depth + 1)]
@@ -194,7 +194,7 @@ class NewestStates:
         return head, self.leap * head - j
 
     def commit(self, states: States) -> None:
-        """Implement `Heads.commit`."""
+        """Implement `HeadPredictor.commit`."""
         assert states.final is not None
         rows = states.final if self.states is None else cat([self.states, states.final])
         self.states = rows[-self.leap :]

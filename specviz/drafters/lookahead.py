@@ -1,12 +1,17 @@
-"""Lookahead's window: guesses at the next places of the text, each level made by the one before.
+"""Lookahead decoding (2402.02057): the target looks ahead in the pass that verifies guesses.
 
-A Jacobi iteration (2402.02057): every place is guessed at once, each guess follows from the ones of
-the pass before, and what a place's guesses were in N - 1 passes reads, with the newest, as an
-n-gram. Columns are places, levels are passes. Row (l, i) stands l + i after the root; column 0 of
-level 0 is the root itself, so it is no row. As in the authors' code (hao-ai-lab/LookaheadDecoding):
-the first pass has W + N - 3 rows of level 0, each of the next N - 2 adds a level and loses a
-column, and from then on every pass drops the oldest level; the window moves one place a pass,
-however many tokens were kept.
+Rows of a window are added to every target pass, and the target's predictions there are collected as
+n-grams in a pool. The n-grams that begin with the text's last token are the guesses. The window's
+rows take the target's top token at any temperature, so the guesses do not depend on u: a point
+mass. There is no model and no training; the cost is extra rows.
+
+The window is a Jacobi iteration: every position is guessed at once, and each guess follows from
+those of the previous pass. The guesses at a position over N - 1 passes, with the newest, form an
+n-gram. Columns are positions, levels are passes. Row (l, i) is l + i positions after the root;
+column 0 of level 0 is the root itself and not a row. As in the authors' code
+(hao-ai-lab/LookaheadDecoding), the first pass has W + N - 3 rows of level 0. Each of the next N - 2
+passes adds a level and removes a column. From then on every pass drops the oldest level. The window
+moves one position per pass, however many tokens were accepted.
 """
 
 from __future__ import annotations
@@ -34,15 +39,21 @@ NGram = tuple[int, ...]
 
 
 class Window:
-    """Tokens by level and column; no model, no tensors.
+    """The window's tokens by level and column.
 
-    Where the authors take random tokens of the prompt, to begin with and in place of an
-    end-of-text, this takes the prompt's tokens in their order, round and round, so that a run is
-    the same every time.
+    The authors fill the window with random tokens of the prompt, at the start and in place of
+    end-of-text tokens. Here the prompt's tokens are used in order, repeated, so that a run can be
+    reproduced.
+
+    Args:
+        prompt: Token ids of the prompt.
+        width: The paper's W.
+        ngram: The paper's N, at least 3.
+        ends: End-of-text tokens.
     """
 
     def __init__(self, prompt: Sequence[int], width: int, ngram: int, ends: Sequence[int]) -> None:
-        """width: W. ngram: N, 3 or more. ends: tokens after which nothing can follow."""
+        """Fill level 0."""
         self.width = width
         self.ngram = ngram
         self.ends = ends
@@ -51,49 +62,51 @@ class Window:
 
     @property
     def columns(self) -> int:
-        """Columns, the root's included; W once the window is full."""
+        """Number of columns, the root's included; W once the window is full."""
         return len(self.levels[-1])
 
     @property
     def full(self) -> bool:
-        """Whether all N - 1 levels are there, so that the next pass makes n-grams."""
+        """Whether all N - 1 levels exist, so that the next pass yields n-grams."""
         return len(self.levels) == self.ngram - 1
 
     @property
     def reach(self) -> int:
-        """How far after the root the furthest row stands."""
+        """Distance of the furthest row from the root."""
         return len(self.levels) + self.columns - 2
 
     def rows(self) -> list[list[int]]:
-        """The tokens that ride in a pass, by level; the root rides anyway."""
+        """Return the tokens of the window's rows, by level, without the root."""
         return [self.levels[0][1:], *(list(level) for level in self.levels[1:])]
 
     def advance(self, newest: Sequence[int]) -> list[NGram]:
-        """A pass said what follows each row of the last level; the n-grams of N that this gives.
+        """Add predictions after the last level's rows, and return the new n-grams of size N.
 
-        By column, the root's first; none while the window fills.
+        They are in the order of columns, the root's first; there are none while the window fills.
         """
         found: list[NGram] = []
         if self.full:
             found = list(zip(*self.levels, newest, strict=True))
             self.levels = [*self.levels[1:], self._endless(newest)]
         else:
-            left = 1 - self.columns  # level 0 has no row at the root's column, so no guess for it
+            left = (
+                1 - self.columns
+            )  # level 0 has no row in the root's column, so no prediction for it
             self.levels = [level[1:] for level in self.levels]
             self.levels.append(self._endless(newest[left:]))
         return found
 
     def stand(self, root: int) -> None:
-        """The text's last token is this: column 0 of level 0."""
+        """Set the text's last token, column 0 of level 0."""
         self.levels[0][0] = root
 
     def _endless(self, tokens: Sequence[int]) -> list[int]:
-        """No end-of-text stands inside the window, since nothing could follow it."""
+        """Replace end-of-text tokens, since nothing could follow them."""
         return [next(self.filler) if token in self.ends else token for token in tokens]
 
 
 def places(columns: int, levels: int) -> Iterator[tuple[int, int]]:
-    """(level, column) of every row, in the order in which they ride."""
+    """Yield (level, column) of every row, in order."""
     for level in range(levels):
         for column in range(0 if level else 1, columns):
             yield level, column
@@ -101,10 +114,10 @@ def places(columns: int, levels: int) -> Iterator[tuple[int, int]]:
 
 @lru_cache(maxsize=64)
 def visible(columns: int, levels: int) -> Tensor:
-    """(m, m) bool: which rows each row sees, beside the root and the text before it.
+    """Return which window rows each row sees, (m, m) bool; it also sees the text and the root.
 
-    Row (l, i) reads level 0 up to its own column, then its own column's levels up to itself: one
-    row for each place between the root and its own, so it reads them as a text.
+    Row (l, i) sees level 0 up to its own column, then its own column's levels up to itself: one row
+    for each position between the root and its own.
     """
     rows = list(places(columns, levels))
     return torch.tensor(
@@ -118,7 +131,7 @@ def visible(columns: int, levels: int) -> Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An n-gram, and where it was found last: in which round, in which column of the window."""
+    """An n-gram, and the round and the window's column where it was last found."""
 
     tokens: tuple[int, ...]
     round: int
@@ -126,17 +139,17 @@ class Found:
 
 
 class Pool:
-    """One run's n-grams; at most `guesses` (G) for each first token."""
+    """The n-grams of one run, at most `guesses` (the paper's G) per first token."""
 
     def __init__(self, guesses: int) -> None:
         self.guesses = guesses
-        self.by_first: dict[int, dict[tuple[int, ...], Found]] = {}  # the oldest first
+        self.by_first: dict[int, dict[tuple[int, ...], Found]] = {}  # oldest first
 
     def __len__(self) -> int:
         return sum(map(len, self.by_first.values()))
 
     def add(self, found: Found) -> None:
-        """Put an n-gram in, as the newest of its first token; the oldest gives way to a G + 1st."""
+        """Add an n-gram as the newest of its first token, and drop the oldest if too many."""
         kept = self.by_first.setdefault(found.tokens[0], {})
         kept.pop(found.tokens, None)
         kept[found.tokens] = found
@@ -144,17 +157,23 @@ class Pool:
             del kept[next(iter(kept))]
 
     def after(self, token: int) -> list[Found]:
-        """The n-grams that begin with `token`, the oldest first."""
+        """Return the n-grams that begin with `token`, the oldest first."""
         return list(self.by_first.get(token, {}).values())
 
 
 def merged(
     root: int, ngrams: Sequence[Found], depth: int, ends: Sequence[int]
 ) -> tuple[DraftTree, list[int]]:
-    """The n-grams, which begin with `root`, as one tree: common beginnings are common nodes.
+    """Merge n-grams that begin with `root` into a tree, with common prefixes as common nodes.
 
-    No deeper than `depth`, nothing after one of `ends`; siblings stand in the order of `ngrams`.
-    The list says, for node 1 and on, which of `ngrams` put it there.
+    Args:
+        root: The newest token.
+        ngrams: The n-grams; siblings are in their order.
+        depth: Most levels.
+        ends: Tokens that nothing follows.
+
+    Returns:
+        The tree, and by node from 1 the index of the n-gram that added it.
     """
     tokens, parents, origins = [root], [-1], []
     known: dict[tuple[int, int], int] = {}
@@ -174,8 +193,12 @@ def merged(
 
 @dataclass(frozen=True, slots=True)
 class WindowShape:
-    """How much rides. window: W, its width. ngram: N, tokens in an n-gram. guesses: G, n-grams that
-    are tried in a pass.
+    """How many rows are added to a pass.
+
+    Attributes:
+        window: The paper's W, the window's width.
+        ngram: The paper's N, the size of an n-gram.
+        guesses: The paper's G, the n-grams tried per pass.
     """
 
     window: int = 5
@@ -184,12 +207,12 @@ class WindowShape:
 
     @classmethod
     def of(cls, settings: Settings) -> WindowShape:
-        """What the settings say."""
+        """Return the shape in the settings."""
         return cls(settings.lookahead_window, settings.lookahead_ngram, settings.lookahead_guesses)
 
 
 class Lookahead(Weightless):
-    """Fits any target; nothing to load."""
+    """The lookahead drafter. Fits any target and has no weights."""
 
     name = "lookahead"
 
@@ -199,7 +222,7 @@ class Lookahead(Weightless):
 
 
 class LookaheadSession:
-    """One run's window and pool, both empty at its start."""
+    """A session with one run's window and pool, both empty at first."""
 
     drawn = Drawn.POINT_MASS
 
@@ -209,18 +232,17 @@ class LookaheadSession:
         self.shape = shape
         self.branches = shape.guesses > 1
         self.pool = Pool(shape.guesses)
-        self.window: Window | None = None  # from the first proposal on, which sees the prompt
+        self.window: Window | None = None  # set by the first proposal, which sees the prompt
         self.round = 0
 
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """Implement `DraftSession.propose`.
 
-        Evidence by node: which of the n-grams below put it there, and in
-        which round and column of the window that was found.
+        Evidence by node: the n-gram that added it, and the round and column where it was found.
 
-        Under 0: pool, how many n-grams it has; ngrams, those tried, their first token the text's
-        last; filling, whether the window is still too low to give any; window, the rows that ride,
-        by level; rows_verified and rows_window, the rows that this pass has beside the root's.
+        Evidence on the proposal: `pool`, the number of n-grams; `ngrams`, those tried; `filling`,
+        whether the window is not full yet; `window`, its rows by level; `rows_verified` and
+        `rows_window`, the rows of this pass without the root.
         """
         self.round = chance.round
         if self.window is None:
@@ -228,7 +250,7 @@ class LookaheadSession:
         self.window.stand(context[-1])
         ngrams = self.pool.after(context[-1])
         tree, origins = merged(context[-1], ngrams, max_tokens - 1, self.ends)
-        extra_rows = self._riders(self.window, len(tree), len(context), max_tokens)
+        extra_rows = self._extra_rows(self.window, len(tree), len(context), max_tokens)
         evidence: dict[int, dict[str, Any]] = {
             node: {"ngram": at, "round": ngrams[at].round, "column": ngrams[at].column}
             for node, at in enumerate(origins, 1)
@@ -257,7 +279,7 @@ class LookaheadSession:
     ) -> None:
         """Implement `DraftSession.commit`.
 
-        The riders' top tokens move the window on and fill the pool.
+        The extra rows' top tokens move the window and fill the pool.
         """
         if self.window is None or extra_rows is None or extra_rows.logits is None:
             return
@@ -265,14 +287,19 @@ class LookaheadSession:
         for column, ngram in enumerate(self.window.advance(newest)):
             self.pool.add(Found(ngram, self.round, column))
 
-    def _riders(self, window: Window, nodes: int, length: int, max_tokens: int) -> ExtraRows | None:
-        """The window's rows for a tree of `nodes`; none in a run's certainly last pass, or where
-        they would stand past the last position that the target can see."""
+    def _extra_rows(
+        self, window: Window, nodes: int, length: int, max_tokens: int
+    ) -> ExtraRows | None:
+        """Return the window's rows for a tree of `nodes` nodes.
+
+        There are none in a run's certainly last pass, nor if they would pass the target's last
+        position.
+        """
         if max_tokens == 1 or length - 1 + window.reach >= self.max_length:
             return None
         levels, columns = len(window.levels), window.columns
         tokens = tuple(token for level in window.rows() for token in level)
         positions = tuple(level + column for level, column in places(columns, levels))
         seen = torch.zeros(len(tokens), nodes, dtype=torch.bool)
-        seen[:, 0] = True  # of the tree the root alone, never a guess
+        seen[:, 0] = True  # of the tree, only the root is visible, never a guess
         return ExtraRows(tokens, positions, torch.cat([seen, visible(columns, levels)], dim=1))

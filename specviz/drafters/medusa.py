@@ -193,7 +193,7 @@ class NewestState:
         self.state: Tensor
 
     def predict(self, newest: int, depth: int) -> HeadOutputs:
-        """Implement `Heads.ahead`.
+        """Implement `HeadPredictor.predict`.
 
         Evidence: the head, from 1, and the position of the state that it read.
         """
@@ -204,7 +204,7 @@ class NewestState:
         )
 
     def commit(self, states: States) -> None:
-        """Implement `Heads.commit`."""
+        """Implement `HeadPredictor.commit`."""
         assert states.final is not None
         self.state = states.final[-1]
 

@@ -228,7 +228,7 @@ class TrunkRows:
         self.waiting: list[Tensor] = []
 
     def predict(self, newest: int, depth: int) -> HeadOutputs:
-        """Implement `Heads.ahead`.
+        """Implement `HeadPredictor.predict`.
 
         All heads run, so that their caches hold the same rows.
         """
@@ -243,7 +243,7 @@ class TrunkRows:
         )
 
     def commit(self, states: States) -> None:
-        """Implement `Heads.commit`."""
+        """Implement `HeadPredictor.commit`."""
         self.waiting.append(states.layers[self.layer])
 
 

@@ -1,1 +1,1 @@
-"""What several families of drafters share: growing drafts, reading heads, layers, training."""
+"""Code shared by several drafter families: building drafts, reading heads, layers, training."""

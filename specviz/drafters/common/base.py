@@ -1,8 +1,8 @@
-"""What most drafters have in common: two bases, one for those with weights of their own, one for
-those without.
+"""Base classes of drafters: one for drafters without weights, one for trained heads.
 
-Rule: a row of the catalogue names a class by its dotted path, and `load(title, folder, target)`
-makes a drafter of it: `folder` has its weights and is None where its row has none.
+A row of the catalogue names a drafter class by its dotted path. The class method
+`load(title, folder, target)` builds the drafter; `folder` holds its weights, and is None for a row
+without weights.
 """
 
 from __future__ import annotations
@@ -19,32 +19,38 @@ from specviz.trace.work import Weights
 
 
 class Weightless:
-    """Fits any target; nothing to load. A subclass has a `name` and `begin`, as `Drafter` says."""
+    """A drafter without weights, which fits any target.
+
+    A subclass has a `name` and implements `Drafter.begin`.
+
+    Args:
+        title: Name that it is shown as; its own name if None.
+    """
 
     name: str
     made_for: MadeFor = None
     capture = CaptureSpec()
 
     def __init__(self, title: str | None = None) -> None:
-        """title: what it is shown as; its name where None."""
+        """Make its card."""
         self.card = ModelCard(title or self.name, self.name, 0, 0, None)
 
     @classmethod
     def load(cls, title: str, folder: Path | None, target: Target) -> Self:
-        """The drafter, shown as `title`."""
+        """Return the drafter, shown as `title`."""
         return cls(title)
 
     def weights(self, target: Target) -> Weights:
-        """See `Drafter`. None: it looks things up, or lets rows ride in the target's passes."""
+        """Implement `Drafter.weights`: it has none of its own."""
         return Weights(0, 0)
 
 
 class HeadDrafter:
     """A trained head in eval mode, on the target's device and in its dtype.
 
-    A subclass has a `name`, the `network` that its folder holds (an `nn.Module` with a `config`
-    that says `made_for`, and `load(folder, target)`), and `begin`, as `Drafter` says. taps: the
-    final states, where a subclass does not say otherwise.
+    A subclass has a `name`, implements `Drafter.begin`, and names the `network` that its folder
+    holds: an `nn.Module` with a `config` that has `made_for`, and with `load(folder, target)`. It
+    captures the target's final hidden states, unless the subclass says otherwise.
     """
 
     name: str
@@ -58,10 +64,14 @@ class HeadDrafter:
 
     @classmethod
     def load(cls, title: str, folder: Path, target: Target) -> Self:
-        """The head in `folder`, shown as `title`. Raises NotAvailable, Unsuitable.
+        """Load the head in `folder`, shown as `title`.
 
-        Whom it is made for is asked before its tensors are read: those of a head for another
-        target do not fit, and that would be the wrong thing to say.
+        The target that the head was trained for is checked before its tensors are read. Tensors
+        made for another target do not fit either, but that error would be less helpful.
+
+        Raises:
+            NotAvailable: If the folder has no weights.
+            Unsuitable: If the head does not fit the target.
         """
         check_made_for(title, made_for(folder), target.card.name, target.card.hash)
         head = cls.network.load(folder, target)
@@ -69,5 +79,5 @@ class HeadDrafter:
 
     @classmethod
     def around(cls, head: Any, card: ModelCard, target: Target) -> Self:
-        """The drafter of a head that was read for this target."""
+        """Return the drafter of a head that was loaded for this target."""
         return cls(head, card)

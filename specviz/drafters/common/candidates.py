@@ -104,8 +104,8 @@ class _Rank:
 class DeviceDraws:
     """Draws made on the device that the host has not read.
 
-    There is one draw per u, each without the tokens drawn before it. A distribution with more u than
-    possible tokens has a token twice.
+    There is one draw per u, each without the tokens drawn before it. A distribution with more u
+    than possible tokens has a token twice.
 
     Attributes:
         coins: The random numbers.

@@ -1,7 +1,7 @@
-"""A head's folder: its config, its tensors, and a network filled with them.
+"""A head's folder: its config, its tensors, and filling a network with them.
 
-Rule: a tensor that does not fit is named, nothing but tensors is ever loaded. Which layout a folder
-has, and what of it becomes whose weights, is for `layouts` to say; heads are written by `write`.
+Only tensors are ever loaded, and an error names the first one that does not fit. `layouts` knows
+which layout a folder has and how it maps to our networks.
 """
 
 from __future__ import annotations
@@ -30,21 +30,28 @@ from specviz.trace.events import ModelCard
 
 
 def card_of(head: nn.Module, title: str, family: str, folder: Path) -> ModelCard:
-    """The card of the head in `folder`. parameters: its own, without what the target shares."""
+    """Return the card of the head in `folder`, counting its own parameters only."""
     files = head_files(folder)
     size = sum(weight.numel() for weight in head.parameters())
     return ModelCard(title, family, size, size_of(files), fingerprint(files))
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """The folder's config.json. Raises NotAvailable, or Unsuitable where it cannot be used."""
+    """Read the folder's config.json.
+
+    Raises:
+        NotAvailable: If there is none.
+        Unsuitable: If it cannot be used.
+    """
     return config_file.read_config(folder_label(folder), folder)
 
 
 def made_for(folder: Path) -> MadeFor:
-    """Whom a head's config says it is made for; None where it does not: see `MadeFor`.
+    """Return the target hashes that a head's config names, or None; see `MadeFor`.
 
-    Raises NotAvailable, or Unsuitable where it says something else.
+    Raises:
+        NotAvailable: If there is no config.
+        Unsuitable: If `made_for` is not a hash or a list of hashes.
     """
     said = read_config(folder).get("made_for")
     if isinstance(said, list) and said and all(isinstance(each, str) for each in said):
@@ -55,9 +62,11 @@ def made_for(folder: Path) -> MadeFor:
 
 
 def read_tensors(folder: Path) -> dict[str, Tensor]:
-    """All tensors by name, on the CPU.
+    """Read all tensors by name, on the CPU.
 
-    Raises NotAvailable where there is none, Unsuitable where there is more than tensors.
+    Raises:
+        NotAvailable: If the folder has no weights.
+        Unsuitable: If a file holds anything but tensors.
     """
     found: dict[str, Tensor] = {}
     for file in _files(folder):
@@ -66,13 +75,18 @@ def read_tensors(folder: Path) -> dict[str, Tensor]:
 
 
 def tensor_names(folder: Path) -> set[str]:
-    """The names of all tensors; of safetensors, nothing else is read. Raises as `read_tensors`."""
+    """Return the names of all tensors, reading only the headers of safetensors files.
+
+    Raises:
+        NotAvailable: If the folder has no weights.
+        Unsuitable: If a file holds anything but tensors.
+    """
     found: set[str] = set()
     for file in _files(folder):
         try:
             with safe_open(file, "pt") as opened:
                 found |= set(opened.keys())
-        except SafetensorError:  # a pickle, or a damaged file, which is for `_tensors` to say
+        except SafetensorError:  # a pickle, or a damaged file, which `_tensors` reports
             found |= _tensors(folder_label(folder), file).keys()
     return found
 
@@ -85,7 +99,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _tensors(name: str, file: Path) -> dict[str, Tensor]:
-    """The tensors of one file, called `name` in errors."""
+    """Return the tensors of one file, called `name` in errors."""
     try:
         found = load_file(file) if file.suffix == ".safetensors" else _pickled(name, file)
     except Unsuitable:
@@ -96,29 +110,40 @@ def _tensors(name: str, file: Path) -> dict[str, Tensor]:
         reason = str(error).strip().split("\n")[0]
         raise Unsuitable(f"{name!r} could not be loaded as tensors: {reason}") from error
     if not isinstance(found, dict) or not all(map(torch.is_tensor, found.values())):
-        raise Unsuitable(f"{name!r} holds other things than named tensors.")
+        raise Unsuitable(f"{name!r} holds something other than named tensors.")
     if sum(tensor.nbytes for tensor in found.values()) > 2 * file.stat().st_size:
         raise Unsuitable(f"{name!r} has tensors that are larger than their file.")
     return found
 
 
 def _pickled(name: str, file: Path) -> Any:
-    """What a pickle holds; of the newer ones, only what is looked at is read."""
+    """Load a pickle; for the newer zip format, tensors are read only when they are used."""
     count_tensors(name, file)
     return torch.load(file, "cpu", weights_only=True, mmap=is_zipfile(file))
 
 
 def restore(name: str, head: nn.Module, tensors: Mapping[str, Tensor], model: Any) -> None:
-    """Put `tensors` into `head` and freeze it for use where `model` is, in its dtype.
+    """Fill `head` with `tensors`, and freeze it on the model's device in its dtype.
 
-    Raises Unsuitable, calling the head `name`, with the first tensor that does not fit.
+    Args:
+        name: Name of the head in error messages.
+        head: The network.
+        tensors: By name.
+        model: The target's causal LM.
+
+    Raises:
+        Unsuitable: Naming the first tensor that does not fit.
     """
     fill(name, head, tensors)
     freeze_like(head, model)
 
 
 def fill(name: str, head: nn.Module, tensors: Mapping[str, Tensor]) -> None:
-    """Put `tensors` into `head`. Raises Unsuitable, naming the first tensor that does not fit."""
+    """Fill `head` with `tensors`.
+
+    Raises:
+        Unsuitable: Naming the first tensor that does not fit.
+    """
     wanted = head.state_dict()
     _refuse(name, "lacks", wanted.keys() - tensors.keys())
     _refuse(name, "has an unexpected", tensors.keys() - wanted.keys())
@@ -138,7 +163,7 @@ def _refuse(name: str, what: str, keys: Collection[str]) -> None:
 
 
 def write(folder: Path, config: Mapping[str, Any], head: nn.Module) -> None:
-    """Write config.json and model.safetensors, floats as bf16, integers and booleans as is."""
+    """Write config.json and model.safetensors; floats are stored in bf16."""
     folder.mkdir(parents=True, exist_ok=True)
     write_config(folder, config)
     tensors = {
@@ -158,10 +183,10 @@ Config = TypeVar("Config")
 
 
 def parsed(name: str, data: Mapping[str, Any], kind: type[Config]) -> Config:
-    """A config as `kind`, a dataclass; keys that it does not know are left alone.
+    """Parse a config into the dataclass `kind`, ignoring unknown keys.
 
-    Raises Unsuitable, calling the head `name`, where a key is missing or has a value of another
-    type.
+    Raises:
+        Unsuitable: If a key is missing or a count is not a positive integer.
     """
     known: list[Any] = list(fields(kind))  # type: ignore[arg-type]
     given = {field.name: data[field.name] for field in known if field.name in data}
@@ -182,7 +207,7 @@ COUNTS = (
 
 
 def freeze_like(module: nn.Module, model: Any) -> None:
-    """Freeze a module for use where `model` is, in its dtype.
+    """Freeze a module on the model's device in its dtype.
 
     Only weights change dtype: rotary frequencies stay float32.
     """
@@ -195,18 +220,18 @@ def freeze_like(module: nn.Module, model: Any) -> None:
 
 
 def numbered(names: Iterable[str], before: str = "") -> int:
-    """How many parts there are where names read `before`0.…, `before`1.… and so on."""
+    """Count the parts of a network whose names read `before`0.…, `before`1.… and so on."""
     heads = {name.removeprefix(before).split(".")[0] for name in names if name.startswith(before)}
     return 1 + max((int(head) for head in heads if head.isdigit()), default=-1)
 
 
 def sizes(model: Any) -> tuple[int, int]:
-    """A causal LM's width and its number of token ids."""
+    """Return a causal LM's width and its number of token ids."""
     vocabulary, width = model.get_output_embeddings().weight.shape
     return int(width), int(vocabulary)
 
 
 def rope_theta(model: Any) -> float:
-    """The base of a causal LM's rotary angles; 10,000 where it says none."""
+    """Return the base of a causal LM's rotary angles, 10,000 if it has none."""
     said = getattr(model.config, "rope_parameters", None) or {}
     return float(said.get("rope_theta", 10_000.0))

@@ -1,7 +1,8 @@
-"""What config.json says of an EAGLE head, by the keys of the public checkpoints.
+"""Configs of EAGLE-like heads, with the keys of the public checkpoints.
 
-Rule: what would change the numbers and is not built here is refused; all else is ignored. What is
-written has the keys that vLLM's loaders read; which folders serve there, the README says.
+A config that would change the numbers in a way that is not implemented is refused; all other keys
+are ignored. Written configs have the keys that vLLM's loaders read; the documentation lists the
+folders that work there.
 """
 
 from __future__ import annotations
@@ -22,20 +23,31 @@ TYPES: Final[Mapping[str, set[type]]] = {  # by a field's annotation
     "float": {int, float},
     "bool": {bool},
 }
-ROPES: Final = ("linear", "llama3", "yarn")  # whose rates follow from the config alone
+ROPES: Final = ("linear", "llama3", "yarn")  # their frequencies follow from the config alone
 
 
 @dataclass(frozen=True)
 class HeadConfig:
-    """One Llama layer as wide as the target. made_for: see `MadeFor`.
+    """Config of a head with one Llama layer as wide as the target.
 
-    made_for is a key of our own; public heads lack it, and then only shapes are compared.
-    head_norms: Qwen3's norms of queries and keys, by head. biases: which projections of its
-    attention have one. Both are told by the tensors' names (see `layouts`). rope_scaling: as
-    transformers has it, None for none. max_position_embeddings is the target's, for other programs;
-    nothing here ends there.
-
-    architectures: by vLLM's register. quiet: keys that are not written where they say nothing.
+    Attributes:
+        architectures: Names in vLLM's registry.
+        quiet: Keys that are not written if they are empty.
+        hidden_size: Width.
+        intermediate_size: Inner width of the MLP.
+        num_attention_heads: Attention heads.
+        num_key_value_heads: Key and value heads.
+        head_dim: Width of an attention head.
+        vocab_size: Number of tokens.
+        rms_norm_eps: Epsilon of the norms.
+        rope_theta: Base of the rotary angles.
+        made_for: Hashes of the target's weights, see `MadeFor`. The key is our own; public heads
+            lack it, and only shapes are compared.
+        max_position_embeddings: The target's, for other programs; not used here.
+        head_norms: Whether queries and keys are normed per head, as in Qwen3. Inferred from the
+            tensors' names (see `layouts`).
+        biases: Projections of the attention that have a bias, likewise.
+        rope_scaling: Scaling of the rotary angles, as transformers has it; None for none.
     """
 
     architectures: ClassVar[tuple[str, ...]] = ("LlamaForCausalLM",)
@@ -59,7 +71,15 @@ class HeadConfig:
 
     @classmethod
     def from_json(cls, name: str, data: Mapping[str, Any]) -> Self:
-        """From config.json as read; errors call the head `name`. Raises Unsuitable."""
+        """Parse config.json.
+
+        Args:
+            name: Name of the head in error messages.
+            data: Contents of the file.
+
+        Raises:
+            Unsuitable: If a key is missing, invalid or not implemented.
+        """
         for key in NEEDED:
             if type(data.get(key)) is not int or data[key] < 1:
                 raise Unsuitable(f"{name!r}: its config.json gives no whole number for {key}.")
@@ -81,9 +101,9 @@ class HeadConfig:
 
     @classmethod
     def like(cls, target: Target, **changes: Any) -> Self:
-        """A head of the house size for this target: one layer, as wide, and made for it.
+        """Return the config of a new house-sized head for this target: one layer of the same width.
 
-        Its positions are not scaled, whatever the target's are.
+        Rotary positions are not scaled, even if the target's are.
         """
         model = target.model.config
         shared = {field.name for field in fields(HeadConfig)} & set(dir(model)) - {"rope_scaling"}
@@ -92,7 +112,7 @@ class HeadConfig:
         return cls(**(given | {"rope_theta": theta, "made_for": target.card.hash} | changes))
 
     def to_json(self) -> dict[str, Any]:
-        """For config.json."""
+        """Return the contents of config.json."""
         common = {
             "architectures": list(self.architectures),
             "model_type": "llama",
@@ -104,16 +124,24 @@ class HeadConfig:
 
     @property
     def reads(self) -> int:
-        """How wide the target's states are."""
+        """Width of the hidden states that the head reads."""
         return self.hidden_size
 
     def check_fit(self, name: str, target: Target) -> None:
-        """Raise Unsuitable where the target has another width or vocabulary."""
+        """Check that the target has the head's width and at least its tokens.
+
+        Raises:
+            Unsuitable: If not.
+        """
         check_sizes(name, self.reads, self.vocab_size, target)
 
 
 def _check_numbers(name: str, config: HeadConfig) -> None:
-    """Raise Unsuitable where a field is of another type, or heads cannot be shared."""
+    """Check the types of all fields, and that attention heads can be shared.
+
+    Raises:
+        Unsuitable: If not.
+    """
     for field in fields(config):
         value, types = getattr(config, field.name), TYPES.get(str(field.type))
         if types is not None and type(value) not in types:
@@ -124,7 +152,11 @@ def _check_numbers(name: str, config: HeadConfig) -> None:
 
 
 def check_sizes(name: str, width: int, vocabulary: int, target: Target) -> None:
-    """Raise Unsuitable where a head's width is not the target's, or it knows more tokens."""
+    """Check that a head has the target's width and at most its number of tokens.
+
+    Raises:
+        Unsuitable: If not.
+    """
     wide = target.model.config.get_text_config().hidden_size
     if width != wide:
         raise Unsuitable(
@@ -139,7 +171,11 @@ def check_sizes(name: str, width: int, vocabulary: int, target: Target) -> None:
 
 
 def check_depth(name: str, layers: int, target: Target) -> None:
-    """Raise Unsuitable where a head was made for a target of another depth."""
+    """Check that a head was made for a target of this depth.
+
+    Raises:
+        Unsuitable: If not.
+    """
     if layers != target.layers:
         raise Unsuitable(
             f"{name!r} was made for a target of {layers} layers; "
@@ -148,22 +184,29 @@ def check_depth(name: str, layers: int, target: Target) -> None:
 
 
 def rope_of(name: str, data: Mapping[str, Any]) -> dict[str, Any]:
-    """rope_theta and rope_scaling, wherever a config says them. Raises Unsuitable.
+    """Return rope_theta (default 10,000) and rope_scaling, wherever a config has them.
 
-    The base is 10,000 where it is not said, whatever the target's is.
+    Raises:
+        Unsuitable: If the scaling is not implemented.
     """
     rope = data.get("rope_parameters") or data.get("rope_scaling") or {}
     if not isinstance(rope, Mapping) or any(isinstance(v, Mapping) for v in rope.values()):
-        raise Unsuitable(f"{name!r}: its rotary positions are not those of one kind of layer.")
+        raise Unsuitable(f"{name!r}: its rotary positions differ between kinds of layers.")
     kind = rope.get("rope_type", rope.get("type", "default"))
     if kind not in ("default", *ROPES):
-        raise Unsuitable(f"{name!r} scales its rotary positions ({kind}), which is not built here.")
+        raise Unsuitable(
+            f"{name!r} scales its rotary positions ({kind}), which is not supported here."
+        )
     theta = float(data.get("rope_theta") or rope.get("rope_theta") or 10_000.0)
     scaling = None if kind == "default" else {**rope, "rope_type": kind, "rope_theta": theta}
     return {"rope_theta": theta, "rope_scaling": scaling}
 
 
 def check_activation(name: str, data: Mapping[str, Any]) -> None:
-    """Raise Unsuitable for an MLP of another build."""
+    """Check that a config's MLP uses silu.
+
+    Raises:
+        Unsuitable: If not.
+    """
     if data.get("hidden_act", "silu") != "silu":
-        raise Unsuitable(f"{name!r} uses {data['hidden_act']} in its MLP, and only silu is built.")
+        raise Unsuitable(f"{name!r} uses {data['hidden_act']} in its MLP; only silu is supported.")

@@ -1,8 +1,9 @@
-"""Dynamic draft trees (EAGLE-2, 2406.16858): expand the likeliest guesses, then keep the best.
+"""A session that drafts dynamic trees (EAGLE-2, 2406.16858).
 
-Candidates are the head's top tokens whatever the temperature: a point mass, fixed before any coin.
-The tree follows the text and the head alone, never the target's opinion of a guess, which is what
-keeps its shape from biasing the text.
+It expands the most probable guesses and keeps the best of them. Candidates are the head's top
+tokens at any temperature, a point mass that does not depend on u. The tree depends on the text and
+the head alone, never on the target's opinion of a guess. That is why its shape does not bias the
+text.
 """
 
 from __future__ import annotations
@@ -34,8 +35,13 @@ from specviz.verification.transfer import UploadBatch
 
 
 class HeadReader(Protocol):
-    """One run's head. name: what errors call it. device: where it is. passes: of it, since the last
-    text. work: rows that it read, until somebody sets it back.
+    """A head's reader for one run.
+
+    Attributes:
+        name: Name of the head in error messages.
+        device: Device that it is on.
+        passes: Passes of the head since the last text.
+        work: Rows that it computed since it was last reset.
     """
 
     name: str
@@ -44,25 +50,42 @@ class HeadReader(Protocol):
     work: Work
 
     def add_states(self, states: States, tokens: Sequence[int]) -> None:
-        """These states and tokens were verified."""
+        """Add verified tokens and the states that predicted them."""
         ...
 
     def read_text(self, length: int) -> Tensor:
-        """Forget the last tree, read what is new of a text of `length` tokens: logits (1, V)."""
+        """Forget the last tree and read new tokens of a text of this length: logits (1, V)."""
         ...
 
     def read_level(
         self, nodes: Sequence[int], tokens: Sequence[int], parents: Sequence[int]
     ) -> Tensor:
-        """Read nodes whose parents were read: logits (n, V). tokens, parents: of the whole tree."""
+        """Read nodes whose parents have been read: logits (n, V).
+
+        Args:
+            nodes: The nodes.
+            tokens: By node of the whole tree, its token.
+            parents: By node of the whole tree, its parent.
+        """
         ...
 
     def plan_text(self, length: int, parcel: UploadBatch) -> Callable[[], Tensor]:
-        """`text`, as what is to be called for it: what it needs of the host is in the parcel."""
+        """Prepare `read_text`, and return a function that runs it.
+
+        Args:
+            length: Tokens of the text.
+            parcel: Uploads what the pass needs from the host.
+        """
         ...
 
     def plan_device_levels(self, many: int, levels: int, parcel: UploadBatch) -> DeviceLevelPass:
-        """Levels of so many nodes each, after the root's, to be called level by level."""
+        """Prepare levels of a dynamic tree below the root, to be run one after another.
+
+        Args:
+            many: Nodes per level.
+            levels: Number of levels.
+            parcel: Uploads what the passes need from the host.
+        """
         ...
 
 
@@ -73,12 +96,19 @@ def logits_after_nodes(
     parents: Sequence[int],
     nodes: Sequence[int],
 ) -> Tensor:
-    """Logits (n, V) of what follows these nodes, by a head that reads a text of `length` tokens."""
+    """Return a head's logits (n, V) after these nodes, under a text of `length` tokens."""
     return reader.read_level(nodes, tokens, parents) if nodes[0] else reader.read_text(length)
 
 
 class DynamicSession:
-    """The head's cache of the text, cut back before every proposal."""
+    """A session of a head that drafts dynamic trees.
+
+    Args:
+        reader: The head's reader.
+        target: The target.
+        settings: Settings of the run.
+        remark: Further evidence on every proposal.
+    """
 
     drawn = Drawn.POINT_MASS
     max_depth = MAX_GAMMA
@@ -90,7 +120,7 @@ class DynamicSession:
         settings: Settings,
         remark: Mapping[str, Any] | None = None,
     ) -> None:
-        """remark: what else a reader can be shown about every try."""
+        """Start without a text."""
         self.reader = reader
         self.vocab_size = target.vocab_size
         self.eos = target.eos
@@ -101,10 +131,12 @@ class DynamicSession:
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """See `DraftSession`. One pass of the head a level, over `fan_out` nodes at most.
+        """Implement `DraftSession.propose`.
+
+        The head makes one pass per level, over at most `fan_out` nodes.
 
         Score by node: the head's probability after its parent. Evidence by node: the probability of
-        its whole path, and the place that this gave it among all guesses that were weighed.
+        its path, and its place by that probability among all guesses considered.
         """
         self.reader.work = Work()
         growth = DynamicTree([context[-1]])
@@ -118,7 +150,7 @@ class DynamicSession:
         return self._proposal(growth)
 
     def _ahead(self, length: int, deepest: int) -> DeviceTree:
-        """All levels under a text of `length` tokens, none of which the host has read."""
+        """Compute all levels under a text of `length` tokens without the host reading any."""
         parcel, many = UploadBatch(self.reader.device), min(self.fan_out, self.vocab_size)
         text = self.reader.plan_text(length, parcel)
         deeper = self.reader.plan_device_levels(many, deepest - 1, parcel)
@@ -136,7 +168,7 @@ class DynamicSession:
         parents: Sequence[int],
         nodes: Sequence[int],
     ) -> Tensor:
-        """See `Foresight`."""
+        """Implement `NodePredictor.logits_after`."""
         return fit_vocabulary(
             logits_after_nodes(self.reader, len(context), tokens, parents, nodes), self.vocab_size
         )
@@ -144,12 +176,12 @@ class DynamicSession:
     def commit(
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
-        """See `DraftSession`. State i and token i are a row of the head as they come."""
+        """Implement `DraftSession.commit`: state i and token i form a row of the head."""
         states.check_length(len(tokens))
         self.reader.add_states(states, tokens)
 
     def _proposal(self, growth: DynamicTree) -> Proposal:
-        """The best of what was builder, with what a reader can be shown of it."""
+        """Return the best guesses as a proposal with its evidence."""
         tree, best = growth.tree(self.budget)
         kept, place = sorted(best), {node: i for i, node in enumerate(best)}
         score: dict[int, float] = {}

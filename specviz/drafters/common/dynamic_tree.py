@@ -52,9 +52,10 @@ class NodePredictor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PathScore:
-    """How a path's score follows from log-probabilities: their sum, or the product of probabilities.
+    """How a path's score follows from log-probabilities: by their sum, or by a product.
 
-    Every step is rounded to `dtype`, as a loop on a GPU rounds it.
+    The product is that of probabilities. Every step is rounded to `dtype`, as a loop on a GPU
+    rounds it.
     """
 
     how: Literal["sum", "product"]
@@ -305,7 +306,7 @@ class DeviceTree:
         return ids.flatten()[best], best // ids.shape[-1]
 
     def read(self) -> Iterator[tuple[Tensor, Tensor, list[int]]]:
-        """Read everything at once, and return by level the logs, the tokens and the picks from it."""
+        """Read everything at once, and return by level the logs, tokens and picks from it."""
         flat = [each for pair in self.pending for each in pair]
         values = iter(to_host(*flat, *self.picks))
         pairs = [(next(values), next(values)) for _ in self.pending]

@@ -1,8 +1,9 @@
-"""Drafting from the target's own states: a head reads the text's states, then nodes of a tree.
+"""Readers of heads that draft from the target's hidden states.
 
-Rule: row t is (state of token t, token t + 1) and speaks of token t + 2; shift one half by one and
-the text stays right, but hardly any guess is kept. A guess has no state yet, so it takes its
-parent's output for one; when the text keeps it, its row is read again from the true state.
+They read the states of the text first, and then the nodes of a tree. Row t pairs the state of token
+t with token t + 1, and predicts token t + 2. Shifting one of them by one leaves the text correct,
+but hardly any guess is accepted. A guess has no state of its own yet, so its parent's output takes
+its place; once the guess is accepted, its row is read again from the true state.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Layers(Protocol):
         """
 
     def cut(self, rows: int) -> None:
-        """Forget the keys and values of all but the first `rows`."""
+        """Forget the keys and values of all but the first `rows` rows."""
 
 
 class TorchLayers:
@@ -64,7 +65,7 @@ class TorchLayers:
 
 
 class NumpyHead(Protocol):
-    """A head that also computes its layers in NumPy."""
+    """A head that can also compute its layers in NumPy."""
 
     @property
     def attentions(self) -> list[Attention]:
@@ -73,11 +74,19 @@ class NumpyHead(Protocol):
     def compute(
         self, states: Array, words: Array, turn: Rotation, sees: Array | None, cache: NumpyCache
     ) -> Array:
-        """Compute outputs (n, h); see `Layers.run`. turn: of the rows. sees: additive, or None."""
+        """Compute outputs (n, h); see `Layers.run`.
+
+        Args:
+            states: (n, h).
+            words: Embeddings, (n, h).
+            turn: Rotation of the rows.
+            sees: Additive attention mask, or None if every row sees all.
+            cache: Keys and values of the run.
+        """
 
 
 class NumpyLayers:
-    """The same in NumPy, whose small steps cost less than torch's: float32, on a CPU."""
+    """The layers in NumPy, which is faster for few rows: float32 on a CPU."""
 
     def __init__(self, head: NumpyHead) -> None:
         first = head.attentions[0]
@@ -92,7 +101,7 @@ class NumpyLayers:
         if len(words) > 1 or not seen.all():
             mask = np.where(seen, np.float32(0.0), LEAST)
         turn = self._table.at(positions.numpy())
-        with np.errstate(all="ignore"):  # whoever reads the logits looks for NaN
+        with np.errstate(all="ignore"):  # the logits are checked for NaN later
             out = self._head.compute(states.numpy(), words.numpy(), turn, mask, self._cache)
         return torch.from_numpy(out)
 
@@ -102,7 +111,7 @@ class NumpyLayers:
 
 
 def start_layers(head: Any) -> Layers:
-    """A run's pass over a head's layers: in NumPy where its products were planned for that."""
+    """Return the layers of a head: in NumPy if its products are planned for that."""
     attentions: Sequence[Attention] = getattr(head, "attentions", [])
     if attentions and all(each.fast is not None for each in attentions):
         return NumpyLayers(head)
@@ -110,11 +119,18 @@ def start_layers(head: Any) -> Layers:
 
 
 class FeatureReader:
-    """One run's cache over a shared head: the text's rows, then rows of the last tree's nodes.
+    """A head's cache in one run: rows of the text, then rows of the last tree's nodes.
 
-    head: takes (states, words, positions, mix). states_of: the target's states as the head takes
-    them, (n, h). logits_of: the head's outputs (n, h) to logits (n, V). passes: of the head, since
-    the last text. work: rows read, until somebody sets it back. name: what errors call the head.
+    Args:
+        head: Computes outputs of (states, words, positions, mix).
+        target: The target.
+        states_of: Selects the states that the head reads, (n, h), from the target's.
+        logits_of: Maps the head's outputs (n, h) to logits (n, V).
+        name: Name of the head in error messages.
+
+    Attributes:
+        passes: Passes of the head since the last text.
+        work: Rows computed since it was last reset.
     """
 
     def __init__(
@@ -131,39 +147,39 @@ class FeatureReader:
         self.logits_of = logits_of
         self.name = name
         self.layers = start_layers(head)
-        self.rows = 0  # of the text, in the cache
-        self.waiting: list[tuple[States, list[int]]] = []  # and the tokens that they predicted
+        self.rows = 0  # rows of the text in the cache
+        self.waiting: list[tuple[States, list[int]]] = []  # states not read yet, and their tokens
         self.paths: dict[int, list[int]] = {}  # by node, the rows of its path, its own included
         self.outputs: dict[int, Tensor] = {}  # by node, (h,)
         self.passes = 0
         self.work = Work()
 
     def add_states(self, states: States, tokens: Sequence[int]) -> None:
-        """The text has these tokens, which these states predicted. Read when next asked."""
+        """Implement `HeadReader.add_states`; the states are read with the next text."""
         self.waiting.append((states, list(tokens)))
 
     def read_text(self, length: int) -> Tensor:
-        """Forget the last tree, read what waits of a text of `length` tokens.
+        """Implement `HeadReader.read_text`.
 
-        Logits (1, V) of what follows the newest token, which is node 0 of the next tree. Raises
-        ValueError where the states taken do not make up that text.
+        Returns:
+            Logits (1, V) after the newest token, which is node 0 of the next tree.
+
+        Raises:
+            ValueError: If the states do not match the text.
         """
         return self.plan_text(length, UploadBatch(self.device))()
 
     def read_level(
         self, nodes: Sequence[int], tokens: Sequence[int], parents: Sequence[int]
     ) -> Tensor:
-        """Read nodes whose parents were read; logits (n, V) of what follows each.
-
-        tokens, parents: by node, of the whole tree so far.
-        """
+        """Implement `HeadReader.read_level`."""
         parcel = UploadBatch(self.device)
         words = parcel.put(torch.tensor([tokens[node] for node in nodes]))
         reading = self.plan_level(nodes, [parents[node] for node in nodes], parcel)
         return reading(words())
 
     def plan_text(self, length: int, parcel: UploadBatch) -> Callable[[], Tensor]:
-        """`text`, as what is to be called for it: what it needs of the host is in the parcel."""
+        """Implement `HeadReader.plan_text`."""
         if not self.waiting:
             raise ValueError("There is no new token to read.")
         states = torch.cat([self.states_of(states) for states, _ in self.waiting])
@@ -189,9 +205,12 @@ class FeatureReader:
     def plan_level(
         self, nodes: Sequence[int], above: Sequence[int], parcel: UploadBatch
     ) -> Callable[[Tensor], Tensor]:
-        """`level`, as what is to be called with the nodes' tokens (n,), there.
+        """Prepare `read_level`, and return a function of the nodes' tokens (n,) on the device.
 
-        above: by node, its parent. What it needs of the host is in the parcel.
+        Args:
+            nodes: The nodes.
+            above: By node, its parent.
+            parcel: Uploads what the pass needs from the host.
         """
         first = self.rows + len(self.paths) - 1
         sees = torch.zeros(len(nodes), first + len(nodes), dtype=torch.bool)
@@ -211,7 +230,7 @@ class FeatureReader:
         return reading
 
     def plan_device_levels(self, many: int, levels: int, parcel: UploadBatch) -> DeviceLevelPass:
-        """Levels of so many nodes each, after the root's, to be called level by level."""
+        """Implement `HeadReader.plan_device_levels`."""
         sight = LevelMasks(self.rows, many, levels, parcel)
         outputs: Tensor | None = None
 
@@ -224,12 +243,12 @@ class FeatureReader:
         return reading
 
     def discard_from(self, node: int) -> None:
-        """Nodes from this on were read in vain: they are none, or come again."""
+        """Forget what was read of this node and all later ones."""
         self.paths = {known: path for known, path in self.paths.items() if known < node}
         self.layers.cut(self.rows + len(self.paths) - 1)
 
     def _pass(self, states: Tensor, words: Tensor, positions: Tensor, sees: Tensor) -> Tensor:
-        """The head on new rows, each seeing what `sees` (n, rows) says: outputs (n, h)."""
+        """Compute the outputs (n, h) of new rows; `sees` (n, rows) is their attention mask."""
         self.passes += 1
         self.work += Work(body=len(words))
         return self.layers.run(states, self.embed(words), positions, sees)

@@ -1,11 +1,11 @@
-"""The parts of a one-layer drafter: attention with rotary positions, and who may attend to whom.
+"""Layers of small heads: attention with rotary positions, MLP, and attention masks.
 
-Rule: attention does not know why a row sees another. What it is given decides (a `Mix`): a causal
-text, a tree over a cache, or the unrolled steps of training.
+An attention layer does not know why a row sees another; a `Mix` decides: a causal text, a tree over
+a cache, or the unrolled steps of training.
 
-Llama's decoder blocks outside a model stand here too: their mask is always said, since one left out
-would be causal from the first row, which is wrong for new rows behind a cache. And what Medusa and
-L-MTP share: no head sees another's guess; each maps the same state to its own future position.
+Llama's decoder blocks outside a model are here too. Their mask is always explicit, since the
+default is causal from the first row, which is wrong for new rows behind a cache. So is what Medusa
+and L-MTP share: heads that map the same state to different future positions.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from specviz.models.products import Array, Group, Product
 def llama_config(
     width: int, inner: int, heads: int, kv_heads: int, rope_theta: float, eps: float
 ) -> LlamaConfig:
-    """The config of a block; heads share the width evenly."""
+    """Return the config of a block whose heads share the width evenly."""
     return block_config(
         hidden_size=width,
         intermediate_size=inner,
@@ -42,16 +42,16 @@ def llama_config(
 
 
 def causal_mask(rows: int, past: int, like: Tensor) -> Tensor:
-    """Additive (1, 1, rows, past + rows): new rows see the past, themselves and those before."""
+    """Return an additive causal mask (1, 1, rows, past + rows) for rows behind `past` others."""
     mask = torch.full((rows, rows), torch.finfo(like.dtype).min, device=like.device).triu(1)
     return torch.nn.functional.pad(mask, (past, 0)).to(like.dtype)[None, None]
 
 
 def seen_alone(rows: int, blocks: int, like: Tensor) -> Tensor:
-    """Additive (1, 1, rows, (1 + blocks) rows): row i sees rows up to i of the first block.
+    """Return an additive mask (1, 1, rows, (1 + blocks) rows) for rows that read their outputs.
 
-    Of every later block, the last of which are the new rows, it sees row i alone: what it said
-    itself in an earlier step.
+    Row i sees rows up to i of the first block. Of every later block, the last of which are the new
+    rows, it sees row i only: its own output of an earlier step.
     """
     least = torch.finfo(like.dtype).min
     first = torch.full((rows, rows), least, device=like.device).triu(1)
@@ -66,7 +66,7 @@ Embed = Callable[[Tensor], Tensor]  # the target's embeddings: ids (…) to (…
 
 
 def linear_at_zero(width: int) -> nn.Linear:
-    """A square layer that starts as nothing, so that an untrained head repeats the target's."""
+    """Return a square layer of zeros, so that an untrained head repeats the target's prediction."""
     layer = nn.Linear(width, width)
     nn.init.zeros_(layer.weight)
     nn.init.zeros_(layer.bias)
@@ -74,14 +74,17 @@ def linear_at_zero(width: int) -> nn.Linear:
 
 
 def residual(layer: nn.Module, x: Tensor) -> Tensor:
-    """x + SiLU(layer(x)): (…, h) to (…, h)."""
+    """Return x + SiLU(layer(x)), (…, h)."""
     return x + nn.functional.silu(layer(x))
 
 
 def side_by_side(heads: Sequence[nn.Module], states: Tensor, project: Project | None) -> Tensor:
-    """Logits (heads, …, V) of states (…, h).
+    """Return the logits (heads, …, V) of several heads on the same states (…, h).
 
-    project: the target's, once for all heads; None where they end in projections of their own.
+    Args:
+        heads: The heads.
+        states: The states.
+        project: The target's projection; None if the heads have their own.
     """
     out = torch.stack([head(states) for head in heads])
     return out if project is None else project(out)
@@ -94,7 +97,7 @@ Turns = tuple[Tensor, Tensor]  # cosines and sines of rotary angles, (n, d) each
 
 
 class Attention(nn.Module):
-    """Llama's attention from rows of any width, or Qwen3's where the shape has norms by head."""
+    """Llama's attention over rows of any width; Qwen3's if the config has norms per head."""
 
     fast: NumpyAttention | None = None  # set by `use`
 
@@ -112,10 +115,13 @@ class Attention(nn.Module):
         self.normed = shape.head_norms
 
     def forward(self, rows: Tensor, positions: Tensor, mix: Mix) -> Tensor:
-        """(B, n, width) to (B, n, h). positions: (n,).
+        """Map rows (B, n, width) to (B, n, h).
 
-        mix takes queries (B, heads, n, d) and the new rows' keys and values, rotated, with fewer
-        heads where they are shared; it gives (B, heads, n, d).
+        Args:
+            rows: The new rows.
+            positions: Their positions, (n,).
+            mix: Maps queries (B, heads, n, d) and the new rows' rotated keys and values, possibly
+                with fewer heads, to (B, heads, n, d).
         """
         fast = None if torch.is_grad_enabled() else self.fast
         queries, keys, values = (
@@ -129,7 +135,7 @@ class Attention(nn.Module):
         return out
 
     def _made(self, rows: Tensor, fast: NumpyAttention | None) -> Sequence[Tensor]:
-        """Queries, keys and values, (B, n, heads * d) each."""
+        """Return queries, keys and values, (B, n, heads * d) each."""
         if fast is None:
             return self.q_proj(rows), self.k_proj(rows), self.v_proj(rows)
         shared = self.shape.num_key_value_heads * self.size
@@ -169,7 +175,7 @@ class Mlp(nn.Module):
         self.down_proj = nn.Linear(shape.intermediate_size, shape.hidden_size, bias=False)
 
     def forward(self, rows: Tensor) -> Tensor:
-        """(..., h) to (..., h)."""
+        """Map (..., h) to (..., h)."""
         if self.fast is not None and not torch.is_grad_enabled():
             flat = rows.reshape(-1, rows.shape[-1]).numpy()
             with np.errstate(all="ignore"):  # whoever reads the logits looks for NaN
@@ -188,13 +194,13 @@ class Mlp(nn.Module):
 
 
 def weight_of(norm: nn.Module) -> Array:
-    """The weight of a norm as NumPy sees it, in the same memory."""
+    """Return a norm's weight as a NumPy array in the same memory."""
     weight: Tensor = norm.weight  # type: ignore[assignment]
     return weight.detach().numpy()
 
 
 class Layer(nn.Module):
-    """A Llama decoder layer. Who sees whom is decided by the `Mix`."""
+    """A Llama decoder layer with an explicit `Mix`."""
 
     def __init__(self, shape: HeadConfig, attention: type[Attention] = Attention) -> None:
         super().__init__()
@@ -205,16 +211,16 @@ class Layer(nn.Module):
         self.post_attention_layernorm = LlamaRMSNorm(wide, eps)
 
     def forward(self, rows: Tensor, positions: Tensor, mix: Mix) -> Tensor:
-        """(B, n, width) to (B, n, width). positions: (n,)."""
+        """Map (B, n, width) to (B, n, width) at positions (n,)."""
         rows = rows + self.self_attn(self.input_layernorm(rows), positions, mix)
         out: Tensor = rows + self.mlp(self.post_attention_layernorm(rows))
         return out
 
 
 def rates(shape: HeadConfig) -> tuple[Tensor, float]:
-    """Radians a position, (d/2,), and what cosines and sines are multiplied by, for a head.
+    """Return a head's radians per position, (d/2,), and the factor on cosines and sines.
 
-    The scaled ones are reckoned by transformers.
+    transformers computes the scaled ones.
     """
     if shape.rope_scaling is None:
         return plain_rates(shape.head_dim, shape.rope_theta), 1.0
@@ -230,14 +236,15 @@ def rates(shape: HeadConfig) -> tuple[Tensor, float]:
 
 
 def plain_rates(size: int, theta: float) -> Tensor:
-    """Radians a position, (size / 2,)."""
+    """Return unscaled radians per position, (size / 2,)."""
     found: Tensor = theta ** -(torch.arange(0, size, 2, dtype=torch.float32) / size)
     return found
 
 
 class Rotary:
-    """How far a head rotates its rows. The rates are no buffer: they stay in float32, and are
-    brought once to where the rows are.
+    """The rotary angles of a head.
+
+    The frequencies are not a buffer: they stay in float32, and are moved to the rows' device once.
     """
 
     def __init__(self, shape: HeadConfig) -> None:
@@ -250,7 +257,7 @@ class Rotary:
 
 
 def turns(positions: Tensor, rates: Tensor, scale: float) -> Turns:
-    """How far to rotate rows at positions (n,); the two halves of a row alike, as Llama's."""
+    """Return cosines and sines for rows at positions (n,), repeated for both halves as in Llama."""
     half = positions.float()[:, None] * rates
     angles = torch.cat([half, half], dim=-1)
     return angles.cos() * scale, angles.sin() * scale
@@ -264,7 +271,7 @@ def rotate(rows: Tensor, turn: Turns) -> Tensor:
 
 
 def causal(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-    """A `Mix` for whole texts: every row sees itself and those before it."""
+    """Attend causally; a `Mix` for whole texts."""
     shared = keys.shape[1] != queries.shape[1]
     return functional.scaled_dot_product_attention(
         queries, keys, values, is_causal=True, enable_gqa=shared
@@ -273,14 +280,14 @@ def causal(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
 
 @dataclass(slots=True)
 class KeysValues:
-    """One run's keys and values."""
+    """The keys and values of one run."""
 
     cached: PreallocatedLayer = field(default_factory=PreallocatedLayer)
 
     def mix(self, sees: Tensor) -> Mix:
-        """A `Mix` that appends the new rows. sees: (n, rows, the new included) bool.
+        """Return a `Mix` that appends the new rows. sees: (n, rows, new ones included) bool mask.
 
-        A boolean mask is right here, since the call below is SDPA whatever the target uses.
+        A boolean mask is correct here, since it is always passed to SDPA.
         """
 
         def mixed(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
@@ -293,23 +300,23 @@ class KeysValues:
         return mixed
 
     def cut(self, rows: int) -> None:
-        """Forget all but the first `rows`."""
+        """Forget all but the first `rows` rows."""
         self.cached.cut(rows)
 
 
 @dataclass(slots=True)
 class Unrolled:
-    """A `Mix` for training-time test (EAGLE-3, 2503.01840): call it once a draft step.
+    """A `Mix` for training-time test (EAGLE-3, 2503.01840), called once per draft step.
 
-    Step 0 is causal over the text. At step s, row t is the s-th guess after text row t: it sees the
-    text's rows up to t, and the rows t of the steps between, which lie on its own path. Later steps
-    may have fewer rows, the first ones.
+    Step 0 is causal over the text. In step s, row t is the s-th guess after text row t. It sees the
+    text's rows up to t, and row t of every step between, which are on its own path. Later steps may
+    have fewer rows, the first ones.
     """
 
     past: list[tuple[Tensor, Tensor]] = field(default_factory=list)
 
     def __call__(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        """See `Mix`."""
+        """Attend in the next draft step; see `Mix`."""
         groups = queries.shape[1] // keys.shape[1]
         new = keys.repeat_interleave(groups, dim=1), values.repeat_interleave(groups, dim=1)
         self.past.append(new)

@@ -1,9 +1,9 @@
-"""Trees of rank paths: heads that guess positions ahead, none of which sees another's guess.
+"""Trees of rank paths, for heads that do not see each other's guesses.
 
-[0, 2, 1] is the first head's top token, then the second head's third, then the third's second
-(Medusa's `medusa_choices`, 2401.10774). What a rank means at a depth is the same under every
-parent, since no head knows which guess was taken; which ranks stand there, the paths say. Ranks
-are fixed before any coin falls: a point mass.
+The path [0, 2, 1] is the first head's top token, then the second head's third, then the third
+head's second (Medusa's `medusa_choices`, 2401.10774). A rank means the same token under every
+parent, since no head knows which guess came before. Ranks do not depend on u: the draft is a point
+mass.
 """
 
 from __future__ import annotations
@@ -29,9 +29,12 @@ Path = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class HeadOutputs:
-    """What heads say of the coming positions. logits: (D, V), by depth from the first guess on.
+    """Predictions of several heads.
 
-    evidence: by depth, which head said it and what it read. work: the rows that were read for it.
+    Attributes:
+        logits: By depth from the first guess, (D, V).
+        evidence: By depth, which head predicted it and what it read.
+        work: Rows that were computed.
     """
 
     logits: Tensor
@@ -40,9 +43,12 @@ class HeadOutputs:
 
 
 class HeadPredictor(Protocol):
-    """One run's heads: what they keep of the target's states, and what they say.
+    """The heads of one run, with what they keep of the target's hidden states.
 
-    name: what errors call them. most: how deep they reach. remark: on every try.
+    Attributes:
+        name: Name in error messages.
+        max_depth: How many positions they predict.
+        remark: Evidence on every proposal.
     """
 
     name: str
@@ -50,19 +56,22 @@ class HeadPredictor(Protocol):
     remark: dict[str, Any]
 
     def predict(self, newest: int, depth: int) -> HeadOutputs:
-        """Guess up to `depth` positions after the text's newest token, which stands at `newest`.
+        """Predict up to `depth` positions after the text's newest token, possibly fewer.
 
-        May say less than asked. The newest state known is that of newest - 1, which predicted it.
+        Args:
+            newest: Position of the newest token. The newest known state is that of newest - 1,
+                which predicted it.
+            depth: Most positions.
         """
         ...
 
     def commit(self, states: States) -> None:
-        """The states of the newest verified rows, as `DraftSession.commit` has them."""
+        """Take the states of the newest verified rows, as `DraftSession.commit` gives them."""
         ...
 
 
 class RankPathSession:
-    """A run's session over any such heads: ranks them, grows the tree, says why."""
+    """A session of such heads: ranks their tokens and builds the tree."""
 
     drawn = Drawn.POINT_MASS
 
@@ -71,7 +80,7 @@ class RankPathSession:
         self.eos = eos
         self.settings = settings
         self.chosen = chosen_paths(settings)
-        self.predicted = torch.empty(0)  # (D, V), for `after`
+        self.predicted = torch.empty(0)  # (D, V), for `logits_after`
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
@@ -100,7 +109,7 @@ class RankPathSession:
         parents: Sequence[int],
         nodes: Sequence[int],
     ) -> Tensor:
-        """Implement `Foresight.after`."""
+        """Implement `NodePredictor.logits_after`."""
         if nodes[0] == 0:
             self.outputs = self.heads.predict(len(context) - 1, self.max_depth).logits
         depth = 0
@@ -109,33 +118,30 @@ class RankPathSession:
             depth, node = depth + 1, parents[node]
         if depth < len(self.predicted):
             return self.predicted[depth].expand(len(nodes), -1)
-        return torch.full((len(nodes), 1), -torch.inf)  # the heads say no more
+        return torch.full((len(nodes), 1), -torch.inf)  # beyond the heads' reach
 
     @property
     def max_depth(self) -> int:
-        """See `Foresight`: as deep as the heads reach."""
+        """Implement `NodePredictor.max_depth`: as deep as the heads reach."""
         return self.heads.max_depth
 
     def commit(
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
-        """Implement `DraftSession.commit`.
-
-        Only verified states are kept, so nothing is ever rolled back.
-        """
+        """Implement `DraftSession.commit`; only verified states are kept."""
         states.check_length(len(tokens))
         self.heads.commit(states)
 
     @property
     def branches(self) -> bool:
-        """Whether two of the paths that can be tried begin alike."""
+        """Whether two of the paths that can be tried have the same parent."""
         learns = self.settings.schedule == "learning"
         depth = max_gamma(self.settings.siblings) if learns else self.settings.gamma
         paths = self._paths(min(self.heads.max_depth, depth))
         return len({path[:-1] for path in paths}) < len(paths)
 
     def _build(self, root: int, logits: Tensor) -> tuple[DraftTree, list[Path], dict[int, float]]:
-        """The tree of these heads' top tokens; by node, from 1, its path of ranks; its score."""
+        """Return the tree of the heads' top tokens, its paths by node from 1, and its scores."""
         if not len(logits):
             return DraftTree((root,), (-1,)), [], {}
         paths = self._paths(len(logits))
@@ -146,13 +152,13 @@ class RankPathSession:
         return tree, kept, dict(enumerate(chances, 1))
 
     def _paths(self, depth: int) -> list[Path]:
-        """The paths to try, at most so deep, level by level."""
+        """Return the paths to try, at most `depth` deep, level by level."""
         paths = self.chosen or all_paths(self.settings, depth)
         return [path for path in paths if len(path) <= depth]
 
 
 def all_paths(settings: Settings, depth: int) -> list[Path]:
-    """All paths that the settings' siblings allow: ranks below a depth's width, level by level."""
+    """Return all paths that the settings' siblings allow, level by level."""
     level: list[Path] = [()]
     found: list[Path] = []
     for d in range(depth):
@@ -162,9 +168,10 @@ def all_paths(settings: Settings, depth: int) -> list[Path]:
 
 
 def chosen_paths(settings: Settings) -> list[Path]:
-    """The paths that a person chose instead of siblings, in the order of a tree's nodes; or none.
+    """Return the paths chosen in the settings instead of siblings, level by level; empty if none.
 
-    Raises BadSettings for a path whose beginning is not among them.
+    Raises:
+        BadSettings: If a path's parent is missing, or there are too many.
     """
     paths = sorted(
         {tuple(path) for path in settings.rank_paths}, key=lambda path: (len(path), path)
@@ -173,17 +180,25 @@ def chosen_paths(settings: Settings) -> list[Path]:
     known: set[Path] = {(), *paths}
     for path in paths:
         good = bool(path) and min(path) >= 0 and path[:-1] in known
-        require(good, f"The rank path {list(path)} needs {list(path[:-1])} in the tree before it.")
+        require(good, f"The rank path {list(path)} needs its parent {list(path[:-1])}.")
     return paths
 
 
 def tree_of_ranks(
     root: int, paths: Sequence[Path], ranked: Sequence[Sequence[int]], eos: Sequence[int]
 ) -> tuple[DraftTree, list[Path]]:
-    """A tree of tokens from paths of ranks, and the paths that it has, by node from 1.
+    """Build a tree of tokens from paths of ranks.
 
-    ranked: by depth, the head's tokens, likeliest first. paths: level by level. Left out are
-    paths beyond a head's tokens and those through an end-of-text.
+    Paths beyond a head's tokens, or through an end-of-text token, are left out.
+
+    Args:
+        root: The newest token.
+        paths: Paths, level by level.
+        ranked: By depth, the head's tokens in descending order.
+        eos: Tokens that end a text.
+
+    Returns:
+        The tree, and its paths by node from 1.
     """
     tokens, parents = [root], [-1]
     nodes: dict[Path, int] = {(): 0}

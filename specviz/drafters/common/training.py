@@ -1,12 +1,14 @@
-"""What the frozen target says of a batch of texts, from one pass that serves every head's loss.
+"""The frozen target's outputs on a batch of texts, and how heads are compared with them.
 
-Rule: nothing here carries a gradient into the target, and the pass is the model's own forward.
+One pass serves every head's loss. It is the model's own forward, and no gradient reaches the
+target.
 
-How well a head knows what the target will say some tokens later is measured against the target's
-own law at that position, not the text's token: a guess is kept where the target agrees, and a law
-says more than one draw from a corpus. (The papers take the text: there the target learns along, or
-its law is too large to keep.) Row t of depth d guesses tokens[:, t + d + 1], given that the text's
-own tokens came before; depth 1 is the first token that the target has not given yet.
+A head's predictions are compared with the target's distribution at that position, not with the
+text's
+token: a guess is accepted if the target agrees, and a distribution holds more information than one
+token sampled from a corpus. (The papers use the text: there the target is trained as well, or its
+distribution is too large to store.) Row t of depth d predicts tokens[:, t + d + 1], given the
+text's own tokens before it; depth 1 is the first token that the target has not given yet.
 """
 
 from __future__ import annotations
@@ -30,40 +32,50 @@ from specviz.adapters.transformers import (
 )
 from specviz.models.target import Target
 
-DEPTH: Final = 5  # how many guesses in a row are measured where a head could make any number
-EVERY: Final = -1  # in place of a layer's number: all that the target has
+DEPTH: Final = 5  # guesses in a row that are measured if a head could make any number
+EVERY: Final = -1  # in place of a layer's number: all layers
 
 
 @dataclass(frozen=True)
 class TargetOutputs:
-    """What the frozen target says of a batch of texts: one pass serves every head's loss."""
+    """The frozen target's outputs on a batch of texts.
 
-    tokens: Tensor  # (B, T) ids
-    states: tuple[Tensor, ...] | Mapping[int, Tensor]  # by layer, (B, T, h): [0] the embeddings,
-    # [k] the output of layer k, before the final norm; all L + 1, or those that were kept
-    final: Tensor  # (B, T, h) after the final norm
-    keys_values: Mapping[int, tuple[Tensor, Tensor]]  # layer (from 1) -> (B, heads, T, d) each,
-    # only layers asked for; keys are rotated, as in a cache
-    embed: Callable[[Tensor], Tensor]  # ids -> the target's embeddings
-    head: Callable[[Tensor], Tensor]  # final-normed (…, h) -> logits (…, V), the target's own
+    Attributes:
+        tokens: Token ids, (B, T).
+        states: By layer, hidden states (B, T, h): [0] are the embeddings, [k] is the output of
+            layer k before the final norm. All L + 1 of them, or those that were stored.
+        final: Output after the final norm, (B, T, h).
+        keys_values: By requested layer (from 1), keys and values, (B, heads, T, d) each; keys are
+            rotated, as in a cache.
+        embed: Maps ids to the target's embeddings.
+        head: Maps final outputs (…, h) to the target's logits (…, V).
+        generated: What is known if the target wrote the texts itself, or None.
+    """
+
+    tokens: Tensor
+    states: tuple[Tensor, ...] | Mapping[int, Tensor]
+    final: Tensor
+    keys_values: Mapping[int, tuple[Tensor, Tensor]]
+    embed: Callable[[Tensor], Tensor]
+    head: Callable[[Tensor], Tensor]
     generated: GeneratedText | None = None
 
     @cached_property
     def logits(self) -> Tensor:
-        """(B, T, V) float32: logits[:, t] predict tokens[:, t + 1].
+        """Logits (B, T, V) in float32; logits[:, t] predict tokens[:, t + 1].
 
-        Float32 even under autocast: distillation and argmax want more than 8 bits.
+        They are float32 even under autocast, since distillation and argmax need more than 8 bits.
         """
         with torch.no_grad(), torch.autocast(self.final.device.type, enabled=False):
             return self.head(self.final.float())
 
     @property
     def tops(self) -> Tensor:
-        """(B, T): the likeliest next token after each."""
+        """The most probable next token after each token, (B, T)."""
         return self.logits.argmax(-1) if self.generated is None else self.generated.tops
 
     def over(self, tokens: Tensor, rows: Tensor) -> Tensor:
-        """Logits (n, D) over these tokens (D,) alone, for rows (B, T) of bool."""
+        """Return logits (n, D) of these tokens (D,) only, for the rows chosen by (B, T) bool."""
         if self.generated is None:
             return self.logits[rows][:, tokens]
         with torch.no_grad(), torch.autocast(self.final.device.type, enabled=False):
@@ -71,17 +83,20 @@ class TargetOutputs:
 
     @property
     def counted(self) -> Tensor:
-        """(B, T) bool: after which tokens a drafter will have to guess the target's law."""
+        """After which tokens a drafter has to predict the target's distribution, (B, T) bool."""
         whole = torch.ones_like(self.tokens, dtype=torch.bool)
         return whole if self.generated is None else self.generated.own
 
 
 @dataclass(frozen=True)
 class GeneratedText:
-    """Of texts that the target wrote itself, what writing them told: the rest needs no logits.
+    """What is known of texts that the target wrote itself, so that their logits are not needed.
 
-    tops: (B, T), its likeliest next token. own: (B, T) bool, whether the next token was its own,
-    false for a prompt and where a row is filled up. table: its output projection, (V, h) float32.
+    Attributes:
+        tops: The target's most probable next token, (B, T).
+        own: Whether the next token was the target's own, (B, T) bool; false for prompts and
+            padding.
+        table: The target's output projection, (V, h) float32.
     """
 
     tops: Tensor
@@ -93,17 +108,22 @@ class GeneratedText:
 def read_target_outputs(
     model: LlamaForCausalLM, ids: Tensor, keys_values: Collection[int] = ()
 ) -> TargetOutputs:
-    """Read `ids` (B, T) in one pass of `model`, keeping keys and values of the named layers.
+    """Read texts in one pass of the target.
 
-    keys_values: layers, from 1; all where `EVERY` is among them.
-    Raises ValueError where a layer does not exist.
+    Args:
+        model: The target.
+        ids: Token ids, (B, T).
+        keys_values: Layers (from 1) whose keys and values are kept; all if `EVERY` is among them.
+
+    Raises:
+        ValueError: If a layer does not exist.
     """
     depth = model.config.num_hidden_layers
     if EVERY in keys_values:
         keys_values = range(1, depth + 1)
     for layer in keys_values:
         if not 1 <= layer <= depth:
-            raise ValueError(f"Keys and values of layer {layer}: the target has 1 to {depth}.")
+            raise ValueError(f"There is no layer {layer}: the target's layers are 1 to {depth}.")
     cache = growing_cache() if keys_values else None
     with _before_final_norm(model) as last:
         out = model.model(
@@ -138,14 +158,14 @@ def _kept(cache: DynamicCache, layers: Collection[int]) -> dict[int, tuple[Tenso
 
 
 def embedding_of(model: LlamaForCausalLM) -> Callable[[Tensor], Tensor]:
-    """The embeddings as a function: ids (…) to (…, h)."""
+    """Return the embeddings as a function: ids (…) to (…, h)."""
     table: Any = model.get_input_embeddings()
     weight: Tensor = table.weight.detach()
     return lambda ids: functional.embedding(ids, weight)
 
 
 def projection_of(model: LlamaForCausalLM) -> Callable[[Tensor], Tensor]:
-    """The output projection as a function: a gradient passes through it, none stays in it."""
+    """Return the output projection as a function that passes gradients but has none itself."""
     projection: Any = model.get_output_embeddings()
     weight: Tensor = projection.weight.detach()
     return lambda state: functional.linear(state, weight.to(state.dtype))
@@ -153,9 +173,11 @@ def projection_of(model: LlamaForCausalLM) -> Callable[[Tensor], Tensor]:
 
 @torch.no_grad()
 def overlaps(guesses: Sequence[Tensor], outputs: TargetOutputs) -> list[float]:
-    """Σ min(p, q) by depth at temperature 1: how likely a token sampled from the head is kept.
+    """Return Σ min(p, q) by depth at temperature 1: the acceptance of a sampled token.
 
-    guesses: by depth, logits (B, rows, V); rows beyond T - d have nothing to be compared with.
+    Args:
+        guesses: By depth d, logits (B, rows, V); rows beyond T - d are ignored.
+        outputs: The target's outputs.
     """
     shares = []
     for depth, guess in enumerate(guesses, start=1):
@@ -166,7 +188,7 @@ def overlaps(guesses: Sequence[Tensor], outputs: TargetOutputs) -> list[float]:
 
 @torch.no_grad()
 def same_tops(guesses: Sequence[Tensor], outputs: TargetOutputs) -> list[float]:
-    """By depth, how often head and target have the same most probable token (temperature 0)."""
+    """Return by depth how often head and target have the same top token (temperature 0)."""
     shares = []
     for depth, guess in enumerate(guesses, start=1):
         p, q = _aligned(guess, outputs, depth)
@@ -175,17 +197,20 @@ def same_tops(guesses: Sequence[Tensor], outputs: TargetOutputs) -> list[float]:
 
 
 def _aligned(guess: Tensor, outputs: TargetOutputs, depth: int) -> tuple[Tensor, Tensor]:
-    """Logits of target and head for the same token, (n, V) each."""
+    """Return the logits of target and head for the same tokens, (n, V) each."""
     rows = min(outputs.tokens.shape[1] - depth, guess.shape[1])
     counted = outputs.counted[:, depth : depth + rows]
     return outputs.logits[:, depth : depth + rows][counted], guess[:, :rows][counted].float()
 
 
 def future_loss(logits: Tensor, outputs: TargetOutputs, distance: int) -> Tensor:
-    """Cross-entropy of a head's logits (B, r, V), row t guessing the token t + distance.
+    """Return the cross-entropy of a head's logits to the target's distribution.
 
-    The target's logits for that token stand at t + distance - 1; rows without one are left out.
-    distance: from 1 (the target's own); at most T.
+    Args:
+        logits: (B, r, V); row t predicts the token t + distance.
+        outputs: The target's outputs; its logits for that token are at t + distance - 1. Rows
+            without such logits are ignored.
+        distance: From 1 (the target's own prediction) to T.
     """
     rows = min(logits.shape[1], outputs.tokens.shape[1] - distance + 1)
     teacher = outputs.logits[:, distance - 1 :][:, :rows].float().softmax(-1)
@@ -194,17 +219,19 @@ def future_loss(logits: Tensor, outputs: TargetOutputs, distance: int) -> Tensor
 
 
 def weighted(parts: Sequence[Tensor], falling: float = 1.0) -> Tensor:
-    """The mean of losses by depth, each counting `falling` times the one before."""
+    """Return the mean of losses by depth, each weighted `falling` times the one before."""
     weights = torch.tensor([falling**i for i in range(len(parts))], device=parts[0].device)
     return (torch.stack(list(parts)) * weights).sum() / weights.sum()
 
 
 @dataclass(frozen=True)
 class HeadOptions:
-    """What of a head follows from its target's size, and from how much time there is.
+    """Options of a head that depend on the target's size and the time available.
 
-    draft_vocabulary: tokens that it may propose. steps: guesses in a row that it learns from.
-    also_for: SHA-256 of further weights that it is accepted for, such as the same unrounded.
+    Attributes:
+        draft_vocabulary: Number of tokens that it may propose.
+        steps: Guesses in a row that it is trained on.
+        also_for: SHA-256 of other weights that it is accepted for, such as the unrounded ones.
     """
 
     draft_vocabulary: int = 8192
@@ -214,15 +241,21 @@ class HeadOptions:
 
 @dataclass(frozen=True)
 class Family:
-    """What training needs of one kind of head; `name` is its folder's, and its drafter's.
+    """What training needs to know about one kind of head.
 
-    build: (target, how often each token occurs in the training text (V,)) -> a new head, an
-    `nn.Module` with `save(folder)` and `load(folder, target)`, drawn from torch's own generator,
-    which is seeded. loss: (head, batch) -> mean loss. guesses: (head, batch) -> logits by depth,
-    as `overlaps` takes them; None where there are no simple ones. sampled: α is Σ min(p, q);
-    otherwise, for a point mass, the share of equal tops. keys_values: the target's layers, from 1,
-    whose keys and values the loss reads; (EVERY,) for all. fitted: the same for a target of
-    another size, which learns from answers; None where that is not built.
+    Attributes:
+        name: Name of its folder and of its drafter.
+        build: Builds a new head, an `nn.Module` with `save(folder)` and `load(folder, target)`,
+            from the target and the frequency of each token in the training text (V,). Weights are
+            sampled from torch's own generator, which is seeded.
+        loss: Computes the mean loss of (head, outputs).
+        guesses: Computes logits by depth of (head, outputs), as `overlaps` takes them; None if
+            there are no simple ones.
+        sampled: Whether α is Σ min(p, q); otherwise it is the share of equal top tokens.
+        keys_values: Layers of the target, from 1, whose keys and values the loss reads; (EVERY,)
+            for all.
+        with_options: Returns the family with options, for a head that is trained on answers; None
+            if that is not implemented.
     """
 
     name: str
@@ -235,14 +268,14 @@ class Family:
 
     @property
     def measure(self) -> Callable[[Sequence[Tensor], TargetOutputs], list[float]]:
-        """What α is, of guesses by depth."""
+        """The function that computes α from guesses by depth."""
         return overlaps if self.sampled else same_tops
 
     @torch.no_grad()
     def said(self, head: Any, outputs: TargetOutputs) -> Sequence[Tensor]:
-        """A head's guesses by depth; none where the family has none to measure."""
+        """Return a head's guesses by depth, or none if the family has none."""
         return [] if self.guesses is None else self.guesses(head, outputs)
 
     def agreement(self, head: Any, outputs: TargetOutputs) -> list[float]:
-        """α by depth on this batch; empty where the family has no guesses to measure."""
+        """Return α by depth on this batch, or none if the family has no guesses."""
         return self.measure(self.said(head, outputs), outputs)

@@ -1,7 +1,7 @@
-"""A small model reads a text, then a draft tree level by level, and keeps what the text took of it.
+"""Reads a text and then a draft tree with a small model, and keeps the rows of accepted guesses.
 
-One rule: a node sees the text and its own path, nothing else, so its law is what the model would
-say of that path alone (tree attention, SpecInfer 2305.09781).
+A node sees the text and its own path only, so its distribution is the model's for that path alone
+(tree attention, SpecInfer 2305.09781).
 """
 
 from __future__ import annotations
@@ -21,11 +21,15 @@ from specviz.verification.tree import DraftTree
 
 
 class TreeReader:
-    """One run's cache over shared weights: the text's rows, then those of the last tree's nodes.
+    """A model's cache in one run: rows of the text, then rows of the last tree's nodes.
 
-    Node n > 0 of a tree stands in row len(known) - 1 + n, since whole levels are read in order; the
-    root is the text's last token. name: what errors call the model. work: rows read, until somebody
-    sets it back. tree: what was guessed last, for whoever knows which of it the text has taken.
+    Node n > 0 of a tree is in row len(known) - 1 + n, since whole levels are read in order; the
+    root is the text's last token.
+
+    Attributes:
+        name: Name of the model in error messages.
+        work: Rows computed since it was last reset.
+        tree: The last draft, which tells which of its nodes the text has taken.
     """
 
     def __init__(self, model: Any, name: str) -> None:
@@ -35,21 +39,23 @@ class TreeReader:
         self.cache: KeyValueCache = self.network.new_cache()
         self.masks = layer_masks(model)
         self.work = Work()
-        self.known: list[int] = []  # the tokens of the cache's first rows
-        self.paths: dict[int, list[int]] = {}  # by node read, those from the root to it
+        self.known: list[int] = []  # tokens of the cache's first rows
+        self.paths: dict[int, list[int]] = {}  # by node read, the nodes from the root to it
         self.tree = DraftTree((0,), (-1,))
 
     def read_text(self, context: Sequence[int]) -> Tensor:
-        """Read what the cache lacks of `context`; logits (1, W) of what follows it.
+        """Read the part of `context` that the cache lacks: logits (1, W) of what follows it.
 
-        Guesses that the text took are kept, all others forgotten; one token is always read anew.
+        Rows of accepted guesses are kept and all others dropped; at least one token is read.
         """
         return self.plan_text(context, UploadBatch(self.model.device))()
 
     def read_level(self, tree: DraftTree, nodes: Sequence[int]) -> Tensor:
-        """Read the nodes of a level, whose parents were read; logits (n, W) of what follows each.
+        """Read the nodes of a level, whose parents have been read: logits (n, W) after each.
 
-        tree: all nodes up to this level. Its tokens must differ under one parent.
+        Args:
+            tree: All nodes up to this level; siblings must have different tokens.
+            nodes: The nodes.
         """
         self.tree, parcel = tree, UploadBatch(self.model.device)
         words = parcel.put(torch.tensor([tree.tokens[node] for node in nodes]))
@@ -57,7 +63,12 @@ class TreeReader:
         return reading(words())
 
     def plan_text(self, context: Sequence[int], parcel: UploadBatch) -> Callable[[], Tensor]:
-        """`text`, as what is to be called for it: what it needs of the host is in the parcel."""
+        """Prepare `read_text`, and return a function that runs it.
+
+        Args:
+            context: The text.
+            parcel: Uploads what the pass needs from the host.
+        """
         start = self._keep(self._rows_of(context[:-1]))
         self.known, self.paths = list(context), {0: [0]}
         self.tree = DraftTree((context[-1],), (-1,))
@@ -68,9 +79,12 @@ class TreeReader:
     def plan_level(
         self, nodes: Sequence[int], above: Sequence[int], parcel: UploadBatch
     ) -> Callable[[Tensor], Tensor]:
-        """`level`, as what is to be called with the nodes' tokens (n,), there.
+        """Prepare `read_level`, and return a function of the nodes' tokens (n,) on the device.
 
-        above: by node, its parent. What it needs of the host is in the parcel.
+        Args:
+            nodes: The nodes.
+            above: By node, its parent.
+            parcel: Uploads what the pass needs from the host.
         """
         for node, parent in zip(nodes, above, strict=True):
             self.paths[node] = [*self.paths[parent], node]
@@ -81,12 +95,12 @@ class TreeReader:
         return lambda words: self._pass(words, where(), [mask() for mask in masks])
 
     def discard_from(self, node: int) -> None:
-        """Nodes from this on were read in vain: they are none, or come again."""
+        """Forget what was read of this node and all later ones."""
         self.paths = {known: path for known, path in self.paths.items() if known < node}
         self.cache.cut(len(self.known) - 1 + len(self.paths))
 
     def _rows_of(self, text: Sequence[int]) -> list[int]:
-        """The rows of the tokens in `text`, up to the first that was never read."""
+        """Return the rows of the tokens in `text`, up to the first that was never read."""
         same = 0
         for old, new in zip(self.known, text, strict=False):
             if old != new:
@@ -98,7 +112,7 @@ class TreeReader:
         return rows
 
     def _taken(self, tokens: Sequence[int]) -> Iterator[int]:
-        """The nodes that `tokens` lead through from the root, as far as they were read."""
+        """Yield the nodes that `tokens` follow from the root, as far as they were read."""
         node = 0
         for token in tokens:
             under = {self.tree.tokens[kid]: kid for kid in self.tree.children[node]}
@@ -108,13 +122,13 @@ class TreeReader:
             yield node
 
     def _keep(self, rows: list[int]) -> int:
-        """Leave these rows (ascending) in the cache; their number."""
+        """Keep these rows (ascending) in the cache, and return their number."""
         same = min(len(rows), len(self.known))  # those of the text stay where they are
         self.cache.keep(same, rows[same:])
         return len(rows)
 
     def _mask(self, nodes: Sequence[int]) -> Tensor | None:
-        """What each node of the level may see: additive, (1, 1, n, rows); None where it is all.
+        """Return the level's additive attention mask, (1, 1, n, rows); None if all is visible.
 
         A boolean mask would be silently wrong under eager attention.
         """
@@ -131,7 +145,7 @@ class TreeReader:
     def _pass(
         self, words: Tensor, positions: Tensor, masks: Sequence[Tensor], last_only: int = 0
     ) -> Tensor:
-        """One forward pass; logits (n, W), of the last token alone where asked."""
+        """Run one forward pass: logits (n, W), or those of the last tokens only."""
         made = self.network.forward(
             words[None], Rows(positions[None], masks), self.cache, CaptureSpec(), last_only
         )

@@ -1,1 +1,1 @@
-"""DFlash: a block of masks, filled in one pass of a small bidirectional head."""
+"""DFlash: one pass of a small bidirectional head fills a block of masks."""

@@ -1,6 +1,6 @@
-"""What config.json says of a DFlash drafter, by the keys of the public checkpoints.
+"""Configs of DFlash drafters, with the keys of the public checkpoints.
 
-Rule: as in eagle_config.py: what would change the numbers and is not built here is refused.
+A config that would change the numbers in a way that is not implemented is refused.
 """
 
 from __future__ import annotations
@@ -13,7 +13,11 @@ from specviz.drafters.common.config import HeadConfig, check_depth
 from specviz.models.errors import Unsuitable
 from specviz.models.target import Target
 
-NESTED: Final = ("block_size", "mask_token_id", "target_layer_ids")  # some write them top-level
+NESTED: Final = (
+    "block_size",
+    "mask_token_id",
+    "target_layer_ids",
+)  # some files have them at the top level
 NEUTRAL: Final[Mapping[str, Any]] = {
     "is_causal": False,
     "attention_bias": False,
@@ -26,10 +30,15 @@ NEUTRAL: Final[Mapping[str, Any]] = {
 
 @dataclass(frozen=True)
 class DFlashConfig(HeadConfig):
-    """num_hidden_layers: its own; num_target_layers: the target's.
+    """Config of a DFlash head.
 
-    block_size: places of a block, the anchor's included. mask_token_id: stands in all the others.
-    target_layer_ids: whose outputs it reads, counted from 0, before the final norm.
+    Attributes:
+        num_hidden_layers: Its own layers.
+        num_target_layers: The target's layers.
+        block_size: Positions of a block, the anchor's included.
+        mask_token_id: Token in all other positions.
+        target_layer_ids: Layers of the target whose outputs it reads, counted from 0, before the
+            final norm.
     """
 
     architectures: ClassVar[tuple[str, ...]] = ("DFlashDraftModel",)
@@ -43,12 +52,12 @@ class DFlashConfig(HeadConfig):
 
     @property
     def tap_layers(self) -> tuple[int, ...]:
-        """These layers counted from 1, as `CaptureSpec` and transformers count them."""
+        """The same layers counted from 1, as in `CaptureSpec` and transformers' hidden_states."""
         return tuple(k + 1 for k in self.target_layer_ids)
 
     @classmethod
     def house(cls, target: Target) -> Self:
-        """Two layers with narrow MLPs and half the key heads."""
+        """Return the config of a house head: two layers, narrow MLPs and half the key heads."""
         shape = target.model.config
         shared = shape.num_key_value_heads
         return cls._reading(
@@ -60,7 +69,7 @@ class DFlashConfig(HeadConfig):
 
     @classmethod
     def public(cls, target: Target) -> Self:
-        """As large as z-lab/Qwen3-4B-DFlash-b16: five layers like the target's, five that it reads.
+        """Return a config as large as z-lab/Qwen3-4B-DFlash-b16: five layers that read five layers.
 
         Source: DeepSpec's and z-lab's configs for Qwen3-4B.
         """
@@ -68,9 +77,9 @@ class DFlashConfig(HeadConfig):
 
     @classmethod
     def _reading(cls, target: Target, many: int, **changes: Any) -> Self:
-        """One that reads so many layers of the target.
+        """Return a config that reads `many` layers of the target.
 
-        An end of the text stands for a mask: nothing is ever drafted after a real one.
+        The mask is an end-of-text token, since nothing is ever drafted after a real one.
         """
         layers = target.model.config.num_hidden_layers
         return cls.like(
@@ -83,10 +92,18 @@ class DFlashConfig(HeadConfig):
 
     @classmethod
     def from_json(cls, name: str, data: Mapping[str, Any]) -> Self:
-        """From config.json as read; errors call the head `name`. Raises Unsuitable."""
+        """Parse config.json.
+
+        Args:
+            name: Name of the head in error messages.
+            data: Contents of the file.
+
+        Raises:
+            Unsuitable: If it is invalid or not supported.
+        """
         inner = data.get("dflash_config") or {}
         if not isinstance(inner, Mapping):
-            raise Unsuitable(f"{name!r}: its dflash_config is no JSON object.")
+            raise Unsuitable(f"{name!r}: its dflash_config is not a JSON object.")
         flat = dict(data) | {key: inner[key] for key in inner if inner[key] is not None}
         _refuse_others(name, flat)
         missing = [key for key in NESTED if key not in flat]
@@ -101,7 +118,7 @@ class DFlashConfig(HeadConfig):
         return config
 
     def to_json(self) -> dict[str, Any]:
-        """For config.json, as z-lab writes it."""
+        """Return the contents of config.json in z-lab's form."""
         found = super().to_json() | {
             "model_type": "qwen3",
             "num_hidden_layers": self.num_hidden_layers,
@@ -110,12 +127,16 @@ class DFlashConfig(HeadConfig):
         return found | {"dflash_config": nested}
 
     def check_fit(self, name: str, target: Target) -> None:
-        """Raise Unsuitable where the target has another width, vocabulary or depth."""
+        """Check that the target has the same width, vocabulary and depth.
+
+        Raises:
+            Unsuitable: If not.
+        """
         super().check_fit(name, target)
         depth = target.layers
         if self.num_target_layers:
             check_depth(name, self.num_target_layers, target)
-        # transformers gives the last layer's output normed, so what a file means by it is unclear
+        # transformers returns the last layer's output normed, so its meaning in a file is unclear
         if self.target_layer_ids[-1] >= depth - 1:
             raise Unsuitable(
                 f"{name!r} reads layer {self.target_layer_ids[-1]}, counted from 0; "
@@ -123,7 +144,11 @@ class DFlashConfig(HeadConfig):
             )
 
     def _check(self, name: str) -> None:
-        """Raise Unsuitable for numbers that no head can have."""
+        """Check the ranges of all numbers.
+
+        Raises:
+            Unsuitable: If one is out of range.
+        """
         for key, least in (("num_hidden_layers", 1), ("block_size", 2), ("mask_token_id", 0)):
             value = getattr(self, key)
             if type(value) is not int or value < least:
@@ -137,9 +162,9 @@ class DFlashConfig(HeadConfig):
 
 
 def spread(target_layers: int, many: int) -> tuple[int, ...]:
-    """Layers from 1 to L - 3, evenly, as the public code has them, counted from 0.
+    """Return `many` layers evenly spaced from 1 to L - 3, counted from 0, as in the public code.
 
-    A target of a few layers has fewer, up to the last but one.
+    Targets with few layers get fewer, up to the last but one.
     """
     last = target_layers - (3 if target_layers > 5 else 2)
     rows = {max(0, min(last, round(1 + i * (last - 1) / (many - 1)))) for i in range(many)}
@@ -147,12 +172,16 @@ def spread(target_layers: int, many: int) -> tuple[int, ...]:
 
 
 def _refuse_others(name: str, data: Mapping[str, Any]) -> None:
-    """Raise Unsuitable for drafters of another build: DSpark, DFlash2, sliding windows."""
+    """Refuse variants that are not supported: DSpark, DFlash2, sliding windows.
+
+    Raises:
+        Unsuitable: If the config is one of them.
+    """
     kinds = data.get("architectures") or ["DFlashDraftModel"]
     if kinds != ["DFlashDraftModel"]:
-        raise Unsuitable(f"{name!r} is a {kinds[0]}; only DFlashDraftModel is built here.")
+        raise Unsuitable(f"{name!r} is a {kinds[0]}; only DFlashDraftModel is supported.")
     if "sliding_attention" in (data.get("layer_types") or []):
-        raise Unsuitable(f"{name!r} has layers with a sliding window, which are not built here.")
+        raise Unsuitable(f"{name!r} has layers with a sliding window, which are not supported.")
     for key, usual in NEUTRAL.items():
         if data.get(key) not in (None, usual):
-            raise Unsuitable(f"{name!r} sets {key}, a variant of DFlash that is not built here.")
+            raise Unsuitable(f"{name!r} sets {key}, a variant of DFlash that is not supported.")

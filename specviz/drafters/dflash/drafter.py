@@ -1,8 +1,8 @@
-"""DFlash (2602.06036): a block of masks after the newest token, filled whole in one pass.
+"""DFlash (2602.06036): a block of masks after the newest token is filled in one pass.
 
-The newest token x stands at n; the target's states are known up to n - 1. The block is x at n and
-masks at n + 1 and on; all see those states and one another. So no place knows what another will
-say, only that it is masked too: the top token of each makes one path, a point mass.
+Let the newest token be x at position n; the target's states are known up to n - 1. The block is x
+at n and masks at n + 1 and later. All of them see those states and one another. No position knows
+what another becomes, only that it is masked too: the top tokens form one path, a point mass.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from specviz.verification.distributions import check_finite
 from specviz.verification.transfer import to_host, upload
 from specviz.verification.tree import DraftTree
 
-SHOWN: Final = 3  # guesses of a place that a reader can see
+SHOWN: Final = 3  # tokens per position shown as evidence
 
 
 class DFlash(HeadDrafter):
-    """The drafter's network in eval mode, on the target's device and in its dtype.
+    """The DFlash drafter: a head in eval mode, on the target's device and in its dtype.
 
-    taps: outputs of the layers that its config names, before the final norm.
+    It captures the outputs of the layers that the head's config names, before the final norm.
     """
 
     name = "dflash"
@@ -48,7 +48,8 @@ class DFlash(HeadDrafter):
     def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
         """Implement `Drafter.begin`.
 
-        Raises Unsuitable where the target has another shape.
+        Raises:
+            Unsuitable: If the target has another shape.
         """
         self.head.config.check_fit(self.card.name, target.target)
         return DFlashSession(self, target.target)
@@ -56,8 +57,8 @@ class DFlash(HeadDrafter):
     def weights(self, target: Target) -> Weights:
         """Implement `Drafter.weights`.
 
-        States are fused on the way in, and become every layer's keys and values;
-        the output head is the target's.
+        The states are fused when they are read, and become every layer's keys and values; the
+        output head is the target's.
         """
         head = self.head
         kept = sum(
@@ -70,10 +71,12 @@ class DFlash(HeadDrafter):
 
 
 class DFlashSession:
-    """Keys and values of the text's states, layer by layer; of a block, none is ever kept.
+    """A session with the keys and values of the text's states, by layer; none of a block is kept.
 
-    waiting: states that were committed and not read yet. read: how many were. work: of the proposal
-    now made.
+    Attributes:
+        waiting: Committed states that have not been read yet.
+        read: Number of states that have been read.
+        work: Work of the current proposal.
     """
 
     drawn = Drawn.POINT_MASS
@@ -92,11 +95,11 @@ class DFlashSession:
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """Implement `DraftSession.propose`.
 
-        At most block_size - 1 guesses; the block is filled whole anyway.
+        There are at most block_size - 1 guesses; the whole block is computed anyway.
 
-        Score by node: its place's probability at temperature 1. Evidence by node: its place. Under
-        0: how many states and masks the one pass saw, and by place, from the first, the likeliest
-        tokens and their probabilities, for places beyond γ or the text's end too.
+        Score by node: its probability at temperature 1. Evidence by node: its position in the
+        block. Evidence on the proposal: the number of states and masks that the pass saw, and by
+        position the most probable tokens and their probabilities, also beyond γ and the text's end.
         """
         self.work = Work()
         depth = min(self.size - 1, max_tokens - 1)
@@ -127,17 +130,15 @@ class DFlashSession:
     def commit(
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
-        """Implement `DraftSession.commit`.
-
-        Only verified states come here, so nothing is ever rolled back.
-        """
+        """Implement `DraftSession.commit`: only verified states come here."""
         states.check_length(len(tokens))
         self.waiting.append(states)
 
     def _fill(self, context: Sequence[int]) -> Tensor:
-        """Logits (block_size - 1, V) of the places after `context`, in one pass of the head.
+        """Return the logits (block_size - 1, V) of the positions after `context`, from one pass.
 
-        Raises ValueError where the states taken are not those of all tokens but the newest.
+        Raises:
+            ValueError: If the states do not match the text.
         """
         self._take()
         newest = len(context) - 1
@@ -152,7 +153,7 @@ class DFlashSession:
         return logits
 
     def _take(self) -> None:
-        """Put keys and values of the waiting states behind those that are known."""
+        """Append keys and values of the waiting states to the known ones."""
         layers = concat_layers([states.layers for states in self.waiting])
         self.waiting = []
         if not layers:
@@ -171,7 +172,7 @@ class DFlashSession:
 
 
 def block_shown(values: Tensor, ids: Tensor) -> list[list[dict[str, Any]]]:
-    """By place, its likeliest tokens (places, few), falling, each with its probability."""
+    """Return, by position, the top tokens (places, few) with their probabilities."""
     return [
         [{"token": token, "p": round(p, 6)} for token, p in zip(row, chances, strict=True)]
         for row, chances in zip(ids.tolist(), values.tolist(), strict=True)

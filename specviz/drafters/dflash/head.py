@@ -1,9 +1,15 @@
-"""DFlash's drafter (2602.06036): one non-causal pass fills a block of masks.
+"""DFlash's head (2602.06036) and its training: one bidirectional pass fills a block of masks.
 
-A block is the newest token and masks after it. Every layer's keys and values begin with the
-target's states of the tokens before, fused by fc and normed; within the block all see all. A
-mask's output, by the target's own projection, is a guess of the token at its place. Embeddings
-and projection are the target's, so the file has neither.
+A block is the newest token followed by masks. Every layer's keys and values start with the target's
+states of the earlier tokens, fused by fc and normed; within the block every position sees all
+others. A mask's output, projected by the target's own output head, predicts the token at its
+position. Embeddings and projection are the target's, so the file has neither. The earlier states
+have no queries.
+
+In training (section 4 of the paper), blocks start at random tokens of the text and are computed
+side by side, each as a session computes one. Every position is trained to match the target's
+distribution, given the text up to it (see `future_loss`). The first positions count most, since a
+wrong guess ends what can be accepted.
 """
 
 from __future__ import annotations
@@ -41,16 +47,18 @@ class DFlashHead(nn.Module):
     def past(
         self, states: Mapping[int, Tensor] | Sequence[Tensor], positions: Tensor
     ) -> list[Past]:
-        """By layer of this head, keys and values of the target's states.
+        """Return, by layer of this head, keys and values of the target's states.
 
-        states: by the target's layer, from 1, (B, n, h) each. positions: (n,), of their tokens.
+        Args:
+            states: By the target's layer, from 1, (B, n, h) each.
+            positions: Positions of their tokens, (n,).
         """
         taps = [states[k] for k in self.config.tap_layers]
         fused = self.hidden_norm(self.fc(torch.cat(taps, dim=-1)))
         return [layer.self_attn.keys_values(fused, positions) for layer in self._layers()]
 
     def block(self, anchors: Tensor) -> Tensor:
-        """Ids (…, block_size): each anchor (…), then masks."""
+        """Return ids (…, block_size): each anchor (…), then masks."""
         masks = anchors.new_full(
             (*anchors.shape, self.config.block_size), self.config.mask_token_id
         )
@@ -58,9 +66,12 @@ class DFlashHead(nn.Module):
         return masks
 
     def forward(self, words: Tensor, positions: Tensor, mixes: Sequence[Mix]) -> Tensor:
-        """Embeddings of blocks (B, n, h) at positions (n,) to what the target's projection reads.
+        """Map embeddings of blocks to the input of the target's projection, (B, n, h).
 
-        mixes: by layer; each knows that layer's past.
+        Args:
+            words: Embeddings, (B, n, h).
+            positions: (n,).
+            mixes: By layer; each holds that layer's past.
         """
         for layer, mix in zip(self._layers(), mixes, strict=True):
             words = layer(words, positions, mix)
@@ -68,14 +79,16 @@ class DFlashHead(nn.Module):
         return out
 
     def save(self, folder: Path) -> None:
-        """Write config.json and model.safetensors in bf16. See `load`."""
+        """Write config.json and model.safetensors in bf16."""
         write(folder, self.config.to_json(), self)
 
     @classmethod
     def load(cls, folder: Path, target: Target) -> Self:
-        """The head in `folder`, on the target's device, in its dtype, ready to draft.
+        """Load the head in `folder` on the target's device, in its dtype, ready to draft.
 
-        Raises NotAvailable or Unsuitable with a sentence; a tensor that does not fit is named.
+        Raises:
+            NotAvailable: If the folder has no head.
+            Unsuitable: If the head does not fit; a tensor that does not fit is named.
         """
         found = read_head(folder, "dflash")
         config = DFlashConfig.from_json(found.name, found.config)
@@ -92,7 +105,7 @@ Past = tuple[Tensor, Tensor]  # one layer's keys and values before a block, (B, 
 
 
 class BlockAttention(nn.Module):
-    """Qwen3's attention, keys and queries normed by head; who sees whom is the mix's to say."""
+    """Qwen3's attention, with keys and queries normed per head and an explicit `Mix`."""
 
     def __init__(self, shape: HeadConfig) -> None:
         super().__init__()
@@ -110,13 +123,23 @@ class BlockAttention(nn.Module):
         self.k_norm = LlamaRMSNorm(self.size, shape.rms_norm_eps)
 
     def keys_values(self, rows: Tensor, positions: Tensor) -> Past:
-        """Of rows (B, n, h) at positions (n,): (B, heads, n, d) twice, the keys rotated."""
+        """Return rotated keys, and values, of rows (B, n, h) at positions (n,).
+
+        Returns:
+            (B, heads, n, d) each.
+        """
         keys = self.k_norm(self._by_head(self.k_proj(rows)))
         turn = self.rotary(positions)
         return rotate(keys, turn), self._by_head(self.v_proj(rows))
 
     def forward(self, rows: Tensor, positions: Tensor, mix: Mix) -> Tensor:
-        """(B, n, h) to (B, n, h). positions: (n,). mix is given the rows' own keys and values."""
+        """Map (B, n, h) to (B, n, h).
+
+        Args:
+            rows: The rows.
+            positions: (n,).
+            mix: Receives the rows' queries, keys and values.
+        """
         queries = self.q_norm(self._by_head(self.q_proj(rows)))
         queries = rotate(queries, self.rotary(positions))
         mixed = mix(queries, *self.keys_values(rows, positions))
@@ -129,7 +152,7 @@ class BlockAttention(nn.Module):
 
 
 class BlockLayer(nn.Module):
-    """A Llama layer around that attention."""
+    """A Llama layer with that attention."""
 
     def __init__(self, shape: HeadConfig) -> None:
         super().__init__()
@@ -139,14 +162,14 @@ class BlockLayer(nn.Module):
         self.post_attention_layernorm = LlamaRMSNorm(shape.hidden_size, shape.rms_norm_eps)
 
     def forward(self, rows: Tensor, positions: Tensor, mix: Mix) -> Tensor:
-        """(B, n, h) to (B, n, h)."""
+        """Map (B, n, h) to (B, n, h)."""
         rows = rows + self.self_attn(self.input_layernorm(rows), positions, mix)
         out: Tensor = rows + self.mlp(self.post_attention_layernorm(rows))
         return out
 
 
 def behind(past: Past) -> Mix:
-    """A `Mix` for one block: every row sees all of the past and all of the block."""
+    """Return a `Mix` for one block: every row sees all of the past and all of the block."""
 
     def mixed(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         return functional.scaled_dot_product_attention(
@@ -160,7 +183,7 @@ def behind(past: Past) -> Mix:
 
 
 def many_blocks(past: Past, anchors: Tensor) -> Mix:
-    """A `Mix` for blocks that begin at `anchors` (A,) of a text whose whole past is given.
+    """Return a `Mix` for blocks that start at `anchors` (A,) of a text with a known past.
 
     Its rows are the blocks one after another, (B, heads, A n, d). A row sees the past before its
     block's anchor and its own block, as in `behind`, and no other block.
@@ -184,16 +207,19 @@ def many_blocks(past: Past, anchors: Tensor) -> Mix:
     return mixed
 
 
-ANCHORS: Final = 64  # blocks a text, at most; the paper takes 512 of longer texts
+ANCHORS: Final = 64  # most blocks per text; the paper uses 512 of longer texts
 FADE: Final = (
     4.0  # place k counts exp(-(k - 1) / FADE), equation 4; the public value for blocks of 8
 )
 
 
 def loss(head: DFlashHead, outputs: TargetOutputs, anchors: Tensor | None = None) -> Tensor:
-    """The weighted mean over the places of blocks that the text has.
+    """Return the weighted mean loss over the positions of blocks.
 
-    anchors: (A,) places of the text; drawn from torch's generator where None.
+    Args:
+        head: The head.
+        outputs: The target's outputs.
+        anchors: Positions where blocks start, (A,); random ones from torch's generator if None.
     """
     if anchors is None:
         anchors = some_anchors(outputs)
@@ -208,21 +234,27 @@ def loss(head: DFlashHead, outputs: TargetOutputs, anchors: Tensor | None = None
 
 
 def guesses(head: DFlashHead, outputs: TargetOutputs) -> list[Tensor]:
-    """Logits (B, T - 1, V) by depth, as in agreement.py: row t has the block begun at t + 1."""
+    """Return logits by depth, (B, T - 1, V) each, as `overlaps` takes them.
+
+    Row t has the block that starts at t + 1.
+    """
     length = outputs.tokens.shape[1]
     every = torch.arange(1, length, device=outputs.tokens.device)
     return list(blocks(head, outputs, every).unbind(2))
 
 
 def some_anchors(outputs: TargetOutputs) -> Tensor:
-    """Different places of the text, rising; the first token has no state before it to read."""
+    """Return random positions of the text, ascending, without the first.
+
+    The first token has no earlier state to read.
+    """
     length = outputs.tokens.shape[1]
     drawn = torch.randperm(length - 1)[:ANCHORS].sort().values + 1
     return drawn.to(outputs.tokens.device)
 
 
 def blocks(head: DFlashHead, outputs: TargetOutputs, anchors: Tensor) -> Tensor:
-    """Logits (B, A, block_size - 1, V) of the masks of blocks that begin at `anchors` (A,)."""
+    """Return logits (B, A, block_size - 1, V) of blocks that start at `anchors` (A,)."""
     device, size = outputs.tokens.device, head.config.block_size
     past = head.past(outputs.states, torch.arange(outputs.tokens.shape[1], device=device))
     words = outputs.embed(head.block(outputs.tokens[:, anchors])).flatten(1, 2)
@@ -232,7 +264,7 @@ def blocks(head: DFlashHead, outputs: TargetOutputs, anchors: Tensor) -> Tensor:
 
 
 def build(target: Target, _counts: Tensor) -> DFlashHead:
-    """A new head of the house size for this target."""
+    """Build a new house-sized head for this target."""
     return DFlashHead(DFlashConfig.house(target))
 
 

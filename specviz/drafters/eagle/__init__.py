@@ -1,1 +1,1 @@
-"""EAGLE, EAGLE-2 and EAGLE-3: a small head guesses the next inner state of the target."""
+"""EAGLE, EAGLE-2, EAGLE-3 and P-EAGLE: small heads that predict the target's next hidden state."""

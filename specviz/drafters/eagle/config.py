@@ -1,4 +1,4 @@
-"""Configs of EAGLE heads, and what public files leave out of them."""
+"""Configs of EAGLE heads, with what public files leave out."""
 
 from __future__ import annotations
 
@@ -21,23 +21,30 @@ VARIANTS: Final = ("norm_before_residual", "norm_before_fc", "fc_norm", "norm_ou
 
 @dataclass(frozen=True)
 class EagleConfig(HeadConfig):
-    """bias: whether fc has one; public configs that do not say have it."""
+    """Config of an EAGLE head.
+
+    Attributes:
+        bias: Whether fc has a bias; public configs without the key have one.
+    """
 
     bias: bool = True
 
 
 @dataclass(frozen=True)
 class Eagle3Config(HeadConfig):
-    """draft_vocab_size: how many tokens it can propose.
+    """Config of an EAGLE-3 head.
 
-    tap_layers: the layers of the target whose outputs it reads, counted from 1, before the final
-    norm (transformers' hidden_states[k]). A key of our own, since public keys of this kind differ
-    by one between programs; where it is absent they are 2, L // 2 and L - 3, as in EAGLE.
-    target_hidden_size: the target's width, where the head's is another.
-
-    Variants, all off in EAGLE's own. norm_before_residual: the residual is the state as normed for
-    the attention. norm_before_fc: one norm over all taps before they are fused. fc_norm: one for
-    each. norm_output: a guess reads the output behind the norm, not before it.
+    Attributes:
+        draft_vocab_size: Number of tokens that it can propose.
+        tap_layers: Layers of the target whose outputs it reads, counted from 1, before the final
+            norm (transformers' hidden_states[k]). The key is our own, since public keys of this
+            kind differ by one between programs; by default they are 2, L // 2 and L - 3, as in
+            EAGLE.
+        target_hidden_size: The target's width if it is not the head's.
+        norm_before_residual: Whether the residual is the state as normed for the attention.
+        norm_before_fc: Whether one norm is applied to all taps before they are fused.
+        fc_norm: Whether each tap has a norm of its own.
+        norm_output: Whether a guess reads the output behind the norm, not before it.
     """
 
     architectures: ClassVar[tuple[str, ...]] = ("LlamaForCausalLMEagle3",)
@@ -53,23 +60,27 @@ class Eagle3Config(HeadConfig):
 
     @property
     def reads(self) -> int:
-        """See `HeadConfig`."""
+        """Implement `HeadConfig.reads`."""
         return self.target_hidden_size or self.hidden_size
 
     def to_json(self) -> dict[str, Any]:
-        """For config.json; vLLM counts taps as we do, under another name."""
+        """Return the contents of config.json; vLLM counts taps as we do, under another name."""
         return super().to_json() | {AUX: list(self.tap_layers)}
 
 
 def usual_taps(layers: int) -> tuple[int, ...]:
-    """EAGLE-3's own choice for a target of so many layers: outputs of these, counted from 1."""
+    """Return EAGLE-3's default taps for a target of this many layers, counted from 1."""
     return (2, layers // 2, layers - 3)
 
 
 def draft_vocabulary(counts: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """d2t (size,) and t2d (V,) for the `size` most frequent tokens. counts: (V,), ties by id.
+    """Return d2t (size,) and t2d (V,) for the `size` most frequent tokens.
 
     d2t is an offset: draft id i stands for token i + d2t[i]. t2d says which tokens can be proposed.
+
+    Args:
+        counts: How often each token occurs, (V,); of equal counts, the lower id comes first.
+        size: Size of the draft vocabulary.
     """
     common = counts.sort(descending=True, stable=True).indices[:size].sort().values
     t2d = torch.zeros(len(counts), dtype=torch.bool)
@@ -78,14 +89,14 @@ def draft_vocabulary(counts: Tensor, size: int) -> tuple[Tensor, Tensor]:
 
 
 def completed(found: Head) -> Head:
-    """With both halves of the draft vocabulary, which files leave out where they say nothing.
+    """Add d2t, t2d and draft_vocab_size where a file leaves them out.
 
-    A head that proposes every token needs no d2t and no t2d; t2d also follows from d2t.
+    A head that proposes every token needs neither d2t nor t2d; t2d also follows from d2t.
     """
     tensors, every = dict(found.tensors), found.config.get("vocab_size")
     size = found.config.get("draft_vocab_size") or every
     if type(every) is not int or type(size) is not int:
-        return found  # for the config to refuse
+        return found  # refused when the config is parsed
     if "d2t" not in tensors and size == every:
         tensors["d2t"] = torch.zeros(size, dtype=torch.long)
     if "d2t" in tensors and "t2d" not in tensors:
@@ -95,7 +106,7 @@ def completed(found: Head) -> Head:
 
 
 def has_own_embedding(found: Head, config: Eagle3Config) -> bool:
-    """Whether its embeddings are in its file; they must be where its width is not the target's."""
+    """Return whether a head has its own embeddings, as it must if its width is not the target's."""
     return "embed_tokens.weight" in found.tensors or config.reads != config.hidden_size
 
 
@@ -103,7 +114,11 @@ Kind = TypeVar("Kind", bound=Eagle3Config)
 
 
 def read_eagle3(found: Head, target: Target, kind: type[Kind]) -> Kind:
-    """Its config, its taps settled. Raises Unsuitable."""
+    """Parse a head's config and determine its taps.
+
+    Raises:
+        Unsuitable: If the config is invalid or does not fit the target.
+    """
     name, depth = found.name, target.layers
     taps = found.config.get("tap_layers") or usual_taps(depth)
     whole = isinstance(taps, list | tuple) and all(type(k) is int for k in taps)

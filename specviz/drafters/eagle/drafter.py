@@ -1,11 +1,17 @@
-"""EAGLE (2401.15077): a one-layer head guesses the target's next feature, and from it the token.
+"""EAGLE, EAGLE-2 and EAGLE-3.
 
-A static tree: its shape is known before any token is. Sampled: siblings one after another without
-replacement from q, the law that the target's own output head makes of the guessed feature, under
-the run's temperature, top-k and top-p. Greedy (and at temperature 0): the top tokens, a point mass.
+EAGLE (2401.15077): a one-layer head predicts the target's next hidden state (feature), from which
+the target's own output head computes q. The tree is static: its shape is known before any token is.
+Sampled: siblings are sampled from q without replacement, under the run's temperature, top-k and
+top-p.
+Greedy (and at temperature 0): the top tokens, a point mass.
 
-EAGLE-2 (2406.16858) is the same head, and a tree that follows its confidence: it grows level by
-level from the likeliest guesses; of all guesses weighed, the likeliest are kept.
+EAGLE-2 (2406.16858) uses the same head with a dynamic tree, which grows level by level from the
+most probable guesses; of all guesses considered, the most probable are kept.
+
+EAGLE-3 (2503.01840) reads three of the target's layers and drafts a dynamic tree. It was trained on
+its own outputs, so its later guesses are better than EAGLE's. It proposes only the tokens of a
+smaller vocabulary, which makes its output head cheap; the target still samples from all tokens.
 """
 
 from __future__ import annotations
@@ -44,25 +50,29 @@ from specviz.verification.transfer import UploadBatch
 
 
 class Eagle(HeadDrafter):
-    """EAGLE's head in eval mode, on the target's device and in its dtype."""
+    """The EAGLE drafter: a head in eval mode, on the target's device and in its dtype."""
 
     name = "eagle"
     network = EagleHead
     head: EagleHead
 
     def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
-        """See `Drafter`. Raises Unsuitable where the target has another width."""
+        """Implement `Drafter.begin`.
+
+        Raises:
+            Unsuitable: If the target has another width.
+        """
         self.head.config.check_fit(self.card.name, target.target)
         reader = eagle_reader(self.head, target.target, self.card.name)
         return EagleSession(reader, target.target, settings)
 
     def weights(self, target: Target) -> Weights:
-        """See `Drafter`. The output head is the target's."""
+        """Implement `Drafter.weights`. The output head is the target's."""
         return Weights(matrix_weights(self.head), causal_lm_weights(target.model).head)
 
 
 class EagleSession:
-    """The head's cache of the text, cut back before every proposal. Shape: see `width_under`."""
+    """A session with the head's cache of the text; `width_under` says the shape of its trees."""
 
     max_depth = MAX_GAMMA
 
@@ -76,10 +86,11 @@ class EagleSession:
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """See `DraftSession`. One pass of the head a level; nodes are numbered level by level.
+        """Implement `DraftSession.propose`.
 
-        Score by node: the head's probability at temperature 1. Evidence by node: its rank among
-        siblings, from 0, and on how many guessed features in a row the guess rests.
+        The head makes one pass per level; nodes are numbered level by level. Score by node: the
+        head's probability at temperature 1. Evidence by node: its rank among siblings, from 0, and
+        how many predicted features in a row it depends on.
         """
         self.reader.work = Work()
         builder = ProposalBuilder(self.reader.name, context[-1], self.settings, self.eos, chance)
@@ -95,18 +106,18 @@ class EagleSession:
         parents: Sequence[int],
         nodes: Sequence[int],
     ) -> Tensor:
-        """See `Foresight`."""
+        """Implement `NodePredictor.logits_after`."""
         return fit_vocabulary(
             logits_after_nodes(self.reader, len(context), tokens, parents, nodes), self.vocab_size
         )
 
     @property
     def device(self) -> torch.device:
-        """See `Reads`."""
+        """Implement `LevelModel.device`."""
         return self.reader.device
 
     def plan_level(self, context: Sequence[int], level: Level, parcel: UploadBatch) -> LevelPass:
-        """See `Reads`."""
+        """Implement `LevelModel.plan_level`."""
         if level.nodes == (0,):
             text = self.reader.plan_text(len(context), parcel)
             return lambda _: fit_vocabulary(text(), self.vocab_size)
@@ -114,18 +125,18 @@ class EagleSession:
         return lambda words: fit_vocabulary(after(words), self.vocab_size)
 
     def discard_from(self, node: int) -> None:
-        """See `Reads`."""
+        """Implement `LevelModel.discard_from`."""
         self.reader.discard_from(node)
 
     def commit(
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
-        """See `DraftSession`. State i and token i are a row of the head as they come."""
+        """Implement `DraftSession.commit`: state i and token i form a row of the head."""
         states.check_length(len(tokens))
         self.reader.add_states(states, tokens)
 
     def _proposal(self, builder: ProposalBuilder) -> Proposal:
-        """What was builder, with what a reader can be shown of it."""
+        """Return the built tree as a proposal with its evidence."""
         evidence: dict[int, dict[str, Any]] = {
             node: {"rank": path[-1], "guessed_features": len(path) - 1}
             for node, path in enumerate(builder.paths)
@@ -145,7 +156,7 @@ class EagleSession:
 
 
 def eagle_reader(head: EagleHead, target: Target, name: str) -> FeatureReader:
-    """A run's reader: states after the final norm in, the target's own output head on top."""
+    """Return a reader that reads the target's final states and uses its output head."""
 
     def final(states: States) -> Tensor:
         assert states.final is not None
@@ -155,31 +166,39 @@ def eagle_reader(head: EagleHead, target: Target, name: str) -> FeatureReader:
 
 
 def width_under(settings: Settings, ranks: Sequence[int]) -> int:
-    """How many guesses stand under a node. ranks: those on its path, from 0; none for the root.
+    """Return the number of guesses under a node.
 
-    As many as the settings give its depth, less one for every better sibling on the way: the
-    likelier a path, the more of the tree it gets. [4, 3, 3, 2] and γ 4 make 25 guesses, as many as
-    EAGLE's own tree has, in nearly its shape. Ranks say nothing of the target: rules stay exact.
+    It is that of the settings at its depth, minus one for every better sibling on the path: more
+    probable paths get more of the tree. [4, 3, 3, 2] and γ = 4 give 25 guesses, as many as EAGLE's
+    own tree and in nearly its shape. Ranks do not depend on the target, so the rules stay exact.
+
+    Args:
+        settings: Settings of the run.
+        ranks: Ranks on the node's path, from 0; empty for the root.
     """
     return max(0, settings.width(len(ranks)) - sum(ranks))
 
 
 class Eagle2(Eagle):
-    """EAGLE's own head: one file of weights serves both."""
+    """EAGLE-2, which uses EAGLE's own weights."""
 
     name = "eagle2"
 
     def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
-        """See `Drafter`. Raises Unsuitable where the target has another width."""
+        """Implement `Drafter.begin`.
+
+        Raises:
+            Unsuitable: If the target has another width.
+        """
         self.head.config.check_fit(self.card.name, target.target)
         reader = eagle_reader(self.head, target.target, self.card.name)
         return DynamicSession(reader, target.target, settings)
 
 
 class Eagle3(HeadDrafter):
-    """EAGLE-3's head in eval mode, on the target's device and in its dtype.
+    """The EAGLE-3 drafter: a head in eval mode, on the target's device and in its dtype.
 
-    taps: outputs of the layers that the head's config names, counted from 1, before the final norm.
+    It captures the outputs of the layers that the head's config names, before the final norm.
     """
 
     name = "eagle3"
@@ -191,7 +210,11 @@ class Eagle3(HeadDrafter):
         self.capture = CaptureSpec(layers=head.config.tap_layers)
 
     def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
-        """See `Drafter`. Raises Unsuitable where the target has another width."""
+        """Implement `Drafter.begin`.
+
+        Raises:
+            Unsuitable: If the target has another width.
+        """
         head = self.head
         head.config.check_fit(self.card.name, target.target)
 
@@ -203,6 +226,9 @@ class Eagle3(HeadDrafter):
         return DynamicSession(reader, target.target, settings, remark)
 
     def weights(self, target: Target) -> Weights:
-        """See `Drafter`. Layers' states are fused on the way in; its output head is its own."""
+        """Implement `Drafter.weights`.
+
+        The layers' states are fused when they are read; the output head is its own.
+        """
         fuse, own = matrix_weights(self.head.fc), matrix_weights(self.head.lm_head)
         return Weights(matrix_weights(self.head) - fuse - own, own, fuse)

@@ -1,8 +1,13 @@
-"""EAGLE's head (2401.15077; EAGLE-2, 2406.16858, uses the same): it guesses the target's features.
+"""EAGLE's head (2401.15077; also used by EAGLE-2, 2406.16858) and its training.
 
-A feature is the target's state after its final norm. Row t pairs feature f_t with the embedding of
-token t + 1 and guesses f_{t+1}; the target's own output head makes of that the law of token t + 2.
-The layer has no norm before its attention, and its output is a feature as it is.
+A feature is the target's hidden state after its final norm. Row t pairs the feature f_t with the
+embedding of token t + 1 and predicts f_{t+1}, from which the target's own output head computes the
+distribution of token t + 2. The layer has no norm before its attention, and its output is a feature
+as it is.
+
+In training, drafts are unrolled along a known text without sampling. In step s, row t, the head has
+the target's states up to token t and the text's own tokens up to t + 1 + s, and predicts token t +
+2 + s. This is what a session does along a path that the text takes, for all rows at once.
 """
 
 from __future__ import annotations
@@ -30,7 +35,7 @@ from specviz.models.target import Target
 
 
 class EagleLayer(nn.Module):
-    """A Llama layer that lacks the norm before its attention."""
+    """A Llama layer without the norm before its attention."""
 
     def __init__(self, config: EagleConfig) -> None:
         super().__init__()
@@ -39,16 +44,18 @@ class EagleLayer(nn.Module):
         self.post_attention_layernorm = LlamaRMSNorm(config.hidden_size, config.rms_norm_eps)
 
     def forward(self, rows: Tensor, positions: Tensor, mix: Mix) -> Tensor:
-        """(B, n, h) to (B, n, h)."""
+        """Map (B, n, h) to (B, n, h)."""
         rows = rows + self.self_attn(rows, positions, mix)
         out: Tensor = rows + self.mlp(self.post_attention_layernorm(rows))
         return out
 
 
 class EagleHead(nn.Module):
-    """fc and one layer. Names as in the public checkpoints.
+    """fc and one layer, named as in the public checkpoints.
 
-    embed_tokens: the file's own embedding; None, as in house files, where the target's serves.
+    Args:
+        config: Its config.
+        own_embedding: Whether it has its own embeddings instead of the target's.
     """
 
     def __init__(self, config: EagleConfig, own_embedding: bool = False) -> None:
@@ -60,9 +67,13 @@ class EagleHead(nn.Module):
         self.layers = nn.ModuleList([EagleLayer(config)])
 
     def forward(self, features: Tensor, words: Tensor, positions: Tensor, mix: Mix) -> Tensor:
-        """Features f_t and embeddings of the tokens t + 1, (B, n, h) each, to guesses of f_{t+1}.
+        """Predict the features f_{t+1}, (B, n, h).
 
-        positions: (n,), of the rows t; for a guess, that of its parent plus one.
+        Args:
+            features: f_t, (B, n, h).
+            words: Embeddings of the tokens t + 1, (B, n, h).
+            positions: Positions of the rows t, (n,); for a guess, its parent's plus one.
+            mix: See `Attention.forward`.
         """
         rows = self.fc(torch.cat([words, features], dim=-1))
         for layer in self.layers:
@@ -90,14 +101,16 @@ class EagleHead(nn.Module):
         return [layer.self_attn for layer in cast(Sequence[EagleLayer], self.layers)]
 
     def save(self, folder: Path) -> None:
-        """Write config.json and model.safetensors in bf16. See `load`."""
+        """Write config.json and model.safetensors in bf16."""
         write(folder, self.config.to_json(), self)
 
     @classmethod
     def load(cls, folder: Path, target: Target) -> Self:
-        """The head in `folder`, on the target's device, in its dtype, ready to draft.
+        """Load the head in `folder` on the target's device, in its dtype, ready to draft.
 
-        Raises NotAvailable or Unsuitable with a sentence; a tensor that does not fit is named.
+        Raises:
+            NotAvailable: If the folder has no head.
+            Unsuitable: If the head does not fit; a tensor that does not fit is named.
         """
         found = read_head(folder, "eagle")
         config = EagleConfig.from_json(found.name, found.config)
@@ -108,9 +121,13 @@ class EagleHead(nn.Module):
 
 
 def unroll(head: Any, states: Tensor, frozen: TargetOutputs, steps: int) -> Iterator[Tensor]:
-    """Outputs (B, T - 1 - s, h) of steps s = 0, 1, ..., each from those before.
+    """Yield the outputs (B, T - 1 - s, h) of steps s = 0, 1, …, as far as the text reaches.
 
-    states: (B, T, h), the target's, as the head takes them. Stops where the text is too short.
+    Args:
+        head: The head.
+        states: The target's states as the head reads them, (B, T, h).
+        frozen: The target's outputs.
+        steps: Most steps.
     """
     mix, length = Unrolled(), frozen.tokens.shape[1]
     embed = frozen.embed if head.embed_tokens is None else head.embed_tokens
@@ -122,14 +139,14 @@ def unroll(head: Any, states: Tensor, frozen: TargetOutputs, steps: int) -> Iter
         yield states
 
 
-LAW_WEIGHT = 0.1  # the paper's; features come first
+LAW_WEIGHT = 0.1  # as in the paper
 
 
 def loss(head: EagleHead, frozen: TargetOutputs) -> Tensor:
-    """SmoothL1 to the feature f_{t+1}, and a little cross-entropy to the target's law there.
+    """Return SmoothL1 to the feature f_{t+1}, plus cross-entropy to the target's distribution.
 
-    One step from true features, as published; the paper also adds noise to the features, and this
-    does not, since a loss here is a function of the batch alone.
+    It is one step from true features, as published. The paper also adds noise to the features; here
+    the loss depends on the batch alone.
     """
     (output,) = unroll(head, frozen.final, frozen, 1)
     feature = functional.smooth_l1_loss(output.float(), frozen.final[:, 1:].float())
@@ -139,12 +156,12 @@ def loss(head: EagleHead, frozen: TargetOutputs) -> Tensor:
 
 
 def guesses(head: EagleHead, frozen: TargetOutputs, depth: int) -> list[Tensor]:
-    """Logits (B, T - d, V) by depth d = 1, 2, ..., for `agreement`."""
+    """Return logits by depth, (B, T - d, V) each, as `overlaps` takes them."""
     return [frozen.head(output) for output in unroll(head, frozen.final, frozen, depth)]
 
 
 def build(target: Target, _counts: Tensor) -> EagleHead:
-    """A new head for this target; without a bias in fc, since vLLM reads none."""
+    """Build a new head for this target; fc has no bias, since vLLM reads none."""
     return EagleHead(replace(EagleConfig.like(target), bias=False))
 
 

@@ -1,8 +1,11 @@
-"""EAGLE-3's head (2503.01840): three layers of the target in, a law over fewer tokens out.
+"""EAGLE-3's head (2503.01840) and its training.
 
-Row t pairs the target's states of token t, fused by fc, with the embedding of token t + 1 and
-speaks of token t + 2. A further guess feeds the layer's own output back, before its norm; fc is for
-the target's states alone. Nothing asks that this output resembles a feature of the target.
+Row t pairs the target's hidden states of token t, fused by fc, with the embedding of token t + 1,
+and predicts token t + 2. A further guess reads the layer's own output, before its norm; fc is
+applied to the target's states only. The output is not trained to resemble a feature of the target.
+
+Training-time test: the head is unrolled as in drafting, on its own outputs, and every step adds to
+the loss. There is no loss on features.
 """
 
 from __future__ import annotations
@@ -51,7 +54,10 @@ class Eagle3Layer(nn.Module):
         self.norm_before_residual = config.norm_before_residual
 
     def forward(self, words: Tensor, states: Tensor, positions: Tensor, mix: Mix) -> Tensor:
-        """(B, n, h) twice to (B, n, h). The residual is the state as it came, or as normed."""
+        """Map embeddings and states, (B, n, h) each, to (B, n, h).
+
+        The residual is the state as it came, or as normed.
+        """
         normed = self.hidden_norm(states)
         rows = torch.cat([self.input_layernorm(words), normed], dim=-1)
         states = normed if self.norm_before_residual else states
@@ -61,9 +67,11 @@ class Eagle3Layer(nn.Module):
 
 
 class Eagle3Head(nn.Module):
-    """fc, one layer, norm and an output head of its own. Names as in the public checkpoints.
+    """fc, one layer, a norm and an output head of its own, named as in the public checkpoints.
 
-    embed_tokens: the file's own; None where the target's serves.
+    Args:
+        config: Its config.
+        own_embedding: Whether it has its own embeddings instead of the target's.
     """
 
     d2t: Tensor
@@ -86,11 +94,11 @@ class Eagle3Head(nn.Module):
         self.register_buffer("t2d", t2d)  # a file or `propose_only` says others
 
     def fuse(self, layers: Mapping[int, Tensor] | Sequence[Tensor]) -> Tensor:
-        """The target's states by layer, (..., h) each, as what the layer takes for a state."""
+        """Fuse the target's states by layer, (..., h) each, into the layer's input."""
         return self.fused([layers[k] for k in self.config.tap_layers])
 
     def fused(self, taps: Sequence[Tensor]) -> Tensor:
-        """States of the tapped layers, (..., h) each, in their order; see `fuse`."""
+        """Fuse the states of the tapped layers, (..., h) each, in order; see `fuse`."""
         if self.fc_norm:
             taps = [norm(tap) for norm, tap in zip(self.fc_norm, taps, strict=True)]
         rows = torch.cat(list(taps), dim=-1)
@@ -98,9 +106,13 @@ class Eagle3Head(nn.Module):
         return out
 
     def forward(self, states: Tensor, words: Tensor, positions: Tensor, mix: Mix) -> Tensor:
-        """Fused states, or own outputs, and the next tokens' embeddings to outputs, (B, n, h) all.
+        """Compute outputs (B, n, h).
 
-        positions: (n,), of the rows; for a guess, that of its parent plus one.
+        Args:
+            states: Fused states, or the head's own outputs, (B, n, h).
+            words: Embeddings of the next tokens, (B, n, h).
+            positions: Positions of the rows, (n,); for a guess, its parent's plus one.
+            mix: See `Attention.forward`.
         """
         out: Tensor = self.midlayer(words, states, positions, mix)
         return self.norm(out) if self.config.norm_output else out
@@ -127,7 +139,7 @@ class Eagle3Head(nn.Module):
         return [self.midlayer.self_attn]
 
     def draft_logits(self, outputs: Tensor) -> Tensor:
-        """Outputs (..., h) to logits over the draft vocabulary (..., D)."""
+        """Map outputs (..., h) to logits over the draft vocabulary (..., D)."""
         if isinstance(self.lm_head, FastLinear) and self.midlayer.mlp.fast and _is_flat(outputs):
             rows, eps = outputs.numpy(), self.config.rms_norm_eps
             with np.errstate(all="ignore"):  # whoever reads the logits looks for NaN
@@ -138,31 +150,33 @@ class Eagle3Head(nn.Module):
         return logits
 
     def logits(self, outputs: Tensor) -> Tensor:
-        """Outputs (..., h) to logits (..., V); minus infinity where it cannot propose a token."""
+        """Map outputs (..., h) to logits (..., V), -inf for tokens that cannot be proposed."""
         draft = self.draft_logits(outputs)
         whole = draft.new_full((*draft.shape[:-1], len(self.t2d)), -torch.inf)
         return whole.index_copy_(-1, self.tokens, draft)
 
     @property
     def tokens(self) -> Tensor:
-        """The tokens that it can propose, (D,): d2t is an offset."""
+        """The tokens that can be proposed, (D,)."""
         return torch.arange(len(self.d2t), device=self.d2t.device) + self.d2t
 
     def propose_only(self, counts: Tensor) -> None:
-        """Before training: choose the draft vocabulary by how often each token occurs, (V,)."""
+        """Choose the draft vocabulary before training, from token counts (V,)."""
         d2t, t2d = draft_vocabulary(counts, self.config.draft_vocab_size)
         self.d2t.copy_(d2t)
         self.t2d.copy_(t2d)
 
     def save(self, folder: Path) -> None:
-        """Write config.json and model.safetensors in bf16. See `load`."""
+        """Write config.json and model.safetensors in bf16."""
         write(folder, self.config.to_json(), self)
 
     @classmethod
     def load(cls, folder: Path, target: Target) -> Self:
-        """The head in `folder`, on the target's device, in its dtype, ready to draft.
+        """Load the head in `folder` on the target's device, in its dtype, ready to draft.
 
-        Raises NotAvailable or Unsuitable with a sentence; a tensor that does not fit is named.
+        Raises:
+            NotAvailable: If the folder has no head.
+            Unsuitable: If the head does not fit; a tensor that does not fit is named.
         """
         found = completed(read_head(folder, "eagle3"))
         config = read_eagle3(found, target, Eagle3Config)
@@ -178,27 +192,31 @@ def _is_flat(rows: Tensor) -> bool:
 
 
 def check_vocabulary(name: str, head: Eagle3Head) -> None:
-    """Raise Unsuitable where d2t and t2d are not two forms of the same thing."""
+    """Check that d2t and t2d name the same tokens.
+
+    Raises:
+        Unsuitable: If not.
+    """
     listed = head.tokens
     in_order = bool((listed[1:] > listed[:-1]).all()) and int(listed[-1]) < len(head.t2d)
     if not in_order or not torch.equal(head.t2d.nonzero().flatten(), listed):
         raise Unsuitable(f"{name!r}: its d2t and t2d name different tokens.")
 
 
-DRAFT_VOCABULARY: Final = 0.75  # it may propose so much of the vocabulary, the commonest of it
+DRAFT_VOCABULARY: Final = 0.75  # share of the vocabulary, the most frequent tokens
 STEPS: Final = 5  # the paper's code unrolls 7; house trees are 5 deep
-FADE: Final = 0.8  # a step counts this much of the one before, as in the paper's code
+FADE: Final = 0.8  # a step's weight relative to the one before, as in the paper's code
 
 
 def loss(head: Eagle3Head, frozen: TargetOutputs, steps: int = STEPS) -> Tensor:
-    """Weighted mean over the steps of the cross-entropy to the target's law.
+    """Return the weighted mean over steps of the cross-entropy to the target's distribution.
 
-    The law is that over the draft vocabulary, scaled to 1; rows whose top token lies outside it
-    teach nothing, as published.
+    The distribution is restricted to the draft vocabulary and normalised. Rows whose top token is
+    outside it are ignored, as published.
     """
     teaches = head.t2d[frozen.tops] & frozen.counted
     laws = frozen.over(head.tokens, teaches).softmax(-1)
-    number = teaches.flatten().cumsum(0).view(teaches.shape) - 1  # of a row, among the laws
+    number = teaches.flatten().cumsum(0).view(teaches.shape) - 1  # index of a row in `laws`
     total, weights = laws.new_zeros(()), 0.0
     for step, output in enumerate(unroll(head, head.fuse(frozen.states), frozen, steps)):
         rows = teaches[:, step + 1 :]
@@ -211,14 +229,18 @@ def loss(head: Eagle3Head, frozen: TargetOutputs, steps: int = STEPS) -> Tensor:
 
 @torch.no_grad()
 def guesses(head: Eagle3Head, frozen: TargetOutputs, depth: int) -> list[Tensor]:
-    """Logits (B, T - d, V) by depth d = 1, 2, ..., for `agreement`."""
+    """Return logits by depth, (B, T - d, V) each, as `overlaps` takes them."""
     states = head.fuse(frozen.states)
     return [head.logits(output) for output in unroll(head, states, frozen, depth)]
 
 
 def build(target: Target, counts: Tensor, **changes: Any) -> Eagle3Head:
-    """A new head for this target. counts: (V,), how often each token occurs. changes: to the
-    config.
+    """Build a new head for this target.
+
+    Args:
+        target: The target.
+        counts: How often each token occurs, (V,).
+        **changes: Changes to the config.
     """
     usual = {
         "draft_vocab_size": round(DRAFT_VOCABULARY * target.vocab_size),
@@ -232,10 +254,10 @@ def build(target: Target, counts: Tensor, **changes: Any) -> Eagle3Head:
 
 @torch.no_grad()
 def begun(target: Target, counts: Tensor, head_options: HeadOptions) -> Eagle3Head:
-    """A new head that begins as the target's own last layer, norm and output rows.
+    """Build a new head initialised with the target's own last layer, norm and output rows.
 
-    fc hands the highest tap on; what the layer makes of the next word, which the target's knows
-    nothing of, begins by chance. The output rows stay as they are.
+    fc passes the highest tap through. The weights that read the next token's embedding, which the
+    target's layer lacks, are random. The output rows are not trained.
     """
     size, own = min(head_options.draft_vocabulary, target.vocab_size), target.card.hash
     fits = (own, *head_options.also_for) if own and head_options.also_for else own
@@ -257,7 +279,7 @@ def begun(target: Target, counts: Tensor, head_options: HeadOptions) -> Eagle3He
 
 
 def with_options(head_options: HeadOptions) -> Family:
-    """The family for a target of another size, which heads begin as a part of."""
+    """Return the family of heads that are initialised from a target of any size."""
     return replace(
         TRAINING,
         build=lambda target, counts: begun(target, counts, head_options),

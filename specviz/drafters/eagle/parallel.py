@@ -1,8 +1,11 @@
-"""P-EAGLE's head (2602.01469): EAGLE-3's, deeper, and taught to guess all places in one pass.
+"""P-EAGLE (2602.01469): EAGLE-3's head, with every guess computed in one pass.
 
-The first guess rests on the target's states and the newest token, as EAGLE-3's does. For every
-further place there is a row of the mask's embedding and of one learned state, `mask_hidden`, in
-place of three taps that nobody has computed. Rows see the text and the masks before them.
+Let the newest token be x at position n. Rows (states of t, token t + 1) are known up to t = n - 1,
+and that row predicts n + 1, from the target's states and the newest token as in EAGLE-3. For every
+further position there is a row with the mask's embedding and one learned state, `mask_hidden`, in
+place of three taps that are not computed yet. Rows see the text and the masks before them. No guess
+knows which token another becomes, only that it is masked: the top tokens form one path, a point
+mass.
 """
 
 from __future__ import annotations
@@ -39,9 +42,12 @@ from specviz.verification.tree import DraftTree
 
 @dataclass(frozen=True)
 class PEagleConfig(Eagle3Config):
-    """num_hidden_layers: its own. mask_token_id: stands for a token that is not known yet.
+    """Config of a P-EAGLE head.
 
-    speculative_tokens: how many places it was taught; None where its config does not say.
+    Attributes:
+        num_hidden_layers: Its own layers.
+        mask_token_id: Token in place of those that are not known yet.
+        speculative_tokens: Positions that it was trained to predict; None if unknown.
     """
 
     num_hidden_layers: int = 1
@@ -50,20 +56,20 @@ class PEagleConfig(Eagle3Config):
 
     @classmethod
     def from_json(cls, name: str, data: Mapping[str, Any]) -> Self:
-        """See `HeadConfig`."""
+        """Implement `HeadConfig.from_json`."""
         layers, mask = data.get("num_hidden_layers", 1), data.get("mask_token_id")
         one = super().from_json(name, {**data, "num_hidden_layers": 1})  # as EAGLE heads have
         if type(layers) is not int or layers < 1:
             raise Unsuitable(f"{name!r}: num_hidden_layers must be at least 1, not {layers!r}.")
         if type(mask) is not int or not 0 <= mask < one.vocab_size:
-            raise Unsuitable(f"{name!r}: its mask_token_id is no token: {mask!r}.")
+            raise Unsuitable(f"{name!r}: its mask_token_id is not a token: {mask!r}.")
         if one.speculative_tokens is not None and one.speculative_tokens < 1:
             raise Unsuitable(f"{name!r}: speculative_tokens must be at least 1.")
         return replace(one, num_hidden_layers=layers)
 
 
 class PEagleHead(Eagle3Head):
-    """EAGLE-3's parts, the layers behind its layer, and the state of a mask."""
+    """EAGLE-3's parts, further layers, and the state of a mask."""
 
     config: PEagleConfig
 
@@ -74,14 +80,21 @@ class PEagleHead(Eagle3Head):
         self.mask_hidden = nn.Parameter(torch.zeros(taps * config.reads))
 
     def masks(self, many: int) -> Tensor:
-        """(many, h): what the layer takes for the states of so many masks."""
+        """Return the layer's input in place of the states of `many` masks, (many, h)."""
         one = self.fused(self.mask_hidden[None].chunk(len(self.config.tap_layers), dim=-1))
         return one.expand(many, -1)
 
     def through(
         self, states: Tensor, words: Tensor, positions: Tensor, mixes: Sequence[Mix]
     ) -> Tensor:
-        """As `forward`, through all layers. mixes: by layer; each knows that layer's past."""
+        """Run all layers like `forward`.
+
+        Args:
+            states: (B, n, h).
+            words: Embeddings, (B, n, h).
+            positions: (n,).
+            mixes: By layer; each holds that layer's past.
+        """
         rows: Tensor = self.midlayer(words, states, positions, mixes[0])
         for layer, mix in zip(self.later, mixes[1:], strict=True):
             rows = layer(rows, positions, mix)
@@ -89,7 +102,7 @@ class PEagleHead(Eagle3Head):
 
     @classmethod
     def load(cls, folder: Path, target: Target) -> Self:
-        """See `Eagle3Head`."""
+        """Load a head like `Eagle3Head.load`."""
         found = completed(read_head(folder, "p-eagle"))
         config = read_eagle3(found, target, PEagleConfig)
         head = cls(config, has_own_embedding(found, config))
@@ -99,9 +112,9 @@ class PEagleHead(Eagle3Head):
 
 
 class PEagle(HeadDrafter):
-    """P-EAGLE's head in eval mode, on the target's device and in its dtype.
+    """The P-EAGLE drafter: a head in eval mode, on the target's device and in its dtype.
 
-    taps: outputs of the layers that the head's config names, counted from 1, before the final norm.
+    It captures the outputs of the layers that the head's config names, before the final norm.
     """
 
     name = "p-eagle"
@@ -113,21 +126,29 @@ class PEagle(HeadDrafter):
         self.capture = CaptureSpec(layers=head.config.tap_layers)
 
     def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
-        """See `Drafter`. Raises Unsuitable where the target has another width."""
+        """Implement `Drafter.begin`.
+
+        Raises:
+            Unsuitable: If the target has another width.
+        """
         self.head.config.check_fit(self.card.name, target.target)
         return PEagleSession(self, target.target)
 
     def weights(self, target: Target) -> Weights:
-        """See `Drafter`. Layers' states are fused on the way in; its output head is its own."""
+        """Implement `Drafter.weights`.
+
+        The layers' states are fused when they are read; the output head is its own.
+        """
         fuse, own = matrix_weights(self.head.fc), matrix_weights(self.head.lm_head)
         return Weights(matrix_weights(self.head) - fuse - own, own, fuse)
 
 
 class PEagleSession:
-    """The layers' caches of the text's rows; a mask's are cut away before the next proposal.
+    """A session with the layers' caches of the text's rows; rows of masks are cut away.
 
-    rows: of the text, in the caches. waiting: states that were committed and not read yet, with the
-    tokens that they predicted.
+    Attributes:
+        rows: Rows of the text in the caches.
+        waiting: Committed states that have not been read yet, with the tokens that they predicted.
     """
 
     drawn = Drawn.POINT_MASS
@@ -143,7 +164,7 @@ class PEagleSession:
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """See `DraftSession`. Score by node: its place's probability at temperature 1."""
+        """Implement `DraftSession.propose`. Score by node: its probability at temperature 1."""
         depth = min(self.head.config.speculative_tokens or max_tokens, max_tokens - 1)
         tokens, score, work = [context[-1]], {}, Work()
         if depth > 0:
@@ -169,14 +190,15 @@ class PEagleSession:
     def commit(
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
-        """See `DraftSession`. State i and token i are a row of the head as they come."""
+        """Implement `DraftSession.commit`: state i and token i form a row of the head."""
         states.check_length(len(tokens))
         self.waiting.append((states, list(tokens)))
 
     def _guess(self, length: int, depth: int) -> tuple[Tensor, Work]:
-        """Logits (depth, V) of the places after a text of `length` tokens, in one pass.
+        """Return the logits (depth, V) of the positions after a text, from one pass, and its work.
 
-        Raises ValueError where the states taken do not make up that text.
+        Raises:
+            ValueError: If the states do not match the text.
         """
         config, device = self.head.config, self.target.device
         taps = concat_layers([states.layers for states, _ in self.waiting])
@@ -194,7 +216,7 @@ class PEagleSession:
         return logits, Work(body=len(tokens), head=depth, entry=len(new))
 
     def _pass(self, states: Tensor, words: Tensor, positions: Tensor) -> Tensor:
-        """The layers on new rows (n, h), each seeing the text's and those before it: (n, h)."""
+        """Run the layers on new rows (n, h), each seeing the text and earlier rows: (n, h)."""
         start, rows = self.rows, len(positions)
         sees = torch.ones(rows, start + rows, dtype=torch.bool, device=words.device).tril(start)
         for cache in self.caches:

@@ -1,9 +1,11 @@
-"""Early exit: the target's own first layers, with its norm and head, guess; the rest verify.
+"""Early exit (LayerSkip, 2404.16710): the target's first layers draft, and the others verify.
 
-LayerSkip (2404.16710). The cache and the exit's states are shared for real: verification goes on
-where drafting stopped, so no layer runs twice on a token. Sampled: q is the exit's law under the
-run's temperature, top-k and top-p; siblings without replacement, level by level. Greedy (and at
-temperature 0): the exit's top tokens, a point mass.
+The first layers draft with the target's own norm and output head. The cache and the exit's states
+are
+shared: verification continues where drafting stopped, so no layer runs twice on a token. Sampled: q
+is the exit's distribution under the run's temperature, top-k and top-p; siblings are sampled
+without replacement, level by level. Greedy (and at temperature 0): the exit's top tokens, a point
+mass.
 """
 
 from __future__ import annotations
@@ -40,25 +42,26 @@ from specviz.verification.tree import DraftTree
 
 
 class LayerSkip:
-    """No weights of its own: it is the target that it was made of.
+    """The LayerSkip drafter of one target; it has no weights of its own.
 
-    taps: every layer, so that a reader can be shown which of them agree.
+    It captures every layer, so that a reader can be shown which of them agree.
     """
 
     name = "layerskip"
     card = ModelCard("layerskip", "layerskip", 0, 0, None)
 
     def __init__(self, target: Target) -> None:
-        """Of a target whose layers can be run one by one, which `load` makes sure of."""
+        """Make the drafter of a target whose layers can run one by one, which `load` checks."""
         self.model = target.model
         self.made_for: MadeFor = target.card.hash
         self.capture = CaptureSpec(layers=tuple(range(1, target.layers + 1)))
 
     @classmethod
     def load(cls, title: str, folder: Path | None, target: Target) -> Self:
-        """The drafter of this target; it has no weights of its own.
+        """Return the drafter of this target.
 
-        Raises Unsupported where the target's layers cannot be run one by one.
+        Raises:
+            Unsupported: If the target's layers cannot be run one by one.
         """
         made = cls(target)
         check_split(target)
@@ -67,16 +70,18 @@ class LayerSkip:
     def begin(self, target: TargetRun, settings: Settings) -> LayerSkipSession:
         """Implement `Drafter.begin`.
 
-        Raises ValueError for another target, BadSettings for a missing layer.
+        Raises:
+            ValueError: If the run is one of another target.
+            BadSettings: If the exit layer does not exist.
         """
         name, layers = target.target.card.name, len(self.capture.layers)
         if target.target.model is not self.model:
-            raise ValueError(f"This drafter is the first layers of another model than {name}.")
+            raise ValueError(f"This drafter uses the layers of another model than {name}.")
         exit_layer = settings.at_depth(layers).exit_layer
-        require(layers > 1, f"{name} has one layer, so a draft cannot leave it early.")
+        require(layers > 1, f"{name} has one layer, so there is no early exit.")
         sentence = (
-            f"{name} has {layers} layers, so a draft can leave it after layer 1 to {layers - 1}, "
-            f"not after layer {exit_layer}."
+            f"{name} has {layers} layers, so the exit layer must be between 1 and {layers - 1}, "
+            f"not {exit_layer}."
         )
         require(1 <= exit_layer < layers, sentence)
         return LayerSkipSession(target, settings, exit_layer)
@@ -84,15 +89,18 @@ class LayerSkip:
     def weights(self, target: Target) -> Weights:
         """Implement `Drafter.weights`.
 
-        Each layer runs once on a row, so the output head alone is extra.
+        Each layer runs once on a row, so only the output head is extra.
         """
         return Weights(0, causal_lm_weights(target.model).head)
 
 
 class LayerSkipSession:
-    """Keeps no cache: the target's is its own, and the engine cuts that back.
+    """A session that drafts with the target's cache, which the engine cuts back.
 
-    exit_layer: layers 1..exit_layer draft.
+    Args:
+        target: The target's run.
+        settings: Settings of the run.
+        exit_layer: Layers 1..exit_layer draft.
     """
 
     def __init__(self, target: TargetRun, settings: Settings, exit_layer: int) -> None:
@@ -103,17 +111,16 @@ class LayerSkipSession:
         self.eos = target.target.eos
         self.drawn = candidate_kind(settings)
         self.branches = settings.branches
-        self.reader = ExitReader(target, exit_layer)  # a new one for every proposal
-        self.tree: DraftTree | None = None  # what was proposed and is not yet committed
-        self.before: Callable[[], dict[str, Any]] = dict  # what the last verification showed
+        self.reader = ExitReader(target, exit_layer)  # replaced for every proposal
+        self.tree: DraftTree | None = None  # proposed and not yet committed
+        self.before: Callable[[], dict[str, Any]] = dict  # results of the last verification
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """Implement `DraftSession.propose`.
 
-        One pass a level; nodes are numbered level by level.
-
-        Score by node: the exit's probability at temperature 1. Evidence: see `_evidence`.
+        There is one pass per level; nodes are numbered level by level. Score by node: the exit's
+        probability at temperature 1. Evidence: see `_evidence`.
         """
         self.reader = ExitReader(self.target, self.exit_layer)
         builder = ProposalBuilder(self.reader.name, context[-1], self.settings, self.eos, chance)
@@ -140,7 +147,7 @@ class LayerSkipSession:
         parents: Sequence[int],
         nodes: Sequence[int],
     ) -> Tensor:
-        """Implement `Foresight.after`."""
+        """Implement `NodePredictor.logits_after`."""
         if nodes[0] == 0:
             self.reader = ExitReader(self.target, self.exit_layer)
         tree = DraftTree(tuple(tokens), tuple(parents))
@@ -148,27 +155,24 @@ class LayerSkipSession:
 
     @property
     def device(self) -> torch.device:
-        """Implement `Reads.device`."""
+        """Implement `LevelModel.device`."""
         return self.target.target.device
 
     def plan_level(self, context: Sequence[int], level: Level, parcel: UploadBatch) -> LevelPass:
-        """Implement `Reads.planned`.
+        """Implement `LevelModel.plan_level`.
 
         The root is a node like the others: its token is not in the cache yet.
         """
         return self.reader.plan_level(level.nodes, level.parents, parcel)
 
     def discard_from(self, node: int) -> None:
-        """Implement `Reads.forget`."""
+        """Implement `LevelModel.discard_from`."""
         self.reader.discard_from(node)
 
     def commit(
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
-        """Implement `DraftSession.commit`.
-
-        The states of all layers are kept for the next round's remark.
-        """
+        """Implement `DraftSession.commit`: the states are kept for the next round's evidence."""
         states.check_length(len(tokens))
         if self.tree is None:  # the prompt
             return
@@ -176,9 +180,11 @@ class LayerSkipSession:
         self.tree = None
 
     def _evidence(self, tree: DraftTree, passes: int) -> Later:
-        """By node, see `guessed`. Under 0: the exit, all layers, the passes through 1..exit, and
-        `before`: what verification showed of the guesses of the round before (see `verified`);
-        it comes a round late, since a proposal must not tell its own verdicts.
+        """Return the evidence by node, see `guessed`, and on the proposal.
+
+        The latter holds the exit, the number of layers, the passes through 1..exit, and `before`:
+        what verification showed of the previous round's guesses (see `verified`). It comes a round
+        late, since a proposal must not reveal its own verdicts.
         """
         run, layer, early, before = self.target, self.exit_layer, self.target.early, self.before
         layers = len(self.target.capture.layers)

@@ -1,6 +1,6 @@
-"""Leaving the target early: its first layers as a reader, and which of its layers say a token.
+"""Early exits of the target: running its first layers, and which of its layers predict a token.
 
-One rule: a layer speaks through the target's own final norm and output head, as the exit does.
+A layer predicts through the target's own final norm and output head, as the exit does.
 """
 
 from __future__ import annotations
@@ -27,9 +27,12 @@ from specviz.verification.tree import DraftTree
 
 
 class ExitReader:
-    """One proposal's passes through layers 1..layer; what they computed waits for verification.
+    """The passes of one proposal through layers 1..layer, whose states verification continues from.
 
-    name: what errors call it.
+    Attributes:
+        run: The target's run.
+        layer: The exit layer.
+        name: Name in error messages.
     """
 
     def __init__(self, run: TargetRun, layer: int) -> None:
@@ -37,13 +40,15 @@ class ExitReader:
         self.layer = layer
         self.name = f"Layer {layer} of {run.target.card.name}"
         self.states: list[Tensor] = []  # by pass, (1, r, h)
-        self.paths: dict[int, list[int]] = {}  # by node planned, those from the root to it
-        self.said = 0  # rows of the output head
+        self.paths: dict[int, list[int]] = {}  # by node planned, the nodes from the root to it
+        self.said = 0  # rows that the output head computed
 
     def read_level(self, tree: DraftTree, nodes: range) -> Tensor:
-        """Read a whole level, whose parents were read; logits (n, V) of what follows each node.
+        """Read a whole level, whose parents have been read: logits (n, V) after each node.
 
-        tree: all nodes up to this level.
+        Args:
+            tree: All nodes up to this level.
+            nodes: The nodes.
         """
         parcel = UploadBatch(self.run.target.device)
         words = parcel.put(torch.tensor(tree.tokens[nodes.start :]))
@@ -52,9 +57,12 @@ class ExitReader:
     def plan_level(
         self, nodes: Sequence[int], above: Sequence[int], parcel: UploadBatch
     ) -> Callable[[Tensor], Tensor]:
-        """`level`, as what is to be called with the nodes' tokens (n,), there.
+        """Prepare `read_level`, and return a function of the nodes' tokens (n,) on the device.
 
-        above: by node, its parent. What it needs of the host is in the parcel.
+        Args:
+            nodes: The nodes.
+            above: By node, its parent.
+            parcel: Uploads what the pass needs from the host.
         """
         sees = torch.zeros(len(nodes), nodes[-1] + 1, dtype=torch.bool)
         for i, (node, parent) in enumerate(zip(nodes, above, strict=True)):
@@ -71,21 +79,20 @@ class ExitReader:
         return reading
 
     def discard_from(self, node: int) -> None:
-        """Nodes from this on were read in vain: they are none, or come again."""
+        """Forget what was read of this node and all later ones."""
         read = list(accumulate(hidden.shape[1] for hidden in self.states))
         self.states = self.states[: sum(rows <= node for rows in read)]
         self.run.truncate_shallow(len(self.states), sum(hidden.shape[1] for hidden in self.states))
 
     def precomputed(self) -> PrecomputedPrefix | None:
-        """Where scoring goes on; None where nothing was read."""
+        """Return the states that verification continues from; None if nothing was read."""
         return PrecomputedPrefix(self.layer, torch.cat(self.states, dim=1)) if self.states else None
 
 
 class Later(Mapping[int, dict[str, Any]]):
-    """Evidence that is worked out when somebody reads it, so that no clock of the run pays for it.
+    """Evidence that is computed when it is read, so that it costs no time of the run.
 
-    It takes readings of the output head that drafting itself does not need, and a run that nobody
-    records (a measurement) never takes them.
+    It needs extra passes of the output head. Runs that are only measured never compute it.
     """
 
     def __init__(self, work: Callable[[], dict[int, dict[str, Any]]]) -> None:
@@ -108,11 +115,18 @@ class Later(Mapping[int, dict[str, Any]]):
 def guessed(
     run: TargetRun, tree: DraftTree, early: Sequence[Mapping[int, Tensor]], layer: int
 ) -> dict[int, dict[str, Any]]:
-    """What drafting knew of every guess. early: see `TargetRun`.
+    """Return what drafting knew of every guess.
 
-    exit: the layer whose law or top it comes from. ran: the layers 1..ran have run *on* the guess
-    before verification (the deepest guesses are never read: 0). agree: which of the layers
-    1..exit have it as their top token *after its parent*, where it was guessed.
+    Args:
+        run: The target's run.
+        tree: The draft.
+        early: See `TargetRun`.
+        layer: The exit layer.
+
+    Returns:
+        By node: `exit`, the layer that it comes from; `ran`, layers 1..ran have run *on* the guess
+        before verification (0 for the deepest guesses, which are never read); `agree`, which of the
+        layers 1..exit have it as their top token *after its parent*.
     """
     nodes = range(1, len(tree))
     states = concat_layers(early)
@@ -127,10 +141,16 @@ def guessed(
 def verified(
     run: TargetRun, tree: DraftTree, tokens: Sequence[int], states: States
 ) -> dict[str, Any]:
-    """What verification showed of a round, by all layers. tokens, states: as committed.
+    """Return what verification showed of a round, by layer.
 
-    verified: by node, for the children of every kept node, which layers have it as their top
-    token. final: the same of the token that ended the round; None where a kept guess ended it.
+    Args:
+        run: The target's run.
+        tree: The draft.
+        tokens: The committed tokens.
+        states: Their states.
+
+    Returns: `verified`: for the children of every accepted node, which layers have it as their top
+    token. `final`: the same for the token that ended the round; None if that was an accepted guess.
     """
     path = [0]
     for token in tokens:
@@ -151,9 +171,15 @@ def verified(
 def agreeing(
     run: TargetRun, states: Mapping[int, Tensor], rows: Sequence[int], tokens: Sequence[int]
 ) -> list[list[int]]:
-    """By row and token, the layers whose top token it is; a tie for the top counts.
+    """Return by (row, token) the layers whose top token it is; a tie counts.
 
-    states: layer to (n, h). One layer's logits are held at a time.
+    Only one layer's logits are in memory at a time.
+
+    Args:
+        run: The target's run.
+        states: By layer, (n, h).
+        rows: Rows of the states.
+        tokens: One token per row.
     """
     device = run.target.device
     index = torch.tensor(rows, dtype=torch.long, device=device)
@@ -167,10 +193,13 @@ def agreeing(
 
 
 def check_split(target: Target) -> None:
-    """Raise Unsupported unless the layers run one by one say what the whole model says.
+    """Check that running the layers one by one gives what the whole model gives.
 
-    Some Llama-like decoders also scale embeddings or logits (Gemma, Granite, Cohere). Resuming
-    would leave that out, and judge by a law that is not the target's: no error, only other text.
+    Some Llama-like decoders also scale embeddings or logits (Gemma, Granite, Cohere). Running their
+    layers one by one would leave that out: no error, but text of another distribution.
+
+    Raises:
+        Unsupported: If the results differ.
     """
     whole, split = target.start(CaptureSpec()), target.start(CaptureSpec())
     tree = DraftTree.chain(2, [3])
@@ -185,7 +214,7 @@ def check_split(target: Target) -> None:
         )
     except UnsupportedModel:
         raise
-    except Exception as error:  # layers that want other arguments can raise anything
+    except Exception as error:  # layers with other arguments can raise anything
         raise _other(target) from error
     far = total_variation(whole.score(tree).logits.float().softmax(dim=-1), laws).max().item()
     rounding = 1e-3 if target.dtype == torch.float32 else 0.1  # half precision, other row counts
@@ -196,6 +225,6 @@ def check_split(target: Target) -> None:
 def _other(target: Target) -> UnsupportedModel:
     kind = target.model.config.model_type
     return UnsupportedModel(
-        f"Early exit runs a model's layers one by one, and for {target.card.name}, a {kind}, that "
-        "does not give what the whole model gives."
+        f"Early exit runs a model's layers one by one. For {target.card.name}, a {kind}, that does "
+        "not give the same result as the whole model."
     )

@@ -1,1 +1,1 @@
-"""Mixture of Attentions: a head that reads what all the target's layers kept."""
+"""Mixture of Attentions: a head that reads the keys and values of all the target's layers."""

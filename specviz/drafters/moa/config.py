@@ -1,6 +1,7 @@
-"""What config.json says of a Mixture of Attentions head, by the keys of its vLLM plug-in.
+"""Configs of Mixture of Attentions heads, with the keys of the authors' vLLM plug-in.
 
-Rule: what would change the numbers and is not built here is refused; all else is ignored.
+A config that would change the numbers in a way that is not implemented is refused; all other keys
+are ignored.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from specviz.drafters.common.config import HeadConfig
 from specviz.models.errors import Unsuitable
 from specviz.models.target import Target
 
-LIKE_THE_WIDTH: Final = 0  # a head size that follows from the width, as in the public code
-WITHOUT: Final = {  # key -> the one value that is built, and how the others are called
+LIKE_THE_WIDTH: Final = 0  # head size derived from the width, as in the public code
+WITHOUT: Final = {  # key -> the one supported value, and what other values mean
     "disable_LSA": (False, "a head without layer self-attention"),
     "target_layer_inference": (0, "target layer inference"),
     "rope_scaling": (None, "scaled rotary positions"),
@@ -27,10 +28,24 @@ WITHOUT: Final = {  # key -> the one value that is built, and how the others are
 
 @dataclass(frozen=True)
 class MoaConfig:
-    """Widths and heads of the three blocks. kv_hidden_size: keys and values of one target layer.
+    """Widths and heads of the three blocks.
 
-    Two keys are our own. layer_self_attention_head_dim: `LIKE_THE_WIDTH` in public heads. made_for:
-    SHA-256 of the target's weights, or None.
+    Attributes:
+        hidden_size: Width of the target.
+        kv_hidden_size: Width of the keys and values of one target layer.
+        num_attention_heads: Attention heads of every block.
+        layer_self_attention_num_key_value_heads: Key and value heads of layer self-attention.
+        layer_self_attention_intermediate_size: Inner width of its MLP.
+        self_attention_num_key_value_heads: Key and value heads of self-attention.
+        self_attention_intermediate_size: Inner width of its MLP.
+        cross_attention_num_key_value_heads: Key and value heads of cross-attention.
+        cross_attention_intermediate_size: Inner width of its MLP.
+        vocab_size: Number of tokens.
+        rms_norm_eps: Epsilon of the norms.
+        rope_theta: Base of the rotary angles.
+        layer_self_attention_head_dim: Head size of layer self-attention, a key of our own; public
+            heads have `LIKE_THE_WIDTH`.
+        made_for: SHA-256 of the target's weights, or None; also a key of our own.
     """
 
     hidden_size: int
@@ -50,10 +65,10 @@ class MoaConfig:
 
     @classmethod
     def like(cls, target: Target, **changes: Any) -> Self:
-        """A head of the house size for this target, and made for it.
+        """Return the config of a new house-sized head for this target.
 
-        Shares of the width as published, but for layer self-attention: that is narrow, since its
-        rows come by the layer and would else be most of a small head.
+        Its widths are in the published proportions, except for layer self-attention. That is
+        narrow, since it computes one row per layer and would dominate a small head.
         """
         model = target.model.config
         wide, heads = model.hidden_size, model.num_attention_heads
@@ -77,21 +92,29 @@ class MoaConfig:
 
     @classmethod
     def read(cls, name: str, data: Mapping[str, Any]) -> Self:
-        """From config.json as read; errors call the head `name`. Raises Unsuitable."""
+        """Parse config.json.
+
+        Args:
+            name: Name of the head in error messages.
+            data: Contents of the file.
+
+        Raises:
+            Unsuitable: If it is invalid or not supported.
+        """
         for key, (built, called) in WITHOUT.items():
             if data.get(key, built) != built:
-                raise Unsuitable(f"{name!r} has {called} ({key}), which is not built here.")
+                raise Unsuitable(f"{name!r} has {called} ({key}), which is not supported.")
         config = checkpoint.parsed(name, data, cls)
         config._check(name, asdict(config))
         return config
 
     def to_json(self) -> dict[str, Any]:
-        """For config.json."""
+        """Return the contents of config.json."""
         kind = {"model_type": "moa_spec", "architectures": ["MOASpecModel"]}
         return kind | {key: built for key, (built, _) in WITHOUT.items()} | asdict(self)
 
     def block(self, part: str) -> HeadConfig:
-        """The shape of `layer_self_attention`, `self_attention` or `cross_attention`."""
+        """Return the shape of a block: layer_self_attention, self_attention or cross_attention."""
         over_layers = part == "layer_self_attention"
         width = self.kv_hidden_size if over_layers else self.hidden_size
         size = self.layer_self_attention_head_dim if over_layers else LIKE_THE_WIDTH
@@ -107,7 +130,11 @@ class MoaConfig:
         )
 
     def check_fit(self, name: str, target: Target) -> None:
-        """Raise Unsuitable where the target has other widths or fewer tokens."""
+        """Check that the target has these widths and at least this number of tokens.
+
+        Raises:
+            Unsuitable: If not.
+        """
         self.block("cross_attention").check_fit(name, target)
         wide = kv_width(target.model)
         if self.kv_hidden_size != wide:
@@ -117,7 +144,11 @@ class MoaConfig:
             )
 
     def _check(self, name: str, data: Mapping[str, Any]) -> None:
-        """Raise Unsuitable for a size that is no whole number, or heads that cannot be shared."""
+        """Check that sizes are positive integers and attention heads can be shared.
+
+        Raises:
+            Unsuitable: If not.
+        """
         for key, value in data.items():
             counts = key.endswith(("_size", "_heads"))
             if counts and (type(value) is not int or value < 1):
@@ -135,7 +166,7 @@ class MoaConfig:
 
 
 def kv_width(model: Any) -> int:
-    """The keys and values of one layer and token of a causal LM, side by side."""
+    """Return the width of one layer's keys and values of one token, concatenated."""
     config = model.config.get_text_config()
     heads = config.num_attention_heads
     shared = getattr(config, "num_key_value_heads", None) or heads

@@ -1,8 +1,8 @@
-"""Mixture of Attentions (2410.03804): a memory of all the target's layers, asked again and again.
+"""Mixture of Attentions (2410.03804): a memory made of all the target's layers.
 
-After every pass of the target the keys and values of its newly verified tokens, all layers, are
-mixed into one memory row each; while a try is drafted the memory stands still, and every guess only
-asks it anew. The tree follows the head's confidence, as EAGLE-2's does: top tokens, a point mass.
+After every pass of the target, the keys and values of its newly verified tokens, from all layers,
+are mixed into one memory row each. The memory does not change while a draft is built; every guess
+attends to it. The tree follows the head's confidence like EAGLE-2's: top tokens, a point mass.
 """
 
 from __future__ import annotations
@@ -30,9 +30,12 @@ from specviz.verification.transfer import UploadBatch, upload_together
 
 
 class Moa(HeadDrafter):
-    """A head in eval mode, on the target's device and in its dtype.
+    """The drafter of a Mixture of Attentions head.
 
-    layers: how many the target has; the keys and values of all of them are asked for.
+    Args:
+        head: The head.
+        card: Its card.
+        layers: Number of the target's layers; the keys and values of all are captured.
     """
 
     name = "moa"
@@ -51,7 +54,8 @@ class Moa(HeadDrafter):
     def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
         """Implement `Drafter.begin`.
 
-        Raises Unsuitable where the target has other widths.
+        Raises:
+            Unsuitable: If the target has other widths.
         """
         self.head.config.check_fit(self.card.name, target.target)
         reader = MemoryReader(self.head, target.target, self.card.name)
@@ -60,9 +64,8 @@ class Moa(HeadDrafter):
     def weights(self, target: Target) -> Weights:
         """Implement `Drafter.weights`.
 
-        The memory is made of all the target's layers, a row of layer
-        self-attention each, and kept as keys and values; the rest of cross-attention stands before
-        the output head, which is the target's.
+        The memory costs one row of layer self-attention per layer, and is kept as keys and values.
+        The rest of cross-attention comes before the output head, which is the target's.
         """
         head, asked = self.head, self.head.cross_attention
         kept = matrix_weights(asked.self_attn.k_proj) + matrix_weights(asked.self_attn.v_proj)
@@ -75,7 +78,7 @@ class Moa(HeadDrafter):
 
 
 class MoaSession(DynamicSession):
-    """A dynamic tree over the reader below."""
+    """A session that drafts dynamic trees with a `MemoryReader`."""
 
     def __init__(
         self, reader: MemoryReader, target: Target, settings: Settings, layers: int
@@ -84,7 +87,10 @@ class MoaSession(DynamicSession):
         self.memory_reader = reader
 
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """See `DynamicSession`. Evidence of the try: also how many tokens the memory holds."""
+        """Implement `DraftSession.propose`.
+
+        Evidence on the proposal: also the size of the memory.
+        """
         self.remark["memory"] = len(context) - 1
         self.memory_reader.context = context
         return super().propose(context, max_tokens, chance)
@@ -96,17 +102,19 @@ class MoaSession(DynamicSession):
         parents: Sequence[int],
         nodes: Sequence[int],
     ) -> Tensor:
-        """Implement `Foresight.after`."""
+        """Implement `NodePredictor.logits_after`."""
         self.memory_reader.context = context
         return super().logits_after(context, tokens, parents, nodes)
 
 
 class MemoryReader:
-    """One run's caches over a shared head: memory of verified tokens, and rows of self-attention.
+    """A head's caches in one run: memory of verified tokens, and rows of self-attention.
 
-    context: the text, its first token too, which no commit brings. words: self-attention's rows of
-    the text, then of the last tree's nodes. passes: of the head, since the last text. work: rows
-    read, until somebody sets it back.
+    Attributes:
+        context: The text, with its first token, which no commit brings.
+        words: Self-attention's rows of the text, then of the last tree's nodes.
+        passes: Passes of the head since the last text.
+        work: Rows computed since it was last reset.
     """
 
     def __init__(self, head: MoaHead, target: Target, name: str) -> None:
@@ -116,28 +124,31 @@ class MemoryReader:
         self.device = target.device
         self.name = name
         self.context: Sequence[int] = ()
-        self.waiting: list[States] = []  # verified, not yet in the memory
+        self.waiting: list[States] = []  # states not in the memory yet
         self.remembered: Remembered | None = None
         self.words = KeysValues()
-        self.rows = 0  # of the text, in `words`
+        self.rows = 0  # rows of the text in `words`
         self.paths: dict[int, list[int]] = {}  # by node, the rows of its path, its own included
         self.passes = 0
         self.work = Work()
 
     def add_states(self, states: States, tokens: Sequence[int]) -> None:
-        """These states were verified. Read when next asked."""
+        """Implement `HeadReader.add_states`; the states are read with the next text."""
         self.waiting.append(states)
 
     def read_text(self, length: int) -> Tensor:
-        """Forget the last tree, read what waits of a text of `length` tokens.
+        """Implement `HeadReader.read_text`.
 
-        Logits (1, V) of what follows the newest token, which is node 0 of the next tree and has
-        no memory yet. Raises ValueError where the states taken do not make up that text.
+        Returns: Logits (1, V) after the newest token, which is node 0 of the next tree and not in
+        the memory.
+
+        Raises:
+            ValueError: If the states do not match the text.
         """
         return self.plan_text(length, UploadBatch(self.device))()
 
     def plan_text(self, length: int, parcel: UploadBatch) -> Callable[[], Tensor]:
-        """`text`, as what is to be called for it: what it needs of the host is in the parcel."""
+        """Implement `HeadReader.plan_text`."""
         if not self.waiting:
             raise ValueError("There is no new token to read.")
         known = self._remember(length)
@@ -157,10 +168,7 @@ class MemoryReader:
     def read_level(
         self, nodes: Sequence[int], tokens: Sequence[int], parents: Sequence[int]
     ) -> Tensor:
-        """Read nodes whose parents were read; logits (n, V) of what follows each.
-
-        tokens, parents: by node, of the whole tree so far.
-        """
+        """Implement `HeadReader.read_level`."""
         assert self.remembered is not None
         first = self.rows + len(self.paths) - 1
         sees = torch.zeros(len(nodes), first + len(nodes), dtype=torch.bool)
@@ -174,7 +182,7 @@ class MemoryReader:
         return self._ask(self._hear(words, where, sees), where, self.remembered)
 
     def plan_device_levels(self, many: int, levels: int, parcel: UploadBatch) -> DeviceLevelPass:
-        """Levels of so many nodes each, after the root's, to be called level by level."""
+        """Implement `HeadReader.plan_device_levels`."""
         sight = LevelMasks(self.rows, many, levels, parcel)
 
         def reading(words: Tensor, above: Tensor) -> Tensor:
@@ -185,7 +193,7 @@ class MemoryReader:
         return reading
 
     def _remember(self, length: int) -> Remembered:
-        """Layer self-attention on all that waits: once after a pass of the target."""
+        """Add the waiting states to the memory, once after each pass of the target."""
         layers = torch.cat([beside(states.keys_values) for states in self.waiting])[None]
         past = 0 if self.remembered is None else self.remembered[0].shape[2]
         new = layers.shape[1]
@@ -200,14 +208,14 @@ class MemoryReader:
         return made
 
     def _hear(self, words: Tensor, positions: Tensor, sees: Tensor) -> Tensor:
-        """Self-attention on new rows, each seeing what `sees` (n, rows) says: (1, n, h)."""
+        """Compute self-attention of new rows, (1, n, h). sees: (n, rows) attention mask."""
         self.work += Work(body=len(words))
         mix = self.words.mix(sees)
         rows: Tensor = self.head.self_attention(self.embed(words)[None], positions, mix)
         return rows
 
     def _ask(self, heard: Tensor, positions: Tensor, known: Remembered) -> Tensor:
-        """Cross-attention: rows (1, n, h), each seeing the whole memory, to logits (n, V)."""
+        """Compute cross-attention of rows (1, n, h) to the whole memory, and logits (n, V)."""
         self.passes += 1
         output = self.head.cross_attention(heard, positions, recall(known))[0]
         logits: Tensor = self.project(output)

@@ -1,19 +1,24 @@
-"""Mixture of Attentions (2410.03804): a head that reads the keys and values of all target layers.
+"""The Mixture of Attentions head (2410.03804) and its training.
 
-Layer self-attention: the L layers of one token are a sequence, each layer's keys and values side by
-side its row; they attend to one another, their mean goes through Ekv2E, and that is the memory of
-the token. Self-attention: a block over the tokens' embeddings, guesses included. Cross-attention: a
-block whose queries are those rows and whose keys and values come of the memory alone. Its output
-goes straight to the target's own projection: no norm between them.
+Layer self-attention: the keys and values of one token in all L layers form a sequence of L rows,
+which attend to one another; their mean goes through Ekv2E and becomes the token's memory.
+Self-attention: a block over the tokens' embeddings, guesses included. Cross-attention: a block
+whose queries are those rows and whose keys and values come from the memory only. Its output goes to
+the target's own projection without a norm in between.
 
-The memory is fixed while a try is drafted: guesses add queries and rows of self-attention, never
-memory. A guess has no keys and values in the target yet, and here nothing stands in for them.
+The memory is fixed while a draft is built: guesses add queries and rows of self-attention, but no
+memory. A guess has no keys and values in the target yet, and nothing replaces them.
 
-Layout and names are those of the public code (huawei-noah/HEBO, branch mixture-of-attentions,
-MOASpec), as are these: keys come as a cache has them, rotated for their place in the text, which is
-not undone; of each key-value head its key, then its value; rotary positions over layers count from
-0; one norm serves queries and memory. The public tensors themselves could not be looked at here.
-Left out: target layer inference (a config that asks for it is refused).
+Layout and names follow the public code (huawei-noah/HEBO, branch mixture-of-attentions, MOASpec),
+and so do these details: keys are those of a cache, already rotated; each key-value head gives its
+key, then its value; rotary positions over layers start at 0; one norm serves queries and memory.
+The public tensors were not available for comparison. Target layer inference is not supported.
+
+Training uses the paper's T-bounded masks: a query k tokens after the memory's end sees the memory
+up to there, for every k from 1 to the depth of a house tree and for every position at once. The
+memory and self-attention are computed once; depths differ in queries only, which is why training as
+it drafts costs so little. (The public code samples where each segment starts; here every start is
+used.)
 """
 
 from __future__ import annotations
@@ -38,14 +43,14 @@ Remembered = tuple[Tensor, Tensor]  # cross-attention's keys, rotated, and value
 
 
 class CrossAttention(Attention):
-    """Llama's attention, whose keys and values come of other rows than its queries."""
+    """Llama's attention with keys and values from other rows than its queries."""
 
     def product_groups(self) -> list[Group]:
         """Implement `FusedPart`: keys and values are of other rows than queries."""
         return []
 
     def remember(self, memory: Tensor, positions: Tensor) -> Remembered:
-        """Keys and values of normed memory (B, m, h). positions: (m,), in the text."""
+        """Return keys and values of normed memory (B, m, h) at text positions (m,)."""
         keys, values = (
             made.unflatten(-1, (-1, self.size)).transpose(1, 2)
             for made in (self.k_proj(memory), self.v_proj(memory))
@@ -53,7 +58,7 @@ class CrossAttention(Attention):
         return rotate(keys, self.rotary(positions)), values
 
     def forward(self, rows: Tensor, positions: Tensor, mix: Mix) -> Tensor:
-        """Normed rows (B, n, h) to (B, n, h). mix: see `recall`; it is given queries only."""
+        """Map normed rows (B, n, h) to (B, n, h). mix: receives queries only; see `recall`."""
         queries = self.q_proj(rows).unflatten(-1, (-1, self.size)).transpose(1, 2)
         none = queries[:, :, :0]
         mixed = mix(rotate(queries, self.rotary(positions)), none, none)
@@ -62,7 +67,7 @@ class CrossAttention(Attention):
 
 
 class MoaHead(nn.Module):
-    """Three blocks and a linear map. Names as in the public checkpoints.
+    """The three blocks and a linear map, named as in the public checkpoints.
 
     Embeddings and projection are the target's.
     """
@@ -76,7 +81,7 @@ class MoaHead(nn.Module):
         self.cross_attention = Layer(config.block("cross_attention"), CrossAttention)
 
     def memory(self, layers: Tensor) -> Tensor:
-        """The target's keys and values (..., L, w), see `beside`, to memory (..., h)."""
+        """Map the target's keys and values (..., L, w), see `beside`, to memory (..., h)."""
         places = torch.arange(layers.shape[-2], device=layers.device)
         rows = layers.flatten(0, -3)
         mixed = self.layer_self_attention(rows, places, everyone).mean(-2)
@@ -84,20 +89,27 @@ class MoaHead(nn.Module):
         return out.view(*layers.shape[:-2], -1)
 
     def remember(self, layers: Tensor, positions: Tensor) -> Remembered:
-        """The target's keys and values (B, m, L, w) of tokens at `positions`, to be asked later."""
+        """Return cross-attention's keys and values of tokens at `positions`.
+
+        Args:
+            layers: The target's keys and values, (B, m, L, w).
+            positions: (m,).
+        """
         block = self.cross_attention
         assert isinstance(block.self_attn, CrossAttention)
         return block.self_attn.remember(block.input_layernorm(self.memory(layers)), positions)
 
     def save(self, folder: Path) -> None:
-        """Write config.json and model.safetensors in bf16. See `load`."""
+        """Write config.json and model.safetensors in bf16."""
         checkpoint.write(folder, self.config.to_json(), self)
 
     @classmethod
     def load(cls, folder: Path, target: Target) -> Self:
-        """The head in `folder`, on the target's device, in its dtype, ready to draft.
+        """Load the head in `folder` on the target's device, in its dtype, ready to draft.
 
-        Raises NotAvailable or Unsuitable with a sentence; a tensor that does not fit is named.
+        Raises:
+            NotAvailable: If the folder has no head.
+            Unsuitable: If the head does not fit; a tensor that does not fit is named.
         """
         found = read_head(folder, "moa")
         config = MoaConfig.read(found.name, found.config)
@@ -108,18 +120,18 @@ class MoaHead(nn.Module):
 
 
 def beside(layers: Mapping[int, tuple[Tensor, Tensor]]) -> Tensor:
-    """Keys and values by layer, (..., heads, d) each, to (..., L, w), the first layer first."""
+    """Concatenate keys and values by layer, (..., heads, d) each, to (..., L, w)."""
     return torch.stack([torch.cat(layers[k], dim=-1).flatten(-2) for k in sorted(layers)], dim=-2)
 
 
 def everyone(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-    """A `Mix` for layers: every row sees every row."""
+    """Attend without a mask; a `Mix` for layers."""
     shared = keys.shape[1] != queries.shape[1]
     return functional.scaled_dot_product_attention(queries, keys, values, enable_gqa=shared)
 
 
 def recall(remembered: Remembered, sees: Tensor | None = None) -> Mix:
-    """A `Mix` that asks the memory. sees: (n, m) bool, what each query sees of it; None for all."""
+    """Return a `Mix` that attends to the memory. sees: (n, m) bool mask, or None for all."""
     keys, values = remembered
 
     def mixed(queries: Tensor, _keys: Tensor, _values: Tensor) -> Tensor:
@@ -131,14 +143,14 @@ def recall(remembered: Remembered, sees: Tensor | None = None) -> Mix:
     return mixed
 
 
-STEPS: Final = 5  # trained and measured so deep
-FALLING: Final = 0.8  # a step's weight against the one before: late guesses are rarely reached
+STEPS: Final = 5  # depth of training and evaluation
+FALLING: Final = 0.8  # a step's weight relative to the one before: late guesses are rarely reached
 FEATURE_WEIGHT: Final = 1.0  # this and the next as in the public code
 LAW_WEIGHT: Final = 0.1
 
 
 def loss(head: MoaHead, outputs: TargetOutputs, steps: int = STEPS) -> Tensor:
-    """Weighted mean over the steps of SmoothL1 to the target's final state and its law."""
+    """Return the weighted mean over steps of the losses to the target's state and distribution."""
     parts = []
     for depth, output in enumerate(unroll(head, outputs, steps), start=1):
         feature = functional.smooth_l1_loss(output.float(), outputs.final[:, depth:].float())
@@ -148,14 +160,14 @@ def loss(head: MoaHead, outputs: TargetOutputs, steps: int = STEPS) -> Tensor:
 
 
 def guesses(head: MoaHead, outputs: TargetOutputs, depth: int = STEPS) -> list[Tensor]:
-    """Logits (B, T - d, V) by depth d = 1, 2, ..., for `agreement`."""
+    """Return logits by depth, (B, T - d, V) each, as `overlaps` takes them."""
     return [outputs.head(output) for output in unroll(head, outputs, depth)]
 
 
 def unroll(head: MoaHead, outputs: TargetOutputs, steps: int) -> Iterator[Tensor]:
-    """Outputs (B, T - k, h) of steps k = 1, 2, ...: row t has memory up to t, tokens up to t + k.
+    """Yield the outputs (B, T - k, h) of steps k = 1, 2, …, as far as the text reaches.
 
-    It speaks of token t + k + 1. Stops where the text is too short.
+    Row t has the memory up to t and tokens up to t + k, and predicts token t + k + 1.
     """
     length = outputs.tokens.shape[1]
     where = torch.arange(length, device=outputs.tokens.device)
@@ -168,7 +180,7 @@ def unroll(head: MoaHead, outputs: TargetOutputs, steps: int) -> Iterator[Tensor
 
 
 def build(target: Target, _counts: Tensor) -> MoaHead:
-    """A new head of the house size for this target."""
+    """Build a new house-sized head for this target."""
     return MoaHead(MoaConfig.like(target))
 
 

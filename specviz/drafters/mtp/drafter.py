@@ -1,9 +1,9 @@
-"""MTP: a module reads the target's state and the next token, and says state and token after that.
+"""MTP (DeepSeek-V3, 2412.19437): a module maps a hidden state and the next token to the next state.
 
-The newest token x stands at n. Rows (state of i, embedding of token i + 1) are known up to
-(state of n - 1, x): the module's output there guesses n + 1. Every further step reads the module's
-own output instead of a state that the target has not computed yet, so guesses get worse with depth
-(DeepSeek-V3, 2412.19437). A chain: sampled from q, or top tokens, which are a point mass.
+Let the newest token be x at position n. Rows (state of i, embedding of token i + 1) are known up to
+(state of n - 1, x); the module's output there predicts n + 1. Every further step reads the module's
+own output instead of a state that the target has not computed yet, so guesses get worse with depth.
+The draft is a chain: sampled from q, or top tokens, which are a point mass.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from specviz.verification.transfer import UploadBatch
 
 
 class MTP(HeadDrafter):
-    """Modules in eval mode, trained on the one target."""
+    """The drafter of MTP modules, in eval mode, trained for one target."""
 
     name = "mtp"
     network = MTPModules
@@ -51,7 +51,7 @@ class MTP(HeadDrafter):
     def weights(self, target: Target) -> Weights:
         """Implement `Drafter.weights`.
 
-        One of the modules, all alike; its output head may be the target's.
+        Counts one module, since all are alike; its output head may be the target's.
         """
         many, own = self.head.config.num_nextn_predict_layers, self.head.module(1).shared_head
         size = 0 if own.head is None else matrix_weights(own.head)
@@ -61,10 +61,11 @@ class MTP(HeadDrafter):
 
 
 class MTPSession:
-    """The modules' caches over verified rows.
+    """A session with the modules' caches over verified rows.
 
-    known: rows that every module has read with verified states and tokens. states: the target's
-    states of the rows from `known` on, (1, n - known, h).
+    Attributes:
+        known: Rows that every module has read with verified states and tokens.
+        states: The target's states of the rows from `known` on, (1, n - known, h).
     """
 
     def __init__(self, drafter: MTP, target: TargetRun, settings: Settings) -> None:
@@ -80,9 +81,9 @@ class MTPSession:
         self.cache = PreallocatedCache()
         self.known = 0
         self.states: Tensor | None = None
-        self.work = Work()  # of the proposal in the making
-        self._outputs: list[Tensor] = []  # by step, from the target's states on: (1, r, h)
-        self._guesses: list[Tensor] = []  # by step, what it reads that no step before has read
+        self.work = Work()  # of the current proposal
+        self._outputs: list[Tensor] = []  # by step, starting with the target's states: (1, r, h)
+        self._guesses: list[Tensor] = []  # by step, the token that it is the first to read
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
@@ -111,10 +112,7 @@ class MTPSession:
     def commit(
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
-        """Implement `DraftSession.commit`.
-
-        Rows with guesses were forgotten when they had been made.
-        """
+        """Implement `DraftSession.commit`: rows with guesses were already forgotten."""
         states.check_length(len(tokens))
         assert states.final is not None
         new = states.final[None]
@@ -122,18 +120,19 @@ class MTPSession:
 
     @property
     def device(self) -> torch.device:
-        """Implement `Reads.device`."""
+        """Implement `LevelModel.device`."""
         return self.target.device
 
     def plan_level(self, context: Sequence[int], level: Level, parcel: UploadBatch) -> LevelPass:
-        """Implement `Reads.planned`.
+        """Implement `LevelModel.plan_level`.
 
-        A module on all its new rows, or, used again, behind its own last.
+        A module runs on all its new rows; when it is applied again, on one row behind its own last
+        one.
         """
         step, newest = level.nodes[0] + 1, len(context) - 1
         again = max(0, step - self.many)
         past = newest + again - 1 if again else self.known
-        ahead = past + min(step, self.many)  # a module's row i reads the token so far after it
+        ahead = past + min(step, self.many)  # offset of the token that a module reads, from its row
         text = parcel.put(torch.tensor(context[ahead:], dtype=torch.long))
 
         def reading(words: Tensor) -> Tensor:
@@ -149,19 +148,20 @@ class MTPSession:
         return reading
 
     def discard_from(self, node: int) -> None:
-        """Implement `Reads.forget`.
-
-        Node n is read in step n + 1.
-        """
+        """Implement `LevelModel.discard_from`. Node n is read in step n + 1."""
         newest = self.known + self._outputs[0].shape[1]
         for module, layer in enumerate(self.cache.layers, 1):
             steps = max(0, node - module + 1) if module == self.many else int(module <= node)
             layer.cut(newest + steps - 1 if steps else self.known)
 
     def _step(self, step: int, rows: Tensor, tokens: Tensor, past: int) -> Tensor:
-        """A module's output (1, r, h). rows: the step before's, at first the target's states.
+        """Return a module's output, (1, r, h).
 
-        tokens: (1, r). past: how many rows stand before them.
+        Args:
+            step: Step, from 1.
+            rows: Output of the step before; at first the target's states.
+            tokens: Tokens, (1, r).
+            past: Rows before them in the module's cache.
         """
         joined = self.modules.module(step).join(rows, tokens, self.embed)
         positions = torch.arange(past, past + rows.shape[1], device=rows.device)[None]
@@ -169,14 +169,15 @@ class MTPSession:
         return self.modules.run(step, joined, positions, mask, self.cache)
 
     def _why(self, step: int, state: int) -> dict[str, Any]:
-        """What a guess came of: the module, from 1; the target's newest state, or its own output.
+        """Return a guess's evidence.
 
-        own: how many times in a row an output was read in place of a state.
+        It holds the module, from 1, the position of the target's newest state, and how many times
+        in a row an output was read in place of a state (`own`).
         """
         return {"module": min(step, self.many), "state": state, "own": step - 1}
 
     def _keep(self, newest: int, steps: int) -> None:
-        """Leave in every cache the rows of verified states and tokens that all modules have read.
+        """Keep in every cache the rows with verified states and tokens that all modules have read.
 
         Module k reads k tokens ahead, so its last k - 1 rows held guesses.
         """

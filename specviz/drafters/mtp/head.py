@@ -1,10 +1,14 @@
-"""DeepSeek-V3's sequential modules for multi-token prediction (2412.19437, section 2.2).
+"""DeepSeek-V3's sequential modules (2412.19437, section 2.2) and their training on a frozen target.
 
-h' = eh_proj([enorm(embedding of the next token), hnorm(h)]), one decoder block, then the target's
-projection behind shared_head.norm. Module k reads, at row i, its predecessor's output at i (the
-first: the target's final state) and the token i + k, and guesses the token i + k + 1. Tensors are
-`model.layers.{L}.*`, L the target's number of layers, with or without copies of its embeddings
-and projection.
+h' = eh_proj([enorm(embedding of the next token), hnorm(h)]), then one decoder block, then
+shared_head.norm and the target's projection. Module k reads, in row i, its predecessor's output at
+i (for the first module, the target's final state) and the token i + k, and predicts the token i + k
++ 1. Tensors are named `model.layers.{L}.*`, with L the target's number of layers, with or without
+copies of its embeddings and projection.
+
+DeepSeek trains module k on its predecessor's states. A module that is applied again reads its own
+output. It is trained on that too, a few steps deep, each row behind the true rows and its own
+earlier ones, as in drafting (EAGLE-3's training-time test).
 """
 
 from __future__ import annotations
@@ -38,9 +42,18 @@ from specviz.models.target import Target
 
 @dataclass(frozen=True)
 class MTPConfig:
-    """config.json, keys as DeepSeek's. num_hidden_layers: the target's, which numbers the modules.
+    """Contents of config.json, with DeepSeek's keys.
 
-    num_nextn_predict_layers: how many modules; the last is used again for guesses beyond.
+    Attributes:
+        num_hidden_layers: The target's number of layers, which numbers the modules.
+        num_nextn_predict_layers: Number of modules; the last one is applied again for later
+            guesses.
+        num_attention_heads: Attention heads.
+        num_key_value_heads: Key and value heads.
+        intermediate_size: Inner width of the MLP.
+        rms_norm_eps: Epsilon of the norms.
+        rope_theta: Base of the rotary angles.
+        made_for: SHA-256 of the target's weights.
     """
 
     num_hidden_layers: int
@@ -54,7 +67,7 @@ class MTPConfig:
 
 
 class SharedHead(nn.Module):
-    """The norm before the projection; `head` only where the file has a copy of its own."""
+    """The norm before the projection, and the projection if the file has its own."""
 
     def __init__(self, width: int, eps: float, vocabulary: int | None) -> None:
         super().__init__()
@@ -63,12 +76,18 @@ class SharedHead(nn.Module):
 
 
 class MTPModule(LlamaDecoderLayer):
-    """One module: the state and the next token's embedding in, the state one further out."""
+    """One module: maps a state and the next token's embedding to the next state."""
 
     def __init__(
         self, config: LlamaConfig, number: int, own: tuple[int | None, int | None]
     ) -> None:
-        """number: from 0. own: ids of its own embeddings and projection; None where shared."""
+        """Make the layers of a module.
+
+        Args:
+            config: Config of the decoder block.
+            number: Number of the module, from 0.
+            own: Number of tokens of its own embeddings and projection; None where they are shared.
+        """
         super().__init__(config, number)
         width, eps = config.hidden_size, config.rms_norm_eps
         self.enorm = LlamaRMSNorm(width, eps)
@@ -78,13 +97,13 @@ class MTPModule(LlamaDecoderLayer):
         self.shared_head = SharedHead(width, eps, own[1])
 
     def join(self, states: Tensor, tokens: Tensor, embed: Embed) -> Tensor:
-        """States (B, r, h) and the tokens (B, r) that follow them, as the block's input."""
+        """Combine states (B, r, h) and the tokens (B, r) after them into the block's input."""
         words = (self.embed_tokens or embed)(tokens)
         out: Tensor = self.eh_proj(torch.cat([self.enorm(words), self.hnorm(states)], dim=-1))
         return out
 
     def logits(self, hidden: Tensor, project: Project) -> Tensor:
-        """The block's output (…, h) to (…, V)."""
+        """Map the block's output (…, h) to (…, V)."""
         return (self.shared_head.head or project)(self.shared_head.norm(hidden))
 
 
@@ -112,7 +131,7 @@ class MTPModules(nn.Module):
         self.rotary = LlamaRotaryEmbedding(block)
 
     def module(self, step: int) -> MTPModule:
-        """The module of a step, from 1: each once, then the last again and again."""
+        """Return the module of a step, from 1: each once, then always the last."""
         first, many = self.config.num_hidden_layers, self.config.num_nextn_predict_layers
         found = cast(nn.ModuleDict, self.model["layers"])[str(first + min(step, many) - 1)]
         assert isinstance(found, MTPModule)
@@ -121,18 +140,23 @@ class MTPModules(nn.Module):
     def run(
         self, step: int, joined: Tensor, positions: Tensor, mask: Tensor, cache: Any = None
     ) -> Tensor:
-        """The block of a step on joined rows (B, r, h); positions: (1, r)."""
+        """Run the block of a step on joined rows (B, r, h) at positions (1, r)."""
         turns = self.rotary(joined, positions)
         return run_layer(self.module(step), joined, turns, mask, cache)
 
     @classmethod
     def new(cls, config: MTPConfig, model: Any) -> Self:
-        """Untrained modules for a causal LM, with its embeddings and projection."""
+        """Return untrained modules for a causal LM that share its embeddings and projection."""
         return cls(config, checkpoint.sizes(model)[0])
 
     @classmethod
     def load(cls, folder: Path, target: Target) -> Self:
-        """The modules in `folder` for this target, frozen. Raises NotAvailable, Unsuitable."""
+        """Load the modules in `folder` for this target, frozen.
+
+        Raises:
+            NotAvailable: If the folder has no head.
+            Unsuitable: If the modules do not fit the target.
+        """
         found = read_head(folder, "mtp")
         config = read_mtp(found, target)
         width, vocabulary = checkpoint.sizes(target.model)
@@ -149,11 +173,17 @@ class MTPModules(nn.Module):
 
 
 def read_mtp(found: Head, target: Target) -> MTPConfig:
-    """Its config. Raises Unsuitable where it is of another build or another target's."""
+    """Return the config of MTP modules.
+
+    Raises:
+        Unsuitable: If it is not supported or made for another target.
+    """
     config = checkpoint.parsed(found.name, found.config, MTPConfig)
     rope = rope_of(found.name, found.config)
     if rope["rope_scaling"]:
-        raise Unsuitable(f"{found.name!r} scales its rotary positions; MTP's are not scaled here.")
+        raise Unsuitable(
+            f"{found.name!r} scales its rotary positions, which is not supported for MTP."
+        )
     check_activation(found.name, found.config)
     check_depth(found.name, config.num_hidden_layers, target)
     if type(wide := found.config.get("hidden_size")) is int:
@@ -161,27 +191,27 @@ def read_mtp(found: Head, target: Target) -> MTPConfig:
     return replace(config, rope_theta=rope["rope_theta"])
 
 
-STEPS: Final = 4  # trained and measured so deep
-FALLING: Final = 0.8  # a step's weight against the one before: late guesses are rarely reached
+STEPS: Final = 4  # depth of training and evaluation
+FALLING: Final = 0.8  # a step's weight relative to the one before: late guesses are rarely reached
 
 
 def loss(head: MTPModules, outputs: TargetOutputs) -> Tensor:
-    """The weighted mean over steps; step s, from 1, guesses i + s + 1 at row i."""
+    """Return the weighted mean loss over steps; step s, from 1, predicts i + s + 1 in row i."""
     parts = [future_loss(row, outputs, s + 2) for s, row in enumerate(guesses(head, outputs))]
     return weighted(parts, FALLING)
 
 
 def guesses(head: MTPModules, outputs: TargetOutputs) -> Sequence[Tensor]:
-    """Logits by depth, as in agreement.py."""
+    """Return logits by depth, (B, T - steps, V) each, as `overlaps` takes them."""
     return list(unroll(head, outputs, max(STEPS, head.config.num_nextn_predict_layers)))
 
 
 def unroll(head: MTPModules, outputs: TargetOutputs, steps: int) -> Iterator[Tensor]:
-    """Logits (B, T - steps, V) of steps s = 1, 2, …, along the text, as a session has them."""
+    """Yield the logits (B, T - steps, V) of steps 1, 2, … along the text, as a session has them."""
     many, rows = head.config.num_nextn_predict_layers, outputs.tokens.shape[1] - steps
     hidden, cache = outputs.final[:, :rows], growing_cache()
     for step in range(1, steps + 1):
-        again = max(0, step - many)  # how often the last module has read its own output by now
+        again = max(0, step - many)  # how often the last module has read its own output so far
         tokens = outputs.tokens[:, step : step + rows]
         joined = head.module(step).join(hidden, tokens, outputs.embed)
         mask = seen_alone(rows, again, joined) if again else causal_mask(rows, 0, joined)
@@ -191,7 +221,7 @@ def unroll(head: MTPModules, outputs: TargetOutputs, steps: int) -> Iterator[Ten
 
 
 def build(target: Target, _counts: Tensor) -> MTPModules:
-    """A new module for this target, shaped as its layers."""
+    """Build a new module for this target with the shape of its layers."""
     shape = target.model.config
     config = MTPConfig(
         num_hidden_layers=shape.num_hidden_layers,

@@ -1,1 +1,1 @@
-"""In which ways heads are published: how each is known, and how it becomes one of our networks'."""
+"""Published layouts of heads: how to recognise each, and how to map it to our networks."""

@@ -1,12 +1,17 @@
-"""EAGLE-3's heads, whose layer reads an embedding beside a state, by four programs; and P-EAGLE's.
+"""Layouts of EAGLE's heads by SafeAILab, and of EAGLE-3's and P-EAGLE's heads by four programs.
 
-SafeAILab: `midlayer.*`, a flat config, taps 2, L // 2 and L - 3. SpecForge: the same names; taps by
-`eagle_config`, counted from 0. speculators: `layers.0.*`, the layer's config inside another, taps
-as vLLM counts them: outputs of layers from 1. DeepSpec: `layers.0.*`, a flat config, five taps as
-`target_layer_ids`, counted from 0, every token. P-EAGLE: more layers, and `mask_hidden`.
+EAGLE and EAGLE-2 have one layer without a norm before its attention: `fc.*`, `layers.0.*` and,
+unless the target's are used, `embed_tokens.weight`; config.json is that of a Llama with one layer,
+with `bias` false if fc has none.
 
-What is called norm_output differs: in speculators, that a guess reads the output behind the norm;
-in SpecForge, that there is a norm before the output head, as everywhere.
+EAGLE-3's layer reads an embedding beside a state. SafeAILab: `midlayer.*`, a flat config, and taps
+2, L // 2 and L - 3. SpecForge: the same names; taps in `eagle_config`, counted from 0. speculators:
+`layers.0.*`, the layer's config nested, taps as vLLM counts them: outputs of layers from 1.
+DeepSpec: `layers.0.*`, a flat config, five taps as `target_layer_ids`, counted from 0, and every
+token. P-EAGLE: more layers, and `mask_hidden`.
+
+norm_output has two meanings: in speculators, a guess reads the output behind the norm; in
+SpecForge, there is a norm before the output head, as in all others.
 """
 
 from __future__ import annotations
@@ -54,28 +59,40 @@ def _safeailab(config: Mapping[str, Any], names: Names) -> bool:
 
 
 def from_safeailab(head: Head) -> Head:
-    """Nothing to rename. Raises Unsuitable where it is unclear which layers it reads."""
+    """Return the head unchanged.
+
+    Raises:
+        Unsuitable: If it is unclear which layers it reads.
+    """
     if AUX in head.config and "tap_layers" not in head.config:
         raise Unsuitable(
-            f"{head.name!r} names its taps by {AUX}, which differs by one between programs; "
-            "say tap_layers, the layers whose outputs it reads, counted from 1."
+            f"{head.name!r} gives its tapped layers as {AUX}, which differs by one between "
+            "programs. Add tap_layers to its config: the layers whose outputs it reads, from 1."
         )
     return with_attention_s_parts(head, "midlayer")
 
 
 def from_specforge(head: Head) -> Head:
-    """Taps counted from 1. Raises Unsuitable for variants that are not built."""
+    """Count taps from 1.
+
+    Raises:
+        Unsuitable: For unsupported variants.
+    """
     if head.config.get("norm_output") is False:
-        raise Unsuitable(f"{head.name!r} has no norm before its output head, which is not built.")
+        raise Unsuitable(
+            f"{head.name!r} has no norm before its output head, which is not supported."
+        )
     return from_safeailab(_specforge_taps(head).without("norm_output"))
 
 
 def _specforge_taps(head: Head) -> Head:
     inner = head.config.get("eagle_config") or {}
     if not isinstance(inner, Mapping):
-        raise Unsuitable(f"{head.name!r}: its eagle_config is no JSON object.")
+        raise Unsuitable(f"{head.name!r}: its eagle_config is not a JSON object.")
     if inner.get("use_aux_hidden_state") is False:
-        raise Unsuitable(f"{head.name!r} reads no inner layer of its target, which is not built.")
+        raise Unsuitable(
+            f"{head.name!r} reads no inner layer of its target, which is not supported."
+        )
     taps = inner.get(AUX)
     if taps is None or "tap_layers" in head.config:
         return head
@@ -83,7 +100,7 @@ def _specforge_taps(head: Head) -> Head:
 
 
 def from_speculators(head: Head) -> Head:
-    """The inner config's keys beside the outer's; `layers.0` is the layer that reads both."""
+    """Merge the nested config into the outer one; `layers.0` becomes `midlayer`."""
     inner = head.config.get("transformer_layer_config")
     if not isinstance(inner, Mapping):
         raise Unsuitable(f"{head.name!r} has no transformer_layer_config in its config.json.")
@@ -92,17 +109,18 @@ def from_speculators(head: Head) -> Head:
     head = replace(head.without("transformer_layer_config"), config={**inner, **head.config})
     narrow = head.config.get("target_hidden_size") not in (None, head.config.get("hidden_size"))
     if _by("eagle3", head.config) and not narrow and not head.config.get("embed_requires_grad"):
-        # The copy of the target's embeddings that it was trained with; some exporters left it
-        # random, so the target's own are taken.
+        # A copy of the target's embeddings. Some exporters left it random, so the target's own
+        # are used.
         kept = {k: v for k, v in head.tensors.items() if k != "embed_tokens.weight"}
         head = replace(head, tensors=kept)
     return with_attention_s_parts(head.renamed((r"^layers\.0\.", "midlayer.")), "midlayer")
 
 
 def from_deepspec(head: Head) -> Head:
-    """Taps counted from 1; its copies of the target's embeddings and projection serve as they are.
+    """Count taps from 1; its copies of the target's embeddings and projection are used as they are.
 
-    Raises Unsuitable where it does not say its taps.
+    Raises:
+        Unsuitable: If its taps are missing.
     """
     taps = _one_more(head.name, "target_layer_ids", head.config.get("target_layer_ids"))
     head = head.with_config(tap_layers=taps).renamed((r"^layers\.0\.", "midlayer."))
@@ -110,9 +128,9 @@ def from_deepspec(head: Head) -> Head:
 
 
 def from_parallel(head: Head) -> Head:
-    """P-EAGLE of speculators or of SpecForge: `layers.1` and on follow the layer that reads both.
+    """Convert a P-EAGLE head of speculators or SpecForge; `layers.1` and later become `later`.
 
-    mask_token_id: vLLM's names for it are taken too.
+    vLLM's names for mask_token_id are accepted too.
     """
     if "transformer_layer_config" in head.config:
         methods = _proposals(head.config)
@@ -132,13 +150,13 @@ MASKS: Final = ("mask_token_id", "ptd_token_id", "pard_token")
 
 
 def _one_less(name: str) -> str:
-    """`later.1.x` as `later.0.x`: the first of our later layers is the file's second layer."""
+    """Rename `later.1.x` to `later.0.x`: our first later layer is the file's second layer."""
     first, _, rest = name.removeprefix("later.").partition(".")
     return f"later.{int(first) - 1}.{rest}" if name.startswith("later.") else name
 
 
 def _proposals(config: Mapping[str, Any]) -> int | None:
-    """How many tokens it was made to guess, where the config says it."""
+    """Return how many tokens it was trained to predict, if the config has that."""
     try:
         said = config["speculators_config"]["proposal_methods"][0]["speculative_tokens"]
     except (KeyError, IndexError, TypeError):
@@ -148,7 +166,7 @@ def _proposals(config: Mapping[str, Any]) -> int | None:
 
 def _one_more(name: str, key: str, taps: Any) -> list[int]:
     if not isinstance(taps, list) or not all(type(k) is int for k in taps):
-        raise Unsuitable(f"{name!r}: its {key} are no layers: {taps!r:.80}.")
+        raise Unsuitable(f"{name!r}: its {key} are not layer numbers: {taps!r:.80}.")
     return [k + 1 for k in taps]
 
 

@@ -1,7 +1,7 @@
-"""What a row of the table of layouts is, and what its files share.
+"""A row of the table of layouts, and what the rows share.
 
-Rule: a layout only renames and reckons: nothing of a network is known here, and no tensor is left
-out but where a row says why.
+A layout only renames tensors and converts config values. It knows no network, and leaves out no
+tensor without a stated reason.
 """
 
 from __future__ import annotations
@@ -18,25 +18,35 @@ from specviz.models.errors import Unsuitable
 
 @dataclass(frozen=True)
 class Head:
-    """A head's files. name: what errors call it. config, tensors: as read, or as `Layout.ours`."""
+    """A head's files.
+
+    Attributes:
+        name: Name in error messages.
+        config: Contents of config.json, as read or as `Layout.ours` returns them.
+        tensors: Tensors by name, likewise.
+    """
 
     name: str
     config: Mapping[str, Any]
     tensors: Mapping[str, Tensor]
 
     def with_config(self, **changes: Any) -> Head:
-        """The same tensors, other keys."""
+        """Return the same tensors with changed keys."""
         return replace(self, config={**self.config, **changes})
 
     def without(self, *keys: str) -> Head:
-        """The same tensors, and a config that does not say these keys."""
+        """Return the same tensors and a config without these keys."""
         kept = {key: value for key, value in self.config.items() if key not in keys}
         return replace(self, config=kept)
 
     def renamed(self, *rules: tuple[str, str]) -> Head:
-        """The same config, and tensors under other names. rules: patterns, what they become.
+        """Return the same config and renamed tensors.
 
-        Raises Unsuitable where two would have one name.
+        Args:
+            *rules: Patterns and their replacements.
+
+        Raises:
+            Unsuitable: If two tensors would get one name.
         """
         found: dict[str, Tensor] = {}
         for old, tensor in self.tensors.items():
@@ -53,18 +63,21 @@ Names = Collection[str]
 
 
 def as_it_is(head: Head) -> Head:
-    """For layouts that are our own."""
+    """Return a head of our own layout unchanged."""
     return head
 
 
 @dataclass(frozen=True)
 class Layout:
-    """One way to publish heads of a family.
+    """One way to publish the heads of a family.
 
-    title: whose it is, for a person. family: of the network that reads it. drafter: "module:Class",
-    which drafts with it where nobody said another. fits: (config, names of tensors) -> whether a
-    folder is laid out so; a folder has the first row's that fits. ours: to our keys and names;
-    raises Unsuitable for a variant that is not built.
+    Attributes:
+        title: Whose layout it is, for the user.
+        family: Family of the network that reads it.
+        drafter: "module:Class" of the default drafter.
+        fits: Returns whether (config, tensor names) have this layout; the first row that fits is
+            used.
+        ours: Converts a head to our keys and names; raises Unsuitable for unsupported variants.
     """
 
     title: str
@@ -75,10 +88,10 @@ class Layout:
 
 
 def with_attention_s_parts(head: Head, layer: str) -> Head:
-    """What a layer's attention has beyond Llama's: its tensors' names say it, no config does.
+    """Set head_norms and biases from the names of a layer's tensors; no config has them.
 
-    Where queries, keys or values have a bias, all three have; where there is one norm, there are
-    two: so one that is missing is missed.
+    If queries, keys or values have a bias, all three are expected to; if there is one norm, two are
+    expected. So a missing one is reported.
     """
     parts = {name.removeprefix(f"{layer}.self_attn.") for name in head.tensors}
     inner = any(f"{part}_proj.bias" in parts for part in "qkv")
@@ -89,5 +102,5 @@ def with_attention_s_parts(head: Head, layer: str) -> Head:
 
 
 def any_is(pattern: str, names: Names) -> bool:
-    """Whether a name begins with what the pattern says."""
+    """Return whether a name matches the pattern at its start."""
     return any(re.match(pattern, name) for name in names)

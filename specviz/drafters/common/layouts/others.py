@@ -1,8 +1,12 @@
-"""Families that are published in one layout, which is our own too.
+"""Layouts of Medusa's heads, and of families with one published layout, which is also ours.
+
+Medusa: FasterDecoding's `{i}.{j}.linear.*` and `{i}.{layers}.weight`. TGI's second version leaves
+out the projections: all heads use the target's. vLLM: `blocks.{i}.layers.{j}.*` and
+`lm_heads.{i}.weight`, or one `lm_head.weight` for all.
 
 DFlash: z-lab's. MTP: DeepSeek-V3's modules, without the model that they were trained with. L-MTP,
 Mixture of Attentions and Meta's parallel heads: their authors'. Blockwise heads were never
-published; the names are tensor2tensor's.
+published; their names are tensor2tensor's.
 """
 
 from __future__ import annotations
@@ -69,7 +73,7 @@ def _vllm(config: Mapping[str, Any], names: Names) -> bool:
 
 
 def from_vllm(head: Head) -> Head:
-    """FasterDecoding's names; a block that has no bias is one whose bias is 0."""
+    """Convert to FasterDecoding's names; a block without a bias gets a bias of 0."""
     layers = head.config.get("num_hidden_layers", head.config.get("medusa_num_layers", 1))
     many = head.config.get("num_heads", head.config.get("medusa_num_heads", 1))
     head = head.renamed((r"^medusa_heads\.", ""), (BLOCK, r"\1.\2.linear."))

@@ -1,7 +1,7 @@
-"""The table of layouts: which one a folder has, and the head in it.
+"""The table of layouts: finds the layout of a folder and reads the head in it.
 
-Rule: this is the one way to a head's files, the house's too; a layout that is not in the table is
-refused, naming what was found.
+All heads are read this way, the house's too. A layout that is not in the table is refused, and the
+error lists what was found.
 """
 
 from __future__ import annotations
@@ -19,18 +19,19 @@ from specviz.models.files import folder_label
 
 LAYOUTS: Final = (*eagle.EAGLE3, *others.OTHERS, *others.MEDUSA, *eagle.EAGLE1)
 TABLE: Final = r"(^|\.)(wte|word_embeddings|shared)\.weight$|\.(embed_\w+|\w*embeddings?)\.weight$"
-SHOWN: Final = 6  # keys, and names of tensors, in an error
+SHOWN: Final = 6  # keys and tensor names listed in an error
 
 
 def layout_of(config: Mapping[str, Any], names: Names) -> Layout | None:
-    """The first row that fits; None where none does."""
+    """Return the first row that fits, or None."""
     return next((layout for layout in LAYOUTS if layout.fits(config, names)), None)
 
 
 def layout_in(folder: Path) -> Layout | None:
-    """The layout of the head in a folder; None where a language model is in it.
+    """Return the layout of the head in a folder; None for a language model.
 
-    Raises Unsuitable where it is neither.
+    Raises:
+        Unsuitable: If it is neither.
     """
     config, names = read_config(folder), tensor_names(folder)
     layout = layout_of(config, names)
@@ -40,23 +41,24 @@ def layout_in(folder: Path) -> Layout | None:
 
 
 def read_head(folder: Path, family: str) -> Head:
-    """The head in a folder, in the keys and names of its family's network.
+    """Read the head in a folder, with the keys and names of its family's network.
 
-    Raises NotAvailable where there is none, Unsuitable where it is of no known layout, or of
-    another family.
+    Raises:
+        NotAvailable: If there is none.
+        Unsuitable: If its layout is unknown or of another family.
     """
     name, config, tensors = folder_label(folder), read_config(folder), read_tensors(folder)
     layout = layout_of(config, tensors)
     if layout is None:
         raise _unknown(name, config, tensors)
     if layout.family != family:
-        raise Unsuitable(f"{name!r} is laid out as {layout.title}, and was read as {family}.")
+        raise Unsuitable(f"{name!r} has the layout of {layout.title}, not of {family}.")
     return layout.ours(Head(name, config, tensors))
 
 
 def _unknown(name: str, config: Iterable[str], names: Iterable[str]) -> Unsuitable:
     return Unsuitable(
-        f"{name!r} is neither a language model nor a head in a layout that is known here: its "
+        f"{name!r} is neither a language model nor a head in a known layout: its "
         f"config.json has the keys {_some(config)}, and its tensors are {_some(names)}."
     )
 
