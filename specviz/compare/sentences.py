@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
-from specviz.compare.labels import join_names
+from specviz.compare.labels import TITLE, join_names
 from specviz.compare.measures import Verdict
 from specviz.compare.race import PLAIN
 from specviz.compare.report import Costs, LaneReport
@@ -67,7 +67,7 @@ def caution(lanes: Sequence[LaneReport]) -> str:
     """Warn about lanes whose times the machine has distorted; empty if there are none."""
     causes = {lane.name: _distortion(lane) for lane in lanes}
     reasons = [
-        text("compare", "lane_reason", name=name, reason=cause)
+        text("compare", "lane_reason", name=TITLE if name == PLAIN else name, reason=cause)
         for name, cause in causes.items()
         if cause
     ]

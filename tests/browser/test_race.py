@@ -244,7 +244,7 @@ def test_repeated_lanes_show_their_speedup_range(racer):
     assert row.locator(".sv-race-spread").inner_text() == f"{low:.2f} to {high:.2f}"
     assert page.locator(".sv-race-plain .sv-race-spread").count() == 0
     foot = page.locator(".sv-race-foot").inner_text()
-    assert "Lanes of less than a second ran 3 times, in turns" in foot
+    assert "Lanes that took less than a second ran 3 times" in foot
 
 
 def test_reduced_motion_plays_still_pictures(racer):

@@ -19,8 +19,7 @@ export function showNow() {
   for (const name of rows.keys()) showWaiting(name);
   if (!under) return;
   const { now } = story;
-  $(".sv-race-sub").textContent =
-    "· the lanes run one at a time; when all have finished, they are replayed side by side";
+  $(".sv-race-sub").textContent = "· lanes run one at a time, then replay side by side";
   const turn = now && now.turn > 1 ? "Short lanes again, run " + now.turn + " · " : "";
   const place = now ? "Lane " + now.place + " of " + order.length + ": " + called(now.lane) : "";
   const who = now ? turn + place : "Getting ready";

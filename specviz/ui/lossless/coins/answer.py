@@ -12,6 +12,7 @@ from typing import Any, Final
 import torch
 
 from specviz import texts
+from specviz.frames.numbers import significant
 from specviz.ui.lossless.coins.throws import THROWS
 from specviz.ui.lossless.sandbox.answer import EXACT, round_of
 from specviz.ui.lossless.sandbox.question import SandboxQuestion, whole
@@ -26,6 +27,7 @@ from specviz.verification.exact.monte_carlo import SampleCounts
 DARTS: Final = 600  # more could not be told apart on screen
 PARTS: Final = 25  # animation steps
 SURE: Final = 1e-3  # a p-value below this is not luck
+TINY: Final = 1e-12  # smaller probabilities are not told apart
 seeds = count(1)
 
 
@@ -120,9 +122,14 @@ def said(found: SampleCounts) -> str:
 
 def seldom(chance: float) -> str:
     """Say a small probability in words."""
-    if chance < 1e-12:
+    if chance < TINY:
         return texts.text("lossless", "less_than_odds")
     return texts.text("lossless", "odds", experiments=round(1 / chance / 100) * 100)
+
+
+def _small(chance: float) -> str:
+    """Format a small probability."""
+    return "< 10⁻¹²" if chance < TINY else significant(1)(chance)
 
 
 def told(found: SampleCounts, exact: float) -> dict[str, str]:
@@ -132,5 +139,5 @@ def told(found: SampleCounts, exact: float) -> dict[str, str]:
         "seen": f"{found.tv:.4f}",
         "noise": f"{found.noise:.4f}",
         "exact": "0" if exact < EXACT else f"{exact:.4f}",
-        "chance": f"{chance:.3f}" if chance >= SURE else f"{chance:.0e}",
+        "chance": f"{chance:.3f}" if chance >= SURE else _small(chance),
     }
