@@ -52,4 +52,7 @@ export interface Place {
 export interface Config {
   name: string;
   recorded: View[];
+  /** The sentence above the reference drafters. */
+  references: string;
+  notes: Record<Measure, string>;
 }

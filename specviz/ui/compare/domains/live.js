@@ -37,7 +37,7 @@ export const job = new Job({
     dropping: "Stopping after this turn.",
     stopping: "Stopping after this turn.",
     stopped: "Stopped. Everything measured so far is kept.",
-    unbegun: "Stopped before it began.",
+    unbegun: "Stopped before it started.",
     untaken: "The server did not accept this measurement. Try again.",
     lost: "The connection to the server was lost. What was received is kept.",
   },

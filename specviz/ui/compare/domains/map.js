@@ -8,28 +8,13 @@ import { hideTip } from "./tip.js";
 
 /** @import { Column, Measure, Place, Row, View } from "./data.js" */
 
-/** @param {string} sentence */
-const lower = (sentence) => sentence.charAt(0).toLowerCase() + sentence.slice(1);
-/** @type {Record<Measure, { title: string, scale: string, note: string }>} */
+/** @type {Record<Measure, { title: string, scale: string }>} */
 const MEASURES = {
-  speedup: {
-    title: "Speed-up",
-    scale: "plain decoding",
-    note:
-      "Speed-up: tokens per second divided by plain decoding’s on the same prompt, measured just before or after; the median over prompts. With so few prompts, the second decimal is noise. Mean: " +
-      lower(meaning("mean over domains")),
-  },
-  accepted: {
-    title: "Accepted length",
-    scale: "accepted per round",
-    note: "Accepted length: draft tokens accepted per round, averaged over all rounds, including the first one, which reads the prompt and drafts nothing. Each target pass adds one more token (tokens per pass). Accepted length ignores the time spent on drafting; speed-up includes it. Mean: with equally much text of each domain.",
-  },
+  speedup: { title: "Speed-up", scale: "plain decoding" },
+  accepted: { title: "Accepted length", scale: "accepted per round" },
 };
 /** @type {Measure[]} */
 const MEASURED = ["speedup", "accepted"];
-const BOUNDS =
-  "Reference drafters, never counted as best: the target drafting for itself, and random guesses.";
-
 /** @param {string | null} column */
 function sortBy(column) {
   if (column === null) shown.sorted = { column: null, down: true };
@@ -125,7 +110,7 @@ function showMap() {
   );
   const parts = [caption, top, body(usual, 0)];
   if (bounds.length) {
-    const words = el("th", "sv-domains-between", el("span", "", BOUNDS));
+    const words = el("th", "sv-domains-between", el("span", "", stage.config.references));
     words.colSpan = view().columns.length + 1;
     words.scope = "rowgroup";
     const last = body(bounds, usual.length);
@@ -203,7 +188,7 @@ export function paint() {
   $(".sv-domains-detail").textContent = view().detail;
   $(".sv-domains-caution").textContent = view().caution;
   $(".sv-domains-caution").hidden = !view().caution;
-  $(".sv-domains-note").textContent = MEASURES[shown.measure].note;
+  $(".sv-domains-note").textContent = stage.config.notes[shown.measure];
   showSwitches();
   showLegend();
   showMap();

@@ -11,9 +11,10 @@ import gradio as gr
 from specviz.compare.domains import plan
 from specviz.compare.domains.heatmap import HeatMap, view
 from specviz.compare.domains.plan import Plan, choices, recorded
+from specviz.glossary import GLOSSARY
 from specviz.settings.settings import BadSettings, require
 from specviz.settings.value_types import parse_integer, parse_number
-from specviz.texts import count
+from specviz.texts import count, text
 from specviz.ui.compare.domains.live import live
 from specviz.ui.component import TabContext, bound, component
 from specviz.ui.live import PRIVATE, Job, Start, Texts, wire
@@ -94,7 +95,15 @@ def size(*said: Any) -> str:
 
 def config() -> dict[str, Any]:
     """The config of the map's script: the recorded maps by temperature."""
-    return {"recorded": [map_shown(one) for one in recorded()]}
+    mean = GLOSSARY["mean over domains"]
+    return {
+        "recorded": [map_shown(one) for one in recorded()],
+        "references": text("compare", "map_references"),
+        "notes": {
+            "speedup": text("compare", "note_speedup", mean=mean[:1].lower() + mean[1:]),
+            "accepted": text("compare", "note_accepted"),
+        },
+    }
 
 
 def map_shown(one: plan.Recorded) -> dict[str, Any]:

@@ -32,7 +32,7 @@ export const job = new Job({
     dropping: "Stopping.",
     stopping: "Stopping after this round.",
     stopped: "Stopped. Everything measured so far is kept.",
-    unbegun: "Stopped before it began.",
+    unbegun: "Stopped before it started.",
     untaken: "The server did not accept this race. Try again.",
     lost: "The connection to the server was lost. What was received is kept; try the race again.",
   },

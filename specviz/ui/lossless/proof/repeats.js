@@ -14,7 +14,7 @@ export const job = new Job({
     dropping: "Stopping.",
     stopping: "Stopping after this pair of runs.",
     stopped: "Stopped. The runs so far are kept.",
-    unbegun: "Stopped before it began.",
+    unbegun: "Stopped before it started.",
     untaken: "The server did not accept the request. Try again.",
     lost: "The connection to the server was lost.",
   },
