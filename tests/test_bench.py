@@ -1,4 +1,4 @@
-"""The bench: the shape of its rows and the sameness of the work. Never its timings."""
+"""The benchmark: the shape of its rows and equal work. It never tests timings."""
 
 import json
 import signal
@@ -17,7 +17,7 @@ from specviz.bench.outcomes import DepthTally, sum_tallies, tally_rounds
 from specviz.catalog import NotAvailable, entries, load_target, loading
 from specviz.commands import progress
 from specviz.commands.cli import main
-from specviz.compare.report import by_depth
+from specviz.compare.report import count_by_depth
 from specviz.drafters.layerskip.drafter import LayerSkip
 from specviz.drafters.ngram import NGram
 from specviz.glossary import GLOSSARY
@@ -42,12 +42,12 @@ NAMES = [
 
 @pytest.fixture(autouse=True)
 def without_llama_cpp(monkeypatch):
-    """The same rows whether its wheel is here or not; test_llamacpp.py has what it adds."""
+    """Hide llama.cpp, so that rows are the same everywhere; see test_llamacpp.py."""
     monkeypatch.setattr(llamacpp, "is_installed", lambda: False)
 
 
 def ways_of(target, drafters, settings):
-    """All methods, every drafter with the same settings."""
+    """Return all methods, every drafter with the same settings."""
     return all_methods(target, [Entrant(drafter, settings) for drafter in drafters], settings)
 
 
@@ -96,7 +96,7 @@ def test_no_assisted_row_without_an_assistant(tiny_target, prompt, law):
 
 @pytest.mark.slow
 def test_transformers_does_the_same_work_at_temperature_0(tiny_target, tiny_draft, prompt):
-    """The same number of tokens; and of target passes, but for our separate prefill."""
+    """Compare the number of tokens, and of passes except for our separate prefill."""
     ways = {way.name: way for way in ways_of(tiny_target, [tiny_draft], GREEDY)}
     ours, theirs = ways["tiny-draft"], ways["transformers assisted generation"]
     assert ways["plain"].decode(prompt).tokens == theirs.decode(prompt).tokens
@@ -130,7 +130,7 @@ def test_methods_take_turns_and_rotate(tiny_target, prompt):
 
 
 def test_ratio_is_the_median_of_ratios_within_a_turn(tiny_target, prompt, monkeypatch):
-    """0.5, 2 and 4: neither the ratio of the two medians, which is 1, nor that of the sums."""
+    """Ratios 0.5, 2 and 4: neither the ratio of the medians (1) nor that of the sums."""
     clock = iter([2.0, 4.0, 2.0, 4.0, 40.0, 10.0])  # plain, fast; fast, plain; plain, fast
 
     def timed(_target, method, prompt):
@@ -178,7 +178,7 @@ def test_guess_statistics_equal_those_of_a_trace(tiny_target, tiny_draft, settin
 
 @pytest.mark.slow
 def test_depths_count_guesses_positions_and_accepted(tiny_target):
-    """Against the events: siblings share a position, and their depth is that of their path."""
+    """Compare with the events: siblings share a position, and their depth is their path's."""
     tiny_draft = tiny.draft(tiny.blurred(tiny.llama(), noise=0.2))  # often wrong
     ids = tiny_target.encode(tiny.PROMPT, TREE.max_new_tokens)
     found = tally_rounds(list(engine.rounds(tiny_target, tiny_draft, ids, TREE)))
@@ -200,12 +200,12 @@ def test_depths_count_guesses_positions_and_accepted(tiny_target):
 
 @pytest.mark.slow
 def test_kept_by_depth_agrees_in_compare_bench_and_model_card(tiny_target):
-    """By position: with siblings it would be another number by guess."""
+    """Count by position: with siblings, counting by guess gives another number."""
     tiny_draft = tiny.draft(tiny.blurred(tiny.llama(), noise=0.2))
     ids = tiny_target.encode(tiny.PROMPT, TREE.max_new_tokens)
     bench = tally_rounds(list(engine.rounds(tiny_target, tiny_draft, ids, TREE))).kept_by_depth
     header, *events = engine.run(tiny_target, tiny_draft, tiny.PROMPT, TREE, baseline=False)
-    compare = by_depth(Trace(header, events))
+    compare = count_by_depth(Trace(header, events))
     assert bench == [depth.kept / depth.positions if depth.positions else None for depth in compare]
     assert compare[0].judged > compare[0].positions
     words = GLOSSARY["kept by depth"]
@@ -240,7 +240,7 @@ def test_transformers_methods_have_the_matching_drafters_settings(tiny_target, t
 
 @pytest.fixture(scope="module")
 def deep_target():
-    """Four layers, the last two of which add little, so that an exit is often right."""
+    """Return four layers of which the last two add little, so that an exit is often right."""
     model = tiny.llama(num_hidden_layers=4)
     for layer in model.model.layers[2:]:
         layer.self_attn.o_proj.weight.mul_(0.1)
@@ -265,7 +265,7 @@ def test_transformers_early_exit_gives_the_same_greedy_text(deep_target):
 @pytest.mark.slow
 @pytest.mark.parametrize("domain", ["stories", "python"])
 def test_transformers_early_exit_gives_the_same_text_on_the_bundled_target(domain):
-    """Which was trained with early exits; a difference would have to be a near-tie."""
+    """Use the target trained with early exits; a difference would have to be a near-tie."""
     target, settings = load_target("house", "cpu"), replace(GREEDY, max_new_tokens=24, exit_layer=6)
     ids = target.encode(prompts()[domain][0], 24)
     rounds = engine.rounds(target, LayerSkip(target), ids, settings)
@@ -330,7 +330,7 @@ def test_bench_command_prints_rows(pair, capsys, monkeypatch):
 
 
 class Interrupted:
-    """A way of decoding that is stopped by Ctrl-C when it was called so often."""
+    """A method that raises KeyboardInterrupt after a number of calls."""
 
     def __init__(self, after):
         self.after, self.asked = after, 0
@@ -343,7 +343,7 @@ class Interrupted:
 
 
 def interrupted(pair, monkeypatch, after, *options):
-    """`bench` of two ways, two prompts a domain and one turn each; its exit status."""
+    """Run `bench` with two methods, two prompts a domain and one turn; return its exit status."""
     texts = {"stories": ["The cat", "The dog"], "python": ["def", "import"]}
     way = Interrupted(after)
     ways = [Method(name, way.decode, GREEDY) for name in ("plain", "other")]
@@ -433,7 +433,7 @@ def test_missing_weights_are_reported_unless_requested(tiny_target, monkeypatch)
 
 @pytest.mark.slow
 def test_recorded_and_unrecorded_runs_give_the_same_tokens(tiny_target, tiny_draft):
-    """So that the two rows that show what tracing costs compare like with like."""
+    """Make sure that the two rows that show the cost of tracing are comparable."""
     settings = Settings(Sampling(0.8), max_new_tokens=24)
     ids = tiny_target.encode(tiny.PROMPT, 24)
     bare = [t for r in engine.rounds(tiny_target, tiny_draft, ids, settings) for t in r.tokens]

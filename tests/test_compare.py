@@ -15,7 +15,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from specviz import engine
 from specviz.compare import run as racing
 from specviz.compare import storage
-from specviz.compare.measures import flops, total_seconds
+from specviz.compare.measures import count_flops, total_seconds
 from specviz.compare.race import PLAIN, Lane, Race, unique_names
 from specviz.compare.report import report, reports
 from specviz.compare.results import (
@@ -451,7 +451,7 @@ def counted(target, drafter, settings):
     ids = target.encode(tiny.PROMPT, settings.max_new_tokens)
     truth = matrices(lambda: list(engine.rounds(target, drafter, ids, settings)))
     header, *events = engine.run(target, drafter, tiny.PROMPT, settings, baseline=False)
-    return flops(
+    return count_flops(
         Trace(header, events), causal_lm_weights(target.model), drafter.weights(target)
     ), truth
 
@@ -534,7 +534,7 @@ def test_flops_are_unknown_if_a_round_has_no_drafter_work(tiny_target, drafters)
     )
     last = next(e for e in reversed(events) if isinstance(e, Proposed))
     silent = [replace(e, work=None) if e is last else e for e in events]
-    found = flops(
+    found = count_flops(
         Trace(header, silent),
         causal_lm_weights(tiny_target.model),
         causal_lm_weights(tiny_target.model),

@@ -14,7 +14,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from specviz import engine
 from specviz.catalog import entries
-from specviz.compare.measures import flops
+from specviz.compare.measures import count_flops
 from specviz.models.weights import causal_lm_weights
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.file import Trace
@@ -63,7 +63,7 @@ def counted(target, found, settings):
     truth = weights_met(lambda: list(engine.rounds(target, found, ids, settings)))
     header, *events = engine.run(target, found, prompt, settings, baseline=False)
     trace = Trace.parse(Trace(header, events).lines())
-    return flops(trace, causal_lm_weights(target.model), found.weights(target)), truth
+    return count_flops(trace, causal_lm_weights(target.model), found.weights(target)), truth
 
 
 MAKERS = {**KNOWING_NOTHING, "draft-model": lambda target: tiny.draft()}

@@ -1,4 +1,4 @@
-"""Live runs under block and traversal verification: their law, their numbers, their traces."""
+"""Live runs under block and traversal verification: distributions, numbers and traces."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ import torch
 from fakes import Branching
 from test_check import edited, refused, traced
 
-from specviz.compare.report import by_depth
 from specviz.engine.loop import rounds
 from specviz.engine.repeats import repeat
 from specviz.settings.chance import DRAFT, FINAL, JUDGE, u_key
@@ -40,7 +39,7 @@ KINDS = [
 
 @pytest.fixture(scope="module")
 def runs(tiny_target):
-    """By rule and way of drawing, a warm run."""
+    """Return a sampled run for each rule and kind of candidates."""
     return {
         (rule, drawn): traced(tiny_target, Branching(drawn, shape), replace(WARM, rule=rule))
         for rule, drawn, shape in KINDS
@@ -52,7 +51,7 @@ def runs(tiny_target):
 
 @dataclass
 class Live:
-    """Round 1 of runs that differ in their coins alone."""
+    """Round 1 of runs that differ only in their random numbers."""
 
     target: Any
     drafter: Any
@@ -66,13 +65,13 @@ class Live:
         self.first = self.play({})[0].tokens
 
     def play(self, coins):
-        """Rounds 0 and 1 with these coins in round 1, all others there at 0."""
+        """Return rounds 0 and 1 with these numbers in round 1 and zeros elsewhere."""
         laid = {name: coins.get(name, 0.0) for name in self.names}
         settings = replace(self.settings, coins=laid)
         return list(islice(rounds(self.target, self.drafter, self.ids, settings), 2))
 
     def outcomes(self):
-        """Every round that coins can lead to, with its chance: an odometer of coins."""
+        """Yield every round that random numbers can lead to, with its probability."""
         coins: dict[str, float] = {}
         while True:
             played = self.play(coins)[1]
@@ -85,7 +84,7 @@ class Live:
             coins[told[-1][0]] = told[-1][2]
 
     def law(self, length):
-        """The law of the tokens after the first, those that round 1 does not bring drawn from p."""
+        """Return the distribution of the tokens after the first; missing ones are sampled from p."""
         found: defaultdict[tuple[int, ...], float] = defaultdict(float)
         for played, chance in self.outcomes():
             for text, share in self.longer(played.tokens[:length], length):
@@ -93,7 +92,7 @@ class Live:
         return dict(found)
 
     def longer(self, text, length):
-        """A text and all that plain decoding may add to it, with their chances."""
+        """Yield a text with every continuation of plain decoding and its probability."""
         if len(text) == length or (text and text[-1] in self.target.eos):
             yield tuple(text), 1.0
             return
@@ -102,7 +101,7 @@ class Live:
                 yield whole, chance * share
 
     def next(self, text):
-        """The target's law after a text, by transformers alone."""
+        """Return the target's distribution after a text, computed by transformers alone."""
         if text not in self.after:
             with torch.inference_mode():
                 row = self.target.model(torch.tensor([[*self.ids, *self.first, *text]])).logits
@@ -113,7 +112,7 @@ class Live:
 
 
 def decided(played):
-    """What each coin of a round decided, in order: its name, and the stretch that it fell in."""
+    """Yield the key of each random number of a round and the interval that it was in."""
     for node, draw in sorted(played.proposal.draws.items()):
         yield u_key(1, DRAFT, node), draw.lo, draw.hi
     for each in played.verdict.decisions:
@@ -181,8 +180,7 @@ def test_leaf_first_run_has_bounds_of_zero_and_passes_check(runs, rule, drawn, s
 @pytest.mark.slow
 @pytest.mark.parametrize(("rule", "drawn", "shape"), KINDS)
 def test_accepted_path_in_the_trace_is_the_rules(tiny_target, runs, rule, drawn, shape):
-    """Against the live verdicts of the same run: a guess that was kept has no coin of its own but
-    the last one."""
+    """Compare with live verdicts: an accepted guess is decided by the last one's u."""
     trace = runs[rule, drawn]
     ids = trace.header.prompt_ids
     again = list(rounds(tiny_target, Branching(drawn, shape), ids, replace(WARM, rule=rule)))
@@ -193,7 +191,7 @@ def test_accepted_path_in_the_trace_is_the_rules(tiny_target, runs, rule, drawn,
     assert summary["accepted_length"] == mean(map(len, kept))
     told = [{*p.verdict.path, *(d.node for d in p.verdict.decisions)} for p in again]
     assert summary["acceptance_rate"] == sum(map(len, kept)) / sum(map(len, told))
-    depths = by_depth(trace)
+    depths = count_by_depth(trace)
     assert sum(depth.kept for depth in depths) == sum(map(len, kept))
     for depth, (one, other) in enumerate(pairwise(depths), 1):
         assert one.kept == sum(len(path) >= depth for path in kept)
@@ -201,7 +199,7 @@ def test_accepted_path_in_the_trace_is_the_rules(tiny_target, runs, rule, drawn,
 
 
 def forged(trace, event, **inputs):
-    """The trace with other inputs at a verdict, its threshold along with them."""
+    """Return the trace with other inputs at a verdict and a matching threshold."""
     found = {**event.inputs, **inputs}
     bar = THRESHOLDS[trace.header.rule](found)
     return edited(trace, event, replace(event, inputs=found, threshold=bar))
@@ -229,7 +227,7 @@ def test_check_detects_forged_reach_and_remainder(runs, drawn):
 
 
 def test_reach_follows_from_scores_and_draws(runs):
-    """Rows that agree with themselves, for a share of p that the path to them does not leave."""
+    """Make rows that are consistent for a share of p that the path does not leave."""
     trace = runs["block", Drawn.SAMPLED]
     event = verdicts(trace, lambda e: 0.1 < e.rows.reach < 0.9)[0]
     rows, reach = event.rows, event.rows.reach * 0.99

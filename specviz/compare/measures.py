@@ -85,7 +85,7 @@ class Flops:
         return None if self.drafter is None else self.prompt + self.target + self.drafter
 
 
-def flops(trace: Trace, target: Weights, drafter: Weights) -> Flops:
+def count_flops(trace: Trace, target: Weights, drafter: Weights) -> Flops:
     """Compute the FLOPs of a run from its trace and the sizes of its models."""
     draft = drafter_work(trace)
     return Flops(
@@ -95,7 +95,7 @@ def flops(trace: Trace, target: Weights, drafter: Weights) -> Flops:
     )
 
 
-def plain_flops(trace: Trace, target: Weights) -> Flops:
+def count_plain_flops(trace: Trace, target: Weights) -> Flops:
     """Compute the FLOPs of plain decoding: the prompt, then one row per pass."""
     passes = len(trace.baseline.seconds) if trace.baseline else 0
     if not passes:
@@ -149,7 +149,7 @@ class Equality:
     margin: float | None = None
 
 
-def equality(trace: Trace, plain: Baseline | None) -> Equality:
+def compare_token_ids(trace: Trace, plain: Baseline | None) -> Equality:
     """Compare a lane's text with plain decoding's.
 
     Args:

@@ -16,12 +16,12 @@ from specviz.compare.measures import (
     Flops,
     PassSeconds,
     Point,
+    compare_token_ids,
     complete_rounds,
-    equality,
-    flops,
+    count_flops,
+    count_plain_flops,
     is_finished,
     pass_seconds,
-    plain_flops,
     timeline,
 )
 from specviz.compare.race import PLAIN
@@ -238,11 +238,11 @@ def _guesses(trace: Trace, passes: int) -> dict[str, Any]:
         "drafting": sum(guesses > 0 for guesses in drafted),
         "alpha": numbers["alpha"],
         "acceptance_rate": numbers["acceptance_rate"],
-        "depths": by_depth(trace),
+        "depths": count_by_depth(trace),
     }
 
 
-def by_depth(trace: Trace) -> list[Depth]:
+def count_by_depth(trace: Trace) -> list[Depth]:
     """Count checked and accepted guesses by depth, from 1 to the deepest that was reached.
 
     A position is reached if the guess before it was accepted. Rules that check leaves first test
@@ -269,8 +269,8 @@ def _flops(results: Results, name: str, trace: Trace) -> Flops | None:
     if results.target is None:
         return None
     if name == PLAIN:
-        return plain_flops(trace, results.target)
-    return flops(trace, results.target, results.drafters[name])
+        return count_plain_flops(trace, results.target)
+    return count_flops(trace, results.target, results.drafters[name])
 
 
 def _bytes(trace: Trace) -> int:
@@ -282,7 +282,7 @@ def _bytes(trace: Trace) -> int:
 def _equality(results: Results, name: str, trace: Trace) -> Equality:
     """Compare a lane's text with plain decoding's; plain decoding equals itself."""
     if name != PLAIN:
-        return equality(trace, results.plain)
+        return compare_token_ids(trace, results.plain)
     return Equality("same" if is_finished(trace) else "stopped", len(_tokens(trace)))
 
 

@@ -194,9 +194,9 @@ def _sampled(lanes: Sequence[LaneReport], different: Sequence[LaneReport]) -> Se
         for lane in lanes
         if not lane.lossless
     ]
-    law = " ".join(lossy) or text("compare", "same_distribution")
+    distribution = " ".join(lossy) or text("compare", "same_distribution")
     counts = {"different": len(different), "others": len(lanes) - 1, "lanes": len(lanes)}
-    return _say("texts_sampled", **counts, law=law)
+    return _say("texts_sampled", **counts, distribution=distribution)
 
 
 def equality_sentence(lane: LaneReport) -> str:

@@ -21,9 +21,7 @@ from specviz.trace.metrics import mean_over_equal_text
 
 MEAN: Final = "mean"  # name of the last column, over all domains
 GAIN: Final = 1.05  # a lower speed-up is no gain: repeated measurements of a drafter differ by this
-ROUGH: Final = (
-    1.5  # warn if plain decoding's fastest run was this many times as fast as its slowest
-)
+ROUGH: Final = 1.5  # warn if plain decoding's fastest run was this many times its slowest
 Key = tuple[str, str]  # drafter, column
 
 
