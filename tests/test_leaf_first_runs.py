@@ -15,6 +15,7 @@ import torch
 from fakes import Branching
 from test_check import edited, refused, traced
 
+from specviz.compare.report import count_by_depth
 from specviz.engine.loop import rounds
 from specviz.engine.repeats import repeat
 from specviz.settings.chance import DRAFT, FINAL, JUDGE, u_key
