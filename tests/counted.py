@@ -17,7 +17,7 @@ from pretend import Meetings, pretended
 
 from specviz.catalog import entries, load, loading
 from specviz.catalog.entry import with_defaults
-from specviz.drafters.contract.harness import story
+from specviz.drafters.contract.harness import summarize
 from specviz.engine.loop import Decoding, plain
 from specviz.engine.recorder import versions
 from specviz.models.model_cache import ModelCache
@@ -48,7 +48,7 @@ def gpu() -> Iterator[Meetings]:
     """The pretended device, and shelves of its own: nothing that lies there is met outside."""
     with (
         pretended() as meetings,
-        patch.object(loading, "SHELF", SHELVES[0]),
+        patch.object(loading, "MODELS", SHELVES[0]),
         patch.object(loading, "HEADS", SHELVES[1]),
     ):
         yield meetings
@@ -74,7 +74,7 @@ def row(drafter: str, temperature: float, meetings: Meetings) -> tuple[dict[str,
         if len(played) == 2:  # the prompt, and a round in which caches get their first room
             before = Counter(meetings.counts)
     tokens = sum(len(one.tokens) for one in played[2:])
-    return _row(drafter, temperature, len(played) - 2, tokens, meetings, before), story(played)
+    return _row(drafter, temperature, len(played) - 2, tokens, meetings, before), summarize(played)
 
 
 def plain_row(temperature: float, meetings: Meetings) -> dict[str, Any]:

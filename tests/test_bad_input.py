@@ -174,15 +174,15 @@ def test_every_section_rejects_invalid_questions(server, text, phrase):
 @pytest.mark.parametrize(
     ("name", "asked", "phrase"),
     [
-        ("answer", LAW | {"map": []}, "A map is one of"),
+        ("answer", LAW | {"map": []}, "The map must be one of"),
         ("answer", LAW | {"alpha": 10**400}, "must be a number"),
         ("answer", LAW | {"run": {"alpha": 2}}, "must be a number"),
-        ("answered_4", {"id": 1, "kind": []}, "A tree is one of these"),
+        ("answered_4", {"id": 1, "kind": []}, "The shape must be one of"),
         ("answered_4", {"id": 1, "kind": "chain", "tree": {"depth": 1e9}}, "three numbers"),
         ("answered_5", {"id": 1, "place": "example:none", "tree": {}}, "three numbers"),
-        ("answered_6", {"id": 1, "drawn": []}, "in one of these ways"),
+        ("answered_6", {"id": 1, "drawn": []}, "The sampling must be one of"),
         ("answered", {"id": 1, "p": [1e308, 1e308], "q": [0, 1]}, "a number from 0 to 1"),
-        ("answered_3", {"id": 1, "run": "../../app"}, "no recorded run of this name"),
+        ("answered_3", {"id": 1, "run": "../../app"}, "no recorded run with this name"),
     ],
 )
 def test_question_with_invented_values_returns_readable_error(server, name, asked, phrase):

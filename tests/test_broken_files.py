@@ -171,7 +171,7 @@ LACKED = {
     "traces/recipes.json": "The recorded runs have no titles.",
     "races/recipes.json": "The recorded races have no titles.",
     "cost/sweep.json": "The recorded sweep cannot be shown.",
-    "cost/measured/cpu-2-cores.json": "One of the machines measured below is left out.",
+    "cost/measured/cpu-2-cores.json": "One of the machines measured below cannot be shown.",
 }
 
 
@@ -224,7 +224,7 @@ def test_tree_is_shown_without_its_cost_sweep(broken):
     broken("cost/sweep.json", "half")
     size = {"depth": 2, "width": 2, "budget": 4}
     asked = {"id": 1, "place": PLACE, "kind": "dynamic", "tree": size, "seed": 1}
-    assert "is not known here" in grow.answer(json.dumps(asked))
+    assert "is unknown here" in grow.answer(json.dumps(asked))
 
 
 @pytest.mark.slow

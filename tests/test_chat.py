@@ -164,9 +164,9 @@ def test_text_that_can_only_be_a_special_token_is_refused():
     bare.add_special_tokens(["<s>"])
     words = PreTrainedTokenizerFast(tokenizer_object=bare, bos_token="<s>")
     words.chat_template = "{{ messages[0]['content'] }}"
-    with pytest.raises(BadPrompt, match="spells '<s>', which this tokenizer cannot read as plain"):
+    with pytest.raises(BadPrompt, match="contains '<s>', which this tokenizer cannot read as plain"):
         pieces(words, [Turn("user", "the <s> cat")])
-    with pytest.raises(BadPrompt, match="spells '<s>'"):
+    with pytest.raises(BadPrompt, match="contains '<s>'"):
         tiny.target(words=words).encode("the <s> cat", 4)
 
 
@@ -244,7 +244,7 @@ def test_template_without_system_text_raises_readable_error():
             ),
             SYSTEM,
         )
-    with pytest.raises(BadPrompt, match="leaves out what the system said"):
+    with pytest.raises(BadPrompt, match="leaves out the text of the system"):
         pieces(sentencepiece("{{ messages[-1]['content'] }}"), SYSTEM)
 
 
@@ -292,7 +292,7 @@ def test_base_model_reports_missing_template(settings):
         ([Turn("user", " ")], {}, "prompt is empty"),
         ([], {}, "last turn of a conversation must be the user's"),
         ([Turn("assistant", "Hello")], {}, "last turn of a conversation must be the user's"),
-        ([Turn("king", "Hello"), *USER], {}, "said by one of: system, user, assistant"),
+        ([Turn("king", "Hello"), *USER], {}, "must be one of system, user, assistant"),
         (SYSTEM, {"system": "Be a cat."}, "system text of a conversation"),
         (USER, {"chat": "raw"}, "cannot be sent as raw text"),
         ("the cat " * 90, {}, "more than the 256 tokens that tiny can see"),
@@ -361,7 +361,7 @@ def test_race_encodes_chat_as_run(chatty):
         check(results.with_baseline(name))
         assert json.loads(ended(name, results.with_baseline(name)))["chat"] is True
     assert race_summary(results)["texts"]["same"] is True
-    with pytest.raises(BadSettings, match="All lanes of a race have the same system text"):
+    with pytest.raises(BadSettings, match="All lanes of a race must have the same system text"):
         Race(
             "x",
             "tiny",
@@ -390,11 +390,11 @@ def typed_piece(data):
         (lambda d: typed_piece(d).update(text="Be a fox."), "turn 1 is not the typed text"),
         (lambda d: d["chat"]["turns"][0].update(text="Be a fox."), "turn 1 is not the typed text"),
         (lambda d: d.update(prompt="the cat"), "last turn is not the prompt"),
-        (lambda d: d["settings"].update(chat="raw"), "raw text was asked for"),
+        (lambda d: d["settings"].update(chat="raw"), "the settings say raw text"),
         (lambda d: d["settings"].update(system="Be a dog."), "first turn is not the system text"),
         (lambda d: d["chat"]["pieces"][0].update(text="<|im_end|>"), "not spelled '<|im_end|>'"),
         (lambda d: d["chat"]["pieces"][1].update(kind="special"), "is not one special token"),
-        (lambda d: d["prompt_ids"].__setitem__(10, 1), "what was typed holds a special token"),
+        (lambda d: d["prompt_ids"].__setitem__(10, 1), "the typed text contains a special token"),
     ],
 )
 def test_check_finds_changed_conversation(trace, change, says):
@@ -405,9 +405,9 @@ def test_check_finds_changed_conversation(trace, change, says):
 @pytest.mark.slow
 def test_check_finds_missing_chat(chatty):
     raw = run(chatty, "the cat", chat="raw")
-    with pytest.raises(CheckFailed, match="a chat was asked for"):
+    with pytest.raises(CheckFailed, match="the settings say chat"):
         check(changed(raw, lambda d: d["settings"].update(chat="chat")))
-    with pytest.raises(CheckFailed, match="a system text was asked for"):
+    with pytest.raises(CheckFailed, match="the settings have a system text"):
         check(changed(raw, lambda d: d["settings"].update(chat="auto", system="Be brief.")))
 
 

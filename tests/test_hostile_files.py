@@ -46,9 +46,9 @@ LARGER = "announces a larger network than its weight files hold"
 SAYS = {
     "gguf: array of 2^50 numbers": "an array of 1,125,899,906,842,624 items",
     "gguf: array of 2^50 texts": "an array of 1,125,899,906,842,624 items",
-    "gguf: array of 2^50, skipped": "announces 4,503,599,627,370,496 bytes where 0 are left",
+    "gguf: array of 2^50, skipped": "announces 4,503,599,627,370,496 bytes but only 0 are left",
     "gguf: nested arrays": "an array of arrays",
-    "gguf: text of 2^50": "announces 1,125,899,906,842,624 bytes where 0 are left",
+    "gguf: text of 2^50": "announces 1,125,899,906,842,624 bytes but only 0 are left",
     "gguf: text of 2^64 - 1": "announces 18,446,744,073,709,551,615 bytes",
     "gguf: key of 2^50": "a name of 1,125,899,906,842,624 bytes",
     "gguf: 2^60 values": "announces 1,152,921,504,606,846,976 values",

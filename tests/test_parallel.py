@@ -111,12 +111,12 @@ def test_missing_accelerate_is_reported(second, monkeypatch):
 def test_indivisible_heads_are_refused(second):
     config = tiny.llama().config
     config.num_key_value_heads = 3
-    with pytest.raises(Unsuitable, match="3 heads of keys and values, which 2 processes cannot"):
+    with pytest.raises(Unsuitable, match="3 key-value heads, which cannot be divided evenly among 2"):
         parallel.sharding_options("it", config)
 
 
 def test_drafter_that_reads_keys_and_values_is_refused(second, tiny_target):
-    with pytest.raises(UnsupportedModel, match="each of 2 processes has a part"):
+    with pytest.raises(UnsupportedModel, match="each of the 2 processes has only a part"):
         tiny_target.start(CaptureSpec(keys_values=(1,)))
 
 

@@ -130,9 +130,9 @@ def test_pretended_device_is_removed_afterwards():
 # drafter and a temperature whose run meets it.
 SLIPS = [
     (TargetRun, "_pass", "self.target.device", "torch.device('cpu')", "ngram", 0.8),
-    (UploadBatch, "_sent", "self._device", "torch.device('cpu')", "eagle", 0.8),
-    (siblings, "_ranks", "values.device", "torch.device('cpu')", "eagle", 0.8),
-    (distributions, "law", ", device=logits.device", "", "ngram", 0.0),
+    (UploadBatch, "_upload", "self._device", "torch.device('cpu')", "eagle", 0.8),
+    (siblings, "_draw_ranks", "values.device", "torch.device('cpu')", "eagle", 0.8),
+    (distributions, "logits_to_probs", ", device=logits.device", "", "ngram", 0.0),
     (UniformSession, "__init__", ", device=device", "", "uniform", 0.8),
 ]
 

@@ -331,7 +331,7 @@ def test_rounds_before_a_server_failure_are_written(after, tmp_path, capsys):
         assert main(["run", "--prompt", TEXT, "--target", server, *options, *files]) == 2
     printed = capsys.readouterr()
     assert printed.err.startswith("specviz: The server at http://127.0.0.1:")
-    assert printed.err.endswith("refused a question (500): The engine died.\n")
+    assert printed.err.endswith("refused a request (500): The engine died.\n")
     trace = Trace.read(place)
     assert trace.baseline is None
     made = token_ids(trace)

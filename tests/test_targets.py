@@ -34,7 +34,7 @@ def test_target_can_be_chosen_only_if_it_is_on_this_machine(here):
 def test_sentence_gives_memory_or_how_to_download(here):
     (said,) = drawer.about_targets()
     if here:
-        assert said == f"SmolLM2: {entry.facts(SMOLLM2)}."
+        assert said == f"SmolLM2: {entry.size_text(SMOLLM2)}."
     else:
         assert said == (
             "'smollm2' is not on this machine: `python -m specviz fetch smollm2` downloads it."
@@ -62,7 +62,7 @@ def test_drafters_of_other_targets_are_not_listed(here):
 def test_form_requests_chosen_target():
     usual = Settings().to_json()
     usual |= usual["sampling"]
-    filled = {row.name: row.filled(usual[row.name]) for row in choices.rows()}
+    filled = {row.name: row.form_value(usual[row.name]) for row in choices.rows()}
     values = {"prompt": "Once", "target": "smollm2", "method": "ngram", **filled}
     wish = choices.Choices.from_form(values).wish().allowed(any_model=False)
     assert (wish.target, wish.drafter) == ("smollm2", "ngram")

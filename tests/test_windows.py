@@ -111,7 +111,7 @@ def test_text_may_exceed_window_up_to_context_length(kind, tmp_path):
     made = load_target(str(folder), "cpu")
     assert made.max_length == CONTEXT
     made.check_fits(range(CONTEXT - 4), 4)
-    with pytest.raises(BadPrompt, match=f"more than the {CONTEXT} that"):
+    with pytest.raises(BadPrompt, match=f"more than the {CONTEXT} tokens that"):
         made.check_fits(range(CONTEXT - 3), 4)
     text = [step.token for step in engine.plain(made, PROMPTS[1], GREEDY)]
     assert text == generated(kind, tuple(PROMPTS[1]))[: len(text)]
@@ -143,9 +143,9 @@ def test_draft_model_reads_tree_past_its_window(kind):
     reader = TreeReader(model, "draft")
     tree = DraftTree((context[-1], 12, 13, 14, 15, 16), (-1, 0, 0, 1, 1, 2))
     with torch.inference_mode():
-        close(reader.text(context)[0], alone(model, context))
+        close(reader.read_text(context)[0], alone(model, context))
         for nodes in ([1, 2], [3, 4, 5]):
-            for node, logits in zip(nodes, reader.level(tree, nodes), strict=True):
+            for node, logits in zip(nodes, reader.read_level(tree, nodes), strict=True):
                 path = [tree.tokens[n] for n in tree.path(node)]
                 close(logits, alone(model, [*context[:-1], *path]))
 

@@ -37,7 +37,7 @@ class BigramSession:
         self.eos = eos
 
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """Implement `DraftSession.propose`: a chain in which each token last followed the one before."""
+        """Implement `DraftSession.propose`: propose the token that last followed, and so on."""
         follows = dict(pairwise(context))
         guesses: list[int] = []
         newest = context[-1]
