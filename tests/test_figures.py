@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 import pytest
 from made import Recipe, made
 
-from specviz.figures.charts import drawn, guesses_figure
+from specviz.figures.charts import add_figures, guesses_figure
 from specviz.figures.layout import COLUMNS, ROWS, placed, window_start
 from specviz.figures.pen import ROOM
 from specviz.figures.plot import USUAL, escaped
@@ -19,7 +19,7 @@ from specviz.frames import Scene, frames
 def shots(recipe):
     trace = made(recipe)
     for index in range(len(trace.rounds)):
-        yield from (drawn(frame) for frame in frames(Scene.of(trace, index)))
+        yield from (add_figures(frame) for frame in frames(Scene.of(trace, index)))
 
 
 RECIPES = [

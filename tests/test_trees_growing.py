@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from specviz.cost.sweep import Sweep
 from specviz.drafters.common.dynamic_tree import SUMS, PathScore
-from specviz.figures.layout import branches
-from specviz.figures.whole_tree import GAP, rows_of, spread
+from specviz.figures.layout import GAP, branches, rows_of, spread
 from specviz.settings.chance import Chance
 from specviz.shipped import ASSETS
 from specviz.trace.rule_specs import Drawn
@@ -159,14 +158,14 @@ def test_a_field_survives_its_file():
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"format": "specviz-field", "version": 2}'])
 def test_a_file_that_is_no_field_gets_a_sentence(text):
-    with pytest.raises(PositionError, match="field"):
+    with pytest.raises(PositionError, match="position"):
         RecordedPosition.from_text(text)
 
 
 def test_a_field_with_half_a_row_is_refused():
     lines = made_field(5, 1).to_text().splitlines()
     row = json.loads(lines[1])
-    with pytest.raises(PositionError, match="no whole row"):
+    with pytest.raises(PositionError, match="incomplete row"):
         RecordedPosition.from_text("\n".join([lines[0], json.dumps(row | {"p": [0.5]})]))
 
 

@@ -1,7 +1,7 @@
-"""Bars as plotly figures: p and q of every guess, and the law that a last token is drawn from.
+"""Bar charts: p and q of every guess, and the distribution that a last token is sampled from.
 
-Across, a chart counts in probability between margins of fixed width, so it may be drawn narrower
-than WIDTH; down, it counts in pixels.
+The horizontal axis is a probability between margins of fixed width, so a chart may be drawn
+narrower than WIDTH; the vertical axis is in pixels.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from specviz.frames.numbers import format_nonzero
 from specviz.frames.words import flat
 
 
-def drawn(frame: Frame) -> Frame:
-    """The frame with a figure in its tree and, where it has a chart, in its panel."""
-    # What the target would say next is in the figure's hover text; the page needs it once.
+def add_figures(frame: Frame) -> Frame:
+    """Add a figure to a frame's tree and, if it has a chart, to its panel."""
+    # The likeliest next tokens are in the figure's hover text; the page needs them once.
     nodes = {
         n: {k: v for k, v in node.items() if k != "top"}
         for n, node in frame["tree"]["nodes"].items()
@@ -32,7 +32,9 @@ def drawn(frame: Frame) -> Frame:
     if panel["kind"] == "guesses":
         panel = {k: v for k, v in panel.items() if k != "rows"} | {"figure": guesses_figure(panel)}
     elif panel["kind"] in ("law", "empty"):
-        panel = {k: v for k, v in panel.items() if k != "rows"} | {"figure": law_figure(panel)}
+        panel = {k: v for k, v in panel.items() if k != "rows"} | {
+            "figure": distribution_figure(panel)
+        }
     return frame | {"tree": tree, "panel": panel}
 
 
@@ -45,38 +47,38 @@ NUMBERS: Final = 64
 GUESS: Final = 32
 TOKEN: Final = 22
 MOST: Final = 12
-LAWS: Final = (  # of a guess: where in its row, and in which colours
+BARS: Final = (  # of a guess: the name, its height in the row, and its colours
     ("p", 8.0, "--p", "--p", "--p-ink"),
     ("q", 21.0, "--q", "--q-line", "--q-ink"),
     ("soft", GUESS / 2, "rgba(0,0,0,0)", "--dead", "--ink2"),
 )
 
 
-GAP: Final = "\u00a0\u00a0"  # between a bar and its words; plotly trims plain spaces
+GAP: Final = "\u00a0\u00a0"  # between a bar and its label; plotly trims plain spaces
 
 
 def guesses_figure(panel: Mapping[str, Any]) -> Figure:
-    """One row a guess: q as it was drafted, p (or its softmax outline) once it is scored."""
+    """One row a guess: q from drafting on, p (or the outline of its softmax) from scoring on."""
     rows: Sequence[Row] = panel["rows"]
     shown = rows[:MOST] if panel.get("scored") else rows[-MOST:]
-    drawn_from_q = any("q" in row for row in rows)
+    has_q = any("q" in row for row in rows)
     data: dict[str, Trace] = {"20-words": _labels([_guess(row) for row in shown], GUESS)}
-    for at, row in enumerate(shown):  # two lines where the word alone would be met twice
+    for at, row in enumerate(shown):  # a second line if the token is in the list twice
         if "after" in row:
             data["20-words"]["y"][at] = at * GUESS + 9
     data["21-after"] = texts(_after(shown), 12, "middle left")
-    for order, (name, y, fill, edge, ink) in enumerate(LAWS):
-        middle = y if drawn_from_q else GUESS / 2
+    for order, (name, y, fill, edge, ink) in enumerate(BARS):
+        middle = y if has_q else GUESS / 2
         found = [(row[name], at * GUESS + middle) for at, row in enumerate(shown) if name in row]
         data[f"1{order}-{name}"] = bars(found, 10, fill, edge)
         data[f"3{order}-{name}"] = _numbers(found, ink)
     return {"data": data, "layout": _layout(len(shown) * GUESS), "more": len(rows) - len(shown)}
 
 
-def law_figure(panel: Mapping[str, Any]) -> Figure:
-    """The law behind a bonus or a plain token: one bar a token, the drawn one full.
+def distribution_figure(panel: Mapping[str, Any]) -> Figure:
+    """The distribution of a bonus or plain token: one bar a token, the sampled one filled.
 
-    Outlines, where there are any: the softmax at temperature 1.
+    Outlines, if any, are the softmax at temperature 1.
     """
     rows: Sequence[Row] = panel["rows"][: MOST + 2]
     places = [at * TOKEN + TOKEN / 2 for at in range(len(rows))]
@@ -96,7 +98,7 @@ def law_figure(panel: Mapping[str, Any]) -> Figure:
 
 
 def bars(pairs: Sequence[tuple[float, float]], thick: float, fill: str, edge: str) -> Trace:
-    """Horizontal bars from pairs of a probability and a height on the page."""
+    """Horizontal bars from pairs of a probability and a y in pixels."""
     return {
         "type": "bar",
         "orientation": "h",
@@ -113,7 +115,7 @@ def _guess(row: Row) -> tuple[str, str]:
 
 
 def _after(rows: Sequence[Row]) -> list[tuple[float, float, str, str]]:
-    """Under a word that stands twice at its place, what it follows."""
+    """Under a token that is in the list twice, the token that it follows."""
     named = [(at, flat(row["after"])) for at, row in enumerate(rows) if "after" in row]
     room = LABELS - 10
     return [
@@ -129,17 +131,17 @@ def _token(row: Row) -> tuple[str, str]:
 
 
 def _labels(words: Sequence[tuple[str, str]], pitch: float) -> Trace:
-    """Names that end where the bars begin."""
+    """Labels that end where the bars begin."""
     rows = [(0.0, at * pitch + pitch / 2, text + GAP, ink) for at, (text, ink) in enumerate(words)]
     return texts(rows, 13, "middle left")
 
 
 def _numbers(
-    pairs: Sequence[tuple[float, float]], ink: str, said: Sequence[str] | None = None
+    pairs: Sequence[tuple[float, float]], ink: str, labels: Sequence[str] | None = None
 ) -> Trace:
     """Numbers at the ends of bars."""
-    told = said or [format_nonzero(value) for value, _ in pairs]
-    rows = [(0.0, y, GAP + text, ink) for (_, y), text in zip(pairs, told, strict=True)]
+    labels = labels or [format_nonzero(value) for value, _ in pairs]
+    rows = [(0.0, y, GAP + text, ink) for (_, y), text in zip(pairs, labels, strict=True)]
     return texts(rows, 12, "middle right") | {"x": [value for value, _ in pairs]}
 
 

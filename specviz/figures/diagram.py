@@ -1,7 +1,7 @@
-"""How a drafter drafts, as a small drawing: boxes and arrows from data, markup made here alone.
+"""How a drafter drafts, as a small SVG of boxes and arrows; all markup is made here.
 
-Data, as a row of the catalogue has it: `says`, for who cannot see it; `boxes` by name as [left,
-top, width, height, kind, words]; `arrows` as [from, to]. Kinds: text, draft, target, guess, state.
+The data is that of a catalogue entry: `says`, the text alternative; `boxes` by name as [left, top,
+width, height, kind, words]; `arrows` as [from, to]. Kinds: text, draft, target, guess, state.
 Colours come from the style sheet, by kind.
 """
 
@@ -23,7 +23,7 @@ Point = tuple[float, float]
 
 
 def diagram(data: Mapping[str, Any] | None) -> str:
-    """The SVG of a drafter's diagram; empty where there is none."""
+    """Draw a drafter's diagram as SVG; empty if it has none."""
     if data is None:
         return ""
     boxes: Mapping[str, Box] = data["boxes"]
@@ -38,15 +38,15 @@ def _box(box: Box) -> str:
     lines = words.split("\n")
     first = top + height / 2 - (len(lines) - 1) * LINE / 2
     texts = "".join(
-        f'<text x="{left + width / 2:g}" y="{first + place * LINE:g}">{escape(line)}</text>'
-        for place, line in enumerate(lines)
+        f'<text x="{left + width / 2:g}" y="{first + index * LINE:g}">{escape(line)}</text>'
+        for index, line in enumerate(lines)
     )
     shape = f'<rect x="{left}" y="{top}" width="{width}" height="{height}" rx="5"/>'
     return f'<g class="sv-dg-{escape(kind)}">{shape}{texts}</g>'
 
 
 def _arrow(start: Box, end: Box) -> str:
-    """From the side of one box that faces the other, with a head."""
+    """An arrow between the facing sides of two boxes."""
     (x, y), (to_x, to_y) = _facing(start, end)
     along = abs(to_x - x) >= abs(to_y - y)
     back = 5 if (to_x > x if along else to_y > y) else -5

@@ -1,25 +1,35 @@
-"""Where the guesses stand: columns are positions in the text, rows are branches; no edges cross.
+"""Lay out draft trees: columns are positions in the text, rows are branches, and no edges cross.
 
-A first child continues its parent's row; every other child opens a new one. The window shows at
-most COLUMNS positions and ROWS branches around the cursor; the rest is counted.
+A first child continues its parent's row; every other child opens a new one. Step shows a window of
+at most COLUMNS positions and ROWS branches around the cursor and counts the rest (`placed`). Trees
+shows a whole tree, with columns as wide as their widest word (`spread`): the edges to a node's
+children are in the gap before their column, where no other node's are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, Final
 
 import networkx as nx
 
+from specviz.trace.depths import node_depths
+
 COLUMNS: Final = 6  # beside the root's own
 ROWS: Final = 7
 PAGE: Final = 5
+SPREAD_ROW: Final = 27  # pixels from one row to the next, in `spread`
+GAP: Final = 60  # between columns: an edge with a number of seven characters
+MARGIN: Final = 4
+MARK: Final = 18  # behind a pill, for its mark
+HEAD: Final = 24  # above the first row, for the positions
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A node's place in the window: column 0 is the root's."""
+    """A node's cell in the window; column 0 is the root's."""
 
     column: int
     row: int
@@ -27,7 +37,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """The window: places by node, the depth of its column 0, and how many guesses it leaves out."""
+    """The window: cells by node, the depth of its column 0, and how many guesses it leaves out."""
 
     places: Mapping[int, Place]
     first: int
@@ -41,7 +51,7 @@ class Placed:
 
 
 def placed(parents: Mapping[int, int], focus: int) -> Placed:
-    """Places for a tree given as node -> parent (0 is the root), such that depth `focus` shows."""
+    """Place a tree, given as node -> parent (0 is the root), so that depth `focus` is visible."""
     graph = nx.DiGraph()
     graph.add_node(0)
     graph.add_edges_from((parent, node) for node, parent in sorted(parents.items()))
@@ -60,7 +70,7 @@ def placed(parents: Mapping[int, int], focus: int) -> Placed:
 
 
 def branches(graph: Any) -> dict[int, int]:
-    """The row of every node, counting branches in the order they are tried."""
+    """The row of every node, counting branches in the order in which they are judged."""
     rows: dict[int, int] = {}
     last = 0
     for node in nx.dfs_preorder_nodes(graph, 0):
@@ -74,6 +84,65 @@ def branches(graph: Any) -> dict[int, int]:
 
 
 def window_start(focus: int) -> int:
-    """The depth of the window's first column; it turns in pages, so that it rarely moves."""
+    """The depth of the window's first column; it moves by pages, so it rarely changes."""
     pages = max(0, -(-(focus - COLUMNS) // PAGE))
     return pages * PAGE
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A whole tree in pixels.
+
+    Attributes:
+        x: By node, the left end of its pill.
+        y: By node, the middle of its pill.
+        columns: By depth, the left end of the column.
+        width: Of the whole tree.
+        height: Of the whole tree.
+    """
+
+    x: list[float]
+    y: list[float]
+    columns: list[float]
+    width: float
+    height: float
+
+
+def spread(parents: Sequence[int], widths: Sequence[float], gap: float = GAP) -> Spread:
+    """Place every node of a tree.
+
+    Args:
+        parents: By node, its parent, as in DraftTree.
+        widths: By node, the width of its pill.
+        gap: The space between columns.
+    """
+    depths, rows = node_depths(list(parents)), rows_of(parents)
+    widest = [0.0] * (max(depths) + 1)
+    for depth, width in zip(depths, widths, strict=True):
+        widest[depth] = max(widest[depth], width)
+    columns = list(accumulate((width + gap for width in widest[:-1]), initial=float(MARGIN)))
+    return Spread(
+        [columns[depth] for depth in depths],
+        [HEAD + SPREAD_ROW * (rows[node] + 0.5) for node in range(len(parents))],
+        columns,
+        columns[-1] + widest[-1] + MARGIN + MARK,
+        HEAD + SPREAD_ROW * (max(rows) + 1.0) + MARGIN,
+    )
+
+
+def rows_of(parents: Sequence[int]) -> list[int]:
+    """The row of every node, like `branches`, but fast enough for every level of a pool."""
+    children: list[list[int]] = [[] for _ in parents]
+    for node, parent in enumerate(parents):
+        if node:
+            children[parent].append(node)
+    rows, last, waiting = [0] * len(parents), 0, [0]
+    while waiting:
+        node = waiting.pop()
+        if node and children[parents[node]][0] == node:
+            rows[node] = rows[parents[node]]
+        elif node:
+            last += 1
+            rows[node] = last
+        waiting += reversed(children[node])
+    return rows

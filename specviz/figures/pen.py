@@ -1,8 +1,7 @@
-"""The pen that a tree is drawn with: shapes batched by trace, words with visible white space.
+"""Draw a tree's shapes into batches by trace, and words with visible white space.
 
-A trace's name says when it is drawn, what it is and in which state: 20-pill-accepted.
-
-The marks of what happened, and white space made visible, are small drawings on a 12 by 12 grid.
+A trace's name has its drawing order, what it is, and its state: 20-pill-accepted. The marks of
+verdicts and the glyphs of white space are small drawings on a 12 by 12 grid.
 """
 
 from __future__ import annotations
@@ -43,12 +42,12 @@ GLYPH: Final[Mapping[str, float]] = {"space": 7, "newline": 13, "tab": 13, "retu
 
 
 def placed(state: str, x: float, y: float) -> list[Path]:
-    """A state's mark with its grid's top left corner at (x, y)."""
+    """A state's mark, with the top left corner of its grid at (x, y)."""
     return [[(x + dx, y + dy) for dx, dy in path] for path in PATHS[state]]
 
 
 def glyph(name: str, x: float, y: float) -> list[Path]:
-    """White space at x, on a line of text whose middle is y."""
+    """A white-space glyph at x, on a line of text whose middle is y."""
     drawings: dict[str, list[Path]] = {
         "space": [[(0.5, 2), (0.5, 5), (5.5, 5), (5.5, 2)]],
         "newline": [[(10, -4), (10, 2), (2, 2)], [(4.5, -1), (1.5, 2), (4.5, 5)]],
@@ -76,7 +75,7 @@ def styled_mark(state: str, batch: Batch) -> Trace:
 PILL: Final = 26
 SIZE: Final = 14
 ROOM: Final = 56
-WIDER: Final = 1.14  # than Arial is DejaVu Sans, which stands in where there is none
+WIDER: Final = 1.14  # DejaVu Sans, the fallback, is wider than Arial by this factor
 
 
 FILLS: Final[Mapping[str, tuple[str, str | None, float, str]]] = {

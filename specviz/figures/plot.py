@@ -1,4 +1,4 @@
-"""What the figures share: batches of shapes as plotly traces, text made safe, a quiet layout."""
+"""Shared parts of figures: batches of shapes as plotly traces, escaped text, a bare layout."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Figure = dict[str, Any]
 Point = tuple[float, float]
 
 
-# What the page adds to every trace that does not say otherwise: said once, not in every frame.
+# Defaults that the page adds to every trace, so that frames need not repeat them.
 USUAL: Final[Mapping[str, str]] = {"type": "scatter", "mode": "lines", "hoverinfo": "skip"}
 FONT: Final = "Arial, Helvetica, 'Liberation Sans', sans-serif"
 
 
 def escaped(text: str) -> str:
-    """Text that Plotly shows as it is: its labels are pseudo-HTML, where <s> would vanish."""
+    """Escape a text for Plotly, whose labels are pseudo-HTML in which <s> would vanish."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
@@ -33,7 +33,7 @@ class Batch:
     y: list[float | None] = field(default_factory=list)
 
     def add(self, points: Sequence[Point]) -> None:
-        """One more shape, by its corners in order."""
+        """Add a shape by its corners in order."""
         if self.x:
             self.x.append(None)
             self.y.append(None)
@@ -43,7 +43,7 @@ class Batch:
     def filled(
         self, fill: str, line: str | None = None, width: float = 0, dash: str = "solid"
     ) -> Trace:
-        """The shapes filled, with an outline where a line colour is given."""
+        """The shapes as filled areas, with an outline if a line colour is given."""
         outline = {"width": width, "color": line or fill, "dash": dash}
         shapes = {"x": self.x, "y": self.y, "fill": "toself", "fillcolor": fill}
         return shapes | {"line": outline}
@@ -54,7 +54,7 @@ class Batch:
 
 
 def short(value: float) -> float:
-    """A tenth of a pixel is enough, and a whole number is shorter."""
+    """Round to a tenth of a pixel; whole numbers as int, which is shorter in JSON."""
     tenth = round(value, 1)
     return int(tenth) if tenth == int(tenth) else tenth
 
@@ -66,7 +66,7 @@ def rectangle(x: float, y: float, width: float, height: float) -> list[Point]:
 
 def rounded(x: float, y: float, width: float, height: float, r: float = 5) -> list[Point]:
     """A closed rectangle with rounded corners, three points to a corner."""
-    k = r * 0.2929  # where the arc's middle lies, measured from the corner
+    k = r * 0.2929  # distance of the arc's middle from the corner
     right, bottom = x + width, y + height
     return [
         (x + r, y),
@@ -86,7 +86,7 @@ def rounded(x: float, y: float, width: float, height: float, r: float = 5) -> li
 
 
 def texts(rows: Sequence[tuple[float, float, str, str]], size: int, anchor: str) -> Trace:
-    """Words as one trace. rows: x, y, text, colour. anchor: plotly's textposition."""
+    """Texts as one trace. rows: x, y, text, colour. anchor: plotly's textposition."""
     return {
         "mode": "text",
         "x": [short(row[0]) for row in rows],
@@ -98,7 +98,7 @@ def texts(rows: Sequence[tuple[float, float, str, str]], size: int, anchor: str)
 
 
 def layout(width: float, height: float) -> dict[str, Any]:
-    """A bare canvas measured in pixels, y down, nothing to drag or zoom."""
+    """A bare layout in pixels with y down, which cannot be dragged or zoomed."""
     hidden = {"visible": False, "fixedrange": True, "automargin": False}
     return {
         "width": width,

@@ -1,4 +1,4 @@
-"""How wide text is in Arial, which Helvetica and Liberation Sans share: for pills that fit words.
+"""Text widths in Arial (Helvetica and Liberation Sans have the same), to fit pills to their words.
 
 Widths are the published metrics in thousandths of the font size; other scripts are estimates.
 """
@@ -35,10 +35,10 @@ def _advance(char: str) -> int:
     return WIDE if unicodedata.east_asian_width(char) in "WF" else OTHER
 
 
-def cut(text: str, size: float, room: float) -> str:
-    """`text`, or as much of it as fits in `room` with an ellipsis."""
-    if width(text, size) <= room:
+def cut(text: str, size: float, space: float) -> str:
+    """Shorten a text with an ellipsis until it is at most `space` wide."""
+    if width(text, size) <= space:
         return text
-    while text and width(text + "…", size) > room:
+    while text and width(text + "…", size) > space:
         text = text[:-1]
     return text + "…"

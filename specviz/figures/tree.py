@@ -1,7 +1,7 @@
 """The draft tree as a plotly figure: pills, edges and bars in a few batched traces.
 
-Shape says what happened to a guess, hue says whose mass it came from. Trace names sort in the
-order they are drawn.
+A pill's shape shows its verdict, its hue whose probability it came from. Trace names sort in
+drawing order.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def tree_figure(tree: Mapping[str, Any]) -> Figure:
     parents = dict(enumerate(tree["shape"], 1))
     where = placed(parents, _focus(tree))
     places = dict(where.places)
-    rise = 1  # the row above all others is kept for the round's last token
+    rise = 1  # the top row is reserved for the round's last token
     drawing = Drawing()
     if where.first == 0 or 0 in places:
         _root(drawing, tree["root"], rise)
@@ -47,7 +47,7 @@ def tree_figure(tree: Mapping[str, Any]) -> Figure:
 
 
 def _focus(tree: Mapping[str, Any]) -> int:
-    """The depth that must be in the window: the slot's, the one on trial, or the latest guess."""
+    """The depth that must be visible: of the slot, the guess on trial, or the latest guess."""
     if "slot" in tree:
         return int(tree["slot"]["depth"])
     if "here" in tree:
@@ -80,8 +80,7 @@ def _node(
 
 
 def _bars(drawing: Drawing, node: Mapping[str, Any], x: float, y: float) -> None:
-    """Under a word: p, then q. Dim where the guess was not reached; hatched where its try met what
-    earlier ones had left."""
+    """Under a token: p above q; dim if it was not reached, hatched if a remainder was used."""
     dim = "-dim" if node["is"] == "unreached" else ""
     if "left" in node:
         _hatched(drawing, "40-p", node["left"] * BAR, x, y)
@@ -96,7 +95,7 @@ def _bars(drawing: Drawing, node: Mapping[str, Any], x: float, y: float) -> None
 
 
 def _hatched(drawing: Drawing, name: str, wide: float, x: float, y: float) -> None:
-    """A bar of 3.5 pixels as slanting stripes over its paler self."""
+    """A bar, 3.5 pixels high, as slanting stripes on a paler bar."""
     wide = max(wide, 0.5)
     drawing.add(f"{name}-left", rectangle(x, y, wide, 3.5))
     start = x
@@ -115,7 +114,7 @@ def _edge(
     at: Point,
     rise: int,
 ) -> None:
-    """From the parent's pill to this one; as wide as q. Pills hide where it starts."""
+    """The edge from the parent's pill to this one, with width q. Pills hide its start."""
     parent = places.get(node["parent"])
     if parent is None:
         return
@@ -148,7 +147,7 @@ def _elbow(x: float, from_y: float, to_x: float, y: float, half: float) -> list[
 def _slot(
     drawing: Drawing, tree: Mapping[str, Any], places: Mapping[int, Place], rise: int
 ) -> None:
-    """The place of the round's last token: a question until it is drawn."""
+    """The slot of the round's last token: a question mark until it is drawn."""
     slot = tree.get("slot")
     parent = places.get(slot["parent"]) if slot else None
     if slot is None or parent is None:
@@ -161,7 +160,7 @@ def _slot(
     wide = drawing.pill(slot.get("w", ["?"]), state, x, y)
     left = parent.column * COLUMN
     turn = [(left + 14, from_y - PILL / 2 - 2), (left + 14, y), (x, y)]
-    if parent.row > 0:  # other branches stand above: the way up leads between two columns
+    if parent.row > 0:  # other branches are above: go up between two columns
         turn = [(x - GAP, from_y - 2), (x - GAP, y), (x, y)]
     start = drawing.root_end if slot["parent"] == 0 else 20
     path = [(left + start, y), (x, y)] if beside else turn
@@ -179,21 +178,21 @@ def _here(drawing: Drawing, tree: Mapping[str, Any], place: Place, rise: int) ->
 
 
 def hover_text(node: Mapping[str, Any]) -> str:
-    """A guess in words: its numbers, and what the target would say next."""
+    """The hover text of a guess: its numbers, and the target's likeliest next tokens."""
     lines = [f"<b>{escaped(flat(node['w']))}</b> at +{node['depth']}, {node['is']}"]
     known = [f"{name} {format_nonzero(node[name])}" for name in ("p", "q") if name in node]
     known += [f"{format_nonzero(node['soft'])} at temperature 1"] if "soft" in node else []
     lines += [" · ".join(known)] if known else []
-    left = [f"{format_nonzero(node[key])} of {of}" for key, of in LEFT if key in node]
-    lines += [f"its try met what was left: {', '.join(left)}"] if left else []
+    left = [f"{of}′ {format_nonzero(node[key])}" for key, of in LEFT if key in node]
+    lines += [f"judged by: {', '.join(left)}"] if left else []
     if "top" in node:
         best = ", ".join(f"{escaped(flat(w))} {format_nonzero(p)}" for w, p in node["top"])
-        lines.append(f"next, says the target: {best}")
+        lines.append(f"the target's next token: {best}")
     return "<br>".join(lines)
 
 
 def _heads(where: Placed) -> list[tuple[float, float, str, str]]:
-    """Over each column, its position after the last token."""
+    """The heads of the columns: their positions after the last token."""
     names = {0: "last token"} if where.first == 0 else {}
     names |= {column: f"+{where.first + column}" for column in range(1, COLUMNS + 1)}
     return [(column * COLUMN, 9.0, name, "--ink3") for column, name in names.items()]

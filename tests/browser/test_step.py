@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from test_layout import resize
 
 from specviz.catalog.entry import find
-from specviz.figures.charts import drawn
+from specviz.figures.charts import add_figures
 from specviz.frames import Scene, frames
 from specviz.frames.words import flat, word
 from specviz.ui.routes import module_address
@@ -492,6 +492,6 @@ def test_the_browser_restores_every_frame_from_its_patches(looker, name):
     looker.look(name)
     trace = made(RUNS[name])
     for index in range(len(trace.rounds)):
-        wanted = [json.loads(json.dumps(drawn(frame))) for frame in frames(Scene.of(trace, index))]
+        wanted = [json.loads(json.dumps(add_figures(frame))) for frame in frames(Scene.of(trace, index))]
         shown = looker.page.evaluate(FRAMES, [module_address("step/reel"), index])
         assert shown[: len(wanted)] == wanted

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from specviz.catalog.entry import find, settings_read_by, title_of
 from specviz.cost.measured_point import MeasuredPoint, measured_point
-from specviz.figures.charts import drawn
+from specviz.figures.charts import add_figures
 from specviz.frames import Frame, Scene, difference, frames, questions
 from specviz.frames.frame import end_card
 from specviz.frames.numbers import format_seconds
@@ -122,7 +122,7 @@ class RunLines:
         scene = Scene(header, self.vocabulary, played, tuple(self.earlier), who)
         self.earlier.append(played)
         told = frames(scene)
-        shots = [drawn(frame) for frame in told]
+        shots = [add_figures(frame) for frame in told]
         self.last = shots[0], shots[-1]
         data = {
             "number": played.number,
@@ -167,7 +167,7 @@ class RunLines:
 def _asks(scene: Scene, told: list[Frame], shots: list[Frame]) -> dict[str, Any]:
     """By step of a verdict, as text: the patch from the frame before to its question."""
     asked = questions(scene, told)
-    return {str(at): difference(shots[at - 1], drawn(frame)) for at, frame in asked.items()}
+    return {str(at): difference(shots[at - 1], add_figures(frame)) for at, frame in asked.items()}
 
 
 def numbers_of(point: MeasuredPoint) -> dict[str, float]:

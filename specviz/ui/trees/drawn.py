@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from specviz.figures.whole_tree import GAP, spread
+from specviz.figures.layout import GAP, spread
 from specviz.trees.recorded_position import RecordedPosition
 from specviz.ui.trees.words import label, pill
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from specviz.catalog.entry import title_of
 from specviz.cost import tree_formula as law
 from specviz.cost.sweep import Sweep
-from specviz.figures.whole_tree import rows_of
+from specviz.figures.layout import rows_of
 from specviz.settings.chance import Chance
 from specviz.shipped import HOUSE
 from specviz.texts import text
