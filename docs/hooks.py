@@ -17,6 +17,7 @@ PAGES = {
     "assets/models/eagle3-smollm2/README.md": "eagle3-smollm2.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
+    "CODE_OF_CONDUCT.md": "code-of-conduct.md",
 }
 
 
@@ -25,6 +26,8 @@ def on_files(files: Files, config: Any) -> Files:
     for path, page in PAGES.items():
         if (ROOT / path).is_file():
             text = (ROOT / path).read_text(encoding="utf-8").replace("](docs/", "](")
+            for other, other_page in PAGES.items():
+                text = text.replace(f"]({other})", f"]({other_page})")
             files.append(File.generated(config, page, content=text))
     return files
 

@@ -18,7 +18,7 @@ from packaging.version import Version
 from run import canonical
 
 from specviz.catalog import entries
-from specviz.models.files import _wanted
+from specviz.models.files import _patterns
 from specviz.shipped import prompts
 from specviz.trace.rule_specs import RULE_SPECS
 from specviz.ui.routes import PREFIX
@@ -129,7 +129,7 @@ def test_a_space_fetches_just_the_chat_model_and_just_what_is_read_of_it():
     repository, files = line.split(" ")
     known = [place.get("hub") for each in entries() for place in each.sources]
     assert repository in known
-    wanted = _wanted(None)
+    wanted = _patterns(None)
     assert all(any(fnmatch(name, each) for each in wanted) for name in files.split(","))
 
 
