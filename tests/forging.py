@@ -26,20 +26,20 @@ HUGE = 10**30
 
 @cache
 def recorded(name: str) -> list[Line]:
-    """A shipped trace's lines as objects; not to be changed."""
+    """Return a shipped trace's lines as objects, which must not be changed."""
     (path,) = (ASSETS / "traces").glob(f"{name}-*.jsonl")
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def forged(name: str, change: Change) -> list[str]:
-    """The lines of a shipped trace after a change."""
+    """Return the lines of a shipped trace after a change."""
     lines = copy.deepcopy(recorded(name))
     change(lines)
     return list(map(json.dumps, lines))
 
 
 def refused(forgery: Forgery) -> None:
-    """Assert that a forgery is refused in these words, and that it is one."""
+    """Assert that a forgery is refused in these words and that it is one."""
     name, change, says = forgery
     lines = forged(name, change)
     assert lines != list(map(json.dumps, recorded(name)))
@@ -48,38 +48,38 @@ def refused(forgery: Forgery) -> None:
 
 
 def events(lines: list[Line], event: str) -> list[Line]:
-    """The events of a kind after the prefill's, or all where only that has some."""
+    """Return the events of a kind after the prefill's, or all if there are no others."""
     found = [line for line in lines if line.get("event") == event]
     return [line for line in found if line.get("round") != 0] or found
 
 
 def first(lines: list[Line], event: str, having: Callable[[Line], Any] = bool) -> Line:
-    """The first such event that has something."""
+    """Return the first such event for which `having` is true."""
     return next(line for line in events(lines, event) if having(line))
 
 
 def setting(**values: Any) -> Change:
-    """Claim other settings."""
+    """Change settings."""
     return lambda lines: lines[0]["settings"].update(values)
 
 
 def sampling(**values: Any) -> Change:
-    """Claim another temperature, top-k or top-p."""
+    """Change temperature, top-k or top-p."""
     return lambda lines: lines[0]["settings"]["sampling"].update(values)
 
 
 def header(**values: Any) -> Change:
-    """Claim something else in the header."""
+    """Change the header."""
     return lambda lines: lines[0].update(values)
 
 
 def put(event: str, **values: Any) -> Change:
-    """Put other values into the first event of a kind."""
+    """Change values of the first event of a kind."""
     return lambda lines: first(lines, event).update(values)
 
 
 def inside(event: str, *keys: Any, value: Any, having: Callable[[Line], Any] = bool) -> Change:
-    """Put a value deep into the first event of a kind; a function of the old value changes it."""
+    """Change a value deep inside the first event of a kind, to a value or by a function."""
 
     def change(lines: list[Line]) -> None:
         at: Any = first(lines, event, having)
@@ -91,6 +91,6 @@ def inside(event: str, *keys: Any, value: Any, having: Callable[[Line], Any] = b
 
 
 def move(lines: list[Line], line: Line, to: int) -> None:
-    """Move a line to another place."""
+    """Move a line to another position."""
     lines.remove(line)
     lines.insert(to, line)

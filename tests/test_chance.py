@@ -1,4 +1,4 @@
-"""Coins: numbers in [0, 1), fixed by their keys, different for different keys."""
+"""Random numbers: in [0, 1), determined by their keys, different for different keys."""
 
 from __future__ import annotations
 
@@ -34,5 +34,5 @@ def test_u_is_uniform():
 
 
 def test_known_u_never_changes():
-    """Recorded traces re-check with this function, so it may not drift."""
+    """Check known values, since recorded traces are checked with this function."""
     assert random_u(1, 2, JUDGE, 3) == 0.5753682201422535

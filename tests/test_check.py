@@ -1,4 +1,4 @@
-"""`check` against forgeries: each is whole but for one lie, and the refusal names that lie."""
+"""`check` against forgeries: each is consistent except for one lie, which the error names."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ def traced(target, drafter, settings):
 
 @pytest.fixture(scope="module")
 def sampled(tiny_target, tiny_draft):
-    """A chain drawn from q at temperature 1.1."""
+    """Return a run of chains sampled from q at temperature 1.1."""
     return traced(tiny_target, tiny_draft, Settings(Sampling(1.1), max_new_tokens=24, gamma=3))
 
 
 @pytest.fixture(scope="module")
 def greedy(tiny_target, tiny_draft):
-    """Temperature 0, with its margins."""
+    """Return a run at temperature 0 with its margins."""
     return traced(tiny_target, tiny_draft, Settings(Sampling(0.0), max_new_tokens=24, gamma=3))
 
 
 @pytest.fixture(scope="module", params=[Drawn.SAMPLED, Drawn.WITHOUT_REPLACEMENT])
 def siblings(request, tiny_target):
-    """Three guesses under the root, drawn from q."""
+    """Return a run with three guesses after the root, sampled from q."""
     drafter = Branching(request.param, (-1, 0, 0, 0, 1))
     return traced(tiny_target, drafter, Settings(Sampling(1.2), max_new_tokens=40))
 
 
 def refused(trace, event, change, says):
-    """`check` refuses the trace with this change to the first such event after the prefill."""
+    """Assert that `check` refuses this change to the first such event after the prefill."""
     lines = list(trace.lines())
     number = 1 if event == "header" else find(lines, event)
     with pytest.raises(CheckFailed, match=says):
@@ -59,19 +59,19 @@ def refused(trace, event, change, says):
 
 
 def edited(trace, old, new):
-    """The trace with one event exchanged."""
+    """Return the trace with one event replaced."""
     return Trace(trace.header, [new if event is old else event for event in trace.events])
 
 
 def other_kind(event):
-    """Argmax guesses: no q, no draw, though the rule judges them by a ratio."""
+    """Make the guesses a point mass without q and draws, although the rule judges by a ratio."""
     event["drawn"] = "point-mass"
     for guess in event["guesses"]:
         guess.update(q=None, drawn=None)
 
 
 def negative(rows):
-    """Rows whose totals are right and whose values are no chances."""
+    """Keep the totals of the rows, but make values negative."""
     p, q = rows["p"], rows["q"]
     one, other = len(p) - 2, len(p) - 1
     p[one], p[other] = p[one] - 5.0, p[other] + 5.0
@@ -80,7 +80,7 @@ def negative(rows):
 
 
 def wider(guess):
-    """Another q, and an interval of its width around u."""
+    """Change q and make the interval around u as wide."""
     guess["q"] += 0.01
     guess["drawn"]["hi"] += 0.01
 
@@ -167,7 +167,7 @@ def test_unchanged_runs_pass(sampled, greedy, siblings):
 
 
 def unmeasured(recipe):
-    """A made-up run without what was made up beside it: its baseline, and its prompt's text."""
+    """Remove the baseline and the prompt's text, which these runs do not really have."""
     trace = made(recipe)
     text = b"".join(trace.vocabulary[token] for token in trace.header.prompt_ids).decode()
     header = trace.header if recipe.chat else replace(trace.header, prompt=text)
@@ -180,7 +180,7 @@ def test_check_detects_each_forgery(sampled, lie):
 
 
 class Argmax(Recording):
-    """Takes the top token of q and says that it drew it: its u stands in an interval as wide."""
+    """Takes the top token of q and claims that it was sampled, with a matching interval."""
 
     taps = CaptureSpec()
     drawn = Drawn.SAMPLED
@@ -198,7 +198,7 @@ class Argmax(Recording):
 
 @pytest.mark.slow
 def test_check_detects_argmax_guesses_judged_as_samples(tiny_target):
-    """The whole run is a real one, and lossy: only where the interval lies gives it away."""
+    """The whole run is real and lossy; only the position of the interval shows it."""
     trace = traced(tiny_target, Argmax(), Settings(Sampling(1.0), max_new_tokens=30))
     assert trace.header.lossless
     with pytest.raises(CheckFailed, match="the interval's lower end"):
@@ -206,7 +206,7 @@ def test_check_detects_argmax_guesses_judged_as_samples(tiny_target):
 
 
 def test_check_detects_a_moved_draw(sampled):
-    """u stays inside and the width is right."""
+    """Keep u inside the interval and its width right."""
     drew = next(r.drew for r in sampled.rounds if r.drew and r.drew.token != r.drew.tokens[-1])
     half = (drew.drawn.u - drew.drawn.lo) / 2
     moved = replace(drew.drawn, lo=drew.drawn.lo + half, hi=drew.drawn.hi + half)
@@ -278,7 +278,7 @@ def test_check_detects_text_after_the_end(sampled):
 
 
 def apart(trace, margin, **header):
-    """The trace with another plain text from new token 4 on, where logits lie `margin` apart."""
+    """Return the trace with another plain text from new token 4 on, with this margin there."""
     plain = trace.baseline
     ids, margins, tops = [*plain.token_ids], [*plain.margins], [12.0] * len(plain.margins)
     ids[3], margins[3] = next(token for token in ids if token != ids[3]), margin
@@ -287,7 +287,7 @@ def apart(trace, margin, **header):
 
 
 def tied(trace, at, margin):
-    """The trace with a softmax that shows this margin where new token `at` was predicted."""
+    """Return the trace with a softmax that has this margin at new token `at`."""
     played, before = next(
         (r, n) for r, n in with_lengths(trace) if n <= at < n + len(r.committed.tokens)
     )
@@ -309,7 +309,7 @@ def tied(trace, at, margin):
 
 
 def with_lengths(trace):
-    """Every round and how many new tokens there were before it."""
+    """Yield every round and the number of new tokens before it."""
     before = 0
     for played in trace.rounds:
         yield played, before
@@ -321,13 +321,13 @@ def guess_of(played, event):
 
 
 def first_two(played, parent):
-    """The softmax of the two likeliest tokens after a node, as its first verdict lists them."""
+    """Return the softmax of the top two tokens after a node, from its first verdict."""
     rows = next(e.rows for e in played.judged if guess_of(played, e).parent == parent)
     return rows.soft[:2]
 
 
 def rescored(played, parent, share):
-    """The scores' softmax after the two likeliest tokens of a node were brought together."""
+    """Return the scores' softmax after the top two tokens of a node were made equal."""
     rows = next(e.rows for e in played.judged if guess_of(played, e).parent == parent)
     both = sum(rows.soft[:2])
     new = {rows.tokens[0]: share * both, rows.tokens[1]: (1 - share) * both}
@@ -362,7 +362,7 @@ def test_check_detects_missing_and_negative_margins(greedy):
 
 
 def lone_first(trace):
-    """A decision with tries whose later siblings were never tried: the first was kept."""
+    """Return a decision with tries whose later siblings were not tried."""
     first = (r.judged[0] for r in trace.rounds if r.judged)
     return next(event for event in first if event.accepted and event.tries)
 
@@ -375,7 +375,7 @@ def test_alpha_of_siblings_follows_from_their_tries(siblings):
 
 @pytest.mark.parametrize(("at", "what"), [(0, "p"), (1, "p"), (0, "q"), (1, "q"), (2, "q")])
 def test_tries_follow_from_scores_draws_and_rows(siblings, at, what):
-    """That of the next sibling too, though it was never tried."""
+    """Check the next sibling too, although it was not tried."""
     event = lone_first(siblings)
     tries = [[*each] for each in event.tries]
     tries[at][what == "q"] += 0.01 if tries[at][what == "q"] < 0.9 else -0.01

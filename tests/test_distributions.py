@@ -1,4 +1,4 @@
-"""Laws, residuals and draws: against transformers' warpers and by property."""
+"""Distributions, residuals and draws: against transformers' warpers, and by properties."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from specviz.verification.distributions import (
 
 @st.composite
 def laws(draw_, size=5):
-    """Laws with zeros, ties and masses that differ in the last bits."""
+    """Generate distributions with zeros, ties, and masses that differ in the last bits."""
     grain = st.sampled_from([0.0, 1.0, 1.0, 2.0, 1.0 + 2**-52, 1e-17, 1e-300])
     weights = draw_(st.lists(grain, min_size=size, max_size=size).filter(lambda w: sum(w) > 1e-200))
     tensor = torch.tensor(weights, dtype=torch.float64)
@@ -127,7 +127,7 @@ def test_share_of_u_that_draws_a_token_is_its_probability():
 
 @pytest.mark.parametrize("size", [5, 200, 3000])
 def test_draws_made_together_equal_single_draws(size):
-    """A flat law and one of many ties cannot be drawn from by what is read first."""
+    """Include a flat distribution and one of many ties, which need more than the top tokens."""
     torch.manual_seed(1)
     peaked = (torch.randn(size, dtype=torch.float64) * 4).softmax(-1)
     flat = torch.full((size,), 1 / size, dtype=torch.float64)

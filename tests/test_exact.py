@@ -1,4 +1,4 @@
-"""The oracle itself: weights sum to one, and the statistics agree with known values."""
+"""The enumeration itself: weights sum to one, and statistics agree with known values."""
 
 from __future__ import annotations
 

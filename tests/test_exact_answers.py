@@ -1,4 +1,4 @@
-"""Exact answers by formula, coins really thrown, the ceiling, and what counts can say."""
+"""Exact answers by formula, random samples, the ceiling, and statistics of counts."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def test_formula_equals_enumeration(rule, candidates):
 
 
 def test_independent_candidates_can_always_be_rejected():
-    """Not 1 − (1 − α)^k: each is judged by what those before it left."""
+    """Check that α is not 1 − (1 − α)^k: each is judged by what those before it left."""
     assert closed_form("speculative", P, Q, 2).acceptance == pytest.approx(0.735, abs=1e-12)
     assert closed_form("speculative", P, Q, 5).acceptance == pytest.approx(0.807, abs=5e-4)
 
 
 @pytest.mark.slow
 def test_accepted_length_of_a_tree_adds_up_its_positions():
-    """Under one p and q everywhere: Σ over nodes of Π v, v the chance of the child at a place."""
+    """Use the same p and q everywhere: Σ over nodes of Π v, v the acceptance of each child."""
     round = RoundSetup.position(make_rule("without-replacement"), P, Q, REPLACED, 2)
     first = enumerate_position(RoundSetup.position(round.rule, P, Q, REPLACED)).acceptance
     second = enumerate_position(round).acceptance - first
@@ -80,7 +80,7 @@ def test_missing_formula_is_reported(rule, candidates):
 
 
 def large(seed, size=151_936):
-    """A law as peaked as a model's."""
+    """Return a distribution as peaked as a model's."""
     scores = torch.randn(size, generator=torch.Generator().manual_seed(seed)) * 3
     return scores.softmax(-1)
 
@@ -104,7 +104,7 @@ def test_rounding_before_the_test_looks_like_loss():
 
 
 def test_formula_takes_milliseconds():
-    """An answer at 151,936 tokens; CPU time, since others share the machine."""
+    """Measure CPU time at 151,936 tokens, since others share the machine."""
     p, q = as_pair(large(1), large(2))
     closed_form("speculative", p, q)
     start = time.process_time()
@@ -157,7 +157,7 @@ def test_ceiling_of_the_worked_example(drawn, expected):
 
 @pytest.mark.parametrize("drawn", [SAMPLED, REPLACED])
 def test_ceiling_is_the_largest_flow_from_tuples_to_tokens(drawn):
-    """The linear program itself, as a flow."""
+    """Solve the linear program itself as a flow."""
     p, q = model(3, 4, Sampling(1.0))(()), model(4, 4, Sampling(0.7))(())
     tuples = product(range(4), repeat=2) if drawn is SAMPLED else permutations(range(4), 2)
     graph = networkx.DiGraph()
@@ -267,7 +267,7 @@ def test_g_test_of_two_samples():
 @pytest.mark.slow
 @pytest.mark.parametrize(("rule", "throws"), [("ensemble:0.9", 6_449), ("ensemble:0.5", 400)])
 def test_this_many_samples_show_the_loss(rule, throws):
-    """Power: of 40 tries at that N, nearly all fall below 0.001."""
+    """Check the power: of 40 tries at that N, nearly all have a p-value below 0.001."""
     found = [
         sample_first_token(
             RoundSetup.position(make_rule(rule), P, Q, SAMPLED), throws, seed

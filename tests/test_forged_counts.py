@@ -1,4 +1,4 @@
-"""Counts that cannot be: of rows, parameters, bytes, threads, tokens and seconds."""
+"""Impossible counts: of rows, parameters, bytes, threads, tokens and seconds."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from forging import HUGE, Forgery, first, header, inside, put, refused
 
 
 def card(who, **values):
-    """Other numbers of a model."""
+    """Change numbers of a model."""
     return lambda lines: lines[0][who].update(values)
 
 
 def work(**values):
-    """Other rows that the drafter read."""
+    """Change the rows that the drafter read."""
     found = lambda d: d["work"] and d["guesses"]  # noqa: E731
     return lambda lines: first(lines, "proposed", found)["work"].update(values)
 
 
 def drew(**change):
-    """The first last token with other numbers, each by a function of the old."""
+    """Change numbers of the first last token, each by a function of the old."""
 
     def apply(lines):
         event = first(lines, "drew")
@@ -28,12 +28,12 @@ def drew(**change):
 
 
 def plain_rounds(lines):
-    """Rounds of plain decoding, which has none."""
+    """Claim that rounds are of plain decoding, which has none."""
     lines[0]["drafter"]["family"] = "plain"
 
 
 def foreign_rows(lines):
-    """More rows than any pass has, for a drafter whose rows nobody here knows."""
+    """Claim more rows than any pass has, for an unknown drafter."""
     lines[0]["drafter"]["family"] = "own"
     first(lines, "scored")["rows_in_pass"] = 10**9
 

@@ -1,4 +1,4 @@
-"""Settings that the rounds contradict: each claim is refused, and the sentence names it."""
+"""Settings that the rounds contradict: each is refused, and the error names it."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from specviz.trace.file import Trace
 
 
 def remark(**values):
-    """Other entries in the remark on the first try that has guesses."""
+    """Change entries of the remark on the first proposal with guesses."""
     return lambda lines: first(lines, "proposed", lambda d: d["guesses"])["remark"].update(values)
 
 
 def guess(name, value):
-    """Another value of the first guess."""
+    """Change a value of the first guess."""
     return inside("proposed", "guesses", 0, name, value=value, having=lambda d: d["guesses"])
 
 
 def evidence(name, value):
-    """Other evidence for the first guess."""
+    """Change the evidence of the first guess."""
     having = lambda d: d["guesses"]  # noqa: E731
     return inside("proposed", "guesses", 0, "evidence", name, value=value, having=having)
 
 
 def without_evidence(**values):
-    """Other settings, and nothing that says which rank a guess is."""
+    """Change settings and remove the evidence of the guesses' ranks."""
 
     def change(lines):
         lines[0]["settings"].update(values)
@@ -42,7 +42,7 @@ def without_evidence(**values):
 
 
 def fork(lines):
-    """A guess that was never reached, put beside the one it followed."""
+    """Move an unreached guess beside its parent."""
     for line in events(lines, "proposed"):
         guesses, number = line["guesses"], line["round"]
         of_round = [d for d in lines if d.get("round") == number]
@@ -54,19 +54,19 @@ def fork(lines):
 
 
 def follow_unsure(lines: list[Line]) -> None:
-    """A confidence that lies just above a score that was gone on from."""
+    """Set the confidence just above a score after which drafting continued."""
     guesses = first(lines, "proposed", lambda d: len(d["guesses"]) > 1)["guesses"]
     lines[0]["settings"]["confidence"] = min(0.99, guesses[0]["score"] + 0.01)
 
 
 def other_match(lines: list[Line]) -> None:
-    """A match that stands one place earlier."""
+    """Move a match one token earlier."""
     found = first(lines, "proposed", lambda d: "start" in (d["remark"] or {}) and d["guesses"])
     found["remark"]["start"] -= 1
 
 
 def other_copy(lines):
-    """A guess that nobody judged is another token, and nothing says where it was copied from."""
+    """Change the token of a guess without a verdict, and remove where it was copied from."""
     for line in events(lines, "proposed"):
         of_round = [d for d in lines if d.get("round") == line["round"]]
         judged = {d["node"] for d in of_round if d["event"] == "judged"}
@@ -80,21 +80,21 @@ def other_copy(lines):
 
 
 def least_chance(lines):
-    """A least chance that the remarks repeat, above that of some guess."""
+    """Set the least probability above that of a guess, in settings and remarks."""
     lines[0]["settings"]["suffix_least"] = 1.0
     for line in events(lines, "proposed"):
         line["remark"]["least"] = 1.0
 
 
 def shorter_ngrams(lines):
-    """A smaller N, and nothing that says what rode in a pass."""
+    """Set a smaller N and remove the remarks on the extra rows."""
     lines[0]["settings"]["lookahead_ngram"] = 3
     for line in events(lines, "proposed"):
         del line["remark"]["window"]
 
 
 def claim_whole_window(lines: list[Line]) -> None:
-    """Another number of rows that rode, in the remark and in the pass."""
+    """Change the number of extra rows in the remark and in the pass."""
     drafted = first(lines, "proposed", lambda d: d["remark"]["rows_window"])
     drafted["remark"]["rows_window"] += 3
     passed = next(d for d in events(lines, "scored") if d["round"] == drafted["round"])

@@ -1,4 +1,4 @@
-"""Text, spellings and order: a prompt that is not its tokens, and events out of their order."""
+"""Text, spellings and order: a prompt unlike its tokens, and events in the wrong order."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from forging import Forgery, events, first, header, move, refused
 
 
 def spell(token, spelling):
-    """Another spelling of a token, wherever it is spelled."""
+    """Change the spelling of a token everywhere."""
 
     def change(lines):
         for line in events(lines, "vocabulary"):
@@ -18,22 +18,22 @@ def spell(token, spelling):
 
 
 def forget(token):
-    """No spelling of a token."""
+    """Remove the spelling of a token."""
     return lambda lines: [d["tokens"].pop(token, None) for d in events(lines, "vocabulary")]
 
 
 def again(token, spelling):
-    """A token spelled once more."""
+    """Spell a token a second time."""
     return lambda lines: lines.append({"event": "vocabulary", "tokens": {token: spelling}})
 
 
 def ids(change):
-    """Other tokens of the prompt."""
+    """Change the prompt's tokens."""
     return lambda lines: change(lines[0]["prompt_ids"])
 
 
 def piece(kind, **values):
-    """Other values of the first piece of a conversation of this kind."""
+    """Change the first piece of this kind of a chat."""
 
     def change(lines):
         pieces = lines[0]["chat"]["pieces"]
@@ -43,7 +43,7 @@ def piece(kind, **values):
 
 
 def swap(event, other):
-    """Put the first event of a kind where the first of another kind is, and the other way round."""
+    """Swap the first events of two kinds."""
 
     def change(lines):
         one, two = first(lines, event), first(lines, other)
@@ -54,7 +54,7 @@ def swap(event, other):
 
 
 def to_end(event):
-    """Put the first event of a kind behind all others."""
+    """Move the first event of a kind to the end."""
     return lambda lines: move(lines, first(lines, event), len(lines))
 
 
@@ -65,19 +65,19 @@ def baseline_first(lines):
 
 
 def before_end(lines):
-    """Plain decoding before the run's end."""
+    """Move plain decoding before the run's end."""
     move(lines, first(lines, "finished"), len(lines))
 
 
 def judged_late(lines):
-    """The last verdict of a round behind its draw."""
+    """Move the last verdict of a round behind its draw."""
     drew = first(lines, "drew")
     at = lines.index(drew)
     move(lines, lines[at - 1], at)
 
 
 def twice(event):
-    """The first event of a kind twice in a row."""
+    """Repeat the first event of a kind."""
 
     def change(lines):
         line = first(lines, event)

@@ -1,4 +1,4 @@
-"""The rules beside the four, enumerated: what each keeps and loses, promises and refuses."""
+"""The other rules by enumeration: acceptance, loss, specs and refusals."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def tv(law):
 
 
 def away(rule, drawn, candidates=1):
-    """How far the rule's output lies from p in the worked example."""
+    """Return the distance of the rule's output from p in the worked example."""
     return tv(output_distribution(make_rule(rule), P, Q, drawn, candidates))
 
 
@@ -102,7 +102,7 @@ def test_traversal_is_exact_on_trees_and_accepts_no_less(drawn, shape):
 
 
 def test_traversal_on_a_chain_is_block_verification():
-    """Against the formulas of block verification as its paper has them, one draft at a time."""
+    """Compare with the formulas of the block verification paper, one draft at a time."""
     target, draft = model(5, 3, Sampling(1.0)), model(6, 3, Sampling(1.0))
     expected = 0.0
     for x in range(3):

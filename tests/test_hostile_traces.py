@@ -1,4 +1,4 @@
-"""Hostile files: whatever stands in a trace, `check` ends in one sentence and a status."""
+"""Hostile files: `check` always ends with one sentence and an exit status."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ DEEP = 990
 
 
 def checked(path, capsys):
-    """The exit status of `check`, what it printed and what it complained of."""
+    """Return the exit status of `check` and what it printed."""
     status = main(["check", str(path)])
     printed = capsys.readouterr()
     return status, printed.out, printed.err
 
 
 def lines_of(name):
-    """A shipped trace's lines as text."""
+    """Return a shipped trace's lines."""
     return list(map(json.dumps, recorded(name)))
 
 
 def spliced(name, event, old, new):
-    """A shipped trace with some text of the first event of a kind exchanged."""
+    """Return a shipped trace with a piece of text of the first event of a kind replaced."""
     lines = lines_of(name)
     line = first(recorded(name), event)
     at = recorded(name).index(line)
@@ -176,7 +176,7 @@ def test_token_bytes_in_memory_are_checked():
 
 
 def forced(lines):
-    """Coins set by hand to what they are, so that all else still follows."""
+    """Set random numbers by hand to their own values, so that everything else stays valid."""
     for guess in events(lines, "proposed")[0]["guesses"][:3]:
         node = 1 + events(lines, "proposed")[0]["guesses"].index(guess)
         lines[0]["settings"]["coins"][f"1 judge {node}"] = guess["u"]
@@ -210,7 +210,7 @@ VALUES = (
 
 
 def leaves(value, path=()):
-    """The paths of all values inside one."""
+    """Yield the paths of all values inside one."""
     yield path
     inside = value if isinstance(value, dict) else {}
     if isinstance(value, list):
@@ -220,7 +220,7 @@ def leaves(value, path=()):
 
 
 def mutated(dice, lines):
-    """Lines after one change at random: a value, a key, a line, or the order of lines."""
+    """Return the lines after one random change: a value, a key, a line, or their order."""
     at = dice.randrange(len(lines))
     path = dice.choice(list(leaves(lines[at])))
     line = copy.deepcopy(lines[at])

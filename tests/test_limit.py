@@ -1,4 +1,4 @@
-"""The speed that memory allows: what a pass reads, and the share of the limit. Never a timing."""
+"""The speed that memory allows: what a pass reads, and the share of the limit. No timings."""
 
 import pytest
 import tiny
@@ -21,7 +21,7 @@ FIELDS = ("memory_bandwidth", "limit_tokens_per_second", "share_of_limit", "same
 
 @pytest.mark.parametrize("tied", [True, False])
 def test_pass_bytes_count_each_weight_once_without_lookup_tables(tied):
-    """By hand: two layers of width 48 (inside 96), 4 heads, 2 of keys and values, 280 words."""
+    """Count by hand: 2 layers of width 48 (96 inside), 4 heads, 2 of keys and values, 280 words."""
     target = tiny.target(tiny.llama(tie_word_embeddings=tied))
     attention = 48 * 48 + 2 * 48 * 24 + 48 * 48
     layer = attention + 3 * 48 * 96 + 2 * 48
@@ -58,7 +58,7 @@ def test_mixture_of_experts_has_no_limit(tiny_target, monkeypatch):
 
 
 def rows_of(target, monkeypatch, limits):
-    """Rows of plain decoding at 1 and 2 tokens a second, a drafter, and a way of the same text."""
+    """Return rows of plain decoding at 1 and 2 tokens/s, a drafter, and an equal method."""
     clock = iter([4.0] * 3 + [2.0] * 3)
 
     def timed(_target, method, prompt):
@@ -76,7 +76,7 @@ def rows_of(target, monkeypatch, limits):
 
 
 def test_share_is_the_median_of_shares_within_a_turn(tiny_target, monkeypatch):
-    """1 of 2 and 2 of 8 tokens a second."""
+    """Use 1 of 2 and 2 of 8 tokens per second."""
     plain, drafter, other = rows_of(
         tiny_target, monkeypatch, [MemoryLimit(10.0, 2.0), MemoryLimit(30.0, 8.0)]
     )

@@ -156,7 +156,7 @@ def test_unsupported_comparisons_are_reported(tiny_target, monkeypatch):
     assert "only at temperature 0" in explain_unavailable(
         tiny_target, Settings(Sampling(temperature=0.5))
     )
-    assert "Llama's layout" in explain_unavailable(tiny.target(tiny.gpt2()), GREEDY)
+    assert "Only a Llama" in explain_unavailable(tiny.target(tiny.gpt2()), GREEDY)
     assert "not float32" in explain_unavailable(tiny.target(tiny.llama().bfloat16()), GREEDY)
     yarn = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 2.0}
     assert "frequencies" in explain_unavailable(
@@ -168,7 +168,7 @@ def test_unsupported_comparisons_are_reported(tiny_target, monkeypatch):
     assert "this model has 0" in explain_unavailable(endless, GREEDY)
     monkeypatch.setattr(llamacpp.shutil, "disk_usage", lambda _: SimpleNamespace(free=99))
     assert explain_unavailable(tiny_target, GREEDY).endswith(
-        "bytes of temporary files, and 99 are free."
+        "bytes of temporary files, but only 99 are free."
     )
 
 

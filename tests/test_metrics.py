@@ -1,4 +1,4 @@
-"""Numbers of a run, against a trace small enough to count by hand."""
+"""The numbers of a run, for a trace small enough to count by hand."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from specviz.trace.metrics import (
 
 @pytest.fixture(scope="module")
 def trace(tiny_target, tiny_draft):
-    """A greedy run of the tiny pair."""
+    """Return a greedy run of the tiny pair."""
     settings = Settings(Sampling(0.0), max_new_tokens=20, gamma=3)
     header, *events = run(tiny_target, tiny_draft, tiny.PROMPT, settings)
     return Trace(header, events)
@@ -82,7 +82,7 @@ def test_unmeasured_values_are_none(trace):
 
 
 def changed(trace, **changes):
-    """The trace with another baseline."""
+    """Return the trace with another baseline."""
     return Trace(
         trace.header,
         [replace(e, **changes) if isinstance(e, Baseline) else e for e in trace.events],

@@ -1,4 +1,4 @@
-"""The gallery: every figure computed, every verdict from the distance alone, each seen in coins."""
+"""The gallery: computed distributions, verdicts from the distance alone, and samples."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_case_study_has_a_public_source_and_a_reason(each):
 
 @pytest.mark.parametrize("each", GALLERY, ids=lambda each: each.key)
 def test_case_study_verdict_holds_for_other_distributions(each):
-    """One token; equal laws; laws without a token in common."""
+    """Try one token, equal distributions, and distributions without a common token."""
     one = torch.ones(1, dtype=torch.float64)
     apart = torch.tensor([0.75, 0.25, 0.0, 0.0], dtype=torch.float64)
     for p, q in [(one, one), (apart, apart), (apart, apart.flip(0))]:

@@ -1,4 +1,4 @@
-"""Runs under every rule: told, judged again, put to the proof; and forgeries of what they tell."""
+"""Runs under every rule: described, checked and bounded; and forgeries of them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ TAKES = {
 
 @pytest.fixture(scope="module")
 def runs(tiny_target):
-    """By rule, a warm run on trees."""
+    """Return a sampled run on trees for each rule."""
     settings = Settings(Sampling(1.1), max_new_tokens=24, gamma=3)
     return {
         rule: traced(tiny_target, Branching(drawn), replace(settings, rule=rule))
@@ -152,7 +152,7 @@ FACTS = {  # by rule, a fact, another value for it, and what is said of that
 
 @pytest.mark.parametrize("rule", FACTS)
 def test_check_detects_inputs_that_rows_contradict(runs, rule):
-    """At a verdict whose threshold is forged along with it, so that this alone is wrong."""
+    """Forge the threshold along with the input, so that only the input is wrong."""
     name, other, says = FACTS[rule]
     trace = runs[rule.strip()]
     event = next(e for e in trace.events if isinstance(e, Judged))
@@ -164,7 +164,7 @@ def test_check_detects_inputs_that_rows_contradict(runs, rule):
 
 
 def test_check_detects_a_last_token_from_another_distribution(runs):
-    """Typical acceptance says the top token; a trace that drew another is not of that rule."""
+    """Typical acceptance takes the top token, so a trace with another is not of that rule."""
     for rule in ("typical", "relaxed:3,0.05"):
         drew = next(r.drew for r in runs[rule].rounds if r.drew and r.drew.kind == "recovered")
         assert drew.p[0] == 1.0
@@ -175,7 +175,7 @@ def test_check_detects_a_last_token_from_another_distribution(runs):
 
 
 def test_check_detects_a_last_token_from_another_share_of_p(runs):
-    """k-SEQ draws from what p has beyond ρ q; here the heaviest such token has a little less."""
+    """k-SEQ samples from (p − ρ q)₊; here its most probable token has slightly less."""
     drew = next(
         r.drew
         for r in runs["k-seq"].rounds
@@ -191,7 +191,7 @@ def test_check_detects_a_last_token_from_another_share_of_p(runs):
 
 
 def verdict(rule, p, q, token, size):
-    """A verdict of a rule as a trace keeps it, over laws of so many tokens."""
+    """Return a verdict as a trace stores it, over distributions of this size."""
     made = make_rule(rule)
     tree = DraftTree.chain(0, [token])
     rows = torch.stack([p, p])
@@ -233,7 +233,7 @@ def test_bounds_from_a_trace_contain_the_exact_distance(rule, size):
     [("point-mass", 0.0), ("typical", None), ("thresholds:0.9,0.5", None), ("unverified", None)],
 )
 def test_bounds_without_q_are_given_the_guess(rule, given):
-    """Against the law of one token when the guess is fixed: a draft that is all on it."""
+    """Compare with a draft that has all its mass on the guess."""
     p = torch.tensor([0.5, 0.3, 0.15, 0.05], dtype=torch.float64)
     for token in range(4):
         fixed = torch.zeros_like(p).index_fill_(0, torch.tensor(token), 1.0)
@@ -319,7 +319,7 @@ def test_command_line_states_what_a_lossy_rule_gives_up(runs, tiny_target):
 
 @pytest.mark.slow
 def test_recorded_runs_have_bounds_of_zero():
-    """The runs that ship: at each of their verdicts the rule's law is p, but for rounding."""
+    """Check that in shipped runs each verdict's output is p up to rounding."""
     judged = 0
     for path in sorted(TRACES.glob("*.jsonl")):
         trace = Trace.read(path)

@@ -1,4 +1,4 @@
-"""One knob, one row: check, option, field, text, sentence and hiding all follow from it."""
+"""Setting specs: checks, options, fields, texts, summary and hiding all follow from one spec."""
 
 from __future__ import annotations
 
@@ -28,8 +28,12 @@ from specviz.ui.compare.race import lane
 from specviz.ui.step import choices, drawer, form, player
 
 TYPES = {
-    Integer: int, Real: float, IntegerList: list[int], RankPathList: list[list[int]], UniformOverrides: dict[str, float],
-}  # fmt: skip
+    Integer: int,
+    Real: float,
+    IntegerList: list[int],
+    RankPathList: list[list[int]],
+    UniformOverrides: dict[str, float],
+}
 NAMED = [f for cls in (Sampling, Settings) for f in fields(cls) if f.name != "sampling"]
 TYPED = [row for row in SETTING_SPECS if not isinstance(row.kind, UniformOverrides)]
 HEAT = SettingSpec(
@@ -122,7 +126,7 @@ def test_excluded_limits_are_refused():
 
 @pytest.fixture
 def furnace(monkeypatch):
-    """Settings with one knob more, which the first drafter of the catalogue reads."""
+    """Add one setting to the specs, which the first drafter of the catalogue reads."""
 
     @dataclass(frozen=True, slots=True)
     class Hot(Settings):

@@ -1,4 +1,4 @@
-"""Settings: what no run can have is refused with a sentence; the rest survives the header."""
+"""Settings: impossible ones are refused with a sentence; valid ones round-trip."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Traces: what is written is what is read; what is damaged gets a sentence with its line."""
+"""Traces: files round-trip, and errors name the damaged line."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from specviz.verification import Drawn
 
 @pytest.fixture(scope="module")
 def trace(tiny_target, tiny_draft):
-    """A sampled run of the tiny pair."""
+    """Return a sampled run of the tiny pair."""
     settings = Settings(Sampling(1.1), max_new_tokens=20, gamma=3)
     header, *events = run(tiny_target, tiny_draft, tiny.PROMPT, settings)
     return Trace(header, events)
@@ -89,14 +89,14 @@ def test_bytes_that_are_not_utf8_survive(tiny_target):
 
 
 def damage(lines, number, change):
-    """The file with `change` made to the JSON object on a line."""
+    """Return the file with `change` applied to the JSON object on a line."""
     data = json.loads(lines[number - 1])
     change(data)
     return [*lines[: number - 1], json.dumps(data), *lines[number:]]
 
 
 def find(lines, event):
-    """The number of the first line with this event, after the prefill where there are several."""
+    """Return the number of the first line with this event, after the prefill if possible."""
     found = [n for n, line in enumerate(lines, 1) if f'"event":"{event}"' in line]
     return next((n for n in found if '"round":1,' in lines[n - 1]), found[0])
 
@@ -161,7 +161,7 @@ def test_second_header_is_refused(trace):
 
 
 def swap_first_two(event):
-    """Another law of the same total, in order: only its causes tell."""
+    """Swap two probabilities: the total stays, so only recomputation shows it."""
     p = event["p"]
     p[0], p[1] = p[0] + p[1] * 0.5, p[1] * 0.5
     p[1:], event["rest_p"] = sorted(p[1:], reverse=True), event["rest_p"]
@@ -202,7 +202,7 @@ def test_check_detects_tampering(trace, what):
 
 
 def test_check_detects_extra_accepted_tokens(trace):
-    """The obvious forgery: move a rejected token into the text."""
+    """Move a rejected token into the text, the obvious forgery."""
     at, played = next(
         (i, r) for i, r in enumerate(trace.rounds) if r.judged and not r.judged[-1].accepted
     )
@@ -246,7 +246,7 @@ def test_check_derives_later_siblings_from_the_rejection_before(tiny_target, dra
 
 @pytest.mark.slow
 def test_check_detects_a_walk_that_stops_early(tiny_target):
-    """At temperature 0 the forgery is whole but for this: a candidate was not judged."""
+    """Leave out a judged candidate at temperature 0; everything else is consistent."""
     settings = Settings(Sampling(0.0), max_new_tokens=40, gamma=4)
     drafter = tiny.draft(tiny.blurred(tiny.llama(), noise=0.05))
     header, *events = run(tiny_target, drafter, tiny.PROMPT, settings)
@@ -260,6 +260,6 @@ def test_check_detects_a_walk_that_stops_early(tiny_target):
 
 
 def _late_rejection(trace):
-    """A round that kept a guess and then rejected one."""
+    """Return a round that accepted a guess and then rejected one."""
     rounds = (r for r in trace.rounds if len(r.judged) > 1 and not r.judged[-1].accepted)
     return next(rounds, None)

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 @st.composite
 def trees(draw):
-    """Any tree of up to 12 nodes."""
+    """Generate any tree of up to 12 nodes."""
     size = draw(st.integers(1, 12))
     parents = [-1] + [draw(st.integers(0, node - 1)) for node in range(1, size)]
     return DraftTree(tuple(range(size)), tuple(parents))

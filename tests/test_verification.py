@@ -1,4 +1,4 @@
-"""Every rule, enumerated: no samples, no luck. The production rule itself runs on every branch."""
+"""Every rule by enumeration, without randomness: the production rule runs on every branch."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_u_of_zero_accepts_no_token_of_probability_zero(rule):
 @pytest.mark.parametrize(("rule", "drawn"), LOSSLESS[:3])
 @pytest.mark.parametrize("candidates", [1, 2, 3])
 def test_alpha_equals_enumeration(rule, drawn, candidates):
-    """Given the candidates; a lone sampled one is averaged over what could have been drawn."""
+    """Compare α given the candidates; one sampled candidate is averaged over all draws."""
     tokens = [1, 3, 0][:candidates]
     tree = DraftTree((0, *tokens), (-1,) + (0,) * candidates)
     rows, laws = P.repeat(4, 1), {} if drawn is FIXED else {0: Q}

@@ -1,4 +1,4 @@
-"""Distributions, draws, scores and margins that contradict what else the file lists."""
+"""Distributions, draws, scores and margins that contradict the rest of the file."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from forging import Forgery, events, first, header, inside, put, refused
 
 
 def guess(at, value, *keys, having=lambda d: d["guesses"]):
-    """Another value in a guess of the first draft."""
+    """Change a value in a guess of the first draft."""
     return inside("proposed", "guesses", at, *keys, value=value, having=having)
 
 
 def same_siblings(lines):
-    """Two siblings with one token."""
+    """Give two siblings the same token."""
     for line in events(lines, "proposed"):
         above = {}
         for each in line["guesses"]:
@@ -25,32 +25,32 @@ def same_siblings(lines):
 
 
 def other_way(lines):
-    """A round in which nothing was guessed, in another way."""
+    """Claim another kind of candidates for a round without guesses."""
     found = [line for line in events(lines, "proposed") if not line["guesses"]]
     found[0]["drawn"] = "sampled"
 
 
 def foreign_way(lines):
-    """The same by somebody's own drafter, under a rule that takes guesses drawn in any way."""
+    """Do the same with an unknown drafter and a rule that takes every kind of candidates."""
     lines[0]["drafter"]["family"] = "own"
     lines[0]["settings"]["rule"] = "point-mass"
     other_way(lines)
 
 
 def many_guesses(lines):
-    """More guesses than any draft has."""
+    """Add more guesses than any draft has."""
     event = first(lines, "proposed")
     event["guesses"] = event["guesses"] * 60
 
 
 def after_end(lines):
-    """A text that may end with a guess that others follow."""
+    """Let a guess that others follow end the text."""
     event = first(lines, "proposed", lambda d: len(d["guesses"]) > 1)
     lines[0]["eos"] = [event["guesses"][0]["token"]]
 
 
 def shifted(event, *keys):
-    """A draw whose interval keeps u and its width and begins where nothing ends."""
+    """Move a draw's interval so that it starts where no other ends; u stays inside."""
 
     def change(lines):
         for line in events(lines, event):
@@ -64,7 +64,7 @@ def shifted(event, *keys):
 
 
 def unreached(lines):
-    """Guesses that no verdict is on, with the number of their node and their round's pass."""
+    """Yield guesses without a verdict, with their node and their round's pass."""
     for line in events(lines, "proposed"):
         of_round = [d for d in lines if d.get("round") == line["round"]]
         judged = {d["node"] for d in of_round if d["event"] == "judged"}
@@ -75,7 +75,7 @@ def unreached(lines):
 
 
 def unreached_shifted(lines):
-    """A draw that nobody judged: its interval begins where nothing ends."""
+    """Move the interval of a guess without a verdict to where no other ends."""
     for _, each, _ in unreached(lines):
         drawn, wide = each["drawn"], each["q"]
         if drawn["lo"] == 0.0 and drawn["u"] > 0.02 and 0.1 < wide < 0.9:
@@ -84,7 +84,7 @@ def unreached_shifted(lines):
 
 
 def unreached_above(lines):
-    """A draw that nobody judged: its interval ends above 1."""
+    """Move the interval of a guess without a verdict above 1."""
     for _, each, _ in unreached(lines):
         drawn, wide = each["drawn"], each["q"]
         if drawn["u"] > 1.0 - wide + 1e-3 and drawn["lo"] > wide:
@@ -94,7 +94,7 @@ def unreached_above(lines):
 
 
 def unreached_beside(lines):
-    """A guess that nobody judged, as likely as the third token, for which nothing is left."""
+    """Give a guess without a verdict the third token's probability, which exceeds the total."""
     for node, each, scored in unreached(lines):
         top = scored["top"][each["parent"]]
         if len(top) == 3 and each["token"] not in [token for token, _ in top]:
@@ -105,7 +105,7 @@ def unreached_beside(lines):
 
 
 def leaf_fraction(lines):
-    """A probability below 1 after a guess that nothing follows, at temperature 0."""
+    """Put a probability below 1 after a leaf at temperature 0."""
     for line in events(lines, "drew"):
         if line["kind"] == "recovered":
             scored = next(d for d in events(lines, "scored") if d["round"] == line["round"])
@@ -114,7 +114,7 @@ def leaf_fraction(lines):
 
 
 def heavy_rest(lines):
-    """What listed tokens had goes to tokens that are not listed, and that are less likely."""
+    """Move mass from listed tokens to unlisted ones, which must be less probable."""
     for line in events(lines, "drew"):
         if line["kind"] == "bonus" and line["token"] in line["tokens"][:3] and len(line["p"]) > 8:
             line["rest_p"] += sum(line["p"][4:])
@@ -123,19 +123,19 @@ def heavy_rest(lines):
 
 
 def one_hot_elsewhere(lines):
-    """At temperature 0 the rows' whole p on a token that is not the likeliest."""
+    """Put all of p on a token that is not the top one, at temperature 0."""
     rows = first(lines, "judged")["rows"]
     soft = rows["soft"]
     soft[0], soft[1] = soft[1], soft[0]
 
 
 def raised(event, *keys):
-    """A probability that is slightly higher."""
+    """Raise a probability slightly."""
     return inside(event, *keys, value=lambda p: p + 1e-3 if p < 0.9 else p - 1e-3)
 
 
 def swapped_margin(margin):
-    """Another plain text from a new token on, with this margin where it leaves the run's."""
+    """Replace the plain text from a new token on, with this margin where it differs."""
 
     def change(lines):
         plain = first(lines, "baseline")
@@ -147,7 +147,7 @@ def swapped_margin(margin):
 
 
 def wide_at(lines):
-    """A new token at which the run's softmax shows that the top two are far apart."""
+    """Return a new token whose top two tokens are far apart in the run's softmax."""
     added = 0
     for line in lines:
         soft = sorted(line["rows"]["soft"], reverse=True) if line.get("event") == "judged" else []
@@ -158,7 +158,7 @@ def wide_at(lines):
 
 
 def margin(change):
-    """Another margin where both texts agree and the run shows a wide one."""
+    """Change the margin where both texts agree and the run shows a wide one."""
 
     def apply(lines):
         margins = first(lines, "baseline")["margins"]
@@ -169,14 +169,14 @@ def margin(change):
 
 
 def other_first(lines):
-    """Plain decoding begins with a token that its coin does not draw."""
+    """Start plain decoding with a token that its u does not select."""
     plain = first(lines, "baseline")["token_ids"]
     drew = next(line for line in lines if line.get("event") == "drew")
     plain[0] = next(token for token in drew["tokens"] if token != plain[0])
 
 
 def drop_likeliest(lines):
-    """The likeliest tokens of the root without the first."""
+    """Remove the top token from the root's top tokens."""
     first(lines, "scored")["top"][0].pop(0)
 
 
