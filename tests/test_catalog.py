@@ -413,7 +413,7 @@ def test_model_cache_keeps_shipped_models_and_one_other_pair():
 
 
 def test_model_cache_evicts_before_loading():
-    cache = ModelCache(guests=1)
+    cache = ModelCache(capacity=1)
     cache.get(("a", "", ""), lambda: "a", False)
     with pytest.raises(MemoryError):
         cache.get(("b", "", ""), lambda: (_ for _ in ()).throw(MemoryError), False)

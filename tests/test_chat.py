@@ -164,7 +164,9 @@ def test_text_that_can_only_be_a_special_token_is_refused():
     bare.add_special_tokens(["<s>"])
     words = PreTrainedTokenizerFast(tokenizer_object=bare, bos_token="<s>")
     words.chat_template = "{{ messages[0]['content'] }}"
-    with pytest.raises(BadPrompt, match="contains '<s>', which this tokenizer cannot read as plain"):
+    with pytest.raises(
+        BadPrompt, match="contains '<s>', which this tokenizer cannot read as plain"
+    ):
         pieces(words, [Turn("user", "the <s> cat")])
     with pytest.raises(BadPrompt, match="contains '<s>'"):
         tiny.target(words=words).encode("the <s> cat", 4)

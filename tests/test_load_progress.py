@@ -191,9 +191,9 @@ SHOWN = """
 from specviz.commands.progress import LoadProgress
 from specviz.models.load_progress import *
 with LoadProgress() as progress, listening(progress.show), loading("small[b]"):
-    begin(WEIGHTS, 100_000_000)
+    begin_stage(WEIGHTS, 100_000_000)
     advance(61_000_000)
-    begin(WARM_UP)
+    begin_stage(WARM_UP)
 print("after")
 """
 

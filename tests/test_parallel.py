@@ -111,7 +111,9 @@ def test_missing_accelerate_is_reported(second, monkeypatch):
 def test_indivisible_heads_are_refused(second):
     config = tiny.llama().config
     config.num_key_value_heads = 3
-    with pytest.raises(Unsuitable, match="3 key-value heads, which cannot be divided evenly among 2"):
+    with pytest.raises(
+        Unsuitable, match="3 key-value heads, which cannot be divided evenly among 2"
+    ):
         parallel.sharding_options("it", config)
 
 

@@ -126,8 +126,8 @@ def test_pretended_device_is_removed_afterwards():
         torch.ones(1, device="cuda")
 
 
-# A tensor forgotten on the host: whose code, what stands there, what the slip makes of it, and a
-# drafter and a temperature whose run meets it.
+# Mistakes that leave a tensor on the host: the function, its source text, the wrong text, and a
+# drafter and a temperature whose run executes it.
 SLIPS = [
     (TargetRun, "_pass", "self.target.device", "torch.device('cpu')", "ngram", 0.8),
     (UploadBatch, "_upload", "self._device", "torch.device('cpu')", "eagle", 0.8),

@@ -160,8 +160,7 @@ def launch_arguments(launch: Callable[..., Any], wanted: Mapping[str, Any]) -> d
         return dict(wanted)
     if unknown := sorted(wanted.keys() - parameters.keys()):
         warn_once(
-            f"Gradio's launch no longer takes {', '.join(unknown)}: the app runs without what "
-            "these set."
+            f"Gradio's launch no longer takes {', '.join(unknown)}: the app runs without them."
         )
     return {name: value for name, value in wanted.items() if name in parameters}
 
