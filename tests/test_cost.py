@@ -172,25 +172,28 @@ def test_predictions_say_that_they_are_simulated():
     [
         (
             lambda: formula.expected_tokens(1.2, 3),
-            "α must be a chance from 0 to 1, and 1.2 is not.",
+            "α must be a probability from 0 to 1, not 1.2.",
         ),
         (
             lambda: formula.expected_tokens(float("nan"), 3),
-            "α must be a chance from 0 to 1, and nan",
+            "α must be a probability from 0 to 1, not nan",
         ),
-        (lambda: formula.expected_tokens(0.5, -1), "γ must be 0 or more, and -1 is not."),
-        (lambda: formula.speedup(0.5, 3, -0.1), "c must be 0 or more, and -0.1 is not."),
-        (lambda: formula.speedup(0.5, 3, inf), "c must be 0 or more, and inf is not."),
+        (lambda: formula.expected_tokens(0.5, -1), "γ must be at least 0, not -1."),
+        (lambda: formula.speedup(0.5, 3, -0.1), "c must be at least 0, not -0.1."),
+        (lambda: formula.speedup(0.5, 3, inf), "c must be at least 0, not inf."),
         (
             lambda: formula.speedup(0.5, 3, 0.1, verify=0),
-            "The cost of the checking pass must be more",
+            "The cost of the verification pass must be greater",
         ),
-        (lambda: formula.speedup_from_tokens(-1, 0.1), "The tokens of a round must be 0 or more"),
-        (lambda: formula.relative_operations(0.5, 3, -1), "ĉ must be 0 or more"),
-        (lambda: formula.optimal_gamma(-0.1, 0.1), "α must be a chance"),
-        (lambda: formula.optimal_gamma(0.1, -0.1), "c must be 0 or more"),
-        (lambda: formula.can_pay(2, 0.1), "α must be a chance"),
-        (lambda: formula.tokens_by_depth([0.5, 1.5]), "A chance by depth must be a chance"),
+        (lambda: formula.speedup_from_tokens(-1, 0.1), "The tokens of a round must be at least 0"),
+        (lambda: formula.relative_operations(0.5, 3, -1), "ĉ must be at least 0"),
+        (lambda: formula.optimal_gamma(-0.1, 0.1), "α must be a probability"),
+        (lambda: formula.optimal_gamma(0.1, -0.1), "c must be at least 0"),
+        (lambda: formula.can_pay(2, 0.1), "α must be a probability"),
+        (
+            lambda: formula.tokens_by_depth([0.5, 1.5]),
+            "A probability by depth must be a probability",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_with_a_sentence(call, sentence):

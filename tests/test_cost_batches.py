@@ -130,11 +130,11 @@ def test_a_drafter_needs_room_as_well():
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: DraftPlan(2.0, (0,)), "Every level of a draft holds one guess at least."),
-        (lambda: DraftPlan(3.5, (1, 1)), "A round brings 1 to 3 tokens here, and 3.5 is not."),
-        (lambda: DraftPlan(0.5, (1, 1)), "A round brings 1 to 3 tokens here, and 0.5 is not."),
-        (lambda: DraftPlan.chain(1.5, 2), "α must be a chance"),
-        (lambda: best_gamma(SERVED, 0.5, 1, limit=-1), "The longest chain must be 0 or more"),
+        (lambda: DraftPlan(2.0, (0,)), "Every level of a draft needs at least one token."),
+        (lambda: DraftPlan(3.5, (1, 1)), "A round yields 1 to 3 tokens here, not 3.5."),
+        (lambda: DraftPlan(0.5, (1, 1)), "A round yields 1 to 3 tokens here, not 0.5."),
+        (lambda: DraftPlan.chain(1.5, 2), "α must be a probability"),
+        (lambda: best_gamma(SERVED, 0.5, 1, limit=-1), "The longest chain must be at least 0"),
     ],
 )
 def test_what_cannot_be_is_refused_with_a_sentence(call, sentence):

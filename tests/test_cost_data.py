@@ -151,12 +151,12 @@ def raw(name):
     ("cls", "file", "change", "sentence"),
     [
         (sources.Machine, "hardware", {"sources": []}, "has no source."),
-        (sources.Machine, "hardware", {"bandwidth": 0}, "must be more than 0, and 0 is not."),
-        (sources.Machine, "hardware", {"peak": {}}, "needs a peak for one dtype at least."),
+        (sources.Machine, "hardware", {"bandwidth": 0}, "must be greater than 0, not 0."),
+        (sources.Machine, "hardware", {"peak": {}}, "needs a peak for at least one dtype."),
         (sources.Model, "shapes", {"sources": []}, "has no source."),
-        (sources.Published, "headline", {"low": 0}, "must be more than 0, and 0 is not."),
-        (sources.Published, "headline", {"low": 9, "high": 2}, "9 to 2 is no range."),
-        (sources.Board, "spec_bench", {"tasks": ["one"]}, "needs a speed-up for every task."),
+        (sources.Published, "headline", {"low": 0}, "must be greater than 0, not 0."),
+        (sources.Published, "headline", {"low": 9, "high": 2}, "9 to 2 is not a range."),
+        (sources.Board, "spec_bench", {"tasks": ["one"]}, "needs one speed-up per task."),
         (sources.Machine, "hardware", {"colour": "red"}, "unknown colour"),
     ],
 )
@@ -197,11 +197,11 @@ def test_a_published_alpha_is_the_sources_or_follows_from_its_board():
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"tokens": None}, "EAGLE-3 needs either α or the tokens of a pass."),
-        ({"alpha": 0.5}, "EAGLE-3 needs either α or the tokens of a pass."),
-        ({"gamma": None}, "without γ, no α follows"),
-        ({"tokens": 7.5}, "6 guesses bring 1 to 7 tokens, not 7.5."),
-        ({"tokens": None, "alpha": 1.5}, "must be a chance from 0 to 1"),
+        ({"tokens": None}, "EAGLE-3 needs either α or tokens per pass."),
+        ({"alpha": 0.5}, "EAGLE-3 needs either α or tokens per pass."),
+        ({"gamma": None}, "α cannot be derived from tokens per pass without γ"),
+        ({"tokens": 7.5}, "6 draft tokens yield 1 to 7 tokens, not 7.5."),
+        ({"tokens": None, "alpha": 1.5}, "must be a probability from 0 to 1"),
     ],
 )
 def test_an_alpha_that_does_not_follow_is_refused(change, sentence):
@@ -215,7 +215,7 @@ def test_a_batch_and_a_load_are_those_of_the_conditions():
         assert ("batch" in row.conditions) is (row.batch is not None)
         assert row.batch is None or f"batch {row.batch}" in row.conditions
         assert (row.load == "heavy") is ("many requests" in row.conditions)
-        assert (row.load == "light") is ("1 request a second" in row.conditions)
+        assert (row.load == "light") is ("1 request per second" in row.conditions)
     assert all(f"batch size = {board.batch}" in board.conditions for board in sources.boards())
     with pytest.raises(ValueError, match="light or heavy"):
         from_plain(sources.Published, raw("headline")[0] | {"load": "some"})

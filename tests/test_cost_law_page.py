@@ -43,27 +43,26 @@ def told(**changed):
 @pytest.mark.parametrize(("alpha", "c", "gamma", "speedup"), TABLE)
 def test_the_answer_is_the_papers_best_draft(alpha, c, gamma, speedup):
     said = told(alpha=alpha, c=c)["best"]
-    assert said.startswith(f"With α {alpha:.2f} and a guess costing {c:.2f} of a pass, ")
-    end = f"the best draft is γ = {gamma}: {speedup:.2f} × plain." if gamma else "α must be above"
+    assert said.startswith(f"At α = {alpha:.2f} and c = {c:.2f}, ")
+    end = f"γ = {gamma}: {speedup:.2f} × plain decoding." if gamma else "α must be greater than c"
     assert end in said
 
 
 @pytest.mark.slow
 def test_the_answer_at_its_edges():
     assert told(alpha=0.7, c=0)["best"] == (
-        "With α 0.70 and guesses that cost nothing, the longer the draft the better: "
-        "up to 3.33 × plain."
+        "At α = 0.70 and c = 0, longer drafts are always faster, approaching 3.33 × plain decoding."
     )
-    assert told(alpha=1, c=0)["best"].endswith("the longer the draft the better: without limit.")
-    assert told(alpha=1, c=0.25)["best"].endswith("better: up to 4.00 × plain.")
+    assert told(alpha=1, c=0)["best"].endswith("always faster, without limit.")
+    assert told(alpha=1, c=0.25)["best"].endswith("approaching 4.00 × plain decoding.")
     assert told(alpha=0.3, c=0.5)["best"].endswith(
-        "no draft length pays: α must be above what a guess costs."
+        "no draft length pays: α must be greater than c."
     )
-    assert told(alpha=0, c=0)["best"].endswith("α must be above what a guess costs.")
-    assert told(verify=3)["best"].endswith("no draft length pays: checking costs too much.")
-    assert told(gamma=0)["chosen"] == "γ = 0 drafts nothing: this is plain decoding."
+    assert told(alpha=0, c=0)["best"].endswith("α must be greater than c.")
+    assert told(verify=3)["best"].endswith("no draft length pays: verification costs too much.")
+    assert told(gamma=0)["chosen"] == "With γ = 0 nothing is drafted: this is plain decoding."
     assert told(alpha=0.5, c=0.5, gamma=1)["chosen"] == "Your γ = 1 is as fast as plain decoding."
-    assert told(c=0.9, gamma=16)["chosen"].endswith("drafting loses here.")
+    assert told(c=0.9, gamma=16)["chosen"].endswith("drafting is slower here.")
 
 
 def test_a_checking_pass_that_costs_more_scales_the_law():
@@ -71,7 +70,7 @@ def test_a_checking_pass_that_costs_more_scales_the_law():
     every = {gamma: formula.speedup(0.8, gamma, 0.1, 1.5) for gamma in range(1, 60)}
     best = max(every, key=every.get)
     assert terms.best() == formula.Optimum(best, every[best])
-    assert f"checking pass of 1.50, the best draft is γ = {best}: {every[best]:.2f} ×" in (
+    assert f"v = 1.50, the best draft length is γ = {best}: {every[best]:.2f} ×" in (
         best_sentence(terms)
     )
     assert SpeedupModel(0.8, 0.1, 4.0).best() == formula.Optimum(0, 1.0), (
@@ -160,7 +159,7 @@ def test_trees_bring_what_the_formulas_say():
 
 def test_a_fault_in_the_tree_leaves_the_rest():
     shown = told(widths="3, x")
-    assert shown["trees"] == {"problem": "“x” is not a whole number.", "field": "widths"}
+    assert shown["trees"] == {"problem": "“x” is not an integer.", "field": "widths"}
     assert shown["best"]
 
 
@@ -169,11 +168,11 @@ def test_a_fault_in_the_tree_leaves_the_rest():
     [
         ({"widths": ""}, "widths", "Type 1 to 12 numbers"),
         ({"widths": "2,0"}, "widths", "at least 1 child"),
-        ({"widths": "1.5"}, "widths", "not a whole number"),
-        ({"widths": "9,9"}, "widths", "more than 64 guesses"),
-        ({"widths": "9" * 90}, "widths", "more than 64 guesses"),
+        ({"widths": "1.5"}, "widths", "not an integer"),
+        ({"widths": "9,9"}, "widths", "more than 64 draft tokens"),
+        ({"widths": "9" * 90}, "widths", "more than 64 draft tokens"),
         ({"widths": "1," * 60}, "widths", "longer than 100"),
-        ({"places": "0.2, 0.5"}, "places", "never likelier"),
+        ({"places": "0.2, 0.5"}, "places", "cannot have a higher probability"),
         ({"places": "0.9, 0.8"}, "places", "sum to 1.7"),
         ({"places": "nan"}, "places", "not a number"),
         ({"places": "2"}, "places", "between 0 and 1"),
@@ -229,7 +228,7 @@ def test_a_run_stands_beside_the_law_on_its_own_terms():
     assert found["law"] == times(formula.speedup(0.746, 4.952, 0.218, 1.468))
     assert found["measured"] == "1.15 ×"
     expected = formula.expected_tokens(0.746, 4.952)
-    assert f"fewer tokens than the law expects, 2.95 for {expected:.2f}" in found["why"]
+    assert f"fewer tokens than the formula predicts (2.95, not {expected:.2f})" in found["why"]
     assert found["take"] == {"alpha": 0.746, "gamma": 4.952, "c": 0.218, "verify": 1.468}
     marks = told(run=RUN)["speed"]["data"]
     assert (marks["80-run"]["x"], marks["80-run"]["y"]) == ([4.952], [1.148])
@@ -242,9 +241,9 @@ def test_why_law_and_run_part_is_the_larger_measured_reason():
     fits = MeasuredPoint(0.6, 4, 4, 0.1, 1.2, expected, expected / 1.6)
     assert "agree" in compared(fits)["why"]
     idle = MeasuredPoint(0.6, 4, 4, 0.1, 1.2, expected, 0.5 * expected / 1.6)
-    assert "rounds that drafted nothing" in compared(idle)["why"]
+    assert "rounds without a draft" in compared(idle)["why"]
     lucky = MeasuredPoint(0.6, 4, 4, 0.1, 1.2, 1.5 * expected, 1.5 * expected / 1.6)
-    assert "more tokens than the law expects" in compared(lucky)["why"]
+    assert "more tokens than the formula predicts" in compared(lucky)["why"]
     assert "trees" in compared(MeasuredPoint(0.6, 4, 9, 0.1, 1.2, expected, expected / 1.6))["why"]
     assert "trees" not in compared(lucky)["why"]
 

@@ -61,9 +61,9 @@ def test_what_the_page_says_is_what_the_formulas_say(batch):
     assert answer["id"] == 7
     assert f"takes {verify:.2f} plain passes" in sentence(answer)
     assert f"{found.speedup:.2f} ×" in sentence(answer)
-    assert f"from batch {first_losing_batch(SERVED, guessing)} on." in sentence(answer)
+    assert f"from batch size {first_losing_batch(SERVED, guessing)} on." in sentence(answer)
     assert answer["round"]["said"] == [f"{found.tokens:.2f}", f"{draft + verify:.2f}"]
-    assert answer["round"]["costs"] == f"{draft:.2f} to draft, {verify:.2f} to check"
+    assert answer["round"]["costs"] == f"{draft:.2f} for drafting, {verify:.2f} for verification"
     rows = {name: row for name, *row in answer["facts"]}
     rates = found.plain_tokens_per_second, found.tokens_per_second
     assert rows["Whole batch, tokens/s"] == [f"{rate:,.0f}" for rate in rates]
@@ -72,19 +72,19 @@ def test_what_the_page_says_is_what_the_formulas_say(batch):
 
 
 def test_the_sentence_says_whether_guesses_are_free():
-    assert "all but free" in sentence(said(batch=1))
-    assert "all but free" in sentence(said(batch=64))
+    assert "almost free" in sentence(said(batch=1))
+    assert "almost free" in sentence(said(batch=64))
     assert free_tokens(SERVED, 64) == 5
-    assert "free up to 5 tokens, and no longer free here" in sentence(said(gamma=5))
+    assert "free up to 5 tokens, and this pass has more" in sentence(said(gamma=5))
     assert "not free" in sentence(said(batch=512))
-    assert "Speculation loses here" in sentence(said(batch=512))
-    assert "as it does from batch 442 on" in sentence(said(batch=512))
+    assert "slower than plain decoding here" in sentence(said(batch=512))
+    assert "slower from batch size 442 on" in sentence(said(batch=512))
 
 
 @pytest.mark.slow
 def test_speculation_that_loses_or_wins_everywhere_says_so():
-    assert "as at every batch size" in sentence(said(alpha=0, drafter="llama-3.2-1b"))
-    assert "does not lose up to batch 512" in sentence(said(alpha=1))
+    assert "slower at every batch size" in sentence(said(alpha=0, drafter="llama-3.2-1b"))
+    assert "not slower at any batch size up to 512" in sentence(said(alpha=1))
 
 
 @pytest.mark.parametrize("changes", [{}, {"batch": 512}, {"batch": 1, "alpha": 0.9}])
@@ -97,7 +97,7 @@ def test_the_best_gamma_is_said_with_what_it_would_give(changes):
     best = max(gains, key=gains.get)
     told = answer["beside"]["best"]
     if best == 4:
-        assert told == "Your γ 4 is the best here."
+        assert told == "Your γ = 4 is the best here."
     else:
         assert f"The best γ here is {best}" in told
         assert told.endswith(f" and would give {format_speedup(gains[best])}.")
@@ -106,20 +106,20 @@ def test_the_best_gamma_is_said_with_what_it_would_give(changes):
 
 @pytest.mark.slow
 def test_where_nothing_pays_or_a_tree_is_drafted_the_best_says_so():
-    assert said(alpha=0, batch=512)["beside"]["best"].startswith("No γ pays here")
-    assert said(siblings="3, 2")["beside"]["best"].startswith("The best chain here is 4 and")
-    assert "16, the longest looked at, and" in said(alpha=1, batch=1)["beside"]["best"]
+    assert said(alpha=0, batch=512)["beside"]["best"].startswith("No draft length pays here")
+    assert said(siblings="3, 2")["beside"]["best"].startswith("The best chain here has γ = 4 and")
+    assert "16 (the longest evaluated) and" in said(alpha=1, batch=1)["beside"]["best"]
 
 
 def test_the_bound_stands_beside_the_nearest_published_measurement():
     answer = said()
-    assert "wins here, at best 2.07 ×" in sentence(answer)
+    assert "faster than plain decoding here: at best 2.07 ×" in sentence(answer)
     beside = answer["beside"]
     assert (beside["called"], beside["speedup"]) == ("At best", "2.07 ×")
     assert beside["report"]["number"] == "1.38 ×"
     assert beside["report"]["about"] == "EAGLE-3: SGLang, batch 64, throughput."
-    assert beside["report"]["notes"] == "What was read leaves out the model and the hardware."
-    assert "Its batch was 64, here it is 512." in said(batch=512)["beside"]["report"]["notes"]
+    assert beside["report"]["notes"] == "The source does not state the model or the hardware."
+    assert "Its batch size was 64; here it is 512." in said(batch=512)["beside"]["report"]["notes"]
     rows = {row["place"]: row for row in published.config()["rows"]}
     assert rows[beside["report"]["place"]]["number"] == "1.38 ×"
     house = said(model="house", drafter="house-draft", hardware="laptop-cpu", dtype="fp32")
@@ -132,9 +132,9 @@ def test_efficiency_takes_a_share_of_either_peak():
     assert slow["10-memory"]["y"][0] == pytest.approx(2 * full["10-memory"]["y"][0])
     both = said(reading=50, computing=50)
     assert both["beside"]["speedup"] == said()["beside"]["speedup"], "the same share of both"
-    assert both["beside"]["called"] == "With this efficiency"
+    assert both["beside"]["called"] == "At this efficiency"
     assert "at best" not in sentence(both)
-    assert said(overhead=1)["beside"]["called"] == "With this efficiency"
+    assert said(overhead=1)["beside"]["called"] == "At this efficiency"
     few = said(computing=40)
     serving = replace(SERVED, computing=0.4)
     guessing = DraftPlan.chain(0.7, 4, replace(EIGHT, layers=1, tied=True))
@@ -181,13 +181,13 @@ def test_where_there_is_no_room_the_page_says_so_and_draws_it():
     room = next(b for b in range(1, 513) if not predict(*asked(context=4096), b).fits)
     area = values(answer, "speed", "00-unfit", "x")
     assert room - 1 < area[0] < room
-    assert f"no room from batch {room} on" in values(answer, "speed", "52-unfit", "text")
+    assert f"out of memory from batch {room}" in values(answer, "speed", "52-unfit", "text")
     assert max(values(answer, "speed", "20-fits", "x")) == room - 1
     assert min(values(answer, "speed", "21-not", "x")) == room - 1
     assert answer["alert"] is None
     assert said(context=4096, batch=room - 1)["alert"] is None
     assert "This does not fit" in said(context=4096, batch=room)["alert"]
-    assert "156 GB, and one card has 80 GB" in said(model="llama-3.1-70b")["alert"]
+    assert "156 GB, and one device has 80 GB" in said(model="llama-3.1-70b")["alert"]
     assert said(model="llama-3.1-70b", cards=2)["alert"] is None
 
 
@@ -201,7 +201,7 @@ def test_a_tree_shares_alpha_among_siblings_and_pays_for_all_of_them():
     _, tree = asked(siblings="3, 2")
     assert tree.tokens == pytest.approx(chain.tokens)
     assert (chain.widths, tree.widths) == ((1, 1, 1, 1), (3, 6, 6, 6))
-    assert "a pass of Llama-3.1-8B with 22 tokens a sequence" in sentence(said(siblings="3, 2"))
+    assert "a pass of Llama-3.1-8B over 22 tokens per sequence" in sentence(said(siblings="3, 2"))
 
 
 # Edges
@@ -209,7 +209,7 @@ def test_a_tree_shares_alpha_among_siblings_and_pays_for_all_of_them():
 
 def test_nothing_drafted_is_plain_decoding():
     answer = said(gamma=0)
-    assert "Nothing is drafted" in sentence(answer)
+    assert "nothing is drafted" in sentence(answer)
     assert answer["round"]["speedup"] == "1.00 ×"
     assert set(values(answer, "speed", "20-fits")) == {1.0}
 
@@ -276,24 +276,24 @@ def test_a_drafter_has_the_targets_vocabulary_and_is_smaller():
         ({"hardware": "abacus"}, "No hardware is called 'abacus' here."),
         ({"hardware": ["h100-sxm"]}, "No hardware is called ['h100-sxm'] here."),
         ({"model": None}, "No model is called None here."),
-        ({"hardware": "t4"}, "NVIDIA T4, 16 GB has figures for fp16, fp32 only."),
-        ({"dtype": "{0}"}, "NVIDIA H100 SXM, 80 GB has figures for bf16, fp16, fp32 only."),
-        ({"drafter": "qwen3-0.6b"}, "'qwen3-0.6b' does not draft for llama-3.1-8b."),
+        ({"hardware": "t4"}, "For NVIDIA T4, 16 GB only fp16, fp32 can be chosen."),
+        ({"dtype": "{0}"}, "For NVIDIA H100 SXM, 80 GB only bf16, fp16, fp32 can be chosen."),
+        ({"drafter": "qwen3-0.6b"}, "'qwen3-0.6b' is not a drafter for llama-3.1-8b."),
         ({"siblings": "a tree"}, "Siblings at each depth are whole numbers like 3, 2."),
         ({"siblings": "8, 8, 8"}, "Siblings 8, 8, 8 with γ 4 make a tree of 1,096 guesses"),
         ({"siblings": "0"}, "A node can have 1 to 8 guesses under it, not 0."),
         ({"batch": None}, "The batch size must be a number."),
-        ({"batch": 0}, "The batch size must lie between 1 and 512, and 0 does not."),
+        ({"batch": 0}, "The batch size must be between 1 and 512, not 0."),
         ({"batch": 1.5}, "The batch size must be a whole number, not 1.5."),
         ({"batch": float("inf")}, "The batch size must be a finite number."),
-        ({"gamma": 17}, "γ must lie between 0 and 16, and 17 does not."),
-        ({"cards": -1}, "The number of cards must lie between 1 and 64, and -1 does not."),
-        ({"context": 10**9}, "The context must lie between 0 and 131,072"),
-        ({"alpha": 1.2}, "α must be a chance from 0 to 1, and 1.2 is not."),
+        ({"gamma": 17}, "γ must be between 0 and 16, not 17."),
+        ({"cards": -1}, "The number of devices must be between 1 and 64, not -1."),
+        ({"context": 10**9}, "The context must be between 0 and 131,072"),
+        ({"alpha": 1.2}, "α must be a probability from 0 to 1, not 1.2."),
         ({"alpha": float("nan")}, "α must be a finite number."),
-        ({"reading": 0}, "The share of the peak bandwidth must lie between 5 and 100"),
-        ({"computing": 101}, "The share of the peak arithmetic must lie between 5 and 100"),
-        ({"overhead": -1}, "The overhead must lie between 0 and 1,000 ms."),
+        ({"reading": 0}, "The share of the peak bandwidth must be between 5 and 100"),
+        ({"computing": 101}, "The share of the peak arithmetic must be between 5 and 100"),
+        ({"overhead": -1}, "The overhead must be between 0 and 1,000 ms."),
     ],
 )
 def test_what_cannot_be_answered_is_refused_with_a_sentence(changes, sentence):
@@ -312,7 +312,7 @@ def test_what_is_no_question_is_refused_with_a_sentence(text):
 
 def test_hostile_words_come_back_as_words_or_not_at_all():
     answer = said(drafter="<img src=x onerror=alert(1)>", extra="</script>")
-    assert answer["error"].startswith("'<img src=x onerror=alert(1)>' does not draft")
+    assert answer["error"].startswith("'<img src=x onerror=alert(1)>' is not a drafter")
 
 
 # The page
@@ -327,7 +327,7 @@ def test_the_page_knows_every_preset_with_its_sources():
         assert facts["facts"].keys() == machine.peak.keys()
         assert [row[1] for row in facts["sources"]] == [one.url for one in machine.sources]
     assert known["machines"]["h100-sxm"]["facts"]["bf16"].startswith(
-        "989 TFLOP/s in bf16 · 3.35 TB/s · 80 GB · 295 operations a byte"
+        "989 TFLOP/s in bf16 · 3.35 TB/s · 80 GB · ridge at 295 FLOP/byte"
     )
     assert known["models"]["llama-3.1-8b"]["facts"]["bf16"].startswith("8.03 billion parameters")
 

@@ -20,13 +20,16 @@ def test_every_preset_says_its_drafter_its_target_and_how_it_is_known():
         assert made["said"] == f"published: {each.title} on {each.on}"
         assert made["source"] == [each.source.title, each.source.url]
         assert each.conditions in made["how"]
-        assert ("nobody published this α" in made["how"]) is each.derived
+        assert ("the source itself states no α" in made["how"]) is each.derived
         assert made["title"].endswith(f"γ {each.gamma}") is (each.gamma is not None)
 
 
 def test_an_alpha_that_was_derived_says_from_what():
     made = preset(next(each for each in acceptances() if each.name == "eagle3"))
-    assert "5.71 tokens a pass. With γ 6 the speed law makes that α 0.931" in made["how"]
+    assert (
+        "5.71 tokens per pass. With γ = 6, the speed-up formula turns that into α = 0.931"
+        in made["how"]
+    )
     assert formula.expected_tokens(made["alpha"], 6) == pytest.approx(5.71, abs=0.01)
     quoted = preset(next(each for each in acceptances() if each.name == "t5-small"))
-    assert "read where others quote it" in quoted["how"]
+    assert "quoted by others" in quoted["how"]

@@ -190,11 +190,11 @@ def test_the_best_tree_is_the_one_that_brute_force_finds(by_place, nodes):
         (lambda: tree_formula.depths([-1, -1]), "A node's parent must come before it."),
         (
             lambda: tree_formula.path_probabilities([-1, 0], [1.0]),
-            "2 nodes need as many chances, and there are 1.",
+            "2 nodes need 2 probabilities, not 1.",
         ),
         (
             lambda: tree_formula.path_probabilities([-1, 0], [1.0, 1.1]),
-            "The chance of a node must be a chance",
+            "The probability of a node must be a probability",
         ),
         (
             lambda: tree_formula.path_probabilities([-1, 0, 0], [1, 0.7, 0.5]),
@@ -204,11 +204,14 @@ def test_the_best_tree_is_the_one_that_brute_force_finds(by_place, nodes):
             lambda: tree_formula.regular_tree_tokens((0.7, 0.5), 2),
             "Only one sibling can be accepted",
         ),
-        (lambda: tree_formula.regular_tree_tokens((0.7,), -2), "γ must be 0 or more"),
+        (lambda: tree_formula.regular_tree_tokens((0.7,), -2), "γ must be at least 0"),
         (lambda: tree_formula.full_tree((2, -1)), "A node cannot have -1 children."),
-        (lambda: tree_formula.best_tree((0.3, 0.5), 3), "none above the one before it"),
-        (lambda: tree_formula.best_tree((), 3), "There must be chances by place"),
-        (lambda: tree_formula.best_tree((0.5,), -1), "The number of guesses must be 0 or more"),
+        (lambda: tree_formula.best_tree((0.3, 0.5), 3), "must not increase"),
+        (lambda: tree_formula.best_tree((), 3), "Acceptance by rank must be given"),
+        (
+            lambda: tree_formula.best_tree((0.5,), -1),
+            "The number of draft tokens must be at least 0",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_with_a_sentence(call, sentence):

@@ -5,7 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from specviz.cost.sources import EVIDENCE, Published, Source, boards, published_numbers
+from specviz.cost.sources import (
+    EVIDENCE,
+    NOT_STATED,
+    Published,
+    Source,
+    boards,
+    published_numbers,
+)
 from specviz.shipped import measured
 from specviz.ui.component import script
 from specviz.ui.cost.published import section
@@ -94,7 +101,7 @@ def test_a_board_has_every_row_the_fastest_first():
 
 def test_ours_stand_in_columns_of_their_own_with_the_machine_in_the_heading():
     own = ours(FACTS, [published(), published(low=1.5, high=1.5, unit="× slower")])
-    assert own["heading"] == "house models, this repository's card: measured, 2 CPU cores"
+    assert own["heading"] == "House models, measured on 2 CPU cores"
     (only,) = own["rows"]
     assert only["published"] == "1.5 × slower to 3 ×"
     assert only["speedup"] == "1.33 ×"  # as long at 1 as at 2

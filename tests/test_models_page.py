@@ -124,7 +124,7 @@ def test_a_gguf_file_is_called_by_its_name_and_says_what_was_run(tmp_path):
     load_target(str(tiny_gguf.write(tmp_path / "own.gguf", model, Kind.Q8_0)), "cpu")
     (row,) = answered()["loaded"]
     assert row["title"] == "own.gguf"
-    told = "cpu, float32, with the weights of a GGUF file as it rounds them: Q8_0, F32"
+    told = "cpu, float32, with quantized weights from a GGUF file: Q8_0, F32"
     assert row["where"] == told
 
 

@@ -209,19 +209,19 @@ def test_memory_decides_what_fits():
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: bytes_per_number("int3"), "int3 is none of fp32, bf16, fp16."),
-        (lambda: replace(TOY, layers=0), "The model's layers must be more than 0, and 0 is not."),
-        (lambda: ModelShape.of_config({}), "This config does not say 'num_attention_heads'."),
-        (lambda: TOY.flops(-1, 0), "The number of tokens must be 0 or more"),
-        (lambda: Hardware("x", {}, 1, 1), "x needs a peak for one dtype at least."),
-        (lambda: Hardware("x", {"bf16": 1}, 0, 1), "Every figure of x must be more than 0"),
-        (lambda: replace(SERVED, dtype="fp8"), "has no figure for fp8, only bf16, fp16, fp32."),
-        (lambda: replace(SERVED, context=-1), "The context must be 0 or more"),
-        (lambda: replace(SERVED, cards=0), "The number of cards must be more than 0"),
-        (lambda: replace(SERVED, overhead=-1.0), "The overhead must be 0 or more"),
-        (lambda: pass_time(SERVED, 0), "The batch size must be more than 0"),
-        (lambda: pass_time(SERVED, 1, 0), "The number of tokens must be more than 0"),
-        (lambda: memory_needed(SERVED, 0), "The batch size must be more than 0"),
+        (lambda: bytes_per_number("int3"), "int3 must be one of fp32, bf16, fp16."),
+        (lambda: replace(TOY, layers=0), "The model's layers must be greater than 0, not 0."),
+        (lambda: ModelShape.of_config({}), "This config lacks 'num_attention_heads'."),
+        (lambda: TOY.flops(-1, 0), "The number of tokens must be at least 0"),
+        (lambda: Hardware("x", {}, 1, 1), "x needs a peak for at least one dtype."),
+        (lambda: Hardware("x", {"bf16": 1}, 0, 1), "Every figure of x must be greater than 0"),
+        (lambda: replace(SERVED, dtype="fp8"), "has no peak for fp8, only for bf16, fp16, fp32."),
+        (lambda: replace(SERVED, context=-1), "The context must be at least 0"),
+        (lambda: replace(SERVED, cards=0), "The number of devices must be greater than 0"),
+        (lambda: replace(SERVED, overhead=-1.0), "The overhead must be at least 0"),
+        (lambda: pass_time(SERVED, 0), "The batch size must be greater than 0"),
+        (lambda: pass_time(SERVED, 1, 0), "The number of tokens must be greater than 0"),
+        (lambda: memory_needed(SERVED, 0), "The batch size must be greater than 0"),
     ],
 )
 def test_what_cannot_be_is_refused_with_a_sentence(call, sentence):
@@ -233,7 +233,7 @@ def test_what_cannot_be_is_refused_with_a_sentence(call, sentence):
 def test_a_t4_is_not_asked_for_bf16():
     t4 = sources.machines()["t4"].hardware
     with pytest.raises(
-        ValueError, match=r"NVIDIA T4, 16 GB has no figure for bf16, only fp16, fp32"
+        ValueError, match=r"NVIDIA T4, 16 GB has no peak for bf16, only for fp16, fp32"
     ):
         Serving(BIG, t4, "bf16")
     assert pass_time(Serving(BIG, t4, "fp16"), 1).seconds > 0

@@ -132,7 +132,10 @@ def test_name_selects_one_of_several_models(tmp_path, capsys):
 
 
 FAULTS = {
-    "another server": ({"metrics": "node_load1 0.5"}, "reports no draft tokens at /prometheus/metrics"),
+    "another server": (
+        {"metrics": "node_load1 0.5"},
+        "reports no draft tokens at /prometheus/metrics",
+    ),
     "a web server": ({"metrics": "<html></html>"}, "reports no draft tokens at"),
     "nothing there": ({}, "reports no draft tokens at"),
     "plain vLLM": ({"metrics": "vllm:num_requests_running 3.0"}, "start it with --speculative"),

@@ -39,7 +39,7 @@ def test_wilson_s_interval_is_the_textbook_s():
             pytest.approx(low, abs=5e-5),
             pytest.approx(high, abs=5e-5),
         )
-    with pytest.raises(ValueError, match="no share"):
+    with pytest.raises(ValueError, match="not a share"):
         wilson_interval(3, 2)
 
 
@@ -67,7 +67,7 @@ def test_beyond_them_the_last_chance_is_held_and_said_to_be_assumed():
     found = outlook(COUNTED, SERVING, 1, None)
     assert found.choices[4].tokens == pytest.approx(1 + 0.8 + 0.3 + 0.3 * 0.375 + 0.3 * 0.375**2)
     assert [choice.counted for choice in found.choices[:4]] == [True, True, True, False]
-    assert "Beyond position 2 nothing was counted: the chance there, 37.5 %" in " ".join(
+    assert "Beyond position 2 nothing was counted: its acceptance rate, 37.5 %" in " ".join(
         report_of(COUNTED).advice
     )
 
@@ -84,10 +84,10 @@ def test_of_an_average_one_chance_is_made_and_said_to_be_assumed():
     found = acceptance_chances(replace(MEAN, mean=2.176), 3)
     assert found.rest == pytest.approx(0.6)
     assert not any(choice.counted for choice in outlook(MEAN, SERVING, 1, None).choices)
-    assert "One chance α at every position is assumed" in " ".join(report_of(MEAN).advice)
-    with pytest.raises(UnreadableStats, match="4 tokens at most"):
+    assert "assumes one α at every position" in " ".join(report_of(MEAN).advice)
+    with pytest.raises(UnreadableStats, match="at most 4 tokens"):
         acceptance_chances(replace(MEAN, mean=4.5), 3)
-    with pytest.raises(UnreadableStats, match="say γ, as it was started"):
+    with pytest.raises(UnreadableStats, match="enter the γ it was started"):
         acceptance_chances(replace(MEAN, gamma=None), None)
 
 
@@ -111,7 +111,7 @@ def test_a_speed_up_is_a_round_s_tokens_by_its_time_in_plain_passes(drafter, bat
 def test_where_checking_costs_nothing_the_longest_is_best_and_says_it_was_the_longest():
     found = outlook(replace(MEAN, mean=3.9), SERVING, 1, None)
     assert found.best.gamma == MAX_GAMMA
-    assert "γ 16, the longest looked at, is best" in report_of(replace(MEAN, mean=3.9)).advice[0]
+    assert "γ = 16 (the longest evaluated) is best" in report_of(replace(MEAN, mean=3.9)).advice[0]
 
 
 def test_where_the_drafter_is_as_dear_as_the_target_nothing_pays():
@@ -121,7 +121,7 @@ def test_where_the_drafter_is_as_dear_as_the_target_nothing_pays():
     slow = replace(SITE, batch=512)
     bad = replace(COUNTED, kept=(10, 1), accepted=11)
     said = report_of(bad, replace(slow, drafter="llama-3.2-1b")).advice[0]
-    assert "no draft pays: plain decoding is the fastest; your γ 2 runs at 0." in said
+    assert "no draft length pays: plain decoding is fastest; your γ = 2 runs at 0." in said
 
 
 def test_the_ends_of_the_intervals_move_the_best():
@@ -136,7 +136,7 @@ def test_the_ends_of_the_intervals_move_the_best():
 
 def test_a_tree_is_not_taken_for_a_chain():
     tree = replace(MEAN, siblings=4)
-    with pytest.raises(UnreadableStats, match="Its drafts are trees"):
+    with pytest.raises(UnreadableStats, match="drafts trees"):
         outlook(tree, SERVING, 1, None)
 
 
@@ -145,20 +145,21 @@ def test_the_batch_is_the_server_s_own_unless_one_is_chosen():
     assert SITE.batch_of(busy) == 38
     assert replace(SITE, batch=8).batch_of(busy) == 8
     assert SITE.batch_of(COUNTED) == 1
-    assert "at batch 38" in report_of(busy).advice[0]
+    assert "at batch size 38" in report_of(busy).advice[0]
 
 
 def test_a_round_s_time_stands_beside_the_roofline_s():
     timed = replace(COUNTED, between=(10.0, 1000.0))
     least = pass_time(SERVING, 1, 3).seconds
-    assert f"A round takes {1000 * least:.2f} ms on the roofline, and 10.00 ms passed" in " ".join(
-        report_of(timed).advice
+    assert (
+        f"A round takes {1000 * least:.2f} ms on the roofline. The server's outputs were 10.00 ms apart"
+        in " ".join(report_of(timed).advice)
     )
 
 
 def test_what_does_not_fit_is_said_not_to():
     large = replace(SITE, model="llama-3.1-70b")
-    said = "Weights and caches do not fit there; the numbers go on as if they did."
+    said = "Weights and KV caches do not fit in memory there; the numbers ignore that."
     assert said in report_of(COUNTED, large).advice
     assert said not in report_of(COUNTED, replace(large, cards=2)).advice
 
@@ -166,14 +167,14 @@ def test_what_does_not_fit_is_said_not_to():
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"hardware": "toaster"}, "'toaster' is no hardware; there are h100-sxm"),
-        ({"model": "gpt"}, "is no model"),
-        ({"dtype": "int4"}, "is no number format there; there are bf16"),
-        ({"drafter": "qwen3-0.6b"}, "is no drafter for llama-3.1-8b"),
-        ({"batch": 0}, "The batch size lies between 1 and 512"),
-        ({"gamma": 65}, "γ lies between 1 and 64"),
-        ({"cards": 65}, "The number of cards lies between"),
-        ({"context": -1}, "The context lies between"),
+        ({"hardware": "toaster"}, "'toaster' is not a known hardware; choose one of h100-sxm"),
+        ({"model": "gpt"}, "is not a known model"),
+        ({"dtype": "int4"}, "is not a known number format of this machine; choose one of bf16"),
+        ({"drafter": "qwen3-0.6b"}, "is not a known drafter for llama-3.1-8b"),
+        ({"batch": 0}, "The batch size must be between 1 and 512"),
+        ({"gamma": 65}, "γ must be between 1 and 64"),
+        ({"cards": 65}, "The number of devices must be between"),
+        ({"context": -1}, "The context must be between"),
     ],
 )
 def test_a_site_that_cannot_be_is_refused(changes, sentence):
@@ -186,7 +187,7 @@ def test_where_nothing_can_be_predicted_the_counts_stay():
     made = build_report(text, site=SITE)
     assert made.tokens.mean == 2.5
     assert made.outlook is None
-    assert "llama.cpp does not say how long its drafts are" in made.not_predicted
+    assert "llama.cpp does not report its draft length" in made.not_predicted
     assert build_report(text, gamma=4, site=replace(SITE, gamma=4)).outlook is not None
 
 

@@ -29,7 +29,7 @@ def test_the_page_says_what_the_formulas_say():
     made = said(batch=256)
     site = Deployment("h100-sxm", "llama-3.1-8b", "bf16", "head", batch=256)
     found = build_report(EXAMPLE["text"], site=site)
-    assert made["said"] == ["So far a pass of your server brought ", "3.41", " tokens."]
+    assert made["said"] == ["So far, a pass of your server yielded ", "3.41", " tokens."]
     assert made["advice"] == list(found.advice)
     assert dict(made["facts"])["Drafts"] == "527"
     assert made["places"][1] == ["2", "65.1 %, 60.9 to 69.0", "80.9 %, 76.9 to 84.4"]
@@ -48,7 +48,7 @@ def test_what_the_tab_takes_brings_as_much_by_the_law():
     takes = said()["takes"]
     alpha = takes["alpha"]
     assert sum(alpha**i for i in range(5)) == pytest.approx(3.4137, abs=0.005)
-    assert (takes["gamma"], takes["said"]) == (4, "told by vLLM on house")
+    assert (takes["gamma"], takes["said"]) == (4, "reported by vLLM on house")
 
 
 def test_an_average_has_no_figure_by_position():
@@ -56,9 +56,9 @@ def test_an_average_has_no_figure_by_position():
     assert made["figures"]["places"] is None
     assert made["places"] == []
     assert made["figures"]["outlook"]
-    assert "nothing by position" in " ".join(made["unsaid"])
+    assert "no acceptance by position" in " ".join(made["unsaid"])
     tree = said(now=json.dumps(INFO | {"speculative_eagle_topk": 4}))
-    assert "Its drafts are trees" in tree["open"]
+    assert "drafts trees" in tree["open"]
     assert tree["figures"]["outlook"] is tree["takes"] is None
 
 
@@ -84,16 +84,16 @@ def test_of_several_models_the_page_offers_them():
 
 
 FAULTS = {
-    "a text": ({"now": "hello"}, "now", "none of Prometheus’ format"),
+    "a text": ({"now": "hello"}, "now", "not in Prometheus’ text format"),
     "a text that is none": ({"now": 3}, "now", "must be text"),
     "a text too long": ({"now": "a" * (MAX_CHARACTERS + 1)}, "now", "longer than 400,000"),
     "an earlier one too long": ({"before": "a" * (MAX_CHARACTERS + 1)}, "before", "longer than"),
     "the same twice": ({"before": EXAMPLE["text"]}, "now", "Nothing was drafted between"),
-    "no cards": ({"cards": None}, "cards", "must be a whole number"),
-    "half a card": ({"cards": 1.5}, "cards", "must be a whole number"),
-    "a word as a batch": ({"batch": "many"}, "batch", "must be a whole number"),
-    "a huge batch": ({"batch": 1e300}, "batch", "must be a whole number"),
-    "another machine": ({"hardware": "<b>"}, "", "'<b>' is no hardware"),
+    "no cards": ({"cards": None}, "cards", "must be an integer"),
+    "half a card": ({"cards": 1.5}, "cards", "must be an integer"),
+    "a word as a batch": ({"batch": "many"}, "batch", "must be an integer"),
+    "a huge batch": ({"batch": 1e300}, "batch", "must be an integer"),
+    "another machine": ({"hardware": "<b>"}, "", "'<b>' is not a known hardware"),
     "no drafter": ({"drafter": []}, "drafter", "must be text"),
 }
 

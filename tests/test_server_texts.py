@@ -132,15 +132,15 @@ def test_what_is_not_told_is_not_filled_in():
     assert made.tokens.low is None
     assert made.stats.rounds is made.stats.drafted is made.stats.running is None
     said = " ".join(made.limitations)
-    assert "SGLang says nothing by position" in said
-    assert "How many sequences" in said
+    assert "SGLang reports no acceptance by position" in said
+    assert "how many sequences" in said
     assert "secret" not in repr(made)
-    with pytest.raises(UnreadableStats, match="say γ"):
+    with pytest.raises(UnreadableStats, match="enter γ"):
         tokens_per_pass(parse_stats(TRT_TOTALS))
 
 
 def test_time_between_outputs_is_a_mean():
-    assert ("Between two outputs", "15.0 ms") in build_report(vllm() + GAUGES).facts
+    assert ("Time between outputs", "15.0 ms") in build_report(vllm() + GAUGES).facts
 
 
 def test_a_tree_is_told_by_more_guesses_than_it_is_deep():
@@ -151,7 +151,7 @@ def test_a_tree_is_told_by_more_guesses_than_it_is_deep():
 
 @pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf"), 1e16])
 def test_no_count_is_negative_or_endless(value):
-    with pytest.raises(UnreadableStats, match="which no count can be"):
+    with pytest.raises(UnreadableStats, match="which is impossible"):
         ServerStats("vLLM", "/metrics", rounds=value)
 
 
@@ -164,44 +164,44 @@ def change(old, new, text=None):
 
 ONE = 'position="1"} 60.0'
 REFUSED = {
-    "nothing": ("  \n ", "There is no text"),
+    "nothing": ("  \n ", "The text is empty"),
     "a page": ("<!doctype html><html>", "This is a web page"),
-    "prose": ("hello there, server", "none of Prometheus’ format: “hello there, server”"),
-    "another exporter": ("node_load1 0.5", "None of these metrics is known"),
-    "another JSON": ('{"a": 1}', "no counts of guesses that are known"),
-    "half JSON": ('{"timings": {"draft_n": 8', "begins like JSON"),
-    "deep JSON": ("[" * 100_000, "begins like JSON"),
-    "NaN in JSON": ('{"timings": {"draft_n": NaN}}', "begins like JSON"),
-    "plain vLLM": ("vllm:num_requests_running 3.0", "counts no drafts"),
+    "prose": ("hello there, server", "not in Prometheus’ text format: “hello there, server”"),
+    "another exporter": ("node_load1 0.5", "None of these metrics is supported"),
+    "another JSON": ('{"a": 1}', "no counts of draft tokens"),
+    "half JSON": ('{"timings": {"draft_n": 8', "not valid JSON"),
+    "deep JSON": ("[" * 100_000, "not valid JSON"),
+    "NaN in JSON": ('{"timings": {"draft_n": NaN}}', "not valid JSON"),
+    "plain vLLM": ("vllm:num_requests_running 3.0", "reports no drafts"),
     "plain SGLang": ("sglang:num_running_reqs 3.0", "decodes plainly"),
     "plain SGLang info": ('{"internal_states": [{"last_gen_throughput": 9}]}', "decodes plainly"),
     "idle SGLang": ("sglang:spec_accept_length 0.0", "nothing was decoded yet"),
-    "plain TensorRT-LLM": ("trtllm_num_requests_running 3.0", "tells of no drafted guess"),
-    "plain iterations": (json.dumps([{"iter": 1}]), "tells of no drafted guess"),
-    "idle iterations": (json.dumps([iteration(0, 0, 0)]), "tells of no drafted guess"),
+    "plain TensorRT-LLM": ("trtllm_num_requests_running 3.0", "reports no draft tokens"),
+    "plain iterations": (json.dumps([{"iter": 1}]), "reports no draft tokens"),
+    "idle iterations": (json.dumps([iteration(0, 0, 0)]), "reports no draft tokens"),
     "plain llama.cpp": ("llamacpp:spec_decode_num_drafts_total 0", "drafted nothing"),
     "plain timings": ('{"timings": {"predicted_n": 9}}', "drafted nothing"),
-    "two programs": (vllm() + "\n" + LLAMA, "This is of llamacpp and vllm"),
+    "two programs": (vllm() + "\n" + LLAMA, "These metrics are from llamacpp and vllm"),
     "idle vLLM": (vllm(0, 0, 0, (0, 0)), "has drafted nothing yet"),
-    "too long": ("x" * (MAX_CHARACTERS + 1), "characters, and 400,000 are read"),
+    "too long": ("x" * (MAX_CHARACTERS + 1), "characters; at most 400,000 are read"),
     "too many lines": ("\n".join(["a 1"] * (MAX_LINES + 1)), "more than 20,000 lines"),
-    "a long line": ("a" * 9_000 + " 1", "none of Prometheus’ format"),
-    "a cut line": (vllm()[:-8], "none of Prometheus’ format"),
+    "a long line": ("a" * 9_000 + " 1", "not in Prometheus’ text format"),
+    "a cut line": (vllm()[:-8], "not in Prometheus’ text format"),
     "a label twice": ('vllm:a{b="1",b="2"} 1', "a label twice"),
-    "no number": (change(ONE, 'position="1"} sixty'), "is no number"),
-    "infinite": (change(ONE, 'position="1"} +Inf'), "which it cannot be"),
-    "not a number": (change(ONE, 'position="1"} NaN'), "which it cannot be"),
-    "negative": (change(ONE, 'position="1"} -1'), "which it cannot be"),
-    "a huge count": (change(ONE, 'position="1"} 1e300'), "which it cannot be"),
-    "told twice": (vllm() + "\n" + vllm(), "told twice"),
-    "more accepted": (vllm(accepted=500, kept=()), "500 accepted guesses of 400"),
-    "more than drafts": (vllm(drafts=70), "80 guesses were kept, but only 70"),
-    "rising": (change(ONE, 'position="1"} 90'), "90 guesses were kept, but only 80"),
-    "a gap": (change('position="1"', 'position="7"'), "leaves position 1 out"),
-    "no position": (change('position="1"', 'position="x"'), "no position that is a number"),
+    "no number": (change(ONE, 'position="1"} sixty'), "is not a number"),
+    "infinite": (change(ONE, 'position="1"} +Inf'), "which is impossible"),
+    "not a number": (change(ONE, 'position="1"} NaN'), "which is impossible"),
+    "negative": (change(ONE, 'position="1"} -1'), "which is impossible"),
+    "a huge count": (change(ONE, 'position="1"} 1e300'), "which is impossible"),
+    "told twice": (vllm() + "\n" + vllm(), "appears twice"),
+    "more accepted": (vllm(accepted=500, kept=()), "500 accepted of 400 drafted"),
+    "more than drafts": (vllm(drafts=70), "80 drafts were accepted at position 1, but only 70"),
+    "rising": (change(ONE, 'position="1"} 90'), "90 drafts were accepted at position 2, but only 80"),
+    "a gap": (change('position="1"', 'position="7"'), "has no position 1"),
+    "no position": (change('position="1"', 'position="x"'), "a position that is not a number"),
     "a line missing": (vllm(kept=(80, 60)), "a line is missing"),
-    "many positions": (vllm(accepted=0, kept=[0] * 129), "More than 128 positions"),
-    "a short pass": ('{"internal_states": [{"avg_spec_accept_length": 0.5}]}', "1 at least"),
+    "many positions": (vllm(accepted=0, kept=[0] * 129), "more than 128 positions"),
+    "a short pass": ('{"internal_states": [{"avg_spec_accept_length": 0.5}]}', "at least 1"),
     "words as a count": (
         '{"internal_states": [{"avg_spec_accept_length": "<b>3</b>"}]}', "must be a number",
     ),
@@ -210,12 +210,12 @@ REFUSED = {
     "a histogram cut": (
         json.dumps(REQUEST | {"acceptance_histogram": [39, 1, 0]}), "sums to 40 rounds",
     ),
-    "half a draft": (json.dumps(REQUEST | {"num_spec_tokens": 2.5}), "must be whole"),
+    "half a draft": (json.dumps(REQUEST | {"num_spec_tokens": 2.5}), "must be an integer"),
     "no drafts beside guesses": (
         json.dumps([{"specDecodingStats": {"numDraftTokens": 9}}]), "is missing",
     ),
     "too few tokens": (
-        '{"timings": {"predicted_n": 9, "draft_n": 20, "draft_n_accepted": 9}}', "adds one more",
+        '{"timings": {"predicted_n": 9, "draft_n": 20, "draft_n_accepted": 9}}', "each pass adds one",
     ),
 }  # fmt: skip
 
@@ -247,7 +247,7 @@ def test_of_several_models_one_is_chosen():
         parse_stats(text)
     assert asked.value.models == ("m", "n")
     assert parse_stats(text, "n").rounds == 200
-    with pytest.raises(UnreadableStats, match="tells of no model 'x'"):
+    with pytest.raises(UnreadableStats, match="has no model 'x'"):
         parse_stats(text, "x")
 
 
@@ -263,14 +263,14 @@ def test_two_snapshots_give_what_happened_between():
 @pytest.mark.parametrize(
     ("before", "after", "sentence"),
     [
-        (vllm(160, 640, 250, (120, 80, 50, 0)), vllm(), "A counter went backwards"),
+        (vllm(160, 640, 250, (120, 80, 50, 0)), vllm(), "A counter decreased"),
         (vllm(), vllm(), "Nothing was drafted between"),
-        (vllm(model="n"), vllm(), "of different servers"),
-        (LLAMA, vllm(), "of different servers"),
-        (SGLANG, SGLANG, "no list of counters"),
-        (json.dumps(REQUEST), json.dumps(REQUEST), "no list of counters"),
+        (vllm(model="n"), vllm(), "from different servers"),
+        (LLAMA, vllm(), "from different servers"),
+        (SGLANG, SGLANG, "does not report counters"),
+        (json.dumps(REQUEST), json.dumps(REQUEST), "does not report counters"),
         (vllm(kept=(80, 60, 40, 0, 0)), vllm(200, 800), "fewer positions"),
-        ("prose", vllm(), "none of Prometheus’ format"),
+        ("prose", vllm(), "not in Prometheus’ text format"),
     ],
 )
 def test_snapshots_that_have_no_difference_are_refused(before, after, sentence):

@@ -107,7 +107,7 @@ def test_the_command_says_the_memory_first_and_prints_costs(shapes, capsys):
     assert main(["shapes", "small", "--contexts", "8", "--rounds", "1", "--device", "cpu"]) == 0
     told = capsys.readouterr()
     assert told.err.startswith("small of the test takes ")
-    assert "with 8 drafters, its weights random." in told.err.splitlines()[0]
+    assert "with 8 drafters and random weights." in told.err.splitlines()[0]
     assert "n-gram" in told.out
     assert "Roofline, ms (simulated)" in told.out
     assert "The α from which drafting pays is simulated." in told.out
@@ -296,7 +296,7 @@ def test_where_memory_runs_out_what_came_is_kept(shapes, monkeypatch, capsys):
     options = ["--contexts", "8", "16", "--rounds", "1", "--device", "cpu"]
     assert main(["shapes", "small", *options]) == 0
     told = capsys.readouterr()
-    assert "memory of this cpu ran out for small of the test." in told.err
+    assert "ran out of memory for small of the test." in told.err
     assert "8 tokens in the cache" in told.out
     assert "16 tokens in the cache" not in told.out
 
@@ -331,21 +331,21 @@ def test_prices_are_in_plain_passes_and_the_law_makes_speed_of_an_acceptance():
     assert RoundCost(0.0, 0.9, 0.0, 4).break_even_alpha == 0.0
     words = measured_costs_text.summarize(file, costs, costs.places[0])
     assert "plain pass of Big takes 90.0 ms" in words
-    assert "over 8 tokens 2.00" in words
+    assert "over 8 tokens takes 2.00" in words
 
 
 def test_what_was_measured_on_a_busy_machine_says_so():
     file = made()
     place = file.models[0].places[0]
     assert not measured_costs_text.caution(file, place)
-    assert "3.0 processes" in measured_costs_text.caution(replace(file, load=3.0), place)
+    assert "load average was 3.0" in measured_costs_text.caution(replace(file, load=3.0), place)
     wild = replace(
         place, plain=[0.1, 0.2, 0.4], passes=[PassSamples(1, [0.1, 0.2, 0.4])], rounds=[]
     )
     assert "too busy" in measured_costs_text.caution(file, wild)
     first, second = measured_costs_text.headline(file, file.models[0], wild)
     assert first == measured_costs_text.caution(file, wild)
-    assert second.startswith("What came out, for what it is worth: Too little was")
+    assert second.startswith("Not reliable, but this was the result: Too little was")
 
 
 def changed(data, path, value):
@@ -359,26 +359,26 @@ def changed(data, path, value):
 MODEL = ("models", 0)
 PLACE = (*MODEL, "places", 0)
 BROKEN = [
-    (("date",), "yesterday", "no date"),
+    (("date",), "yesterday", "not a date"),
     (("dtype",), "int4", "int4"),
-    (("threads",), 0, "more than 0"),
+    (("threads",), 0, "greater than 0"),
     (("machine",), "a\x1b[2Jb", "printable"),
     (("command",), "x" * 201, "printable"),
     (("versions",), {"torch": 2}, "torch|versions"),
-    (("load",), -1.0, "0 or more"),
+    (("load",), -1.0, "at least 0"),
     (("models",), [], "nothing was measured"),
     (("speedup",), 3.0, "unknown speedup"),
-    ((*MODEL, "bytes"), 0, "more than 0"),
+    ((*MODEL, "bytes"), 0, "greater than 0"),
     ((*MODEL, "shape"), {}, "missing"),
     ((*MODEL, "drafters", 0, "levels"), 9, "cannot draft"),
     ((*MODEL, "drafters", 0, "name"), "b", "drafter twice"),
     ((*PLACE, "context"), True, "context"),
     ((*PLACE, "plain"), [], "1 to 1,000"),
-    ((*PLACE, "plain"), [float("nan")], "0 or more"),
-    ((*PLACE, "passes", 0, "tokens"), 9, "rise"),
-    ((*PLACE, "passes", 0, "seconds"), [float("inf")], "more than 0"),
-    ((*PLACE, "rounds", 0, "drafter"), "c", "not each of one drafter"),
-    ((*PLACE, "rounds", 0, "check"), [0.1], "three parts"),
+    ((*PLACE, "plain"), [float("nan")], "at least 0"),
+    ((*PLACE, "passes", 0, "tokens"), 9, "increasing order"),
+    ((*PLACE, "passes", 0, "seconds"), [float("inf")], "greater than 0"),
+    ((*PLACE, "rounds", 0, "drafter"), "c", "different, known drafters"),
+    ((*PLACE, "rounds", 0, "check"), [0.1], "three times"),
     ((*PLACE, "rounds"), [{}] * 65, "missing|too many"),
 ]
 
@@ -394,12 +394,12 @@ def test_a_broken_file_is_refused_with_a_sentence(path, value, sentence):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "not whole JSON"),
-        ("[" * 100_000, "not whole JSON"),
-        ("[]", "no measured costs"),
-        ('{"format": "specviz-sweep", "version": 1}', "no measured costs"),
+        ("", "not valid JSON"),
+        ("[" * 100_000, "not valid JSON"),
+        ("[]", "not a file of measured costs"),
+        ('{"format": "specviz-sweep", "version": 1}', "not a file of measured costs"),
         ('{"format": "specviz-shapes", "version": 1}', "missing"),
-        (" " * (1 << 19), "256 KiB at most"),
+        (" " * (1 << 19), "at most 256 KiB"),
     ],
 )
 def test_what_is_no_file_of_costs_is_refused_with_a_sentence(text, sentence):
@@ -432,11 +432,11 @@ def test_the_section_answers_for_a_visitors_file():
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"alpha": 1.5}, "chance from 0 to 1"),
+        ({"alpha": 1.5}, "probability from 0 to 1"),
         ({"alpha": None}, "α"),
-        ({"text": "no"}, "not whole JSON"),
-        ({"text": None, "file": "../secret"}, "No such file ships"),
-        ({"text": None, "file": []}, "No such file ships"),
+        ({"text": "no"}, "not valid JSON"),
+        ({"text": None, "file": "../secret"}, "no shipped file"),
+        ({"text": None, "file": []}, "no shipped file"),
         ({"text": " " * (1 << 20)}, "256 KiB"),
     ],
 )

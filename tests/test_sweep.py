@@ -124,7 +124,7 @@ def test_a_target_that_sees_too_little_is_refused_with_a_sentence():
 
 
 def test_a_model_of_another_layout_is_refused_with_a_sentence():
-    with pytest.raises(ValueError, match="config does not say"):
+    with pytest.raises(ValueError, match="config lacks"):
         SweepRun(tiny.target(tiny.gpt2()))
 
 
@@ -137,19 +137,19 @@ def test_a_sweep_survives_its_file(swept, tmp_path):
 
 
 BROKEN = [
-    ("", "not whole JSON"),
-    ("[" * 100_000, "not whole JSON"),
-    ("[]", "no sweep"),
-    ('{"format": "specviz-trace", "version": 1}', "no sweep"),
-    ('{"format": "specviz-sweep", "version": 2}', "no sweep"),
+    ("", "not valid JSON"),
+    ("[" * 100_000, "not valid JSON"),
+    ("[]", "not a sweep"),
+    ('{"format": "specviz-trace", "version": 1}', "not a sweep"),
+    ('{"format": "specviz-sweep", "version": 2}', "not a sweep"),
     ('{"format": "specviz-sweep", "version": 1}', "missing"),
     ({"points": "many"}, "points"),
     ({"points": [{"tokens": 1, "seconds": []}]}, "need a measurement"),
-    ({"points": [{"tokens": 1, "seconds": [-1.0]}]}, "more than 0"),
-    ({"points": [{"tokens": 0, "seconds": [1.0]}]}, "more than 0"),
-    ({"points": [{"tokens": 2, "seconds": [1.0]}, {"tokens": 1, "seconds": [1.0]}]}, "rise"),
-    ({"flops": [float("nan")]}, "more than 0"),
-    ({"bandwidth": [float("inf")]}, "more than 0"),
+    ({"points": [{"tokens": 1, "seconds": [-1.0]}]}, "greater than 0"),
+    ({"points": [{"tokens": 0, "seconds": [1.0]}]}, "greater than 0"),
+    ({"points": [{"tokens": 2, "seconds": [1.0]}, {"tokens": 1, "seconds": [1.0]}]}, "increasing order"),
+    ({"flops": [float("nan")]}, "greater than 0"),
+    ({"bandwidth": [float("inf")]}, "greater than 0"),
     ({"dtype": "int4"}, "int4"),
     ({"threads": "two"}, "threads"),
     ({"shape": {}}, "missing"),
@@ -190,16 +190,18 @@ def test_the_prediction_is_the_roofline_on_the_peaks_that_were_seen():
 def test_the_sentences_follow_from_the_numbers():
     sweep = made({1: 10.0, 5: 12.0, 17: 17.0, 64: 40.0})
     assert sweep_text.summarize(sweep) == (
-        "On this machine a pass with 5 tokens takes 1.20 plain passes, with 17 tokens 1.70."
+        "On this machine, a pass over 5 tokens takes as long as 1.20 plain passes, "
+        "one over 17 tokens as 1.70."
     )
-    assert sweep_text.summarize(sweep, here=False).startswith("On 2 CPU cores a pass")
-    assert "a draft of 4 guesses must bring more than 1.20 tokens" in sweep_text.required_tokens(
-        sweep
+    assert sweep_text.summarize(sweep, here=False).startswith("On 2 CPU cores, a pass")
+    assert (
+        "a draft of 4 tokens must therefore yield more than 1.20 tokens"
+        in sweep_text.required_tokens(sweep)
     )
     assert "a tree of 16 more than 1.70" in sweep_text.required_tokens(sweep)
     line = 1000 * sweep.predicted(1).seconds
     assert (
-        f"takes 10.0 ms, the roofline says {line:.2f} ms (simulated)"
+        f"takes 10.0 ms; the roofline predicts {line:.2f} ms (simulated)"
         in sweep_text.overhead_sentence(sweep)
     )
     assert (
@@ -215,10 +217,10 @@ def test_the_share_of_the_memory_s_speed_is_bytes_by_bandwidth_by_the_pass():
     share = read / 2e10 / 0.010
     assert sweep.share_of_memory_speed == pytest.approx(share)
     assert sweep_text.memory_sentence(sweep).startswith(
-        f"On this machine (measured just now) a plain pass reaches {share:.2f} of its memory's "
+        f"On this machine (measured just now), a plain pass reaches {share:.2f} of the memory "
     )
     recorded = sweep_text.sweep_facts(sweep, here=False)["memory"]
-    assert recorded.startswith("On 2 CPU cores (Some Chip, recorded) a plain pass reaches")
+    assert recorded.startswith("On 2 CPU cores (Some Chip, recorded), a plain pass reaches")
 
 
 @pytest.mark.parametrize("changes", [{"bandwidth": []}, {"points": [PassSamples(5, [0.1])]}])
@@ -229,7 +231,7 @@ def test_no_share_of_the_memory_s_speed_is_said_where_it_was_not_measured(change
 
 @pytest.mark.parametrize(
     ("large", "said"),
-    [(60.0, "stay below"), (24.0, "by the pass"), (17.0, "passes while"), (9.0, "hidden")],
+    [(60.0, "below the peak"), (24.0, "per pass"), (17.0, "overlaps"), (9.0, "hidden")],
 )
 def test_the_gap_at_the_largest_pass_is_said_as_it_is(large, said):
     sweep = made({1: 10.0, 64: large})
@@ -237,21 +239,24 @@ def test_the_gap_at_the_largest_pass_is_said_as_it_is(large, said):
 
 
 def test_where_checking_is_free_no_price_is_said():
-    assert "for nothing" in sweep_text.required_tokens(made({1: 10.0, 5: 9.9, 17: 10.0}))
+    assert "Verification is free" in sweep_text.required_tokens(made({1: 10.0, 5: 9.9, 17: 10.0}))
 
 
 def test_times_that_vary_too_much_are_the_headline_and_get_no_reason():
     restless = sweep_text.sweep_facts(made(spread=0.9))
     assert restless["restless"]
     assert restless["answer"].startswith("The machine was too busy to measure")
-    assert "for what it is worth: On this machine a pass with 5 tokens" in restless["caution"]
+    assert (
+        "Not reliable, but this was the result: On this machine, a pass over 5 tokens"
+        in restless["caution"]
+    )
     assert not restless["must"]
     assert not restless["memory"]
     assert not restless["gap"]
     assert not restless["grows"]
     quiet = sweep_text.sweep_facts(made(spread=0.05))
     assert not quiet["restless"]
-    assert quiet["answer"].startswith("On this machine a pass")
+    assert quiet["answer"].startswith("On this machine, a pass")
     assert not quiet["caution"]
     assert quiet["must"]
     assert quiet["gap"]
@@ -329,7 +334,7 @@ def test_a_refusal_is_a_sentence(runs, monkeypatch):
     monkeypatch.setattr(Machine, "load", lambda *_: (tiny.target(tiny.gpt2()), []))
     said = asyncio.run(heard(runs))
     assert said[-1]["kind"] == "error"
-    assert "config does not say" in said[-1]["sentence"]
+    assert "config lacks" in said[-1]["sentence"]
 
 
 def test_the_sweep_that_ships_can_be_read():

@@ -78,14 +78,14 @@ def test_static_shapes_stand_on_the_same_places():
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"tree": SIZE | {"budget": 0}}, "The budget is a whole number from 1"),
-        ({"tree": SIZE | {"depth": 0}}, "The depth is a whole number from 1"),
+        ({"tree": SIZE | {"budget": 0}}, "The budget must be an integer from 1"),
+        ({"tree": SIZE | {"depth": 0}}, "The depth must be an integer from 1"),
         ({"tree": SIZE | {"width": 99}}, "branching (top-k)"),
         ({"tree": {"depth": 4}}, "three numbers"),
-        ({"kind": "own", "own": "[-1, 2, 1]"}, "round in a circle"),
-        ({"kind": "bush"}, "one of these"),
+        ({"kind": "own", "own": "[-1, 2, 1]"}, "form a cycle"),
+        ({"kind": "bush"}, "The shape must be one of"),
         ({"place": "nowhere"}, "no recorded position"),
-        ({"place": "live:gone"}, "no longer held"),
+        ({"place": "live:gone"}, "has expired"),
         ({"seed": -1}, "The seed"),
     ],
 )
@@ -133,7 +133,7 @@ def test_two_rules_judge_one_drawn_tree():
     for rule in found["rules"]:
         assert rule["kept"] == rule["roles"].count("accepted")
         assert len(rule["coins"]) >= rule["kept"] or rule["name"] == "traversal"
-    assert "one of these ways" in asked(judge, drawn="top")["problem"]
+    assert "The sampling must be one of" in asked(judge, drawn="top")["problem"]
     assert "The shape" in asked(judge, shape=77)["problem"]
 
 
@@ -153,7 +153,7 @@ def test_live_positions_are_held_for_a_while():
 @pytest.mark.parametrize(
     ("wish", "says"),
     [
-        ({"prompt": "", "drafter": "eagle3", "skip": 0}, "A prompt is needed"),
+        ({"prompt": "", "drafter": "eagle3", "skip": 0}, "Enter a prompt"),
         ({"prompt": "a", "drafter": "eagle3", "skip": 65}, "0 to 64"),
         ({"prompt": "a", "drafter": "/etc", "skip": 0}, "No drafter is called"),
     ],
@@ -199,7 +199,7 @@ def test_a_field_holds_what_drafter_and_target_say_of_every_path(name):
 def test_a_drafter_that_ranks_nothing_under_its_guesses_is_refused():
     case = families.CASES["ngram"]
     target = case.target()
-    with pytest.raises(BadTree, match="no tree grows on it"):
+    with pytest.raises(BadTree, match="Trees cannot grow on this drafter"):
         Walk(target, case.drafter(target), [1, 2, 3], Settings())
 
 

@@ -61,7 +61,7 @@ def tokens_by_depth(chances: Sequence[float]) -> float:
         chances: By position, the probability of acceptance given that all before were accepted.
     """
     for value in chances:
-        check_probability("A chance by depth", value)
+        check_probability("A probability by depth", value)
     return 1.0 + sum(accumulate(chances, lambda above, here: above * here))
 
 
@@ -76,7 +76,7 @@ def speedup_from_tokens(tokens: float, draft: float, verify: float = 1.0) -> flo
     """
     check_not_negative("The tokens of a round", tokens)
     check_not_negative("The cost of drafting", draft)
-    return tokens / (draft + check_positive("The cost of the checking pass", verify))
+    return tokens / (draft + check_positive("The cost of the verification pass", verify))
 
 
 def speedup(alpha: float, gamma: float, c: float, verify: float = 1.0) -> float:
@@ -166,7 +166,7 @@ class SpeedupModel:
     def __post_init__(self) -> None:
         check_probability("α", self.alpha)
         check_not_negative("c", self.c)
-        check_positive("The checking pass", self.verify)
+        check_positive("The verification pass", self.verify)
         check_not_negative("ĉ", self.c_hat)
 
     def speedup(self, gamma: float) -> float:

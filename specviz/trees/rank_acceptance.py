@@ -1,5 +1,4 @@
-"""Acceptance by rank, measured: how often the target's next token is the drafter's best guess, its
-second, and so on.
+"""Acceptance by rank, measured: how often the target's next token is the drafter's first guess, …
 
 Sequoia's positional view (2402.12374). The texts are the target's own. The drafter guesses along
 the true continuation, so depth d gives the acceptance once all guesses before were accepted.

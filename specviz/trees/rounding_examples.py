@@ -1,4 +1,4 @@
-"""Small trees in which rounding matters: two or three branches, probabilities chosen for one effect.
+"""Small trees in which rounding matters, each built to show one effect.
 
 The numbers are those of DRAFTERS.md section 12, recomputed wherever they are shown.
 """
@@ -71,16 +71,16 @@ EXAMPLES: Final = (
     Example(
         "other-tree",
         "Rounding changes the tree",
-        "The path a, b has probability 0.90 × 0.0905 = 0.08145, the leaf c 0.0812. In bfloat16 they "
-        "tie, summed or multiplied, and the shallower one wins: the target gets another tree.",
+        "The path a, b has probability 0.90 × 0.0905 = 0.08145, the leaf c 0.0812. In bfloat16 "
+        "they tie, summed or multiplied, and the shallower one wins: the target gets another tree.",
         {"": [("a", 0.9), ("c", 0.0812)], "a": [("b", 0.0905)]},
         Parameters(2, 2, 2),
     ),
     Example(
         "orders",
         "One product, four orders",
-        "The same four probabilities in four orders. float32 rounds every step, so the totals differ "
-        "in their last digit: only differences that small can flip in float32.",
+        "The same four probabilities in four orders. float32 rounds every step, so the totals "
+        "differ in their last digit: only differences that small can flip in float32.",
         chains(
             FACTORS,
             FACTORS[::-1],
@@ -93,8 +93,8 @@ EXAMPLES: Final = (
         "orphan",
         "A child without its parent",
         "The child has probability 0.99, so as a sum of logs in bfloat16 its total equals its "
-        "parent’s. Only one of the two fits the budget. torch.topk may keep the child; here ties go "
-        "to the shallower guess.",
+        "parent’s. Only one of the two fits the budget. torch.topk may keep the child; here ties "
+        "go to the shallower guess.",
         {
             "": [("b", 0.3), ("c", 0.25), ("d", 0.2), ("a", 0.003)],
             "b": [("f", 0.5), ("g", 0.2)],

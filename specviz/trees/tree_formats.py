@@ -1,4 +1,4 @@
-"""One tree as other engines write it: SGLang's linked lists, EAGLE's rows, masks and positions."""
+"""One tree in the formats of SGLang and EAGLE, and its attention mask and positions."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ def _parts(text: str, field: str, most: int) -> list[str]:
 
 
 def _typed(part: str, field: str, whole: bool = False) -> float:
-    kind = "a whole number" if whole else "a number"
+    kind = "an integer" if whole else "a number"
     try:
         found = float(int(part)) if whole else float(part)
     except (ValueError, OverflowError) as problem:
