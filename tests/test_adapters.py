@@ -68,7 +68,7 @@ DOCUMENTED = {
 }
 # Libraries whose modules may not be reached as attributes either, as in `gr.context.Context`.
 CHAINED = {"gradio", "gradio_client", "huggingface_hub", "spaces", "starlette"}
-NAMED_TUPLE = {"_asdict", "_fields", "_make", "_replace"}  # documented, underscore and all
+NAMED_TUPLE = {"_asdict", "_fields", "_make", "_replace"}  # documented despite the underscore
 ROUTE = re.compile(
     r"gradio_api|/monitoring\b|/queue/(join|data)|/(proxy|file)=|/process_recording|/deep_link"
     r"|^/(config|upload|info|heartbeat)/?$"
@@ -333,7 +333,7 @@ def test_adapters_import_neither_the_app_nor_each_other():
     assert done.stdout.strip() == "[]"
 
 
-# The browser's half.
+# The browser's code.
 
 HALF = ROOT / "specviz" / "ui"
 SHEET = HALF / "shared" / "15-gradio.css"

@@ -85,7 +85,7 @@ def broken(monkeypatch):
         return iter(Path(path).read_text(encoding="utf-8").splitlines(keepends=True))
 
     monkeypatch.setattr(Path, "read_text", read_text)
-    monkeypatch.setattr("specviz.trace.file.read_lines", read_lines)  # of traces, by the line
+    monkeypatch.setattr("specviz.trace.file.read_lines", read_lines)  # reads traces line by line
     yield breaks
     forget()
 

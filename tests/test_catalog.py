@@ -249,7 +249,7 @@ def test_full_disk_is_reported_as_such(error, monkeypatch):
     sentence = "'some/model' could not be downloaded: the disk that models are kept on is full."
     assert str(refused.value) == sentence
     said = []
-    with pytest.raises(DiskFull):  # another source would need the space as well
+    with pytest.raises(DiskFull):  # another source needs the space too
         sources.fetch("x", [{"hub": "some/model"}, {"hub": "other/model"}], said.append)
     assert said == ["Downloading some/model from the Hub."]
 

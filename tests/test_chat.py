@@ -95,7 +95,7 @@ def test_tokens_equal_those_of_apply_chat_template(turns):
 
 
 @pytest.mark.slow
-@settings(max_examples=20)  # each renders in a process of its own
+@settings(max_examples=20)  # each renders in a separate process
 @given(st.text(alphabet="Tha ct\n\t<|.é🦊'", min_size=1, max_size=20))
 def test_tokens_equal_those_of_apply_chat_template_for_any_harmless_text(text):
     tokenizer = tiny.chat_tokenizer()
@@ -343,7 +343,7 @@ def test_run_stops_at_end_of_turn(chatty):
     ids = encode_prompt(chatty, USER, Settings()).ids
     p = logits_to_probs(chatty.start(CaptureSpec()).prefill(ids).logits, warm)[0]
     ahead = sum(x for i, x in enumerate(p.tolist()) if (-x, i) < (-p[2].item(), 2))
-    coins = {"0 final 0": ahead + p[2].item() / 2}  # it falls on the end of a turn
+    coins = {"0 final 0": ahead + p[2].item() / 2}  # it draws the end of a turn
     ended = run(chatty, USER, sampling=warm, coins=coins)
     assert (ended.finished.reason, token_ids(ended)) == ("eos", [2])
     check(ended)

@@ -86,7 +86,7 @@ def traced(target, drafter, prompt, settings, **options):
 @pytest.mark.parametrize("schedule", ["fixed", "learning"])
 def test_greedy_output_equals_generate(tiny_target, name, schedule):
     settings, drafter = replace(GREEDY, schedule=schedule), drafters()[name]
-    after = schedule == "fixed"  # plain decoding knows no γ
+    after = schedule == "fixed"  # plain decoding has no γ
     for prompt in PROMPTS:
         trace = traced(tiny_target, drafter, prompt, settings, baseline=after)
         assert token_ids(trace) == generated(tiny_target, prompt, settings)

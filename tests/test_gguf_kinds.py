@@ -31,7 +31,7 @@ SIZES = {
     "bos_token_id": 1,
     "eos_token_id": 2,
 }
-# Every sixth layer has no window; norms that are not all alike, so that they cannot change places.
+# Every sixth layer has no window. Norms differ, so that swapping them is noticed.
 GEMMA = {"num_hidden_layers": 7, "sliding_window_pattern": 6, "head_dim": 32}
 
 
@@ -142,7 +142,7 @@ def test_gemma_3_values_and_defaults(change, tmp_path):
     found = read(write(tmp_path / "a.gguf", model)).model
     torch.testing.assert_close(logits(found), logits(model), atol=2e-3, rtol=2e-3)
     usual = gemma3(**{k: v for k, v in CHANGES[change].items() if "layers" in k or "size" in k})
-    assert (logits(uneven(usual)) - logits(model)).abs().max() > 0.1  # so the change can be seen
+    assert (logits(uneven(usual)) - logits(model)).abs().max() > 0.1  # so the change is noticed
 
 
 def test_gemma_3_window_and_rotary_values_are_read(tmp_path):

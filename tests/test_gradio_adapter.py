@@ -46,7 +46,7 @@ def in_a_loop(test):
     return run
 
 
-# With Gradio as it is installed.
+# With the installed Gradio.
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_missing_session_tables_log_one_warning(warned, gone):
 def test_missing_method_leaves_the_other_wrapped(warned, gone):
     with gr.Blocks() as demo:
         gr.HTML("a page")
-    setattr(demo, gone, lambda *_: None)  # no coroutine any more
+    setattr(demo, gone, lambda *_: None)  # no longer a coroutine
     before = getattr(demo, gone)
     adapter.explain_errors(demo, str)
     assert getattr(demo, gone) is before

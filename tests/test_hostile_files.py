@@ -42,7 +42,7 @@ NAMES = [
 
 
 LARGER = "announces a larger network than its weight files hold"
-# What the sentence says, so that each check is seen to be the one that refuses.
+# A part of each error message, which shows that the intended check refuses the file.
 SAYS = {
     "gguf: array of 2^50 numbers": "an array of 1,125,899,906,842,624 items",
     "gguf: array of 2^50 texts": "an array of 1,125,899,906,842,624 items",

@@ -197,7 +197,7 @@ def same_text(target):
     prompt = prompt_of(target)
     with llama_cpp(target, GREEDY, [prompt]) as way:
         theirs = way.decode(prompt).text
-        assert way.decode(prompt).text == theirs  # its cache keeps nothing from call to call
+        assert way.decode(prompt).text == theirs  # its cache is not reused between calls
     assert theirs == plain_method(target, GREEDY).decode(prompt).text
     return theirs
 

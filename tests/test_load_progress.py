@@ -39,7 +39,7 @@ from specviz.models.weight_files import StoredWeights
 
 ROOT = Path(__file__).resolve().parent.parent
 STAGES = [TOKENIZER, WEIGHTS, PRODUCTS, WARM_UP, FINGERPRINT]
-OF_GGUF = [TOKENIZER, WEIGHTS, NETWORK, *STAGES[2:]]  # there, numbers are made of blocks first
+OF_GGUF = [TOKENIZER, WEIGHTS, NETWORK, *STAGES[2:]]  # weights are converted first
 
 
 @pytest.fixture(autouse=True)

@@ -145,7 +145,7 @@ def test_early_exit_resumes_where_drafting_stopped():
         first = run.shallow([7], [0], sees[:1, :1], 2)
         rest = run.shallow([9, 11], [1, 1], sees[1:3, :3], 2)
         shallow.append(torch.cat([first, rest], dim=1))
-        run.truncate_shallow(1, 1)  # the second pass is taken back, and made again
+        run.truncate_shallow(1, 1)  # the second pass is rolled back and repeated
         run.shallow([9, 11], [1, 1], sees[1:3, :3], 2)
     close(*shallow)
     close(*(run.head(states) for run, states in zip(runs, shallow, strict=True)))

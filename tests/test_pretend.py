@@ -113,7 +113,9 @@ def test_batched_uploads_are_one_upload(gpu):
 def test_mask_rows_are_aligned_for_attention(gpu, keys):
     mask = torch.rand(1, 1, 3, keys, dtype=torch.bfloat16)
     _, there = upload_together(DEVICE, torch.tensor([[1, 2, 3]]), mask)
-    assert all(step % 8 == 0 for step in there.stride()[:-1])  # as ATen's `preprocess_mask` asks
+    assert all(
+        step % 8 == 0 for step in there.stride()[:-1]
+    )  # as ATen's `preprocess_mask` requires
     assert there.stride(-1) == 1
     assert there.tolist() == mask.tolist()
 

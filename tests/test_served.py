@@ -66,11 +66,11 @@ def test_tree_is_sent_as_paths_in_one_request():
     sent = []
     with serving(lambda path, body: sent.append(body) if path == COMPLETIONS else None) as server:
         trace = traced(server, "sampled")
-    tried = 2  # how many tokens it lists, and one law in two ways
+    tried = 2  # the token limit, and one distribution in two ways
     assert len(sent) == tried + len(trace.rounds) + len(trace.baseline.token_ids)
     assert max(len(body["prompt"]) for body in sent) == 4  # two siblings, twice
     plain = [body for body in sent[tried:] if len(body["prompt"]) == 1]
-    assert not any("prompt_logprobs" in body for body in plain)  # so that it may remember the text
+    assert not any("prompt_logprobs" in body for body in plain)  # so it can use its cache
 
 
 def test_rare_sibling_keeps_the_probability_from_its_own_path(monkeypatch):
@@ -89,7 +89,7 @@ def test_unlisted_tokens_share_the_remaining_mass():
     assert row.softmax(0)[[0, 2, 4, 5]].sum().item() == pytest.approx(0.2)
 
 
-# What a server says instead, and a word of the sentence that it gets.
+# Another response of a server, and a part of the error message.
 
 
 def listed(rows):
@@ -312,7 +312,7 @@ def failing(after):
     asked = iter(range(10**6))
 
     def change(path, _body):
-        late = path == COMPLETIONS and next(asked) >= 2 + after  # it is tried twice beforehand
+        late = path == COMPLETIONS and next(asked) >= 2 + after  # two requests come before the run
         return (500, {"detail": "The engine died."}) if late else None
 
     return change

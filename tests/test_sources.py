@@ -40,7 +40,7 @@ def machine(tmp_path, monkeypatch):
     monkeypatch.setattr(sources, "find_spec", lambda _: None)
     for name in ("PIP_NO_INDEX", "PIP_NO_CACHE_DIR"):
         monkeypatch.setenv(name, "1")
-    monkeypatch.setenv("PIP_TARGET", str(tmp_path / "site"))  # nothing is installed for good
+    monkeypatch.setenv("PIP_TARGET", str(tmp_path / "site"))  # nothing is installed permanently
     real, cache = huggingface_hub.snapshot_download, tmp_path / "hub"
 
     def offline(name, local_files_only=False, **options):

@@ -27,7 +27,7 @@ TALKS = {
     "an empty text": [{"role": "user", "content": ""}],
 }
 MOST_MEMORY = 50 << 20
-MOST_SECONDS = 20.0  # of a clock on the wall, while other tests run; usually 1
+MOST_SECONDS = 20.0  # wall-clock time, while other tests run; usually 1
 
 
 def tokenizer(template):

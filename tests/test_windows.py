@@ -98,7 +98,7 @@ def test_speculative_decoding_equals_generate(kind, drafter):
     made = target(kind)
     played = [*engine.rounds(made, make(made.model), list(PROMPTS[0]), settings)]
     assert [t for each in played for t in each.tokens] == generated(kind, tuple(PROMPTS[0]))
-    if drafter == "twin":  # the same model takes all of its own guesses, past its window too
+    if drafter == "twin":  # a model accepts all of its own tokens
         assert all(len(each.tokens) == settings.gamma + 1 for each in played[1:-1])
     if drafter == "draft":
         assert len({len(each.tokens) for each in played[1:]}) > 2
@@ -209,7 +209,7 @@ def test_disabled_window_is_no_limit():
     off = windowed.qwen2(use_sliding_window=False)
     assert layer_masks(off).windows is None
     assert context_length(off) == CONTEXT
-    off.config.sliding_window = WINDOW  # as Qwen's files still say, and some configs keep
+    off.config.sliding_window = WINDOW  # as in Qwen's published files
     assert adapter.sliding_windows(off.config) is None
     assert adapter.sliding_windows(windowed.qwen2(max_window_layers=4).config) is None
     assert adapter.sliding_windows(tiny.llama().config) is None
