@@ -12,12 +12,12 @@ from specviz.ui.request import HOUSE, USUAL, RunRequest
 from specviz.ui.step.live import recorded
 from specviz.ui.worker import Worker
 
-NOTHING: Final[dict[str, Any]] = {}  # no setting differs from the usual ones
+NOTHING: Final[dict[str, Any]] = {}  # all settings at their defaults
 NOBODY: Final = "api"  # the visitor that all calls without a session count as
 
 
 def add(demo: gr.Blocks, runs: Worker, any_model: bool) -> None:
-    """Add the endpoint to `demo`, the page that is being built."""
+    """Add the endpoint to `demo`, the page being built."""
 
     async def run(
         request: gr.Request,
@@ -28,16 +28,16 @@ def add(demo: gr.Blocks, runs: Worker, any_model: bool) -> None:
     ) -> str:
         """Decode a prompt speculatively, then plainly, and return the run's trace.
 
-        It waits in line with the visitors' runs. The text that comes back is a trace file: JSON
-        Lines, which `python -m specviz check` judges again. A refusal is an error with a sentence.
+        It waits in the queue with the visitors' runs. The result is the text of a trace file: JSON
+        Lines, which `python -m specviz check` verifies. Errors have a readable sentence.
 
         Parameters:
-            prompt: the text to go on from, or to answer where the target has a chat template; or
-                a conversation, like [{"role": "user", "text": "Hello"}].
+            prompt: the text to continue, or to answer if the target has a chat template; or a
+                conversation such as [{"role": "user", "text": "Hello"}].
             drafter: a name that `python -m specviz models` lists.
-            settings: what differs from the drafter's usual ones, like {"sampling":
-                {"temperature": 0}, "gamma": 4, "seed": 1, "max_new_tokens": 64}; "coins" are laid
-                by hand, like {"3 judge 2": 0.1}.
+            settings: what differs from the drafter's defaults, such as {"sampling":
+                {"temperature": 0}, "gamma": 4, "seed": 1, "max_new_tokens": 64}; "coins" sets
+                coins by hand, such as {"3 judge 2": 0.1}.
             target: a name that `python -m specviz models` lists.
         """
         asked = {"prompt": prompt, "drafter": drafter, "settings": settings, "target": target}

@@ -1,4 +1,4 @@
-"""The outermost middleware: what is refused before anything else sees it, and safe headers."""
+"""The outermost middleware: refuse bad requests before anything else sees them; safe headers."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Guard:
     """Refuses unknown hosts, calls from other sites' pages, large bodies and closed routes.
 
     Closed are Gradio's routes for uploads, remote files, saved pages and usage counts. A call that
-    breaks one of its other routes (an event that does not exist, say) gets a sentence, and the log
-    a line. Every answer gets the headers of `policy`.
+    breaks one of its other routes (for example, an unknown event) gets a sentence, and the log a
+    line. Every answer gets the headers of `policy`.
     """
 
     def __init__(self, app: ASGIApp, access: Access | None = None) -> None:
@@ -65,7 +65,7 @@ class Guard:
             await (self.app if ours else self._pass_on)(scope, receive, send)
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on to Gradio; 400 if it breaks before an answer was begun."""
+        """Pass a request on to Gradio; answer 400 if it fails before a response has started."""
         begun = False
 
         async def noting_send(message: Message) -> None:
@@ -77,23 +77,25 @@ class Guard:
             await self.app(scope, receive, noting_send)
         except Exception as error:
             if not begun:
-                log.warning("a call to %r fits nothing here: %r", scope["path"], error)
-                await PlainTextResponse("This call fits nothing here.", 400)(scope, receive, send)
+                log.warning("a call to %r failed: %r", scope["path"], error)
+                await PlainTextResponse("This request matches no event of this page.", 400)(
+                    scope, receive, send
+                )
             elif is_lost_session(error):
-                log.info("a stream was asked for of a session that is not here")
+                log.info("a stream was requested for an unknown session")
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
             else:
                 raise
 
 
 def refusal(scope: Scope, access: Access) -> Response | None:
-    """The answer to a request that is refused by its path or its headers alone."""
+    """The response to a request that its path or headers alone rule out, else None."""
     headers = Headers(scope=scope)
     hosts = headers.getlist("host")  # none before HTTP/1.1, which no browser speaks
     for host in hosts:
         if host and not access.allows_host(host):
             return PlainTextResponse(
-                f"This server does not answer to the host {_quoted(host)}. If that is its name, "
+                f"This server does not serve the host {_quoted(host)}. If that is its name, "
                 f"{REMEDY}",
                 421,
             )
@@ -102,7 +104,7 @@ def refusal(scope: Scope, access: Access) -> Response | None:
     for origin in headers.getlist("origin"):
         if not access.allows_origin(origin, hosts):
             return PlainTextResponse(
-                f"Pages of {_quoted(origin)} may not call this server. If they should, {REMEDY}",
+                f"Pages of {_quoted(origin)} may not call this server. To allow it, {REMEDY}",
                 403,
             )
     if scope["type"] == "http" and is_closed(route_path(scope)):
@@ -111,13 +113,13 @@ def refusal(scope: Scope, access: Access) -> Response | None:
 
 
 def route_path(scope: Scope) -> str:
-    """The path as routes are named, without GRADIO_ROOT_PATH: not every proxy takes that away."""
+    """The path without GRADIO_ROOT_PATH, which not every proxy removes."""
     path: str = scope["path"]
     return path.removeprefix(scope.get("root_path", "").rstrip("/"))
 
 
 def is_closed(path: str) -> bool:
-    """Whether a path, however it is written, names a closed route."""
+    """Whether a path, in any spelling, names a closed route."""
     plain = "/" + unquote(path).lower().strip("/").replace("//", "/")
     return plain in CLOSED_ROUTES or plain.startswith(CLOSED_PREFIXES)
 

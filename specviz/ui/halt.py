@@ -1,7 +1,7 @@
-"""Whether the job that computes should end: a byte that a process forked from the page's shares.
+"""A stop flag for jobs: a byte of memory shared with processes forked from the page's.
 
-What a job is asked is pickled on its way to such a process, and nothing can be sent after it; a
-Halt travels as the number of its byte. In one process it is a flag like any other.
+A job's arguments are pickled on their way to such a process, and nothing can be sent afterwards; a
+Halt is pickled as the index of its byte. In one process it is an ordinary flag.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ NUMBERS: Final = count()
 
 @dataclass(frozen=True, slots=True)
 class Halt:
-    """One for each job, which says at its start that nothing is asked.
+    """The stop flag of one job.
 
-    place: of its byte, which another job has again thousands of jobs later.
+    place: The index of its byte, which is reused after thousands of jobs.
     """
 
     place: int = field(default_factory=lambda: next(NUMBERS) % len(BYTES))
 
     def put(self, wanted: bool) -> None:
-        """Ask the job to end, or ask nothing of it."""
+        """Set or clear the flag."""
         BYTES[self.place] = wanted
 
     def __call__(self) -> bool:
-        """Whether it should end: what a job asks between its parts."""
+        """Whether the job should end; jobs check this between their steps."""
         return bool(BYTES[self.place])

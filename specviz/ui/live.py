@@ -1,6 +1,6 @@
-"""A live job of a section: a start button, a stop button, and a story that its part listens to.
+"""A live job of a section: its start and stop buttons, and the output that its component receives.
 
-Rule: each kind of job has a name of its own in the line, so Stop ends no other of the visitor's.
+Each kind of job has its own name in the queue, so Stop ends no other job of the visitor.
 """
 
 from __future__ import annotations
@@ -20,13 +20,19 @@ NUMBER: Final = "The number of a job"
 PRIVATE: Final[dict[str, Any]] = {"show_progress": "hidden", "api_visibility": "private"}
 
 
-Texts = Callable[[str, float], AsyncGenerator[str, None]]  # (visitor, number) -> the grown text
+Texts = Callable[[str, float], AsyncGenerator[str, None]]  # (visitor, number) -> the growing text
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """name: in the line, after the visitor's. page: the part's object in the browser's script,
-    which has `begin()` (the page numbers its jobs), `stop()` and `ended()`.
+    """A kind of job.
+
+    Attributes:
+        name: Its name in the queue, after the visitor's.
+        page: The script object of its component, with `begin()` (which numbers the job), `stop()`
+            and `ended()`.
+        halt: The stop button.
+        number: The field with the number of the job to stop.
     """
 
     name: str
@@ -35,7 +41,7 @@ class Job:
     number: gr.Number
 
     def visitor(self, request: gr.Request) -> str:
-        """Whose job it is, in the line."""
+        """The visitor's name in the queue for this kind of job."""
         return f"{request.session_hash} {self.name}"
 
 
@@ -43,8 +49,11 @@ class Job:
 class Start:
     """A way to start a job.
 
-    wanted: the inputs' values -> the story; a ValueError's sentence is told instead of one.
-    values: the inputs' values as the page sends them, in the browser's script.
+    Attributes:
+        button: Starts it.
+        inputs: The components whose values it reads.
+        wanted: Maps the inputs' values to the output; a ValueError's sentence is sent instead.
+        values: JavaScript for the inputs' values.
     """
 
     button: gr.Button
@@ -54,7 +63,7 @@ class Start:
 
 
 def wire(runs: Worker, job: Job, view: gr.HTML, *starts: Start) -> None:
-    """Let the buttons start and stop the job. view: hears its story."""
+    """Connect the buttons to the job. view: receives its output."""
 
     async def stop(number: float, request: gr.Request) -> None:
         runs.line.stop(job.visitor(request), parse_number(NUMBER, number))
@@ -71,7 +80,7 @@ def wire(runs: Worker, job: Job, view: gr.HTML, *starts: Start) -> None:
 
 
 def stream(job: Job, wanted: Callable[..., Texts]) -> Callable[..., AsyncGenerator[str, None]]:
-    """A handler of an event whose values say what is `wanted`; the last is the page's number."""
+    """Build the event handler that streams a job; its last value is the job's number."""
 
     async def told(request: gr.Request, *values: Any) -> AsyncGenerator[str, None]:
         *said, last = values

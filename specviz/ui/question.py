@@ -1,6 +1,6 @@
-"""Questions that a part of the page asks one at a time, as JSON: how they come in and are read.
+"""Requests that a section of the page sends one at a time as JSON, and how they are read.
 
-Rule: a question changes nothing and waits in no line; whatever is wrong with one gets a sentence.
+Such a request changes nothing and does not wait in the queue. Every problem gets a sentence.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ LONGEST_TEXT: Final = 4000  # characters
 
 
 class Unasked(ValueError):
-    """This cannot be asked; `field` says which box it is about, "" where none."""
+    """A bad request; `field` names the field that it is about, "" if none."""
 
     def __init__(self, sentence: str, field: str = "") -> None:
         super().__init__(sentence)
@@ -23,20 +23,20 @@ class Unasked(ValueError):
 
 
 def read(text: Any, longest: int = LONGEST_TEXT) -> Mapping[str, Any]:
-    """The JSON object that a text is. Raises Unasked with a sentence."""
+    """Read a JSON object from text. Raises Unasked with a sentence."""
     if not isinstance(text, str) or len(text) > longest:
-        raise Unasked(f"A question is JSON text of {longest:,} characters at most.")
+        raise Unasked(f"A question must be JSON text of at most {longest:,} characters.")
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as problem:
-        raise Unasked("This is not whole JSON, so no question.") from problem
+        raise Unasked("This is not valid JSON.") from problem
     if not isinstance(data, dict):
-        raise Unasked("A question is a JSON object.")
+        raise Unasked("A question must be a JSON object.")
     return data
 
 
 def number_of(text: Any) -> int:
-    """The number of a question that cannot be answered, so that the page knows which it was."""
+    """The number of a question that cannot be answered, so the page knows which one it was."""
     try:
         return int(json.loads(text)["id"])
     except Exception:
@@ -44,18 +44,22 @@ def number_of(text: Any) -> int:
 
 
 def packed(data: Mapping[str, Any]) -> str:
-    """JSON as it travels."""
+    """Encode compact JSON."""
     return json.dumps(data, separators=(",", ":"), allow_nan=False)
 
 
 def wire(view: gr.HTML, part: str, elem_id: str, answer: Callable[[Any], str]) -> None:
-    """Let a part ask: a hidden button, which its script presses, brings the answer to `view`.
+    """Let a section ask: its script presses a hidden button, and the answer goes to `view`.
 
-    part: the part's object on the window, whose `wish()` is the question as text.
+    Args:
+        view: The component that receives the answer.
+        part: The section's object on the window, whose `wish()` returns the question as text.
+        elem_id: The id of the hidden button.
+        answer: Answers a question.
     """
     wish = gr.Textbox(visible=False)
     ask = gr.Button("Ask", elem_id=elem_id, elem_classes="sv-hidden")
-    # "multiple": the next question may leave before Gradio is done with the last one.
+    # "multiple": the next question may be sent before Gradio is done with the last one.
     ask.click(
         answer,
         wish,

@@ -1,6 +1,6 @@
-"""A wish: one run that somebody asks for, as data, checked before it waits in line.
+"""A request for one run, as data, checked before it enters the queue.
 
-One rule: whoever asks (the form, a branch, a client), it is the same wish and the same checks.
+The form, a branch and API clients all use this class and its checks.
 """
 
 from __future__ import annotations
@@ -17,16 +17,20 @@ from specviz.trace.codec import from_plain
 
 HOUSE: Final = "house"
 USUAL: Final = "draft-model"
-LONGEST_PROMPT: Final = 4000  # characters; the page's box stops there, other clients may not
+LONGEST_PROMPT: Final = 4000  # characters; the page's box enforces it, other clients may not
 LONGEST_NAME: Final = 300
-LONGEST_TEXT: Final = 64_000  # characters of a wish as JSON
+LONGEST_TEXT: Final = 64_000  # characters of a request as JSON
 
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """One run: a prompt, a target, a drafter and settings, "what if" coins among them.
+    """One run: a prompt, a target, a drafter and settings, including "what if" coins.
 
-    prompt: a text, or the turns of a conversation.
+    Attributes:
+        prompt: A text, or the turns of a conversation.
+        target: A name in the catalogue or, if allowed, a folder or a Hub id.
+        drafter: The same for the drafter.
+        settings: The settings.
     """
 
     prompt: str | tuple[Turn, ...]
@@ -43,21 +47,25 @@ class RunRequest:
         short = sum(map(len, texts)) <= LONGEST_PROMPT
         require(short, f"The prompt is longer than {LONGEST_PROMPT:,} characters.")
         halves = any("\ud800" <= letter <= "\udfff" for letter in "".join(texts))
-        require(not halves, "The prompt holds half a character (a lone surrogate).")
+        require(not halves, "The prompt contains half a character (a lone surrogate).")
         named = max(len(self.target), len(self.drafter)) <= LONGEST_NAME
-        require(named, f"The name of a model has {LONGEST_NAME} characters at most.")
+        require(named, f"The name of a model may have at most {LONGEST_NAME} characters.")
 
     @classmethod
     def from_json(cls, data: Any, any_model: bool = False) -> Self:
-        """The wish that plain data says; only the prompt must be there.
+        """Read a request from plain data; only the prompt is required.
 
-        any_model: whether folders and Hub ids may be named, beside the catalogue's models. Raises
-        BadSettings with a sentence, whatever is wrong.
+        Args:
+            data: The decoded JSON.
+            any_model: Whether folders and Hub ids are allowed besides the catalogue's models.
+
+        Raises:
+            BadSettings: With a sentence, for any problem.
         """
         known = [f.name for f in fields(cls)]
-        require(isinstance(data, Mapping), f"A run is a JSON object: {', '.join(known)}.")
+        require(isinstance(data, Mapping), f"A run must be a JSON object with {', '.join(known)}.")
         unknown = sorted(set(map(str, data)) - set(known))
-        require(not unknown, f"A run has no {', '.join(unknown)}; it has {', '.join(known)}.")
+        require(not unknown, f"A run has no field {', '.join(unknown)}; it has {', '.join(known)}.")
         require("prompt" in data, "A run needs a prompt.")
         settings = settings_of(data.get("settings"), str(data.get("drafter", USUAL)))
         prompt = prompt_of(data["prompt"])
@@ -65,17 +73,17 @@ class RunRequest:
 
     @classmethod
     def from_text(cls, text: Any, any_model: bool = False) -> Self:
-        """The wish that JSON text says. Raises BadSettings with a sentence."""
+        """Read a request from JSON text. Raises BadSettings with a sentence."""
         short = isinstance(text, str) and len(text) <= LONGEST_TEXT
-        require(short, f"A run is JSON text of {LONGEST_TEXT:,} characters at most.")
+        require(short, f"A run must be JSON text of at most {LONGEST_TEXT:,} characters.")
         try:
             data = json.loads(text)
         except (ValueError, RecursionError) as problem:
-            raise BadSettings("This is not whole JSON, so no run.") from problem
+            raise BadSettings("This is not valid JSON.") from problem
         return cls.from_json(data, any_model)
 
     def allowed(self, any_model: bool) -> Self:
-        """This wish. Raises BadSettings where it names what only `any_model` would allow."""
+        """Return this request. Raises BadSettings if it names a model that is not allowed."""
         if not any_model:
             require_listed(self.target, "target")
             require_listed(self.drafter, "drafter")
@@ -83,33 +91,35 @@ class RunRequest:
 
 
 def prompt_of(data: Any) -> str | tuple[Turn, ...]:
-    """The prompt that plain data says: a text, or a list of turns. Raises BadSettings."""
+    """Read a prompt from plain data: a text or a list of turns. Raises BadSettings."""
     if isinstance(data, str):
         return data
     require(isinstance(data, list), "The prompt must be text, or a list of turns.")
     try:
         return tuple(from_plain(Turn, turn) for turn in data)
     except (TypeError, ValueError) as problem:
-        sentence = f'A turn is like {{"role": "user", "text": "Hello"}}: {problem}.'
+        sentence = f'A turn must look like {{"role": "user", "text": "Hello"}}: {problem}.'
         raise BadSettings(sentence) from problem
 
 
 def require_listed(name: str, kind: Kind) -> None:
-    """Raise BadSettings unless the catalogue has this model: nothing else is looked for."""
+    """Raise BadSettings unless the catalogue has this model."""
     names = ", ".join(entry.name for entry in entries() if entry.kind == kind)
-    require(find(name, kind) is not None, f"No {kind} is called {name!r} here; there is: {names}.")
+    require(
+        find(name, kind) is not None, f"No {kind} is called {name!r} here. Choose one of: {names}."
+    )
 
 
 def settings_of(data: Any, drafter: str) -> Settings:
-    """Settings from plain data; what is not said is as usual with this drafter. Raises BadSettings.
+    """Read settings from plain data, with the drafter's defaults for the rest. Raises BadSettings.
 
     Stricter than `Settings.from_json`, which reads what the program wrote: every type is checked.
     """
     given = {} if data is None else data
-    require(isinstance(given, Mapping), "Settings are a JSON object.")
+    require(isinstance(given, Mapping), "The settings must be a JSON object.")
     sampling = given.get("sampling", {})
-    require(isinstance(sampling, Mapping), "The setting sampling is a JSON object.")
-    whole = with_defaults(drafter, given)  # a damaged catalogue has a sentence of its own
+    require(isinstance(sampling, Mapping), "The setting sampling must be a JSON object.")
+    whole = with_defaults(drafter, given)  # raises its own error for a damaged catalogue
     try:
         made: Settings = from_plain(Settings, whole)
     except BadSettings:

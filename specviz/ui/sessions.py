@@ -1,7 +1,7 @@
-"""What is kept of a visit that is over: nothing.
+"""Drop what Gradio keeps of a session when its page is closed.
 
-No part of this page needs a closed session later, so what Gradio keeps of it is dropped when the
-page is closed. Rule: a session that still has an event under way is left alone until that is over.
+No section needs a closed session later. A session with an event in progress is kept until that has
+ended.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ import gradio as gr
 
 from specviz.adapters.gradio import busy_sessions, drop_session
 
-CAPACITY: Final = 64  # sessions that Gradio keeps beside: of clients that never say that they go
+CAPACITY: Final = 64  # further sessions that Gradio keeps, of clients that never announce their end
 
 
 class Sessions:
-    """The sessions whose pages were closed and that are not dropped yet."""
+    """Sessions whose pages are closed and that are not dropped yet."""
 
     def __init__(self, demo: gr.Blocks) -> None:
         self._demo = demo
         self._gone: set[str] = set()
 
     def part(self, visitor: str) -> None:
-        """This page was closed: drop it, and others that were busy when theirs were."""
+        """Drop a session whose page was closed, and earlier ones that were busy then."""
         busy = busy_sessions(self._demo)
         if busy is None:  # Gradio drops them itself, later
             return
@@ -37,7 +37,7 @@ class Sessions:
 
 
 def give_back() -> None:
-    """Memory that is free goes back to the system, where the C library can do so (glibc)."""
+    """Return free memory to the system if the C library can (glibc)."""
     if sys.platform == "linux":
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
         if trim is not None:

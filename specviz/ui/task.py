@@ -1,9 +1,8 @@
-"""What computes with models: every task of the page goes through `perform`, in every home.
+"""Run tasks that need models; every task of the page goes through `perform`.
 
-On ZeroGPU each call of it runs in a process with a GPU, forked from this one; what goes in and what
-comes out is pickled on the way, and a process in which something was raised is given up. So a task
-is plain data, loads its models itself, and yields text, what went wrong too. Elsewhere the same
-generator runs where it is called, in the thread of all that computes.
+On ZeroGPU each call runs in a forked process with a GPU: arguments and results are pickled, and a
+process that raises is discarded. So a task is plain data, loads its models itself, and yields text,
+errors included. Elsewhere the same generator runs in the worker thread.
 """
 
 from __future__ import annotations
@@ -23,22 +22,22 @@ if TYPE_CHECKING:
     from specviz.engine.protocol import Drafter
     from specviz.models.target import Target
 
-# Seconds for which a GPU is asked, several times what is expected: who takes longer is cut off.
+# Seconds for which a GPU is requested, several times the expected ones: longer tasks are cut off.
 BEGINNING: Final = 10.0  # a new process's first use of a GPU
-LOADING: Final = 20.0  # of a target that is no house model, and so is not loaded beforehand
+LOADING: Final = 20.0  # of targets other than House, which is preloaded
 TOKEN: Final = 1 / 16  # by drafting or plainly
 HOUSE_TOKEN: Final = 1 / 48
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Where live runs compute."""
+    """The device and dtype of live runs."""
 
     device: str | None = None
     dtype: str | None = None
 
     def load(self, target: str, drafters: Sequence[str]) -> tuple[Target, list[Drafter]]:
-        """The loaded models, drafters in the order asked for. Raises the catalogue's refusals."""
+        """Load models, drafters in the given order. Raises the catalogue's errors."""
         from specviz.models.libraries import start_libraries
 
         start_libraries()
@@ -50,8 +49,12 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """Where a task is done. nonce: names the job on the page. unwanted: whether to end it, asked
-    between its parts.
+    """The context of a task.
+
+    Attributes:
+        machine: Loads the models.
+        nonce: Identifies the job on the page.
+        unwanted: Whether to end the task; checked between its steps.
     """
 
     machine: Machine
@@ -59,9 +62,10 @@ class Desk:
     unwanted: Halt
 
     def load(self, target: str, drafters: Sequence[str]) -> tuple[Target, list[Drafter]]:
-        """See `Machine.load`. On a CPU, with as many threads as suit it just now.
+        """Load models like `Machine.load`; on a CPU, also choose the number of threads.
 
-        Raises Stopped soon after the job is unwanted.
+        Raises:
+            Stopped: Soon after the job is unwanted.
         """
         with stoppable(self.unwanted):
             loaded, drafting = self.machine.load(target, drafters)
@@ -72,17 +76,18 @@ class Desk:
         return loaded, drafting
 
     def says(self, name: str) -> str:
-        """The line of a state, such as "loading"."""
+        """The status line of a state, such as "loading"."""
         return state(name, self.nonce)
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is asked of models, as data that can be pickled.
+    """A task as data that can be pickled.
 
-    tell: does it, yielding whole lines that are to be sent at once: a function of a module, with
-    what is asked bound to it by `partial`. It ends soon after `Desk.unwanted`. seconds: for which
-    it asks for a GPU, where they are lent.
+    Attributes:
+        tell: Runs it and yields whole lines: a module-level function with its arguments bound by
+            `partial`. It ends soon after `Desk.unwanted`.
+        seconds: For which it requests a GPU on ZeroGPU.
     """
 
     tell: Callable[[Desk], Iterator[str]]
@@ -90,28 +95,28 @@ class Task:
 
 
 def lasting(target: str, tokens: float) -> float:
-    """Seconds for which a task asks for a GPU that decodes so many tokens in all."""
+    """Seconds for which a task that decodes this many tokens requests a GPU."""
     if target == HOUSE:
         return BEGINNING + tokens * HOUSE_TOKEN
     return BEGINNING + LOADING + tokens * TOKEN
 
 
 class Failure(str):
-    """Instead of a line, the sentence that says why there is none, or no more."""
+    """The sentence that says why a task failed, yielded instead of a line."""
 
     __slots__ = ()
 
 
 def performed(desk: Desk, task: Task) -> Generator[str, None, None]:
-    """What a task yields; the last text is a Failure if anything was raised.
+    """Run a task and yield its texts; the last one is a Failure if it raised.
 
-    Empty texts mark where a task may be interrupted, which no task on ZeroGPU is.
+    Empty texts mark where a task may be interrupted; on ZeroGPU none is.
     """
     try:
         for text in task.tell(desk):
             if text or not ZEROGPU:
                 yield text
-    except Stopped:  # while it loaded: whoever stopped it knows
+    except Stopped:  # while loading; whoever stopped it knows
         return
     except Exception as problem:
         yield Failure(explained(problem))
