@@ -84,8 +84,8 @@ class Live:
                 return
             coins[told[-1][0]] = told[-1][2]
 
-    def law(self, length):
-        """Return the distribution of the tokens after the first; missing ones are sampled from p."""
+    def distribution(self, length):
+        """Return the distribution of the tokens after the first, completed by sampling from p."""
         found: defaultdict[tuple[int, ...], float] = defaultdict(float)
         for played, chance in self.outcomes():
             for text, share in self.longer(played.tokens[:length], length):
@@ -137,7 +137,7 @@ def decided(played):
 def test_live_round_follows_the_target_exactly(tiny_target, rule, drawn, shape):
     settings = Settings(Sampling(2.0, top_k=3), max_new_tokens=5, gamma=3, rule=rule)
     live = Live(tiny_target, Branching(drawn, shape), settings)
-    ours = live.law(3)
+    ours = live.distribution(3)
     assert sum(ours.values()) == pytest.approx(1, abs=1e-9)
     assert distance(ours, dict(live.longer((), 3))) < 1e-6  # float32 scores of two shapes of pass
 

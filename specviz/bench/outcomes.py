@@ -43,14 +43,14 @@ class Tally:
     Attributes:
         rounds: Rounds, including the prefill, which drafts nothing.
         guesses: Guesses drafted.
-        chance: The sum over judged positions of the probability that one of its guesses is
+        acceptance_sum: The sum over judged positions of the probability that one of its guesses is
             accepted.
         depths: Counts by depth.
     """
 
     rounds: int = 0
     guesses: int = 0
-    chance: float = 0.0
+    acceptance_sum: float = 0.0
     depths: tuple[DepthTally, ...] = ()
 
     def __add__(self, other: Tally) -> Tally:
@@ -58,14 +58,14 @@ class Tally:
         return Tally(
             self.rounds + other.rounds,
             self.guesses + other.guesses,
-            self.chance + other.chance,
+            self.acceptance_sum + other.acceptance_sum,
             tuple(mine + theirs for mine, theirs in pairs),
         )
 
     @property
     def alpha(self) -> float | None:
         """α: the mean of that probability over judged positions, as in `metrics.summary`."""
-        return share(self.chance, sum(depth.positions for depth in self.depths))
+        return share(self.acceptance_sum, sum(depth.positions for depth in self.depths))
 
     @property
     def accepted_length(self) -> float | None:
@@ -111,6 +111,6 @@ def _of(played: RoundResult) -> Tally:
     return Tally(
         rounds=1,
         guesses=len(tree) - 1,
-        chance=sum(chance for chance in chances if chance is not None),
+        acceptance_sum=sum(chance for chance in chances if chance is not None),
         depths=tuple(found.get(depth, DepthTally()) for depth in range(1, deepest + 1)),
     )

@@ -37,17 +37,17 @@ class RuleParameter:
 
     Attributes:
         name: Its name.
-        usual: Its default.
+        default: Its default.
         least: Its lower limit.
         most: Its upper limit.
-        means: What it does, as a clause.
+        meaning: What it does, as a clause.
     """
 
     name: str
-    usual: float
+    default: float
     least: float
     most: float
-    means: str
+    meaning: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class RuleSpec:
 
     def defaults(self) -> dict[str, float]:
         """Return the parameters' defaults by name."""
-        return {parameter.name: parameter.usual for parameter in self.parameters}
+        return {parameter.name: parameter.default for parameter in self.parameters}
 
 
 ALL_KINDS = frozenset(Drawn)

@@ -22,9 +22,9 @@ class MismatchedRule(ValueError):
     """A rule and a proposal that would not be lossless together."""
 
 
-def refuse_tree(promise: RuleSpec) -> None:
+def refuse_tree(spec: RuleSpec) -> None:
     """Raise MismatchedRule for block verification, which judges only chains."""
-    if promise.name == "block":
+    if spec.name == "block":
         raise MismatchedRule(
             "Block verification judges chains, but this drafter proposes a tree. The rule "
             "'traversal' does the same on trees."

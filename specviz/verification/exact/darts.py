@@ -42,7 +42,7 @@ class Darts:
         return found
 
 
-def throw_darts(p: Tensor, q: Tensor, many: int, seed: int) -> Darts:
+def throw_darts(p: Tensor, q: Tensor, count: int, seed: int) -> Darts:
     """Throw `many` darts under M q. p, q: distributions (V,).
 
     Raises:
@@ -52,7 +52,7 @@ def throw_darts(p: Tensor, q: Tensor, many: int, seed: int) -> Darts:
     if highest == float("inf"):
         raise ValueError("q is 0 for a token that p has, so no dart can land on it.")
     generator = torch.Generator().manual_seed(seed)
-    u = torch.rand(2, many, generator=generator, dtype=torch.float64)
+    u = torch.rand(2, count, generator=generator, dtype=torch.float64)
     totals = q.double().cumsum(0)
     places = torch.searchsorted(totals, u[0] * totals[-1], right=True)
     tokens = places.clamp(max=len(q) - 1)

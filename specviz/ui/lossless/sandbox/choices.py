@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any, Final
 
 from specviz import texts
-from specviz.trace.rule_specs import RULE_SPECS
+from specviz.trace.rule_specs import RULE_SPECS, RuleParameter
 
 DRAWN: Final = (
     ("sampled", "sampled from q"),
@@ -38,8 +37,19 @@ def rules() -> list[dict[str, Any]]:
     for name, title in TITLES.items():
         spec = RULE_SPECS.get(name)
         group = FITS if spec is None else EXACT if spec.lossless else LOSSY
-        dials = [] if spec is None else [asdict(each) for each in spec.parameters]
+        dials = [] if spec is None else [_dial(each) for each in spec.parameters]
         own = spec.tradeoff if spec is not None and not spec.lossless else ""
         about = own or texts.text("lossless", f"rule_{name.replace('-', '_')}")
         found.append({"name": name, "title": title, "group": group, "about": about, "dials": dials})
     return found
+
+
+def _dial(parameter: RuleParameter) -> dict[str, Any]:
+    """Return a parameter as the page's script reads it."""
+    return {
+        "name": parameter.name,
+        "usual": parameter.default,
+        "least": parameter.least,
+        "most": parameter.most,
+        "means": parameter.meaning,
+    }
