@@ -26,6 +26,7 @@ LIMIT: Final = 1_500_000  # bytes of all pictures together
 THEMES: Final = ("light", "dark")
 FLAGS: Final = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 PLAYER: Final = "window.specviz.players['sv-step']"
+VERDICT: Final = f"{PLAYER}.frame.caption.is"
 MARGIN: Final = 16  # pixels around a crop
 
 # Narrow: the tree still stands beside the panel, and a README shows the text as large as it can.
@@ -34,10 +35,11 @@ NARROW, WIDE, HEIGHT = 1100, 1280, 900
 # The rejection: she is accepted, was (p 0.117, q 0.271) is rejected, wanted replaces it.
 REJECTION_RUN, REJECTION_ROUND = "01-chain", 1
 SHORT, LONG = 900, 2500  # milliseconds that a frame of the animation stays
-STEP_RUN, STEP_ROUND, STEP_VERDICT = "03-tree", 1, "Rejected"
+STEP_RUN, STEP_ROUND, STEP_VERDICT = "03-tree", 1, "rejected"
 
 # What only a reader at the page needs, and every transition.
-QUIET = """.sv-guess, .sv-race-buttons, .sv-race-table { visibility: hidden !important }
+QUIET = """.sv-guess, .sv-race-table { visibility: hidden !important }
+.sv-race-buttons { display: none !important }
 *, *::before, *::after { transition: none !important; animation: none !important }"""
 # A rejection is shown twice, once for the coin and once for the table; the rest is dimmed.
 NOTHING = ":root {}"
@@ -101,11 +103,11 @@ def take_rejection(browser: Browser, url: str, theme: str) -> None:
         shots, durations = [], []
         area = around(page, ".sv-strip", ".sv-evidence")
         while page.evaluate(f"{PLAYER}.cursor.round") == REJECTION_ROUND:
-            verdict = page.inner_text(".sv-verdict").strip()
-            for dimmed in (COIN, TABLE) if verdict == "Rejected" else (NOTHING,):
+            verdict = page.evaluate(VERDICT)
+            for dimmed in (COIN, TABLE) if verdict == "rejected" else (NOTHING,):
                 tag = page.add_style_tag(content=dimmed)
                 shots.append(shot(page, area))
-                durations.append(SHORT if verdict == "Propose" else LONG)
+                durations.append(SHORT if verdict == "propose" else LONG)
                 tag.evaluate("(tag) => tag.remove()")
             page.evaluate(f"{PLAYER}.next()")
     shots[0].save(
@@ -124,7 +126,7 @@ def take_step(browser: Browser, url: str, theme: str) -> None:
     """The whole of Step, at a rejection in a tree of guesses."""
     with opened(browser, f"{url}?__theme={theme}&trace={STEP_RUN}", WIDE, 1.25) as page:
         go_to_round(page, STEP_ROUND)
-        while page.inner_text(".sv-verdict").strip() != STEP_VERDICT:
+        while page.evaluate(VERDICT) != STEP_VERDICT:
             page.evaluate(f"{PLAYER}.next()")
         still(page, f"step-{theme}", around(page, "#sv-brand", ".sv-dock"))
 
