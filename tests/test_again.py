@@ -56,7 +56,7 @@ def ask():
     return asked
 
 
-def test_the_same_question_is_answered_from_memory_and_says_so(made, ask):
+def test_same_request_is_served_from_memory_and_says_so(made, ask):
     first, second = ask(number=1), ask(number=2)
     assert made == [WISH]
     assert kinds(first) == ["loading", "run", "round", "done"]
@@ -69,7 +69,7 @@ def test_the_same_question_is_answered_from_memory_and_says_so(made, ask):
     assert told(second)[1:-1] == told(first)[2:-1]
 
 
-def test_who_saw_it_from_memory_and_asks_again_has_it_measured_anew(made, ask):
+def test_second_request_after_a_memory_hit_is_measured(made, ask):
     said = ["again" in ask(number=number) for number in range(1, 6)]
     assert said == [False, True, False, True, False]
     assert len(made) == 3
@@ -85,14 +85,14 @@ def test_who_saw_it_from_memory_and_asks_again_has_it_measured_anew(made, ask):
         replace(WISH, settings=Settings(coins={"1 judge 1": 0.5})),
     ],
 )
-def test_any_other_question_is_another_run(made, ask, other):
+def test_different_requests_are_different_runs(made, ask, other):
     ask()
     assert "again" not in ask(other)
     assert made == [WISH, other]
 
 
 @pytest.mark.parametrize("prompt", ["broken", "stopped"])
-def test_a_run_that_did_not_come_to_its_end_is_not_kept(made, ask, prompt, monkeypatch):
+def test_unfinished_runs_are_not_kept(made, ask, prompt, monkeypatch):
     ended = replace(WISH, prompt=prompt)
     if prompt == "stopped":
         tell = ask.runs._perform
@@ -106,7 +106,7 @@ def test_a_run_that_did_not_come_to_its_end_is_not_kept(made, ask, prompt, monke
     assert len(ask.memory) == 0
 
 
-def test_a_class_that_presses_at_once_has_it_computed_once(made, ask):
+def test_simultaneous_requests_are_computed_once(made, ask):
     async def room():
         return await asyncio.gather(*(ask.heard(WISH, f"visitor{n}", n) for n in range(1, 9)))
 
@@ -117,7 +117,7 @@ def test_a_class_that_presses_at_once_has_it_computed_once(made, ask):
     assert [told(text)[-1]["id"] for text in texts] == [str(n) for n in range(1, 9)]
 
 
-def test_one_who_watches_another_s_run_may_stop_and_the_run_goes_on(made, ask, monkeypatch):
+def test_a_watcher_can_stop_without_stopping_the_run(made, ask, monkeypatch):
     monkeypatch.setattr(again, "LOOK", 0.01)
     go_on = threading.Event()
 
@@ -146,7 +146,7 @@ def test_one_who_watches_another_s_run_may_stop_and_the_run_goes_on(made, ask, m
     assert kinds(first)[-1] == "done"
 
 
-def test_where_another_s_run_ends_early_one_s_own_follows(made, ask, monkeypatch):
+def test_own_run_follows_if_the_watched_run_ends_early(made, ask, monkeypatch):
     monkeypatch.setattr(again, "LOOK", 0.01)
 
     async def story():
@@ -161,7 +161,7 @@ def test_where_another_s_run_ends_early_one_s_own_follows(made, ask, monkeypatch
 
 
 @pytest.mark.parametrize("name", ["owner/name", "vllm:http://127.0.0.1:8000"])
-def test_what_may_change_outside_is_always_measured(made, ask, name, monkeypatch):
+def test_models_outside_the_catalogue_are_always_measured(made, ask, name, monkeypatch):
     if name.startswith("vllm:"):  # a host may list one
         monkeypatch.setattr(RunRequest, "allowed", lambda wish, any_model: wish)
     elsewhere = replace(WISH, target=name)
@@ -201,7 +201,7 @@ def test_the_visitors_of_one_run_are_bounded(monkeypatch):
     assert len(memory._kept[question(WISH)].seen) <= 3
 
 
-def test_text_that_looks_like_a_number_stays_as_it_is(ask, made):
+def test_text_that_looks_like_a_number_is_not_changed(ask, made):
     odd = replace(WISH, prompt='"id":"1"\u2028{"kind":"state"')
     ask(odd, number=1)
     run = json.loads(ask(odd, number=2).split("\n")[0])
@@ -213,5 +213,5 @@ def test_text_that_looks_like_a_number_stays_as_it_is(ask, made):
     [(5, "less than a minute ago"), (61, "1 minute ago"), (3599, "59 minutes ago"),
      (3600, "1 hour ago"), (8000, "2 hours ago")],
 )  # fmt: skip
-def test_how_long_ago_is_said_in_words(seconds, words):
+def test_format_of_how_long_ago(seconds, words):
     assert again.ago(seconds) == words

@@ -53,7 +53,7 @@ def said(frame):
 
 
 @pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem)
-def test_the_end_has_the_run_s_own_numbers_and_leaves_all_else_as_it_was(path):
+def test_end_card_has_the_run_totals_and_changes_nothing_else(path):
     trace = Trace.read(path)
     numbers = metrics.summary(trace)
     frame, before = end_of(trace)
@@ -69,12 +69,12 @@ def test_the_end_has_the_run_s_own_numbers_and_leaves_all_else_as_it_was(path):
     assert (VERDICT if rough else f"{numbers['speedup']:.2f} × as fast") in said(frame)
 
 
-def test_before_the_baseline_the_end_says_that_it_comes():
+def test_end_card_announces_the_baseline():
     trace = Trace.read(TRACES[0])
     assert said(end_of(trace, "finished")[0]).endswith("Plain decoding is measured next.")
 
 
-def test_a_stopped_run_ends_without_a_baseline_and_says_so():
+def test_end_card_of_a_stopped_run_has_no_baseline():
     trace = Trace.read(TRACES[0])
     events = [event for event in trace.events if not isinstance(event, Baseline)]
     events = [replace(e, reason="stopped") if isinstance(e, Finished) else e for e in events]

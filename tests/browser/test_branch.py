@@ -32,7 +32,7 @@ def drag_to(visit: Visit, where: float) -> None:
     mouse.up()
 
 
-def test_a_dragged_coin_says_what_would_have_happened_and_changes_nothing_else(looker):
+def test_dragging_the_coin_shows_what_would_happen_and_changes_nothing_else(looker):
     page = looker.look()
     looker.step_to("Rejected")
     caption, step = looker.caption(), looker.ask("frame.step.id")
@@ -53,7 +53,7 @@ def test_a_dragged_coin_says_what_would_have_happened_and_changes_nothing_else(l
     assert looker.caption() == caption
 
 
-def test_the_said_coin_lies_on_the_said_side_of_the_threshold(looker):
+def test_shown_coin_is_on_the_shown_side_of_the_threshold(looker):
     page = looker.look()
     looker.step_to("Rejected")
     for u in (0.0, 0.25, 0.5, 0.75, 0.99):
@@ -64,7 +64,7 @@ def test_the_said_coin_lies_on_the_said_side_of_the_threshold(looker):
         assert (", below " in looker.caption()) == (at < bar)
 
 
-def test_the_coin_moves_by_keys_too(looker):
+def test_coin_moves_by_keyboard(looker):
     page = looker.look()
     looker.step_to("Rejected")
     caption = looker.caption()
@@ -78,7 +78,7 @@ def test_the_coin_moves_by_keys_too(looker):
     assert looker.caption() == caption
 
 
-def test_a_branch_is_a_run_of_its_own_and_leads_back(visit, pair):
+def test_a_branch_is_a_new_run_and_leads_back(visit, pair):
     live_at(visit, pair, "Rejected")
     page = visit.page
     caption, rounds = visit.caption(), visit.ask("rounds")
@@ -97,7 +97,7 @@ def test_a_branch_is_a_run_of_its_own_and_leads_back(visit, pair):
     assert (visit.caption(), visit.ask("rounds")) == (caption, rounds)
 
 
-def test_a_guess_that_was_not_reached_says_what_it_would_take(visit, pair):
+def test_unreached_guesses_say_which_verdicts_would_lead_to_them(visit, pair):
     live_at(visit, pair, "Rejected")
     page = visit.page
     nodes = visit.ask("frame.tree.nodes")
@@ -137,7 +137,7 @@ def test_chips_and_spots_lead_to_verdicts_by_keyboard(looker):
     assert looker.ask("frame.step.id") == f"judge-{judged}"
 
 
-def test_temperature_0_has_no_coin_to_lay(looker):
+def test_temperature_0_has_no_coin_to_set(looker):
     page = looker.look("04-temperature-0")
     looker.step_to("Rejected")
     assert page.get_by_role("slider", name="Coin").count() == 0
@@ -167,7 +167,7 @@ def siblings_at_a_sure_one(looker: Looker) -> list[int]:
     return [n for n, view in nodes.items() if view["parent"] == parent and n > tree["here"]]
 
 
-def test_a_guess_behind_one_that_is_always_kept_is_not_promised(looker):
+def test_alternatives_after_a_certain_acceptance_are_not_promised(looker):
     later = siblings_at_a_sure_one(looker)
     word = flat(looker.ask("frame.panel.w"))
     click_guess(looker, later[0])
@@ -180,7 +180,7 @@ def test_a_guess_behind_one_that_is_always_kept_is_not_promised(looker):
     assert answers == ["Back"], "nothing is to be run"
 
 
-def test_a_coin_at_a_chance_of_1_moves_and_promises_nothing(looker):
+def test_coin_at_probability_1_moves_and_promises_nothing(looker):
     siblings_at_a_sure_one(looker)
     coin = looker.page.get_by_role("slider", name="Coin")
     coin.focus()
@@ -201,7 +201,7 @@ def test_before_the_score_nothing_is_promised(looker):
     assert page.locator(".sv-say .sv-answer").all_inner_texts() == ["Back"]
 
 
-def test_the_buttons_of_what_if_stay_on_one_line_wherever_the_sentence_breaks(looker):
+def test_what_if_buttons_stay_on_one_line(looker):
     page = looker.look()
     resize(page, 1280, 800)
     looker.step_to("Rejected")

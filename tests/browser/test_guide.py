@@ -14,7 +14,7 @@ def stop(page):
     return page.inner_text(".sv-tour-title")
 
 
-def test_the_line_says_what_this_is_and_is_gone_for_good_once_put_away(visit):
+def test_intro_says_what_this_is_and_stays_hidden_once_closed(visit):
     page = visit.open()
     assert page.inner_text(".sv-intro p") == f"{INTRO} {EXACT}"
     page.click("[data-intro=away]")
@@ -23,7 +23,7 @@ def test_the_line_says_what_this_is_and_is_gone_for_good_once_put_away(visit):
     assert page.locator(".sv-intro").is_hidden()
 
 
-def test_the_way_round_moves_the_run_to_where_each_sentence_is_true(visit):
+def test_each_tour_stop_moves_the_run_to_a_matching_step(visit):
     page = visit.open()
     page.click("[data-intro=tour]")
     page.wait_for_selector(".sv-tour:not([hidden])")
@@ -45,7 +45,7 @@ def test_the_way_round_moves_the_run_to_where_each_sentence_is_true(visit):
     assert page.locator(".sv-intro").is_hidden(), "who has been round knows what this is"
 
 
-def test_after_the_rejection_an_arrow_shows_what_takes_its_place(visit):
+def test_tour_continues_while_stepping_by_arrow_keys(visit):
     page = visit.open()
     page.click("[data-intro=tour]")
     for _ in range(3):
@@ -71,7 +71,7 @@ def test_the_first_visit_by_keyboard_alone(visit):
     assert page.locator(".sv-tour").is_hidden()
 
 
-def test_escape_ends_the_way_round_and_nothing_was_blocked(visit):
+def test_escape_ends_the_tour_and_controls_stay_usable(visit):
     page = visit.open()
     page.click("[data-intro=tour]")
     page.click("[data-do=next]")
@@ -92,7 +92,7 @@ def tab_to(page, selector):
     ("selector", "term"),
     [(".sv-key-residual", "residual"), (".sv-verdict", "rejected"), (".sv-n-u", "coin")],
 )
-def test_a_word_s_card_opens_at_a_click_within_the_window_and_closes_again(looker, selector, term):
+def test_term_card_opens_at_a_click_inside_the_window(looker, selector, term):
     page = looker.look()
     looker.step_to("Rejected")
     page.locator(selector).first.click()
@@ -105,7 +105,7 @@ def test_a_word_s_card_opens_at_a_click_within_the_window_and_closes_again(looke
     page.wait_for_selector(OPEN, state="detached")
 
 
-def test_a_mouse_that_rests_on_a_word_sees_its_card_while_it_rests(looker):
+def test_term_card_shows_while_the_mouse_rests_on_a_term(looker):
     page = looker.look()
     page.hover(".sv-key-p")
     page.wait_for_selector(OPEN)
@@ -113,14 +113,14 @@ def test_a_mouse_that_rests_on_a_word_sees_its_card_while_it_rests(looker):
     page.wait_for_selector(OPEN, state="detached")
 
 
-def test_what_acts_keeps_its_click_and_has_a_card_for_a_mouse_at_rest(looker):
+def test_controls_with_a_term_keep_their_click(looker):
     page = looker.look()
     looker.step_to("Rejected")
     page.locator("button.sv-chip").first.click()
     assert page.locator(OPEN).count() == 0
 
 
-def test_every_term_on_the_page_is_in_the_glossary_and_none_is_a_native_title(looker):
+def test_every_term_on_the_page_is_in_the_glossary(looker):
     page = looker.look()
     for _ in range(40):
         looker.ask("next()")
@@ -133,7 +133,7 @@ def test_every_term_on_the_page_is_in_the_glossary_and_none_is_a_native_title(lo
     assert not set(titles) & set(known.values())
 
 
-def test_help_has_every_word_and_those_of_the_open_tab_first(looker):
+def test_help_lists_all_terms_and_those_of_the_open_tab_first(looker):
     page = looker.look()
     page.click("[data-help=open]")
     here = page.locator(".sv-words-here dd").all_inner_texts()

@@ -32,7 +32,7 @@ def at_every_step(visit, rounds, asked):
     return visit.page.evaluate(AT_EVERY_STEP.replace("ASKED", asked), list(rounds))
 
 
-def test_on_a_phone_the_sentence_and_the_guesses_stay_where_they_are(looker):
+def test_caption_and_guesses_do_not_move_on_a_phone(looker):
     page = looker.look()
     resize(page, 390, 844)
     top = "document.querySelector(name).getBoundingClientRect().top + scrollY"
@@ -48,7 +48,7 @@ def test_on_a_phone_the_sentence_and_the_guesses_stay_where_they_are(looker):
     assert min(page.evaluate(heights)) >= 44
 
 
-def test_larger_text_overflows_nothing_and_guesses_can_still_be_clicked(visit):
+def test_larger_text_overflows_nothing_and_guesses_stay_clickable(visit):
     page = visit.open()
     button = page.get_by_role("button", name="Larger text")
     button.click()
@@ -62,7 +62,7 @@ def test_larger_text_overflows_nothing_and_guesses_can_still_be_clicked(visit):
     page.wait_for_function("window.specviz.players['sv-step'].frame.step.kind === 'judge'")
 
 
-def test_dark_is_one_switch_and_is_kept_for_the_visit(visit):
+def test_dark_mode_is_one_switch_and_kept_for_the_visit(visit):
     page = visit.open("?__theme=light")
     page.get_by_role("button", name="Dark").click()
     assert page.evaluate("document.body.classList.contains('dark')")
@@ -72,7 +72,7 @@ def test_dark_is_one_switch_and_is_kept_for_the_visit(visit):
     assert page.get_by_role("button", name="Dark").get_attribute("aria-pressed") == "true"
 
 
-def test_the_settings_are_told_in_one_sentence_as_text(visit):
+def test_settings_are_one_sentence_of_text(visit):
     page = visit.open()
     said = page.locator("#sv-settings .sv-said")
     assert said.inner_text() == "Draft model drafts for House · T 0.8 · γ 5 · seed 1"
@@ -90,7 +90,7 @@ def test_the_settings_are_told_in_one_sentence_as_text(visit):
     assert page.locator("#sv-settings i").count() == 0
 
 
-def test_the_prompt_grows_while_one_types_and_moves_nothing(visit):
+def test_prompt_grows_while_typing_and_moves_nothing(visit):
     page = visit.open()
     before = page.evaluate(TOPS)
     box = page.get_by_label("Prompt")
@@ -116,7 +116,7 @@ def test_an_example_fills_the_prompt_and_can_be_chosen_again(visit):
         )
 
 
-def test_stop_stands_where_run_live_stood(looker):
+def test_stop_replaces_run_live_in_place(looker):
     page = looker.look()
     run = page.locator("#sv-go").bounding_box()
     assert page.locator("#sv-stop").is_hidden()
@@ -127,7 +127,7 @@ def test_stop_stands_where_run_live_stood(looker):
     page.evaluate("document.body.classList.remove('sv-running')")
 
 
-def test_the_drawer_shows_how_the_chosen_drafter_drafts_and_what_it_heeds(visit):
+def test_drawer_shows_the_drafters_card_and_its_settings(visit):
     page = visit.open()
     page.click("#sv-settings button")
     page.locator(".sv-card").get_by_text("A small language model of its own").wait_for()
@@ -145,7 +145,7 @@ ROW = """() => ["prompt", "examples", "recorded", "settings", "go"]
   .map(({ left, width }) => [left, width])"""
 
 
-def test_the_row_keeps_its_place_and_says_when_it_asks_for_another_run(visit):
+def test_top_row_stays_in_place_and_says_when_the_form_differs(visit):
     page = visit.open(f"?trace={next(iter(SHIPPED))}")
     told = page.get_by_text("not run yet")
     told.wait_for(state="hidden")
@@ -163,7 +163,7 @@ def test_the_row_keeps_its_place_and_says_when_it_asks_for_another_run(visit):
     assert page.evaluate(ROW) == before
 
 
-def test_a_list_of_examples_that_is_closed_without_a_choice_keeps_the_prompt(visit):
+def test_closing_the_examples_without_a_choice_keeps_the_prompt(visit):
     page = visit.open()
     page.get_by_label("Prompt").fill("a prompt of my own")
     page.click("#sv-examples input")
@@ -175,7 +175,7 @@ def test_a_list_of_examples_that_is_closed_without_a_choice_keeps_the_prompt(vis
     assert page.input_value("#sv-prompt textarea") == "a prompt of my own"
 
 
-def test_a_page_on_which_nothing_moves_asks_for_no_frames(browser, url):
+def test_idle_page_requests_no_animation_frames(browser, url):
     page = browser.new_page(reduced_motion="reduce")
     page.add_init_script(
         """const ask = window.requestAnimationFrame.bind(window);

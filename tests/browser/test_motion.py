@@ -80,7 +80,7 @@ def player(page, expression):
     return page.evaluate(f"window.specviz.players['sv-step'].{expression}")
 
 
-def test_motion_follows_every_kind_of_step_and_is_over_soon(mover):
+def test_every_kind_of_step_is_animated_briefly(mover):
     kinds = set()
     while player(mover, "cursor.round") < 3:
         moving = mover.evaluate(MOVED, "next")
@@ -92,14 +92,14 @@ def test_motion_follows_every_kind_of_step_and_is_over_soon(mover):
     assert kinds == {"propose", "score", "judge", "draw", "commit"}
 
 
-def test_nothing_moves_on_the_way_back(mover):
+def test_stepping_back_is_not_animated(mover):
     player(mover, "go(3, 0)")
     mover.wait_for_function(STILL)
     while player(mover, "cursor.round") > 0:
         assert mover.evaluate(MOVED, "back") == [], player(mover, "frame.step.id")
 
 
-def test_keys_are_heard_while_things_move_and_leave_the_same_page(mover, looker):
+def test_keys_work_during_an_animation_and_lead_to_the_same_page(mover, looker):
     calm = looker.look()
     for kind in ("score", "judge", "draw", "commit"):
         cursors = []
@@ -113,13 +113,13 @@ def test_keys_are_heard_while_things_move_and_leave_the_same_page(mover, looker)
         assert mover.evaluate(STATE).split("\n") == calm.evaluate(STATE).split("\n")
 
 
-def test_nothing_moves_where_motion_is_not_wanted(looker):
+def test_reduced_motion_disables_animations(looker):
     page = looker.look()
     assert page.evaluate(MOVED_BY_ANY) == []
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_is_pushed_about_by_any_step_of_a_run(looker, name):
+def test_no_step_of_a_run_shifts_the_layout(looker, name):
     """On a narrow screen a round keeps its place, and the dock stays below."""
     page = looker.look(name)
     rounds = range(looker.ask("cursor.round"), looker.ask("rounds"))
@@ -145,7 +145,7 @@ TRIPS = """(trips) => {
 GROWN = {"JSHeapUsedSize": 340 * 1024, "Nodes": 50, "JSEventListeners": 20}
 
 
-def test_two_hundred_steps_leave_the_heap_as_it_was(visit):
+def test_two_hundred_steps_do_not_grow_the_heap(visit):
     page = visit.open("?trace=06-long-chain")
     page.evaluate(TRIPS, 6)
     before = kept(page)

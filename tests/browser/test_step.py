@@ -14,7 +14,7 @@ from specviz.frames.words import flat, word
 from specviz.ui.routes import module_address
 
 
-def test_a_recorded_run_plays_at_once_and_halts_at_the_first_rejection(lively):
+def test_recorded_run_plays_at_once_and_pauses_at_the_first_rejection(lively):
     page = lively.page
     page.goto(lively.url)
     page.wait_for_selector(".sv-verdict:not(:empty)")
@@ -28,7 +28,7 @@ def test_a_recorded_run_plays_at_once_and_halts_at_the_first_rejection(lively):
     assert page.get_by_role("button", name="Play").is_visible()
 
 
-def test_a_run_opens_where_drafting_starts_and_the_prefill_is_one_step_back(looker):
+def test_run_opens_at_the_first_draft_after_the_prefill(looker):
     page = looker.look()
     assert looker.ask("cursor") == {"round": 1, "step": 0}
     assert page.locator(".sv-seg[aria-label='Round 0']").count() == 1
@@ -44,7 +44,7 @@ def test_a_run_that_drafts_late_opens_at_its_first_guess(looker):
     assert looker.ask("cursor.round") > 1
 
 
-def test_the_drafter_in_use_is_described_under_the_tree(looker):
+def test_drafter_is_described_under_the_tree(looker):
     page = looker.look("9-04-medusa")
     said = page.inner_text(".sv-drafts")
     assert said == f"Medusa. {find('medusa', 'drafter').how}"
@@ -66,7 +66,7 @@ def test_arrow_keys_step_forward_and_back_and_the_caption_changes(looker):
     assert looker.ask("cursor") == {"round": 0, "step": 0}
 
 
-def test_buttons_do_what_keys_do_and_next_says_what_comes(looker):
+def test_buttons_do_what_keys_do_and_next_names_the_next_step(looker):
     page = looker.look()
     said = page.inner_text("[data-do=next]")
     page.click("[data-do=next]")
@@ -77,7 +77,7 @@ def test_buttons_do_what_keys_do_and_next_says_what_comes(looker):
     assert page.is_disabled("[data-do=next]")
 
 
-def test_keys_do_not_step_while_one_types(looker):
+def test_keys_do_not_step_while_typing(looker):
     page = looker.look()
     page.get_by_label("Prompt").focus()
     page.keyboard.press("End")
@@ -96,7 +96,7 @@ def test_space_plays_and_pauses(looker):
     page.get_by_role("button", name="Play").wait_for()
 
 
-def test_a_link_opens_a_run_at_its_step_and_the_address_follows(visit):
+def test_link_opens_a_run_at_a_step_and_the_address_follows(visit):
     page = visit.open("?trace=02-siblings&round=2&step=score")
     assert visit.ask("run.id") == "02-siblings"
     assert (visit.ask("cursor.round"), visit.ask("frame.step.id")) == (2, "score")
@@ -108,12 +108,12 @@ def test_a_link_opens_a_run_at_its_step_and_the_address_follows(visit):
 
 
 @pytest.mark.parametrize("query", ["?trace=none&round=x", "?round=999&step=a", "?step=%3Cb%3E"])
-def test_a_link_to_nowhere_still_opens_a_run(visit, query):
+def test_bad_link_still_opens_a_run(visit, query):
     visit.open(query)
     assert visit.ask("rounds") > 0
 
 
-def test_a_link_to_a_run_that_is_not_here_says_so_and_opens_the_first_from_its_start(visit):
+def test_link_to_a_missing_run_says_so_and_opens_the_first(visit):
     page = visit.open("?trace=<b>gone</b>&round=3&step=score")
     notice = page.get_by_role("alert")
     expect(notice).to_contain_text("There is no recorded run called “<b>gone</b>” here")
@@ -123,7 +123,7 @@ def test_a_link_to_a_run_that_is_not_here_says_so_and_opens_the_first_from_its_s
     expect(notice).to_be_hidden()
 
 
-def test_headings_stand_above_groups_and_pick_nothing(visit):
+def test_headings_are_above_groups_and_cannot_be_picked(visit):
     page = visit.open()
     page.click("#sv-settings")
     page.click("#sv-method input")
@@ -176,7 +176,7 @@ WORDS = """(rounds) => {
 }"""
 
 
-def test_tokens_show_as_themselves_and_execute_nothing(looker):
+def test_tokens_are_shown_literally_and_never_executed(looker):
     page = looker.look("05-odd-tokens")
     trace = made(RUNS["05-odd-tokens"])
     seen = page.evaluate(WORDS, len(trace.rounds))
@@ -189,7 +189,7 @@ def test_tokens_show_as_themselves_and_execute_nothing(looker):
     assert page.locator(".sv-player img, .sv-player script").count() == 0
 
 
-def test_the_numbers_of_a_rejection_are_the_same_in_sentence_coin_and_table(looker):
+def test_rejection_numbers_agree_in_caption_coin_and_table(looker):
     page = looker.look()
     looker.step_to("Rejected")
     caption = looker.caption()
@@ -239,7 +239,7 @@ def test_tokens_in_sentences_are_chips(looker):
     assert set(edges) == {"1px"}
 
 
-def test_a_tree_is_on_screen_at_every_step_and_after_its_address_changed(looker):
+def test_tree_is_on_screen_at_every_step_and_after_an_address_change(looker):
     page = looker.look()
     looker.step_to("Rejected")
     page.wait_for_url("**step=judge-**")
@@ -259,7 +259,7 @@ def test_nothing_overflows_at_any_width(looker, name):
             assert page.locator(".sv-table").evaluate("e => e.scrollWidth - e.clientWidth") <= 0
 
 
-def test_the_page_does_not_jump_within_a_round(looker):
+def test_page_does_not_jump_within_a_round(looker):
     page = looker.look()
     looker.ask("go(3, 0)")
     tops = set()
@@ -308,14 +308,14 @@ DRAWN = """() => {
 }"""
 
 
-def test_a_figure_that_a_step_leaves_as_it_is_is_not_drawn_again(looker):
+def test_unchanged_figures_are_not_redrawn(looker):
     page = looker.look("02-siblings")
     drawn, due, most = page.evaluate(DRAWN)
     assert drawn == due < most
     assert due > 10
 
 
-def test_the_guard_is_in_the_running_server(looker):
+def test_guard_is_active_in_the_running_server(looker):
     page = looker.look()
     for path in ("gradio_api/upload", "monitoring/summary", "gradio_api/file=https://example.com"):
         assert page.request.get(looker.url + path).status == 403
@@ -488,7 +488,7 @@ FRAMES = """async ([address, round]) => {
 
 
 @pytest.mark.parametrize("name", ["02-siblings", "04-temperature-0"])
-def test_the_browser_restores_every_frame_from_its_patches(looker, name):
+def test_browser_restores_every_frame_from_patches(looker, name):
     looker.look(name)
     trace = made(RUNS[name])
     for index in range(len(trace.rounds)):

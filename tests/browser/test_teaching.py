@@ -10,7 +10,7 @@ from PIL import Image
 PARTS = {"draft tree": ".sv-evidence > section", "coin and table": ".sv-panel"}
 
 
-def test_the_link_that_is_copied_opens_the_same_moment(visit, another):
+def test_copied_link_opens_the_same_step(visit, another):
     page = visit.open("?trace=01-chain")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     visit.step_to("Rejected")
@@ -28,7 +28,7 @@ def copied(page):
     return page.evaluate("navigator.clipboard.readText()")
 
 
-def test_the_link_of_a_race_and_of_cost_opens_them(visit, another):
+def test_links_to_a_race_and_to_cost_open_them(visit, another):
     page = visit.open()
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.get_by_role("tab", name="Compare").click()
@@ -47,7 +47,7 @@ def test_the_link_of_a_race_and_of_cost_opens_them(visit, another):
     there.wait_for_selector("[role=tab][aria-selected=true]:text('Cost')")
 
 
-def test_the_link_of_the_sandbox_and_of_a_tree_opens_them(visit, another):
+def test_links_to_the_sandbox_and_to_a_tree_open_them(visit, another):
     page = visit.open()
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.get_by_role("tab", name="Lossless?").click()
@@ -76,7 +76,7 @@ def test_the_link_of_the_sandbox_and_of_a_tree_opens_them(visit, another):
 
 
 @pytest.mark.parametrize("name", [*PARTS, "timeline"])
-def test_a_part_is_kept_as_svg_and_as_png_of_its_own_size(looker, name):
+def test_sections_can_be_saved_as_svg_and_png(looker, name):
     page = looker.look()
     looker.step_to("Rejected")
     box = page.locator(PARTS.get(name, ".sv-time")).first.bounding_box()
@@ -102,7 +102,7 @@ CHARTS = {
 }
 
 
-def test_every_chart_of_compare_and_cost_is_kept(visit):
+def test_every_chart_of_compare_and_cost_can_be_saved(visit):
     page = visit.open()
     for name, (tab, part) in CHARTS.items():
         page.get_by_role("tab", name=tab).click()
@@ -122,7 +122,7 @@ def saved(page, name, kind):
     return download.value.path().read_bytes()
 
 
-def test_a_picture_looks_as_the_page_does(looker):
+def test_saved_picture_looks_like_the_page(looker):
     """The same pixels but for edges of letters: no style was lost on the way."""
     page = looker.look()
     looker.step_to("Rejected")
@@ -135,7 +135,7 @@ def test_a_picture_looks_as_the_page_does(looker):
     assert sum(apart) / len(apart) < 0.03
 
 
-def test_a_hand_out_of_the_moment_is_one_page_without_controls(looker):
+def test_print_out_is_one_page_without_controls(looker):
     page = looker.look()
     looker.step_to("Rejected")
     document = page.pdf(prefer_css_page_size=True, print_background=True)

@@ -39,7 +39,7 @@ BOTH = f"() => [({TOPS})(), ({SAID.replace('OUTSIDE', OUTSIDE)})()]"
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_why_is_said_nothing_moves_and_nothing_sticks_out(looker, name):
+def test_evidence_moves_nothing_and_overflows_nothing(looker, name):
     page = looker.look(name)
     for width, rounds in ((1280, (1, 2)), (390, (2,))):
         resize(page, width, 1400)
@@ -51,7 +51,7 @@ def test_why_is_said_nothing_moves_and_nothing_sticks_out(looker, name):
 
 
 @pytest.mark.parametrize("name", [name for name in FAMILIES if name.endswith(("suffix", "lmtp"))])
-def test_places_in_the_text_that_a_guess_came_from_are_marked(looker, name):
+def test_sources_of_guesses_are_marked_in_the_text(looker, name):
     looker.look(name)
     for index in range(1, 6):
         found = at_every_step(looker, [index], MARKED)
