@@ -56,7 +56,7 @@ def plain(value):
 
 
 @pytest.mark.slow
-def test_a_bar_of_what_was_left_is_striped_and_as_wide_as_that():
+def test_remainder_bars_are_striped_and_as_wide_as_the_remainder():
     found = 0
     for shot in shots(Recipe(shape=(3, 2), rounds=12, replaced=True)):
         lefts = [n for n in shot["tree"]["nodes"].values() if "left" in n]
@@ -68,7 +68,7 @@ def test_a_bar_of_what_was_left_is_striped_and_as_wide_as_that():
             assert spans(data["41-q-left"]) == pytest.approx(
                 [max(52 * n["left_q"], 0.5) for n in lefts], abs=0.11
             )
-            hover = [text for text in data["80-hover"]["hovertext"] if "its try met" in text]
+            hover = [text for text in data["80-hover"]["hovertext"] if "judged by: p′ " in text]
             assert len(hover) == len(lefts)
             found += 1
     assert found
@@ -80,7 +80,7 @@ def spans(trace):
     return [max(shape) - min(shape) for shape in shapes]
 
 
-def test_a_word_that_stands_twice_at_its_place_says_under_it_what_it_follows():
+def test_equal_guesses_have_a_second_line_with_what_they_follow():
     row = {"w": ["was"], "at": 2, "p": 0.2, "q": 0.3}
     rows = [row | {"after": ["she"]}, row | {"after": ["he"]}, {"w": ["cat"], "at": 2, "p": 0.1}]
     data = guesses_figure({"rows": rows, "scored": True})["data"]
@@ -96,7 +96,7 @@ def test_every_figure_is_valid_plotly(frames_of):
         go.Figure(data=data, layout=plain(figure["layout"]))
 
 
-def test_every_shape_lies_inside_its_canvas(frames_of):
+def test_every_shape_is_inside_its_canvas(frames_of):
     for figure in figures(frames_of):
         wide, high = figure["layout"]["xaxis"]["range"][1], figure["layout"]["height"]
         for name, trace in figure["data"].items():
@@ -104,7 +104,7 @@ def test_every_shape_lies_inside_its_canvas(frames_of):
             assert all(0 <= y <= high for y in trace["y"] if y is not None), name
 
 
-def test_words_of_models_cannot_turn_to_markup(frames_of):
+def test_tokens_cannot_become_markup(frames_of):
     for figure in figures(frames_of):
         for trace in figure["data"].values():
             for text in trace.get("text", []):
@@ -135,7 +135,7 @@ def test_pills_of_a_row_do_not_overlap(frames_of):
             assert apart, (one, two)
 
 
-def test_the_way_to_the_last_token_crosses_no_pill(frames_of):
+def test_edge_to_the_last_token_crosses_no_pill(frames_of):
     for shot in frames_of:
         figure = shot["tree"]["figure"]
         for name, trace in figure["data"].items():
@@ -155,7 +155,7 @@ def random_tree(dice, size):
     return {node: dice.randrange(max(0, node - 5), node) for node in range(1, size)}
 
 
-def test_edges_do_not_cross_and_first_children_go_straight_on():
+def test_edges_do_not_cross_and_first_children_stay_in_their_row():
     dice = random.Random(3)
     for _ in range(60):
         parents = random_tree(dice, 24)
@@ -173,7 +173,7 @@ def test_edges_do_not_cross_and_first_children_go_straight_on():
             assert not passes
 
 
-def test_the_window_shows_at_most_seven_rows_and_columns_and_counts_the_rest():
+def test_window_has_at_most_seven_rows_and_columns():
     wide = dict.fromkeys(range(1, 12), 0)
     shown = placed(wide, 1)
     assert (shown.rows, shown.lower, shown.deeper) == (ROWS, 4, 0)
@@ -186,7 +186,7 @@ def test_the_window_shows_at_most_seven_rows_and_columns_and_counts_the_rest():
     assert [window_start(depth) for depth in (0, 6, 7, 11, 12)] == [0, 0, 5, 5, 10]
 
 
-def test_the_tree_stays_where_it_is_within_a_round():
+def test_tree_does_not_move_within_a_round():
     trace = made(Recipe(rounds=6))
     for index in range(len(trace.rounds)):
         rows = [frame["tree"] for frame in frames(Scene.of(trace, index))]
