@@ -19,7 +19,8 @@ let origin = null;
 
 // Asks the server for the run on screen once more, from its prompt on, with the supposed coins.
 export function branch() {
-  if (job.number) return notice("Another run is still in progress. Stop it, or wait until it ends.");
+  if (job.number)
+    return notice("Another run is still in progress. Stop it, or wait until it ends.");
   const { round, step } = now.at;
   origin = {
     text: reel.text,

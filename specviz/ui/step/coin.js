@@ -8,7 +8,8 @@ import { movable } from "./whatif.js";
 
 /** @import { AskedPanel, TossedTrial, TrialPanel } from "./data.js" */
 
-const COINLESS = "Temperature 0 needs no coin. The outline is the target's softmax at temperature 1.";
+const COINLESS =
+  "Temperature 0 needs no coin. The outline is the target's softmax at temperature 1.";
 
 // p over q on one scale; the coin's bar is the q bar magnified, so its covered part means "accept".
 /** @param {AskedPanel | TrialPanel} panel */

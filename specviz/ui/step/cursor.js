@@ -1,4 +1,4 @@
-// The cursor: where the reader is, and how it moves. Who paints the page is told of every move.
+// The cursor: where the reader is, and how it moves. The painter is called after every move.
 
 import { now } from "./now.js";
 import { reel, stepsOf } from "./reel.js";

@@ -19,7 +19,7 @@ export interface Link {
   round: number;
   step: string | null;
 }
-/** Coins laid by hand, by name: "3 judge 2" is that of node 2 in round 3. */
+/** Coins set by hand, by name: "3 judge 2" is that of node 2 in round 3. */
 export type Coins = Record<string, number>;
 
 export interface RunLine {
@@ -40,7 +40,7 @@ export interface RunLine {
   /** The target's title. */
   on: string;
   where: string;
-  /** The settings: each one's name, and what is said of it. */
+  /** The settings: each one's name, and its words in the sentence. */
   said: [name: string, words: string][];
   greedy: boolean;
   rule: string;
@@ -141,9 +141,9 @@ export interface Chip {
 export interface Tree {
   root: Word;
   nodes: Record<string, Guess>;
-  /** By node, the verdicts that lead to it: [node, 1 kept or 0 fallen]. None at temperature 0. */
+  /** By node, the verdicts that lead to it: [node, 1 accepted or 0]. None at temperature 0. */
   ways?: Record<string, [node: number, kept: number][]>;
-  /** By node, between what its chance to be kept lies, as far as this is known at this step. */
+  /** By node, bounds of its probability of acceptance, as far as they are known at this step. */
   chances?: Chances;
   here?: number;
   slot?: Slot;
@@ -237,7 +237,7 @@ interface Trial extends Shown {
   accepted: boolean;
   p: number;
   soft?: number;
-  /** Why its chance is what it is, where judging goes from the leaf up. */
+  /** Why its probability is what it is, under rules that judge from the leaf up. */
   because?: Part[];
 }
 /** What the bars are called; left: those that earlier tries left. */
@@ -245,7 +245,7 @@ interface Laws {
   p: string;
   left: string[];
   /** Where the bars are what is owed, and all that is left: the leaf-first verdict on a guess whose
-   * guesses after it fell. */
+   * guesses after it were rejected. */
   owed?: boolean;
 }
 /** none: why there is no q. */
@@ -279,7 +279,7 @@ export interface Coin {
   u: number;
   threshold: number;
 }
-/** coin: its name. kept, rejected: what would come next. stuck: that no coin changes it. */
+/** coin: its name. kept, rejected: what would come next. stuck: says that no coin changes it. */
 export interface WhatIf {
   coin: string;
   kept: Part[];
@@ -315,7 +315,7 @@ export type TableRow = {
 /** A token, or how much all the others are. */
 export type TokenOrRest<Rest> = { w: Word; rest?: undefined } | { w?: undefined; rest: Rest };
 
-/** The law as a strip of shares, and where u fell; before the draw, the strip alone. */
+/** The distribution as a strip of shares, and u on it; before the draw, the strip alone. */
 export interface Draw {
   shares: Share[];
   u?: number;
@@ -323,7 +323,7 @@ export interface Draw {
 }
 export type Share = { m: number; hit?: boolean } & TokenOrRest<true>;
 
-/** Why these guesses: what the drafter said of them, in the forms of frames/evidence/forms.py. */
+/** Why these guesses: the drafter's evidence, in the blocks of frames/evidence/forms.py. */
 export interface Why {
   say: Part[];
   blocks: Block[];

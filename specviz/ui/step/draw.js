@@ -1,4 +1,4 @@
-// The draw, and what is said under a table.
+// The draw, and the note under a table.
 
 import { el, flat, percent, word } from "../shared/dom.js";
 import { there } from "../shared/there.js";

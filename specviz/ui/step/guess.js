@@ -179,7 +179,10 @@ function certainty(panel) {
     return [{ w }, " is the target's top token, which is always accepted at temperature 0."];
   }
   if (!coin)
-    return [{ w }, " is not the target's top token, and at temperature 0 nothing else is accepted."];
+    return [
+      { w },
+      " is not the target's top token, and at temperature 0 nothing else is accepted.",
+    ];
   if (!panel.whatif?.stuck) return null;
   const p = laws.left.includes("p") ? "p′" : "p";
   if (accepted) return [p + (q === undefined ? " is 1" : " ≥ q") + ", so it is always accepted."];

@@ -19,7 +19,7 @@ export function keepUnfinished() {
   });
 }
 
-// Shows the run that was kept, once; whether there was one.
+// Shows the kept run, once. Returns whether there was one.
 export function showUnfinished() {
   const text = taken();
   if (!text) return false;
@@ -28,8 +28,8 @@ export function showUnfinished() {
   return true;
 }
 
-// What was kept, where the page was loaded anew: a link, even in the same tab, leads elsewhere. The
-// address does not tell, for it follows the steps a little later than the page is left.
+// The kept text, if the page was reloaded; a link, even in the same tab, leads elsewhere. The address
+// cannot tell, since it follows the steps with a delay.
 function taken() {
   try {
     const text = sessionStorage.getItem(KEY) ?? "";

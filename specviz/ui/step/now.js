@@ -1,4 +1,4 @@
-// Where the reader is, and what is asked of the page meanwhile.
+// Where the reader is, and what the page is waiting for.
 
 /** @import { Coins, Link, Place } from "./data.js" */
 
@@ -13,8 +13,8 @@
  */
 export const now = {
   at: { round: 0, step: 0 },
-  question: null, // the [round, step] whose verdict is being guessed
-  supposed: null, // the coins that "Run it from here" lays, by name
+  question: null, // the [round, step] whose verdict is being predicted
+  supposed: null, // the coins that "Run it from here" sets, by name
   shown: "none", // "recorded", "live" or "none": whose run is on screen
   link: null, // the { round, step } to open as soon as it is here
 };

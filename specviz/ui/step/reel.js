@@ -52,7 +52,7 @@ export function frameAt(round, step) {
   return cached.frames[step];
 }
 
-// The frame that asks for a verdict: what stands before it, with the guess in question on trial.
+// The frame that asks for a verdict: the frame before it, with the guess in question highlighted.
 /** @param {number} round @param {number} step */
 export const questionAt = (round, step) =>
   merged(frameAt(round, step - 1), reel.rounds[round].asks[step]);

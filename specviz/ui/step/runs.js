@@ -110,7 +110,7 @@ function firstDrafted() {
   return Math.max(0, drafted);
 }
 
-// Where the run stands on the speed law, for whoever shows that: nothing, where it has no such place.
+// The run's measured point for the Cost tab; null if it has none.
 function tellMeasured() {
   const { point } = there(reel.baseline);
   const { drafter: name, source, on, where: machine, id } = there(reel.run);

@@ -1,5 +1,5 @@
 // The player's own width decides its layout (a page may be zoomed, so the window's does not), and
-// what a round will need is kept free from its first step on, so that nothing moves while stepping.
+// what a round will need is reserved from its first step on, so that nothing moves while stepping.
 
 import { flat } from "../shared/dom.js";
 import { there } from "../shared/there.js";

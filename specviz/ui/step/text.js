@@ -66,7 +66,7 @@ function guess(node, parts) {
   return made;
 }
 
-// Rounds from..round - 1 stand in the strip, each made once.
+// Rounds from..round - 1 are in the strip, each made once.
 /** @param {number} from @param {number} round */
 function showPast(from, round) {
   for (const [index, link] of past) {
@@ -112,7 +112,7 @@ function given() {
   return turns.length ? turns.map(turn) : prose(prompt);
 }
 
-// All that stands in the prompt's place; who speaks is no part of it, and is not copied with it.
+// The whole text of the prompt; the roles are not part of it and are not copied with it.
 export function givenText() {
   const { prompt, turns } = there(reel.run);
   return turns.length ? turns.flatMap(({ parts }) => parts.map(({ t }) => t)).join("") : prompt;

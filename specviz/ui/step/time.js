@@ -46,7 +46,7 @@ function measured(round, until) {
   );
 }
 
-// Tokens at this step: those of earlier rounds, and what this round has kept so far.
+// Tokens at this step: those of earlier rounds, and those of this round so far.
 /** @param {Frame} frame @param {number} round */
 function tokensNow(frame, round) {
   const before = sum(reel.rounds.slice(0, round).map((told) => told.brings.length));
@@ -103,7 +103,7 @@ function fastLane(round, scale, until, tokens, ours) {
   const end = el("span", "sv-t-end", ...(said ? lastWords(said.summary) : []));
   end.style.left = percent(Math.min(ours * scale, 0.72));
   end.title = said?.summary ?? "";
-  // Near the end its words stand where the flag would, and at the end they say the same.
+  // Near the end the summary is where the flag would be, and at the end it says the same.
   const left = ours - until;
   const flags = left > 0 || !said ? [flag(until, scale, tokens, said && left * scale < 0.1)] : [];
   $(".sv-lane-fast").replaceChildren(svg, now, line(until, scale), ...flags, end);

@@ -1,5 +1,5 @@
-// The way round: six stops. Each moves the player to where its sentence is true, and rings what it
-// is about; nothing is blocked, and whoever steps elsewhere meanwhile is let go.
+// The tour: six stops. Each moves the player to a matching step and highlights what it is about.
+// Nothing is blocked; the reader may step elsewhere at any time.
 
 import { openTab } from "../shared/tabs.js";
 import { there } from "../shared/there.js";
@@ -14,7 +14,7 @@ import { load } from "./runs.js";
 /** @typedef {{ stops: Stop[], run: string }} TourConfig */
 
 /** @type {number | null} */
-let at = null; // the stop, while the way round is on
+let at = null; // the current stop; null outside the tour
 
 /** @param {() => void} begun */
 export function startTour(begun) {

@@ -28,7 +28,7 @@ export function pickNode(node) {
   return node < 0 || now.question ? undefined : wonderAbout(node);
 }
 
-// The step whose verdict kept a guess along with a later one; null of any other guess.
+// The step whose verdict kept a guess along with a later one; null for any other guess.
 /** @param {number} node */
 function keptWith(node) {
   if (frameAt(now.at.round, now.at.step).tree.nodes[node]?.is !== "accepted") return null;
@@ -44,7 +44,7 @@ function wonder(parts, coins, run = "Run it from here") {
   const badge = $(".sv-verdict");
   badge.className = "sv-verdict sv-is-if";
   badge.replaceChildren("What if?");
-  // On a narrow page the sentence is out of sight while the coin is dragged: it is said there too.
+  // On a narrow page the caption is out of sight while the coin is dragged, so it is repeated there.
   for (const place of [$(".sv-say"), stage.find(".sv-echo")].filter((each) => each !== null)) {
     const buttons = coins ? [answerButton(run, branch)] : [];
     buttons.push(answerButton("Back", () => go(now.at.round, now.at.step)));
@@ -154,7 +154,10 @@ const STRIDES = {
 function slider(pin, current, move) {
   const facts = { role: "slider", tabindex: "0", "aria-valuemin": "0", "aria-valuemax": "1" };
   for (const [name, value] of Object.entries(facts)) pin.setAttribute(name, value);
-  pin.setAttribute("aria-label", "Coin: arrow keys move it, Enter runs from here, Escape goes back");
+  pin.setAttribute(
+    "aria-label",
+    "Coin: arrow keys move it, Enter runs from here, Escape goes back",
+  );
   pin.setAttribute("aria-valuenow", String(current()));
   pin.addEventListener("keydown", (event) => {
     const by = STRIDES[event.key];
@@ -192,7 +195,8 @@ function wonderAbout(node) {
   );
   /** @type {Part[]} */
   const parts = [{ w: view.w }, " at +" + view.depth + " would be in the text if "];
-  if (fallen.length) parts.push(...listed(fallen), fallen.length > 1 ? " were" : " was", " rejected and ");
+  if (fallen.length)
+    parts.push(...listed(fallen), fallen.length > 1 ? " were" : " was", " rejected and ");
   parts.push(...listed(kept), kept.length > 1 ? " were accepted" : " was accepted");
   parts.push(". ");
   if (!chances) {
