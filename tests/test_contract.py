@@ -1,4 +1,4 @@
-"""The contract of a drafter: eleven laws, tried on every family of the catalogue."""
+"""The contract of a drafter: eleven checks, run on every family of the catalogue."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ import torch
 from families import CASES, OTHER, WRONG
 
 from specviz.catalog.entry import entries
-from specviz.drafters.contract import LAWS, ContractBroken, check_drafter, check_law
+from specviz.drafters.contract import CHECKS, ContractBroken, check_drafter, run_check
 from specviz.drafters.ngram import NGram
 from specviz.engine.protocol import Proposal
 from specviz.verification.tree import DraftTree
 
 pytestmark = pytest.mark.slow
-COUNTED = "tokens of real runs follow the target"  # counts hundreds of runs
+COUNTED = "tokens follow the target's distribution"  # counts hundreds of runs
 
 
 def cells():
-    """Every law with every family."""
-    for law in LAWS:
+    """Yield every check with every family."""
+    for check in CHECKS:
         for family in CASES:
-            yield pytest.param(law, family, id=f"{law}: {family}")
+            yield pytest.param(check, family, id=f"{check}: {family}")
 
 
-@pytest.mark.parametrize(("law", "family"), list(cells()))
-def test_every_family_keeps_every_law(law, family):
-    check_law(law, CASES[family])
+@pytest.mark.parametrize(("check", "family"), list(cells()))
+def test_every_family_passes_every_check(check, family):
+    run_check(check, CASES[family])
 
 
 @pytest.mark.parametrize("family", WRONG)
 @pytest.mark.parametrize(
-    "law", ["greedy is `generate` token for token", "sampled runs check and replay"]
+    "check", ["greedy output equals `generate`", "sampled runs replay"]
 )
-def test_one_that_is_nearly_always_wrong_keeps_to_the_text(law, family):
-    check_law(law, WRONG[family])
+def test_one_that_is_nearly_always_wrong_keeps_to_the_text(check, family):
+    run_check(check, WRONG[family])
 
 
 def test_every_drafter_of_the_catalogue_is_on_trial():
@@ -153,39 +153,39 @@ class HidesItsFaults(Broken):
             super().commit(tokens, states, extra_rows)
 
 
-# By law: how to break it, and the family that is broken.
+# By check: how to break it, and the family that is broken.
 MUTANTS = {
-    "greedy is `generate` token for token": (SpoilsTheTargetsCache, "ngram"),
-    "sampled runs check and replay": (TossesItsOwnCoins, "draft-model"),
-    "tokens of real runs follow the target": (DrawsByAnotherLaw, "draft-model"),
-    "a run stops exactly at its limit": (DraftsWhereNothingIsLeft, "draft-model"),
-    "a draft keeps to the room": (DraftsOneTooMany, "eagle"),
-    "nothing follows an end of text": (KnowsNoEnd, "ngram"),
-    "a text ends exactly there": (TakesAwayTheEnd, "medusa"),
-    "two sessions do not disturb each other": (HasOneSession, "medusa"),
-    "a fresh session says the same": (TiresWithTime, "ngram"),
-    "NaN is a sentence": (HidesItsFaults, "medusa"),
-    "missing states are refused": (HidesItsFaults, "eagle"),
+    "greedy output equals `generate`": (SpoilsTheTargetsCache, "ngram"),
+    "sampled runs replay": (TossesItsOwnCoins, "draft-model"),
+    "tokens follow the target's distribution": (DrawsByAnotherLaw, "draft-model"),
+    "a run stops at its limit": (DraftsWhereNothingIsLeft, "draft-model"),
+    "a draft is no deeper than allowed": (DraftsOneTooMany, "eagle"),
+    "nothing follows an end token": (KnowsNoEnd, "ngram"),
+    "a text ends at its first end token": (TakesAwayTheEnd, "medusa"),
+    "sessions are independent": (HasOneSession, "medusa"),
+    "a fresh session proposes the same": (TiresWithTime, "ngram"),
+    "NaN weights raise BadScores": (HidesItsFaults, "medusa"),
+    "missing states raise ValueError": (HidesItsFaults, "eagle"),
 }
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_every_law_can_be_broken(law):
-    mutant, family = MUTANTS[law]
+@pytest.mark.parametrize("check", CHECKS)
+def test_every_check_can_fail(check):
+    mutant, family = MUTANTS[check]
     case = CASES[family]
-    with pytest.raises(ContractBroken, match="Broken: " + law):
-        check_law(law, replace(case, drafter=lambda target: mutant(case.drafter(target))))
+    with pytest.raises(ContractBroken, match="Broken: " + check):
+        run_check(check, replace(case, drafter=lambda target: mutant(case.drafter(target))))
 
 
-@pytest.mark.parametrize("law", [law for law in LAWS if law != COUNTED])
-def test_what_breaks_a_law_is_the_fault_and_not_the_wrapping(law):
-    case = CASES[MUTANTS[law][1]]
-    check_law(law, replace(case, drafter=lambda target: Broken(case.drafter(target))))
+@pytest.mark.parametrize("check", [check for check in CHECKS if check != COUNTED])
+def test_wrapped_drafters_pass_without_the_fault(check):
+    case = CASES[MUTANTS[check][1]]
+    run_check(check, replace(case, drafter=lambda target: Broken(case.drafter(target))))
 
 
-def test_all_laws_are_tried_at_once_and_the_first_broken_is_named():
+def test_check_drafter_names_first_failed_check():
     case = CASES["ngram"]
-    quick = [law for law in LAWS if law != COUNTED]
+    quick = [check for check in CHECKS if check != COUNTED]
     check_drafter(case, quick)
-    with pytest.raises(ContractBroken, match="Broken: nothing follows an end of text"):
+    with pytest.raises(ContractBroken, match="Broken: nothing follows an end token"):
         check_drafter(replace(case, drafter=lambda target: KnowsNoEnd(NGram())), quick)

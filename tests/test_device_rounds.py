@@ -14,7 +14,7 @@ import tiny
 import torch
 
 from specviz.catalog import load
-from specviz.drafters.contract.harness import rounds_of, story, traced
+from specviz.drafters.contract.harness import rounds_of, run_trace, summarize
 from specviz.models.target import TargetRun
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.metrics import token_ids
@@ -38,7 +38,7 @@ def test_a_run_is_the_cpus_and_asks_of_the_device_what_is_written_down(drafter, 
         row, told = counted.row(drafter, temperature, meetings)
     target, made = load("house", drafter, "cpu")
     ids = target.encode(counted.PROMPT, counted.NEW)
-    assert told == story(rounds_of(target, made, ids, counted.asked(drafter, temperature)))
+    assert told == summarize(rounds_of(target, made, ids, counted.asked(drafter, temperature)))
     assert pinned(row) == pinned(ROWS[drafter, temperature])
 
 
@@ -76,9 +76,9 @@ def test_a_gpu_is_warm_before_a_clock_runs_and_the_run_is_the_same(monkeypatch):
     )
     settings = counted.asked("eagle", 0.8)
     with counted.gpu():
-        there = traced(*load("house", "eagle", "cuda"), counted.PROMPT, settings)
+        there = run_trace(*load("house", "eagle", "cuda"), counted.PROMPT, settings)
     assert len(prompts) == 4, "the drafter and plain decoding, each once to warm up"
-    here = traced(*load("house", "eagle", "cpu"), counted.PROMPT, settings)
+    here = run_trace(*load("house", "eagle", "cpu"), counted.PROMPT, settings)
     assert len(prompts) == 6
     assert token_ids(there) == token_ids(here)
 
@@ -88,7 +88,7 @@ def test_a_further_rule_judges_on_the_device_as_on_the_cpu(pair, rule):
     def kept(device):
         target, drafter = load(str(pair[0]), str(pair[1]), device, "float32")
         settings = Settings(Sampling(1.1), max_new_tokens=12, gamma=3, rule=rule)
-        return token_ids(traced(target, drafter, tiny.PROMPT, settings))
+        return token_ids(run_trace(target, drafter, tiny.PROMPT, settings))
 
     with counted.gpu():
         told = kept("cuda")

@@ -164,10 +164,10 @@ def test_a_head_says_what_the_published_forward_makes_of_the_file(layout, tmp_pa
             path = [tree.tokens[n] for n in tree.path(node)[1:]]
             if not kids:
                 continue
-            law = laws_of(layout, drafter, tensors, text, path)
+            check = laws_of(layout, drafter, tensors, text, path)
             scores, tokens = [proposal.score[k] for k in kids], [tree.tokens[k] for k in kids]
-            assert scores == pytest.approx(law.topk(len(kids)).values.tolist(), abs=1e-4)
-            assert scores == pytest.approx(law[tokens].tolist(), abs=1e-4)
+            assert scores == pytest.approx(check.topk(len(kids)).values.tolist(), abs=1e-4)
+            assert scores == pytest.approx(check[tokens].tolist(), abs=1e-4)
             judged, deepest = judged + len(kids), max(deepest, len(path) + 1)
     assert judged > 12
     assert deepest == 3

@@ -39,7 +39,7 @@ def test_the_loss_is_the_weighted_mean_of_feature_and_law_over_depths():
         rows = output.shape[1]
         law = found.logits[:, depth : depth + rows].softmax(-1)
         missed = -(law * found.head(output).log_softmax(-1)).sum(-1).mean()
-        part = training.FEATURE_WEIGHT * feature + training.LAW_WEIGHT * missed
+        part = training.FEATURE_WEIGHT * feature + training.DISTRIBUTION_WEIGHT * missed
         total += 0.8 ** (depth - 1) * part.item()
         weights += 0.8 ** (depth - 1)
     assert training.loss(head, found, steps=3).item() == pytest.approx(total / weights, rel=1e-4)

@@ -7,7 +7,7 @@ import torch
 from other_vocabulary_made import bees, drafter
 
 from specviz.catalog import MismatchedVocabulary, Unsuitable, load
-from specviz.drafters.contract.harness import traced
+from specviz.drafters.contract.harness import run_trace
 from specviz.drafters.draft_model import DraftModel
 from specviz.drafters.other_vocabulary.drafter import OtherVocabulary
 from specviz.drafters.other_vocabulary.vocabularies import Rewriting, Shared, shared
@@ -154,13 +154,13 @@ def test_a_model_that_knows_the_text_is_believed_in_both_ways():
         (WARM, "sampled"),
         (TREE, "without-replacement"),
     ):
-        run = traced(target, knowing, headed.PROMPTS[0], settings)
+        run = run_trace(target, knowing, headed.PROMPTS[0], settings)
         check(run)
         judged = [each for played in run.rounds for each in played.judged]
         assert {played.proposed.drawn for played in run.rounds[1:]} == {drawn}
         assert sum(each.accepted for each in judged) > 0.5 * len(judged)
-    plain = traced(target, DraftModel(target.model, knowing.card), headed.PROMPTS[0], WARM)
-    assert story_of(plain) == story_of(traced(target, knowing, headed.PROMPTS[0], WARM))
+    plain = run_trace(target, DraftModel(target.model, knowing.card), headed.PROMPTS[0], WARM)
+    assert story_of(plain) == story_of(run_trace(target, knowing, headed.PROMPTS[0], WARM))
 
 
 def story_of(trace):
@@ -174,7 +174,7 @@ def test_a_text_beyond_its_reach_is_a_round_without_a_guess():
     assert short.reach == tiny.POSITIONS
     short.reach = 14
     for settings in (CHAIN, WARM):
-        run = traced(target, short, headed.PROMPTS[0], settings)
+        run = run_trace(target, short, headed.PROMPTS[0], settings)
         check(run)
         tries = [played.proposed for played in run.rounds[1:-1]]
         assert tries[0].guesses
@@ -199,8 +199,8 @@ def test_a_folder_with_another_tokenizer_drafts_and_one_with_the_same_as_ever(pa
     folder = tiny.save(tiny.llama(), tmp_path / "bees", bees())
     target, made = load(str(pair[0]), str(folder))
     assert isinstance(made, OtherVocabulary)
-    assert token_ids(traced(target, made, tiny.PROMPT, CHAIN)) == token_ids(
-        traced(target, load(str(pair[0]), str(pair[1]))[1], tiny.PROMPT, CHAIN)
+    assert token_ids(run_trace(target, made, tiny.PROMPT, CHAIN)) == token_ids(
+        run_trace(target, load(str(pair[0]), str(pair[1]))[1], tiny.PROMPT, CHAIN)
     )
     assert type(load(str(pair[0]), str(pair[1]))[1]) is DraftModel
 

@@ -62,8 +62,8 @@ class MedusaConfig:
             shared: Whether all heads use the target's projection.
         """
         kind = {"model_type": "medusa", "architectures": ["MedusaModel"]}
-        said = {key: value for key, value in asdict(self).items() if value is not None}
-        return kind | {"medusa_fc_bias": True, "original_lm_head": shared} | said
+        config = {key: value for key, value in asdict(self).items() if value is not None}
+        return kind | {"medusa_fc_bias": True, "original_lm_head": shared} | config
 
 
 class ResBlock(nn.Module):
@@ -123,8 +123,8 @@ class MedusaHeads(nn.ModuleList):
         """
         found = read_head(folder, "medusa")
         config = checkpoint.parsed(found.name, found.config, MedusaConfig)
-        said = config.medusa_num_heads if "medusa_num_heads" in found.config else 0
-        many = max(said, checkpoint.numbered(found.tensors))
+        config_heads = config.medusa_num_heads if "medusa_num_heads" in found.config else 0
+        many = max(config_heads, checkpoint.numbered(found.tensors))
         config = replace(config, medusa_num_heads=many)
         width, vocabulary = checkpoint.sizes(target.model)
         own = any_is(rf"\d+\.{config.medusa_num_layers}\.weight$", found.tensors)

@@ -42,7 +42,9 @@ class UniformSession:
         self.eos = target.target.eos
         self.size = target.target.vocab_size
         device = target.target.device
-        self.law = torch.full((self.size,), 1 / self.size, dtype=exact_dtype(device), device=device)
+        self.distribution = torch.full(
+            (self.size,), 1 / self.size, dtype=exact_dtype(device), device=device
+        )
         self.settings = settings
         self.drawn = candidate_kind(settings)
         self.branches = settings.branches
@@ -67,7 +69,7 @@ class UniformSession:
         evidence = {0: remark} if len(tree) > 1 else {}
         if self.drawn is Drawn.POINT_MASS:
             return Proposal(tree, self.drawn, evidence=evidence, work=Work())
-        q = dict.fromkeys(parents[1:], self.law)
+        q = dict.fromkeys(parents[1:], self.distribution)
         return Proposal(tree, self.drawn, q, draws, evidence=evidence, work=Work())
 
     def commit(

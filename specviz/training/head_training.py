@@ -228,7 +228,7 @@ def measured(
     for outputs in held_out_batches:
         total += (many := int(outputs.counted.sum()))
         for run in runs:
-            guesses = run.family.said(run.head, outputs)
+            guesses = run.family.predict(run.head, outputs)
             for what, measure in measures.items():
                 found = measure(run.family, guesses, outputs)
                 old = sums[what][run.name] or [0.0] * len(found)

@@ -53,12 +53,14 @@ def made_for(folder: Path) -> MadeFor:
         NotAvailable: If there is no config.
         Unsuitable: If `made_for` is not a hash or a list of hashes.
     """
-    said = read_config(folder).get("made_for")
-    if isinstance(said, list) and said and all(isinstance(each, str) for each in said):
-        return tuple(said)
-    if not isinstance(said, str | None):
-        raise Unsuitable(f"{folder_label(folder)!r}: made_for must be a SHA-256, not {said!r:.80}.")
-    return said
+    value = read_config(folder).get("made_for")
+    if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
+        return tuple(value)
+    if not isinstance(value, str | None):
+        raise Unsuitable(
+            f"{folder_label(folder)!r}: made_for must be a SHA-256, not {value!r:.80}."
+        )
+    return value
 
 
 def read_tensors(folder: Path) -> dict[str, Tensor]:
@@ -233,5 +235,5 @@ def sizes(model: Any) -> tuple[int, int]:
 
 def rope_theta(model: Any) -> float:
     """Return the base of a causal LM's rotary angles, 10,000 if it has none."""
-    said = getattr(model.config, "rope_parameters", None) or {}
-    return float(said.get("rope_theta", 10_000.0))
+    value = getattr(model.config, "rope_parameters", None) or {}
+    return float(value.get("rope_theta", 10_000.0))

@@ -272,10 +272,10 @@ class Family:
         return overlaps if self.sampled else same_tops
 
     @torch.no_grad()
-    def said(self, head: Any, outputs: TargetOutputs) -> Sequence[Tensor]:
+    def predict(self, head: Any, outputs: TargetOutputs) -> Sequence[Tensor]:
         """Return a head's guesses by depth, or none if the family has none."""
         return [] if self.guesses is None else self.guesses(head, outputs)
 
     def agreement(self, head: Any, outputs: TargetOutputs) -> list[float]:
         """Return α by depth on this batch, or none if the family has no guesses."""
-        return self.measure(self.said(head, outputs), outputs)
+        return self.measure(self.predict(head, outputs), outputs)

@@ -10,57 +10,57 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from specviz.drafters.contract.checks import (
-    a_fresh_session_says_the_same,
-    ends_exactly_there,
-    greedy_is_generate,
-    keeps_to_the_room,
-    missing_states_are_refused,
-    nan_is_a_sentence,
-    nothing_follows_an_end,
-    sampled_runs_check_and_replay,
-    sessions_do_not_disturb_each_other,
-    stops_at_its_limit,
-    tokens_follow_the_target,
+    drafts_no_deeper_than_allowed,
+    fresh_session_proposes_the_same,
+    greedy_equals_generate,
+    missing_states_raise,
+    nan_weights_raise,
+    nothing_follows_end_token,
+    run_stops_at_limit,
+    sampled_runs_replay,
+    sessions_are_independent,
+    text_ends_at_end_token,
+    tokens_follow_target_distribution,
 )
 from specviz.drafters.contract.harness import Case, ContractBroken
 
 __all__ = ["LAWS", "Case", "ContractBroken", "check_drafter", "check_law"]
 
-Law = Callable[[Case], None]
+Check = Callable[[Case], None]
 
-LAWS: Final[dict[str, Law]] = {
-    "greedy is `generate` token for token": greedy_is_generate,
-    "sampled runs check and replay": sampled_runs_check_and_replay,
-    "tokens of real runs follow the target": tokens_follow_the_target,
-    "a run stops exactly at its limit": stops_at_its_limit,
-    "a draft keeps to the room": keeps_to_the_room,
-    "nothing follows an end of text": nothing_follows_an_end,
-    "a text ends exactly there": ends_exactly_there,
-    "two sessions do not disturb each other": sessions_do_not_disturb_each_other,
-    "a fresh session says the same": a_fresh_session_says_the_same,
-    "NaN is a sentence": nan_is_a_sentence,
-    "missing states are refused": missing_states_are_refused,
+CHECKS: Final[dict[str, Check]] = {
+    "greedy output equals `generate`": greedy_equals_generate,
+    "sampled runs replay": sampled_runs_replay,
+    "tokens follow the target's distribution": tokens_follow_target_distribution,
+    "a run stops at its limit": run_stops_at_limit,
+    "a draft is no deeper than allowed": drafts_no_deeper_than_allowed,
+    "nothing follows an end token": nothing_follows_end_token,
+    "a text ends at its first end token": text_ends_at_end_token,
+    "sessions are independent": sessions_are_independent,
+    "a fresh session proposes the same": fresh_session_proposes_the_same,
+    "NaN weights raise BadScores": nan_weights_raise,
+    "missing states raise ValueError": missing_states_raise,
 }
 
 
-def check_drafter(case: Case, laws: Iterable[str] | None = None) -> None:
+def check_drafter(case: Case, checks: Iterable[str] | None = None) -> None:
     """Run all checks on a drafter, or the named ones.
 
     Raises:
         ContractBroken: At the first check that fails.
     """
-    for name in LAWS if laws is None else laws:
-        check_law(name, case)
+    for name in CHECKS if checks is None else checks:
+        run_check(name, case)
 
 
-def check_law(name: str, case: Case) -> None:
+def run_check(name: str, case: Case) -> None:
     """Run one check.
 
     Raises:
         ContractBroken: If the check fails, or the drafter raises any other exception.
     """
     try:
-        LAWS[name](case)
+        CHECKS[name](case)
     except ContractBroken as broken:
         raise ContractBroken(f"Broken: {name}. {broken}") from broken
     except Exception as error:

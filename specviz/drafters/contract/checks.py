@@ -17,24 +17,24 @@ from specviz.drafters.contract.harness import (
     NEW,
     Case,
     ContractBroken,
-    Listening,
-    begun,
-    close,
-    demand,
-    ends,
-    evidence,
-    few,
+    RecordingSession,
+    distribution_after,
+    distributions_agree,
+    end_positions,
+    end_reason,
+    expect,
+    first_rounds,
     first_rows,
-    followed,
-    generated,
-    law_after,
+    greedy_tokens,
+    guess_evidence,
+    inner_guesses,
+    nan_weights,
     networks,
-    reason,
     rounds_of,
+    run_trace,
     same_numbers,
-    spoiled,
-    story,
-    traced,
+    start_session,
+    summarize,
 )
 from specviz.engine.loop import Decoding, plain
 from specviz.models.passes import CaptureSpec, States
@@ -50,7 +50,7 @@ ROOM: Final = 4  # max_new_tokens of a counted run: three tokens, with guesses t
 FEWEST: Final = 20  # accepted and rejected guesses that the G-test needs to show anything
 
 
-def greedy_is_generate(case: Case) -> None:
+def greedy_equals_generate(case: Case) -> None:
     """At temperature 0 the text equals that of transformers' `generate`.
 
     Every shape is run on every prompt, alternating between a fixed γ followed by plain decoding,
@@ -59,38 +59,38 @@ def greedy_is_generate(case: Case) -> None:
     target = case.target()
     drafter = case.drafter(target)
     for turn, prompt in enumerate(case.prompts):
-        wanted = generated(target, prompt, NEW)
+        wanted = greedy_tokens(target, prompt, NEW)
         for at, shape in enumerate(case.shapes):
             fixed = (turn + at) % 2 == 0
             schedule: Literal["fixed", "learning"] = "fixed" if fixed else "learning"
             settings = replace(shape, sampling=GREEDY, max_new_tokens=NEW, schedule=schedule)
-            trace = traced(target, drafter, prompt, settings, baseline=fixed)
-            demand(token_ids(trace) == wanted, f"It changed the continuation of {prompt!r}.")
+            trace = run_trace(target, drafter, prompt, settings, baseline=fixed)
+            expect(token_ids(trace) == wanted, f"It changed the continuation of {prompt!r}.")
             plain_too = not trace.baseline or trace.baseline.token_ids == wanted
             changed = f"After it, plain decoding changed the continuation of {prompt!r}."
-            demand(plain_too and (trace.baseline is not None) == fixed, changed)
+            expect(plain_too and (trace.baseline is not None) == fixed, changed)
             check(trace)
 
 
-def sampled_runs_check_and_replay(case: Case) -> None:
+def sampled_runs_replay(case: Case) -> None:
     """A sampled run's trace passes `check`, and a second run with the same u repeats it."""
     target = case.target()
     drafter = case.drafter(target)
     for seed, (prompt, shape) in enumerate(product(case.prompts[:2], case.shapes)):
         settings = replace(shape, sampling=case.sampling, max_new_tokens=NEW, seed=seed)
-        first = traced(target, drafter, prompt, settings, baseline=False)
+        first = run_trace(target, drafter, prompt, settings, baseline=False)
         check(first)
         ids = target.encode(prompt, NEW)
         again = [token for r in rounds_of(target, drafter, ids, settings) for token in r.tokens]
-        demand(token_ids(first) == again, "The same random numbers gave another text.")
+        expect(token_ids(first) == again, "The same random numbers gave another text.")
 
 
-def tokens_follow_the_target(case: Case) -> None:
+def tokens_follow_target_distribution(case: Case) -> None:
     """Two tokens after a forced first one are distributed like the target's (G-test)."""
     target = case.ending()
     drafter, ids = case.drafter(target), target.encode(case.prompts[0], ROOM)
     counts: Counter[tuple[int, ...]] = Counter()
-    kept, fallen, first = 0, 0, 0
+    kept, rejected, first = 0, 0, 0
     for seed in range(case.runs):
         shape = case.shapes[seed % len(case.shapes)]
         coins = {u_key(0, FINAL, 0): 0.1}
@@ -101,39 +101,39 @@ def tokens_follow_the_target(case: Case) -> None:
         for played in Decoding(target, drafter, ids, settings).rounds():
             text += played.tokens
             accepted = [decision.accepted for decision in played.verdict.decisions]
-            kept, fallen = kept + sum(accepted), fallen + accepted.count(False)
+            kept, rejected = kept + sum(accepted), rejected + accepted.count(False)
             if len(text) > 2:
                 break
         first = text[0]
         counts[tuple(text[1:3])] += 1
-    few = f"Only {kept} guesses were accepted and {fallen} rejected in {case.runs} runs."
-    demand(min(kept, fallen) >= FEWEST, few)
-    laws = plain_distribution(
-        lambda more: law_after(target, [*ids, first, *more], case.sampling), 2
+    too_few = f"Only {kept} guesses were accepted and {rejected} rejected in {case.runs} runs."
+    expect(min(kept, rejected) >= FEWEST, too_few)
+    distributions = plain_distribution(
+        lambda more: distribution_after(target, [*ids, first, *more], case.sampling), 2
     )
-    demand(set(counts) <= set(laws), "It gave tokens of probability 0 there.")
-    cells = sorted(laws)
-    result = g_test([counts[cell] for cell in cells], [laws[cell] for cell in cells])
-    demand(result.degrees > 0, "The target is certain there; choose a higher temperature.")
+    expect(set(counts) <= set(distributions), "It gave tokens of probability 0 there.")
+    cells = sorted(distributions)
+    result = g_test([counts[cell] for cell in cells], [distributions[cell] for cell in cells])
+    expect(result.degrees > 0, "The target is certain there; choose a higher temperature.")
     chance = f"(p = {result.p_value:.1e})"
     sentence = f"The tokens of {case.runs} runs do not follow the target {chance}."
-    demand(result.p_value > FALSE_ALARM, sentence)
+    expect(result.p_value > FALSE_ALARM, sentence)
 
 
-def stops_at_its_limit(case: Case) -> None:
+def run_stops_at_limit(case: Case) -> None:
     """A run has exactly as many new tokens as requested."""
     target = case.ending()
     drafter = case.drafter(target)
     for limit in LIMITS:
         for settings in case.settings(limit):
-            trace = traced(target, drafter, case.prompts[0], settings)
+            trace = run_trace(target, drafter, case.prompts[0], settings)
             many = len(token_ids(trace))
-            demand(many == limit, f"{many} new tokens were made, and the limit was {limit}.")
-            demand(reason(trace) == "limit", "The run does not report that its limit ended it.")
+            expect(many == limit, f"{many} new tokens were made, and the limit was {limit}.")
+            expect(end_reason(trace) == "limit", "The run does not report that its limit ended it.")
             check(trace)
 
 
-def ends_exactly_there(case: Case) -> None:
+def text_ends_at_end_token(case: Case) -> None:
     """A text ends with its first end-of-text token, as in plain decoding, guessed or not."""
     for shape in case.shapes:
         settings = replace(shape, sampling=GREEDY, max_new_tokens=NEW)
@@ -142,16 +142,16 @@ def ends_exactly_there(case: Case) -> None:
             ids = free.encode(prompt, NEW)
             text = [step.token for step in plain(free, ids, settings)]
             rounds = rounds_of(free, case.drafter(free), ids, settings)
-            for at, place in enumerate(ends(rounds, text)[:4]):
+            for at, place in enumerate(end_positions(rounds, text)[:4]):
                 target = case.ending(text[place])
-                trace = traced(target, case.drafter(target), prompt, settings, baseline=not at)
+                trace = run_trace(target, case.drafter(target), prompt, settings, baseline=not at)
                 right = token_ids(trace) == text[: place + 1]
-                demand(right, f"The text should have ended at new token {place + 1}.")
-                demand(reason(trace) == "eos", "The run does not report that the text ended.")
+                expect(right, f"The text should have ended at new token {place + 1}.")
+                expect(end_reason(trace) == "eos", "The run does not report that the text ended.")
                 check(trace)
 
 
-def keeps_to_the_room(case: Case) -> None:
+def drafts_no_deeper_than_allowed(case: Case) -> None:
     """With n tokens left a draft is at most n - 1 deep: one token is always the target's own."""
     target = case.ending()
     drafter, most = case.drafter(target), 0
@@ -161,41 +161,43 @@ def keeps_to_the_room(case: Case) -> None:
             # Each room is tried early on one prompt and late on the other.
             for max_tokens, rounds in zip((1, 2, 3, 5), turns * 2, strict=True):
                 decoding = Decoding(target, drafter, ids, settings)
-                chance = [settings.chance(turn.number + 1) for turn in few(decoding, rounds)][-1]
+                chance = [
+                    settings.chance(turn.number + 1) for turn in first_rounds(decoding, rounds)
+                ][-1]
                 proposal = decoding.session.propose(list(decoding.text), max_tokens, chance)
                 proposal.check(decoding.session.drawn, max_tokens, ())
                 most = max(most, *proposal.tree.depths)
-    demand(most > 1, "It never drafted two tokens deep; give prompts on which it does.")
+    expect(most > 1, "It never drafted two tokens deep; give prompts on which it does.")
 
 
-def nothing_follows_an_end(case: Case) -> None:
+def nothing_follows_end_token(case: Case) -> None:
     """No guess is under one that ends the text."""
     shown = False
     for settings in case.settings():
         for prompt in case.prompts[:2]:
-            for token in islice(followed(case, prompt, settings), 2):
+            for token in islice(inner_guesses(case, prompt, settings), 2):
                 target = case.ending(token)
                 ids = target.encode(prompt, settings.max_new_tokens)
                 for played in Decoding(target, case.drafter(target), ids, settings).rounds():
                     played.proposal.check(played.proposal.drawn, len(played.p) + 1, target.eos)
                     shown |= token in played.proposal.tree.tokens[1:]
-    demand(shown, "It never guessed an end of text; give prompts on which it drafts two deep.")
+    expect(shown, "It never guessed an end of text; give prompts on which it drafts two deep.")
 
 
-def sessions_do_not_disturb_each_other(case: Case) -> None:
+def sessions_are_independent(case: Case) -> None:
     """Two interleaved runs over the same weights equal the two separate runs."""
     target = case.target()
     drafter = case.drafter(target)
     for settings in case.settings():
         texts = [target.encode(prompt, NEW) for prompt in case.prompts[:2]]
-        alone = [story(rounds_of(target, drafter, ids, settings)) for ids in texts]
+        alone = [summarize(rounds_of(target, drafter, ids, settings)) for ids in texts]
         one, other = (Decoding(target, drafter, ids, settings).rounds() for ids in texts)
         turns = list(zip_longest(one, other))
-        both = [story([pair[i] for pair in turns if pair[i] is not None]) for i in (0, 1)]
-        demand(both == alone, "Two interleaved runs differ from the two separate runs.")
+        both = [summarize([pair[i] for pair in turns if pair[i] is not None]) for i in (0, 1)]
+        expect(both == alone, "Two interleaved runs differ from the two separate runs.")
 
 
-def a_fresh_session_says_the_same(case: Case) -> None:
+def fresh_session_proposes_the_same(case: Case) -> None:
     """No state of a rejected guess is kept, and no state of an accepted one is missing.
 
     A session in the middle of a run proposes what a new session does that reads the text at once. A
@@ -206,28 +208,31 @@ def a_fresh_session_says_the_same(case: Case) -> None:
     for settings in case.settings():
         ids = target.encode(case.prompts[0], NEW)
         if case.remembers:
-            first, second = (story(rounds_of(target, drafter, ids, settings)) for _ in range(2))
-            demand(first == second, "A second run differs from the first.")
+            first, second = (summarize(rounds_of(target, drafter, ids, settings)) for _ in range(2))
+            expect(first == second, "A second run differs from the first.")
             continue
         decoding = Decoding(target, drafter, ids, replace(settings, schedule="fixed"))
-        decoding.session = heard = Listening(decoding.session)
+        decoding.session = recorder = RecordingSession(decoding.session)
         list(decoding.rounds())
-        for text, max_tokens, chance, proposal in heard.asked:
-            fresh = begun(target, drafter, text, settings).propose(text, max_tokens, chance)
-            demand(fresh.tree == proposal.tree, f"After {len(text)} tokens a new session differs.")
-            demand(close(fresh.q, proposal.q), f"After {len(text)} tokens a new q differs.")
+        for text, max_tokens, chance, proposal in recorder.calls:
+            fresh = start_session(target, drafter, text, settings).propose(text, max_tokens, chance)
+            expect(fresh.tree == proposal.tree, f"After {len(text)} tokens a new session differs.")
+            expect(
+                distributions_agree(fresh.q, proposal.q),
+                f"After {len(text)} tokens a new q differs.",
+            )
             sure = same_numbers(fresh.score, proposal.score)
-            demand(sure, f"After {len(text)} tokens a new session has other scores.")
-            reasons = same_numbers(evidence(fresh), evidence(proposal))
-            demand(reasons, f"After {len(text)} tokens a new session has other evidence.")
+            expect(sure, f"After {len(text)} tokens a new session has other scores.")
+            reasons = same_numbers(guess_evidence(fresh), guess_evidence(proposal))
+            expect(reasons, f"After {len(text)} tokens a new session has other evidence.")
 
 
-def nan_is_a_sentence(case: Case) -> None:
+def nan_weights_raise(case: Case) -> None:
     """NaN weights end a run with BadScores, whose message names the network."""
     target = case.target()
     drafter = case.drafter(target)
     for settings in case.settings():
-        with spoiled(networks(drafter, target) or [target.model]):
+        with nan_weights(networks(drafter, target) or [target.model]):
             try:
                 for prompt in case.prompts:
                     ids = target.encode(prompt, settings.max_new_tokens)
@@ -237,7 +242,7 @@ def nan_is_a_sentence(case: Case) -> None:
         raise ContractBroken("Its weights were NaN, and it continued.")
 
 
-def missing_states_are_refused(case: Case) -> None:
+def missing_states_raise(case: Case) -> None:
     """Missing hidden states raise a ValueError instead of giving a worse draft."""
     target = case.ending()
     drafter = case.drafter(target)
@@ -247,9 +252,9 @@ def missing_states_are_refused(case: Case) -> None:
         text = target.encode(case.prompts[0], settings.max_new_tokens)
         for some in (lambda _: States(), partial(first_rows, len(text) - 2)):
             try:
-                session = begun(target, drafter, text, settings, some)
+                session = start_session(target, drafter, text, settings, some)
                 session.propose(text, 5, settings.chance(1))
             except ValueError as refusal:
-                demand(len(str(refusal).split()) > 3, f"{refusal} is not a sentence.")
+                expect(len(str(refusal).split()) > 3, f"{refusal} is not a sentence.")
                 continue
             raise ContractBroken("States were missing, and it continued.")

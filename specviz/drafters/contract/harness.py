@@ -62,14 +62,14 @@ class Case:
             for shape in self.shapes:
                 yield replace(shape, sampling=sampling, max_new_tokens=new)
 
-    def ending(self, *ends: int) -> Target:
+    def ending(self, *end_positions: int) -> Target:
         """Return the target with these end-of-text tokens only."""
         target = copy(self.target())
-        target.eos = ends
+        target.eos = end_positions
         return target
 
 
-def demand(holds: bool, sentence: str) -> None:
+def expect(holds: bool, sentence: str) -> None:
     """Raise ContractBroken with the sentence unless `holds`."""
     if not holds:
         raise ContractBroken(sentence)
@@ -79,18 +79,18 @@ ROUNDING: Final = 1e-5  # of q, between rows that were read at once and one afte
 SURENESS: Final = 1e-4  # of scores and evidence, likewise
 
 
-class Listening:
+class RecordingSession:
     """A session that records its proposals and their arguments."""
 
     def __init__(self, session: DraftSession) -> None:
         self.session = session
         self.drawn = session.drawn
-        self.asked: list[tuple[list[int], int, Chance, Proposal]] = []
+        self.calls: list[tuple[list[int], int, Chance, Proposal]] = []
 
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """Implement `DraftSession.propose`."""
         proposal = self.session.propose(context, max_tokens, chance)
-        self.asked.append((list(context), max_tokens, chance, proposal))
+        self.calls.append((list(context), max_tokens, chance, proposal))
         return proposal
 
     def commit(
@@ -100,7 +100,7 @@ class Listening:
         self.session.commit(tokens, states, extra_rows)
 
 
-def traced(
+def run_trace(
     target: Target, drafter: Drafter, prompt: str, settings: Settings, baseline: bool = True
 ) -> Trace:
     """Return a whole run on raw text as a trace in memory."""
@@ -110,7 +110,7 @@ def traced(
     return Trace(header, events)
 
 
-def reason(trace: Trace) -> str | None:
+def end_reason(trace: Trace) -> str | None:
     """Return the reason that the trace gives for the end of the run."""
     return None if trace.finished is None else trace.finished.reason
 
@@ -122,12 +122,12 @@ def rounds_of(
     return list(Decoding(target, drafter, ids, settings).rounds())
 
 
-def few(decoding: Decoding, many: int) -> list[RoundResult]:
+def first_rounds(decoding: Decoding, many: int) -> list[RoundResult]:
     """Return the first `many` rounds of a run, the prefill included."""
     return [played for played, _ in zip(decoding.rounds(), range(many), strict=False)]
 
 
-def story(rounds: Iterable[RoundResult]) -> list[tuple[tuple[int, ...], ...]]:
+def summarize(rounds: Iterable[RoundResult]) -> list[tuple[tuple[int, ...], ...]]:
     """Return the guessed tokens and the new tokens of each round."""
     return [(played.proposal.tree.tokens, played.tokens) for played in rounds]
 
@@ -137,7 +137,7 @@ def first_rows(rows: int, states: States) -> States:
     return states.take(range(rows))
 
 
-def begun(
+def start_session(
     target: Target,
     drafter: Drafter,
     text: Sequence[int],
@@ -160,7 +160,7 @@ def begun(
     return session
 
 
-def generated(target: Target, prompt: str, new: int) -> list[int]:
+def greedy_tokens(target: Target, prompt: str, new: int) -> list[int]:
     """Return what transformers' greedy generation adds to a prompt."""
     ids = target.encode(prompt, new)
     words = torch.tensor([ids], device=target.device)
@@ -178,14 +178,14 @@ def generated(target: Target, prompt: str, new: int) -> list[int]:
 
 
 @torch.inference_mode()
-def law_after(target: Target, text: Sequence[int], sampling: Sampling) -> Tensor:
+def distribution_after(target: Target, text: Sequence[int], sampling: Sampling) -> Tensor:
     """The target's law (V,) of what follows a text, by a pass without a cache."""
     return logits_to_probs(
         target.model(torch.tensor([text], device=target.device)).logits[0, -1], sampling
     )
 
 
-def followed(case: Case, prompt: str, settings: Settings) -> Iterator[int]:
+def inner_guesses(case: Case, prompt: str, settings: Settings) -> Iterator[int]:
     """Yield each token that was guessed with children before the text contained it."""
     target = case.ending()
     text = target.encode(prompt, settings.max_new_tokens)
@@ -198,7 +198,7 @@ def followed(case: Case, prompt: str, settings: Settings) -> Iterator[int]:
         known |= {*fresh, *played.tokens}
 
 
-def ends(rounds: Sequence[RoundResult], text: Sequence[int]) -> list[int]:
+def end_positions(rounds: Sequence[RoundResult], text: Sequence[int]) -> list[int]:
     """Return the positions of tokens new to the text, those of accepted guesses first."""
     kept, at = set(), 0
     for played in rounds:
@@ -208,19 +208,19 @@ def ends(rounds: Sequence[RoundResult], text: Sequence[int]) -> list[int]:
     return sorted(fresh, key=lambda place: place not in kept)
 
 
-def close(one: Any, other: Any) -> bool:
+def distributions_agree(one: Any, other: Any) -> bool:
     """Return whether two sets of distributions agree up to rounding."""
     return one.keys() == other.keys() and all(
         torch.allclose(one[node], other[node], rtol=0, atol=ROUNDING) for node in one
     )
 
 
-def evidence(proposal: Proposal) -> dict[int, dict[str, Any]]:
+def guess_evidence(proposal: Proposal) -> dict[int, dict[str, Any]]:
     """Return the evidence of each guess, without the remark on the proposal.
 
     The remark may count what happened before.
     """
-    return {node: said for node, said in proposal.evidence.items() if node}
+    return {node: shown for node, shown in proposal.evidence.items() if node}
 
 
 def same_numbers(one: Any, other: Any) -> bool:
@@ -241,7 +241,7 @@ def networks(drafter: Drafter, target: Target) -> list[torch.nn.Module]:
 
 
 @contextmanager
-def spoiled(networks: Sequence[torch.nn.Module]) -> Iterator[None]:
+def nan_weights(networks: Sequence[torch.nn.Module]) -> Iterator[None]:
     """Set all weights to NaN within the context."""
     weights = [weight for network in networks for weight in network.parameters()]
     before = [weight.detach().clone() for weight in weights]

@@ -111,13 +111,13 @@ class DFlashSession:
             remark |= {"passes": 1, "states": self.read, "masks": self.size - 1}
             top = soft.argmax(-1, keepdim=True)
             shown = soft.topk(min(SHOWN, soft.shape[-1]))
-            told = to_host(soft.gather(-1, top), top, *shown)
-            chances, ids = (each[:, 0].tolist() for each in told[:2])
-            check_finite(chances, self.name)
-            remark["places"] = block_shown(*told[2:])
+            values = to_host(soft.gather(-1, top), top, *shown)
+            probs, ids = (each[:, 0].tolist() for each in values[:2])
+            check_finite(probs, self.name)
+            remark["places"] = block_shown(*values[2:])
             for node, token in enumerate(ids[:depth], start=1):
                 tokens.append(token)
-                score[node] = chances[node - 1]
+                score[node] = probs[node - 1]
                 evidence[node] = {"place": node}
                 if token in self.target.eos:
                     break
@@ -174,6 +174,6 @@ class DFlashSession:
 def block_shown(values: Tensor, ids: Tensor) -> list[list[dict[str, Any]]]:
     """Return, by position, the top tokens (places, few) with their probabilities."""
     return [
-        [{"token": token, "p": round(p, 6)} for token, p in zip(row, chances, strict=True)]
-        for row, chances in zip(ids.tolist(), values.tolist(), strict=True)
+        [{"token": token, "p": round(p, 6)} for token, p in zip(row, probs, strict=True)]
+        for row, probs in zip(ids.tolist(), values.tolist(), strict=True)
     ]

@@ -120,18 +120,18 @@ class EagleHead(nn.Module):
         return head
 
 
-def unroll(head: Any, states: Tensor, frozen: TargetOutputs, steps: int) -> Iterator[Tensor]:
+def unroll(head: Any, states: Tensor, outputs: TargetOutputs, steps: int) -> Iterator[Tensor]:
     """Yield the outputs (B, T - 1 - s, h) of steps s = 0, 1, …, as far as the text reaches.
 
     Args:
         head: The head.
         states: The target's states as the head reads them, (B, T, h).
-        frozen: The target's outputs.
+        outputs: The target's outputs.
         steps: Most steps.
     """
-    mix, length = Unrolled(), frozen.tokens.shape[1]
-    embed = frozen.embed if head.embed_tokens is None else head.embed_tokens
-    words = embed(frozen.tokens)
+    mix, length = Unrolled(), outputs.tokens.shape[1]
+    embed = outputs.embed if head.embed_tokens is None else head.embed_tokens
+    words = embed(outputs.tokens)
     for step in range(min(steps, length - 1)):
         rows = length - 1 - step
         positions = torch.arange(step, step + rows, device=words.device)
@@ -139,25 +139,25 @@ def unroll(head: Any, states: Tensor, frozen: TargetOutputs, steps: int) -> Iter
         yield states
 
 
-LAW_WEIGHT = 0.1  # as in the paper
+DISTRIBUTION_WEIGHT = 0.1  # as in the paper
 
 
-def loss(head: EagleHead, frozen: TargetOutputs) -> Tensor:
+def loss(head: EagleHead, outputs: TargetOutputs) -> Tensor:
     """Return SmoothL1 to the feature f_{t+1}, plus cross-entropy to the target's distribution.
 
     It is one step from true features, as published. The paper also adds noise to the features; here
     the loss depends on the batch alone.
     """
-    (output,) = unroll(head, frozen.final, frozen, 1)
-    feature = functional.smooth_l1_loss(output.float(), frozen.final[:, 1:].float())
-    guessed = frozen.head(output).float().log_softmax(-1)
-    law = -(frozen.logits[:, 1:].softmax(-1) * guessed).sum(-1).mean()
-    return feature + LAW_WEIGHT * law
+    (output,) = unroll(head, outputs.final, outputs, 1)
+    feature = functional.smooth_l1_loss(output.float(), outputs.final[:, 1:].float())
+    guessed = outputs.head(output).float().log_softmax(-1)
+    cross_entropy = -(outputs.logits[:, 1:].softmax(-1) * guessed).sum(-1).mean()
+    return feature + DISTRIBUTION_WEIGHT * cross_entropy
 
 
-def guesses(head: EagleHead, frozen: TargetOutputs, depth: int) -> list[Tensor]:
+def guesses(head: EagleHead, outputs: TargetOutputs, depth: int) -> list[Tensor]:
     """Return logits by depth, (B, T - d, V) each, as `overlaps` takes them."""
-    return [frozen.head(output) for output in unroll(head, frozen.final, frozen, depth)]
+    return [outputs.head(output) for output in unroll(head, outputs.final, outputs, depth)]
 
 
 def build(target: Target, _counts: Tensor) -> EagleHead:
@@ -166,5 +166,5 @@ def build(target: Target, _counts: Tensor) -> EagleHead:
 
 
 TRAINING: Final = Family(
-    "eagle", build, loss, guesses=lambda head, frozen: guesses(head, frozen, DEPTH), sampled=True
+    "eagle", build, loss, guesses=lambda head, outputs: guesses(head, outputs, DEPTH), sampled=True
 )

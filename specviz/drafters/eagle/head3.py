@@ -208,30 +208,32 @@ STEPS: Final = 5  # the paper's code unrolls 7; house trees are 5 deep
 FADE: Final = 0.8  # a step's weight relative to the one before, as in the paper's code
 
 
-def loss(head: Eagle3Head, frozen: TargetOutputs, steps: int = STEPS) -> Tensor:
+def loss(head: Eagle3Head, outputs: TargetOutputs, steps: int = STEPS) -> Tensor:
     """Return the weighted mean over steps of the cross-entropy to the target's distribution.
 
     The distribution is restricted to the draft vocabulary and normalised. Rows whose top token is
     outside it are ignored, as published.
     """
-    teaches = head.t2d[frozen.tops] & frozen.counted
-    laws = frozen.over(head.tokens, teaches).softmax(-1)
+    teaches = head.t2d[outputs.tops] & outputs.counted
+    distributions = outputs.over(head.tokens, teaches).softmax(-1)
     number = teaches.flatten().cumsum(0).view(teaches.shape) - 1  # index of a row in `laws`
-    total, weights = laws.new_zeros(()), 0.0
-    for step, output in enumerate(unroll(head, head.fuse(frozen.states), frozen, steps)):
+    total, weights = distributions.new_zeros(()), 0.0
+    for step, draft_output in enumerate(unroll(head, head.fuse(outputs.states), outputs, steps)):
         rows = teaches[:, step + 1 :]
-        law = laws[number[:, step + 1 :][rows]]
-        missed = -(law * head.draft_logits(output[rows]).float().log_softmax(-1)).sum(-1)
+        distribution = distributions[number[:, step + 1 :][rows]]
+        missed = -(
+            distribution * head.draft_logits(draft_output[rows]).float().log_softmax(-1)
+        ).sum(-1)
         total = total + FADE**step * missed.sum() / rows.sum().clamp(min=1)
         weights += FADE**step
     return total / weights
 
 
 @torch.no_grad()
-def guesses(head: Eagle3Head, frozen: TargetOutputs, depth: int) -> list[Tensor]:
+def guesses(head: Eagle3Head, outputs: TargetOutputs, depth: int) -> list[Tensor]:
     """Return logits by depth, (B, T - d, V) each, as `overlaps` takes them."""
-    states = head.fuse(frozen.states)
-    return [head.logits(output) for output in unroll(head, states, frozen, depth)]
+    states = head.fuse(outputs.states)
+    return [head.logits(draft_output) for draft_output in unroll(head, states, outputs, depth)]
 
 
 def build(target: Target, counts: Tensor, **changes: Any) -> Eagle3Head:
@@ -253,7 +255,7 @@ def build(target: Target, counts: Tensor, **changes: Any) -> Eagle3Head:
 
 
 @torch.no_grad()
-def begun(target: Target, counts: Tensor, head_options: HeadOptions) -> Eagle3Head:
+def initialised(target: Target, counts: Tensor, head_options: HeadOptions) -> Eagle3Head:
     """Build a new head initialised with the target's own last layer, norm and output rows.
 
     fc passes the highest tap through. The weights that read the next token's embedding, which the
@@ -282,8 +284,8 @@ def with_options(head_options: HeadOptions) -> Family:
     """Return the family of heads that are initialised from a target of any size."""
     return replace(
         TRAINING,
-        build=lambda target, counts: begun(target, counts, head_options),
-        loss=lambda head, frozen: loss(head, frozen, head_options.steps),
+        build=lambda target, counts: initialised(target, counts, head_options),
+        loss=lambda head, outputs: loss(head, outputs, head_options.steps),
     )
 
 
@@ -291,6 +293,6 @@ TRAINING: Final = Family(
     "eagle3",
     build,
     loss,
-    guesses=lambda head, frozen: guesses(head, frozen, DEPTH),
+    guesses=lambda head, outputs: guesses(head, outputs, DEPTH),
     with_options=with_options,
 )

@@ -128,7 +128,7 @@ class LayerSkipSession:
         self.tree = tree = builder.tree()
         reader = self.reader
         evidence = self._evidence(tree, len(reader.states))
-        precomputed, work = reader.precomputed(), Work(head=reader.said)
+        precomputed, work = reader.precomputed(), Work(head=reader.head_rows)
         return Proposal(
             tree,
             self.drawn,

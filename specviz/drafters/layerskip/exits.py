@@ -41,7 +41,7 @@ class ExitReader:
         self.name = f"Layer {layer} of {run.target.card.name}"
         self.states: list[Tensor] = []  # by pass, (1, r, h)
         self.paths: dict[int, list[int]] = {}  # by node planned, the nodes from the root to it
-        self.said = 0  # rows that the output head computed
+        self.head_rows = 0  # rows that the output head computed
 
     def read_level(self, tree: DraftTree, nodes: range) -> Tensor:
         """Read a whole level, whose parents have been read: logits (n, V) after each node.
@@ -73,7 +73,7 @@ class ExitReader:
 
         def reading(words: Tensor) -> Tensor:
             self.states.append(pass_(words))
-            self.said += len(words)
+            self.head_rows += len(words)
             return self.run.head(self.states[-1])
 
         return reading
@@ -184,11 +184,11 @@ def agreeing(
     device = run.target.device
     index = torch.tensor(rows, dtype=torch.long, device=device)
     ids = torch.tensor(tokens, dtype=torch.long, device=device)
-    said = []
+    agree = []
     for hidden in states.values():
         logits = run.head(hidden[None])
-        said.append(logits[index, ids] >= logits.amax(dim=-1)[index])
-    table = torch.stack(said, dim=1).tolist() if said else []
+        agree.append(logits[index, ids] >= logits.amax(dim=-1)[index])
+    table = torch.stack(agree, dim=1).tolist() if agree else []
     return [[k for k, yes in zip(states, row, strict=True) if yes] for row in table]
 
 
@@ -207,7 +207,7 @@ def check_split(target: Target) -> None:
         run.prefill([0, 1])
     try:
         early = split.shallow([2], [0], tree.mask()[:1, :1], 1)
-        laws = (
+        distributions = (
             split.score(tree, precomputed=PrecomputedPrefix(1, early))
             .logits.float()
             .softmax(dim=-1)
@@ -216,7 +216,11 @@ def check_split(target: Target) -> None:
         raise
     except Exception as error:  # layers with other arguments can raise anything
         raise _other(target) from error
-    far = total_variation(whole.score(tree).logits.float().softmax(dim=-1), laws).max().item()
+    far = (
+        total_variation(whole.score(tree).logits.float().softmax(dim=-1), distributions)
+        .max()
+        .item()
+    )
     rounding = 1e-3 if target.dtype == torch.float32 else 0.1  # half precision, other row counts
     if not far <= rounding:
         raise _other(target)

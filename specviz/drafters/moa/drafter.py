@@ -160,8 +160,8 @@ class MemoryReader:
         sees = parcel.put(torch.ones(length - start, length, dtype=torch.bool).tril(start))
 
         def reading() -> Tensor:
-            heard = self._hear(words(), where(), sees())
-            return self._ask(heard[:, -1:], where()[-1:], known)
+            rows = self._self_attend(words(), where(), sees())
+            return self._cross_attend(rows[:, -1:], where()[-1:], known)
 
         return reading
 
@@ -179,7 +179,7 @@ class MemoryReader:
         positions = [self.rows - 1 + len(self.paths[node]) for node in nodes]
         asked = torch.tensor([[tokens[node] for node in nodes], positions])
         (words, where), sees = upload_together(self.device, asked, sees)
-        return self._ask(self._hear(words, where, sees), where, self.remembered)
+        return self._cross_attend(self._self_attend(words, where, sees), where, self.remembered)
 
     def plan_device_levels(self, many: int, levels: int, parcel: UploadBatch) -> DeviceLevelPass:
         """Implement `HeadReader.plan_device_levels`."""
@@ -188,7 +188,7 @@ class MemoryReader:
         def reading(words: Tensor, above: Tensor) -> Tensor:
             assert self.remembered is not None
             where, sees = sight.under(above)
-            return self._ask(self._hear(words, where, sees), where, self.remembered)
+            return self._cross_attend(self._self_attend(words, where, sees), where, self.remembered)
 
         return reading
 
@@ -207,17 +207,17 @@ class MemoryReader:
         self.waiting, self.remembered = [], made
         return made
 
-    def _hear(self, words: Tensor, positions: Tensor, sees: Tensor) -> Tensor:
+    def _self_attend(self, words: Tensor, positions: Tensor, sees: Tensor) -> Tensor:
         """Compute self-attention of new rows, (1, n, h). sees: (n, rows) attention mask."""
         self.work += Work(body=len(words))
         mix = self.words.mix(sees)
         rows: Tensor = self.head.self_attention(self.embed(words)[None], positions, mix)
         return rows
 
-    def _ask(self, heard: Tensor, positions: Tensor, known: Remembered) -> Tensor:
+    def _cross_attend(self, rows: Tensor, positions: Tensor, known: Remembered) -> Tensor:
         """Compute cross-attention of rows (1, n, h) to the whole memory, and logits (n, V)."""
         self.passes += 1
-        output = self.head.cross_attention(heard, positions, recall(known))[0]
+        output = self.head.cross_attention(rows, positions, recall(known))[0]
         logits: Tensor = self.project(output)
         self.work += Work(head=len(logits))
         return logits

@@ -146,7 +146,7 @@ def recall(remembered: Remembered, sees: Tensor | None = None) -> Mix:
 STEPS: Final = 5  # depth of training and evaluation
 FALLING: Final = 0.8  # a step's weight relative to the one before: late guesses are rarely reached
 FEATURE_WEIGHT: Final = 1.0  # this and the next as in the public code
-LAW_WEIGHT: Final = 0.1
+DISTRIBUTION_WEIGHT: Final = 0.1
 
 
 def loss(head: MoaHead, outputs: TargetOutputs, steps: int = STEPS) -> Tensor:
@@ -154,8 +154,8 @@ def loss(head: MoaHead, outputs: TargetOutputs, steps: int = STEPS) -> Tensor:
     parts = []
     for depth, output in enumerate(unroll(head, outputs, steps), start=1):
         feature = functional.smooth_l1_loss(output.float(), outputs.final[:, depth:].float())
-        law = future_loss(outputs.head(output), outputs, depth + 1)
-        parts.append(FEATURE_WEIGHT * feature + LAW_WEIGHT * law)
+        cross_entropy = future_loss(outputs.head(output), outputs, depth + 1)
+        parts.append(FEATURE_WEIGHT * feature + DISTRIBUTION_WEIGHT * cross_entropy)
     return weighted(parts, FALLING)
 
 

@@ -179,8 +179,8 @@ class WritesOn:
         end = next((at + 1 for at, token in enumerate(guesses) if token in self.eos), None)
         tree = DraftTree((context[-1], *guesses[:end]), tuple(range(-1, len(guesses[:end]))))
         spelled = self.drafter.shared.own_spelled
-        said = [spelled.get(token, b"").decode("latin-1") for token in own]
-        evidence = {0: _remark("rewritten", text, written=said)}
+        written = [spelled.get(token, b"").decode("latin-1") for token in own]
+        evidence = {0: _remark("rewritten", text, written=written)}
         return Proposal(tree, self.drawn, evidence=evidence, work=self.reader.work)
 
     def _written(self, text: OwnText, most: int) -> list[int]:

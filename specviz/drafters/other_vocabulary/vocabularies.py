@@ -80,16 +80,16 @@ def shared(tokenizer: Any, size: int, own_tokenizer: Any, own_size: int, end: in
     )
     specials = special_ids(tokenizer), special_ids(own_tokenizer)
     known: dict[tuple[bytes, bool], int] = {}
-    for token, said in sorted(own_spelled.items()):
-        known.setdefault((said, token in specials[1]), token)
+    for token, spelling in sorted(own_spelled.items()):
+        known.setdefault((spelling, token in specials[1]), token)
     found: dict[int, int] = {}
-    for token, said in sorted(spelled.items()):
-        own = known.pop((said, token in specials[0]), None)
+    for token, spelling in sorted(spelled.items()):
+        own = known.pop((spelling, token in specials[0]), None)
         if own is not None:
             found[token] = own
     ends = own_tokenizer.eos_token_id
-    told = ends is not None and ends < own_size and ends not in found.values()
-    if told and end is not None:
+    unpaired_end = ends is not None and ends < own_size and ends not in found.values()
+    if unpaired_end and end is not None:
         found.setdefault(end, ends)
     return Shared(found, size, spelled, own_spelled)
 
@@ -150,10 +150,10 @@ class Rewriting:
         tokenised as the target would. If that would change the text itself, fewer tokens are
         encoded again.
         """
-        said = b"".join(self.shared.own_spelled.get(token, b"") for token in own)
-        if not said.startswith(rest):
+        spelling = b"".join(self.shared.own_spelled.get(token, b"") for token in own)
+        if not spelling.startswith(rest):
             return []
-        whole = self._characters(rest, said)
+        whole = self._characters(rest, spelling)
         spans = [self.shared.spelled.get(token, b"") for token in self._plain_end(context)]
         for back in range(len(spans), -1, -1):
             before = b"".join(spans[len(spans) - back :])
@@ -162,11 +162,11 @@ class Rewriting:
                 return list(takewhile(self.shared.size.__gt__, found))
         return []
 
-    def _characters(self, rest: bytes, said: bytes) -> bytes:
+    def _characters(self, rest: bytes, spelling: bytes) -> bytes:
         """Return the bytes of `said` beyond `rest`, without an incomplete last character."""
         cut = getincrementaldecoder("utf-8")("ignore")
-        cut.decode(said)
-        return said[len(rest) : len(said) - len(cut.getstate()[0])]
+        cut.decode(spelling)
+        return spelling[len(rest) : len(spelling) - len(cut.getstate()[0])]
 
     def _plain_end(self, context: Sequence[int]) -> list[int]:
         """Return the last tokens of the text after its last special token."""

@@ -158,10 +158,10 @@ def _one_less(name: str) -> str:
 def _proposals(config: Mapping[str, Any]) -> int | None:
     """Return how many tokens it was trained to predict, if the config has that."""
     try:
-        said = config["speculators_config"]["proposal_methods"][0]["speculative_tokens"]
+        count = config["speculators_config"]["proposal_methods"][0]["speculative_tokens"]
     except (KeyError, IndexError, TypeError):
         return None
-    return said if type(said) is int and said > 0 else None
+    return count if type(count) is int and count > 0 else None
 
 
 def _one_more(name: str, key: str, taps: Any) -> list[int]:

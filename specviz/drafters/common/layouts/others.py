@@ -22,8 +22,8 @@ from specviz.drafters.common.layouts.layout import Head, Layout, Names, any_is
 
 def _dflash(config: Mapping[str, Any], names: Names) -> bool:
     kinds = config.get("architectures") or ()
-    said = "dflash_config" in config or any("DFlash" in str(kind) for kind in kinds)
-    return said or ("hidden_norm.weight" in names and any_is(r"layers\.0\.", names))
+    named = "dflash_config" in config or any("DFlash" in str(kind) for kind in kinds)
+    return named or ("hidden_norm.weight" in names and any_is(r"layers\.0\.", names))
 
 
 def _mtp(config: Mapping[str, Any], names: Names) -> bool:
