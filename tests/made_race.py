@@ -1,4 +1,4 @@
-"""A made-up race for tests of the page: lines as the server tells them, without a model.
+"""A made-up race for tests of the page: lines as the server sends them, without a model.
 
 Rule: its numbers agree with each other (tokens with passes, brings and costs with the speed-up),
 and its names and words try to be markup. Never shipped as a recorded race.
@@ -22,8 +22,8 @@ STORY: Final = (
 TEXT: Final = STORY.split()
 APART: Final = "It parts from plain decoding at new token 3."
 TOKENS: Final = len(TEXT)
-# By lane: what it is called, its settings, seconds of a pass (draft, target, rest), tokens of the
-# passes after the first, which brings one.
+# By lane: title, settings, seconds of a pass (draft, target, rest), tokens of the passes after the
+# first, which adds one.
 LANES: Final[dict[str, tuple[str, str, tuple[float, float, float], int]]] = {
     "eagle3": (HOSTILE, "tree of 15, depth 6", (0.007, 0.031, 0.002), 4),
     "n-gram": ("N-gram lookup", "last 2 to 4 tokens, γ 4", (0.0, 0.029, 0.001), 2),
@@ -50,7 +50,7 @@ def passes(name: str) -> list[list[float]]:
 
 
 def brought(name: str) -> list[list[list[Any]]]:
-    """By pass, the tokens that it brought, each as pieces and what it was."""
+    """By pass, its new tokens, each as pieces and state."""
     most, words, found = LANES[name][3], [_pieces(text) for text in TEXT], []
     found.append([[words[0], "plain"]])
     for start in range(1, TOKENS, most):
@@ -66,7 +66,7 @@ def _pieces(text: str) -> list[Any]:
 
 
 def tokens_at(name: str, seconds: float) -> int:
-    """How many tokens a lane has after so many seconds."""
+    """How many tokens a lane has after this many seconds."""
     done, at = 0, 0.0
     for spent, new in zip(passes(name), brought(name), strict=True):
         at += sum(spent)
@@ -75,7 +75,7 @@ def tokens_at(name: str, seconds: float) -> int:
 
 
 def told(apart: str | None = None, caution: str | None = None) -> dict[str, Any]:
-    """The race in numbers. apart: a lane whose text is said to differ. caution: a warning."""
+    """The numbers of the race. apart: a lane whose text differs. caution: a warning."""
     same = f"All 4 texts are identical: {TOKENS} of {TOKENS} token ids, compared one by one."
     other = f"1 of 3 texts differs from plain decoding's. {apart}: it parts at new token 3."
     return {
@@ -93,7 +93,7 @@ def told(apart: str | None = None, caution: str | None = None) -> dict[str, Any]
 
 
 def _badge(sentence: str, same: bool) -> dict[str, Any]:
-    """What is said of all texts; its opening ends at the first colon or full stop."""
+    """The sentence on all texts; its bold opening ends at the first colon or full stop."""
     cut = re.search(r"[:.](\s|$)", sentence).start() + 1
     parts = [{"b": sentence[:cut]}, sentence[cut:]]
     return {"same": same, "sentence": sentence, "sentence_parts": parts}
@@ -157,7 +157,7 @@ def _numbers(name: str, apart: bool) -> dict[str, Any]:
 
 
 def _depths() -> list[dict[str, int]]:
-    """What became of guesses at four depths."""
+    """Counts of guesses at four depths."""
     return [{"judged": 9, "positions": 9 - d, "kept": 8 - 2 * d} for d in range(4)]
 
 
@@ -183,7 +183,7 @@ def opening(number: str, source: str = "recorded") -> dict[str, Any]:
 
 
 def ended(name: str) -> dict[str, Any]:
-    """A lane is over."""
+    """The line of a finished lane."""
     done = {"passes": passes(name), "brought": brought(name)}
     return {"kind": "ended", "lane": name, "chat": False, **done}
 
@@ -194,7 +194,7 @@ def lines(*said: dict[str, Any]) -> str:
 
 
 def recorded(name: str = "made", apart: str | None = None) -> str:
-    """A whole race as a recorded one is told."""
+    """The lines of a whole recorded race."""
     whole = {"kind": "told", "whole": told(apart)}
     done = {"kind": "state", "state": "done", "id": name}
     return lines(opening(name), *map(ended, ORDER), whole, done)

@@ -1,4 +1,4 @@
-"""A race: lanes one after the other, numbers that can be worked out by hand. Never its timings."""
+"""Races: order, events, traces, and numbers that can be computed by hand; never timings."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ NAMES = ["chain", "tree", "ngram"]
 
 @pytest.fixture(scope="module", autouse=True)
 def once():
-    """Every lane runs once, however short it is; several turns have tests of their own."""
+    """Run every lane once, however short it is; repeated lanes have their own tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(racing, "MAX_TURNS", 1)
         yield
@@ -55,7 +55,7 @@ def once():
 
 @pytest.fixture(scope="module")
 def drafters(tiny_target):
-    """By lane: the same small model, often wrong, in two shapes; and prompt lookup."""
+    """Drafters by lane: the same small model, often wrong, twice; and prompt lookup."""
     small = tiny.draft(tiny.blurred(tiny.llama(), 0.1))
     return {"chain": small, "tree": small, "ngram": NGram()}
 
@@ -71,7 +71,7 @@ def made(settings=GREEDY, order_seed=1):
 
 
 def raced(target, drafters, race, stop=engine.never):
-    """All that a race says, and what came of it."""
+    """Run a race; return its events and its results."""
     results, said = Results(race), []
     for event in run(target, drafters, race, stop):
         said.append(event)
@@ -166,7 +166,7 @@ def test_progress_is_reported_after_every_pass(greedy):
 @pytest.mark.slow
 @pytest.mark.parametrize("which", ["greedy", "sampled"])
 def test_every_lane_produces_a_valid_trace(which, request, tiny_target, drafters, tmp_path):
-    """`check` accepts it, it can be read again, and a run of its own decides the same."""
+    """`check` accepts the trace, it can be read again, and a separate run decides the same."""
     said, results = request.getfixturevalue(which)
     assert results.complete
     for name, bare in results.traces.items():
@@ -223,7 +223,7 @@ def test_warm_up_of_a_lane_is_not_measured(tiny_target, drafters, monkeypatch):
 
 
 def stopping(lane, after):
-    """A question that is answered with yes once `lane` has told of `after` passes; and its ear."""
+    """A stop function that is true after this many passes of a lane, and its listener."""
     heard = []
 
     def hear(event):
@@ -438,7 +438,7 @@ def test_sampled_texts_differ_but_not_their_distribution(sampled):
 
 
 def matrices(work):
-    """FLOPs of all matrix products with weights that torch counts while `work` runs."""
+    """FLOPs of all matrix products that torch counts while `work` runs."""
     with FlopCounterMode(display=False) as counter:
         work()
     found = counter.get_flop_counts()["Global"].items()
@@ -446,7 +446,7 @@ def matrices(work):
 
 
 def counted(target, drafter, settings):
-    """A run's FLOPs as we derive them from its trace, and as torch counts them."""
+    """A run's FLOPs as computed from its trace, and as counted by torch."""
     settings = replace(settings, max_new_tokens=12)
     ids = target.encode(tiny.PROMPT, settings.max_new_tokens)
     truth = matrices(lambda: list(engine.rounds(target, drafter, ids, settings)))

@@ -1,4 +1,4 @@
-"""What is said of a race: made-up lanes with given seconds, and every sentence worked out by hand.
+"""The sentences of a race, from made-up lanes with given seconds, checked by hand.
 
 A lane here has a prefill and a few rounds of one chain; its traces hold what the numbers come from
 and nothing else.
@@ -44,7 +44,7 @@ ROWS = next(
 
 
 def ran(kept, guesses=4, draft=0.25, target=1.25, prompt=1.0, reason="limit", **header):
-    """A lane whose rounds keep so many of a chain's guesses; its tokens count from 0.
+    """A lane whose rounds accept these numbers of a chain's guesses; its token ids count from 0.
 
     draft, target: seconds of every round. prompt: of the prefill.
     """
@@ -66,14 +66,14 @@ def ran(kept, guesses=4, draft=0.25, target=1.25, prompt=1.0, reason="limit", **
 
 
 def plainly(tokens, margins=9.0, seconds=1.0, reason="limit"):
-    """Plain decoding of these tokens, a second each."""
+    """Plain decoding of these tokens, one second each."""
     margins = [margins] * len(tokens) if isinstance(margins, float) else margins
     measured = Baseline(list(tokens), [seconds] * len(tokens), margins)
     return Trace(HEADER, [Finished(reason, 0.0), measured])
 
 
 def race(traces, temperature=0.0):
-    """Results of a race of lanes by these names; plain decoding of 11 tokens unless given."""
+    """Results of a race with these traces by lane; plain decoding has 11 tokens by default."""
     settings = Settings(Sampling(temperature))
     names = [name for name in traces if name != PLAIN]
     names += [name for name in ("idle", "idler") if len(names) < 2]
@@ -84,7 +84,7 @@ def race(traces, temperature=0.0):
 
 
 def lanes(traces, **options):
-    """By name, the numbers of such a race."""
+    """The reports of such a race, by lane."""
     return {lane.name: lane for lane in reports(race(traces, **options))}
 
 
@@ -158,7 +158,7 @@ def test_sentence_mentions_that_guesses_are_rare():
 @pytest.mark.parametrize("draft", [0.006, 0.123, 0.256, 0.2571])
 @pytest.mark.parametrize("target", [0.987, 1.257, 1.3333, 2.3])
 def test_shown_costs_add_up_and_divide_to_the_speedup(draft, target):
-    """The parts add up to the price, and brings by price is the speed-up: as they are shown."""
+    """As shown, the parts add up to the cost, and tokens divided by cost are the speed-up."""
     text = said(ran(KEPT, draft=draft, target=target, prompt=0.777))
     numbers = map(float, re.findall(r"\d+\.\d+", text))
     ratio, brings, price, drafting, _, checking, reading = numbers
@@ -208,7 +208,7 @@ def test_headline_names_the_fastest_and_the_slower_lanes():
 
 
 def compared(trace, plain=None, **options):
-    """How one lane's text compares, and what is said of it and of all."""
+    """The equality of one lane's text, its sentence, and the sentence on all texts."""
     found = lanes({"it": trace, PLAIN: plain or plainly(range(11))}, **options)
     same, every = texts_sentence([*found.values()])
     told = {"same": same, "sentence": plain_text(every)}
@@ -355,12 +355,12 @@ def test_spread_ignores_that_larger_passes_take_longer():
 
 
 def alike(tokens):
-    """Plain decoding of so many tokens, a second each."""
+    """Plain decoding of this many tokens, one second each."""
     return plainly(range(tokens))
 
 
 def verdicts(trace, plain):
-    """What Compare, its headline, the cell of its table and Step say of a lane's speed."""
+    """What Compare's sentence, headline and table, and Step, say about a lane's speed."""
     found = race({"it": trace, PLAIN: plain})
     lane = next(lane for lane in race_summary(found)["lanes"] if lane["name"] == "it")
     step = RunLines(trace.header)
@@ -370,7 +370,7 @@ def verdicts(trace, plain):
 
 
 def test_lane_that_saved_no_pass_is_too_noisy():
-    """40 tokens in 40 passes, each half as long as plain decoding's: the machine's doing."""
+    """40 tokens in 40 passes, each half as long as a plain pass: caused by the machine."""
     trace = ran((0,) * 39, draft=0.001, target=0.5, prompt=0.5)
     one, first, line, step = verdicts(trace, alike(40))
     assert one == f"Too noisy here; measure again: {explain_noise(trace, alike(40).baseline)}."
@@ -443,7 +443,7 @@ def test_several_runs_have_a_range_of_speedups():
 
 
 def race_lane(mine):
-    """A lane of such a race as it is told."""
+    """The JSON of a lane of such a race."""
     found = race({"it": ran(KEPT)})
     found.seconds |= {"it": mine, PLAIN: [11.0]}
     return next(lane for lane in race_summary(found)["lanes"] if lane["name"] == "it")
@@ -485,7 +485,7 @@ def test_shipped_recordings_are_not_noisy(path):
 
 
 def test_numbers_of_a_sentence_have_their_owners():
-    """Two that are written alike keep each its owner, and the opening carries the verdict."""
+    """Equal numbers keep their own owners, and the bold opening has the verdict."""
     lane = lanes({"it": ran(KEPT, draft=1.25 / 4, target=1.25, prompt=1.25)})["it"]
     parts = speed_sentence(lane)
     owned = [(part["n"], part["as"]) for part in parts if "n" in part and isinstance(part, dict)]

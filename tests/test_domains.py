@@ -1,4 +1,4 @@
-"""Drafter × domain: the plan and its order, cells from real runs, and what the map says of them."""
+"""Drafters × domains: the plan and its order, cells from real runs, and the map's sentences."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SHIPPED = {"stories": ["The cat sat on the mat."], "repeat": [tiny.PROMPT, "The 
 
 @pytest.fixture
 def two_domains(monkeypatch):
-    """Short prompts in two domains, one of them with a prompt less."""
+    """Short prompts in two domains."""
     texts = {"stories": [*SHIPPED["stories"], "The red house."], "repeat": SHIPPED["repeat"]}
     monkeypatch.setattr(domains, "prompts", lambda: texts)
     monkeypatch.setattr("specviz.bench.methods.prompts", lambda: texts)
@@ -191,7 +191,7 @@ FATES = ("accepted_length", "alpha", "guesses_per_round")
 
 
 def noted(board):
-    """An ear that hands on what it hears."""
+    """A function that adds an event to the board and returns it."""
     return lambda event: (board.add(event), event)[1]
 
 
@@ -317,7 +317,7 @@ def test_best_is_marked_only_in_complete_columns():
 
 
 def test_mean_weighs_domains_by_equal_text():
-    """A second of plain decoding in each domain: the seconds of each drafter, added up."""
+    """One second of plain decoding per domain: add up the seconds of each drafter."""
     speeds = {"ngram": [1.0, 1.0, 8.0], "eagle": [2.0, 2.0, 2.0]}
     heat = heat_of(speeds)
     seconds = {name: sum(1 / ratio for ratio in row) for name, row in speeds.items()}
@@ -326,7 +326,7 @@ def test_mean_weighs_domains_by_equal_text():
         assert cells[f"{name} mean"]["speedup"][0] == f"{3 / spent:.2f} ×"
     assert (cells["ngram mean"]["speedup"][2], cells["eagle mean"]["speedup"][2]) == ("", "best")
     assert "equally much text of each: EAGLE (2.00 ×)." in detail(heat).replace("\u00a0", " ")
-    passes = sum(1 / (2 * ratio + 1) for ratio in speeds["ngram"])  # tokens a pass, as made
+    passes = sum(1 / (2 * ratio + 1) for ratio in speeds["ngram"])  # tokens per pass
     assert cells["ngram mean"]["accepted"][0] == f"{3 / passes - 1:.2f}"
     title, first, second = cells["ngram mean"]["said"]
     assert title == "N-gram, all domains"
@@ -411,7 +411,7 @@ def test_missing_or_damaged_measurement(tmp_path):
             recorded(tmp_path / "bad.json")
 
 
-# As the page is told
+# Lines for the page
 
 
 class Here(Machine):
@@ -423,12 +423,12 @@ class Here(Machine):
 
 
 def desk(target, drafters):
-    """Where nobody has asked for an end yet."""
+    """The context of a job that nobody has stopped."""
     return Desk(Here((target, drafters)), "7", Halt())
 
 
 def told(tiny_target, drafters, monkeypatch, stops=None):
-    """All lines, the maps among them, and the cells. stops: after so many `now` lines."""
+    """All lines, the map lines, and the cells. stops: stop after this many `now` lines."""
     monkeypatch.setattr(live, "PAUSE", 0)
     here, lines = desk(tiny_target, drafters), []
     for sent in live.tell(PLAN, here):

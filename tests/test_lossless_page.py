@@ -1,4 +1,4 @@
-"""The Lossless? tab's answers: numbers of the worked example, sentences, and what is refused."""
+"""The Lossless? tab's answers: numbers of the worked example, sentences, rejected questions."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_ceiling_bounds_every_lossless_rule():
 
 
 def test_tokens_of_a_round_follow_the_formula():
-    """VERIFICATION.md, section 4: 1 + α + … + α⁴ at α = 0.65, where both laws never change."""
+    """VERIFICATION.md, section 4: 1 + α + … + α⁴ at α = 0.65, with constant p and q."""
     assert told()["told"]["tokens"] == f"{sum(0.65**i for i in range(5)):.3f}" == "2.526"
 
 

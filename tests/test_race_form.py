@@ -1,4 +1,4 @@
-"""The form of a race: what is typed becomes a race or a sentence, and a race fills the form in."""
+"""The form of a race: its values become a race or an error, and a race fills in the form."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_form_opens_with_the_first_recorded_race(monkeypatch):
 
 
 def lanes(*typed):
-    """Lanes of drafters and settings, in a form that says the rest."""
+    """The form's lanes, given drafters and settings."""
     return {"lanes": tuple(LaneAsked(*pair) for pair in typed)}
 
 

@@ -1,4 +1,4 @@
-"""Live races: their lines as the page hears them, stopped, broken, refused, and waited for."""
+"""Live races: their lines, and how they are stopped, fail, are rejected and are queued."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ GREEDY = Settings(Sampling(temperature=0), max_new_tokens=12, gamma=3)
 
 @pytest.fixture(scope="module", autouse=True)
 def once():
-    """Every lane runs once, however short it is; several turns have tests of their own."""
+    """Run every lane once, however short it is; repeated lanes have their own tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(racing, "MAX_TURNS", 1)
         yield
@@ -45,7 +45,7 @@ def runs():
 
 @pytest.fixture
 def race(pair):
-    """Makes races on the tiny models; two lanes are called by the folder of the small one."""
+    """Makes races on the tiny models; the first lane is named after the small one's folder."""
 
     def made(settings=GREEDY, order_seed=1, target=None, drafter=None):
         small = str(drafter or pair[1])
@@ -64,7 +64,7 @@ def texts(*args):
 
 
 def kinds(text):
-    """What each line is; a state by its own name. Lines of progress are left out."""
+    """The kinds of the lines, or their states; without lines of progress."""
     found = [line.get("state", line["kind"]) for line in told(text)]
     return [kind for kind in found if kind != "progress"]
 
@@ -76,7 +76,7 @@ def of(text, kind):
 
 @pytest.fixture
 def whole(runs, race):
-    """What a race to its end tells."""
+    """The texts of a complete race."""
     return texts(runs, race())
 
 
@@ -192,7 +192,7 @@ def test_progress_is_sent_at_most_twice_a_second(runs, race, monkeypatch):
 
 
 def test_no_lane_output_is_computed_between_rounds(runs, race, monkeypatch):
-    """While a lane runs, nothing but its events is looked at: no scene, no numbers."""
+    """While a lane runs, neither scenes nor numbers are computed."""
     busy, whole = [], racing.run
 
     def watched(*args):
@@ -215,7 +215,7 @@ def test_no_lane_output_is_computed_between_rounds(runs, race, monkeypatch):
 
 @pytest.fixture
 def stopping(runs, monkeypatch):
-    """Makes the visitor stop the race after so many passes of a lane."""
+    """Let the visitor stop the race after this many passes of a lane."""
 
     def when(lane, passes):
         whole = racing.run

@@ -1,4 +1,4 @@
-"""Recorded races: kept as traces and read again, served as lines, made from their recipes."""
+"""Recorded races: saved and read, served as lines, and recorded from their recipes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FIRST = RACE.order[0]
 
 @pytest.fixture(scope="module")
 def raced(tiny_target):
-    """A race of the tiny models: a hostile name among its lanes."""
+    """A race of the tiny models; one lane has a hostile name."""
     small = tiny.draft(tiny.blurred(tiny.llama(), 0.1))
     results = Results(RACE)
     for event in run(tiny_target, {LANES[0].name: small, LANES[1].name: NGram()}, RACE):
@@ -207,7 +207,7 @@ def test_recorded_races_are_small():
 
 
 def at_depth(race):
-    """A race whose lanes say what they left to the depth of the target."""
+    """The race with the settings that depend on the target's depth filled in."""
     layers = 30 if race.target == "smollm2" else 12
     lanes = (replace(lane, settings=lane.settings.at_depth(layers)) for lane in race.lanes)
     return replace(race, lanes=tuple(lanes))
@@ -239,7 +239,7 @@ def test_recorded_race_passes_check_and_matches_its_recipe(recipe: RaceRecipe):
 
 @pytest.fixture
 def small_recipe(monkeypatch, pair):
-    """One recipe, of the tiny models."""
+    """One recipe on the tiny models."""
     lanes = {"N-gram": ("ngram", {}), "Deep": ("ngram", {"gamma": 8})}
     greedy = {"sampling": {"temperature": 0}, "max_new_tokens": 8}
     recipe = RaceRecipe("1-tiny", "Tiny", tiny.PROMPT, 1, greedy, lanes, str(pair[0]))

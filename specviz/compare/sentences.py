@@ -127,7 +127,7 @@ def _reason(lane: LaneReport, speedup: float, costs: Costs, brings: float) -> li
         return _say("lane_pays", **known)
     known["accepted"] = number(f"{lane.kept:.{digits}f}", "k") if lane.kept else ""
     drafting_first = costs.draft >= costs.target + costs.overhead + costs.prefill - 1
-    return _say("lane_drafts_too_dearly" if drafting_first else "lane_checks_too_dearly", **known)
+    return _say("lane_drafting_too_slow" if drafting_first else "lane_checking_too_slow", **known)
 
 
 def _verdict(speedup: float) -> str:

@@ -1,4 +1,4 @@
-"""The map by domain in a real browser: what was recorded, and one tiny measurement made here."""
+"""The map by domain in a browser: the recorded one, and a tiny live measurement."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ def opened(visit):
 
 @pytest.fixture
 def recorded_map(looker):
-    """The recorded map, which may be open from one who only looked before."""
+    """The recorded map; the page may be open already."""
     looker.arrive(lambda: opened(looker))
     return looker.page
 
 
 def column(page, place):
-    """The numbers of a column, top down, of the drafters one would use."""
+    """The numbers of a column from the top, without the reference drafters."""
     cells = page.locator(f".sv-domains-map tbody:first-of-type td[data-column='{place}']")
     return cells.locator(".sv-domains-number").all_inner_texts()
 
 
 def sideways(page):
-    """By how many pixels the page itself could be scrolled sideways."""
+    """How many pixels the page can be scrolled sideways."""
     return page.evaluate("document.documentElement.scrollWidth - innerWidth")
 
 
 def known():
-    """The recorded map at temperature 0 as the page is given it, and the drafters one would use."""
+    """The recorded map at temperature 0, and its drafters except the reference drafters."""
     one = recorded()[0]
     told = view(HeatMap.from_cells(one.cells, one.drafters, one.domains, one.prompts))
     return told, [row["name"] for row in told["rows"] if not row["bound"]]
@@ -101,7 +101,7 @@ def test_on_a_phone_only_the_table_scrolls_sideways(recorded_map):
 
 
 def line():
-    """A map of one cell whose every word is markup."""
+    """A map of one cell in which every text is markup."""
     cell = {
         "speedup": ["1.10 ×", 0.5, "best"],
         "accepted": ["1.10", 0.5, ""],
@@ -130,7 +130,7 @@ def test_markup_in_names_stays_text(visit):
 
 
 def fill_in(page, drafter, tokens):
-    """Only this drafter, and so many new tokens."""
+    """Choose only this drafter, and this many new tokens."""
     boxes = page.locator("#sv-domains-drafters")
     for chosen in boxes.locator("label.selected").all_inner_texts():
         boxes.get_by_label(chosen, exact=True).uncheck()

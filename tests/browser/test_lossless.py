@@ -1,4 +1,4 @@
-"""The Lossless? tab in a real browser: bars that are dragged, coins, the gallery, a real run."""
+"""The Lossless? tab in a browser: bars that are dragged, coins, the gallery, a recorded run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SAND = "window.specviz.sandbox"
 P = "[data-law=p] .sv-sand-bar"
 
 
-# The sandbox as it was at first, and the gallery on its own laws with the first exhibit open.
+# Reset the sandbox, and the gallery to its own p and q with the first rule open.
 AGAIN = """() => {
   const press = (selector) => document.querySelector(selector).click();
   window.specviz.sandbox.go(window.sandAtFirst);
@@ -22,7 +22,7 @@ AGAIN = """() => {
 
 @pytest.fixture
 def sand(looker):
-    """The tab as it is at first, with an answer on it."""
+    """The tab in its initial state, with an answer shown."""
     looker.arrive(lambda: opened(looker))
     page = looker.page
     yield page
@@ -40,7 +40,7 @@ def opened(visit):
 
 
 def settled(page):
-    """What comes out, once the server has answered for the bars as they stand."""
+    """The output, once the server has answered for the current bars."""
     page.wait_for_function(f"{SAND}.idle")
     return page.evaluate(f"{SAND}.last")
 

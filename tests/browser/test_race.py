@@ -1,4 +1,4 @@
-"""The race on Compare in a real browser: its replay, its states while it runs, and its numbers."""
+"""The race on Compare in a browser: its replay, its states while it runs, and its numbers."""
 
 import json
 import re
@@ -11,15 +11,15 @@ from test_access import faint, faults
 RACE = "window.specviz.races['sv-race']"
 RECORDED = {"made": made_race.recorded(), "apart": made_race.recorded("apart", "draft")}
 END = max(made_race.seconds_of(name) for name in LANES)
-SHOWN = ["plain", *(name for name in LANES if name != "plain")]  # the one to beat comes first
+SHOWN = ["plain", *(name for name in LANES if name != "plain")]  # plain decoding comes first
 SEEN = """() => [...document.querySelectorAll(".sv-race-lane")].map((lane) =>
   lane.querySelectorAll(".sv-race-word:not(.sv-race-unseen)").length)"""
 TOPS = """() => [...document.querySelectorAll(".sv-race-lane, .sv-race-same, .sv-race-headline")]
   .map((each) => Math.round(each.getBoundingClientRect().top + scrollY))"""
-# Those of the race alone: the frame of the page has transitions of its own.
+# Only those of the race: the page has other transitions.
 MOVING = """() => document.querySelector(".sv-race").getAnimations({ subtree: true })
   .filter((each) => each.playState === "running").length"""
-# Presses the button as soon as it plays, inside: a slow machine would come too late from outside.
+# Press the button from within the page as soon as it plays; from outside could be too late.
 PAUSED = f"""async () => {{
   await {RACE}.load("made");
   while (!({RACE}.playing && {RACE}.time > 0)) await new Promise(requestAnimationFrame);
@@ -41,7 +41,7 @@ class Racer:
 
     @classmethod
     def of(cls, visit):
-        """A visitor who has just come."""
+        """A visitor with a new page."""
         page = visit.page
         page.route(re.compile("/sv/races/(made|apart|scaled)$"), send)
         page.goto(visit.url)
@@ -50,22 +50,22 @@ class Racer:
         return cls(page)
 
     def ask(self, expression):
-        """A property or a call of the part's public object."""
+        """Evaluate a property or a call of the race's public object."""
         return self.page.evaluate(f"{RACE}.{expression}")
 
     def told(self, *lines):
-        """Lines come in as a live race's."""
+        """Send lines as those of a live race."""
         self.page.evaluate(f"(text) => {RACE}.hear(text)", made_race.lines(*lines))
 
     def notice(self):
-        """What the page says above the race; empty where that is hidden."""
+        """The notice above the race; empty if it is hidden."""
         box = self.page.locator(".sv-race-notice")
         return box.inner_text() if box.is_visible() else ""
 
 
 @pytest.fixture
 def racer(looker):
-    """One who wants no motion, at the made-up race; the tab may be open from the one before."""
+    """A visitor with reduced motion at the made-up race; the tab may be open already."""
     looker.arrive(lambda: Racer.of(looker))
     found = Racer(looker.page)
     found.page.evaluate("scrollTo(0, 0)")
@@ -77,12 +77,12 @@ def racer(looker):
 
 @pytest.fixture
 def mover(lively):
-    """One who has nothing against motion."""
+    """A visitor without reduced motion."""
     return Racer.of(lively)
 
 
 def scaled(factor):
-    """The made-up race, all its times so many times as long."""
+    """The made-up race with all times multiplied."""
     lines = [json.loads(line) for line in RECORDED["made"].splitlines()]
     for line in lines:
         if line["kind"] == "ended":
@@ -91,7 +91,7 @@ def scaled(factor):
 
 
 def started(lane, place, turn=1):
-    """A lane begins."""
+    """The line of a lane that starts."""
     return {"kind": "started", "lane": lane, "place": place, "turn": turn}
 
 

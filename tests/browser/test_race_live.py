@@ -1,4 +1,4 @@
-"""Races asked for in a real browser: from a preset, refused, stopped, made again, lane by lane."""
+"""Live races in a browser: from a preset, rejected, stopped, recorded, lane by lane."""
 
 import pytest
 from playwright.sync_api import expect
@@ -14,12 +14,12 @@ PROMPT = "Once upon a time, a small fox"
 
 @pytest.fixture
 def page(visit):
-    """The Compare tab with its drawer open."""
+    """The Compare tab with its settings open."""
     return compare(visit)
 
 
 def compare(visit, query=""):
-    """Open the tab, and wait until its recorded race is there."""
+    """Open the tab, and wait until its recorded race is shown."""
     page = visit.open(query)
     page.get_by_role("tab", name="Compare", exact=True).click()
     page.wait_for_function(f"{RACE.replace('races', 'races?.')}?.whole")
@@ -57,7 +57,7 @@ def test_other_target_lists_only_fitting_drafters(page, visit):
 
 
 def race(page):
-    """Run live, and wait until the page has asked for the race."""
+    """Press Run live, and wait until the page has requested the race."""
     page.click("#sv-race-go")
     expect(page.locator("#sv-race-stop")).to_be_visible()
 
@@ -67,7 +67,7 @@ def wait_until_over(page):
 
 
 def expect_lanes(page, *lanes):
-    """Wait until these lanes are there, each a drafter's title and settings."""
+    """Wait until these lanes are shown, each a drafter's title and settings."""
     rows = page.locator(".sv-raceform-lane[data-there=true]")
     expect(rows).to_have_count(len(lanes))
     for row, (drafter, settings) in zip(rows.all(), lanes, strict=True):
@@ -76,17 +76,17 @@ def expect_lanes(page, *lanes):
 
 
 def typed(page, place):
-    """The text of a lane's settings, which nobody sees."""
+    """The hidden text of a lane's settings."""
     return page.locator(f"#sv-raceform-lane-{place} .sv-raceform-typed input")
 
 
 def words(page, place):
-    """A lane's settings as one sees them."""
+    """The shown summary of a lane's settings."""
     return page.locator(f"#sv-raceform-lane-{place} .sv-raceform-hint p")
 
 
 def labels(page, box):
-    """What the fields of a box are called, of those that are to be seen."""
+    """The labels of a box's visible fields."""
     shown = page.locator(f"{box} [data-testid=block-info]:visible").all_inner_texts()
     return [label.strip() for label in shown if label.strip()]
 
