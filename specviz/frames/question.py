@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from specviz.frames import leaf_first
 from specviz.frames.frame import Frame
 from specviz.frames.inspector import bar_labels, softmax_of
+from specviz.frames.leaf_first import bars, explaining
+from specviz.frames.leaf_first import question as leaf_first_question
 from specviz.frames.numbers import format_nonzero, format_verdict
 from specviz.frames.scene import Scene
 from specviz.frames.table import table
@@ -43,7 +44,7 @@ def questions(scene: Scene, shown: Sequence[Frame]) -> dict[int, Frame]:
 def _question(scene: Scene, judged: Judged) -> list[Part]:
     token = scene.chip(judged.node)
     if scene.leaf_first:
-        return leaf_first.question(scene, judged)
+        return leaf_first_question(scene, judged)
     if scene.greedy:
         return say("step", "ask_zero", token=token)
     text = format_verdict(scene, judged).text
@@ -78,10 +79,10 @@ def _trial(scene: Scene, judged: Judged) -> dict[str, Any]:
         return panel | {"soft": round(soft, 6), "text": {"p": format_nonzero(soft)}}
     if "q" in judged.inputs:
         panel["q"] = round(judged.inputs["q"], 6)
-    explaining = leaf_first.explaining(scene, judged)
-    panel |= {"p": round(judged.inputs["p"], 6), "table": table(scene, explaining)}
+    source = table(scene, explaining(scene, judged))
+    panel |= {"p": round(judged.inputs["p"], 6), "table": source}
     if scene.leaf_first:
-        panel |= leaf_first.bars(scene, judged)
+        panel |= bars(scene, judged)
         del panel["because"]  # it names the probability
     else:
         panel["text"] = format_verdict(scene, judged).text
