@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def address(server):
-    """Where the page is."""
+    """Return the address of the page."""
     return server.address
 
 
@@ -30,7 +30,7 @@ def client(address):
     made.close()
 
 
-def test_the_entry_point_serves_the_page(address):
+def test_the_server_answers_with_the_page(address):
     with urllib.request.urlopen(address) as answer:
         assert "specviz" in answer.read().decode("utf-8")
 
@@ -61,27 +61,27 @@ def test_a_client_sees_exactly_one_documented_endpoint(client):
     assert api["unnamed_endpoints"] == {}
     ((name, run),) = api["named_endpoints"].items()
     assert name == "/run"
-    assert "waits in line" in run["description"]
+    assert "waits in the queue" in run["description"]
     facts = {p["parameter_name"]: p["parameter_default"] for p in run["parameters"]}
     assert facts == {"prompt": None, "drafter": "draft-model", "settings": {}, "target": "house"}
     assert [p["parameter_has_default"] for p in run["parameters"]] == [False, True, True, True]
     assert [value["type"] for value in run["returns"]] == [{"type": "string"}]
 
 
-def test_a_refusal_reaches_a_client_as_a_sentence(client):
+def test_a_client_receives_an_error_of_one_sentence(client):
     with pytest.raises(AppError, match="prompt is empty") as refused:
         client.predict("", api_name="/run")
     assert str(refused.value).endswith(".")
 
 
-def test_a_conversation_arrives_as_turns_which_house_has_no_template_for(client):
+def test_a_conversation_is_rejected_without_a_chat_template(client):
     turns = [{"role": "user", "text": "Hello"}]
     with pytest.raises(AppError, match="House has no chat template"):
         client.predict(turns, api_name="/run")
 
 
-def test_calls_without_a_session_count_as_one_visitor_s(address):
-    """Two of them compute or wait; a further one is refused with a sentence."""
+def test_calls_without_a_session_share_the_limit_of_one_visitor(address):
+    """Two calls compute or wait; a third is rejected with one sentence."""
     calls = f"{address.rstrip('/')}/gradio_api/call/run"
     asked = {"data": ["Once upon a time", "draft-model", {"max_new_tokens": 200}, "house"]}
 

@@ -147,7 +147,7 @@ QUESTIONS = [
     (None, "JSON text|a file of"),
     ("[]", "JSON object"),
     (TOO_DEEP, "not (whole|valid) JSON"),
-    ("x" * 10**6, "at most [0-9,]+ characters|KiB at most|not whole JSON"),
+    ("x" * 10**6, "at most [0-9,]+ characters|KiB at most|not valid JSON"),
     (FILE, "do not fit"),
 ]
 
