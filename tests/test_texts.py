@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from jinja2 import Environment, nodes
 
+from specviz.glossary import GLOSSARY
 from specviz.texts import count, listed, macros, number, render, say, term, word
 from specviz.texts.render import FOLDER, marked
 
@@ -141,3 +142,18 @@ def test_every_sentence_is_used():
         for _, sentence in [key for key in defined() if key[0] == template]:
             inside = len(re.findall(rf"\b{sentence}\(", source)) > 1
             assert sentence in quoted or sentence.startswith(begun) or inside, (template, sentence)
+
+
+# Words that a reader of the field would have to translate back.
+DIALECT = re.compile(
+    r"\b(fell|fallen|laid|owed|thrown|dealt|law|laws|(?<![Bb]y )chances?|stands in its place|anew"
+    r"|what is left|came so far|made for nothing|made stays|way round|next to nothing)\b"
+)
+
+
+def test_no_template_or_glossary_entry_uses_private_words():
+    code = re.compile(r"{{.*?}}|{%.*?%}|{#.*?#}", re.DOTALL)
+    texts = {name: code.sub("", path.read_text("utf-8")) for name, path in TEMPLATES.items()}
+    texts |= GLOSSARY
+    found = {name: match[0] for name, text in texts.items() if (match := DIALECT.search(text))}
+    assert not found
