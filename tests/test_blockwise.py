@@ -1,4 +1,4 @@
-"""Blockwise parallel decoding: k - 1 heads from one layer, a chain, one pass a round."""
+"""Blockwise parallel decoding: k - 1 heads from one layer, a chain, one pass per round."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 GREEDY = Settings(Sampling(0), gamma=8, max_new_tokens=30)
 
 
-def test_a_block_is_the_heads_top_tokens_in_a_chain_whatever_the_siblings():
+def test_block_is_chain_of_top_tokens():
     text = headed.target().encode("The cat saw the", 9)
     session = headed.begun("blockwise", text, replace(GREEDY, siblings=[3, 2]))
     proposal = session.propose(text, 9, Chance(1, 1))
@@ -31,7 +31,7 @@ def test_a_block_is_the_heads_top_tokens_in_a_chain_whatever_the_siblings():
     assert proposal.evidence[2] == {"head": 2, "state": len(text) - 2, "path": [0, 0]}
 
 
-def test_a_round_is_one_call_of_the_model_and_brings_at_most_a_block():
+def test_round_is_one_pass_and_at_most_a_block():
     """Predict and verify are merged: the pass that verifies leaves what predicts the next block."""
     target, calls, lengths = headed.target(), [], []
     hook = target.model.register_forward_hook(lambda *_: calls.append(1))
@@ -42,7 +42,7 @@ def test_a_round_is_one_call_of_the_model_and_brings_at_most_a_block():
     assert max(lengths) == headed.CONFIGS["blockwise"].block_size
 
 
-def test_the_layer_is_that_of_the_paper():
+def test_layer_equals_paper():
     """Residual to each of the outputs, which all hidden units feed."""
     torch.manual_seed(1)
     head = BlockwiseHeads(BlockwiseConfig(block_size=3, filter_size=5), 4)

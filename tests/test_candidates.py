@@ -27,7 +27,7 @@ def thrown(salt):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sharp", "flat", "equals"])
 @pytest.mark.parametrize("size", [40, 200])
-def test_siblings_are_what_one_draw_after_another_gives(kind, size):
+def test_siblings_equal_sequential_draws(kind, size):
     laws, chances = rows(kind, size), rows("flat", size).float()
     for salt in range(20):
         coins = thrown(salt)
@@ -37,14 +37,14 @@ def test_siblings_are_what_one_draw_after_another_gives(kind, size):
         assert found.probs == said
 
 
-def test_a_law_with_fewer_tokens_than_coins_has_one_twice():
+def test_distribution_with_too_few_tokens_repeats_one():
     laws = torch.zeros(2, 100, dtype=torch.float64)
     laws[0, 7], laws[1, :3] = 1.0, torch.tensor([0.5, 0.25, 0.25], dtype=torch.float64)
     found = distinct_draws(laws, [[0.2, 0.3], [0.1, 0.9]], laws)
     assert found.tokens == [[7, 7], [0, 2]]
 
 
-def test_the_host_waits_once_for_all_siblings_of_a_level():
+def test_all_siblings_of_a_level_take_one_read():
     laws = rows("sharp")
     expected = distinct_draws(laws, thrown(1), laws)
     with pretended() as meetings:

@@ -1,4 +1,4 @@
-"""Nodes that a device picks to go on from before the host has seen any: those of `Growth`."""
+"""Nodes that the device selects to expand equal those that `DynamicTree` selects."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def unseen(seed, budget, ends, spoiled=None):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ends", [(), (1,), (1, 2, 4), (0, 1, 2, 3, 5)])
-def test_a_tree_that_nobody_looked_at_is_the_one_that_was(ends):
+def test_device_tree_equals_host_tree(ends):
     for seed in range(40):
         for budget in (2, 5, 9, 60):
             one, other = unseen(seed, budget, ends), seen(seed, budget, ends)
@@ -62,7 +62,7 @@ def test_a_tree_that_nobody_looked_at_is_the_one_that_was(ends):
             assert one.totals == other.totals
 
 
-def test_scores_that_are_no_numbers_are_told_where_the_tree_comes_to_them():
+def test_nan_scores_raise_when_their_level_is_used():
     for spoiled in range(DEEPEST):
         with pytest.raises(BadScores, match="it returned logits"):
             unseen(3, 60, (), spoiled)
@@ -74,7 +74,7 @@ def test_scores_that_are_no_numbers_are_told_where_the_tree_comes_to_them():
     )
 
 
-def test_a_node_sees_the_text_and_its_own_path():
+def test_node_sees_text_and_own_path():
     parcel = UploadBatch(HOST)
     sight = LevelMasks(5, 2, 3, parcel)
     for above in ([0, 0], [1, 0], [0, 0]):

@@ -1,4 +1,4 @@
-"""DFlash drafting: a whole block in one pass, what it sees, and runs that stay exact."""
+"""DFlash: a whole block in one pass, what it sees, and exact runs."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def kept_share(made):
 # The block
 
 
-def test_a_block_is_what_transformers_own_network_makes_of_the_whole_text():
+def test_block_equals_transformers_network():
     """Taps, fusing, norms, positions, both directions; here piece by piece over a cache."""
     target = deep_target()
     head = random_head(target)
@@ -83,7 +83,7 @@ def test_a_block_is_what_transformers_own_network_makes_of_the_whole_text():
 
 
 @pytest.mark.slow
-def test_rounds_are_those_of_transformers_own_generation():
+def test_rounds_equal_transformers_generation():
     ids = headed.target().encode("The cat", 40)
     prompt, *theirs = generated_by_transformers(trained(), headed.target(), ids, 40)
     assert prompt == ids
@@ -98,7 +98,7 @@ def test_rounds_are_those_of_transformers_own_generation():
 
 
 @pytest.mark.slow
-def test_a_session_says_what_the_head_was_trained_to_say_after_the_same_anchor():
+def test_session_equals_training_for_same_anchor():
     text, turn = list(turns(GREEDY))[-1]
     whole = [*text, *turn.tokens]
     outputs = headed.read_target_outputs(headed.target().model, torch.tensor([whole]))
@@ -113,7 +113,7 @@ def test_a_session_says_what_the_head_was_trained_to_say_after_the_same_anchor()
     assert compared > 20
 
 
-def test_all_places_are_filled_in_one_pass_whatever_gamma_asks_for(monkeypatch):
+def test_whole_block_is_filled_in_one_pass(monkeypatch):
     text = headed.target().encode("The cat saw the", 20)
     trained()  # its lessons are passes too
     seen = []
@@ -136,7 +136,7 @@ def test_all_places_are_filled_in_one_pass_whatever_gamma_asks_for(monkeypatch):
     assert all(torch.equal(words[0], embed(block)) for words in seen)
 
 
-def test_later_places_matter_to_earlier_ones_but_only_as_masks():
+def test_later_positions_matter_only_as_masks():
     """Not causal: what stands last changes what is said first; and nothing but masks stands."""
     target, head = headed.target(), trained()
     text = target.encode("The cat saw the", 20)
@@ -155,13 +155,13 @@ def test_later_places_matter_to_earlier_ones_but_only_as_masks():
 
 
 @pytest.mark.slow
-def test_the_trained_head_saves_passes():
+def test_trained_head_saves_passes():
     trace = traced(headed.target(), drafter(), "The cat", GREEDY, baseline=False)
     assert summary(trace)["tokens_per_pass"] > 1.5
 
 
 @pytest.mark.slow
-def test_acceptance_falls_when_states_are_late_by_one():
+def test_acceptance_falls_with_states_shifted_by_one():
     """Not to nothing: it still has the newest token itself."""
     right = kept_share(drafter())
     assert right > 0.5
@@ -172,7 +172,7 @@ def test_acceptance_falls_when_states_are_late_by_one():
 
 
 @pytest.mark.parametrize(("room", "depth"), [(1, 0), (2, 1), (3, 2), (99, SIZE - 1)])
-def test_a_chain_grows_no_deeper_than_there_is_room(room, depth):
+def test_chain_is_no_deeper_than_token_budget(room, depth):
     text = headed.target().encode("The cat saw the", 9)
     proposal = begun(text, GREEDY).propose(text, room, Chance(1, 1))
     assert max(proposal.tree.depths) == depth
@@ -183,7 +183,7 @@ def test_a_chain_grows_no_deeper_than_there_is_room(room, depth):
 
 
 @pytest.mark.slow
-def test_a_text_of_one_token_has_a_block_too():
+def test_text_of_one_token_gets_a_block():
     prompt = [5]
     first, second, *_ = rounds(headed.target(), drafter(), prompt, GREEDY)
     assert len(first.proposal.tree) == 1
@@ -192,7 +192,7 @@ def test_a_text_of_one_token_has_a_block_too():
     assert list(second.proposal.tree.tokens[1:]) == soft.argmax(-1)[: GREEDY.gamma].tolist()
 
 
-def test_states_that_are_missing_are_a_fault_that_is_said():
+def test_missing_states_raise():
     text = headed.target().encode("The cat saw the", 9)
     session = begun(text, GREEDY)
     with pytest.raises(ValueError, match=f"{len(text) - 1} states for a text of"):
@@ -202,7 +202,7 @@ def test_states_that_are_missing_are_a_fault_that_is_said():
     assert len(session.propose([*text, 7], 5, Chance(1, 2)).tree) == 5
 
 
-def test_the_drafters_name_and_target_are_those_of_its_files(tmp_path):
+def test_drafter_takes_name_and_target_from_files(tmp_path):
     trained().save(tmp_path)
     made = dflash_made.DFlash.load("my-dflash", tmp_path, headed.target())
     assert (made.name, made.card.family, made.made_for) == ("dflash", "dflash", headed.HASH)

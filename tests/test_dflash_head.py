@@ -1,4 +1,4 @@
-"""DFlash's network: who sees whom in training, what it learns, its files and what is refused."""
+"""DFlash's network: attention in training, what it learns, its files and what is refused."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def blocks(head, outputs, anchors=ANCHORS):
 # Training
 
 
-def test_a_block_reads_states_before_its_anchor_its_anchor_and_no_other_block():
+def test_block_sees_states_before_anchor_and_no_other_block():
     head, outputs = random_head(), headed.outputs(1)
     whole = blocks(head, outputs)
     assert whole.shape == (16, 4, SIZE - 1, tiny.VOCABULARY)
@@ -57,7 +57,7 @@ def test_a_block_reads_states_before_its_anchor_its_anchor_and_no_other_block():
         assert changed == [False, place == 7, False, False]
 
 
-def test_the_loss_is_a_mean_that_fades_with_the_place_over_places_that_the_text_has():
+def test_loss_is_mean_weighted_by_position():
     head, outputs = random_head(), headed.outputs(2)
     anchors = torch.tensor([3, 36, 39])  # of 40 tokens: all five places, four, one
     said, total, weights = blocks(head, outputs, anchors).log_softmax(-1), 0.0, 0.0
@@ -73,7 +73,7 @@ def test_the_loss_is_a_mean_that_fades_with_the_place_over_places_that_the_text_
     assert loss == pytest.approx(total / weights, rel=1e-4)
 
 
-def test_a_row_of_guesses_is_the_block_after_it():
+def test_row_of_guesses_is_the_block_after_it():
     head, outputs = random_head(), headed.outputs(3)
     with torch.inference_mode():
         said = dflash_loss.guesses(head, outputs)
@@ -83,7 +83,7 @@ def test_a_row_of_guesses_is_the_block_after_it():
         assert torch.allclose(by_depth, blocks(head, outputs)[:, i], atol=1e-4)
 
 
-def test_anchors_follow_torchs_generator_and_have_a_state_before_them(monkeypatch):
+def test_anchors_use_torch_generator_and_skip_first_token(monkeypatch):
     head, outputs = random_head(), headed.outputs(4)
     monkeypatch.setattr(dflash_loss, "ANCHORS", 10)
     drawn = []
@@ -103,7 +103,7 @@ def test_anchors_follow_torchs_generator_and_have_a_state_before_them(monkeypatc
 
 
 @pytest.mark.slow
-def test_it_learns_in_seconds_and_every_weight_moves():
+def test_training_updates_every_weight_and_lowers_loss():
     losses = []
     head = learned(40, losses)
     assert max(losses[-5:]) < losses[0] / 2
@@ -121,7 +121,7 @@ def test_it_learns_in_seconds_and_every_weight_moves():
 
 
 @pytest.mark.slow
-def test_states_off_by_one_spoil_the_loss():
+def test_states_shifted_by_one_raise_loss():
     outputs = headed.outputs(50)
     late = tuple(torch.cat([rows[:, :1], rows[:, :-1]], dim=1) for rows in outputs.states)
     early = tuple(torch.cat([rows[:, 1:], rows[:, -1:]], dim=1) for rows in outputs.states)
@@ -151,7 +151,7 @@ NAMES = {
 }  # fmt: skip
 
 
-def test_a_saved_head_has_the_public_names_and_keys_and_comes_back(tmp_path):
+def test_saved_head_has_public_names_and_loads(tmp_path):
     trained().save(tmp_path)
     tensors = load_file(tmp_path / "model.safetensors")
     assert set(tensors) == NAMES
@@ -185,7 +185,7 @@ def public(**changes):
     return usual | changes
 
 
-def test_public_configs_are_read_wherever_they_put_the_masks_and_the_taps():
+def test_public_configs_load_nested_or_flat():
     wanted = DFlashConfig(
         48, 64, 4, 2, 12, 280, 1e-6, 1e6, num_hidden_layers=2, num_target_layers=3, block_size=16,
         mask_token_id=9, target_layer_ids=(0, 1),
@@ -221,14 +221,14 @@ def test_public_configs_are_read_wherever_they_put_the_masks_and_the_taps():
         ({"vocab_size": 281}, "knows 281 tokens"),
     ],
 )
-def test_a_head_that_cannot_be_read_rightly_is_refused(tmp_path, changes, sentence):
+def test_unsupported_head_is_refused(tmp_path, changes, sentence):
     trained().save(tmp_path)
     (tmp_path / "config.json").write_text(json.dumps(public(**changes)))
     with pytest.raises(Unsuitable, match=sentence):
         DFlashHead.load(tmp_path, headed.target())
 
 
-def test_tensors_that_do_not_fit_are_named(tmp_path):
+def test_error_names_tensor_that_does_not_fit(tmp_path):
     trained().save(tmp_path)
     file = tmp_path / "model.safetensors"
     whole = load_file(file)
@@ -246,7 +246,7 @@ def test_tensors_that_do_not_fit_are_named(tmp_path):
         DFlashHead.load(tmp_path, headed.target())
 
 
-def test_another_target_is_refused():
+def test_head_for_another_target_is_refused():
     made = drafter()
     check_made_for("dflash", made.made_for, "taught", headed.HASH)
     with pytest.raises(Unsuitable, match="dflash"):
@@ -256,7 +256,7 @@ def test_another_target_is_refused():
             made.begin(tiny.target(other).start(made.capture), Settings())
 
 
-def test_the_house_drafter_is_small_and_trained_by_its_name():
+def test_house_drafter_is_small_and_trained_by_name():
     shape = LlamaConfig(
         hidden_size=256, intermediate_size=704, num_hidden_layers=12, num_attention_heads=4
     )
@@ -275,7 +275,7 @@ def test_the_house_drafter_is_small_and_trained_by_its_name():
 
 
 @pytest.mark.parametrize("layers", range(2, 40))
-def test_taps_are_spread_as_the_public_code_does_and_leave_out_the_last_layer(layers):
+def test_taps_are_spread_like_public_code(layers):
     taps = spread(layers, 3)
     assert taps == tuple(sorted(set(taps)))
     assert 0 <= taps[0] <= taps[-1] < layers - 1

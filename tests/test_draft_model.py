@@ -1,4 +1,4 @@
-"""The draft model: its trees, their laws and draws, the cache that follows the text."""
+"""The draft model: its trees, distributions and draws, and its cache."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def played(target, drafter, settings, prompt=tiny.PROMPT):
 
 
 @pytest.mark.parametrize("candidates", ["sampled", "greedy"])
-def test_a_tree_is_numbered_level_by_level_with_distinct_siblings(candidates):
+def test_nodes_are_numbered_by_level_with_distinct_siblings(candidates):
     settings = replace(WARM, gamma=3, candidates=candidates)
     tree = proposed(settings).tree
     assert tree.parents == (-1, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9)
@@ -73,7 +73,7 @@ def alone(model, text, tree, nodes):
 @pytest.mark.parametrize("siblings", SHAPES)
 @pytest.mark.parametrize("make", [tiny.llama, tiny.gpt2, tiny.neox])
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
-def test_q_at_every_node_is_that_of_its_path_alone_round_after_round(make, attention, siblings):
+def test_q_depends_on_own_path_only(make, attention, siblings):
     drafter = tiny.draft(tiny.blurred(make(), noise=0.05))
     drafter.model.set_attn_implementation(attention)
     settings = replace(WARM, siblings=siblings)
@@ -95,7 +95,7 @@ def test_q_at_every_node_is_that_of_its_path_alone_round_after_round(make, atten
 
 @pytest.mark.slow
 @pytest.mark.parametrize("siblings", SHAPES)
-def test_a_round_takes_one_pass_a_level_and_reads_no_kept_guess_again(siblings):
+def test_round_takes_one_pass_per_level_and_rereads_nothing(siblings):
     drafter = tiny.draft()
     passes = []
     forward = drafter.model.forward
@@ -116,7 +116,7 @@ def test_a_round_takes_one_pass_a_level_and_reads_no_kept_guess_again(siblings):
 
 
 @pytest.mark.parametrize("sampling", [Sampling(1.1), Sampling(1.3, top_k=5, top_p=0.9)])
-def test_siblings_are_drawn_one_after_another_each_without_those_before(sampling):
+def test_siblings_are_sampled_without_replacement(sampling):
     chance = Chance(3, 2)
     proposal = proposed(replace(WARM, sampling=sampling), chance=chance)
     assert proposal.drawn is Drawn.WITHOUT_REPLACEMENT
@@ -134,7 +134,7 @@ def test_siblings_are_drawn_one_after_another_each_without_those_before(sampling
 
 
 @pytest.mark.slow
-def test_greedy_siblings_are_the_top_tokens_falling():
+def test_greedy_siblings_are_top_tokens_in_order():
     proposal = proposed(replace(WARM, candidates="greedy", gamma=2))
     tree = proposal.tree
     assert proposal.drawn is Drawn.POINT_MASS
@@ -149,7 +149,7 @@ def test_greedy_siblings_are_the_top_tokens_falling():
 @pytest.mark.slow
 @pytest.mark.parametrize("candidates", ["sampled", "greedy"])
 @pytest.mark.parametrize("siblings", [[1], [1, 1, 1], [1, 1, 1, 1, 5]])
-def test_one_guess_under_each_node_is_the_chain_that_it_always_was(siblings, candidates):
+def test_one_guess_per_node_gives_a_chain(siblings, candidates):
     chain = replace(WARM, siblings=[], candidates=candidates)
     tree = replace(chain, siblings=siblings)
     assert not tree.branches
@@ -159,7 +159,7 @@ def test_one_guess_under_each_node_is_the_chain_that_it_always_was(siblings, can
     assert first.drawn is other.drawn is not Drawn.WITHOUT_REPLACEMENT
 
 
-def test_a_learning_chain_that_may_grow_into_a_tree_says_so_from_the_start():
+def test_learning_chain_that_may_branch_announces_it():
     settings = replace(WARM, gamma=2, siblings=[1, 1, 2], schedule="learning")
     assert settings.branches
     session = tiny.draft().begin(tiny.target().start(CaptureSpec()), settings)
@@ -171,7 +171,7 @@ def test_a_learning_chain_that_may_grow_into_a_tree_says_so_from_the_start():
     )  # fmt: skip
 
 
-def test_a_law_of_few_tokens_has_few_siblings():
+def test_distribution_with_few_tokens_has_few_siblings():
     tree = proposed(replace(WARM, sampling=Sampling(1.1, top_k=2), siblings=[4, 4], gamma=2)).tree
     assert tree.parents == (-1, 0, 0, 1, 1, 2, 2)
     one = proposed(replace(WARM, sampling=Sampling(1.1, top_p=1e-9), siblings=[4], gamma=2))
@@ -187,7 +187,7 @@ def test_a_law_of_few_tokens_has_few_siblings():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("candidates", ["sampled", "greedy"])
-def test_nothing_follows_an_end_of_text_and_its_siblings_grow_on(candidates):
+def test_no_guess_follows_end_of_text_but_siblings_continue(candidates):
     settings = replace(WARM, gamma=3, candidates=candidates)
     target = tiny.target()
     whole = proposed(settings).tree
@@ -207,7 +207,7 @@ def test_nothing_follows_an_end_of_text_and_its_siblings_grow_on(candidates):
 
 
 @pytest.mark.parametrize(("room", "depth"), [(1, 0), (2, 1), (3, 2), (9, 4)])
-def test_a_tree_grows_no_deeper_than_there_is_room(room, depth):
+def test_tree_is_no_deeper_than_token_budget(room, depth):
     tree = proposed(WARM, room=room).tree
     assert max(tree.depths) == depth
     assert len(tree) - 1 == tree_size([3, 2], depth)
@@ -216,7 +216,7 @@ def test_a_tree_grows_no_deeper_than_there_is_room(room, depth):
 @pytest.mark.slow
 @pytest.mark.parametrize("candidates", ["sampled", "greedy"])
 @pytest.mark.parametrize("schedule", ["fixed", "learning"])
-def test_traces_of_trees_check_and_keep_later_siblings_too(tiny_target, candidates, schedule):
+def test_tree_traces_check_with_later_siblings_accepted(tiny_target, candidates, schedule):
     later = 0
     for seed in range(4):
         settings = replace(WARM, seed=seed, candidates=candidates, schedule=schedule, gamma=2)
@@ -234,7 +234,7 @@ def test_traces_of_trees_check_and_keep_later_siblings_too(tiny_target, candidat
 @pytest.mark.parametrize("siblings", [[], [3, 2]])
 @pytest.mark.parametrize("candidates", ["sampled", "greedy"])
 @pytest.mark.parametrize("early", [False, True])
-def test_an_unsure_guess_is_still_tried_and_ends_its_path(tiny_target, early, candidates, siblings):
+def test_low_confidence_guess_is_tried_and_ends_its_path(tiny_target, early, candidates, siblings):
     ends = set()
     settings = replace(
         WARM, siblings=siblings, candidates=candidates, confidence=0.3, exit_layer=1, gamma=3
@@ -255,7 +255,7 @@ def test_an_unsure_guess_is_still_tried_and_ends_its_path(tiny_target, early, ca
 
 
 @pytest.mark.slow
-def test_the_tokens_of_real_runs_that_stop_where_unsure_follow_the_target():
+def test_tokens_follow_target_when_confidence_stops_drafts():
     """End to end, two levels deep, after one laid token: 400 seeds; false alarm 1 in 1,000."""
     target, drafter = tiny.target(), tiny.draft(tiny.blurred(tiny.llama(), noise=0.1))
     coins = {u_key(0, FINAL, 0): 0.1}
@@ -278,7 +278,7 @@ def test_the_tokens_of_real_runs_that_stop_where_unsure_follow_the_target():
     assert g_test([counts[c] for c in cells], [laws[c] for c in cells]).p_value > 1e-3
 
 
-def test_a_learning_schedule_keeps_the_whole_tree_within_one_pass():
+def test_learning_schedule_limits_tree_to_one_pass():
     learning = schedule(Settings(gamma=3, siblings=[8, 2], schedule="learning"))
     for _ in range(40):
         learning.observe(learning.gamma, learning.gamma)
@@ -290,13 +290,13 @@ def test_a_learning_schedule_keeps_the_whole_tree_within_one_pass():
     assert chain.gamma == 64
 
 
-def test_a_rule_for_independent_draws_is_refused_for_siblings(tiny_target):
+def test_rule_for_independent_draws_is_refused_for_siblings(tiny_target):
     with pytest.raises(MismatchedRule, match="without replacement"):
         traced(tiny_target, tiny.draft(), "cat", replace(WARM, rule="speculative"))
 
 
 @pytest.mark.slow
-def test_siblings_travel_in_the_header_of_a_trace(tiny_target, tmp_path):
+def test_trace_header_stores_siblings(tiny_target, tmp_path):
     trace = traced(tiny_target, tiny.draft(), "cat", WARM, baseline=False)
     trace.write(tmp_path / "tree.jsonl")
     found = Trace.read(tmp_path / "tree.jsonl").header.settings

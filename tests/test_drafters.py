@@ -1,4 +1,4 @@
-"""Drafters alone: lookup finds the longest, earliest match; schedules learn; caches roll back."""
+"""Drafters alone: n-gram matches, adaptive schedules, and caches that roll back."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from specviz.verification.tree import DraftTree
         ([4], 1, 3, None),
     ],
 )
-def test_the_longest_suffix_then_the_earliest_place(context, shortest, longest, found):
+def test_longest_suffix_then_earliest_match_wins(context, shortest, longest, found):
     assert longest_match(context, shortest, longest) == found
 
 
@@ -40,7 +40,7 @@ def lookup(context, room=9, **choices):
     return session.propose(context, tiny.max_tokens(settings, room), Chance(1, 1))
 
 
-def test_lookup_says_where_in_the_text_the_guess_stands():
+def test_ngram_evidence_has_source_positions():
     proposal = lookup([7, 8, 9, 5, 7, 8], gamma=3)
     assert proposal.tree.tokens == (8, 9, 5, 7)
     assert proposal.evidence[0] == {"form": "match", "min": 1, "max": 3, "start": 0, "length": 2}
@@ -49,7 +49,7 @@ def test_lookup_says_where_in_the_text_the_guess_stands():
     assert not proposal.q
 
 
-def test_lookup_keeps_to_room_stops_at_the_end_of_a_text_and_may_find_nothing():
+def test_ngram_respects_limit_and_end_of_text():
     assert lookup([7, 8, 9, 5, 7, 8], room=2).tree.tokens == (8, 9)
     assert lookup([7, 8, 9, 5, 7, 8], room=1).tree.tokens == (8,)
     assert lookup([7, 0, 9, 7], gamma=5).tree.tokens == (7, 0)
@@ -58,7 +58,7 @@ def test_lookup_keeps_to_room_stops_at_the_end_of_a_text_and_may_find_nothing():
     assert missed.evidence == {0: {"form": "match", "min": 1, "max": 3}}
 
 
-def test_a_schedule_learns_two_up_one_down_and_a_fixed_one_does_not():
+def test_learning_schedule_adds_two_or_removes_one():
     learning = schedule(Settings(gamma=2, schedule="learning"))
     for drafted, kept, gamma in [(2, 2, 4), (4, 3, 3), (0, 0, 3), (3, 0, 2), (2, 0, 1), (1, 0, 1)]:
         learning.observe(drafted, kept)
@@ -69,7 +69,7 @@ def test_a_schedule_learns_two_up_one_down_and_a_fixed_one_does_not():
 
 
 @pytest.mark.parametrize("candidates", ["sampled", "greedy"])
-def test_a_draft_model_proposes_the_same_after_a_roll_back_as_afresh(candidates):
+def test_draft_model_proposal_is_unchanged_by_rollback(candidates):
     target, drafter = tiny.target().start(CaptureSpec()), tiny.draft()
     settings = Settings(Sampling(0.9), candidates=candidates, gamma=4)
     text, other = [3, 5, 7, 9, 11], [3, 5, 7, 9, 12, 13, 14]
@@ -84,7 +84,7 @@ def test_a_draft_model_proposes_the_same_after_a_roll_back_as_afresh(candidates)
         assert torch.allclose(again.q[node], law, atol=1e-5)
 
 
-def test_a_draft_models_q_is_the_law_each_guess_was_drawn_from():
+def test_draft_model_q_is_the_sampled_distribution():
     settings = Settings(Sampling(0.7, top_k=5, top_p=0.9), gamma=3)
     session = tiny.draft().begin(tiny.target().start(CaptureSpec()), settings)
     proposal = session.propose([3, 5, 7], 4, Chance(4, 1))
@@ -95,7 +95,7 @@ def test_a_draft_models_q_is_the_law_each_guess_was_drawn_from():
         assert int((law > 0).sum()) <= 5
 
 
-def test_padded_vocabularies_are_fitted():
+def test_padded_vocabularies_are_cut():
     assert fit_vocabulary(torch.zeros(3), 5).tolist() == [0, 0, 0, -torch.inf, -torch.inf]
     assert fit_vocabulary(torch.arange(5.0), 3).tolist() == [0, 1, 2]
 
@@ -108,7 +108,7 @@ def test_padded_vocabularies_are_fitted():
         (Proposal(DraftTree.chain(1, [2]), Drawn.SAMPLED), "announced"),
     ],
 )
-def test_a_proposal_that_breaks_the_contract_is_refused(proposal, says):
+def test_invalid_proposal_is_refused(proposal, says):
     with pytest.raises(BadProposal, match=says):
         proposal.check(Drawn.POINT_MASS, 2, (0,))
     with pytest.raises(BadProposal, match="end-of-text"):

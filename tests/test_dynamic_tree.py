@@ -1,4 +1,4 @@
-"""Dynamic trees grow from the likeliest guesses and keep the best, ancestors included."""
+"""Dynamic trees expand the most probable guesses and keep the best with their ancestors."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def law_at(seed, path, width, scale):
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize(("width", "budget"), [(2, 5), (4, 12), (6, 24), (3, 100)])
-def test_what_is_kept_is_what_eagle_2_keeps(seed, width, budget):
+def test_kept_guesses_equal_eagle2(seed, width, budget):
     """Leaving out early what cannot be kept changes nothing but the work."""
     growth, level = DynamicTree([0]), [0]
     for depth in range(5):
@@ -82,7 +82,7 @@ def path_of(growth, node):
 @given(
     st.integers(0, 10**6), st.integers(1, 5), st.integers(1, 6), st.integers(1, 30), st.booleans()
 )
-def test_ancestors_are_kept_even_where_totals_tie(seed, levels, width, budget, ties):
+def test_ancestors_are_kept_when_scores_tie(seed, levels, width, budget, ties):
     growth = grown(seed, levels, width, budget, scale=6.0, round_to=4.0 if ties else None)
     tree, kept = growth.tree(budget)
     assert [growth.tokens[node] for node in sorted(kept)] == list(tree.tokens)
@@ -95,7 +95,7 @@ def test_ancestors_are_kept_even_where_totals_tie(seed, levels, width, budget, t
     )
 
 
-def test_ties_go_to_the_shallower_then_to_the_older():
+def test_ties_prefer_shallower_then_older():
     growth = DynamicTree([7])
     growth.add(0, [1, 2, 3], logs(0.5, 0.25, 0.125))
     growth.add(1, [4, 5], logs(0.5, 0.25))  # as likely as 2 and as 3
@@ -106,7 +106,7 @@ def test_ties_go_to_the_shallower_then_to_the_older():
     assert growth.tree(2)[0].parents == (-1, 0, 0)
 
 
-def test_growing_goes_on_from_the_likeliest_that_can_be_kept_and_do_not_end_the_text():
+def test_frontier_has_most_probable_nodes_without_ends():
     growth = DynamicTree([7])
     growth.add(0, [1, 2, 3, 4], logs(0.4, 0.3, 0.2, 0.1))
     assert growth.frontier(2, 9, ends=()) == [1, 2]
@@ -115,7 +115,7 @@ def test_growing_goes_on_from_the_likeliest_that_can_be_kept_and_do_not_end_the_
     assert growth.frontier(4, 3, ends=(1, 2, 3)) == []
 
 
-def test_totals_are_float32_sums():
+def test_scores_are_float32_sums():
     growth = DynamicTree([7])
     growth.add(0, [1], logs(0.3))
     growth.add(1, [1], logs(0.295))
@@ -132,12 +132,12 @@ def test_totals_are_float32_sums():
         torch.tensor([float("nan")]),
     ],
 )
-def test_logs_that_could_rank_a_child_before_its_parent_are_refused(bad):
+def test_log_probabilities_above_zero_are_refused(bad):
     with pytest.raises(ValueError, match="at most 0"):
         DynamicTree([7]).add(0, [1], bad)
 
 
-def test_a_pool_that_lost_an_ancestor_is_no_tree():
+def test_tree_without_an_ancestor_is_refused():
     growth = DynamicTree([7], [-1, 0, 1], [0, 1, 2], [0.0, -2.0, -1.0])
     growth.tokens += [1, 2]
     with pytest.raises(ValueError, match="needs the parent of each"):

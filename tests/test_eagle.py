@@ -1,4 +1,4 @@
-"""EAGLE and EAGLE-2: rows aligned with the target's features, trees over a cache, exact output."""
+"""EAGLE and EAGLE-2: alignment with the target's features, cached trees, exact output."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FAMILIES = ["eagle", "eagle2", "eagle3"]
 
 @pytest.mark.parametrize("siblings", [[], [3, 2], [4, 3, 3, 2]])
 @pytest.mark.parametrize("temperature", [0.0, 1.3])
-def test_every_node_is_what_the_head_says_of_its_path_alone(siblings, temperature):
+def test_node_logits_depend_on_own_path_only(siblings, temperature):
     target = deep_target()
     made = drafter(target)
     settings = replace(WARM, siblings=siblings, sampling=Sampling(temperature))
@@ -62,7 +62,7 @@ def test_every_node_is_what_the_head_says_of_its_path_alone(siblings, temperatur
     assert seen >= 4 * len(CHUNKS)
 
 
-def test_a_dynamic_tree_is_what_the_head_says_of_each_path_alone():
+def test_dynamic_tree_logits_depend_on_own_path_only():
     target = deep_target()
     made = drafter(target, Eagle2)
     depths = set()
@@ -78,7 +78,7 @@ def kept_a_pass(target, drafter, settings=GREEDY, prompt=tiny.PROMPT):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
-def test_a_state_that_is_off_by_one_keeps_nothing_and_changes_no_text(name):
+def test_shifted_states_lose_acceptance_but_not_exactness(name):
     """The head is right by construction: with true rows it keeps all, with shifted ones nothing."""
     counts = circle.target()
     counts.eos = ()
@@ -92,7 +92,7 @@ def test_a_state_that_is_off_by_one_keeps_nothing_and_changes_no_text(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("sampling", [Sampling(1.0), Sampling(0.8, top_k=3, top_p=0.9)])
-def test_sampled_traces_check_and_keep_later_siblings_too(name, sampling):
+def test_sampled_traces_check_with_later_siblings_accepted(name, sampling):
     counts = circle.target(0.2)
     made = circle.drafters(counts, 0.02)[name]
     later = kept = 0
@@ -110,7 +110,7 @@ def test_sampled_traces_check_and_keep_later_siblings_too(name, sampling):
 
 
 @pytest.mark.slow
-def test_the_shape_is_eagles_own_at_25_guesses_and_follows_ranks():
+def test_static_tree_has_eagle_shape_with_25_guesses():
     counts = circle.target(0.2)
     (_, turn, *_) = rounds(counts, circle.drafters(counts)["eagle"], [5, 6], WARM)
     tree = turn.proposal.tree
@@ -129,7 +129,7 @@ def test_the_shape_is_eagles_own_at_25_guesses_and_follows_ranks():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
-def test_greedy_candidates_and_temperature_0_are_a_point_mass(name):
+def test_greedy_candidates_are_a_point_mass(name):
     counts = circle.target(0.2)
     made = circle.drafters(counts, 0.02)[name]
     for settings in (replace(WARM, candidates="greedy"), GREEDY):
@@ -138,7 +138,7 @@ def test_greedy_candidates_and_temperature_0_are_a_point_mass(name):
         assert not any(turn.proposal.q for turn in turns)
 
 
-def test_states_that_do_not_make_up_the_text_are_refused():
+def test_states_that_do_not_match_text_are_refused():
     target = deep_target()
     session = drafter(target).begin(target.start(Eagle.capture), WARM)
     session.commit([5, 6], States(final=torch.zeros(2, 48)))

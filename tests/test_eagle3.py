@@ -1,4 +1,4 @@
-"""EAGLE-3: three taps in order, its own outputs fed back, a smaller vocabulary by offsets."""
+"""EAGLE-3: three tapped layers in order, own outputs fed back, a reduced vocabulary."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def drafter(target):
 
 
 @pytest.mark.slow
-def test_every_node_is_what_the_head_says_of_its_path_and_taps_are_outputs_of_layers():
+def test_node_logits_depend_on_own_path_and_tapped_layers():
     """The reference reads transformers' hidden_states[k]: the output of layer k, from 1."""
     target = deep_target()
     made = drafter(target)
@@ -74,7 +74,7 @@ def test_d2t_is_an_offset_to_the_most_frequent_tokens():
 
 
 @pytest.mark.slow
-def test_what_it_cannot_propose_the_target_still_says():
+def test_target_samples_tokens_that_head_cannot_propose():
     counts = circle.target()
     head = circle.eagle3_head(counts, vocabulary=60)  # tokens 0 to 59 of a circle of 280
     made = Eagle3(head, tiny.card(head, "tiny-eagle3", "eagle3"))
@@ -88,7 +88,7 @@ def test_what_it_cannot_propose_the_target_still_says():
         assert temperature or baseline_difference(trace) is None
 
 
-def test_the_training_time_test_reads_the_rows_that_a_session_reads():
+def test_training_reads_same_rows_as_session():
     target = deep_target()
     head = random_head(target)
     ids = torch.randint(1, tiny.VOCABULARY, (2, 9), generator=torch.Generator().manual_seed(1))
@@ -103,7 +103,7 @@ def test_the_training_time_test_reads_the_rows_that_a_session_reads():
             assert torch.allclose(guessed[1, row][able], logits[able], atol=1e-3)
 
 
-def test_the_loss_is_the_mean_of_the_steps_over_the_draft_vocabulary():
+def test_loss_is_weighted_mean_over_steps_and_draft_vocabulary():
     target = deep_target()
     head = random_head(target)
     ids = torch.randint(1, tiny.VOCABULARY, (3, 12), generator=torch.Generator().manual_seed(1))
@@ -125,7 +125,7 @@ def test_the_loss_is_the_mean_of_the_steps_over_the_draft_vocabulary():
 
 
 @pytest.mark.slow
-def test_training_moves_every_weight_and_short_texts_have_fewer_steps():
+def test_training_updates_every_weight():
     target = deep_target()
     head = random_head(target).train().requires_grad_(True)
     ids = torch.randint(1, tiny.VOCABULARY, (4, 16), generator=torch.Generator().manual_seed(1))
@@ -142,7 +142,7 @@ def test_training_moves_every_weight_and_short_texts_have_fewer_steps():
     assert training3.loss(head, read_target_outputs(target.model, ids[:, :3])).isfinite()
 
 
-def test_the_layer_attends_from_both_halves_normed_and_adds_to_the_state_as_it_came():
+def test_layer_attends_from_normed_halves_with_unnormed_residual():
     """transformers' own attention, made wider; what comes out has not been normed."""
     target = deep_target()
     head = random_head(target)
@@ -182,7 +182,7 @@ NAMES = {
 
 
 @pytest.mark.slow
-def test_a_saved_head_has_the_public_names_and_comes_back(tmp_path):
+def test_saved_head_has_public_names_and_loads(tmp_path):
     target = deep_target()
     head = random_head(target)
     head.save(tmp_path)
@@ -199,7 +199,7 @@ def test_a_saved_head_has_the_public_names_and_comes_back(tmp_path):
     assert made.card.family == "eagle3"
 
 
-def test_taps_are_eagles_own_where_the_config_is_silent_and_never_guessed():
+def test_default_taps_are_eagles_own():
     assert usual_taps(32) == (2, 16, 29)
     assert usual_taps(12) == (2, 6, 9)
 
@@ -217,7 +217,7 @@ def test_taps_are_eagles_own_where_the_config_is_silent_and_never_guessed():
         ({}, {"layers.0.norm": torch.ones(1)}, r"unexpected tensor: layers\.0\.norm"),
     ],
 )
-def test_a_head_that_cannot_be_read_rightly_is_refused(tmp_path, config, tensors, sentence):
+def test_unsupported_head_is_refused(tmp_path, config, tensors, sentence):
     import json
 
     target = deep_target()

@@ -1,4 +1,4 @@
-"""EAGLE's head alone: Llama's layer but for one norm, its loss, its files by the public names."""
+"""EAGLE's head: its layer, loss and files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from specviz.models.errors import NotAvailable, Unsuitable
 from specviz.settings.settings import Settings
 
 
-def test_the_loss_reads_the_rows_that_a_session_reads():
+def test_loss_reads_same_rows_as_session():
     target = deep_target()
     head = random_head(target)
     ids = torch.randint(1, tiny.VOCABULARY, (2, 9), generator=torch.Generator().manual_seed(1))
@@ -33,14 +33,16 @@ def test_the_loss_reads_the_rows_that_a_session_reads():
             assert torch.allclose(guessed[1, row], logits, atol=1e-3)
 
 
-def test_the_loss_of_a_head_that_is_right_is_the_entropy_of_the_target_alone():
+def test_loss_of_perfect_head_is_target_entropy():
     """On a text that counts, the exact head's features are the target's next ones."""
     counts = circle.target(0.2)
     outputs = read_target_outputs(counts.model, (torch.arange(12) + 40)[None])
     entropy = torch.distributions.Categorical(logits=outputs.logits[:, 1:]).entropy().mean()
     value = training.loss(circle.eagle_head(counts), outputs)
     assert value.item() == pytest.approx(0.1 * entropy.item(), abs=1e-5)
-    jumps = read_target_outputs(counts.model, torch.tensor([[40, 90, 10, 200, 60]]))  # no guess can be right
+    jumps = read_target_outputs(
+        counts.model, torch.tensor([[40, 90, 10, 200, 60]])
+    )  # no guess can be right
     feature, law = [], []
     for row in range(4):
         guess = circle.places()[jumps.tokens[0, row] + 1]
@@ -53,7 +55,7 @@ def test_the_loss_of_a_head_that_is_right_is_the_entropy_of_the_target_alone():
 
 
 @pytest.mark.slow
-def test_training_moves_every_weight_and_leaves_the_target_alone():
+def test_training_updates_head_but_not_target():
     target = deep_target()
     head = random_head(target).train().requires_grad_(True)
     ids = torch.randint(1, tiny.VOCABULARY, (4, 16), generator=torch.Generator().manual_seed(1))
@@ -72,7 +74,7 @@ def test_training_moves_every_weight_and_leaves_the_target_alone():
 
 
 @pytest.mark.slow
-def test_the_layer_is_transformers_own_without_the_first_norm():
+def test_layer_equals_transformers_without_first_norm():
     """fc takes the embedding first; rotary angles, shared heads and the MLP are Llama's."""
     target = deep_target()
     head = random_head(target)
@@ -97,7 +99,7 @@ NAMES = {
 }  # fmt: skip
 
 
-def test_a_saved_head_has_the_public_names_and_comes_back(tmp_path):
+def test_saved_head_has_public_names_and_loads(tmp_path):
     target = deep_target()
     head = random_head(target)
     head.save(tmp_path)
@@ -112,7 +114,7 @@ def test_a_saved_head_has_the_public_names_and_comes_back(tmp_path):
     assert Eagle2.load("two", tmp_path, target).card.hash == made.card.hash
 
 
-def test_an_embedding_in_the_file_is_used_and_none_means_the_targets(tmp_path):
+def test_own_embedding_is_used_else_the_targets(tmp_path):
     target = deep_target()
     head = EagleHead(EagleConfig.like(target), own_embedding=True)
     head.save(tmp_path)
@@ -124,7 +126,7 @@ def test_an_embedding_in_the_file_is_used_and_none_means_the_targets(tmp_path):
     assert reader.embed is target.model.get_input_embeddings()
 
 
-def test_a_pickle_of_plain_weights_is_read_as_the_public_ones_are(tmp_path):
+def test_pickled_weights_load(tmp_path):
     target = deep_target()
     head = random_head(target)
     head.save(tmp_path)
@@ -141,7 +143,7 @@ def test_a_pickle_of_plain_weights_is_read_as_the_public_ones_are(tmp_path):
         (lambda t: t.update({"fc.bias": torch.ones(2)}), r"fc.bias is \(2,\).*says \(48,\)"),
     ],
 )
-def test_a_tensor_that_does_not_fit_is_named(tmp_path, change, sentence):
+def test_error_names_tensor_that_does_not_fit(tmp_path, change, sentence):
     target = deep_target()
     random_head(target).save(tmp_path)
     tensors = load_file(tmp_path / "model.safetensors")
@@ -151,7 +153,7 @@ def test_a_tensor_that_does_not_fit_is_named(tmp_path, change, sentence):
         EagleHead.load(tmp_path, target)
 
 
-def test_a_head_for_another_target_or_of_another_build_is_refused(tmp_path):
+def test_head_for_other_target_or_variant_is_refused(tmp_path):
     target = deep_target()
     with pytest.raises(NotAvailable):
         EagleHead.load(tmp_path, target)

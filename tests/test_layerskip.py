@@ -1,4 +1,4 @@
-"""Early exit: what the first layers say is q, what all say is p, and no layer runs twice."""
+"""Early exit: q is the first layers' distribution, p the whole model's, and no layer runs twice."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def proposed(target, settings, room=9, layer=3):
 @pytest.mark.parametrize("siblings", SHAPES)
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
 @pytest.mark.parametrize("layer", [2, 5])
-def test_q_is_the_exits_and_p_the_whole_models_law_of_the_path_alone(attention, siblings, layer):
+def test_q_is_exit_and_p_is_whole_model(attention, siblings, layer):
     target = tiny.target(deep())
     target.model.set_attn_implementation(attention)
     settings = replace(WARM, siblings=siblings, gamma=3, sampling=Sampling(1.6))
@@ -164,7 +164,7 @@ def test_no_layer_runs_twice_on_a_token(siblings, temperature, layer):
 
 
 @pytest.mark.slow
-def test_evidence_that_is_read_runs_no_layer_again():
+def test_reading_evidence_runs_no_layer():
     target = tiny.target(deep())
     drafter, counted = Exit(target), Counting(target.model)
     for _text, turn in played(target, drafter, WARM):
@@ -185,7 +185,7 @@ def top_layers(model, text, token, layers):
 @pytest.mark.slow
 @pytest.mark.parametrize("temperature", [0, 1.1])
 @pytest.mark.parametrize("siblings", [[], [3, 2]])
-def test_evidence_says_which_layers_agree_and_which_ran(target, temperature, siblings):
+def test_evidence_has_layers_that_agree_and_ran(target, temperature, siblings):
     settings = replace(WARM, siblings=siblings, sampling=Sampling(temperature))
     last, seen = None, Counter()
     for text, turn in played(target, Exit(target), settings):
@@ -223,7 +223,7 @@ def shown(model, text, turn):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("siblings", [[], [2, 2]])
-def test_the_states_of_all_layers_reach_the_session_though_drafting_ran_some(target, siblings):
+def test_session_gets_states_of_all_layers(target, siblings):
     """A tap holds for early exit too: the rows are those that predicted the committed tokens."""
     settings, seen = replace(WARM, siblings=siblings), []
 
@@ -251,7 +251,7 @@ def test_the_states_of_all_layers_reach_the_session_though_drafting_ran_some(tar
 
 
 @pytest.mark.parametrize("sampling", [Sampling(1.1), Sampling(1.3, top_k=5, top_p=0.9)])
-def test_siblings_are_drawn_one_after_another_each_without_those_before(target, sampling):
+def test_siblings_are_sampled_without_replacement(target, sampling):
     proposal, _ = proposed(target, replace(WARM, sampling=sampling))
     assert proposal.drawn is Drawn.WITHOUT_REPLACEMENT
     tree, chance = proposal.tree, Chance(1, 1)
@@ -264,7 +264,7 @@ def test_siblings_are_drawn_one_after_another_each_without_those_before(target, 
             left /= left.sum()
 
 
-def test_greedy_siblings_are_the_exits_top_tokens_falling(target):
+def test_greedy_siblings_are_exit_top_tokens_in_order(target):
     proposal, ids = proposed(target, replace(WARM, candidates="greedy", gamma=2))
     tree = proposal.tree
     assert proposal.drawn is Drawn.POINT_MASS
@@ -277,7 +277,7 @@ def test_greedy_siblings_are_the_exits_top_tokens_falling(target):
 
 
 @pytest.mark.parametrize(("room", "depth"), [(1, 0), (2, 1), (3, 2), (9, 4)])
-def test_a_tree_grows_no_deeper_than_there_is_room(target, room, depth):
+def test_tree_is_no_deeper_than_token_budget(target, room, depth):
     proposal, _ = proposed(target, WARM, room)
     assert max(proposal.tree.depths) == depth
     assert len(proposal.tree) - 1 == tree_size([3, 2], depth)
@@ -290,7 +290,7 @@ def test_a_tree_grows_no_deeper_than_there_is_room(target, room, depth):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("candidates", ["sampled", "greedy"])
-def test_nothing_follows_an_end_of_text_and_its_siblings_grow_on(candidates):
+def test_no_guess_follows_end_of_text_but_siblings_continue(candidates):
     target = tiny.target(deep())
     settings = replace(WARM, gamma=3, candidates=candidates)
     whole = proposed(target, settings)[0].tree
@@ -303,7 +303,7 @@ def test_nothing_follows_an_end_of_text_and_its_siblings_grow_on(candidates):
     assert proposed(target, settings)[0].tree.parents == (-1, 0, 0, 0)
 
 
-def test_a_law_of_few_tokens_has_few_siblings(target):
+def test_distribution_with_few_tokens_has_few_siblings(target):
     few = replace(WARM, sampling=Sampling(1.1, top_k=2), siblings=[4, 4], gamma=2)
     assert proposed(target, few)[0].tree.parents == (-1, 0, 0, 1, 1, 2, 2)
     one = replace(WARM, sampling=Sampling(1.1, top_p=1e-9), siblings=[4], gamma=2)
@@ -311,7 +311,7 @@ def test_a_law_of_few_tokens_has_few_siblings(target):
 
 
 @pytest.mark.slow
-def test_a_late_exit_keeps_more_than_an_early_one(target):
+def test_later_exit_accepts_more(target):
     kept = [
         summary(traced(target, Exit(target, k), tiny.PROMPT, GREEDY))["accepted_length"]
         for k in (1, 5)
@@ -319,7 +319,7 @@ def test_a_late_exit_keeps_more_than_an_early_one(target):
     assert kept[0] < kept[1]
 
 
-def test_the_exit_comes_from_the_settings_and_must_be_before_the_last_layer(target):
+def test_exit_layer_comes_from_settings_and_is_validated(target):
     drafter = LayerSkip(target)
     run = target.start(drafter.capture)
     assert drafter.begin(run, Settings(exit_layer=2)).exit_layer == 2
@@ -332,9 +332,7 @@ def test_the_exit_comes_from_the_settings_and_must_be_before_the_last_layer(targ
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("layers", "half"), [(2, 1), (3, 1), (5, 2), (6, 3)])
-def test_an_exit_that_nobody_chose_is_after_half_of_the_layers_and_the_header_says_which(
-    layers, half
-):
+def test_default_exit_is_half_of_the_layers(layers, half):
     short = tiny.target(tiny.llama(num_hidden_layers=layers))
     usual = Settings.from_json(with_defaults("layerskip", {"sampling": {"temperature": 0.0}}))
     trace = traced(short, LayerSkip(short), tiny.PROMPT, replace(usual, max_new_tokens=12))
@@ -344,18 +342,18 @@ def test_an_exit_that_nobody_chose_is_after_half_of_the_layers_and_the_header_sa
     check(trace)
 
 
-def test_a_target_that_it_was_not_made_of_is_refused(target):
+def test_other_target_is_refused(target):
     with pytest.raises(ValueError, match="another model than tiny"):
         traced(tiny.target(deep(2)), LayerSkip(target), tiny.PROMPT, GREEDY)
 
 
-def test_a_rule_for_independent_draws_is_refused_for_siblings(target):
+def test_rule_for_independent_draws_is_refused_for_siblings(target):
     with pytest.raises(MismatchedRule, match="without replacement"):
         traced(target, Exit(target), "cat", replace(WARM, rule="speculative"))
 
 
 @pytest.mark.parametrize("make", [tiny.gpt2, tiny.neox])
-def test_a_decoder_that_cannot_be_left_early_is_refused(make):
+def test_decoder_without_early_exit_is_refused(make):
     with pytest.raises(UnsupportedModel, match="Llama-like"):
         LayerSkip.load("early", None, tiny.target(make()))
 
@@ -369,14 +367,14 @@ def granite(**changes):
 
 
 @pytest.mark.parametrize("change", ["embedding_multiplier", "logits_scaling"])
-def test_a_llama_like_decoder_that_scales_outside_of_its_layers_is_refused(change):
+def test_decoder_that_scales_outside_layers_is_refused(change):
     LayerSkip.load("early", None, tiny.target(granite()))
     with pytest.raises(UnsupportedModel, match="a granite, that does not give the same result"):
         LayerSkip.load("early", None, tiny.target(granite(**{change: 3.0})))
 
 
 @pytest.mark.slow
-def test_a_learning_gamma_grows_after_a_clean_sweep_and_shrinks_otherwise(target):
+def test_learning_gamma_grows_when_all_are_accepted(target):
     gammas, expected = [], 2
     settings = replace(GREEDY, schedule="learning", gamma=2, max_new_tokens=40)
     for text, turn in played(target, Exit(target, 5), settings, PROMPTS[2]):

@@ -1,4 +1,4 @@
-"""Heads as others publish them: each is known, read whole, and says what its program would say."""
+"""Heads in published layouts: each is recognised, loads completely, and computes the same."""
 
 from __future__ import annotations
 
@@ -50,9 +50,7 @@ def loaded(folder):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", PUBLISHED)
-def test_a_folder_by_itself_says_whose_drafter_it_is_and_greedy_text_is_the_targets(
-    layout, tmp_path
-):
+def test_published_head_is_recognised_and_lossless(layout, tmp_path):
     family, *_ = PUBLISHED[layout]
     tensors = written(layout, tmp_path / "some-head")
     drafter, target = loaded(tmp_path / "some-head"), published.target()
@@ -70,7 +68,7 @@ def test_a_folder_by_itself_says_whose_drafter_it_is_and_greedy_text_is_the_targ
 
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", PUBLISHED)
-def test_a_tensor_too_many_or_too_few_is_named(layout, tmp_path):
+def test_error_names_missing_or_extra_tensor(layout, tmp_path):
     tensors = written(layout, tmp_path / "whole")
     for name in sorted(tensors.keys() - OPTIONAL.get(layout, set())):
         written(layout, tmp_path / "less", drop=[name])
@@ -153,7 +151,7 @@ FORWARDS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", [name for name in PUBLISHED if name != "dflash"])
-def test_a_head_says_what_the_published_forward_makes_of_the_file(layout, tmp_path):
+def test_head_equals_published_forward(layout, tmp_path):
     """Every guess of a draft, with its score. DFlash: see test_dflash_head."""
     tensors = written(layout, tmp_path / "head")
     drafter, judged, deepest = loaded(tmp_path / "head"), 0, 0
@@ -174,7 +172,7 @@ def test_a_head_says_what_the_published_forward_makes_of_the_file(layout, tmp_pa
 
 
 @pytest.mark.slow
-def test_p_eagle_keeps_every_law_of_a_drafter(tmp_path):
+def test_p_eagle_passes_every_check(tmp_path):
     """It has no row in the catalogue; what does is on trial in test_contract."""
     written("p-eagle of speculators", tmp_path / "head")
     prompts = ["abcabdabcabcabd", "hello hello hello", "red red red red"]
@@ -191,14 +189,14 @@ def test_p_eagle_keeps_every_law_of_a_drafter(tmp_path):
 
 
 @pytest.mark.parametrize("entry", HEADS, ids=lambda entry: entry.name)
-def test_the_house_s_own_folders_are_in_the_same_table(entry):
+def test_house_folders_use_the_same_table(entry):
     """The first row that fits is of the family of the catalogue's own drafter."""
     found = layout_in(entry.path)
     assert resolve_name(found.drafter).network is resolve_name(entry.drafter).network
 
 
 @pytest.mark.parametrize("layout", PUBLISHED)
-def test_every_published_head_is_known_by_its_names_and_keys(layout, tmp_path):
+def test_published_heads_are_recognised_by_names_and_keys(layout, tmp_path):
     written(layout, tmp_path / "head")
     assert layout_in(tmp_path / "head").title.split(" (")[0] == TITLES[PUBLISHED[layout][0]]
 
@@ -213,7 +211,7 @@ TITLES = {
 }
 
 
-def test_a_layout_that_nobody_knows_is_refused_naming_what_was_found(tmp_path):
+def test_unknown_layout_is_refused_with_what_was_found(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "own", "hidden_size": 24}))
     names = [f"trunk.{i}.weight" for i in range(8)]
     save_file({name: torch.ones(2) for name in names}, tmp_path / "model.safetensors")
@@ -226,7 +224,7 @@ def test_a_layout_that_nobody_knows_is_refused_naming_what_was_found(tmp_path):
         EagleHead.load(tmp_path, published.target())
 
 
-def test_a_language_model_is_still_a_draft_model_and_a_head_of_another_family_says_so(tmp_path):
+def test_language_model_is_a_draft_model_and_wrong_family_is_refused(tmp_path):
     model = tiny.llama()
     folder = tiny.save(tiny.blurred(model), tmp_path / "small")
     target = Target(model, tiny.tokenizer(), ModelCard("tiny", "causal-lm", 1, 1, None))
@@ -244,7 +242,7 @@ def other_target(**changes):
 
 
 @pytest.mark.parametrize("layout", PUBLISHED)
-def test_a_target_of_another_shape_is_one_sentence(layout, tmp_path):
+def test_target_of_other_shape_raises_readable_error(layout, tmp_path):
     written(layout, tmp_path / "head")
     family = PUBLISHED[layout][0]
     with pytest.raises(Unsuitable, match="reads states of width 24; those of 'other' have 48"):
@@ -264,7 +262,7 @@ def test_a_target_of_another_shape_is_one_sentence(layout, tmp_path):
     ("layout", "file"),
     [("eagle3 of SafeAILab", "pytorch_model.bin"), ("medusa", "medusa_lm_head.pt")],
 )
-def test_a_pickle_is_read_as_weights_and_nothing_else(layout, file, tmp_path):
+def test_pickle_loads_weights_only(layout, file, tmp_path):
     written(layout, tmp_path / "whole")
     written(layout, tmp_path / "pickled", file=file)
     one, other = (loaded(tmp_path / name).head.state_dict() for name in ("whole", "pickled"))
@@ -281,7 +279,7 @@ class Evil:
         return (exec, ("raise RuntimeError('this must not run')",))
 
 
-def test_a_head_from_the_hub_goes_by_its_id(tmp_path, monkeypatch):
+def test_hub_head_is_named_by_its_id(tmp_path, monkeypatch):
     """Fetched before: no network; errors name the id and not the snapshot's folder."""
     root = tmp_path / "models--some--head"
     written("medusa", root / "snapshots" / "abc", file="medusa_lm_head.pt")
@@ -314,7 +312,11 @@ def test_a_head_from_the_hub_goes_by_its_id(tmp_path, monkeypatch):
         ("eagle3 of SafeAILab", {"num_hidden_layers": 2}, "has 2 layers; EAGLE heads have one"),
         ("eagle3 of SafeAILab", {"rope_scaling": {"type": "dynamic"}}, r"positions \(dynamic\)"),
         ("eagle3 of SafeAILab", {"rope_scaling": {"full": {}}}, "differ between kinds"),
-        ("eagle3 of DeepSpec", {"target_layer_ids": None}, "target_layer_ids are not layer numbers"),
+        (
+            "eagle3 of DeepSpec",
+            {"target_layer_ids": None},
+            "target_layer_ids are not layer numbers",
+        ),
         ("eagle3 of DeepSpec", {"num_target_layers": 36}, "a target of 36 layers"),
         ("p-eagle of speculators", {"mask_token_id": None}, "mask_token_id is not a token: None"),
         ("p-eagle of SpecForge", {"num_hidden_layers": 4}, r"lacks tensor: later\.2"),
@@ -330,13 +332,13 @@ def test_a_head_from_the_hub_goes_by_its_id(tmp_path, monkeypatch):
         ("medusa", {"medusa_num_heads": 4}, r"lacks tensor: 3\.0\.linear"),
     ],
 )
-def test_a_variant_that_is_not_built_is_refused(layout, changes, sentence, tmp_path):
+def test_unsupported_variant_is_refused(layout, changes, sentence, tmp_path):
     written(layout, tmp_path / "head", **changes)
     with pytest.raises(Unsuitable, match=sentence):
         loaded(tmp_path / "head")
 
 
-def test_two_names_for_one_tensor_are_refused(tmp_path):
+def test_duplicate_tensor_names_are_refused(tmp_path):
     twice = {"layers.0.norm.weight": torch.ones(2), "midlayer.norm.weight": torch.ones(2)}
     written("eagle3 of speculators", tmp_path / "head", more=twice)
     with pytest.raises(Unsuitable, match="has a tensor twice"):
@@ -345,12 +347,12 @@ def test_two_names_for_one_tensor_are_refused(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("entry", HOUSE, ids=lambda entry: entry.name)
-def test_a_shipped_config_is_what_its_writer_writes(entry, tmp_path):
+def test_shipped_configs_round_trip(entry, tmp_path):
     load_drafter(entry.name, load_target("house")).head.save(tmp_path)
     assert read_config(tmp_path) == read_config(entry.path)
 
 
-def test_shipped_configs_have_the_keys_that_vllm_reads():
+def test_shipped_configs_have_vllm_keys():
     said = {entry.name: read_config(entry.path) for entry in HEADS}
     for name, kind in (
         ("eagle", "LlamaForCausalLM"),  # which becomes EagleLlamaForCausalLM there

@@ -1,4 +1,4 @@
-"""L-MTP: which head guesses which token from which state, and what short texts lack."""
+"""L-MTP: which head predicts which token from which state, and short texts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GREEDY = Settings(Sampling(0), gamma=6, max_new_tokens=12)
         (3, [(1, 2), (1, 1), (1, 0), (2, 2), (2, 1), (2, 0)]),
     ],
 )
-def test_the_states_before_fill_the_gaps(leap, sources):
+def test_earlier_states_fill_the_gaps(leap, sources):
     """Head m on the state b before the newest, n - 1, guesses n - 1 - b + k m + 1 = n + j."""
     heads = LeapHeads(LeapConfig(3, skip_token=leap), 8, None)
     reader = NewestStates(heads, lambda x: x, "toy")
@@ -35,7 +35,7 @@ def test_the_states_before_fill_the_gaps(leap, sources):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("leap", [1, 2, 3])
-def test_guesses_are_those_of_the_heads_named_on_the_states_named(leap):
+def test_guesses_match_heads_and_states_in_evidence(leap):
     heads = headed.trained("lmtp", replace(headed.CONFIGS["lmtp"], skip_token=leap), steps=5)
     text = headed.target().encode("The cat saw the", 9)
     proposal = headed.begun("lmtp", text, GREEDY, heads).propose(text, 7, Chance(1, 1))
@@ -51,7 +51,7 @@ def test_guesses_are_those_of_the_heads_named_on_the_states_named(leap):
 
 
 @pytest.mark.slow
-def test_a_text_shorter_than_a_leap_is_not_guessed_about_and_later_it_is():
+def test_text_shorter_than_a_leap_gives_empty_draft():
     drafted = []
     for turn in rounds(headed.target(), headed.drafter("lmtp"), [5], GREEDY):
         drafted.append(len(turn.proposal.tree) - 1)
@@ -59,14 +59,14 @@ def test_a_text_shorter_than_a_leap_is_not_guessed_about_and_later_it_is():
     assert drafted[2] == GREEDY.gamma
 
 
-def test_only_as_many_states_are_kept_as_a_leap_is_long():
+def test_session_keeps_leap_many_states():
     text = headed.target().encode("The cat saw the", 9)
     session = headed.begun("lmtp", text, GREEDY)
     assert session.heads.states.shape[0] == 2
 
 
 @pytest.mark.parametrize("own", [True, False])
-def test_projections_of_its_own_are_read_too(tmp_path, own):
+def test_own_projections_load(tmp_path, own):
     names = set(headed.heads("lmtp").state_dict())
     assert "heads.0.resblock.0.l_proj.weight" in names
     made = LeapHeads(LeapConfig(), 48, 280 if own else None)

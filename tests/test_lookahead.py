@@ -1,4 +1,4 @@
-"""Lookahead: the window's rows and what they see, the pool, the tree, and runs that stay exact."""
+"""Lookahead: the window's rows and their attention mask, the pool, the tree, and exact runs."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from specviz.drafters.lookahead import (
     Lookahead,
     LookaheadSession,
     Pool,
-    WindowShape,
     Window,
+    WindowShape,
     merged,
     places,
     visible,
@@ -66,7 +66,7 @@ def played(target, drafter, settings, prompt=tiny.PROMPT):
 # The window
 
 
-def test_what_rows_see_is_the_picture_in_the_paper():
+def test_window_mask_equals_figure_in_paper():
     """W 3, N 4: level 0 of two rows, two levels of three; a row sees itself, so the diagonal."""
     picture = [
         "#.......",
@@ -84,7 +84,7 @@ def test_what_rows_see_is_the_picture_in_the_paper():
 
 @pytest.mark.slow
 @given(columns=st.integers(1, 9), levels=st.integers(1, 7))
-def test_a_row_reads_one_row_at_each_place_up_to_its_own(columns, levels):
+def test_row_sees_one_row_per_position(columns, levels):
     rows = list(places(columns, levels))
     for (level, column), seen in zip(rows, visible(columns, levels).tolist(), strict=True):
         read = [place for place, sees in zip(rows, seen, strict=True) if sees]
@@ -100,7 +100,7 @@ def test_a_row_reads_one_row_at_each_place_up_to_its_own(columns, levels):
     passes=st.integers(1, 12),
     prompt=st.lists(st.integers(1000, 1009), min_size=1, max_size=5),
 )
-def test_a_level_is_what_one_pass_said_of_its_places(width, ngram, passes, prompt):
+def test_level_holds_predictions_of_one_pass(width, ngram, passes, prompt):
     """By definition: at pass t the root stands at place t, and of n levels level l, column i
     is what pass t - (n - l) said of place t + l + i; before the first pass that is the prompt."""
     window = Window(prompt, width, ngram, ())
@@ -128,7 +128,7 @@ def test_a_level_is_what_one_pass_said_of_its_places(width, ngram, passes, promp
         assert found == (grams if n == ngram - 1 else [])
 
 
-def test_an_end_of_text_never_stands_in_the_window_but_may_end_an_ngram():
+def test_end_of_text_is_replaced_in_window_but_may_end_ngram():
     window = Window([0, 5, 6, 0], 2, 3, ends=(0,))
     assert window.levels == [[0, 5, 6]]
     window.stand(9)
@@ -144,7 +144,7 @@ def test_an_end_of_text_never_stands_in_the_window_but_may_end_an_ngram():
 @pytest.mark.parametrize("make", [tiny.llama, tiny.gpt2, tiny.neox])
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
 @pytest.mark.parametrize("shape", [WindowShape(3, 4, 3), WindowShape(2, 3, 2)])
-def test_a_rows_scores_are_those_of_the_text_it_reads(make, attention, shape):
+def test_row_logits_equal_those_of_its_text(make, attention, shape):
     """Against plain passes, without mask, cache or positions; and so are the n-grams' last."""
     target = tiny.target(make())
     target.model.set_attn_implementation(attention)
@@ -173,7 +173,7 @@ def test_a_rows_scores_are_those_of_the_text_it_reads(make, attention, shape):
 # The pool and its tree
 
 
-def test_a_pool_keeps_the_newest_of_a_first_token_and_found_again_is_new():
+def test_pool_keeps_newest_ngrams_per_first_token():
     pool = Pool(2)
     for number, tokens in enumerate([(1, 2), (1, 3), (5, 2), (1, 2), (1, 4)]):
         pool.add(Found(tokens, number, 0))
@@ -187,7 +187,7 @@ ngrams = st.lists(st.tuples(*[st.integers(0, 3)] * 3), max_size=8, unique=True)
 
 @pytest.mark.slow
 @given(ngrams, st.integers(0, 4))
-def test_a_tree_holds_each_ngram_once_and_nothing_else(tails, depth):
+def test_tree_holds_each_ngram_once(tails, depth):
     found = [Found((9, *tail), 1, 0) for tail in tails]
     tree, origins = merged(9, found, depth, ends=(0,))
     expected = []  # paths from the root, in the order in which the n-grams ask for them
@@ -207,7 +207,7 @@ def test_a_tree_holds_each_ngram_once_and_nothing_else(tails, depth):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [tiny.gpt2, tiny.neox])
-def test_other_architectures_decode_greedily_as_they_generate(make):
+def test_other_architectures_equal_generate(make):
     target = tiny.target(make())
     for prompt in PROMPTS[:4]:
         trace = traced(target, Shaped(WindowShape()), prompt, GREEDY)
@@ -227,7 +227,7 @@ class Replaying(Recording):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("settings", [GREEDY, COOL])
-def test_the_text_does_not_depend_on_what_rides(tiny_target, settings):
+def test_extra_rows_do_not_change_text(tiny_target, settings):
     """The same guesses without a window: the same verdicts and the same text."""
     ids = tiny_target.encode(PROMPTS[4], 32)
     kept = 0
@@ -248,7 +248,7 @@ def test_the_text_does_not_depend_on_what_rides(tiny_target, settings):
 # What is shown
 
 
-def test_evidence_says_what_rode_what_was_tried_and_where_it_was_found(tiny_target):
+def test_evidence_has_window_ngrams_and_sources(tiny_target):
     """Each guess leads back to its n-gram, and that to the column and round that made it."""
     shape = WindowShape(4, 4, 3)
     windows, newest, traced_back = {}, {}, 0
@@ -283,7 +283,7 @@ def test_evidence_says_what_rode_what_was_tried_and_where_it_was_found(tiny_targ
     assert traced_back > 10
 
 
-def test_the_whole_evidence_is_plain_data_in_a_trace(tiny_target, tmp_path):
+def test_trace_stores_evidence_as_plain_data(tiny_target, tmp_path):
     trace = traced(tiny_target, Shaped(WindowShape()), PROMPTS[2], GREEDY, baseline=False)
     trace.write(tmp_path / "run.jsonl")
     remarks = [turn.proposed.remark for turn in trace.rounds[1:]]
@@ -304,7 +304,7 @@ def session(shape=SHAPES[2], ngrams=()):
 
 
 @pytest.mark.parametrize(("room", "depth"), [(1, 0), (2, 1), (3, 2), (9, 2)])
-def test_guesses_fit_the_room_and_nothing_rides_in_the_last_pass(room, depth):
+def test_last_pass_has_no_extra_rows(room, depth):
     proposal = session(ngrams=[(7, 8, 9), (7, 8, 6)]).propose([5, 6, 7], room, Chance(1, 1))
     proposal.check(Drawn.POINT_MASS, room, (0,))
     assert max(proposal.tree.depths) == depth
@@ -312,7 +312,7 @@ def test_guesses_fit_the_room_and_nothing_rides_in_the_last_pass(room, depth):
     assert (proposal.extra_rows is None) == (room == 1)
 
 
-def test_nothing_follows_an_end_of_text():
+def test_no_guess_follows_end_of_text():
     made = session(ngrams=[(7, 0, 9), (7, 8, 0), (7, 8, 9)])
     proposal = made.propose([0, 5, 6, 7], 9, Chance(1, 1))
     assert proposal.tree == DraftTree((7, 0, 8, 0, 9), (-1, 0, 0, 2, 2))
@@ -320,7 +320,7 @@ def test_nothing_follows_an_end_of_text():
 
 
 @pytest.mark.parametrize("make", [tiny.llama, tiny.gpt2])
-def test_the_window_stays_within_what_the_target_can_see(make):
+def test_window_stays_within_context_length(make):
     """GPT-2 has no embedding for a place past its last."""
     target = tiny.target(make())
     settings = replace(GREEDY, max_new_tokens=20)

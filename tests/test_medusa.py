@@ -1,4 +1,4 @@
-"""Medusa: trees of rank paths, both layouts of its heads, and what a public file may say wrong."""
+"""Medusa: trees of rank paths, both layouts of its heads, and errors in public files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def choosing(*paths, gamma=4):
 
 
 @pytest.mark.parametrize("siblings", [[], [3], [3, 2], [1, 3], [2, 2, 2]])
-def test_siblings_allow_every_path_of_ranks_below_them(siblings):
+def test_siblings_give_all_rank_paths(siblings):
     settings = replace(GREEDY, siblings=siblings)
     paths = all_paths(settings, 3)
     assert len(paths) == len(set(paths)) == tree_size(siblings, 3)
@@ -41,7 +41,7 @@ def test_siblings_allow_every_path_of_ranks_below_them(siblings):
 
 
 @pytest.mark.slow
-def test_every_parent_at_a_depth_has_the_same_candidates():
+def test_all_parents_at_a_depth_have_same_candidates():
     tree = proposed(replace(GREEDY, siblings=[3, 2])).tree
     assert tree.parents == (-1, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9)
     for depth in range(3):
@@ -55,7 +55,7 @@ def test_every_parent_at_a_depth_has_the_same_candidates():
         assert len(set(offer)) == len(offer) == [3, 2, 1][depth]
 
 
-def test_candidates_are_the_top_tokens_of_the_head_of_their_depth_falling():
+def test_candidates_are_top_tokens_of_the_head_at_their_depth():
     ids = headed.target().encode("The cat saw the", 9)
     states = headed.read_target_outputs(headed.target().model, torch.tensor([ids])).final[0, -2]
     with torch.inference_mode():
@@ -66,7 +66,7 @@ def test_candidates_are_the_top_tokens_of_the_head_of_their_depth_falling():
     assert tree.tokens[10] == int(logits[2].argmax())
 
 
-def test_a_node_says_its_head_its_ranks_and_how_sure_the_head_was():
+def test_evidence_has_head_ranks_and_probability():
     proposal = proposed(replace(GREEDY, siblings=[3, 2]))
     assert proposal.evidence[0] == {"form": "heads", "heads": 4}
     newest = len(headed.target().encode("The cat saw the", 9)) - 1
@@ -75,7 +75,7 @@ def test_a_node_says_its_head_its_ranks_and_how_sure_the_head_was():
     assert proposal.score[4] == proposal.score[6] == proposal.score[8]  # conditionally independent
 
 
-def test_a_person_may_choose_the_paths_as_medusa_choices():
+def test_rank_paths_can_be_chosen_like_medusa_choices():
     paths = [(0,), (0, 0), (1,), (0, 0, 1), (3,), (0, 2)]
     proposal = proposed(choosing(*paths))
     given = [tuple(proposal.evidence[node]["path"]) for node in range(1, len(proposal.tree))]
@@ -89,14 +89,14 @@ def test_a_person_may_choose_the_paths_as_medusa_choices():
     ("paths", "named"),
     [([[0, 1]], r"\[0, 1\]"), ([[0], [1, 0]], r"\[1, 0\]"), ([[-1]], r"\[-1\]"), ([[]], r"\[\]")],
 )
-def test_a_path_without_its_beginning_is_refused(paths, named):
+def test_rank_path_without_parent_is_refused(paths, named):
     with pytest.raises(BadSettings, match=named):
         chosen_paths(choosing(*paths))
     with pytest.raises(BadSettings, match=str(MAX_GUESSES)):
         chosen_paths(choosing(*([rank] for rank in range(MAX_GUESSES + 1))))
 
 
-def test_paths_beyond_a_heads_tokens_and_through_an_end_of_text_are_left_out():
+def test_impossible_paths_are_left_out():
     paths = all_paths(replace(GREEDY, siblings=[3, 2]), 2)
     tree, kept = tree_of_ranks(9, paths, [[5, 0], [6, 7]], eos=(0,))
     assert kept == [(0,), (1,), (0, 0), (0, 1)]
@@ -104,7 +104,7 @@ def test_paths_beyond_a_heads_tokens_and_through_an_end_of_text_are_left_out():
     assert tree.parents == (-1, 0, 0, 1, 1)
 
 
-def test_no_head_is_asked_for_more_than_there_are():
+def test_depth_is_limited_by_number_of_heads():
     tree = proposed(replace(GREEDY, gamma=9)).tree
     assert max(tree.depths) == headed.CONFIGS["medusa"].medusa_num_heads
 
@@ -118,7 +118,7 @@ def own_projections(tensors):
 @pytest.mark.slow
 @pytest.mark.parametrize("file", ["medusa_lm_head.pt", "medusa_lm_head.safetensors"])
 @pytest.mark.parametrize("own", [True, False])
-def test_both_layouts_are_read_from_either_file(tmp_path, file, own):
+def test_both_layouts_load_from_both_file_types(tmp_path, file, own):
     """The config says 2 heads, as vicuna-7b-v1.3's does, where the file has 4."""
     tensors = {k: v.contiguous() for k, v in headed.heads("medusa").state_dict().items()}
     tensors = own_projections(tensors) if own else tensors
@@ -135,7 +135,7 @@ def test_both_layouts_are_read_from_either_file(tmp_path, file, own):
     assert proposed(settings, heads).tree == proposed(settings).tree
 
 
-def test_two_blocks_in_a_head_are_named_one_after_the_other(tmp_path):
+def test_blocks_of_a_head_are_numbered(tmp_path):
     heads = MedusaHeads(MedusaConfig(2, 2), 48, 280)
     names = {"0.0.linear.weight", "0.1.linear.weight", "0.2.weight", "1.2.weight"}
     assert names <= set(heads.state_dict())
@@ -148,7 +148,7 @@ class Evil:
         return (print, ("this must not run",))
 
 
-def test_a_pickle_with_more_than_tensors_is_refused(tmp_path, capsys):
+def test_pickle_with_other_objects_is_refused(tmp_path, capsys):
     (tmp_path / "config.json").write_text("{}")
     torch.save({"0.0.linear.weight": Evil()}, tmp_path / "medusa_lm_head.pt")
     with pytest.raises(Unsuitable, match="more than plain weights"):
@@ -160,14 +160,14 @@ def test_a_pickle_with_more_than_tensors_is_refused(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("many", ["two", 0, None, True])
-def test_a_config_with_nonsense_is_refused(tmp_path, many):
+def test_invalid_config_is_refused(tmp_path, many):
     headed.heads("medusa").save(tmp_path)
     (tmp_path / "config.json").write_text(json.dumps({"medusa_num_layers": many}))
     with pytest.raises(Unsuitable, match="medusa_num_layers"):
         MedusaHeads.load(tmp_path, headed.target())
 
 
-def test_an_untrained_head_repeats_the_targets_own_guess():
+def test_untrained_head_repeats_target_prediction():
     head = MedusaHeads.new(MedusaConfig(), headed.target().model)
     states = headed.outputs(0).final
     project = headed.target().model.lm_head

@@ -1,6 +1,6 @@
-"""Mixture of Attentions: what the head computes, and that drafting and training compute the same.
+"""Mixture of Attentions: the head computes the same in drafting and in training.
 
-The memory of all layers stands still while a try is drafted.
+The memory of all layers does not change while a draft is built.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("settings", [GREEDY, WARM])
-def test_every_node_is_what_the_paper_says_of_its_path_alone(settings):
+def test_node_logits_follow_paper_for_own_path(settings):
     """Queries see their ancestors and the whole text, memory up to the newest token's predictor."""
     target, head, seen, depths = headed.target(), wild(headed.target()), 0, set()
     for text, turn in list(turns(replace(settings, max_new_tokens=5), head))[:3]:
@@ -41,7 +41,7 @@ def test_every_node_is_what_the_paper_says_of_its_path_alone(settings):
     assert max(depths) > 1
 
 
-def test_the_loss_reads_the_rows_that_a_session_reads():
+def test_loss_reads_same_rows_as_session():
     """Depth k, row t: memory up to t, tokens up to t + k; a session on that text says the same."""
     target, head = headed.target(), wild(headed.target())
     ids = headed.windows(7, length=10, rows=2)
@@ -61,7 +61,7 @@ def test_the_loss_reads_the_rows_that_a_session_reads():
             torch.testing.assert_close(guessed[1, row], logits[0], atol=1e-4, rtol=1e-4)
 
 
-def test_siblings_at_a_level_do_not_see_one_another():
+def test_siblings_do_not_see_each_other():
     head, text = wild(headed.target()), headed.target().encode(TEXT, 9)
     session = begun(text, GREEDY, head)
     session.reader.context = text
@@ -79,7 +79,7 @@ def test_siblings_at_a_level_do_not_see_one_another():
     assert not torch.allclose(deeper[0], deeper[1], atol=1e-2)
 
 
-def test_drafting_adds_no_memory_and_a_layer_pass_comes_once_a_round(monkeypatch):
+def test_drafting_adds_no_memory(monkeypatch):
     head, asked, memory = learnt()[0], [], MoaHead.memory
     monkeypatch.setattr(
         MoaHead, "memory", lambda head, rows: asked.append(rows.shape[:3]) or memory(head, rows)
@@ -96,7 +96,7 @@ def test_drafting_adds_no_memory_and_a_layer_pass_comes_once_a_round(monkeypatch
     assert new == [len(seen[0][0]) - 1, *(len(v.path) + 1 for v in fresh[:-1])]
 
 
-def test_all_layers_are_read_and_their_order_matters():
+def test_all_layers_are_read_in_order():
     target, head = headed.target(), wild(headed.target())
     found = outputs(0)
     assert list(found.keys_values) == [1, 2, 3]

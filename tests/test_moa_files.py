@@ -1,4 +1,4 @@
-"""Mixture of Attentions: files by the public names, and what is refused."""
+"""Mixture of Attentions: public tensor names, and what is refused."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NAMES = {
 
 
 @pytest.mark.slow
-def test_a_saved_head_has_the_public_names_and_comes_back(tmp_path):
+def test_saved_head_has_public_names_and_loads(tmp_path):
     target, head = headed.target(), learnt()[0]
     head.save(tmp_path)
     tensors = load_file(tmp_path / "model.safetensors")
@@ -48,7 +48,7 @@ def test_a_saved_head_has_the_public_names_and_comes_back(tmp_path):
     assert (data["model_type"], data["architectures"]) == ("moa_spec", ["MOASpecModel"])
 
 
-def test_a_head_size_that_is_not_said_follows_from_the_width(tmp_path):
+def test_missing_head_size_follows_from_width(tmp_path):
     head = wild(headed.target(), layer_self_attention_head_dim=0)
     assert head.layer_self_attention.self_attn.q_proj.weight.shape == (48, 48)
     head.save(tmp_path)
@@ -76,7 +76,7 @@ def test_a_head_size_that_is_not_said_follows_from_the_width(tmp_path):
         ({"rope_scaling": {"type": "linear", "factor": 2.0}}, {}, "scaled rotary"),
     ],
 )
-def test_a_head_that_cannot_be_read_rightly_is_refused(tmp_path, config, tensors, sentence):
+def test_unsupported_head_is_refused(tmp_path, config, tensors, sentence):
     learnt()[0].save(tmp_path)
     file, weights = tmp_path / "config.json", tmp_path / "model.safetensors"
     data = json.loads(file.read_text()) | config
@@ -88,14 +88,14 @@ def test_a_head_that_cannot_be_read_rightly_is_refused(tmp_path, config, tensors
         MoaHead.load(tmp_path, headed.target())
 
 
-def test_a_head_without_weights_is_not_available(tmp_path):
+def test_head_without_weights_is_not_available(tmp_path):
     learnt()[0].save(tmp_path)
     (tmp_path / "model.safetensors").unlink()
     with pytest.raises(NotAvailable):
         MoaHead.load(tmp_path, headed.target())
 
 
-def test_it_is_refused_for_another_target():
+def test_head_for_another_target_is_refused():
     made = drafter()
     assert made.made_for == headed.HASH
     check_made_for("moa", made.made_for, "taught", headed.target().card.hash)
@@ -107,7 +107,7 @@ def test_it_is_refused_for_another_target():
 
 
 @pytest.mark.slow
-def test_the_house_head_is_small():
+def test_house_head_is_small():
     model = tiny.llama(
         hidden_size=256,
         intermediate_size=704,

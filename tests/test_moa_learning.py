@@ -1,4 +1,4 @@
-"""Mixture of Attentions: the loss, what is learnt, and what a memory that is late by one costs."""
+"""Mixture of Attentions: its loss, what it learns, and the cost of a memory shifted by one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from specviz.trace.metrics import summary, token_ids
 pytestmark = pytest.mark.slow
 
 
-def test_loss_falls_and_guesses_agree_far_above_chance():
+def test_training_lowers_loss_and_raises_agreement():
     head, losses = learnt()
     assert losses[-1] < 0.2 * losses[0]
     shares = same_tops(training.guesses(head, outputs(40)), outputs(40))
@@ -30,7 +30,7 @@ def test_loss_falls_and_guesses_agree_far_above_chance():
     assert text < 0.3  # as often as always naming the most frequent token would be right
 
 
-def test_the_loss_is_the_weighted_mean_of_feature_and_law_over_depths():
+def test_loss_is_weighted_mean_over_depths():
     head, found = wild(headed.target()), outputs(1)
     total = weights = 0.0
     for depth, output in enumerate(training.unroll(head, found, 3), start=1):
@@ -45,7 +45,7 @@ def test_the_loss_is_the_weighted_mean_of_feature_and_law_over_depths():
     assert training.loss(head, found, steps=3).item() == pytest.approx(total / weights, rel=1e-4)
 
 
-def test_gradients_reach_every_weight_and_stay_out_of_the_target():
+def test_gradients_reach_head_but_not_target():
     head = MoaHead(MoaConfig.like(headed.target())).train()
     training.loss(head, outputs(0)).backward()
     assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in head.parameters())
@@ -55,7 +55,7 @@ def test_gradients_reach_every_weight_and_stay_out_of_the_target():
     assert training.loss(head, short).isfinite()
 
 
-def test_it_also_trains_under_autocast():
+def test_training_works_under_autocast():
     head = MoaHead(MoaConfig.like(headed.target())).train()
     with torch.autocast("cpu", torch.bfloat16):
         found = read_target_outputs(headed.target().model, headed.windows(2), (EVERY,))
@@ -75,7 +75,7 @@ def late_memory(found):
     return replace(found, keys_values=rows)
 
 
-def test_a_blind_head_knows_the_text_by_its_memory_and_not_if_that_is_late_by_one():
+def test_head_learns_text_from_memory_unless_shifted_by_one():
     head, losses = learnt(embed=blind)
     found = replace(outputs(40), embed=blind)
     late = late_memory(found)
@@ -134,7 +134,7 @@ def kept_a_pass(made):
     return sum(one["tokens_per_pass"] for one in found) / len(found)
 
 
-def test_memory_that_is_late_by_one_costs_acceptance_and_changes_no_text():
+def test_memory_shifted_by_one_loses_acceptance_but_not_exactness():
     made = Blind(drafter(learnt(embed=blind)[0]))
     right, late = kept_a_pass(made), kept_a_pass(Late(made))
     assert right > 1.5

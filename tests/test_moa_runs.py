@@ -1,4 +1,4 @@
-"""Mixture of Attentions: whole runs are exact, and nothing of a rejected guess stays behind."""
+"""Mixture of Attentions: whole runs are exact, and rejected guesses leave no state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from specviz.verification import Drawn
 
 
 @pytest.mark.slow
-def test_candidates_are_a_point_mass_within_the_budget():
+def test_candidates_are_a_point_mass_within_budget():
     for settings in (GREEDY, WARM):
         for _, turn in turns(settings):
             proposal = turn.proposal
@@ -24,7 +24,7 @@ def test_candidates_are_a_point_mass_within_the_budget():
             assert json.loads(json.dumps(proposal.evidence[0])) == proposal.evidence[0]
 
 
-def test_states_that_do_not_make_up_the_text_are_refused():
+def test_states_that_do_not_match_text_are_refused():
     text = headed.target().encode(TEXT, 9)
     session = begun(text, GREEDY)
     with pytest.raises(ValueError, match="states for a text of"):
@@ -35,7 +35,7 @@ def test_states_that_do_not_make_up_the_text_are_refused():
         session.propose(text, 5, Chance(1, 1))
 
 
-def test_what_several_commits_brought_is_read_at_once():
+def test_states_of_several_commits_are_read_at_once():
     text = headed.target().encode(TEXT, 9)
     made = drafter()
     run = headed.target().start(made.capture)

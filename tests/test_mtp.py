@@ -1,4 +1,4 @@
-"""DeepSeek's sequential modules and Gloeckle's parallel layers: alignment, caches, layouts."""
+"""DeepSeek's sequential modules and parallel layers: alignment, caches, layouts."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def by_hand(modules, text, final, steps):
 
 
 @pytest.mark.slow
-def test_a_chain_is_what_the_formula_says_step_by_step():
+def test_chain_equals_formula_step_by_step():
     final = headed.read_target_outputs(headed.target().model, torch.tensor([ids()])).final[0]
     proposal = headed.begun("mtp", ids(), GREEDY).propose(ids(), 5, Chance(1, 1))
     with torch.inference_mode():
@@ -66,7 +66,7 @@ def test_a_chain_is_what_the_formula_says_step_by_step():
         assert proposal.evidence[node] == {"module": 1, "state": state, "own": node - 1}
 
 
-def test_a_sampled_chain_is_drawn_from_its_q_by_its_own_coins():
+def test_sampled_chain_is_drawn_from_its_q():
     chance = Chance(3, 2)
     proposal = headed.begun("mtp", ids(), WARM).propose(ids(), 5, chance)
     assert proposal.drawn is Drawn.SAMPLED
@@ -81,7 +81,7 @@ def test_a_sampled_chain_is_drawn_from_its_q_by_its_own_coins():
 
 
 @pytest.mark.slow
-def test_a_module_never_shown_its_own_output_knows_less_with_every_step(monkeypatch):
+def test_module_not_trained_on_own_output_degrades_with_depth(monkeypatch):
     """DeepSeek's loss is one step deep; the steps that it is then used for were never trained."""
     batches = [headed.outputs(seed) for seed in (90, 91)]
 
@@ -110,7 +110,7 @@ def several(many):
 @pytest.mark.slow
 @pytest.mark.parametrize("many", [2, 3])
 @pytest.mark.parametrize("settings", [GREEDY, WARM, replace(GREEDY, gamma=1, schedule="learning")])
-def test_several_modules_take_turns_and_forget_what_was_rejected(many, settings):
+def test_several_modules_alternate_and_roll_back(many, settings):
     modules, kept = several(many), set()
     whole = list(ids())
     for turn in rounds(headed.target(), headed.drafter("mtp", modules), list(whole), settings):
@@ -130,7 +130,7 @@ def test_several_modules_take_turns_and_forget_what_was_rejected(many, settings)
     assert len(kept) > 1
 
 
-def test_modules_read_every_verified_row_once(monkeypatch):
+def test_modules_read_each_verified_row_once(monkeypatch):
     rows = []
     run = MTPModules.run
     monkeypatch.setattr(
@@ -146,7 +146,7 @@ def test_modules_read_every_verified_row_once(monkeypatch):
         rows.clear()
 
 
-def test_tensors_are_numbered_after_the_targets_layers():
+def test_tensor_names_continue_target_layers():
     names = set(headed.heads("mtp").state_dict())
     prefix = f"model.layers.{headed.LAYERS}."
     parts = {"enorm", "hnorm", "eh_proj", "shared_head.norm", "self_attn.q_proj", "mlp.up_proj"}
@@ -156,7 +156,7 @@ def test_tensors_are_numbered_after_the_targets_layers():
 
 
 @pytest.mark.parametrize("copies", [(True, True), (True, False), (False, True)])
-def test_copies_of_the_targets_embeddings_and_projection_are_read_too(tmp_path, copies):
+def test_own_embeddings_and_projection_load(tmp_path, copies):
     plain, model = headed.heads("mtp"), headed.target().model
     sizes = tuple(tiny.VOCABULARY if copy else None for copy in copies)
     made = MTPModules(plain.config, 48, sizes)
@@ -172,7 +172,7 @@ def test_copies_of_the_targets_embeddings_and_projection_are_read_too(tmp_path, 
     assert len(proposal.tree) == 5
 
 
-def test_modules_of_a_target_with_another_depth_are_named(tmp_path):
+def test_modules_for_other_depth_are_refused(tmp_path):
     headed.heads("mtp").save(tmp_path)
     text = (tmp_path / "config.json").read_text().replace('layers": 3', 'layers": 7', 1)
     (tmp_path / "config.json").write_text(text)
@@ -180,7 +180,7 @@ def test_modules_of_a_target_with_another_depth_are_named(tmp_path):
         MTPModules.load(tmp_path, headed.target())
 
 
-def test_rows_unrolled_in_training_see_the_text_and_their_own_drafts_only():
+def test_unrolled_rows_see_text_and_own_drafts_only():
     least = torch.finfo(torch.float32).min
     mask = seen_alone(3, 2, torch.zeros(1))[0, 0] == 0
     assert mask.tolist() == [
@@ -191,7 +191,7 @@ def test_rows_unrolled_in_training_see_the_text_and_their_own_drafts_only():
     assert causal_mask(2, 1, torch.zeros(1))[0, 0].tolist() == [[0, 0, least], [0, 0, 0]]
 
 
-def test_rotary_pairs_of_parallel_heads_are_neighbours_as_in_metas_checkpoint():
+def test_parallel_heads_rotate_neighbouring_pairs():
     """Against their formula: pairs as complex numbers, turned by e^(i position angle)."""
     attention = SelfAttention(ParallelConfig(n_heads=4), 32, 0)
     rows = torch.randn(1, 4, 5, 8)
@@ -203,7 +203,7 @@ def test_rotary_pairs_of_parallel_heads_are_neighbours_as_in_metas_checkpoint():
 
 
 @pytest.mark.slow
-def test_parallel_heads_read_rows_in_parts_as_they_read_them_at_once():
+def test_parallel_heads_give_same_result_in_parts():
     from transformers import DynamicCache
 
     head, trunk = headed.heads("mtp-parallel"), headed.outputs(0).states[-2][:1]
@@ -215,7 +215,7 @@ def test_parallel_heads_read_rows_in_parts_as_they_read_them_at_once():
     assert torch.allclose(torch.cat(parts, dim=2), whole, atol=1e-5)
 
 
-def test_the_trunk_is_every_layer_but_the_last_and_its_norm_and_projection_the_targets():
+def test_parallel_heads_read_the_trunk_before_the_last_layer():
     """The target's own last layer, given the place of a head, says what the target says."""
     model = headed.target().model
     trunk = headed.outputs(0).states[-2]
@@ -227,7 +227,7 @@ def test_the_trunk_is_every_layer_but_the_last_and_its_norm_and_projection_the_t
     assert headed.drafter("mtp-parallel").capture == CaptureSpec(layers=(headed.LAYERS - 1,))
 
 
-def test_the_names_of_parallel_heads_are_metas():
+def test_parallel_heads_have_meta_names():
     heads = ParallelHeads(ParallelConfig(hidden_dim=10), headed.target().model)
     layers = ["attention.wq", "attention.wk", "attention.wv", "attention.wo", "ffn_norm"]
     layers += ["feed_forward.w1", "feed_forward.w2", "feed_forward.w3", "attention_norm"]
@@ -236,7 +236,7 @@ def test_the_names_of_parallel_heads_are_metas():
     }
 
 
-def test_a_session_of_a_chain_ignores_siblings():
+def test_chain_session_ignores_siblings():
     session = headed.begun("mtp", ids(), replace(WARM, siblings=[3, 2]))
     assert isinstance(session, MTPSession)
     assert session.drawn is Drawn.SAMPLED

@@ -1,4 +1,4 @@
-"""The oracle: the target's own law drafts, everything is kept, and every guess costs a pass."""
+"""The oracle drafts with the target: q = p, everything is accepted, and a guess costs a pass."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SHAPES = [[], [3, 2]]
 @pytest.mark.slow
 @pytest.mark.parametrize("siblings", SHAPES)
 @pytest.mark.parametrize("make", [tiny.llama, tiny.gpt2])
-def test_q_at_every_node_is_the_targets_own_law_round_after_round(make, siblings):
+def test_q_equals_p_at_every_node(make, siblings):
     target = tiny.target(make())
     text = target.encode(tiny.PROMPT, 32)
     settings = replace(WARM, sampling=Sampling(1.1, top_k=50, top_p=0.9), siblings=siblings)
@@ -45,7 +45,7 @@ def test_q_at_every_node_is_the_targets_own_law_round_after_round(make, siblings
 
 
 @pytest.mark.slow
-def test_every_sampled_guess_is_kept_and_alpha_is_one(tiny_target):
+def test_every_sampled_guess_is_accepted(tiny_target):
     drafted = 0
     for seed in range(4):
         settings = replace(WARM, seed=seed, max_new_tokens=40)
@@ -60,7 +60,7 @@ def test_every_sampled_guess_is_kept_and_alpha_is_one(tiny_target):
 
 
 @pytest.mark.slow
-def test_its_top_token_is_kept_only_as_often_as_the_target_would_say_it(tiny_target):
+def test_top_token_is_accepted_with_its_probability(tiny_target):
     settings = replace(WARM, sampling=Sampling(2.0), candidates="greedy", max_new_tokens=64)
     trace = traced(tiny_target, Oracle(tiny_target), tiny.PROMPT, settings, baseline=False)
     check(trace)
@@ -72,9 +72,7 @@ def test_its_top_token_is_kept_only_as_often_as_the_target_would_say_it(tiny_tar
 @pytest.mark.slow
 @pytest.mark.parametrize("schedule", ["fixed", "learning"])
 @pytest.mark.parametrize("siblings", SHAPES)
-def test_greedy_is_generate_token_for_token_and_all_first_guesses_are_kept(
-    tiny_target, schedule, siblings
-):
+def test_greedy_equals_generate_and_accepts_all(tiny_target, schedule, siblings):
     settings = Settings(
         Sampling(0), max_new_tokens=24, gamma=3, schedule=schedule, siblings=siblings
     )
@@ -88,7 +86,7 @@ def test_greedy_is_generate_token_for_token_and_all_first_guesses_are_kept(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("siblings", SHAPES)
-def test_a_guess_costs_a_full_pass_of_the_target_itself(tiny_target, siblings, monkeypatch):
+def test_guess_costs_a_full_target_pass(tiny_target, siblings, monkeypatch):
     settings = replace(WARM, siblings=siblings)
     ids = tiny_target.encode(tiny.PROMPT, 32)
     decoding = Decoding(tiny_target, Oracle(tiny_target), ids, settings)
@@ -106,7 +104,7 @@ def test_a_guess_costs_a_full_pass_of_the_target_itself(tiny_target, siblings, m
     assert turn.number > 4
 
 
-def test_drafting_leaves_the_runs_own_cache_alone(tiny_target):
+def test_drafting_does_not_change_run_cache(tiny_target):
     decoding = Decoding(tiny_target, Oracle(tiny_target), [3, 5, 7], WARM)
     next(decoding.rounds())
     keys = decoding.cache.cache.layers[0].keys
@@ -116,7 +114,7 @@ def test_drafting_leaves_the_runs_own_cache_alone(tiny_target):
     assert decoding.session.reader.cache is not decoding.cache.cache
 
 
-def test_it_keeps_to_room_and_puts_nothing_after_an_end_of_text():
+def test_oracle_respects_limit_and_end_of_text():
     target = tiny.target()
 
     def proposed(room=9):
@@ -130,7 +128,7 @@ def test_it_keeps_to_room_and_puts_nothing_after_an_end_of_text():
     assert proposed().tree.tokens == whole[:3]
 
 
-def test_its_card_is_the_targets_and_another_model_is_refused(tiny_target):
+def test_oracle_has_target_card_and_refuses_other_model(tiny_target):
     oracle = Oracle(tiny_target)
     assert (oracle.card.name, oracle.card.family) == ("oracle", "oracle")
     assert oracle.card.parameters == tiny_target.card.parameters > 0
@@ -142,7 +140,7 @@ def test_its_card_is_the_targets_and_another_model_is_refused(tiny_target):
         oracle.begin(tiny.target(tiny.llama(seed=9)).start(CaptureSpec()), WARM)
 
 
-def test_how_it_draws_is_known_before_the_first_guess(tiny_target):
+def test_drawn_is_known_before_first_proposal(tiny_target):
     for change, drawn in [
         ({}, Drawn.SAMPLED),
         ({"siblings": [2]}, Drawn.WITHOUT_REPLACEMENT),

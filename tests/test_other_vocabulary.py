@@ -1,4 +1,4 @@
-"""A draft model with another tokenizer: shared tokens, texts rewritten, and runs of both ways."""
+"""A draft model with another tokenizer: shared tokens, converted texts, both kinds of runs."""
 
 import headed
 import pytest
@@ -37,7 +37,7 @@ def rewriting(target, both):
     return Rewriting(target, bees(), both)
 
 
-def test_shared_tokens_are_spelled_by_the_same_bytes(target, both):
+def test_shared_tokens_have_same_bytes(target, both):
     assert 256 < len(both.own) < tiny.VOCABULARY
     for token, own in both.own.items():
         assert target.token_bytes(token) == token_bytes(bees(), own)
@@ -49,7 +49,7 @@ def test_shared_tokens_are_spelled_by_the_same_bytes(target, both):
     }
 
 
-def test_a_special_token_is_not_shared_with_the_letters_of_its_name(target):
+def test_special_token_is_not_shared_with_its_spelling(target):
     """Here the target's own end is spelled by a usual token of the other."""
     other = tiny.tokenizer_of(tiny.TEXT)
     other.add_tokens(["<|stop|>"])
@@ -58,7 +58,7 @@ def test_a_special_token_is_not_shared_with_the_letters_of_its_name(target):
     assert letters not in shared(mine, 280, other, 281, None).own.values()
 
 
-def test_each_ends_a_text_by_a_token_of_its_own(target):
+def test_end_tokens_are_paired(target):
     other = tiny.tokenizer_of(tiny.TEXT, "</s>")
     other.eos_token = "</s>"
     assert shared(target.tokenizer, 280, other, 280, None).own[0] == 0
@@ -68,12 +68,12 @@ def test_each_ends_a_text_by_a_token_of_its_own(target):
     assert 2 not in shared(tiny.chat_tokenizer(), 280, other, 281, None).own
 
 
-def test_the_law_is_the_draft_models_given_a_shared_token():
+def test_q_is_conditional_on_shared_tokens():
     fitted = Shared({5: 1, 2: 0}, 7, {}, {}).fit(torch.tensor([[1.0, 2.0, 9.0]]))
     assert fitted.tolist() == [[-torch.inf] * 2 + [1.0] + [-torch.inf] * 2 + [2.0, -torch.inf]]
 
 
-def test_a_text_is_read_in_the_draft_models_own_tokens(target, rewriting):
+def test_text_is_converted_to_draft_model_tokens(target, rewriting):
     text = rewriting.own(target.encode("The bee saw the mat ü", 9))
     assert (
         b"".join(token_bytes(bees(), token) for token in text.ids)
@@ -87,14 +87,14 @@ def spelled(own):
     return b"".join(token_bytes(bees(), token) for token in own).decode()
 
 
-def test_bytes_that_are_no_character_yet_are_kept_apart(target, rewriting):
+def test_incomplete_characters_are_kept_as_bytes(target, rewriting):
     half = target.encode("ü", 9)[:1]
     text = rewriting.own([*target.encode("The cat", 9), *half])
     assert text.rest == "ü".encode()[:1]
     assert spelled(text.ids) == "The cat"
 
 
-def test_of_special_tokens_those_that_both_have_are_read_as_such():
+def test_shared_special_tokens_are_kept():
     other = tiny.chat_tokenizer()
     target = tiny.target(words=other)
     both = shared(other, 280, bees(), 280, 0)
@@ -118,7 +118,7 @@ def rewriting_of(target, both):
         ("T", "h"),
     ],
 )
-def test_what_was_written_comes_back_as_the_targets_tokens(target, rewriting, before, then):
+def test_guesses_are_converted_to_target_tokens(target, rewriting, before, then):
     ids = target.encode(before, 9)
     guesses = rewriting.guesses(ids, b"", bees()(then).input_ids)
     assert b"".join(map(target.token_bytes, guesses)).decode() == then
@@ -127,7 +127,7 @@ def test_what_was_written_comes_back_as_the_targets_tokens(target, rewriting, be
         assert guesses == whole[len(ids) :], "as the target itself would write it"
 
 
-def test_what_does_not_go_on_from_half_a_character_is_no_guess(target, rewriting):
+def test_guess_must_complete_a_started_character(target, rewriting):
     first, second = "ü".encode()[:1], "ü".encode()[1:]
     ids = [*target.encode("The cat", 9), *target.encode("ü", 9)[:1]]
     own = bees()("ü dog").input_ids
@@ -135,14 +135,14 @@ def test_what_does_not_go_on_from_half_a_character_is_no_guess(target, rewriting
     assert rewriting.guesses(ids, first, bees()(" dog").input_ids) == []
 
 
-def test_a_last_character_that_is_not_whole_is_left_out(target, rewriting):
+def test_incomplete_last_character_is_left_out(target, rewriting):
     own = bees()("at ü").input_ids[:-1]
     guesses = rewriting.guesses(target.encode("The c", 9), b"", own)
     assert b"".join(map(target.token_bytes, guesses)) == b"at "
 
 
 @pytest.mark.slow
-def test_a_model_that_knows_the_text_is_believed_in_both_ways():
+def test_good_model_is_accepted_in_both_modes():
     """The target's own weights under a tokenizer that differs in one more token alone."""
     other = tiny.tokenizer_of(tiny.TEXT * 4)
     other.add_tokens(["<more>"])
@@ -168,7 +168,7 @@ def story_of(trace):
 
 
 @pytest.mark.slow
-def test_a_text_beyond_its_reach_is_a_round_without_a_guess():
+def test_too_long_text_gives_empty_draft():
     target = headed.again()
     short = drafter(target, target.model)
     assert short.reach == tiny.POSITIONS
@@ -183,7 +183,7 @@ def test_a_text_beyond_its_reach_is_a_round_without_a_guess():
         assert not any(made.guesses for made in beyond)
 
 
-def test_an_unsure_model_stops_writing(target):
+def test_low_confidence_ends_the_draft(target):
     model = drafter(target, tiny.blurred(tiny.llama()))
     sure = model.begin(target.start(model.capture), CHAIN)
     careful = model.begin(target.start(model.capture), Settings(Sampling(0.0), confidence=0.999))
@@ -195,7 +195,7 @@ def test_an_unsure_model_stops_writing(target):
 
 
 @pytest.mark.slow
-def test_a_folder_with_another_tokenizer_drafts_and_one_with_the_same_as_ever(pair, tmp_path):
+def test_folder_with_other_tokenizer_can_draft(pair, tmp_path):
     folder = tiny.save(tiny.llama(), tmp_path / "bees", bees())
     target, made = load(str(pair[0]), str(folder))
     assert isinstance(made, OtherVocabulary)
@@ -205,7 +205,7 @@ def test_a_folder_with_another_tokenizer_drafts_and_one_with_the_same_as_ever(pa
     assert type(load(str(pair[0]), str(pair[1]))[1]) is DraftModel
 
 
-def test_strangers_and_slow_tokenizers_are_refused(target, monkeypatch):
+def test_disjoint_vocabularies_and_slow_tokenizers_are_refused(target, monkeypatch):
     model, here = tiny.llama(), "specviz.drafters.other_vocabulary.drafter."
     monkeypatch.setattr(here + "shared", lambda *_: Shared({0: 0}, 9, {}, {}))
     with pytest.raises(MismatchedVocabulary, match="'tiny' and 'bees' have no token in common"):

@@ -1,7 +1,7 @@
-"""A tree that is made on the device before the host has read any of it is the one made with looks.
+"""Trees built on the device without reads equal trees built level by level.
 
-On the pretended GPU. What the host finds otherwise than was thought is made anew: a guess that ends
-the text, a coin that lies far down, a law with fewer tokens than coins.
+They run on the pretended GPU. Where the host finds other values than assumed, levels are built
+again: a guess that ends the text, a u beyond the top tokens, a distribution with too few tokens.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def crossings(monkeypatch):
 
 @pytest.mark.parametrize("settings", [MILD, GREEDY], ids=["sampled", "greedy"])
 @pytest.mark.parametrize("drafter", SESSIONS)
-def test_a_tree_of_known_shape_is_made_with_one_read(crossings, vain, drafter, settings):
+def test_static_tree_is_built_with_one_read(crossings, vain, drafter, settings):
     uploads = [1, 2] if drafter == "draft-model" else [1]  # its own cache may be told a path
     found = crossings(drafter, settings)
     assert found
@@ -123,14 +123,14 @@ def test_a_tree_of_known_shape_is_made_with_one_read(crossings, vain, drafter, s
 
 
 @pytest.mark.parametrize("drafter", DYNAMIC)
-def test_a_dynamic_tree_is_made_with_one_read_and_one_upload(crossings, drafter):
+def test_dynamic_tree_is_built_with_one_read_and_one_upload(crossings, drafter):
     found = crossings(drafter, WIDE)
     assert found
     assert found == [[1, 1]] * len(found)
 
 
 @pytest.mark.parametrize(("drafter", "budget"), [("eagle3", 3), ("eagle3", 10), ("moa", 5)])
-def test_a_dynamic_tree_is_the_one_that_is_grown_with_looks(drafter, budget):
+def test_dynamic_tree_equals_tree_built_with_reads(drafter, budget):
     """Also where nodes that were gone on from fall out of the budget, or end the text."""
     settings = replace(WIDE, budget=budget)
     usual = played("cpu", drafter, settings)
@@ -150,7 +150,7 @@ def test_a_dynamic_tree_is_the_one_that_is_grown_with_looks(drafter, budget):
 
 @pytest.mark.parametrize("settings", [WARM, GREEDY], ids=["sampled", "greedy"])
 @pytest.mark.parametrize("drafter", SESSIONS)
-def test_nothing_stands_under_a_guess_that_ends_the_text(vain, drafter, settings):
+def test_no_guess_follows_end_of_text(vain, drafter, settings):
     usual = played("cpu", drafter, settings)
     said = {token for each in usual for token in each.tree.tokens[:1]}
     inner = {each.tree.tokens[each.tree.parents[-1]] for each in usual} - said
@@ -164,7 +164,7 @@ def test_nothing_stands_under_a_guess_that_ends_the_text(vain, drafter, settings
 
 
 @pytest.mark.parametrize("drafter", SESSIONS)
-def test_coins_that_lie_far_down_are_looked_for_again(monkeypatch, vain, drafter):
+def test_u_beyond_top_tokens_is_drawn_again(monkeypatch, vain, drafter):
     here = played("cpu", drafter, HOT)
     monkeypatch.setattr(siblings, "TOP_SIZES", (64, 2))
     with counted.gpu():
@@ -174,7 +174,7 @@ def test_coins_that_lie_far_down_are_looked_for_again(monkeypatch, vain, drafter
 
 
 @pytest.mark.parametrize("drafter", ["eagle", "draft-model", "layerskip"])
-def test_a_law_of_few_tokens_has_few_siblings(vain, drafter):
+def test_distribution_with_few_tokens_has_few_siblings(vain, drafter):
     here = played("cpu", drafter, FEW)
     with counted.gpu():
         there = played("cuda", drafter, FEW)
@@ -183,7 +183,7 @@ def test_a_law_of_few_tokens_has_few_siblings(vain, drafter):
     assert any(vain)
 
 
-def test_guesses_of_another_vocabulary_stay_on_the_device_too(pair, tmp_path):
+def test_other_vocabulary_needs_no_extra_reads(pair, tmp_path):
     folder = tiny.save(tiny.llama(5), tmp_path / "bees", bees())
 
     def proposals(device):
@@ -199,7 +199,7 @@ def test_guesses_of_another_vocabulary_stay_on_the_device_too(pair, tmp_path):
     assert max(len(each.tree) for each in there) > 9
 
 
-def test_where_unsure_guesses_end_their_paths_each_level_is_looked_at(vain):
+def test_confidence_makes_each_level_read(vain):
     unsure = replace(MILD, confidence=0.5)
     here = played("cpu", "draft-model", unsure)
     with counted.gpu():
@@ -221,7 +221,7 @@ class Apart:
         """See `Reads`."""
 
 
-def test_no_float64_goes_where_there_is_none(monkeypatch):
+def test_no_float64_is_sent_to_devices_without_it(monkeypatch):
     sent = []
     monkeypatch.setattr(
         UploadBatch, "put", lambda parcel, made: sent.append(made.dtype) or (lambda: made)

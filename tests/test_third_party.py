@@ -91,7 +91,8 @@ def test_third_party_drafter_loads_and_is_lossless(row, pair):
 @pytest.mark.parametrize("check", CHECKS)
 def test_third_party_drafter_keeps_contract(check, row):
     run_check(
-        check, small(lambda target: load_drafter("bigram", target), CHAIN, prompts=[PAIRS, *LETTERS])
+        check,
+        small(lambda target: load_drafter("bigram", target), CHAIN, prompts=[PAIRS, *LETTERS]),
     )
 
 
