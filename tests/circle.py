@@ -24,19 +24,19 @@ TAPS = (1, 2, 2)
 
 
 def places() -> torch.Tensor:
-    """(V, h): by token, its place; all of root mean square 1."""
+    """Return embeddings (V, h) on a circle, each with root mean square 1."""
     angle = torch.arange(tiny.VOCABULARY)[:, None] * torch.tensor(SPEEDS) * step()
     pairs = torch.stack([angle.cos(), angle.sin()], dim=-1).flatten(1)
     return torch.cat([pairs, torch.ones(len(pairs), 2) / 2**0.5], dim=-1) * 2**0.5
 
 
 def step() -> float:
-    """The angle between neighbours."""
+    """Return the angle between neighbours."""
     return 2 * math.pi / tiny.VOCABULARY
 
 
 def turn() -> torch.Tensor:
-    """(h, h): takes the place of a token to that of the next."""
+    """Return a matrix (h, h) that maps a token's embedding to the next token's."""
     matrix = torch.eye(WIDE)
     for i, speed in enumerate(SPEEDS):
         cosine, sine = math.cos(speed * step()), math.sin(speed * step())
@@ -46,7 +46,7 @@ def turn() -> torch.Tensor:
 
 
 def target(kappa: float = 1.0) -> Target:
-    """Layers that add nothing, and an output head that looks one step ahead."""
+    """Return a model whose layers add nothing, and whose output head looks one step ahead."""
     model = tiny.llama(tie_word_embeddings=False)
     for layer in model.model.layers:
         layer.self_attn.o_proj.weight.zero_()
@@ -57,7 +57,7 @@ def target(kappa: float = 1.0) -> Target:
 
 
 def eagle_head(counts: Target, noise: float = 0.0) -> EagleHead:
-    """Turns the feature; the token's embedding is not looked at, but for the noise."""
+    """Return a head that rotates the feature and ignores the token's embedding, but for noise."""
     torch.manual_seed(3)
     head = EagleHead(EagleConfig.like(counts)).eval().requires_grad_(False)
     layer = head.layers[0]
@@ -69,7 +69,7 @@ def eagle_head(counts: Target, noise: float = 0.0) -> EagleHead:
 
 
 def eagle3_head(counts: Target, noise: float = 0.0, vocabulary: int = tiny.VOCABULARY):
-    """fc takes the first tap as it is; the MLP turns the state, gated by its constant entry."""
+    """Return a head that passes the first tap through; its MLP rotates the state."""
     torch.manual_seed(3)
     config = Eagle3Config.like(counts, draft_vocab_size=vocabulary, tap_layers=TAPS)
     head = Eagle3Head(config).eval().requires_grad_(False)
@@ -88,7 +88,7 @@ def eagle3_head(counts: Target, noise: float = 0.0, vocabulary: int = tiny.VOCAB
 
 
 def noisy(head, noise: float):
-    """Noise on every matrix, relative to a unit one: attention and embedding begin to matter."""
+    """Add noise to every matrix, so that attention and embedding matter."""
     torch.manual_seed(4)
     for weight in head.parameters():
         if weight.dim() > 1:
@@ -97,7 +97,7 @@ def noisy(head, noise: float):
 
 
 def drafters(counts: Target, noise: float = 0.0):
-    """Each family over a head for this target."""
+    """Return each family with a head for this target."""
     one, three = eagle_head(counts, noise), eagle3_head(counts, noise)
     return {
         "eagle": Eagle(one, tiny.card(one, "tiny-eagle", "eagle")),

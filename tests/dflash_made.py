@@ -27,14 +27,14 @@ SIZE = 6  # places of a block, the anchor's included
 
 
 def config(target=None, **changes):
-    """As in the house, but for smaller blocks, and two taps though the target has three layers."""
+    """Return the house config with smaller blocks, and two taps of a three-layer target."""
     usual = DFlashConfig.house(target or headed.target())
     taps = usual.target_layer_ids if target else (0, 1)
     return replace(usual, block_size=SIZE, target_layer_ids=taps, **changes)
 
 
 def random_head(target=None, **changes):
-    """Large random weights and norms, so that every part matters."""
+    """Return a head with large random weights and norms, so that every part matters."""
     torch.manual_seed(8)
     head = DFlashHead(config(target, **changes)).eval().requires_grad_(False)
     for weight in head.parameters():
@@ -44,7 +44,7 @@ def random_head(target=None, **changes):
 
 
 def learned(steps, losses=None):
-    """A head after so many steps of a falling rate, each on the blocks of twelve anchors."""
+    """Train a head with a decaying rate, each step on blocks of twelve anchors."""
     torch.manual_seed(3)
     head = DFlashHead(config()).train()
     optimizer = torch.optim.AdamW(head.parameters(), lr=4e-3)
@@ -62,18 +62,18 @@ def learned(steps, losses=None):
 
 @once
 def trained():
-    """The head that most tests draft with."""
+    """Return the head that most tests use."""
     return learned(150)
 
 
 def drafter(head=None):
-    """The drafter around that head, or another."""
+    """Return the drafter of that head, or of another."""
     head = head or trained()
     return DFlash(head, tiny.card(head, "tiny-dflash", "dflash"))
 
 
 def begun(text, settings, head=None, of=None):
-    """A new session that was told the whole text at once; its newest token has no state."""
+    """Start a session that reads the whole text at once; its newest token has no state."""
     made = drafter(head)
     run = (of or headed.target()).start(made.capture)
     states = run.prefill(text[:-1]).states
@@ -83,7 +83,7 @@ def begun(text, settings, head=None, of=None):
 
 
 def theirs(head):
-    """transformers' own network of this kind, with the same weights."""
+    """Return transformers' own network of this kind with the same weights."""
     shape = head.config
     network = MuseGlimmerAssistantModel(
         MuseGlimmerAssistantConfig(
@@ -125,7 +125,7 @@ def plainly(head, target, text, block=None):
 
 
 def generated_by_transformers(head, target, ids, new):
-    """A whole greedy generation by its `speculation_type`: what every pass of the target reads."""
+    """Return what each target pass of transformers' own generation with this method reads."""
     seen = []
 
     def listen(_module, args, given):

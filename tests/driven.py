@@ -1,4 +1,4 @@
-"""Sessions that draft from states, driven by a plain pass of the target; what they must meet."""
+"""Sessions that draft from hidden states, driven by a plain pass of the target."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHUNKS = [4, 1, 3, 1, 2]  # tokens committed at a time; the first is the prompt,
 
 
 def deep_target():
-    """Four layers, so that taps can differ."""
+    """Return a target with four layers, so that taps can differ."""
     return tiny.target(tiny.llama(num_hidden_layers=4))
 
 
@@ -74,7 +74,7 @@ def finals(target, text):
 
 
 def check_dynamic(target, made, text, proposal, states, logits_of):
-    """Scores, totals and the choice of tokens, against plain passes."""
+    """Check scores, totals and the choice of tokens against plain passes."""
     tree = proposal.tree
     assert proposal.drawn is Drawn.POINT_MASS
     assert not proposal.q
@@ -97,7 +97,7 @@ def check_dynamic(target, made, text, proposal, states, logits_of):
 
 
 class Shifted:
-    """The same drafter, given each token with the state of the token before: off by one."""
+    """Return the drafter with each token's state replaced by that of the token before."""
 
     def __init__(self, drafter):
         self.drafter = drafter

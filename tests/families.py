@@ -1,6 +1,6 @@
-"""Every family of drafters on tiny models, for the contract and for what a page says of them.
+"""Every family of drafters on tiny models, for the contract and the pages.
 
-Rule: one row a family; all weights follow from seeds.
+There is one row per family; all weights follow from seeds.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def small_model():
 
 
 def small_target():
-    """Reads prompts letter by letter; no letter is the token that ends a text."""
+    """Return a target that reads prompts letter by letter; no letter ends a text."""
     target = tiny.target(small_model())
     target.encode = lambda prompt, new: [1 + letter % 11 for letter in prompt.encode()]
     usual = target.token_bytes  # a token of a prompt stands for several letters, so it spells none
@@ -56,7 +56,7 @@ def deep_model():
 
 
 class Stocked(Lookahead):
-    """Lookahead with n-grams from the start, so that there is something to try at once."""
+    """Return Lookahead with n-grams in its pool from the start."""
 
     def begin(self, target, settings):
         session = super().begin(target, settings)
@@ -92,12 +92,12 @@ FLAT = Sampling(1.3, top_k=5, top_p=0.97)
 
 
 def small(make, *shapes, prompts=LETTERS, **options):
-    """A case on twelve tokens."""
+    """Return a case on twelve tokens."""
     return Case(small_target, make, prompts, shapes, FLAT, **options)
 
 
 def taught(make, *shapes):
-    """A case on the target that was taught a few sentences, with a head trained on it."""
+    """Return a case on the target trained on a few sentences, with a head trained on it."""
     return Case(headed.again, make, headed.PROMPTS, shapes, Sampling(1.6, top_k=4, top_p=0.98))
 
 
@@ -108,12 +108,12 @@ def counting_model():
 
 @cache
 def heads():
-    """The circle's drafters; nobody changes their weights for longer than a law."""
+    """Return the circle's drafters; a check changes their weights only temporarily."""
     return circle.drafters(tiny.target(counting_model()), 0.03)
 
 
 def circling(name, *shapes):
-    """A case on the target that counts round a circle, with a head that nearly knows it."""
+    """Return a case on the target that counts round a circle, with a nearly perfect head."""
     return Case(
         lambda: tiny.target(counting_model()),
         lambda counts: heads()[name],
@@ -192,6 +192,6 @@ KNOWING_NOTHING = {
 
 
 def target_of(name):
-    """A fresh target, as deep as the family's tests have it."""
+    """Return a fresh target, as deep as the family's tests need it."""
     model = tiny.llama(num_hidden_layers=4 if name.startswith("eagle") else headed.LAYERS)
     return Target(model, tiny.tokenizer(), ModelCard("tiny", "causal-lm", 1, 1, headed.HASH))

@@ -58,7 +58,7 @@ LOSSES: dict[str, Any] = {
 
 @cache
 def words() -> Tensor:
-    """Sentences of a few words, (N,) ids."""
+    """Return sentences of a few words, (N,) ids."""
     draw = random.Random(1)
     who = ["The cat", "The dog", "A bird", "The king"]
     does, whom = ["saw", "chased", "liked"], ["the red house", "the mat", "a fox", "the old tree"]
@@ -67,7 +67,7 @@ def words() -> Tensor:
 
 
 def windows(seed: int, length: int = 40, rows: int = 16) -> Tensor:
-    """Places of the text, (rows, length)."""
+    """Return windows of the text, (rows, length)."""
     at = torch.randint(
         len(words()) - length, (rows,), generator=torch.Generator().manual_seed(seed)
     )
@@ -80,7 +80,7 @@ LEARNING = torch.inference_mode(False)
 
 @cache
 def target() -> Target:
-    """A three-layer Llama that has read the sentences."""
+    """Return a three-layer Llama trained on the sentences."""
     model = reader()
     size = sum(p.numel() for p in model.parameters())
     return Target(model, tiny.tokenizer(), ModelCard("taught", "causal-lm", size, 4 * size, HASH))
@@ -88,7 +88,7 @@ def target() -> Target:
 
 @once
 def reader() -> LlamaForCausalLM:
-    """Its network."""
+    """Return the network."""
     model = tiny.llama(num_hidden_layers=LAYERS)
     for weight in model.parameters():
         if weight.dim() > 1:
@@ -106,20 +106,20 @@ def reader() -> LlamaForCausalLM:
 
 
 def again() -> Target:
-    """The same target, whose eos may be changed."""
+    """Return the same target, whose eos may be changed."""
     return Target(target().model, tiny.tokenizer(), target().card)
 
 
 @cache
 @LEARNING
 def outputs(seed: int) -> TargetOutputs:
-    """What the target says of some windows."""
+    """Return the target's outputs on some windows."""
     return read_target_outputs(target().model, windows(10_000 + seed))
 
 
 @LEARNING
 def trained(name: str, config: Any, steps: int = 120) -> Any:
-    """A head of a family with this config, trained for a few seconds."""
+    """Train a head of a family with this config for a few seconds."""
     torch.manual_seed(3)
     head = HEADS[name].new(config, target().model).train()
     optimizer = torch.optim.AdamW(head.parameters(), lr=4e-3)
@@ -133,12 +133,12 @@ def trained(name: str, config: Any, steps: int = 120) -> Any:
 
 @once
 def heads(name: str, **changes: Any) -> Any:
-    """The trained head of a family; `changes` go to its config."""
+    """Return the trained head of a family; `changes` go to its config."""
     return trained(name, replace(CONFIGS[name], **changes))
 
 
 def drafter(name: str, head: Any = None) -> Any:
-    """The drafter of a family around its trained head, or another one."""
+    """Return the drafter of a family with its trained head, or with another one."""
     head = head or heads(name)
     size = sum(p.numel() for p in head.parameters())
     card = ModelCard(f"tiny-{name}", name, size, 4 * size, None)
@@ -149,7 +149,7 @@ def drafter(name: str, head: Any = None) -> Any:
 
 
 def begun(name: str, text: list[int], settings: Any, head: Any = None, of: Target | None = None):
-    """A new session that was told the whole text at once; its newest token has no state."""
+    """Start a session that reads the whole text at once; its newest token has no state."""
     made = drafter(name, head)
     run = (of or target()).start(made.capture)
     states = run.prefill(text[:-1]).states

@@ -37,7 +37,7 @@ def outputs(seed):
 
 @once
 def learnt(steps=120, embed=None):
-    """A head trained for a few seconds, and its losses. embed: instead of the target's."""
+    """Train a head for a few seconds; return it with its losses. embed: replaces the target's."""
     torch.manual_seed(3)
     head = MoaHead(MoaConfig.like(headed.target())).train()
     optimizer = torch.optim.AdamW(head.parameters(), lr=4e-3)
@@ -58,14 +58,14 @@ def drafter(head=None):
 
 
 def wild(target, **changes):
-    """An untrained head with large weights: no two rows alike, nothing that cancels."""
+    """Return an untrained head with large weights, so that no terms cancel."""
     torch.manual_seed(4)
     head = MoaHead(MoaConfig.like(target, **changes)).eval().requires_grad_(False)
     return tiny.blurred(head, 0.15)
 
 
 def begun(text, settings, head=None, of=None):
-    """A new session that was told the whole text at once."""
+    """Start a session that reads the whole text at once."""
     made = drafter(head)
     run = (of or headed.target()).start(made.capture)
     states = run.prefill(text[:-1]).states
@@ -75,7 +75,7 @@ def begun(text, settings, head=None, of=None):
 
 
 def turns(settings, head=None, prompt=headed.PROMPTS[1]):
-    """The rounds after the prefill, each with the text before it."""
+    """Yield the rounds after the prefill, each with the text before it."""
     target = headed.target()
     text = target.encode(prompt, settings.max_new_tokens)
     for turn in rounds(target, drafter(head), list(text), settings):
@@ -99,7 +99,7 @@ def normed(rows, norm):
 
 
 def attend(attention, shape, query, place, rows, places):
-    """One query (width,) over rows (m, width) at places, head by head, from the weights alone."""
+    """Attend with one query (width,) to rows (m, width), head by head, from the weights alone."""
     size, groups = shape.head_dim, shape.num_attention_heads // shape.num_key_value_heads
     turn = layers.turns(torch.tensor([place]), plain_rates(size, shape.rope_theta), 1.0)
     turns_ = layers.turns(torch.tensor(places), plain_rates(size, shape.rope_theta), 1.0)
@@ -115,7 +115,7 @@ def attend(attention, shape, query, place, rows, places):
 
 
 def block(layer, shape, query, place, rows, places):
-    """A decoder layer on one row, which sees `rows`."""
+    """Compute a decoder layer on one row, which sees `rows`."""
     seen = normed(rows, layer.input_layernorm)
     own = normed(query, layer.input_layernorm)
     out = query + attend(layer.self_attn, shape, own, place, seen, places)
@@ -126,7 +126,7 @@ def block(layer, shape, query, place, rows, places):
 
 
 def plainly(head, target, text, path):
-    """The head's logits after `path`, from the paper: no cache, no mask, row by row."""
+    """Return the head's logits after `path` by the paper's formulas: no cache, no mask."""
     config = head.config
     past = growing_cache()
     target.model(torch.tensor([text[:-1]]), **with_cache(target.model, past))

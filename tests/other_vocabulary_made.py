@@ -13,19 +13,19 @@ BEES = "Bees sat by the mat. The bee saw the boats and the red hat in the house.
 
 @cache
 def bees():
-    """Other merges than the target's, and two special tokens in front: hardly an id is the same."""
+    """Return a tokenizer with other merges and two special tokens, so that few ids are equal."""
     return tiny.tokenizer_of(BEES * 4, tiny.START, tiny.STOP)
 
 
 def drafter(target, model, tokenizer=None):
-    """The model as a draft model for a target with another tokenizer."""
+    """Return the model as a draft model for a target with another tokenizer."""
     card = tiny.card(model, "bees", "draft-model")
     return OtherVocabulary.between(model, card, tokenizer or bees(), target)
 
 
 @cache
 def twelve():
-    """A model of eleven letters and an end, as `tiny.small_llama`, by the ids of `bees`."""
+    """Return a model of eleven letters and an end token, with the ids of `bees`."""
     return tiny.llama(
         3,
         vocab_size=14,

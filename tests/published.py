@@ -55,7 +55,7 @@ SPECULATORS = {
 
 @cache
 def target() -> Target:
-    """Eight layers over twelve tokens, so that blind guesses are kept at times."""
+    """Return a target with eight layers and twelve tokens; some random guesses are accepted."""
     model = tiny.llama(
         vocab_size=TOKENS, hidden_size=WIDE, intermediate_size=16, num_attention_heads=2,
         num_key_value_heads=1, num_hidden_layers=LAYERS, tie_word_embeddings=False,
@@ -78,7 +78,7 @@ def norm():
 
 
 def layer(name, reads=WIDE, norms=("post_attention_layernorm",)):
-    """A Llama layer whose attention reads rows so wide."""
+    """Return a Llama layer whose attention reads rows of this width."""
     made = {
         f"{name}.self_attn.q_proj.weight": random(HEADS * SIZE, reads),
         f"{name}.self_attn.k_proj.weight": random(SHARED * SIZE, reads),
@@ -95,7 +95,7 @@ EAGLE3_NORMS = ("hidden_norm", "input_layernorm", "post_attention_layernorm")
 
 
 def vocabulary():
-    """d2t, as offsets, and t2d."""
+    """Return d2t, as offsets, and t2d."""
     kept = torch.tensor(KEPT)
     return {"d2t": kept - torch.arange(DRAFT), "t2d": torch.isin(torch.arange(TOKENS), kept)}
 
@@ -120,19 +120,19 @@ def eagle3_tensors(name="midlayer", own_embedding=False, taps=3):
 
 
 def full_vocabulary():
-    """A head that proposes every token has neither d2t nor t2d."""
+    """Return a head that proposes every token, without d2t and t2d."""
     made = eagle3_tensors() | {"lm_head.weight": random(TOKENS, WIDE)}
     return {key: value for key, value in made.items() if key not in ("d2t", "t2d")}
 
 
 def qwen3_tensors():
-    """Of speculators, around a layer of Qwen3's kind: queries and keys are normed by head."""
+    """Return a head of speculators with a layer of Qwen3's kind."""
     made, name = eagle3_tensors("layers.0"), "layers.0.self_attn"
     return made | {f"{name}.{part}_norm.weight": norm()[:SIZE] for part in "qk"}
 
 
 def deepspec_tensors():
-    """Five taps, every token, Qwen3's kind of layer."""
+    """Return a head with five taps, every token, and a layer of Qwen3's kind."""
     made, name = eagle3_tensors("layers.0", own_embedding=True, taps=5), "layers.0.self_attn"
     made |= {f"{name}.{part}_norm.weight": norm()[:SIZE] for part in "qk"}
     made |= {"lm_head.weight": random(TOKENS, WIDE)}
@@ -140,7 +140,7 @@ def deepspec_tensors():
 
 
 def peagle_tensors():
-    """Three layers, the first of EAGLE-3's kind."""
+    """Return a head with three layers, the first of EAGLE-3's kind."""
     plain = ("input_layernorm", "post_attention_layernorm")
     first = eagle3_tensors("layers.0", own_embedding=True)
     later = layer("layers.1", WIDE, plain) | layer("layers.2", WIDE, plain)
@@ -164,7 +164,7 @@ def medusa_by_vllm(own=True, heads=3):
 
 
 def mtp_tensors():
-    """DeepSeek's names, copies of the target's embeddings and projection included."""
+    """Return DeepSeek's names, with copies of the target's embeddings and projection."""
     name = f"model.layers.{LAYERS}"
     own = layer(name, WIDE, ("input_layernorm", "post_attention_layernorm", "enorm", "hnorm"))
     return own | {
@@ -331,7 +331,7 @@ def rms(rows, weight):
 
 
 def turned(rows, places, rates):
-    """(heads, n, d): the two halves of a row turned against each other."""
+    """Rotate (heads, n, d) in halves."""
     angles = places[:, None].float() * rates
     cosine, sine = angles.cos(), angles.sin()
     first, second = rows.chunk(2, -1)
@@ -360,7 +360,7 @@ def llama3_rates():
 
 
 def attention(t, name, rows, wheels):
-    """Causal, over rows (n, w) at places 0, 1, …"""
+    """Attend causally over rows (n, w) at positions 0, 1, …"""
     n, places = len(rows), torch.arange(len(rows))
 
     def by_head(part):
@@ -403,13 +403,13 @@ def llama_layer(t, name, rows, wheels):
 
 
 def hidden(text):
-    """transformers' hidden_states of the target: [k] is the output of layer k, from 1."""
+    """Return transformers' hidden_states of the target: [k] is the output of layer k, from 1."""
     with torch.inference_mode():
         return target().model(torch.tensor([text]), output_hidden_states=True).hidden_states
 
 
 def fused(t, taps):
-    """Taps (n, 3 h) through whatever norms the file has, and fc."""
+    """Apply the file's norms and fc to taps (n, 3 h)."""
     if "fc_norm.0.weight" in t:
         chunks = taps.chunk(3, -1)
         taps = torch.cat([rms(c, t[f"fc_norm.{i}.weight"]) for i, c in enumerate(chunks)], -1)
@@ -419,13 +419,13 @@ def fused(t, taps):
 
 
 def words_of(t, own):
-    """The file's embeddings where it has some that count, else the target's."""
+    """Return the file's embeddings if they are used, else the target's."""
     table = t.get("embed_tokens.weight") if own else None
     return target().model.get_input_embeddings().weight if table is None else table.float()
 
 
 def over_all(draft, t):
-    """Logits over the draft vocabulary as a law over all tokens."""
+    """Return the distribution over all tokens from logits over the draft vocabulary."""
     kept = KEPT if "d2t" in t else range(TOKENS)
     whole = torch.full((*draft.shape[:-1], TOKENS), -torch.inf)
     whole[..., list(kept)] = draft
@@ -433,7 +433,7 @@ def over_all(draft, t):
 
 
 def eagle3_law(t, text, path, taps, wheels, own=True, before=False, after=False):
-    """The head's law after `path`. before: norm_before_residual. after: norm_output."""
+    """Return the head's distribution after `path`, with the given variants."""
     name = "midlayer" if "midlayer.mlp.up_proj.weight" in t else "layers.0"
     states = fused(t, torch.cat([hidden(text)[k][0, :-1] for k in taps], -1))
     words, tokens = words_of(t, own), [*text[1:], *path]
@@ -446,7 +446,7 @@ def eagle3_law(t, text, path, taps, wheels, own=True, before=False, after=False)
 
 
 def eagle_law(t, text, path):
-    """EAGLE's: features after the final norm, and the target's own output head."""
+    """Compute EAGLE from features after the final norm, with the target's own output head."""
     states, tokens = hidden(text)[-1][0, :-1], [*text[1:], *path]
     words, bias = words_of(t, own=True), t.get("fc.bias", torch.zeros(WIDE)).float()
     while True:
@@ -458,7 +458,7 @@ def eagle_law(t, text, path):
 
 
 def peagle_laws(t, text, many, taps, wheels):
-    """The laws (many, V) of the places after `text`, in one causal pass."""
+    """Return the distributions (many, V) of the positions after `text`, from one causal pass."""
     rows = torch.cat([hidden(text)[k][0, :-1] for k in taps], -1)
     mask = t["mask_hidden"].float().flatten()[None].expand(many - 1, -1)
     states = fused(t, torch.cat([rows, mask]))
@@ -483,7 +483,7 @@ def medusa_laws(t, text):
 
 
 def mtp_law(t, text, path):
-    """DeepSeek's module, used again on its own output."""
+    """Compute DeepSeek's module, applied again to its own output."""
     name = f"model.layers.{LAYERS}"
     states, tokens = hidden(text)[-1][0, :-1], [*text[1:], *path]
     words = t[f"{name}.embed_tokens.weight"].float()

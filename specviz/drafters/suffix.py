@@ -212,7 +212,7 @@ class SuffixSession:
         for end in self.seen.ends():  # longest first
             depth = min(most, int(self.factor * end.length + SLACK))
             if of is not None and best.expected + SLACK >= depth:
-                break  # a level adds at most 1, and shorter ends have no more levels
+                break  # a level adds at most 1, and shorter suffixes have no more levels
             draft = self._grow(root, end, depth)
             if of is None or draft.expected > best.expected + SLACK:
                 best, of = draft, end

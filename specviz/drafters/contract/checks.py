@@ -158,7 +158,7 @@ def drafts_no_deeper_than_allowed(case: Case) -> None:
     for settings in case.settings():
         for prompt, turns in zip(case.prompts[:2], ((4, 1), (1, 4)), strict=True):
             ids = target.encode(prompt, settings.max_new_tokens)
-            # Each room is tried early on one prompt and late on the other.
+            # Each limit is tried early on one prompt and late on the other.
             for max_tokens, rounds in zip((1, 2, 3, 5), turns * 2, strict=True):
                 decoding = Decoding(target, drafter, ids, settings)
                 chance = [

@@ -179,7 +179,7 @@ def greedy_tokens(target: Target, prompt: str, new: int) -> list[int]:
 
 @torch.inference_mode()
 def distribution_after(target: Target, text: Sequence[int], sampling: Sampling) -> Tensor:
-    """The target's law (V,) of what follows a text, by a pass without a cache."""
+    """Return the target's distribution (V,) after a text, from a pass without a cache."""
     return logits_to_probs(
         target.model(torch.tensor([text], device=target.device)).logits[0, -1], sampling
     )

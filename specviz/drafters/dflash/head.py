@@ -208,9 +208,8 @@ def many_blocks(past: Past, anchors: Tensor) -> Mix:
 
 
 ANCHORS: Final = 64  # most blocks per text; the paper uses 512 of longer texts
-FADE: Final = (
-    4.0  # place k counts exp(-(k - 1) / FADE), equation 4; the public value for blocks of 8
-)
+# Position k has weight exp(-(k - 1) / FADE), equation 4; the public value for blocks of 8.
+FADE: Final = 4.0
 
 
 def loss(head: DFlashHead, outputs: TargetOutputs, anchors: Tensor | None = None) -> Tensor:

@@ -91,7 +91,7 @@ class Eagle3Head(nn.Module):
         self.lm_head = nn.Linear(wide, config.draft_vocab_size, bias=False)
         self.register_buffer("d2t", torch.zeros(config.draft_vocab_size, dtype=torch.long))
         t2d = torch.arange(config.vocab_size) < config.draft_vocab_size  # the first ones, until
-        self.register_buffer("t2d", t2d)  # a file or `propose_only` says others
+        self.register_buffer("t2d", t2d)  # a file or `propose_only` replaces them
 
     def fuse(self, layers: Mapping[int, Tensor] | Sequence[Tensor]) -> Tensor:
         """Fuse the target's states by layer, (..., h) each, into the layer's input."""
@@ -216,7 +216,7 @@ def loss(head: Eagle3Head, outputs: TargetOutputs, steps: int = STEPS) -> Tensor
     """
     teaches = head.t2d[outputs.tops] & outputs.counted
     distributions = outputs.over(head.tokens, teaches).softmax(-1)
-    number = teaches.flatten().cumsum(0).view(teaches.shape) - 1  # index of a row in `laws`
+    number = teaches.flatten().cumsum(0).view(teaches.shape) - 1  # index into `distributions`
     total, weights = distributions.new_zeros(()), 0.0
     for step, draft_output in enumerate(unroll(head, head.fuse(outputs.states), outputs, steps)):
         rows = teaches[:, step + 1 :]

@@ -163,7 +163,7 @@ class Rewriting:
         return []
 
     def _characters(self, rest: bytes, spelling: bytes) -> bytes:
-        """Return the bytes of `said` beyond `rest`, without an incomplete last character."""
+        """Return the bytes of `spelling` beyond `rest`, without an incomplete last character."""
         cut = getincrementaldecoder("utf-8")("ignore")
         cut.decode(spelling)
         return spelling[len(rest) : len(spelling) - len(cut.getstate()[0])]

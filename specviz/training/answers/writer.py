@@ -32,11 +32,10 @@ from specviz.training.answers.shards import (
 )
 
 MIN_QUESTION_TOKENS: Final = 4  # a shorter question that the target made up is discarded
-ACTIVE_SHARE: Final = (
-    0.25  # of a batch: so few texts are not written to their end, since a pass of them
-)
-# costs nearly as much as one of all
-BATCH_SHARE: Final = 0.8  # of a pass's texts; when fewer go on, the others leave it
+# Fewer active texts than this share of a batch are not finished: a pass over few texts costs
+# nearly as much as a pass over all.
+ACTIVE_SHARE: Final = 0.25
+BATCH_SHARE: Final = 0.8  # when fewer texts of a pass are active, the others are removed from it
 SORTED_BATCHES: Final = 16  # batches whose questions are sorted by length among themselves
 
 
