@@ -73,9 +73,9 @@ def test_a_hosted_app_offers_what_is_here_and_fetches_nothing():
 
 
 def test_a_public_target_that_is_here_is_for_step_only_where_any_model_may_be_named(monkeypatch):
-    known = rows.published()
+    known = rows.public_rows()
     here = [row | {"on_this_machine": row["name"] == "Qwen/Qwen3-4B"} for row in known]
-    monkeypatch.setattr(rows, "published", lambda: here)
+    monkeypatch.setattr(rows, "public_rows", lambda: here)
     for any_model in (False, True):
         row = next(r for r in answered(any_model)["rows"] if r["name"] == "Qwen/Qwen3-4B")
         assert (row["here"], row["fetch"], row["use"]) == (True, False, any_model)

@@ -39,8 +39,8 @@ def test_published_shapes_have_their_sizes_and_every_beginning():
 
 
 def test_a_run_can_be_told_a_published_shape_by_name():
-    assert len(find_spec("rank_paths").read("medusa-63")) == 63
-    assert find_spec("rank_paths").read("0; 0,0") == [[0], [0, 0]]
+    assert len(find_spec("rank_paths").parse("medusa-63")) == 63
+    assert find_spec("rank_paths").parse("0; 0,0") == [[0], [0, 0]]
 
 
 def test_a_chain_is_the_1_ary_tree():

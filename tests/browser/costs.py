@@ -22,7 +22,7 @@ FORGET = """async (first) => {
   window.specviz.measured = window.measuredAtFirst;
   runs.compare = null;
   window.dispatchEvent(new CustomEvent("sv-measured"));
-  setTerms(first, { kind: "start", said: "an example to begin with" });
+  setTerms(first, { kind: "start", said: "an example" });
 }"""
 
 

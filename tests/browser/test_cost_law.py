@@ -57,8 +57,8 @@ def test_sliders_and_boxes_move_the_answer_and_the_newest_wins(cost):
         slide(page, "alpha", alpha)
     says(page, ".sv-law-best", best_sentence(SpeedupModel(0.8, START["c"])))
     assert "γ = 6: 2.47 ×" in best_sentence(SpeedupModel(0.8, START["c"]))
-    page.get_by_label("guesses in a row, as a number").fill("3")
-    says(page, ".sv-law-chosen", f"Your γ = 3 gives {times(formula.speedup(0.8, 3, 0.1))} plain.")
+    page.get_by_label("draft tokens in a chain, as a number").fill("3")
+    says(page, ".sv-law-chosen", f"Your γ = 3 gives {times(formula.speedup(0.8, 3, 0.1))} plain")
     assert page.input_value("#sv-law-gamma") == "3"
     tokens = page.locator(".sv-law-round [data-told=tokens]").inner_text()
     assert tokens == f"{formula.expected_tokens(0.8, 3):.2f}"
@@ -69,8 +69,8 @@ def test_sliders_and_boxes_move_the_answer_and_the_newest_wins(cost):
 
 def test_a_wrong_number_is_a_sentence_and_the_next_right_one_ends_it(cost):
     page = cost
-    box = page.get_by_label("a guess is kept, as a number")
-    for wrong, sentence in (("7", "α lies between 0 and 1."), ("", "α must be a number.")):
+    box = page.get_by_label("acceptance probability, as a number")
+    for wrong, sentence in (("7", "α must be between 0 and 1."), ("", "α must be a number.")):
         box.fill(wrong)
         says(page, ".sv-law-notice", sentence)
         assert box.get_attribute("aria-invalid") == "true"
@@ -79,7 +79,7 @@ def test_a_wrong_number_is_a_sentence_and_the_next_right_one_ends_it(cost):
     assert box.get_attribute("aria-invalid") == "false"
     says(page, ".sv-law-best", best_sentence(SpeedupModel(0.9, START["c"])))
     page.fill("#sv-law-widths", "<b>2</b>")
-    says(page, ".sv-law-fault", "“<b>2</b>” is not a whole number.")
+    says(page, ".sv-law-fault", "“<b>2</b>” is not an integer.")
     page.fill("#sv-law-widths", "2 2")
     page.fill("#sv-law-places", "0.65, 0.10636")
     page.wait_for_selector(".sv-law-fault", state="hidden")
@@ -89,10 +89,10 @@ def test_a_wrong_number_is_a_sentence_and_the_next_right_one_ends_it(cost):
 def test_the_run_on_step_stands_on_the_law_and_can_be_taken(cost):
     page = cost
     found = measured_point(made(RUNS["01-chain"]))
-    gap = f"The law says {times(found.predicted)}, the run measured {times(found.speedup)}."
+    gap = f"The formula predicts {times(found.predicted)}; the run measured {times(found.speedup)}."
     says(page, ".sv-law-gap", gap)
     assert page.locator(".sv-law-from").inner_text() == "recorded"
-    page.get_by_role("button", name="Take α, γ, c and v from the run").click()
+    page.get_by_role("button", name="Use the run’s α, γ, c and v").click()
     page.wait_for_function(ANSWERED)
     taken = SpeedupModel(round(found.alpha, 3), round(found.c, 3), round(found.verify, 3))
     says(page, ".sv-law-best", best_sentence(taken))
@@ -102,7 +102,7 @@ def test_the_run_on_step_stands_on_the_law_and_can_be_taken(cost):
     says(
         page,
         ".sv-law-gap",
-        f"The law says {times(other.predicted)}, the run measured {times(other.speedup)}.",
+        f"The formula predicts {times(other.predicted)}; the run measured {times(other.speedup)}.",
     )
     assert "γ is their depth" in page.inner_text(".sv-law-why")
 
@@ -118,7 +118,7 @@ def test_a_lane_of_compare_takes_the_sliders_and_its_name_stays_text(cost):
     assert "Lane" not in json.dumps(page.evaluate("JSON.parse(window.specviz.law.wish())"))
     page.get_by_role("button", name="Last run on Step").click()
     found = measured_point(made(RUNS["01-chain"]))
-    gap = f"The law says {times(found.predicted)}, the run measured {times(found.speedup)}."
+    gap = f"The formula predicts {times(found.predicted)}; the run measured {times(found.speedup)}."
     says(page, ".sv-law-gap", gap)
 
 
@@ -129,7 +129,7 @@ def test_where_nothing_was_measured_the_page_says_so_and_leads_to_step(cost):
     )
     page.wait_for_selector(".sv-law-none")
     assert page.locator(".sv-law-point").is_hidden()
-    page.get_by_role("button", name="Make one on Step").click()
+    page.get_by_role("button", name="Run one on Step").click()
     page.wait_for_selector(".sv-caption")
     assert page.get_by_role("tab", name="Step").get_attribute("aria-selected") == "true"
 

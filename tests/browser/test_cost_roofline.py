@@ -40,7 +40,7 @@ def ask(page, **values):
 
 def test_questions_are_answered_with_the_formulas_numbers(roofline):
     page = roofline
-    button = page.get_by_role("button", name="8B on an H100, batch 512")
+    button = page.get_by_role("button", name="8B on an H100, batch size 512")
     settled(page, button.click)
     assert button.get_attribute("aria-pressed") == "true"
     assert part(page).get_by_label("Batch size", exact=True).input_value() == "512"
@@ -53,21 +53,21 @@ def test_questions_are_answered_with_the_formulas_numbers(roofline):
     said = page.inner_text(SAY)
     assert f"{found.speedup:.2f} ×" in said
     assert f"{found.verify / found.plain:.2f}" in said
-    assert f"from batch {first_losing_batch(serving, guessing)} on" in said
+    assert f"from batch size {first_losing_batch(serving, guessing)} on" in said
     assert "simulated" in said
     assert f"{found.tokens_per_second:,.0f}" in page.inner_text(".sv-roofline-table")
     assert f"{(found.draft + found.verify) / found.plain:.2f}" in page.inner_text(
         ".sv-roofline-round"
     )
-    settled(page, page.get_by_role("button", name="House on a laptop, batch 1").click)
+    settled(page, page.get_by_role("button", name="House on a laptop, batch size 1").click)
     assert "a laptop CPU" in page.inner_text(SAY)
-    assert part(page).get_by_label("Numbers in").input_value() == "fp32"
+    assert part(page).get_by_label("Number format").input_value() == "fp32"
     assert part(page).get_by_label("Drafter").locator("option").count() == 3
 
 
 def test_keys_move_the_sliders_and_the_newest_question_wins(roofline):
     page = roofline
-    slide = part(page).get_by_label("Batch: sequences at once")
+    slide = part(page).get_by_label("Batch size: sequences per pass")
     slide.focus()
 
     def many():
@@ -77,15 +77,15 @@ def test_keys_move_the_sliders_and_the_newest_question_wins(roofline):
     settled(page, many)
     batch = part(page).get_by_label("Batch size", exact=True).input_value()
     assert int(batch) > 64
-    assert f"at batch {batch}," in page.inner_text(SAY)
+    assert f"at batch size {batch}," in page.inner_text(SAY)
     settled(page, lambda: part(page).get_by_label("Batch size", exact=True).fill("83"))
-    assert "at batch 83," in page.inner_text(SAY)
+    assert "at batch size 83," in page.inner_text(SAY)
 
 
 def test_what_cannot_be_is_refused_in_the_page_and_words_stay_words(roofline):
     page = roofline
     before = page.inner_text(SAY)
-    box = part(page).get_by_label("Siblings at each depth")
+    box = part(page).get_by_label("Children per node, level by level")
     settled(page, lambda: box.fill(HOSTILE))
     alert = (
         part(page).get_by_role("alert").filter(has_text="Siblings at each depth must be whole numbers")
@@ -107,17 +107,17 @@ def test_what_cannot_be_is_refused_in_the_page_and_words_stay_words(roofline):
     }"""
     settled(page, lambda: page.evaluate(handed, run))
     beside = page.inner_text(".sv-roofline-with")
-    assert f"α 0.644 and γ 5.4, measured: {HOSTILE} on House, a lane of Compare" in beside
-    assert "Here γ is 5." in beside
-    assert "Here the target is Llama-3.1-70B: expect another α." in beside
-    assert "Its rounds had 12 guesses, and here only a chain of 5 is checked" in beside
+    assert f"α = 0.644, γ = 5.4 (measured: {HOSTILE} on House, a lane on Compare" in beside
+    assert "This section uses γ = 5." in beside
+    assert "The target here is Llama-3.1-70B, so expect a different α." in beside
+    assert "Its rounds had 12 draft tokens; this section verifies a chain of 5" in beside
     asked = json.loads(page.evaluate(f"({PART}.wish())"))
     assert (asked["alpha"], asked["gamma"]) == (0.644, 5)
-    assert part(page).get_by_label("γ, guesses in a row").input_value() == "5"
+    assert part(page).get_by_label("γ, draft tokens in a chain").input_value() == "5"
     assert page.locator(".sv-roofline img").count() == 0
     assert page.evaluate("window.hacked") is None
-    settled(page, page.get_by_role("button", name="House on a laptop, batch 1").click)
-    assert "expect another" not in page.inner_text(".sv-roofline-with")
+    settled(page, page.get_by_role("button", name="House on a laptop, batch size 1").click)
+    assert "expect a different" not in page.inner_text(".sv-roofline-with")
     assert page.locator(".sv-roofline-unreported").is_visible()
 
 
@@ -136,7 +136,7 @@ def test_the_bound_and_the_published_number_stand_side_by_side_and_lead_to_the_r
     row = page.locator(".sv-headline-here")
     assert "1.38 ×" in row.inner_text()
     assert row.evaluate("(row) => row === document.activeElement")
-    settled(page, page.get_by_role("button", name="8B on an H100, batch 512").click)
+    settled(page, page.get_by_role("button", name="8B on an H100, batch size 512").click)
     shape = sources.models()["llama-3.1-8b"].shape
     serving = Serving(shape, sources.machines()["h100-sxm"].hardware, "bf16")
     one = predict(serving, DraftPlan.chain(0.7, 1, replace(shape, layers=1, tied=True)), 512)
@@ -150,13 +150,13 @@ def test_the_bound_and_the_published_number_stand_side_by_side_and_lead_to_the_r
 
 def test_efficiency_makes_passes_longer_and_is_marked_simulated(roofline):
     page = roofline
-    slow = part(page).get_by_label("share of the peak arithmetic")
+    slow = part(page).get_by_label("% of peak arithmetic")
     settled(page, lambda: slow.fill("40"))
     shown = part(page).locator(".sv-roofline-slide:has([name=computing]) output")
     assert shown.inner_text() == "40 %"
-    assert page.inner_text(".sv-roofline-called") == "With this efficiency"
+    assert page.inner_text(".sv-roofline-called") == "At this efficiency"
     assert float(page.inner_text(".sv-roofline-bound").split()[0]) < 2.07
-    near = page.locator(".sv-roofline-hint", has_text="data sheet’s peak")
+    near = page.locator(".sv-roofline-hint", has_text="peak of the data sheet")
     assert near.locator(".sv-roofline-mark").inner_text() == "simulated"
 
 

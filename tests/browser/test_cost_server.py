@@ -27,7 +27,7 @@ def settled(page, change):
 
 
 def paste(page, text):
-    settled(page, lambda: page.get_by_label("Its metrics, or an answer with counts").fill(text))
+    settled(page, lambda: page.get_by_label("The server’s metrics, or an answer with counts").fill(text))
 
 
 def test_a_server_s_numbers_are_shown_refused_and_taken(section):
@@ -39,31 +39,31 @@ def test_a_server_s_numbers_are_shown_refused_and_taken(section):
 
 
 def the_example_is_shown(page, part):
-    settled(page, page.get_by_role("button", name="An example").click)
-    assert "brought 3.41 tokens" in page.inner_text(".sv-server-say")
+    settled(page, page.get_by_role("button", name="Load an example").click)
+    assert "yielded 3.41 tokens" in page.inner_text(".sv-server-say")
     assert "The counts are real" in page.inner_text(".sv-server-from")
     assert page.inner_text(".sv-server-advice").startswith("simulated")
-    assert part.get_by_label("Target, or the one nearest").input_value() == "house"
+    assert part.get_by_label("Target, or the most similar one").input_value() == "house"
     page.wait_for_selector(".sv-server-plot .main-svg >> nth=1", state="attached")
     assert page.locator("[data-figure=places]").get_attribute("aria-label").startswith("1: 80.5 %")
-    settled(page, lambda: part.get_by_label("Sequences in a pass").fill("64"))
-    assert "at batch 64" in page.inner_text(".sv-server-advice")
+    settled(page, lambda: part.get_by_label("Batch size: sequences per pass").fill("64"))
+    assert "at batch size 64" in page.inner_text(".sv-server-advice")
 
 
 def a_machine_that_cannot_be_is_refused(page, part):
-    cards = part.get_by_label("Cards that share the work")
+    cards = part.get_by_label("Devices sharing the work")
     settled(page, lambda: cards.fill(""))
     said = page.inner_text(".sv-server-wrong")
-    assert said.startswith("The number of cards must be a whole number. What stands below")
+    assert said.startswith("The number of devices must be an integer. The results below")
     assert page.locator(".sv-server-full").is_visible()
     settled(page, lambda: cards.fill("1"))
     assert page.locator(".sv-server-wrong").is_hidden()
 
 
 def the_tab_takes_them(page, _part):
-    page.get_by_role("button", name="Take α 0.81 and γ 4").click()
+    page.get_by_role("button", name="Use α = 0.81 and γ = 4").click()
     said = "document.querySelector('.sv-terms-said').textContent"
-    page.wait_for_function(f"{said}.includes('γ 4, told by vLLM on house')")
+    page.wait_for_function(f"{said}.includes('γ = 4 (reported by vLLM on house')")
 
 
 def words_stay_words(page, part):
@@ -71,7 +71,7 @@ def words_stay_words(page, part):
     assert "This is a web page" in page.inner_text(".sv-server-wrong")
     assert page.locator(".sv-server-teach").is_visible()
     paste(page, vllm(model=HOSTILE) + "\n" + vllm(model="n"))
-    settled(page, lambda: part.get_by_label("Which of its models").select_option(HOSTILE))
+    settled(page, lambda: part.get_by_label("Model").select_option(HOSTILE))
     assert HOSTILE in page.inner_text(".sv-server-facts")
     assert part.locator("img").count() == 0
     assert page.evaluate("window.hacked") is None
@@ -81,16 +81,16 @@ def keys_stay_here(page, _part):
     paste(page, json.dumps(INFO))
     assert "secret" not in page.evaluate(f"{PART}.wish()")
     assert page.locator("[data-part=places] >> visible=true").count() == 0
-    assert "SGLang says nothing by position" in page.inner_text(".sv-server-unsaid")
+    assert "SGLang reports no acceptance by position" in page.inner_text(".sv-server-unsaid")
 
 
 def two_snapshots_differ(page, part):
-    page.get_by_text("An earlier snapshot, for what happened since").click()
+    page.get_by_text("Earlier snapshot, to count only what happened since").click()
     paste(page, vllm(160, 640, 250, (120, 80, 50, 0)) + '\nvllm:x_bucket{le="1"} 1')
     assert "x_bucket" not in page.evaluate(f"{PART}.wish()")
     earlier = part.get_by_label("The same server’s metrics, fetched earlier")
     settled(page, lambda: earlier.fill(vllm()))
-    assert "Between the two snapshots a pass" in page.inner_text(".sv-server-say")
+    assert "Between the two snapshots, a pass" in page.inner_text(".sv-server-say")
     settled(page, page.get_by_role("button", name="Clear").click)
     assert page.locator(".sv-server-teach").is_visible()
     assert page.evaluate("document.activeElement.name") == "now"

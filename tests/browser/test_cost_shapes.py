@@ -43,7 +43,7 @@ def an_alpha_is_the_tabs(page):
     page.wait_for_function(f"(before) => ({SPEEDS})()[0] !== before", arg=before[0])
     answered(page)
     assert page.inner_text(".sv-shapes-alpha") == "1.00"
-    assert "α 1.00, your choice" in page.inner_text(".sv-terms-said")
+    assert "α = 1.00 (your own values)" in page.inner_text(".sv-terms-said")
     assert page.evaluate(HIGH) == high
 
 
@@ -59,5 +59,5 @@ def a_file_is_shown_as_text(page, mine):
     mine.write_text("{}", encoding="utf-8")
     page.set_input_files(".sv-shapes-file", mine)
     page.wait_for_selector(".sv-shapes-wrong:not([hidden])")
-    assert "no measured costs" in page.inner_text(".sv-shapes-wrong")
+    assert "not a file of measured costs" in page.inner_text(".sv-shapes-wrong")
     assert page.evaluate(SPEEDS) == ["2.50 ×", "0.75 ×"]

@@ -50,7 +50,7 @@ def test_a_sweep_is_measured_on_request_and_a_stop_keeps_what_came(cost):
     cost.wait_for_function("document.querySelector('.sv-sweep-done').textContent.includes('of')")
     cost.click(".sv-sweep-stop")
     cost.wait_for_selector(".sv-sweep-go", state="visible")
-    assert cost.inner_text(".sv-sweep-notice") == "Stopped. What was measured stays."
+    assert cost.inner_text(".sv-sweep-notice") == "Stopped. Finished measurements are kept."
     assert cost.inner_text(".sv-sweep-badge") == "measured on this machine"
     assert cost.evaluate(f"{SWEEP}.sweep.source") == "live"
     assert not cost.evaluate(f"{SWEEP}.sweep.complete")
@@ -108,7 +108,7 @@ def test_ours_are_shown_only_on_request_and_say_whose_they_are(cost):
     cost.click(".sv-headline-toggle")
     assert cost.get_attribute(".sv-headline-toggle", "aria-expanded") == "true"
     head = cost.inner_text(".sv-headline-ours thead")
-    assert "house models, this repository's card: measured, 2 CPU cores" in head
+    assert "House models, measured on 2 CPU cores" in head
     cost.click(".sv-headline-toggle")
     assert cost.locator(".sv-headline-ours").is_hidden()
 

@@ -42,32 +42,32 @@ def query(page):
 
 def test_one_alpha_and_gamma_for_the_whole_tab(cost):
     page = cost
-    says(page, SAID, "α 0.70 and γ 4, an example to begin with.")
+    says(page, SAID, "α = 0.70, γ = 4 (an example).")
     assert asked(page) == [(0.7, 4), (0.7, 4)]
     slide(page, "alpha", 0.9)
-    says(page, ".sv-roofline-with", "α 0.90, your choice; γ 4, an example")
+    says(page, ".sv-roofline-with", "α = 0.90 (your own values), γ = 4 (an example)")
     assert asked(page) == [(0.9, 4), (0.9, 4)]
     here = page.locator("#sv-roofline")
-    here.get_by_label("γ, guesses in a row").fill("7")
+    here.get_by_label("γ, draft tokens in a chain").fill("7")
     says(page, ".sv-law-chosen", "Your γ = 7")
-    says(page, SAID, "α 0.90 and γ 7, your choice.")
+    says(page, SAID, "α = 0.90, γ = 7 (your own values).")
     assert asked(page) == [(0.9, 7), (0.9, 7)]
     assert page.input_value("#sv-law-gamma") == "7"
-    page.get_by_label("guesses in a row, as a number").fill("40")
-    says(page, ".sv-roofline-with", "Here γ is 16.")
+    page.get_by_label("draft tokens in a chain, as a number").fill("40")
+    says(page, ".sv-roofline-with", "This section uses γ = 16.")
     assert asked(page) == [(0.9, 40), (0.9, 16)]
 
 
 def test_a_lanes_alpha_is_the_h100s_only_with_whose_it_is(cost):
     page = cost
     hand(page, LANE | {"name": "EAGLE-3", "where": "House · 2 CPU cores · float32"})
-    whose = "α 0.80 and γ 5, measured: EAGLE-3 on House, a lane of Compare, on this machine."
+    whose = "α = 0.80, γ = 5 (measured: EAGLE-3 on House, a lane on Compare, on this machine)."
     says(page, SAID, whose)
     says(page, ".sv-roofline-with", whose)
-    says(page, ".sv-roofline-with", "Here the target is Llama-3.1-8B: expect another α.")
+    says(page, ".sv-roofline-with", "The target here is Llama-3.1-8B, so expect a different α.")
     assert page.input_value(".sv-terms-from") == "compare"
     page.select_option(".sv-terms-from", "step")
-    says(page, SAID, ", recorded run 01-chain.")
+    says(page, SAID, ", recorded run 01-chain).")
     run = measured_point(made(RUNS["01-chain"]))
     assert asked(page)[0] == (round(run.alpha, 3), round(run.gamma, 3))
 
@@ -79,7 +79,7 @@ def test_a_published_alpha_comes_with_its_source_and_what_was_derived(cost):
         says(page, SAID, f"published: {each.title} on {each.on}")
         link = page.locator(".sv-terms-how a")
         assert link.get_attribute("href") == each.source.url
-        assert ("nobody published this α" in page.inner_text(".sv-terms-how")) is each.derived
+        assert ("the source itself states no α" in page.inner_text(".sv-terms-how")) is each.derived
     page.select_option(".sv-terms-from", "pld")
     assert page.locator("#sv-roofline [name=drafter]").input_value() == "n-gram"
     page.select_option(".sv-terms-from", "eagle3")
@@ -87,8 +87,8 @@ def test_a_published_alpha_comes_with_its_source_and_what_was_derived(cost):
     assert page.locator("#sv-roofline [name=drafter]").input_value() == "head"
     top = page.locator("#sv-law").bounding_box()["y"]
     slide(page, "alpha", 0.5)
-    says(page, SAID, "α 0.50, your choice; γ 6, published: EAGLE-3")
-    assert page.locator(".sv-terms-from option:checked").inner_text() == "your choice"
+    says(page, SAID, "α = 0.50 (your own values), γ = 6 (published: EAGLE-3")
+    assert page.locator(".sv-terms-from option:checked").inner_text() == "your own values"
     assert page.inner_text(".sv-terms-how") == ""
     assert page.locator("#sv-law").bounding_box()["y"] == top, "nothing moves under the slider"
 
@@ -114,7 +114,7 @@ def test_on_a_phone_the_contents_fold(cost):
     page = cost
     page.set_viewport_size({"width": 390, "height": 844})
     page.wait_for_function("innerWidth === 390")
-    link = page.get_by_role("link", name="What others report")
+    link = page.get_by_role("link", name="Published speed-ups")
     assert not link.is_visible()
     page.locator(".sv-terms-contents summary").click()
     link.click()
@@ -131,8 +131,8 @@ def test_trees_are_shown_how_to_be_typed(cost):
         assert about.inner_text().startswith("Example: ")
     example = page.locator("#sv-law-about-widths b").first.inner_text()
     page.fill("#sv-law-widths", example)
-    says(page, ".sv-law-said", "With 21 guesses a round")
-    assert "= 21 guesses" in page.inner_text("#sv-law-about-widths")
+    says(page, ".sv-law-said", "With 21 draft tokens per round")
+    assert "= 21 draft tokens" in page.inner_text("#sv-law-about-widths")
 
 
 def test_the_address_follows_and_leads_back(visit):
@@ -153,8 +153,8 @@ def test_the_address_follows_and_leads_back(visit):
     page.get_by_role("tab", name="Cost", exact=True).click()
     page.wait_for_function("location.search.includes('alpha=0.8')")
     visit.page.goto(page.url)
-    says(page, ".sv-roofline-say", "A100 SXM at batch 8,")
-    says(page, SAID, "α 0.80 and γ 4, from the link that was opened.")
+    says(page, ".sv-roofline-say", "A100 SXM at batch size 8,")
+    says(page, SAID, "α = 0.80, γ = 4 (from the link you opened).")
     assert page.input_value("#sv-law-widths") == "2, 2"
     assert page.evaluate(f"{LAW}.state.c") == 0.2
     assert json.loads(page.evaluate(f"{ROOFLINE}.wish()"))["computing"] == 60
@@ -162,11 +162,11 @@ def test_the_address_follows_and_leads_back(visit):
 
 def test_a_link_with_a_source_is_said_to_be_that_source(visit):
     page = visit.open("?alpha=0.931&gamma=6&c=0.1&from=eagle3")
-    says(page, SAID, "α 0.931 and γ 6, published: EAGLE-3")
+    says(page, SAID, "α = 0.931, γ = 6 (published: EAGLE-3")
     page = visit.open("?alpha=0.5&gamma=6&c=0.1&from=eagle3")
-    says(page, SAID, "α 0.50 and γ 6, from the link")
+    says(page, SAID, "α = 0.50, γ = 6 (from the link")
 
 
 def test_a_link_to_hardware_that_is_not_known_asks_the_usual(visit):
     page = visit.open("?alpha=0.7&hardware=abacus&model=<b>&drafter=x&dtype=fp8&batch=9")
-    says(page, ".sv-roofline-say", "On one NVIDIA H100 SXM at batch 9, a pass of Llama-3.1-8B")
+    says(page, ".sv-roofline-say", "On one NVIDIA H100 SXM at batch size 9, a pass of Llama-3.1-8B")

@@ -43,44 +43,44 @@ def group(page, title):
 def test_every_model_stands_where_it_belongs(seen):
     here = group(seen, "On this machine")
     assert here.locator("[data-model=house], [data-model=smollm2]").count() == 2
-    assert group(seen, "Not for this app").get_by_role("button").count() == 0
+    assert group(seen, "Not supported").get_by_role("button").count() == 0
     four = row(seen, "Qwen/Qwen3-4B").inner_text()
     assert "8.05 GB" in four
     links = row(seen, "Qwen/Qwen3-4B").get_by_role("link")
     assert all(link.get_attribute("rel") == "noopener noreferrer" for link in links.all())
     assert links.nth(1).get_attribute("href").startswith("https://huggingface.co/Qwen/Qwen3-4B/")
-    assert "layout, on a tiny checkpoint" in four
+    assert "layout only, with a tiny checkpoint" in four
     assert "gated" in row(seen, "meta-llama/Llama-3.2-1B-Instruct").inner_text()
     expect(seen.locator(".sv-models-loaded")).to_contain_text("House")
     assert "MB" in seen.inner_text(".sv-models-loaded")
-    assert "Without weights: N-gram" in seen.inner_text(".sv-models-bare")
+    assert "Drafters without weights: N-gram" in seen.inner_text(".sv-models-bare")
 
 
 def test_a_fetch_says_how_far_it_is_and_cancel_ends_it_by_keyboard_too(seen):
     slow = row(seen, SLOW)
-    slow.get_by_role("button", name="Fetch").focus()
+    slow.get_by_role("button", name="Download").focus()
     seen.keyboard.press("Enter")
     expect(slow.locator(".sv-models-told")).to_contain_text("of 20.0 MB")
     bar = slow.locator("progress")
     assert 0 < bar.evaluate("(bar) => bar.value / bar.max") < 1
-    assert row(seen, OTHER).get_by_role("button", name="Fetch").is_disabled()
+    assert row(seen, OTHER).get_by_role("button", name="Download").is_disabled()
     expect(slow.get_by_role("button", name="Cancel")).to_be_focused()
     seen.keyboard.press("Enter")
     expect(slow.locator(".sv-models-told")).to_have_text(
-        "Cancelled. What came so far is kept for the next try."
+        "Cancelled. The downloaded part is kept for the next attempt."
     )
-    expect(slow.get_by_role("button", name="Fetch")).to_be_focused()
+    expect(slow.get_by_role("button", name="Download")).to_be_focused()
     assert seen.inner_text(".sv-models-status").startswith("Cancelled.")
     assert bar.is_hidden()
-    expect(row(seen, OTHER).get_by_role("button", name="Fetch")).to_be_enabled()
+    expect(row(seen, OTHER).get_by_role("button", name="Download")).to_be_enabled()
 
 
 def test_a_fetch_that_fails_says_one_sentence_as_text(seen):
     broken = row(seen, BROKEN)
-    broken.get_by_role("button", name="Fetch").click()
+    broken.get_by_role("button", name="Download").click()
     told = broken.locator(".sv-models-told.sv-models-failed")
     expect(told).to_have_text(f"'{BROKEN}' could not be had: the cable <b>is</b> cut.")
-    expect(broken.get_by_role("button", name="Fetch")).to_be_enabled()
+    expect(broken.get_by_role("button", name="Download")).to_be_enabled()
     expect(told).to_be_visible()
 
 
@@ -98,7 +98,7 @@ def test_nothing_sticks_out_and_axe_finds_nothing_serious(seen, looker):
 
 
 def test_what_was_fetched_is_here_and_can_be_used_on_step(models):
-    row(models, OTHER).get_by_role("button", name="Fetch").click()
+    row(models, OTHER).get_by_role("button", name="Download").click()
     here = group(models, "On this machine").locator(f'[data-model="{OTHER}"]')
     here.wait_for()
     here.get_by_role("button", name="Use on Step").click()

@@ -69,7 +69,7 @@ def test_tree_matrix_text_and_numbers_follow_one_pointer(trees):
     assert trees.locator(".sv-grow-text .sv-grow-chip").count() == 2
     assert trees.locator(".sv-grow-view .sv-twig-node.sv-twig-on").count() == 3
     assert trees.locator(".sv-grow-cross").get_attribute("d")
-    expect(trees.locator(".sv-grow-one")).to_contain_text("place among all weighed")
+    expect(trees.locator(".sv-grow-one")).to_contain_text("rank in the pool")
     box = trees.locator(".sv-grow-matrix").bounding_box()
     trees.mouse.move(box["x"] + 40, box["y"] + 25)
     assert trees.evaluate(f"{GROW}.view.picked") == 0
@@ -80,7 +80,7 @@ def test_controls_grow_another_tree_and_bad_ones_get_a_sentence(trees):
     settled(trees)
     assert trees.evaluate(f"{GROW}.view.answer.nodes.length") > 300
     assert trees.locator(".sv-grow-view .sv-twig-node").count() < 100, "as many as are in view"
-    trees.get_by_role("button", name="Kept only").click()
+    trees.get_by_role("button", name="Tree only").click()
     expect(trees.locator(".sv-grow-view .sv-twig-node")).to_have_count(60)
     expect(trees.locator("[data-dial=budget] small")).to_contain_text("num_draft_tokens 60")
     trees.locator("#sv-grow-budget").fill("9")
@@ -88,10 +88,10 @@ def test_controls_grow_another_tree_and_bad_ones_get_a_sentence(trees):
     assert len(trees.evaluate(f"{GROW}.view.answer.kept")) == 10
     trees.locator("#sv-grow-kind").select_option("own")
     trees.locator("#sv-grow-own").fill("[-1, 2, 1]")
-    expect(trees.locator(".sv-grow-notice")).to_contain_text("round in a circle")
+    expect(trees.locator(".sv-grow-notice")).to_contain_text("form a cycle")
     trees.locator("#sv-grow-own").fill("[-1, 0, 0]")
     expect(trees.locator(".sv-grow-notice")).to_be_hidden()
-    trees.get_by_text("The same tree as SGLang").click()
+    trees.get_by_text("The same tree in the formats of SGLang").click()
     expect(trees.locator(".sv-grow-lists")).to_contain_text("[1,-1,-1]")
 
 
@@ -108,15 +108,15 @@ def test_the_lab_lights_what_rounding_changes_and_two_rules_share_their_coins(tr
 
 
 def test_a_text_of_one_s_own_is_looked_at_live(trees):
-    trees.get_by_text("On your own text, live").click()
+    trees.get_by_text("Use your own text, live").click()
     trees.get_by_label("Prompt").last.fill("")
-    trees.get_by_role("button", name="Look at it live").click()
-    expect(trees.locator(".sv-grow-notice")).to_contain_text("A prompt is needed")
+    trees.get_by_role("button", name="Draft here, live").click()
+    expect(trees.locator(".sv-grow-notice")).to_contain_text("Enter a prompt")
     trees.locator("#sv-grow-prompt").fill("Once upon a time")
     trees.locator("#sv-grow-drafter").select_option("medusa")
     ink = "getComputedStyle(document.querySelector('#sv-recorded input')).color"
     before = trees.evaluate(ink)
-    trees.get_by_role("button", name="Look at it live").click()
+    trees.get_by_role("button", name="Draft here, live").click()
     expect(trees.locator(".sv-grow-source")).to_contain_text("live", timeout=60_000)
     assert trees.evaluate(ink) == before, "Step still shows the recorded run that its list names"
     settled(trees)
