@@ -1,4 +1,4 @@
-"""The package as `pip install .` makes it: built, installed elsewhere, and used in an empty folder.
+"""The package as `pip install .` makes it: built, installed elsewhere, used in an empty folder.
 
 The environment has the wheel, and sees this one's dependencies by a path file, so no network is
 needed. `tests/matrix.py` installs the dependencies themselves anew.
@@ -30,7 +30,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 
 
 def run(*command, cwd):
-    """A command's standard output; its complaint where it fails."""
+    """Return the standard output of a command; fail with its output if it fails."""
     outside = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
         list(map(str, command)), cwd=cwd, env=outside, capture_output=True, text=True, check=False
@@ -41,7 +41,7 @@ def run(*command, cwd):
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """The wheel of this source."""
+    """Build the wheel of this source."""
     folder = tmp_path_factory.mktemp("wheel")
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
     run(*pip, "--wheel-dir", folder, ROOT, cwd=folder)
@@ -51,7 +51,7 @@ def wheel(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def program(wheel, tmp_path_factory):
-    """The command `specviz` of an environment in which the wheel was installed."""
+    """Install the wheel in a new environment and return its command `specviz`."""
     home = tmp_path_factory.mktemp("installed")
     venv.create(home, with_pip=False)
     scripts = home / ("Scripts" if os.name == "nt" else "bin")
@@ -62,7 +62,7 @@ def program(wheel, tmp_path_factory):
     return scripts / "specviz"
 
 
-def test_wheel_carries_the_code_and_the_data(wheel):
+def test_wheel_contains_all_code_and_data(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     data = {f"specviz/assets/{each.relative_to(ASSETS)}" for each in ASSETS.rglob("*.*")}
@@ -78,7 +78,7 @@ def test_wheel_carries_the_code_and_the_data(wheel):
     assert not [name for name in names if name.startswith("tests/")]
 
 
-def test_wheel_names_its_version_dependencies_and_extras(wheel):
+def test_wheel_metadata_has_version_dependencies_and_extras(wheel):
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (each for each in archive.namelist() if each.endswith("/METADATA"))
         lines = archive.read(name).decode().split("\n")
@@ -91,7 +91,7 @@ def test_wheel_names_its_version_dependencies_and_extras(wheel):
     assert len(plain) == len(needed)
 
 
-def test_installed_program_runs_and_checks(program, tmp_path):
+def test_installed_program_runs_and_checks_a_trace(program, tmp_path):
     assert run(program, "--version", cwd=tmp_path).strip() == f"specviz {specviz.__version__}"
     text = ["--prompt", "Once upon a time", "--max-new-tokens", "8", "--temperature", "0"]
     run(program, "run", *text, "--drafter", "eagle3", "--trace", "run.jsonl", cwd=tmp_path)

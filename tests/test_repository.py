@@ -1,4 +1,4 @@
-"""The repository as a stranger finds it: documents that cannot rot, bounds, nothing private."""
+"""The repository: generated documents, package bounds, Space settings, nothing private."""
 
 import ast
 import json
@@ -31,7 +31,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 
 
 def text_files():
-    """Every text file that git carries, or would if it were added."""
+    """Return every text file that git tracks, or would track if it were added."""
     git = ["git", "-c", "safe.directory=*"]  # whoever owns this copy
     command = [*git, "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
@@ -82,7 +82,7 @@ def test_the_readme_starts_the_app_with_one_line():
     assert (ROOT / "app.py").exists()
 
 
-# What a Space's settings may be, as huggingface.co/docs/hub/spaces-config-reference lists them.
+# Allowed settings of a Space, as huggingface.co/docs/hub/spaces-config-reference lists them.
 COLOURS = {"red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray"}
 SETTINGS = {
     "title": bool,
@@ -103,28 +103,28 @@ SETTINGS = {
 
 
 def front_matter():
-    """The Spaces settings at the top of the README."""
+    """Return the Space settings at the top of the README."""
     return yaml.safe_load(README.split("---\n")[1])
 
 
 def docker_settings():
-    """Those that a Docker Space has instead."""
+    """Return the settings that a Docker Space has instead."""
     return yaml.safe_load(re.search(r"```yaml\n(.*?)```", HOSTING, re.DOTALL)[1])
 
 
 @pytest.mark.parametrize("facts", [front_matter(), docker_settings()], ids=["gradio", "docker"])
-def test_the_settings_of_a_space_are_such_as_are_documented(facts):
+def test_the_settings_of_a_space_are_documented_ones(facts):
     assert facts.keys() <= SETTINGS.keys()
     assert [name for name, value in facts.items() if not SETTINGS[name](value)] == []
 
 
-def test_the_space_is_what_the_repository_is():
+def test_the_space_runs_app_py_with_gradio():
     facts = front_matter()
     assert facts["sdk"] == "gradio"
     assert facts["app_file"] == "app.py"
 
 
-def test_a_space_fetches_just_the_chat_model_and_just_what_is_read_of_it():
+def test_a_space_fetches_only_the_files_of_smollm2_that_are_read():
     (line,) = front_matter()["preload_from_hub"]
     repository, files = line.split(" ")
     known = [place.get("hub") for each in entries() for place in each.sources]
@@ -133,7 +133,7 @@ def test_a_space_fetches_just_the_chat_model_and_just_what_is_read_of_it():
     assert all(any(fnmatch(name, each) for each in wanted) for name in files.split(","))
 
 
-def test_a_container_runs_as_user_1000_on_the_port_it_says_and_can_be_asked_how_it_is():
+def test_the_container_has_user_1000_the_documented_port_and_a_health_check():
     lines = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", "").split("\n")
     said = {line.split(" ", 1)[0]: line for line in lines if line}
     assert "--uid 1000 user" in "".join(lines)
@@ -146,29 +146,29 @@ def test_a_container_runs_as_user_1000_on_the_port_it_says_and_can_be_asked_how_
 
 
 def by_name(lines):
-    """Requirements by package."""
+    """Return requirements by package."""
     found = [Requirement(line) for line in lines if line and not line.startswith("#")]
     return {requirement.name: requirement for requirement in found}
 
 
 def requirements():
-    """What the app needs."""
+    """Return the requirements of the app."""
     return by_name((ROOT / "requirements.txt").read_text(encoding="utf-8").split("\n"))
 
 
 def extras():
-    """What tests and training need besides, by extra."""
+    """Return the further requirements of tests and training, by extra."""
     return {name: by_name(lines) for name, lines in PROJECT["optional-dependencies"].items()}
 
 
 def lock():
-    """The version of every package of the last whole run."""
+    """Return the version of every package of the last full test run."""
     lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").split("\n")
     return dict(line.split("==") for line in lines if line and not line.startswith("#"))
 
 
 def imported(folder):
-    """The top packages that a folder's modules import, inside functions too."""
+    """Return the top-level packages that a folder's modules import, also inside functions."""
     found = set()
     for path in (ROOT / folder).rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -179,7 +179,7 @@ def imported(folder):
     return found - {"specviz"} - sys.stdlib_module_names
 
 
-def test_requirements_are_what_the_app_imports():
+def test_requirements_are_exactly_what_the_app_imports():
     optional = {"spaces", "xllamacpp", *extras()["train"]}  # imported if there, or with a sentence
     assert requirements().keys() - {"tokenizers"} <= imported("specviz")
     assert imported("specviz") - optional == requirements().keys()
@@ -192,7 +192,7 @@ def test_every_requirement_is_bounded_on_both_sides(listed):
         assert signs == {">=", "<"}, str(requirement)
 
 
-def test_requirements_have_the_form_that_the_matrix_reads():
+def test_the_matrix_can_read_every_requirement():
     assert matrix.bounds().keys() == requirements().keys()
 
 
@@ -216,7 +216,7 @@ def test_space_has_the_locked_gradio():
 
 
 def test_table_of_versions_fits_the_bounds():
-    """What `tests/matrix.py --write` wrote was tried with the ranges as they are now."""
+    """The table was written with the current ranges."""
     table = DEVELOPMENT.split(matrix.MARKS[0])[1].split(matrix.MARKS[1])[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.split("\n")]
     versions = {row[0]: row[1:] for row in rows if len(row) > 2}
@@ -237,7 +237,7 @@ def test_the_documentation_says_what_each_package_is_for():
 
 
 @pytest.mark.slow
-def test_no_file_names_a_machine_or_a_registry():
+def test_no_file_contains_private_paths_or_registries():
     homes = "|".join(["wo" + "rk", "ro" + "ot", "farm", "tmp", "Users"])
     hosts = "|".join(["py" + "pi", r"registry\.npm" + "js", "deb" + r"\.debian"])
     private = re.compile(rf"(?<![\w.*])/(?:{homes})/|(?:{hosts})\.(?:org|com)")
@@ -258,7 +258,7 @@ def test_the_container_runs_as_user_1000_on_port_7860():
     assert "GRADIO_SERVER_PORT=7860" in text
 
 
-def test_every_domain_has_prompts_of_its_own_form():
+def test_every_domain_has_six_prompts_in_its_format():
     domains = prompts()
     assert list(domains) == ["stories", "dialogues", "python", "maths", "repeat"]
     assert all(len(texts) == len(set(texts)) == 6 for texts in domains.values())
