@@ -46,7 +46,7 @@ def test_drafters_are_compared_line_by_line(capsys, monkeypatch):
 def test_the_drafter_of_the_example_saves_passes_and_keeps_the_contract(capsys, monkeypatch):
     text = run("write_a_drafter.py", capsys, monkeypatch)
     assert float(re.search(r"(\S+) tokens per target pass", text)[1]) > 1
-    assert "It keeps 2 of the contract's rules" in text
+    assert "It passes 2 of the contract's checks" in text
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.name)
