@@ -128,7 +128,7 @@ function apart({ speedups, noise }) {
 /** @param {LaneNumbers} lane */
 function untold({ alpha, guesses, rule }) {
   if (alpha !== null || !guesses) return null;
-  const made = el("small", "sv-race-spread", "none: " + rule);
+  const made = el("small", "sv-race-spread", "undefined for " + rule);
   made.title =
     "α is not defined for the rule “" +
     rule +
