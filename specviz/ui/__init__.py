@@ -1,6 +1,6 @@
-"""The page: gradio, one folder a tab, the queue and the worker of live runs.
+"""The page: Gradio, one folder per tab, the queue and the worker of live runs.
 
-Rule: a run's state stays within its run.
+A run's state stays within its run.
 """
 
 from specviz.adapters.gradio import skip_stub_files

@@ -1,10 +1,10 @@
-"""Who may use the server: the hosts that it answers to, the pages that may call or embed it.
+"""Access rules: the hosts that the server answers to, and the pages that may call or embed it.
 
-Why: a web page anywhere can point a name of its own at 127.0.0.1 (DNS rebinding), and the browser
-then takes this server for a part of that site. The Host header still says that name, so only known
-names are answered. A literal address cannot be rebound.
+A web page anywhere can point a name of its own at 127.0.0.1 (DNS rebinding), and the browser then
+treats this server as part of that site. The Host header still has that name, so only known names
+are answered. A literal address cannot be rebound.
 
-Standard library only: the command line reads its options with it.
+Standard library only, since the command line reads its options with it.
 """
 
 from __future__ import annotations
@@ -17,44 +17,46 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Final, Self
 from urllib.parse import urlsplit
 
-ALLOWED_HOSTS: Final = "SPECVIZ_ALLOWED_HOSTS"  # environment variables: lists with commas
+ALLOWED_HOSTS: Final = "SPECVIZ_ALLOWED_HOSTS"  # environment variables with comma-separated lists
 EMBED_IN: Final = "SPECVIZ_EMBED_IN"
 AUTHORITY: Final = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(:[0-9]*)?")
 NAME: Final = re.compile(r"(\*\.)?[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?")
 SITE: Final = re.compile(r"\*|https?://(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?")
 OWN: Final = "'self'"
-# A Space is served at OWNER-NAME.hf.space, and shown in a frame of huggingface.co.
+# A Space is served at OWNER-NAME.hf.space and embedded in huggingface.co.
 SPACES: Final = "*.hf.space"
 SPACE_FRAMES: Final = ("https://huggingface.co", f"https://{SPACES}")
 
 
 def host_name(text: str) -> str:
-    """An allowed host as it is compared: in lower case; "*.name" means every name below it.
+    """Normalize an allowed host to lower case; "*.name" matches every name below it.
 
     Raises ValueError with a sentence.
     """
     name = text.strip().lower().strip("[]").rstrip(".")
     if address_of(name) is None and not NAME.fullmatch(name):
         raise ValueError(
-            "An allowed host is a name such as specviz.example.edu, without http:// and without a "
-            f"port, not {text!r}."
+            "An allowed host must be a name such as specviz.example.edu, without http:// and "
+            f"without a port, not {text!r}."
         )
     return name
 
 
 def site(text: str) -> str:
-    """A site that may embed the page, as a Content-Security-Policy names it; "*" for every site.
+    """Normalize a site that may embed the page, as a CSP source; "*" is any site.
 
     Raises ValueError with a sentence.
     """
     found = text.strip().lower().rstrip("/")
     if not SITE.fullmatch(found):
-        raise ValueError(f"A site is an address such as https://course.example.edu, not {text!r}.")
+        raise ValueError(
+            f"A site must be an address such as https://course.example.edu, not {text!r}."
+        )
     return found
 
 
 def address_of(name: str) -> IPv4Address | IPv6Address | None:
-    """The IP address that a host is written as; None for a name."""
+    """Return the IP address that a host is written as; None for a name."""
     try:
         found = ip_address(name.strip("[]"))
     except ValueError:
@@ -63,28 +65,33 @@ def address_of(name: str) -> IPv4Address | IPv6Address | None:
 
 
 def is_loopback(name: str) -> bool:
-    """Whether a host means this machine wherever it is used."""
+    """Whether a host always means the local machine."""
     address = address_of(name)
     return name == "localhost" or (address is not None and address.is_loopback)
 
 
 def name_in(authority: str) -> str | None:
-    """The host in "host" or "host:port", in lower case; None where it is neither."""
+    """Return the host of "host" or "host:port" in lower case; None if it is neither."""
     match = AUTHORITY.fullmatch(authority.strip().lower())
     return match[1].strip("[]").rstrip(".") if match else None
 
 
 def name_in_origin(origin: str) -> str | None:
-    """The host of an Origin header; None for "null" and for what is no web page."""
+    """Return the host of an Origin header; None for "null" and other schemes."""
     scheme, separator, authority = origin.partition("://")
     return name_in(authority) if separator and scheme in ("http", "https") else None
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """hosts: names that the server answers to, beside loopback. callers: hosts whose pages may
-    call it, beside its own. any_address: whether it answers to every literal IP address.
-    frames: what may embed the page. on_space: whether this is a Space of Hugging Face.
+    """Who may use the server.
+
+    Attributes:
+        hosts: Names that the server answers to, besides loopback.
+        callers: Hosts whose pages may call it, besides its own.
+        any_address: Whether it answers to every literal IP address.
+        frames: Sites that may embed the page.
+        on_space: Whether this is a Hugging Face Space.
     """
 
     hosts: tuple[str, ...] = ()
@@ -101,9 +108,16 @@ class Access:
         embed_in: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
     ) -> Self:
-        """What the options and the environment allow. Raises ValueError with a sentence.
+        """Combine the options with the environment.
 
-        bound: the address that the server listens on. environment: that of this process.
+        Args:
+            bound: The address that the server listens on.
+            allowed: Further allowed hosts.
+            embed_in: Sites that may embed the page.
+            environment: Environment variables; those of this process if omitted.
+
+        Raises:
+            ValueError: With a sentence, for an invalid host or site.
         """
         env = os.environ if environment is None else environment
         given = [*allowed, *_listed(env, ALLOWED_HOSTS)]
@@ -137,9 +151,13 @@ class Access:
         return literal or is_loopback(name) or _matches(name, self.hosts)
 
     def allows_origin(self, origin: str, hosts: Iterable[str]) -> bool:
-        """Whether a page of this origin may call the server. hosts: whom the request is for.
+        """Whether a page of this origin may call the server.
 
-        Ports are not compared: a proxy may leave its own out of the Host header.
+        Ports are ignored, since a proxy may omit its own from the Host header.
+
+        Args:
+            origin: The Origin header.
+            hosts: The hosts that the request is addressed to.
         """
         name = name_in_origin(origin)
         if name is None:
@@ -150,12 +168,12 @@ class Access:
 
 
 def _listed(environment: Mapping[str, str], variable: str) -> list[str]:
-    """The entries of a variable that holds a list with commas."""
+    """Split a variable that holds a comma-separated list."""
     return [each.strip() for each in environment.get(variable, "").split(",") if each.strip()]
 
 
 def _matches(name: str, patterns: Iterable[str]) -> bool:
-    """Whether one of these is the name itself, or "*." and a domain that it belongs to."""
+    """Whether a pattern is the name itself, or "*." and a domain that contains it."""
     return any(
         name.endswith(each[1:]) if each.startswith("*.") else name == each for each in patterns
     )

@@ -1,6 +1,6 @@
-"""The one endpoint for other programs: settings in, trace out. README.md shows its use.
+"""The API endpoint for other programs: settings in, trace out.
 
-No `from __future__ import annotations` here: Gradio reads the annotations of `run` as they are.
+No `from __future__ import annotations` here: Gradio reads the annotations of `run` directly.
 """
 
 from typing import Any, Final
@@ -13,11 +13,11 @@ from specviz.ui.step.live import recorded
 from specviz.ui.worker import Worker
 
 NOTHING: Final[dict[str, Any]] = {}  # all settings at their defaults
-NOBODY: Final = "api"  # the visitor that all calls without a session count as
+NOBODY: Final = "api"  # the visitor that calls without a session count as
 
 
 def add(demo: gr.Blocks, runs: Worker, any_model: bool) -> None:
-    """Add the endpoint to `demo`, the page being built."""
+    """Add the endpoint to `demo`, the page that is being built."""
 
     async def run(
         request: gr.Request,
@@ -28,16 +28,16 @@ def add(demo: gr.Blocks, runs: Worker, any_model: bool) -> None:
     ) -> str:
         """Decode a prompt speculatively, then plainly, and return the run's trace.
 
-        It waits in the queue with the visitors' runs. The result is the text of a trace file: JSON
+        The call waits in the same queue as the visitors' runs. The result is a trace file: JSON
         Lines, which `python -m specviz check` verifies. Errors have a readable sentence.
 
         Parameters:
             prompt: the text to continue, or to answer if the target has a chat template; or a
-                conversation such as [{"role": "user", "text": "Hello"}].
+                conversation, like [{"role": "user", "text": "Hello"}].
             drafter: a name that `python -m specviz models` lists.
-            settings: what differs from the drafter's defaults, such as {"sampling":
-                {"temperature": 0}, "gamma": 4, "seed": 1, "max_new_tokens": 64}; "coins" sets
-                coins by hand, such as {"3 judge 2": 0.1}.
+            settings: changes to the drafter's defaults, like {"sampling": {"temperature": 0},
+                "gamma": 4, "seed": 1, "max_new_tokens": 64}; "coins" sets single values of u, like
+                {"3 judge 2": 0.1}.
             target: a name that `python -m specviz models` lists.
         """
         asked = {"prompt": prompt, "drafter": drafter, "settings": settings, "target": target}
@@ -46,5 +46,5 @@ def add(demo: gr.Blocks, runs: Worker, any_model: bool) -> None:
         visitor = session if has_session(demo, session) else NOBODY
         return await runs.whole(recorded(wish), visitor)
 
-    # Documented, though `gradio.__all__` lacks it.
+    # Documented, although `gradio.__all__` lacks it.
     gr.api(run, api_name="run", concurrency_limit=None)  # type: ignore[attr-defined]

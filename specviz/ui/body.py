@@ -1,4 +1,4 @@
-"""How long the body of a request may be, counted while it arrives and before anything parses it."""
+"""Limit the size of request bodies while they arrive, before anything parses them."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ DIGITS: Final = 12  # Python refuses to read a number of thousands of digits
 
 
 class BodyTooLarge(ValueError):
-    """The body is longer than its route takes; the message is a sentence."""
+    """A body larger than its route accepts; the message is a sentence."""
 
 
 class Disconnected(Exception):
-    """The client left before its body was complete."""
+    """The client disconnected before its body was complete."""
 
 
 def limit_of(path: str) -> int:
-    """The most bytes that a request to this path may bring."""
+    """Return the maximum body size in bytes for a path."""
     return EVENT_LIMIT if path.startswith(EVENT_ROUTES) else LIMIT
 
 
@@ -57,7 +57,7 @@ async def read_body(scope: Scope, receive: Receive, limit: int) -> Receive:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """A `receive` that yields a whole body, and then what `receive` does."""
+    """Return a `receive` that yields a whole body first."""
     whole: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive_again() -> Message:
@@ -68,5 +68,5 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 
 def _too_large(limit: int) -> BodyTooLarge:
     return BodyTooLarge(
-        f"This request is too large: this address takes {limit // 10**6} MB at most."
+        f"This request is too large: this address accepts at most {limit // 10**6} MB."
     )

@@ -1,6 +1,7 @@
-"""Sections of the page whose files are broken: a sentence replaces them, and the rest opens.
+"""Handle broken files: the affected part of the page names the file, and the rest works.
 
-A section that can do without a file uses `spared`, and `lacking` says what is missing.
+A part that can do without a file leaves out only what depends on it: `spared`, with `lacking` to
+say so.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Made = TypeVar("Made")
 
 
 def section(build: Callable[..., Any], *given: Any) -> Any:
-    """Build a section, or show a sentence instead if a file that it needs is broken."""
+    """Return what `build` returns; if it needs a broken file, show a message in its place."""
     remove = removal_point()
     try:
         return build(*given)
@@ -31,7 +32,7 @@ def section(build: Callable[..., Any], *given: Any) -> Any:
 
 
 def spared(read: Callable[[], Made], instead: Made) -> Made:
-    """Return what `read` returns, or `instead` if its file is broken."""
+    """Return what `read` returns, or `instead` if its file is broken; see `lacking`."""
     try:
         return read()
     except BrokenFile:
@@ -39,7 +40,7 @@ def spared(read: Callable[[], Made], instead: Made) -> Made:
 
 
 def lacking(what: str, read: Callable[[], object]) -> None:
-    """Show here what the page lacks, if the file of `read` is broken."""
+    """Show a message here if the file that `read` needs is broken."""
     try:
         read()
     except BrokenFile as problem:
@@ -47,13 +48,13 @@ def lacking(what: str, read: Callable[[], object]) -> None:
 
 
 def tell(what: str, problem: BrokenFile) -> None:
-    """Report what is not shown and which file is broken, on the page and in the log."""
+    """Say on the page and in the log what is not shown, and which file is broken."""
     log.warning("%s", problem)
     gr.HTML(TOLD.format(what, escape(str(problem))), elem_classes="sv-part")
 
 
 def style(*makers: Callable[[], str]) -> str:
-    """Join the style sheets that these return; skip sections whose files are broken."""
+    """Join the style sheets that these functions return, skipping parts with broken files."""
     made = []
     for make in makers:
         try:

@@ -1,7 +1,7 @@
-"""A part of the page that the browser draws: one gr.HTML with a static skeleton and a module.
+"""A part of the page that the browser renders: one gr.HTML with a static skeleton and a module.
 
-Rule: data reaches a part as text (its value) and is set as text. A part's module, skeleton and
-style sheets stand beside the Python of its section; what several share is in `shared/`.
+Data reaches a part as text (its value) and is set as text. A part's module, skeleton and style
+sheets are beside the Python of its section; shared ones are in `shared/`.
 """
 
 from __future__ import annotations
@@ -26,10 +26,13 @@ START: Final = (
 
 @dataclass(frozen=True, slots=True)
 class TabContext:
-    """demo: the page (a gr.Blocks), for its own events. runs: the machine and its line.
+    """What a tab needs to build itself.
 
-    any_model: whether visitors may name folders and Hub ids, beside the catalogue's models, and so
-    have them fetched. fetches: the same as runs, for what only downloads and must not wait for it.
+    Attributes:
+        demo: The page (a gr.Blocks), for its own events.
+        runs: The machine and its queue.
+        any_model: Whether visitors may name folders and Hub ids, and so download them.
+        fetches: A second queue for downloads, which must not wait for runs.
     """
 
     demo: Any
@@ -39,7 +42,7 @@ class TabContext:
 
 
 def header() -> gr.HTML:
-    """The logo and the name at left; larger text and dark at right."""
+    """Return the logo and name, with the buttons for larger text and dark colours."""
     return component("sv-brand", "shared/header", classes="")
 
 
@@ -50,12 +53,16 @@ def component(
     classes: str = "sv-part",
     words: Mapping[str, str] | None = None,
 ) -> gr.HTML:
-    """A component that draws itself in the browser; its value starts as None.
+    """Return a component that renders itself in the browser; its value starts as None.
 
-    name: its id on the page. module: its module and its skeleton, as a path in this folder without
-    an ending. config: what its module knows beside the usual. words: the app's own, put where the
-    skeleton says [name]; what visitors write never goes there. (A function, since Gradio writes a
-    stub file beside every subclass of its components.)
+    A function, since Gradio writes a stub file beside every subclass of its components.
+
+    Args:
+        name: Its id on the page.
+        module: Path of its module and skeleton in this folder, without an ending.
+        config: What its module knows besides its name.
+        classes: Its CSS classes.
+        words: Our own words for [name] placeholders of the skeleton; never a visitor's text.
     """
     markup = (HALF / f"{module}.html").read_text(encoding="utf-8")
     for place, text in (words or {}).items():
@@ -71,19 +78,19 @@ def component(
 
 
 def bound(limit: float) -> gr.HTML:
-    """What a visitor should know of a job's time before one begins. limit: its most seconds."""
+    """Return the note on a job's time limit. limit: in seconds."""
     return gr.HTML(f"<p>{limit_text(limit)}</p>", elem_classes="sv-bound", padding=False)
 
 
 def script(name: str, module: str, config: Mapping[str, Any]) -> str:
-    """What starts a part: its module is imported and called with the part and its config."""
+    """Return the script that imports a part's module and starts it with its config."""
     known = {"name": name} | dict(config)
-    # "<" is escaped, since Gradio carries this text inside the page's own script.
+    # Escape "<", since Gradio puts this text inside a script of the page.
     data = json.dumps(known, separators=(",", ":")).replace("<", "\\u003c")
     return START % (json.dumps(module_address(module)), data)
 
 
 def css() -> str:
-    """The page's style sheet: all of this folder's, by the number that their names begin with."""
+    """Return all style sheets of this folder, in the order of the numbers in their names."""
     files = sorted(HALF.rglob("*.css"), key=lambda file: (file.name, file))
     return "\n".join(file.read_text(encoding="utf-8") for file in files)

@@ -1,7 +1,7 @@
-"""End the program at once on Ctrl-C and SIGTERM, with one sentence and the usual exit status.
+"""End the program on Ctrl-C and SIGTERM: at once, with one sentence and the usual exit status.
 
-It does not wait for a model that is loading: that thread cannot be stopped, and Python would wait
-for it while the modules that it needs are torn down. Standard library only, so that it works while
+A thread that reads a model cannot be stopped, and Python would wait for it while the modules it
+needs are torn down, so nothing waits for it here. Standard library only, so that this works while
 everything else is still being imported.
 """
 
@@ -16,15 +16,15 @@ from types import FrameType
 
 
 class Told(BaseException):
-    """Raised by a signal that ends the program. `except Exception` does not catch it."""
+    """A signal requested the end of the program. No `except Exception` catches it."""
 
 
 @contextmanager
 def told_to_end() -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM stop the work inside and end the process, with status 130 or 143.
+    """Inside, Ctrl-C and SIGTERM end the process with status 130 or 143.
 
-    SIGTERM needs a handler: in a container the program is process 1, which Linux does not end
-    without one.
+    SIGTERM, too: in a container the program is process 1, which Linux ends only if it has a
+    handler.
     """
     received: list[int] = []
 

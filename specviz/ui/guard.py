@@ -1,4 +1,4 @@
-"""The outermost middleware: refuse bad requests before anything else sees them; safe headers."""
+"""The outermost middleware: refuses requests before anything else sees them, and adds headers."""
 
 from __future__ import annotations
 
@@ -25,15 +25,20 @@ REMEDY: Final = (
 
 
 class Guard:
-    """Refuses unknown hosts, calls from other sites' pages, large bodies and closed routes.
+    """Refuse unknown hosts, calls from other sites' pages, large bodies and closed routes.
 
-    Closed are Gradio's routes for uploads, remote files, saved pages and usage counts. A call that
-    breaks one of its other routes (for example, an unknown event) gets a sentence, and the log a
-    line. Every answer gets the headers of `policy`.
+    Closed are Gradio's routes for uploads, remote files, saved pages and usage statistics. A call
+    that raises in one of its other routes (for an event that does not exist, say) gets a sentence,
+    and the log a line. Every answer gets the headers of `policy`.
     """
 
     def __init__(self, app: ASGIApp, access: Access | None = None) -> None:
-        """access: who may use the server; without it, only this machine."""
+        """Wrap an app.
+
+        Args:
+            app: The app.
+            access: Who may use the server; only this machine if omitted.
+        """
         self.app = app
         self.access = access or Access()
         self.policy = other_policy(self.access)
@@ -59,13 +64,13 @@ class Guard:
         except BodyTooLarge as error:
             await PlainTextResponse(str(error), 413)(scope, receive, send)
         except Disconnected:
-            log.debug("a client left before its request was complete")
+            log.debug("a client disconnected before its request was complete")
         else:
             ours = route_path(scope).startswith(PREFIX)
             await (self.app if ours else self._pass_on)(scope, receive, send)
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on to Gradio; answer 400 if it fails before a response has started."""
+        """Pass a request on to Gradio; answer 400 if it raises before an answer began."""
         begun = False
 
         async def noting_send(message: Message) -> None:
@@ -89,7 +94,7 @@ class Guard:
 
 
 def refusal(scope: Scope, access: Access) -> Response | None:
-    """The response to a request that its path or headers alone rule out, else None."""
+    """Return the answer to a request that is refused by its path or headers alone."""
     headers = Headers(scope=scope)
     hosts = headers.getlist("host")  # none before HTTP/1.1, which no browser speaks
     for host in hosts:
@@ -113,13 +118,13 @@ def refusal(scope: Scope, access: Access) -> Response | None:
 
 
 def route_path(scope: Scope) -> str:
-    """The path without GRADIO_ROOT_PATH, which not every proxy removes."""
+    """Return the path without GRADIO_ROOT_PATH, which not every proxy removes."""
     path: str = scope["path"]
     return path.removeprefix(scope.get("root_path", "").rstrip("/"))
 
 
 def is_closed(path: str) -> bool:
-    """Whether a path, in any spelling, names a closed route."""
+    """Whether a path, however it is written, is a closed route."""
     plain = "/" + unquote(path).lower().strip("/").replace("//", "/")
     return plain in CLOSED_ROUTES or plain.startswith(CLOSED_PREFIXES)
 

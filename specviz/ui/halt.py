@@ -1,7 +1,7 @@
-"""A stop flag for jobs: a byte of memory shared with processes forked from the page's.
+"""Stop flags of jobs: one byte each, in memory shared with forked worker processes.
 
-A job's arguments are pickled on their way to such a process, and nothing can be sent afterwards; a
-Halt is pickled as the index of its byte. In one process it is an ordinary flag.
+A job is pickled on its way to such a process, and nothing can be sent to it afterwards, so a flag
+travels as the index of its byte. Within one process it is a flag like any other.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ NUMBERS: Final = count()
 
 @dataclass(frozen=True, slots=True)
 class Halt:
-    """The stop flag of one job.
+    """The stop flag of one job, initially not set.
 
-    place: The index of its byte, which is reused after thousands of jobs.
+    Attributes:
+        place: Index of its byte, which is reused thousands of jobs later.
     """
 
     place: int = field(default_factory=lambda: next(NUMBERS) % len(BYTES))
@@ -29,5 +30,5 @@ class Halt:
         BYTES[self.place] = wanted
 
     def __call__(self) -> bool:
-        """Whether the job should end; jobs check this between their steps."""
+        """Whether the job should end; it checks this between its steps."""
         return bool(BYTES[self.place])

@@ -1,6 +1,6 @@
-"""What stands in the page's head: a script that runs before Gradio's, the first tab's modules.
+"""The content of the page's head: a script that runs before Gradio's, and preload links.
 
-It is written into the page where the page is sent: see `adapters.gradio.insert_head`.
+It is inserted when the page is sent: see `adapters.gradio.insert_head`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ FIRST: Final = ("shared/", "step/")  # what the tab that opens first is made of
 
 @cache
 def head() -> bytes:
-    """What runs before Gradio does; and links by which the first tab's modules come at once.
+    """Return the early script, and links that preload the modules of the first tab.
 
-    Without them, one comes when another asks for it. Those of other tabs come with their tab.
+    Without them, each module loads only when another imports it. Those of other tabs load with
+    them.
     """
     first = [name for name in modules()[1] if name.startswith(FIRST)]
     addresses = [module_address(name.removesuffix(".js")) for name in first]
@@ -32,14 +33,14 @@ def head() -> bytes:
 
 
 class Head:
-    """Puts `head` and a policy into the pages that are sent; everything else passes as it is."""
+    """Insert `head` and a policy into pages; pass everything else on."""
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self.app = app
         self.access = access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hold a page back until it is whole, and send it with its head."""
+        """Buffer a page until it is complete, then send it with its head."""
         start: Message = {}
         body = b""
 
@@ -63,5 +64,5 @@ class Head:
 
 
 def is_page(start: Message) -> bool:
-    """Whether what begins so is a page."""
+    """Whether a response that begins like this is a page."""
     return MutableHeaders(scope=start).get("content-type", "").startswith("text/html")

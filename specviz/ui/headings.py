@@ -1,7 +1,7 @@
-"""Group headings in dropdown lists: Gradio's Dropdown has none, so the page's style draws them.
+"""Group headings in a dropdown, which Gradio does not support, drawn by the page's style sheet.
 
-A heading is above the first choice of its group and cannot be picked. It changes neither the order
-of the choices nor their names.
+A heading is above its group's first choice and cannot be selected; the order and the names of the
+choices do not change.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ ROOM = 30  # pixels above a group's first choice
 
 
 def headings(lists: Sequence[str], groups: Sequence[str]) -> str:
-    """The style that draws the headings.
+    """Return the style sheet that draws them.
 
     Args:
-        lists: Selectors of dropdowns that have the same choices.
-        groups: The title of each choice's group, in the order of the choices; "" for none.
+        lists: Selectors of dropdowns with the same choices.
+        groups: The group's title for each choice, in order; "" for none.
     """
     first = [0, *(at for at, (a, b) in enumerate(pairwise(groups), 1) if a != b)]
     return "\n".join(_heading(lists, at, groups[at]) for at in first if groups and groups[at])

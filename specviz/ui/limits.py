@@ -1,4 +1,4 @@
-"""How long one job may compute. Standard library only: the command line reads it before Gradio."""
+"""The time limit of a job. Standard library only: the command line reads it before Gradio."""
 
 from __future__ import annotations
 

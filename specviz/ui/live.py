@@ -1,6 +1,6 @@
-"""A live job of a section: its start and stop buttons, and the output that its component receives.
+"""A live job of a section: a start button, a stop button, and a stream of output.
 
-Each kind of job has its own name in the queue, so Stop ends no other job of the visitor.
+Each kind of job has its own name in the queue, so Stop ends only that job of the visitor.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class Job:
 
     Attributes:
         name: Its name in the queue, after the visitor's.
-        page: The script object of its component, with `begin()` (which numbers the job), `stop()`
+        page: The part's object in the browser, with `begin()` (which numbers the jobs), `stop()`
             and `ended()`.
         halt: The stop button.
-        number: The field with the number of the job to stop.
+        number: Receives the job's number.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Job:
     number: gr.Number
 
     def visitor(self, request: gr.Request) -> str:
-        """The visitor's name in the queue for this kind of job."""
+        """Return the job's owner as the queue names it."""
         return f"{request.session_hash} {self.name}"
 
 
@@ -50,10 +50,10 @@ class Start:
     """A way to start a job.
 
     Attributes:
-        button: Starts it.
-        inputs: The components whose values it reads.
-        wanted: Maps the inputs' values to the output; a ValueError's sentence is sent instead.
-        values: JavaScript for the inputs' values.
+        button: The start button.
+        inputs: Components whose values are sent.
+        wanted: Turns their values into the output; a ValueError's sentence is shown instead.
+        values: The values as the page sends them, in JavaScript.
     """
 
     button: gr.Button
@@ -63,7 +63,7 @@ class Start:
 
 
 def wire(runs: Worker, job: Job, view: gr.HTML, *starts: Start) -> None:
-    """Connect the buttons to the job. view: receives its output."""
+    """Connect the buttons to the job. `view` receives its output."""
 
     async def stop(number: float, request: gr.Request) -> None:
         runs.line.stop(job.visitor(request), parse_number(NUMBER, number))
@@ -80,7 +80,7 @@ def wire(runs: Worker, job: Job, view: gr.HTML, *starts: Start) -> None:
 
 
 def stream(job: Job, wanted: Callable[..., Texts]) -> Callable[..., AsyncGenerator[str, None]]:
-    """Build the event handler that streams a job; its last value is the job's number."""
+    """Return an event handler; its last value is the page's number of the job."""
 
     async def told(request: gr.Request, *values: Any) -> AsyncGenerator[str, None]:
         *said, last = values

@@ -39,15 +39,15 @@ from specviz.ui.worker import Worker, preload
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 
 
-# Events that Gradio lets go on at once. Those in line hold no thread, but each counts as one.
+# Events that Gradio runs at once. Queued ones hold no thread, but each counts as one.
 THREADS: Final = LONGEST + 16
-# What tasks and questions bring in when they are first asked.
+# Packages that tasks and questions import on first use.
 ROOMS: Final = tuple(f"specviz.{room}" for room in ("engine", "trees", "bench", "compare", "ui"))
 # Seconds between two polls of Gradio's queue, of which an event waits half on average; and between
 # two for progress, which nothing here reports in Gradio's way.
 LOOK: Final = 0.02
 PROGRESS: Final = 1.0
-LEAVING: Final = 1.0  # seconds that a run has to end after its round when the server goes down
+LEAVING: Final = 1.0  # seconds that a run has to end when the server shuts down
 TABS: Final = (("Compare", compare), ("Lossless?", lossless), ("Trees", trees), ("Cost", cost))
 
 
@@ -70,22 +70,28 @@ class ServeError(ValueError):
 
 
 UNWRITABLE: Final = (
-    "Gradio has no folder to write to ({}): name one that this user may write in the environment "
-    "variable GRADIO_TEMP_DIR."
+    "Gradio cannot write to its temporary folder ({}): set the environment variable "
+    "GRADIO_TEMP_DIR to a folder that this user can write to."
 )
 
 
 def taken(options: Options) -> str:
-    """That there is no such place to serve the page at."""
+    """Say that the address is not available."""
     at = f"port {options.port}" if options.port else "any port from 7860 on"
     return (
-        f"The page cannot be served at {options.host or '127.0.0.1'}, {at}: it is taken, or no "
-        "address of this machine. Name others with --port and --host."
+        f"The page cannot be served at {options.host or '127.0.0.1'}, {at}: the port is in use, or "
+        "the address is not of this machine. Choose others with --port and --host."
     )
 
 
 def build(options: Options, runs: Worker, fetches: Worker) -> gr.Blocks:
-    """The page with everything wired. fetches: brings models here, in a line of its own."""
+    """Build the page and wire its events.
+
+    Args:
+        options: What the command line decides.
+        runs: Runs jobs on the machine.
+        fetches: Downloads models, with a queue of its own.
+    """
     adapter.check_stub_files()
     demo: gr.Blocks
     with gr.Blocks(title="specviz", fill_width=True) as demo:
@@ -117,9 +123,9 @@ def build(options: Options, runs: Worker, fetches: Worker) -> gr.Blocks:
 
 
 def launch(options: Options) -> None:
-    """Serve the page; the models are loaded once it is up, or before where GPUs are lent.
+    """Serve the page. Models are loaded once it is up, or before where GPUs are lent.
 
-    Raises Unserved with a sentence. Interrupted, it lets the runs under way tell so.
+    Raises ServeError with a sentence. If interrupted, it lets active runs report that.
     """
     shorten_busy_wait()
     machine = Machine(options.device, options.dtype)
@@ -147,7 +153,7 @@ def launch(options: Options) -> None:
 
 
 def close(*lines: Queue) -> None:
-    """Let all that computes or waits end, and its pages hear so; what takes longer is cut off."""
+    """Let all jobs end and tell their pages; those that take too long are cut off."""
     for line in lines:
         line.close()
     last = monotonic() + LEAVING
@@ -156,10 +162,10 @@ def close(*lines: Queue) -> None:
 
 
 def prepare(machine: Machine) -> None:
-    """Load all house models in this thread: at the launch their weights are laid by for the GPU.
+    """Load all House models in this thread; at launch their weights are reserved for the GPU.
 
-    Nothing of them computes in this process after that. All code is brought in too, since a process
-    that is forked while another thread imports a module would wait for it for ever.
+    Nothing computes with them in this process afterwards. All code is imported, too, since a process
+    forked while another thread imports a module would wait for it forever.
     """
     for room in ROOMS:
         for found in walk_packages(import_module(room).__path__, f"{room}."):

@@ -1,4 +1,4 @@
-"""Security headers of every answer, the Content-Security-Policy among them."""
+"""Security headers of every answer, including the Content-Security-Policy."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ INLINE_SCRIPT: Final = re.compile(rb"<script\b[^>]*>(.*?)</script", re.DOTALL | 
 
 
 def page_policy(page: bytes, access: Access) -> str:
-    """The policy of an HTML page: its own inline scripts run, and no others.
+    """Return the policy of an HTML page: its own inline scripts run, and no others.
 
-    They are named by their hashes. So markup that gets into the page later, by whatever mistake,
-    cannot run a script: neither an element's nor an attribute's.
+    They are named by their hashes, so markup injected into the page later cannot run a script,
+    neither in an element nor in an attribute.
     """
     hashes = sorted({_hash(script) for script in INLINE_SCRIPT.findall(page) if script})
     space = list(SPACE_SOURCES) if access.on_space else []
@@ -49,7 +49,7 @@ def page_policy(page: bytes, access: Access) -> str:
 
 
 def other_policy(access: Access) -> str:
-    """The policy of everything else, should a browser ever show it as a page."""
+    """Return the policy of everything else, in case a browser shows it as a page."""
     return _written({**NOTHING, "frame-ancestors": access.frames})
 
 
@@ -58,13 +58,13 @@ def _written(directives: Mapping[str, Sequence[str]]) -> str:
 
 
 def _hash(script: bytes) -> str:
-    """A script as a policy names it. Browsers hash it with line feeds alone."""
+    """Return a script's hash source. Browsers normalize line ends to line feeds."""
     text = script.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return f"'sha256-{b64encode(sha256(text).digest()).decode()}'"
 
 
 def sending_headers(send: Send, policy: str) -> Send:
-    """A `send` that adds HEADERS, and `policy` where the answer has none."""
+    """Return a `send` that adds HEADERS, and `policy` if the answer has none."""
 
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":

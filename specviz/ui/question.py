@@ -1,6 +1,6 @@
-"""Requests that a section of the page sends one at a time as JSON, and how they are read.
+"""Questions of a part of the page, one at a time as JSON: wiring and validation.
 
-Such a request changes nothing and does not wait in the queue. Every problem gets a sentence.
+A question changes nothing and bypasses the queue; an invalid one gets a readable sentence.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ LONGEST_TEXT: Final = 4000  # characters
 
 
 class Unasked(ValueError):
-    """A bad request; `field` names the field that it is about, "" if none."""
+    """An invalid question; `field` names the input it is about, "" if none."""
 
     def __init__(self, sentence: str, field: str = "") -> None:
         super().__init__(sentence)
@@ -23,7 +23,7 @@ class Unasked(ValueError):
 
 
 def read(text: Any, longest: int = LONGEST_TEXT) -> Mapping[str, Any]:
-    """Read a JSON object from text. Raises Unasked with a sentence."""
+    """Parse the JSON object of a question. Raises Unasked with a sentence."""
     if not isinstance(text, str) or len(text) > longest:
         raise Unasked(f"A question must be JSON text of at most {longest:,} characters.")
     try:
@@ -36,7 +36,7 @@ def read(text: Any, longest: int = LONGEST_TEXT) -> Mapping[str, Any]:
 
 
 def number_of(text: Any) -> int:
-    """The number of a question that cannot be answered, so the page knows which one it was."""
+    """Return the number of an invalid question, so that the page knows which it was."""
     try:
         return int(json.loads(text)["id"])
     except Exception:
@@ -44,17 +44,17 @@ def number_of(text: Any) -> int:
 
 
 def packed(data: Mapping[str, Any]) -> str:
-    """Encode compact JSON."""
+    """Return compact JSON."""
     return json.dumps(data, separators=(",", ":"), allow_nan=False)
 
 
 def wire(view: gr.HTML, part: str, elem_id: str, answer: Callable[[Any], str]) -> None:
-    """Let a section ask: its script presses a hidden button, and the answer goes to `view`.
+    """Let a part send questions: its script presses a hidden button, and the answer goes to `view`.
 
     Args:
-        view: The component that receives the answer.
-        part: The section's object on the window, whose `wish()` returns the question as text.
-        elem_id: The id of the hidden button.
+        view: The part.
+        part: Name of its object on the window, whose `wish()` returns the question.
+        elem_id: Id of the hidden button.
         answer: Answers a question.
     """
     wish = gr.Textbox(visible=False)

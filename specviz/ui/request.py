@@ -1,6 +1,6 @@
-"""A request for one run, as data, checked before it enters the queue.
+"""A request for one run, as data that is validated before it joins the queue.
 
-The form, a branch and API clients all use this class and its checks.
+The form, a branch and API clients all use the same request and the same checks.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ LONGEST_TEXT: Final = 64_000  # characters of a request as JSON
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """One run: a prompt, a target, a drafter and settings, including "what if" coins.
+    """One run.
 
     Attributes:
         prompt: A text, or the turns of a conversation.
-        target: A name in the catalogue or, if allowed, a folder or a Hub id.
-        drafter: The same for the drafter.
-        settings: The settings.
+        target: Name of the target.
+        drafter: Name of the drafter.
+        settings: Of the run, including "what if" values of u.
     """
 
     prompt: str | tuple[Turn, ...]
@@ -53,14 +53,14 @@ class RunRequest:
 
     @classmethod
     def from_json(cls, data: Any, any_model: bool = False) -> Self:
-        """Read a request from plain data; only the prompt is required.
+        """Validate plain data; only the prompt is required.
 
         Args:
-            data: The decoded JSON.
-            any_model: Whether folders and Hub ids are allowed besides the catalogue's models.
+            data: The request.
+            any_model: Whether folders and Hub ids may be named besides the catalogue's models.
 
         Raises:
-            BadSettings: With a sentence, for any problem.
+            BadSettings: With a sentence, whatever is wrong.
         """
         known = [f.name for f in fields(cls)]
         require(isinstance(data, Mapping), f"A run must be a JSON object with {', '.join(known)}.")
@@ -73,7 +73,7 @@ class RunRequest:
 
     @classmethod
     def from_text(cls, text: Any, any_model: bool = False) -> Self:
-        """Read a request from JSON text. Raises BadSettings with a sentence."""
+        """Validate JSON text. Raises BadSettings with a sentence."""
         short = isinstance(text, str) and len(text) <= LONGEST_TEXT
         require(short, f"A run must be JSON text of at most {LONGEST_TEXT:,} characters.")
         try:
@@ -91,7 +91,7 @@ class RunRequest:
 
 
 def prompt_of(data: Any) -> str | tuple[Turn, ...]:
-    """Read a prompt from plain data: a text or a list of turns. Raises BadSettings."""
+    """Return the prompt: a text, or a list of turns. Raises BadSettings."""
     if isinstance(data, str):
         return data
     require(isinstance(data, list), "The prompt must be text, or a list of turns.")
@@ -111,7 +111,7 @@ def require_listed(name: str, kind: Kind) -> None:
 
 
 def settings_of(data: Any, drafter: str) -> Settings:
-    """Read settings from plain data, with the drafter's defaults for the rest. Raises BadSettings.
+    """Return settings from plain data, with this drafter's defaults. Raises BadSettings.
 
     Stricter than `Settings.from_json`, which reads what the program wrote: every type is checked.
     """

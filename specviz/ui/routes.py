@@ -1,7 +1,7 @@
-"""Where the page's own files are served: the addresses, and how long a browser may keep them.
+"""Addresses of the page's own files, and how long browsers may cache them.
 
-The browser's half stands beside the Python of its section, as ES modules. All of them are served
-under one address that changes with their text, so that they find each other by relative imports.
+The JavaScript modules are beside the Python of their section. All are served under one address that
+changes with their text, so they find each other by relative imports.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ EARLY: Final = HALF / "shared/early.js"  # no module: it stands in the page's he
 
 @cache
 def plotly_js() -> tuple[str, bytes]:
-    """The name and the compressed text of the installed wheel's plotly.js."""
+    """Return the name and the compressed text of the installed plotly.js."""
     source = get_plotlyjs().encode()
     return f"plotly-{hashlib.sha256(source).hexdigest()[:12]}.js", gzip.compress(source, 9)
 
 
 @cache
 def modules() -> tuple[str, Mapping[str, bytes]]:
-    """Where the browser's modules are, below PREFIX, and each one's compressed text by its path."""
+    """Return the modules' folder below PREFIX, and each one's compressed text by path."""
     paths = sorted(set(HALF.rglob("*.js")) - {EARLY})
     texts = {path.relative_to(HALF).as_posix(): path.read_bytes() for path in paths}
     texts[GIVEN] = given().encode()
@@ -48,14 +48,14 @@ def modules() -> tuple[str, Mapping[str, bytes]]:
 
 
 def lean(text: bytes) -> bytes:
-    """A module without its lines of comment, which are for readers of the file."""
+    """Remove a module's comment lines."""
     return re.sub(rb"^[ \t]*(//.*|/\*\*((?!\*/)[\s\S])*\*/)\n", b"", text, flags=re.MULTILINE)
 
 
 def given() -> str:
-    """The module of what Python tells every section, once: plotly's address, terms, a trace's look.
+    """Return the module of shared values from Python: plotly's address, terms, trace defaults.
 
-    Addresses are relative to the module's own, so that the page works behind any root path.
+    Addresses are relative to the module's own, so the page works behind any root path.
     """
     facts: dict[str, Any] = {
         "GLOSSARY": {row.name: row.sentence for row in specs.SETTING_SPECS if row.label}
@@ -70,7 +70,7 @@ def given() -> str:
 
 
 def module_address(name: str) -> str:
-    """A module's address relative to the page's. name: its path in this folder, without ".js"."""
+    """Return a module's address relative to the page. name: its path without ".js"."""
     folder, packed = modules()
     if f"{name}.js" not in packed:
         raise LookupError(f"there is no module {name}.js")

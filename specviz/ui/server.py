@@ -1,7 +1,7 @@
-"""What the server answers beside Gradio: scripts, recorded runs and races; and its middleware.
+"""Routes besides Gradio's: scripts, recorded runs and races; and the middleware.
 
-No route takes a file, keeps one or fetches an address; `guard` closes those of Gradio's that do.
-All paths start with Gradio's prefix, which a proxy in front of Gradio passes on.
+No route accepts, stores or downloads a file; `guard` closes those of Gradio's that do. All paths
+start with Gradio's prefix, which a proxy in front of Gradio passes on.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from specviz.ui.step.recorded import body, names
 
 
 async def send_health(request: Request) -> Response:
-    """That the server answers: what a container's health check asks. No model is asked."""
+    """Answer a container's health check, without a model."""
     return PlainTextResponse("ok", headers={"Cache-Control": "no-store"})
 
 
 async def send_plotly(request: Request) -> Response:
-    """plotly.js, compressed once, kept by browsers for ever: its name changes with its text."""
+    """Send plotly.js, compressed and cached forever: its name changes with its text."""
     return _script(plotly_js()[1])
 
 
 async def send_module(request: Request) -> Response:
-    """A module of the page: one of those that were read at the start, by its name in that list."""
+    """Send a module of the page, one of those read at the start."""
     packed = modules()[1].get(request.path_params["name"])
     return PlainTextResponse("No module has this name.", 404) if packed is None else _script(packed)
 
@@ -50,13 +50,13 @@ def _script(packed: bytes) -> Response:
 
 
 def send_recorded(request: Request) -> Response:
-    """A recorded run as the player's lines."""
+    """Send a recorded run as JSON Lines."""
     name = request.path_params["name"]
     return _send(request, "run", partial(body, name) if name in names() else None)
 
 
 def send_race(request: Request) -> Response:
-    """A recorded race as the lines of its part of the page."""
+    """Send a recorded race as JSON Lines."""
     name = request.path_params["name"]
     return _send(
         request, "race", partial(recorded.body, name) if name in recorded.names() else None
@@ -64,7 +64,7 @@ def send_race(request: Request) -> Response:
 
 
 def _send(request: Request, what: str, made: Callable[[], bytes] | None) -> Response:
-    """Compressed lines; asked again, only whether they are still the same. made: None for none."""
+    """Send compressed lines, or 304 if the browser has them. made: None if there is none."""
     if made is None:
         return PlainTextResponse(f"No recorded {what} has this name.", 404)
     try:
@@ -80,13 +80,13 @@ def _send(request: Request, what: str, made: Callable[[], bytes] | None) -> Resp
 
 @asynccontextmanager
 async def put_guard_first(app: ASGIApp) -> AsyncIterator[None]:
-    """Put the guard around Gradio's own middleware too, before the first request."""
+    """Put the guard around Gradio's own middleware, too, before the first request."""
     put_first(app, Guard)
     yield
 
 
 def app_kwargs(access: Access | None = None) -> dict[str, Any]:
-    """Routes and middleware for `launch(app_kwargs=...)`. access: as for `Guard`."""
+    """Return routes and middleware for `launch(app_kwargs=...)`. access: as for `Guard`."""
     routes = [
         Route(f"{PREFIX}/health", send_health),
         Route(f"{PREFIX}/{plotly_js()[0]}", send_plotly),

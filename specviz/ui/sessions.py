@@ -1,7 +1,6 @@
-"""Drop what Gradio keeps of a session when its page is closed.
+"""Drop what Gradio keeps of a session when its page is closed, since nothing needs it later.
 
-No section needs a closed session later. A session with an event in progress is kept until that has
-ended.
+A session with an active event is left alone until that is over.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ CAPACITY: Final = 64  # further sessions that Gradio keeps, of clients that neve
 
 
 class Sessions:
-    """Sessions whose pages are closed and that are not dropped yet."""
+    """The sessions whose pages were closed and that are not dropped yet."""
 
     def __init__(self, demo: gr.Blocks) -> None:
         self._demo = demo
         self._gone: set[str] = set()
 
     def part(self, visitor: str) -> None:
-        """Drop a session whose page was closed, and earlier ones that were busy then."""
+        """Drop the session of a closed page, and others that were busy when theirs closed."""
         busy = busy_sessions(self._demo)
         if busy is None:  # Gradio drops them itself, later
             return
@@ -37,7 +36,7 @@ class Sessions:
 
 
 def give_back() -> None:
-    """Return free memory to the system if the C library can (glibc)."""
+    """Return free memory to the system, if the C library can (glibc)."""
     if sys.platform == "linux":
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
         if trim is not None:
