@@ -24,7 +24,7 @@ from specviz.drafters.contract.checks import (
 )
 from specviz.drafters.contract.harness import Case, ContractBroken
 
-__all__ = ["LAWS", "Case", "ContractBroken", "check_drafter", "check_law"]
+__all__ = ["CHECKS", "Case", "ContractBroken", "check_drafter", "run_check"]
 
 Check = Callable[[Case], None]
 
