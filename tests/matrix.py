@@ -27,7 +27,7 @@ ROOT = run.ROOT
 REQUIREMENT = re.compile(r"([\w.-]+)>=([\w.]+),<([\w.]+)")  # the one form that the lists use
 MARKS = ("<!-- versions: python tests/matrix.py --write -->\n", "<!-- /versions -->\n")
 ENDS = ("oldest", "newest", "beyond")
-# Tests of what earlier runs recorded, which is out of date while a bound is being moved.
+# Tests of recorded results, which are out of date while a bound is being moved.
 RECORDS = (
     "test_lock_has_every_requirement_within_its_range",
     "test_upper_bounds_are_the_minor_release_after_the_locked_one",
@@ -38,7 +38,14 @@ RECORDS = (
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of one environment. versions: by package. summary: pytest's closing line."""
+    """Result of one environment.
+
+    Attributes:
+        end: Which versions it has, one of `ENDS`.
+        versions: Installed versions, by package.
+        summary: pytest's closing line.
+        passed: Whether all tests passed.
+    """
 
     end: str
     versions: dict[str, str]
@@ -47,22 +54,22 @@ class Result:
 
 
 def bounds() -> dict[str, tuple[str, str]]:
-    """By direct dependency of the app, its oldest allowed version and its upper bound."""
+    """Return the oldest allowed version and the upper bound of each dependency of the app."""
     lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
     found = [REQUIREMENT.fullmatch(line) for line in lines]
     return {row[1]: (row[2], row[3]) for row in found if row}
 
 
 def requirements(end: str) -> list[str]:
-    """What pip is asked to install for the app."""
+    """Return the requirements that pip installs for the app."""
     forms = {"oldest": "{0}=={1}", "newest": "{0}>={1},<{2}", "beyond": "{0}>={1}"}
     return [forms[end].format(name, *pair) for name, pair in bounds().items()]
 
 
 def make_environment(end: str, folder: Path) -> str:
-    """Make a fresh virtual environment in `folder`; returns its interpreter.
+    """Make a fresh virtual environment in `folder` and return its interpreter.
 
-    Raises CalledProcessError where something cannot be installed.
+    Raises CalledProcessError if a package cannot be installed.
     """
     venv.create(folder, with_pip=True)
     scripts = "Scripts" if os.name == "nt" else "bin"
@@ -77,7 +84,7 @@ def make_environment(end: str, folder: Path) -> str:
 
 
 def run_quick(python: str, folder: Path) -> tuple[str, bool]:
-    """The closing line of the quick tests, and whether all passed. Their output is shown."""
+    """Run the quick tests; return their closing line and whether all passed."""
     quiet = os.environ | {"MYPY_CACHE_DIR": str(folder / "mypy")}
     skipped = [f"--deselect=tests/test_repository.py::{name}" for name in RECORDS]
     command = [python, "tests/run.py", "--quick", *skipped]
@@ -104,7 +111,7 @@ def try_end(end: str) -> Result:
 
 
 def table(results: Sequence[Result]) -> str:
-    """Versions and results, a column for each environment, as Markdown."""
+    """Return versions and results as a Markdown table with one column per environment."""
     rows = [["package", *(result.end for result in results)]]
     for name in bounds():
         rows.append([name, *(result.versions.get(run.canonical(name), "") for result in results)])
@@ -130,7 +137,7 @@ def write(results: Sequence[Result]) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Try the environments; returns 0 if the tests passed in all of them."""
+    """Try the environments; return 0 if the tests passed in all of them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("end", nargs="*", choices=[*ENDS, []], help="oldest and newest if omitted")
     parser.add_argument("--beyond", action="store_true", help="also the index's newest versions")
