@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 from peers.as_there import as_there
 from peers.environment import PACKAGE, VERSION
+from peers.run_rounds import by_position, ours, theirs
 from peers.table import NEW_TOKENS, PEERS
-from peers.told import by_position, ours, theirs
 from peers.vllm_accepted import known
 from safetensors.torch import load_file
 

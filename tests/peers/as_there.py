@@ -19,14 +19,14 @@ from specviz.drafters.mtp.drafter import MTPSession
 
 @contextmanager
 def as_there(drafter: str) -> Iterator[None]:
-    """While this lasts, the drafter guesses as in vLLM. Raises KeyError for all others."""
+    """Make the drafter compute as in vLLM within the context. Raises KeyError for others."""
     kind, name, other = OTHERWISE[drafter]
     with patch.object(kind, name, other):
         yield
 
 
 def first_norm(self: DFlashHead, states: dict[int, Tensor], positions: Tensor) -> list[Past]:
-    """`DFlashHead.past`, all keys normed with the first layer's weights."""
+    """Replace `DFlashHead.past`: norm all keys with the first layer's weights."""
     taps = [states[k] for k in self.config.tap_layers]
     fused = self.hidden_norm(self.fc(torch.cat(taps, dim=-1)))
     parts = [layer.self_attn for layer in self._layers()]
@@ -42,7 +42,7 @@ STEP = MTPSession._step
 
 
 def normed(self: MTPSession, step: int, hidden: Tensor, text: Sequence[int], newest: int) -> Tensor:
-    """`MTPSession._step`: the output is read normed, and the second token of a text as zeros."""
+    """Replace `MTPSession._step`: read the normed output, and the second token as zeros."""
     if step > self.many:
         hidden = self.modules.module(step).shared_head.norm(hidden)
     plain = self.embed

@@ -19,14 +19,14 @@ DEEPSEEK = {"num_nextn_predict_layers": 1, "n_group": 1, "n_routed_experts": 0}
 
 
 def copies(target: Path, head: Path, place: Path) -> tuple[Path, Path]:
-    """The target and MTP's module as vLLM can use them, under `place`."""
+    """Write the target and MTP's module in a form that vLLM can use, under `place`."""
     other = copied(target, place / "target")
     rewrite(other, {**config_of(other), **DEEPSEEK, "n_shared_experts": 0})
     return other, mtp(head, place / "mtp", config_of(target))
 
 
 def mtp(head: Path, place: Path, target: dict[str, Any]) -> Path:
-    """A module of DeepSeek-V3's names whose attention is a Llama's: its own has no other sizes."""
+    """Return a module with DeepSeek-V3's names and a Llama's attention."""
     tensors = load_file(copied(head, place) / WEIGHTS)
     (first,) = {name.removesuffix("q_proj.weight") for name in tensors if "q_proj" in name}
     parts = [tensors.pop(f"{first}{part}_proj.weight") for part in "qkv"]
@@ -42,7 +42,7 @@ def mtp(head: Path, place: Path, target: dict[str, Any]) -> Path:
 
 
 def copied(folder: Path, place: Path) -> Path:
-    """A fresh copy of a folder."""
+    """Copy a folder."""
     shutil.rmtree(place, ignore_errors=True)
     return Path(shutil.copytree(folder, place))
 
@@ -53,7 +53,7 @@ def save(place: Path, tensors: dict[str, Tensor]) -> None:
 
 
 def config_of(folder: Path) -> dict[str, Any]:
-    """config.json as read."""
+    """Read config.json."""
     found: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     return found
 

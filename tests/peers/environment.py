@@ -19,7 +19,7 @@ UNWANTED = (
 
 
 def ready(folder: Path) -> Path:
-    """The environment's Python; made there first where there is none with the right version."""
+    """Return the environment's Python; create it if the right version is missing."""
     python = folder / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
@@ -31,14 +31,14 @@ def ready(folder: Path) -> Path:
 
 
 def installed(python: Path, package: str = PACKAGE) -> str | None:
-    """The version of a package in an environment; None where it is not there."""
+    """Return the version of a package in an environment, or None."""
     code = f"from importlib.metadata import version; print(version({package!r}))"
     asked = subprocess.run([python, "-c", code], capture_output=True, text=True, check=False)
     return asked.stdout.strip() if asked.returncode == 0 else None
 
 
 def variables() -> dict[str, str]:
-    """What vLLM finds in its surroundings: little memory, one process, no network."""
+    """Return environment variables for vLLM: little memory, one process, no network."""
     return {
         **os.environ,
         "VLLM_CPU_KVCACHE_SPACE": "1",

@@ -26,8 +26,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 if TYPE_CHECKING:
+    from peers.run_rounds import RunRounds
     from peers.table import Peer
-    from peers.told import Told
 
     from specviz.engine.protocol import Drafter
     from specviz.models.target import Target
@@ -36,7 +36,7 @@ RUN = Path(__file__).with_name("vllm_run.py")
 
 
 def options() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description="vLLM's accepted guesses beside ours.")
     parser.add_argument("environment", type=Path, help="a folder for vLLM's own environment")
     parser.add_argument("--drafters", default="", help="a few of them, with commas; all if empty")
@@ -45,7 +45,7 @@ def options() -> argparse.Namespace:
 
 
 def asked(python: Path, job: dict[str, Any]) -> tuple[list[Any] | None, str]:
-    """vLLM's answer to a job (see `vllm_run`), or None and its own words of why there is none."""
+    """Return vLLM's answer to a job (see `vllm_run`), or None and its error message."""
     from peers.environment import variables
 
     with tempfile.TemporaryDirectory() as place:
@@ -64,7 +64,7 @@ def asked(python: Path, job: dict[str, Any]) -> tuple[list[Any] | None, str]:
 
 
 def last_words(errors: str) -> str:
-    """The sentence of the last exception, without folders of this machine."""
+    """Return the message of the last exception, without folders of this machine."""
     said = [line.strip() for line in errors.replace(f"{ROOT}/", "").split("\n")]
     named = [line for line in said if "Error" in line.split(":")[0] or "Value error" in line]
     found = named[-1] if named else (said[-1] if said else "")
@@ -83,11 +83,11 @@ class Comparison:
         self.texts = [text for texts in prompts().values() for text in texts]
 
     def row(self, peer: Peer) -> dict[str, Any]:
-        """What is kept of a drafter."""
+        """Return a drafter's row."""
         from specviz.catalog import load_drafter
 
         drafter = load_drafter(peer.drafter, self.target)
-        from peers.told import ours
+        from peers.run_rounds import ours
 
         mine = [ours(self.target, drafter, text, peer) for text in self.texts]
         found = {
@@ -110,7 +110,7 @@ class Comparison:
             told = self._copy(peer, place)
         return found | {"said": said} | self._compared(peer, drafter, mine, told)
 
-    def _copy(self, peer: Peer, place: str) -> list[Told] | None:
+    def _copy(self, peer: Peer, place: str) -> list[RunRounds] | None:
         from peers.changed import copies
 
         target, head = copies(self.house, peer.folder, Path(place))
@@ -118,7 +118,7 @@ class Comparison:
 
     @property
     def house(self) -> Path:
-        """The target's folder."""
+        """Return the target's folder."""
         return ROOT / "assets" / "models" / "target"
 
     def _told(
@@ -127,10 +127,10 @@ class Comparison:
         target: Path | None = None,
         head: Path | None = None,
         texts: Sequence[str] | None = None,
-    ) -> tuple[list[Told] | None, str]:
-        """What vLLM did with these prompts, or all; or None and what it said."""
+    ) -> tuple[list[RunRounds] | None, str]:
+        """Return what vLLM did with these prompts (or all), or None and its message."""
+        from peers.run_rounds import theirs
         from peers.table import LONGEST, NEW_TOKENS
-        from peers.told import theirs
 
         folder = head or peer.folder
         named = {} if folder is None else {"model": str(folder)}
@@ -145,10 +145,10 @@ class Comparison:
         return (None if steps is None else [theirs(one) for one in steps]), said
 
     def _compared(
-        self, peer: Peer, drafter: Drafter, mine: list[Told], told: list[Told] | None
+        self, peer: Peer, drafter: Drafter, mine: list[RunRounds], told: list[RunRounds] | None
     ) -> dict[str, Any]:
-        """How many texts and rounds are equal, and all rounds."""
-        from peers.told import by_position
+        """Return how many texts and rounds are equal, and all rounds."""
+        from peers.run_rounds import by_position
 
         if told is None:
             raise SystemExit(f"vLLM could not run {peer.drafter}.")
@@ -167,11 +167,11 @@ class Comparison:
         }
 
     def as_there(self, peer: Peer, drafter: Drafter, told: Sequence[str]) -> int | None:
-        """Of how many prompts the rounds are equal once ours does what vLLM does otherwise."""
+        """Return in how many prompts rounds are equal once specviz computes as vLLM does."""
         if not peer.differs:
             return None
         from peers.as_there import as_there
-        from peers.told import ours
+        from peers.run_rounds import ours
 
         with as_there(peer.drafter):
             mine = [ours(self.target, drafter, text, peer).digits for text in self.texts]
@@ -179,7 +179,7 @@ class Comparison:
 
 
 def facts(comparison: Comparison) -> dict[str, Any]:
-    """Versions and what was the same for all."""
+    """Return versions and settings shared by all rows."""
     from peers.environment import PACKAGE, VERSION, installed
     from peers.table import NEW_TOKENS
 
@@ -205,7 +205,7 @@ def facts(comparison: Comparison) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Make the environment, compare, write."""
+    """Create the environment, compare, and write peers.json."""
     args = options()
     from peers.environment import ready
     from peers.table import PEERS
@@ -226,7 +226,7 @@ def main() -> None:
 
 
 def known(file: Path, same: dict[str, Any]) -> dict[str, Any]:
-    """By drafter, the rows that a file has already, if what was the same for all is so still."""
+    """Return the rows that a file already has, if the shared facts are unchanged."""
     if not file.exists():
         return {}
     found = json.loads(file.read_text(encoding="utf-8"))

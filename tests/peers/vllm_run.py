@@ -19,7 +19,7 @@ DRAFTED = "vllm:spec_decode_num_draft_tokens"
 
 
 def loaded(job: dict[str, Any]) -> LLM:
-    """vLLM as everybody runs it, in float32 and without compiling."""
+    """Load vLLM in float32, without compilation."""
     return LLM(
         model=job["target"],
         dtype="float32",
@@ -35,13 +35,13 @@ def loaded(job: dict[str, Any]) -> LLM:
 
 
 def counted(llm: LLM) -> tuple[int, int]:
-    """How many tokens were drafted and accepted since it was loaded."""
+    """Return how many tokens were drafted and accepted since loading."""
     found = {metric.name: metric.value for metric in llm.get_metrics() if hasattr(metric, "value")}
     return int(found.get(DRAFTED, 0)), int(found.get(ACCEPTED, 0))
 
 
 def rounds(llm: LLM, name: str, ids: list[int], new_tokens: int) -> list[dict[str, Any]]:
-    """What every step of the engine drafted, accepted and wrote; the first is the prefill."""
+    """Yield what every step of the engine drafted, accepted and wrote; the first is the prefill."""
     params = SamplingParams(
         temperature=0,
         max_tokens=new_tokens,
@@ -62,7 +62,7 @@ def rounds(llm: LLM, name: str, ids: list[int], new_tokens: int) -> list[dict[st
 
 
 def main() -> None:
-    """Read the job, load, run every prompt, write the answer."""
+    """Read the job, load, run every prompt, and write the answer."""
     job = json.load(sys.stdin)
     answer = Path(sys.argv[1])
     llm = loaded(job)

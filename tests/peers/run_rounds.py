@@ -1,7 +1,7 @@
-"""What both sides say of a run, in one form: the new tokens, and the guesses kept in each round.
+"""A run of vLLM or specviz in one form: new tokens, and accepted guesses per round.
 
-Rule: the prefill is no round, and the last round is left out of every comparison: we cut it to the
-room that is left, vLLM drafts it whole and cuts the text.
+The prefill is not a round. The last round is left out of every comparison: specviz shortens its
+draft to the tokens left, vLLM drafts it whole and cuts the text.
 """
 
 from __future__ import annotations
@@ -18,34 +18,39 @@ from specviz.models.target import Target
 
 
 @dataclass(frozen=True)
-class Told:
-    """One prompt's run. tokens: all new ones. kept: by round, the last one left out."""
+class RunRounds:
+    """One prompt's run.
+
+    Attributes:
+        tokens: All new tokens.
+        kept: Accepted guesses by round, without the last.
+    """
 
     tokens: tuple[int, ...]
     kept: tuple[int, ...]
 
     @property
     def digits(self) -> str:
-        """The rounds as a digit each."""
+        """The rounds as one digit each."""
         return "".join(map(str, self.kept))
 
 
-def ours(target: Target, drafter: Drafter, text: str, peer: Peer) -> Told:
-    """Our own run."""
+def ours(target: Target, drafter: Drafter, text: str, peer: Peer) -> RunRounds:
+    """Run specviz."""
     settings = peer.settings
     ids = target.encode(text, settings.max_new_tokens)
     played = list(rounds(target, drafter, ids, settings))
     tokens = tuple(token for one in played for token in one.tokens)
-    return Told(tokens, tuple(len(one.verdict.path) for one in played[1:-1]))
+    return RunRounds(tokens, tuple(len(one.verdict.path) for one in played[1:-1]))
 
 
-def theirs(steps: Sequence[dict[str, Any]]) -> Told:
-    """What vLLM's engine did, step by step (see `vllm_run`)."""
+def theirs(steps: Sequence[dict[str, Any]]) -> RunRounds:
+    """Convert what vLLM's engine did, step by step (see `vllm_run`)."""
     tokens = tuple(token for step in steps for token in step["tokens"])
-    return Told(tokens, tuple(step["accepted"] for step in steps[1:-1]))
+    return RunRounds(tokens, tuple(step["accepted"] for step in steps[1:-1]))
 
 
 def by_position(told: Sequence[str]) -> list[int]:
-    """How many rounds kept a guess at position 1, 2, …: the first of all strings of digits."""
+    """Return how many rounds accepted a guess at position 1, 2, …"""
     kept = [int(digit) for digits in told for digit in digits]
     return [sum(many > place for many in kept) for place in range(max(kept, default=0))]
