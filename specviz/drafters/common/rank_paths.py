@@ -111,7 +111,7 @@ class RankPathSession:
     ) -> Tensor:
         """Implement `NodePredictor.logits_after`."""
         if nodes[0] == 0:
-            self.outputs = self.heads.predict(len(context) - 1, self.max_depth).logits
+            self.predicted = self.heads.predict(len(context) - 1, self.max_depth).logits
         depth = 0
         node = nodes[0]
         while node:
