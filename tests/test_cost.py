@@ -33,7 +33,7 @@ def plain_sum(alpha, gamma):
 
 
 @pytest.mark.parametrize(("gamma", "tokens"), [(1, "1.6500"), (2, "2.0725"), (3, "2.3471")])
-def test_tokens_of_a_round_are_those_of_the_worked_example(gamma, tokens):
+def test_expected_tokens_match_the_worked_example(gamma, tokens):
     alpha = sum(map(min, P, Q))
     assert alpha == pytest.approx(0.65)
     assert f"{formula.expected_tokens(alpha, gamma):.4f}" == tokens
@@ -41,24 +41,24 @@ def test_tokens_of_a_round_are_those_of_the_worked_example(gamma, tokens):
 
 @pytest.mark.slow
 @given(chances, lengths)
-def test_the_closed_form_is_the_sum(alpha, gamma):
+def test_closed_form_equals_the_sum(alpha, gamma):
     assert formula.expected_tokens(alpha, gamma) == pytest.approx(plain_sum(alpha, gamma), rel=1e-9)
 
 
-def test_at_the_ends_nothing_or_everything_is_kept():
+def test_alpha_0_and_1_accept_nothing_and_everything():
     assert formula.expected_tokens(0, 7) == 1
     assert formula.expected_tokens(1, 7) == 8
     assert formula.expected_tokens(0.6, 0) == pytest.approx(1)
     assert formula.speedup(0.6, 0, 0.3) == pytest.approx(1)
 
 
-def test_the_closed_form_stays_exact_where_one_minus_alpha_vanishes():
+def test_closed_form_is_exact_near_alpha_1():
     assert formula.expected_tokens(1 - 1e-12, 5) == pytest.approx(6, rel=1e-11)
 
 
 @pytest.mark.slow
 @given(st.floats(0.001, 1), st.integers(1, 40))
-def test_the_law_turned_round_finds_the_alpha_again(alpha, gamma):
+def test_solve_alpha_inverts_expected_tokens(alpha, gamma):
     tokens = formula.expected_tokens(alpha, gamma)
     assert formula.expected_tokens(formula.solve_alpha(tokens, gamma), gamma) == pytest.approx(
         tokens
@@ -67,12 +67,12 @@ def test_the_law_turned_round_finds_the_alpha_again(alpha, gamma):
 
 
 @pytest.mark.parametrize(("tokens", "gamma"), [(0.9, 4), (5.1, 4), (1, 0), (float("nan"), 4)])
-def test_tokens_that_no_alpha_brings_are_refused(tokens, gamma):
+def test_solve_alpha_refuses_impossible_tokens(tokens, gamma):
     with pytest.raises(ValueError, match=r"."):
         formula.solve_alpha(tokens, gamma)
 
 
-def test_by_depth_is_the_law_where_every_depth_is_alike():
+def test_tokens_by_depth_equal_the_formula_for_equal_depths():
     assert formula.tokens_by_depth([0.65] * 3) == pytest.approx(formula.expected_tokens(0.65, 3))
     assert formula.tokens_by_depth([]) == 1
     assert formula.tokens_by_depth([0.9, 0.5, 0.2]) == pytest.approx(1 + 0.9 + 0.45 + 0.09)
@@ -80,19 +80,19 @@ def test_by_depth_is_the_law_where_every_depth_is_alike():
 
 @pytest.mark.slow
 @given(chances, lengths, costs)
-def test_speed_up_is_what_a_round_brings_by_what_it_costs(alpha, gamma, c):
+def test_speedup_is_tokens_over_cost(alpha, gamma, c):
     want = plain_sum(alpha, gamma) / (gamma * c + 1)
     assert formula.speedup(alpha, gamma, c) == pytest.approx(want, rel=1e-9)
 
 
-def test_a_checking_pass_of_two_passes_halves_what_drafting_for_nothing_brings():
+def test_verification_of_two_passes_halves_the_speedup_of_free_drafting():
     assert formula.speedup(0.8, 4, 0, verify=2) == pytest.approx(formula.speedup(0.8, 4, 0) / 2)
     assert formula.speedup_from_tokens(3, 0.5, 1.5) == 1.5
 
 
 @pytest.mark.slow
 @given(st.floats(0.001, 0.999), st.floats(0.001, 3))
-def test_some_draft_length_pays_exactly_where_alpha_is_above_c(alpha, c):
+def test_drafting_pays_exactly_if_alpha_exceeds_c(alpha, c):
     gains = [formula.speedup(alpha, gamma, c) for gamma in range(1, 60)]
     if abs(alpha - c) > 1e-9:
         assert formula.can_pay(alpha, c) == (max(gains) > 1)
@@ -102,13 +102,13 @@ def test_some_draft_length_pays_exactly_where_alpha_is_above_c(alpha, c):
         assert formula.optimal_gamma(alpha, c).speedup >= sure * (1 - 1e-12)
 
 
-def test_a_guess_that_is_kept_as_often_as_it_costs_gains_nothing():
+def test_alpha_equal_to_c_gains_nothing():
     assert not formula.can_pay(0.3, 0.3)
     assert formula.can_pay(0.31, 0.3)
     assert formula.guaranteed_speedup(0.3, 0.3) == pytest.approx(1)
 
 
-def test_arithmetic_grows_by_the_number_of_the_notes():
+def test_relative_operations_match_the_paper():
     assert f"{formula.relative_operations(0.8, 5, 0.05):.3f}" == "1.694"
     assert formula.relative_operations(1, 5, 0) == 1  # nothing wasted, nothing spent on drafting
     assert formula.relative_operations(0, 5, 0) == 6  # all five guesses wasted
@@ -119,14 +119,14 @@ def test_arithmetic_grows_by_the_number_of_the_notes():
 
 
 @pytest.mark.parametrize("alpha", BEST)
-def test_the_best_length_is_that_of_the_table(alpha):
+def test_optimal_gamma_matches_the_table(alpha):
     found = [formula.optimal_gamma(alpha, c) for c in COSTS]
     assert [(best.gamma, f"{best.speedup:.2f}") for best in found] == BEST[alpha]
 
 
 @pytest.mark.slow
 @given(st.floats(0, 0.97), st.floats(0.005, 2))
-def test_the_best_length_is_the_one_that_brute_force_finds(alpha, c):
+def test_optimal_gamma_matches_brute_force(alpha, c):
     gains = [formula.speedup(alpha, gamma, c) for gamma in range(400)]
     best = formula.optimal_gamma(alpha, c)
     assert best.speedup == pytest.approx(max(gains), rel=1e-9)
@@ -134,33 +134,33 @@ def test_the_best_length_is_the_one_that_brute_force_finds(alpha, c):
     assert all(gain < best.speedup for gain in gains[: best.gamma])
 
 
-def test_of_equal_lengths_the_smallest_is_best():
+def test_smallest_of_equal_lengths_is_chosen():
     assert formula.speedup(0.5, 1, 0.2) == pytest.approx(formula.speedup(0.5, 2, 0.2))
     assert formula.speedup(0.5, 0, 0.5) == pytest.approx(formula.speedup(0.5, 1, 0.5))
     assert formula.optimal_gamma(0.5, 0.2).gamma == 1
     assert formula.optimal_gamma(0.5, 0.5).gamma == 0
 
 
-def test_without_a_cost_longer_is_always_better():
+def test_longer_is_always_better_without_drafting_cost():
     assert formula.optimal_gamma(0.8, 0) == formula.Optimum(None, pytest.approx(5))
     assert formula.optimal_gamma(1, 0) == formula.Optimum(None, inf)
     assert formula.optimal_gamma(1, 0.25) == formula.Optimum(None, 4)
     assert formula.optimal_gamma(0, 0) == formula.Optimum(0, 1)
 
 
-def test_guesses_that_cost_as_much_as_they_bring_are_not_made():
+def test_nothing_is_drafted_if_cost_equals_gain():
     for alpha, c in [(0, 0.1), (1, 1), (1, 2), (0.3, 0.3), (0.2, 0.9)]:
         assert formula.optimal_gamma(alpha, c) == formula.Optimum(0, pytest.approx(1))
 
 
-def test_the_best_length_is_found_at_once_even_where_it_is_huge():
+def test_huge_optimal_gamma_is_found_quickly():
     best = formula.optimal_gamma(1 - 1e-9, 1e-9)
     assert best.gamma > 1e6
     for gamma in (best.gamma // 2, best.gamma * 2):
         assert formula.speedup(1 - 1e-9, gamma, 1e-9) < best.speedup
 
 
-def test_predictions_say_that_they_are_simulated():
+def test_predictions_are_marked_simulated():
     assert formula.optimal_gamma(0.8, 0.1).origin == "simulated"
 
 
@@ -196,7 +196,7 @@ def test_predictions_say_that_they_are_simulated():
         ),
     ],
 )
-def test_what_cannot_be_is_refused_with_a_sentence(call, sentence):
+def test_invalid_values_raise_a_sentence(call, sentence):
     with pytest.raises(ValueError, match=r".") as refusal:
         call()
     assert str(refusal.value).startswith(sentence) or sentence in str(refusal.value)

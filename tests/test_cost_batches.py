@@ -42,27 +42,27 @@ def test_a_prediction_by_hand():
     assert found.origin == "simulated"
 
 
-def test_no_guesses_is_plain_decoding():
+def test_empty_draft_is_plain_decoding():
     for draft in (None, SMALL):
         found = predict(SERVED, DraftPlan.chain(0.8, 0, draft), 16)
         assert found.speedup == 1
         assert found.draft == 0
 
 
-def test_where_checking_is_free_the_prediction_is_the_law():
+def test_prediction_equals_the_formula_if_verification_is_free():
     alone = replace(SERVED, context=0)
     found = predict(alone, DraftPlan.chain(0.8, 4), 1)
     assert found.speedup == pytest.approx(1 + 0.8 + 0.64 + 0.512 + 0.4096, rel=1e-3)
 
 
-def test_a_chain_is_a_tree_here_too():
+def test_chain_prediction_equals_tree_prediction():
     chain = DraftPlan.chain(0.7, 3, SMALL)
     tree = DraftPlan.tree([-1, 0, 1, 2], [1, 0.7, 0.7, 0.7], SMALL)
     assert tree.widths == chain.widths == (1, 1, 1)
     assert predict(SERVED, tree, 4).speedup == pytest.approx(predict(SERVED, chain, 4).speedup)
 
 
-def test_a_tree_is_checked_whole_and_drafted_level_by_level():
+def test_tree_is_verified_at_once_and_drafted_by_level():
     parents = tree_formula.full_tree((2, 2))
     guessing = DraftPlan.tree(
         parents, tree_formula.acceptance_by_position(parents, (0.6, 0.2)), SMALL
@@ -75,7 +75,7 @@ def test_a_tree_is_checked_whole_and_drafted_level_by_level():
     assert found.draft == pass_time(drafter, 2, 1).seconds + pass_time(drafter, 2, 2).seconds
 
 
-def test_with_a_growing_batch_speculation_wins_less_and_then_loses():
+def test_speedup_falls_with_batch_size_until_it_is_a_loss():
     guessing = DraftPlan.chain(0.6, 5)
     gains = [predict(SERVED, guessing, batch).speedup for batch in BATCHES]
     assert gains[0] > 2.3
@@ -83,7 +83,7 @@ def test_with_a_growing_batch_speculation_wins_less_and_then_loses():
     assert gains == sorted(gains, reverse=True)
 
 
-def test_the_first_batch_that_loses_is_the_first():
+def test_first_losing_batch_is_the_smallest():
     guessing = DraftPlan.chain(0.6, 5)
     lost = first_losing_batch(SERVED, guessing)
     assert 200 < lost < 256
@@ -105,21 +105,21 @@ def test_longer_drafts_lose_earlier():
 
 @pytest.mark.parametrize("batch", [1, 16, 64, 256, 512])
 @pytest.mark.parametrize("draft", [None, SMALL])
-def test_the_best_length_is_the_one_that_brute_force_finds(batch, draft):
+def test_optimal_gamma_matches_brute_force(batch, draft):
     gains = [predict(SERVED, DraftPlan.chain(0.7, g, draft), batch).speedup for g in range(13)]
     best = best_gamma(SERVED, 0.7, batch, draft, limit=12)
     assert gains[best] == pytest.approx(max(gains))
     assert all(gain < gains[best] for gain in gains[:best])
 
 
-def test_a_fuller_machine_wants_shorter_drafts():
+def test_larger_batches_prefer_shorter_drafts():
     best = [best_gamma(SERVED, 0.7, batch) for batch in BATCHES]
     assert best == sorted(best, reverse=True)
     assert best[0] > 20
     assert best[-1] <= 1
 
 
-def test_a_drafter_needs_room_as_well():
+def test_memory_includes_the_drafter():
     tight = Hardware("tight", H100.peak, H100.bandwidth, memory_needed(SERVED, 1, 5))
     serving = replace(SERVED, hardware=tight)
     assert predict(serving, DraftPlan.chain(0.7, 4), 1).fits
@@ -137,7 +137,7 @@ def test_a_drafter_needs_room_as_well():
         (lambda: best_gamma(SERVED, 0.5, 1, limit=-1), "The longest chain must be at least 0"),
     ],
 )
-def test_what_cannot_be_is_refused_with_a_sentence(call, sentence):
+def test_invalid_values_raise_a_sentence(call, sentence):
     with pytest.raises(ValueError, match=r"\.$") as refusal:
         call()
     assert sentence in str(refusal.value)

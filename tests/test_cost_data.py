@@ -106,7 +106,7 @@ def test_the_headline_numbers_are_those_of_the_papers():
         assert all((row.model, row.task, row.hardware, row.conditions))
 
 
-def test_no_number_reads_otherwise_than_its_source():
+def test_published_sentences_agree_with_their_numbers():
     """A speed-up is not called slow, and where a paper had several machines its row says so."""
     for row in sources.published_numbers():
         assert ("slower" in row.says) is (row.unit == "× slower"), row.says
@@ -115,7 +115,7 @@ def test_no_number_reads_otherwise_than_its_source():
     assert "distributed" in chen.conditions
 
 
-def test_spec_bench_stands_as_the_notes_quote_it():
+def test_spec_bench_values_match_the_leaderboard():
     boards = {(board.device.split(" GPU")[0], board.model): board for board in sources.boards()}
     small = boards["a single NVIDIA GeForce RTX 3090", "Vicuna-7B-v1.3"]
     found = {row.method: (row.overall, row.tokens_per_pass) for row in small.rows}
@@ -160,7 +160,7 @@ def raw(name):
         (sources.Machine, "hardware", {"colour": "red"}, "unknown colour"),
     ],
 )
-def test_data_that_cannot_be_is_refused(cls, file, change, sentence):
+def test_invalid_data_is_refused(cls, file, change, sentence):
     with pytest.raises(ValueError, match=r".") as refusal:
         from_plain(cls, raw(file)[0] | change)
     assert sentence in str(refusal.value)
@@ -204,13 +204,13 @@ def test_a_published_alpha_is_the_sources_or_follows_from_its_board():
         ({"tokens": None, "alpha": 1.5}, "must be a probability from 0 to 1"),
     ],
 )
-def test_an_alpha_that_does_not_follow_is_refused(change, sentence):
+def test_alpha_that_cannot_be_derived_is_refused(change, sentence):
     with pytest.raises(ValueError, match=r".") as refusal:
         from_plain(sources.Acceptance, raw("acceptance")[0] | change)
     assert sentence in str(refusal.value)
 
 
-def test_a_batch_and_a_load_are_those_of_the_conditions():
+def test_batch_and_load_match_the_conditions():
     for row in sources.published_numbers():
         assert ("batch" in row.conditions) is (row.batch is not None)
         assert row.batch is None or f"batch {row.batch}" in row.conditions
@@ -279,7 +279,7 @@ def test_a_tree_counts_levels_for_gamma():
     assert point.c == pytest.approx(0.1)
 
 
-def test_there_is_no_point_without_a_baseline_or_a_draft():
+def test_no_measured_point_without_baseline_or_draft():
     whole = chain_of_two()
     without = [event for event in whole.events if not isinstance(event, Baseline)]
     assert measured_point(Trace(whole.header, without)) is None

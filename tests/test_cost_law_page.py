@@ -65,7 +65,7 @@ def test_the_answer_at_its_edges():
     assert told(c=0.9, gamma=16)["chosen"].endswith("drafting is slower here.")
 
 
-def test_a_checking_pass_that_costs_more_scales_the_law():
+def test_expensive_verification_scales_the_formula():
     terms = SpeedupModel(0.8, 0.1, 1.5)
     every = {gamma: formula.speedup(0.8, gamma, 0.1, 1.5) for gamma in range(1, 60)}
     best = max(every, key=every.get)
@@ -91,7 +91,7 @@ def test_a_round_brings_and_costs_what_the_formulas_say():
     assert told(gamma=0, verify=2)["round"]["told"]["cost"] == "1.00", "nothing is checked"
 
 
-def test_every_dot_of_the_curves_is_the_law():
+def test_curve_points_follow_the_formula():
     shown = told(alpha=0.65, c=0.05, c_hat=0.05, gamma=3)
     speed = shown["speed"]["data"]["20-chosen"]
     assert speed["x"] == list(range(17))
@@ -104,7 +104,7 @@ def test_every_dot_of_the_curves_is_the_law():
 
 
 @pytest.mark.parametrize("verify", [1.0, 1.6])
-def test_the_lines_of_the_maps_are_where_the_law_has_their_value(verify):
+def test_contour_lines_have_their_value(verify):
     for gamma in (1, 4.5, 16):
         alpha = contour_alpha(1.5, gamma, 0.05, verify)
         if alpha is not None:
@@ -157,7 +157,7 @@ def test_trees_bring_what_the_formulas_say():
     assert cards[0]["told"]["speedup"] == f"{2.328449 / levels:.2f} ×", "a level costs c"
 
 
-def test_a_fault_in_the_tree_leaves_the_rest():
+def test_invalid_tree_leaves_the_other_results():
     shown = told(widths="3, x")
     assert shown["trees"] == {"problem": "“x” is not an integer.", "field": "widths"}
     assert shown["best"]
@@ -179,7 +179,7 @@ def test_a_fault_in_the_tree_leaves_the_rest():
         ({"places": "<b>"}, "places", "“<b>” is not a number."),
     ],
 )
-def test_a_tree_that_is_none_is_one_sentence(changed, field, part):
+def test_invalid_tree_gets_a_sentence(changed, field, part):
     found = told(**changed)["trees"]
     assert found["field"] == field
     assert part in found["problem"]
@@ -187,7 +187,7 @@ def test_a_tree_that_is_none_is_one_sentence(changed, field, part):
 
 @pytest.mark.parametrize("name", LIMITS)
 @pytest.mark.parametrize("value", [None, "0.5", True, -1, 1e9, [], {}])
-def test_a_number_that_is_none_is_one_sentence_and_its_box(name, value):
+def test_invalid_number_gets_a_sentence_and_names_its_box(name, value):
     found = told(**{name: value})
     assert found["field"] == name
     assert found["problem"].startswith(LIMITS[name][0])
@@ -209,7 +209,7 @@ def test_a_number_that_is_none_is_one_sentence_and_its_box(name, value):
         "x" * 9999,
     ],
 )
-def test_a_question_that_is_none_is_one_sentence(text):
+def test_invalid_question_gets_a_sentence(text):
     found = json.loads(answer(text))
     assert found["problem"].endswith(".")
     assert "Traceback" not in found["problem"]
@@ -218,12 +218,12 @@ def test_a_question_that_is_none_is_one_sentence(text):
 @pytest.mark.parametrize(
     "wrong", [{"gamma": 0}, {"alpha": 2}, {"c": None}, {"verify": -1}, {"speedup": 1e300}]
 )
-def test_a_run_that_none_was_is_one_sentence(wrong):
+def test_impossible_run_gets_a_sentence(wrong):
     assert "run" in told(run=RUN | wrong)["problem"].lower()
     assert "run" in told(run="a run")["problem"]
 
 
-def test_a_run_stands_beside_the_law_on_its_own_terms():
+def test_run_is_compared_with_the_formula_at_its_own_values():
     found = compared(MeasuredPoint(**RUN))
     assert found["law"] == times(formula.speedup(0.746, 4.952, 0.218, 1.468))
     assert found["measured"] == "1.15 ×"
@@ -236,7 +236,7 @@ def test_a_run_stands_beside_the_law_on_its_own_terms():
     assert told(run=RUN, map="c")["map"]["data"]["80-run"]["y"] == [0.218]
 
 
-def test_why_law_and_run_part_is_the_larger_measured_reason():
+def test_difference_is_explained_by_the_larger_reason():
     expected = formula.expected_tokens(0.6, 4)
     fits = MeasuredPoint(0.6, 4, 4, 0.1, 1.2, expected, expected / 1.6)
     assert "agree" in compared(fits)["why"]
@@ -248,7 +248,7 @@ def test_why_law_and_run_part_is_the_larger_measured_reason():
     assert "trees" not in compared(lucky)["why"]
 
 
-def test_what_a_visitor_chose_is_shown_as_chosen():
+def test_chosen_numbers_keep_their_digits():
     assert [number(value) for value in (0.7, 0.125, 1, 0.00049)] == [
         "0.70",
         "0.125",
@@ -264,7 +264,7 @@ def test_what_a_visitor_chose_is_shown_as_chosen():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("recipe", [Recipe(), Recipe(shape=(2, 2, 1))])
-def test_the_reel_tells_where_a_run_stands_on_the_law(recipe):
+def test_run_lines_include_the_measured_point(recipe):
     trace = made(recipe)
     shown = [json.loads(x) for x in lines([trace.header, *trace.events], "recorded")]
     point = next(line["point"] for line in shown if line["kind"] == "baseline")
@@ -275,7 +275,7 @@ def test_the_reel_tells_where_a_run_stands_on_the_law(recipe):
     assert told(run=point)["run"]["measured"] == times(found.speedup)
 
 
-def test_a_run_that_drafted_nothing_has_no_place_on_the_law():
+def test_run_without_drafts_has_no_measured_point():
     trace = made(Recipe(drafts=False))
     shown = [json.loads(x) for x in lines([trace.header, *trace.events], "recorded")]
     assert any(isinstance(event, Baseline) for event in trace.events)

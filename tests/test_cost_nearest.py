@@ -17,7 +17,7 @@ def found(kind, batch, model="llama-3.1-8b", machine="h100-sxm"):
     return nearest_report(Setup(kind, batch, model, machine))
 
 
-def test_the_nearest_is_of_the_same_batch_before_anything_else():
+def test_nearest_report_prefers_the_same_batch():
     server = found("head", 64)
     assert (server.method, server.number, server.batch) == ("EAGLE-3", "1.38 ×", 64)
     assert unstated_facts(server) == ["model", "hardware"]
@@ -27,7 +27,7 @@ def test_the_nearest_is_of_the_same_batch_before_anything_else():
     assert unstated_facts(alone) == []
 
 
-def test_a_busy_server_stands_for_large_batches():
+def test_heavy_load_counts_as_a_large_batch():
     busy = found("n-gram", 512)
     assert (busy.number, busy.load) == ("1.8 × slower", "heavy")
     assert unstated_facts(busy) == ["batch"]
@@ -35,7 +35,7 @@ def test_a_busy_server_stands_for_large_batches():
     assert found("n-gram", 1, "llama-3.1-70b").number == "2.8 ×"
 
 
-def test_model_and_machine_decide_where_the_batch_does_not():
+def test_model_and_machine_break_ties_of_the_batch():
     a100, rtx = (found("model", 1, machine=name) for name in ("a100-sxm", "h100-sxm"))
     assert "A100" in a100.hardware
     assert a100.model == rtx.model == "Vicuna-7B-v1.3"

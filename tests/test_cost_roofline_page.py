@@ -71,7 +71,7 @@ def test_what_the_page_says_is_what_the_formulas_say(batch):
     assert rows["Memory"][0] == quantity(memory_needed(SERVED, batch), "B")
 
 
-def test_the_sentence_says_whether_guesses_are_free():
+def test_sentence_states_whether_verification_is_free():
     assert "almost free" in sentence(said(batch=1))
     assert "almost free" in sentence(said(batch=64))
     assert free_tokens(SERVED, 64) == 5
@@ -82,7 +82,7 @@ def test_the_sentence_says_whether_guesses_are_free():
 
 
 @pytest.mark.slow
-def test_speculation_that_loses_or_wins_everywhere_says_so():
+def test_sentence_states_where_speculation_is_slower():
     assert "slower at every batch size" in sentence(said(alpha=0, drafter="llama-3.2-1b"))
     assert "not slower at any batch size up to 512" in sentence(said(alpha=1))
 
@@ -105,7 +105,7 @@ def test_the_best_gamma_is_said_with_what_it_would_give(changes):
 
 
 @pytest.mark.slow
-def test_where_nothing_pays_or_a_tree_is_drafted_the_best_says_so():
+def test_best_sentence_covers_no_gain_and_trees():
     assert said(alpha=0, batch=512)["beside"]["best"].startswith("No draft length pays here")
     assert said(siblings="3, 2")["beside"]["best"].startswith("The best chain here has γ = 4 and")
     assert "16 (the longest evaluated) and" in said(alpha=1, batch=1)["beside"]["best"]
@@ -176,7 +176,7 @@ def test_the_best_lengths_are_the_best():
 
 
 @pytest.mark.slow
-def test_where_there_is_no_room_the_page_says_so_and_draws_it():
+def test_out_of_memory_is_stated_and_drawn():
     answer = said(context=4096)
     room = next(b for b in range(1, 513) if not predict(*asked(context=4096), b).fits)
     area = values(answer, "speed", "00-unfit", "x")
@@ -296,7 +296,7 @@ def test_a_drafter_has_the_targets_vocabulary_and_is_smaller():
         ({"overhead": -1}, "The overhead must be between 0 and 1,000 ms."),
     ],
 )
-def test_what_cannot_be_answered_is_refused_with_a_sentence(changes, sentence):
+def test_invalid_values_get_a_sentence(changes, sentence):
     answer = said(**changes)
     assert answer["id"] == 7
     assert sentence in answer["error"]
@@ -304,13 +304,13 @@ def test_what_cannot_be_answered_is_refused_with_a_sentence(changes, sentence):
 
 
 @pytest.mark.parametrize("text", [None, 3, "", "{", "[]", "[" * 1500, "x" * 5000, '{"id": "<b>"}'])
-def test_what_is_no_question_is_refused_with_a_sentence(text):
+def test_malformed_question_gets_a_sentence(text):
     answer = json.loads(section_facts(text))
     assert answer["id"] == 0
     assert answer["error"].endswith(".")
 
 
-def test_hostile_words_come_back_as_words_or_not_at_all():
+def test_hostile_text_is_never_markup():
     answer = said(drafter="<img src=x onerror=alert(1)>", extra="</script>")
     assert answer["error"].startswith("'<img src=x onerror=alert(1)>' is not a drafter")
 

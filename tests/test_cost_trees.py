@@ -46,7 +46,7 @@ def _rest_of_draw(q, x, later):
 TWO = keep_without_replacement(2)
 
 
-def test_chances_by_place_are_those_of_the_notes():
+def test_acceptance_by_rank_matches_the_notes():
     assert TWO[0] == pytest.approx(0.65)
     assert f"{TWO[1]:.5f}" == "0.10636"
     sums = [sum(keep_without_replacement(width)) for width in (1, 2, 3)]
@@ -214,7 +214,7 @@ def test_the_best_tree_is_the_one_that_brute_force_finds(by_place, nodes):
         ),
     ],
 )
-def test_what_cannot_be_is_refused_with_a_sentence(call, sentence):
+def test_invalid_values_raise_a_sentence(call, sentence):
     with pytest.raises(ValueError, match=r".") as refusal:
         call()
     assert str(refusal.value).startswith(sentence) or sentence in str(refusal.value)

@@ -79,12 +79,12 @@ def test_every_row_has_a_place_of_its_own_and_second_hand_ones_are_counted():
     )
 
 
-def test_slower_sorts_below_every_gain():
+def test_slowdowns_sort_below_speedups():
     slower, gain = published(low=1.4, high=1.4, unit="× slower"), published(low=1.01, high=1.01)
     assert row(slower)["gain"] < 1.0 < row(gain)["gain"]
 
 
-def test_what_the_source_does_not_say_is_empty():
+def test_unstated_facts_are_empty():
     unsaid = row(published(model=NOT_STATED))
     assert unsaid["model"] == ""
     assert unsaid["task"] == "t"
@@ -99,7 +99,7 @@ def test_a_board_has_every_row_the_fastest_first():
         assert made["source"]["url"].startswith("https://")
 
 
-def test_ours_stand_in_columns_of_their_own_with_the_machine_in_the_heading():
+def test_own_numbers_have_their_own_columns_with_the_machine():
     own = ours(FACTS, [published(), published(low=1.5, high=1.5, unit="× slower")])
     assert own["heading"] == "House models, measured on 2 CPU cores"
     (only,) = own["rows"]

@@ -206,7 +206,7 @@ def test_the_options_reach_the_page():
 
 @pytest.mark.parametrize("text", ["http://a.edu", "a.edu:80", "a.edu/x", "*", "", "a b", "-", "é"])
 def test_what_is_no_host_name_is_refused(text, capsys):
-    with pytest.raises(ValueError, match=r"An allowed host is a name such as .*\.$"):
+    with pytest.raises(ValueError, match=r"An allowed host must be a name such as .*\.$"):
         host_name(text)
     with pytest.raises(SystemExit) as ended:
         main(["serve", "--allowed-host", text])
@@ -216,7 +216,7 @@ def test_what_is_no_host_name_is_refused(text, capsys):
 
 @pytest.mark.parametrize("text", ["a.edu", "https://", "https://a.edu/x", "https://a; x", "'none'"])
 def test_what_is_no_site_is_refused(text):
-    with pytest.raises(ValueError, match=r"A site is an address such as .*\.$"):
+    with pytest.raises(ValueError, match=r"A site must be an address such as .*\.$"):
         site(text)
-    with pytest.raises(ValueError, match="A site is"):
+    with pytest.raises(ValueError, match="A site must be"):
         Access.of(environment={"SPECVIZ_EMBED_IN": text})

@@ -59,7 +59,7 @@ def test_an_answer_has_its_question_s_number_and_every_model_once():
 
 
 @pytest.mark.parametrize("asked", ["", "x", "-1", "9" * 30, None, 3])
-def test_a_question_without_a_number_is_nobody_s(asked):
+def test_question_without_number_gets_number_0(asked):
     assert answered(asked=asked)["id"] == 0
 
 
@@ -81,7 +81,7 @@ def test_a_public_target_that_is_here_is_for_step_only_where_any_model_may_be_na
         assert (row["here"], row["fetch"], row["use"]) == (True, False, any_model)
 
 
-def test_what_nobody_looked_up_is_said_to_be_so():
+def test_unchecked_facts_are_marked():
     made = {row["name"]: row for row in answered()["rows"]}
     slim, house = made["AngelSlim/Qwen3-4B_eagle3"], made["house"]
     assert (slim["size"], slim["licence"], slim["gated"]) == ("not checked",) * 3
@@ -163,7 +163,7 @@ def test_a_fetch_tells_its_steps_and_its_bytes(monkeypatch):
     assert [(line["done"], line["of"]) for line in bytes_] == [(1, 4), (4, 4)]
 
 
-def test_bytes_are_told_now_and_then(monkeypatch):
+def test_bytes_are_sent_at_intervals(monkeypatch):
     now = iter([0.0, 0.1, 0.6, 0.7])
     monkeypatch.setattr("specviz.ui.models.progress.monotonic", lambda: next(now))
 

@@ -112,7 +112,7 @@ def test_a_plain_pass_of_8b_reads_15_gigabytes_in_four_and_a_half_milliseconds()
     assert H100.ridge("bf16") == pytest.approx(295, abs=0.5)
 
 
-def test_no_published_speed_is_above_the_roof():
+def test_published_speeds_are_below_the_roofline():
     """EAGLE-3's paper: 158 tokens a second for plain decoding of this model on this chip."""
     assert 158 < 1 / pass_time(SERVED, 1).seconds < 2 * 158
 
@@ -139,13 +139,13 @@ def test_a_share_of_a_peak_makes_that_part_of_a_pass_longer():
 
 
 @pytest.mark.parametrize("share", [0, -0.5, 1.01, float("nan")])
-def test_a_share_that_is_none_is_refused(share):
+def test_invalid_efficiency_is_refused(share):
     for name in ("reading", "computing"):
         with pytest.raises(ValueError, match="share of the"):
             replace(SERVED, **{name: share})
 
 
-def test_what_takes_longer_is_the_limit():
+def test_longer_resource_is_the_bound():
     assert (PassTime(2, 1).bound, PassTime(2, 1).seconds) == ("memory", 2)
     assert (PassTime(1, 2).bound, PassTime(1, 2).seconds) == ("compute", 2)
     assert PassTime(1, 1).bound == "memory"
@@ -174,7 +174,7 @@ def test_free_tokens_end_exactly_where_arithmetic_takes_over(serving, batch):
     assert pass_time(serving, batch, free + 1).bound == "compute"
 
 
-def test_guesses_ride_for_almost_nothing_up_to_there_and_cost_their_share_beyond():
+def test_draft_tokens_are_free_up_to_the_ridge_and_cost_beyond():
     plain, free = pass_time(SERVED, 1).seconds, free_tokens(SERVED, 1)
     assert 280 < free < 295  # a little under the ridge: two operations and two bytes a weight
     assert pass_time(SERVED, 1, 64).seconds < 1.002 * plain  # flat
@@ -182,14 +182,14 @@ def test_guesses_ride_for_almost_nothing_up_to_there_and_cost_their_share_beyond
     assert pass_time(SERVED, 1, 2 * free).seconds == pytest.approx(2 * plain, rel=0.05)
 
 
-def test_a_larger_batch_leaves_less_room_for_guesses():
+def test_larger_batch_has_fewer_free_tokens():
     free = [free_tokens(SERVED, batch) for batch in BATCHES]
     assert free == sorted(free, reverse=True)
     assert free[0] > 280
     assert free[-1] < 3
 
 
-def test_long_contexts_give_room_back():
+def test_longer_context_has_more_free_tokens():
     """Reading the cache takes the time then, and guesses share it."""
     assert free_tokens(replace(SERVED, context=32_000), 256) > 2 * free_tokens(SERVED, 256)
 
@@ -224,13 +224,13 @@ def test_memory_decides_what_fits():
         (lambda: memory_needed(SERVED, 0), "The batch size must be greater than 0"),
     ],
 )
-def test_what_cannot_be_is_refused_with_a_sentence(call, sentence):
+def test_invalid_values_raise_a_sentence(call, sentence):
     with pytest.raises(ValueError, match=r"\.$") as refusal:
         call()
     assert sentence in str(refusal.value)
 
 
-def test_a_t4_is_not_asked_for_bf16():
+def test_t4_has_no_bf16_peak():
     t4 = sources.machines()["t4"].hardware
     with pytest.raises(
         ValueError, match=r"NVIDIA T4, 16 GB has no peak for bf16, only for fp16, fp32"

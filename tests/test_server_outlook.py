@@ -27,7 +27,7 @@ SERVING = Serving(EIGHT, sources.machines()["h100-sxm"].hardware, "bf16")
 SITE = Deployment("h100-sxm", "llama-3.1-8b", "bf16", "n-gram")
 
 
-def test_wilson_s_interval_is_the_textbook_s():
+def test_wilson_interval_matches_the_textbook():
     """Newcombe, Statistics in Medicine 17 (1998), table I: 81 of 263, 15 of 148, 0 of 20."""
     for kept, many, low, high in (
         (81, 263, 0.2553, 0.3662),
@@ -63,7 +63,7 @@ def test_within_the_counted_positions_a_shorter_draft_keeps_what_was_counted():
     assert [found.tokens(gamma) for gamma in (0, 1, 2)] == pytest.approx([1, 1.8, 2.1])
 
 
-def test_beyond_them_the_last_chance_is_held_and_said_to_be_assumed():
+def test_last_acceptance_is_assumed_for_later_positions():
     found = outlook(COUNTED, SERVING, 1, None)
     assert found.choices[4].tokens == pytest.approx(1 + 0.8 + 0.3 + 0.3 * 0.375 + 0.3 * 0.375**2)
     assert [choice.counted for choice in found.choices[:4]] == [True, True, True, False]
@@ -79,7 +79,7 @@ def report_of(told, site=SITE):
     return Report(told, tokens_per_pass(told), (), (), (), found, tuple(advice(site, told, found)))
 
 
-def test_of_an_average_one_chance_is_made_and_said_to_be_assumed():
+def test_average_gives_one_alpha_that_is_assumed():
     """1 + 0.6 + 0.36 + 0.216 = 2.176."""
     found = acceptance_chances(replace(MEAN, mean=2.176), 3)
     assert found.rest == pytest.approx(0.6)
@@ -108,13 +108,13 @@ def test_a_speed_up_is_a_round_s_tokens_by_its_time_in_plain_passes(drafter, bat
     assert low <= found.best.gamma <= high
 
 
-def test_where_checking_costs_nothing_the_longest_is_best_and_says_it_was_the_longest():
+def test_longest_draft_is_best_if_verification_is_free():
     found = outlook(replace(MEAN, mean=3.9), SERVING, 1, None)
     assert found.best.gamma == MAX_GAMMA
     assert "γ = 16 (the longest evaluated) is best" in report_of(replace(MEAN, mean=3.9)).advice[0]
 
 
-def test_where_the_drafter_is_as_dear_as_the_target_nothing_pays():
+def test_no_draft_pays_if_the_drafter_costs_as_much_as_the_target():
     found = outlook(COUNTED, SERVING, 1, EIGHT)
     assert found.best.gamma == 0
     assert found.now.speedup < 1
@@ -134,7 +134,7 @@ def test_the_ends_of_the_intervals_move_the_best():
     assert outlook(MEAN, SERVING, 128, None).likely is None
 
 
-def test_a_tree_is_not_taken_for_a_chain():
+def test_tree_statistics_are_not_predicted():
     tree = replace(MEAN, siblings=4)
     with pytest.raises(UnreadableStats, match="drafts trees"):
         outlook(tree, SERVING, 1, None)
@@ -148,16 +148,15 @@ def test_the_batch_is_the_server_s_own_unless_one_is_chosen():
     assert "at batch size 38" in report_of(busy).advice[0]
 
 
-def test_a_round_s_time_stands_beside_the_roofline_s():
+def test_round_time_is_compared_with_the_roofline():
     timed = replace(COUNTED, between=(10.0, 1000.0))
     least = pass_time(SERVING, 1, 3).seconds
-    assert (
-        f"A round takes {1000 * least:.2f} ms on the roofline. The server's outputs were 10.00 ms apart"
-        in " ".join(report_of(timed).advice)
-    )
+    said = " ".join(report_of(timed).advice)
+    assert f"A round takes {1000 * least:.2f} ms on the roofline." in said
+    assert "The server's outputs were 10.00 ms apart" in said
 
 
-def test_what_does_not_fit_is_said_not_to():
+def test_out_of_memory_is_reported():
     large = replace(SITE, model="llama-3.1-70b")
     said = "Weights and KV caches do not fit in memory there; the numbers ignore that."
     assert said in report_of(COUNTED, large).advice
@@ -177,12 +176,12 @@ def test_what_does_not_fit_is_said_not_to():
         ({"context": -1}, "The context must be between"),
     ],
 )
-def test_a_site_that_cannot_be_is_refused(changes, sentence):
+def test_invalid_deployment_is_refused(changes, sentence):
     with pytest.raises(ValueError, match=sentence):
         replace(SITE, **changes)
 
 
-def test_where_nothing_can_be_predicted_the_counts_stay():
+def test_counts_are_reported_without_a_prediction():
     text = '{"timings": {"predicted_n": 100, "draft_n": 80, "draft_n_accepted": 60}}'
     made = build_report(text, site=SITE)
     assert made.tokens.mean == 2.5
@@ -191,6 +190,6 @@ def test_where_nothing_can_be_predicted_the_counts_stay():
     assert build_report(text, gamma=4, site=replace(SITE, gamma=4)).outlook is not None
 
 
-def test_everything_predicted_says_that_it_is_simulated():
+def test_predictions_are_marked_simulated():
     assert outlook(COUNTED, SERVING, 1, None).origin == "simulated"
     assert formula.Optimum.origin == "simulated"

@@ -44,7 +44,7 @@ def test_the_page_says_what_the_formulas_say():
     assert (made["batch"], made["gamma"]) == (1, 4)
 
 
-def test_what_the_tab_takes_brings_as_much_by_the_law():
+def test_alpha_for_the_tab_gives_the_same_tokens():
     takes = said()["takes"]
     alpha = takes["alpha"]
     assert sum(alpha**i for i in range(5)) == pytest.approx(3.4137, abs=0.005)
@@ -73,7 +73,7 @@ def test_figures_are_plotly_s_and_their_words_harmless():
         assert not re.search("[<>&]", "".join(words))
 
 
-def test_an_empty_box_teaches():
+def test_empty_box_shows_where_to_find_statistics():
     assert said(now=" \n") == {"id": 7, "empty": True}
 
 
@@ -99,7 +99,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("case", FAULTS.values(), ids=FAULTS)
-def test_each_fault_has_a_sentence(case):
+def test_each_error_has_a_sentence(case):
     changes, field, sentence = case
     made = said(**changes)
     assert (made["id"], made["field"]) == (7, field)
@@ -107,7 +107,7 @@ def test_each_fault_has_a_sentence(case):
 
 
 @pytest.mark.parametrize("text", [None, "", "[", "[1]", "x" * (LONGEST_QUESTION + 1)])
-def test_what_is_no_question_has_a_sentence(text):
+def test_malformed_question_gets_a_sentence(text):
     assert json.loads(answer(text))["problem"].endswith(".")
 
 
@@ -118,7 +118,7 @@ def sent(data):
     return [sent(each) for each in data] if isinstance(data, list) else data
 
 
-def test_what_the_page_leaves_out_of_json_is_never_read():
+def test_json_keys_removed_by_the_page_are_never_read():
     texts = [case[0] for case in READ.values() if case[0][0] in "{["]
     assert len(texts) == 5
     for text in texts:

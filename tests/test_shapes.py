@@ -254,7 +254,7 @@ def test_no_turn_mixes_devices_on_a_gpu_that_only_pretends(shapes):
 
 
 @pytest.mark.slow
-def test_a_stop_keeps_what_came(shapes):
+def test_stop_keeps_finished_measurements(shapes):
     seen = []
     measuring = ShapeMeasurement(CPU, torch.float32, ShapePlan((8, 16), 2, sizes=(1, 2)), "made")
     turns = len((1, 2)) + 3 + len(DRAFTERS)
@@ -284,7 +284,7 @@ def test_turns_are_taken_in_that_order(shapes, monkeypatch):
 
 
 @pytest.mark.slow
-def test_where_memory_runs_out_what_came_is_kept(shapes, monkeypatch, capsys):
+def test_out_of_memory_keeps_finished_measurements(shapes, monkeypatch, capsys):
     take = ShapeRounds.take
 
     def short(self, turn, keep):
@@ -316,7 +316,7 @@ def test_free_memory_is_read_where_the_system_tells_it(tmp_path):
     assert free_memory(CPU, tmp_path / "none") is None
 
 
-def test_prices_are_in_plain_passes_and_the_law_makes_speed_of_an_acceptance():
+def test_round_costs_are_in_plain_passes_and_give_a_speedup():
     file = made()
     costs = file.models[0]
     first, second = measured_costs_text.drafter_rows(costs, costs.places[0], 0.5)
@@ -334,7 +334,7 @@ def test_prices_are_in_plain_passes_and_the_law_makes_speed_of_an_acceptance():
     assert "over 8 tokens takes 2.00" in words
 
 
-def test_what_was_measured_on_a_busy_machine_says_so():
+def test_measurements_of_a_busy_machine_are_marked():
     file = made()
     place = file.models[0].places[0]
     assert not measured_costs_text.caution(file, place)
@@ -402,7 +402,7 @@ def test_a_broken_file_is_refused_with_a_sentence(path, value, sentence):
         (" " * (1 << 19), "at most 256 KiB"),
     ],
 )
-def test_what_is_no_file_of_costs_is_refused_with_a_sentence(text, sentence):
+def test_other_files_are_refused_with_a_sentence(text, sentence):
     with pytest.raises(CostFileError, match=sentence):
         CostFile.from_text(text)
 

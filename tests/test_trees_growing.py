@@ -84,7 +84,7 @@ def by_hand(field, depth):
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize(("depth", "budget"), [(1, 3), (2, 7), (3, 20), (3, 84)])
-def test_where_all_go_on_growth_is_a_best_first_search(seed, depth, budget):
+def test_growth_is_best_first_search_if_all_nodes_expand(seed, depth, budget):
     field = made_field(seed, 3)
     one = grow_tree(field, Parameters(depth, 16, budget))
     totals = by_hand(field, depth)
@@ -138,7 +138,7 @@ def test_a_static_tree_takes_each_rank_and_ends_where_the_text_does():
     assert {path for path in one.paths if path[0] != first[0] or len(path) == 1} == over.paths
 
 
-def test_a_place_that_was_not_recorded_is_told_and_nothing_grows_there():
+def test_unrecorded_path_is_reported_and_does_not_grow():
     field = made_field(1, 2)
     best = field.rows[()].tokens[0]
     cut = replace(field, rows={path: row for path, row in field.rows.items() if path != (best,)})
@@ -147,7 +147,7 @@ def test_a_place_that_was_not_recorded_is_told_and_nothing_grows_there():
     assert not any(len(path) == 2 and path[0] == best for path in one.paths)
 
 
-def test_a_field_survives_its_file():
+def test_position_survives_its_file():
     field = made_field(5, 2)
     read = RecordedPosition.from_text(field.to_text())
     assert read.rows.keys() == field.rows.keys()
@@ -157,12 +157,12 @@ def test_a_field_survives_its_file():
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"format": "specviz-field", "version": 2}'])
-def test_a_file_that_is_no_field_gets_a_sentence(text):
+def test_invalid_position_file_gets_a_sentence(text):
     with pytest.raises(PositionError, match="position"):
         RecordedPosition.from_text(text)
 
 
-def test_a_field_with_half_a_row_is_refused():
+def test_incomplete_row_is_refused():
     lines = made_field(5, 1).to_text().splitlines()
     row = json.loads(lines[1])
     with pytest.raises(PositionError, match="incomplete row"):
@@ -171,7 +171,7 @@ def test_a_field_with_half_a_row_is_refused():
 
 @pytest.mark.parametrize("cold", [False, True])
 @pytest.mark.parametrize("seed", range(5))
-def test_a_tree_is_worth_what_its_verdicts_come_to(seed, cold):
+def test_expected_length_is_the_mean_over_verdicts(seed, cold):
     """The point-mass rule on every branch of the coins, against a sum of products of p."""
     field = made_field(seed, 3)
     one = grow_tree(field, Parameters(2, 3, 7))
@@ -205,7 +205,7 @@ class ByPath:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_verdict_does_not_hang_on_how_nodes_are_numbered(seed):
+def test_verdict_does_not_depend_on_node_numbers(seed):
     """Level by level, as trees grow, against branch by branch."""
     field = made_field(seed, 3)
     one = grow_tree(field, Parameters(3, 3, 12))
@@ -230,7 +230,7 @@ def test_a_verdict_does_not_hang_on_how_nodes_are_numbered(seed):
     assert found[0] == found[1]
 
 
-def test_the_worked_examples_come_out_as_they_were_computed():
+def test_worked_examples_match_their_values():
     """DRAFTERS.md section 12; ties as counted at the cut."""
     found = {
         example.name: {
@@ -269,7 +269,7 @@ def test_totals_round_every_step():
 
 
 @pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.name)
-def test_off_by_one_is_a_tree_still_judged_on_the_paths_that_it_has(recipe):
+def test_off_by_one_tree_is_judged_on_its_actual_paths(recipe):
     """Where the field knows such a wrong path, its p is the one that the pass over it gave."""
     field = shipped_position(recipe.name)
     one = grow_tree(field, off_by_one.SIZE)
@@ -291,7 +291,7 @@ def test_off_by_one_is_a_tree_still_judged_on_the_paths_that_it_has(recipe):
     assert right == pytest.approx(keep_chances(field, one, []).length(one.kept)["exact"])
 
 
-def test_a_twin_under_one_parent_is_worth_nothing():
+def test_repeated_sibling_adds_nothing():
     assert off_by_one.expected_length([-1, 0, 0, 0], [9, 4, 4, 5], [1.0, 0.5, 0.5, 0.25]) == 0.75
 
 
@@ -311,7 +311,7 @@ def test_recorded_positions_answer_every_tree_of_the_controls(recipe):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("drawn", sorted(SAMPLING_MODES))
-def test_traversal_keeps_no_fewer_on_average_and_both_expect_what_they_keep(drawn):
+def test_traversal_accepts_no_fewer_on_average(drawn):
     world = PositionModels(made_field(4, 3))
     found = average(world, (2, 2), SAMPLING_MODES[drawn], 60, 1)
     assert found.lengths["traversal"] >= found.lengths["top-down"] - 3 * found.error
@@ -324,7 +324,7 @@ def test_traversal_keeps_no_fewer_on_average_and_both_expect_what_they_keep(draw
         assert kept[way] / 300 == pytest.approx(expected, abs=0.25)
 
 
-def test_drawn_trees_are_of_their_shape_and_without_twins_where_that_is_said():
+def test_sampled_trees_have_their_shape_and_no_repeats_without_replacement():
     world = PositionModels(made_field(4, 4))
     for widths in SHAPES:
         draft = world.draft(widths, Drawn.WITHOUT_REPLACEMENT, Chance(5, 2))
@@ -336,7 +336,7 @@ def test_drawn_trees_are_of_their_shape_and_without_twins_where_that_is_said():
             assert law[-1] == 0, "q has nothing in the lump"
 
 
-def test_the_price_of_a_guess_is_its_share_of_the_pass():
+def test_price_of_a_guess_is_its_share_of_the_pass():
     sweep = Sweep.read(ASSETS / "cost" / "sweep.json")
     costs = [fitted_pass_cost(sweep, 1 + guesses) for guesses in range(4)]
     assert costs[0] == 1.0

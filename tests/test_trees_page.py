@@ -45,7 +45,7 @@ def asked(of, **changes):
 
 
 @pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.name)
-def test_a_growth_is_told_step_by_step_and_the_verdict_comes_last(recipe):
+def test_growth_steps_end_with_the_verdict(recipe):
     found = asked(grow, place=recipe.name)
     assert found["id"] == 3
     steps = found["steps"]
@@ -65,7 +65,7 @@ def test_a_growth_is_told_step_by_step_and_the_verdict_comes_last(recipe):
     assert thrown["value"] == len(found["verdict"]["path"])
 
 
-def test_static_shapes_stand_on_the_same_places():
+def test_static_shapes_use_the_same_position():
     for kind in ("chain", "regular", "eagle-25", "medusa-63", "optimised"):
         found = asked(grow, kind=kind)
         assert found["steps"][-2]["kind"] == "mask"
@@ -89,13 +89,13 @@ def test_static_shapes_stand_on_the_same_places():
         ({"seed": -1}, "The seed"),
     ],
 )
-def test_what_cannot_be_grown_gets_a_sentence(changes, says):
+def test_invalid_tree_request_gets_a_sentence(changes, says):
     found = asked(grow, **changes)
     assert found["id"] == 3
     assert says in found["problem"]
 
 
-def test_no_json_is_no_question():
+def test_invalid_json_is_refused():
     for of in (grow, rank, judge):
         assert "whole JSON" in json.loads(of("{"))["problem"]
 
@@ -137,7 +137,7 @@ def test_two_rules_judge_one_drawn_tree():
     assert "The shape" in asked(judge, shape=77)["problem"]
 
 
-def test_a_field_comes_back_from_its_text_whatever_was_typed():
+def test_position_survives_its_text_for_any_prompt():
     field = replace(shipped_position(PLACE), prompt="one\u2028two\x85three\nfour")
     assert is_position_file(field.to_text())
     assert RecordedPosition.from_text(field.to_text()) == field
@@ -158,13 +158,13 @@ def test_live_positions_are_held_for_a_while():
         ({"prompt": "a", "drafter": "/etc", "skip": 0}, "No drafter is called"),
     ],
 )
-def test_a_look_that_nobody_can_take_gets_a_sentence(wish, says):
+def test_invalid_live_request_gets_a_sentence(wish, says):
     with pytest.raises(ValueError, match=says):
         wanted(None, json.dumps(wish))
 
 
 @pytest.mark.parametrize("name", GROWS)
-def test_a_field_holds_what_drafter_and_target_say_of_every_path(name):
+def test_position_has_predictions_for_every_path(name):
     """Each path anew, in a walk of its own; the target by one plain pass."""
     target = families.target_of(name)
     drafter = families.KNOWING_NOTHING[name](target)
@@ -196,7 +196,7 @@ def test_a_field_holds_what_drafter_and_target_say_of_every_path(name):
     assert static_tree(field, shape).paths >= {(token,) for token in field.rows[()].tokens[:2]}
 
 
-def test_a_drafter_that_ranks_nothing_under_its_guesses_is_refused():
+def test_drafter_without_prediction_after_guesses_is_refused():
     case = families.CASES["ngram"]
     target = case.target()
     with pytest.raises(BadTree, match="Trees cannot grow on this drafter"):
@@ -216,7 +216,7 @@ def test_ranks_are_measured_along_the_text_that_the_target_wrote():
         assert sum(row) <= 1.0 + 1e-6
 
 
-def test_what_was_measured_is_told_as_it_stands_in_the_file():
+def test_study_is_shown_as_stored():
     data = ranking_study.load_study()
     assert set(rank_acceptance.shipped_tables()) >= set(data["drafters"])
     for ways in data["drafters"].values():
@@ -229,7 +229,7 @@ def test_what_was_measured_is_told_as_it_stands_in_the_file():
             assert low <= rows["sum bfloat16"]["gain"] <= high
 
 
-def test_luck_is_told_from_a_difference_by_enough_rounds():
+def test_rounds_needed_distinguish_a_gain_from_noise():
     assert ranking_study.noise_bound(2.0, ranking_study.rounds_needed(0.006, 2.0)) == pytest.approx(
         0.006, rel=1e-3
     )

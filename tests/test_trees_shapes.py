@@ -38,7 +38,7 @@ def test_published_shapes_have_their_sizes_and_every_beginning():
         assert static_shapes.paths_of(made) == list(shape.paths), "ranks are places, without a gap"
 
 
-def test_a_run_can_be_told_a_published_shape_by_name():
+def test_run_accepts_a_published_shape_by_name():
     assert len(find_spec("rank_paths").parse("medusa-63")) == 63
     assert find_spec("rank_paths").parse("0; 0,0") == [[0], [0, 0]]
 
@@ -138,7 +138,7 @@ def test_the_numbers_that_people_come_with():
         (lambda: static_shapes.from_text("[" * 100_000), "20,000 characters"),
     ],
 )
-def test_what_is_no_tree_gets_a_sentence(made, says):
+def test_invalid_tree_gets_a_sentence(made, says):
     with pytest.raises(BadTree, match=says.replace("[", r"\[")):
         made()
 
@@ -169,6 +169,6 @@ def test_a_run_takes_a_trees_size_in_any_engines_words(said):
         ("steps=0,topk=10,num_draft_tokens=60", "The depth must be an integer from 1"),
     ],
 )
-def test_a_size_that_is_none_gets_a_sentence(said, says):
+def test_invalid_tree_size_gets_a_sentence(said, says):
     with pytest.raises(argparse.ArgumentError, match=says):
         read("--tree-size", said)

@@ -28,7 +28,7 @@ def add(demo: gr.Blocks, runs: Worker, any_model: bool) -> None:
     ) -> str:
         """Decode a prompt speculatively, then plainly, and return the run's trace.
 
-        The call waits in the same queue as the visitors' runs. The result is a trace file: JSON
+        The call waits in the queue with the visitors' runs. The result is a trace file: JSON
         Lines, which `python -m specviz check` verifies. Errors have a readable sentence.
 
         Parameters:

@@ -164,8 +164,8 @@ def close(*lines: Queue) -> None:
 def prepare(machine: Machine) -> None:
     """Load all House models in this thread; at launch their weights are reserved for the GPU.
 
-    Nothing computes with them in this process afterwards. All code is imported, too, since a process
-    forked while another thread imports a module would wait for it forever.
+    Nothing computes with them in this process afterwards. All code is imported, too, since a
+    process forked while another thread imports a module would wait for it forever.
     """
     for room in ROOMS:
         for found in walk_packages(import_module(room).__path__, f"{room}."):

@@ -75,7 +75,7 @@ def test_a_machine_too_busy_is_the_headline_and_its_numbers_are_not(cost):
     assert cost.locator(".sv-sweep-must").is_hidden()
 
 
-def test_what_a_source_leaves_out_says_how_it_was_read(cost):
+def test_unstated_facts_name_the_kind_of_source(cost):
     text = cost.inner_text(".sv-headline-table")
     assert "not said" not in text
     for words in ("not in the abstract", "not in the quotation", "second-hand: quoted by others"):

@@ -107,7 +107,7 @@ def test_the_lab_lights_what_rounding_changes_and_two_rules_share_their_coins(tr
     expect(trees.locator(".sv-judge-mean")).to_contain_text("traversal", timeout=30_000)
 
 
-def test_a_text_of_one_s_own_is_looked_at_live(trees):
+def test_own_text_is_drafted_live(trees):
     trees.get_by_text("Use your own text, live").click()
     trees.get_by_label("Prompt").last.fill("")
     trees.get_by_role("button", name="Draft here, live").click()
