@@ -446,9 +446,9 @@ def test_equal_candidates_are_claimed_only_for_complete_trees():
         scene.round.proposed = replace(scene.round.proposed, guesses=change(guesses))
         return scored(replace(scene))["say"][0]  # anew: a scene keeps the shape of its tree
 
-    assert "every parent gets the same candidates" in said_of(lambda guesses: guesses)
+    assert "every parent at a depth gets the same" in said_of(lambda guesses: guesses)
     for some in (lambda guesses: guesses[:-1], lambda guesses: guesses[:-2]):
-        assert said_of(some).endswith("each parent gets some of them.")
+        assert said_of(some).endswith("Each parent gets some of the head's candidates.")
 
 
 def test_lower_candidates_are_not_called_top_tokens():

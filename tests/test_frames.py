@@ -262,8 +262,8 @@ def test_sentences_have_no_negligible_or_misleading_numbers(sampled):
             0.9,
             0.24,
             (
-                "The target gives ␣cat 0.93; the drafter gave it only 0.90. Since p ≥ q, accept with "
-                "probability 1. The coin, 0.24, is below 1: accepted."
+                "The target gives ␣cat 0.93; the drafter gave it only 0.90. Since p ≥ q, "
+                "accept with probability 1. The coin, 0.24, is below 1: accepted."
             ),
         ),
         (
@@ -271,8 +271,8 @@ def test_sentences_have_no_negligible_or_misleading_numbers(sampled):
             0.000575,
             0.75,
             (
-                "The target gives ␣cat about 0, only 0.62 times what the drafter gave it. Accept with "
-                "probability p ÷ q = 0.62. The coin, 0.75, is not below 0.62: rejected."
+                "The target gives ␣cat about 0, only 0.62 times what the drafter gave it. "
+                "Accept with probability p ÷ q = 0.62. The coin, 0.75, is not below 0.62: rejected."
             ),
         ),
         (
@@ -280,8 +280,8 @@ def test_sentences_have_no_negligible_or_misleading_numbers(sampled):
             0.00024,
             0.26,
             (
-                "The target gives ␣cat about 0; the drafter gave it far more. Accept with probability "
-                "p ÷ q, about 0. The coin, 0.26, is not below that: rejected."
+                "The target gives ␣cat about 0; the drafter gave it far more. Accept with "
+                "probability p ÷ q, about 0. The coin, 0.26, is not below that: rejected."
             ),
         ),
         (
@@ -298,8 +298,8 @@ def test_sentences_have_no_negligible_or_misleading_numbers(sampled):
             0.4463161,
             0.36,
             (
-                "The target gives ␣cat 0.45; the drafter gave it the same up to rounding. Accept with "
-                "probability p ÷ q, about 1. The coin, 0.36, is below that: accepted."
+                "The target gives ␣cat 0.45; the drafter gave it the same up to rounding. "
+                "Accept with probability p ÷ q, about 1. The coin, 0.36, is below that: accepted."
             ),
         ),
         (
@@ -325,8 +325,8 @@ def test_sentences_have_no_negligible_or_misleading_numbers(sampled):
             0.19,
             0.07,
             (
-                "The target gives ␣cat 0; the drafter gave it 0.19. Accept with probability p ÷ q = 0. "
-                "The coin, 0.07, is not below 0: rejected."
+                "The target gives ␣cat 0; the drafter gave it 0.19. Accept with "
+                "probability p ÷ q = 0. The coin, 0.07, is not below 0: rejected."
             ),
         ),
     ],

@@ -18,7 +18,7 @@ def asked(**more):
 
 
 def form(**changes):
-    filled = {row.name: row.filled(row.default) for row in rows()}
+    filled = {row.name: row.form_value(row.default) for row in rows()}
     usual = {"prompt": PROMPT, "method": "draft-model"} | filled
     return Choices.from_form(usual | {"gamma": 4, "max_new_tokens": 12} | changes)
 
@@ -67,7 +67,7 @@ def test_a_trace_s_own_settings_make_the_same_wish_again():
         (asked(prompt="half \ud83e"), "half a character"),
         (asked(target=3), "target must be text"),
         (asked(drafter=["ngram"]), "drafter must be text"),
-        (asked(folder="x"), "no folder"),
+        (asked(folder="x"), "no field folder"),
         (asked(settings="gamma"), "JSON object"),
         (asked(settings={"gama": 3}), "unknown gama"),
         (asked(settings={"gamma": "3"}), "gamma"),
@@ -157,7 +157,7 @@ def test_siblings_are_typed_as_numbers_in_a_row(typed, meant):
     [[], [[0]], [[0], [1], [0, 0]], [[0], [0, 0], [0, 0, 0]]],
 )
 def test_paths_by_rank_are_typed_as_the_form_shows_them(paths):
-    assert form(rank_paths=find_spec("rank_paths").filled(paths)).settings().rank_paths == paths
+    assert form(rank_paths=find_spec("rank_paths").form_value(paths)).settings().rank_paths == paths
     assert form(rank_paths=None).settings().rank_paths == []
     assert form(rank_paths=" 0; 0, 1 ;").settings().rank_paths == [[0], [0, 1]]
 

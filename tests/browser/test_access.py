@@ -440,5 +440,6 @@ def test_a_verdict_can_be_guessed_by_keys(visit):
     assert page.inner_text(".sv-score").endswith("of 1 points")
     page.keyboard.press("ArrowRight")
     assert (
-        page.inner_text(".sv-verdict") != "Your prediction?" or visit.ask("frame.step.kind") == "judge"
+        page.inner_text(".sv-verdict") != "Your prediction?"
+        or visit.ask("frame.step.kind") == "judge"
     )

@@ -492,6 +492,7 @@ def test_browser_restores_every_frame_from_patches(looker, name):
     looker.look(name)
     trace = made(RUNS[name])
     for index in range(len(trace.rounds)):
-        wanted = [json.loads(json.dumps(add_figures(frame))) for frame in frames(Scene.of(trace, index))]
+        made_of_it = map(add_figures, frames(Scene.of(trace, index)))
+        wanted = [json.loads(json.dumps(frame)) for frame in made_of_it]
         shown = looker.page.evaluate(FRAMES, [module_address("step/reel"), index])
         assert shown[: len(wanted)] == wanted
