@@ -97,7 +97,7 @@ def test_invalid_tree_request_gets_a_sentence(changes, says):
 
 def test_invalid_json_is_refused():
     for of in (grow, rank, judge):
-        assert "whole JSON" in json.loads(of("{"))["problem"]
+        assert "not valid JSON" in json.loads(of("{"))["problem"]
 
 
 def test_the_ranking_lab_shows_eight_ways_and_an_exhibit():

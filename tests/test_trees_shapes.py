@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from specviz.catalog.entry import settings_from_args
 from specviz.commands.options import add_tree_size
-from specviz.cost import tree_formula as law
+from specviz.cost import tree_formula
 from specviz.settings.options import add_settings
 from specviz.settings.published_trees import PUBLISHED_TREES
 from specviz.settings.specs import find_spec
@@ -85,13 +85,13 @@ def test_the_optimised_shape_beats_every_other_of_its_size(depth):
     chances = [0.55, 0.25, 0.1]
     found = static_shapes.optimised(chances, 5, depth)
     best = max(
-        law.expected_tokens(other, law.acceptance_by_position(other, chances))
+        tree_formula.expected_tokens(other, tree_formula.acceptance_by_position(other, chances))
         for tail in product(*(range(node) for node in range(1, 6)))
         if max(tree_formats.positions(other := [-1, *tail])) <= (depth or 9)
     )
-    assert law.expected_tokens(found, law.acceptance_by_position(found, chances)) == pytest.approx(
-        best
-    )
+    assert tree_formula.expected_tokens(
+        found, tree_formula.acceptance_by_position(found, chances)
+    ) == pytest.approx(best)
     assert max(tree_formats.positions(found)) <= (depth or 9)
 
 

@@ -12,7 +12,7 @@ from typing import Final
 
 import torch
 
-from specviz.cost import tree_formula as law
+from specviz.cost import tree_formula
 from specviz.settings.chance import Chance
 from specviz.trace.rule_specs import Drawn
 from specviz.trees.parameters import Parameters
@@ -67,4 +67,4 @@ def expected_length(parents: Sequence[int], tokens: Sequence[int], p: Sequence[f
         twin = (parents[node], tokens[node])
         keep.append(0.0 if twin in seen else p[node])
         seen.add(twin)
-    return sum(law.path_probabilities(parents, keep)) - 1.0
+    return sum(tree_formula.path_probabilities(parents, keep)) - 1.0

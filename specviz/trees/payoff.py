@@ -9,14 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, exp
+from math import exp
 from statistics import linear_regression
-from typing import Final
 
-from specviz.cost import tree_formula as law
-from specviz.cost.figures.charts import axis, chart, curves, hover
+from specviz.cost import tree_formula
 from specviz.cost.sweep import Sweep
-from specviz.figures.plot import Figure, Trace
 from specviz.trees.grown_tree import GrownTree
 from specviz.trees.recorded_position import RecordedPosition
 
@@ -52,7 +49,9 @@ def keep_chances(field: RecordedPosition, one: GrownTree, table: Table) -> KeepC
     sums = one.growth.totals if one.growth.kind.how == "sum" else []
     believed = [exp(total) for total in sums] or list(one.growth.totals)
     return KeepChances(
-        law.path_probabilities(parents, keep), law.path_probabilities(parents, ranks), believed
+        tree_formula.path_probabilities(parents, keep),
+        tree_formula.path_probabilities(parents, ranks),
+        believed,
     )
 
 
@@ -122,42 +121,3 @@ def marginal_prices(brought: Sequence[float], costs: Sequence[float | None]) -> 
         else:
             found.append(brought[number - 1] / before * (after - before))
     return found
-
-
-HEIGHT: Final = 230
-
-
-def payoff_figure(
-    gains: Sequence[float], forecast: Sequence[float], prices: Sequence[float | None]
-) -> Figure:
-    """Chart the gain of each guess in the order kept, and its cost.
-
-    Args:
-        gains: Tokens that each guess adds: bars.
-        forecast: The same from acceptance by rank: diamonds.
-        prices: The tokens that its share of the pass would give otherwise: a line.
-    """
-    places = [float(place) for place in range(1, len(gains) + 1)]
-    data: dict[str, Trace] = {
-        "10-gains": {"type": "bar", "x": places, "y": list(gains), "marker": {"color": "--b"}}
-        | _said(gains, "adds {:.3f} tokens")
-    }
-    if any(forecast):
-        look = {"size": 5, "color": "--ink2", "symbol": "diamond"}
-        marks = {"mode": "markers", "x": places, "y": list(forecast), "marker": look}
-        data["20-forecast"] = marks | _said(forecast, "{:.3f}, predicted from its rank")
-    both = zip(places, prices, strict=True)
-    curve = [(place, price) for place, price in both if price is not None]
-    if curve:
-        data["30-price"] = curves([curve], "--ink", 2)
-    top = max(0.2, *gains, *forecast)
-    step = 0.1 if top <= 0.5 else 0.25
-    up = [(at * step, f"{at * step:g}") for at in range(ceil(top / step) + 1)]
-    every = max(1, ceil(len(places) / 12))
-    along = [(place, f"{place:.0f}") for place in places[::every]]
-    x = axis(0.3, len(places) + 0.7, along, "guesses, in the order kept")
-    return chart(data, x, axis(0.0, 1.05 * top, up), HEIGHT)
-
-
-def _said(values: Sequence[float], form: str) -> Trace:
-    return hover([f"guess {at}: {form.format(value)}" for at, value in enumerate(values, 1)])

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import torch
 
-from specviz.cost import tree_formula as law
+from specviz.cost import tree_formula
 from specviz.drafters.common.dynamic_tree import PathScore
 from specviz.engine.protocol import Drafter
 from specviz.models.target import Target
@@ -150,7 +150,7 @@ KEYS: Final = (
 def mean_square_length(field: RecordedPosition, one: RankedTree) -> float:
     """Return the mean square of the accepted length at temperature 1."""
     growth = one.grown.growth
-    warm = law.path_probabilities(growth.parents, target_probabilities(field, one.grown))
+    warm = tree_formula.path_probabilities(growth.parents, target_probabilities(field, one.grown))
     return sum((2 * growth.depths[node] - 1) * warm[node] for node in one.grown.kept[1:])
 
 
@@ -211,8 +211,8 @@ def _count_way(field: RecordedPosition, one: RankedTree, base: tuple[float, floa
 def expected_lengths(field: RecordedPosition, one: RankedTree) -> tuple[float, float]:
     """Return the expected accepted length at temperature 1, and the length at 0."""
     parents, kept = one.grown.growth.parents, one.grown.kept[1:]
-    warm = law.path_probabilities(parents, target_probabilities(field, one.grown))
-    cold = law.path_probabilities(parents, greedy_matches(field, one.grown))
+    warm = tree_formula.path_probabilities(parents, target_probabilities(field, one.grown))
+    cold = tree_formula.path_probabilities(parents, greedy_matches(field, one.grown))
     return sum(warm[node] for node in kept), sum(cold[node] for node in kept)
 
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
-from specviz.cost import tree_formula as law
+from specviz.cost import tree_formula
 from specviz.settings.published_trees import PUBLISHED_TREES
 from specviz.settings.settings import MAX_GUESSES
 from specviz.trees.parameters import BadTree, check_range
@@ -33,7 +33,7 @@ def regular(width: int, depth: int) -> list[int]:
     if size > MAX_GUESSES:
         sentence = f"{width} children per node and {depth} levels make {size:,} guesses"
         raise BadTree(f"{sentence}; a tree can have at most {MAX_GUESSES}.")
-    return law.full_tree([width] * depth)
+    return tree_formula.full_tree([width] * depth)
 
 
 def published(name: str) -> list[int]:
@@ -60,7 +60,7 @@ def optimised(chances: Sequence[float], guesses: int, depth: int | None = None) 
     if not chances or not all(0.0 <= chance <= 1.0 for chance in chances):
         raise BadTree("Acceptance by rank must be a list of probabilities from 0 to 1.")
     falling = [min(chances[: rank + 1]) for rank in range(len(chances))]
-    return law.best_tree(falling, guesses, depth)
+    return tree_formula.best_tree(falling, guesses, depth)
 
 
 def parents_of(paths: Sequence[Sequence[int]]) -> list[int]:

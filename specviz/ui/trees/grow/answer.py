@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, Final
 
 from specviz.catalog.entry import title_of
-from specviz.cost import tree_formula as law
+from specviz.cost import tree_formula
 from specviz.cost.sweep import Sweep
 from specviz.figures.layout import rows_of
 from specviz.settings.chance import Chance
@@ -25,9 +25,9 @@ from specviz.trees.payoff import (
     greedy_matches,
     keep_chances,
     marginal_prices,
-    payoff_figure,
     target_probabilities,
 )
+from specviz.trees.payoff_figure import payoff_figure
 from specviz.trees.rank_acceptance import shipped_tables
 from specviz.trees.recorded_position import RecordedPosition
 from specviz.trees.rule_comparison import PositionModels
@@ -96,7 +96,7 @@ def chances_of(field: RecordedPosition, one: GrownTree, table: Table, cold: bool
     if not cold:
         return warm
     return KeepChances(
-        law.path_probabilities(one.growth.parents, greedy_matches(field, one)),
+        tree_formula.path_probabilities(one.growth.parents, greedy_matches(field, one)),
         warm.ranks,
         warm.believed,
     )
