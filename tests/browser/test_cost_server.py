@@ -27,7 +27,8 @@ def settled(page, change):
 
 
 def paste(page, text):
-    settled(page, lambda: page.get_by_label("The server’s metrics, or an answer with counts").fill(text))
+    box = page.get_by_label("The server’s metrics, or an answer with counts")
+    settled(page, lambda: box.fill(text))
 
 
 def test_a_server_s_numbers_are_shown_refused_and_taken(section):
