@@ -63,7 +63,8 @@ export function show() {
 
 /** @param {Loaded[]} loaded */
 function memory(loaded) {
-  if (!loaded.length) return [el("li", "", "None yet. A model is loaded when a run first uses it.")];
+  if (!loaded.length)
+    return [el("li", "", "None yet. A model is loaded when a run first uses it.")];
   return loaded.map(({ title, where, memory }) =>
     el("li", "", el("b", "", title), " " + memory + " (" + where + ")"),
   );

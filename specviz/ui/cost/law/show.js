@@ -14,7 +14,8 @@ import { state } from "./state.js";
 
 /** @type {Record<MapName, string>} */
 const MAPPED = {
-  gamma: "Lines of equal speed-up at this c. Unshaded: slower than plain decoding. Click to set α and γ.",
+  gamma:
+    "Lines of equal speed-up at this c. Unshaded: slower than plain decoding. Click to set α and γ.",
   c: "Speed-up at the best γ for each α and c. Unshaded: no draft length pays. Click to set α and c.",
 };
 /** @type {Record<"speed" | MapName, Key[]>} */

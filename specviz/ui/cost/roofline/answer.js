@@ -28,11 +28,7 @@ export function receive() {
 
 /** @param {Answer | Fault} answer */
 function showAnswer(answer) {
-  fault(
-    answer.error
-      ? answer.error + " The results below belong to the last valid choice."
-      : "",
-  );
+  fault(answer.error ? answer.error + " The results below belong to the last valid choice." : "");
   if (answer.error !== undefined) return;
   last = answer;
   $(".sv-roofline-out").dataset.shown = String(answer.id);

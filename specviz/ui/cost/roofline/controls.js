@@ -72,7 +72,9 @@ export function withWhat() {
   const parts = [
     told(),
     gamma === terms.gamma ? "" : `This section uses γ = ${gamma}.`,
-    from.on && !same(from.on, target) ? `The target here is ${target}, so expect a different α.` : "",
+    from.on && !same(from.on, target)
+      ? `The target here is ${target}, so expect a different α.`
+      : "",
     wide
       ? `Its rounds had ${Math.round(Number(long.guesses))} draft tokens; this section verifies a chain of ${gamma} unless you enter children per node.`
       : "",

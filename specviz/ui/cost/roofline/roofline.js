@@ -26,7 +26,12 @@ function sourceList() {
     );
     const sheet =
       preset.sheet &&
-      el("li", "", "vendor’s data sheet, as cited by these sources (not read itself): ", preset.sheet);
+      el(
+        "li",
+        "",
+        "vendor’s data sheet, as cited by these sources (not read itself): ",
+        preset.sheet,
+      );
     return el(
       "div",
       "",

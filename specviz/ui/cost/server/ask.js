@@ -3,7 +3,8 @@
 import { Question } from "../../shared/question.js";
 import { $ } from "./stage.js";
 
-const SILENT = "The server of this page does not answer. The results shown belong to an earlier choice.";
+const SILENT =
+  "The server of this page does not answer. The results shown belong to an earlier choice.";
 export const question = new Question("sv-server-ask", () => fault(SILENT));
 
 export const ask = () => question.ask();

@@ -11,11 +11,7 @@ import { $, stage } from "./stage.js";
 /** @type {[title: string, simulated: boolean, cell: (row: Row) => Node | string][]} */
 const COLUMNS = [
   ["drafter", false, (row) => el("span", "", el("b", "", row.title), el("small", "", row.about))],
-  [
-    "drafting",
-    false,
-    (row) => el("span", "", row.draft + " ms", el("small", "", row.middle)),
-  ],
+  ["drafting", false, (row) => el("span", "", row.draft + " ms", el("small", "", row.middle))],
   ["in plain passes", false, (row) => row.share],
   ["c, per level", false, (row) => row.level],
   ["verification", false, (row) => row.check],

@@ -85,6 +85,7 @@ export const shown = () => ({
 export function told() {
   const { alpha, gamma } = shown();
   const { from } = terms;
-  if (from.alpha.said === from.gamma.said) return `α = ${alpha}, γ = ${gamma} (${from.alpha.said}).`;
+  if (from.alpha.said === from.gamma.said)
+    return `α = ${alpha}, γ = ${gamma} (${from.alpha.said}).`;
   return `α = ${alpha} (${from.alpha.said}), γ = ${gamma} (${from.gamma.said}).`;
 }

@@ -30,7 +30,10 @@ export function drawMask() {
   const high = rows * cell + (left ? 16 : 0);
   const top = high - rows * cell;
   const svg = draw("svg", { viewBox: `0 0 ${SIDE} ${high}`, class: "sv-grow-matrix", role: "img" });
-  svg.setAttribute("aria-label", `Attention mask with ${rows} rows: each attends to its ancestors and itself`);
+  svg.setAttribute(
+    "aria-label",
+    `Attention mask with ${rows} rows: each attends to its ancestors and itself`,
+  );
   const side = rows * cell;
   svg.append(draw("rect", { x: left, y: top, width: side, height: side, class: "sv-grow-ground" }));
   const pad = cell > 6 ? 1 : 0;
