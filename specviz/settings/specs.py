@@ -24,14 +24,8 @@ from specviz.settings.value_types import (
 )
 
 Schedule = Literal["fixed", "learning"]
-
-
 Candidates = Literal["sampled", "greedy"]
-
-
 ChatMode = Literal["auto", "chat", "raw"]
-
-
 Group = Literal["drafting", "sampling", "run", "prompt"]
 MAX_GAMMA: Final = 64
 MAX_GUESSES: Final = 128  # of a whole tree, which the target scores in one pass
@@ -74,8 +68,7 @@ class SettingSpec:
         rarely_read: Whether few drafters read it; then the summary names it only for those.
         read_by_all: Whether it applies with every drafter, because the engine reads it.
         at_depth: Computes the value that the default means on a target with so many layers.
-        flags: Words with a command-line flag each, and the flags' help. A setting with flags has
-            no other option.
+        flags: Words with a flag of their own and its help, instead of one option.
         heading: The heading of its option in the command line's help.
     """
 
