@@ -61,14 +61,14 @@ class BlockwiseHeads(nn.Module):
         nn.init.zeros_(self.conv2.weight)  # an untrained head repeats the target's own prediction
         nn.init.zeros_(self.conv2.bias)
 
-    def forward(self, states: Tensor, project: Project, many: int | None = None) -> Tensor:
-        """Return the logits of the first `many` heads (None for all): (…, h) to (heads, …, V)."""
+    def forward(self, states: Tensor, project: Project, count: int | None = None) -> Tensor:
+        """Return the logits of the first `count` heads (None for all): (…, h) to (heads, …, V)."""
         added = self.conv2(nn.functional.relu(self.conv1(states)))
         out = states[..., None, :] + added.unflatten(-1, (self.heads, -1))
-        return project(out.movedim(-2, 0)[:many])
+        return project(out.movedim(-2, 0)[:count])
 
-    def rows(self, many: int) -> int:
-        """Return the rows that `many` heads compute for one state: one, the hidden layer."""
+    def rows(self, count: int) -> int:
+        """Return the rows that `count` heads compute for one state: one, the hidden layer."""
         return 1
 
     @classmethod

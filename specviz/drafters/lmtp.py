@@ -100,9 +100,9 @@ class LeapHeads(nn.Module):
             LeapHead(layers, width, vocabulary) for _ in range(config.n_head)
         )
 
-    def forward(self, states: Tensor, project: Project, many: int | None = None) -> Tensor:
-        """Return the logits of the first `many` heads (None for all): (…, h) to (heads, …, V)."""
-        return side_by_side([*self.heads][:many], states, None if self.own else project)
+    def forward(self, states: Tensor, project: Project, count: int | None = None) -> Tensor:
+        """Return the logits of the first `count` heads (None for all): (…, h) to (heads, …, V)."""
+        return side_by_side([*self.heads][:count], states, None if self.own else project)
 
     @classmethod
     def new(cls, config: LeapConfig, model: Any) -> Self:

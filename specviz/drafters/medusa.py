@@ -97,13 +97,13 @@ class MedusaHeads(nn.ModuleList):
                 head.append(nn.Linear(width, vocabulary, bias=False))
             self.append(head)
 
-    def forward(self, states: Tensor, project: Project, many: int | None = None) -> Tensor:
-        """Return the logits of the first `many` heads (None for all): (…, h) to (heads, …, V)."""
-        return side_by_side([*self][:many], states, None if self.own else project)
+    def forward(self, states: Tensor, project: Project, count: int | None = None) -> Tensor:
+        """Return the logits of the first `count` heads (None for all): (…, h) to (heads, …, V)."""
+        return side_by_side([*self][:count], states, None if self.own else project)
 
-    def rows(self, many: int) -> int:
-        """Return how many rows of one head `many` heads compute for one state."""
-        return many
+    def rows(self, count: int) -> int:
+        """Return how many rows of one head `count` heads compute for one state."""
+        return count
 
     @classmethod
     def new(cls, config: MedusaConfig, model: Any) -> Self:
@@ -124,8 +124,8 @@ class MedusaHeads(nn.ModuleList):
         found = read_head(folder, "medusa")
         config = checkpoint.parsed(found.name, found.config, MedusaConfig)
         config_heads = config.medusa_num_heads if "medusa_num_heads" in found.config else 0
-        many = max(config_heads, checkpoint.numbered(found.tensors))
-        config = replace(config, medusa_num_heads=many)
+        count = max(config_heads, checkpoint.numbered(found.tensors))
+        config = replace(config, medusa_num_heads=count)
         width, vocabulary = checkpoint.sizes(target.model)
         own = any_is(rf"\d+\.{config.medusa_num_layers}\.weight$", found.tensors)
         _check_fit(found, config, target)

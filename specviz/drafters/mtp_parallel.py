@@ -140,8 +140,8 @@ class ParallelHeads(nn.Module):
     def __init__(self, config: ParallelConfig, model: Any) -> None:
         super().__init__()
         self.config = config
-        width, many = checkpoint.sizes(model)[0], config.n_future_tokens - 1
-        self.extra_heads = nn.ModuleList(TransformerBlock(config, width, i) for i in range(many))
+        width, count = checkpoint.sizes(model)[0], config.n_future_tokens - 1
+        self.extra_heads = nn.ModuleList(TransformerBlock(config, width, i) for i in range(count))
         norm = require_part(model, final_norm, "final norm")
         self.shared = (norm,)
 

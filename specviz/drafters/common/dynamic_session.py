@@ -78,11 +78,11 @@ class HeadReader(Protocol):
         """
         ...
 
-    def plan_device_levels(self, many: int, levels: int, parcel: UploadBatch) -> DeviceLevelPass:
+    def plan_device_levels(self, count: int, levels: int, parcel: UploadBatch) -> DeviceLevelPass:
         """Prepare levels of a dynamic tree below the root, to be run one after another.
 
         Args:
-            many: Nodes per level.
+            count: Nodes per level.
             levels: Number of levels.
             parcel: Uploads what the passes need from the host.
         """
@@ -151,11 +151,11 @@ class DynamicSession:
 
     def _ahead(self, length: int, deepest: int) -> DeviceTree:
         """Compute all levels under a text of `length` tokens without the host reading any."""
-        parcel, many = UploadBatch(self.reader.device), min(self.fan_out, self.vocab_size)
+        parcel, count = UploadBatch(self.reader.device), min(self.fan_out, self.vocab_size)
         text = self.reader.plan_text(length, parcel)
-        deeper = self.reader.plan_device_levels(many, deepest - 1, parcel)
+        deeper = self.reader.plan_device_levels(count, deepest - 1, parcel)
         ends = parcel.put(torch.tensor(self.eos, dtype=torch.long))
-        picking = DeviceTree(many, ends())
+        picking = DeviceTree(count, ends())
         picking.guess(fit_vocabulary(text(), self.vocab_size))
         for _ in range(deepest - 1):
             picking.guess(fit_vocabulary(deeper(*picking.pick()), self.vocab_size))

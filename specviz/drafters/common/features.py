@@ -229,9 +229,9 @@ class FeatureReader:
 
         return reading
 
-    def plan_device_levels(self, many: int, levels: int, parcel: UploadBatch) -> DeviceLevelPass:
+    def plan_device_levels(self, count: int, levels: int, parcel: UploadBatch) -> DeviceLevelPass:
         """Implement `HeadReader.plan_device_levels`."""
-        sight = LevelMasks(self.rows, many, levels, parcel)
+        sight = LevelMasks(self.rows, count, levels, parcel)
         outputs: Tensor | None = None
 
         def reading(words: Tensor, above: Tensor) -> Tensor:

@@ -132,11 +132,11 @@ class TreeReader:
 
         A boolean mask would be silently wrong under eager attention.
         """
-        many = nodes[-1] + 1
-        if len(nodes) == 1 and len(self.paths[nodes[0]]) == many:
+        count = nodes[-1] + 1
+        if len(nodes) == 1 and len(self.paths[nodes[0]]) == count:
             return None  # a chain so far
         past, dtype = len(self.known) - 1, self.model.dtype
-        mask = torch.zeros(len(nodes), past + many, dtype=dtype)
+        mask = torch.zeros(len(nodes), past + count, dtype=dtype)
         mask[:, past:] = torch.finfo(dtype).min
         for i, node in enumerate(nodes):
             mask[i, [past + seen for seen in self.paths[node]]] = 0.0

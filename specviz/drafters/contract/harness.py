@@ -122,9 +122,9 @@ def rounds_of(
     return list(Decoding(target, drafter, ids, settings).rounds())
 
 
-def first_rounds(decoding: Decoding, many: int) -> list[RoundResult]:
-    """Return the first `many` rounds of a run, the prefill included."""
-    return [played for played, _ in zip(decoding.rounds(), range(many), strict=False)]
+def first_rounds(decoding: Decoding, count: int) -> list[RoundResult]:
+    """Return the first `count` rounds of a run, the prefill included."""
+    return [played for played, _ in zip(decoding.rounds(), range(count), strict=False)]
 
 
 def summarize(rounds: Iterable[RoundResult]) -> list[tuple[tuple[int, ...], ...]]:

@@ -76,8 +76,8 @@ class DFlashConfig(HeadConfig):
         return cls._reading(target, 5, num_hidden_layers=5, block_size=cls.PUBLIC_BLOCK)
 
     @classmethod
-    def _reading(cls, target: Target, many: int, **changes: Any) -> Self:
-        """Return a config that reads `many` layers of the target.
+    def _reading(cls, target: Target, count: int, **changes: Any) -> Self:
+        """Return a config that reads `count` layers of the target.
 
         The mask is an end-of-text token, since nothing is ever drafted after a real one.
         """
@@ -86,7 +86,7 @@ class DFlashConfig(HeadConfig):
             target,
             num_target_layers=layers,
             mask_token_id=target.eos[0] if target.eos else target.vocab_size - 1,
-            target_layer_ids=spread(layers, many),
+            target_layer_ids=spread(layers, count),
             **changes,
         )
 
@@ -161,13 +161,13 @@ class DFlashConfig(HeadConfig):
             raise Unsuitable(f"{name!r}: target_layer_ids {list(ids)} are no rising layers.")
 
 
-def spread(target_layers: int, many: int) -> tuple[int, ...]:
-    """Return `many` layers evenly spaced from 1 to L - 3, counted from 0, as in the public code.
+def spread(target_layers: int, count: int) -> tuple[int, ...]:
+    """Return `count` layers evenly spaced from 1 to L - 3, counted from 0, as in the public code.
 
     Targets with few layers get fewer, up to the last but one.
     """
     last = target_layers - (3 if target_layers > 5 else 2)
-    rows = {max(0, min(last, round(1 + i * (last - 1) / (many - 1)))) for i in range(many)}
+    rows = {max(0, min(last, round(1 + i * (last - 1) / (count - 1)))) for i in range(count)}
     return tuple(sorted(rows))
 
 

@@ -79,10 +79,10 @@ class PEagleHead(Eagle3Head):
         taps = len(config.tap_layers)
         self.mask_hidden = nn.Parameter(torch.zeros(taps * config.reads))
 
-    def masks(self, many: int) -> Tensor:
-        """Return the layer's input in place of the states of `many` masks, (many, h)."""
+    def masks(self, count: int) -> Tensor:
+        """Return the layer's input in place of the states of `count` masks, (many, h)."""
         one = self.fused(self.mask_hidden[None].chunk(len(self.config.tap_layers), dim=-1))
-        return one.expand(many, -1)
+        return one.expand(count, -1)
 
     def through(
         self, states: Tensor, words: Tensor, positions: Tensor, mixes: Sequence[Mix]

@@ -181,9 +181,9 @@ class MemoryReader:
         (words, where), sees = upload_together(self.device, asked, sees)
         return self._cross_attend(self._self_attend(words, where, sees), where, self.remembered)
 
-    def plan_device_levels(self, many: int, levels: int, parcel: UploadBatch) -> DeviceLevelPass:
+    def plan_device_levels(self, count: int, levels: int, parcel: UploadBatch) -> DeviceLevelPass:
         """Implement `HeadReader.plan_device_levels`."""
-        sight = LevelMasks(self.rows, many, levels, parcel)
+        sight = LevelMasks(self.rows, count, levels, parcel)
 
         def reading(words: Tensor, above: Tensor) -> Tensor:
             assert self.remembered is not None

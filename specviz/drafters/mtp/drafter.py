@@ -53,10 +53,10 @@ class MTP(HeadDrafter):
 
         Counts one module, since all are alike; its output head may be the target's.
         """
-        many, own = self.head.config.num_nextn_predict_layers, self.head.module(1).shared_head
+        count, own = self.head.config.num_nextn_predict_layers, self.head.module(1).shared_head
         size = 0 if own.head is None else matrix_weights(own.head)
         return Weights(
-            matrix_weights(self.head) // many - size, size or causal_lm_weights(target.model).head
+            matrix_weights(self.head) // count - size, size or causal_lm_weights(target.model).head
         )
 
 
@@ -70,7 +70,7 @@ class MTPSession:
 
     def __init__(self, drafter: MTP, target: TargetRun, settings: Settings) -> None:
         self.modules = drafter.head
-        self.many = self.modules.config.num_nextn_predict_layers
+        self.count = self.modules.config.num_nextn_predict_layers
         self.name = drafter.card.name
         self.target = target.target
         self.embed = self.target.model.get_input_embeddings()
@@ -96,7 +96,7 @@ class MTPSession:
         builder = ProposalBuilder(self.name, context[-1], self.settings, self.target.eos, chance)
         build_tree(builder, self, context, TreeShape(max_tokens - 1, lambda _: 1))
         newest, steps = len(context) - 1, len(builder.tokens) - 1
-        evidence: dict[int, dict[str, Any]] = {0: {"form": "modules", "modules": self.many}}
+        evidence: dict[int, dict[str, Any]] = {0: {"form": "modules", "modules": self.count}}
         evidence |= {step: self._why(step, newest - 1) for step in range(1, steps + 1)}
         self._keep(newest, steps)
         return Proposal(
@@ -130,9 +130,11 @@ class MTPSession:
         one.
         """
         step, newest = level.nodes[0] + 1, len(context) - 1
-        again = max(0, step - self.many)
+        again = max(0, step - self.count)
         past = newest + again - 1 if again else self.known
-        ahead = past + min(step, self.many)  # offset of the token that a module reads, from its row
+        ahead = past + min(
+            step, self.count
+        )  # offset of the token that a module reads, from its row
         text = parcel.put(torch.tensor(context[ahead:], dtype=torch.long))
 
         def reading(words: Tensor) -> Tensor:
@@ -151,7 +153,7 @@ class MTPSession:
         """Implement `LevelModel.discard_from`. Node n is read in step n + 1."""
         newest = self.known + self._outputs[0].shape[1]
         for module, layer in enumerate(self.cache.layers, 1):
-            steps = max(0, node - module + 1) if module == self.many else int(module <= node)
+            steps = max(0, node - module + 1) if module == self.count else int(module <= node)
             layer.cut(newest + steps - 1 if steps else self.known)
 
     def _step(self, step: int, rows: Tensor, tokens: Tensor, past: int) -> Tensor:
@@ -174,14 +176,14 @@ class MTPSession:
         It holds the module, from 1, the position of the target's newest state, and how many times
         in a row an output was read in place of a state (`own`).
         """
-        return {"module": min(step, self.many), "state": state, "own": step - 1}
+        return {"module": min(step, self.count), "state": state, "own": step - 1}
 
     def _keep(self, newest: int, steps: int) -> None:
         """Keep in every cache the rows with verified states and tokens that all modules have read.
 
         Module k reads k tokens ahead, so its last k - 1 rows held guesses.
         """
-        kept = newest - self.many + 1 if steps >= self.many else self.known
+        kept = newest - self.count + 1 if steps >= self.count else self.known
         kept = max(kept, self.known)
         self.cache.cut(kept)
         assert self.states is not None

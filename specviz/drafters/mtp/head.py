@@ -132,8 +132,8 @@ class MTPModules(nn.Module):
 
     def module(self, step: int) -> MTPModule:
         """Return the module of a step, from 1: each once, then always the last."""
-        first, many = self.config.num_hidden_layers, self.config.num_nextn_predict_layers
-        found = cast(nn.ModuleDict, self.model["layers"])[str(first + min(step, many) - 1)]
+        first, count = self.config.num_hidden_layers, self.config.num_nextn_predict_layers
+        found = cast(nn.ModuleDict, self.model["layers"])[str(first + min(step, count) - 1)]
         assert isinstance(found, MTPModule)
         return found
 
@@ -208,10 +208,10 @@ def guesses(head: MTPModules, outputs: TargetOutputs) -> Sequence[Tensor]:
 
 def unroll(head: MTPModules, outputs: TargetOutputs, steps: int) -> Iterator[Tensor]:
     """Yield the logits (B, T - steps, V) of steps 1, 2, … along the text, as a session has them."""
-    many, rows = head.config.num_nextn_predict_layers, outputs.tokens.shape[1] - steps
+    count, rows = head.config.num_nextn_predict_layers, outputs.tokens.shape[1] - steps
     hidden, cache = outputs.final[:, :rows], growing_cache()
     for step in range(1, steps + 1):
-        again = max(0, step - many)  # how often the last module has read its own output so far
+        again = max(0, step - count)  # how often the last module has read its own output so far
         tokens = outputs.tokens[:, step : step + rows]
         joined = head.module(step).join(hidden, tokens, outputs.embed)
         mask = seen_alone(rows, again, joined) if again else causal_mask(rows, 0, joined)
