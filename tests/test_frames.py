@@ -392,7 +392,7 @@ def test_recovery_sentences_say_what_is_sampled_from_and_why(sampled):
         if scene.round.drew.kind != "recovered":
             continue
         last = scene.round.judged[-1]
-        assert said(shot).startswith("So that every token keeps the target's probability, ")
+        assert said(shot).startswith("To keep the target's distribution, ")
         assert ("p without" in said(shot)) == (last.rows.q is None)
         if last.rows.q is not None:
             has = "what p′ has" if scene.rejected_before(last) else "what p has"

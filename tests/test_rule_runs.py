@@ -87,7 +87,7 @@ def test_page_states_the_decision(runs, rule):
             parts = caption(scene, step)["parts"]
             said.add("".join(part for part in parts if isinstance(part, str)))
     text = " ".join(said)
-    assert "So that every token keeps the target's probability" not in text
+    assert "To keep the target's distribution" not in text
     words = {
         "accept-reject": "the replacement is sampled from p.",
         "k-seq": "judges all alternatives in the same way",

@@ -29,14 +29,14 @@ export function showKeys(tree) {
   const siblings = new Set(nodes.map((node) => node.parent)).size < nodes.length;
   const hatched = siblings ? "; hatched: the remainder" : "";
   const bars = soft
-    ? ["soft", "under a token: the target's softmax at temperature 1"]
+    ? ["soft", "under a token: softmax at temperature 1"]
     : drawn
       ? ["pq", "under a token: p above q" + hatched]
       : ["p", "under a token: p (no q)" + hatched];
   const keys = [
     bars,
     ...(drawn ? [["edge", "the width of an edge is q"]] : []),
-    ["slot", "the target's token that ends the round"],
+    ["slot", "the token that ends the round"],
   ];
   const shown = nodes.length ? keys : [];
   $(".sv-keys").replaceChildren(
