@@ -58,7 +58,8 @@ def test_sliders_and_boxes_move_the_answer_and_the_newest_wins(cost):
     says(page, ".sv-law-best", best_sentence(SpeedupModel(0.8, START["c"])))
     assert "γ = 6: 2.47 ×" in best_sentence(SpeedupModel(0.8, START["c"]))
     page.get_by_label("draft tokens in a chain, as a number").fill("3")
-    says(page, ".sv-law-chosen", f"Your γ = 3 gives {times(formula.speedup(0.8, 3, 0.1))} plain")
+    gain = times(formula.speedup(0.8, 3, 0.1))
+    says(page, ".sv-law-chosen", f"Your γ = 3 gives {gain} plain decoding.")
     assert page.input_value("#sv-law-gamma") == "3"
     tokens = page.locator(".sv-law-round [data-told=tokens]").inner_text()
     assert tokens == f"{formula.expected_tokens(0.8, 3):.2f}"

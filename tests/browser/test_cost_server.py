@@ -72,7 +72,7 @@ def words_stay_words(page, part):
     assert "This is a web page" in page.inner_text(".sv-server-wrong")
     assert page.locator(".sv-server-teach").is_visible()
     paste(page, vllm(model=HOSTILE) + "\n" + vllm(model="n"))
-    settled(page, lambda: part.get_by_label("Model").select_option(HOSTILE))
+    settled(page, lambda: part.get_by_label("Model on this server").select_option(HOSTILE))
     assert HOSTILE in page.inner_text(".sv-server-facts")
     assert part.locator("img").count() == 0
     assert page.evaluate("window.hacked") is None
