@@ -132,9 +132,8 @@ class MTPSession:
         step, newest = level.nodes[0] + 1, len(context) - 1
         again = max(0, step - self.count)
         past = newest + again - 1 if again else self.known
-        ahead = past + min(
-            step, self.count
-        )  # offset of the token that a module reads, from its row
+        # A module reads the token this far after its row.
+        ahead = past + min(step, self.count)
         text = parcel.put(torch.tensor(context[ahead:], dtype=torch.long))
 
         def reading(words: Tensor) -> Tensor:
