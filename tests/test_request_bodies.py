@@ -57,7 +57,7 @@ def test_a_body_at_the_limit_is_taken_and_one_byte_more_is_not(path, limit):
     assert post(path, limit, content_length=str(limit)) == (200, str(limit), limit)
     status, text, read = post(path, limit + 1, content_length=str(limit + 1))
     assert (status, read) == (413, 0)
-    assert text == (f"This request is too large: this address takes {limit // 10**6} MB at most.")
+    assert text == (f"This request is too large: this address accepts at most {limit // 10**6} MB.")
 
 
 @pytest.mark.parametrize(("path", "limit"), [(OTHER, LIMIT), (EVENT, EVENT_LIMIT)])
