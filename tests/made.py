@@ -270,7 +270,7 @@ def play(run: Making, number: int) -> None:
 def judge(
     run: Making, number: int, guesses: Sequence[Guess], children: Sequence[int], law: Law
 ) -> tuple[int | None, Law, tuple[Law, Law | None] | None]:
-    """Try the children in turn. Returns the kept one, the law left, and the last law judged."""
+    """Try the children in turn: the accepted one, what remains of p, and the last pair judged."""
     parent = [guesses[n - 1].parent for n in children]
     context = context_of(run, guesses, parent[0]) if parent else run.text
     soft = run.soft(context, "target") if run.recipe.greedy else None

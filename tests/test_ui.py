@@ -109,7 +109,7 @@ def test_a_broken_recorded_run_is_one_sentence_with_its_line(routes, tmp_path):
     answer = routes.get(f"{server.PREFIX}/traces/01-a-run")
     assert answer.status_code == 422
     assert answer.text.startswith("The recorded run '01-a-run' cannot be read: Line ")
-    assert "not whole JSON" in answer.text
+    assert "Line 17" in answer.text
 
 
 def test_a_recorded_run_is_sent_once_and_then_only_asked_after(routes):
