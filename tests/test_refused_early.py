@@ -18,7 +18,7 @@ from specviz.models.errors import BadPrompt, Unsuitable
 from specviz.settings.settings import Sampling, Settings
 from specviz.verification import MismatchedRule
 
-BLOCK = "Block verification judges chains, and this drafter proposes a tree"
+BLOCK = "Block verification judges chains, but this drafter proposes a tree"
 
 
 def begun(target, drafter, **chosen):
