@@ -18,7 +18,7 @@ from transformers import (
 from specviz.adapters.transformers import llama_decoder
 from specviz.engine import loop
 from specviz.engine.loop import Decoding
-from specviz.models import numpy_llama
+from specviz.models import numpy_layers
 from specviz.models.network import TorchNetwork, network_of, prepare
 from specviz.models.numpy_llama import BLOCK, NumpyLlama
 from specviz.models.passes import Riders, Taps, Warm
@@ -252,17 +252,17 @@ def test_a_decoder_without_the_expected_parts_is_not_taken():
 
 
 def test_the_causal_mask_hides_later_rows_only():
-    mask = numpy_llama._causal(3, 2)
+    mask = numpy_layers.causal_mask(3, 2)
     assert (mask == 0).tolist() == [[True] * (3 + i) + [False] * (2 - i) for i in range(3)]
 
 
 def test_positions_beyond_the_table_extend_it():
     target, _ = both("Llama")
-    network = network_of(target.model)
+    table = network_of(target.model)._rotary
     sizes = []
     for last in (3, BLOCK, BLOCK + 1):
-        network._turn(torch.tensor([last]).numpy())
-        sizes.append(len(network._cosines))
+        table.at(torch.tensor([last]).numpy())
+        sizes.append(len(table._cosines))
     assert all(a < b for a, b in pairwise(sorted(set(sizes))))
     assert isinstance(target.model.config, LlamaConfig)
 

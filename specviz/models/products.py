@@ -20,9 +20,10 @@ from copy import deepcopy
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
+from itertools import chain, islice
 from statistics import median
 from time import perf_counter
-from typing import Any, Final
+from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -163,6 +164,17 @@ class FastLinear(nn.Linear):
 Group = Sequence[nn.Linear]  # layers that multiply the same rows: one product serves them all
 
 
+@runtime_checkable
+class FusedPart(Protocol):
+    """A module that computes some of its linear layers as one product."""
+
+    def product_groups(self) -> list[Group]:
+        """Its layers, grouped by the rows that they multiply."""
+
+    def use(self, products: Sequence[Product]) -> None:
+        """Compute with these products from now on, one for each group."""
+
+
 def speed_up(
     network: nn.Module, groups: Iterable[Group] = (), clock: Clock | None = None
 ) -> list[Product] | None:
@@ -197,6 +209,18 @@ def speed_up(
         assert isinstance(layer, FastLinear)
         layer.product = product
     return made[: len(together)]
+
+
+def speed_up_parts(network: nn.Module) -> None:
+    """Do the same for a network whose fused parts say themselves which layers to group."""
+    parts = [part for part in network.modules() if isinstance(part, FusedPart)]
+    groups = [part.product_groups() for part in parts]
+    made = speed_up(network, chain.from_iterable(groups))
+    if made is not None:
+        products = iter(made)
+        for part, own in zip(parts, groups, strict=True):
+            if own:
+                part.use(list(islice(products, len(own))))
 
 
 class _Block:

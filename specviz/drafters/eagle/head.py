@@ -11,14 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from specviz.adapters.transformers import LlamaRMSNorm
 from specviz.drafters.kit.checkpoint import restore, write
 from specviz.drafters.kit.config import HeadConfig
-from specviz.drafters.kit.layers import Attention, Mix, Mlp
+from specviz.drafters.kit.layers import Attention, Mix, Mlp, weight_of
 from specviz.drafters.kit.layouts.table import read_head
+from specviz.models.numpy_layers import NumpyCache, Rotation, rms_norm
+from specviz.models.products import Array, FastLinear
 from specviz.models.target import Target
 
 
@@ -69,6 +72,23 @@ class EagleHead(nn.Module):
             rows = layer(rows, positions, mix)
         out: Tensor = rows
         return out
+
+    def compute(
+        self, states: Array, words: Array, turn: Rotation, sees: Array | None, cache: NumpyCache
+    ) -> Array:
+        """Implement `NumpyHead.compute`."""
+        assert isinstance(self.fc, FastLinear)
+        rows, eps = self.fc.product(np.concatenate([words, states], 1)), self.config.rms_norm_eps
+        for i, layer in enumerate(self.layers):
+            attention, mlp = layer.self_attn.fast, layer.mlp.fast
+            rows = rows + attention(rows, turn, sees, cache, i)
+            rows = rows + mlp(rms_norm(rows, weight_of(layer.post_attention_layernorm), eps))
+        return rows
+
+    @property
+    def attentions(self) -> list[Attention]:
+        """Implement `NumpyHead.attentions`."""
+        return [layer.self_attn for layer in self.layers]
 
     def save(self, folder: Path) -> None:
         """Write config.json and model.safetensors in bf16. See `load`."""

@@ -12,16 +12,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from specviz.adapters.transformers import LlamaRMSNorm
 from specviz.drafters.kit.checkpoint import restore, write
 from specviz.drafters.kit.config import HeadConfig, check_depth
-from specviz.drafters.kit.layers import Attention, Mix, Mlp
+from specviz.drafters.kit.layers import Attention, Mix, Mlp, weight_of
 from specviz.drafters.kit.layouts.layout import Head
 from specviz.drafters.kit.layouts.table import read_head
 from specviz.models.errors import Unsuitable
+from specviz.models.numpy_layers import NumpyCache, Rotation, rms_norm
+from specviz.models.products import Array
 from specviz.models.target import Target
 
 AUX: Final = "eagle_aux_hidden_state_layer_ids"
@@ -146,6 +149,27 @@ class Eagle3Head(nn.Module):
         """
         out: Tensor = self.midlayer(words, states, positions, mix)
         return self.norm(out) if self.config.norm_output else out
+
+    def compute(
+        self, states: Array, words: Array, turn: Rotation, sees: Array | None, cache: NumpyCache
+    ) -> Array:
+        """Implement `NumpyHead.compute`."""
+        layer, eps, config = self.midlayer, self.config.rms_norm_eps, self.config
+        attention, mlp = layer.self_attn.fast, layer.mlp.fast
+        assert attention is not None
+        assert mlp is not None
+        normed = rms_norm(states, weight_of(layer.hidden_norm), eps)
+        rows = np.concatenate([rms_norm(words, weight_of(layer.input_layernorm), eps), normed], 1)
+        states = normed if config.norm_before_residual else states
+        states = states + attention(rows, turn, sees, cache, 0)
+        after = rms_norm(states, weight_of(layer.post_attention_layernorm), eps)
+        states = states + mlp(after)
+        return rms_norm(states, weight_of(self.norm), eps) if config.norm_output else states
+
+    @property
+    def attentions(self) -> list[Attention]:
+        """Implement `NumpyHead.attentions`."""
+        return [self.midlayer.self_attn]
 
     def draft_logits(self, outputs: Tensor) -> Tensor:
         """Outputs (..., h) to logits over the draft vocabulary (..., D)."""

@@ -25,7 +25,7 @@ from specviz.models.errors import NotAvailable, Unsuitable
 from specviz.models.files import called, fingerprint, head_files, size_of
 from specviz.models.norms import fuse
 from specviz.models.pickled import count_tensors, refusal
-from specviz.models.products import speed_up
+from specviz.models.products import speed_up_parts
 from specviz.trace.events import ModelCard
 
 
@@ -191,7 +191,7 @@ def freeze_like(module: nn.Module, model: Any) -> None:
     module.eval().requires_grad_(False)
     fuse(module, model.device)
     nn.Module.to(module, device=model.device)
-    speed_up(module)
+    speed_up_parts(module)
 
 
 def numbered(names: Iterable[str], before: str = "") -> int:

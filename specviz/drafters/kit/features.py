@@ -8,17 +8,103 @@ parent's output for one; when the text keeps it, its row is read again from the 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from specviz.drafters.kit.layers import KeysValues
+from specviz.drafters.kit.layers import Attention, KeysValues
 from specviz.drafters.kit.unseen import Deeper, Sight
+from specviz.models.numpy_layers import NumpyCache, RotaryTable, Rotation
 from specviz.models.passes import States
+from specviz.models.products import Array
 from specviz.models.target import Target
 from specviz.trace.work import Work
 from specviz.verification.crossing import Parcel
+
+
+class Layers(Protocol):
+    """One run's pass over a shared head's layers, with the run's keys and values."""
+
+    def run(self, states: Tensor, words: Tensor, positions: Tensor, sees: Tensor) -> Tensor:
+        """Append new rows and compute their outputs.
+
+        Args:
+            states: Fused states of the target, or the parents' outputs, (n, h).
+            words: Embeddings of the next tokens, (n, h).
+            positions: (n,), long.
+            sees: Which cached rows, the new ones included, each row sees: (n, rows), bool.
+
+        Returns:
+            (n, h).
+        """
+
+    def cut(self, rows: int) -> None:
+        """Forget the keys and values of all but the first `rows`."""
+
+
+class TorchLayers:
+    """The head's own forward, on any device and in any precision."""
+
+    def __init__(self, head: Any) -> None:
+        self._head, self._cache = head, KeysValues()
+
+    def run(self, states: Tensor, words: Tensor, positions: Tensor, sees: Tensor) -> Tensor:
+        """Implement `Layers.run`."""
+        mix = self._cache.mix(sees)
+        out: Tensor = self._head(states[None], words[None], positions, mix)[0]
+        return out
+
+    def cut(self, rows: int) -> None:
+        """Implement `Layers.cut`."""
+        self._cache.cut(rows)
+
+
+class NumpyHead(Protocol):
+    """A head that also computes its layers in NumPy."""
+
+    @property
+    def attentions(self) -> list[Attention]:
+        """The attention of each of its layers."""
+
+    def compute(
+        self, states: Array, words: Array, turn: Rotation, sees: Array | None, cache: NumpyCache
+    ) -> Array:
+        """Compute outputs (n, h); see `Layers.run`. turn: of the rows. sees: additive, or None."""
+
+
+class NumpyLayers:
+    """The same in NumPy, whose small steps cost less than torch's: float32, on a CPU."""
+
+    def __init__(self, head: NumpyHead) -> None:
+        first = head.attentions[0]
+        self._head, self._table = head, RotaryTable(first.size, first.rotary)
+        shared = first.shape.num_key_value_heads
+        self._cache = NumpyCache(len(head.attentions), shared, first.size)
+
+    def run(self, states: Tensor, words: Tensor, positions: Tensor, sees: Tensor) -> Tensor:
+        """Implement `Layers.run`."""
+        rows = self._cache.lengths[0] + len(words)
+        mask = None
+        if len(words) > 1 or int(sees.sum()) < rows:
+            mask = np.where(sees.numpy(), np.float32(0.0), np.finfo(np.float32).min)
+        turn = self._table.at(positions.numpy())
+        with np.errstate(all="ignore"):  # whoever reads the logits looks for NaN
+            out = self._head.compute(states.numpy(), words.numpy(), turn, mask, self._cache)
+        return torch.from_numpy(out)
+
+    def cut(self, rows: int) -> None:
+        """Implement `Layers.cut`."""
+        self._cache.cut(rows)
+
+
+def start_layers(head: Any) -> Layers:
+    """A run's pass over a head's layers: in NumPy where its products were planned for that."""
+    attentions: Sequence[Attention] = getattr(head, "attentions", [])
+    if attentions and all(each.fast is not None for each in attentions):
+        return NumpyLayers(head)
+    return TorchLayers(head)
 
 
 class FeatureReader:
@@ -37,13 +123,12 @@ class FeatureReader:
         logits_of: Callable[[Tensor], Tensor],
         name: str,
     ) -> None:
-        self.head = head
         self.embed = head.embed_tokens or target.model.get_input_embeddings()
         self.device = target.device
         self.states_of = states_of
         self.logits_of = logits_of
         self.name = name
-        self.cache = KeysValues()
+        self.layers = start_layers(head)
         self.rows = 0  # of the text, in the cache
         self.waiting: list[tuple[States, list[int]]] = []  # and the tokens that they predicted
         self.paths: dict[int, list[int]] = {}  # by node, the rows of its path, its own included
@@ -84,7 +169,7 @@ class FeatureReader:
             raise ValueError(f"{start} + {len(states)} states for a text of {length} tokens.")
         self.waiting, self.rows, self.passes = [], length - 1, 0
         self.paths = {0: []}
-        self.cache.cut(start)
+        self.layers.cut(start)
         words = parcel.put(torch.tensor(tokens))
         where = parcel.put(torch.arange(start, self.rows))
         sees = parcel.put(torch.ones(len(tokens), self.rows, dtype=torch.bool).tril(start))
@@ -137,15 +222,13 @@ class FeatureReader:
     def forget(self, node: int) -> None:
         """Nodes from this on were read in vain: they are none, or come again."""
         self.paths = {known: path for known, path in self.paths.items() if known < node}
-        self.cache.cut(self.rows + len(self.paths) - 1)
+        self.layers.cut(self.rows + len(self.paths) - 1)
 
     def _pass(self, states: Tensor, words: Tensor, positions: Tensor, sees: Tensor) -> Tensor:
         """The head on new rows, each seeing what `sees` (n, rows) says: outputs (n, h)."""
         self.passes += 1
         self.work += Work(body=len(words))
-        mix = self.cache.mix(sees)
-        out: Tensor = self.head(states[None], self.embed(words)[None], positions, mix)[0]
-        return out
+        return self.layers.run(states, self.embed(words), positions, sees)
 
     def _logits(self, outputs: Tensor) -> Tensor:
         self.work += Work(head=len(outputs))

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
@@ -21,6 +22,8 @@ from transformers import LlamaConfig
 from specviz.adapters.transformers import LlamaRMSNorm, block_config, scaled_frequencies
 from specviz.drafters.kit.config import HeadConfig
 from specviz.models.cache import RoomyLayer
+from specviz.models.numpy_layers import NumpyAttention, NumpyMlp
+from specviz.models.products import Array, Group, Product
 
 
 def llama_config(
@@ -93,9 +96,11 @@ Turns = tuple[Tensor, Tensor]  # cosines and sines of rotary angles, (n, d) each
 class Attention(nn.Module):
     """Llama's attention from rows of any width, or Qwen3's where the shape has norms by head."""
 
+    fast: NumpyAttention | None = None  # set by `use`
+
     def __init__(self, shape: HeadConfig, width: int) -> None:
         super().__init__()
-        self.size, self.rotary = shape.head_dim, Rotary(shape)
+        self.size, self.rotary, self.shape = shape.head_dim, Rotary(shape), shape
         inner, shared = shape.num_attention_heads, shape.num_key_value_heads
         self.q_proj = nn.Linear(width, inner * self.size, bias="q_proj" in shape.biases)
         self.k_proj = nn.Linear(width, shared * self.size, bias="k_proj" in shape.biases)
@@ -112,20 +117,49 @@ class Attention(nn.Module):
         mix takes queries (B, heads, n, d) and the new rows' keys and values, rotated, with fewer
         heads where they are shared; it gives (B, heads, n, d).
         """
+        fast = None if torch.is_grad_enabled() else self.fast
         queries, keys, values = (
-            made.unflatten(-1, (-1, self.size)).transpose(1, 2)
-            for made in (self.q_proj(rows), self.k_proj(rows), self.v_proj(rows))
+            made.unflatten(-1, (-1, self.size)).transpose(1, 2) for made in self._made(rows, fast)
         )
         if self.normed:
             queries, keys = self.q_norm(queries), self.k_norm(keys)
         turn = self.rotary(positions)
-        mixed = mix(rotate(queries, turn), rotate(keys, turn), values)
-        out: Tensor = self.o_proj(mixed.transpose(1, 2).flatten(2))
+        mixed = mix(rotate(queries, turn), rotate(keys, turn), values).transpose(1, 2).flatten(2)
+        out: Tensor = fast.output.of_tensor(mixed) if fast else self.o_proj(mixed)
         return out
+
+    def _made(self, rows: Tensor, fast: NumpyAttention | None) -> Sequence[Tensor]:
+        """Queries, keys and values, (B, n, heads * d) each."""
+        if fast is None:
+            return self.q_proj(rows), self.k_proj(rows), self.v_proj(rows)
+        shared = self.shape.num_key_value_heads * self.size
+        widths = [self.shape.num_attention_heads * self.size, shared, shared]
+        return fast.qkv.of_tensor(rows).split(widths, dim=-1)
+
+    def product_groups(self) -> list[Group]:
+        """Implement `FusedPart`."""
+        return [[self.q_proj, self.k_proj, self.v_proj], [self.o_proj]]
+
+    def use(self, products: Sequence[Product]) -> None:
+        """Implement `FusedPart`."""
+        qkv, output = products
+        shape = self.shape
+        self.fast = NumpyAttention(
+            qkv,
+            output,
+            weight_of(self.q_norm) if self.normed else None,
+            weight_of(self.k_norm) if self.normed else None,
+            shape.num_attention_heads,
+            shape.num_key_value_heads,
+            self.size,
+            shape.rms_norm_eps,
+        )
 
 
 class Mlp(nn.Module):
     """Llama's gated MLP."""
+
+    fast: NumpyMlp | None = None  # set by `use`
 
     def __init__(self, shape: HeadConfig) -> None:
         super().__init__()
@@ -135,9 +169,27 @@ class Mlp(nn.Module):
 
     def forward(self, rows: Tensor) -> Tensor:
         """(..., h) to (..., h)."""
+        if self.fast is not None and not torch.is_grad_enabled():
+            flat = rows.reshape(-1, rows.shape[-1]).numpy()
+            with np.errstate(all="ignore"):  # whoever reads the logits looks for NaN
+                return torch.from_numpy(self.fast(flat)).view(rows.shape)
         gated = functional.silu(self.gate_proj(rows)) * self.up_proj(rows)
         out: Tensor = self.down_proj(gated)
         return out
+
+    def product_groups(self) -> list[Group]:
+        """Implement `FusedPart`."""
+        return [[self.gate_proj, self.up_proj], [self.down_proj]]
+
+    def use(self, products: Sequence[Product]) -> None:
+        """Implement `FusedPart`."""
+        self.fast = NumpyMlp(*products)
+
+
+def weight_of(norm: nn.Module) -> Array:
+    """The weight of a norm as NumPy sees it, in the same memory."""
+    weight: Tensor = norm.weight  # type: ignore[assignment]
+    return weight.detach().numpy()
 
 
 class Layer(nn.Module):

@@ -30,6 +30,7 @@ from specviz.drafters.kit import checkpoint
 from specviz.drafters.kit.layers import Attention, Layer, Mix, rotate
 from specviz.drafters.kit.layouts.table import read_head
 from specviz.drafters.moa.config import MoaConfig
+from specviz.models.products import Group
 from specviz.models.target import Target
 
 Remembered = tuple[Tensor, Tensor]  # cross-attention's keys, rotated, and values: (B, heads, m, d)
@@ -37,6 +38,10 @@ Remembered = tuple[Tensor, Tensor]  # cross-attention's keys, rotated, and value
 
 class CrossAttention(Attention):
     """Llama's attention, whose keys and values come of other rows than its queries."""
+
+    def product_groups(self) -> list[Group]:
+        """Implement `FusedPart`: keys and values are of other rows than queries."""
+        return []
 
     def remember(self, memory: Tensor, positions: Tensor) -> Remembered:
         """Keys and values of normed memory (B, m, h). positions: (m,), in the text."""
