@@ -7,9 +7,10 @@ The layer has no norm before its attention, and its output is a feature as it is
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Self, cast
 
 import numpy as np
 import torch
@@ -79,8 +80,10 @@ class EagleHead(nn.Module):
         """Implement `NumpyHead.compute`."""
         assert isinstance(self.fc, FastLinear)
         rows, eps = self.fc.product(np.concatenate([words, states], 1)), self.config.rms_norm_eps
-        for i, layer in enumerate(self.layers):
+        for i, layer in enumerate(cast(Sequence[EagleLayer], self.layers)):
             attention, mlp = layer.self_attn.fast, layer.mlp.fast
+            assert attention is not None
+            assert mlp is not None
             rows = rows + attention(rows, turn, sees, cache, i)
             rows = rows + mlp(rms_norm(rows, weight_of(layer.post_attention_layernorm), eps))
         return rows
@@ -88,7 +91,7 @@ class EagleHead(nn.Module):
     @property
     def attentions(self) -> list[Attention]:
         """Implement `NumpyHead.attentions`."""
-        return [layer.self_attn for layer in self.layers]
+        return [layer.self_attn for layer in cast(Sequence[EagleLayer], self.layers)]
 
     def save(self, folder: Path) -> None:
         """Write config.json and model.safetensors in bf16. See `load`."""

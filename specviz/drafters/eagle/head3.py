@@ -24,7 +24,7 @@ from specviz.drafters.kit.layouts.layout import Head
 from specviz.drafters.kit.layouts.table import read_head
 from specviz.models.errors import Unsuitable
 from specviz.models.numpy_layers import NumpyCache, Rotation, rms_norm
-from specviz.models.products import Array
+from specviz.models.products import Array, FastLinear
 from specviz.models.target import Target
 
 AUX: Final = "eagle_aux_hidden_state_layer_ids"
@@ -173,6 +173,12 @@ class Eagle3Head(nn.Module):
 
     def draft_logits(self, outputs: Tensor) -> Tensor:
         """Outputs (..., h) to logits over the draft vocabulary (..., D)."""
+        if isinstance(self.lm_head, FastLinear) and self.midlayer.mlp.fast and _is_flat(outputs):
+            rows, eps = outputs.numpy(), self.config.rms_norm_eps
+            with np.errstate(all="ignore"):  # whoever reads the logits looks for NaN
+                if not self.config.norm_output:
+                    rows = rms_norm(rows, weight_of(self.norm), eps)
+                return torch.from_numpy(self.lm_head.product(rows))
         logits: Tensor = self.lm_head(outputs if self.config.norm_output else self.norm(outputs))
         return logits
 
@@ -209,6 +215,11 @@ class Eagle3Head(nn.Module):
         restore(found.name, head, found.tensors, target.model)
         check_vocabulary(found.name, head)
         return head
+
+
+def _is_flat(rows: Tensor) -> bool:
+    """Whether these are rows (n, h) through which no gradient flows."""
+    return rows.dim() == 2 and not torch.is_grad_enabled()
 
 
 def completed(found: Head) -> Head:

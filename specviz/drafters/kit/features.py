@@ -8,7 +8,7 @@ parent's output for one; when the text keeps it, its row is read again from the 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 import torch
@@ -22,6 +22,8 @@ from specviz.models.products import Array
 from specviz.models.target import Target
 from specviz.trace.work import Work
 from specviz.verification.crossing import Parcel
+
+LEAST: Final = np.finfo(np.float32).min
 
 
 class Layers(Protocol):
@@ -85,10 +87,10 @@ class NumpyLayers:
 
     def run(self, states: Tensor, words: Tensor, positions: Tensor, sees: Tensor) -> Tensor:
         """Implement `Layers.run`."""
-        rows = self._cache.lengths[0] + len(words)
         mask = None
-        if len(words) > 1 or int(sees.sum()) < rows:
-            mask = np.where(sees.numpy(), np.float32(0.0), np.finfo(np.float32).min)
+        seen = sees.numpy()
+        if len(words) > 1 or not seen.all():
+            mask = np.where(seen, np.float32(0.0), LEAST)
         turn = self._table.at(positions.numpy())
         with np.errstate(all="ignore"):  # whoever reads the logits looks for NaN
             out = self._head.compute(states.numpy(), words.numpy(), turn, mask, self._cache)

@@ -134,7 +134,8 @@ class Attention(nn.Module):
             return self.q_proj(rows), self.k_proj(rows), self.v_proj(rows)
         shared = self.shape.num_key_value_heads * self.size
         widths = [self.shape.num_attention_heads * self.size, shared, shared]
-        return fast.qkv.of_tensor(rows).split(widths, dim=-1)
+        parts: Sequence[Tensor] = fast.qkv.of_tensor(rows).split(widths, dim=-1)
+        return parts
 
     def product_groups(self) -> list[Group]:
         """Implement `FusedPart`."""
