@@ -66,7 +66,7 @@ def test_what_eagle_borrows_of_the_target_is_the_targets():
     reader = decoding.session.reader
     borrowed = target.model.get_output_embeddings().weight.nbytes
     assert reader.embed is target.model.get_input_embeddings()
-    states = decoding.held_bytes - weights(drafter.head) - room(reader.cache.cached)
+    states = decoding.held_bytes - weights(drafter.head) - room(reader.layers._cache.cached)
     assert 0 < states < borrowed, "states that wait for the next round"
     assert held([decoding.session], beyond=[]) > 2 * borrowed
 
