@@ -112,8 +112,8 @@ def progress_lines(results: Results, event: RaceEvent) -> Iterator[str]:
             seed = results.race.order_seed
             yield f"In this order (--order-seed {seed}): {', '.join(event.order)}"
         case LaneStarted():
-            again = f", run {event.turn}" if event.turn > 1 else ""
-            yield f"{event.number} of {len(results.order)}: {event.lane}{again}"
+            turn = f", run {event.turn}" if event.turn > 1 else ""
+            yield f"{event.number} of {len(results.order)}: {event.lane}{turn}"
         case LaneEnded() if event.trace.finished and event.trace.finished.reason == "stopped":
             yield f"{event.lane} was stopped."
 
@@ -128,14 +128,14 @@ def headline_lines(whole: dict[str, Any]) -> Iterator[str]:
 def explanations(whole: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
     """Yield, by lane, sentences on its speed, and on its text if the texts differ."""
     for lane in whole["lanes"]:
-        own = [] if whole["texts"]["same"] else [lane["equality"]["sentence"]]
-        yield lane["name"], [lane["sentence"], *own]
+        differs = [] if whole["texts"]["same"] else [lane["equality"]["sentence"]]
+        yield lane["name"], [lane["sentence"], *differs]
 
 
 def lane_cells(lane: dict[str, Any]) -> list[str]:
     """Return a lane as a row of the table; cells that were not measured are empty."""
     flops, speed, ratio = (lane[k] for k in ("flops_per_token", "tokens_per_second", "speedup"))
-    held = lane["held_bytes"]
+    memory = lane["held_bytes"]
     stated = ratio is not None and lane["noise"] is None
     return [
         lane["name"],
@@ -146,7 +146,7 @@ def lane_cells(lane: dict[str, Any]) -> list[str]:
         f"{lane['alpha']:.2f}" if lane["alpha"] is not None else "",
         f"{flops / 1e6:,.1f}" if flops is not None else "",
         format_bytes(lane["bytes"]),
-        format_bytes(held) if held is not None else "",
+        format_bytes(memory) if memory is not None else "",
     ]
 
 

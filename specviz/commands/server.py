@@ -93,13 +93,13 @@ def run(args: argparse.Namespace) -> int:
     deployment = _deployment(args)
     before, text = _snapshots(args)
     try:
-        made = build_report(text, before, args.name, args.gamma, deployment)
+        report = build_report(text, before, args.name, args.gamma, deployment)
     except SeveralModels as error:
         raise ValueError(f"{error} Use --name.") from error
     if args.json != STANDARD_OUTPUT:
-        _print(made)
+        _print(report)
     if args.json is not None:
-        write_json(args.json, report_data(made))
+        write_json(args.json, report_data(report))
     return 0
 
 
@@ -122,13 +122,13 @@ def _snapshots(args: argparse.Namespace) -> tuple[str, str]:
         stdin = args.place == "-"
         return before, sys.stdin.read(MAX_CHARACTERS + 1) if stdin else _read_file(args.place)
     try:
-        place, text = find_stats(args.place, args.name)
+        endpoint, text = find_stats(args.place, args.name)
     except SeveralModels as error:
         raise ValueError(f"{error} Use --name.") from error
     if args.again is None:
         return before, text
     time.sleep(args.again)
-    return text, place.text()
+    return text, endpoint.text()
 
 
 def _read_file(name: str) -> str:
@@ -142,26 +142,26 @@ def _read_file(name: str) -> str:
     return strip_metrics(text)
 
 
-def _print(made: Report) -> None:
+def _print(report: Report) -> None:
     """Print what was counted, what is missing, and what is simulated."""
-    print_pairs(made.facts)
-    if made.positions:
+    print_pairs(report.facts)
+    if report.positions:
         say()
         rates = [
             [str(position.number), format_rate(position.reached), format_rate(position.given)]
-            for position in made.positions
+            for position in report.positions
         ]
         print_table(POSITIONS, rates)
     say()
-    for sentence in made.limitations:
+    for sentence in report.limitations:
         say(sentence)
     say()
-    _print_simulated(made)
+    _print_simulated(report)
 
 
-def _print_simulated(made: Report) -> None:
-    if made.not_predicted or made.outlook is None:
-        say(made.not_predicted or UNNAMED)
+def _print_simulated(report: Report) -> None:
+    if report.not_predicted or report.outlook is None:
+        say(report.not_predicted or UNNAMED)
         return
     say("Simulated, with passes as fast as the data sheet allows:", "bold")
     choices = [
@@ -171,23 +171,23 @@ def _print_simulated(made: Report) -> None:
             f"{format_speedup(choice.speedup)} plain",
             "" if choice.counted or not choice.gamma else "(tokens assumed)",
         ]
-        for choice in made.outlook.choices
+        for choice in report.outlook.choices
     ]
     print_table(CHOICES, choices)
-    for sentence in made.advice:
+    for sentence in report.advice:
         say(sentence)
 
 
-def report_data(made: Report) -> dict[str, Any]:
+def report_data(report: Report) -> dict[str, Any]:
     """Return the report as data; predictions are under `simulated`."""
-    stats = asdict(made.stats)
-    notes = [*stats.pop("notes"), *made.limitations]
-    outlook = made.outlook
+    stats = asdict(report.stats)
+    notes = [*stats.pop("notes"), *report.limitations]
+    outlook = report.outlook
     return {
         "told": stats,
-        "tokens_per_pass": asdict(made.tokens),
-        "positions": [asdict(position) for position in made.positions],
+        "tokens_per_pass": asdict(report.tokens),
+        "positions": [asdict(position) for position in report.positions],
         "unsaid": list(dict.fromkeys(notes)),
-        "simulated": outlook and {**asdict(outlook), "advice": list(made.advice)},
-        "not_predicted": made.not_predicted or None,
+        "simulated": outlook and {**asdict(outlook), "advice": list(report.advice)},
+        "not_predicted": report.not_predicted or None,
     }

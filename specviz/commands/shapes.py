@@ -91,11 +91,11 @@ def run(args: argparse.Namespace) -> int:
         ]
     if not measuring.models:
         raise ValueError([*left_out, "Stopped before anything was measured."][0])
-    made = measuring.file()
+    costs = measuring.file()
     if args.json != STANDARD_OUTPUT:
-        _print(made)
+        _print(costs)
     if args.json is not None:
-        write_lines(args.json, [made.to_text().rstrip("\n")])
+        write_lines(args.json, [costs.to_text().rstrip("\n")])
     return INTERRUPTED if stop() else 0
 
 
@@ -103,24 +103,24 @@ def _print(file: CostFile) -> None:
     """Print the costs, by model and context."""
     say(describe_machine(file), "bold")
     for costs in file.models:
-        for place in costs.places:
+        for context in costs.places:
             say()
-            say(f"{costs.title}, {place.context:,} tokens in the cache", "bold")
-            print_table(PASSES, _passes(file, costs, place))
+            say(f"{costs.title}, {context.context:,} tokens in the cache", "bold")
+            print_table(PASSES, _passes(file, costs, context))
             say()
             keys = ("title", "draft", "share", "check", "even")
             print_table(
-                DRAFTERS, [[one[key] for key in keys] for one in drafter_rows(costs, place, 0.0)]
+                DRAFTERS, [[one[key] for key in keys] for one in drafter_rows(costs, context, 0.0)]
             )
             say(COSTS, "dim")
-            if sentence := caution(file, place):
+            if sentence := caution(file, context):
                 say(sentence, "yellow")
 
 
-def _passes(file: CostFile, costs: ModelCosts, place: ContextCosts) -> list[list[str]]:
+def _passes(file: CostFile, costs: ModelCosts, context: ContextCosts) -> list[list[str]]:
     """Return, by tokens in a pass, its time, the same in plain passes, and the roofline."""
-    sweep, found = file.sweep(costs, place), []
-    for point in place.passes:
+    sweep, found = file.sweep(costs, context), []
+    for point in context.passes:
         cost, line = sweep.passes(point.tokens), sweep.predicted(point.tokens)
         roof = format_milliseconds(line.seconds) if line else ""
         share = format_passes(cost) if cost else ""

@@ -210,8 +210,8 @@ class CostFile:
             date.fromisoformat(self.date)
         except ValueError:
             raise ValueError(f"{self.date!r:.40} is not a date") from None
-        said = (self.command, self.machine, self.processor, self.device)
-        for words in (*said, *self.versions, *self.versions.values()):
+        environment = (self.command, self.machine, self.processor, self.device)
+        for words in (*environment, *self.versions, *self.versions.values()):
             _check_text("The machine's words", words)
         if self.dtype not in DTYPES:
             raise ValueError(f"The dtype {self.dtype!r:.40} is not supported.")
@@ -275,8 +275,8 @@ class CostFile:
         try:
             made: Self = from_plain(cls, rest)
         except (TypeError, ValueError, ArithmeticError) as problem:
-            said = str(problem).rstrip(".")
-            raise CostFileError(f"These measured costs cannot be used: {said}.") from None
+            message = str(problem).rstrip(".")
+            raise CostFileError(f"These measured costs cannot be used: {message}.") from None
         return made
 
 

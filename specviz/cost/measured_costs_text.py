@@ -40,26 +40,26 @@ def describe_machine(file: CostFile) -> str:
     return " · ".join([*parts, file.date])
 
 
-def describe_method(file: CostFile, costs: ModelCosts, place: ContextCosts) -> str:
+def describe_method(file: CostFile, costs: ModelCosts, context: ContextCosts) -> str:
     """Say how it was measured, with memory use and the peaks that the roofline uses."""
     return text(
         "cost",
         "costs_method",
-        times=describe_counts([len(times) for times in _all_times(place)]),
-        context=place.context,
+        times=describe_counts([len(times) for times in _all_times(context)]),
+        context=context.context,
         weights=format_bytes(costs.bytes),
         packing="" if costs.packing == "usual" else costs.packing,
-        cache=format_bytes(place.cache_bytes),
-        peak=format_bytes(place.peak_bytes) if place.peak_bytes else "",
+        cache=format_bytes(context.cache_bytes),
+        peak=format_bytes(context.peak_bytes) if context.peak_bytes else "",
         torch=file.versions.get("torch", ""),
-        peaks=describe_peaks(file.sweep(costs, place)),
+        peaks=describe_peaks(file.sweep(costs, context)),
     )
 
 
-def caution(file: CostFile, place: ContextCosts) -> str:
+def caution(file: CostFile, context: ContextCosts) -> str:
     """Say why the numbers may be unreliable; empty if there is no reason."""
     found = []
-    if is_noisy(place):
+    if is_noisy(context):
         found.append(text("cost", "costs_noisy"))
     elif file.device == "cpu" and file.load is not None and file.load >= BUSY_LOAD:
         found.append(text("cost", "costs_busy", load=f"{file.load:.1f}"))
@@ -68,28 +68,28 @@ def caution(file: CostFile, place: ContextCosts) -> str:
     return " ".join(found)
 
 
-def is_noisy(place: ContextCosts) -> bool:
+def is_noisy(context: ContextCosts) -> bool:
     """Whether the same work took very different times, as in `sweep_text.is_noisy`."""
     spreads = []
-    for times in _all_times(place):
+    for times in _all_times(context):
         low, high = middle_half(times)
         if (baseline := median(times)) > 0.0:
             spreads.append((high - low) / baseline)
     return bool(spreads) and median(spreads) > NOISY_SPREAD
 
 
-def headline(file: CostFile, costs: ModelCosts, place: ContextCosts) -> tuple[str, str]:
+def headline(file: CostFile, costs: ModelCosts, context: ContextCosts) -> tuple[str, str]:
     """Return the headline and the caution; on a noisy machine the caution is the headline."""
-    said, against = summarize(file, costs, place), caution(file, place)
-    if is_noisy(place):
-        return against, text("cost", "unreliable", answer=said)
-    return said, against
+    summary, warning = summarize(file, costs, context), caution(file, context)
+    if is_noisy(context):
+        return warning, text("cost", "unreliable", answer=summary)
+    return summary, warning
 
 
-def summarize(file: CostFile, costs: ModelCosts, place: ContextCosts) -> str:
+def summarize(file: CostFile, costs: ModelCosts, context: ContextCosts) -> str:
     """Say what larger passes cost, in plain passes."""
-    sweep = file.sweep(costs, place)
-    plain, known = sweep.plain, [one.tokens for one in place.passes if one.tokens > 1]
+    sweep = file.sweep(costs, context)
+    plain, known = sweep.plain, [one.tokens for one in context.passes if one.tokens > 1]
     if plain is None or not known:
         return text("cost", "sweep_too_little")
     shown = [size for size in known if size in SHOWN_SIZES] or known[-1:]
@@ -106,20 +106,20 @@ def summarize(file: CostFile, costs: ModelCosts, place: ContextCosts) -> str:
     )
 
 
-def drafter_rows(costs: ModelCosts, place: ContextCosts, alpha: float) -> list[dict[str, Any]]:
+def drafter_rows(costs: ModelCosts, context: ContextCosts, alpha: float) -> list[dict[str, Any]]:
     """Return one row of text per drafter; `speedup` and `even` are simulated.
 
     Args:
         costs: The model.
-        place: Its costs at one context length.
+        context: Its costs at one context length.
         alpha: The acceptance probability that the visitor chose.
     """
-    return [_row(costs, place, one, alpha) for one in place.rounds]
+    return [_row(costs, context, one, alpha) for one in context.rounds]
 
 
-def _row(costs: ModelCosts, place: ContextCosts, one: RoundTimes, alpha: float) -> dict[str, Any]:
+def _row(costs: ModelCosts, context: ContextCosts, one: RoundTimes, alpha: float) -> dict[str, Any]:
     drafter = next(each for each in costs.drafters if each.name == one.drafter)
-    found = round_cost(costs, place, one)
+    found = round_cost(costs, context, one)
     low, high = middle_half(one.draft)
     return {
         "title": drafter.title,
@@ -143,7 +143,7 @@ def format_break_even(found: RoundCost) -> str:
     return "never" if alpha is None else f"{alpha:.2f}"
 
 
-def _all_times(place: ContextCosts) -> list[list[float]]:
+def _all_times(context: ContextCosts) -> list[list[float]]:
     """The measurements of plain passes, of each pass size, and of whole rounds by drafter."""
-    kinds = chain((p.seconds for p in place.passes), (one.total for one in place.rounds))
-    return [place.plain, *kinds]
+    kinds = chain((p.seconds for p in context.passes), (one.total for one in context.rounds))
+    return [context.plain, *kinds]

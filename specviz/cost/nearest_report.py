@@ -85,27 +85,27 @@ def reported_speedups(kind: str) -> Iterator[ReportedSpeedup]:
     """Yield every published speed-up of a kind of drafter, without acceptance rates."""
     for at, row in enumerate(sources.published_numbers()):
         if row.method in FAMILIES[kind] and row.unit != "%":
-            said = (row.model, row.hardware, row.conditions)
+            setup = (row.model, row.hardware, row.conditions)
             yield ReportedSpeedup(
-                f"row-{at}", row.method, row.number, *said, row.batch, row.load, row.source
+                f"row-{at}", row.method, row.number, *setup, row.batch, row.load, row.source
             )
     for at, board in enumerate(sources.boards()):
         device = board.device.removeprefix("a single ")
         for each in board.rows:
             if method := SPEC_BENCH_METHODS[kind].get(each.method):
-                place, number = f"board-{at}-{each.method}", f"{each.overall:.2f} ×"
-                said = (board.model, device, f"Spec-Bench, {board.conditions}")
-                yield ReportedSpeedup(place, method, number, *said, board.batch, None, board.source)
+                name, number = f"board-{at}-{each.method}", f"{each.overall:.2f} ×"
+                setup = (board.model, device, f"Spec-Bench, {board.conditions}")
+                yield ReportedSpeedup(name, method, number, *setup, board.batch, None, board.source)
 
 
 def distance(report: ReportedSpeedup, wanted: Setup) -> float:
     """Return the distance of a report: doublings of batch and model size, and another machine."""
-    asked = sources.models()[wanted.model]
-    size, other = asked.shape.parameters / 1e9, parameters_in_name(report.model)
+    wanted_model = sources.models()[wanted.model]
+    size, other = wanted_model.shape.parameters / 1e9, parameters_in_name(report.model)
     model = (
         0.5 + abs(log2(other / size)) if other else UNSTATED_MODEL
     )  # the same size is not the same model
-    if asked.title in report.model:
+    if wanted_model.title in report.model:
         model = 0.0
     machine = 0.0 if same_machine(report.hardware, wanted.machine) else 1.0
     return _batches(report, wanted.batch) + model + machine

@@ -281,14 +281,14 @@ def acceptances() -> tuple[Acceptance, ...]:
 
 def _house_model(folder: str, name: str) -> Model:
     """Return a House model in the form of shapes.json. Raises BrokenFile."""
-    where = f"assets/models/{folder}/config.json"
+    path = f"assets/models/{folder}/config.json"
     title = "House target" if folder == "target" else "House draft model"
-    source = {"title": f"{title}, config.json", "url": where, "evidence": "S", "note": ""}
+    source = {"title": f"{title}, config.json", "url": path, "evidence": "S", "note": ""}
     facts = {"name": name, "title": title, "sources": [source]}
-    made: Model = of_shipped(
-        ASSETS.parent / where, lambda said: from_plain(Model, facts | {"config": said})
+    model: Model = of_shipped(
+        ASSETS.parent / path, lambda config: from_plain(Model, facts | {"config": config})
     )
-    return made
+    return model
 
 
 Row = TypeVar("Row")

@@ -128,11 +128,11 @@ class Sweep:
         if self.peaks is None:
             return None
         dtype, (flops, bandwidth) = DTYPES[self.dtype], self.peaks
-        held = self.shape.parameters * bytes_per_number(
+        memory = self.shape.parameters * bytes_per_number(
             dtype
         )  # the memory just has to hold the model
-        here = Hardware(self.machine, {dtype: flops}, bandwidth, float(held))
-        serving = Serving(self.shape, here, dtype, self.context, overhead=overhead)
+        machine = Hardware(self.machine, {dtype: flops}, bandwidth, float(memory))
+        serving = Serving(self.shape, machine, dtype, self.context, overhead=overhead)
         return pass_time(serving, 1, tokens)
 
     @property

@@ -181,14 +181,14 @@ def question(scene: Scene, judged: Judged) -> list[Part]:
         return say("step", "ask_leaf_zero", token=token)
     text, inputs = format_verdict(scene, judged).text, judged.inputs
     if judged_by_residual(scene, judged):
-        left, beyond = inputs["left"], 1.0 - inputs["reach"]
+        left, excess_mass = inputs["left"], 1.0 - inputs["reach"]
         residual = number(round_for_text(left, text["left"]), "residual")
-        excess = number(round_for_text(beyond, text["beyond"]), "q")
+        excess = number(round_for_text(excess_mass, text["beyond"]), "q")
         return say("step", "ask_leaf_residual", token=token, residual=residual, excess=excess)
-    gave: list[Part] = []
+    drafter_gave: list[Part] = []
     if "q" in inputs:
         source, q = _drafter(scene, judged), number(text["q"], "q")
-        gave = say("step", "drafter_gave", source=source, q=q, only=False)
+        drafter_gave = say("step", "drafter_gave", source=source, q=q, only=False)
     return say(
         "step",
         "ask_leaf_reach",
@@ -196,7 +196,7 @@ def question(scene: Scene, judged: Judged) -> list[Part]:
         reach=round_for_text(judged.rows.share, text["reach"]),
         source=say("step", "remainder_of_p") if scene.uses_p_remainder(judged) else "the target",
         p=number(text["p"], "p"),
-        drafter_gave=gave,
+        drafter_gave=drafter_gave,
     )
 
 
@@ -225,9 +225,9 @@ def bars(scene: Scene, judged: Judged) -> dict[str, Any]:
     inputs, text = judged.inputs, dict(format_verdict(scene, judged).text)
     why = because(scene, judged)
     if judged_by_residual(scene, judged):
-        left, beyond = inputs["left"], 1.0 - inputs["reach"]
+        left, excess_mass = inputs["left"], 1.0 - inputs["reach"]
         named = {"p": "residual", "q": "remains", "left": [], "owed": True}
-        whole = {"p": round(left, 6), "q": round(left + beyond, 6), "laws": named}
+        whole = {"p": round(left, 6), "q": round(left + excess_mass, 6), "laws": named}
         text |= {"p": text["left"], "q": text["all"], "sum": text["threshold"]}
         if judged.threshold >= NEGLIGIBLE:
             text["sum"] = f"{text['left']} ÷ {text['all']} = {text['threshold']}"

@@ -54,8 +54,8 @@ def _question(scene: Scene, judged: Judged) -> list[Part]:
         sampled = not scene.point_mass
         return say("step", "ask_without_q", token=token, after=after, p=p, sampled=sampled)
     source = say("step", "remainder_of_q" if scene.uses_q_remainder(judged) else "the_drafter")
-    gave = say("step", "drafter_gave", source=source, q=number(text["q"], "q"), only=False)
-    return say("step", "ask_ratio", token=token, after=after, p=p, drafter_gave=gave)
+    drafter_gave = say("step", "drafter_gave", source=source, q=number(text["q"], "q"), only=False)
+    return say("step", "ask_ratio", token=token, after=after, p=p, drafter_gave=drafter_gave)
 
 
 def _trial(scene: Scene, judged: Judged) -> dict[str, Any]:

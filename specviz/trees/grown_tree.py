@@ -61,27 +61,27 @@ class GrownTree:
 
 def grow_tree(field: RecordedPosition, parameters: Parameters, kind: PathScore = SUMS) -> GrownTree:
     """Grow a dynamic tree. kind: how totals are computed; runs sum in float32."""
-    made = GrownTree(DynamicTree([field.root], kind=kind), parameters.budget)
+    grown = GrownTree(DynamicTree([field.root], kind=kind), parameters.budget)
     depth = min(parameters.depth, field.deepest)
-    levels = made.growth.levels(depth, parameters.width, parameters.budget, field.eos)
+    levels = grown.growth.levels(depth, parameters.width, parameters.budget, field.eos)
     for level in levels:
-        before = len(made.growth.tokens)
+        before = len(grown.growth.tokens)
         for node in level:
-            add_guesses(made, field, node, parameters.width)
-        if len(made.growth.tokens) == before:
+            add_guesses(grown, field, node, parameters.width)
+        if len(grown.growth.tokens) == before:
             break
-        made.levels.append(level)
-    return made
+        grown.levels.append(level)
+    return grown
 
 
-def add_guesses(made: GrownTree, field: RecordedPosition, node: int, width: int) -> None:
+def add_guesses(grown: GrownTree, field: RecordedPosition, node: int, width: int) -> None:
     """Add the recorded guesses after a node to the pool, or note that there are none."""
-    row = field.rows.get(made.path(node))
+    row = field.rows.get(grown.path(node))
     if row is None:
-        made.missing.append(node)
+        grown.missing.append(node)
         return
     logs = torch.tensor(row.logs[:width], dtype=torch.float32)
-    made.growth.add(node, row.tokens[:width], logs)
+    grown.growth.add(node, row.tokens[:width], logs)
 
 
 def static_tree(field: RecordedPosition, paths: Sequence[Path]) -> GrownTree:
@@ -93,19 +93,19 @@ def static_tree(field: RecordedPosition, paths: Sequence[Path]) -> GrownTree:
         field: The position.
         paths: Rank paths in order of level, as in `settings.published_trees`.
     """
-    made = GrownTree(DynamicTree([field.root]), len(paths))
+    grown = GrownTree(DynamicTree([field.root]), len(paths))
     nodes: dict[Path, int] = {(): 0}
     widths: dict[Path, int] = {}
     for path in paths:
         widths[path[:-1]] = max(widths.get(path[:-1], 0), path[-1] + 1)
     for ranks, width in widths.items():
         node = nodes.get(ranks)
-        if node is None or (node and made.growth.tokens[node] in field.eos):
+        if node is None or (node and grown.growth.tokens[node] in field.eos):
             continue
-        first = len(made.growth.tokens)
-        add_guesses(made, field, node, width)
-        made.levels.append([node])
+        first = len(grown.growth.tokens)
+        add_guesses(grown, field, node, width)
+        grown.levels.append([node])
         nodes |= {
-            (*ranks, rank): at for rank, at in enumerate(range(first, len(made.growth.tokens)))
+            (*ranks, rank): at for rank, at in enumerate(range(first, len(grown.growth.tokens)))
         }
-    return made
+    return grown

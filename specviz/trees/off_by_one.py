@@ -41,13 +41,13 @@ def kept_nodes(
         chance: The source of u.
     """
     words = sorted(set(tokens))
-    laws = torch.zeros(len(tokens), len(words) + 1, dtype=torch.float64)
+    probs = torch.zeros(len(tokens), len(words) + 1, dtype=torch.float64)
     places = [words.index(token) for token in tokens]
     for node in range(1, len(tokens)):
-        laws[parents[node], places[node]] = p[node]
-    laws[:, -1] = (1.0 - laws.sum(-1)).clamp(min=0.0)
+        probs[parents[node], places[node]] = p[node]
+    probs[:, -1] = (1.0 - probs.sum(-1)).clamp(min=0.0)
     tree = DraftTree(tuple(places), tuple(parents))
-    judged = make_rule("point-mass").judge(tree, Drawn.POINT_MASS, laws, {}, chance)
+    judged = make_rule("point-mass").judge(tree, Drawn.POINT_MASS, probs, {}, chance)
     return list(judged.path)
 
 

@@ -71,9 +71,9 @@ class Parameters:
             ("steps", "topk", "num_draft_tokens"): cls.sglang,
             ("total_tokens", "depth", "top_k"): cls.eagle,
         }
-        for names, made in ways.items():
+        for names, build in ways.items():
             if isinstance(data, Mapping) and set(data) == set(names):
-                return made(**data)
+                return build(**data)
         known = "; ".join(", ".join(names) for names in ways)
         raise BadTree(f"A dynamic tree has three numbers, with the names of one engine: {known}.")
 

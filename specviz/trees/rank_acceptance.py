@@ -67,14 +67,14 @@ def measure_rank_acceptance(
     total = torch.zeros(DEEPEST, RANKS, dtype=torch.float64)
     seen = torch.zeros(DEEPEST, 1, dtype=torch.float64)
     for ids in texts:
-        told = [step.token for step in plain(target, ids, settings)]
-        walk = Walk(target, drafter, ids, settings, told)
-        for place in range(len(told) - 1):
+        tokens = [step.token for step in plain(target, ids, settings)]
+        walk = Walk(target, drafter, ids, settings, tokens)
+        for place in range(len(tokens) - 1):
             if place % every:
                 walk.step()
                 continue
             for depth, row in enumerate(
-                probabilities_along(walk, told[place + 1 : place + DEEPEST])
+                probabilities_along(walk, tokens[place + 1 : place + DEEPEST])
             ):
                 total[depth, : len(row)] += row
                 seen[depth] += 1

@@ -71,36 +71,36 @@ class RankedTree:
 
 def rank_all_ways(field: RecordedPosition, parameters: Parameters) -> list[RankedTree]:
     """Return all eight trees, in the order of WAYS."""
-    made = {way: grow_tree(field, parameters, kind) for way, kind in WAYS.items()}
-    exact = made[EXACT].paths
-    return [_ranked(way, one, exact) for way, one in made.items()]
+    trees = {way: grow_tree(field, parameters, kind) for way, kind in WAYS.items()}
+    exact = trees[EXACT].paths
+    return [_ranked(way, one, exact) for way, one in trees.items()]
 
 
-def _ranked(way: str, one: GrownTree, exact: frozenset[Path]) -> RankedTree:
-    mine, totals = one.paths, one.growth.totals
-    dropped = one.order[one.budget :]
-    last = totals[one.order[one.budget - 1]] if dropped else math.inf
+def _ranked(way: str, grown: GrownTree, exact: frozenset[Path]) -> RankedTree:
+    mine, totals = grown.paths, grown.growth.totals
+    dropped = grown.order[grown.budget :]
+    last = totals[grown.order[grown.budget - 1]] if dropped else math.inf
     return RankedTree(
         way,
-        one,
+        grown,
         mine - exact,
         exact - mine,
         tied=sum(totals[node] == last for node in dropped),
-        zeros=0 if one.growth.kind.how == "sum" else totals.count(0.0),
-        orphans=orphans(one),
+        zeros=0 if grown.growth.kind.how == "sum" else totals.count(0.0),
+        orphans=orphans(grown),
     )
 
 
-def orphans(one: GrownTree) -> list[int]:
+def orphans(grown: GrownTree) -> list[int]:
     """Return the nodes that a selection without a tie rule keeps without their parent.
 
     `torch.topk` guarantees no order among equal values. EAGLE's code then makes such a node its own
     parent, or a path that does not begin at the root.
     """
-    totals = torch.tensor(one.growth.totals[1:], dtype=one.growth.kind.dtype)
-    found = totals.topk(min(one.budget, len(totals))).indices + 1
-    kept = {0, *found.tolist()}
-    return sorted(node for node in kept if node and one.growth.parents[node] not in kept)
+    totals = torch.tensor(grown.growth.totals[1:], dtype=grown.growth.kind.dtype)
+    found = totals.topk(min(grown.budget, len(totals))).indices + 1
+    selected = {0, *found.tolist()}
+    return sorted(node for node in selected if node and grown.growth.parents[node] not in selected)
 
 
 FILE: Final = ASSETS / "trees" / "ranking.json"
@@ -125,9 +125,9 @@ class Tally:
 
     def interval(self, key: str, draws: int = BOOTSTRAPS, seed: int = 1) -> tuple[float, float]:
         """Return the 95 % bootstrap interval of the mean, resampling prompts."""
-        dice, many = Random(seed), len(self.prompts)
+        dice, count = Random(seed), len(self.prompts)
         found = sorted(
-            Tally([self.prompts[dice.randrange(many)] for _ in range(many)]).mean(key)
+            Tally([self.prompts[dice.randrange(count)] for _ in range(count)]).mean(key)
             for _ in range(draws)
         )
         return found[int(0.025 * draws)], found[int(0.975 * draws) - 1]
@@ -147,11 +147,13 @@ KEYS: Final = (
 )
 
 
-def mean_square_length(field: RecordedPosition, one: RankedTree) -> float:
+def mean_square_length(field: RecordedPosition, ranked: RankedTree) -> float:
     """Return the mean square of the accepted length at temperature 1."""
-    growth = one.grown.growth
-    warm = tree_formula.path_probabilities(growth.parents, target_probabilities(field, one.grown))
-    return sum((2 * growth.depths[node] - 1) * warm[node] for node in one.grown.kept[1:])
+    growth = ranked.grown.growth
+    warm = tree_formula.path_probabilities(
+        growth.parents, target_probabilities(field, ranked.grown)
+    )
+    return sum((2 * growth.depths[node] - 1) * warm[node] for node in ranked.grown.kept[1:])
 
 
 Tallies = dict[str, dict[str, Tally]]  # by size, by way
@@ -185,34 +187,34 @@ def run_study(
 
 def count_position(field: RecordedPosition, size: Parameters) -> dict[str, Counts]:
     """Return, by way, what one position adds to its tally."""
-    made = rank_all_ways(field, size)
-    exact = next(one for one in made if one.way == EXACT)
+    trees = rank_all_ways(field, size)
+    exact = next(ranked for ranked in trees if ranked.way == EXACT)
     base = expected_lengths(field, exact)
-    return {one.way: _count_way(field, one, base) for one in made}
+    return {ranked.way: _count_way(field, ranked, base) for ranked in trees}
 
 
-def _count_way(field: RecordedPosition, one: RankedTree, base: tuple[float, float]) -> Counts:
-    mine = expected_lengths(field, one)
+def _count_way(field: RecordedPosition, ranked: RankedTree, base: tuple[float, float]) -> Counts:
+    mine = expected_lengths(field, ranked)
     return {
         "places": 1.0,
-        "differ": float(bool(one.gained)),
-        "nodes": float(len(one.gained)),
-        "tied": float(bool(one.tied)),
-        "zeros": float(one.zeros),
-        "orphans": float(bool(one.orphans)),
+        "differ": float(bool(ranked.gained)),
+        "nodes": float(len(ranked.gained)),
+        "tied": float(bool(ranked.tied)),
+        "zeros": float(ranked.zeros),
+        "orphans": float(bool(ranked.orphans)),
         "length": mine[0],
         "gain": mine[0] - base[0],
-        "square": mean_square_length(field, one),
+        "square": mean_square_length(field, ranked),
         "greedy": mine[1],
         "gain0": mine[1] - base[1],
     }
 
 
-def expected_lengths(field: RecordedPosition, one: RankedTree) -> tuple[float, float]:
+def expected_lengths(field: RecordedPosition, ranked: RankedTree) -> tuple[float, float]:
     """Return the expected accepted length at temperature 1, and the length at 0."""
-    parents, kept = one.grown.growth.parents, one.grown.kept[1:]
-    warm = tree_formula.path_probabilities(parents, target_probabilities(field, one.grown))
-    cold = tree_formula.path_probabilities(parents, greedy_matches(field, one.grown))
+    parents, kept = ranked.grown.growth.parents, ranked.grown.kept[1:]
+    warm = tree_formula.path_probabilities(parents, target_probabilities(field, ranked.grown))
+    cold = tree_formula.path_probabilities(parents, greedy_matches(field, ranked.grown))
     return sum(warm[node] for node in kept), sum(cold[node] for node in kept)
 
 
@@ -245,6 +247,6 @@ def time_arithmetic(rounds: int = 2000, width: int = 10) -> list[dict[str, Any]]
                 start = perf_counter()
                 step(totals.unsqueeze(2), rows)
                 times[how].append(perf_counter() - start)
-        middle = {how: sorted(some)[rounds // 2] * 1e6 for how, some in times.items()}
+        middle = {how: sorted(seconds)[rounds // 2] * 1e6 for how, seconds in times.items()}
         found.append({"dtype": name, "width": width} | {h: round(v, 3) for h, v in middle.items()})
     return found

@@ -88,18 +88,18 @@ class PositionModels:
         Raises BadTree if the path was not recorded.
         """
         row = self._row(path)
-        law = torch.zeros(len(self.vocabulary) + 1, dtype=torch.float64)
-        law[[self.place[token] for token in row.tokens]] = torch.tensor(row.p).double()
-        law[-1] = max(0.0, 1.0 - float(law.sum()))
-        return law / law.sum()
+        probs = torch.zeros(len(self.vocabulary) + 1, dtype=torch.float64)
+        probs[[self.place[token] for token in row.tokens]] = torch.tensor(row.p).double()
+        probs[-1] = max(0.0, 1.0 - float(probs.sum()))
+        return probs / probs.sum()
 
     def q(self, path: Path) -> Tensor:
         """Return the drafter's distribution after a path, restricted, (W,). Raises BadTree."""
         row = self._row(path)
-        law = torch.zeros(len(self.vocabulary) + 1, dtype=torch.float64)
+        probs = torch.zeros(len(self.vocabulary) + 1, dtype=torch.float64)
         logs = torch.tensor(row.logs[:TOP_Q], dtype=torch.float64)
-        law[[self.place[token] for token in row.tokens[:TOP_Q]]] = logs.softmax(-1)
-        return law
+        probs[[self.place[token] for token in row.tokens[:TOP_Q]]] = logs.softmax(-1)
+        return probs
 
     def _row(self, path: Path) -> Row:
         row = self.field.rows.get(path)
@@ -109,9 +109,9 @@ class PositionModels:
 
     def greedy(self, path: Path) -> Tensor:
         """Return the target's distribution at temperature 0, (W,): one-hot."""
-        law, top = torch.zeros(len(self.vocabulary) + 1, dtype=torch.float64), self._row(path).top
-        law[self.place.get(top, -1)] = 1.0
-        return law
+        probs, top = torch.zeros(len(self.vocabulary) + 1, dtype=torch.float64), self._row(path).top
+        probs[self.place.get(top, -1)] = 1.0
+        return probs
 
     def verify(self, one: GrownTree, chance: Chance, cold: bool) -> Verdict:
         """Judge a tree of guesses that were not sampled.
@@ -126,9 +126,11 @@ class PositionModels:
         """
         lump = torch.zeros(len(self.vocabulary) + 1, dtype=torch.float64)
         lump[-1] = 1.0
-        say = self.greedy if cold else self.p
+        distribution_after = self.greedy if cold else self.p
         paths = [one.path(node) for node in one.kept]
-        p = torch.stack([say(path) if path in self.field.rows else lump for path in paths])
+        p = torch.stack(
+            [distribution_after(path) if path in self.field.rows else lump for path in paths]
+        )
         places = [0, *(self.place[token] for token in one.tree.tokens[1:])]
         tree = DraftTree(tuple(places), one.tree.parents)
         return make_rule("point-mass").judge(tree, Drawn.POINT_MASS, p, {}, chance)
@@ -143,10 +145,10 @@ class PositionModels:
             for node in [n for n in level if not n or tokens[n] not in self.field.eos]:
                 q[node] = self.q(paths[node])
                 coins = [chance.draft(len(parents) + i) for i in range(width)]
-                for place in sample_guesses(q[node], coins, drawn):
+                for index in sample_guesses(q[node], coins, drawn):
                     parents.append(node)
-                    tokens.append(self.vocabulary[place])
-                    paths.append((*paths[node], self.vocabulary[place]))
+                    tokens.append(self.vocabulary[index])
+                    paths.append((*paths[node], self.vocabulary[index]))
             level = list(range(first, len(parents)))
         places = [0, *(self.place[token] for token in tokens[1:])]
         tree = DraftTree(tuple(places), tuple(parents))
@@ -154,12 +156,12 @@ class PositionModels:
         return SampledTree(tree, self.vocabulary, drawn, p, q)
 
 
-def sample_guesses(law: Tensor, coins: Sequence[float], drawn: Drawn) -> list[int]:
+def sample_guesses(probs: Tensor, coins: Sequence[float], drawn: Drawn) -> list[int]:
     """Sample guesses from one distribution, one u each; without replacement none repeats."""
     if drawn is Drawn.SAMPLED:
-        return [made.token for made in draw_each([law] * len(coins), coins)]
-    some = coins[: int((law > 0).sum())]
-    return distinct_draws(law[None], [some], law[None]).tokens[0]
+        return [draw.token for draw in draw_each([probs] * len(coins), coins)]
+    used = coins[: int((probs > 0).sum())]
+    return distinct_draws(probs[None], [used], probs[None]).tokens[0]
 
 
 @dataclass(frozen=True, slots=True)

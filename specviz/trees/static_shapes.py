@@ -132,8 +132,8 @@ def in_order(parents: Sequence[int]) -> list[int]:
     for node in order:  # grows while it is walked
         order += below[node]
     if len(order) < size:
-        lost = sorted(set(range(size)) - set(order))
-        said = ", ".join(map(str, lost[:6]))
-        raise BadTree(f"Nodes {said} do not lead to the root: their parents form a cycle.")
+        unreachable = sorted(set(range(size)) - set(order))
+        listed = ", ".join(map(str, unreachable[:6]))
+        raise BadTree(f"Nodes {listed} do not lead to the root: their parents form a cycle.")
     new = {old: place for place, old in enumerate(order)}
     return [-1, *(new[parents[old]] for old in order[1:])]

@@ -52,7 +52,7 @@ class Walk:
 
     Attributes:
         target: The target.
-        told: The first new tokens, if they are known.
+        known_tokens: The first new tokens, if they are known.
         settings: The drafter's, and how the target samples.
         text: All tokens; the root is the last.
     """
@@ -63,7 +63,7 @@ class Walk:
         drafter: Drafter,
         ids: Sequence[int],
         settings: Settings,
-        told: Sequence[int] = (),
+        known_tokens: Sequence[int] = (),
     ) -> None:
         """Read the prompt and sample the first token.
 
@@ -72,10 +72,10 @@ class Walk:
             drafter: The drafter.
             ids: The prompt.
             settings: The drafter's, and how the target samples.
-            told: The first new tokens, if they are known; later ones are sampled.
+            known_tokens: The first new tokens, if they are known; later ones are sampled.
         """
         self.target = target
-        self.told = list(told)
+        self.known_tokens = list(known_tokens)
         self.settings = settings
         self.run = target.start(drafter.capture, TEMPERATURE_ONE)
         self.session = drafter.begin(self.run, settings)
@@ -89,8 +89,8 @@ class Walk:
 
     def _drawn(self, logits: Tensor, number: int) -> int:
         """Return new token number `number`: the known one, or one sampled with the run's seed."""
-        if number < len(self.told):
-            return self.told[number]
+        if number < len(self.known_tokens):
+            return self.known_tokens[number]
         chance = self.settings.chance(number)
         return draw(logits_to_probs(logits, self.settings.sampling), chance.baseline()).token
 
@@ -104,13 +104,13 @@ class Walk:
         self.go_on(self.score(DraftTree((self.text[-1],), (-1,))))
 
     def fields(
-        self, wants: Sequence[TreeRequest], every: int, many: int, shapes: Sequence[RankPaths] = ()
+        self, wants: Sequence[TreeRequest], every: int, count: int, shapes: Sequence[RankPaths] = ()
     ) -> Iterator[RecordedPosition]:
-        """Yield positions at every `every`-th token, the first at once, `many` at most."""
-        for place in range(many * every):
+        """Yield positions at every `every`-th token, the first at once, `count` at most."""
+        for step in range(count * every):
             if self.ended:
                 return
-            if place % every:
+            if step % every:
                 self.step()
                 continue
             field, scores = self.field(wants, shapes)
@@ -140,17 +140,17 @@ class Walk:
         """
         width, deepest = max(want.width for want, _ in wants), self.predictor.max_depth
         growths = [(DynamicTree([self.text[-1]], kind=kind), want) for want, kind in wants]
-        made = [(GrownTree(growth, want.budget), want) for growth, want in growths]
+        trees = [(GrownTree(growth, want.budget), want) for growth, want in growths]
         rows: dict[Path, Drafted] = {}
         self.draft_seconds = []
         for depth in range(min(deepest, max(want.depth for want, _ in wants))):
-            fronts = [(one, want, self._front(one, want, depth)) for one, want in made]
-            asked = dict.fromkeys(one.path(n) for one, _, front in fronts for n in front)
-            asked |= dict.fromkeys(self._under(rows, shapes, depth))
-            if not asked:
+            fronts = [(one, want, self._front(one, want, depth)) for one, want in trees]
+            paths = dict.fromkeys(one.path(n) for one, _, front in fronts for n in front)
+            paths |= dict.fromkeys(self._under(rows, shapes, depth))
+            if not paths:
                 break
             start = self._now()
-            rows |= self._asked(rows, list(asked), width)
+            rows |= self._guesses_after(rows, list(paths), width)
             self.draft_seconds.append(self._now() - start)
             for one, want, front in fronts:
                 for node in front:
@@ -164,21 +164,21 @@ class Walk:
         """Yield the paths at this depth after which these shapes have guesses."""
         inner = {ranks[:-1] for paths in shapes for ranks in paths if len(ranks) == depth + 1}
         for ranks in sorted(inner):
-            place: Path = ()
+            path: Path = ()
             for rank in ranks:
-                tokens = rows[place][0] if place in rows else []
-                place = (*place, tokens[rank]) if rank < len(tokens) else (-1,)
-            if -1 not in place and not set(place) & set(self.target.eos):
-                yield place
+                tokens = rows[path][0] if path in rows else []
+                path = (*path, tokens[rank]) if rank < len(tokens) else (-1,)
+            if -1 not in path and not set(path) & set(self.target.eos):
+                yield path
 
-    def _front(self, made: GrownTree, want: Parameters, depth: int) -> list[int]:
-        if depth >= want.depth or (depth and max(made.growth.depths) < depth):
+    def _front(self, tree: GrownTree, want: Parameters, depth: int) -> list[int]:
+        if depth >= want.depth or (depth and max(tree.growth.depths) < depth):
             return []
         if not depth:
             return [0]
-        return made.growth.frontier(want.width, want.budget, self.target.eos)
+        return tree.growth.frontier(want.width, want.budget, self.target.eos)
 
-    def _asked(
+    def _guesses_after(
         self, known: Mapping[Path, Drafted], paths: Sequence[Path], width: int
     ) -> dict[Path, Drafted]:
         """Return the drafter's guesses after these paths, whose prefixes are known."""

@@ -54,9 +54,9 @@ def hollow_marks(points: Sequence[Point], symbol: str = "circle-open", size: flo
     return _at(points) | {"mode": "markers", "marker": mark}
 
 
-def hover(said: Sequence[str]) -> Trace:
+def hover(labels: Sequence[str]) -> Trace:
     """Return the texts shown under the pointer, one per point."""
-    return {"hoverinfo": "text", "hovertext": list(said)}
+    return {"hoverinfo": "text", "hovertext": list(labels)}
 
 
 def words(rows: Sequence[tuple[float, float, str, str]], size: int, anchor: str) -> Trace:

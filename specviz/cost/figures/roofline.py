@@ -80,31 +80,35 @@ def need(free: int, checked: int) -> float:
 def ridge(free: int, across: int, high: float) -> dict[str, Trace]:
     """Mark where verification stops being free."""
     if not 1 <= free < across:
-        said = (
+        label = (
             "compute-bound from the start" if free < 1 else f"memory-bound beyond {across} tokens"
         )
-        return {"51-ridge": words([(across * 0.02, high * 0.96, said)], "middle right")}
+        return {"51-ridge": words([(across * 0.02, high * 0.96, label)], "middle right")}
     side = "middle left" if free > across / 2 else "middle right"
-    said = f"\u00a0free up to {tokens(free)}\u00a0"
+    label = f"\u00a0free up to {tokens(free)}\u00a0"
     return {
         "12-ridge": line([free, free], [0, high], "--ink2", 1, "dot"),
-        "51-ridge": words([(free, high * 0.96, said)], side),
+        "51-ridge": words([(free, high * 0.96, label)], side),
     }
 
 
 def speed_figure(serving: Serving, guessing: DraftPlan, batch: int, loss: int | None) -> Figure:
     """Chart the speed-up by batch size; `loss` is the first size at which it is below 1."""
-    room = bisect_left(
+    largest_fit = bisect_left(
         range(1, MAX_BATCH + 1), True, key=lambda b: not predict(serving, guessing, b).fits
     )
     sizes = sorted(
-        {*BATCH_STOPS, batch, *(b for b in (loss, room, room + 1) if b and b <= MAX_BATCH)}
+        {
+            *BATCH_STOPS,
+            batch,
+            *(b for b in (loss, largest_fit, largest_fit + 1) if b and b <= MAX_BATCH),
+        }
     )
     gains = [predict(serving, guessing, b).speedup for b in sizes]
     free = replace(guessing, draft=None)
     costless = [predict(serving, free, b).speedup for b in sizes] if guessing.draft else gains
     high = 1.2 * max(1.0, *gains, *costless)
-    fit = bisect_left(sizes, room + 1)  # number of sizes that fit
+    fit = bisect_left(sizes, largest_fit + 1)  # number of sizes that fit
     here, soon = (predict(serving, guessing, b).speedup for b in (batch, 2 * batch))
     right = log2(batch) > log2(MAX_BATCH) / 2
     rise = 0.07 if soon < 0.93 * here and not right else -0.07  # away from the curve
@@ -124,7 +128,7 @@ def speed_figure(serving: Serving, guessing: DraftPlan, batch: int, loss: int | 
         "range": [-0.05, log10(MAX_BATCH) + 0.05],
         "tickvals": list(BATCHES),
     }
-    return {"data": data | _unfit(room, high) | _loss(loss, high), "layout": made}
+    return {"data": data | _unfit(largest_fit, high) | _loss(loss, high), "layout": made}
 
 
 def _gains(sizes: Sequence[int], gains: Sequence[float]) -> list[str]:
@@ -205,9 +209,9 @@ def line(
     return {"x": list(x), "y": list(y), "line": {"color": color, "width": width, "dash": dash}}
 
 
-def hover(said: Sequence[str]) -> Trace:
+def hover(texts: Sequence[str]) -> Trace:
     """Return the texts shown under the pointer, one per point."""
-    return {"hoverinfo": "text", "hovertext": list(said)}
+    return {"hoverinfo": "text", "hovertext": list(texts)}
 
 
 def point(x: float, y: float, color: str) -> Trace:
@@ -234,22 +238,24 @@ def words(rows: Sequence[tuple[float, float, str]], side: str) -> Trace:
 def beside(x: float, y: float, text: str, rise: float, left: bool) -> Trace:
     """Return a label beside a point, shifted up so that no line crosses it."""
     gap = "\u00a0\u00a0"  # plotly trims plain spaces
-    said, side = (text + gap, "middle left") if left else (gap + text, "middle right")
-    return words([(x, y + rise, said)], side)
+    padded, side = (text + gap, "middle left") if left else (gap + text, "middle right")
+    return words([(x, y + rise, padded)], side)
 
 
 def axes(across: str, suffix: str, high: float) -> dict[str, Any]:
     """Return two axes; the vertical one runs from 0 to `high`."""
-    made = layout(WIDTH, HEIGHT)
-    usual = {
+    figure = layout(WIDTH, HEIGHT)
+    style = {
         "visible": True,
         "zeroline": False,
         "tickfont": {"size": 12, "color": "--ink2"},
         "showline": True,
     }
-    usual |= {"linecolor": "--line2", "gridcolor": "--line", "ticks": ""}
+    style |= {"linecolor": "--line2", "gridcolor": "--line", "ticks": ""}
     title = {"text": across, "standoff": 6, "font": {"size": 12, "color": "--ink2"}}
-    made["xaxis"] = made["xaxis"] | usual | {"title": title, "showgrid": False}
-    made["yaxis"] = made["yaxis"] | usual | {"range": [0, high], "nticks": 6, "ticksuffix": suffix}
-    made["yaxis"] |= {"showline": False}
-    return made | {"margin": {"l": 56, "r": 10, "t": 6, "b": 44, "pad": 0}}
+    figure["xaxis"] = figure["xaxis"] | style | {"title": title, "showgrid": False}
+    figure["yaxis"] = (
+        figure["yaxis"] | style | {"range": [0, high], "nticks": 6, "ticksuffix": suffix}
+    )
+    figure["yaxis"] |= {"showline": False}
+    return figure | {"margin": {"l": 56, "r": 10, "t": 6, "b": 44, "pad": 0}}

@@ -51,8 +51,8 @@ def places_figure(places: Sequence[PositionAcceptance]) -> Figure:
 def _rates(rows: Sequence[tuple[int, Rate]], shift: float, symbol: str, of: str) -> Trace:
     """Return marks with error bars."""
     shares = [(number + shift, found.share) for number, found in rows]
-    said = [f"position {number}: {format_rate(found)} of {of}" for number, found in rows]
-    made = dots(shares, 9, "--ink", symbol) | hover(said)
+    texts = [f"position {number}: {format_rate(found)} of {of}" for number, found in rows]
+    made = dots(shares, 9, "--ink", symbol) | hover(texts)
     spans: dict[str, Any] = {
         "type": "data",
         "symmetric": False,
@@ -89,13 +89,13 @@ def outlook_figure(found: Outlook) -> Figure:
 
 def _curve(choices: Sequence[GammaOption], dash: str) -> Trace:
     points = [(float(choice.gamma), choice.speedup) for choice in choices]
-    said = [
+    texts = [
         f"γ {c.gamma}: {format_speedup(c.speedup)} plain, {c.tokens:.2f} tokens per pass"
         f"{'' if c.counted or not c.gamma else ', assumed'}"
         for c in choices
     ]
     marks = {"mode": "lines+markers", "marker": {"size": 5, "color": "--ink"}}
-    return _line(points, 2.5, dash, "--ink") | marks | hover(said)
+    return _line(points, 2.5, dash, "--ink") | marks | hover(texts)
 
 
 def _line(points: Sequence[tuple[float, float]], width: float, dash: str, colour: str) -> Trace:

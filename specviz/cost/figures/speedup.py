@@ -124,20 +124,20 @@ def run_marks(
         side: Side of the diamond on which its label is drawn.
         predicted: The formula's speed-up; None on other charts.
     """
-    made = {"80-run": dots([at], 15, "--ink", "diamond")}
+    traces = {"80-run": dots([at], 15, "--ink", "diamond")}
     if predicted is not None:
-        law = (at[0], predicted)
-        made["70-gap"] = polyline([at, law], "--ink", 1.5)
-        told = hover([f"formula at this run's values: {predicted:.2f} ×"])
-        made["71-law"] = hollow_marks([law], "diamond-open", 12) | told
-    return made | {"81-run": run_words(run, at, side)}
+        predicted_at = (at[0], predicted)
+        traces["70-gap"] = polyline([at, predicted_at], "--ink", 1.5)
+        tooltip = hover([f"formula at this run's values: {predicted:.2f} ×"])
+        traces["71-law"] = hollow_marks([predicted_at], "diamond-open", 12) | tooltip
+    return traces | {"81-run": run_words(run, at, side)}
 
 
 def run_words(run: MeasuredPoint, at: Point, side: str) -> Trace:
     """Label the diamond."""
-    said = f"measured {run.speedup:.2f} ×"
-    told = 2 * GAP + said if side == "right" else said + 2 * GAP
-    return words([(*at, told, "--ink")], 12, f"middle {side}")
+    label = f"measured {run.speedup:.2f} ×"
+    padded = 2 * GAP + label if side == "right" else label + 2 * GAP
+    return words([(*at, padded, "--ink")], 12, f"middle {side}")
 
 
 def _curve(terms: SpeedupModel, end: int) -> list[Point]:
@@ -175,12 +175,12 @@ def _under(curve: Sequence[Point], top: float) -> list[list[Point]]:
 
 def _names(terms: SpeedupModel, top: float, end: int) -> list[tuple[float, float, str, str]]:
     """Label the curves with their α at the right end, the chosen one first, without overlaps."""
-    told: list[tuple[float, float, str, str]] = []
+    labels: list[tuple[float, float, str, str]] = []
     for curve in (terms, *_beside(terms)):
         y, ink = curve.speedup(end), "--ink" if curve is terms else "--ink3"
-        if y <= top and all(abs(y - other) > 0.065 * top for _, other, _, _ in told):
-            told.append((end, y, f"{GAP}α {curve.alpha:.2f}", ink))
-    return told
+        if y <= top and all(abs(y - other) > 0.065 * top for _, other, _, _ in labels):
+            labels.append((end, y, f"{GAP}α {curve.alpha:.2f}", ink))
+    return labels
 
 
 def _ticks(top: float, unit: str) -> list[Tick]:
@@ -321,11 +321,11 @@ def _level(level: float) -> str:
 
 def _spread(names: Sequence[Words], by: int, room: float) -> list[Words]:
     """Return the labels that do not overlap, always the first. by: 0 horizontally, 1 vertically."""
-    told: list[Words] = []
+    labels: list[Words] = []
     for name in names:
-        if all(abs(float(name[by]) - float(other[by])) > room for other in told):
-            told.append(name)
-    return told
+        if all(abs(float(name[by]) - float(other[by])) > room for other in labels):
+            labels.append(name)
+    return labels
 
 
 def _with_margin(figure: Figure, above: int, right: int) -> Figure:

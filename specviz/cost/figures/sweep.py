@@ -33,7 +33,7 @@ def _marks(sweep: Sweep) -> Trace:
     """Return a mark for each median, with a bar from the first to the third quartile."""
     medians = [1000.0 * point.median for point in sweep.points]
     spans = [middle_half(point.seconds) for point in sweep.points]
-    said = [_said(sweep, point.tokens, len(point.seconds)) for point in sweep.points]
+    texts = [_hover_text(sweep, point.tokens, len(point.seconds)) for point in sweep.points]
     pairs = list(zip(medians, spans, strict=True))
     return {
         "mode": "markers",
@@ -50,11 +50,11 @@ def _marks(sweep: Sweep) -> Trace:
             "width": 3,
         },
         "hoverinfo": "text",
-        "hovertext": said,
+        "hovertext": texts,
     }
 
 
-def _said(sweep: Sweep, tokens: int, count: int) -> str:
+def _hover_text(sweep: Sweep, tokens: int, count: int) -> str:
     """Return the text shown under the pointer: only numbers and our own words."""
     line, cost = sweep.predicted(tokens), sweep.passes(tokens)
     words = [f"{tokens} token{'' if tokens == 1 else 's'} in the pass"]

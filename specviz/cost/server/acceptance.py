@@ -62,64 +62,64 @@ class TokensPerPass:
     assumed: bool = False
 
 
-def wilson_interval(kept: float, many: float) -> Rate:
+def wilson_interval(accepted: float, total: float) -> Rate:
     """Return Wilson's score interval, which stays within 0 and 1 and holds for small counts.
 
     Wilson, Journal of the American Statistical Association 22 (1927).
     """
-    if not 0 <= kept <= many or not many:
-        raise ValueError(f"{kept:g} of {many:g} is not a share.")
-    share, square = kept / many, Z_95 * Z_95 / many
+    if not 0 <= accepted <= total or not total:
+        raise ValueError(f"{accepted:g} of {total:g} is not a share.")
+    share, square = accepted / total, Z_95 * Z_95 / total
     middle = (share + square / 2) / (1 + square)
-    half = Z_95 * sqrt(share * (1 - share) / many + square / (4 * many)) / (1 + square)
-    return Rate(kept, many, max(0.0, middle - half), min(1.0, middle + half))
+    half = Z_95 * sqrt(share * (1 - share) / total + square / (4 * total)) / (1 + square)
+    return Rate(accepted, total, max(0.0, middle - half), min(1.0, middle + half))
 
 
-def acceptance_by_position(told: ServerStats) -> list[PositionAcceptance]:
+def acceptance_by_position(stats: ServerStats) -> list[PositionAcceptance]:
     """List acceptance by position; empty if the server does not report it."""
-    if not told.rounds:
+    if not stats.rounds:
         return []
-    before = told.rounds
+    before = stats.rounds
     found = []
-    for number, kept in enumerate(told.kept, 1):
-        given = wilson_interval(kept, before) if before else None
-        found.append(PositionAcceptance(number, wilson_interval(kept, told.rounds), given))
-        before = kept
+    for number, accepted in enumerate(stats.kept, 1):
+        given = wilson_interval(accepted, before) if before else None
+        found.append(PositionAcceptance(number, wilson_interval(accepted, stats.rounds), given))
+        before = accepted
     return found
 
 
-def tokens_per_pass(told: ServerStats, gamma: int | None = None) -> TokensPerPass:
+def tokens_per_pass(stats: ServerStats, gamma: int | None = None) -> TokensPerPass:
     """Return tokens per pass.
 
     Args:
-        told: The server's statistics.
+        stats: The server's statistics.
         gamma: The draft length, if the server does not count drafts.
 
     Raises:
         UnreadableStats: If the mean cannot be computed, or nothing was drafted yet.
     """
-    if told.mean is not None:
-        return TokensPerPass(told.mean)
-    if told.rounds == 0 or told.drafted == 0:
+    if stats.mean is not None:
+        return TokensPerPass(stats.mean)
+    if stats.rounds == 0 or stats.drafted == 0:
         raise UnreadableStats(
             "This server has drafted nothing yet. Try again once it has decoded some text."
         )
-    if told.rounds is not None:
-        return _counted(told, told.rounds)
-    if gamma is None or told.drafted is None or told.accepted is None:
+    if stats.rounds is not None:
+        return _counted(stats, stats.rounds)
+    if gamma is None or stats.drafted is None or stats.accepted is None:
         raise UnreadableStats(
-            f"{told.program} does not report the number of drafts: enter γ, the draft length."
+            f"{stats.program} does not report the number of drafts: enter γ, the draft length."
         )
-    return TokensPerPass(1 + told.accepted * gamma / told.drafted, assumed=True)
+    return TokensPerPass(1 + stats.accepted * gamma / stats.drafted, assumed=True)
 
 
-def _counted(told: ServerStats, rounds: float) -> TokensPerPass:
+def _counted(stats: ServerStats, rounds: float) -> TokensPerPass:
     """Compute the mean from counts; with positions, also its interval."""
-    accepted = told.accepted if told.accepted is not None else sum(told.kept)
+    accepted = stats.accepted if stats.accepted is not None else sum(stats.kept)
     mean = accepted / rounds
-    if not told.kept:
+    if not stats.kept:
         return TokensPerPass(1 + mean)
     # E[A²] = Σ (2i − 1) P(A ≥ i)
-    square = sum((2 * i - 1) * kept for i, kept in enumerate(told.kept, 1)) / rounds
+    square = sum((2 * i - 1) * kept for i, kept in enumerate(stats.kept, 1)) / rounds
     half = Z_95 * sqrt(max(0.0, square - mean * mean) / rounds)
     return TokensPerPass(1 + mean, max(1.0, 1 + mean - half), 1 + mean + half)

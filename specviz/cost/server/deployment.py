@@ -74,14 +74,14 @@ class Deployment:
         """The drafter's shape; None if drafting costs nothing."""
         return drafters(self.model)[self.drafter][1]
 
-    def batch_of(self, told: ServerStats) -> int:
+    def batch_of(self, stats: ServerStats) -> int:
         """Return the chosen batch size, else the one the server reports, else 1."""
-        return self.batch or min(told.batch or 1, LIMITS["batch"][2])
+        return self.batch or min(stats.batch or 1, LIMITS["batch"][2])
 
-    def outlook(self, told: ServerStats) -> Outlook:
+    def outlook(self, stats: ServerStats) -> Outlook:
         """Predict the speed-up by γ. Raises UnreadableStats if that is impossible."""
-        gamma = told.length or self.gamma
-        return outlook(told, self.serving, self.batch_of(told), self.draft, gamma)
+        gamma = stats.length or self.gamma
+        return outlook(stats, self.serving, self.batch_of(stats), self.draft, gamma)
 
 
 def _known(value: str, names: list[str], kind: str) -> None:

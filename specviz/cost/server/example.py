@@ -39,17 +39,17 @@ def example() -> Example:
 
 def _build(peers: Any) -> Example:
     row = next(row for row in peers["rows"] if row["drafter"] == DRAFTER)
-    rounds, kept = row["rounds"]["vllm"], row["by_position"]["vllm"]
+    rounds, counts = row["rounds"]["vllm"], row["by_position"]["vllm"]
     gamma = row["theirs"]["num_speculative_tokens"]
     labels = 'engine="0",model_name="house"'
     totals = {
-        "num_drafts": rounds, "num_draft_tokens": rounds * gamma, "num_accepted_tokens": sum(kept)
+        "num_drafts": rounds, "num_draft_tokens": rounds * gamma, "num_accepted_tokens": sum(counts)
     }  # fmt: skip
     lines = [f"vllm:num_requests_running{{{labels}}} 1.0"]
     lines += [f"vllm:spec_decode_{name}_total{{{labels}}} {n:.1f}" for name, n in totals.items()]
     lines += [
         f'vllm:spec_decode_num_accepted_tokens_per_pos_total{{{labels},position="{at}"}} {n:.1f}'
-        for at, n in enumerate(kept)
+        for at, n in enumerate(counts)
     ]
-    said = DESCRIPTION.format(version=peers["version"], date=row["date"])
-    return Example("\n".join(lines) + "\n", said)
+    description = DESCRIPTION.format(version=peers["version"], date=row["date"])
+    return Example("\n".join(lines) + "\n", description)

@@ -94,35 +94,35 @@ class Outlook:
         return self.best.speedup / self.now.speedup if self.now else None
 
 
-def acceptance_chances(told: ServerStats, gamma: int | None) -> Chances:
+def acceptance_chances(stats: ServerStats, gamma: int | None) -> Chances:
     """Return the acceptance by position that a server's statistics imply.
 
     Args:
-        told: The statistics.
+        stats: The statistics.
         gamma: The draft length, needed if only an average is reported.
 
     Raises:
         UnreadableStats: If the acceptance cannot be computed.
     """
-    found = [place.given.share for place in acceptance_by_position(told) if place.given]
+    found = [position.given.share for position in acceptance_by_position(stats) if position.given]
     if found:
         return Chances(tuple(found), found[-1], True)
     if gamma is None:
         raise UnreadableStats(
-            f"{told.program} does not report its draft length: enter the γ it was started with."
+            f"{stats.program} does not report its draft length: enter the γ it was started with."
         )
-    brought = tokens_per_pass(told, gamma).mean
-    if brought > gamma + 1:
+    mean = tokens_per_pass(stats, gamma).mean
+    if mean > gamma + 1:
         raise UnreadableStats(
-            f"{gamma} draft tokens yield at most {gamma + 1} tokens per pass, but {told.program} "
-            f"reports {brought:.2f}: its γ is larger."
+            f"{gamma} draft tokens yield at most {gamma + 1} tokens per pass, but {stats.program} "
+            f"reports {mean:.2f}: its γ is larger."
         )
-    alpha = formula.solve_alpha(brought, gamma)
+    alpha = formula.solve_alpha(mean, gamma)
     return Chances((alpha,) * gamma, alpha, False)
 
 
 def outlook(
-    told: ServerStats,
+    stats: ServerStats,
     serving: Serving,
     batch: int,
     draft: ModelShape | None,
@@ -131,7 +131,7 @@ def outlook(
     """Predict the speed-up by γ.
 
     Args:
-        told: The server's statistics.
+        stats: The server's statistics.
         serving: The target on its machine.
         batch: Sequences per pass.
         draft: The drafter's shape; None if drafting costs nothing.
@@ -140,13 +140,13 @@ def outlook(
     Raises:
         UnreadableStats: If nothing can be predicted.
     """
-    if told.siblings > 1:
+    if stats.siblings > 1:
         raise UnreadableStats(
             "This server drafts trees, and its statistics do not show which siblings "
             "were accepted, so other shapes cannot be predicted."
         )
-    present = told.length or gamma
-    expected = acceptance_chances(told, present)
+    present = stats.length or gamma
+    expected = acceptance_chances(stats, present)
 
     def gains(each: Chances) -> list[float]:
         return [_predicted(serving, batch, draft, each, g).speedup for g in range(MAX_GAMMA + 1)]
@@ -161,7 +161,7 @@ def outlook(
         made,
         now,
         best,
-        _best_interval(acceptance_by_position(told), gains),
+        _best_interval(acceptance_by_position(stats), gains),
         _predicted(serving, batch, draft, expected, now.gamma) if now else None,
         _predicted(serving, batch, draft, expected, best.gamma).fits,
     )

@@ -107,14 +107,14 @@ class Metrics:
         """Sum a metric by the number in a label, from 0 on without gaps. Raises UnreadableStats."""
         sums: dict[int, float] = {}
         for sample in self.samples(name):
-            said = sample.labels.get(label, "")
-            if not (said.isascii() and said.isdigit() and len(said) <= 3):
+            position = sample.labels.get(label, "")
+            if not (position.isascii() and position.isdigit() and len(position) <= 3):
                 raise UnreadableStats(f"{name} has a position that is not a number.")
-            sums[int(said)] = sums.get(int(said), 0.0) + sample.value
+            sums[int(position)] = sums.get(int(position), 0.0) + sample.value
         missing = set(range(len(sums))) - sums.keys()
         if missing:
             raise UnreadableStats(f"{name} has no position {min(missing)}: a line is missing.")
-        return tuple(sums[place] for place in range(len(sums)))
+        return tuple(sums[number] for number in range(len(sums)))
 
     def of_model(self, names: Sequence[str], model: str | None) -> tuple[str, Metrics]:
         """Return the model that these metrics belong to, and its samples.

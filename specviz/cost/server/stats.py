@@ -142,7 +142,7 @@ def difference(before: ServerStats, after: ServerStats) -> ServerStats:
             f"{after.program} does not report counters in {after.place}, so two snapshots have no "
             "difference: leave the earlier one out."
         )
-    made = replace(
+    difference = replace(
         after,
         rounds=_subtract(before.rounds, after.rounds),
         drafted=_subtract(before.drafted, after.drafted),
@@ -150,9 +150,9 @@ def difference(before: ServerStats, after: ServerStats) -> ServerStats:
         kept=_subtract_each(before.kept, after.kept),
         between=_subtract_pair(before.between, after.between),
     )
-    if not (made.rounds or made.drafted):
+    if not (difference.rounds or difference.drafted):
         raise UnreadableStats("Nothing was drafted between the two snapshots.")
-    return made
+    return difference
 
 
 def _subtract(before: float | None, after: float | None) -> float | None:

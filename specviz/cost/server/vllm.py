@@ -61,9 +61,9 @@ def from_metrics(family: Metrics, model: str | None) -> ServerStats:
 
 def _between(mine: Metrics) -> tuple[float, float] | None:
     for name in BETWEEN:
-        seconds, many = mine.total(f"{name}_sum"), mine.total(f"{name}_count")
-        if seconds is not None and many is not None:
-            return seconds, many
+        seconds, count = mine.total(f"{name}_sum"), mine.total(f"{name}_count")
+        if seconds is not None and count is not None:
+            return seconds, count
     return None
 
 
@@ -71,11 +71,11 @@ def from_request(data: Mapping[str, Any]) -> ServerStats:
     """Parse one request's histogram: the number of rounds with exactly j accepted tokens."""
     histogram = required_counts(data, "acceptance_histogram")
     rounds = sum(histogram)
-    told = optional_number(data, "num_spec_steps")
-    if told is not None and told != rounds:
+    reported = optional_number(data, "num_spec_steps")
+    if reported is not None and reported != rounds:
         raise UnreadableStats(
             f"“acceptance_histogram” sums to {rounds:,.0f} rounds and “num_spec_steps” is "
-            f"{told:,.0f}."
+            f"{reported:,.0f}."
         )
     at_least = list(accumulate(reversed(histogram)))[::-1]
     gamma = whole_number(optional_number(data, "num_spec_tokens"), "“num_spec_tokens”")
