@@ -75,8 +75,8 @@ def test_nan_scores_raise_when_their_level_is_used():
 
 
 def test_node_sees_text_and_own_path():
-    parcel = UploadBatch(HOST)
-    sight = LevelMasks(5, 2, 3, parcel)
+    uploads = UploadBatch(HOST)
+    sight = LevelMasks(5, 2, 3, uploads)
     for above in ([0, 0], [1, 0], [0, 0]):
         where, sees = sight.under(torch.tensor(above))
     assert where.tolist() == [7, 7]

@@ -213,7 +213,7 @@ class Apart:
 
     device = torch.device("mps")
 
-    def plan_level(self, context, level, parcel):
+    def plan_level(self, context, level, uploads):
         """See `Reads`."""
         return lambda words: torch.arange(9.0).expand(len(level.nodes), -1)
 
@@ -224,7 +224,7 @@ class Apart:
 def test_no_float64_is_sent_to_devices_without_it(monkeypatch):
     sent = []
     monkeypatch.setattr(
-        UploadBatch, "put", lambda parcel, made: sent.append(made.dtype) or (lambda: made)
+        UploadBatch, "put", lambda uploads, made: sent.append(made.dtype) or (lambda: made)
     )
     grown = ProposalBuilder("it", 1, WARM, (), WARM.chance(1))
     build_tree(grown, Apart(), [1], TreeShape(2))

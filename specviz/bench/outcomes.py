@@ -102,11 +102,11 @@ def _of(played: RoundResult) -> Tally:
     tree, verdict = played.proposal.tree, played.verdict
     found: dict[int, DepthTally] = {}
     chances = [alpha(played, decision).value for decision in verdict.decisions]
-    kept = set(verdict.path)
+    accepted = set(verdict.path)
     for decision, chance in zip(verdict.decisions, chances, strict=True):
-        here = DepthTally(1, int(chance is not None), int(decision.node in kept))
+        tally = DepthTally(1, int(chance is not None), int(decision.node in accepted))
         depth = tree.depths[decision.node]
-        found[depth] = found.get(depth, DepthTally()) + here
+        found[depth] = found.get(depth, DepthTally()) + tally
     deepest = max(found, default=0)
     return Tally(
         rounds=1,

@@ -174,9 +174,9 @@ class PassTimer:
         """Time one pass over a chain of tokens, as a round makes it; then reset the cache."""
         root, *guesses = self._ids(tokens)
         tree = DraftTree.chain(root, guesses)
-        taken = time_seconds(self.target.device, lambda: self.run.score(tree))
+        elapsed = time_seconds(self.target.device, lambda: self.run.score(tree))
         self.run.cache.cut(self.run.length)
-        return taken
+        return elapsed
 
     def _ids(self, count: int) -> list[int]:
         """Return any token ids: which they are does not change the time."""
@@ -200,8 +200,8 @@ def matmul_workload(target: Target) -> Workload:
     """Return a product of two large square matrices in the target's dtype."""
     edge = _edge(target)
     matrix = torch.ones(edge, edge, dtype=target.dtype, device=target.device)
-    made = torch.empty_like(matrix)
-    return Workload(lambda: torch.mm(matrix, matrix, out=made), 2.0 * edge**3)
+    product = torch.empty_like(matrix)
+    return Workload(lambda: torch.mm(matrix, matrix, out=product), 2.0 * edge**3)
 
 
 def read_workload(target: Target) -> Workload:

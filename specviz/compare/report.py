@@ -252,15 +252,15 @@ def count_by_depth(trace: Trace) -> list[Depth]:
     for played in complete_rounds(trace):
         guesses = played.proposed.guesses if played.proposed else []
         depths = [0, *(played.proposed.depths if played.proposed else [])]
-        kept = metrics.accepted_path(played)
+        accepted = metrics.accepted_path(played)
         parents = {node: guesses[node - 1].parent for node in metrics.decided_nodes(played)}
-        for reached in (0, *kept):
+        for reached in (0, *accepted):
             below = [node for node, parent in parents.items() if parent == reached]
             if below:
-                here = found.setdefault(depths[reached] + 1, [0, 0, 0])
-                here[0] += len(below)
-                here[1] += 1
-                here[2] += any(node in kept for node in below)
+                counts = found.setdefault(depths[reached] + 1, [0, 0, 0])
+                counts[0] += len(below)
+                counts[1] += 1
+                counts[2] += any(node in accepted for node in below)
     return [Depth(*found.get(d, (0, 0, 0))) for d in range(1, max(found, default=0) + 1)]
 
 

@@ -109,12 +109,12 @@ class DraftModelSession:
         device: torch.device = self.reader.model.device
         return device
 
-    def plan_level(self, context: Sequence[int], level: Level, parcel: UploadBatch) -> LevelPass:
+    def plan_level(self, context: Sequence[int], level: Level, uploads: UploadBatch) -> LevelPass:
         """Implement `LevelModel.plan_level`."""
         if level.nodes == (0,):
-            text = self.reader.plan_text(self.own_text(context), parcel)
+            text = self.reader.plan_text(self.own_text(context), uploads)
             return lambda _: self.over(text())
-        after = self.reader.plan_level(level.nodes, level.parents, parcel)
+        after = self.reader.plan_level(level.nodes, level.parents, uploads)
         return lambda words: self.over(after(self.own_words(words)))
 
     def discard_from(self, node: int) -> None:

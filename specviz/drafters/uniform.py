@@ -59,10 +59,10 @@ class UniformSession:
             for parent in level:
                 first = len(tokens)
                 coins = (chance.draft(first + i) for i in range(self.settings.width(depth)))
-                made = distinct_picks(self.size, coins)
-                draws |= dict(enumerate(made, first))
-                tokens += [draw.token for draw in made]
-                parents += [parent] * len(made)
+                picks = distinct_picks(self.size, coins)
+                draws |= dict(enumerate(picks, first))
+                tokens += [draw.token for draw in picks]
+                parents += [parent] * len(picks)
             level = [node for node in range(start, len(tokens)) if tokens[node] not in self.eos]
         tree = DraftTree(tuple(tokens), tuple(parents))
         remark = {"form": "lower-bound", "vocabulary": self.size}
@@ -87,13 +87,13 @@ def distinct_picks(size: int, coins: Iterable[float]) -> list[Draw]:
     """
     draws: list[Draw] = []
     for left, u in zip(range(size, 0, -1), coins, strict=False):
-        place = int(u * left)
-        if u < place / left:  # u · left was rounded up
-            place -= 1
-        elif u >= (place + 1) / left:  # or down
-            place += 1
-        token = place
-        for gone in sorted(draw.token for draw in draws):
-            token += gone <= token
-        draws.append(Draw(token, u, place / left, (place + 1) / left))
+        index = int(u * left)
+        if u < index / left:  # u · left was rounded up
+            index -= 1
+        elif u >= (index + 1) / left:  # or down
+            index += 1
+        token = index
+        for removed in sorted(draw.token for draw in draws):
+            token += removed <= token
+        draws.append(Draw(token, u, index / left, (index + 1) / left))
     return draws

@@ -186,9 +186,9 @@ class Decoding:
         self.schedule.observe(max(proposal.tree.depths), len(verdict.path))
         tokens = self._emitted(proposal, verdict)
         judged = self._now()
-        kept = (0, *verdict.path)
-        self.cache.keep(kept)
-        states = scores.states.take(kept[: len(tokens)])
+        accepted = (0, *verdict.path)
+        self.cache.keep(accepted)
+        states = scores.states.take(accepted[: len(tokens)])
         self.session.commit(tokens, states, scores.extra_rows)
         self.text += tokens
         clocks = Clocks(drafted - start, scored - drafted, judged - scored, self._now() - judged)
@@ -199,10 +199,10 @@ class Decoding:
 
         The last token is left out if an accepted token ended the text.
         """
-        kept = tuple(proposal.tree.tokens[node] for node in verdict.path)
-        if kept and kept[-1] in self.target.eos:
-            return kept
-        return (*kept, verdict.final.drawn.token)
+        accepted = tuple(proposal.tree.tokens[node] for node in verdict.path)
+        if accepted and accepted[-1] in self.target.eos:
+            return accepted
+        return (*accepted, verdict.final.drawn.token)
 
     def _now(self) -> float:
         """Read the clock once the device has finished its queued work."""

@@ -16,12 +16,12 @@ class GammaSchedule(Protocol):
 
     gamma: int
 
-    def observe(self, drafted: int, kept: int) -> None:
+    def observe(self, drafted: int, accepted: int) -> None:
         """Record a round.
 
         Args:
             drafted: Depth of the proposal; for a chain, its number of tokens.
-            kept: How many of them were accepted.
+            accepted: How many of them were accepted.
         """
         ...
 
@@ -32,7 +32,7 @@ class Fixed:
     def __init__(self, gamma: int) -> None:
         self.gamma = gamma
 
-    def observe(self, drafted: int, kept: int) -> None:
+    def observe(self, drafted: int, accepted: int) -> None:
         """Ignore the round."""
 
 
@@ -46,10 +46,10 @@ class Learning:
         self.gamma = gamma
         self.most = most
 
-    def observe(self, drafted: int, kept: int) -> None:
+    def observe(self, drafted: int, accepted: int) -> None:
         """Adapt γ; a round that drafted nothing changes nothing."""
         if drafted:
-            step = 2 if kept == drafted else -1
+            step = 2 if accepted == drafted else -1
             self.gamma = min(self.most, max(1, self.gamma + step))
 
 

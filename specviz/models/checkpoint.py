@@ -247,14 +247,14 @@ def _checked_config(name: str, folder: Path) -> tuple[PreTrainedConfig, int]:
     plain = read_config(name, folder)
     if plain.get("transformers_weights") is not None:
         raise Unsuitable(f"{name!r} names its weight file in its config, which is not supported.")
-    held = count_stored(name, weight_files(folder), quantized="quantization_config" in plain)
-    check_numbers(name, plain, held)
+    stored = count_stored(name, weight_files(folder), quantized="quantization_config" in plain)
+    check_numbers(name, plain, stored)
     check_stop()
     config: PreTrainedConfig = AutoConfig.from_pretrained(
         folder, local_files_only=True, trust_remote_code=False
     )
     check_config(name, config)
-    weights = check_size(name, config, AutoModelForCausalLM.from_config, held)
+    weights = check_size(name, config, AutoModelForCausalLM.from_config, stored)
     check_stop()
     return config, weights
 

@@ -71,18 +71,20 @@ def read_config(name: str, folder: Path) -> dict[str, Any]:
     return found
 
 
-def check_numbers(name: str, config: Mapping[str, Any], held: StoredWeights | None = None) -> None:
+def check_numbers(
+    name: str, config: Mapping[str, Any], stored: StoredWeights | None = None
+) -> None:
     """Check that every number in a config is possible.
 
     Args:
         name: The model's name, for errors.
         config: The config as plain data.
-        held: Size of the weight files, if known. No dimension can be larger than all weights.
+        stored: Size of the weight files, if known. No dimension can be larger than all weights.
 
     Raises:
         Unsuitable: A number is too large.
     """
-    widest = None if held is None else max(held.elements, MIN_WIDTH)
+    widest = None if stored is None else max(stored.elements, MIN_WIDTH)
     for key, number in _numbers(config):
         most = MAX_NUMBER
         if PARTS.fullmatch(key):

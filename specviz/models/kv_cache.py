@@ -108,11 +108,11 @@ def _row_first(cached: Tensor, rows: int) -> Tensor:
     return cached[0, :, -rows:].transpose(0, 1).clone()
 
 
-def _allocate(held: Tensor, new: Tensor, first: int, last: int) -> Tensor:
+def _allocate(old_rows: Tensor, new: Tensor, first: int, last: int) -> Tensor:
     """Return a larger buffer that contains the old rows; the new ones are not yet written.
 
     Args:
-        held: The old rows, (1, heads, first, size).
+        old_rows: The old rows, (1, heads, first, size).
         new: Rows that will be appended, for their shape and dtype.
         first: Number of old rows.
         last: Number of rows with the new ones.
@@ -120,5 +120,5 @@ def _allocate(held: Tensor, new: Tensor, first: int, last: int) -> Tensor:
     one, heads, _, size = new.shape
     buffer = new.new_empty(one, heads, last + SPARE_ROWS, size)
     if first:
-        buffer[:, :, :first] = held
+        buffer[:, :, :first] = old_rows
     return buffer

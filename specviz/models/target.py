@@ -279,12 +279,12 @@ class TargetRun:
         Returns:
             Its output, (1, r, h).
         """
-        parcel = UploadBatch(self.target.device)
-        words = parcel.put(torch.tensor(list(tokens)))
-        return self.plan_shallow(depths, sees, layer, parcel)(words())
+        uploads = UploadBatch(self.target.device)
+        words = uploads.put(torch.tensor(list(tokens)))
+        return self.plan_shallow(depths, sees, layer, uploads)(words())
 
     def plan_shallow(
-        self, depths: Sequence[int], sees: Tensor, layer: int, parcel: UploadBatch
+        self, depths: Sequence[int], sees: Tensor, layer: int, uploads: UploadBatch
     ) -> Callable[[Tensor], Tensor]:
         """Prepare `shallow` for tokens that are on the device already.
 
@@ -292,13 +292,13 @@ class TargetRun:
             depths: See `shallow`.
             sees: See `shallow`.
             layer: See `shallow`.
-            parcel: Collects the data that must be sent from the host.
+            uploads: Collects the data that must be sent from the host.
 
         Returns:
             A function of the nodes' tokens, (r,), on the device.
         """
-        where = parcel.put(torch.tensor([[self.length + depth for depth in depths]]))
-        masks = [parcel.put(mask) for mask in self.target.masks.split(self.additive_mask(sees))]
+        where = uploads.put(torch.tensor([[self.length + depth for depth in depths]]))
+        masks = [uploads.put(mask) for mask in self.target.masks.split(self.additive_mask(sees))]
 
         def reading(words: Tensor) -> Tensor:
             hidden = self.network.embed(words[None])
@@ -345,9 +345,9 @@ class TargetRun:
         """Run the pass from a precomputed prefix; lower layers run only for rows without it."""
         check_agreement(self.target.device, tokens, positions)
         done, rows, below = precomputed.states.shape[1], precomputed.states, [*self.early]
-        asked = torch.tensor([list(tokens), positions])
-        asked, *masks = upload_together(self.target.device, asked, *self.target.masks.split(mask))
-        words, where = asked[:1], asked[1:]
+        inputs = torch.tensor([list(tokens), positions])
+        inputs, *masks = upload_together(self.target.device, inputs, *self.target.masks.split(mask))
+        words, where = inputs[:1], inputs[1:]
         if done < len(tokens):
             late = self.network.embed(words[:, done:])
             seen = [each[:, :, done:] for each in masks]

@@ -40,15 +40,15 @@ def choose_threads(measure: Callable[[], float] | None = None) -> int:
     Args:
         measure: Returns the seconds of a small computation.
     """
-    many, clock = default_threads(), measure or _seconds
-    if many > 1:
-        found: dict[int, list[float]] = {many: [], 1: []}
+    all_threads, clock = default_threads(), measure or _seconds
+    if all_threads > 1:
+        found: dict[int, list[float]] = {all_threads: [], 1: []}
         for _ in range(TURNS):
             for count, seconds in found.items():
                 torch.set_num_threads(count)
                 seconds.append(clock())
-        alone = median(found[1]) * CLEAR < median(found[many])
-        torch.set_num_threads(1 if alone else many)
+        alone = median(found[1]) * CLEAR < median(found[all_threads])
+        torch.set_num_threads(1 if alone else all_threads)
     share_with_numpy()
     return torch.get_num_threads()
 

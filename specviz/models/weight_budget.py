@@ -57,29 +57,29 @@ _BUDGET: ContextVar[_Budget | None] = ContextVar("budget", default=None)
 _STOP: ContextVar[Callable[[], bool] | None] = ContextVar("stop", default=None)
 
 
-def too_large(name: str, held: StoredWeights) -> Unsuitable:
+def too_large(name: str, stored: StoredWeights) -> Unsuitable:
     """Return the error for a config that announces more than the weight files hold."""
     return Unsuitable(
         f"The config of {name!r} announces a larger network than its weight files hold: they have "
-        f"{held.elements:,} numbers in {held.tensors:,} tensors."
+        f"{stored.elements:,} numbers in {stored.tensors:,} tensors."
     )
 
 
 @contextmanager
-def limited_to(name: str, held: StoredWeights) -> Iterator[None]:
+def limited_to(name: str, stored: StoredWeights) -> Iterator[None]:
     """Limit the modules that this thread builds to the weights that files hold, with some slack.
 
     Args:
         name: The model's name, for errors.
-        held: Size of the weight files.
+        stored: Size of the weight files.
 
     Raises:
         Unsuitable: From the constructor that exceeds the limit.
     """
     _register_hooks()
-    buffers = BUFFERS + 4 * held.elements
-    elements = TIED * (held.elements + SLACK)
-    budget = _Budget(name, held, elements, TENSORS * held.tensors + SLACK_TENSORS, buffers)
+    buffers = BUFFERS + 4 * stored.elements
+    elements = TIED * (stored.elements + SLACK)
+    budget = _Budget(name, stored, elements, TENSORS * stored.tensors + SLACK_TENSORS, buffers)
     token = _BUDGET.set(budget)
     try:
         yield
@@ -119,7 +119,7 @@ def begin_weights(size: int) -> None:
     begin_stage(WEIGHTS, size)
 
 
-def check_size(name: str, config: PreTrainedConfig, network: Any, held: StoredWeights) -> int:
+def check_size(name: str, config: PreTrainedConfig, network: Any, stored: StoredWeights) -> int:
     """Return how many weights a config's network has, without allocating them.
 
     It is built on torch's meta device, where tensors have shapes and no memory.
@@ -128,7 +128,7 @@ def check_size(name: str, config: PreTrainedConfig, network: Any, held: StoredWe
         name: The model's name, for errors.
         config: The config.
         network: Builds the model of a config, such as `AutoModelForCausalLM.from_config`.
-        held: Size of the weight files.
+        stored: Size of the weight files.
 
     Raises:
         Unsuitable: The network has more weights than that.
@@ -137,19 +137,19 @@ def check_size(name: str, config: PreTrainedConfig, network: Any, held: StoredWe
 
     from specviz.adapters.transformers import without_initialization
 
-    with limited_to(name, held), torch.device("meta"), without_initialization():
+    with limited_to(name, stored), torch.device("meta"), without_initialization():
         try:
             model = network(config)
             model.tie_weights()  # otherwise a tied output head counts twice
         except (OverflowError, MemoryError) as error:
-            raise too_large(name, held) from error
+            raise too_large(name, stored) from error
         except RuntimeError as error:
             if "overflow" in str(error).lower():
-                raise too_large(name, held) from error
+                raise too_large(name, stored) from error
             raise
     weights: int = sum(weight.numel() for weight in model.parameters())
-    if weights > held.elements + SLACK:
-        raise too_large(name, held)
+    if weights > stored.elements + SLACK:
+        raise too_large(name, stored)
     return weights
 
 

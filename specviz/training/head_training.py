@@ -177,9 +177,9 @@ def train_heads(
     runs = [_start_run(target, family, plan) for family in families]
     begun = min(run.trainer.step for run in runs)
     with tqdm(total=plan.steps, initial=begun, unit="step", mininterval=5) as bar:
-        while going := [p for p in runs if p.error is None and p.trainer.step < plan.steps]:
-            step = min(run.trainer.step for run in going)
-            due = [run for run in going if run.trainer.step == step]
+        while active := [p for p in runs if p.error is None and p.trainer.step < plan.steps]:
+            step = min(run.trainer.step for run in active)
+            due = [run for run in active if run.trainer.step == step]
             _shared_step(due, plan, report)
             bar.set_postfix_str(
                 ", ".join(f"{p.name} {p.trainer.loss:.3f}" for p in due), refresh=False
@@ -226,13 +226,13 @@ def measured(
     }
     total = 0
     for outputs in held_out_batches:
-        total += (many := int(outputs.counted.sum()))
+        total += (count := int(outputs.counted.sum()))
         for run in runs:
             guesses = run.family.predict(run.head, outputs)
             for what, measure in measures.items():
                 found = measure(run.family, guesses, outputs)
                 old = sums[what][run.name] or [0.0] * len(found)
-                sums[what][run.name] = [a + b * many for a, b in zip(old, found, strict=True)]
+                sums[what][run.name] = [a + b * count for a, b in zip(old, found, strict=True)]
     return {
         what: {name: [round(v / total, 4) for v in found] for name, found in heads.items()}
         for what, heads in sums.items()

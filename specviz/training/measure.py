@@ -220,11 +220,11 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     for temperature in TEMPERATURES:
         settings = plan.settings(entrant.name, temperature)
-        ways = [
+        methods = [
             plain_method(target, settings),
             drafter_method(target, Entrant(entrant.drafter, settings)),
         ]
-        for row in measure(target, ways, domains, plan.repeats):
+        for row in measure(target, methods, domains, plan.repeats):
             if row.name == entrant.name:
                 yield _round_row(row)
 
@@ -250,11 +250,11 @@ def _same_budget(
         )
         for temperature in TEMPERATURES:
             settings = plan.equal_budget_settings(entrant.name, temperature)
-            way = drafter_method(target, Entrant(entrant.drafter, settings))
+            method = drafter_method(target, Entrant(entrant.drafter, settings))
             for domain, prompts in domains.items():
-                made = [way.decode(prompt).finalize() for prompt in prompts]
+                traces = [method.decode(prompt).finalize() for prompt in prompts]
                 row = {"name": entrant.name, "domain": domain, "temperature": temperature}
-                row |= {"tokens_per_pass": tokens_per_pass(made), **guess_statistics(made)}
+                row |= {"tokens_per_pass": tokens_per_pass(traces), **guess_statistics(traces)}
                 rows.append({name: rounded(value) for name, value in row.items()})
     return {"guesses": BUDGET, "drafters": drafters, "rows": rows}
 

@@ -178,9 +178,9 @@ def make_heads(options: Options) -> None:
 
 def raise_if_diverged(runs: Sequence[HeadRun]) -> None:
     """Raise `Diverged` with the errors of the heads that diverged, if any."""
-    faults = [run.error for run in runs if run.error]
-    if faults:
-        raise Diverged("; ".join(faults) + ". The other heads are finished.")
+    errors = [run.error for run in runs if run.error]
+    if errors:
+        raise Diverged("; ".join(errors) + ". The other heads are finished.")
 
 
 def make_measurements(options: Options) -> None:

@@ -117,13 +117,13 @@ class ShapeRounds:
         sizes = [size for size in self.sizes if self.passes.get(size)]
         if not self.plain or not sizes:
             return None
-        taken = [each for each in self.drafting.values() if each.seen["draft"]]
+        measured = [each for each in self.drafting.values() if each.seen["draft"]]
         return ContextCosts(
             self.context,
             unique_bytes([self.run.cache], beyond=[]),
             list(self.plain),
             [PassSamples(size, list(self.passes[size])) for size in sizes],
-            [RoundTimes(each.member.name, **each.seen) for each in taken],
+            [RoundTimes(each.member.name, **each.seen) for each in measured],
             _peak(self.target.device),
         )
 

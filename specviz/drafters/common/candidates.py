@@ -48,7 +48,7 @@ class SiblingDraws:
     @property
     def tokens(self) -> list[list[int]]:
         """By distribution, the tokens drawn."""
-        return [[made.token for made in some] for some in self.draws]
+        return [[draw.token for draw in draws] for draws in self.draws]
 
 
 class Coins:
@@ -56,17 +56,17 @@ class Coins:
 
     Args:
         rows: By distribution, one u per draw.
-        parcel: Uploads them to the device of the distributions; None to upload when needed.
+        uploads: Uploads them to the device of the distributions; None to upload when needed.
 
     Attributes:
         order: The distributions, those with most draws first, so that those that have a draw of a
             given rank come first.
     """
 
-    def __init__(self, rows: Sequence[Sequence[float]], parcel: UploadBatch | None = None) -> None:
+    def __init__(self, rows: Sequence[Sequence[float]], uploads: UploadBatch | None = None) -> None:
         self.rows = rows
         self.order = sorted(range(len(rows)), key=lambda row: -len(rows[row]))
-        self._uploaded = None if parcel is None else parcel.put(self._flat())
+        self._uploaded = None if uploads is None else uploads.put(self._flat())
 
     @property
     def counts(self) -> list[int]:
@@ -132,8 +132,8 @@ class DeviceDraws:
         return torch.stack(
             [
                 self.ranks[rank].walked.token[places[row], 0]
-                for row, some in enumerate(self.coins.rows)
-                for rank in range(len(some))
+                for row, coins in enumerate(self.coins.rows)
+                for rank in range(len(coins))
             ]
         )
 
@@ -148,7 +148,12 @@ class DeviceDraws:
         rows = [list(zip(*four, strict=True)) for four in zip(*[values] * 4, strict=True)]
         found = SiblingDraws([[] for _ in self.coins.rows], [[] for _ in self.coins.rows])
         confirmed = [
-            self._resolve_row(found, row, [some[at] for some in rows if len(some) > at], at)
+            self._resolve_row(
+                found,
+                row,
+                [values_of_rank[at] for values_of_rank in rows if len(values_of_rank) > at],
+                at,
+            )
             for at, row in enumerate(self.coins.order)
         ]
         return SiblingDraws(found.draws, found.probs, all(confirmed))
@@ -169,11 +174,11 @@ class DeviceDraws:
             if not lo <= u < hi:
                 rest = _draw_one_by_one(self.ranks[rank].distributions[at], coins[rank:])
                 draws.extend(rest)
-                probs.extend(self.probs[row, made.token].item() for made in rest)
+                probs.extend(self.probs[row, draw.token].item() for draw in rest)
                 return False
             draws.append(Draw(int(token), u, lo, hi))
             probs.append(prob)
-        return len({made.token for made in draws}) == len(draws)
+        return len({draw.token for draw in draws}) == len(draws)
 
 
 def _draw_ranks(distributions: Tensor, probs: Tensor, coins: Coins) -> list[_Rank]:
@@ -208,8 +213,8 @@ def distinct_draws(
     distributions: Tensor, coins: Sequence[Sequence[float]], probs: Tensor
 ) -> SiblingDraws:
     """Draw siblings and read them at once; see `DeviceDraws`."""
-    made = DeviceDraws.start(distributions, Coins(coins), probs)
-    return made.resolve(to_host(*made.pending))
+    draws = DeviceDraws.start(distributions, Coins(coins), probs)
+    return draws.resolve(to_host(*draws.pending))
 
 
 def _draw_one_by_one(distribution: Tensor, coins: Sequence[float]) -> list[Draw]:
@@ -301,8 +306,8 @@ class TopCandidates:
         possible = [sum(value > -inf for value in row) for row in values]
         sizes = list(map(min, possible, self.widths))
         tokens = [row[:size] for row, size in zip(ids, sizes, strict=True)]
-        kept = [row[:size] for row, size in zip(probs, sizes, strict=True)]
-        return CandidateValues(tokens, kept, confirmed=sizes == list(self.widths))
+        reported = [row[:size] for row, size in zip(probs, sizes, strict=True)]
+        return CandidateValues(tokens, reported, confirmed=sizes == list(self.widths))
 
 
 class SampledCandidates:
@@ -340,9 +345,9 @@ class SampledCandidates:
         """
         found = self.draws.resolve(pending)
         confirmed = found.confirmed
-        check_finite([each for some in found.probs for each in some], name)
+        check_finite([each for of_node in found.probs for each in of_node], name)
         if any(len(set(tokens)) < len(tokens) for tokens in found.tokens):
-            sizes = limit_widths(self.distributions, [len(some) for some in found.draws])
+            sizes = limit_widths(self.distributions, [len(of_node) for of_node in found.draws])
             coins = coins_by_node(sizes, self.uniform)
             found = distinct_draws(self.distributions, coins, self.probs)
         return CandidateValues(found.tokens, found.probs, found.draws, confirmed)
@@ -351,7 +356,7 @@ class SampledCandidates:
 def coins_by_node(counts: Sequence[int], uniform: Callable[[int], float]) -> list[list[float]]:
     """Return the u of guesses numbered from 0, `counts` of them per node."""
     numbers = count()
-    return [[uniform(next(numbers)) for _ in range(some)] for some in counts]
+    return [[uniform(next(numbers)) for _ in range(width)] for width in counts]
 
 
 def limit_widths(distributions: Tensor, widths: Sequence[int]) -> list[int]:
@@ -360,7 +365,7 @@ def limit_widths(distributions: Tensor, widths: Sequence[int]) -> list[int]:
     At least one token is drawn, so that a row that is no distribution raises an error.
     """
     left = (distributions > 0).sum(-1).tolist()
-    return [min(width, max(1, some)) for width, some in zip(widths, left, strict=True)]
+    return [min(width, max(1, possible)) for width, possible in zip(widths, left, strict=True)]
 
 
 def top_candidates(
@@ -379,6 +384,6 @@ def top_candidates(
     Raises:
         BadScores: If the logits are not finite.
     """
-    made = TopCandidates(logits, [size] * len(logits))
-    found = made.resolve(to_host(*made.pending), name)
+    candidates = TopCandidates(logits, [size] * len(logits))
+    found = candidates.resolve(to_host(*candidates.pending), name)
     return list(zip(found.tokens, found.probs, strict=True))

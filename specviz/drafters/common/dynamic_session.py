@@ -69,22 +69,22 @@ class HeadReader(Protocol):
         """
         ...
 
-    def plan_text(self, length: int, parcel: UploadBatch) -> Callable[[], Tensor]:
+    def plan_text(self, length: int, uploads: UploadBatch) -> Callable[[], Tensor]:
         """Prepare `read_text`, and return a function that runs it.
 
         Args:
             length: Tokens of the text.
-            parcel: Uploads what the pass needs from the host.
+            uploads: Uploads what the pass needs from the host.
         """
         ...
 
-    def plan_device_levels(self, count: int, levels: int, parcel: UploadBatch) -> DeviceLevelPass:
+    def plan_device_levels(self, count: int, levels: int, uploads: UploadBatch) -> DeviceLevelPass:
         """Prepare levels of a dynamic tree below the root, to be run one after another.
 
         Args:
             count: Nodes per level.
             levels: Number of levels.
-            parcel: Uploads what the passes need from the host.
+            uploads: Uploads what the passes need from the host.
         """
         ...
 
@@ -151,10 +151,10 @@ class DynamicSession:
 
     def _ahead(self, length: int, deepest: int) -> DeviceTree:
         """Compute all levels under a text of `length` tokens without the host reading any."""
-        parcel, count = UploadBatch(self.reader.device), min(self.fan_out, self.vocab_size)
-        text = self.reader.plan_text(length, parcel)
-        deeper = self.reader.plan_device_levels(count, deepest - 1, parcel)
-        ends = parcel.put(torch.tensor(self.eos, dtype=torch.long))
+        uploads, count = UploadBatch(self.reader.device), min(self.fan_out, self.vocab_size)
+        text = self.reader.plan_text(length, uploads)
+        deeper = self.reader.plan_device_levels(count, deepest - 1, uploads)
+        ends = uploads.put(torch.tensor(self.eos, dtype=torch.long))
         picking = DeviceTree(count, ends())
         picking.guess(fit_vocabulary(text(), self.vocab_size))
         for _ in range(deepest - 1):

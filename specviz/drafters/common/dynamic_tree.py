@@ -243,14 +243,14 @@ class LevelMasks:
         rows: Rows of the text; every node sees all of them. The root is the last token.
         width: Nodes per level.
         levels: Number of levels.
-        parcel: Uploads what is needed from the host.
+        uploads: Uploads what is needed from the host.
     """
 
-    def __init__(self, rows: int, width: int, levels: int, parcel: UploadBatch) -> None:
+    def __init__(self, rows: int, width: int, levels: int, uploads: UploadBatch) -> None:
         self._many = width
-        self._where = parcel.put(torch.arange(rows, rows + levels))
-        self._own = parcel.put(torch.eye(width, dtype=torch.bool))
-        self._text = parcel.put(torch.ones(1, rows, dtype=torch.bool))
+        self._where = uploads.put(torch.arange(rows, rows + levels))
+        self._own = uploads.put(torch.eye(width, dtype=torch.bool))
+        self._text = uploads.put(torch.ones(1, rows, dtype=torch.bool))
         self._visible: Tensor | None = None
         self._depth = 0
 

@@ -173,12 +173,12 @@ class FeatureReader:
         self, nodes: Sequence[int], tokens: Sequence[int], parents: Sequence[int]
     ) -> Tensor:
         """Implement `HeadReader.read_level`."""
-        parcel = UploadBatch(self.device)
-        words = parcel.put(torch.tensor([tokens[node] for node in nodes]))
-        reading = self.plan_level(nodes, [parents[node] for node in nodes], parcel)
+        uploads = UploadBatch(self.device)
+        words = uploads.put(torch.tensor([tokens[node] for node in nodes]))
+        reading = self.plan_level(nodes, [parents[node] for node in nodes], uploads)
         return reading(words())
 
-    def plan_text(self, length: int, parcel: UploadBatch) -> Callable[[], Tensor]:
+    def plan_text(self, length: int, uploads: UploadBatch) -> Callable[[], Tensor]:
         """Implement `HeadReader.plan_text`."""
         if not self.waiting:
             raise ValueError("There is no new token to read.")
@@ -190,9 +190,9 @@ class FeatureReader:
         self.waiting, self.rows, self.passes = [], length - 1, 0
         self.paths = {0: []}
         self.layers.cut(start)
-        words = parcel.put(torch.tensor(tokens))
-        where = parcel.put(torch.arange(start, self.rows))
-        sees = parcel.put(torch.ones(len(tokens), self.rows, dtype=torch.bool).tril(start))
+        words = uploads.put(torch.tensor(tokens))
+        where = uploads.put(torch.arange(start, self.rows))
+        sees = uploads.put(torch.ones(len(tokens), self.rows, dtype=torch.bool).tril(start))
 
         def reading() -> Tensor:
             self.work += Work(entry=len(tokens))
@@ -203,14 +203,14 @@ class FeatureReader:
         return reading
 
     def plan_level(
-        self, nodes: Sequence[int], above: Sequence[int], parcel: UploadBatch
+        self, nodes: Sequence[int], above: Sequence[int], uploads: UploadBatch
     ) -> Callable[[Tensor], Tensor]:
         """Prepare `read_level`, and return a function of the nodes' tokens (n,) on the device.
 
         Args:
             nodes: The nodes.
             above: By node, its parent.
-            parcel: Uploads what the pass needs from the host.
+            uploads: Uploads what the pass needs from the host.
         """
         first = self.rows + len(self.paths) - 1
         sees = torch.zeros(len(nodes), first + len(nodes), dtype=torch.bool)
@@ -219,7 +219,7 @@ class FeatureReader:
             self.paths[node] = [*self.paths[parent], first + i]
             sees[i, self.paths[node]] = True
         positions = [self.rows - 1 + len(self.paths[node]) for node in nodes]
-        where, seen = parcel.put(torch.tensor(positions)), parcel.put(sees)
+        where, seen = uploads.put(torch.tensor(positions)), uploads.put(sees)
 
         def reading(words: Tensor) -> Tensor:
             states = torch.stack([self.outputs[parent] for parent in above])
@@ -229,9 +229,9 @@ class FeatureReader:
 
         return reading
 
-    def plan_device_levels(self, count: int, levels: int, parcel: UploadBatch) -> DeviceLevelPass:
+    def plan_device_levels(self, count: int, levels: int, uploads: UploadBatch) -> DeviceLevelPass:
         """Implement `HeadReader.plan_device_levels`."""
-        sight = LevelMasks(self.rows, count, levels, parcel)
+        sight = LevelMasks(self.rows, count, levels, uploads)
         outputs: Tensor | None = None
 
         def reading(words: Tensor, above: Tensor) -> Tensor:

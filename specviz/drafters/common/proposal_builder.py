@@ -124,17 +124,17 @@ class ProposalBuilder:
                 paths += [(*paths[node], rank) for rank in range(wide[node])]
             level = range(first, len(paths))
 
-    def coins(self, level: Level, parcel: UploadBatch | None) -> Coins | None:
+    def coins(self, level: Level, uploads: UploadBatch | None) -> Coins | None:
         """Return the random numbers of a level's guesses; None if nothing is sampled.
 
         Args:
             level: The level.
-            parcel: See `Coins`.
+            uploads: See `Coins`.
         """
         if self.drawn is Drawn.POINT_MASS:
             return None
         counts = [width for width in level.widths if width]
-        return Coins(coins_by_node(counts, partial(self._uniform, level.first)), parcel)
+        return Coins(coins_by_node(counts, partial(self._uniform, level.first)), uploads)
 
     def add_level(self, level: Level, logits: Tensor, coins: Coins | None) -> Candidates:
         """Add guesses under a level's nodes; `resolve` reads them.
@@ -243,7 +243,7 @@ class LevelModel(Protocol):
         """Device that the model runs on."""
         ...
 
-    def plan_level(self, context: Sequence[int], level: Level, parcel: UploadBatch) -> LevelPass:
+    def plan_level(self, context: Sequence[int], level: Level, uploads: UploadBatch) -> LevelPass:
         """Prepare the pass over a level; passes run in the order in which they are planned.
 
         The pass over the root reads the text and ignores its argument.
@@ -251,7 +251,7 @@ class LevelModel(Protocol):
         Args:
             context: The text.
             level: The level.
-            parcel: Uploads what the pass needs from the host.
+            uploads: Uploads what the pass needs from the host.
         """
         ...
 
@@ -276,10 +276,10 @@ def _add_levels(
     builder: ProposalBuilder, model: LevelModel, context: Sequence[int], levels: Sequence[Level]
 ) -> None:
     """Add guesses under these levels without reading any of them."""
-    parcel = UploadBatch(model.device)
-    known = parcel.put(torch.tensor([builder.tokens[node] for node in levels[0].nodes]))
-    passes = [model.plan_level(context, level, parcel) for level in levels]
-    shared = parcel if model.device.type == "cuda" else None  # MPS has no float64: see `leading`
+    uploads = UploadBatch(model.device)
+    known = uploads.put(torch.tensor([builder.tokens[node] for node in levels[0].nodes]))
+    passes = [model.plan_level(context, level, uploads) for level in levels]
+    shared = uploads if model.device.type == "cuda" else None  # MPS has no float64: see `leading`
     coins = [builder.coins(level, shared) for level in levels]
     candidates = builder.add_level(levels[0], passes[0](known()), coins[0])
     for at, (before, level) in enumerate(pairwise(levels), 1):

@@ -57,41 +57,41 @@ class TreeReader:
             tree: All nodes up to this level; siblings must have different tokens.
             nodes: The nodes.
         """
-        self.tree, parcel = tree, UploadBatch(self.model.device)
-        words = parcel.put(torch.tensor([tree.tokens[node] for node in nodes]))
-        reading = self.plan_level(nodes, [tree.parents[node] for node in nodes], parcel)
+        self.tree, uploads = tree, UploadBatch(self.model.device)
+        words = uploads.put(torch.tensor([tree.tokens[node] for node in nodes]))
+        reading = self.plan_level(nodes, [tree.parents[node] for node in nodes], uploads)
         return reading(words())
 
-    def plan_text(self, context: Sequence[int], parcel: UploadBatch) -> Callable[[], Tensor]:
+    def plan_text(self, context: Sequence[int], uploads: UploadBatch) -> Callable[[], Tensor]:
         """Prepare `read_text`, and return a function that runs it.
 
         Args:
             context: The text.
-            parcel: Uploads what the pass needs from the host.
+            uploads: Uploads what the pass needs from the host.
         """
         start = self._keep(self._rows_of(context[:-1]))
         self.known, self.paths = list(context), {0: [0]}
         self.tree = DraftTree((context[-1],), (-1,))
-        words = parcel.put(torch.tensor(context[start:]))
-        where = parcel.put(torch.arange(start, len(context)))
+        words = uploads.put(torch.tensor(context[start:]))
+        where = uploads.put(torch.arange(start, len(context)))
         return lambda: self._pass(words(), where(), [], last_only=1)
 
     def plan_level(
-        self, nodes: Sequence[int], above: Sequence[int], parcel: UploadBatch
+        self, nodes: Sequence[int], above: Sequence[int], uploads: UploadBatch
     ) -> Callable[[Tensor], Tensor]:
         """Prepare `read_level`, and return a function of the nodes' tokens (n,) on the device.
 
         Args:
             nodes: The nodes.
             above: By node, its parent.
-            parcel: Uploads what the pass needs from the host.
+            uploads: Uploads what the pass needs from the host.
         """
         for node, parent in zip(nodes, above, strict=True):
             self.paths[node] = [*self.paths[parent], node]
         start = len(self.known) - 1
         positions = [start + len(self.paths[node]) - 1 for node in nodes]
-        where = parcel.put(torch.tensor(positions))
-        masks = [parcel.put(mask) for mask in self.masks.split(self._mask(nodes))]
+        where = uploads.put(torch.tensor(positions))
+        masks = [uploads.put(mask) for mask in self.masks.split(self._mask(nodes))]
         return lambda words: self._pass(words, where(), [mask() for mask in masks])
 
     def discard_from(self, node: int) -> None:

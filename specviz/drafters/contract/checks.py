@@ -127,8 +127,8 @@ def run_stops_at_limit(case: Case) -> None:
     for limit in LIMITS:
         for settings in case.settings(limit):
             trace = run_trace(target, drafter, case.prompts[0], settings)
-            many = len(token_ids(trace))
-            expect(many == limit, f"{many} new tokens were made, and the limit was {limit}.")
+            count = len(token_ids(trace))
+            expect(count == limit, f"{count} new tokens were made, and the limit was {limit}.")
             expect(end_reason(trace) == "limit", "The run does not report that its limit ended it.")
             check(trace)
 
@@ -142,11 +142,11 @@ def text_ends_at_end_token(case: Case) -> None:
             ids = free.encode(prompt, NEW)
             text = [step.token for step in plain(free, ids, settings)]
             rounds = rounds_of(free, case.drafter(free), ids, settings)
-            for at, place in enumerate(end_positions(rounds, text)[:4]):
-                target = case.ending(text[place])
+            for at, position in enumerate(end_positions(rounds, text)[:4]):
+                target = case.ending(text[position])
                 trace = run_trace(target, case.drafter(target), prompt, settings, baseline=not at)
-                right = token_ids(trace) == text[: place + 1]
-                expect(right, f"The text should have ended at new token {place + 1}.")
+                right = token_ids(trace) == text[: position + 1]
+                expect(right, f"The text should have ended at new token {position + 1}.")
                 expect(end_reason(trace) == "eos", "The run does not report that the text ended.")
                 check(trace)
 
@@ -250,9 +250,9 @@ def missing_states_raise(case: Case) -> None:
         return
     for settings in case.settings():
         text = target.encode(case.prompts[0], settings.max_new_tokens)
-        for some in (lambda _: States(), partial(first_rows, len(text) - 2)):
+        for select in (lambda _: States(), partial(first_rows, len(text) - 2)):
             try:
-                session = start_session(target, drafter, text, settings, some)
+                session = start_session(target, drafter, text, settings, select)
                 session.propose(text, 5, settings.chance(1))
             except ValueError as refusal:
                 expect(len(str(refusal).split()) > 3, f"{refusal} is not a sentence.")

@@ -142,7 +142,7 @@ def start_session(
     drafter: Drafter,
     text: Sequence[int],
     settings: Settings,
-    some: Callable[[States], States] = lambda states: states,
+    select: Callable[[States], States] = lambda states: states,
 ) -> DraftSession:
     """Start a session that reads a whole text at once; its newest token has no state.
 
@@ -151,12 +151,12 @@ def start_session(
         drafter: The drafter.
         text: Token ids.
         settings: Settings of the session.
-        some: Selects the states that the session is given.
+        select: Selects the states that the session is given.
     """
     cache = target.start(drafter.capture)
     states = cache.prefill(text[:-1]).states
     session = drafter.begin(cache, settings)
-    session.commit(text[1:], some(states))
+    session.commit(text[1:], select(states))
     return session
 
 
@@ -173,8 +173,8 @@ def greedy_tokens(target: Target, prompt: str, new: int) -> list[int]:
             eos_token_id=list(target.eos) or None,
             pad_token_id=0,
         )
-    made: list[int] = whole[0].tolist()[len(ids) :]
-    return made
+    new_ids: list[int] = whole[0].tolist()[len(ids) :]
+    return new_ids
 
 
 @torch.inference_mode()
@@ -200,12 +200,12 @@ def inner_guesses(case: Case, prompt: str, settings: Settings) -> Iterator[int]:
 
 def end_positions(rounds: Sequence[RoundResult], text: Sequence[int]) -> list[int]:
     """Return the positions of tokens new to the text, those of accepted guesses first."""
-    kept, at = set(), 0
+    accepted, at = set(), 0
     for played in rounds:
-        kept |= set(range(at, at + len(played.verdict.path)))
+        accepted |= set(range(at, at + len(played.verdict.path)))
         at += len(played.tokens)
     fresh = [i for i, token in enumerate(text) if token not in text[:i]]
-    return sorted(fresh, key=lambda place: place not in kept)
+    return sorted(fresh, key=lambda position: position not in accepted)
 
 
 def distributions_agree(one: Any, other: Any) -> bool:

@@ -182,6 +182,6 @@ def _refuse_others(name: str, data: Mapping[str, Any]) -> None:
         raise Unsuitable(f"{name!r} is a {kinds[0]}; only DFlashDraftModel is supported.")
     if "sliding_attention" in (data.get("layer_types") or []):
         raise Unsuitable(f"{name!r} has layers with a sliding window, which are not supported.")
-    for key, usual in NEUTRAL.items():
-        if data.get(key) not in (None, usual):
+    for key, neutral in NEUTRAL.items():
+        if data.get(key) not in (None, neutral):
             raise Unsuitable(f"{name!r} sets {key}, a variant of DFlash that is not supported.")

@@ -116,12 +116,12 @@ class EagleSession:
         """Implement `LevelModel.device`."""
         return self.reader.device
 
-    def plan_level(self, context: Sequence[int], level: Level, parcel: UploadBatch) -> LevelPass:
+    def plan_level(self, context: Sequence[int], level: Level, uploads: UploadBatch) -> LevelPass:
         """Implement `LevelModel.plan_level`."""
         if level.nodes == (0,):
-            text = self.reader.plan_text(len(context), parcel)
+            text = self.reader.plan_text(len(context), uploads)
             return lambda _: fit_vocabulary(text(), self.vocab_size)
-        after = self.reader.plan_level(level.nodes, level.parents, parcel)
+        after = self.reader.plan_level(level.nodes, level.parents, uploads)
         return lambda words: fit_vocabulary(after(words), self.vocab_size)
 
     def discard_from(self, node: int) -> None:

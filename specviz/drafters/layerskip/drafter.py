@@ -158,12 +158,12 @@ class LayerSkipSession:
         """Implement `LevelModel.device`."""
         return self.target.target.device
 
-    def plan_level(self, context: Sequence[int], level: Level, parcel: UploadBatch) -> LevelPass:
+    def plan_level(self, context: Sequence[int], level: Level, uploads: UploadBatch) -> LevelPass:
         """Implement `LevelModel.plan_level`.
 
         The root is a node like the others: its token is not in the cache yet.
         """
-        return self.reader.plan_level(level.nodes, level.parents, parcel)
+        return self.reader.plan_level(level.nodes, level.parents, uploads)
 
     def discard_from(self, node: int) -> None:
         """Implement `LevelModel.discard_from`."""

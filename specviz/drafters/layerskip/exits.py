@@ -50,26 +50,26 @@ class ExitReader:
             tree: All nodes up to this level.
             nodes: The nodes.
         """
-        parcel = UploadBatch(self.run.target.device)
-        words = parcel.put(torch.tensor(tree.tokens[nodes.start :]))
-        return self.plan_level(nodes, tree.parents[nodes.start :], parcel)(words())
+        uploads = UploadBatch(self.run.target.device)
+        words = uploads.put(torch.tensor(tree.tokens[nodes.start :]))
+        return self.plan_level(nodes, tree.parents[nodes.start :], uploads)(words())
 
     def plan_level(
-        self, nodes: Sequence[int], above: Sequence[int], parcel: UploadBatch
+        self, nodes: Sequence[int], above: Sequence[int], uploads: UploadBatch
     ) -> Callable[[Tensor], Tensor]:
         """Prepare `read_level`, and return a function of the nodes' tokens (n,) on the device.
 
         Args:
             nodes: The nodes.
             above: By node, its parent.
-            parcel: Uploads what the pass needs from the host.
+            uploads: Uploads what the pass needs from the host.
         """
         sees = torch.zeros(len(nodes), nodes[-1] + 1, dtype=torch.bool)
         for i, (node, parent) in enumerate(zip(nodes, above, strict=True)):
             self.paths[node] = [*self.paths.get(parent, []), node]
             sees[i, self.paths[node]] = True
         depths = [len(self.paths[node]) - 1 for node in nodes]
-        pass_ = self.run.plan_shallow(depths, sees, self.layer, parcel)
+        pass_ = self.run.plan_shallow(depths, sees, self.layer, uploads)
 
         def reading(words: Tensor) -> Tensor:
             self.states.append(pass_(words))

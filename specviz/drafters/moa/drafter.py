@@ -67,13 +67,17 @@ class Moa(HeadDrafter):
         The memory costs one row of layer self-attention per layer, and is kept as keys and values.
         The rest of cross-attention comes before the output head, which is the target's.
         """
-        head, asked = self.head, self.head.cross_attention
-        kept = matrix_weights(asked.self_attn.k_proj) + matrix_weights(asked.self_attn.v_proj)
+        head, attention = self.head, self.head.cross_attention
+        stored = matrix_weights(attention.self_attn.k_proj) + matrix_weights(
+            attention.self_attn.v_proj
+        )
         layers = len(self.capture.keys_values) * matrix_weights(head.layer_self_attention)
-        entry = layers + matrix_weights(head.Ekv2E) + kept
+        entry = layers + matrix_weights(head.Ekv2E) + stored
         borrowed = causal_lm_weights(target.model).head
         return Weights(
-            matrix_weights(head.self_attention), borrowed + matrix_weights(asked) - kept, entry
+            matrix_weights(head.self_attention),
+            borrowed + matrix_weights(attention) - stored,
+            entry,
         )
 
 
@@ -147,7 +151,7 @@ class MemoryReader:
         """
         return self.plan_text(length, UploadBatch(self.device))()
 
-    def plan_text(self, length: int, parcel: UploadBatch) -> Callable[[], Tensor]:
+    def plan_text(self, length: int, uploads: UploadBatch) -> Callable[[], Tensor]:
         """Implement `HeadReader.plan_text`."""
         if not self.waiting:
             raise ValueError("There is no new token to read.")
@@ -155,9 +159,9 @@ class MemoryReader:
         self.words.cut(self.rows)
         start = self.rows
         self.rows, self.paths, self.passes = length, {0: []}, 0
-        words = parcel.put(torch.tensor(self.context[start:length]))
-        where = parcel.put(torch.arange(start, length))
-        sees = parcel.put(torch.ones(length - start, length, dtype=torch.bool).tril(start))
+        words = uploads.put(torch.tensor(self.context[start:length]))
+        where = uploads.put(torch.arange(start, length))
+        sees = uploads.put(torch.ones(length - start, length, dtype=torch.bool).tril(start))
 
         def reading() -> Tensor:
             rows = self._self_attend(words(), where(), sees())
@@ -177,13 +181,13 @@ class MemoryReader:
             self.paths[node] = [*self.paths[parents[node]], first + i]
             sees[i, self.paths[node]] = True
         positions = [self.rows - 1 + len(self.paths[node]) for node in nodes]
-        asked = torch.tensor([[tokens[node] for node in nodes], positions])
-        (words, where), sees = upload_together(self.device, asked, sees)
+        inputs = torch.tensor([[tokens[node] for node in nodes], positions])
+        (words, where), sees = upload_together(self.device, inputs, sees)
         return self._cross_attend(self._self_attend(words, where, sees), where, self.remembered)
 
-    def plan_device_levels(self, count: int, levels: int, parcel: UploadBatch) -> DeviceLevelPass:
+    def plan_device_levels(self, count: int, levels: int, uploads: UploadBatch) -> DeviceLevelPass:
         """Implement `HeadReader.plan_device_levels`."""
-        sight = LevelMasks(self.rows, count, levels, parcel)
+        sight = LevelMasks(self.rows, count, levels, uploads)
 
         def reading(words: Tensor, above: Tensor) -> Tensor:
             assert self.remembered is not None
@@ -199,13 +203,16 @@ class MemoryReader:
         new = layers.shape[1]
         if past + new != length - 1:
             raise ValueError(f"{past} + {new} states for a text of {length} tokens.")
-        made = self.head.remember(layers, torch.arange(past, past + new, device=self.device))
+        remembered = self.head.remember(layers, torch.arange(past, past + new, device=self.device))
         self.work += Work(entry=new)
         if self.remembered is not None:
             keys, values = self.remembered
-            made = torch.cat([keys, made[0]], dim=2), torch.cat([values, made[1]], dim=2)
-        self.waiting, self.remembered = [], made
-        return made
+            remembered = (
+                torch.cat([keys, remembered[0]], dim=2),
+                torch.cat([values, remembered[1]], dim=2),
+            )
+        self.waiting, self.remembered = [], remembered
+        return remembered
 
     def _self_attend(self, words: Tensor, positions: Tensor, sees: Tensor) -> Tensor:
         """Compute self-attention of new rows, (1, n, h). sees: (n, rows) attention mask."""

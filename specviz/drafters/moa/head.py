@@ -170,13 +170,13 @@ def unroll(head: MoaHead, outputs: TargetOutputs, steps: int) -> Iterator[Tensor
     Row t has the memory up to t and tokens up to t + k, and predicts token t + k + 1.
     """
     length = outputs.tokens.shape[1]
-    where = torch.arange(length, device=outputs.tokens.device)
-    heard = head.self_attention(outputs.embed(outputs.tokens), where, causal)
+    positions = torch.arange(length, device=outputs.tokens.device)
+    attended = head.self_attention(outputs.embed(outputs.tokens), positions, causal)
     rows = {k: (a.transpose(1, 2), b.transpose(1, 2)) for k, (a, b) in outputs.keys_values.items()}
-    remembered = head.remember(beside(rows), where)
+    remembered = head.remember(beside(rows), positions)
     for step in range(1, min(steps, length - 1) + 1):
-        sees = torch.ones(length - step, length, dtype=torch.bool, device=where.device).tril()
-        yield head.cross_attention(heard[:, step:], where[step:], recall(remembered, sees))
+        sees = torch.ones(length - step, length, dtype=torch.bool, device=positions.device).tril()
+        yield head.cross_attention(attended[:, step:], positions[step:], recall(remembered, sees))
 
 
 def build(target: Target, _counts: Tensor) -> MoaHead:

@@ -123,7 +123,7 @@ class MTPSession:
         """Implement `LevelModel.device`."""
         return self.target.device
 
-    def plan_level(self, context: Sequence[int], level: Level, parcel: UploadBatch) -> LevelPass:
+    def plan_level(self, context: Sequence[int], level: Level, uploads: UploadBatch) -> LevelPass:
         """Implement `LevelModel.plan_level`.
 
         A module runs on all its new rows; when it is applied again, on one row behind its own last
@@ -134,7 +134,7 @@ class MTPSession:
         past = newest + again - 1 if again else self.known
         # A module reads the token this far after its row.
         ahead = past + min(step, self.count)
-        text = parcel.put(torch.tensor(context[ahead:], dtype=torch.long))
+        text = uploads.put(torch.tensor(context[ahead:], dtype=torch.long))
 
         def reading(words: Tensor) -> Tensor:
             del self._outputs[step:], self._guesses[step - 1 :]

@@ -108,8 +108,8 @@ def read_model(name: str, path: Path) -> GgufModel:
     found = dict(file.tensors)
     config = reading.config()
     network = NETWORKS[type(config)]
-    held = StoredWeights(sum(tensor.elements for tensor in found.values()), len(found))
-    check_size(name, config, network, held)
+    stored_weights = StoredWeights(sum(tensor.elements for tensor in found.values()), len(found))
+    check_size(name, config, network, stored_weights)
     factors = found.pop(ROPE_FACTORS, None) if kind == "llama" else None
     begin_stage(TOKENIZER)
     tokenizer = build_tokenizer(name, values, config.max_position_embeddings)

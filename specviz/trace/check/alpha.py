@@ -86,11 +86,11 @@ def check_turns(
     """
     for at in range(min(len(tries), len(judged) + 1)):
         left, q = scored[at], tries[at][1]
-        kept = [1.0 if replaced else 1.0 - own for _, own in tries[:at]]
-        if min(kept, default=1.0) < MIN_MASS:
+        remaining = [1.0 if replaced else 1.0 - own for _, own in tries[:at]]
+        if min(remaining, default=1.0) < MIN_MASS:
             return
         for before, event in enumerate(judged[:at]):
             if event.rows.residual < MIN_MASS:
                 return
-            left = max(left - q * math.prod(kept[before:]), 0.0) / event.rows.residual
+            left = max(left - q * math.prod(remaining[before:]), 0.0) / event.rows.residual
         expect_close(tries[at][0], left, where, "p of a try")

@@ -60,8 +60,8 @@ def check_once(events: Sequence[Event]) -> None:
     for event in events:
         if isinstance(event, ONCE):
             counts[event.event, event.round] += 1
-            once = counts[event.event, event.round] == 1
-            expect(once, f"Round {event.round}", f"it has a second {event.event!r} event")
+            first = counts[event.event, event.round] == 1
+            expect(first, f"Round {event.round}", f"it has a second {event.event!r} event")
         if isinstance(event, Finished | Baseline):
             counts[event.event, 0] += 1
             expect(counts[event.event, 0] == 1, "End", f"there is a second {event.event!r} event")
@@ -72,13 +72,13 @@ def check_once(events: Sequence[Event]) -> None:
 
 def check_order(events: Sequence[Event]) -> None:
     """Check that the events of a round come in order, and plain decoding last."""
-    now, latest, ended = -1, "", False
+    current, latest, ended = -1, "", False
     for event in events:
         if isinstance(event, (*ONCE, Judged)):
-            if event.round != now:
-                now, latest = event.round, ""
+            if event.round != current:
+                current, latest = event.round, ""
             in_order = not latest or STAGES.index(latest) <= STAGES.index(event.event)
-            expect(in_order, f"Round {now}", f"{event.event!r} comes after {latest!r}")
+            expect(in_order, f"Round {current}", f"{event.event!r} comes after {latest!r}")
             latest = event.event
         ended = ended or isinstance(event, Finished)
         early = isinstance(event, Baseline) and not ended

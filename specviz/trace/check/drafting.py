@@ -70,7 +70,7 @@ def check_depth(proposed: Proposed, most: int, where: str) -> None:
 
 
 def check_drafting(
-    proposed: Proposed, family: str, settings: Settings, room: DraftLimits, where: str
+    proposed: Proposed, family: str, settings: Settings, limits: DraftLimits, where: str
 ) -> None:
     """Check what a built-in family does with its settings. Raises CheckFailed."""
     if family not in BUILT_IN:
@@ -83,10 +83,10 @@ def check_drafting(
     if family in GROWING:
         check_confidence(proposed.guesses, settings.confidence, where)
     if family in SAMPLING:
-        check_complete(proposed, family, settings, room, where)
+        check_complete(proposed, family, settings, limits, where)
     check = COPYING_CHECKS.get(family)
     if check is not None:
-        check(proposed, settings, room.text, where)
+        check(proposed, settings, limits.text, where)
 
 
 def check_distinct(proposed: Proposed, where: str) -> None:

@@ -55,9 +55,9 @@ class _Visit:
         inputs = {"reach": reach}
         siblings = children(self.guesses, node)
         left = [self._scored(child) for child in siblings]  # of p at each, as tries take from it
-        for place, child in enumerate(siblings):
-            q = self._given(siblings, place)
-            event = self._try(child, reach, left[place], q[place])
+        for index, child in enumerate(siblings):
+            q = self._given(siblings, index)
+            event = self._try(child, reach, left[index], q[index])
             if self.kept or event is None:
                 return inputs
             residual = event.rows.residual
@@ -98,17 +98,17 @@ class _Visit:
     def _scored(self, child: int) -> float:
         return self.played.scored.p[child - 1] if self.played.scored else math.nan
 
-    def _given(self, siblings: Sequence[int], place: int) -> list[float]:
-        """Return q of each sibling in the distribution that the one at `place` was sampled from.
+    def _given(self, siblings: Sequence[int], first: int) -> list[float]:
+        """Return q of each sibling in the distribution that the one at `first` was sampled from.
 
         Without replacement a later sibling has its share of what the earlier ones left.
         """
         found = [0.0] * len(siblings)
         scale = 1.0
-        for at in range(place, len(siblings)):
+        for at in range(first, len(siblings)):
             own = self.guesses[siblings[at] - 1].q
             if own is None:
-                tried = self.guesses[siblings[place] - 1].token
+                tried = self.guesses[siblings[first] - 1].token
                 found[at] = float(self.guesses[siblings[at] - 1].token == tried)
                 continue
             found[at] = own * scale

@@ -138,13 +138,13 @@ def check_walk(played: Round, guesses: Sequence[Guess], where: str) -> None:
 def check_end(played: Round, plan: RunSpec, size: int, where: str) -> None:
     """Check the last token: its draw, its kind, and that the round added the accepted tokens."""
     guesses = played.proposed.guesses if played.proposed else []
-    kept = accepted_path(played)
-    emitted = [guesses[node - 1].token for node in kept]
+    accepted = accepted_path(played)
+    emitted = [guesses[node - 1].token for node in accepted]
     drew = played.drew
     ended = bool(emitted) and emitted[-1] in plan.eos
     expect((drew is None) == ended, where, "a last token must be drawn unless the text ended")
     if drew:
-        end = kept[-1] if kept else 0
+        end = accepted[-1] if accepted else 0
         problem = f"the parent of the last token is {drew.parent} but should be {end}"
         expect(drew.parent == end, where, problem)
         kind = "recovered" if children(guesses, end) else "bonus"

@@ -246,8 +246,8 @@ def _corpus(corpus: str, domain: str) -> list[str]:
     return list(documents(corpus, domain))
 
 
-def _choose(some: Sequence[str], rng: np.random.Generator) -> str:
-    return some[int(rng.integers(len(some)))]
+def _choose(choices: Sequence[str], rng: np.random.Generator) -> str:
+    return choices[int(rng.integers(len(choices)))]
 
 
 def _fill_with_topics(templates: Sequence[str], topics: str, rng: np.random.Generator) -> str:

@@ -129,8 +129,10 @@ def answer_batch(
 ) -> list[Answer]:
     """Answer a batch of questions, without those that are too long."""
     generator = torch.Generator(device=target.device).manual_seed(_batch_seed(settings, number))
-    asked = [q for q in batch if q.text] + _self_asked(target, batch, settings, generator)
-    read_in = [(q, ids) for q in asked if (ids := _encode(target, q.text, settings)) is not None]
+    questions = [q for q in batch if q.text] + _self_asked(target, batch, settings, generator)
+    read_in = [
+        (q, ids) for q in questions if (ids := _encode(target, q.text, settings)) is not None
+    ]
     if not read_in:
         return []
     temperatures = [
@@ -229,10 +231,10 @@ def sample(logits: Tensor, tops: Tensor, temperature: Tensor, generator: torch.G
     Returns:
         Token ids, (B,).
     """
-    warm = (temperature > 0).nonzero().flatten()
-    if not len(warm):
+    sampled = (temperature > 0).nonzero().flatten()
+    if not len(sampled):
         return tops
-    walk = (logits[warm] / temperature[warm, None]).softmax(-1).cumsum(-1)
-    coins = torch.rand(len(warm), 1, generator=generator, device=logits.device) * walk[:, -1:]
+    walk = (logits[sampled] / temperature[sampled, None]).softmax(-1).cumsum(-1)
+    coins = torch.rand(len(sampled), 1, generator=generator, device=logits.device) * walk[:, -1:]
     found = torch.searchsorted(walk, coins, right=True)[:, 0].clamp(max=logits.shape[1] - 1)
-    return tops.index_copy(0, warm, found)
+    return tops.index_copy(0, sampled, found)

@@ -137,8 +137,8 @@ def number(value: float | None, digits: int = 2) -> str:
 def percents(values: Sequence[float | None] | None, counts: Sequence[int], least: int) -> str:
     """Format shares as "90 · 75", in percent; a dash for a share of fewer than `least` cases."""
     shown = [
-        "–" if value is None or many < least else f"{value:.0%}".rstrip("%")
-        for value, many in zip(values or [], counts, strict=True)
+        "–" if value is None or count < least else f"{value:.0%}".rstrip("%")
+        for value, count in zip(values or [], counts, strict=True)
     ]
     while shown and shown[-1] == "–":
         shown.pop()
@@ -156,6 +156,6 @@ def settings_text(settings: Mapping[str, Any]) -> str:
     parts = []
     for name, value in settings.items():
         if name not in skipped and value not in ([], 0, 0.0):
-            many = isinstance(value, list) and value and isinstance(value[0], list)
-            parts.append(f"{name} {f'{len(value)} paths' if many else value}")
+            nested = isinstance(value, list) and value and isinstance(value[0], list)
+            parts.append(f"{name} {f'{len(value)} paths' if nested else value}")
     return ", ".join(parts) or "none"

@@ -152,8 +152,13 @@ def _overview(facts: dict[str, Any]) -> str:
     memory = _memory_by_drafter(facts)
     rows = []
     for name, about in facts["drafters"].items():
-        held = [megabytes(memory[name])] if memory else []
-        line = [f"`{name}`", megabytes(about["bytes"]), *held, settings_text(about["settings"])]
+        memory_cell = [megabytes(memory[name])] if memory else []
+        line = [
+            f"`{name}`",
+            megabytes(about["bytes"]),
+            *memory_cell,
+            settings_text(about["settings"]),
+        ]
         for temperature in temperatures:
             mine = _rows_of(facts, name, temperature)
             line += [_mean(mine, "tokens_per_pass"), f"× {_mean(mine, 'ratio_to_plain')}"]
@@ -294,15 +299,15 @@ def _row(row: dict[str, Any]) -> tuple[str, ...]:
         str(row["theirs"]["num_speculative_tokens"]),
         f"{row['texts_equal']} of {prompts}",
         f"{row['rounds_equal']} of {prompts}",
-        _kept(row),
+        _accepted_counts(row),
     )
 
 
-def _kept(row: dict[str, Any]) -> str:
+def _accepted_counts(row: dict[str, Any]) -> str:
     """Format the accepted counts by position, once if both are equal."""
     counts_by_side = {
-        who: f"{' · '.join(map(str, counts))} of {row['rounds'][who]:,}"
-        for who, counts in row["by_position"].items()
+        program: f"{' · '.join(map(str, counts))} of {row['rounds'][program]:,}"
+        for program, counts in row["by_position"].items()
     }
     if counts_by_side["vllm"] == counts_by_side["ours"]:
         return f"both {counts_by_side['ours']}"

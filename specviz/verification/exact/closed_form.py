@@ -62,17 +62,17 @@ def recursive(p: Tensor, q: Tensor, candidates: int) -> PositionResult:
 
 def accept_reject(p: Tensor, q: Tensor, candidates: int) -> PositionResult:
     """Return the result of accept-reject with k candidates, then p itself."""
-    kept = 1.0 - (1.0 - 1.0 / max_ratio(p, q)) ** candidates
-    return PositionResult(p, p * kept, p * (1.0 - kept))
+    any_accepted = 1.0 - (1.0 - 1.0 / max_ratio(p, q)) ** candidates
+    return PositionResult(p, p * any_accepted, p * (1.0 - any_accepted))
 
 
 def k_seq(p: Tensor, q: Tensor, candidates: int) -> PositionResult:
     """Return the result of k-SEQ at ρ*: min(q, p/ρ) P/β is accepted and (p − ρ q)₊ remains."""
     rho = least_rho(p, q, candidates)
     beta = acceptance_of_one(p, q, rho)
-    kept = 1.0 - (1.0 - beta) ** candidates
-    draft = torch.minimum(q, p / rho) * torch.where(beta > 0, kept / beta, beta)
-    return PositionResult(p, draft, (1.0 - kept) * residual(p, rho * q))
+    any_accepted = 1.0 - (1.0 - beta) ** candidates
+    draft = torch.minimum(q, p / rho) * torch.where(beta > 0, any_accepted / beta, beta)
+    return PositionResult(p, draft, (1.0 - any_accepted) * residual(p, rho * q))
 
 
 def acceptance_ratio(p: Tensor, q: Tensor, lenience: float = 1.0) -> Tensor:
@@ -125,17 +125,22 @@ SEVERAL_CANDIDATES: Mapping[str, Several] = {
 ONE_CANDIDATE: Mapping[
     str, tuple[Keeps, Rest]
 ] = {  # a candidate's chance to be kept, and what replaces it
-    "without-replacement": (lambda p, q, dials: acceptance_ratio(p, q), from_residual),
-    "block": (lambda p, q, dials: acceptance_ratio(p, q), from_residual),
-    "traversal": (lambda p, q, dials: acceptance_ratio(p, q), from_residual),
-    "point-mass": (lambda p, q, dials: p, from_masked),
-    "lenience": (lambda p, q, dials: acceptance_ratio(p, q, dials["lenience"]), from_residual),
-    "ensemble": (
-        lambda p, q, dials: acceptance_ratio(dials["weight"] * p + (1.0 - dials["weight"]) * q, q),
+    "without-replacement": (lambda p, q, parameters: acceptance_ratio(p, q), from_residual),
+    "block": (lambda p, q, parameters: acceptance_ratio(p, q), from_residual),
+    "traversal": (lambda p, q, parameters: acceptance_ratio(p, q), from_residual),
+    "point-mass": (lambda p, q, parameters: p, from_masked),
+    "lenience": (
+        lambda p, q, parameters: acceptance_ratio(p, q, parameters["lenience"]),
         from_residual,
     ),
-    "typical": (lambda p, q, dials: typical(p, dials), from_top),
-    "relaxed": (lambda p, q, dials: relaxed(p, dials), from_top),
-    "thresholds": (lambda p, q, dials: thresholds(p, dials), from_masked),
-    "unverified": (lambda p, q, dials: torch.ones_like(p), from_residual),
+    "ensemble": (
+        lambda p, q, parameters: acceptance_ratio(
+            parameters["weight"] * p + (1.0 - parameters["weight"]) * q, q
+        ),
+        from_residual,
+    ),
+    "typical": (lambda p, q, parameters: typical(p, parameters), from_top),
+    "relaxed": (lambda p, q, parameters: relaxed(p, parameters), from_top),
+    "thresholds": (lambda p, q, parameters: thresholds(p, parameters), from_masked),
+    "unverified": (lambda p, q, parameters: torch.ones_like(p), from_residual),
 }

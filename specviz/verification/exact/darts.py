@@ -43,7 +43,7 @@ class Darts:
 
 
 def throw_darts(p: Tensor, q: Tensor, count: int, seed: int) -> Darts:
-    """Throw `many` darts under M q. p, q: distributions (V,).
+    """Throw `count` darts under M q. p, q: distributions (V,).
 
     Raises:
         ValueError: If q misses a token of p: then no M is large enough, and no dart can land there.

@@ -144,9 +144,9 @@ def string_masses(round: RoundSetup, start: M, length: int) -> StringDistributio
     """
     out: defaultdict[Context, float] = defaultdict(float)
     for mass, tree, verdict in play_round(round, start):
-        kept = path_tokens(tree, verdict.path[-1]) if verdict.path else ()
+        accepted = path_tokens(tree, verdict.path[-1]) if verdict.path else ()
         for token, share in enumerate(mass.spread(verdict.final.probs)):
-            _extend(out, round.target, (*kept, token), share, length)
+            _extend(out, round.target, (*accepted, token), share, length)
     return dict(out)
 
 

@@ -84,14 +84,14 @@ def _coins(seed: int) -> torch.Generator:
 def sample_first_token(round: RoundSetup, throws: int, seed: int) -> SampleCounts:
     """Sample the first token of many rounds of one position, a chain or a tree."""
     p = round.target(())
-    counts, kept = torch.zeros(len(p), dtype=torch.long), 0
+    counts, accepted = torch.zeros(len(p), dtype=torch.long), 0
     for mass, tree, verdict in play_round(round, SampledMass(throws, _coins(seed))):
         if verdict.path:
             counts[tree.tokens[verdict.path[0]]] += mass.size
-            kept += mass.size
+            accepted += mass.size
         else:
             counts += torch.tensor([each.size for each in mass.spread(verdict.final.probs)])
-    return SampleCounts(counts.tolist(), p.tolist(), kept)
+    return SampleCounts(counts.tolist(), p.tolist(), accepted)
 
 
 def sample_strings(
@@ -100,7 +100,7 @@ def sample_strings(
     """Sample the first `length` tokens of many rounds, each continued by plain decoding.
 
     Returns:
-        The strings, and their counts (without `kept`).
+        The strings, and their counts (without `accepted`).
     """
     seen = string_masses(round, SampledMass(throws, _coins(seed)), length)
     expected = plain_distribution(round.target, length)

@@ -120,11 +120,11 @@ def _greedy(event: Judged) -> Bounds:
 
 def _fixed(event: Judged) -> Bounds:
     """The distance if nothing is random: the output is the guess or the top token."""
-    kept = event.inputs["p"] if event.accepted else _top(event.rows)
-    return _known(1.0 - kept)
+    output_p = event.inputs["p"] if event.accepted else _top(event.rows)
+    return _known(1.0 - output_p)
 
 
-def _kept(event: Judged) -> Bounds:
+def _always_accepted(event: Judged) -> Bounds:
     """The distance if the guess is always accepted."""
     return _known(1.0 - event.inputs["p"])
 
@@ -164,7 +164,7 @@ BOUNDS: Mapping[str, Callable[[Judged], Bounds]] = {
     "typical": _fixed,
     "relaxed": _fixed,
     "thresholds": _above,
-    "unverified": _kept,
+    "unverified": _always_accepted,
 }
 
 

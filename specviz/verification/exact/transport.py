@@ -38,30 +38,30 @@ def acceptance_ceiling(p: Tensor, q: Tensor, drawn: Drawn, candidates: int) -> f
             f"The ceiling can be computed for at most {MAX_VOCABULARY} tokens, not {size:,}."
         )
     sets = torch.arange(2**size)
-    held = ((sets[:, None] >> torch.arange(size)) & 1).to(torch.float64)
-    inside = all_inside(held, q.double(), drawn, candidates)
-    return min(1.0, (held @ p.double() + 1.0 - inside).min().item())
+    members = ((sets[:, None] >> torch.arange(size)) & 1).to(torch.float64)
+    inside = all_inside(members, q.double(), drawn, candidates)
+    return min(1.0, (members @ p.double() + 1.0 - inside).min().item())
 
 
-def all_inside(held: Tensor, q: Tensor, drawn: Drawn, candidates: int) -> Tensor:
+def all_inside(members: Tensor, q: Tensor, drawn: Drawn, candidates: int) -> Tensor:
     """Return for each set the probability that all candidates are in it.
 
     Args:
-        held: (sets, V), 1 for the tokens of each set.
+        members: (sets, V), 1 for the tokens of each set.
         q: The draft's distribution (V,).
         drawn: How the candidates are sampled.
         candidates: Their number.
     """
     if drawn is Drawn.SAMPLED:
-        return (held @ q) ** candidates
+        return (members @ q) ** candidates
     if drawn is Drawn.POINT_MASS:
         top = q.sort(descending=True, stable=True).indices[:candidates]
-        return held[:, top].prod(dim=-1)
-    chances = [_all_in(set_, q.tolist(), candidates) for set_ in held.tolist()]
+        return members[:, top].prod(dim=-1)
+    chances = [_all_in(set_, q.tolist(), candidates) for set_ in members.tolist()]
     return torch.tensor(chances, dtype=torch.float64)
 
 
-def _all_in(held: Sequence[float], q: Sequence[float], candidates: int) -> float:
+def _all_in(members: Sequence[float], q: Sequence[float], candidates: int) -> float:
     """Return the probability for draws without replacement, over every set of tokens drawn so far.
 
     If no token is left, the last one comes again, so nothing new can leave the set.
@@ -75,7 +75,7 @@ def _all_in(held: Sequence[float], q: Sequence[float], candidates: int) -> float
                 after[drawn] = after.get(drawn, 0.0) + probability
                 continue
             for token, share in enumerate(q):
-                if held[token] and share and token not in drawn:
+                if members[token] and share and token not in drawn:
                     grown = drawn | {token}
                     after[grown] = after.get(grown, 0.0) + probability * share / left
         by_drawn = after

@@ -173,10 +173,10 @@ class CaseResult:
         return found[0], found[1]
 
 
-def sample_counts(exhibit: CaseStudy, throws: int, seed: int) -> StringDistribution:
+def sample_counts(study: CaseStudy, throws: int, seed: int) -> StringDistribution:
     """Return how often each string came, and nothing about the rule."""
-    p, q = exhibit.distributions()
-    return exhibit.case.sample(p, q, throws, seed)
+    p, q = study.distributions()
+    return study.case.sample(p, q, throws, seed)
 
 
 Replacement = Callable[[NodeDistributions, int], Tensor]

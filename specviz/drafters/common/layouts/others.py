@@ -75,7 +75,7 @@ def _vllm(config: Mapping[str, Any], names: Names) -> bool:
 def from_vllm(head: Head) -> Head:
     """Convert to FasterDecoding's names; a block without a bias gets a bias of 0."""
     layers = head.config.get("num_hidden_layers", head.config.get("medusa_num_layers", 1))
-    many = head.config.get("num_heads", head.config.get("medusa_num_heads", 1))
+    heads = head.config.get("num_heads", head.config.get("medusa_num_heads", 1))
     head = head.renamed((r"^medusa_heads\.", ""), (BLOCK, r"\1.\2.linear."))
     head = head.renamed((r"^lm_heads\.(\d+)\.", rf"\1.{layers}."))
     tensors = dict(head.tensors)
@@ -86,8 +86,8 @@ def from_vllm(head: Head) -> Head:
     if (shared := tensors.pop("lm_head.weight", None)) is not None:
         for number in {name.split(".")[0] for name in blocks}:
             tensors[f"{number}.{layers}.weight"] = shared
-    made = replace(head, tensors=tensors)
-    return made.with_config(medusa_num_layers=layers, medusa_num_heads=many)
+    converted = replace(head, tensors=tensors)
+    return converted.with_config(medusa_num_layers=layers, medusa_num_heads=heads)
 
 
 MEDUSA_DRAFTER: Final = "specviz.drafters.medusa:Medusa"

@@ -59,11 +59,11 @@ def read_head(folder: Path, family: str) -> Head:
 def _unknown(name: str, config: Iterable[str], names: Iterable[str]) -> Unsuitable:
     return Unsuitable(
         f"{name!r} is neither a language model nor a head in a known layout: its "
-        f"config.json has the keys {_some(config)}, and its tensors are {_some(names)}."
+        f"config.json has the keys {_listed(config)}, and its tensors are {_listed(names)}."
     )
 
 
-def _some(words: Iterable[str]) -> str:
+def _listed(words: Iterable[str]) -> str:
     found = sorted(words)
     more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
     return (", ".join(found[:SHOWN]) or "none") + more
