@@ -45,17 +45,17 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "residual": "What p has beyond q, max(p − q, 0), scaled to sum to 1. After a rejection the "
     "replacement is sampled from it.",
     "remainder": "After a guess is rejected, its alternatives for the same position are judged "
-    "by the residual instead of p. It is called p′. If guesses are sampled without replacement, "
-    "q′ is q without those before.",
-    "tv": "How different two distributions are: half the sum of their differences, token by token. "
-    "0 if they are the same, 1 if no token has probability in both.",
+    "by the residual, called p′, instead of p. If guesses are sampled without replacement, q′ is q "
+    "without the guesses before.",
+    "tv": "How different two distributions are: half the sum of |p − q| over all tokens. 0 if they "
+    "are the same, 1 if no token has probability in both.",
     "gamma": "How many tokens the drafter guesses in a row.",
     "alpha": "The probability that one of the guesses for a position is accepted, before any "
-    "coin is known, averaged over judged positions. One sampled guess: Σ min(p, q). Sampled "
-    "siblings: 1 − Π(1 − min(1, p/q)), given the guesses, each with the p (and q) that remain "
-    "after the rejections before it. Fixed guesses: the sum of their p.",
-    "coin": "A random number in [0, 1), fixed by the seed. A guess is accepted if it is below the "
-    "guess's probability of acceptance.",
+    "coin is known, averaged over judged positions. One sampled guess: Σ min(p, q). Several "
+    "sampled guesses, once they are known: 1 − Π(1 − min(1, p/q)), each with the p (and q) that "
+    "remain after earlier rejections. Fixed guesses: the sum of their p.",
+    "coin": "A random number in [0, 1), fixed by the seed. A guess is accepted if its coin is "
+    "below its probability of acceptance.",
     "round": "One draft and one target pass. It adds every accepted guess and one token more.",
     "draft tree": "The guesses of a round. Each is to the right of the token that it would "
     "follow; guesses one above the other are alternatives for the same position.",
@@ -77,9 +77,9 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "waiting": "Guessed, not judged yet.",
     "accepted": "The guess stays in the text: its coin was below its probability of acceptance, "
     "or, under a rule that judges from the leaf up, a guess after it was accepted.",
-    "reach": "Under a rule that judges from the leaf up: how much of the drafter's probability of "
-    "getting to a guess the target's probability covers. It is 1 at the start; each guess makes it "
-    "min(1, reach × p ÷ q), so an unlikely guess lowers it and a likely one raises it again.",
+    "reach": "Under a rule that judges from the leaf up: how well the target's probabilities "
+    "cover the drafter's on the path to a guess. It starts at 1; each guess makes it "
+    "min(1, reach × p ÷ q): p below q lowers it, and p above q can raise it again.",
     "rejected": "The guess is dropped: its coin was not below its probability of acceptance.",
     "unreached": "Not judged: an earlier guess on its branch was rejected, or another branch was "
     "accepted.",
@@ -98,33 +98,33 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "one round": "One target pass and the drafting before it. The first round, which reads the "
     "prompt, counts too.",
     "plain pass": "The target's pass over one new token in plain decoding, without the pass over "
-    "the prompt: the unit of costs on Cost, on the models' card and in bench.",
+    "the prompt: the unit of costs on Cost, on the models' card and in the bench command.",
     "plain token": "The time of one token in plain decoding, including its share of reading the "
     "prompt: total seconds divided by tokens. The unit of costs on Compare.",
-    "brings": "Tokens that a round adds to the text: the accepted guesses and one of the target's.",
-    "costs": "The time of a round in plain tokens: drafting, the target pass, the rest, and its "
-    "share of reading the prompt.",
+    "brings": "Tokens that a round adds to the text: the accepted guesses and one from the target.",
+    "costs": "The time of a round in plain tokens: drafting, the target pass, judging and "
+    "updating the caches, and its share of reading the prompt.",
     "speed-up": "Tokens per second divided by those of plain decoding: what a round brings divided "
     "by what it costs.",
-    "mean over domains": "For equally long texts of each domain: the time of plain decoding "
+    "mean over domains": "For equally long texts of each domain, the time of plain decoding "
     "divided by the drafter's. This is the harmonic mean of the speed-ups, so one domain with fast "
     "copying cannot dominate it. Tokens per pass are averaged in the same way.",
     "tokens per second": "New tokens divided by the measured seconds of the lane itself.",
     "kept by depth": "Of the positions judged at each depth, the share at which a guess was "
-    "accepted; siblings share a position. Depth 1 is the first after the text.",
+    "accepted; alternatives count as one position. Depth 1 is the first after the text.",
     "FLOPs per token": "Arithmetic operations for each new token, of target and drafter together, "
     "including those for rejected guesses.",
     "extra files": "The size on disk of the weight files that the drafter adds to the target's.",
-    "held in memory": "What the drafter keeps in memory beside the target and the target's cache, "
+    "held in memory": "What the drafter keeps in memory besides the target and the target's cache, "
     "read from its tensors at the end of the run: its own weights (2 bytes in a file become 4 in "
     "float32), packed copies of them, and its cache including reserved space. Tables that are not "
     "tensors are not counted.",
     "c": "The time to draft one token, divided by the time of a plain target pass.",
     "verify": "The time of the checking pass, in plain passes. 1 if checking guesses costs nothing "
-    "extra; a large batch or a large tree makes it more.",
+    "extra; a large batch or a large tree raises it.",
     "c_hat": "The drafter's operations per token, divided by the target's.",
-    "roofline": "The least time that a pass can take: that of reading its bytes or of its "
-    "arithmetic, whichever is longer.",
+    "roofline": "The least time that a pass can take: the time to read its bytes or the time "
+    "for its arithmetic, whichever is longer.",
     "batch": "Sequences decoded together. They share one reading of the weights.",
     "overhead": "The time that a pass takes beyond the roofline: Python, and starting each "
     "operation.",

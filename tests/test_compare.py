@@ -431,7 +431,7 @@ def test_sampled_texts_differ_but_not_their_distribution(sampled):
         assert lane["equality"]["verdict"] == "sampled"
         assert lane["token_ids"][:at] == plain[:at]
         assert lane["token_ids"][at] != plain[at]
-        assert f"from new token {at + 1} on: another sample" in lane["equality"]["sentence"]
+        assert f"starting at new token {at + 1}: another sample" in lane["equality"]["sentence"]
 
 
 # Arithmetic

@@ -99,7 +99,7 @@ KEPT = (2, 2, 1, 1)  # 11 tokens in 5 passes: 2.20 a round; 6 kept: 1.20 a round
 def test_sentence_of_a_fast_lane():
     assert said(ran(KEPT)) == (
         "Faster here, 1.57 × plain decoding: a round adds 2.20 tokens in the time of 1.40 plain "
-        "tokens: 0.20 to draft 3.2 guesses, 1.00 to check them, 0.20 to read the prompt."
+        "tokens (0.20 to draft 3.2 guesses, 1.00 to check them, 0.20 to read the prompt)."
     )
 
 
@@ -122,7 +122,7 @@ def test_sentence_names_expensive_checking():
 def test_sentence_of_a_lane_without_gain():
     assert said(ran(KEPT, draft=0.5, target=2.0)) == (
         "No gain here, 1.00 × plain decoding: a round adds 2.20 tokens in the time of 2.20 plain "
-        "tokens: 0.40 to draft 3.2 guesses, 1.60 to check them, 0.20 to read the prompt."
+        "tokens (0.40 to draft 3.2 guesses, 1.60 to check them, 0.20 to read the prompt)."
     )
 
 
@@ -150,7 +150,7 @@ def test_sentence_mentions_that_guesses_are_rare():
         if not (isinstance(e, Judged) and e.round > 1)
     ]
     assert said(Trace(trace.header, events)).endswith(
-        " It found something to guess in only 1 of 4 rounds."
+        " The drafter found something to guess in only 1 of 4 rounds."
     )
     assert "It found" not in said(trace)
 
@@ -231,8 +231,8 @@ def test_near_tie_is_reported_with_position_and_margin():
     found, one, every = compared(ran(KEPT), plainly(OTHER, margins))
     assert (found.verdict, found.position, found.margin) == ("near-tie", 5, 0.0004)
     assert one == (
-        "Differs from plain decoding from new token 6 on, where the target’s two highest logits "
-        "are 0.0004 apart: a near-tie, decided by rounding."
+        "Differs from plain decoding, starting at new token 6, where the target’s two highest "
+        "logits are 0.0004 apart: a near-tie, decided by rounding."
     )
     assert every == {
         "same": False,
@@ -268,7 +268,7 @@ def test_different_length_is_an_error_whatever_the_margin(plain):
     found, one, every = compared(ran(KEPT), plainly(plain, 0.0))
     assert (found.verdict, found.position) == ("length", min(len(plain), 11))
     assert one.startswith(
-        f"After {found.position} tokens, one of this text and plain decoding’s ends"
+        f"After {found.position} tokens, either this text or plain decoding’s ends,"
     )
     assert every["same"] is False
 
@@ -294,7 +294,8 @@ def test_different_sampled_texts_are_expected():
     found, one, every = compared(ran(KEPT, **WARM), plainly(OTHER, None))
     assert (found.verdict, found.position, found.margin) == ("sampled", 5, None)
     assert one == (
-        "Differs from plain decoding from new token 6 on: another sample of the same distribution."
+        "Differs from plain decoding, starting at new token 6: another sample of the same "
+        "distribution."
     )
     assert every["sentence"] == (
         "1 of 1 text differs from plain decoding’s. Sampled texts may differ: each lane uses its "

@@ -325,7 +325,7 @@ def test_mean_weighs_domains_by_equal_text():
     for name, spent in seconds.items():
         assert cells[f"{name} mean"]["speedup"][0] == f"{3 / spent:.2f} ×"
     assert (cells["ngram mean"]["speedup"][2], cells["eagle mean"]["speedup"][2]) == ("", "best")
-    assert "equally much text of each: EAGLE (2.00 ×)." in detail(heat).replace("\u00a0", " ")
+    assert "equal amounts of text: EAGLE (2.00 ×)." in detail(heat).replace("\u00a0", " ")
     passes = sum(1 / (2 * ratio + 1) for ratio in speeds["ngram"])  # tokens per pass
     assert cells["ngram mean"]["accepted"][0] == f"{3 / passes - 1:.2f}"
     title, first, second = cells["ngram mean"]["said"]
@@ -335,8 +335,8 @@ def test_mean_weighs_domains_by_equal_text():
 
 
 def test_no_overall_best_without_gain_or_complete_cells():
-    assert "equally much text" not in detail(heat_of({"ngram": [0.9, 1, 1], "eagle": [0.8, 1, 1]}))
-    assert "equally much text" not in detail(heat_of({"ngram": [2, 2, None], "eagle": [3, 3, 3]}))
+    assert "equal amounts" not in detail(heat_of({"ngram": [0.9, 1, 1], "eagle": [0.8, 1, 1]}))
+    assert "equal amounts" not in detail(heat_of({"ngram": [2, 2, None], "eagle": [3, 3, 3]}))
 
 
 def test_slower_mark_follows_the_shown_number():

@@ -29,7 +29,7 @@ def test_the_page_says_what_the_formulas_say():
     made = said(batch=256)
     site = Deployment("h100-sxm", "llama-3.1-8b", "bf16", "head", batch=256)
     found = build_report(EXAMPLE["text"], site=site)
-    assert made["said"] == ["So far, a pass of your server yielded ", "3.41", " tokens."]
+    assert made["said"] == ["So far, a pass of your server yielded ", "3.41", " tokens on average."]
     assert made["advice"] == list(found.advice)
     assert dict(made["facts"])["Drafts"] == "527"
     assert made["places"][1] == ["2", "65.1 %, 60.9 to 69.0", "80.9 %, 76.9 to 84.4"]

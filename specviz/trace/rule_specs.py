@@ -93,9 +93,9 @@ LENIENCE = RuleParameter("lenience", 0.5, 0.01, 1, "q is multiplied by it in the
 WEIGHT = RuleParameter("weight", 0.9, 0, 1, "the target's share in the mean of p and q")
 EPSILON = RuleParameter("epsilon", 0.09, 0, 1, "a token above this probability always passes")
 DELTA = RuleParameter("delta", 0.3, 0, 1, "the threshold is this times e^−entropy if that is less")
-MARGIN = RuleParameter("margin", 0.6, 0, 1, "how far below the top token's chance a token may lie")
+MARGIN = RuleParameter("margin", 0.6, 0, 1, "how far below the top token's p a token may lie")
 AMONG = RuleParameter("among", 10, 1, 1000, "how many of the most probable tokens it must be among")
-SINGLE = RuleParameter("single", 0.2, 0.001, 1, "a candidate of at least this chance always passes")
+SINGLE = RuleParameter("single", 0.2, 0.001, 1, "a guess with at least this p always passes")
 TOGETHER = RuleParameter("together", 0.8, 0.001, 1, "the candidates' summed p is divided by it")
 
 
@@ -120,7 +120,7 @@ def _lossy() -> tuple[RuleSpec, ...]:
         RuleSpec(
             "lenience", WITH_Q, False, False, True, parameters=(LENIENCE,),
             tradeoff="It accepts a guess with probability min(1, p/(l q)) for a lenience l below "
-            "1, so tokens that the draft prefers come more often than with the target alone.",
+            "1, so tokens that the drafter prefers come more often than with the target alone.",
         ),
         RuleSpec(
             "ensemble", WITH_Q, False, False, True, parameters=(WEIGHT,),

@@ -113,24 +113,24 @@ ALONE = {"q": None, "laws": {"p": "target p", "none": "not drawn by chance", "le
 @pytest.mark.parametrize(
     ("panel", "kept", "good", "said"),
     [
-        (trial(0.68, True), True, True, ("Right: p is 0.68 of q, so it was kept with chance 0.68; "
-         "betting on “kept” was right, whatever the coin does. The coin is at 0.40.")),
-        (trial(0.68, False), True, True, "so it had a chance of 0.68; betting on “kept” was right"),
-        (trial(0.68, False), False, False, ("You said rejected. But p is 0.68 of q, so it had a "
-         "chance of 0.68; “kept” was the better bet, whatever the coin does.")),
-        (trial(0.3, True), True, False, "“rejected” was the better bet"),
+        (trial(0.68, True), True, True, ("Right: p is 0.68 of q, so the probability of "
+         "acceptance is 0.68: “accepted” was the likelier outcome. The coin is 0.40.")),
+        (trial(0.68, False), True, True, "“accepted” was the likelier outcome."),
+        (trial(0.68, False), False, False, ("You said rejected, but p is 0.68 of q, so the "
+         "probability of acceptance is 0.68: “accepted” was the likelier outcome.")),
+        (trial(0.3, True), True, False, "“rejected” was the likelier outcome"),
         (trial(0.3, True), False, True, "Right: p is 0.30 of q"),
-        (trial(0.5, True), True, True, "either bet was as good"),
-        (trial(0.5, True), False, True, "either bet was as good"),
-        (trial(1, True), False, False, "You said rejected. It could not be: p ≥ q is always kept."),
-        (trial(1, True), True, True, "Right: p ≥ q is always kept."),
-        (trial(0, False), True, False, "You said kept. It could not be: p is 0, so it is never"),
-        (trial(0, False, **LATER), False, True, "Right: nothing of p is left for it"),
+        (trial(0.5, True), True, True, "both outcomes are equally likely"),
+        (trial(0.5, True), False, True, "both outcomes are equally likely"),
+        (trial(1, True), False, False, "You said rejected, but p ≥ q, so it is always accepted."),
+        (trial(1, True), True, True, "Right: p ≥ q, so it is always accepted."),
+        (trial(0, False), True, False, "You said accepted, but p is 0, so it is never accepted."),
+        (trial(0, False, **LATER), False, True, "Right: nothing of p remains for it"),
         (trial(0.68, True, **LATER), True, True, "Right: p′ is 0.68 of q′"),
-        (trial(0.68, True, **ALONE), True, True, ("Right: p is 0.68, and without q a guess is kept "
-         "with chance p")),
+        (trial(0.68, True, **ALONE), True, True, ("Right: p is 0.68, and without q a guess is "
+         "accepted with probability p")),
         (trial(1, True, **GREEDY), True, True, "Right: x is the target's top token"),
-        (trial(0, False, **GREEDY), True, False, "You said kept. It could not be: x is not the "),
+        (trial(0, False, **GREEDY), True, False, "You said accepted, but x is not the target"),
     ],
 )  # fmt: skip
 def test_a_bet_is_weighed_against_the_chance_and_not_against_the_coin(
@@ -144,10 +144,10 @@ def test_a_bet_is_weighed_against_the_chance_and_not_against_the_coin(
 @pytest.mark.parametrize(
     ("panel", "guess", "off", "said"),
     [
-        (trial(0.68, True), 0.6, 0.08, "You said 0.60, it is 0.68: off by 0.08, since p is 0.68"),
-        (trial(0.68, True), 0.68, 0, "it is 0.68: right to the hundredth, since p is 0.68 of q."),
-        (trial(1, True), 0.9, 0.1, "it is 1: off by 0.10, since p ≥ q is always kept."),
-        (trial(0, False), 0.25, 0.25, "it is 0: off by 0.25, since p is 0, so it is never kept."),
+        (trial(0.68, True), 0.6, 0.08, "You said 0.60; it is 0.68, off by 0.08: p is 0.68 of q."),
+        (trial(0.68, True), 0.68, 0, "it is 0.68, exact to two decimals: p is 0.68 of q."),
+        (trial(1, True), 0.9, 0.1, "it is 1, off by 0.10: p ≥ q, so it is always accepted."),
+        (trial(0, False), 0.25, 0.25, "it is 0, off by 0.25: p is 0, so it is never accepted."),
     ],
 )  # fmt: skip
 def test_a_guessed_chance_is_told_how_far_off_it_was(call, panel, guess, off, said):

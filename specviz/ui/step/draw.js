@@ -11,7 +11,7 @@ import { GIVEN } from "./table.js";
 function lumps(panel) {
   const rest = panel.table?.rows.find((each) => each.rest)?.rest;
   if (!panel.table || !rest) return null;
-  const many = rest.toLocaleString("en") + " others: compared one by one, then summed. ";
+  const many = rest.toLocaleString("en") + " others: computed one by one, then summed. ";
   return el("p", "sv-note", many + "Rounded to " + panel.table.digits + " decimals.");
 }
 

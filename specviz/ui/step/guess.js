@@ -167,7 +167,7 @@ export function judgeChance(panel, said) {
   const parts = ["You said " + said.toFixed(2) + "; it is ", { n: is, as: "both" }];
   parts.push(off < 0.005 ? ", exact to two decimals" : ", off by " + off.toFixed(2));
   const why = certainty(panel) || [...ratio(panel), "."];
-  return { off, parts: [...parts, ", because ", ...why, ...fell(panel)] };
+  return { off, parts: [...parts, ": ", ...why, ...fell(panel)] };
 }
 
 // Why no coin could have changed the verdict; null if one could.

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 USUAL: Final = 4.9  # bits per token; no prompt that ships needs more (checked by a test)
 HINT: Final = (
-    "This prompt is unlike the text House was trained on: {:.1f} bits per token, where the "
-    f"examples need {{:.1f}} at most. House knows {TRAINED_ON}, so its text may make little sense. "
+    "This prompt is unlike the text House was trained on: {:.1f} bits per token, while the "
+    f"examples need at most {{:.1f}}. House knows {TRAINED_ON}, so its text may make little sense. "
     "Drafting and checking work as always."
 )
 

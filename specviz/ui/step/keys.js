@@ -31,7 +31,7 @@ export function showKeys(tree) {
   const bars = soft
     ? ["soft", "under a token: softmax at temperature 1"]
     : drawn
-      ? ["pq", "under a token: p above q" + hatched]
+      ? ["pq", "under a token: p, and q below it" + hatched]
       : ["p", "under a token: p (no q)" + hatched];
   const keys = [
     bars,

@@ -65,9 +65,9 @@ STOPS: Final = (
     Stop(
         "rejection",
         "A rejection.",
-        "If the target gives a guess less than the drafter did, a random number, the coin, "
-        "decides: accept with probability p ÷ q. This guess is rejected, and those after it are "
-        "discarded.",
+        "If the target gives a guess less probability than the drafter did, a random number, the "
+        "coin, decides: accept with probability p ÷ q. This guess is rejected, and those after "
+        "it are discarded.",
         ".sv-panel",
     ),
     Stop(

@@ -54,7 +54,7 @@ def presets() -> tuple[Preset, ...]:
             "gamma",
             "γ 2 against γ 8",
             "One draft model, two draft lengths: a longer draft adds more tokens if it is "
-            "accepted, but costs more time if it is not.",
+            "accepted, but always costs more time.",
             (LaneAsked(MODEL, "gamma=2"), LaneAsked(MODEL, "gamma=8")),
         ),
         equal_bytes(),

@@ -18,7 +18,7 @@ FITS, EXACT, LOSSY = "Automatic", "Lossless for the right guesses", "Lossy on pu
 TITLES: Final[Mapping[str, str]] = {
     "auto": "The rule that fits",
     "speculative": "Speculative sampling: min(1, p/q)",
-    "without-replacement": "The same, for guesses without repeats",
+    "without-replacement": "Speculative sampling without repeats",
     "point-mass": "Point mass: p(x), then remove x",
     "accept-reject": "Accept-reject (von Neumann, 1951)",
     "k-seq": "k-SEQ (SpecTr)",

@@ -36,9 +36,9 @@ PRESETS: Final = tuple(
     for row in (
         # The worked example of the field's sheets: its numbers are all known.
         ("example", "They agree on some words", (0.4, 0.25, 0.2, 0.1, 0.05), SOME),
-        ("near", "A good draft", (0.5, 0.25, 0.15, 0.07, 0.03), (0.45, 0.3, 0.13, 0.09, 0.03)),
-        ("sure", "A confident draft that is wrong", (0.1, 0.4, 0.3, 0.15, 0.05), SURE),
-        ("flat", "A draft that guesses at random", (0.6, 0.2, 0.12, 0.05, 0.03), (0.2,) * 5),
+        ("near", "A good drafter", (0.5, 0.25, 0.15, 0.07, 0.03), (0.45, 0.3, 0.13, 0.09, 0.03)),
+        ("sure", "A confident drafter that is wrong", (0.1, 0.4, 0.3, 0.15, 0.05), SURE),
+        ("flat", "A drafter that guesses at random", (0.6, 0.2, 0.12, 0.05, 0.03), (0.2,) * 5),
         ("same", "The target drafts for itself", SAME, SAME),
         (
             "apart",
