@@ -1,4 +1,4 @@
-"""What ships with the app: where its files are, its prompts, and the recipes of its recorded runs.
+"""Files that ship with the package: their paths, the prompts, and the recipes of recorded runs.
 
 Standard library only.
 """
@@ -17,9 +17,9 @@ INSTALLED: Final = PACKAGE / "assets"  # in a wheel the data is in the package; 
 ASSETS: Final = INSTALLED if INSTALLED.is_dir() else PACKAGE.parent / "assets"
 FOLDER: Final = ASSETS / "traces"
 HOUSE: Final = "house"  # the target that ships
-EXAMPLE: Final = "Once upon a time"  # the prompt at first, where none of those that ship is there
+EXAMPLE: Final = "Once upon a time"  # the first prompt if the shipped ones are missing
 MEASURED: Final = ASSETS / "models" / "measured.json"
-DOMAINS: Final = {  # what one prompt of a domain is called, and what a sentence calls the domain
+DOMAINS: Final = {  # by domain: the label of one prompt, and the domain's name in a sentence
     "stories": ("Story", "stories"),
     "dialogues": ("Dialogue", "dialogues"),
     "python": ("Python", "Python"),
@@ -28,7 +28,7 @@ DOMAINS: Final = {  # what one prompt of a domain is called, and what a sentence
 }
 
 
-Made = TypeVar("Made")
+Parsed = TypeVar("Parsed")
 
 
 class BrokenFile(ValueError):
@@ -39,15 +39,15 @@ class BrokenFile(ValueError):
         super().__init__(f"The file {name.as_posix()}, which ships with specviz, {wrong}.")
 
 
-def of_shipped(path: Path, made: Callable[[Any], Made]) -> Made:
-    """What `made` makes of a JSON file that ships. Raises BrokenFile, whatever is wrong with it."""
-    return of_text(path, lambda text: made(json.loads(text)))
+def read_shipped_json(path: Path, parse: Callable[[Any], Parsed]) -> Parsed:
+    """Parse a shipped JSON file with `parse`. Raises BrokenFile, whatever is wrong with it."""
+    return read_shipped_text(path, lambda text: parse(json.loads(text)))
 
 
-def of_text(path: Path, made: Callable[[str], Made]) -> Made:
-    """What `made` makes of the text of a file that ships. Raises BrokenFile, as `of_shipped`."""
+def read_shipped_text(path: Path, parse: Callable[[str], Parsed]) -> Parsed:
+    """Parse the text of a shipped file with `parse`. Raises as `read_shipped_json`."""
     try:
-        return made(path.read_text(encoding="utf-8"))
+        return parse(path.read_text(encoding="utf-8"))
     except FileNotFoundError as problem:
         raise BrokenFile(path, "is missing") from problem
     except OSError as problem:
@@ -62,11 +62,17 @@ def of_text(path: Path, made: Callable[[str], Made]) -> Made:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """One shipped run. name: its file, without suffix; title: what it shows, for people.
+    """How a shipped run was made.
 
-    prompt: a domain and a place in it, or a text of its own. settings: what differs from the usual.
-    start: one of the few to begin with; they come first and are numbered. target: in the catalogue;
-    one that does not ship must be fetched to make the run, not to play it.
+    Attributes:
+        name: The name of its file, without suffix.
+        title: What it shows, for the page.
+        prompt: A text, or a domain and the index of one of its prompts.
+        drafter: Its name in the catalogue.
+        settings: The settings that differ from the defaults.
+        start: Whether it is recommended to beginners; these come first and are numbered.
+        target: Its name in the catalogue. One that does not ship must be fetched to record the run
+            again, not to play it.
     """
 
     name: str
@@ -84,28 +90,28 @@ class Recipe:
 
 
 def recipes(folder: Path = FOLDER) -> list[Recipe]:
-    """Every shipped run, in the order shown; none for a folder that lists none.
+    """Read the recipes of the shipped runs, in the order shown; none if the folder has no list.
 
     Raises BrokenFile.
     """
     listed = folder / "recipes.json"
     if not listed.exists():
         return []
-    return of_shipped(listed, lambda rows: [Recipe(**row) for row in rows])
+    return read_shipped_json(listed, lambda rows: [Recipe(**row) for row in rows])
 
 
 def text_of(prompt: tuple[str, int] | str) -> str:
-    """A recipe's prompt: itself, or the one at a place of a domain."""
+    """Return the text of a prompt that is given as in `Recipe.prompt`."""
     if isinstance(prompt, str):
         return prompt
-    domain, place = prompt
-    return prompts()[domain][place]
+    domain, index = prompt
+    return prompts()[domain][index]
 
 
 @cache
 def prompts() -> dict[str, list[str]]:
-    """Domain -> its prompts, in the order they are shown. Raises BrokenFile."""
-    return of_shipped(ASSETS / "prompts.json", _by_domain)
+    """Return the shipped prompts by domain, in the order shown. Raises BrokenFile."""
+    return read_shipped_json(ASSETS / "prompts.json", _by_domain)
 
 
 def _by_domain(data: Any) -> dict[str, list[str]]:
@@ -115,22 +121,22 @@ def _by_domain(data: Any) -> dict[str, list[str]]:
     return found
 
 
-def spoken(domain: str) -> str:
-    """What a sentence calls a domain; its own name where nobody gave it another."""
+def domain_label(domain: str) -> str:
+    """Return the domain's name in a sentence; an unknown domain keeps its name."""
     return DOMAINS.get(domain, (domain, domain))[1]
 
 
 def prompt_kind(domain: str) -> str:
-    """What one prompt of a domain is called; the domain's name where nobody gave it another."""
+    """Return the label of one prompt of a domain; an unknown domain keeps its name."""
     return DOMAINS.get(domain, (domain, domain))[0]
 
 
 def measured(path: Path = MEASURED) -> dict[str, Any] | None:
-    """The numbers behind the card of the house models; None where there is no such file.
+    """Read the measurements of the house models; None if there is no such file.
 
-    Raises BrokenFile where it is no JSON object.
+    Raises BrokenFile if it is not a JSON object.
     """
-    return of_shipped(path, _facts) if path.is_file() else None
+    return read_shipped_json(path, _facts) if path.is_file() else None
 
 
 def _facts(found: Any) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def test_weights_eagle_shares_with_target_are_not_counted():
     assert reader.embed is target.model.get_input_embeddings()
     states = decoding.held_bytes - weights(drafter.head) - buffer_bytes(reader.layers._cache.cached)
     assert 0 < states < borrowed, "states that wait for the next round"
-    assert unique_bytes([decoding.session], beyond=[]) > 2 * borrowed
+    assert unique_bytes([decoding.session], excluding=[]) > 2 * borrowed
 
 
 @pytest.mark.slow
@@ -86,19 +86,19 @@ def test_lookup_holds_nothing_and_early_exit_holds_last_states(tiny_target):
 def test_packed_copy_counts_its_real_size():
     layer = nn.Linear(37, 65).eval().requires_grad_(False)
     usual = Product(layer.weight, layer.bias, DEFAULT_PLAN)
-    assert unique_bytes([usual], beyond=[]) == 4 * (37 * 65 + 65)
+    assert unique_bytes([usual], excluding=[]) == 4 * (37 * 65 + 65)
     packed = Product(
         layer.weight, layer.bias, Plan(False, Backend.ONEDNN, Backend.ONEDNN, Backend.ONEDNN)
     )
-    copy = unique_bytes([packed], beyond=[layer])
+    copy = unique_bytes([packed], excluding=[layer])
     assert copy == ONEDNN._nbytes(packed.packed) >= layer.weight.nbytes
-    assert unique_bytes([packed], beyond=[packed]) == 0
+    assert unique_bytes([packed], excluding=[packed]) == 0
 
 
 def test_cache_counts_with_its_spare_rows():
     layer = PreallocatedLayer()
     layer.update(torch.ones(1, 2, 5, 3), torch.ones(1, 2, 5, 3))
-    assert unique_bytes([layer], beyond=[]) == 2 * 4 * (2 * (5 + SPARE_ROWS) * 3)
+    assert unique_bytes([layer], excluding=[]) == 2 * 4 * (2 * (5 + SPARE_ROWS) * 3)
 
 
 class Slotted:
@@ -140,13 +140,13 @@ WAYS = {
 def test_tensor_is_found_anywhere_and_counts_once(way):
     found = WAYS[way](torch.ones(10))
     places = 80 if way == "a sparse tensor" else 0
-    assert unique_bytes([found], beyond=[]) == 40 + places
-    assert unique_bytes([found], beyond=[found]) == 0
+    assert unique_bytes([found], excluding=[]) == 40 + places
+    assert unique_bytes([found], excluding=[found]) == 0
 
 
 def test_partly_shared_memory_counts_partly():
     both, mine = torch.ones(10), torch.ones(7)
-    assert unique_bytes([{"a": both[3:], "b": mine}], beyond=[both]) == 28
+    assert unique_bytes([{"a": both[3:], "b": mine}], excluding=[both]) == 28
 
 
 @pytest.mark.slow

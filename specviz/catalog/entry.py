@@ -21,7 +21,7 @@ from specviz.catalog.sources import find_local
 from specviz.models.files import size_of, weight_files
 from specviz.settings.settings import Sampling, Settings
 from specviz.settings.suggestions import did_you_mean
-from specviz.shipped import ASSETS, of_shipped
+from specviz.shipped import ASSETS, read_shipped_json
 
 Kind = Literal["target", "drafter"]
 
@@ -121,7 +121,7 @@ def entries() -> tuple[Entry, ...]:
         BrokenFile: The catalogue that ships cannot be read.
         ValueError: The file that SPECVIZ_CATALOG names cannot be used.
     """
-    own = (*of_shipped(CATALOGUE, _rows), *_served())
+    own = (*read_shipped_json(CATALOGUE, _rows), *_served())
     more = os.environ.get(MORE_ROWS)
     return own if not more else own + _read_more_rows(Path(more), {(e.kind, e.name) for e in own})
 
@@ -144,7 +144,7 @@ def _served() -> Iterator[Entry]:
 
 def groups() -> dict[str, str]:
     """Return the title of every group of drafters by key, in the order in which they are shown."""
-    return of_shipped(CATALOGUE, lambda data: dict(data["groups"]))
+    return read_shipped_json(CATALOGUE, lambda data: dict(data["groups"]))
 
 
 def group_of(name: str) -> str:

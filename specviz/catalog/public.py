@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from specviz.catalog.entry import Kind
 from specviz.models.files import find_fetched, head_files, size_in_float32, size_of
-from specviz.shipped import ASSETS, of_shipped
+from specviz.shipped import ASSETS, read_shipped_json
 
 CAUSAL_LM: Final = "causal LM"  # the layout of targets, as transformers saves them
 UNKNOWN: Final = "not checked"
@@ -79,7 +79,7 @@ def public_checkpoints() -> tuple[PublicCheckpoint, ...]:
     Raises:
         BrokenFile: The data file cannot be read.
     """
-    return of_shipped(
+    return read_shipped_json(
         ASSETS / "public.json", lambda rows: tuple(PublicCheckpoint(**row) for row in rows)
     )
 

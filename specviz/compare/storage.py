@@ -20,7 +20,7 @@ from specviz.compare.race import Lane, Race
 from specviz.compare.results import Results
 from specviz.models.files import public_name
 from specviz.settings.settings import Settings
-from specviz.shipped import ASSETS, HOUSE, of_shipped, text_of
+from specviz.shipped import ASSETS, HOUSE, read_shipped_json, text_of
 from specviz.trace.codec import from_plain, to_plain
 from specviz.trace.file import Trace
 from specviz.trace.work import Weights
@@ -200,4 +200,4 @@ def recipes(folder: Path = FOLDER) -> list[RaceRecipe]:
     listed = folder / "recipes.json"
     if not listed.exists():
         return []
-    return of_shipped(listed, lambda rows: [RaceRecipe(**row) for row in rows])
+    return read_shipped_json(listed, lambda rows: [RaceRecipe(**row) for row in rows])

@@ -21,7 +21,7 @@ from specviz.cost import formula
 from specviz.cost.checks import check_not_negative, check_positive
 from specviz.cost.model_shape import ModelShape
 from specviz.cost.sweep import DTYPES, PassSamples, Sweep
-from specviz.shipped import ASSETS, of_text
+from specviz.shipped import ASSETS, read_shipped_text
 from specviz.trace.codec import from_plain, to_plain
 
 KIND: Final = {"format": "specviz-shapes", "version": 1}
@@ -340,7 +340,7 @@ def shipped_paths(folder: Path = FOLDER) -> list[Path]:
 @cache
 def load_shipped(path: Path) -> CostFile:
     """Read one of the files that ship. Raises BrokenFile."""
-    return of_text(path, CostFile.from_text)
+    return read_shipped_text(path, CostFile.from_text)
 
 
 def _check_text(what: str, words: str) -> None:

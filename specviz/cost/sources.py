@@ -14,7 +14,7 @@ from specviz.cost import formula
 from specviz.cost.checks import check_positive, check_probability
 from specviz.cost.model_shape import ModelShape
 from specviz.cost.roofline import Hardware
-from specviz.shipped import ASSETS, of_shipped
+from specviz.shipped import ASSETS, read_shipped_json
 from specviz.trace.codec import from_plain
 
 Evidence = Literal["S", "R", "A", "2", "C"]
@@ -285,7 +285,7 @@ def _house_model(folder: str, name: str) -> Model:
     title = "House target" if folder == "target" else "House draft model"
     source = {"title": f"{title}, config.json", "url": path, "evidence": "S", "note": ""}
     facts = {"name": name, "title": title, "sources": [source]}
-    model: Model = of_shipped(
+    model: Model = read_shipped_json(
         ASSETS.parent / path, lambda config: from_plain(Model, facts | {"config": config})
     )
     return model
@@ -297,7 +297,7 @@ Row = TypeVar("Row")
 def _read(name: str, kind: type[Row]) -> tuple[Row, ...]:
     """Read all rows of a file. Raises BrokenFile."""
     path = ASSETS / "cost" / f"{name}.json"
-    return of_shipped(path, lambda rows: tuple(from_plain(kind, row) for row in rows))
+    return read_shipped_json(path, lambda rows: tuple(from_plain(kind, row) for row in rows))
 
 
 def _require_source(title: str, sources: list[Source]) -> None:

@@ -20,7 +20,7 @@ from typing import Any, Final, Self
 from specviz.cost.checks import check_not_negative, check_positive
 from specviz.cost.model_shape import ModelShape, bytes_per_number
 from specviz.cost.roofline import Hardware, PassTime, Serving, pass_time
-from specviz.shipped import ASSETS, of_text
+from specviz.shipped import ASSETS, read_shipped_text
 from specviz.trace.codec import from_plain, to_plain
 
 # 1 is plain decoding; 5 and 17 are a chain of 4 draft tokens and a tree of 16, plus the root.
@@ -186,7 +186,7 @@ class Sweep:
     @classmethod
     def shipped(cls) -> Self:
         """Read the sweep of the House target that ships. Raises BrokenFile."""
-        return of_text(SHIPPED_FILE, cls.from_text)
+        return read_shipped_text(SHIPPED_FILE, cls.from_text)
 
     def write(self, path: Path) -> None:
         """Write a file."""

@@ -151,7 +151,7 @@ class Decoding:
     def held_bytes(self) -> int:
         """Return the bytes that drafter and session hold beyond the target and its cache."""
         # The cache refers to the target, so excluding it excludes both.
-        return unique_bytes([self.drafter, self.session], beyond=[self.cache])
+        return unique_bytes([self.drafter, self.session], excluding=[self.cache])
 
     def _prefill(self) -> RoundResult:
         """Play round 0: read the prompt and draw the first token from the target."""

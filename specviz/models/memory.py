@@ -17,16 +17,16 @@ from torch import Tensor
 from specviz.adapters.torch import packed_block
 
 
-def unique_bytes(things: Iterable[object], beyond: Iterable[object]) -> int:
-    """Return the bytes of tensors reachable from `things` but not from `beyond`.
+def unique_bytes(things: Iterable[object], excluding: Iterable[object]) -> int:
+    """Return the bytes of tensors reachable from `things` but not from `excluding`.
 
     A block of memory counts once however many tensors view it, and completely, including the unused
     part of a preallocated cache.
     """
     seen: set[int] = set()
-    others = _blocks(_tensors(beyond, seen))
-    own = _blocks(_tensors(things, seen))
-    return sum(size for address, size in own.items() if address not in others)
+    others = _blocks(_tensors(excluding, seen))
+    reachable = _blocks(_tensors(things, seen))
+    return sum(size for address, size in reachable.items() if address not in others)
 
 
 def _tensors(things: Iterable[object], seen: set[int]) -> Iterator[Tensor]:

@@ -20,7 +20,7 @@ from specviz.engine.loop import plain
 from specviz.engine.protocol import Drafter
 from specviz.models.target import Target
 from specviz.settings.settings import Settings
-from specviz.shipped import ASSETS, of_shipped
+from specviz.shipped import ASSETS, read_shipped_json
 from specviz.trees.walk import TEMPERATURE_ONE, Walk
 from specviz.verification.distributions import logits_to_probs
 from specviz.verification.tree import DraftTree
@@ -107,7 +107,7 @@ def probabilities_along(walk: Walk, future: Sequence[int]) -> list[torch.Tensor]
 @cache
 def shipped_tables(file: Path = FILE) -> Mapping[str, RankAcceptance]:
     """Return the measured tables by drafter; none if there is no file. Raises BrokenFile."""
-    return of_shipped(file, _by_drafter) if file.is_file() else {}
+    return read_shipped_json(file, _by_drafter) if file.is_file() else {}
 
 
 def _by_drafter(data: Any) -> dict[str, RankAcceptance]:

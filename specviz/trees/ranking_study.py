@@ -12,7 +12,7 @@ from math import ceil, sqrt
 from pathlib import Path
 from typing import Any, Final
 
-from specviz.shipped import ASSETS, of_shipped
+from specviz.shipped import ASSETS, read_shipped_json
 from specviz.texts import text
 
 FILE: Final = ASSETS / "trees" / "ranking.json"
@@ -51,7 +51,7 @@ FILE_KEYS: Final = (
 @cache
 def load_study(file: Path = FILE) -> dict[str, Any] | None:
     """Return the results; None if there is no file. Raises BrokenFile."""
-    return of_shipped(file, _whole) if file.is_file() else None
+    return read_shipped_json(file, _whole) if file.is_file() else None
 
 
 def _whole(data: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from specviz.shipped import ASSETS, of_shipped, of_text, text_of
+from specviz.shipped import ASSETS, read_shipped_json, read_shipped_text, text_of
 from specviz.trace.codec import from_plain
 
 if TYPE_CHECKING:
@@ -201,10 +201,12 @@ class Recipe:
 @cache
 def recipes(folder: File = FOLDER) -> tuple[Recipe, ...]:
     """Return the positions that ship, in the order shown. Raises BrokenFile."""
-    return of_shipped(folder / "recipes.json", lambda rows: tuple(Recipe(**row) for row in rows))
+    return read_shipped_json(
+        folder / "recipes.json", lambda rows: tuple(Recipe(**row) for row in rows)
+    )
 
 
 @cache
 def shipped_position(name: str) -> RecordedPosition:
     """Read a position that ships. Raises BrokenFile."""
-    return of_text(FOLDER / f"{name}.jsonl", RecordedPosition.from_text)
+    return read_shipped_text(FOLDER / f"{name}.jsonl", RecordedPosition.from_text)

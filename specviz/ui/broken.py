@@ -55,10 +55,10 @@ def tell(what: str, problem: BrokenFile) -> None:
 
 def style(*makers: Callable[[], str]) -> str:
     """Join the style sheets that these functions return, skipping parts with broken files."""
-    made = []
+    built = []
     for make in makers:
         try:
-            made.append(make())
+            built.append(make())
         except BrokenFile:  # reported by the section itself
             continue
-    return "".join(made)
+    return "".join(built)

@@ -144,7 +144,7 @@ def _costs(
         row.name,
         row.title,
         row.shape,
-        unique_bytes([target.model], beyond=[]),
+        unique_bytes([target.model], excluding=[]),
         describe_products(target.model),
         rates[PRODUCT],
         rates[READ],

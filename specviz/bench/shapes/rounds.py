@@ -120,7 +120,7 @@ class ShapeRounds:
         measured = [each for each in self.drafting.values() if each.seen["draft"]]
         return ContextCosts(
             self.context,
-            unique_bytes([self.run.cache], beyond=[]),
+            unique_bytes([self.run.cache], excluding=[]),
             list(self.plain),
             [PassSamples(size, list(self.passes[size])) for size in sizes],
             [RoundTimes(each.member.name, **each.seen) for each in measured],

@@ -15,7 +15,7 @@ from specviz.catalog.entry import find, title_of
 from specviz.compare.domains.plan import Cell
 from specviz.compare.labels import join_names
 from specviz.frames.numbers import format_seconds
-from specviz.shipped import spoken
+from specviz.shipped import domain_label
 from specviz.texts import text
 from specviz.trace.metrics import mean_over_equal_text
 
@@ -98,7 +98,7 @@ def view(heat: HeatMap) -> dict[str, Any]:
             for name in heat.drafters
         ],
         "columns": [
-            *({"name": name, "title": _capitalized(spoken(name))} for name in heat.domains),
+            *({"name": name, "title": _capitalized(domain_label(name))} for name in heat.domains),
             {"name": MEAN, "title": "Mean"},
         ],
         "headline": headline(heat),
@@ -176,7 +176,7 @@ def _details(heat: HeatMap, name: str, column: str) -> list[str]:
     if column == MEAN:
         return _mean_details(heat, name)
     cell = heat.cells[name, column]
-    title = _say("cell_title", name=title_of(name), domain=spoken(column))
+    title = _say("cell_title", name=title_of(name), domain=domain_label(column))
     lines = [title, _speedup(cell), _accepted(cell)]
     if cell.alpha is not None:
         lines.append(_say("cell_alpha", alpha=f"{cell.alpha:.2f}"))
@@ -240,7 +240,7 @@ def headline(heat: HeatMap) -> str:
     so_far = len(fastest) < len(heat.domains)
     copied = _copied_domains(heat, fastest)
     if copied and len(copied) < len(fastest):
-        domains = join_names([spoken(domain) for domain in copied])
+        domains = join_names([domain_label(domain) for domain in copied])
         return _say("map_copying", domains=domains, so_far=so_far)
     if len(set(fastest.values())) > 1:
         return _say("map_depends")
@@ -260,9 +260,11 @@ def _single_drafter(heat: HeatMap, name: str, domains: Sequence[str]) -> str:
     worst, best = (pick(domains, key=lambda domain: speeds[domain]) for pick in (min, max))
     shown = {"name": title_of(name)}
     if len(domains) == 1:
-        return _say("map_alone", speedup=f"{speeds[best]:.2f}", domain=spoken(best), **shown)
+        return _say("map_alone", speedup=f"{speeds[best]:.2f}", domain=domain_label(best), **shown)
     ends = {"most": f"{speeds[best]:.2f}", "least": f"{speeds[worst]:.2f}"}
-    return _say("map_alone_range", best=spoken(best), worst=spoken(worst), **ends, **shown)
+    return _say(
+        "map_alone_range", best=domain_label(best), worst=domain_label(worst), **ends, **shown
+    )
 
 
 def detail(heat: HeatMap) -> str:
@@ -287,7 +289,7 @@ def _winners(heat: HeatMap, fastest: Mapping[str, str]) -> str:
     by_name: dict[str, list[str]] = {}
     for domain, name in fastest.items():
         ratio = heat.cells[name, domain].speedup
-        by_name.setdefault(name, []).append(f"{spoken(domain)} ({ratio:.2f}\u00a0×)")
+        by_name.setdefault(name, []).append(f"{domain_label(domain)} ({ratio:.2f}\u00a0×)")
     winners = [
         _say("map_winner", name=title_of(name), domains=join_names(domains))
         for name, domains in by_name.items()

@@ -14,7 +14,7 @@ from typing import Any, Final
 from specviz.catalog.entry import entries, with_defaults
 from specviz.settings.chance import random_u
 from specviz.settings.settings import Settings, require
-from specviz.shipped import MEASURED, of_shipped, prompts
+from specviz.shipped import MEASURED, prompts, read_shipped_json
 from specviz.texts import text
 
 SEED: Final = 1  # of every run, as in the recorded measurement
@@ -180,7 +180,7 @@ def recorded(path: Path = MEASURED) -> list[Recorded]:
     Raises:
         BrokenFile: If the file is damaged.
     """
-    return of_shipped(path, _by_temperature) if path.is_file() else []
+    return read_shipped_json(path, _by_temperature) if path.is_file() else []
 
 
 def _by_temperature(facts: Any) -> list[Recorded]:

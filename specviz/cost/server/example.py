@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from specviz.shipped import ASSETS, of_shipped
+from specviz.shipped import ASSETS, read_shipped_json
 
 PEERS: Final = ASSETS / "models" / "peers.json"
 DRAFTER: Final = "eagle3"
@@ -34,7 +34,7 @@ def example() -> Example:
 
     Raises BrokenFile.
     """
-    return of_shipped(PEERS, _build)
+    return read_shipped_json(PEERS, _build)
 
 
 def _build(peers: Any) -> Example:

@@ -15,7 +15,7 @@ from specviz.catalog.entry import settings_read_by, title_of
 from specviz.settings import specs
 from specviz.settings.specs import SettingSpec
 from specviz.settings.summary import summarize
-from specviz.shipped import FOLDER, prompts, recipes, spoken
+from specviz.shipped import FOLDER, domain_label, prompts, recipes
 from specviz.ui.broken import lacking, spared
 from specviz.ui.component import bound, component
 from specviz.ui.headings import headings
@@ -180,7 +180,7 @@ def first_words(first: RunRequest) -> dict[str, str]:
 def css() -> str:
     """The style with the headings of example groups and recorded runs."""
     domains = [domain for domain, texts in examples().items() for _ in texts]
-    heads = [spoken(domain)[:1].upper() + spoken(domain)[1:] for domain in domains]
+    heads = [domain_label(domain)[:1].upper() + domain_label(domain)[1:] for domain in domains]
     runs = [group(name) for name in names()]
     return headings([".sv-ask-examples"], heads) + "\n" + headings(["#sv-recorded"], runs)
 

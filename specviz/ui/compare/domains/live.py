@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from specviz.catalog.entry import title_of
 from specviz.compare.domains.heatmap import HeatMap, view
 from specviz.compare.domains.plan import Plan
-from specviz.shipped import spoken
+from specviz.shipped import domain_label
 from specviz.texts import count, text
 from specviz.ui.request import HOUSE
 from specviz.ui.stream import line
@@ -81,7 +81,7 @@ class Lines:
             return ""
         self.sent = now
         turn = event.turn
-        named = {"drafter": title_of(turn.drafter), "domain": spoken(turn.domain)}
+        named = {"drafter": title_of(turn.drafter), "domain": domain_label(turn.domain)}
         on = text("compare", "map_turn", prompt=turn.prompt + 1, **named)
         said = {"place": event.number, "of": self.turns, "sentence": on, "id": self.nonce}
         return self._changes(measured, "live") + line("now", said)
