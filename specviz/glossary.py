@@ -55,10 +55,11 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "sampled guesses, once they are known: 1 − Π(1 − min(1, p/q)), each with the p (and q) that "
     "remain after earlier rejections. Fixed guesses: the sum of their p.",
     "coin": "A random number in [0, 1), fixed by the seed. A guess is accepted if its coin is "
-    "below its probability of acceptance.",
+    "below its probability of acceptance; at temperature 0 none is needed.",
     "round": "One draft and one target pass. It adds every accepted guess and one token more.",
     "draft tree": "The guesses of a round. Each is to the right of the token that it would "
-    "follow; guesses one above the other are alternatives for the same position.",
+    "follow; guesses one above the other are alternatives (siblings) for the same "
+    "position.",
     "node": "One guess in the draft tree.",
     "pool": "All guesses that were considered while a dynamic tree grew, in the tree or not.",
     "frontier": "The likeliest guesses of the newest level of a tree. Only these grow further.",

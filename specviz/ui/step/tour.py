@@ -59,7 +59,7 @@ STOPS: Final = (
         "check",
         "The check.",
         "One pass of the target reads all guesses at once and gives each a probability: p, in "
-        "blue. q, in orange, is the probability that the drafter gave it.",
+        "blue. The probability that the drafter gave it is q, in orange.",
         ".sv-evidence > section:first-child",
     ),
     Stop(

@@ -49,7 +49,7 @@ function head() {
     ...[
       ["q", "drafting"],
       ["p", "target pass"],
-      ["rest", "verification, caches"],
+      ["rest", "judging, caches"],
       ["prefill", "prompt"],
     ].map(([hue, said]) => keyed(patch(hue), said)),
   );
@@ -175,7 +175,7 @@ function brings(lane, scale) {
 const KINDS = [
   ["draft", "q", "drafting"],
   ["target", "p", "target pass"],
-  ["overhead", "rest", "verification, caches"],
+  ["overhead", "rest", "judging, caches"],
   ["prefill", "prefill", "reading the prompt"],
 ];
 
