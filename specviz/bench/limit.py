@@ -24,7 +24,7 @@ EXPERTS: Final = ("num_experts", "num_local_experts", "n_routed_experts")
 
 @dataclass(frozen=True, slots=True)
 class MemoryLimit:
-    """What memory allowed in one turn.
+    """The speed limit set by memory, in one turn.
 
     Attributes:
         bandwidth: Bytes read per second.

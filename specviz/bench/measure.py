@@ -53,7 +53,7 @@ class Row:
         held_bytes: The drafter's memory at the end of a run, the largest of all runs, see
             models/memory.py.
         partial: Whether the run was stopped before every turn of the domain was done.
-        memory_bandwidth: Bytes that this machine reads per second with as many threads.
+        memory_bandwidth: Bytes that this machine reads per second with that many threads.
         limit_tokens_per_second: The plain passes per second that this allows, see limit.py.
         share_of_limit: tokens_per_second over the limit, for methods of one token a pass.
         same_text: Whether every run gave plain decoding's tokens, if that is compared.

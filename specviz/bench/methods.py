@@ -89,7 +89,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one call returned.
+    """The result of one call.
 
     Attributes:
         tokens: The number of new tokens.

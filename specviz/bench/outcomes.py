@@ -1,4 +1,4 @@
-"""What happened to the guesses of a run: counts that add up over runs, and the rates they give.
+"""Counts of a run's accepted and rejected guesses, which add up over runs, and their rates.
 
 Nothing here is timed; a method passes its rounds, and they are counted after the clock has stopped.
 """

@@ -1,7 +1,7 @@
 """transformers' own decoding on the same models: plain, and each way in which it speculates.
 
-It is given the same work as ours: as many drafted tokens per round, a draft that ends early only
-where ours does, the same sampling and the same limit.
+It gets the same work as ours: equally many drafted tokens per round, early ends of drafts only
+where ours has them, the same sampling and the same limit.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ class SweepRun:
         """Measure, one step at a time; a round to warm up comes first and is discarded.
 
         Args:
-            stop: Called between measurements; True stops, and what was measured stays.
+            stop: Called between measurements; True stops; finished measurements are kept.
         """
         spent = 0.0
         for done, turn in enumerate(self.plan.order(0), start=1):
@@ -205,9 +205,9 @@ def matmul_workload(target: Target) -> Workload:
 
 
 def read_workload(target: Target) -> Workload:
-    """Return the maximum over as many bytes as the weights have: nothing reads them faster.
+    """Return a maximum over an array as large as the weights, the fastest way to read that much.
 
-    As many bytes, since data that fits into a cache is read faster; at most MAX_READ_BYTES. Not a
+    A smaller array could fit into a cache and be read faster; at most MAX_READ_BYTES. Not a
     matrix-vector product: on some processors torch's takes twice as long as reading.
     """
     size = min(MAX_READ_BYTES, bytes_read(target.model))

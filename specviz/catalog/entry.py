@@ -65,7 +65,7 @@ class Entry:
         diagram: See `figures.diagram`.
         counterpart: The name of the same method in transformers.
         published_as: Its method's name among published numbers.
-        bound: Whether it only marks an end of the scale and nobody would decode with it.
+        bound: Whether it is only a reference point at an end of the scale.
         copies: Whether its tokens are copied from the text.
     """
 

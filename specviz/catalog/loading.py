@@ -236,7 +236,7 @@ def _head(name: str, path: str, folder: Path, target: Target, shipped: bool) -> 
 
 
 def _read_head(kind: Any, name: str, folder: Path, target: Target) -> Drafter:
-    """Read a head, whose network may have no more weights than its files hold.
+    """Read a head; its network must not have more weights than its files hold.
 
     Raises:
         Unsuitable: The head cannot be used.
@@ -300,7 +300,7 @@ def unload_and_suggest(device: str | None = None) -> str:
     """Free memory after it ran out, and say which models would fit.
 
     The model that was used last is unloaded, unless it ships with the app. Its bytes are counted
-    as free, because whoever still uses it releases it at the end of the run.
+    as free, because a run that still uses it releases it at its end.
 
     Args:
         device: The device in question if nothing can be unloaded. None: the best one here.

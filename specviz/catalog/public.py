@@ -1,6 +1,6 @@
 """Public checkpoints as data: what is known of each, its source, and what was not checked.
 
-A row holds what was looked up, and None where nobody looked; nothing is guessed from a name. The
+A row holds facts that were looked up, None for the others; nothing is guessed from a name. The
 weights of these rows were never loaded by the tests: what is verified is that a tiny checkpoint in
 the same layout loads. Standard library only.
 """

@@ -1,4 +1,4 @@
-"""What commands print and write: text, tables and JSON.
+"""Output of commands: text, tables and JSON.
 
 In a pipe or a file, output is plain: no escape codes, no line is wrapped or cut, and every row of a
 table is one line. On a terminal it fits the width; NO_COLOR turns all styles off. Text may come

@@ -123,7 +123,7 @@ def report(path: str | None, trace: Trace) -> None:
 
 
 def summary_lines(trace: Trace, summary: dict[str, Any]) -> Iterator[str]:
-    """Summarise the run in a few lines, without what was not measured."""
+    """Summarise the run in a few lines, without values that were not measured."""
     head = trace.header
     models = f"{head.target.name} with {head.drafter.name}"
     yield f"{models}, rule {head.rule}, on {head.machine}, {head.dtype}"

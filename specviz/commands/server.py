@@ -143,7 +143,7 @@ def _read_file(name: str) -> str:
 
 
 def _print(report: Report) -> None:
-    """Print what was counted, what is missing, and what is simulated."""
+    """Print the counted numbers, the missing ones, and the simulation."""
     print_pairs(report.facts)
     if report.positions:
         say()

@@ -1,4 +1,4 @@
-"""What is computed from the trace of one lane: times, FLOPs, and whether its text is the right one.
+"""Measures of one lane's trace: times, FLOPs, and whether its text is the right one.
 
 Times are the engine's own; recording and watching are not included in them. Standard library only.
 """

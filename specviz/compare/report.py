@@ -34,7 +34,7 @@ from specviz.trace.noise import explain_disagreement, explain_noise, run_spread
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What an average round costs, in plain tokens.
+    """The costs of an average round, in plain tokens.
 
     Attributes:
         draft: Making guesses.

@@ -42,7 +42,7 @@ CARD: Final = ModelCard(PLAIN, PLAIN, 0, 0, None)
 
 @dataclass(frozen=True, slots=True)
 class RaceContext:
-    """What a race runs on. drafters: by name of the lane."""
+    """The models and the machine of a race. drafters: by name of the lane."""
 
     race: Race
     target: Target

@@ -79,7 +79,7 @@ def caution(lanes: Sequence[LaneReport]) -> str:
 
 
 def _distortion(lane: LaneReport) -> str:
-    """What in a lane's times cannot be the lane's own doing; empty if nothing."""
+    """Describe noise in a lane's times that the lane cannot have caused; empty if there is none."""
     if lane.noise is not None:
         return lane.noise
     if lane.uneven is not None and lane.uneven >= MAX_SPREAD:

@@ -72,7 +72,7 @@ class ReportedSpeedup:
 def nearest_report(wanted: Setup) -> ReportedSpeedup | None:
     """Return the closest report, the first of equals; None if there is none.
 
-    Nobody else reports on the House models.
+    No publication reports on the House models.
     """
     if wanted.model.startswith("house"):
         return None

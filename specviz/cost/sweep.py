@@ -54,7 +54,7 @@ class PassSamples:
 
 @dataclass(frozen=True)
 class Sweep:
-    """What was measured.
+    """A measured sweep.
 
     Attributes:
         target: Name of the model.
@@ -68,7 +68,7 @@ class Sweep:
         seed: Of the order.
         rounds: How many passes of each size were planned.
         flops: Operations per second of large matrix products, one number per product.
-        bandwidth: Bytes per second when reading as many bytes as the weights have.
+        bandwidth: Bytes per second when reading an array of the weights' size.
         points: By increasing number of tokens, only sizes that were measured.
     """
 

@@ -30,7 +30,7 @@ def sweep_facts(sweep: Sweep, here: bool = True) -> dict[str, Any]:
     If the times vary too much, the headline says so and no reasons are given.
 
     Args:
-        sweep: What was measured.
+        sweep: The measurements.
         here: Whether it was measured on this machine just now.
     """
     quiet = not is_noisy(sweep)

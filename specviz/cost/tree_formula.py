@@ -44,7 +44,7 @@ def path_probabilities(parents: Sequence[int], keep: Sequence[float]) -> list[fl
 
 
 def acceptance_by_depth(parents: Sequence[int], keep: Sequence[float]) -> list[float]:
-    """Return, for each length from 1, the probability that at least so many are accepted."""
+    """Return, for each length from 1, the probability that at least that many are accepted."""
     levels = depths(parents)
     found = [0.0] * max(levels)
     for level, value in zip(levels, path_probabilities(parents, keep), strict=True):

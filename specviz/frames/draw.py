@@ -85,8 +85,10 @@ def _residual(scene: Scene, last: Judged, drew: Drew) -> tuple[list[Part], list[
 
 
 def _without_rejected(scene: Scene, last: Judged, drew: Drew) -> tuple[list[Part], list[Part]]:
-    """Of a point mass: p without all rejected siblings. Each rejection leaves its share of what was
-    left before, so the mass is the product of these shares."""
+    """The distribution for a point mass: p without all rejected siblings, and its mass.
+
+    Each rejection leaves a share of the mass before it, so the mass is the product of the shares.
+    """
     rejected = [*scene.rejected_before(last), last]
     shares = [judged.rows.residual / (judged.rows.share or 1.0) for judged in rejected]
     tokens = dict.fromkeys(scene.guesses[judged.node - 1].token for judged in rejected)

@@ -1,4 +1,4 @@
-"""Verdicts of rules that judge from the leaf up: what is weighed, and what follows.
+"""Sentences on the verdicts of rules that judge from the leaf up.
 
 A guess with none after it is judged by reach × p ÷ q. One whose successors were all rejected is
 judged by what the target still lacks there against the drafter's excess. An accepted guess keeps
@@ -39,7 +39,7 @@ def judged_by_residual(scene: Scene, judged: Judged) -> bool:
 
 
 def leaf_verdict(scene: Scene, judged: Judged) -> list[Part]:
-    """What is weighed and the probability that follows, up to the coin."""
+    """The compared numbers and the resulting probability, up to the coin."""
     token = scene.chip(judged.node)
     if scene.greedy:
         along = accepted_along(scene, judged)
@@ -175,7 +175,7 @@ def from_root(scene: Scene, judged: Judged) -> list[Part]:
 
 
 def question(scene: Scene, judged: Judged) -> list[Part]:
-    """The question before a verdict: what is weighed, without the probability."""
+    """The question before a verdict: the compared numbers, without the probability."""
     token = scene.chip(judged.node)
     if scene.greedy:
         return say("step", "ask_leaf_zero", token=token)
@@ -201,8 +201,7 @@ def question(scene: Scene, judged: Judged) -> list[Part]:
 
 
 def because(scene: Scene, judged: Judged) -> list[Part]:
-    """Why the probability is what it is, as a clause; where no coin could change the verdict, as
-    one that says so."""
+    """The reason for the probability, as a clause, which says so if no coin changes the verdict."""
     certain = judged.threshold in (0.0, 1.0)
     if scene.greedy:
         return say("step", "because_zero", accepted=judged.accepted)
@@ -221,7 +220,7 @@ def because(scene: Scene, judged: Judged) -> list[Part]:
 
 
 def bars(scene: Scene, judged: Judged) -> dict[str, Any]:
-    """What a trial's panel shows in place of p and q, and the calculation under its coin."""
+    """The bars of a trial's panel instead of p and q, and the calculation under its coin."""
     inputs, text = judged.inputs, dict(format_verdict(scene, judged).text)
     why = because(scene, judged)
     if judged_by_residual(scene, judged):

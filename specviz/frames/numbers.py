@@ -18,7 +18,7 @@ from specviz.trace.rule_specs import RULE_SPECS
 def format_verdict(scene: Scene, judged: Judged) -> Formatted:
     """Format p, q (if there is one), the threshold and the coin in digits that agree.
 
-    Under a rule that judges from the leaf up, also the reach, or what is weighed in place of p, q.
+    Under a rule that judges from the leaf up, also the reach, or the numbers that replace p and q.
     """
     p = judged.inputs["p"]
     spec = RULE_SPECS.get(scene.header.rule)
@@ -131,7 +131,7 @@ def round_for_text(value: float, text: str = "") -> str:
 def coin_formats(threshold: float, u: float) -> tuple[Format, Format]:
     """Choose formats of a threshold and a coin that show on which side of it the coin is.
 
-    A tiny threshold takes many digits; the coin only as many as tell the two apart. A coin is
+    A tiny threshold takes many digits; the coin only enough to distinguish the two. A coin is
     shown as 1 never, and as 0 only if it is 0.
     """
     shown = [form for _, form in formats()]

@@ -1,7 +1,7 @@
 """Predict first: the question before a verdict, as a frame that does not reveal it.
 
-It is the frame before, with the guess in question on trial: its ring, p and q, and no coin. What it
-says does not depend on the coin.
+It is the frame before, with the guess in question on trial: its ring, p and q, and no coin. Its
+content does not depend on the coin.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Scene:
-    """A round with what is needed to show it.
+    """A round with everything needed to show it.
 
     Attributes:
         header: The trace's header.

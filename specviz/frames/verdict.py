@@ -1,6 +1,6 @@
 """The sentence of a verdict: p, q, the probability of acceptance, and the coin beside it.
 
-A number is rounded so that a reader can weigh it, and what is said holds for the exact numbers.
+Numbers are rounded for the reader; the statements hold for the exact numbers.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _over_q(scene: Scene, judged: Judged) -> list[Part]:
 
 
 def _drafter_gave(scene: Scene, judged: Judged) -> list[Part]:
-    """What the drafter gave the guess, beside the p that the sentence names."""
+    """The drafter's q of the guess, for a sentence that already has p."""
     p, q, chance = judged.inputs["p"], judged.inputs["q"], judged.threshold
     source = say("step", "remainder_of_q" if scene.uses_q_remainder(judged) else "the_drafter")
     if is_same(p, q):

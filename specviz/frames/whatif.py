@@ -1,8 +1,8 @@
-"""What another coin would lead to, and what no coin can do.
+"""The outcomes that another coin would lead to, and those that no coin can reach.
 
 Only the next event follows from a verdict with certainty. Everything after it needs a new run with
-these coins set by hand (see `Settings.coins`). A coin can accept whatever has a probability above 0
-and reject whatever has one below 1; bounds of these probabilities come from what is on screen.
+these coins set by hand (see `Settings.coins`). A coin can accept any guess with a probability
+above 0 and reject any with one below 1; bounds of these probabilities come from the screen.
 """
 
 from __future__ import annotations

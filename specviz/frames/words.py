@@ -1,6 +1,6 @@
 """Tokens as things that can be shown: text, visible spaces and line ends, bytes that are no text.
 
-A word is a list of pieces and stays data: whoever shows it sets text, never markup.
+A word is a list of pieces and stays data: it is shown as text, never as markup.
 """
 
 from __future__ import annotations

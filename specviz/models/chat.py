@@ -24,7 +24,7 @@ LONGEST_REASON = 200  # characters of a template's error message
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Where in the rendered text somebody typed.
+    """A stretch of typed text in the rendered prompt.
 
     Attributes:
         turn: Index of the turn.
@@ -95,7 +95,7 @@ class _Renderings:
 
     Attributes:
         text: The whole conversation.
-        typed: Where in the text somebody typed.
+        typed: The typed stretches of the text.
         prefixes: By turn, the rendering of the turns up to it.
         talk: The rendering of the first turn and an answer.
         longer: The rendering of these and one more turn of the user.
@@ -257,7 +257,7 @@ def _authors(
     Args:
         tokenizer: The tokenizer.
         text: The rendered text.
-        typed: Where somebody typed.
+        typed: The typed stretches.
         bounds: Where the first turn begins, and where each turn ends.
     """
     special: dict[int, int] = {}  # by character of a special token, where the token begins

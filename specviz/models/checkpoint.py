@@ -107,7 +107,7 @@ def same_vocabulary(one: PreTrainedTokenizerBase, other: PreTrainedTokenizerBase
 
 
 def check_context_length(drafter: str, model: PreTrainedModel, target: str, length: int) -> None:
-    """Check that a drafter can see as many tokens as a run of the target can have.
+    """Check that a drafter's context is long enough for any run of the target.
 
     Raises:
         Unsuitable: It cannot.
@@ -237,7 +237,7 @@ def _load_folder(name: str, folder: Path, dtype: torch.dtype, sharded: bool) -> 
 
 
 def _checked_config(name: str, folder: Path) -> tuple[PreTrainedConfig, int]:
-    """Return a folder's config and number of weights, after checking that its files hold as many.
+    """Return a folder's config and number of weights, after checking that its files hold them all.
 
     Raises:
         Unsuitable: They do not, or the config cannot be used.

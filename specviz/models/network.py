@@ -1,4 +1,4 @@
-"""What computes the passes of a causal LM: transformers' forward, or `NumpyLlama` on a CPU.
+"""Backends for the passes of a causal LM: transformers' forward, or `NumpyLlama` on a CPU.
 
 Both take the rows of a text or of a draft tree, extend a cache, and return logits and the requested
 hidden states.

@@ -1,6 +1,6 @@
 """Inputs and outputs of a target's pass: rows, hidden states, extra rows, scores.
 
-A pass keeps what was requested beforehand (`CaptureSpec`) and nothing else.
+A pass keeps the states requested in its `CaptureSpec` and nothing else.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """What a network computed.
+    """The output of a network.
 
     Attributes:
         logits: (r, V), of the requested rows.

@@ -33,7 +33,7 @@ class EncodedToken:
         id: The token id.
         start: Its first character.
         end: The character after its last.
-        special: Whether a marker stood there.
+        special: Whether it comes from a marker.
     """
 
     id: int
@@ -94,7 +94,7 @@ class PromptEncoder:
         return list(re.finditer("|".join(map(re.escape, longest)) or "(?!)", text))
 
     def mark(self, special: str) -> str:
-        """Return the marker for a special token in `encode_marked`; nobody can have typed it."""
+        """Return the marker for a special token in `encode_marked`; it cannot be typed."""
         return self._marks[special]
 
     def encode_marked(self, text: str) -> list[EncodedToken]:

@@ -54,7 +54,7 @@ def choose_threads(measure: Callable[[], float] | None = None) -> int:
 
 
 def share_with_numpy(large: bool = True) -> None:
-    """Give NumPy's BLAS as many threads as torch. It has its own, and no call to set them.
+    """Set the thread count of NumPy's BLAS to torch's; NumPy itself has no call for that.
 
     A small network uses one: waking a second takes longer than it saves (house, two threads: 171
     tokens/s with two, 271 with one). One is also used if the environment does not limit how long

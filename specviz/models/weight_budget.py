@@ -32,7 +32,7 @@ BUFFERS: Final = 1 << 26  # bytes of computed tables, such as masks, which small
 
 @dataclass(slots=True)
 class _Budget:
-    """What may still be registered.
+    """The budget of a network that is being built.
 
     Attributes:
         name: The model's name, for errors.

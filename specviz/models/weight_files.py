@@ -1,7 +1,7 @@
 """Count the numbers in a model's weight files, and check the files before they are read.
 
-Files may come from anyone, and a config may announce more than they hold, so whoever builds a
-network compares it with this count first (see `weight_budget`).
+Files may come from anyone, and a config may announce more than they hold, so every
+network is compared with this count before it is built (see `weight_budget`).
 
 Pickled files are checked too. torch's own `weights_only` loader runs no code, but it builds
 whatever a pickle says from the types it knows, and some of these take any amount of memory. Only

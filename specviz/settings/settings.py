@@ -103,7 +103,7 @@ class Sampling:
 class Settings:
     """The settings of one run. The trace's header keeps them, so a run can be repeated.
 
-    The meaning of each field is in its spec in `specs.SETTING_SPECS`; this adds what is not there.
+    The meaning of each field is in its spec in `specs.SETTING_SPECS`; this adds details.
 
     Attributes:
         siblings: Guesses after each node, by the node's depth, the root's first; 1 beyond the end
@@ -155,7 +155,7 @@ class Settings:
         require(not raw, "Raw text has no system turn: remove the system text or send a chat.")
 
     def at_depth(self, layers: int) -> Self:
-        """Return settings for a target with so many layers: defaults that depend on it are set."""
+        """Fill in the defaults that depend on the target's number of layers."""
         rows = [row for row in map(find_spec, _names(self)) if row.at_depth is not None]
         undecided = [row for row in rows if getattr(self, row.name) == row.default]
         return replace(

@@ -67,7 +67,7 @@ class SettingSpec:
         replaces: The setting whose words it replaces in the summary.
         rarely_read: Whether few drafters read it; then the summary names it only for those.
         read_by_all: Whether it applies with every drafter, because the engine reads it.
-        at_depth: Computes the value that the default means on a target with so many layers.
+        at_depth: Computes the default from the target's number of layers.
         flags: Words with a flag of their own and its help, instead of one option.
         heading: The heading of its option in the command line's help.
     """

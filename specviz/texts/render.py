@@ -98,7 +98,7 @@ def _environment() -> Environment:
         finalize=marked,
         trim_blocks=True,
         lstrip_blocks=True,
-        autoescape=False,  # parts are data, and strings are set as text by whoever shows them
+        autoescape=False,  # parts are data, and strings are set as text when shown
         auto_reload=False,
     )
     made.filters["count"] = count
@@ -108,7 +108,7 @@ def _environment() -> Environment:
 
 
 def marked(value: Any) -> str:
-    """What a value becomes inside a template: text, or a marker for a part.
+    """Convert a value for use inside a template: to text, or to a marker for a part.
 
     Raises:
         TypeError: For None, a bool or a float, which a sentence never means to print.

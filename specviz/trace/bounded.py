@@ -1,6 +1,6 @@
 """Reading JSON Lines within limits, so that a hostile file costs little and fails with a sentence.
 
-Every limit on what is read from a trace file is in this module. Standard library only.
+All limits on reading a trace file are in this module. Standard library only.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ EndReason = Literal["eos", "limit", "stopped"]
 
 @dataclass(frozen=True, slots=True)
 class ModelCard:
-    """What a trace says about a model.
+    """A model as a trace describes it.
 
     Attributes:
         name: Its name.

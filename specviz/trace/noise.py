@@ -2,7 +2,7 @@
 
 One function decides for Step, Compare and the command line. The work of each pass is known, so
 times that contradict it come from the machine and not from the drafter: a pass that checks guesses
-does all the work of a plain pass, passes with as many tokens do the same work, and a run that saves
+does all the work of a plain pass, passes of the same size do the same work, and a run that saves
 no passes is not faster. Standard library only.
 """
 
@@ -58,7 +58,7 @@ def explain_disagreement(speedups: tuple[float, float] | None) -> str | None:
 
 
 def run_spread(trace: Trace) -> float | None:
-    """Return how unequal the times of passes with as many rows are; near 1 on an idle machine.
+    """Return how unequal the times of passes of one size are; near 1 on an idle machine.
 
     The larger of two ratios: mean to median, which a few slow passes raise, and third quartile to
     first, which many raise. The prompt's pass is left out. None if there is no other.

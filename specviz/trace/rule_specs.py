@@ -1,4 +1,4 @@
-"""What each verification rule guarantees and for which candidates, for rules and for `check`.
+"""The guarantees of each verification rule and the candidates it needs, for rules and `check`.
 
 A rule must match the way the candidates were sampled; this table says which rule matches which.
 Standard library only.
@@ -52,7 +52,7 @@ class RuleParameter:
 
 @dataclass(frozen=True, slots=True)
 class RuleSpec:
-    """What a rule needs and guarantees.
+    """The requirements and guarantees of a rule.
 
     Attributes:
         name: The rule's name.
@@ -61,7 +61,7 @@ class RuleSpec:
         temperature_zero: Whether it works only at temperature 0, where p is one-hot.
         reads_q: Whether its test needs q.
         after_rejection: The distribution that follows a rejection.
-        extra_inputs: What the test reads of the distributions, beside p and q of the candidate.
+        extra_inputs: Inputs of the test beyond p and q of the candidate.
         parameters: The numbers that can be set.
         tradeoff: For a lossy rule, a sentence on what it does and what is lost.
         leaf_first: Whether it judges a branch from its end; an accepted guess then accepts its

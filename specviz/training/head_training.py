@@ -100,7 +100,7 @@ class TextBatches:
 
 @dataclass(frozen=True)
 class Plan:
-    """What all heads of one run have in common.
+    """The parts of a training run that its heads share.
 
     Attributes:
         recipe: Recipe of every head.

@@ -88,7 +88,7 @@ SHARED_FIELDS: Final = (
 
 @dataclass(frozen=True)
 class MeasurementPlan:
-    """What is measured.
+    """A plan of measurements.
 
     Attributes:
         prompts: Most prompts per domain.

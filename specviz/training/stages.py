@@ -101,7 +101,7 @@ ANSWER_TOKENS = 1_000_000
 
 @dataclass(frozen=True)
 class Workspace:
-    """What every training stage needs: the options, the tokenizer and the tokenised domains."""
+    """The options, the tokenizer and the tokenised domains, which every training stage needs."""
 
     options: Options
     tokenizer: PreTrainedTokenizerFast

@@ -2,7 +2,7 @@
 
 The tree is the same whatever its numbers are called. `depth` counts levels of guesses and `budget`
 counts guesses. SGLang's num_draft_tokens and EAGLE's total_tokens include the root; EAGLE's depth
-counts the passes after the first, so it is one less (DRAFTERS.md 6.1).
+counts the passes after the first, so it is one less.
 """
 
 from __future__ import annotations

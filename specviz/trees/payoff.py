@@ -111,7 +111,7 @@ def marginal_prices(brought: Sequence[float], costs: Sequence[float | None]) -> 
 
     Args:
         brought: Tokens per round with 0, 1, 2, … guesses.
-        costs: Time of the pass with as many guesses, in plain passes; None if unknown.
+        costs: By number of guesses, the time of the pass in plain passes; None if unknown.
     """
     found = list[float | None]()
     for number in range(1, len(costs)):

@@ -62,7 +62,7 @@ def measure_rank_acceptance(
         drafter: The drafter.
         texts: Prompts as token ids.
         settings: How the texts continue.
-        every: Measure at every so many-th position.
+        every: Distance between the positions that are measured.
     """
     total = torch.zeros(DEEPEST, RANKS, dtype=torch.float64)
     seen = torch.zeros(DEEPEST, 1, dtype=torch.float64)

@@ -1,7 +1,7 @@
 """Rank trees in eight ways, products or sums of logs in four precisions, and run the study.
 
 In exact arithmetic all eight agree, since the logarithm is monotone; only rounding can separate
-them (SGLang #12637, DRAFTERS.md 12). Each way grows its own tree, frontier and rerank alike.
+them (SGLang #12637). Each way grows its own tree, frontier and rerank alike.
 
 In the study, all ways rank the same guesses at the same positions, and accepted lengths are
 computed from the target's own p instead of sampled, so a difference comes from the ranking alone
@@ -108,7 +108,7 @@ SIZES: Final = {
     "SGLang 6, 10, 60": Parameters(6, 10, 59),
     "SGLang 5, 4, 8": Parameters(5, 4, 7),
 }
-POSITION_STRIDE, POSITIONS = 3, 8  # places of a prompt
+POSITION_STRIDE, POSITIONS = 3, 8  # of a prompt
 BOOTSTRAPS: Final = 4000
 Counts = dict[str, float]
 

@@ -69,7 +69,7 @@ def rounds_needed(gain: float, deviation: float) -> int:
 
 
 def noise_bound(deviation: float, rounds: int) -> float:
-    """Return how far two runs of so many rounds differ by chance, at 95 %."""
+    """Return how far two runs of this many rounds differ by chance, at 95 %."""
     return Z_95 * deviation * sqrt(2 / rounds)
 
 

@@ -1,4 +1,4 @@
-"""A position in a text: what drafter and target predict after every path that some tree asks for.
+"""A position in a text: the predictions of drafter and target after every path that trees need.
 
 This is all that growing a tree takes, so trees of many sizes can be grown on one position again and
 again, on a machine without models. The values are stored digit for digit, and a tree that needs a

@@ -1,6 +1,6 @@
 """Small trees in which rounding matters, each built to show one effect.
 
-The numbers are those of DRAFTERS.md section 12, recomputed wherever they are shown.
+The numbers are recomputed wherever they are shown.
 """
 
 from __future__ import annotations

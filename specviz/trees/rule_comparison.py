@@ -136,7 +136,7 @@ class PositionModels:
         return make_rule("point-mass").judge(tree, Drawn.POINT_MASS, p, {}, chance)
 
     def draft(self, widths: Sequence[int], drawn: Drawn, chance: Chance) -> SampledTree:
-        """Sample a tree with so many guesses per node, by depth. Raises BadTree."""
+        """Sample a tree; `widths` gives the guesses per node, by depth. Raises BadTree."""
         tokens, level = [self.field.root], [0]
         paths: list[Path] = [()]
         parents, q = [-1], dict[int, Tensor]()

@@ -1,4 +1,4 @@
-"""The queue of jobs: who waits for the models, in which order, and for about how long.
+"""The queue of jobs that need the models: their order, and estimates of their waiting time.
 
 One job computes at a time, for a short turn (`specviz.ui.time_slice`). Jobs that have shown nothing
 yet go first, then those that draft, then those that measure plain decoding. Within a phase, the
@@ -48,11 +48,12 @@ class Phase(IntEnum):
 
 
 class Position(NamedTuple):
-    """Where a job is in the queue.
+    """The position of a job in the queue.
 
-    place: how many runs come first; of a job that has begun, how many others take turns with it.
-    seconds: an estimate of the time until its next turn, from measured turns; None where too few
-    were measured.
+    Attributes:
+        place: The number of runs before it; for a job that has begun, the number of others that
+            take turns with it.
+        seconds: The estimated time until its next turn; None if too few turns were measured.
     """
 
     place: int
@@ -105,7 +106,7 @@ class Ticket:
         self.end()
 
     def unwanted(self) -> bool:
-        """Whether it was stopped; the thread that computes asks this between steps."""
+        """Whether it was stopped; the computing thread checks this between steps."""
         return self.stopped
 
 
@@ -115,7 +116,7 @@ def belongs_to(name: str, session: str) -> bool:
 
 
 class Queue:
-    """All jobs that compute or wait, and which jobs visitors asked to stop."""
+    """All jobs that compute or wait, and the stop requests of visitors."""
 
     def __init__(self, longest: int = LONGEST) -> None:
         self._longest = longest
@@ -145,7 +146,7 @@ class Queue:
     async def wait(self, ticket: Ticket) -> AsyncGenerator[Position, None]:
         """Yield the position whenever it changed; end at the ticket's turn, or when it is stopped.
 
-        A job that has begun is told at once, and then every REPEAT seconds at most.
+        A job that has begun gets its position at once, then at most every REPEAT seconds.
         """
         last = 0
         while not ticket.stopped and self._running is not ticket:
@@ -163,7 +164,7 @@ class Queue:
             await ticket.moved.wait()
 
     def position(self, ticket: Ticket) -> Position:
-        """Where this job is now."""
+        """Return the present position of a job."""
         others = [other for other in self._tickets if other is not ticket and not other.stopped]
         if ticket.phase is Phase.FIRST_ROUND:
             mine = (ticket.phase, ticket.served)
@@ -189,7 +190,7 @@ class Queue:
     def give_way(
         self, ticket: Ticket, phase: Phase, seconds: float | None = None, drawing: bool = False
     ) -> None:
-        """End a turn of a job that is not over. phase: it is in that now.
+        """End a turn of a job that is not over. phase: its new phase.
 
         seconds: how long the turn took. drawing: whether it pauses until `drawn`.
         """
@@ -215,14 +216,14 @@ class Queue:
         ticket.served = (number, number)
 
     def _dispatch(self) -> None:
-        """Give the next turn if nobody computes, and wake everyone whose position may differ."""
+        """Start the next turn if no job computes, and wake the jobs whose position may differ."""
         if self._running is None:
             self._running = self._next()
         for ticket in self._tickets:
             ticket.moved.set()
 
     def _next(self) -> Ticket | None:
-        """The job whose turn it is; None if none is ready."""
+        """Choose the job with the next turn; None if none is ready."""
         waiting = {phase: list(self._ready(phase)) for phase in Phase}
         phases = [phase for phase, tickets in waiting.items() if tickets]
         if not phases:
@@ -255,11 +256,11 @@ class Queue:
                 ticket.stop()
 
     def is_stopped(self, visitor: str, number: float) -> bool:
-        """Whether the visitor asked to stop the job of this number."""
+        """Whether the visitor stopped the job of this number."""
         return number <= self._stops.get(visitor, -inf)
 
     def drop_session(self, session: str) -> None:
-        """End all jobs of a visitor who has left, and forget what they asked to stop."""
+        """End all jobs of a visitor who has left, and forget their stop requests."""
         for visitor in [name for name in self._stops if belongs_to(name, session)]:
             del self._stops[visitor]
         for ticket in self._tickets:
@@ -267,6 +268,6 @@ class Queue:
                 ticket.stop()
 
     def close(self) -> None:
-        """End all jobs, since the server shuts down. From any thread."""
+        """End all jobs, since the server shuts down. Thread-safe."""
         for ticket in list(self._tickets):
             ticket.end()

@@ -1,4 +1,4 @@
-"""What the page receives from a job while it runs: lines of JSON, sent several at a time."""
+"""The output of a running job for the page: JSON Lines, sent in batches."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ def line(kind: str, data: dict[str, Any]) -> str:
 
 
 def error(sentence: str, nonce: str) -> str:
-    """The line that says why there is no run."""
+    """Return the line with the reason why there is no run."""
     return line("error", {"sentence": sentence, "id": nonce})
 
 
 def state(name: str, nonce: str, **more: float | str) -> str:
-    """The line that says what the visitor waits for, or how the job ended."""
+    """Return a status line: what the visitor waits for, or how the job ended."""
     return line("state", {"state": name, "id": nonce} | more)
 
 
 STATE: Final = '{"kind":"state"'  # how such a line begins
 
 
-FIRST: Final = 3  # lines that are sent together as soon as they are there: up to the first round
-PAUSE: Final = 1.0  # seconds of computing after which a job sends what it holds
+FIRST: Final = 3  # lines of the first batch, which ends with the first round
+PAUSE: Final = 1.0  # seconds of computing after which a job flushes its buffer
 # Seconds for which a job pauses after it has sent rounds, since the browser draws them and may do
-# so on the cores that are timed. A GPU that was lent has no browser beside it.
+# so on the cores that are timed. On ZeroGPU no browser shares the machine.
 DRAWING: Final = 0.0 if ZEROGPU else 0.3
 
 
@@ -54,13 +54,13 @@ log = logging.getLogger(__name__)
 
 
 class Paced(str):
-    """Lines that are sent together with others of the job, and after which it pauses."""
+    """Lines to buffer and send in a batch, after which the job pauses."""
 
     __slots__ = ()
 
 
 class BaselineNext(Paced):
-    """The last lines before a job measures plain decoding, for which others need not wait."""
+    """The last lines before a job measures plain decoding, which has a lower priority."""
 
     __slots__ = ()
 
@@ -77,53 +77,56 @@ def paced(lines: Iterable[str]) -> Iterator[str]:
 class Stream:
     """Append-only JSON Lines output of one job, including its status lines.
 
-    States say what the visitor waits for: "queued" (place and seconds: see `queue.Position`),
-    "lending" (seconds: for which a GPU is requested), "loading" (see `load_facts`, once it takes
-    longer than an instant), "drafting". The last line is the
-    state "done", "stopped" or "overdue" (seconds: the limit it reached), or an error's sentence. A
-    job that is "queued" after it has begun takes turns with others, and says "resumed" when it no
-    longer does. begun: whether it has sent anything but states, or holds enough to send it.
+    Status lines name what the visitor waits for: "queued" (with `queue.Position`), "lending" (with
+    the seconds for which a GPU is requested), "loading" (with `load_facts`, if the load takes
+    longer than an instant) or "drafting". The last line is "done", "stopped", "overdue" (with the
+    time limit in seconds) or an error. A job that is "queued" after it has begun shares the models
+    with others, and sends "resumed" once it is alone again.
+
+    Attributes:
+        told: All output that was sent.
+        begun: Whether more than status lines was sent, or enough is buffered to do so.
     """
 
     def __init__(self, nonce: str, send: Callable[[str], None]) -> None:
         self.nonce = nonce
         self._send = send
-        self.told = ""  # all of it so far
+        self.told = ""
         self.begun = False
         self._held = ""
-        self._lines = 0  # that were ever held
+        self._lines = 0  # buffered so far, sent or not
         self._due = False
         self._sent = perf_counter()
         self._takes_turns = False
-        self._load: dict[str, float | str] = {}  # what was sent last of a load
+        self._load: dict[str, float | str] = {}  # the load's last status
         self._lock = RLock()
 
     def queued(self, position: Position) -> None:
-        """Send the place in the queue, and the seconds if they are known."""
+        """Send the position in the queue, and the estimated seconds if there are any."""
         self._takes_turns |= self.begun
         known = position.seconds is not None and round(position.seconds) > 0
         more = {"seconds": round(position.seconds or 0)} if known else {}
         self.say("queued", place=position.place, **more)
 
     def resumed(self) -> None:
-        """Send that the job takes no turns any more, if that was said before."""
+        """Send that the job no longer takes turns with others, if it did."""
         if self._takes_turns:
             self._takes_turns = False
             self.say("resumed")
 
     def say(self, name: str, **more: float | str) -> None:
-        """Send a state."""
+        """Send a status line."""
         self._append(state(name, self.nonce, **more))
 
     def loading(self, stage: Callable[[], LoadStage | None]) -> None:
-        """Send how far a load is, unless it is over or that was sent. From any thread."""
-        with self._lock:  # so that nothing that follows the load is sent before
+        """Send the progress of a load, unless it is over or unchanged. Thread-safe."""
+        with self._lock:  # keeps later output behind this line
             if (now := stage()) is not None and (told := load_facts(now)) != self._load:
                 self._load = told
                 self.say("loading", **told)
 
     def fail(self, problem: Exception) -> None:
-        """Send why there is no run, or no more of it."""
+        """Send the reason why the run failed."""
         self._append(error(explained(problem), self.nonce))
 
     def tell(self, text: str) -> None:
@@ -132,7 +135,7 @@ class Stream:
         self._append(text)
 
     def hold(self, text: str) -> None:
-        """Take whole lines that `flush` sends; the first round is due as soon as it is there."""
+        """Buffer whole lines until `flush`, which sends the first round without delay."""
         with self._lock:
             self._held += text
         self._lines += bool(text)
@@ -140,17 +143,17 @@ class Stream:
             self.begun = self._due = True
         self._due |= isinstance(text, BaselineNext)
         if ZEROGPU:
-            self.flush()  # a job has no turns there, at whose ends others call this
+            self.flush()  # elsewhere the end of a turn calls it
 
     def flush(self) -> bool:
-        """Send what is held if that is due; whether something was sent."""
+        """Send the buffer if it is due, and return whether something was sent."""
         if not self._held or not (self._due or perf_counter() - self._sent > PAUSE):
             return False
         self._append("")
         return True
 
     def release(self) -> None:
-        """Move all that is held to `told`; it is sent with the next text."""
+        """Move the buffer to `told`; it is sent with the next text."""
         self.told += self._held
         self._held, self._due = "", False
 
@@ -163,7 +166,7 @@ class Stream:
 
 
 def load_facts(stage: LoadStage) -> dict[str, float | str]:
-    """What the page is sent of a load's stage: bytes where they are counted, whole seconds."""
+    """Convert a stage of a load for the page: bytes if they are counted, and whole seconds."""
     facts: dict[str, float | str] = {"stage": stage.title}
     if stage.model:
         facts["model"] = title_of(stage.model)
@@ -174,10 +177,10 @@ def load_facts(stage: LoadStage) -> dict[str, float | str]:
 
 
 def explained(problem: Exception) -> str:
-    """What to tell a visitor: a refusal's own sentence; anything else goes to the log."""
-    if isinstance(problem, gr.Error):  # one that was explained where it arose
+    """Return an error's sentence for the visitor; unexpected errors go to the log."""
+    if isinstance(problem, gr.Error):  # it has its sentence already
         return str(problem.message)
-    refusal = isinstance(problem, ValueError)  # every one is, with a sentence for people
+    refusal = isinstance(problem, ValueError)  # the project raises ValueErrors with a sentence
     if not refusal:
         log.error("a live run broke", exc_info=problem)
     if out_of_memory(problem):
@@ -188,7 +191,7 @@ def explained(problem: Exception) -> str:
 
 
 def out_of_memory(problem: Exception) -> bool:
-    """Whether memory ran out, while a model was loaded or in the midst of a run."""
+    """Whether memory ran out, during a load or a run."""
     if "torch" not in sys.modules:
         return isinstance(problem, MemoryError)
     from specviz.models.devices import NotEnoughMemory, ran_out_of_memory
@@ -197,7 +200,10 @@ def out_of_memory(problem: Exception) -> bool:
 
 
 def relief() -> str:
-    """What was unloaded, and what would fit. Memory may be too short to say so."""
+    """Unload a model, and return sentences on that and on models that would fit.
+
+    Empty if even that fails for lack of memory.
+    """
     try:
         from specviz.catalog.loading import unload_and_suggest
 

@@ -1,13 +1,13 @@
 """Live jobs: queue tasks, let them compute in turns, and stream or return their output.
 
 A job lives in its own asyncio task; all jobs compute in one thread, one after the other. Visitors
-share the weights and the queue; whoever listens may leave at any time, and the job then ends after
-its round. While others wait, a job computes in short turns (`time_slice`).
+share the weights and the queue. A listener may leave at any time; the job then ends after its
+round. While others wait, a job computes in short turns (`time_slice`).
 
-Why one thread: torch's OpenMP gives each thread that computes helpers of its own. Once there are
-more of those than cores, they sleep between operations instead of waiting, and waking them takes
-longer than a small operation: a pass of the house model took 11 ms instead of 4. Where a GPU is
-lent for each task (`adapters.spaces`), the thread requests it and listens.
+Why one thread: torch's OpenMP starts helper threads for every thread that computes. Once there
+are more of those than cores, they sleep between operations instead of spinning, and waking them
+takes longer than a small operation: a pass of the house model took 11 ms instead of 4. On ZeroGPU
+(`adapters.spaces`) the thread requests a GPU for each task and receives its output.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ from specviz.ui.stream import BaselineNext, Paced, Stream, error, explained, log
 from specviz.ui.task import Desk, Failure, Machine, Task, perform
 from specviz.ui.time_slice import SlicedJob, Steps, too_long
 
-LOOK: Final = 0.4  # seconds between two looks at how far a load is
+LOOK: Final = 0.4  # seconds between two polls of a load's progress
 
-Work = Callable[[Ticket, Stream], Steps]  # a job in this process, and where its output goes
-Transform = Callable[[str], str]  # what a task yields -> what the page receives of it
+Work = Callable[[Ticket, Stream], Steps]  # runs in this process and writes to the stream
+Transform = Callable[[str], str]  # a text of the task -> its text for the page
 
 
 class Cached(Protocol):
-    """A task's output that may be known from before."""
+    """A cache of one task's output."""
 
     def told(self, nonce: str) -> str:
-        """The output, once more; empty where it is not known."""
+        """Return the cached output; empty if there is none."""
 
     def learn(self, told: str) -> None:
         """Keep the complete output."""
 
 
 class Worker:
-    """Makes live runs on one machine, one at a time."""
+    """Runs jobs on one machine, one at a time."""
 
     def __init__(self, machine: Machine, limit: float = LIMIT) -> None:
-        """limit: seconds for which a job may compute; inf for what need not end."""
+        """Set the machine and the limit: seconds for which a job may compute, or inf."""
         self.machine = machine
         self.limit = limit
         self.line = Queue()
@@ -70,20 +70,31 @@ class Worker:
         transform: Transform = str,
         cached: Cached | None = None,
     ) -> AsyncGenerator[str, None]:
-        """Stream a task's output so far, growing. Closed early, the task ends after its round.
+        """Stream the output of a task; each text repeats all output so far.
 
-        transform: makes of each text that the task yields what the page receives, in this process.
-        cached: asked at the task's first turn, and given the complete output.
+        If the generator is closed early, the task ends after its round.
+
+        Args:
+            task: The task.
+            visitor: Who requests it.
+            number: The number of the request on the page.
+            transform: Converts each text of the task for the page, in this process.
+            cached: Queried at the task's first turn, and given the complete output.
         """
         work = partial(self._stream, task, transform)
         return self.story(visitor, number, partial(recall, cached, work) if cached else work)
 
     async def story(self, visitor: str, number: float, work: Work) -> AsyncGenerator[str, None]:
-        """Stream what a job has sent so far, growing. Closed early, the job is stopped.
+        """Stream the output of a job that needs no models; each text repeats all output so far.
 
-        work: called at its first turn, in the thread of all jobs; it asks `Ticket.unwanted` between
-        its steps, and what it raises becomes the last line. What computes with models is not such
-        work but a task: see `texts`.
+        If the generator is closed early, the job is stopped. Work with models is a task: see
+        `texts`.
+
+        Args:
+            visitor: Who requests it.
+            number: The number of the request on the page.
+            work: Called at its first turn, in the thread of all jobs. It checks `Ticket.unwanted`
+                between its steps, and an exception becomes the last line.
         """
         loop = asyncio.get_running_loop()
         texts: asyncio.Queue[str | None] = asyncio.Queue()
@@ -107,9 +118,11 @@ class Worker:
             ticket.stop()
 
     async def whole(self, task: Task, visitor: str) -> str:
-        """All that a task yields, once it is over: as far as it came within its time limit.
+        """Return the whole output of a task, as far as it came within its time limit.
 
-        Raises QueueFull; gr.Error where the task was stopped, refused or broke: with a sentence.
+        Raises:
+            QueueFull: If too many jobs wait.
+            gr.Error: With a sentence, if the task was stopped, refused or failed.
         """
         ticket = self.line.join(visitor)
         texts: list[str] = []
@@ -198,18 +211,18 @@ class Worker:
                 timer.cancel()
 
     async def _follow(self, output: Stream | None) -> None:
-        """Send now and then how far the load is that a job waits for, its own or an earlier one."""
+        """Poll and send the progress of the load that a job waits for, which may be another's."""
         while output is not None:
             await asyncio.sleep(LOOK)
             output.loading(lambda: self._stage)
 
     def _compute(self, job: SlicedJob, others: Callable[[], bool]) -> bool:
-        """Compute one turn, in the thread of all jobs; whether the job is over."""
+        """Compute one turn, in the thread of all jobs, and return whether the job is over."""
         with listening(self._show):
             return job.take_turn(others)
 
     def _show(self, stage: LoadStage | None) -> None:
-        """Keep a load's stage for whoever waits for it: this job, or one that comes meanwhile."""
+        """Store a load's stage for the jobs that wait for it."""
         self._stage = stage
 
     def _others_wait(self, ticket: Ticket) -> bool:
@@ -237,7 +250,7 @@ class Worker:
             yield phase_after(text, output.begun)
 
     def _perform(self, task: Task, nonce: str, ticket: Ticket) -> Iterator[str]:
-        """What a task yields; nothing if it was stopped before. Raises gr.Error for a Failure."""
+        """Yield the texts of a task, none if it was stopped. Raises gr.Error for a Failure."""
         if ticket.unwanted():
             return
         with closing(perform(Desk(self.machine, nonce, ticket.halt), task)) as texts:
@@ -247,7 +260,7 @@ class Worker:
                 yield text
 
     def warm_up(self) -> None:
-        """Begin to load the house's models, so that the first visitor need not wait for it."""
+        """Start to load the house models, so that the first visitor need not wait."""
         self._thread.submit(self._preload, ["draft-model", "ngram"])
 
     def _preload(self, drafters: Iterable[str]) -> None:
@@ -256,23 +269,23 @@ class Worker:
 
 
 def preload(machine: Machine, drafters: Iterable[str]) -> None:
-    """Load the house's target and these drafters; of what cannot be loaded the log says why."""
+    """Load the house target and these drafters; failures go to the log."""
     for name in drafters:
         try:
             machine.load(HOUSE, [name])
-        except Exception as problem:  # nobody waits for what it gives
+        except Exception as problem:  # no job waits for it
             log.warning("%s", explained(problem))
 
 
 def phase_after(text: str, begun: bool) -> Phase | None:
-    """The phase that a job has reached with this text. begun: whether it has shown something."""
+    """Return the phase of a job after this text. begun: whether it has sent output."""
     if isinstance(text, BaselineNext):
         return Phase.BASELINE
     return Phase.DRAFTING if begun else None
 
 
 def run_to_end(work: Work, ticket: Ticket, output: Stream, limit: float) -> Steps:
-    """Do a job and send how it ended: done, stopped, at its limit of seconds, or why it broke."""
+    """Do a job and send how it ended: done, stopped, at its time limit, or with an error."""
     try:
         yield from work(ticket, output)
         output.resumed()
@@ -285,7 +298,7 @@ def run_to_end(work: Work, ticket: Ticket, output: Stream, limit: float) -> Step
 
 
 def recall(cached: Cached, work: Work, ticket: Ticket, output: Stream) -> Steps:
-    """Send output that is known from before; else do the job and keep its output."""
+    """Send the cached output; without one, do the job and cache its output."""
     if told := cached.told(output.nonce):
         output.tell(told)
         return

@@ -78,7 +78,7 @@ class ShapeMeasurement:
     load: float | None = field(default_factory=_load)
 
     def steps(self, row: Model, stop: Stop = never) -> Iterator[None]:
-        """Measure a shape, one measurement per step; what was measured stays, however it ends."""
+        """Measure a shape, one measurement per step; measurements are kept however it ends."""
         if self.device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(self.device)
         found: list[ContextCosts] = []

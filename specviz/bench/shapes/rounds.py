@@ -113,7 +113,7 @@ class ShapeRounds:
         self.text.append(self._token(len(self.text)))
 
     def costs(self) -> ContextCosts | None:
-        """Return what was measured so far; None if that is too little."""
+        """Return the costs measured so far; None if too few were."""
         sizes = [size for size in self.sizes if self.passes.get(size)]
         if not self.plain or not sizes:
             return None
@@ -136,7 +136,7 @@ class ShapeRounds:
         return seconds
 
     def _plainly(self) -> None:
-        """Decode a token plainly: the pass, its distribution, the draw."""
+        """Do one step of plain decoding: the pass, its distribution, and the sample."""
         settings = self.cast.members[0].settings
         scores = self.run.score(DraftTree((self.text[-1],), (-1,)))
         probs = logits_to_probs(scores.logits, settings.sampling)

@@ -75,7 +75,7 @@ class HeatMap:
 
 
 def _is_reference(name: str) -> bool:
-    """Whether nobody would decode with this drafter: it marks an end of the scale."""
+    """Whether this drafter is only a reference point at an end of the scale."""
     entry = find(name, "drafter")
     return entry is not None and entry.bound
 

@@ -40,7 +40,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is measured.
+    """A plan of measurements by drafter and domain.
 
     Attributes:
         drafters: Names in the catalogue.

@@ -51,7 +51,7 @@ RunPair = tuple[TimedCall, TimedCall]  # the drafter's run, plain decoding's
 
 @dataclass(slots=True)
 class Measurements:
-    """What was measured so far. pairs: by drafter and domain, in the order measured."""
+    """The measurements so far. pairs: by drafter and domain, in the order measured."""
 
     pairs: dict[tuple[str, str], list[RunPair]] = field(default_factory=dict)
 

@@ -1,6 +1,6 @@
 """Predict the speed-up for every γ from a server's own acceptance and a roofline. Simulated.
 
-For a shorter draft, acceptance is what was counted. For a longer one, the acceptance of the last
+For a shorter draft, acceptance was counted. For a longer one, the acceptance of the last
 position is assumed to hold. If only an average is reported, one α is assumed at every position.
 """
 

@@ -37,7 +37,7 @@ class Report:
         stats: The parsed statistics.
         tokens: Tokens per pass.
         positions: Acceptance by position; empty if the server does not report it.
-        facts: What was counted, as names and values.
+        facts: The counted numbers, as names and values.
         limitations: What the server does not report, a sentence each.
         outlook: Speed-up by γ, simulated; None if no machine was named or nothing can be predicted.
         advice: What follows from the outlook, a sentence each.
@@ -99,7 +99,7 @@ def _with_prediction(counted: Report, site: Deployment) -> Report:
 
 
 def facts(stats: ServerStats, tokens: TokensPerPass) -> list[Row]:
-    """List what was counted, as names and values."""
+    """List the counted numbers as names and values."""
     rows = [("Source", f"{stats.program}, {stats.place}")]
     if stats.model:
         rows.append(("Model", shorten(stats.model)))

@@ -36,7 +36,7 @@ class SeveralModels(UnreadableStats):
 
 @dataclass(frozen=True, slots=True)
 class ServerStats:
-    """What a server reports about its speculative decoding.
+    """Statistics of a server on its speculative decoding.
 
     Attributes:
         program: The serving program.

@@ -4,7 +4,7 @@ A guess has one score, its path's total log-probability, which decides what is e
 kept. How it is computed (a sum of logs or a product, and in which precision) is data.
 
 Where reading a value would make the host wait, `DeviceTree` selects the nodes to expand on the
-device itself, in the way of `DynamicTree.frontier`. It may expand more nodes (it does not know what
+device itself, like `DynamicTree.frontier`. It may expand more nodes (it does not know what
 falls out of the budget), never others. `replay` builds the `DynamicTree` once the host has read all
 levels.
 """

@@ -243,7 +243,7 @@ class FeatureReader:
         return reading
 
     def discard_from(self, node: int) -> None:
-        """Forget what was read of this node and all later ones."""
+        """Forget the outputs of this node and all later ones."""
         self.paths = {known: path for known, path in self.paths.items() if known < node}
         self.layers.cut(self.rows + len(self.paths) - 1)
 

@@ -178,7 +178,7 @@ class Mlp(nn.Module):
         """Map (..., h) to (..., h)."""
         if self.fast is not None and not torch.is_grad_enabled():
             flat = rows.reshape(-1, rows.shape[-1]).numpy()
-            with np.errstate(all="ignore"):  # whoever reads the logits looks for NaN
+            with np.errstate(all="ignore"):  # NaN is detected when the logits are read
                 return torch.from_numpy(self.fast(flat)).view(rows.shape)
         gated = functional.silu(self.gate_proj(rows)) * self.up_proj(rows)
         out: Tensor = self.down_proj(gated)

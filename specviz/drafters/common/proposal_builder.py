@@ -186,7 +186,7 @@ class ProposalBuilder:
     def _candidates(
         self, level: Level, widths: Sequence[int], logits: Tensor, coins: Coins | None
     ) -> Candidates:
-        """Return as many guesses for each row of logits (n, V) as `widths` says."""
+        """Return `widths[i]` guesses for row i of logits (n, V)."""
         if coins is None:
             return TopCandidates(logits, widths)
         uniform = partial(self._uniform, level.first)
@@ -256,7 +256,7 @@ class LevelModel(Protocol):
         ...
 
     def discard_from(self, node: int) -> None:
-        """Forget what was read of this node and all later ones; they were dropped."""
+        """Forget the outputs of this node and all later ones, which were dropped."""
         ...
 
 

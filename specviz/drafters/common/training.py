@@ -90,7 +90,7 @@ class TargetOutputs:
 
 @dataclass(frozen=True)
 class GeneratedText:
-    """What is known of texts that the target wrote itself, so that their logits are not needed.
+    """Facts on texts that the target wrote itself, so that their logits are not needed.
 
     Attributes:
         tops: The target's most probable next token, (B, T).
@@ -241,7 +241,7 @@ class HeadOptions:
 
 @dataclass(frozen=True)
 class Family:
-    """What training needs to know about one kind of head.
+    """One kind of head, as training needs it.
 
     Attributes:
         name: Name of its folder and of its drafter.

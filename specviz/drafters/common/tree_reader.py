@@ -95,7 +95,7 @@ class TreeReader:
         return lambda words: self._pass(words, where(), [mask() for mask in masks])
 
     def discard_from(self, node: int) -> None:
-        """Forget what was read of this node and all later ones."""
+        """Forget the outputs of this node and all later ones."""
         self.paths = {known: path for known, path in self.paths.items() if known < node}
         self.cache.cut(len(self.known) - 1 + len(self.paths))
 

@@ -1,4 +1,4 @@
-"""What the checks of the contract share: the case to check, runs, sessions and spoiled weights."""
+"""Helpers of the contract's checks: the case to check, runs, sessions and spoiled weights."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ class Eagle3Head(nn.Module):
         """Map outputs (..., h) to logits over the draft vocabulary (..., D)."""
         if isinstance(self.lm_head, FastLinear) and self.midlayer.mlp.fast and _is_flat(outputs):
             rows, eps = outputs.numpy(), self.config.rms_norm_eps
-            with np.errstate(all="ignore"):  # whoever reads the logits looks for NaN
+            with np.errstate(all="ignore"):  # NaN is detected when the logits are read
                 if not self.config.norm_output:
                     rows = rms_norm(rows, weight_of(self.norm), eps)
                 return torch.from_numpy(self.lm_head.product(rows))

@@ -79,7 +79,7 @@ class ExitReader:
         return reading
 
     def discard_from(self, node: int) -> None:
-        """Forget what was read of this node and all later ones."""
+        """Forget the outputs of this node and all later ones."""
         read = list(accumulate(hidden.shape[1] for hidden in self.states))
         self.states = self.states[: sum(rows <= node for rows in read)]
         self.run.truncate_shallow(len(self.states), sum(hidden.shape[1] for hidden in self.states))

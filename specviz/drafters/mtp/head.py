@@ -86,7 +86,7 @@ class MTPModule(LlamaDecoderLayer):
         Args:
             config: Config of the decoder block.
             number: Number of the module, from 0.
-            own: Number of tokens of its own embeddings and projection; None where they are shared.
+            own: Vocabulary sizes of its embeddings and output projection; None if shared.
         """
         super().__init__(config, number)
         width, eps = config.hidden_size, config.rms_norm_eps

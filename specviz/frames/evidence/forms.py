@@ -92,7 +92,7 @@ def shown_nodes(scene: Scene, step: Step) -> list[int]:
 
 
 def window(scene: Scene, step: Step, most: int = MOST_ROWS) -> list[int]:
-    """As many of them as fit: the newest while drafting, then the first."""
+    """The items that fit on screen: the newest while drafting, then the first."""
     nodes = shown_nodes(scene, step)
     return nodes[-most:] if step.kind == "propose" else nodes[:most]
 

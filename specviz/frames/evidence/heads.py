@@ -154,7 +154,10 @@ def block(scene: Scene, step: Step, remark: Remark) -> Block | None:
 
 
 def _source(scene: Scene, back: int) -> str | Word:
-    """The newest state is that of the last token but one, which predicted the last token."""
+    """The token of the state `back` before the newest, or a description if it is not known.
+
+    The newest state is that of the last token but one, which predicted the last token.
+    """
     word = scene.word_at(len(scene.text) - 2 - back) if scene.text else None
     return word or ("newest" if not back else f"{back} before")
 

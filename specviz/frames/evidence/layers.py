@@ -86,7 +86,7 @@ def _numbered(pairs: Iterable[tuple[str, list[int]]]) -> list[tuple[int, list[in
 
 
 def _few(found: list[Block]) -> list[Block]:
-    """As many as fit; accepted ones first, since the text continued with them."""
+    """The guesses that fit on screen; accepted ones first, since the text continued with them."""
     if len(found) <= BEFORE:
         return found
     order = sorted(range(len(found)), key=lambda i: found[i]["mark"] != "accepted")[:BEFORE]

@@ -203,7 +203,7 @@ def _choices(answer: Any, count: int) -> list[dict[str, Any]]:
 
 
 class UnusableResponse(ServerFault):
-    """A response lacks what was requested."""
+    """A response lacks a requested field."""
 
 
 def prompt_logprobs(choice: Mapping[str, Any], first: int) -> list[LogProbs]:

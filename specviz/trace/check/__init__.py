@@ -1,6 +1,6 @@
-"""Recompute a trace: every random number, threshold, verdict, draw and total, from what it stores.
+"""Recompute a trace from its stored inputs: random numbers, thresholds, verdicts, draws, totals.
 
-A claim in the file counts only if the file also stores what it follows from. Standard library only.
+A claim in the file counts only if the file also stores its inputs. Standard library only.
 """
 
 from __future__ import annotations

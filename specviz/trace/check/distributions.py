@@ -157,7 +157,7 @@ def residual_after(rows: Rows, tried: int) -> dict[int, float]:
 def check_final_distribution(
     played: Round, guesses: Sequence[Guess], plan: RunSpec, where: str
 ) -> None:
-    """Check the last token's distribution: what the last rejection left, or the target's own."""
+    """Check the last token's distribution: the last rejection's residual, or the target's own."""
     drew, scored = played.drew, played.scored
     if drew is None or scored is None:
         return

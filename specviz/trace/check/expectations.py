@@ -1,4 +1,4 @@
-"""Expectations that raise CheckFailed, which says where a trace is wrong and what was expected."""
+"""Expectations that raise CheckFailed with the location and the expected value."""
 
 from __future__ import annotations
 

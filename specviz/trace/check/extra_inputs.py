@@ -29,7 +29,7 @@ def check_least(event: Judged, guesses: Sequence[Guess], played: Round, where: s
 
 
 def check_rho(event: Judged, guesses: Sequence[Guess], played: Round, where: str) -> None:
-    """Check that ρ is between 1 and the number of siblings; check what is left after them."""
+    """Check that ρ is between 1 and the number of siblings, and check the residual after them."""
     rho, siblings = event.inputs["rho"], _siblings(event, guesses)
     fits = 1.0 <= rho <= len(siblings) + TOLERANCE
     expect(fits, where, f"ρ is {rho!r}, but must be between 1 and {len(siblings)}")

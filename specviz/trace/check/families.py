@@ -1,4 +1,4 @@
-"""What each drafter family does with the settings, and whether its drafts are complete.
+"""The settings that each drafter family reads, and a check that its drafts are complete.
 
 A family that is not listed is held only to what the engine guarantees.
 """
@@ -22,7 +22,7 @@ RANKED: Final = frozenset({"medusa", "mtp-parallel", "lmtp"})  # read siblings o
 DYNAMIC: Final = frozenset({"eagle2", "eagle3", "moa"})  # read the budget and the fan-out
 SUFFIX: Final = "suffix"
 NGRAM: Final = "ngram"
-LOOKAHEAD: Final = "lookahead"  # adds rows of its own to the target's pass
+LOOKAHEAD: Final = "lookahead"  # adds rows to the target's pass
 CHAINS: Final = frozenset({NGRAM, "mtp", "blockwise", "dflash"})  # one guess after each
 WITHOUT_NETWORK: Final = frozenset({NGRAM, SUFFIX, LOOKAHEAD, UNIFORM})  # have no network
 WITH_NETWORK: Final = GROWING | RANKED | DYNAMIC | {"blockwise", "dflash"}
@@ -31,7 +31,7 @@ BUILT_IN: Final = WITHOUT_NETWORK | WITH_NETWORK
 
 @dataclass(frozen=True, slots=True)
 class DraftLimits:
-    """What limits a draft.
+    """The limits of a draft.
 
     Attributes:
         text: The tokens before it.
@@ -47,7 +47,7 @@ class DraftLimits:
 def check_complete(
     proposed: Proposed, family: str, settings: Settings, limits: DraftLimits, where: str
 ) -> None:
-    """Check that every node that may have children has as many as the settings give it.
+    """Check that every node that may have children has the number that the settings give it.
 
     It may have fewer only if q has no more tokens. A draft model with another vocabulary has a
     remark and may run out of tokens, so it is not checked.

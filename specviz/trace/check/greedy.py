@@ -46,7 +46,7 @@ def check_soft(played: Round, guesses: Sequence[Guess], where: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class MarginBounds:
-    """What a softmax says about the margin between the target's top two logits."""
+    """Bounds of the margin between the target's top two logits, from a softmax."""
 
     least: float
     most: float

@@ -1,4 +1,4 @@
-"""Check what was decided before the first round: settings, rule, and the prompt as a chat."""
+"""Check the settings, the rule and the chat prompt, which precede the first round."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from specviz.trace.rule_specs import (
 
 @dataclass(frozen=True, slots=True)
 class RunSpec:
-    """What the rounds are checked against.
+    """The expectations that the rounds are checked against.
 
     Attributes:
         settings: The run's settings.

@@ -71,7 +71,7 @@ def write_answers(
 
     Args:
         target: The target.
-        questions: What it is asked.
+        questions: The questions.
         settings: How answers are generated.
         folder: Folder of the shards; a partly filled one is continued.
         tokens: Tokens to write.

@@ -1,4 +1,4 @@
-"""What the sections of a card are made from: manifests, measurements and table formatting.
+"""Inputs of a card's sections: manifests, measurements and table formatting.
 
 Measurements of other weights than those in the folder are refused.
 """

@@ -23,7 +23,7 @@ Parameters = Mapping[str, float]
 
 
 def closed_form(rule: str, p: Tensor, q: Tensor, candidates: int = 1) -> PositionResult:
-    """Return what a rule makes of one position.
+    """Return the output distribution of a rule at one position.
 
     Args:
         rule: As `parse_rule` reads it.

@@ -2,7 +2,7 @@
 
 Every draft is weighted by its probability, every decision is followed both ways and weighted by the
 threshold that the rule reports, and the last token's distribution is taken whole. The result is
-exact up to float64 rounding (VERIFICATION.md section 8), so tests use it as their reference. The
+exact up to float64 rounding, so tests use it as their reference. The
 same branches can carry random samples: see `monte_carlo`.
 """
 
@@ -178,7 +178,7 @@ def joint_distribution(
 
 
 def plain_distribution(target: Model, length: int) -> StringDistribution:
-    """Return the distribution of `length` tokens of plain decoding: what lossless rules give."""
+    """Return the distribution of `length` tokens of plain decoding, which lossless rules keep."""
     out: defaultdict[Context, float] = defaultdict(float)
     _extend(out, target, (), ExactMass(), length)
     return dict(out)
@@ -186,10 +186,10 @@ def plain_distribution(target: Model, length: int) -> StringDistribution:
 
 @dataclass(frozen=True, slots=True)
 class PositionResult:
-    """What a rule makes of one position: (V,) in float64 each.
+    """The output distribution of a rule at one position: (V,) in float64 each.
 
     Attributes:
-        p: What the output should be.
+        p: The distribution that the output should have.
         through_draft: The probability that a token is output as an accepted candidate.
         through_rest: The probability that it is sampled after all candidates were rejected.
     """

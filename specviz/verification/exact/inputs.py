@@ -13,7 +13,7 @@ ROUNDING: Final = 1e-2  # how far a sum may be from 1; bfloat16 rounds a softmax
 
 
 class NotADistribution(ValueError):
-    """Numbers that are not a distribution; the message is a sentence for whoever gave them."""
+    """Numbers that are not a distribution; the message is a sentence for the user."""
 
 
 def as_distribution(values: Sequence[float] | Tensor, who: str = "The distribution") -> Tensor:

@@ -1,4 +1,4 @@
-"""What flows down the branches of a rule's decisions: probability, or a number of random samples.
+"""The mass on a branch of a rule's decisions: a probability, or a number of random samples.
 
 A decision splits a mass at the random number that it used. A number used twice has only one value,
 so a second split is limited by the first.

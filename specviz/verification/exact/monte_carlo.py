@@ -72,7 +72,7 @@ class SampleCounts:
 
     @property
     def noise(self) -> float:
-        """The approximate distance that an exact sampler would show after as many samples."""
+        """The approximate distance that an exact sampler would show with this many samples."""
         p = torch.tensor(self.expected, dtype=torch.float64)
         return exact_sampler_distance(p, max(self.throws, 1))
 

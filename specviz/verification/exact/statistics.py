@@ -1,7 +1,6 @@
-"""What counts of samples say about a distribution, and what an exact sampler's counts look like.
+"""Tests and intervals for counts of samples, and the counts that an exact sampler would give.
 
-Fix the number of samples before looking: each test here is valid for one look (VERIFICATION.md
-section 8).
+Fix the number of samples before looking: each test here is valid for one look.
 """
 
 from __future__ import annotations

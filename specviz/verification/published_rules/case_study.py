@@ -101,7 +101,7 @@ class CaseStudy:
     Attributes:
         key: Its key in URLs.
         name: Its title.
-        claimed: What was said about it there, paraphrased.
+        claimed: The claim made about it there, paraphrased.
         source: Where it was found.
         drawn: How candidates are chosen.
         judged: How they are judged, and what replaces a rejected one.
