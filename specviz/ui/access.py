@@ -1,6 +1,6 @@
 """Access rules: the hosts that the server answers to, and the pages that may call or embed it.
 
-A web page anywhere can point a name of its own at 127.0.0.1 (DNS rebinding), and the browser then
+A web page anywhere can point its own name at 127.0.0.1 (DNS rebinding), and the browser then
 treats this server as part of that site. The Host header still has that name, so only known names
 are answered. A literal address cannot be rebound.
 

@@ -21,7 +21,7 @@ Made = TypeVar("Made")
 
 
 def section(build: Callable[..., Any], *given: Any) -> Any:
-    """Return what `build` returns; if it needs a broken file, show a message in its place."""
+    """Return what `build` returns; if it needs a broken file, show a message instead."""
     remove = removal_point()
     try:
         return build(*given)
@@ -48,7 +48,7 @@ def lacking(what: str, read: Callable[[], object]) -> None:
 
 
 def tell(what: str, problem: BrokenFile) -> None:
-    """Say on the page and in the log what is not shown, and which file is broken."""
+    """Report a hidden part and its broken file, on the page and in the log."""
     log.warning("%s", problem)
     gr.HTML(TOLD.format(what, escape(str(problem))), elem_classes="sv-part")
 

@@ -26,7 +26,7 @@ START: Final = (
 
 @dataclass(frozen=True, slots=True)
 class TabContext:
-    """What a tab needs to build itself.
+    """The context that a tab is built in.
 
     Attributes:
         demo: The page (a gr.Blocks), for its own events.

@@ -36,7 +36,7 @@ def told_to_end() -> Iterator[None]:
     before = [signal.signal(number, tell) for number in numbers]
     try:
         yield
-    except BaseException:  # compiled code may have wrapped Told in an exception of its own
+    except BaseException:  # compiled code may have wrapped Told in another exception
         if not received:
             raise
         print("specviz: Stopped.", file=sys.stderr)

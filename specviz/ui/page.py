@@ -53,7 +53,7 @@ TABS: Final = (("Compare", compare), ("Lossless?", lossless), ("Trees", trees), 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the command line decides."""
+    """The options of the command line."""
 
     allow_any_model: bool = False
     device: str | None = None
@@ -88,9 +88,9 @@ def build(options: Options, runs: Worker, fetches: Worker) -> gr.Blocks:
     """Build the page and wire its events.
 
     Args:
-        options: What the command line decides.
+        options: The options of the command line.
         runs: Runs jobs on the machine.
-        fetches: Downloads models, with a queue of its own.
+        fetches: Downloads models; it has a separate queue.
     """
     adapter.check_stub_files()
     demo: gr.Blocks
@@ -123,7 +123,7 @@ def build(options: Options, runs: Worker, fetches: Worker) -> gr.Blocks:
 
 
 def launch(options: Options) -> None:
-    """Serve the page. Models are loaded once it is up, or before where GPUs are lent.
+    """Serve the page. Models are loaded once it is up; on ZeroGPU, before.
 
     Raises ServeError with a sentence. If interrupted, it lets active runs report that.
     """
@@ -153,7 +153,7 @@ def launch(options: Options) -> None:
 
 
 def close(*lines: Queue) -> None:
-    """Let all jobs end and tell their pages; those that take too long are cut off."""
+    """Let all jobs end and report that to their pages, up to a timeout."""
     for line in lines:
         line.close()
     last = monotonic() + LEAVING
@@ -174,9 +174,9 @@ def prepare(machine: Machine) -> None:
 
 
 def launch_arguments(options: Options) -> dict[str, Any]:
-    """How the app is always launched: nothing kept in browsers, nothing uploaded or counted.
+    """Return the fixed launch arguments: no browser storage, no uploads, no usage statistics.
 
-    Raises ValueError with a sentence for an allowed host or a site that is none.
+    Raises ValueError with a sentence for an invalid allowed host or site.
     """
     access = Access.of(options.host, options.allowed_host, options.embed_in)
     return {

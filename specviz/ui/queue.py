@@ -62,13 +62,19 @@ class Position(NamedTuple):
 
 @dataclass(eq=False, slots=True)
 class Ticket:
-    """One job in the queue. visitor: whose, and perhaps which of the page's jobs ("ab12 race").
+    """One job in the queue.
 
-    number: the page counts its jobs upwards; an API client's run has none (inf). overdue: its time
-    limit has ended it. halt: the flag that ends it, also in another process. drawing: the page
-    draws what it was just sent, and the job has no turn meanwhile. served: numbers of the last
-    turns of this visitor in this phase, and of this job. reported: when the page was last sent the
-    position of this job after it had begun; -inf if it was not.
+    Attributes:
+        visitor: The session, perhaps followed by the kind of job ("ab12 race").
+        number: The page counts its jobs upwards; inf for a run of an API client.
+        stopped: Whether it was stopped.
+        overdue: Whether its time limit has ended it.
+        moved: Set when its position may have changed.
+        halt: The flag that ends it, also in another process.
+        phase: Its phase.
+        drawing: Whether it pauses while the page draws its last output.
+        served: Numbers of the last turns of this visitor in this phase, and of this job.
+        reported: When its position was last sent after it had begun; -inf if never.
     """
 
     visitor: str
@@ -96,7 +102,7 @@ class Ticket:
         self.moved.set()
 
     def end(self) -> None:
-        """End this job without waking who waits for it. From any thread."""
+        """End this job without waking its listeners. Thread-safe."""
         self.stopped = True
         self.halt.put(True)
 

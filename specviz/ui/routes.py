@@ -24,9 +24,9 @@ from specviz.settings import specs
 
 PREFIX: Final = f"{API_PREFIX}/sv"
 FOR_EVER: Final = "public, max-age=31536000, immutable"
-HALF: Final = Path(__file__).resolve().parent  # the browser's half: its modules stand in here
+HALF: Final = Path(__file__).resolve().parent  # the folder of the browser's modules
 GIVEN: Final = "shared/given.js"
-EARLY: Final = HALF / "shared/early.js"  # no module: it stands in the page's head
+EARLY: Final = HALF / "shared/early.js"  # not a module: it is in the page's head
 
 
 @cache

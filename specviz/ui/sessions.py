@@ -1,4 +1,4 @@
-"""Drop what Gradio keeps of a session when its page is closed, since nothing needs it later.
+"""Drop Gradio's data of a session when its page is closed, since it is not needed later.
 
 A session with an active event is left alone until that is over.
 """

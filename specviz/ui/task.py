@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # Seconds for which a GPU is requested, several times the expected ones: longer tasks are cut off.
 BEGINNING: Final = 10.0  # a new process's first use of a GPU
 LOADING: Final = 20.0  # of targets other than House, which is preloaded
-TOKEN: Final = 1 / 16  # by drafting or plainly
+TOKEN: Final = 1 / 16  # with drafting or plain
 HOUSE_TOKEN: Final = 1 / 48
 
 
@@ -76,7 +76,7 @@ class Desk:
         return loaded, drafting
 
     def says(self, name: str) -> str:
-        """The status line of a state, such as "loading"."""
+        """Return the status line of a state, such as "loading"."""
         return state(name, self.nonce)
 
 
@@ -87,7 +87,7 @@ class Task:
     Attributes:
         tell: Runs it and yields whole lines: a module-level function with its arguments bound by
             `partial`. It ends soon after `Desk.unwanted`.
-        seconds: For which it requests a GPU on ZeroGPU.
+        seconds: The GPU seconds that it requests on ZeroGPU.
     """
 
     tell: Callable[[Desk], Iterator[str]]
@@ -95,14 +95,14 @@ class Task:
 
 
 def lasting(target: str, tokens: float) -> float:
-    """Seconds for which a task that decodes this many tokens requests a GPU."""
+    """Return the GPU seconds to request for a task that decodes this many tokens."""
     if target == HOUSE:
         return BEGINNING + tokens * HOUSE_TOKEN
     return BEGINNING + LOADING + tokens * TOKEN
 
 
 class Failure(str):
-    """The sentence that says why a task failed, yielded instead of a line."""
+    """The error sentence of a failed task, yielded instead of a line."""
 
     __slots__ = ()
 
@@ -116,7 +116,7 @@ def performed(desk: Desk, task: Task) -> Generator[str, None, None]:
         for text in task.tell(desk):
             if text or not ZEROGPU:
                 yield text
-    except Stopped:  # while loading; whoever stopped it knows
+    except Stopped:  # while loading; the visitor stopped it
         return
     except Exception as problem:
         yield Failure(explained(problem))

@@ -1,7 +1,7 @@
 """Turns of a job: it computes for a short time while others wait, and up to a limit in all.
 
 Rule: a job is a generator, and its turn ends only between two of its steps. Every clock of a run is
-stopped there, so what a job measures never includes waiting. On ZeroGPU a GPU is lent for one whole
+stopped there, so measured times never include waiting. On ZeroGPU a GPU is requested for one whole
 job, so no job is interrupted there.
 """
 
@@ -15,14 +15,14 @@ from specviz.adapters.spaces import ZEROGPU
 from specviz.ui import stream
 from specviz.ui.queue import Phase
 
-SLICE: Final = 0.2  # seconds that a job computes before those who wait have their turn
-FIRST_TURN: Final = 2.0  # seconds after which a job gives way though it has shown nothing
+SLICE: Final = 0.2  # seconds of a turn while others wait
+FIRST_TURN: Final = 2.0  # seconds of a turn of a job that has shown nothing yet
 
-Steps = Iterator[Phase | None]  # what a job has reached with a step; None: what it had before
+Steps = Iterator[Phase | None]  # by step of a job, its new phase; None: unchanged
 
 
 class SlicedJob:
-    """A job that computes in turns. phase: how far it is."""
+    """A job that computes in turns. phase: its present phase."""
 
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
@@ -48,9 +48,9 @@ class SlicedJob:
         return True
 
     def _ends(self, seconds: float, others: Callable[[], bool]) -> bool:
-        """Whether the turn ends after so many seconds."""
+        """Whether the turn ends after this many seconds."""
         if self.phase is not Phase.FIRST_ROUND:
-            # After PAUSE the page is sent what there is, whoever waits.
+            # After PAUSE the output is flushed, whether or not others wait.
             return seconds >= stream.PAUSE or (seconds >= SLICE and others())
         if seconds < FIRST_TURN or not others():
             return False
@@ -58,7 +58,7 @@ class SlicedJob:
         return True
 
     def _restore_threads(self) -> None:
-        """Use as many threads as in the last turn, so that a job's measurements are comparable."""
+        """Restore the last turn's thread count, so that a job's measurements are comparable."""
         if self._threads is not None:
             import torch
 
@@ -66,7 +66,7 @@ class SlicedJob:
 
 
 def threads_now() -> int:
-    """How many threads torch uses now."""
+    """Return the number of threads that torch uses now."""
     import torch
 
     return torch.get_num_threads()
@@ -80,13 +80,13 @@ def format_duration(seconds: float) -> str:
 
 
 def too_long(limit: float) -> str:
-    """Why a job has no output at all. limit: its seconds of computing."""
+    """Return the sentence for a job without any output. limit: its seconds of computing."""
     most = format_duration(limit)
     return f"The run ended before its first result: a job may compute for {most} at most here."
 
 
 def limit_text(limit: float) -> str:
-    """What a visitor should know before a job begins. limit: its seconds of computing."""
+    """Return the note on the time limit before a job. limit: its seconds of computing."""
     turns = "" if ZEROGPU else ", in short turns while others wait"
     most = f"A job may compute for {format_duration(limit)} at most here"
     return f"{most}{turns}. What is finished by then is kept."

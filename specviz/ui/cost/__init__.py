@@ -1,1 +1,1 @@
-"""The Cost tab: when drafting pays, by law, by roofline, by measurement."""
+"""The Cost tab: when drafting pays, by formula, by roofline and by measurement."""

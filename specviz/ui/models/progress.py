@@ -24,7 +24,7 @@ class Progress:
 
         Args:
             done: Bytes that were downloaded.
-            whole: Bytes of the model; 0 if unknown.
+            whole: Total bytes; 0 if unknown.
         """
         now, last = monotonic(), whole > 0 and done >= whole
         if now - self._told < OFTEN and not last:

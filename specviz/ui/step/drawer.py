@@ -61,7 +61,7 @@ BASE: Final = "House has no chat template: it only continues a text."
 
 LISTED: Final = "sv-drafters"  # the class of each list of the catalogue's drafters
 TYPED: Final = "You can also type a folder, a GGUF file or a Hub id."
-FITS_ANY: Final = "ngram"  # the drafter for a target without drafters of its own
+FITS_ANY: Final = "ngram"  # the drafter for a target that has no trained drafters
 
 
 def drafters() -> list[Entry]:

@@ -165,7 +165,7 @@ class RunLines:
 
 
 def _asks(scene: Scene, told: list[Frame], shots: list[Frame]) -> dict[str, Any]:
-    """By step of a verdict, as text: the patch from the frame before to its question."""
+    """Return, by step of a verdict as text, the patch from the frame before to its question."""
     asked = questions(scene, told)
     return {str(at): difference(shots[at - 1], add_figures(frame)) for at, frame in asked.items()}
 
@@ -193,7 +193,7 @@ def asked(header: Header) -> str | list[dict[str, str]]:
 
 
 def run_facts(header: Header, source: Source, names: Names | None = None) -> dict[str, Any]:
-    """What the page shows about a run as a whole, and what it needs to request it again."""
+    """Return the facts on a whole run that the page shows or needs to request it again."""
     settings = header.settings
     sampling = settings.get("sampling", {})
     entry = find(header.drafter.family, "drafter")

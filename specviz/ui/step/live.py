@@ -32,12 +32,12 @@ def recorded(wish: RunRequest) -> Task:
 
 
 def seconds(wish: RunRequest) -> float:
-    """For which a run asks for a GPU: its text is decoded twice, the second time plainly."""
+    """Return the GPU seconds of a run, whose text is decoded twice, the second time plainly."""
     return lasting(wish.target, 2 * wish.settings.max_new_tokens)
 
 
 def tell(wish: RunRequest, desk: Desk) -> Iterator[str]:
-    """Load, then run; a hint follows at the end, when nothing is timed any more."""
+    """Load the models and run; a hint follows at the end, when timing is over."""
     yield desk.says("loading")
     target, (drafter,) = desk.load(wish.target, [wish.drafter])
     if desk.unwanted():
@@ -52,7 +52,7 @@ def tell(wish: RunRequest, desk: Desk) -> Iterator[str]:
 
 
 def record(wish: RunRequest, desk: Desk) -> Iterator[str]:
-    """Load, then run; every event is a line, and empty texts mark passes of the baseline."""
+    """Load the models and run; yield a line per event, and empty texts for baseline passes."""
     target, (drafter,) = desk.load(wish.target, [wish.drafter])
     with closing(run(wish, target, drafter, desk)) as events:
         for event in events:

@@ -1,6 +1,6 @@
 """A live measurement by domain as JSON lines: the map, its changes, and what runs now.
 
-The whole measurement is one job in the queue; what was measured before a stop is kept.
+The whole measurement is one job in the queue; a stop keeps the finished turns.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def tell(plan: Plan, desk: Desk) -> Iterator[str]:
                 # Often empty: the job may be interrupted here.
                 yield lines.began(event, measured) if isinstance(event, TurnStarted) else ""
     except Exception:
-        yield from lines.ended(measured)  # what was measured before the error
+        yield from lines.ended(measured)  # the turns before the error
         raise
     yield from lines.ended(measured)
 

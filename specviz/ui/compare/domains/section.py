@@ -86,7 +86,7 @@ def planned(drafters: Any, prompts: Any, tokens: Any, warmth: Any, seed: Any) ->
 
 
 def size(*said: Any) -> str:
-    """Say how much work the form's values mean, or what is wrong with them."""
+    """Describe the amount of work for the form's values, or the error in them."""
     try:
         return planned(*said).size
     except BadSettings as problem:

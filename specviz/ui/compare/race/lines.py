@@ -96,7 +96,7 @@ def replay(results: Results, name: str) -> Iterator[str]:
 
 
 def opening(results: Results, source: Source, nonce: str, ground: Ground) -> str:
-    """The first line: what is known before any lane runs. nonce: identifies the race."""
+    """The first line, sent before any lane runs. nonce: identifies the race."""
     race = results.race
     drafters = {lane.name: public_name(lane.drafter) for lane in race.lanes} | {PLAIN: PLAIN}
     lanes = [

@@ -21,7 +21,7 @@ CHAINS = {
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """name: part of its button's id. title: on the button. sentence: what it compares."""
+    """A preset. name: part of its button's id. title: on the button. sentence: its purpose."""
 
     name: str
     title: str

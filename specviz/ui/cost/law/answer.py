@@ -139,7 +139,7 @@ def why(run: MeasuredPoint, predicted: float) -> str:
 
 
 def _trees(asked: LawQuestion) -> dict[str, Any]:
-    """Compare the typed tree, a chain and the best tree of the same size; or say what is wrong."""
+    """Compare the typed tree, a chain and the best tree of the same size; or name the error."""
     try:
         shape, chances = widths(asked.widths), places(asked.places)
     except Unasked as problem:

@@ -18,7 +18,7 @@ LONGEST_NAME: Final = 1_000  # characters of a server's own name for its model
 
 @dataclass(frozen=True, slots=True)
 class ServerQuestion:
-    """What the visitor pasted and chose.
+    """The visitor's pasted text and choices.
 
     Attributes:
         number: The number of the question.

@@ -1,6 +1,6 @@
 """Your server's statistics: acceptance as the server counted it, and the γ that would be best.
 
-The pasted text goes to `answer` and nowhere else. The page removes what is never read before it
+The pasted text goes to `answer` and nowhere else. The page removes unused lines before it
 sends the text.
 """
 

@@ -1,1 +1,1 @@
-"""Costs of public shapes, as somebody measured them on a machine."""
+"""Costs of public model sizes, as measured on some machine."""

@@ -78,7 +78,7 @@ def picture(sweep: Sweep, source: str) -> dict[str, Any]:
     """Return a sweep as the page shows it.
 
     Args:
-        sweep: What was measured so far.
+        sweep: The measurements so far.
         source: "live" or "recorded".
     """
     return sweep_facts(sweep, here=source == "live") | {

@@ -1,1 +1,1 @@
-"""The top of the tab: what is on it, and where its α and γ come from."""
+"""The top of the tab: its contents, and the source of its α and γ."""

@@ -24,15 +24,15 @@ from specviz.verification.exact.enumeration import play_round
 from specviz.verification.exact.masses import SampledMass
 from specviz.verification.exact.monte_carlo import SampleCounts
 
-DARTS: Final = 600  # more could not be told apart on screen
+DARTS: Final = 600  # more could not be distinguished on screen
 PARTS: Final = 25  # animation steps
 SURE: Final = 1e-3  # a p-value below this is not luck
-TINY: Final = 1e-12  # smaller probabilities are not told apart
+TINY: Final = 1e-12  # smaller probabilities are not distinguished
 seeds = count(1)
 
 
 def thrown(text: Any) -> str:
-    """Answer with JSON for the page: the counts of these rounds, or a sentence of what is wrong."""
+    """Answer with JSON for the page: the counts of these rounds, or an error sentence."""
     try:
         asked = SandboxQuestion.from_text(text)
         throws = read(text).get("throws")

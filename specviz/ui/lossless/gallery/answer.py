@@ -32,7 +32,7 @@ seeds = count(1)
 
 
 def answer(text: Any) -> str:
-    """Answer with JSON: the list, evidence for one rule, or a sentence of what is wrong."""
+    """Answer with JSON: the list, evidence for one rule, or an error sentence."""
     try:
         data = read(text)
         number = whole(data.get("id"), "A question's number", -(2**53), 2**53)

@@ -23,7 +23,7 @@ ROUNDING: Final = 1e-9
 
 
 def answer(text: Any) -> str:
-    """Answer with JSON: the checks of the run asked for, or a sentence of what is wrong."""
+    """Answer with JSON: the checks of the requested run, or an error sentence."""
     try:
         data = read(text)
         number = whole(data.get("id"), "A question's number", -(2**53), 2**53)

@@ -39,7 +39,7 @@ HEADS: Final = (
 
 
 def answer(text: Any) -> str:
-    """Answer a question with JSON for the page, or with the sentence that says what is wrong."""
+    """Answer a question with JSON for the page, or with an error sentence."""
     try:
         asked = SandboxQuestion.from_text(text)
         round_ = round_of(asked)

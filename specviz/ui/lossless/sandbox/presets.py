@@ -12,7 +12,7 @@ WORDS: Final = (" cat", " dog", " bird", " man", " tree")
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """p, q: distributions over the words."""
+    """A preset. p, q: distributions over the words."""
 
     name: str
     title: str

@@ -76,7 +76,7 @@ def whole(asked: GrowQuestion) -> dict[str, Any]:
 
 
 def tree_of(asked: GrowQuestion, field: RecordedPosition, table: Table) -> GrownTree:
-    """Grow or build the tree that was asked for. Raises BadTree."""
+    """Grow or build the requested tree. Raises BadTree."""
     asked.parameters.check_vocabulary(field.vocabulary)
     if asked.kind == "dynamic":
         return grow_tree(field, asked.parameters)
@@ -245,7 +245,7 @@ def measured_sweep() -> Sweep | None:
 
 
 def notes(asked: GrowQuestion, field: RecordedPosition, one: GrownTree) -> list[str]:
-    """Say where the tree differs from what was asked for."""
+    """Say where the tree differs from the request."""
     found = []
     if asked.kind == "dynamic" and asked.parameters.depth > field.deepest:
         sentence = text(

@@ -1,4 +1,4 @@
-"""The steps in which a tree grows, as sentences: what is drafted, what goes on, what is kept."""
+"""The steps in which a tree grows, as sentences: drafting, the frontier, the final selection."""
 
 from __future__ import annotations
 
