@@ -1,4 +1,4 @@
-"""app.py as a program of its own, called as any program could call it."""
+"""Run app.py as a separate process and call it over HTTP."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def wait_for(address: str) -> None:
 
 
 class Server:
-    """app.py, what it says, and its events by number."""
+    """A running app.py, its log, and its events by number."""
 
     def __init__(self, folder: Path) -> None:
         with socket.socket() as free:
@@ -44,13 +44,13 @@ class Server:
         self.config = self.client.get("../config").json()
 
     def end(self, number: int) -> int:
-        """The status with which it ends."""
+        """Wait for the process and return its exit status."""
         self.client.close()
         self.process.send_signal(number)
         return self.process.wait(20)
 
     def event(self, inputs: int, name: str) -> dict:
-        """An event of the server's with so many values, whose name begins like this."""
+        """Return the event with this number of values whose name begins like this."""
         return next(
             each
             for each in self.config["dependencies"]
@@ -58,12 +58,12 @@ class Server:
         )
 
     def post(self, path: str, **body: object) -> httpx.Response:
-        """The answer to JSON, of numbers that are none and half characters too."""
+        """Post JSON, which may contain NaN and lone surrogates, and return the answer."""
         head = {"Content-Type": "application/json"}
         return self.client.post(path, content=json.dumps(body), headers=head)
 
     def call(self, number: int, values: list) -> str:
-        """What the event of this number ends in: its error, or its one text."""
+        """Call the event of this number and return its error or its only text."""
         self.calls += 1
         session = f"made-up-{self.calls}"
         joined = self.post("queue/join", fn_index=number, data=values, session_hash=session)

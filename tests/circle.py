@@ -1,6 +1,6 @@
 """A target that counts round a circle, and EAGLE heads that know it: exact by construction.
 
-Token v stands at angle v of a circle; after v the target gives v + 1, with its neighbours as near
+Token v has angle v on a circle; after v the target predicts v + 1, with its neighbours as near
 ties when κ is small. A head has the state of token t and is right only if it turns that state by
 one step, so a state that is off by one token makes every guess wrong.
 """
@@ -19,7 +19,9 @@ from specviz.drafters.eagle.head3 import Eagle3Head
 from specviz.models.target import Target
 
 WIDE = 48
-SPEEDS = range(1, 139, 6)  # 23 circles, so that neighbours are told apart; one entry is constant
+SPEEDS = range(
+    1, 139, 6
+)  # 23 circles, so that neighbours are distinguishable; one entry is constant
 TAPS = (1, 2, 2)
 
 

@@ -1,7 +1,7 @@
-"""What a round asks of a GPU, by drafter: the house pair on the pretended device, counted.
+"""Count the GPU operations of a round, by drafter: the house models on the simulated device.
 
-`PYTHONPATH=. python tests/counted.py` writes the table that ships, assets/device.json. Rule: it is
-counted from the second round on, by nobody who records, so a row is what decoding itself asks.
+`PYTHONPATH=. python tests/counted.py` writes the table that ships, assets/device.json. Rounds are
+counted from the second on and without a recorder, so a row has only the work of decoding itself.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SHELVES: tuple[ModelCache[Any], ModelCache[Any]] = (
 
 @contextmanager
 def gpu() -> Iterator[Meetings]:
-    """The pretended device, and shelves of its own: nothing that lies there is met outside."""
+    """Simulate the device, with separate model caches that nothing outside uses."""
     with (
         pretended() as meetings,
         patch.object(loading, "MODELS", SHELVES[0]),
@@ -55,7 +55,7 @@ def gpu() -> Iterator[Meetings]:
 
 
 def asked(drafter: str, temperature: float) -> Settings:
-    """The settings of a counted run."""
+    """Return the settings of a counted run."""
     given = {"max_new_tokens": NEW, "sampling": {"temperature": temperature}}
     return Settings.from_json(with_defaults(drafter, given))
 
@@ -78,7 +78,7 @@ def row(drafter: str, temperature: float, meetings: Meetings) -> tuple[dict[str,
 
 
 def plain_row(temperature: float, meetings: Meetings) -> dict[str, Any]:
-    """Plain decoding's row: a round is a token."""
+    """Return plain decoding's row: a round is one token."""
     target, _ = load("house", "ngram", "cuda", "float32")
     before, steps = Counter(meetings.counts), 0
     settings = asked("ngram", temperature)
@@ -102,12 +102,12 @@ def _row(
 
 
 def depends_on() -> dict[str, str]:
-    """The versions that decide how many ops a pass is made of."""
+    """Return the versions that determine the number of ops in a pass."""
     return {name: version for name, version in versions().items() if name != "python"}
 
 
 def table() -> dict[str, Any]:
-    """All rows, with what they depend on."""
+    """Return all rows, with the versions that they depend on."""
     rows = []
     with gpu() as meetings:
         for temperature in TEMPERATURES:

@@ -1,4 +1,4 @@
-"""Drafters that exist to test the contract: trees, riders and early exit in the real engine."""
+"""Drafters that exist to test the contract: trees, extra rows and early exit in the real engine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from specviz.verification.tree import DraftTree
 
 
 class Recording:
-    """A drafter whose sessions remember what was committed to them."""
+    """A drafter whose sessions record the tokens committed to them."""
 
     name = "recording"
     card = ModelCard("recording", "test", 0, 0, None)
@@ -48,7 +48,7 @@ class Recording:
 
 
 class Riding(Recording):
-    """Sends two riders along: one after the root, one after the first rider."""
+    """Adds two extra rows: one after the root, one after the first extra row."""
 
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         tree = DraftTree.chain(context[-1], [5, 6][: max(0, max_tokens - 1)])
@@ -62,7 +62,8 @@ class Riding(Recording):
 class Branching(Recording):
     """A tree of siblings drawn from the exit of layer 1, with or without replacement.
 
-    Its q really depends on the tree's path, and its early layers are reused in scoring (Warm).
+    Its q really depends on the tree's path, and scoring reuses its early layers, see
+    `PrecomputedPrefix`.
     """
 
     capture = CaptureSpec(layers=(2,))

@@ -40,7 +40,9 @@ def small_target():
     """Return a target that reads prompts letter by letter; no letter ends a text."""
     target = tiny.target(small_model())
     target.encode = lambda prompt, new: [1 + letter % 11 for letter in prompt.encode()]
-    usual = target.token_bytes  # a token of a prompt stands for several letters, so it spells none
+    usual = (
+        target.token_bytes
+    )  # a token of a prompt represents several letters, so it has no spelling
     target.token_bytes = lambda token: b"<unk>" if 1 <= token <= 11 else usual(token)
     return target
 
@@ -173,7 +175,7 @@ def untrained(name, target):
     return headed.drafter(name, headed.HEADS[name].new(headed.CONFIGS[name], target.model).eval())
 
 
-# Weights that know nothing: what is said of a draft must hold where most of it falls, too.
+# Untrained weights: drafts must satisfy the contract even if most guesses are rejected.
 KNOWING_NOTHING = {
     "ngram": lambda target: NGram(),
     "suffix": lambda target: Suffix(),

@@ -74,7 +74,7 @@ def windows(seed: int, length: int = 40, rows: int = 16) -> Tensor:
     return torch.stack([words()[a : a + length] for a in at.tolist()])
 
 
-# Made when first asked for, which may be in a test's inference mode, where nothing can learn.
+# The first use may be in a test's inference mode, where nothing can be trained.
 LEARNING = torch.inference_mode(False)
 
 

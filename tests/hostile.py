@@ -1,7 +1,7 @@
-"""Model files that announce more than they hold, and a process that loads one under a limit.
+"""Model files that announce more than they hold, and a process that loads one under a memory limit.
 
-Rule: whatever is tried here is tried in a process with bounded memory, so that a check that is
-missing fails a test and does not take the machine down.
+Each file is loaded in a process with bounded memory, so that a missing check fails a test instead
+of exhausting the machine.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ for kind, place in json.loads(sys.argv[2]):
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What came of loading one file. grown: MiB of peak memory. seconds: of processor time."""
+    """The result of loading one file. grown: MiB of peak memory. seconds: of processor time."""
 
     said: str | None
     grown: int
@@ -98,7 +98,7 @@ HUGE = 1 << 50
 
 
 def text(said: str, length: int | None = None) -> bytes:
-    """A string; length: what it says of itself, unless the truth."""
+    """Encode a string. length: the length to announce, the true one by default."""
     return struct.pack("<Q", len(said) if length is None else length) + said.encode()
 
 
@@ -108,7 +108,7 @@ def pair(key: str, kind: int, value: bytes) -> bytes:
 
 
 def array(kind: int, length: int, items: bytes = b"") -> bytes:
-    """An array of so many items, as it says."""
+    """Encode an array that announces this many items."""
     return struct.pack("<IQ", kind, length) + items
 
 
@@ -131,17 +131,17 @@ LLAMA = pair("general.architecture", STRING, text("llama"))
 
 
 def u32(key: str, value: int) -> bytes:
-    """A whole number."""
+    """Encode a 32-bit integer."""
     return pair(key, U32, struct.pack("<I", value))
 
 
 def u64(key: str, value: int) -> bytes:
-    """A large one."""
+    """Encode a 64-bit integer."""
     return pair(key, U64, struct.pack("<Q", value))
 
 
 def network(**changes: int) -> list[bytes]:
-    """What a GGUF file says of a small Llama, with a tokenizer of two tokens."""
+    """Return the GGUF metadata of a small Llama, with a tokenizer of two tokens."""
     usual = {"block_count": 1, "context_length": 64, "embedding_length": 32,
              "feed_forward_length": 32, "attention__head_count": 2}  # fmt: skip
     sizes = {key.replace("__", "."): value for key, value in (usual | changes).items()}
@@ -200,7 +200,7 @@ GGUF: dict[str, bytes] = {
 
 
 def edited(folder: Path, **changes: Any) -> Path:
-    """A tiny model's folder whose config says other things."""
+    """Write a tiny model's folder with changes in its config."""
     tiny.save(tiny.llama(), folder)
     place = folder / "config.json"
     place.write_text(json.dumps(json.loads(place.read_text()) | changes))
@@ -244,7 +244,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
 
 
 def safetensors(header: bytes, data: bytes = b"", length: int | None = None) -> bytes:
-    """A safetensors file. length: what it says of its header."""
+    """Encode a safetensors file. length: the header length to announce."""
     return struct.pack("<Q", len(header) if length is None else length) + header + data
 
 
@@ -275,7 +275,7 @@ HEADERS: dict[str, bytes] = {
 
 
 class Filling:
-    """In a pickle: so many bytes, made when it is read."""
+    """An object that allocates this many bytes when it is unpickled."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (bytearray, (3 << 30,))
@@ -345,7 +345,7 @@ INDEXES: dict[str, Any] = {
 
 
 def head(folder: Path, **changes: Any) -> Path:
-    """A published EAGLE head for the tiny target, whose config says other things."""
+    """Write a published EAGLE head for the tiny target with changes in its config."""
     from specviz.drafters.eagle.config import Eagle3Config
     from specviz.drafters.eagle.head3 import Eagle3Head
 
@@ -369,7 +369,7 @@ HEADS_SAY: dict[str, dict[str, Any]] = {
 
 
 def medusa(folder: Path, **changes: Any) -> Path:
-    """Medusa heads for the tiny target, whose config says other things."""
+    """Write Medusa heads for the tiny target with changes in their config."""
     folder.mkdir()
     weights = {"0.0.linear.weight": torch.zeros(48, 48), "0.0.linear.bias": torch.zeros(48)}
     save_file(weights, folder / "model.safetensors")

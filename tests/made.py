@@ -85,7 +85,7 @@ SIBLINGS = {False: "sampled", True: "without-replacement"}
 
 @dataclass
 class Recipe:
-    """What kind of run to make up. shape: children by depth; (1, 1, 1) is a chain of three.
+    """The kind of run to make up. shape: children by depth; (1, 1, 1) is a chain of three.
 
     bushy: every guess has children, not only the first of its siblings. replaced: siblings are
     drawn without replacement. chat: the prompt is a conversation, and the target may end it.
@@ -104,7 +104,7 @@ class Recipe:
 
     @property
     def asked(self) -> Chat | None:
-        """The conversation that is the prompt, if there is one."""
+        """Return the conversation that is the prompt, if there is one."""
         return chat() if self.chat else None
 
     @property
@@ -125,7 +125,7 @@ class Making:
         self.text = self.recipe.prompt_ids
 
     def soft(self, context: Sequence[int], who: str) -> Law:
-        """A law by hashing the context; both models share most of it."""
+        """Return a distribution from a hash of the context; both models share most of it."""
         key = hash(tuple(context[-3:])) % 2**31
         shared = [3.2 * random_u(key, token, "shared", 0) for token in range(SIZE)]
         own = [2.4 * random_u(key, token, who, 1) for token in range(SIZE)]
@@ -135,7 +135,7 @@ class Making:
         return scaled(weights)
 
     def p(self, context: Sequence[int]) -> Law:
-        """The target's law: one token at temperature 0."""
+        """Return the target's distribution; one-hot at temperature 0."""
         law = self.soft(context, "target")
         return one_hot(law.index(max(law))) if self.recipe.greedy else law
 
@@ -163,7 +163,7 @@ def without(law: Law, token: int) -> Law:
 
 
 def draw(law: Law, u: float) -> tuple[int, Interval]:
-    """Walk the law by falling probability, ties by id."""
+    """Sample by a walk over the distribution in descending order, ties by id."""
     lo = 0.0
     order = sorted(range(SIZE), key=lambda t: (-law[t], t))
     for token in order:
@@ -175,7 +175,7 @@ def draw(law: Law, u: float) -> tuple[int, Interval]:
 
 
 def rows(p: Law, q: Law, has_q: bool, soft: Law | None, token: int) -> Rows:
-    """The listed tokens and the honest rest."""
+    """Return the listed tokens and the exact rest."""
     above = residual(p, q)
     key = soft or p
     tops = [sorted(range(SIZE), key=lambda t: -law[t])[:LISTED] for law in (p, q, above, key)]
@@ -270,7 +270,7 @@ def play(run: Making, number: int) -> None:
 def judge(
     run: Making, number: int, guesses: Sequence[Guess], children: Sequence[int], law: Law
 ) -> tuple[int | None, Law, tuple[Law, Law | None] | None]:
-    """Try the children in turn: the accepted one, what remains of p, and the last pair judged."""
+    """Judge the children in turn; return the accepted one, the residual of p, and the last pair."""
     parent = [guesses[n - 1].parent for n in children]
     context = context_of(run, guesses, parent[0]) if parent else run.text
     soft = run.soft(context, "target") if run.recipe.greedy else None
@@ -330,7 +330,7 @@ def rule_of(recipe: Recipe) -> str:
 
 
 def made(recipe: Recipe | None = None) -> Trace:
-    """A whole made-up run with its baseline."""
+    """Return a complete made-up run with its baseline."""
     recipe = recipe or Recipe()
     run = Making(recipe)
     run.events.append(Vocabulary({str(i): w.decode("latin-1") for i, w in enumerate(WORDS)}))

@@ -1,6 +1,6 @@
-"""What takes seconds to train is trained once in a whole run of the tests, by whoever comes first.
+"""Share slow results, such as trained heads, between all tests and workers of one run.
 
-Rule: the others, workers side by side included, read it from a file of this run's own folder.
+The first caller computes a result; later ones read it from a file in a folder of this run.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ SHARED: list[Path] = []  # the folder of the run; nothing outside pytest, where 
 
 
 def share(factory: pytest.TempPathFactory) -> None:
-    """Keep what is made in the folder that all workers of this run have in common."""
+    """Store shared results in the folder that all workers of this run have in common."""
     own = factory.getbasetemp()
     SHARED[:] = [own.parent if "PYTEST_XDIST_WORKER" in os.environ else own]
 
 
 def once(make: Callable[..., Any]) -> Callable[..., Any]:
-    """functools.cache that reaches over workers; given what can be pickled, it makes what can be.
+    """Cache a function's results across workers; arguments and results must be picklable.
 
-    Asked within a test's inference mode, too, it makes what can learn.
+    Results can be trained even if the first call is within a test's inference mode.
     """
 
     @cache

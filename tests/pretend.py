@@ -1,12 +1,12 @@
-"""A CUDA device that only pretends: tensors of the CPU that say `cuda:0` and keep a GPU's rules.
+"""A simulated CUDA device: CPU tensors that report `cuda:0` and follow a GPU's rules.
 
-Rule: what CUDA refuses is refused here (two devices in one op, an index on the device into a tensor
-of the host, `.numpy()`), and what makes the host and the device meet is counted. Nothing in C++
-hears of CUDA, so this runs where torch was built without it. Not kept: rounding of other kernels,
+It refuses whatever CUDA refuses (two devices in one op, an index on the device into a tensor of the
+host, `.numpy()`), and counts synchronisations and transfers between host and device. C++ code is
+not involved, so this runs if torch was built without CUDA. Not simulated: rounding of CUDA kernels,
 dtypes that a kernel lacks, streams, time.
 
-Two modes share the work. `Says` answers what code says of devices (`.device`, `.to`, `device=`);
-`Ops` sees every op below, also those inside a composite one.
+Two modes share the work. `Says` handles device arguments and attributes (`.device`, `.to`,
+`device=`); `Ops` handles every op below, also those inside a composite one.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ ANSWERS = {
 
 
 class Cuda(Tensor):
-    """A tensor that says it is on cuda:0."""
+    """A tensor that reports the device cuda:0."""
 
     __torch_function__ = torch._C._disabled_torch_function_impl
 
 
 class Meetings:
-    """What was asked of the device so far.
+    """The operations that the device was used for so far.
 
     counts: launches (ops that start a kernel), reads (the host waits for a value), uploads (values
-    of the host go to the device), waits (reads, and uploads that are not told not to wait), late
-    (copies to the host that nobody waits for).
+    of the host go to the device), waits (reads, and uploads without non_blocking), late
+    (asynchronous copies to the host).
     places: by kind and line of the package, how many of the latter three.
     """
 
@@ -58,7 +58,7 @@ class Meetings:
         self.late: list[tuple[Tensor, Tensor]] = []  # copies under way to the host, and of what
 
     def note(self, kind: str, waits: bool = True) -> None:
-        """Host and device met."""
+        """Count a synchronisation or transfer."""
         if waits:
             self.arrive()
         self.counts[kind] += 1
@@ -66,14 +66,14 @@ class Meetings:
         self.places[kind, _line()] += 1
 
     def leave(self, tensor: Tensor) -> Tensor:
-        """A copy to the host that nobody waits for: nonsense, until somebody waits for another."""
+        """Start an asynchronous copy to the host, which holds garbage until the next wait."""
         self.counts["late"] += 1
         copy = torch.full_like(tensor, torch.nan if tensor.is_floating_point() else -1)
         self.late.append((copy, tensor))
         return copy
 
     def arrive(self) -> None:
-        """The host waited, so all that was asked before is done."""
+        """Finish all earlier operations, since the host waited."""
         with torch.inference_mode():
             for copy, tensor in self.late:
                 copy.copy_(tensor)
@@ -81,7 +81,7 @@ class Meetings:
 
 
 class Says(TorchFunctionMode):
-    """What is said of devices in Python. making: an op at work makes a device tensor."""
+    """Intercepts device queries in Python. making: the running op creates a device tensor."""
 
     def __init__(self, meetings: Meetings) -> None:
         self.meetings = meetings
@@ -105,7 +105,7 @@ class Says(TorchFunctionMode):
         return self._made(func, name, args, kwargs | {"device": HOST})
 
     def _made(self, func: Any, name: str, args: Any, kwargs: Any) -> Tensor:
-        """A new tensor on the device: of numbers of the host, or filled there."""
+        """Return a new tensor on the device, from host values or filled there."""
         of_host = name in ("tensor", "as_tensor")
         self.making = not of_host
         try:
@@ -117,7 +117,7 @@ class Says(TorchFunctionMode):
         return made.as_subclass(Cuda)
 
     def _moved(self, name: str, tensor: Tensor, *rest: Any, **kwargs: Any) -> Tensor:
-        """`.to`, `.cpu`, `.cuda`: another dtype where the tensor is, then across if asked."""
+        """Implement `.to`, `.cpu`, `.cuda`: convert the dtype first, then move if requested."""
         here = DEVICE if isinstance(tensor, Cuda) else HOST
         goal, dtype = {"cpu": HOST, "cuda": DEVICE}.get(name, here), tensor.dtype
         for said in [*rest, *kwargs.values()] if name == "to" else ():
@@ -140,7 +140,7 @@ class Says(TorchFunctionMode):
 
 
 class Ops(TorchDispatchMode):
-    """Every op: refuses to mix devices where CUDA does, marks what is on the device, counts."""
+    """Intercepts every op: refuses mixed devices as CUDA does, marks device tensors, and counts."""
 
     def __init__(self, says: Says) -> None:
         super().__init__()
@@ -153,7 +153,7 @@ class Ops(TorchDispatchMode):
         if not (self.says.making or any(isinstance(each, Cuda) for each in tensors)):
             return func(*args, **kwargs)
         if op not in WHOLE:
-            with self:  # the parts of a composite op are ops of their own
+            with self:  # the parts of a composite op are handled as separate ops
                 if (out := func.decompose(*args, **kwargs)) is not NotImplemented:
                     return out
         if func.namespace not in ("aten", "prim", "prims"):
@@ -167,7 +167,7 @@ class Ops(TorchDispatchMode):
         return _marked(out)
 
     def _count(self, func: Any, op: Any, args: Any, tensors: list[Tensor], out: Any) -> None:
-        """A launch where something new is written; a read where the host must know a value."""
+        """Count a launch if an op writes a result, and a read if the host needs a value."""
         made = list(_tensors(out))
         new = {_memory(each) for each in made} - {_memory(each) for each in tensors}
         self.meetings.counts["launches"] += (
@@ -181,7 +181,7 @@ class Ops(TorchDispatchMode):
             self.meetings.note("reads")
 
     def _check(self, func: Any, op: Any, args: Any, others: list[Tensor]) -> None:
-        """What CUDA takes beside its own tensors: scalars in pointwise ops, indices, copies."""
+        """Allow the host tensors that CUDA accepts: scalars in pointwise ops, indices, copies."""
         scalars = all(each.dim() == 0 for each in others)
         if not others or (scalars and (torch.Tag.pointwise in func.tags or op in TAKES_SCALARS)):
             return
@@ -209,19 +209,19 @@ def _tensors(given: Any) -> Iterator[Tensor]:
 
 
 def _marked(out: Any) -> Any:
-    """An op's results, its tensors on the device."""
+    """Return an op's results with their tensors marked as on the device."""
     if isinstance(out, Tensor):
         return out.as_subclass(Cuda)
     return type(out)(map(_marked, out)) if isinstance(out, list | tuple) else out
 
 
 def _memory(tensor: Tensor) -> int:
-    """Where a tensor's memory begins."""
+    """Return the address of a tensor's memory."""
     return tensor.untyped_storage().data_ptr()
 
 
 def _line() -> str:
-    """The innermost line of the package that is at work."""
+    """Return the innermost line of the package on the stack."""
     frame = sys._getframe(1)
     while frame is not None:
         _, found, within = frame.f_code.co_filename.rpartition("/specviz/")
@@ -233,7 +233,7 @@ def _line() -> str:
 
 @contextmanager
 def pretended() -> Iterator[Meetings]:
-    """Within, in this thread, torch has one CUDA device."""
+    """Give torch one CUDA device within this context, in this thread."""
     meetings = Meetings()
     says = Says(meetings)
     answers = {

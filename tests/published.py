@@ -1,7 +1,7 @@
 """Heads as others publish them: names, shapes, dtypes and keys of config.json, in small.
 
-Rule: nothing of the package's own networks is used here. What a head must say is reckoned from the
-tensors as they are in the file, by the published forward written down once more.
+None of the package's own networks is used here. The expected outputs are computed from the tensors
+in the file by an independent implementation of the published forward.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from specviz.models.target import Target
 from specviz.trace.events import ModelCard
 
 WIDE, INNER, HEADS, SHARED, SIZE, TOKENS, DRAFT, LAYERS = 24, 40, 4, 2, 6, 12, 9, 8
-KEPT = [0, 1, 2, 4, 5, 6, 8, 10, 11]  # the tokens that a head with a vocabulary of its own has
+KEPT = [0, 1, 2, 4, 5, 6, 8, 10, 11]  # the tokens of a head with its own vocabulary
 SHAPE = {
     "hidden_size": WIDE, "intermediate_size": INNER, "num_attention_heads": HEADS,
     "num_key_value_heads": SHARED, "vocab_size": TOKENS, "rms_norm_eps": 1e-5,
@@ -101,8 +101,10 @@ def vocabulary():
 
 
 def eagle_tensors():
-    """No norm tames what its attention reads: louder queries would have scores of thousands, whose
-    rounding, another on every processor, can be seen in a law."""
+    """Return tensors with small queries, since no norm bounds the input of its attention.
+
+    Scores in the thousands would make the rounding of each processor visible in the probabilities.
+    """
     own = {"embed_tokens.weight": random(TOKENS, WIDE), "fc.weight": random(WIDE, 2 * WIDE)}
     made = own | {"fc.bias": random(WIDE)} | layer("layers.0")
     return made | {name: made[name] / 4 for name in made if "q_proj" in name or "k_proj" in name}
@@ -470,8 +472,7 @@ def peagle_laws(t, text, many, taps, wheels):
 
 
 def medusa_laws(t, text):
-    """By head, its law of the token so far after the next; the state is that of the last but one,
-    which predicted the newest."""
+    """Return each head's distribution of its token; the state is that of the last token but one."""
     state, laws = hidden(text)[-1][0, -2], []
     for i in range(3):
         block = t.get(f"{i}.0.linear.weight", t.get(f"blocks.{i}.layers.0.weight")).float()

@@ -49,7 +49,7 @@ def tokenizer() -> PreTrainedTokenizerFast:
 
 @cache
 def chat_tokenizer(template: str = CHAT_ML) -> PreTrainedTokenizerFast:
-    """The same with a template, ChatML unless told otherwise; ids 1 and 2 begin and end a turn."""
+    """The same with a template, ChatML by default; ids 1 and 2 begin and end a turn."""
     made = tokenizer_of(TEXT * 4, START, STOP)
     made.chat_template = template
     return made
@@ -127,7 +127,8 @@ def loud(network: Any, config: Any, seed: int) -> Any:
 
 
 def small_llama(seed: int = 1) -> LlamaForCausalLM:
-    """One layer with a flat law over twelve tokens, so that blind guesses are kept at times."""
+    """One layer with a flat distribution over twelve tokens, so that random guesses are sometimes
+    accepted."""
     return llama(
         seed,
         vocab_size=12,
@@ -156,7 +157,7 @@ def card(model: Any, name: str, family: str) -> ModelCard:
 
 
 def target(model: Any | None = None, words: Any | None = None) -> Target:
-    """A target in memory; the two-layer Llama and its tokenizer unless told otherwise."""
+    """A target in memory; the two-layer Llama and its tokenizer by default."""
     model = model or llama()
     return Target(model, words or tokenizer(), card(model, "tiny", "causal-lm"))
 

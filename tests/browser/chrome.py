@@ -1,7 +1,7 @@
 """One Chromium for all tests of a worker.
 
 A new one compiles all of the page's scripts anew, which costs more than most tests. Playwright can
-not stay open from file to file (its event loop would be in the way of tests that start their own),
+not stay open from file to file (its event loop would conflict with tests that start their own),
 so the browser runs by itself, and each file connects to it.
 """
 
@@ -77,7 +77,7 @@ def program() -> str:
 
 
 def port(told: Path) -> int:
-    """The port, once the browser has told it. Raises TimeoutError where it never does."""
+    """Wait for the browser to report its port. Raises TimeoutError if it does not."""
     until = time.monotonic() + 60
     while time.monotonic() < until:
         if told.is_file() and os.linesep in (said := told.read_text(encoding="utf-8")):

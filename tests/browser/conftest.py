@@ -29,7 +29,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a page that is up."""
+    """The address of a running page."""
     folder = tmp_path_factory.mktemp("traces")
     for name, recipe in RUNS.items():
         made(recipe).write(folder / f"{name}.jsonl")
@@ -83,7 +83,7 @@ def visit(windows: Windows, url: str) -> Iterator[Visit]:
 
 @pytest.fixture
 def looker(windows: Windows, url: str) -> Iterator[Looker]:
-    """A visitor who reduces motion and only looks: at recorded runs, at their steps."""
+    """A visitor with reduced motion for read-only tests of recorded runs and their steps."""
     with windows.looker(url) as visitor:
         yield visitor
     assert not visitor.errors
@@ -92,7 +92,7 @@ def looker(windows: Windows, url: str) -> Iterator[Looker]:
 
 @pytest.fixture
 def another(windows: Windows, url: str) -> Iterator[Visit]:
-    """A second visitor, in a profile of their own."""
+    """A second visitor, in a separate profile."""
     with windows.visitor(url) as visitor:
         yield visitor
     assert not visitor.errors
@@ -100,7 +100,7 @@ def another(windows: Windows, url: str) -> Iterator[Visit]:
 
 @pytest.fixture
 def lively(windows: Windows, url: str) -> Iterator[Visit]:
-    """A visitor who has nothing against motion."""
+    """A visitor without reduced motion."""
     with windows.visitor(url, motion="no-preference") as visitor:
         yield visitor
     assert not visitor.errors

@@ -1,4 +1,4 @@
-"""A visitor: a page in a window of its own, and what its console and network said."""
+"""A visitor: a page in a separate window, with its console and network messages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 
 class Visit:
-    """A page in a window of its own, with what its console and network said."""
+    """A page in a separate window, with its console and network messages."""
 
     def __init__(self, page: Page, url: str) -> None:
         self.url = url
@@ -22,11 +22,11 @@ class Visit:
         page.on("request", self._request)
 
     def prefer(self, motion: str) -> None:
-        """Say what is preferred of motion, and nothing else."""
+        """Set the preference for reduced motion only."""
         self.page.emulate_media(media="null", color_scheme="null", reduced_motion=motion)
 
     def leave(self) -> None:
-        """Hear no more of the page: what follows is not this visitor's."""
+        """Detach from the page: later messages are not this visitor's."""
         self.page.remove_listener("console", self._console)
         self.page.remove_listener("pageerror", self._error)
         self.page.remove_listener("request", self._request)
@@ -50,12 +50,12 @@ class Visit:
         return self.page
 
     def dress(self, theme: str) -> None:
-        """Light or dark, once Gradio's own colours have changed, which they do in steps."""
+        """Set light or dark, and wait until Gradio's own colours have changed, step by step."""
         self.page.evaluate("(on) => document.body.classList.toggle('dark', on)", theme == "dark")
         self.page.wait_for_function(STILL)
 
     def show(self, name: str) -> None:
-        """Another recorded run comes into the open page."""
+        """Open another recorded run in the open page."""
         self.page.evaluate(ANEW, name)
         assert self.ask("run.id") == name
 
@@ -106,13 +106,13 @@ class Visit:
         page.get_by_label("Prompt").fill(prompt)
 
     def choose(self, field: str, title: str) -> None:
-        """Pick what is called so from a list."""
+        """Choose an option from a list by its label."""
         self.page.locator(field).click()
         self.page.get_by_role("option", name=title, exact=True).click()
         expect(self.page.locator("[role=option]:visible")).to_have_count(0)
 
     def listed(self, field: str) -> set[str]:
-        """What a list shows that can be picked."""
+        """Return the options that a list shows."""
         self.page.locator(field).click()
         self.page.locator("[role=option]:visible").first.wait_for()
         shown = self.page.locator("[role=option]:visible").all_inner_texts()
@@ -121,7 +121,7 @@ class Visit:
         return {words.strip().lstrip("✓").strip() for words in shown}
 
     def run(self) -> None:
-        """Press Run live, and wait until the page has asked for the run."""
+        """Press Run live, and wait until the page has requested the run."""
         before = self.ask("asked")
         self.page.click("#sv-go")
         self.page.wait_for_function(f"window.specviz.players['sv-step'].asked !== {before}")
@@ -145,7 +145,7 @@ NEXT_VISIT = """() => {
   sessionStorage.clear();
   for (const [key, value] of window.keptAtFirst) sessionStorage.setItem(key, value);
 }"""
-# How each field, list and fold stands, to be put back by PUT_BACK.
+# The state of each field, list and fold, which PUT_BACK restores.
 REMEMBER = """() => { window.keptAtFirst = Object.entries(sessionStorage); window.atFirst =
   [...document.querySelectorAll("#sv-tabs :is(input, textarea, select, details)")]
     .map((one) => [one, { value: one.value, checked: one.checked, open: one.open }]); }"""
@@ -161,7 +161,7 @@ PUT_BACK = """() => {
   }
 }"""
 STILL = "document.getAnimations().every((each) => each.playState !== 'running')"
-# Another run in the same page, laid out as if nobody had scrolled or pressed anything.
+# Another run in the same page, laid out as if nothing had been scrolled or pressed.
 ANEW = """async (name) => {
   const player = window.specviz.players["sv-step"];
   document.activeElement.blur();
@@ -175,9 +175,9 @@ ANEW = """async (name) => {
 class Looker(Visit):
     """A visitor who reads: opens recorded runs, goes through steps, changes the window's size.
 
-    The page may be open from one who only looked before; then another run comes into it, which is
-    what a visitor does who picks one from the list. Who changes fields puts them back. opened: how
-    the page was when it was opened, nothing where it is not open.
+    The page may be open from an earlier read-only test; then another run is opened in it, as from
+    the list. Tests that change fields restore them. opened: the page's state when it was opened;
+    empty if it is not open.
     """
 
     def __init__(self, page: Page, url: str, opened: str) -> None:

@@ -2,8 +2,8 @@
 
 Most of a page's first second goes into compiling its scripts. A window that has had the page
 before has them compiled, and opens it in a third of the time; what a visitor could have left
-behind is swept away before the next. One who only looks leaves nothing: the next who only looks
-finds the page open, whoever came between, who has another window.
+behind is cleared before the next. Read-only tests leave nothing behind, so they share a window with
+the page open; other tests in between get another window.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PATIENCE = 60_000  # milliseconds: a machine may be busy
 
 
 class Windows:
-    """The windows of one browser; two that are used at once are profiles of their own.
+    """The windows of one browser; two used at once have separate profiles.
 
     Else all are of the browser's own profile, whose scripts are compiled already.
     """
@@ -47,7 +47,7 @@ class Windows:
 
     @contextmanager
     def looker(self, url: str) -> Iterator[Looker]:
-        """A visitor who only looks. What they change all the same is swept away."""
+        """A visitor for read-only tests. Anything changed nevertheless is reset."""
         page = self._next(looks=True)
         before = self.left.pop(page, None)
         looker = Looker(page, url, before.opened if before else "")
@@ -63,7 +63,7 @@ class Windows:
             self._free(page)
 
     def _next(self, looks: bool) -> Page:
-        """A free window of the usual size; where the page is open, for one who looks only."""
+        """A free window of the default size; for read-only tests, one with the page open."""
         alone = not self.used
         fit = [page for page in self.free if (page.context == self.own) == alone]
         empty = [page for page in fit if page not in self.left]
@@ -77,12 +77,12 @@ class Windows:
         return page
 
     def _free(self, page: Page) -> None:
-        """It can be the next one's."""
+        """Mark it as free."""
         self.used.remove(page)
         self.free.append(page)
 
     def _window(self, alone: bool) -> Page:
-        """A new window, in a profile of its own where it is not the only one in use."""
+        """A new window, in a separate profile if another one is in use."""
         if alone:
             return self.own.new_page()
         context = self.browser.new_context(viewport=SIZE)
@@ -99,7 +99,7 @@ class Windows:
 
 
 def sweep(page: Page, url: str) -> None:
-    """Leave the page, and nothing of it behind: storage, permissions, held answers."""
+    """Leave the page and clear its storage, permissions and held responses."""
     page.unroute_all(behavior="ignoreErrors")
     if page.url.startswith(url):
         page.evaluate("sessionStorage.clear()")

@@ -1,6 +1,6 @@
-"""A stand-in for what lends GPUs on ZeroGPU: it grants every call at once and notes what was asked.
+"""A fake of ZeroGPU's scheduler: it grants every call at once and records the requests.
 
-It answers what `spaces` asks of the device API whose address is in SPACES_ZERO_DEVICE_API_URL:
+It implements the device API that `spaces` calls, whose address is in SPACES_ZERO_DEVICE_API_URL:
 /startup-report once, then for each call /schedule, /allow in a new process, and /release.
 """
 
@@ -33,7 +33,7 @@ class Scheduler(ThreadingHTTPServer):
 
     @property
     def address(self) -> str:
-        """Where it listens."""
+        """Return its address."""
         return f"http://127.0.0.1:{self.server_port}"
 
     def of(self, path: str) -> list[dict[str, str]]:
@@ -42,12 +42,12 @@ class Scheduler(ThreadingHTTPServer):
 
 
 class Api(BaseHTTPRequestHandler):
-    """Says yes."""
+    """Grants every request."""
 
     server: Scheduler
 
     def do_POST(self) -> None:
-        """Note what is asked, and grant it."""
+        """Record a request and grant it."""
         url = urlsplit(self.path)
         self.server.asked.append(Asked(url.path, dict(parse_qsl(url.query))))
         body = json.dumps(GRANT if url.path == "/schedule" else {}).encode()
@@ -63,7 +63,7 @@ class Api(BaseHTTPRequestHandler):
 
 @contextmanager
 def scheduling() -> Iterator[Scheduler]:
-    """Within, it answers, in threads of its own."""
+    """Run the scheduler within this context, in separate threads."""
     with Scheduler() as scheduler:
         Thread(target=scheduler.serve_forever, daemon=True).start()
         try:
