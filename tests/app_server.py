@@ -44,7 +44,7 @@ class Server:
         self.config = self.client.get("../config").json()
 
     def end(self, number: int) -> int:
-        """Wait for the process and return its exit status."""
+        """Send this signal and return the exit status."""
         self.client.close()
         self.process.send_signal(number)
         return self.process.wait(20)

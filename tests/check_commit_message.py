@@ -26,7 +26,7 @@ OTHER_FORMS = ("ed", "ing", "s")
 
 
 def problems(message: str) -> list[str]:
-    """What is wrong with a commit message, one sentence each; empty if nothing is."""
+    """List the problems of a commit message, a sentence each."""
     lines = _own_lines(message)
     subject = lines[0] if lines else ""
     if not subject.strip():
@@ -73,7 +73,7 @@ def is_imperative(subject: str) -> bool:
 
 
 def main(path: str) -> int:
-    """Print what is wrong with the message in a file; returns 1 if anything is."""
+    """Print the problems of the message in a file; return 1 if there are any."""
     found = problems(Path(path).read_text(encoding="utf-8"))
     for sentence in found:
         print(sentence, file=sys.stderr)

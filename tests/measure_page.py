@@ -1,4 +1,4 @@
-"""Prints how quickly the page answers and what it weighs; asserts nothing.
+"""Print the page's response times and sizes; nothing is asserted.
 
 Usage: python tests/measure_page.py [URL]. Without a URL it serves the page itself: with the runs
 that ship, and once more with a made-up run of 60 guesses a round behind the tree's window.

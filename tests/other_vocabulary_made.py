@@ -1,4 +1,4 @@
-"""A draft model with a tokenizer of its own, made in memory for tests."""
+"""A draft model with its own tokenizer, made in memory for tests."""
 
 from __future__ import annotations
 

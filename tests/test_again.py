@@ -21,7 +21,7 @@ WISH = RunRequest("Once upon a time")
 
 @pytest.fixture
 def made(monkeypatch):
-    """The wishes that were computed; each tells a run of two lines, or ends as a prompt says."""
+    """The computed requests; each yields a run of two lines, or ends as the prompt says."""
     log = []
 
     def tell(wish, desk):
@@ -43,7 +43,7 @@ def made(monkeypatch):
 
 @pytest.fixture
 def ask():
-    """Asks for a run on one server."""
+    """Requests runs on one server."""
     runs, memory = Worker(Machine("cpu")), Memory()
 
     async def heard(wish, visitor, number):

@@ -115,7 +115,7 @@ FILE = {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}}
 TOO_DEEP = "[" * 1500
 LAW = {"id": 1, "map": "gamma", "alpha": 0.7, "gamma": 4, "c": 0.1, "verify": 1, "c_hat": 0.1}
 POINT = ("gamma", "guesses", "c", "verify", "tokens", "speedup")
-# What is given in place of every value of the event; a list: the values themselves.
+# The values to send instead of each of the event's; a list: all values.
 EVENTS = [
     (26, "told", [], "it has 0 and needs 26"),
     (26, "told", None, "do not fit"),
@@ -141,7 +141,7 @@ EVENTS = [
     (5, "size", [["ngram"], 99, 24, 0, 1], "greater than maximum value"),
     (6, "told", [["nobody"], 1, 24, 0, 1, 1], "not in the list of choices"),
 ]
-# What the page's parts are asked, by the names of their functions: a question that is none.
+# By function of a part of the page: an invalid question.
 QUESTIONS = [
     ("", "not (whole|valid) JSON"),
     (None, "JSON text|a file of"),
@@ -295,7 +295,7 @@ def test_server_still_runs_after_all_bad_input(server):
     assert "specviz-trace" in told
 
 
-# What is wrong with the machine.
+# Faults of the machine.
 
 
 def test_taken_port_raises_readable_error(server):

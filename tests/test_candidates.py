@@ -12,7 +12,7 @@ WIDTHS = [1, 4, 2, 4, 3]
 
 
 def rows(kind, size=200):
-    """Laws (5, V): sharp ones; flat ones, whose draws lie beyond the first 64; of many equals."""
+    """Distributions (5, V): peaked; flat, with draws beyond the top 64; with many equal values."""
     made = torch.Generator().manual_seed(size)
     logits = torch.randn(5, size, generator=made, dtype=torch.float64)
     logits = {"sharp": logits * 6, "flat": logits / 9, "equals": logits.round()}[kind]

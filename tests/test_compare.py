@@ -1,4 +1,4 @@
-"""Races: order, events, traces, and numbers that can be computed by hand; never timings."""
+"""Races: order, events, traces, and numbers that can be computed by hand; no timings."""
 
 from __future__ import annotations
 

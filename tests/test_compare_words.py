@@ -390,7 +390,7 @@ def test_check_cheaper_than_a_plain_pass_is_too_noisy():
 
 
 def test_early_exit_counts_drafting_as_part_of_the_check():
-    """A drafter without weights of its own: its drafting counts as checking."""
+    """A drafter without weights: its drafting counts as checking."""
     own, exits = (replace(HEADER.drafter, parameters=size) for size in (7, 0))
     trace = ran((2,) * 8, draft=0.5, target=0.6, drafter=own)
     assert "a checking pass took 0.60" in explain_noise(trace, alike(25).baseline)

@@ -1,4 +1,4 @@
-"""The speed law: the notes' analytic results to their digits, limits, brute force, enumeration."""
+"""The speed-up formula against published results, limits, brute force and enumeration."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ def test_a_source_without_a_link_is_refused():
 
 
 def test_a_published_alpha_is_the_sources_or_follows_from_its_board():
-    """What is derived rests on a number of Spec-Bench's own tables, by the law turned round."""
+    """Derived α follow from numbers in Spec-Bench's tables by the inverted formula."""
     board = next(b for b in sources.boards() if b.model == "Vicuna-13B-v1.3")
     brought = {row.method: row.tokens_per_pass for row in board.rows}
     on_board = {"eagle3": "EAGLE3", "eagle2": "EAGLE2", "eagle": "EAGLE", "medusa": "Medusa"}
@@ -228,7 +228,7 @@ def test_batch_and_load_match_the_conditions():
 def test_a_recorded_runs_point_is_made_of_its_own_numbers(path):
     trace = Trace.read(path)
     point, numbers = measured_point(trace), metrics.summary(trace)
-    if numbers["alpha"] is None:  # judged from the leaf up, so it has no place on the law
+    if numbers["alpha"] is None:  # judged from the leaf up, so the formula does not apply
         assert point is None
         return
     assert point.alpha == numbers["alpha"]

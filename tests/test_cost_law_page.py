@@ -1,4 +1,4 @@
-"""The speed law on the page: its numbers are specviz.cost's, its faults are sentences."""
+"""The speed-up formula on the page: its numbers are specviz.cost's, its errors are sentences."""
 
 import json
 from itertools import pairwise

@@ -37,7 +37,7 @@ SERVED = Serving(EIGHT, H100, "bf16", 512)
 
 
 def said(**changes):
-    """What the page is told when it asks for the usual setting with some changes."""
+    """Return the page's answer for the default question with some changes."""
     return json.loads(section_facts(json.dumps({**ASKED, "id": 7, **changes})))
 
 

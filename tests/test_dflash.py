@@ -1,4 +1,4 @@
-"""DFlash: a whole block in one pass, what it sees, and exact runs."""
+"""DFlash: a whole block in one pass, its attention, and exact runs."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_whole_block_is_filled_in_one_pass(monkeypatch):
 
 
 def test_later_positions_matter_only_as_masks():
-    """Not causal: what stands last changes what is said first; and nothing but masks stands."""
+    """Attention is bidirectional: the last position changes the first guess; inputs are masks."""
     target, head = headed.target(), trained()
     text = target.encode("The cat saw the", 20)
     masks = [text[-1], *[head.config.mask_token_id] * (SIZE - 1)]

@@ -1,4 +1,4 @@
-"""DFlash's network: attention in training, what it learns, its files and what is refused."""
+"""DFlash's network: attention in training, learning, its files, and refused configs."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def arguments(command):
 
 
 def label(value):
-    """Return the part of a test's name that stands for a page or a command."""
+    """Return the part of a test's name that identifies a page or a command."""
     return name_of(value) if isinstance(value, Path) else value
 
 

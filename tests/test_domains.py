@@ -423,7 +423,7 @@ class Here(Machine):
 
 
 def desk(target, drafters):
-    """The context of a job that nobody has stopped."""
+    """The context of a job that was not stopped."""
     return Desk(Here((target, drafters)), "7", Halt())
 
 

@@ -256,7 +256,7 @@ def test_low_confidence_guess_is_tried_and_ends_its_path(tiny_target, early, can
 
 @pytest.mark.slow
 def test_tokens_follow_target_when_confidence_stops_drafts():
-    """End to end, two levels deep, after one laid token: 400 seeds; false alarm 1 in 1,000."""
+    """End to end, two levels deep, after one forced token: 400 seeds; false alarm 1 in 1,000."""
     target, drafter = tiny.target(), tiny.draft(tiny.blurred(tiny.llama(), noise=0.1))
     coins = {u_key(0, FINAL, 0): 0.1}
     sampling = Sampling(1.3, top_k=4, top_p=0.97)

@@ -15,7 +15,7 @@ def logs(*shares):
 
 
 def grown(seed, levels, width, budget, scale=1.0, round_to=None):
-    """A pool over random laws, expanded as a session does; `round_to` makes many ties."""
+    """A pool over random distributions, expanded as in a session; `round_to` makes many ties."""
     torch.manual_seed(seed)
     growth, level = DynamicTree([0]), [0]
     for depth in range(levels):
@@ -32,7 +32,7 @@ def grown(seed, levels, width, budget, scale=1.0, round_to=None):
 def published(seed, levels, width, budget, scale):
     """The kept paths as EAGLE-2's code finds them: nothing is left out before the final ranking.
 
-    A node's law depends on its path here, so that both ways see the same laws.
+    A node's distribution depends on its path here, so both methods see the same distributions.
     """
     pool = {(): 0.0}
     level = [()]

@@ -1,4 +1,4 @@
-"""The last step of a run says what it came to: counted in the trace, measured against plain."""
+"""The last step of a run sums it up: counts from the trace, and speed against plain decoding."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TRACES = sorted((ASSETS / "traces").glob("*.jsonl"))
 
 
 class Latest(RunLines):
-    """Tells its last round only: the end is laid upon that one, whatever came before."""
+    """Replay only the last round, which the end card is added to."""
 
     def __init__(self, trace):
         super().__init__(trace.header)

@@ -196,7 +196,7 @@ def test_first_two_tokens_with_sampled_siblings_follow_target_distribution():
     """End to end, with caches, warm states, warpers; false alarm 1 in 1,000.
 
     Trees drawn without replacement and of point masses are counted in test_contract, warm states
-    too (layerskip); no family draws siblings independently. The token before them is laid by hand:
+    too (layerskip); no family draws siblings independently. The token before them is forced:
     600 runs show in 16 cells what 1,000 show in 64.
     """
     target = tiny.target()

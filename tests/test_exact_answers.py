@@ -179,7 +179,7 @@ def test_no_rule_exceeds_the_ceiling():
         acceptance_ceiling(torch.ones(17) / 17, torch.ones(17) / 17, SAMPLED, 1)
 
 
-# Coins really thrown
+# Sampled coins
 
 
 @pytest.mark.parametrize(

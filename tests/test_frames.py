@@ -1,4 +1,4 @@
-"""Frames: pure, silent about what is to come, and numbers that agree with each other."""
+"""Frames: pure, without spoilers, and with numbers that agree with each other."""
 
 import itertools
 import json
@@ -59,7 +59,7 @@ def run(name):
 
 
 def is_sampled(name):
-    """Coins decide, and from the root on; what differs from the leaf up has tests of its own."""
+    """Coins decide, from the root on; rules from the leaf up have separate tests."""
     if name in RECIPES:
         return name in SAMPLED
     scene = Scene.of(run(name), 0)
@@ -202,7 +202,10 @@ def test_shown_p_over_shown_q_is_the_shown_probability_and_u_is_on_its_side(samp
         assert shot["caption"]["is"] == ("accepted" if judged.accepted else "rejected")
         said_of_it = numbers(shot)
         assert said_of_it["u"] == text["u"]
-        for name in said_of_it.keys() & {"p", "q"}:  # the sentence rounds off what nobody weighs
+        for name in said_of_it.keys() & {
+            "p",
+            "q",
+        }:  # the sentence rounds numbers that decide nothing
             exact = judged.threshold if "q" not in text else judged.inputs[name]
             rounded = round_for_text(exact, text["threshold" if "q" not in text else name])
             near = not 0.001 <= judged.u <= 0.999
@@ -657,7 +660,7 @@ def propose(trace, **changes):
 
 
 def test_all_guesses_accepted_is_said_only_of_whole_chains(trace):
-    """Else it is every guess on the branch: siblings may have fallen, others were never tried."""
+    """Otherwise it is every guess on the branch: siblings may be rejected or not tried."""
     for scene, _, shot in steps(trace, "draw"):
         if scene.round.drew.kind == "bonus":
             kept = len(accepted_path(scene.round))
@@ -666,7 +669,7 @@ def test_all_guesses_accepted_is_said_only_of_whole_chains(trace):
 
 
 def test_residual_of_fixed_guesses_excludes_every_rejected_sibling(trace):
-    """Recomputed from p itself, as the target's pass gave it: 1 minus what the fallen held."""
+    """Recomputed from the target's p: 1 minus the mass of the rejected tokens."""
     for scene, _, shot in steps(trace, "draw"):
         last = scene.round.judged[-1] if scene.round.judged else None
         if scene.greedy or scene.round.drew.kind != "recovered" or last.rows.q is not None:
@@ -716,7 +719,7 @@ def test_score_sentence_says_the_order_of_judging(shape, end):
 
 
 def test_last_token_is_not_explained_by_a_failed_search():
-    """The drafter was asked for no guess at all, whatever stands in its pool or the text."""
+    """The drafter was not asked for a guess, whatever its pool or the text contains."""
     trace = made(RECIPES["nothing drafted"])
     scene = Scene.of(trace, len(trace.rounds) - 1)
     assert scene.tokens_left == 1

@@ -1,4 +1,4 @@
-"""GGUF files: what is loaded equals what was written; anything unsupported is refused by name."""
+"""GGUF files: loaded weights equal the written ones; unsupported files are refused by name."""
 
 import hashlib
 import re

@@ -1,4 +1,4 @@
-"""GGUF files of Mistral, Qwen2, Qwen3 and Gemma 3: what is loaded equals what was written."""
+"""GGUF files of Mistral, Qwen2, Qwen3 and Gemma 3: loaded weights equal the written ones."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def test_idle_queue_polls_less_often(monkeypatch, warned, loop, pause):
 
 
 def test_installed_gradio_has_what_the_adapter_needs(warned):
-    """An upgrade that removes something fails here, not on somebody's server."""
+    """An upgrade that removes something fails here, not on a user's server."""
     from gradio.routes import App
 
     async def used():

@@ -1,4 +1,4 @@
-"""Predict first: a question shows the guess that it asks about, and does not reveal the verdict."""
+"""Predict first: a question shows its guess and does not reveal the verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is put into the head of the page that Gradio sends."""
+"""The content inserted into the head of Gradio's page."""
 
 import pytest
 from starlette.applications import Starlette

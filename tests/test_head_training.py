@@ -52,7 +52,7 @@ class Toy(nn.Module):
         return outputs.head(state + self.mix(state) * self.scale)
 
     def save(self, folder: Path) -> None:
-        # so coarse that what ships visibly guesses otherwise than what was trained
+        # so coarse that the shipped head visibly differs from the trained one
         tensors = {name: (value * 4).round() / 4 for name, value in self.state_dict().items()}
         save_file(tensors, folder / "model.safetensors")
 
@@ -333,7 +333,7 @@ def test_measured_alpha_survives_interruption(tmp_path: Path) -> None:
     interrupted(tmp_path / "stopped", 5, toy())
     (resumed,) = trained(tmp_path / "stopped", toy(), measure_every=2)
     assert list(straight.alpha) == [2, 4, 6, 8, 10]
-    # the interrupted run measured nothing: what it did not log is not invented
+    # the interrupted run measured nothing, and nothing is invented
     assert {step: straight.alpha[step] for step in (6, 8, 10)} == resumed.alpha
     (again,) = trained(tmp_path / "straight", toy(), measure_every=2)
     assert again.alpha == pytest.approx(straight.alpha, abs=1e-4)

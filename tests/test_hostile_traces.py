@@ -21,7 +21,7 @@ DEEP = 990
 
 
 def checked(path, capsys):
-    """Return the exit status of `check` and what it printed."""
+    """Return the exit status and the output of `check`."""
     status = main(["check", str(path)])
     printed = capsys.readouterr()
     return status, printed.out, printed.err
@@ -176,7 +176,7 @@ def test_token_bytes_in_memory_are_checked():
 
 
 def forced(lines):
-    """Set random numbers by hand to their own values, so that everything else stays valid."""
+    """Force random numbers to their own values, so that everything else stays valid."""
     for guess in events(lines, "proposed")[0]["guesses"][:3]:
         node = 1 + events(lines, "proposed")[0]["guesses"].index(guess)
         lines[0]["settings"]["coins"][f"1 judge {node}"] = guess["u"]

@@ -47,7 +47,7 @@ def runs(tiny_target):
     }
 
 
-# The law of what really comes out: every coin of a round is laid by hand, in all ways that matter
+# The real output distribution: every coin of a round is forced, in all ways that matter
 
 
 @dataclass

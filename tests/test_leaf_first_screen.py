@@ -74,7 +74,7 @@ def steps(trace, kind="judge"):
 
 
 def product(text):
-    """What a sum of a sentence comes to: factors, and at most one divisor, in its own digits."""
+    """Evaluate a sentence's calculation: factors, and at most one divisor, in its shown digits."""
     top, _, under = text.partition(" ÷ ")
     found = 1.0
     for factor in top.split(" × "):
@@ -107,7 +107,7 @@ def test_shown_numbers_multiply_to_the_probability_and_u_is_on_its_side(runs, na
 
 @pytest.mark.parametrize("name", OF_CHANCE)
 def test_coin_bar_is_the_second_bar_magnified(runs, name):
-    """Its covered part is "keep": what is owed of what is left, or reach × p of q."""
+    """Its covered part is "keep": the residual's part of the remainder, or reach × p of q."""
     for scene, step, shot in steps(runs[name]):
         judged, panel = scene.round.judged[step.at], shot["panel"]
         whole = panel.get("q", 1.0)
@@ -269,7 +269,7 @@ def test_coins_set_along_a_path_bring_its_guess_into_the_text(tiny_target, runs,
             other = played(tiny_target, name, scene.round.number, coins)
             inside = int(node) in accepted_path(other)
             least, most = bounds.get(int(node), (0.0, 1.0))
-            if not inside:  # a coin cannot keep what has no chance, nor fell what must be kept
+            if not inside:  # a coin cannot accept at probability 0, nor reject at probability 1
                 chance = {j.node: j.threshold for j in other.judged}
                 laid = [chance[n] for n, kept in way if not kept and n in chance]
                 assert chance.get(int(node)) == 0.0 or max(laid) > U_TO_REJECT

@@ -1,4 +1,4 @@
-"""What the page and the API hear while models load, and how a load ends early."""
+"""Progress on the page and in the API while models load, and loads that end early."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(autouse=True)
 def _own_shelf(monkeypatch):
-    """No test finds what another one loaded; what is sent is sent soon."""
+    """Isolate each test's loaded models, and send output at short intervals."""
     monkeypatch.setattr(loading, "MODELS", ModelCache())
     monkeypatch.setattr(worker, "LOOK", 0.005)
 

@@ -40,7 +40,7 @@ SHAPES = [WindowShape(), WindowShape(1, 3, 1), WindowShape(3, 3, 4), WindowShape
 
 
 class Shaped(Lookahead):
-    """Lookahead with a shape of its own, whose sessions can be looked into."""
+    """Lookahead with a given shape, whose sessions can be inspected."""
 
     def __init__(self, shape, pool=None):
         super().__init__()
@@ -101,7 +101,7 @@ def test_row_sees_one_row_per_position(columns, levels):
     prompt=st.lists(st.integers(1000, 1009), min_size=1, max_size=5),
 )
 def test_level_holds_predictions_of_one_pass(width, ngram, passes, prompt):
-    """By definition: at pass t the root stands at place t, and of n levels level l, column i
+    """By definition: at pass t the root is at position t, and of n levels level l, column i
     is what pass t - (n - l) said of place t + l + i; before the first pass that is the prompt."""
     window = Window(prompt, width, ngram, ())
     said = {0: {1 + i: prompt[(i - 1) % len(prompt)] for i in range(1, width + ngram - 1)}}

@@ -1,4 +1,4 @@
-"""Mixture of Attentions: public tensor names, and what is refused."""
+"""Mixture of Attentions: public tensor names, and refused files."""
 
 from __future__ import annotations
 

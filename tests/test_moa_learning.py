@@ -1,4 +1,4 @@
-"""Mixture of Attentions: its loss, what it learns, and the cost of a memory shifted by one."""
+"""Mixture of Attentions: its loss, its learning, and the cost of a memory shifted by one."""
 
 from __future__ import annotations
 

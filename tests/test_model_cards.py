@@ -361,7 +361,7 @@ def test_shipped_card_matches_manifests_and_measurements():
 
 
 def test_card_says_where_draft_is_smaller_than_in_paper():
-    """Sizes follow the catalogue and the checkpoints, and what was measured agrees with them."""
+    """Sizes follow the catalogue and the checkpoints, and the measurements agree with them."""
     names = ("eagle", "eagle2", "medusa", "moa", "mtp-parallel")
     found = {name: guess_count(drafter_row(name)) for name in names}
     assert found == {"eagle": 9, "eagle2": 10, "medusa": 8, "moa": 10, "mtp-parallel": 10}

@@ -1,4 +1,4 @@
-"""What the Models tab is told: rows in words, what is loaded, and how a fetch goes."""
+"""The data of the Models tab: rows in words, loaded models, and the progress of downloads."""
 
 from __future__ import annotations
 

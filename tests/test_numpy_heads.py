@@ -33,7 +33,7 @@ HEADS = {
 
 
 def readers(name):
-    """A reader over the head as it is, and one over a copy that is ready to draft."""
+    """A reader over the unchanged head, and one over a copy that is ready to draft."""
     target = driven.deep_target()
     kind, config, changes = HEADS[name]
     own = {} if kind is EagleHead else {"draft_vocab_size": 100, "tap_layers": TAPS}

@@ -62,7 +62,7 @@ def test_texts_equal_vllm_and_rounds_too_unless_noted(peer):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("place", [2, 12])  # a story, and code, whose n-grams stand in many places
+@pytest.mark.parametrize("place", [2, 12])  # a story, and code, whose n-grams occur often
 @pytest.mark.parametrize("peer", PEERS, ids=lambda peer: peer.drafter)
 def test_current_rounds_equal_recorded_rounds(peer, place, monkeypatch):
     target = load_target("house", "cpu")

@@ -115,7 +115,7 @@ def crossings(monkeypatch):
 @pytest.mark.parametrize("settings", [MILD, GREEDY], ids=["sampled", "greedy"])
 @pytest.mark.parametrize("drafter", SESSIONS)
 def test_static_tree_is_built_with_one_read(crossings, vain, drafter, settings):
-    uploads = [1, 2] if drafter == "draft-model" else [1]  # its own cache may be told a path
+    uploads = [1, 2] if drafter == "draft-model" else [1]  # its own cache may be given a path
     found = crossings(drafter, settings)
     assert found
     assert all(reads == 1 and many in uploads for reads, many in found)

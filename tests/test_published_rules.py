@@ -34,7 +34,7 @@ LOST = {
     "dropped-and-masked": 0,
     "cumulative-uniform": 0.237,
 }
-FIRST = {  # the law of the first token
+FIRST = {  # the distribution of the first token
     "half-a-fix": (0.717, 0.113, 0.143, 0.025, 0.003),
     "resample-from-p": (0.240, 0.338, 0.220, 0.135, 0.068),
     "mask-the-rejected": (0.273, 0.292, 0.237, 0.127, 0.072),

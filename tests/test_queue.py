@@ -1,4 +1,4 @@
-"""The queue: who has the next turn, what those who wait are told, stops, and the limits."""
+"""The queue: order of turns, reports to waiting jobs, stops, and limits."""
 
 import asyncio
 from math import inf
@@ -21,7 +21,7 @@ async def settle():
 
 
 class Waiting:
-    """Visitors a, b, c, ... in line, each with what it was told."""
+    """Visitors a, b, c, ... in the queue, each with the positions that it received."""
 
     def __init__(self, names):
         self.line = Queue()

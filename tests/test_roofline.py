@@ -1,4 +1,4 @@
-"""The roofline: parameters and bytes by hand, what a pass takes, how many guesses are free."""
+"""The roofline: parameters and bytes by hand, pass times, and the number of free guesses."""
 
 from __future__ import annotations
 

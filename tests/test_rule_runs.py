@@ -140,7 +140,7 @@ def test_check_detects_each_forgery(runs, lie):
     refused(runs[rule], event, change, says)
 
 
-FACTS = {  # by rule, a fact, another value for it, and what is said of that
+FACTS = {  # by rule: a field, a wrong value for it, and the expected error
     "typical": ("entropy", lambda fact: 0.0, "the entropy is 0.0"),
     "relaxed:3,0.05": ("rank", lambda fact: fact + 1, "the rank is"),
     "relaxed:3,0.05 ": ("top", lambda fact: fact + 0.01, "the top token's p is"),
@@ -254,7 +254,7 @@ def test_only_a_lossless_run_has_bounds_of_zero(runs, tiny_target):
         assert found[0].place == 1  # the prompt's pass adds the first
     for rule in ("lenience:0.7", "ensemble:0.6", "typical", "unverified"):
         assert worst_bounds(runs[rule])[0] > 0.01
-    assert worst_bounds(runs["k-seq"]) == (0.0, 1.0)  # what is kept does not tell
+    assert worst_bounds(runs["k-seq"]) == (0.0, 1.0)  # the kept rows do not show it
     assert worst_bounds(Trace(runs["typical"].header, [])) == (0.0, 0.0)
 
 

@@ -38,7 +38,7 @@ def runs(monkeypatch):
 
 @pytest.fixture
 def wish(pair):
-    """Makes wishes for the tiny models."""
+    """Makes requests for the tiny models."""
 
     def made(prompt=PROMPT, target=None, drafter=None, **settings):
         usual = {"gamma": 4, "max_new_tokens": 12, "sampling": Sampling(0.8)}

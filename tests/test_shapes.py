@@ -1,4 +1,4 @@
-"""Costs of public shapes: random networks, rounds in turns, their file, and what it says."""
+"""Costs of public shapes: random networks, rounds in turns, their file, and its sentences."""
 
 import json
 from dataclasses import replace

@@ -97,7 +97,7 @@ def test_a_state_that_is_off_by_one_spoils_what_the_shipped_head_learned(name):
         )
         for made in (drafter, Shifted(drafter))
     )
-    assert wrong < 0.8 * right  # what is left is the words alone
+    assert wrong < 0.8 * right  # only the words remain
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Where a target that does not ship comes from: what is found, fetched and reported."""
+"""Sources of a target that does not ship: finding, fetching and reporting."""
 
 import json
 import re

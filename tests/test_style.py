@@ -1,4 +1,4 @@
-"""Style and types of all code, the browser's included: each checker is a test of its own."""
+"""Style and types of all code, the browser's included: one test per checker."""
 
 from __future__ import annotations
 

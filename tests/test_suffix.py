@@ -80,7 +80,7 @@ def test_short_texts_have_no_repeated_suffix():
 
 
 def grown(text, end, depth, settings, eos):
-    """A draft by counting anew: what it expects, its nodes (token, parent, count, total, place)."""
+    """Draft by recounting: expected tokens, and nodes (token, parent, count, total, position)."""
     nodes, expected, level = [(text[-1], -1)], 0.0, [(0, end, 1.0)]
     for width in map(settings.width, range(depth)):
         below = []

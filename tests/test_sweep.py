@@ -1,4 +1,4 @@
-"""The machine sweep: what is measured and in which order, its file, its sentences, its picture."""
+"""The machine sweep: the measurements and their order, its file, sentences and figure."""
 
 import asyncio
 import json

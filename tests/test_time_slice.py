@@ -1,4 +1,4 @@
-"""Jobs compute in short turns: first rounds first, whole runs all the same, clocks of their own."""
+"""Jobs compute in short turns: first rounds come first, runs finish, clocks exclude waiting."""
 
 import asyncio
 import itertools
@@ -20,7 +20,7 @@ from specviz.ui.task import Desk, Machine, Task, performed
 
 
 def counted(log, name, steps, desk):
-    """A job of so many steps; the first of them is its first output."""
+    """A job with this many steps; the first one is its first output."""
     for step in range(steps):
         if desk.unwanted():
             yield f"{name} asked to end\n"
@@ -37,7 +37,7 @@ def log():
 
 @pytest.fixture
 def job(runs, log):  # noqa: F811
-    """Makes a visitor's job of so many steps, and gives all that is sent of it."""
+    """Makes a visitor's job with this many steps, and returns all its output."""
 
     async def made(name, steps):
         def tell(desk):
@@ -50,7 +50,7 @@ def job(runs, log):  # noqa: F811
 
 @pytest.fixture
 def sliced(monkeypatch):
-    """A turn ends after every step, if somebody waits; nothing is sent because of the time."""
+    """A turn ends after every step if another job waits; nothing is sent because of the time."""
     monkeypatch.setattr(time_slice, "SLICE", 0.0)
     monkeypatch.setattr(stream, "PAUSE", 1000.0)
     monkeypatch.setattr(stream, "DRAWING", 0.0)
@@ -173,7 +173,7 @@ def test_pacing_never_sleeps():
 
 
 async def stopped_between_turns(runs, job, log, end):  # noqa: F811
-    """What is sent of a job that `end` ends while another job computes."""
+    """Return the output of a job that `end` ends while another job computes."""
     long = asyncio.create_task(job("long", 10_000))
     other = asyncio.create_task(job("other", 10_000))
     while "other" not in log:
@@ -250,7 +250,7 @@ def measured(trace):
 
 
 def without_seconds(text):
-    """A trace's lines as objects, without what was measured."""
+    """A trace's lines as objects, without measured values."""
     lines = [json.loads(line) for line in text.splitlines()]
     return [{k: v for k, v in line.items() if "seconds" not in k} for line in lines]
 

@@ -59,7 +59,7 @@ def test_trained_heads_save_passes(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_session_guesses_equal_training_predictions(name):
-    """The newest token stands at n, its predictor at n - 1: row n - 1 of the loss's logits.
+    """The newest token is at n, its predictor at n - 1: row n - 1 of the loss's logits.
 
     DeepSeek's module has read its own guesses, so it is compared as far as the text took them.
     """

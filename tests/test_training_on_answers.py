@@ -153,7 +153,7 @@ def test_held_out_answers_are_not_trained_on(target: Target, written: Path) -> N
 
 
 def test_batch_of_answers_equals_batch_of_same_text(target: Target, written: Path) -> None:
-    """Of an answer without any neighbour: what was kept stands for a pass of the target."""
+    """For an answer without any neighbour, the stored rows equal a pass of the target."""
     answers = batches(target, written)
     (outputs,) = answers._measured_batches(answers.held_out)
     whole = read_target_outputs(target.model, outputs.tokens)

@@ -1,5 +1,5 @@
 """Trees that grow on a field: closed under ancestors, best-first, whatever the precision; their
-verdicts, what they are worth, and how they lie on the page."""
+verdicts, gains, and their layout."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ WORDS = 4
 
 
 def made_field(seed, depth, scale=2.0, round_to=0.0, words=WORDS):
-    """Every path of so many words, so deep, under random laws; `round_to` makes many ties."""
+    """Every path over this many words to this depth, with random distributions; `round_to` makes
+    many ties."""
     dice = torch.Generator().manual_seed(seed)
     rows = {}
     for length in range(depth + 1):
@@ -64,7 +65,9 @@ def made_field(seed, depth, scale=2.0, round_to=0.0, words=WORDS):
             logs, order = logits[0].log_softmax(-1).sort(descending=True)
             if round_to:
                 logs = ((logs / round_to).round() * round_to).clamp(max=0)
-            p = (logits[1].softmax(-1) * 0.9).tolist()  # the rest is on words that nobody guesses
+            p = (
+                logits[1].softmax(-1) * 0.9
+            ).tolist()  # the rest is on words that are never guessed
             tokens = (order + 1).tolist()
             chance = [p[token - 1] for token in tokens]
             top = tokens[chance.index(max(chance))]

@@ -165,7 +165,7 @@ def test_invalid_live_request_gets_a_sentence(wish, says):
 
 @pytest.mark.parametrize("name", GROWS)
 def test_position_has_predictions_for_every_path(name):
-    """Each path anew, in a walk of its own; the target by one plain pass."""
+    """Each path again in a separate walk; the target by one plain pass."""
     target = families.target_of(name)
     drafter = families.KNOWING_NOTHING[name](target)
     ids = target.encode("The cat saw the", 9)
@@ -204,7 +204,7 @@ def test_drafter_without_prediction_after_guesses_is_refused():
 
 
 def test_ranks_are_measured_along_the_text_that_the_target_wrote():
-    """The oracle knows the target's law, so the mean p of its ranks falls, and never by depth."""
+    """The oracle knows the target's distribution, so mean p falls by rank and not by depth."""
     case = families.CASES["oracle"]
     target = case.target()
     found = rank_acceptance.measure_rank_acceptance(

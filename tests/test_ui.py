@@ -1,4 +1,4 @@
-"""The page's server side: guard, recorded runs, the page as it is built. No browser needed."""
+"""The page's server side: guard, recorded runs, the built page. No browser needed."""
 
 import gzip
 import json
@@ -266,7 +266,7 @@ print(json.dumps({
 
 @pytest.fixture(scope="module")
 def facts():
-    """Facts of a page built in a process of its own: Gradio leaves loops and sockets open."""
+    """Facts of a page built in a separate process: Gradio leaves loops and sockets open."""
     command = [sys.executable, "-c", FACTS]
     done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
     return json.loads(done.stdout.splitlines()[-1])

@@ -111,7 +111,9 @@ def test_coins_set_along_a_path_bring_its_guess_into_the_text(tiny_target, draft
             other = traced(tiny_target, DRAFTERS[drafter](), replace(WARM, coins=coins), index)
             verdicts = {j.node: j for j in other.rounds[index].judged}
             stuck = [n for n, kept in way if n not in verdicts or verdicts[n].accepted != kept]
-            for n in stuck[:1]:  # a coin cannot keep what has no chance, nor fell what must be kept
+            for n in stuck[
+                :1
+            ]:  # a coin cannot accept at probability 0, nor reject at probability 1
                 assert verdicts[n].threshold in (0.0, 1.0)
             if not stuck:
                 reached += 1

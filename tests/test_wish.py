@@ -1,4 +1,4 @@
-"""Wishes: from JSON and from the form, every fault a sentence."""
+"""Run requests: from JSON and from the form; every error is a sentence."""
 
 import json
 

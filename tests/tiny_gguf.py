@@ -45,7 +45,7 @@ KINDS = {  # by what transformers calls a kind of network
 
 @cache
 def words() -> Tokenizer:
-    """Byte-level BPE whose digits stand alone, trained on a text full of them; 400 tokens."""
+    """Byte-level BPE with single digits, trained on a text full of them; 400 tokens."""
     made = Tokenizer(models.BPE())
     made.pre_tokenizer = pre_tokenizers.Sequence(
         [

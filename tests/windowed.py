@@ -54,7 +54,7 @@ def gemma2(**changes: Any) -> Any:
 
 
 def gemma3(**changes: Any) -> Any:
-    """All layers but every third have a window, and rotary angles of their own."""
+    """All layers but every third have a window and different rotary angles."""
     own = {"query_pre_attn_scalar": 12, "tie_word_embeddings": False, "sliding_window_pattern": 3}
     return tiny.loud(Gemma3ForCausalLM, Gemma3TextConfig(**(USUAL | own | changes)), 1)
 

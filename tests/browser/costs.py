@@ -38,7 +38,7 @@ def opened(visit: Visit, query: str = "") -> Page:
 
 
 def lent(looker: Looker) -> Iterator[Page]:
-    """The tab as it is at first; it is put back afterwards, for the next."""
+    """The tab in its initial state, which is restored afterwards."""
     looker.arrive(lambda: opened(looker))
     page = looker.page
     yield page

@@ -138,7 +138,7 @@ def rejected(visit):
 
 
 def what_if(visit):
-    """A guess that was not reached, asked about."""
+    """Select a guess that was not reached."""
     visit.page.click(".sv-now .sv-unreached >> nth=0")
     visit.page.wait_for_selector(".sv-is-if")
 
@@ -217,7 +217,7 @@ def at_rest(page, within):
 
 
 def faint(page):
-    """The texts that are hard to read as the page stands, each with its contrast and colours."""
+    """The texts on the page with too little contrast, each with its contrast and colours."""
     return too_low(contrasts(page))
 
 
@@ -227,9 +227,9 @@ def too_low(told):
 
 
 def contrasts(page):
-    """Every visible text with its contrast, what it stands on, its colour, and what it says."""
+    """Every visible text with its contrast, background, colour and content."""
     size = page.viewport_size
-    for _ in range(2):  # a higher window is laid out with more air
+    for _ in range(2):  # a higher window has more spacing
         tall = page.evaluate("document.documentElement.scrollHeight")
         resize(page, size["width"], tall)
     texts = page.evaluate(TEXTS)
@@ -364,7 +364,7 @@ def test_the_right_arrow_visits_every_step_of_a_run_and_each_is_said(looker):
 
 
 def steps(trace, index):
-    """How many steps a round has; after the last one's stands the end."""
+    """Return the number of steps of a round; the end follows the last one."""
     last = index == len(trace.rounds) - 1
     return sum(1 for _ in frames(Scene.of(trace, index))) + last
 

@@ -1,4 +1,4 @@
-"""The speed law on the Cost tab: sliders, the answer, the measured run beside it, what is wrong."""
+"""The speed-up formula on the Cost tab: sliders, the answer, the measured run, error messages."""
 
 import json
 
@@ -21,7 +21,7 @@ LANE = {
 
 @pytest.fixture
 def cost(looker):
-    """The tab as it is at first."""
+    """The tab in its initial state."""
     yield from lent(looker)
 
 

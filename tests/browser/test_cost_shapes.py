@@ -48,7 +48,7 @@ def an_alpha_is_the_tabs(page):
 
 
 def a_file_is_shown_as_text(page, mine):
-    """And one that cannot be used leaves what is on screen."""
+    """A file's texts are never markup, and an invalid file leaves the screen unchanged."""
     hostile = made(machine="<img src=x onerror=window.hacked=1>")
     mine.write_text(hostile.to_text(), encoding="utf-8")
     page.set_input_files(".sv-shapes-file", mine)

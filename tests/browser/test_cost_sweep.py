@@ -24,7 +24,7 @@ RECORDED = """async () => {
 
 @pytest.fixture
 def cost(looker):
-    """The Cost tab as it is at first."""
+    """The Cost tab in its initial state."""
     for page in lent(looker):
         page.wait_for_selector(".sv-sweep-plot .main-svg", state="attached")
         page.wait_for_selector(".sv-headline-table tr")

@@ -16,7 +16,7 @@ SAID = ".sv-terms-said"
 
 @pytest.fixture
 def cost(looker):
-    """The tab as it is at first."""
+    """The tab in its initial state."""
     yield from lent(looker)
 
 
@@ -61,7 +61,7 @@ def test_one_alpha_and_gamma_for_the_whole_tab(cost):
 def test_a_lanes_alpha_is_the_h100s_only_with_whose_it_is(cost):
     page = cost
     hand(page, LANE | {"name": "EAGLE-3", "where": "House · 2 CPU cores · float32"})
-    whose = "α = 0.80, γ = 5 (measured: EAGLE-3 on House, a lane on Compare, on this machine)."
+    whose = "α = 0.80, γ = 5 (measured: EAGLE-3 on House, a lane of Compare, on this machine)."
     says(page, SAID, whose)
     says(page, ".sv-roofline-with", whose)
     says(page, ".sv-roofline-with", "The target here is Llama-3.1-8B, so expect a different α.")

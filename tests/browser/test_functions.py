@@ -22,7 +22,7 @@ def page(browser, url):
 
 @pytest.fixture(scope="module")
 def call(page):
-    """Calls an exported function of a module: its name, its arguments as JSON -> what it gives."""
+    """Call an exported function of a module by name with JSON arguments; return its result."""
 
     def called(module, name, *values):
         script = """async ([address, name, values]) =>
@@ -224,7 +224,7 @@ JOB = """async (address) => {
         ),
         (
             "job.begin(); hear(line('state', { state: 'lending', seconds: 12 })); job.ended();",
-            ["on", "asking", "Asking for a GPU, for at most 12 seconds.", "off", "page lost"],
+            ["on", "asking", "Requesting a GPU for at most 12 seconds.", "off", "page lost"],
         ),
         (
             (
@@ -251,10 +251,7 @@ JOB = """async (address) => {
             [
                 "on",
                 "asking",
-                (
-                    "server Ended after 1 minute, for which a job may compute here. "
-                    "There was no result yet."
-                ),
+                "server Ended after 1 minute, the limit for one job here. There was no result yet.",
                 "off",
             ],
         ),
@@ -415,7 +412,7 @@ def test_what_gradio_does_not_draw_is_null_and_warned_of_once(page):
 
 
 def test_the_early_script_lets_frames_through_that_it_cannot_read(page):
-    """A callback whose source cannot be read is asked for like any other."""
+    """A callback whose source cannot be read is handled like any other."""
     drawn = page.evaluate(
         """() => new Promise((done) => {
           const step = () => done("drawn");

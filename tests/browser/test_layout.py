@@ -1,4 +1,4 @@
-"""One screen: what is of the moment lies within the window, nothing overlaps, nothing is cut."""
+"""One screen: the current content is within the window, nothing overlaps, nothing is cut."""
 
 import pytest
 from serve import SHIPPED
@@ -136,7 +136,7 @@ def problems(visit, where, check):
 
 
 def resize(page, width, height):
-    """Give the window a size, and wait until the player is laid out for it."""
+    """Give the window a size, and wait until the player has adapted its layout."""
     page.set_viewport_size({"width": width, "height": height})
     page.evaluate(LAID_OUT, [width, height])
 

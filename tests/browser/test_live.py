@@ -287,7 +287,7 @@ def test_a_branch_that_cannot_be_made_says_why(visit):
 
 
 def values(page):
-    """The form as it stands, label by label."""
+    """Return the form's values by label."""
     numbers = {
         name: float(page.locator("#sv-drawer").get_by_label(name).first.input_value())
         for name in ("γ, guesses", "Temperature", "Top-k", "Top-p", "Seed", "New tokens")
@@ -339,7 +339,7 @@ def test_a_drafter_that_is_picked_brings_its_settings_and_hides_what_it_ignores(
     budget = drawer.get_by_label("Budget").first
     pick(page, "Medusa")
     expect(paths).to_have_value(
-        find_spec("rank_paths").filled(with_defaults("medusa", {})["rank_paths"])
+        find_spec("rank_paths").form_value(with_defaults("medusa", {})["rank_paths"])
     )
     assert values(page)["γ, guesses"] == with_defaults("medusa", {})["gamma"]
     expect(page.locator("#sv-settings")).to_contain_text("8 paths")
@@ -409,7 +409,7 @@ class Line:
                     threading.Thread(target=hand_on, args=(one, other), daemon=True).start()
 
     def cut(self):
-        """Close what is open, and take nothing more."""
+        """Close all connections and accept no more."""
         for end in [self.door, *self.ends]:
             with suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
@@ -417,7 +417,7 @@ class Line:
 
 
 def hand_on(one, other):
-    """What one says, the other hears; where one falls silent, so does the other."""
+    """Copy data from one socket to the other; close both when one closes."""
     with suppress(OSError):
         while said := one.recv(1 << 16):
             other.sendall(said)

@@ -10,7 +10,7 @@ TOPS = """() => ['.sv-strip', '.sv-caption', '.sv-evidence', '.sv-panel', '.sv-t
   .join(' ')"""
 
 
-# What is asked at every step of some rounds.
+# The questions at every step of some rounds.
 AT_EVERY_STEP = """(rounds) => {
   const player = window.specviz.players["sv-step"];
   const found = [];
@@ -28,7 +28,7 @@ AT_EVERY_STEP = """(rounds) => {
 
 
 def at_every_step(visit, rounds, asked):
-    """What is answered at every step of some rounds, in their order."""
+    """Return the answers at every step of some rounds, in order."""
     return visit.page.evaluate(AT_EVERY_STEP.replace("ASKED", asked), list(rounds))
 
 
@@ -130,7 +130,7 @@ def test_stop_replaces_run_live_in_place(looker):
 def test_drawer_shows_the_drafters_card_and_its_settings(visit):
     page = visit.open()
     page.click("#sv-settings button")
-    page.locator(".sv-card").get_by_text("A small language model of its own").wait_for()
+    page.locator(".sv-card").get_by_text("A small language model continues").wait_for()
     assert page.locator("#sv-siblings").is_visible()
     page.click("#sv-method input")
     page.get_by_role("option", name="N-gram").click()

@@ -20,7 +20,7 @@ def models(visit):
 
 @pytest.fixture
 def seen(looker):
-    """The tab for one who changes nothing but what a row of its own says."""
+    """The tab for tests that change only their own row."""
     looker.arrive(lambda: opened(looker))
     return looker.page
 

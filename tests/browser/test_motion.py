@@ -156,7 +156,7 @@ def test_two_hundred_steps_do_not_grow_the_heap(visit):
 
 
 def kept(page):
-    """What is still held once everything unused is collected."""
+    """Return the page's memory metrics after garbage collection."""
     page.wait_for_timeout(500)  # the address follows a little later
     tools = page.context.new_cdp_session(page)
     tools.send("Performance.enable")

@@ -162,7 +162,7 @@ def test_clicking_a_judged_guess_in_the_tree_goes_to_its_verdict(looker):
     page.wait_for_function(f"window.specviz.players['sv-step'].frame.step.id === 'judge-{node}'")
 
 
-# What is written at two steps of each of so many rounds.
+# The texts at two steps of each of these rounds.
 WORDS = """(rounds) => {
   const said = (name) => document.querySelector(name);
   let seen = "";
@@ -333,7 +333,7 @@ def guess_at(visit, query=""):
 
 
 def hidden_panel(visit):
-    """The panel of the verdict that is asked for, read from the run."""
+    """Return the panel of the requested verdict, read from the run."""
     return visit.page.evaluate(
         """async (address) => {
           const { frameAt } = await import(new URL(address, document.baseURI));

@@ -10,7 +10,7 @@ GROW = "window.specviz.grow"
 
 
 IDLE = " && ".join(f"window.specviz.{part}.idle" for part in ("grow", "ranking", "judging"))
-# The last step of the whole tree with nothing pointed at, and every section asked anew.
+# The last step of the whole tree with nothing selected, and every section requested again.
 AGAIN = """() => {
   const find = (selector) => document.querySelector(selector);
   for (const name of ["shown=all", "move=last"]) find(`.sv-grow [data-${name}]`).click();
@@ -22,7 +22,7 @@ AGAIN = """() => {
 
 @pytest.fixture
 def trees(looker):
-    """The tab as it is at first, with everything answered."""
+    """The tab in its initial state, with all answers received."""
     looker.arrive(lambda: opened(looker))
     page = looker.page
     yield page

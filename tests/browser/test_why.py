@@ -34,7 +34,7 @@ MARKED = """() => window.specviz.players["sv-step"].frame.panel.why?.marks
   ? document.querySelector(".sv-src") !== null : null"""
 
 
-# Where the parts of the player stand, and why.
+# The positions of the player's parts, with the reasons.
 BOTH = f"() => [({TOPS})(), ({SAID.replace('OUTSIDE', OUTSIDE)})()]"
 
 

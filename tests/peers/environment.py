@@ -1,4 +1,4 @@
-"""An environment of its own for vLLM, which wants other versions than the app does.
+"""A separate environment for vLLM, which needs other versions than the app.
 
 Rule: nothing is installed anywhere but in the folder that was named.
 """

