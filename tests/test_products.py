@@ -209,8 +209,7 @@ def test_weight_is_stored_once_besides_packed_copy():
     prepare(model)
     made = network_of(model)
     copies = [p.packed for p in [*made.products, made.output_head] if p.packed is not None]
-    slack = 64 * len(copies)
-    slack += 8192  # rotary frequencies
+    slack = 64 * len(copies) + 8192  # alignment; rotary frequencies
     assert size <= unique_bytes([model], excluding=copies) <= size + slack
     attention = model.model.layers[0].self_attn
     storages = {attention.q_proj.weight, attention.k_proj.weight, attention.v_proj.weight}
