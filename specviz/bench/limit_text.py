@@ -23,9 +23,9 @@ def limit_text(rows: Rows) -> str:
     size = median(row["memory_bandwidth"] / row["limit_tokens_per_second"] for row in limited)
     reached = ", ".join(f"{name} {_share(limited, name):.2f}" for name in names)
     threads = f"{limited[0]['threads']} thread{'' if limited[0]['threads'] == 1 else 's'}"
-    where = f" with {threads}" if limited[0]["device"].endswith(("CPU core", "CPU cores")) else ""
+    used = f" with {threads}" if limited[0]["device"].endswith(("CPU core", "CPU cores")) else ""
     return (
-        f"The limit: memory is read here at {bandwidth / 1e9:.1f} GB/s{where}, and a plain pass "
+        f"The limit: memory is read here at {bandwidth / 1e9:.1f} GB/s{used}, and a plain pass "
         f"reads {size / 1e6:,.1f} MB (weights, keys and values), so at most {limit:,.1f} tokens/s "
         f"without drafting. Share of it reached, prompt included: {reached}."
     )

@@ -121,11 +121,11 @@ def _product(shares: Sequence[float]) -> list[Part]:
 
 
 def _bonus(scene: Scene, drew: Drew, token: Part) -> list[Part]:
-    kept = len(accepted_path(scene.round))
-    whole = kept == len(scene.guesses)  # else other branches were not judged
+    accepted = len(accepted_path(scene.round))
+    whole = accepted == len(scene.guesses)  # else other branches were not judged
     if scene.greedy or scene.after_rejection is AfterRejection.TOP:
-        return say("step", "bonus_top", kept=kept, whole=whole, token=token)
-    return say("step", "bonus", kept=kept, whole=whole, u=_u(drew), token=token)
+        return say("step", "bonus_top", kept=accepted, whole=whole, token=token)
+    return say("step", "bonus", kept=accepted, whole=whole, u=_u(drew), token=token)
 
 
 def draw_strip(scene: Scene, drew: Drew) -> dict[str, Any]:

@@ -64,7 +64,7 @@ def added_tokens(scene: Scene) -> list[AddedToken]:
     committed = scene.round.committed
     if committed is None:
         return []
-    kept = accepted_path(scene.round)
+    accepted = accepted_path(scene.round)
     by = next((j.node for j in reversed(scene.round.judged) if j.accepted), 0)
     last = scene.round.drew.kind if scene.round.drew else "accepted"
     decided = {
@@ -74,8 +74,8 @@ def added_tokens(scene: Scene) -> list[AddedToken]:
     }
     drawn = next((i for i, step in enumerate(scene.steps) if step.kind == "draw"), 0)
     return [
-        AddedToken(scene.word(token), "accepted", decided.get(kept[index], decided.get(by, 0)))
-        if index < len(kept)
+        AddedToken(scene.word(token), "accepted", decided.get(accepted[index], decided.get(by, 0)))
+        if index < len(accepted)
         else AddedToken(scene.word(token), last, drawn)
         for index, token in enumerate(committed.tokens)
     ]

@@ -150,8 +150,11 @@ class NumpyAttention:
             (r, h), in new memory.
         """
         own = self.heads
-        made = self.qkv(rows).reshape(len(rows), -1, self.size)
-        turned, values = made[:, : own + self.shared_heads], made[:, own + self.shared_heads :]
+        projected = self.qkv(rows).reshape(len(rows), -1, self.size)
+        turned, values = (
+            projected[:, : own + self.shared_heads],
+            projected[:, own + self.shared_heads :],
+        )
         if self.query_norm is not None and self.key_norm is not None:
             queries = rms_norm(turned[:, :own], self.query_norm, self.eps)
             keys = rms_norm(turned[:, own:], self.key_norm, self.eps)

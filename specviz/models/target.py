@@ -303,9 +303,9 @@ class TargetRun:
         def reading(words: Tensor) -> Tensor:
             hidden = self.network.embed(words[None])
             there = [mask() for mask in masks]
-            made, found = self._layers(hidden, Rows(where(), there), range(layer))
+            result, found = self._layers(hidden, Rows(where(), there), range(layer))
             self.early.append(found)
-            return made
+            return result
 
         return reading
 
@@ -332,8 +332,8 @@ class TargetRun:
         host = [torch.tensor([list(tokens), positions]), *self.target.masks.split(mask)]
         rows, *masks = upload_together(self.target.device, *host)
         where = Rows(rows[1:], masks)
-        made = self.network.forward(rows[:1], where, self.cache, self.capture, keep_logits)
-        return self._result(made, len(tokens))
+        result = self.network.forward(rows[:1], where, self.cache, self.capture, keep_logits)
+        return self._result(result, len(tokens))
 
     def _resume(
         self,
@@ -360,11 +360,11 @@ class TargetRun:
         final = normed if self.capture.final else None
         return self._result(Pass(logits, concat_layers(below) | above, final), len(tokens))
 
-    def _result(self, made: Pass, rows: int) -> Scores:
+    def _result(self, result: Pass, rows: int) -> Scores:
         """Return the scores of a pass over `rows` rows, with a deferred check for NaN."""
-        kept = {k: self.cache.newest(k, rows) for k in self.capture.keys_values}
-        check = deferred_nan_check(made.logits, self.target.card.name)
-        return Scores(made.logits, States(made.layers, made.final, kept), check=check)
+        keys_values = {k: self.cache.newest(k, rows) for k in self.capture.keys_values}
+        check = deferred_nan_check(result.logits, self.target.card.name)
+        return Scores(result.logits, States(result.layers, result.final, keys_values), check=check)
 
     def _layers(
         self, hidden: Tensor, rows: Rows, layers: Iterable[int]

@@ -97,18 +97,18 @@ class SiblingRejection:
         first = first_sibling_inputs(tree, p, q)
         while kids := tree.children[node]:
             dists = NodeDistributions(p[node], q.get(node))
-            kept = judged.kept(kids[:1], [dists], [first[node]])
-            if kept is None:
+            accepted_node = judged.first_accepted(kids[:1], [dists], [first[node]])
+            if accepted_node is None:
                 tokens = [tree.tokens[kid] for kid in kids]
                 rejections = list(
                     accumulate(tokens, partial(self.after_rejection, drawn=drawn), initial=dists)
                 )[1:]
                 final, inputs = later_sibling_inputs(rejections, tokens[1:], chance)
-                kept = judged.kept(kids[1:], rejections, inputs)
-                if kept is None:
+                accepted_node = judged.first_accepted(kids[1:], rejections, inputs)
+                if accepted_node is None:
                     return finish(judged.decisions, path, rejections[-1].p, chance, final)
-            path.append(kept)
-            node = kept
+            path.append(accepted_node)
+            node = accepted_node
         return finish(judged.decisions, path, p[node], chance)
 
 
@@ -128,7 +128,7 @@ class Judging:
     chance: UniformSource
     decisions: list[Decision] = field(default_factory=list)
 
-    def kept(
+    def first_accepted(
         self,
         siblings: Sequence[int],
         distributions: Sequence[NodeDistributions],

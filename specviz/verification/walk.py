@@ -78,11 +78,11 @@ class Walk:
         node = 0
         while tree.children[node]:
             dists = NodeDistributions(p[node], q[node] if self.spec.reads_q else None)
-            kept, left = self._siblings(tree, node, dists, chance, decisions)
-            if kept is None:
+            accepted, left = self._siblings(tree, node, dists, chance, decisions)
+            if accepted is None:
                 return finish(decisions, path, left, chance)
-            path.append(kept)
-            node = kept
+            path.append(accepted)
+            node = accepted
         last = self.bonus_probs(p[node]) if decisions else p[node]
         return finish(decisions, path, last, chance)
 

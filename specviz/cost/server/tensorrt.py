@@ -37,7 +37,7 @@ def from_metrics(family: Metrics, model: str | None) -> ServerStats:
         raise UnreadableStats(OFF)
     name, mine = family.of_model((DRAFTED, DRAFTED_AT), model)
     drafts = mine.by_position(DRAFTED_AT, POSITION)
-    kept = mine.by_position(ACCEPTED_AT, POSITION)
+    accepted = mine.by_position(ACCEPTED_AT, POSITION)
     running = [value for each in RUNNING if (value := mine.total(each)) is not None]
     placed = ServerStats(
         "TensorRT-LLM",
@@ -45,8 +45,8 @@ def from_metrics(family: Metrics, model: str | None) -> ServerStats:
         name,
         rounds=drafts[0] if drafts else None,
         drafted=sum(drafts) if drafts else mine.total(DRAFTED),
-        accepted=sum(kept) if drafts else mine.total(ACCEPTED),
-        kept=(*kept, *[0.0] * (len(drafts) - len(kept))) if drafts else (),
+        accepted=sum(accepted) if drafts else mine.total(ACCEPTED),
+        kept=(*accepted, *[0.0] * (len(drafts) - len(accepted))) if drafts else (),
         gamma=len(drafts) or None,
         running=running[0] if running else None,
         counting=True,

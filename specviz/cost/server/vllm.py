@@ -40,7 +40,7 @@ def from_metrics(family: Metrics, model: str | None) -> ServerStats:
             "or it is too old to count them."
         )
     name, mine = family.of_model((DRAFTS,), model)
-    kept = mine.by_position(PLACES, "position") if mine.has(PLACES) else ()
+    accepted = mine.by_position(PLACES, "position") if mine.has(PLACES) else ()
     engines = max(1, len(mine.samples(DRAFTS)))
     running = mine.total(RUNNING)
     return ServerStats(
@@ -50,8 +50,8 @@ def from_metrics(family: Metrics, model: str | None) -> ServerStats:
         rounds=mine.total(DRAFTS),
         drafted=mine.total(DRAFTED),
         accepted=mine.total(ACCEPTED),
-        kept=kept,
-        gamma=len(kept) or None,
+        kept=accepted,
+        gamma=len(accepted) or None,
         engines=engines,
         running=None if running is None else running / engines,
         between=_between(mine),

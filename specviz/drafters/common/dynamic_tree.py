@@ -143,7 +143,7 @@ class DynamicTree:
             ValueError: If log-probabilities are not float32, above 0 or NaN; then a parent might
                 rank after its children.
         """
-        logs = torch.cat([some for _, some in guesses])
+        logs = torch.cat([values for _, values in guesses])
         highest = float(logs.max()) if len(logs) else 0.0
         if logs.dtype is not torch.float32 or not highest <= 0.0:  # also true for NaN
             raise ValueError("Log-probabilities must be float32 and at most 0.")
@@ -229,7 +229,7 @@ def split_rows(logs: Tensor, ids: Tensor, name: str) -> list[tuple[list[int], Te
         return list(zip(ids.tolist(), logs, strict=True))
     possible = logs.isfinite().sum(-1).tolist()
     rows = zip(logs, ids.tolist(), possible, strict=True)
-    return [(tokens[:some], row[:some]) for row, tokens, some in rows]
+    return [(tokens[:size], row[:size]) for row, tokens, size in rows]
 
 
 # (tokens (n,), the row of each one's parent in the level above (n,)) -> logits (n, V)
@@ -311,7 +311,7 @@ class DeviceTree:
         values = iter(to_host(*flat, *self.picks))
         pairs = [(next(values), next(values)) for _ in self.pending]
         picks = [[int(place) for place in each] for each in values]
-        return ((*pair, some) for pair, some in zip(pairs, [*picks, []], strict=True))
+        return ((*pair, chosen) for pair, chosen in zip(pairs, [*picks, []], strict=True))
 
 
 def replay(
@@ -330,13 +330,13 @@ def replay(
     """
     rows = {0: 0}  # by node to expand, its row in its level
     for nodes, (logs, ids, picks) in zip(wanted, device_tree.read(), strict=False):
-        some, first = [rows[node] for node in nodes], len(grown.tokens)
-        found = split_rows(logs[some], ids[some], name)
+        rows_read, first = [rows[node] for node in nodes], len(grown.tokens)
+        found = split_rows(logs[rows_read], ids[rows_read], name)
         grown.add_children(nodes, found)
         kids = iter(range(first, len(grown.tokens)))
         numbers = {
             (row, rank): next(kids)
-            for row, (tokens, _) in zip(some, found, strict=True)
+            for row, (tokens, _) in zip(rows_read, found, strict=True)
             for rank in range(len(tokens))
         }
         places = [divmod(place, logs.shape[-1]) for place in picks]

@@ -155,10 +155,10 @@ def verified(
     path = [0]
     for token in tokens:
         kids = tree.children[path[-1]]
-        kept = next((kid for kid in kids if tree.tokens[kid] == token), None)
-        if kept is None:
+        child = next((kid for kid in kids if tree.tokens[kid] == token), None)
+        if child is None:
             break
-        path.append(kept)
+        path.append(child)
     judged = [(row, kid) for row, at in enumerate(path[: len(tokens)]) for kid in tree.children[at]]
     rows = [*(row for row, _ in judged), len(tokens) - 1]
     ids = [*(tree.tokens[kid] for _, kid in judged), tokens[-1]]
@@ -216,13 +216,13 @@ def check_split(target: Target) -> None:
         raise
     except Exception as error:  # layers with other arguments can raise anything
         raise _other(target) from error
-    far = (
+    distance = (
         total_variation(whole.score(tree).logits.float().softmax(dim=-1), distributions)
         .max()
         .item()
     )
     rounding = 1e-3 if target.dtype == torch.float32 else 0.1  # half precision, other row counts
-    if not far <= rounding:
+    if not distance <= rounding:
         raise _other(target)
 
 

@@ -218,5 +218,5 @@ class HttpClient:
 def _message(found: Any) -> str:
     """Return an error's message, in OpenAI's or FastAPI's format."""
     inner = found.get("error", found) if isinstance(found, dict) else found
-    said = inner.get("message", inner.get("detail", inner)) if isinstance(inner, dict) else inner
-    return " ".join(str(said).split())
+    text = inner.get("message", inner.get("detail", inner)) if isinstance(inner, dict) else inner
+    return " ".join(str(text).split())

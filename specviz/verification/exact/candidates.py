@@ -129,13 +129,15 @@ def _pruned(
     """Remove the candidates that are dropped after they were seen, and everything below them."""
     if method.drop is keep_all:
         return tree, by_parent
-    kept = [0]
+    retained = [0]
     for node in range(1, len(tree)):
         parent = tree.parents[node]
-        if parent in kept and not method.drop(by_parent[parent], tree.tokens[node]):
-            kept.append(node)
-    smaller = tree.subtree(kept)
-    return smaller, {kept.index(n): by_parent[n] for n in kept if smaller.children[kept.index(n)]}
+        if parent in retained and not method.drop(by_parent[parent], tree.tokens[node]):
+            retained.append(node)
+    smaller = tree.subtree(retained)
+    return smaller, {
+        retained.index(n): by_parent[n] for n in retained if smaller.children[retained.index(n)]
+    }
 
 
 def path_tokens(tree: DraftTree, node: int) -> Context:
@@ -152,5 +154,5 @@ def at_temperature(probs: Tensor, temperature: float) -> Tensor:
 def truncate(probs: Tensor, count: int) -> Tensor:
     """Return a distribution cut to its top tokens and normalized; ties by id."""
     order = probs.sort(descending=True, stable=True).indices[:count]
-    kept = torch.zeros_like(probs).scatter_(0, order, probs[order])
-    return kept / kept.sum()
+    retained = torch.zeros_like(probs).scatter_(0, order, probs[order])
+    return retained / retained.sum()

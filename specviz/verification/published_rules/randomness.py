@@ -50,9 +50,9 @@ class SharedGumbelNoise:
         u = torch.rand(throws, len(p) + 1, generator=generator, dtype=torch.float64)
         race = -u[:, 1:].log()
         guess = (race / q).argmin(dim=1)
-        kept = u[:, 0] * q[guess] < p[guess]
+        accepted = u[:, 0] * q[guess] < p[guess]
         other = (race / residual(p, q)).argmin(dim=1)
-        counts = torch.bincount(torch.where(kept, guess, other), minlength=len(p)).tolist()
+        counts = torch.bincount(torch.where(accepted, guess, other), minlength=len(p)).tolist()
         return {(token,): float(count) for token, count in enumerate(counts) if count}
 
 
