@@ -344,7 +344,7 @@ def test_spread_compares_passes_of_equal_size():
     assert run_spread(rough) == 2  # 1.25 thrice and 6.25 are 10; four of 1.25 are 5
     text = caution([*lanes({"it": rough}).values()])
     assert "it: " in text
-    assert "2.0 times as long" in text
+    assert "up to 2.0 ×" in text
 
 
 def test_spread_ignores_that_larger_passes_take_longer():
@@ -414,7 +414,7 @@ def test_uneven_passes_are_too_noisy(where):
         seconds = [2.0 if place % 3 == 0 else 1.0 for place in range(25)]
         plain = Trace(HEADER, [Finished("limit", 0.0), replace(plain.baseline, seconds=seconds)])
     found = verdicts(trace, plain)
-    assert "Too noisy here; measure again: passes that do the same work took" in found[0]
+    assert "Too noisy here; measure again: passes of the same size differ in time" in found[0]
     assert "Too noisy here; measure again" in found[3]
 
 

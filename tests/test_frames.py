@@ -518,8 +518,8 @@ def test_later_siblings_are_judged_by_the_remainder_of_p():
             if scene.rejected_before(scene.round.judged[step.at])
         ]
         assert told
-        assert all(text.startswith("After ") for text in told)
-        assert all("p′ (the remainder of p) is used" in text for text in told)
+        assert all(text.startswith("With ") for text in told)
+        assert all("rejected, p′ (the remainder of p)" in text for text in told)
 
 
 def later_tries(trace):

@@ -41,7 +41,7 @@ def explain_noise(trace: Trace, plain: Baseline) -> str | None:
         return f"a checking pass took {check:.2f} plain passes, but it cannot take less than one"
     spread = max(run_spread(trace) or 1.0, plain_spread(plain) or 1.0)
     if spread >= MAX_SPREAD:
-        return f"passes that do the same work took up to {spread:.1f} times as long as others"
+        return f"passes of the same size differ in time by up to {spread:.1f} ×"
     return None
 
 

@@ -105,7 +105,7 @@ def test_what_cannot_be_is_refused_in_the_page_and_words_stay_words(roofline):
     }"""
     settled(page, lambda: page.evaluate(handed, run))
     beside = page.inner_text(".sv-roofline-with")
-    assert f"α = 0.644, γ = 5.4 (measured: {HOSTILE} on House, a lane on Compare" in beside
+    assert f"α = 0.644, γ = 5.4 (measured: {HOSTILE} on House, a lane of Compare" in beside
     assert "This section uses γ = 5." in beside
     assert "The target here is Llama-3.1-70B, so expect a different α." in beside
     assert "Its rounds had 12 draft tokens; this section verifies a chain of 5" in beside

@@ -351,7 +351,7 @@ def test_a_drafter_that_is_picked_brings_its_settings_and_hides_what_it_ignores(
     expect(paths).not_to_be_visible()
     pick(page, "EAGLE")
     expect(siblings).to_have_value(
-        find_spec("siblings").filled(with_defaults("eagle", {})["siblings"])
+        find_spec("siblings").form_value(with_defaults("eagle", {})["siblings"])
     )
     expect(siblings).to_be_visible()
 

@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 
 RACE = "window.specviz.races['sv-race']"
 LAW = "window.specviz.law"
-H100 = "8B on an H100, batch 64"
+H100 = "8B on an H100, batch size 64"
 
 
 @pytest.fixture
@@ -50,9 +50,9 @@ def test_one_page_says_who_wins_why_and_what_an_h100_would_change(whole):
     expect(page.locator(".sv-terms-said")).to_contain_text(whose)
     roofline.get_by_role("button", name=H100).click()
     expect(roofline.locator(".sv-roofline-with")).to_contain_text(whose)
-    expect(roofline.locator(".sv-roofline-with")).to_contain_text("expect another α")
+    expect(roofline.locator(".sv-roofline-with")).to_contain_text("expect a different α")
     answer = page.locator(".sv-roofline-say")
-    expect(answer).to_contain_text("H100 SXM at batch 64")
+    expect(answer).to_contain_text("H100 SXM at batch size 64")
     expect(answer).to_contain_text("simulated")
 
 

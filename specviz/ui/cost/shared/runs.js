@@ -18,7 +18,7 @@ export function originOf(run, which) {
   const on = run.where ? run.where.split(" · ")[0] : "";
   const live = run.source === "live" ? "on this machine" : "";
   const recorded = run.run ? "recorded run " + run.run : "recorded";
-  const place = which === "compare" ? "a lane on Compare, " : "";
+  const place = which === "compare" ? "a lane of Compare, " : "";
   return {
     kind: "run",
     key: which,

@@ -23,7 +23,7 @@ const OTHERWISE = {
 /** @type {[Which, string][]} */
 const MEASURED = [
   ["step", "last run on Step"],
-  ["compare", "lane on Compare"],
+  ["compare", "lane of Compare"],
 ];
 
 /** @param {Which} which @returns {NamedPoint | null | undefined} */
