@@ -195,8 +195,7 @@ def test_chart_axis_fits_extremely_fast_run(server):
     run = dict.fromkeys(POINT, 1e6) | {"alpha": 0.5}
     (number,) = (e["id"] for e in server.config["dependencies"] if e["api_name"] == "answer")
     told = server.call(number, [json.dumps(LAW | {"run": run})])
-    assert "speed" in told
-    assert "Something broke" not in told
+    assert '"speed":{' in told
 
 
 @pytest.mark.parametrize(
@@ -229,7 +228,7 @@ def test_large_body_is_refused_by_live_server(server, path):
     chunked = server.client.post(path, content=iter([part] * 20))
     for answered in (sized, chunked):
         assert answered.status_code == 413
-        assert re.fullmatch(r"This request is too large: .* takes [14] MB at most\.", answered.text)
+        assert re.fullmatch(r"This request is too large: .* at most [14] MB\.", answered.text)
     assert server.client.get("sv/health").text == "ok"
 
 
@@ -316,7 +315,8 @@ def test_unwritable_disk_raises_readable_error(monkeypatch):
     monkeypatch.setattr(page, "build", begun)
     with pytest.raises(page.ServeError) as said:
         page.launch(page.Options())
-    assert str(said.value).startswith("Gradio has no folder to write to (Read-only file system): ")
+    assert "(Read-only file system)" in str(said.value)
+    assert "GRADIO_TEMP_DIR" in str(said.value)
 
 
 def test_user_without_writable_folder_gets_readable_error(tmp_path):

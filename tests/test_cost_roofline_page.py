@@ -59,7 +59,7 @@ def test_what_the_page_says_is_what_the_formulas_say(batch):
     found = predict(SERVED, guessing, batch)
     draft, verify = found.draft / found.plain, found.verify / found.plain
     assert answer["id"] == 7
-    assert f"takes {verify:.2f} plain passes" in sentence(answer)
+    assert f" {verify:.2f} plain passes" in sentence(answer)
     assert f"{found.speedup:.2f} ×" in sentence(answer)
     assert f"from batch size {first_losing_batch(SERVED, guessing)} on." in sentence(answer)
     assert answer["round"]["said"] == [f"{found.tokens:.2f}", f"{draft + verify:.2f}"]

@@ -470,9 +470,11 @@ def test_sampled_siblings_are_numbered_and_not_ranked(point_mass, label):
 def test_oracle_top_token_is_not_called_the_best_draft_when_sampling():
     remark = {"form": "upper-bound", "passes": 1}
     fixed = scored(scene_with(remark, lambda *_: None))["say"][0]
-    assert fixed.endswith("no other fixed guess is accepted more often, but it costs 1 full pass.")
+    assert "no other fixed guess is accepted more often" in fixed
+    assert fixed.endswith(" costs 1 full pass.")
     drawn = scored(scene_with(remark | {"passes": 4}, lambda *_: None, Recipe(rounds=14)))["say"][0]
-    assert drawn.endswith("no other draft is accepted more often, but it costs 4 full passes.")
+    assert "no other draft is accepted more often" in drawn
+    assert drawn.endswith(" costs 4 full passes.")
 
 
 def test_passes_without_window_rows_do_not_claim_to_refill_the_pool():

@@ -130,7 +130,7 @@ def test_module_acceptance_collapses_with_tokens_shifted_by_one(monkeypatch):
 
     def late(session, number, rows, tokens, past):
         known = torch.cat([torch.tensor(text), *session._guesses[1:]])
-        first = past + min(number, session.many) - 1
+        first = past + min(number, session.count) - 1
         return step(session, number, rows, known[None, first : first + tokens.shape[1]], past)
 
     monkeypatch.setattr(MTPSession, "plan_level", heard)

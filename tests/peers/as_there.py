@@ -5,7 +5,7 @@ Rule: nothing of this is ever used to draft; it ends with the comparison.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
@@ -41,15 +41,15 @@ def first_norm(self: DFlashHead, states: dict[int, Tensor], positions: Tensor) -
 STEP = MTPSession._step
 
 
-def normed(self: MTPSession, step: int, hidden: Tensor, text: Sequence[int], newest: int) -> Tensor:
+def normed(self: MTPSession, step: int, rows: Tensor, tokens: Tensor, past: int) -> Tensor:
     """Replace `MTPSession._step`: read the normed output, and the second token as zeros."""
-    if step > self.many:
-        hidden = self.modules.module(step).shared_head.norm(hidden)
+    if step > self.count:
+        rows = self.modules.module(step).shared_head.norm(rows)
     plain = self.embed
     if step == 1 and self.known == 0:
-        self.embed = lambda tokens: _without_first(plain(tokens))
+        self.embed = lambda ids: _without_first(plain(ids))
     try:
-        return STEP(self, step, hidden, text, newest)
+        return STEP(self, step, rows, tokens, past)
     finally:
         self.embed = plain
 

@@ -214,7 +214,11 @@ function wonderAbout(node) {
   );
   if (found.is === "sure") return wonder([...parts, "Force these coins?"], coins);
   const unknown = " is not known from this run.";
-  parts.push("Coins may do this: the probability of accepting ", { w: nodes[found.node].w }, unknown);
+  parts.push(
+    "Coins may do this: the probability of accepting ",
+    { w: nodes[found.node].w },
+    unknown,
+  );
   return wonder(parts, coins, "Try it from here");
 }
 
