@@ -47,7 +47,7 @@ def told(work, stopped=False):
     return [json.loads(line) for line in texts[-1].splitlines()] if texts else []
 
 
-def test_an_answer_has_its_question_s_number_and_every_model_once():
+def test_response_has_the_question_number_and_every_model_once():
     answer = answered()
     names = [(row["kind"], row["name"]) for row in answer["rows"]]
     assert answer["id"] == 7
@@ -63,7 +63,7 @@ def test_question_without_number_gets_number_0(asked):
     assert answered(asked=asked)["id"] == 0
 
 
-def test_a_hosted_app_offers_what_is_here_and_fetches_nothing():
+def test_hosted_app_lists_local_models_and_downloads_nothing():
     hosted, local = answered(any_model=False)["rows"], answered()["rows"]
     assert not any(row["fetch"] for row in hosted)
     assert {row["name"] for row in hosted if row["use"]} == {"house"}
@@ -72,7 +72,7 @@ def test_a_hosted_app_offers_what_is_here_and_fetches_nothing():
     assert not can & {"google/gemma-4-E2B-it-assistant", "house", "eagle3"}
 
 
-def test_a_public_target_that_is_here_is_for_step_only_where_any_model_may_be_named(monkeypatch):
+def test_local_public_target_is_for_step_only_if_any_model_is_allowed(monkeypatch):
     known = rows.public_rows()
     here = [row | {"on_this_machine": row["name"] == "Qwen/Qwen3-4B"} for row in known]
     monkeypatch.setattr(rows, "public_rows", lambda: here)
@@ -91,7 +91,7 @@ def test_unchecked_facts_are_marked():
     assert made["meta-llama/Llama-3.2-1B-Instruct"]["gated"].startswith("gated")
 
 
-def test_memory_is_of_the_numbers_in_float32_though_the_files_hold_fewer_bytes(tmp_path):
+def test_memory_is_that_of_float32_even_if_files_are_smaller(tmp_path):
     tensors = {"a": torch.ones(3, 5, dtype=torch.bfloat16), "b": torch.ones(7), "c": torch.ones(2)}
     tensors |= {"d2t": torch.ones(4, dtype=torch.int64), "t2d": torch.ones(9, dtype=torch.bool)}
     save_file(tensors | {"c": tensors["c"].half()}, tmp_path / "model.safetensors")
@@ -101,13 +101,13 @@ def test_memory_is_of_the_numbers_in_float32_though_the_files_hold_fewer_bytes(t
     assert size_in_float32([]) is None
 
 
-def test_a_shipped_drafter_s_row_says_what_its_file_will_take():
+def test_shipped_drafter_row_gives_the_memory_of_its_file():
     made = {row["name"]: row for row in answered()["rows"]}
     assert made["house"]["memory"] == "42.8 MB"  # by its parameters
     assert made["draft-model"]["memory"] != made["draft-model"]["size"]  # its file is of 16 bits
 
 
-def test_what_is_loaded_is_listed_with_the_memory_that_it_holds(tmp_path):
+def test_loaded_models_are_listed_with_their_memory(tmp_path):
     folder = tiny.save(tiny.llama(), tmp_path / "small one")
     target = load_target(str(folder), "cpu")
     weights = {p.data_ptr(): p.nbytes for p in target.model.parameters()}
@@ -119,7 +119,7 @@ def test_what_is_loaded_is_listed_with_the_memory_that_it_holds(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_gguf_file_is_called_by_its_name_and_says_what_was_run(tmp_path):
+def test_gguf_row_has_file_name_device_and_quantization(tmp_path):
     model = tiny_gguf.llama()
     load_target(str(tiny_gguf.write(tmp_path / "own.gguf", model, Kind.Q8_0)), "cpu")
     (row,) = answered()["loaded"]
@@ -129,7 +129,7 @@ def test_a_gguf_file_is_called_by_its_name_and_says_what_was_run(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_gguf_file_of_the_hub_is_called_by_its_id(tmp_path, monkeypatch):
+def test_gguf_file_from_the_hub_is_named_by_its_id(tmp_path, monkeypatch):
     """There it is a link to a file whose name is a hash."""
     blob = tiny_gguf.write(tmp_path / "0123abcd", tiny_gguf.llama())
     snapshot = tmp_path / "models--me--mine" / "snapshots" / "beef"
@@ -144,13 +144,13 @@ def test_a_gguf_file_of_the_hub_is_called_by_its_id(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_model_of_the_catalogue_is_called_by_its_title():
+def test_catalogue_model_is_named_by_its_title():
     load_target("house", "cpu")
     (row,) = answered()["loaded"]
     assert (row["title"], row["where"]) == ("House", "cpu, float32")
 
 
-def test_a_fetch_tells_its_steps_and_its_bytes(monkeypatch):
+def test_download_reports_its_steps_and_bytes(monkeypatch):
     def fetch(name, say, watch):
         say("Trying it.")
         watch.report(1, 4)
@@ -175,12 +175,12 @@ def test_bytes_are_sent_at_intervals(monkeypatch):
     assert [line["done"] for line in told(work)] == [1, 3]
 
 
-def test_a_fetch_that_was_cancelled_before_it_began_asks_nobody(monkeypatch):
+def test_download_cancelled_before_its_start_makes_no_request(monkeypatch):
     monkeypatch.setattr(fetching, "fetch", lambda *_: pytest.fail("it was asked"))
     assert told(lambda *both: tab.tell("smollm2", *both), stopped=True) == []
 
 
-def test_a_cancelled_fetch_is_no_fault_and_any_other_end_is(monkeypatch):
+def test_cancelled_download_is_not_an_error_but_other_failures_are(monkeypatch):
     def given_up(name, say, watch):
         ticket.stop()
         if watch.stop():

@@ -37,7 +37,7 @@ class Waiting:
         await settle()
 
 
-def test_they_take_turns_in_order_and_are_told_each_place():
+def test_jobs_run_in_order_and_report_each_queue_position():
     async def story():
         waiting = Waiting("abc")
         await settle()
@@ -52,7 +52,7 @@ def test_they_take_turns_in_order_and_are_told_each_place():
     asyncio.run(story())
 
 
-def test_one_who_stops_while_waiting_goes_at_once_and_those_behind_move_up():
+def test_job_stopped_while_waiting_leaves_at_once_and_later_jobs_move_up():
     async def story():
         waiting = Waiting("abc")
         await settle()
@@ -66,7 +66,7 @@ def test_one_who_stops_while_waiting_goes_at_once_and_those_behind_move_up():
     asyncio.run(story())
 
 
-def test_a_place_is_told_once_even_where_it_changes_before_anyone_listens():
+def test_position_is_reported_once_even_if_it_changes_before_it_is_read():
     async def story():
         line = Queue()
         first, _, third = (line.join(name) for name in "abc")
@@ -80,7 +80,7 @@ def test_a_place_is_told_once_even_where_it_changes_before_anyone_listens():
     asyncio.run(story())
 
 
-def test_a_stop_is_about_one_run_and_counts_even_before_it_came():
+def test_stop_applies_to_one_run_even_if_it_arrives_before_the_run():
     line = Queue()
     line.stop("me", 3)
     assert line.join("me", 3).stopped
@@ -92,7 +92,7 @@ def test_a_stop_is_about_one_run_and_counts_even_before_it_came():
     assert (fresh.stopped, later.stopped) == (True, False)
 
 
-def test_stops_of_made_up_visitors_do_not_pile_up(monkeypatch):
+def test_stops_of_unknown_visitors_do_not_accumulate(monkeypatch):
     monkeypatch.setattr("specviz.ui.queue.MOST_STOPS", 3)
     line = Queue()
     for number in range(9):
@@ -102,7 +102,7 @@ def test_stops_of_made_up_visitors_do_not_pile_up(monkeypatch):
     assert line.join("me", 1).stopped, "the newest are kept"
 
 
-def test_one_who_goes_takes_every_run_along_and_leaves_nothing_behind():
+def test_leaving_visitor_ends_all_own_runs_and_leaves_no_state():
     line = Queue()
     line.stop("me", 1)
     api, yours = line.join("me"), line.join("you", 2)
@@ -116,7 +116,7 @@ def test_one_who_goes_takes_every_run_along_and_leaves_nothing_behind():
     assert not line.join("me", 1).stopped, "what they asked before is forgotten"
 
 
-def test_a_line_has_an_end_and_says_so():
+def test_full_queue_rejects_with_a_message():
     line = Queue(longest=2)
     line.join("a"), line.join("b")
     with pytest.raises(QueueFull, match=r"2 runs are already waiting\. Try again"):
@@ -124,14 +124,14 @@ def test_a_line_has_an_end_and_says_so():
     assert len(line) == 2
 
 
-def test_all_end_when_the_server_does():
+def test_all_jobs_end_when_the_server_stops():
     line = Queue()
     tickets = [line.join(name) for name in "ab"]
     line.close()
     assert all(ticket.stopped for ticket in tickets)
 
 
-def test_one_who_is_stopped_is_asked_to_end_wherever_it_is_and_no_other():
+def test_stop_reaches_only_its_own_job_in_any_state():
     line = Queue()
     first, second = line.join("a", 1), line.join("b", 1)
     second.stop()
@@ -145,7 +145,7 @@ def test_one_who_is_stopped_is_asked_to_end_wherever_it_is_and_no_other():
     assert third.halt()
 
 
-def test_a_byte_that_is_used_again_asks_for_nothing(monkeypatch):
+def test_reused_stop_byte_is_cleared(monkeypatch):
     monkeypatch.setattr("specviz.ui.halt.NUMBERS", iter([7, 7]))
     Ticket("a", 1).stop()
     assert not Ticket("b", 1).halt()
@@ -169,7 +169,7 @@ def turns(queue, number, phase=None):
     return served
 
 
-def test_a_newcomer_has_its_first_round_before_others_continue():
+def test_new_job_gets_its_first_round_before_others_continue():
     queue = Queue()
     begun(queue, "a", "b")
     assert queue._running.visitor == "a"
@@ -179,7 +179,7 @@ def test_a_newcomer_has_its_first_round_before_others_continue():
     assert turns(queue, 5) == ["b", "a", "c", "d", "b"]
 
 
-def test_begun_jobs_take_turns_by_visitor():
+def test_started_jobs_take_turns_by_visitor():
     queue = Queue()
     begun(queue, "a step", "a race", "b", "c")
     served = turns(queue, 12)
@@ -188,13 +188,13 @@ def test_begun_jobs_take_turns_by_visitor():
     assert served.count("a step") == served.count("a race") == 2
 
 
-def test_a_visitor_s_second_job_waits_behind_those_who_came_before_the_first_was_served():
+def test_second_job_of_a_visitor_waits_behind_visitors_who_came_earlier():
     queue = Queue()
     queue.join("a 1"), queue.join("a 2"), queue.join("b"), queue.join("c")
     assert turns(queue, 4, Phase.DRAFTING) == ["a 1", "b", "c", "a 2"]
 
 
-def test_the_baseline_is_measured_after_drafting_and_never_starves():
+def test_baseline_is_measured_after_drafting_and_never_starves():
     queue = Queue()
     begun(queue, "late", phase=Phase.BASELINE)
     queue.give_way(queue._running, Phase.BASELINE)
@@ -208,7 +208,7 @@ def test_the_baseline_is_measured_after_drafting_and_never_starves():
     assert set(served[: PASSED_OVER - 2]) == {"a", "b"}
 
 
-def test_newcomers_who_never_end_do_not_starve_those_who_have_begun():
+def test_endless_new_jobs_do_not_starve_started_jobs():
     queue = Queue()
     begun(queue, "old")
     served = []
@@ -223,7 +223,7 @@ def test_newcomers_who_never_end_do_not_starve_those_who_have_begun():
     assert served.count("old") >= 3
 
 
-def test_one_visitor_has_few_jobs_at_once_and_hears_why():
+def test_jobs_per_visitor_are_limited_with_a_message():
     queue = Queue()
     mine = [queue.join("me race", 1), queue.join("me")]
     assert len(mine) == PER_VISITOR
@@ -237,7 +237,7 @@ def test_one_visitor_has_few_jobs_at_once_and_hears_why():
         queue.join("me", 3)
 
 
-def test_two_thousand_jobs_of_one_visitor_keep_nobody_out():
+def test_two_thousand_jobs_of_one_visitor_do_not_block_others():
     queue, refused = Queue(), 0
     for number in range(2000):
         try:
@@ -251,7 +251,7 @@ def test_two_thousand_jobs_of_one_visitor_keep_nobody_out():
     assert queue._running.visitor == "another"
 
 
-def test_a_wait_is_estimated_once_enough_turns_were_measured():
+def test_wait_is_estimated_once_enough_turns_were_measured():
     queue = Queue()
     for _ in range(FEWEST):
         queue.join("early")
@@ -268,7 +268,7 @@ def test_a_wait_is_estimated_once_enough_turns_were_measured():
     assert queue.position(queue.join("e")).seconds is not None
 
 
-def test_job_that_takes_turns_is_told_so_at_once_and_then_seldom(monkeypatch):
+def test_waiting_between_turns_is_reported_at_once_and_then_rarely(monkeypatch):
     async def story():
         queue = Queue()
         first, second = begun(queue, "a", "b")
@@ -290,7 +290,7 @@ def test_job_that_takes_turns_is_told_so_at_once_and_then_seldom(monkeypatch):
     asyncio.run(story())
 
 
-def test_paused_job_has_no_turn_and_keeps_nobody_from_theirs():
+def test_paused_job_gets_no_turn_and_does_not_block_others():
     queue = Queue()
     first = queue.join("a")
     queue.give_way(first, Phase.DRAFTING, drawing=True)
@@ -304,7 +304,7 @@ def test_paused_job_has_no_turn_and_keeps_nobody_from_theirs():
     assert queue._running is first
 
 
-def test_one_who_was_stopped_before_is_not_overdue():
+def test_job_stopped_earlier_is_not_overdue():
     overdue, stopped = Ticket("a", 1), Ticket("b", 1)
     stopped.stop()
     for ticket in (overdue, stopped):

@@ -82,7 +82,7 @@ def held(monkeypatch):
 
 
 @pytest.mark.parametrize("candidates", ["sampled", "greedy"])
-def test_a_run_streams_a_round_at_a_time_and_its_text_only_grows(runs, wish, candidates):
+def test_run_streams_rounds_one_at_a_time_and_only_appends_text(runs, wish, candidates):
     seen = texts(runs, wish(candidates=candidates))
     assert all(b.startswith(a) and b != a for a, b in itertools.pairwise(seen))
     said = kinds(seen[-1])
@@ -93,7 +93,7 @@ def test_a_run_streams_a_round_at_a_time_and_its_text_only_grows(runs, wish, can
     assert {line["id"] for line in told(seen[-1]) if "id" in line} == {"1"}
 
 
-def test_the_run_line_says_what_it_takes_to_ask_for_it_again(runs, wish):
+def test_run_line_contains_the_request_that_repeats_it(runs, wish):
     wanted = wish(coins={"1 judge 1": 0.25})
     run = told(texts(runs, wanted)[-1])[2]
     assert (run["source"], run["prompt"]) == ("live", PROMPT)
@@ -114,7 +114,7 @@ def test_first_round_and_end_of_drafting_are_sent_at_once(runs, wish, monkeypatc
     assert drafted.startswith(early[-1])
 
 
-def test_job_pauses_while_the_page_draws_and_others_compute_meanwhile(runs, wish, monkeypatch):
+def test_job_pauses_while_the_page_draws_and_other_jobs_compute(runs, wish, monkeypatch):
     """The pause is no sleep of the thread that computes."""
     monkeypatch.setattr("specviz.ui.stream.PAUSE", 1000.0)
     monkeypatch.setattr("specviz.ui.stream.DRAWING", 1000.0)
@@ -148,7 +148,7 @@ def test_job_pauses_while_the_page_draws_and_others_compute_meanwhile(runs, wish
     assert kinds(asyncio.run(story()))[-1] == "done"
 
 
-def test_what_breaks_the_warming_up_is_said_in_the_log(runs, monkeypatch, caplog):
+def test_warm_up_error_is_logged(runs, monkeypatch, caplog):
     def broken(*_):
         raise RuntimeError("no such kernel")
 
@@ -167,7 +167,7 @@ def test_what_breaks_the_warming_up_is_said_in_the_log(runs, monkeypatch, caplog
         (PROMPT, {"sampling": Sampling(top_k=900)}, "Top-k"),
     ],
 )
-def test_a_run_that_cannot_be_made_says_why_and_the_next_one_works(
+def test_impossible_run_reports_its_reason_and_the_next_run_works(
     runs, wish, prompt, settings, word
 ):
     last = told(texts(runs, wish(prompt, **settings))[-1])[-1]
@@ -178,7 +178,7 @@ def test_a_run_that_cannot_be_made_says_why_and_the_next_one_works(
     assert kinds(texts(runs, wish(), "me", 2)[-1])[-1] == "done"
 
 
-def test_a_model_that_cannot_be_loaded_makes_room_for_the_next_run(runs, wish):
+def test_model_that_fails_to_load_does_not_block_the_next_run(runs, wish):
     async def story():
         broken = asyncio.create_task(heard(runs, wish(target="no/such folder"), "me"))
         behind = asyncio.create_task(heard(runs, wish(), "you"))
@@ -199,9 +199,7 @@ def test_a_model_that_cannot_be_loaded_makes_room_for_the_next_run(runs, wish):
         (RuntimeError("DefaultCPUAllocator: not enough memory, secret detail"), "fewer new tokens"),
     ],
 )
-def test_a_fault_in_the_middle_of_a_run_keeps_what_was_made(
-    runs, wish, monkeypatch, caplog, fault, word
-):
+def test_error_during_a_run_keeps_finished_rounds(runs, wish, monkeypatch, caplog, fault, word):
     whole = engine.run_stepwise
 
     def breaking(*args, **kwargs):
@@ -228,7 +226,7 @@ def loaded_places():
 
 
 @pytest.mark.parametrize("when", ["loading", "drafting"])
-def test_memory_that_runs_out_unloads_the_last_model_and_says_what_fits(
+def test_out_of_memory_unloads_the_last_model_and_says_what_fits(
     runs, wish, pair, monkeypatch, when
 ):
     """In the middle of a run its rounds so far stay; after either, the next run works."""
@@ -265,7 +263,7 @@ def test_memory_that_runs_out_unloads_the_last_model_and_says_what_fits(
     assert kinds(texts(runs, wish())[-1])[-1] == "done"
 
 
-def test_one_run_computes_and_the_others_hear_how_many_come_first(runs, wish, held):
+def test_one_run_computes_and_waiting_runs_report_their_position(runs, wish, held):
     async def story():
         tasks = [asyncio.create_task(heard(runs, wish(), name, 1)) for name in "abc"]
         await asyncio.sleep(0.2)
@@ -280,7 +278,7 @@ def test_one_run_computes_and_the_others_hear_how_many_come_first(runs, wish, he
     assert kinds(third)[-1] == "done"
 
 
-def test_one_who_stops_while_waiting_leaves_the_line_at_once(runs, wish, held):
+def test_stopped_waiting_run_leaves_the_queue_at_once(runs, wish, held):
     async def story():
         running = asyncio.create_task(heard(runs, wish(), "a", 1))
         waiting = asyncio.create_task(heard(runs, wish(), "b", 1))
@@ -296,7 +294,7 @@ def test_one_who_stops_while_waiting_leaves_the_line_at_once(runs, wish, held):
     assert kinds(asyncio.run(story())) == ["queued", "stopped"]
 
 
-def test_a_stopped_run_ends_after_its_round_and_says_so(runs, wish):
+def test_stopped_run_ends_after_its_round_with_a_status(runs, wish):
     async def story():
         seen = []
         async for text in runs.texts(shown(wish(max_new_tokens=200)), "me", 7):
@@ -312,7 +310,7 @@ def test_a_stopped_run_ends_after_its_round_and_says_so(runs, wish):
     assert kinds(texts(runs, wish(), "me", 8)[-1])[-1] == "done"
 
 
-def test_one_who_goes_ends_the_engine_and_only_then_does_the_next_compute(runs, wish, monkeypatch):
+def test_run_of_a_leaving_visitor_ends_before_the_next_run_starts(runs, wish, monkeypatch):
     whole, computing, most, ends = engine.run_stepwise, [], [], []
 
     def watched(*args, **kwargs):
@@ -341,7 +339,7 @@ def test_one_who_goes_ends_the_engine_and_only_then_does_the_next_compute(runs, 
     assert len(runs.line) == 0
 
 
-def test_two_visitors_at_once_never_see_each_other_s_run(runs, wish):
+def test_concurrent_visitors_see_only_their_own_runs(runs, wish):
     wishes = {"The cat": wish("The cat"), "The dog saw": wish("The dog saw", seed=2)}
 
     async def both():
@@ -354,7 +352,7 @@ def test_two_visitors_at_once_never_see_each_other_s_run(runs, wish):
         assert brought[0] == brought[1]
 
 
-def test_a_trace_is_a_whole_file_that_can_be_checked(runs, wish):
+def test_downloaded_trace_is_complete_and_passes_check(runs, wish):
     text = asyncio.run(runs.whole(recorded(wish()), "me"))
     trace = Trace.parse(text.split("\n"))
     check(trace)
@@ -363,7 +361,7 @@ def test_a_trace_is_a_whole_file_that_can_be_checked(runs, wish):
     assert trace.header.prompt == PROMPT
 
 
-def test_a_client_s_run_waits_in_the_same_line_and_ends_when_the_client_goes(runs, wish, held):
+def test_api_run_shares_the_queue_and_ends_when_its_client_disconnects(runs, wish, held):
     async def story():
         visitor = asyncio.create_task(heard(runs, wish(), "a", 1))
         await asyncio.sleep(0.1)
@@ -385,13 +383,13 @@ def test_a_client_s_run_waits_in_the_same_line_and_ends_when_the_client_goes(run
     asyncio.run(story())
 
 
-def test_a_client_is_refused_with_the_same_sentences(runs, wish):
+def test_api_client_gets_the_same_error_messages(runs, wish):
     with pytest.raises(gr.Error, match="empty"):
         asyncio.run(runs.whole(recorded(wish("")), "me"))
     assert len(runs.line) == 0
 
 
-def test_a_full_line_is_said_to_visitor_and_client(runs, wish):
+def test_full_queue_is_reported_to_page_and_api(runs, wish):
     runs.line = Queue(longest=0)
     (text,) = texts(runs, wish())
     assert "Try again" in told(text)[0]["sentence"]
@@ -399,7 +397,7 @@ def test_a_full_line_is_said_to_visitor_and_client(runs, wish):
         asyncio.run(runs.whole(recorded(wish()), "me"))
 
 
-def test_all_that_computes_does_so_in_one_thread(runs, wish, monkeypatch):
+def test_all_computation_runs_in_one_thread(runs, wish, monkeypatch):
     seen, load = [], Machine.load
 
     def watched(*args):
@@ -428,7 +426,7 @@ def test_all_that_computes_does_so_in_one_thread(runs, wish, monkeypatch):
     assert set(seen) == {"models_0"}
 
 
-def test_those_who_wait_hold_no_thread(runs, wish, held):
+def test_waiting_jobs_occupy_no_thread(runs, wish, held):
     async def story():
         tasks = [asyncio.create_task(heard(runs, wish(), str(n), 1)) for n in range(30)]
         await asyncio.sleep(0.2)

@@ -43,7 +43,7 @@ def test_wilson_interval_matches_the_textbook():
         wilson_interval(3, 2)
 
 
-def test_positions_have_a_share_of_all_and_one_of_those_that_came_so_far():
+def test_positions_have_overall_and_conditional_acceptance():
     first, second = acceptance_by_position(COUNTED)
     assert (first.reached.share, second.reached.share) == (0.8, 0.3)
     assert second.given.share == pytest.approx(30 / 80)
@@ -51,14 +51,14 @@ def test_positions_have_a_share_of_all_and_one_of_those_that_came_so_far():
     assert gone.given is None
 
 
-def test_tokens_a_pass_scatter_as_the_accepted_lengths_do():
+def test_variance_of_tokens_per_pass_is_that_of_accepted_lengths():
     """20 rounds kept none, 50 one, 30 two: mean 1.1, mean square 1.7."""
     found = tokens_per_pass(COUNTED)
     half = 1.959964 * sqrt((1.7 - 1.1**2) / 100)
     assert (found.mean, found.low, found.high) == pytest.approx((2.1, 2.1 - half, 2.1 + half))
 
 
-def test_within_the_counted_positions_a_shorter_draft_keeps_what_was_counted():
+def test_shorter_draft_uses_the_counts_of_its_positions():
     found = acceptance_chances(COUNTED, 2)
     assert [found.tokens(gamma) for gamma in (0, 1, 2)] == pytest.approx([1, 1.8, 2.1])
 
@@ -92,7 +92,7 @@ def test_average_gives_one_alpha_that_is_assumed():
 
 
 @pytest.mark.parametrize(("drafter", "batch"), [("n-gram", 1), ("head", 64), ("llama-3.2-1b", 256)])
-def test_a_speed_up_is_a_round_s_tokens_by_its_time_in_plain_passes(drafter, batch):
+def test_speedup_is_tokens_per_round_over_its_time_in_plain_passes(drafter, batch):
     draft = drafters("llama-3.1-8b")[drafter][1]
     found = outlook(COUNTED, SERVING, batch, draft)
     plain = pass_time(SERVING, batch).seconds
@@ -124,7 +124,7 @@ def test_no_draft_pays_if_the_drafter_costs_as_much_as_the_target():
     assert "no draft length pays: plain decoding is fastest; your γ = 2 runs at 0." in said
 
 
-def test_the_ends_of_the_intervals_move_the_best():
+def test_best_length_is_given_for_both_interval_ends():
     few = replace(COUNTED, rounds=10, drafted=20, accepted=11, kept=(8, 3))
     low, high = outlook(few, SERVING, 128, None).likely
     many = replace(COUNTED, rounds=1e6, drafted=2e6, accepted=1.1e6, kept=(8e5, 3e5))
@@ -140,7 +140,7 @@ def test_tree_statistics_are_not_predicted():
         outlook(tree, SERVING, 1, None)
 
 
-def test_the_batch_is_the_server_s_own_unless_one_is_chosen():
+def test_batch_size_defaults_to_that_of_the_server():
     busy = replace(COUNTED, running=37.6)
     assert SITE.batch_of(busy) == 38
     assert replace(SITE, batch=8).batch_of(busy) == 8

@@ -68,7 +68,7 @@ def measured(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_one_command_measures_everybody_behind_every_context(measured):
+def test_one_command_measures_every_drafter_at_every_context(measured):
     file = CostFile.from_text(measured)
     (costs,) = file.models
     assert [place.context for place in costs.places] == [16, 24]
@@ -87,7 +87,7 @@ def test_one_command_measures_everybody_behind_every_context(measured):
     assert sizes["ngram"] == (10, 10)  # which finds its like in any of these texts
 
 
-def test_a_file_holds_costs_and_nothing_that_random_weights_cannot_know(measured):
+def test_file_contains_costs_and_no_acceptance_of_random_weights(measured):
     keys = set()
 
     def walk(value):
@@ -103,7 +103,7 @@ def test_a_file_holds_costs_and_nothing_that_random_weights_cannot_know(measured
 
 
 @pytest.mark.slow
-def test_the_command_says_the_memory_first_and_prints_costs(shapes, capsys):
+def test_command_prints_memory_first_and_then_costs(shapes, capsys):
     assert main(["shapes", "small", "--contexts", "8", "--rounds", "1", "--device", "cpu"]) == 0
     told = capsys.readouterr()
     assert told.err.startswith("small of the test takes ")
@@ -114,7 +114,7 @@ def test_the_command_says_the_memory_first_and_prints_costs(shapes, capsys):
 
 
 @pytest.mark.slow
-def test_a_shape_that_does_not_fit_is_left_out_with_a_sentence(shapes, monkeypatch, capsys):
+def test_shape_that_does_not_fit_is_skipped_with_a_sentence(shapes, monkeypatch, capsys):
     wanted = [
         required_memory(each, CPU, torch.float32, 8 + 64 + 1 + 2)[1] for each in shapes.values()
     ]
@@ -130,7 +130,7 @@ def test_a_shape_that_does_not_fit_is_left_out_with_a_sentence(shapes, monkeypat
     assert "big of the test" not in told.out
 
 
-def test_an_unknown_shape_is_refused_by_name(capsys):
+def test_unknown_shape_is_refused_by_name(capsys):
     assert main(["shapes", "gpt-9"]) == 2
     assert "No shape is called 'gpt-9'; there are house" in capsys.readouterr().err
 
@@ -143,7 +143,7 @@ def everybody():
 
 
 @pytest.mark.slow
-def test_weights_are_in_the_asked_precision_and_random(everybody):
+def test_weights_are_random_and_in_the_requested_precision(everybody):
     for module in everybody.modules:
         assert {weight.dtype for weight in module.parameters()} == {torch.bfloat16}
         assert all(bool(weight.isfinite().all()) for weight in module.parameters())
@@ -159,7 +159,7 @@ def test_weights_are_in_the_asked_precision_and_random(everybody):
 
 
 @pytest.mark.slow
-def test_what_a_cast_takes_is_known_before_it_is_made(everybody, shapes):
+def test_memory_of_a_lineup_is_known_before_it_is_built(everybody, shapes):
     members, wanted = required_memory(everybody.row, CPU, torch.bfloat16, 100)
     weights = sum(map(weight_bytes, everybody.modules))
     cached = 100 * 2 * 2 * 32 * 2 * (8 + 2)  # keys and values, 2 heads of 32, 2 bytes, layers
@@ -188,7 +188,7 @@ def likeness():
         ("dflash", lambda: published.dflash_tensors(layers=5, taps=5), set()),
     ],
 )  # fmt: skip
-def test_heads_have_the_tensors_of_the_published_layouts(likeness, name, tensors, but):
+def test_heads_have_the_tensors_of_published_layouts(likeness, name, tensors, but):
     """Names and shapes; `but` what a head may share with its target, or has by its vocabulary."""
     ours = {key: tuple(value.shape) for key, value in likeness[name].state_dict().items()}
     theirs = {key: tuple(value.shape) for key, value in tensors().items()}
@@ -201,13 +201,13 @@ def test_heads_have_the_tensors_of_the_published_layouts(likeness, name, tensors
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "size"), [("qwen3-4b", 32_000), ("smollm2-135m", 8_192)])
-def test_the_draft_vocabulary_is_a_published_one(name, size):
+def test_draft_vocabulary_has_a_published_size(name, size):
     ghost = build_lineup(sources.models()[name], torch.device("meta"), torch.bfloat16, 16)
     head = next(each.drafter.head for each in ghost.members if each.name == "eagle3")
     assert len(head.d2t) == size
 
 
-def test_all_take_turns_in_an_order_that_follows_from_the_seed(everybody):
+def test_order_of_turns_follows_from_the_seed(everybody):
     rounds = ShapeRounds(everybody, 16, sizes=(1, 2))
     orders = [rounds.order(1, number) for number in range(4)]
     assert orders == [rounds.order(1, number) for number in range(4)]
@@ -217,7 +217,7 @@ def test_all_take_turns_in_an_order_that_follows_from_the_seed(everybody):
 
 
 @pytest.mark.slow
-def test_every_drafter_meets_the_same_text_and_nothing_is_kept_but_one_token(everybody):
+def test_every_drafter_gets_the_same_text_and_keeps_one_token(everybody):
     rounds, met = ShapeRounds(everybody, 16, sizes=(1, 4)), []
     for drafting in rounds.drafting.values():
         propose = drafting.session.propose
@@ -241,7 +241,7 @@ def test_every_drafter_meets_the_same_text_and_nothing_is_kept_but_one_token(eve
 
 
 @pytest.mark.slow
-def test_no_turn_mixes_devices_on_a_gpu_that_only_pretends(shapes):
+def test_no_turn_mixes_devices_on_a_pretended_gpu(shapes):
     with pretended():
         rounds = ShapeRounds(
             build_lineup(shapes["big"], torch.device("cuda:0"), torch.float32, 100), 16, (1, 4)
@@ -269,7 +269,7 @@ def test_stop_keeps_finished_measurements(shapes):
 
 
 @pytest.mark.slow
-def test_turns_are_taken_in_that_order(shapes, monkeypatch):
+def test_turns_follow_the_shuffled_order(shapes, monkeypatch):
     met, take = [], ShapeRounds.take
     monkeypatch.setattr(
         ShapeRounds,
@@ -302,14 +302,14 @@ def test_out_of_memory_keeps_finished_measurements(shapes, monkeypatch, capsys):
 
 
 @pytest.mark.slow
-def test_stopped_before_anything_there_is_no_file(shapes):
+def test_no_file_is_written_if_stopped_before_the_first_measurement(shapes):
     measuring = ShapeMeasurement(CPU, torch.float32, ShapePlan((8,), 1), "made")
     assert list(islice(measuring.steps(shapes["big"], lambda: True), 9)) == []
     with pytest.raises(ValueError, match="nothing was measured"):
         measuring.file()
 
 
-def test_free_memory_is_read_where_the_system_tells_it(tmp_path):
+def test_free_memory_is_read_if_the_system_reports_it(tmp_path):
     listed = tmp_path / "meminfo"
     listed.write_text("MemTotal: 9 kB\nMemAvailable:    7 kB\n")
     assert free_memory(CPU, listed) == 7 * 1024
@@ -420,7 +420,7 @@ def asked(**changes):
     return json.loads(section.section_facts(json.dumps(usual | changes)))
 
 
-def test_the_section_answers_for_a_visitors_file():
+def test_section_accepts_a_visitors_file():
     found = asked()
     assert found["id"] == 7
     assert (found["model"], found["context"]) == ("big", 128)
@@ -440,11 +440,11 @@ def test_the_section_answers_for_a_visitors_file():
         ({"text": " " * (1 << 20)}, "256 KiB"),
     ],
 )
-def test_a_question_that_cannot_be_answered_gets_a_sentence(changes, sentence):
+def test_invalid_question_gets_a_sentence(changes, sentence):
     assert sentence in asked(**changes)["error"]
 
 
-def test_the_files_that_ship_can_be_used_and_are_offered():
+def test_shipped_files_are_listed_and_readable():
     files = {path.stem: load_shipped(path) for path in shipped_paths()}
     assert files
     offered = [name for name, _ in section.config()["files"]]

@@ -57,7 +57,7 @@ def plainly(prompt):
 @pytest.mark.slow
 @pytest.mark.parametrize("drafter", DRAFTERS)
 @pytest.mark.parametrize("domain", prompts())
-def test_the_house_pair_decodes_greedily_as_transformers_generates(drafter, domain):
+def test_house_pair_greedy_text_equals_transformers_generate(drafter, domain):
     pair = load("house", drafter, "cpu")
     settings = usual(drafter, max_new_tokens=LENGTH, sampling={"temperature": 0.0})
     for prompt in prompts()[domain][: 2 if drafter == "draft-model" else 1]:
@@ -78,7 +78,7 @@ def test_the_house_pair_decodes_greedily_as_transformers_generates(drafter, doma
 
 @pytest.mark.slow
 @pytest.mark.parametrize("drafter", LEARNED)
-def test_every_learned_drafter_learned_something(drafter):
+def test_every_trained_drafter_saves_passes_on_sampled_text(drafter):
     settings = usual(drafter, max_new_tokens=48, seed=3, sampling={"temperature": 0.8})
     trace = traced(load("house", drafter, "cpu"), prompts()["dialogues"][0], settings)
     check(trace)
@@ -87,7 +87,7 @@ def test_every_learned_drafter_learned_something(drafter):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["eagle", "eagle2", "eagle3"])
-def test_a_state_that_is_off_by_one_spoils_what_the_shipped_head_learned(name):
+def test_acceptance_of_shipped_head_falls_with_states_shifted_by_one(name):
     target, drafter = load("house", name, "cpu")
     settings = usual(name, max_new_tokens=48, sampling={"temperature": 0.0})
     right, wrong = (
@@ -102,7 +102,7 @@ def test_a_state_that_is_off_by_one_spoils_what_the_shipped_head_learned(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("candidates", ["sampled", "greedy"])
-def test_sampled_house_runs_check_and_keep_some_guesses(candidates):
+def test_sampled_house_runs_pass_check_and_accept_some_guesses(candidates):
     settings = Settings(Sampling(0.8, top_k=50, top_p=0.95), candidates=candidates)
     trace = traced(load("house", "draft-model", "cpu"), prompts()["stories"][0], settings)
     check(trace)
@@ -110,7 +110,7 @@ def test_sampled_house_runs_check_and_keep_some_guesses(candidates):
 
 
 @pytest.mark.slow
-def test_lookup_copies_where_a_text_is_told_again():
+def test_lookup_copies_repeated_text():
     numbers = [
         summary(traced(load("house", "ngram", "cpu"), prompt, GREEDY))
         for prompt in prompts()["repeat"]
@@ -118,7 +118,7 @@ def test_lookup_copies_where_a_text_is_told_again():
     assert max(n["tokens_per_pass"] for n in numbers) > 1.5
 
 
-def test_the_weights_fit_in_the_weights_budget():
+def test_weights_fit_in_the_size_budget():
     made = {entry.path: entry.made_for or entry.name for entry in entries() if entry.path}
     files = {file: whose for path, whose in made.items() for file in weight_files(path)}
     assert len(files) == len(made)
@@ -127,7 +127,7 @@ def test_the_weights_fit_in_the_weights_budget():
 
 
 @pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.name)
-def test_a_recorded_run_checks_and_is_what_its_recipe_says(recipe: Recipe):
+def test_recorded_run_passes_check_and_matches_its_recipe(recipe: Recipe):
     trace = Trace.read(FOLDER / f"{recipe.name}.jsonl")
     check(trace)
     head = trace.header
@@ -153,7 +153,7 @@ def test_every_recorded_run_has_a_recipe():
 
 
 @pytest.mark.slow
-def test_recorded_runs_show_what_a_visitor_should_meet():
+def test_recorded_runs_cover_all_important_cases():
     traces = [Trace.read(FOLDER / f"{recipe.name}.jsonl") for recipe in recipes()]
     rounds = [played for trace in traces for played in trace.rounds[1:]]
     kinds = {played.drew.kind for played in rounds if played.drew}
@@ -178,7 +178,7 @@ def letters(word):
     return re.fullmatch(r"␣?[A-Za-z]+", flat(word)) is not None
 
 
-def test_five_runs_are_to_start_with_and_the_first_is_a_short_chain_with_an_early_rejection():
+def test_five_starter_runs_begin_with_a_short_chain_rejected_early():
     assert [recipe.name for recipe in recipes()[:5]] == [recipe.name for recipe in STARTS]
     assert len({recipe.drafter for recipe in STARTS}) == 4, "the same twice: as chain and as tree"
     trace = Trace.read(FOLDER / f"{STARTS[0].name}.jsonl")
@@ -190,7 +190,7 @@ def test_five_runs_are_to_start_with_and_the_first_is_a_short_chain_with_an_earl
 
 
 @pytest.mark.parametrize("recipe", STARTS, ids=lambda recipe: recipe.name)
-def test_the_first_rejection_of_a_run_to_start_with_can_be_seen(recipe: Recipe):
+def test_first_rejection_of_a_starter_run_is_visible(recipe: Recipe):
     """As the inspector shows it: bars that have a width, a chance in the middle, and words."""
     trace = Trace.read(FOLDER / f"{recipe.name}.jsonl")
     played, judged = rejection(trace)
@@ -210,12 +210,12 @@ def test_the_first_rejection_of_a_run_to_start_with_can_be_seen(recipe: Recipe):
 
 
 @pytest.mark.parametrize("recipe", STARTS, ids=lambda recipe: recipe.name)
-def test_a_run_to_start_with_begins_with_a_word(recipe: Recipe):
+def test_starter_run_begins_with_a_word(recipe: Recipe):
     scene = Scene.of(Trace.read(FOLDER / f"{recipe.name}.jsonl"), 0)
     assert letters(scene.word(scene.round.drew.token))
 
 
-def test_a_tree_to_start_with_keeps_a_second_sibling_where_the_first_fell():
+def test_starter_tree_accepts_a_second_sibling_after_a_rejection():
     (recipe,) = (one for one in STARTS if "siblings" in one.settings)
     played, judged = rejection(Trace.read(FOLDER / f"{recipe.name}.jsonl"))
     parent = played.proposed.guesses[judged.node - 1].parent
@@ -223,7 +223,7 @@ def test_a_tree_to_start_with_keeps_a_second_sibling_where_the_first_fell():
     assert [j.accepted for j in tried] == [False, True]
 
 
-def test_recipes_are_whole():
+def test_recipes_are_complete():
     rows = json.loads((FOLDER / "recipes.json").read_text())
     assert len({row["name"] for row in rows}) == len(rows) >= 8
     listed = [recipe.prompt for recipe in recipes() if not isinstance(recipe.prompt, str)]

@@ -59,7 +59,7 @@ def test_every_size_is_measured_as_often_as_planned(swept):
     ]
 
 
-def test_the_order_is_shuffled_anew_each_round_and_a_function_of_the_seed():
+def test_order_is_shuffled_each_round_and_follows_from_the_seed():
     orders = [SweepPlan(seed=7).order(number) for number in range(4)]
     assert orders == [SweepPlan(seed=7).order(number) for number in range(4)]
     assert all(set(order) == {*SIZES, PRODUCT, READ} for order in orders)
@@ -69,7 +69,7 @@ def test_the_order_is_shuffled_anew_each_round_and_a_function_of_the_seed():
 
 
 @pytest.mark.slow
-def test_the_clock_meets_sizes_in_that_order(tiny_target, monkeypatch):
+def test_sizes_are_timed_in_the_shuffled_order(tiny_target, monkeypatch):
     sweeping, met = SweepRun(tiny_target, SweepPlan(seed=3, budget=0.0)), []
     real = sweeping._seconds
     monkeypatch.setattr(sweeping, "_seconds", lambda turn: met.append(turn) or real(turn))
@@ -79,12 +79,12 @@ def test_the_clock_meets_sizes_in_that_order(tiny_target, monkeypatch):
 
 
 @pytest.mark.parametrize(("seconds", "rounds"), [(10.0, MIN_ROUNDS), (0.5, 8), (0.001, MAX_ROUNDS)])
-def test_the_budget_says_how_many_rounds_there_are(seconds, rounds):
+def test_time_budget_determines_the_number_of_rounds(seconds, rounds):
     assert SweepPlan(budget=4.0).rounds(seconds) == rounds
 
 
 @pytest.mark.slow
-def test_a_slow_machine_ends_after_the_round_in_which_its_time_is_over(tiny_target):
+def test_slow_machine_stops_after_the_round_that_exceeds_its_time(tiny_target):
     sweeping = SweepRun(tiny_target, SweepPlan(longest=0.0))
     list(sweeping.steps())
     sweep = sweeping.sweep()
@@ -118,7 +118,7 @@ def test_a_pass_leaves_the_cache_as_it_was(tiny_target):
     assert all(a.shape == b.shape and (a == b).all() for a, b in zip(before, after, strict=True))
 
 
-def test_a_target_that_sees_too_little_is_refused_with_a_sentence():
+def test_target_with_short_context_is_refused_with_a_sentence():
     with pytest.raises(ValueError, match="can see 150 tokens, and a sweep needs 192"):
         SweepRun(tiny.target(tiny.llama(max_position_embeddings=150)))
 
@@ -128,7 +128,7 @@ def test_a_model_of_another_layout_is_refused_with_a_sentence():
         SweepRun(tiny.target(tiny.gpt2()))
 
 
-def test_a_sweep_survives_its_file(swept, tmp_path):
+def test_sweep_round_trips_through_its_file(swept, tmp_path):
     sweep, _ = swept
     sweep.write(tmp_path / "sweep.json")
     assert Sweep.read(tmp_path / "sweep.json") == sweep
@@ -168,14 +168,14 @@ def test_a_broken_file_is_refused_with_a_sentence(change, said, tmp_path):
     assert "\n" not in str(refused.value)
 
 
-def test_a_file_that_is_no_text_or_not_there_is_refused_with_a_sentence(tmp_path):
+def test_missing_or_binary_file_is_refused_with_a_sentence(tmp_path):
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
     for name in ("bytes", "nothing"):
         with pytest.raises(SweepError, match="cannot be read"):
             Sweep.read(tmp_path / name)
 
 
-def test_the_prediction_is_the_roofline_on_the_peaks_that_were_seen():
+def test_prediction_is_the_roofline_at_the_measured_peaks():
     sweep = made(flops=[5e10, 1e11], bandwidth=[2e10, 1e10])
     here = Hardware("here", {"fp32": 1e11}, 2e10, 1e9)
     for tokens in SIZES:
@@ -210,7 +210,7 @@ def test_the_sentences_follow_from_the_numbers():
     )
 
 
-def test_the_share_of_the_memory_s_speed_is_bytes_by_bandwidth_by_the_pass():
+def test_bandwidth_share_is_bytes_over_bandwidth_over_pass_time():
     """2e10 bytes a second: the peak; 10 ms a pass; weights, and 128 tokens of context and one."""
     sweep = made({1: 10.0, 5: 12.0}, bandwidth=[1e10, 2e10], processor="Some Chip")
     read = SHAPE.weight_bytes("fp32") + 129 * SHAPE.cache_bytes("fp32")
@@ -224,7 +224,7 @@ def test_the_share_of_the_memory_s_speed_is_bytes_by_bandwidth_by_the_pass():
 
 
 @pytest.mark.parametrize("changes", [{"bandwidth": []}, {"points": [PassSamples(5, [0.1])]}])
-def test_no_share_of_the_memory_s_speed_is_said_where_it_was_not_measured(changes):
+def test_bandwidth_share_is_omitted_if_bandwidth_was_not_measured(changes):
     assert made(**changes).share_of_memory_speed is None
     assert sweep_text.memory_sentence(made(**changes)) == ""
 
@@ -271,13 +271,13 @@ def test_noisy_times_are_the_headline():
         {"points": [PassSamples(1, [0.1])]},
     ],
 )
-def test_few_measurements_still_make_a_figure(changes):
+def test_figure_is_drawn_from_few_measurements(changes):
     told = picture(made(**changes), "live")
     assert told["answer"]
     json.dumps(told, allow_nan=False)
 
 
-def test_the_picture_has_marks_for_measured_and_broken_lines_for_simulated():
+def test_figure_has_markers_for_measured_and_dashes_for_simulated():
     sweep = made()
     data = sweep_figure(sweep)["data"]
     assert data["30-measured"]["mode"] == "markers"
@@ -330,19 +330,19 @@ def test_stopped_sweep_sends_its_measurements(runs):
     assert said[-2]["rows"]
 
 
-def test_a_refusal_is_a_sentence(runs, monkeypatch):
+def test_refused_sweep_is_reported_with_a_sentence(runs, monkeypatch):
     monkeypatch.setattr(Machine, "load", lambda *_: (tiny.target(tiny.gpt2()), []))
     said = asyncio.run(heard(runs))
     assert said[-1]["kind"] == "error"
     assert "config lacks" in said[-1]["sentence"]
 
 
-def test_the_sweep_that_ships_can_be_read():
+def test_shipped_sweep_can_be_read():
     assert section.recorded()["source"] == "recorded"
 
 
 @pytest.mark.slow
-def test_the_command_writes_what_the_page_reads(pair, tmp_path, capsys, monkeypatch):
+def test_command_writes_a_file_that_the_page_reads(pair, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("specviz.bench.sweep.MAX_ROUNDS", MIN_ROUNDS)
     path = tmp_path / "sweep.json"
     assert main(["sweep", "--target", str(pair[0]), "--device", "cpu", "--json", str(path)]) == 0

@@ -65,13 +65,13 @@ def guarded():
         "/monitoring",
     ],
 )
-def test_the_guard_closes_uploads_remote_files_and_usage_counts(guarded, path):
+def test_guard_blocks_uploads_remote_files_and_usage_counts(guarded, path):
     assert guarded.get(path).status_code == 403
     assert guarded.post(path).status_code == 403
 
 
 @pytest.mark.parametrize("root", ["/viz", "/viz/"])
-def test_a_root_path_opens_no_closed_route(root):
+def test_blocked_routes_stay_blocked_below_a_root_path(root):
     """FastAPI tells its middleware the root path in the scope, and routes without it."""
     routes = [Route("/{path:path}", answer, methods=["GET", "POST"])]
     app = guard.Guard(Starlette(routes=routes))
@@ -82,7 +82,7 @@ def test_a_root_path_opens_no_closed_route(root):
 
 
 @pytest.mark.parametrize("path", ["/", "/config", "/gradio_api/queue/join", "/gradio_api/sv/x"])
-def test_the_guard_lets_the_page_through(guarded, path):
+def test_guard_allows_the_page(guarded, path):
     assert guarded.get(path).text == "open"
 
 
@@ -99,11 +99,11 @@ def routes(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("row", [row for row in rows() if row.slider], ids=lambda row: row.name)
-def test_a_slider_s_label_leaves_room_for_its_number(row):
+def test_slider_label_leaves_space_for_its_number(row):
     assert width(row.label, 12) <= 124
 
 
-def test_a_broken_recorded_run_is_one_sentence_with_its_line(routes, tmp_path):
+def test_broken_recorded_run_is_reported_with_its_line_number(routes, tmp_path):
     path = tmp_path / "01-a-run.jsonl"
     path.write_text(path.read_text()[:-40])
     answer = routes.get(f"{server.PREFIX}/traces/01-a-run")
@@ -112,7 +112,7 @@ def test_a_broken_recorded_run_is_one_sentence_with_its_line(routes, tmp_path):
     assert "Line 17" in answer.text
 
 
-def test_a_recorded_run_is_sent_once_and_then_only_asked_after(routes):
+def test_recorded_run_is_sent_once_and_then_only_revalidated(routes):
     first = routes.get(f"{server.PREFIX}/traces/01-a-run")
     kinds = [line["kind"] for line in told(first.text)]
     assert kinds == ["run", "round", "round", "round", "finished", "baseline"]
@@ -120,7 +120,7 @@ def test_a_recorded_run_is_sent_once_and_then_only_asked_after(routes):
     assert routes.get(f"{server.PREFIX}/traces/01-a-run", headers=again).status_code == 304
 
 
-def test_a_health_check_is_answered_and_never_from_a_cache(routes):
+def test_health_check_is_answered_and_never_cached(routes):
     answered = routes.get(f"{server.PREFIX}/health")
     assert (answered.status_code, answered.text) == (200, "ok")
     assert answered.headers["cache-control"] == "no-store"
@@ -131,7 +131,7 @@ def test_only_recorded_runs_can_be_fetched(routes, name):
     assert routes.get(f"{server.PREFIX}/traces/{name}").status_code == 404
 
 
-def test_plotly_comes_from_the_installed_wheel_compressed_and_for_ever(routes):
+def test_plotly_is_served_from_its_wheel_compressed_and_cached_forever(routes):
     name, packed = server.plotly_js()
     answered = routes.get(f"{server.PREFIX}/{name}")
     assert answered.headers["content-encoding"] == "gzip"
@@ -139,19 +139,19 @@ def test_plotly_comes_from_the_installed_wheel_compressed_and_for_ever(routes):
     assert answered.content == gzip.decompress(packed)
 
 
-def test_a_recorded_run_is_called_by_its_title_else_by_its_file_without_the_number():
+def test_recorded_run_is_named_by_its_title_or_its_file_name():
     assert recorded.title("09-greedy") == "Story: temperature 0"
     assert recorded.title("03-tree") == "3 · A tree of guesses", "one to start with has its number"
     assert recorded.title("12-some-other-run") == "some other run"
 
 
-def test_every_shipped_run_has_a_short_title_of_its_own():
+def test_every_shipped_run_has_a_short_unique_title():
     titles = [recorded.title(name) for name in recorded.names()]
     assert len(set(titles)) == len(titles)
     assert max(map(len, titles)) <= 27, "longer ones are cut in the row on top"
 
 
-def test_recorded_runs_stand_in_groups_in_the_drafters_order_those_to_start_with_first():
+def test_recorded_runs_are_grouped_in_drafter_order_starters_first():
     seen = [recorded.group(name) for name in recorded.names()]
     once = [title for title, _ in groupby(seen)]
     others = ["A chat model: SmolLM2", "A target on a server"]
@@ -160,26 +160,26 @@ def test_recorded_runs_stand_in_groups_in_the_drafters_order_those_to_start_with
     assert recorded.group("12-some-other-run") == ""
 
 
-def test_drafters_stand_in_groups():
+def test_drafters_are_listed_in_groups():
     of_theirs = [group_of(entry.name) for entry in drawer.drafters()]
     assert [title for title, _ in groupby(of_theirs)] == list(groups().values())
 
 
-def test_a_heading_stands_above_the_first_of_each_group_and_is_text():
+def test_each_group_has_a_text_heading_above_its_first_entry():
     style = headings.headings([".a", "#b"], ["", 'One "<two>', 'One "<two>', "Three"])
     assert re.findall(r'data-index="(\d)"\]::before', style) == ["1", "1", "3", "3"]
     assert r'content: "One \"\3c two>"' in style
     assert headings.headings([".a"], []) == ""
 
 
-def test_the_page_s_style_heads_each_list_that_has_groups():
+def test_style_sheet_has_headings_for_each_grouped_list():
     style = launch_arguments(Options())["css"]
     for group in (recorded.START, *groups().values(), "Stories", "Repetition"):
         assert f'content: "{group}"' in style
 
 
 @pytest.mark.parametrize("entry", drawer.drafters(), ids=lambda entry: entry.name)
-def test_a_drafter_s_card_names_its_papers(entry):
+def test_drafter_card_names_its_papers(entry):
     card = unescape(drawer.card(entry))
     assert entry.papers or entry.bound
     for paper in entry.papers:
@@ -193,13 +193,13 @@ def test_a_drafter_s_card_names_its_papers(entry):
     assert set(cited) <= {paper.get("arxiv") for paper in entry.papers}
 
 
-def test_a_run_says_in_a_sentence_how_its_drafter_drafts():
+def test_run_explains_its_drafter_in_one_sentence():
     trace = Trace.read(recorded.FOLDER / "05-eagle3.jsonl")
     told_run = told("".join(lines([trace.header], "recorded")))[0]
     assert told_run["how"] == find("eagle3", "drafter").how
 
 
-def test_a_run_that_broke_off_shows_its_last_round_as_far_as_it_came():
+def test_interrupted_run_shows_its_partial_last_round():
     trace = made(Recipe(rounds=3))
     cut = next(i for i, e in enumerate(trace.events) if getattr(e, "round", 0) == 3) + 2
     shown = [json.loads(x) for x in lines([trace.header, *trace.events[:cut]], "recorded")]
@@ -208,7 +208,7 @@ def test_a_run_that_broke_off_shows_its_last_round_as_far_as_it_came():
 
 
 @pytest.mark.slow
-def test_a_summary_claims_no_speedup_before_plain_decoding_was_measured():
+def test_summary_has_no_speedup_before_plain_decoding_is_measured():
     trace = made(Recipe(rounds=3))
     shown = [json.loads(x) for x in lines([trace.header, *trace.events], "recorded")]
     by_kind = {line["kind"]: line for line in shown}
@@ -272,42 +272,42 @@ def facts():
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_gradio_is_imported_without_looking_at_its_stubs(facts):
+def test_gradio_is_imported_without_writing_stubs(facts):
     assert facts["stubs"] == []
 
 
 @pytest.mark.slow
-def test_every_event_of_the_page_is_private_but_the_api_s(facts):
+def test_only_the_api_event_is_public(facts):
     assert facts["visible"] == ["run"]
 
 
-def test_no_run_waits_in_gradio_s_queue_where_nobody_would_be_told_its_place(facts):
+def test_all_tasks_wait_in_the_apps_queue_and_not_in_gradios(facts):
     """A run, a branch, a race, a map, a sweep, repeats, a look, the API: all come to our line."""
     assert facts["limited"] == [None] * 8
     assert facts["queue"] == 64
     assert launch_arguments(Options())["max_threads"] > LONGEST
 
 
-def test_a_visitor_who_leaves_leaves_nothing_behind_in_gradio_s_tables(facts):
+def test_leaving_visitor_leaves_no_entry_in_gradios_tables(facts):
     assert facts["kept"] == [["here"]] * 4
 
 
-def test_the_page_is_built_without_torch(facts):
+def test_page_is_built_without_torch(facts):
     assert facts["torch"] is False
 
 
-def test_the_drawer_is_in_the_order_in_which_the_player_fills_the_form_in(facts):
+def test_drawer_fields_have_the_order_in_which_the_player_fills_them(facts):
     expected = [field["name"] for field in player.config()["form"]]
     assert ["prompt", *facts["drawer"]] == expected
 
 
-def test_boxes_for_models_appear_only_where_any_model_is_allowed(facts):
+def test_model_fields_appear_only_if_any_model_is_allowed(facts):
     usual, anything = facts["labels"]
     assert not any("Hub id" in label for label in usual)
     assert any("Hub id" in label for label in anything)
 
 
-def test_it_is_launched_with_nothing_kept_uploaded_or_counted():
+def test_launch_disables_history_monitoring_and_mcp():
     arguments = launch_arguments(Options())
     assert arguments["run_history"] is False
     assert arguments["ssr_mode"] is False
@@ -317,7 +317,7 @@ def test_it_is_launched_with_nothing_kept_uploaded_or_counted():
     assert "allowed_paths" not in arguments
 
 
-def test_the_command_line_says_who_may_name_models_and_where_they_run(capsys):
+def test_command_line_options_set_model_permission_and_device(capsys):
     def options(words):
         return page_options(build_parser("serve").parse_args(["serve", *words]))
 
@@ -330,7 +330,7 @@ def test_the_command_line_says_who_may_name_models_and_where_they_run(capsys):
     assert "The longest run" in capsys.readouterr().err
 
 
-def test_a_module_is_served_without_its_comments_and_with_all_of_its_code():
+def test_module_is_served_without_comments_and_with_all_code():
     text = b"""// What it is.
 /** @param {number} a
  * and more */

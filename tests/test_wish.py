@@ -23,12 +23,12 @@ def form(**changes):
     return Choices.from_form(usual | {"gamma": 4, "max_new_tokens": 12} | changes)
 
 
-def test_a_prompt_alone_is_a_wish_with_everything_as_usual():
+def test_request_with_only_a_prompt_uses_defaults():
     assert RunRequest.from_json(asked()) == RunRequest(PROMPT, "house", "draft-model", Settings())
     assert RunRequest.from_json(asked(settings=None)) == RunRequest.from_json(asked(settings={}))
 
 
-def test_what_is_said_is_kept_and_the_rest_is_as_usual():
+def test_given_values_are_kept_and_missing_ones_use_defaults():
     wish = RunRequest.from_json(
         asked(
             drafter="ngram",
@@ -39,7 +39,7 @@ def test_what_is_said_is_kept_and_the_rest_is_as_usual():
     assert wish.settings == Settings(Sampling(top_k=9), gamma=2, coins={"3 judge 2": 0})
 
 
-def test_what_is_not_said_is_as_usual_with_the_drafter():
+def test_missing_values_use_the_defaults_of_the_drafter():
     made = RunRequest.from_json(asked(drafter="eagle", settings={"gamma": 3})).settings
     assert (made.gamma, made.siblings) == (3, find("eagle", "drafter").usual["siblings"])
     assert made.siblings != Settings().siblings
@@ -48,7 +48,7 @@ def test_what_is_not_said_is_as_usual_with_the_drafter():
     assert RunRequest.from_json(asked(drafter="draft-model")).settings == Settings()
 
 
-def test_a_trace_s_own_settings_make_the_same_wish_again():
+def test_settings_of_a_trace_rebuild_its_request():
     settings = Settings(
         Sampling(0.5, 3, 0.9), seed=-4, gamma=2, siblings=[3, 2], coins={"1 final 0": 0.25}
     )
@@ -88,7 +88,7 @@ def test_a_trace_s_own_settings_make_the_same_wish_again():
         (asked(settings={"siblings": "3, 2"}), "siblings"),
     ],
 )
-def test_a_bad_wish_is_refused_with_a_sentence(data, word):
+def test_invalid_request_is_refused_with_a_sentence(data, word):
     with pytest.raises(BadSettings, match=word) as refused:
         RunRequest.from_json(data)
     assert str(refused.value).endswith(".")
@@ -97,21 +97,21 @@ def test_a_bad_wish_is_refused_with_a_sentence(data, word):
 @pytest.mark.parametrize(
     "text", ["", "{", "[" * 30_000, '{"prompt": "' + "x" * LONGEST_TEXT, None, "[1]", '"x"']
 )
-def test_text_that_is_no_wish_is_refused_with_a_sentence(text):
+def test_malformed_request_is_refused_with_a_sentence(text):
     with pytest.raises(BadSettings) as refused:
         RunRequest.from_text(text)
     assert str(refused.value).endswith(".")
 
 
 @pytest.mark.parametrize("name", ["/etc", "..", "owner/name", "ngram ", "", "house"])
-def test_only_the_catalogue_s_drafters_can_be_named_unless_any_model_is_allowed(name):
+def test_only_catalogue_drafters_are_accepted_unless_any_model_is_allowed(name):
     with pytest.raises(BadSettings, match="No drafter is called") as refused:
         RunRequest.from_json(asked(drafter=name))
     assert "draft-model" in str(refused.value)
     assert RunRequest.from_json(asked(drafter=name), any_model=True).drafter == name
 
 
-def test_only_the_catalogue_s_targets_can_be_named_unless_any_model_is_allowed():
+def test_only_catalogue_targets_are_accepted_unless_any_model_is_allowed():
     with pytest.raises(BadSettings, match="No target is called"):
         RunRequest.from_json(asked(target="ngram"))
     assert RunRequest.from_json(asked(target="a/b"), any_model=True).target == "a/b"
@@ -122,7 +122,7 @@ def test_only_the_catalogue_s_targets_can_be_named_unless_any_model_is_allowed()
         )
 
 
-def test_the_form_makes_the_wish_that_json_makes():
+def test_form_and_json_give_the_same_request():
     filled = form(seed=7.0, temperature=0, siblings="3, 2", max_new_tokens=20)
     settings = {
         "sampling": {"temperature": 0, "top_k": 0, "top_p": 1},
@@ -134,7 +134,7 @@ def test_the_form_makes_the_wish_that_json_makes():
     assert filled.wish() == RunRequest.from_json(asked(settings=settings))
 
 
-def test_every_method_names_its_drafter():
+def test_every_method_selects_its_drafter():
     assert form().models() == ("house", "draft-model")
     assert form(method="ngram").models() == ("house", "ngram")
     named = {"target": " t", "drafter": "d "}
@@ -148,7 +148,7 @@ def test_every_method_names_its_drafter():
     ("typed", "meant"),
     [("", []), (None, []), ("3", [3]), ("3, 2", [3, 2]), (" 3 2,1, ", [3, 2, 1])],
 )
-def test_siblings_are_typed_as_numbers_in_a_row(typed, meant):
+def test_siblings_field_accepts_a_list_of_numbers(typed, meant):
     assert form(siblings=typed).settings().siblings == meant
 
 
@@ -156,7 +156,7 @@ def test_siblings_are_typed_as_numbers_in_a_row(typed, meant):
     "paths",
     [[], [[0]], [[0], [1], [0, 0]], [[0], [0, 0], [0, 0, 0]]],
 )
-def test_paths_by_rank_are_typed_as_the_form_shows_them(paths):
+def test_rank_paths_parse_as_the_form_shows_them(paths):
     assert form(rank_paths=find_spec("rank_paths").form_value(paths)).settings().rank_paths == paths
     assert form(rank_paths=None).settings().rank_paths == []
     assert form(rank_paths=" 0; 0, 1 ;").settings().rank_paths == [[0], [0, 1]]
@@ -192,7 +192,7 @@ def test_paths_by_rank_are_typed_as_the_form_shows_them(paths):
         ({"prompt": None}, "prompt"),
     ],
 )
-def test_a_bad_form_is_refused_with_a_sentence(changes, word):
+def test_invalid_form_is_refused_with_a_sentence(changes, word):
     with pytest.raises(BadSettings, match=word) as refused:
         form(**changes).wish()
     assert str(refused.value).endswith(".")

@@ -188,7 +188,7 @@ def faults(page, within="html"):
 
 
 @pytest.mark.parametrize(("width", "theme", "other"), [(1280, *THEMES), (390, *THEMES[::-1])])
-def test_every_moment_is_for_everybody(visit, width, theme, other):
+def test_every_step_passes_axe(visit, width, theme, other):
     """Axe-core finds nothing serious, and no text has too little contrast with what is really
     under it; that also in the other theme, where there is most to read."""
     visit.page.set_viewport_size({"width": width, "height": SIZES[width]})
@@ -293,7 +293,7 @@ def keyed_to(visit, verdict):
     raise AssertionError(f"no step says {verdict}")
 
 
-def test_tab_comes_to_everything_in_order_and_each_stop_can_be_seen(looker):
+def test_tab_key_reaches_everything_in_order_with_visible_focus(looker):
     page = looker.look()
     keyed_to(looker, "Rejected")
     page.evaluate(REMEMBER)
@@ -313,7 +313,7 @@ def test_tab_comes_to_everything_in_order_and_each_stop_can_be_seen(looker):
     assert not unseen
 
 
-def test_tab_passes_a_list_by_and_a_click_opens_one_that_escape_has_closed(looker):
+def test_tab_key_skips_list_and_click_reopens_one_closed_by_escape(looker):
     page = looker.look()
     name = "#sv-recorded input"
     page.focus("#sv-prompt textarea")
@@ -345,7 +345,7 @@ HERE = """() => {
 }"""
 
 
-def test_the_right_arrow_visits_every_step_of_a_run_and_each_is_said(looker):
+def test_right_arrow_visits_and_announces_every_step_of_a_run(looker):
     page = looker.look("02-siblings")
     trace = made(RUNS["02-siblings"])
     wanted = [(i, s) for i in range(len(trace.rounds)) for s in range(steps(trace, i))]
@@ -369,7 +369,7 @@ def steps(trace, index):
     return sum(1 for _ in frames(Scene.of(trace, index))) + last
 
 
-def test_guesses_of_the_tree_are_one_stop_that_arrows_move_and_enter_opens(looker):
+def test_tree_is_one_tab_stop_with_arrow_keys_and_enter(looker):
     page = looker.look("02-siblings")
     keyed_to(looker, "Recovered")
     tab_to(page, ".sv-spot")
@@ -385,7 +385,7 @@ def test_guesses_of_the_tree_are_one_stop_that_arrows_move_and_enter_opens(looke
     assert at(page, ".sv-spot"), "the focus stays among the guesses"
 
 
-def test_the_coin_can_be_moved_and_put_back_by_keys(looker):
+def test_coin_can_be_moved_and_reset_by_keyboard(looker):
     page = looker.look()
     keyed_to(looker, "Rejected")
     before, cursor = looker.caption(), looker.ask("cursor")
@@ -400,7 +400,7 @@ def test_the_coin_can_be_moved_and_put_back_by_keys(looker):
     assert not at(page, ".sv-pin")
 
 
-def test_dock_and_rounds_keep_the_focus_when_pressed(looker):
+def test_dock_and_rounds_keep_focus_when_pressed(looker):
     page = looker.look()
     tab_to(page, "[data-do=next]")
     page.keyboard.press("Enter")
@@ -413,7 +413,7 @@ def test_dock_and_rounds_keep_the_focus_when_pressed(looker):
     assert at(page, ".sv-rounds *"), "the focus stays among the rounds"
 
 
-def test_the_drawer_opens_and_closes_by_keys_and_is_passed_by_when_closed(looker):
+def test_drawer_opens_and_closes_by_keyboard_and_is_skipped_when_closed(looker):
     page = looker.look()
     inside = "#sv-drawer *"
     tab_to(page, "#sv-settings button")
@@ -430,7 +430,7 @@ def test_the_drawer_opens_and_closes_by_keys_and_is_passed_by_when_closed(looker
     assert page.get_attribute("#sv-settings button", "aria-expanded") == "false"
 
 
-def test_a_verdict_can_be_guessed_by_keys(visit):
+def test_verdict_can_be_predicted_by_keyboard(visit):
     page = visit.open()
     tab_to(page, ".sv-guess input")
     page.keyboard.press(" ")

@@ -32,7 +32,7 @@ def drag_to(visit: Visit, where: float) -> None:
     mouse.up()
 
 
-def test_dragging_the_coin_shows_what_would_happen_and_changes_nothing_else(looker):
+def test_dragging_the_coin_shows_its_outcome_and_changes_nothing_else(looker):
     page = looker.look()
     looker.step_to("Rejected")
     caption, step = looker.caption(), looker.ask("frame.step.id")
@@ -78,7 +78,7 @@ def test_coin_moves_by_keyboard(looker):
     assert looker.caption() == caption
 
 
-def test_a_branch_is_a_new_run_and_leads_back(visit, pair):
+def test_branch_is_a_new_run_with_a_link_back(visit, pair):
     live_at(visit, pair, "Rejected")
     page = visit.page
     caption, rounds = visit.caption(), visit.ask("rounds")
@@ -97,7 +97,7 @@ def test_a_branch_is_a_new_run_and_leads_back(visit, pair):
     assert (visit.caption(), visit.ask("rounds")) == (caption, rounds)
 
 
-def test_unreached_guesses_say_which_verdicts_would_lead_to_them(visit, pair):
+def test_unreached_guesses_name_the_verdicts_that_lead_to_them(visit, pair):
     live_at(visit, pair, "Rejected")
     page = visit.page
     nodes = visit.ask("frame.tree.nodes")
@@ -120,7 +120,7 @@ def test_unreached_guesses_say_which_verdicts_would_lead_to_them(visit, pair):
     }
 
 
-def test_chips_and_spots_lead_to_verdicts_by_keyboard(looker):
+def test_chips_and_dots_open_verdicts_by_keyboard(looker):
     page = looker.look()
     looker.step_to("Recovered")
     judged = next(n for n, v in looker.ask("frame.tree.nodes").items() if v["is"] == "rejected")
@@ -167,7 +167,7 @@ def siblings_at_a_sure_one(looker: Looker) -> list[int]:
     return [n for n, view in nodes.items() if view["parent"] == parent and n > tree["here"]]
 
 
-def test_alternatives_after_a_certain_acceptance_are_not_promised(looker):
+def test_no_alternatives_are_predicted_after_a_certain_acceptance(looker):
     later = siblings_at_a_sure_one(looker)
     word = flat(looker.ask("frame.panel.w"))
     click_guess(looker, later[0])
@@ -180,7 +180,7 @@ def test_alternatives_after_a_certain_acceptance_are_not_promised(looker):
     assert answers == ["Back"], "nothing is to be run"
 
 
-def test_coin_at_probability_1_moves_and_promises_nothing(looker):
+def test_coin_at_probability_1_moves_without_any_prediction(looker):
     siblings_at_a_sure_one(looker)
     coin = looker.page.get_by_role("slider", name="Coin")
     coin.focus()
@@ -193,7 +193,7 @@ def test_coin_at_probability_1_moves_and_promises_nothing(looker):
     assert looker.page.inner_text(".sv-verdict") == "What if?", "Enter runs nothing"
 
 
-def test_before_the_score_nothing_is_promised(looker):
+def test_nothing_is_predicted_before_the_score_step(looker):
     page = looker.look("02-siblings")
     looker.step_until("frame.step.kind === 'propose'")
     click_guess(looker, 1)

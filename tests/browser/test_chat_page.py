@@ -12,7 +12,7 @@ SHOWN = """() => [...document.querySelectorAll('.sv-prompt > .sv-turn')].map((tu
   turn.dataset.role, [...turn.children].map((part) => [part.className, part.textContent])])"""
 
 
-def test_the_strip_shows_the_turns_with_special_tokens_marked_and_the_answer_after_them(looker):
+def test_strip_shows_turns_with_marked_special_tokens_and_then_the_answer(looker):
     page = looker.look(NAME)
     sign, template, typed = "sv-special", "sv-template", "sv-typed"
     assert page.evaluate(SHOWN) == [
@@ -30,7 +30,7 @@ def test_the_strip_shows_the_turns_with_special_tokens_marked_and_the_answer_aft
     assert abs(answer["y"] + answer["height"] / 2 - last["y"] - last["height"] / 2) < 16
 
 
-def test_special_tokens_differ_from_text_in_more_than_hue(looker):
+def test_special_tokens_differ_from_text_by_more_than_colour(looker):
     page = looker.look(NAME)
     plate = page.locator(".sv-prompt .sv-special").first
     expect(plate).to_have_css("border-top-style", "solid")
@@ -40,7 +40,7 @@ def test_special_tokens_differ_from_text_in_more_than_hue(looker):
     assert letters != page.locator(".sv-typed").first.evaluate(style)[1]
 
 
-def test_who_speaks_is_not_copied_with_the_text(looker):
+def test_role_labels_are_not_copied_with_the_text(looker):
     page = looker.look(NAME)
     copied = page.evaluate(
         "() => { getSelection().selectAllChildren(document.querySelector('.sv-prompt'));"
@@ -56,7 +56,7 @@ def test_who_speaks_is_not_copied_with_the_text(looker):
     assert "<br>" in typed
 
 
-def test_nothing_of_a_conversation_overflows_a_narrow_window(looker):
+def test_conversation_does_not_overflow_a_narrow_window(looker):
     page = looker.look(NAME)
     resize(page, 390, 844)
     box = page.locator(".sv-text")
@@ -74,7 +74,7 @@ def chatty(tmp_path_factory):
     )
 
 
-def test_the_special_token_that_ends_an_answer_is_a_sign_wherever_it_is_shown(looker):
+def test_end_token_of_an_answer_is_always_shown_as_a_symbol(looker):
     page = looker.look(NAME)
     looker.step_until("frame.step.id === 'draw' && player.cursor.round === 7")
     assert looker.ask("frame").get("caption")["is"] == "recovered"
@@ -82,7 +82,7 @@ def test_the_special_token_that_ends_an_answer_is_a_sign_wherever_it_is_shown(lo
     assert page.locator(".sv-say .sv-special").all_text_contents() == ["</s>"]
 
 
-def test_a_live_chat_shows_what_was_typed_as_text_and_its_stop_as_a_sign(visit, chatty):
+def test_live_chat_shows_input_as_text_and_its_end_token_as_a_symbol(visit, chatty):
     page = visit.open()
     visit.fill_in(chatty, EVIL, tokens=12)
     page.get_by_label("System text").fill("Be a <b>cat</b>.")
@@ -96,7 +96,7 @@ def test_a_live_chat_shows_what_was_typed_as_text_and_its_stop_as_a_sign(visit, 
     assert signs == ["<|im_start|>", "<|im_end|>"] * 2 + ["<|im_start|>"]
 
 
-def test_base_models_have_a_line_in_the_place_of_the_choice(visit, chatty):
+def test_base_models_show_a_sentence_instead_of_the_format_choice(visit, chatty):
     page = visit.open()
     page.click("#sv-settings button")
     line = page.get_by_text("House has no chat template: it only continues a text.")
@@ -109,7 +109,7 @@ def test_base_models_have_a_line_in_the_place_of_the_choice(visit, chatty):
     expect(page.get_by_label("Raw text")).to_be_visible()
 
 
-def test_raw_text_stays_possible(visit, chatty):
+def test_raw_text_can_be_selected(visit, chatty):
     page = visit.open()
     visit.fill_in(chatty, "The cat<|im_end|>", tokens=6)
     page.get_by_label("Raw text").check()
@@ -121,7 +121,7 @@ def test_raw_text_stays_possible(visit, chatty):
     assert page.locator(".sv-turn, .sv-prompt .sv-special").count() == 0
 
 
-def test_a_match_is_marked_within_the_turns(visit, chatty):
+def test_match_is_marked_within_the_turns(visit, chatty):
     page = visit.open()
     visit.fill_in(chatty, "the cat the cat the cat the", tokens=12)
     page.click("#sv-method input")

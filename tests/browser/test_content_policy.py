@@ -38,7 +38,7 @@ def violations(page):
     return page.evaluate("window.violations")
 
 
-def test_no_tab_violates_the_policy_in_light_and_dark(strict):
+def test_no_tab_violates_the_policy_in_either_theme(strict):
     page = strict.open("?__theme=light")
     assert page.get_by_role("tab").all_inner_texts() == list(DRAWN)
     for _ in range(2):
@@ -50,7 +50,7 @@ def test_no_tab_violates_the_policy_in_light_and_dark(strict):
     assert violations(page) == []
 
 
-def test_a_live_run_pictures_and_print_do_not_violate_the_policy(strict, pair):
+def test_live_run_pictures_and_print_do_not_violate_the_policy(strict, pair):
     page = strict.open()
     strict.fill_in(pair, "Once upon a time")
     strict.run()
@@ -65,7 +65,7 @@ def test_a_live_run_pictures_and_print_do_not_violate_the_policy(strict, pair):
     assert violations(page) == []
 
 
-def test_a_live_race_does_not_violate_the_policy(strict):
+def test_live_race_does_not_violate_the_policy(strict):
     page = compare(strict)
     fill_in(page, "γ 2 against γ 8", tokens=8)
     race(page)

@@ -50,7 +50,7 @@ def hand(page, lane):
     )
 
 
-def test_sliders_and_boxes_move_the_answer_and_the_newest_wins(cost):
+def test_sliders_and_fields_update_the_answer_to_the_newest_values(cost):
     page = cost
     says(page, ".sv-law-best", best_sentence(SpeedupModel(START["alpha"], START["c"])))
     for alpha in (0.1, 0.3, 0.9, 0.5, 0.8):  # faster than answers come
@@ -68,7 +68,7 @@ def test_sliders_and_boxes_move_the_answer_and_the_newest_wins(cost):
     says(page, ".sv-law-best", best_sentence(SpeedupModel(0.8, 0.0)))
 
 
-def test_a_wrong_number_is_a_sentence_and_the_next_right_one_ends_it(cost):
+def test_invalid_number_shows_a_sentence_until_the_next_valid_one(cost):
     page = cost
     box = page.get_by_label("acceptance probability, as a number")
     for wrong, sentence in (("7", "α must be between 0 and 1."), ("", "α must be a number.")):
@@ -87,7 +87,7 @@ def test_a_wrong_number_is_a_sentence_and_the_next_right_one_ends_it(cost):
     page.wait_for_function("document.querySelector('[data-card=tokens]').textContent === '2.328'")
 
 
-def test_the_run_on_step_stands_on_the_law_and_can_be_taken(cost):
+def test_run_on_step_is_a_point_of_the_chart_and_can_be_selected(cost):
     page = cost
     found = measured_point(made(RUNS["01-chain"]))
     gap = f"The formula predicts {times(found.predicted)}; the run measured {times(found.speedup)}."
@@ -108,7 +108,7 @@ def test_the_run_on_step_stands_on_the_law_and_can_be_taken(cost):
     assert "γ is their depth" in page.inner_text(".sv-law-why")
 
 
-def test_a_lane_of_compare_takes_the_sliders_and_its_name_stays_text(cost):
+def test_compare_lane_sets_the_sliders_and_its_name_stays_text(cost):
     page = cost
     hand(page, LANE)
     says(page, ".sv-law-best", best_sentence(SpeedupModel(0.8, 0.05)))
@@ -123,7 +123,7 @@ def test_a_lane_of_compare_takes_the_sliders_and_its_name_stays_text(cost):
     says(page, ".sv-law-gap", gap)
 
 
-def test_where_nothing_was_measured_the_page_says_so_and_leads_to_step(cost):
+def test_missing_measurement_is_explained_with_a_link_to_step(cost):
     page = cost
     page.evaluate(
         "window.specviz.measured = null; window.dispatchEvent(new CustomEvent('sv-measured'))"
@@ -135,7 +135,7 @@ def test_where_nothing_was_measured_the_page_says_so_and_leads_to_step(cost):
     assert page.get_by_role("tab", name="Step").get_attribute("aria-selected") == "true"
 
 
-def test_a_link_opens_a_place_on_the_law_and_a_phone_scrolls_down_only(visit):
+def test_link_sets_the_sliders_and_a_phone_scrolls_only_vertically(visit):
     visit.page.set_viewport_size({"width": 390, "height": 844})
     page = opened(visit, "?__theme=light&alpha=0.9&gamma=7&c=0.2")
     says(page, ".sv-law-best", best_sentence(SpeedupModel(0.9, 0.2)))

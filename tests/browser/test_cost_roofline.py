@@ -38,7 +38,7 @@ def ask(page, **values):
     settled(page, lambda: page.evaluate(f"(values) => {PART}.ask(values)", values))
 
 
-def test_questions_are_answered_with_the_formulas_numbers(roofline):
+def test_answers_equal_the_formulas(roofline):
     page = roofline
     button = page.get_by_role("button", name="8B on an H100, batch size 512")
     settled(page, button.click)
@@ -65,7 +65,7 @@ def test_questions_are_answered_with_the_formulas_numbers(roofline):
     assert part(page).get_by_label("Drafter").locator("option").count() == 3
 
 
-def test_keys_move_the_sliders_and_the_newest_question_wins(roofline):
+def test_keys_move_the_sliders_and_the_newest_answer_is_shown(roofline):
     page = roofline
     slide = part(page).get_by_label("Batch size: sequences per pass")
     slide.focus()
@@ -82,7 +82,7 @@ def test_keys_move_the_sliders_and_the_newest_question_wins(roofline):
     assert "at batch size 83," in page.inner_text(SAY)
 
 
-def test_what_cannot_be_is_refused_in_the_page_and_words_stay_words(roofline):
+def test_invalid_values_are_refused_and_text_is_never_markup(roofline):
     page = roofline
     before = page.inner_text(SAY)
     box = part(page).get_by_label("Children per node, level by level")
@@ -119,7 +119,7 @@ def test_what_cannot_be_is_refused_in_the_page_and_words_stay_words(roofline):
     assert page.locator(".sv-roofline-unreported").is_visible()
 
 
-def test_the_bound_and_the_published_number_stand_side_by_side_and_lead_to_the_row(roofline):
+def test_bound_is_beside_the_published_number_that_links_to_its_row(roofline):
     page = roofline
     assert page.inner_text(".sv-roofline-bound") == "2.07 ×"
     assert page.inner_text(".sv-roofline-reported") == "1.38 ×"
@@ -146,7 +146,7 @@ def test_the_bound_and_the_published_number_stand_side_by_side_and_lead_to_the_r
     assert "A100" in page.inner_text(".sv-headline-about")
 
 
-def test_efficiency_makes_passes_longer_and_is_marked_simulated(roofline):
+def test_efficiency_lengthens_passes_and_is_marked_simulated(roofline):
     page = roofline
     slow = part(page).get_by_label("% of peak arithmetic")
     settled(page, lambda: slow.fill("40"))

@@ -33,7 +33,7 @@ def cost(looker):
         page.evaluate(RECORDED)
 
 
-def test_a_recorded_sweep_is_there_at_the_start(cost):
+def test_recorded_sweep_is_shown_at_the_start(cost):
     assert cost.inner_text(".sv-sweep-badge") == "recorded"
     assert "plain pass" in cost.inner_text(".sv-sweep-answer")
     rows = cost.evaluate(f"{SWEEP}.sweep.rows.length")
@@ -45,7 +45,7 @@ def test_a_recorded_sweep_is_there_at_the_start(cost):
     assert cost.locator(".sv-sweep-table tbody tr").count() == rows
 
 
-def test_a_sweep_is_measured_on_request_and_a_stop_keeps_what_came(cost):
+def test_sweep_is_measured_on_request_and_stop_keeps_measurements(cost):
     cost.click(".sv-sweep-go")
     cost.wait_for_function("document.querySelector('.sv-sweep-done').textContent.includes('of')")
     cost.click(".sv-sweep-stop")
@@ -58,7 +58,7 @@ def test_a_sweep_is_measured_on_request_and_a_stop_keeps_what_came(cost):
     assert cost.locator(".sv-sweep-alert").is_hidden()
 
 
-def test_a_machine_too_busy_is_the_headline_and_its_numbers_are_not(cost):
+def test_headline_reports_a_busy_machine_instead_of_its_numbers(cost):
     busy = cost.evaluate(
         f"""() => {{ const busy = {{ ...{SWEEP}.sweep, restless: true, must: "",
           answer: "The machine was too busy to measure.", caution: "What came out: 2.01." }};
@@ -83,7 +83,7 @@ def test_unstated_facts_name_the_kind_of_source(cost):
     assert "are second-hand" in cost.inner_text(".sv-headline-secondhand")
 
 
-def test_every_published_number_has_its_source_and_opens_it_apart(cost):
+def test_every_published_number_links_to_its_source_in_a_new_tab(cost):
     found = cost.evaluate(SOURCES)
     assert sorted(link[0] for link in found) == sorted(
         each.source.url for each in published_numbers()
@@ -103,7 +103,7 @@ def test_the_table_filters_and_sorts(cost):
     assert numbers[-1].endswith("%")
 
 
-def test_ours_are_shown_only_on_request_and_say_whose_they_are(cost):
+def test_own_numbers_are_shown_only_on_request_and_labelled(cost):
     assert cost.locator(".sv-headline-ours").is_hidden()
     cost.click(".sv-headline-toggle")
     assert cost.get_attribute(".sv-headline-toggle", "aria-expanded") == "true"
@@ -113,7 +113,7 @@ def test_ours_are_shown_only_on_request_and_say_whose_they_are(cost):
     assert cost.locator(".sv-headline-ours").is_hidden()
 
 
-def test_every_board_can_be_chosen(cost):
+def test_every_leaderboard_can_be_selected(cost):
     for at, board in enumerate(boards()):
         cost.select_option(".sv-headline-device", str(at))
         names = cost.locator(".sv-headline-board tbody th b").all_inner_texts()
@@ -121,7 +121,7 @@ def test_every_board_can_be_chosen(cost):
         assert board.model in cost.inner_text(".sv-headline-about")
 
 
-def test_nothing_sticks_out_and_axe_finds_nothing_serious_on_the_whole_tab(cost, looker):
+def test_whole_tab_does_not_overflow_and_passes_axe(cost, looker):
     cost.click(".sv-headline-toggle")
     cost.click(".sv-sweep-numbers summary")
     cost.select_option(".sv-terms-from", "eagle3")

@@ -40,7 +40,7 @@ def query(page):
     return {key: value for key, (value,) in parse_qs(urlsplit(page.url).query).items()}
 
 
-def test_one_alpha_and_gamma_for_the_whole_tab(cost):
+def test_whole_tab_shares_one_alpha_and_gamma(cost):
     page = cost
     says(page, SAID, "α = 0.70, γ = 4 (an example).")
     assert asked(page) == [(0.7, 4), (0.7, 4)]
@@ -58,7 +58,7 @@ def test_one_alpha_and_gamma_for_the_whole_tab(cost):
     assert asked(page) == [(0.9, 40), (0.9, 16)]
 
 
-def test_a_lanes_alpha_is_the_h100s_only_with_whose_it_is(cost):
+def test_alpha_of_a_lane_is_applied_to_the_h100_only_with_its_origin(cost):
     page = cost
     hand(page, LANE | {"name": "EAGLE-3", "where": "House · 2 CPU cores · float32"})
     whose = "α = 0.80, γ = 5 (measured: EAGLE-3 on House, a lane of Compare, on this machine)."
@@ -72,7 +72,7 @@ def test_a_lanes_alpha_is_the_h100s_only_with_whose_it_is(cost):
     assert asked(page)[0] == (round(run.alpha, 3), round(run.gamma, 3))
 
 
-def test_a_published_alpha_comes_with_its_source_and_what_was_derived(cost):
+def test_published_alpha_shows_its_source_and_derivation(cost):
     page = cost
     for each in acceptances():
         page.select_option(".sv-terms-from", each.name)
@@ -93,7 +93,7 @@ def test_a_published_alpha_comes_with_its_source_and_what_was_derived(cost):
     assert page.locator("#sv-law").bounding_box()["y"] == top, "nothing moves under the slider"
 
 
-def test_the_contents_lead_to_every_part_by_keyboard(cost):
+def test_contents_lead_to_every_section_by_keyboard(cost):
     page = cost
     page.wait_for_selector(".sv-headline-table tr")
     page.wait_for_selector(".sv-terms-contents[open]")
@@ -110,7 +110,7 @@ def test_the_contents_lead_to_every_part_by_keyboard(cost):
     assert "#" not in page.url
 
 
-def test_on_a_phone_the_contents_fold(cost):
+def test_contents_fold_on_a_phone(cost):
     page = cost
     page.set_viewport_size({"width": 390, "height": 844})
     page.wait_for_function("innerWidth === 390")
@@ -123,7 +123,7 @@ def test_on_a_phone_the_contents_fold(cost):
     assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
-def test_trees_are_shown_how_to_be_typed(cost):
+def test_tree_field_shows_its_syntax(cost):
     page = cost
     for box in ("#sv-law-widths", "#sv-law-places", "#sv-roofline [name=siblings]"):
         about = page.locator("#" + page.locator(box).get_attribute("aria-describedby"))
@@ -135,7 +135,7 @@ def test_trees_are_shown_how_to_be_typed(cost):
     assert "= 21 draft tokens" in page.inner_text("#sv-law-about-widths")
 
 
-def test_the_address_follows_and_leads_back(visit):
+def test_address_follows_the_settings_and_restores_them(visit):
     page = opened(visit)
     assert "alpha" not in query(page), "not before something was chosen"
     slide(page, "alpha", 0.8)
@@ -160,13 +160,13 @@ def test_the_address_follows_and_leads_back(visit):
     assert json.loads(page.evaluate(f"{ROOFLINE}.wish()"))["computing"] == 60
 
 
-def test_a_link_with_a_source_is_said_to_be_that_source(visit):
+def test_link_with_a_source_names_that_source(visit):
     page = visit.open("?alpha=0.931&gamma=6&c=0.1&from=eagle3")
     says(page, SAID, "α = 0.931, γ = 6 (published: EAGLE-3")
     page = visit.open("?alpha=0.5&gamma=6&c=0.1&from=eagle3")
     says(page, SAID, "α = 0.50, γ = 6 (from the link")
 
 
-def test_a_link_to_hardware_that_is_not_known_asks_the_usual(visit):
+def test_link_with_unknown_hardware_uses_the_default(visit):
     page = visit.open("?alpha=0.7&hardware=abacus&model=<b>&drafter=x&dtype=fp8&batch=9")
     says(page, ".sv-roofline-say", "On one NVIDIA H100 SXM at batch size 9, a pass of Llama-3.1-8B")

@@ -41,7 +41,7 @@ def call(page):
         ({"a": {"x": None, "y": 2}}, {"a": {"y": 2}, "b": {"c": [1, 2], "d": 3}}),
     ],
 )
-def test_a_frame_is_its_rounds_first_with_a_merge_patch(call, patch, is_):
+def test_frame_is_the_first_of_its_round_plus_a_merge_patch(call, patch, is_):
     old = {"a": 1, "b": {"c": [1, 2], "d": 3}}
     assert call("step/reel", "merged", old, patch) == is_
 
@@ -58,7 +58,7 @@ def test_a_frame_is_its_rounds_first_with_a_merge_patch(call, patch, is_):
         (0.50049, 0.5005, 0.5),
     ],
 )
-def test_a_coin_snaps_to_hundredths_but_never_across_the_threshold(call, pointed, threshold, laid):
+def test_coin_snaps_to_hundredths_but_never_across_the_threshold(call, pointed, threshold, laid):
     found = call("step/whatif", "snapped", pointed, threshold)
     assert (found < threshold) == (min(max(pointed, 0), 0.999) < threshold)
     assert found == pytest.approx(laid)
@@ -68,7 +68,7 @@ def test_a_coin_snaps_to_hundredths_but_never_across_the_threshold(call, pointed
     ("u", "threshold", "digits"),
     [(0.3, 0.7, 2), (0.699, 0.7, 3), (0.70004, 0.7, 5), (0.5, 0.5, 2), (0.6999999, 0.7, 6)],
 )
-def test_a_coin_is_said_with_the_decimals_that_show_its_side(call, u, threshold, digits):
+def test_coin_text_has_enough_decimals_to_show_its_side(call, u, threshold, digits):
     assert call("step/whatif", "digitsApart", u, threshold) == digits
 
 
@@ -86,7 +86,7 @@ def test_a_coin_is_said_with_the_decimals_that_show_its_side(call, u, threshold,
         ([[2, 0], [3, 1]], {"3": [0, 0]}, {"is": "never", "node": 3, "chance": 0}),
     ],
 )
-def test_coins_are_promised_only_what_they_can_do(call, needed, chances, found):
+def test_coin_text_predicts_only_possible_outcomes(call, needed, chances, found):
     assert call("step/whatif", "prospect", needed, chances) == found
 
 
@@ -133,9 +133,7 @@ ALONE = {"q": None, "laws": {"p": "target p", "none": "not drawn by chance", "le
         (trial(0, False, **GREEDY), True, False, "You said accepted, but x is not the target"),
     ],
 )  # fmt: skip
-def test_a_bet_is_weighed_against_the_chance_and_not_against_the_coin(
-    call, panel, kept, good, said
-):
+def test_prediction_is_scored_by_the_probability_and_not_by_the_coin(call, panel, kept, good, said):
     found = call("step/guess", "judgeBet", panel, kept)
     assert found["good"] is good
     assert said in plain(found["parts"])
@@ -150,7 +148,7 @@ def test_a_bet_is_weighed_against_the_chance_and_not_against_the_coin(
         (trial(0, False), 0.25, 0.25, "it is 0, off by 0.25: p is 0, so it is never accepted."),
     ],
 )  # fmt: skip
-def test_a_guessed_chance_is_told_how_far_off_it_was(call, panel, guess, off, said):
+def test_probability_estimate_reports_its_error(call, panel, guess, off, said):
     found = call("step/guess", "judgeChance", panel, guess)
     assert found["off"] == pytest.approx(off)
     assert said in plain(found["parts"])
@@ -159,7 +157,7 @@ def test_a_guessed_chance_is_told_how_far_off_it_was(call, panel, guess, off, sa
 @pytest.mark.parametrize(
     ("seconds", "passes"), [(0, 0), (0.99, 0), (1, 1), (1.5, 1), (2.5, 2), (9, 3)]
 )
-def test_a_pass_counts_once_it_has_ended(call, seconds, passes):
+def test_pass_is_counted_once_it_has_ended(call, seconds, passes):
     assert call("compare/race/lines", "passesBy", {"ends": [1, 2.5, 4]}, seconds) == passes
 
 
@@ -178,14 +176,14 @@ def test_large_numbers_have_two_or_three_digits_and_a_unit(call, value, said):
     assert call("compare/race/words", "scaled", value, ["", "k", "M"]) == said
 
 
-def test_a_text_that_grows_brings_only_its_new_lines(call):
+def test_growing_text_yields_only_its_new_lines(call):
     one, two = (json.dumps({"kind": kind}) + "\n" for kind in ("run", "round"))
     assert call("shared/job", "newLines", one, "") == [{"kind": "run"}]
     assert call("shared/job", "newLines", one + two, one) == [{"kind": "round"}]
     assert call("shared/job", "newLines", two, one) == [{"kind": "round"}]
 
 
-def test_a_long_word_begins_a_line_of_its_own(call):
+def test_long_word_starts_a_new_line(call):
     assert call("step/size", "linesOf", "one two", 7) == 1
     assert call("step/size", "linesOf", "one two", 6) == 2
     assert call("step/size", "linesOf", "a bcdefghi j", 9) == 3
@@ -272,7 +270,7 @@ JOB = """async (address) => {
         ),
     ],
 )
-def test_a_job_says_how_it_ended(page, story, told):
+def test_job_reports_how_it_ended(page, story, told):
     assert page.evaluate(JOB % story, module_address("shared/job")) == told
 
 
@@ -288,7 +286,7 @@ WRITTEN = """async (address) => {
 }"""
 
 
-def test_numbers_that_change_are_not_read_aloud_nor_is_the_sentence_again(page):
+def test_changing_numbers_are_not_announced_by_screen_readers(page):
     """The text node of a sentence stays while only its numbers change."""
     numbers = '<span class="sv-numbers" aria-hidden="true"> {} MB.</span>'
     assert page.evaluate(WRITTEN, module_address("shared/dom")) == [
@@ -298,7 +296,7 @@ def test_numbers_that_change_are_not_read_aloud_nor_is_the_sentence_again(page):
     ]
 
 
-def test_a_trace_is_found_by_its_name_and_not_by_its_colour(visit):
+def test_plotly_trace_is_found_by_name_and_not_by_colour(visit):
     page = visit.open("?trace=01-chain&round=1&step=propose-1")
     while visit.ask("frame.step.kind") != "score":
         visit.ask("next()")
@@ -339,7 +337,7 @@ def settings_of(name, text):
 
 
 @pytest.mark.parametrize("name", DRAFTERS)
-def test_a_lane_s_fields_write_what_suits_a_drafter_as_it_is_typed(call, name):
+def test_lane_fields_write_the_settings_syntax_of_their_drafter(call, name):
     rows, known = lane.rows(), drafter(name)
     assert call("compare/race/knobs", "written", rows, known, "", known["usual"]) == suits(name)
     told = summarize_draft(with_defaults(name, {}), settings_read_by(name))
@@ -352,7 +350,7 @@ LANES |= {("ngram", "gamma=4 ngram-max=5"), ("medusa", "gamma=2 rank-paths=")}
 
 
 @pytest.mark.parametrize(("name", "text"), sorted(LANES))
-def test_what_a_lane_says_fills_its_fields_in_and_comes_out_again(call, name, text):
+def test_lane_settings_round_trip_through_the_fields(call, name, text):
     rows, known = lane.rows(), drafter(name)
     values = call("compare/race/knobs", "filled", rows, known, text)
     again = call("compare/race/knobs", "written", rows, known, text, values)
@@ -367,7 +365,7 @@ def test_what_a_lane_says_fills_its_fields_in_and_comes_out_again(call, name, te
     assert call("compare/race/knobs", "words", rows, known, text) == told
 
 
-def test_a_changed_field_is_said_and_one_that_is_usual_again_is_not(call):
+def test_only_fields_that_differ_from_the_default_are_written(call):
     rows, known = lane.rows(), drafter("draft-model")
     names = [row["name"] for row in rows]
     values = list(known["usual"])
@@ -381,7 +379,7 @@ def test_a_changed_field_is_said_and_one_that_is_usual_again_is_not(call):
     assert call("compare/race/knobs", "written", rows, known, text, usual) == suits("draft-model")
 
 
-def test_tokens_without_a_row_are_counted_in_as_few_letters_as_the_column_has(call):
+def test_count_of_hidden_tokens_fits_its_column(call):
     assert call("step/table", "others", 4088) == "4,088 others"
     assert call("step/table", "others", 49144) == "49 k others"
 
@@ -401,7 +399,7 @@ CHANGED = """async (address) => {
 }"""
 
 
-def test_what_gradio_does_not_draw_is_null_and_warned_of_once(page):
+def test_element_missing_in_gradio_is_null_with_one_warning(page):
     told = []
     page.on("console", lambda message: told.append((message.type, message.text)))
     assert page.evaluate(CHANGED, module_address("shared/gradio")) == [None] * 6
@@ -411,7 +409,7 @@ def test_what_gradio_does_not_draw_is_null_and_warned_of_once(page):
     ]
 
 
-def test_the_early_script_lets_frames_through_that_it_cannot_read(page):
+def test_early_script_passes_on_frames_that_it_cannot_read(page):
     """A callback whose source cannot be read is handled like any other."""
     drawn = page.evaluate(
         """() => new Promise((done) => {

@@ -161,7 +161,7 @@ def test_nothing_overlaps_and_nothing_is_cut_at_any_size(looker, name):
     assert {size: wrong for size, wrong in found.items() if wrong} == {}
 
 
-def test_everything_of_the_moment_is_in_the_window(visit):
+def test_current_step_is_completely_in_the_window(visit):
     page, found = visit.open(), {}
     for size in ("1280 x 800", "1366 x 650", "1024 x 700"):
         resize(page, *SIZES[size])

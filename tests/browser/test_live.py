@@ -30,7 +30,7 @@ def live(visitor):
     )
 
 
-def test_run_makes_a_live_run_and_the_caption_changes(visit, pair):
+def test_run_button_starts_a_live_run_and_the_caption_changes(visit, pair):
     page = visit.open()
     before = visit.caption()
     visit.fill_in(pair, PROMPT)
@@ -50,7 +50,7 @@ def test_run_makes_a_live_run_and_the_caption_changes(visit, pair):
     assert visit.caption() != first
 
 
-def test_a_run_can_be_stopped_and_what_was_made_stays(visit, pair):
+def test_stopped_run_keeps_its_finished_rounds(visit, pair):
     page = visit.open()
     visit.fill_in(pair, PROMPT, tokens=200, seed=SLOW)
     visit.run()
@@ -69,7 +69,7 @@ def test_a_run_can_be_stopped_and_what_was_made_stays(visit, pair):
     assert SPEED.search(page.inner_text(".sv-t-end"))
 
 
-def test_a_refused_run_is_explained_and_leaves_the_shown_run_in_place(visit, pair):
+def test_refused_run_is_explained_and_keeps_the_shown_run(visit, pair):
     page = visit.open()
     rounds, caption = visit.ask("rounds"), visit.caption()
     visit.fill_in(pair, "")
@@ -88,7 +88,7 @@ def test_a_refused_run_is_explained_and_leaves_the_shown_run_in_place(visit, pai
     assert page.locator(".sv-notice").is_hidden()
 
 
-def test_two_visitors_at_once_see_only_their_own_runs(visit, another, pair):
+def test_concurrent_visitors_see_only_their_own_runs(visit, another, pair):
     prompts = {visit: "The cat", another: "The dog saw the"}
     for visitor, prompt in prompts.items():
         visitor.open()
@@ -117,7 +117,7 @@ def test_choosing_a_recorded_run_leaves_the_live_one(visit, pair):
     assert visit.ask("rounds") == rounds
 
 
-def test_a_prompt_with_markup_is_shown_as_it_is(visit, pair):
+def test_prompt_with_markup_is_shown_literally(visit, pair):
     page = visit.open()
     prompt = "<img src=x onerror=window.hacked=1> ${1} {{x}} `\nThe cat"
     visit.fill_in(pair, prompt)
@@ -143,7 +143,7 @@ def in_a_long_run(visit, url, pair):
     return visitor
 
 
-def test_a_page_that_is_loaded_anew_in_the_middle_of_a_run_still_shows_what_came(visit, url, pair):
+def test_reloading_the_page_during_a_run_keeps_its_rounds(visit, url, pair):
     """Gradio does so by itself, once a server that was away answers again."""
     visitor = in_a_long_run(visit, url, pair)
     visitor.page.wait_for_function("window.specviz.players['sv-step'].rounds > 0")
@@ -164,7 +164,7 @@ def test_a_page_that_is_loaded_anew_in_the_middle_of_a_run_still_shows_what_came
     visitor.page.close()
 
 
-def test_a_visitor_who_leaves_makes_room_for_the_next(url, visit, pair):
+def test_run_of_a_leaving_visitor_ends_and_the_next_starts(url, visit, pair):
     """Runs go one at a time: the second could only start because the first was ended."""
     in_a_long_run(visit, url, pair).page.close()
     visit.open()
@@ -176,7 +176,7 @@ def test_a_visitor_who_leaves_makes_room_for_the_next(url, visit, pair):
     visit.wait_until_over()
 
 
-def test_a_run_stopped_while_plain_decoding_is_measured_says_so_too(looker):
+def test_run_stopped_during_the_baseline_says_so(looker):
     page = looker.look()
     looker.ask("begin()")
     looker.ask("stop()")
@@ -185,7 +185,7 @@ def test_a_run_stopped_while_plain_decoding_is_measured_says_so_too(looker):
     assert "Stopped" in page.inner_text(".sv-notice")
 
 
-def test_a_run_that_the_server_did_not_take_is_not_waited_for(looker):
+def test_page_does_not_wait_for_a_run_that_the_server_rejected(looker):
     page = looker.look()
     looker.ask("begin()")
     looker.ask("ended()")
@@ -200,7 +200,7 @@ def notice(visit, words):
     )
 
 
-def test_one_who_waits_is_told_the_place_and_may_leave_the_line(visit, another, url, pair):
+def test_waiting_visitor_sees_the_queue_position_and_can_cancel(visit, another, url, pair):
     first = tab(visit, url)
     for visitor, tokens in ((first, 200), (another, 40), (visit, 12)):
         visitor.open()
@@ -226,7 +226,7 @@ def test_one_who_waits_is_told_the_place_and_may_leave_the_line(visit, another, 
     first.page.close()
 
 
-def test_one_who_closes_the_page_while_waiting_leaves_the_line(visit, another, url, pair):
+def test_closing_the_page_while_waiting_leaves_the_queue(visit, another, url, pair):
     leaver = tab(visit, url)
     for visitor in (another, leaver, visit):
         visitor.open()
@@ -256,7 +256,7 @@ def branch(visit, wish):
     )
 
 
-def test_a_branch_is_a_live_run_with_coins_laid_by_hand(visit, pair):
+def test_branch_is_a_live_run_with_forced_coins(visit, pair):
     visit.open()
     coins = {f"1 judge {node}": 0.999999 for node in (1, 2, 3, 4)}
     settings = {"gamma": 4, "max_new_tokens": 9, "seed": 5, "coins": coins}
@@ -277,7 +277,7 @@ WISHES = [
 ]
 
 
-def test_a_branch_that_cannot_be_made_says_why(visit):
+def test_impossible_branch_is_explained(visit):
     page = visit.open()
     for wish, word in WISHES:
         branch(visit, wish)
@@ -300,7 +300,7 @@ def values(page):
     } | numbers
 
 
-def test_the_form_follows_the_recorded_run_that_is_chosen(visit):
+def test_form_follows_the_selected_recorded_run(visit):
     page = visit.open()
     page.click("#sv-settings")
     page.get_by_label("Prompt").fill("something else")
@@ -331,7 +331,7 @@ def pick(page, drafter):
     page.get_by_role("option", name=drafter, exact=True).click()
 
 
-def test_a_drafter_that_is_picked_brings_its_settings_and_hides_what_it_ignores(visit):
+def test_selected_drafter_sets_its_settings_and_hides_unused_ones(visit):
     page = visit.open()
     page.click("#sv-settings")
     drawer = page.locator("#sv-drawer")
@@ -356,7 +356,7 @@ def test_a_drafter_that_is_picked_brings_its_settings_and_hides_what_it_ignores(
     expect(siblings).to_be_visible()
 
 
-def test_another_target_lists_what_fits_it_runs_and_gives_way_to_a_recorded_run(visit):
+def test_other_target_lists_fitting_drafters_until_a_recorded_run_is_opened(visit):
     page = visit.open()
     page.click("#sv-settings")
     said = page.locator("#sv-settings .sv-said")
@@ -379,7 +379,7 @@ def test_another_target_lists_what_fits_it_runs_and_gives_way_to_a_recorded_run(
     assert "EAGLE-3" in visit.listed("#sv-method input")
 
 
-def test_the_form_follows_the_recorded_run_that_a_link_opens(visit):
+def test_form_follows_the_recorded_run_that_a_link_opens(visit):
     page = visit.open("?trace=04-temperature-0")
     page.click("#sv-settings")
     expect(page.locator("#sv-recorded input")).to_have_value("temperature 0")
@@ -431,7 +431,7 @@ def line(url):
     made.cut()
 
 
-def test_a_server_that_goes_away_in_the_middle_of_a_run_is_said(browser, line, pair):
+def test_server_lost_during_a_run_is_reported(browser, line, pair):
     context = browser.new_context(reduced_motion="reduce")
     visitor = Visit(context.new_page(), line.address)
     visitor.open()

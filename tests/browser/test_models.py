@@ -40,7 +40,7 @@ def group(page, title):
     return page.locator(".sv-models-group", has=page.get_by_role("heading", name=title))
 
 
-def test_every_model_stands_where_it_belongs(seen):
+def test_every_model_is_listed_in_its_group(seen):
     here = group(seen, "On this machine")
     assert here.locator("[data-model=house], [data-model=smollm2]").count() == 2
     assert group(seen, "Not supported").get_by_role("button").count() == 0
@@ -56,7 +56,7 @@ def test_every_model_stands_where_it_belongs(seen):
     assert "Drafters without weights: N-gram" in seen.inner_text(".sv-models-bare")
 
 
-def test_a_fetch_says_how_far_it_is_and_cancel_ends_it_by_keyboard_too(seen):
+def test_download_shows_progress_and_can_be_cancelled_by_keyboard(seen):
     slow = row(seen, SLOW)
     slow.get_by_role("button", name="Download").focus()
     seen.keyboard.press("Enter")
@@ -75,7 +75,7 @@ def test_a_fetch_says_how_far_it_is_and_cancel_ends_it_by_keyboard_too(seen):
     expect(row(seen, OTHER).get_by_role("button", name="Download")).to_be_enabled()
 
 
-def test_a_fetch_that_fails_says_one_sentence_as_text(seen):
+def test_failed_download_shows_one_sentence_as_text(seen):
     broken = row(seen, BROKEN)
     broken.get_by_role("button", name="Download").click()
     told = broken.locator(".sv-models-told.sv-models-failed")
@@ -84,7 +84,7 @@ def test_a_fetch_that_fails_says_one_sentence_as_text(seen):
     expect(told).to_be_visible()
 
 
-def test_nothing_sticks_out_and_axe_finds_nothing_serious(seen, looker):
+def test_models_tab_does_not_overflow_and_passes_axe(seen, looker):
     larger = seen.get_by_role("button", name="Larger text")
     for width, theme in ((1280, "light"), (390, "dark")):
         seen.set_viewport_size({"width": width, "height": 900})
@@ -97,7 +97,7 @@ def test_nothing_sticks_out_and_axe_finds_nothing_serious(seen, looker):
         larger.click()
 
 
-def test_what_was_fetched_is_here_and_can_be_used_on_step(models):
+def test_downloaded_model_can_be_used_on_step(models):
     row(models, OTHER).get_by_role("button", name="Download").click()
     here = group(models, "On this machine").locator(f'[data-model="{OTHER}"]')
     here.wait_for()
@@ -107,7 +107,7 @@ def test_what_was_fetched_is_here_and_can_be_used_on_step(models):
     expect(models.locator("#sv-target input")).to_have_value(OTHER)
 
 
-def test_a_target_used_on_step_turns_away_a_drafter_made_for_another(models):
+def test_target_used_on_step_replaces_an_unsuitable_drafter(models):
     models.get_by_role("tab", name="Step").click()
     models.click("#sv-settings")
     models.click("#sv-method input")

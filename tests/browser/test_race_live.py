@@ -148,7 +148,7 @@ def test_preset_can_be_raced_and_invalid_lane_is_rejected(page):
     assert page.evaluate(f"{RACE}.whole.prompt") == PROMPT, "what was shown stays"
 
 
-def test_a_race_that_is_stopped_keeps_what_came(page):
+def test_stopped_race_keeps_finished_lanes(page):
     fill_in(page, "γ 2 against γ 8", tokens=40, seed=SLOW)
     race(page)
     page.wait_for_function(

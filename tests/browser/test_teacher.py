@@ -26,7 +26,7 @@ def whole(visit):
     return page, page.evaluate(f"{RACE}.whole")
 
 
-def test_one_page_says_who_wins_why_and_what_an_h100_would_change(whole):
+def test_page_shows_the_winner_the_reason_and_the_h100_estimate(whole):
     page, said = whole
     names = ["N-gram", "Medusa", "EAGLE-3", "Draft model", "plain"]
     assert [lane["name"] for lane in said["lanes"]] == names
@@ -56,7 +56,7 @@ def test_one_page_says_who_wins_why_and_what_an_h100_would_change(whole):
     expect(answer).to_contain_text("simulated")
 
 
-def test_a_link_opens_the_tab_that_it_is_about(visit):
+def test_link_opens_its_tab(visit):
     page = visit.open("?alpha=0.5&c=0.25")
     chosen = page.locator("#sv-tabs [role=tab][aria-selected=true]").first
     expect(chosen).to_have_text("Cost")

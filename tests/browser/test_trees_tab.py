@@ -44,7 +44,7 @@ def settled(page):
     page.wait_for_function(f"{GROW}.idle")
 
 
-def test_a_recorded_growth_is_there_at_once_and_is_watched_step_by_step(trees):
+def test_recorded_growth_is_shown_at_once_and_played_step_by_step(trees):
     expect(trees.locator(".sv-grow-source")).to_contain_text("recorded")
     expect(trees.locator(".sv-grow-kindword")).to_have_text("Verify")
     trees.get_by_role("button", name="Next", exact=True).click()
@@ -62,7 +62,7 @@ def test_a_recorded_growth_is_there_at_once_and_is_watched_step_by_step(trees):
     expect(trees.locator(".sv-grow-matrix")).to_be_visible()
 
 
-def test_tree_matrix_text_and_numbers_follow_one_pointer(trees):
+def test_pointer_highlights_the_node_in_tree_matrix_text_and_numbers(trees):
     trees.locator(".sv-grow-view").focus()
     for key in ("ArrowRight", "ArrowRight"):
         trees.keyboard.press(key)
@@ -75,7 +75,7 @@ def test_tree_matrix_text_and_numbers_follow_one_pointer(trees):
     assert trees.evaluate(f"{GROW}.view.picked") == 0
 
 
-def test_controls_grow_another_tree_and_bad_ones_get_a_sentence(trees):
+def test_controls_grow_another_tree_and_invalid_ones_get_a_sentence(trees):
     trees.locator("#sv-grow-preset").select_option("1")
     settled(trees)
     assert trees.evaluate(f"{GROW}.view.answer.nodes.length") > 300
@@ -95,7 +95,7 @@ def test_controls_grow_another_tree_and_bad_ones_get_a_sentence(trees):
     expect(trees.locator(".sv-grow-lists")).to_contain_text("[1,-1,-1]")
 
 
-def test_the_lab_lights_what_rounding_changes_and_two_rules_share_their_coins(trees):
+def test_lab_highlights_rounding_changes_and_two_rules_share_coins(trees):
     trees.locator("#sv-rank-place").select_option("example:other-tree")
     expect(trees.locator(".sv-rank-says")).to_contain_text("0.0812")
     expect(trees.locator(".sv-rank-view .sv-twig-is-gained")).to_have_count(1)
@@ -107,7 +107,7 @@ def test_the_lab_lights_what_rounding_changes_and_two_rules_share_their_coins(tr
     expect(trees.locator(".sv-judge-mean")).to_contain_text("traversal", timeout=30_000)
 
 
-def test_own_text_is_drafted_live(trees):
+def test_entered_text_is_drafted_live(trees):
     trees.get_by_text("Use your own text, live").click()
     trees.get_by_label("Prompt").last.fill("")
     trees.get_by_role("button", name="Draft here, live").click()
@@ -129,12 +129,12 @@ def test_own_text_is_drafted_live(trees):
     expect(trees.locator(".sv-judge-notice")).to_be_hidden()
 
 
-def test_the_tab_is_for_everybody(trees):
+def test_trees_tab_passes_axe(trees):
     assert faults(trees) == []  # none of it changes with the theme
     readable_and_within(trees)
 
 
-def test_the_tab_that_turns_dark_is_for_everybody(looker, trees):
+def test_trees_tab_passes_axe_in_dark_mode(looker, trees):
     """Its figure, too, which is painted anew."""
     looker.dress("dark")
     readable_and_within(trees)
