@@ -133,7 +133,7 @@ def test_a_trace_plays_without_torch(module):
 
 
 @pytest.mark.parametrize("module", KNOWS_NO_SCREEN)
-def test_what_decodes_and_trains_knows_nothing_of_the_screen(module):
+def test_engine_and_training_do_not_import_ui(module):
     assert not top(reach(module, lazy=True)) & SCREEN
 
 
@@ -152,12 +152,12 @@ def test_serve_imports_the_page_only_when_it_runs():
 
 
 @pytest.mark.parametrize("module", ["specviz.frames", "specviz.figures"])
-def test_what_draws_knows_nothing_of_what_decodes(module):
+def test_figures_do_not_import_engine(module):
     found = top(reach(module, lazy=True))
     assert not found & (MODELS | {"specviz.engine", "specviz.ui", "gradio"})
 
 
-def test_frames_know_nothing_of_plotly():
+def test_frames_do_not_import_plotly():
     assert not top(reach("specviz.frames", lazy=True)) & SCREEN
 
 
@@ -176,7 +176,7 @@ def arrows(room_of=room):
     }
 
 
-def test_every_room_has_its_floor_and_there_are_few():
+def test_every_package_has_a_layer_and_there_are_few_layers():
     rooms = {room(module) for module in modules()} - {"", "__main__"}
     assert rooms == set(FLOORS)
     assert len(rooms) <= MOST_ROOMS
@@ -185,7 +185,7 @@ def test_every_room_has_its_floor_and_there_are_few():
 
 
 @pytest.mark.parametrize("floor", FLOORS)
-def test_no_import_runs_back_up(floor):
+def test_no_import_goes_to_a_higher_layer(floor):
     above = FLOORS[FLOORS.index(floor) :]
     assert not sorted(arrow for here, there, arrow in arrows() if here == floor and there in above)
 
@@ -202,7 +202,7 @@ def test_no_modules_import_each_other_in_a_circle():
     assert not circles(graph)
 
 
-def test_a_circle_is_found():
+def test_import_cycle_is_detected():
     """A guard for the test itself."""
     graph = {"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"e"}, "e": set()}
     assert circles(graph) == ["a", "b", "c"]
@@ -272,7 +272,7 @@ COMMAND = (
 @pytest.mark.parametrize(
     "code", [f"import {LISTED}", *(f"{COMMAND}{call}" for call in CALLS)], ids=["all", *CALLS]
 )
-def test_a_fresh_process_brings_in_no_torch_and_no_screen(code):
+def test_fresh_process_imports_neither_torch_nor_ui(code):
     """What the source says, as it happens."""
     code = f"{code}\nimport sys; print(sorted({MODELS | SCREEN!r} & set(sys.modules)))"
     done = subprocess.run(
@@ -282,7 +282,7 @@ def test_a_fresh_process_brings_in_no_torch_and_no_screen(code):
 
 
 @pytest.mark.slow
-def test_the_walk_finds_torch_where_it_is():
+def test_import_walk_detects_torch():
     """A guard for the test itself: through several steps, and inside functions."""
     assert "torch" in top(reach("specviz.catalog.loading"))
     assert "specviz.verification.tree" in reach("specviz.engine")

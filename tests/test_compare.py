@@ -245,7 +245,7 @@ def stopped(target, drafters, race, lane, after):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("place", [0, 1, 2, 3])
-def test_a_race_that_is_stopped_keeps_what_came(place, tiny_target, drafters):
+def test_stopped_race_keeps_finished_rounds(place, tiny_target, drafters):
     race = made(order_seed=3)
     name = race.order[place]
     said, results = stopped(tiny_target, drafters, race, name, 2)

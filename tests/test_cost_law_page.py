@@ -81,7 +81,7 @@ def test_expensive_verification_scales_the_formula():
     )
 
 
-def test_a_round_brings_and_costs_what_the_formulas_say():
+def test_tokens_and_cost_of_a_round_equal_the_formulas():
     told_round = told(alpha=0.8, gamma=5, c=0.1, verify=1.2, c_hat=0.05)["round"]
     tokens = formula.expected_tokens(0.8, 5)
     assert told_round["told"] == {
@@ -141,7 +141,7 @@ def test_a_longer_best_draft_makes_a_longer_chart():
     assert len(shown["speed"]["data"]["20-chosen"]["x"]) == 27
 
 
-def test_trees_bring_what_the_formulas_say():
+def test_tokens_of_trees_equal_the_formulas():
     cards = told(widths="2,2", places="0.65 0.10636")["trees"]["cards"]
     tree, chain, best = (card["told"]["tokens"] for card in cards)
     assert tree == "2.328", "1.32845 are accepted"

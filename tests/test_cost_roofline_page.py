@@ -53,7 +53,7 @@ def values(answer, figure, name, axis="y"):
 
 
 @pytest.mark.parametrize("batch", [1, 64, 83, 512])
-def test_what_the_page_says_is_what_the_formulas_say(batch):
+def test_page_numbers_equal_the_formulas(batch):
     answer = said(batch=batch)
     guessing = DraftPlan.chain(0.7, 4, replace(EIGHT, layers=1, tied=True))
     found = predict(SERVED, guessing, batch)
@@ -88,7 +88,7 @@ def test_sentence_states_where_speculation_is_slower():
 
 
 @pytest.mark.parametrize("changes", [{}, {"batch": 512}, {"batch": 1, "alpha": 0.9}])
-def test_the_best_gamma_is_said_with_what_it_would_give(changes):
+def test_best_gamma_is_stated_with_its_speedup(changes):
     answer = said(**changes)
     ask = {"alpha": 0.7, "batch": 64} | changes
     head = replace(EIGHT, layers=1, tied=True)
@@ -333,7 +333,7 @@ def test_the_page_knows_every_preset_with_its_sources():
 
 
 @pytest.mark.slow
-def test_the_first_question_and_the_limits_are_ones_that_can_be_asked():
+def test_initial_values_and_limits_are_valid_questions():
     assert "error" not in said()
     for name, (_, least, most) in LIMITS.items():
         assert "error" not in said(**{name: least})

@@ -38,18 +38,18 @@ def client():
 
 
 @pytest.mark.parametrize("path", ["/", "/parts"])
-def test_a_page_has_it_once_behind_its_base(client, path):
+def test_page_has_the_early_script_once_after_its_base(client, path):
     answer = client.get(path)
     first = '<base href="./" />'
     assert answer.text == PAGE.replace(first, first + head().decode(), 1)
 
 
-def test_its_length_is_told_to_who_unpacks_nothing(client):
+def test_content_length_is_sent_to_clients_without_compression(client):
     answer = client.get("/", headers={"Accept-Encoding": "identity"})
     assert int(answer.headers["content-length"]) == len(answer.content) > len(PAGE.encode())
 
 
-def test_a_page_without_a_base_and_what_is_no_page_pass_as_they_are(client):
+def test_responses_without_a_base_element_are_unchanged(client):
     assert client.get("/bare").text == "<html><head></head></html>"
     assert client.get("/data").json() == {"page": PAGE}
 
@@ -64,6 +64,6 @@ def test_every_module_of_the_first_tab_is_fetched_at_once_and_no_other(client):
         assert client.get("/" + address).status_code == 200
 
 
-def test_the_early_script_is_no_module():
+def test_early_script_is_not_a_module():
     assert "shared/early.js" not in modules()[1]
     assert b"requestAnimationFrame" in head()

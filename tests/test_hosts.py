@@ -205,7 +205,7 @@ def test_the_options_reach_the_page():
 
 
 @pytest.mark.parametrize("text", ["http://a.edu", "a.edu:80", "a.edu/x", "*", "", "a b", "-", "é"])
-def test_what_is_no_host_name_is_refused(text, capsys):
+def test_invalid_host_name_is_refused(text, capsys):
     with pytest.raises(ValueError, match=r"An allowed host must be a name such as .*\.$"):
         host_name(text)
     with pytest.raises(SystemExit) as ended:
@@ -215,7 +215,7 @@ def test_what_is_no_host_name_is_refused(text, capsys):
 
 
 @pytest.mark.parametrize("text", ["a.edu", "https://", "https://a.edu/x", "https://a; x", "'none'"])
-def test_what_is_no_site_is_refused(text):
+def test_invalid_site_is_refused(text):
     with pytest.raises(ValueError, match=r"A site must be an address such as .*\.$"):
         site(text)
     with pytest.raises(ValueError, match="A site must be"):

@@ -73,7 +73,7 @@ def counting(monkeypatch, look):
     monkeypatch.setattr(Machine, "load", slow)
 
 
-def test_the_page_hears_the_stage_its_bytes_and_its_seconds(runs, wish, monkeypatch):  # noqa: F811
+def test_page_receives_the_stage_its_bytes_and_its_seconds(runs, wish, monkeypatch):  # noqa: F811
     pause = Event()
     counting(monkeypatch, lambda: pause.wait(0.15))
     text = asyncio.run(heard(runs, wish()))[-1]
@@ -93,7 +93,7 @@ def test_no_stage_is_sent_after_the_load(runs, wish):  # noqa: F811
     assert said[-1] == "done"
 
 
-def test_who_comes_while_the_house_is_loaded_hears_of_that(runs, wish, held):  # noqa: F811
+def test_visitor_who_arrives_during_a_load_sees_its_progress(runs, wish, held):  # noqa: F811
     there, go = held
 
     async def story():
@@ -153,7 +153,7 @@ def test_the_time_limit_ends_a_load(wish, held):  # noqa: F811
     assert loading.MODELS.kept() == []
 
 
-def test_the_api_says_why_a_limited_load_gave_nothing(wish, held):  # noqa: F811
+def test_api_explains_a_load_that_exceeded_the_limit(wish, held):  # noqa: F811
     _, go = held  # which it may come to before its limit, or not
     limited = Worker(Machine("cpu"), limit=0.05)
 
@@ -167,7 +167,7 @@ def test_the_api_says_why_a_limited_load_gave_nothing(wish, held):  # noqa: F811
         asyncio.run(story())
 
 
-def test_what_is_sent_of_a_stage_is_plain_data():
+def test_stage_is_sent_as_plain_data():
     from specviz.models.load_progress import LIBRARIES, LoadStage
 
     assert json.loads(json.dumps(load_facts(LoadStage(LIBRARIES)))) == {

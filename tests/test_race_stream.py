@@ -234,7 +234,7 @@ def stopping(runs, monkeypatch):
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
-def test_a_stopped_race_keeps_the_lanes_that_it_came_to(runs, race, stopping, place):
+def test_stopped_race_keeps_the_lanes_that_started(runs, race, stopping, place):
     settings = Settings(Sampling(temperature=0), max_new_tokens=40, gamma=3)
     asked = live.named(race(settings))
     stopping(asked.order[place], 2)

@@ -76,7 +76,7 @@ def test_saving_removes_older_traces(raced, tmp_path):
     assert not (tmp_path / "9-old.jsonl").exists()
 
 
-def test_a_stopped_race_keeps_the_lanes_it_came_to(tiny_target, tmp_path):
+def test_saved_stopped_race_keeps_the_lanes_that_started(tiny_target, tmp_path):
     half, passes = Results(RACE), []
     drafters = {lane.name: NGram() for lane in LANES}
     for event in run(tiny_target, drafters, RACE, lambda: len(passes) > 3):

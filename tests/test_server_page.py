@@ -25,7 +25,7 @@ def said(**changes):
     return json.loads(answer(json.dumps(asked)))
 
 
-def test_the_page_says_what_the_formulas_say():
+def test_page_numbers_equal_the_formulas():
     made = said(batch=256)
     site = Deployment("h100-sxm", "llama-3.1-8b", "bf16", "head", batch=256)
     found = build_report(EXAMPLE["text"], site=site)
@@ -63,7 +63,7 @@ def test_an_average_has_no_figure_by_position():
 
 
 @pytest.mark.slow
-def test_figures_are_plotly_s_and_their_words_harmless():
+def test_figures_are_valid_plotly_and_text_is_harmless():
     for figure in said()["figures"].values():
         named = [figure["data"][name] for name in sorted(figure["data"])]
         traces = [USUAL | trace for trace in plain(named)]

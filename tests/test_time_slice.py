@@ -81,7 +81,7 @@ def test_begun_jobs_compute_round_robin(job, log, sliced):
     assert (log.count("a"), log.count("b")) == (40, 40)
 
 
-def test_newcomer_interrupts_a_long_job_that_hears_of_it(job, log, sliced):
+def test_new_job_interrupts_a_long_job_that_checks_for_it(job, log, sliced):
     async def story():
         long = asyncio.create_task(job("long", 200))
         while "long" not in log:
@@ -109,7 +109,7 @@ def test_several_rounds_are_one_turn(job, log, sliced, monkeypatch):
     assert max(turns) > 1
 
 
-def test_alone_a_job_is_never_said_to_wait(job, log, monkeypatch):
+def test_single_job_is_never_reported_as_waiting(job, log, monkeypatch):
     monkeypatch.setattr(time_slice, "SLICE", 0.0)
     assert [state["state"] for state in states(asyncio.run(job("alone", 20)))] == ["done"]
     assert log == ["alone"] * 20
@@ -128,7 +128,7 @@ def test_turn_ends_with_the_first_round_and_before_the_baseline(monkeypatch):
     assert ends == [(False, Phase.DRAFTING), (False, Phase.BASELINE), (True, Phase.BASELINE)]
 
 
-def test_job_that_shows_nothing_for_long_is_a_newcomer_no_more(monkeypatch):
+def test_job_without_output_for_long_loses_new_job_priority(monkeypatch):
     monkeypatch.setattr(time_slice, "FIRST_TURN", 0.0)
     job = time_slice.SlicedJob(steps(None, None))
     assert not job.take_turn(lambda: True)
@@ -287,7 +287,7 @@ async def beside_another(runs, request, step):  # noqa: F811
     return text, between
 
 
-def test_waiting_between_turns_is_in_no_measured_second(runs, wish, sliced, monkeypatch):  # noqa: F811
+def test_waiting_between_turns_is_not_measured(runs, wish, sliced, monkeypatch):  # noqa: F811
     """A clock that only the other job moves: an hour at each of its steps."""
     now = [0.0]
     for module in (loop, decode):
@@ -328,7 +328,7 @@ def test_sliced_runs_have_the_text_and_trace_of_unsliced_ones(runs, wish, sliced
         assert without_seconds(text) == without_seconds(expected)
 
 
-def test_every_pass_of_the_baseline_is_a_place_to_interrupt(wish):  # noqa: F811
+def test_baseline_can_be_interrupted_at_every_pass(wish):  # noqa: F811
     texts = list(performed(Desk(Machine("cpu"), "1", Halt()), recorded(wish())))
     trace = Trace.parse("".join(texts).split("\n"))
     assert texts.count("") == len(trace.baseline.seconds) > 0
@@ -374,7 +374,7 @@ def test_time_in_which_others_compute_does_not_count_for_the_limit(job, runs, sl
 
 
 @pytest.mark.slow
-def test_a_client_gets_what_was_made_until_then(runs, log):  # noqa: F811
+def test_api_client_gets_the_rounds_finished_before_the_limit(runs, log):  # noqa: F811
     runs.limit = 0.1
     task = Task(lambda desk: counted(log, "long", 10_000, desk), 1.0)
     text = asyncio.run(runs.whole(task, "me"))
@@ -386,6 +386,6 @@ def test_a_client_gets_what_was_made_until_then(runs, log):  # noqa: F811
     ("seconds", "words"),
     [(300, "5 minutes"), (60, "1 minute"), (90, "90 seconds"), (86_400, "1,440 minutes")],
 )
-def test_the_limit_is_said_in_words(seconds, words):
+def test_limit_is_reported_in_words(seconds, words):
     assert words in time_slice.limit_text(seconds)
     assert time_slice.limit_text(seconds).endswith("is kept.")

@@ -127,7 +127,7 @@ def test_a_chain_is_the_1_ary_tree(seed):
     assert chain.tree.is_chain
 
 
-def test_a_static_tree_takes_each_rank_and_ends_where_the_text_does():
+def test_static_tree_uses_each_rank_and_ends_at_end_of_text():
     field = made_field(3, 3)
     one = static_tree(field, static_shapes.paths_of(static_shapes.regular(2, 2)))
     first = field.rows[()].tokens[:2]
@@ -150,7 +150,7 @@ def test_unrecorded_path_is_reported_and_does_not_grow():
     assert not any(len(path) == 2 and path[0] == best for path in one.paths)
 
 
-def test_position_survives_its_file():
+def test_position_round_trips_through_its_file():
     field = made_field(5, 2)
     read = RecordedPosition.from_text(field.to_text())
     assert read.rows.keys() == field.rows.keys()
@@ -258,7 +258,7 @@ def test_worked_examples_match_their_values():
     assert child.totals[-1] == child.totals[child.parents[-1]], "a child as likely as its parent"
 
 
-def test_a_selection_without_an_order_among_equals_can_leave_a_parent_out():
+def test_unordered_ties_can_leave_out_a_parent():
     field = as_position(next(one for one in EXAMPLES if one.name == "orphan"))
     for one in rank_all_ways(field, Parameters(2, 4, 6)):
         assert all(one.grown.growth.parents[node] for node in one.orphans)
@@ -353,7 +353,7 @@ def test_price_of_a_guess_is_its_share_of_the_pass():
 @pytest.mark.slow
 @settings(max_examples=30)
 @given(st.randoms(use_true_random=False), st.lists(st.floats(30, 110), min_size=60, max_size=60))
-def test_sixty_guesses_lie_clear_of_each_other_and_no_lines_cross(random, widths):
+def test_sixty_guesses_do_not_overlap_and_no_lines_cross(random, widths):
     parents = [-1] + [random.randrange(max(0, node - 12), node) for node in range(1, 60)]
     made = spread(parents, widths)
     boxes = sorted((y, x, x + wide) for x, y, wide in zip(made.x, made.y, widths, strict=True))
@@ -374,7 +374,7 @@ def test_sixty_guesses_lie_clear_of_each_other_and_no_lines_cross(random, widths
 
 @settings(max_examples=20)
 @given(st.randoms(use_true_random=False), st.integers(1, 40))
-def test_rows_are_those_of_step_s_own_layout(random, size):
+def test_rows_equal_those_of_the_layout_of_step(random, size):
     parents = [-1] + [random.randrange(node) for node in range(1, size)]
     graph = nx.DiGraph()
     graph.add_node(0)

@@ -100,7 +100,7 @@ def test_invalid_json_is_refused():
         assert "not valid JSON" in json.loads(of("{"))["problem"]
 
 
-def test_the_ranking_lab_shows_eight_ways_and_an_exhibit():
+def test_ranking_lab_shows_eight_methods_and_a_case_study():
     found = asked(rank, tree=SIZE)
     assert len(found["ways"]) == 8
     for way in found["ways"]:
@@ -117,7 +117,7 @@ def test_the_ranking_lab_shows_eight_ways_and_an_exhibit():
 
 
 @pytest.mark.slow
-def test_an_exhibits_verdicts_keep_as_much_as_it_says_on_average():
+def test_case_study_verdicts_have_the_stated_mean_length():
     field = shipped_position(recipes()[0].name)
     tree = grow_tree(field, off_by_one.SIZE).tree
     parents, p = off_by_one.shift_parents(tree.parents), field.exhibit
@@ -143,7 +143,7 @@ def test_position_survives_its_text_for_any_prompt():
     assert RecordedPosition.from_text(field.to_text()) == field
 
 
-def test_live_positions_are_held_for_a_while():
+def test_live_positions_are_kept_for_a_while():
     for number in range(MOST + 1):
         HELD.keep(f"test-{number}", shipped_position(PLACE))
     assert HELD.find(LIVE + "test-0") is None

@@ -100,13 +100,13 @@ def test_noise_in_measured_ranks_does_not_stop_the_shape():
 
 
 @given(st.integers(1, 16), st.integers(1, 16), st.integers(1, 128))
-def test_every_engine_s_names_mean_the_same_tree(depth, width, budget):
+def test_parameter_names_of_every_engine_give_the_same_tree(depth, width, budget):
     made = Parameters(depth, width, budget)
     assert Parameters.of(made.names["SGLang"]) == Parameters.of(made.names["EAGLE"]) == made
     assert Parameters.of({"depth": depth, "width": width, "budget": budget}) == made
 
 
-def test_the_numbers_that_people_come_with():
+def test_common_tree_sizes_are_explained():
     six = dict(PRESETS)["SGLang 6, 10, 60"]
     assert (six.depth, six.width, six.budget, six.pool) == (6, 10, 59, 510)
     assert six == dict(PRESETS)["EAGLE-2: 60 tokens, depth 5, k 10"]
@@ -154,7 +154,7 @@ def read(*words):
 @pytest.mark.parametrize(
     "said", ["steps=6,topk=10,num_draft_tokens=60", "total_tokens=60, depth=5, top_k=10"]
 )
-def test_a_run_takes_a_trees_size_in_any_engines_words(said):
+def test_run_accepts_tree_size_in_parameter_names_of_any_engine(said):
     ours = read("--gamma", "6", "--fan-out", "10", "--budget", "59")
     assert read("--tree-size", said) == ours
     assert read("--tree-size", said, "--budget", "20").budget == 20

@@ -121,7 +121,7 @@ def test_coins_set_along_a_path_bring_its_guess_into_the_text(tiny_target, draft
     assert reached >= 3
 
 
-def test_a_way_has_the_path_and_the_siblings_judged_before_it():
+def test_route_contains_the_path_and_the_siblings_judged_before():
     scene = Scene.of(made(Recipe(shape=(3, 2))), 1)
     assert [guess.parent for guess in scene.guesses] == [0, 0, 0, 1, 1]
     assert ways(scene)["3"] == [[1, 0], [2, 0], [3, 1]]
