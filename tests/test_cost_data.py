@@ -225,7 +225,7 @@ def test_batch_and_load_match_the_conditions():
 
 
 @pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem)
-def test_a_recorded_runs_point_is_made_of_its_own_numbers(path):
+def test_point_of_a_recorded_run_uses_its_own_numbers(path):
     trace = Trace.read(path)
     point, numbers = measured_point(trace), metrics.summary(trace)
     if numbers["alpha"] is None:  # judged from the leaf up, so the formula does not apply

@@ -45,7 +45,7 @@ def test_model_and_machine_break_ties_of_the_batch():
     assert not same_machine("one TPU v4", "laptop-cpu")
 
 
-def test_nobody_reports_on_the_house_models():
+def test_no_published_report_covers_the_house_models():
     assert found("head", 1, "house") is None
     assert found("n-gram", 8, "house-draft") is None
 

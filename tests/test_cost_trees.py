@@ -106,7 +106,7 @@ def test_the_sum_over_nodes_is_the_mean_over_all_outcomes(tree):
     )
 
 
-def test_the_sum_over_nodes_is_what_rounds_bring_on_average():
+def test_sum_over_nodes_is_the_mean_tokens_of_a_round():
     parents = tree_formula.full_tree((3, 2, 2))
     keep = tree_formula.acceptance_by_position(parents, (0.5, 0.25, 0.1))
     dice, rounds, accepted = Random(5), 40_000, 0
@@ -137,7 +137,7 @@ def test_a_chain_is_a_tree_with_one_child_a_node(by_depth):
     assert same == pytest.approx(formula.expected_tokens(0.7, len(by_depth)))
 
 
-def test_a_full_tree_is_a_chain_of_all_siblings_chances():
+def test_full_tree_equals_a_chain_with_sibling_acceptance():
     parents = tree_formula.full_tree((2, 2, 2))
     assert len(parents) == 1 + 2 + 4 + 8
     tokens = tree_formula.expected_tokens(

@@ -33,7 +33,7 @@ def pinned(row):
 
 @pytest.mark.parametrize("temperature", counted.TEMPERATURES)
 @pytest.mark.parametrize("drafter", counted.DRAFTERS)
-def test_a_run_is_the_cpus_and_asks_of_the_device_what_is_written_down(drafter, temperature):
+def test_run_equals_cpu_run_with_the_recorded_device_reads(drafter, temperature):
     with counted.gpu() as meetings:
         row, told = counted.row(drafter, temperature, meetings)
     target, made = load("house", drafter, "cpu")
@@ -43,7 +43,7 @@ def test_a_run_is_the_cpus_and_asks_of_the_device_what_is_written_down(drafter, 
 
 
 @pytest.mark.parametrize("temperature", counted.TEMPERATURES)
-def test_plain_decoding_asks_what_is_written_down(temperature):
+def test_plain_decoding_makes_the_recorded_device_reads(temperature):
     with counted.gpu() as meetings:
         row = counted.plain_row(temperature, meetings)
     assert pinned(row) == pinned(ROWS[counted.PLAIN, temperature])
@@ -55,7 +55,7 @@ def test_the_table_has_every_drafter_at_every_temperature():
     assert all(row["rounds"] > 0 for row in ROWS.values())
 
 
-def test_weights_that_draft_for_themselves_are_loaded_once(pair):
+def test_self_drafting_weights_are_loaded_once(pair):
     with counted.gpu():
         target, drafter = load(str(pair[0]), str(pair[0]), "cuda", "float32")
         assert drafter.model is target.model
@@ -69,7 +69,7 @@ def test_small_models_of_the_catalogue_stay_exact_on_a_gpu_and_others_are_halved
         assert load(str(pair[0]), "ngram", "cuda")[0].dtype is torch.bfloat16
 
 
-def test_a_gpu_is_warm_before_a_clock_runs_and_the_run_is_the_same(monkeypatch):
+def test_gpu_warms_up_before_timing_without_changing_the_run(monkeypatch):
     prefill, prompts = TargetRun.prefill, []
     monkeypatch.setattr(
         TargetRun, "prefill", lambda run, ids: prompts.append(ids) or prefill(run, ids)

@@ -109,7 +109,7 @@ def test_own_numbers_have_their_own_columns_with_the_machine():
     assert (only["passes"], only["alpha"]) == ("3.00", "0.80")
 
 
-def test_a_family_that_we_did_not_measure_says_so():
+def test_unmeasured_family_is_labelled():
     (only,) = ours(FACTS, [published(method="Hydra", unit="%")])["rows"]
     assert only["published"] == ""
     assert only["apart"] == "not measured"

@@ -67,7 +67,7 @@ def test_qwen_counts_match_those_published_for_its_embedding_twins(name, vocabul
     assert shape.parameters == parameters
 
 
-def test_a_toys_matrices_norms_and_table_are_counted_by_hand():
+def test_parameters_of_a_tiny_model_equal_hand_count():
     attention = 8 * 8 + 8 * 8 + 2 * (8 * 4)  # q, o; k and v of two heads
     matrices = 2 * (attention + 3 * 8 * 16) + 8 * 32
     norms = 2 * (8 + 8) + 8
@@ -117,7 +117,7 @@ def test_published_speeds_are_below_the_roofline():
     assert 158 < 1 / pass_time(SERVED, 1).seconds < 2 * 158
 
 
-def test_a_toys_pass_by_hand():
+def test_pass_of_a_tiny_model_equals_hand_calculation():
     serving = Serving(TOY, TABLE, "fp32", context=10)
     time = pass_time(serving, 3, 2)
     moved = TOY.weight_bytes("fp32") + 3 * 12 * TOY.cache_bytes("fp32")

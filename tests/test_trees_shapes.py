@@ -106,7 +106,7 @@ def test_parameter_names_of_every_engine_give_the_same_tree(depth, width, budget
     assert Parameters.of({"depth": depth, "width": width, "budget": budget}) == made
 
 
-def test_common_tree_sizes_are_explained():
+def test_presets_of_engines_have_their_own_sizes():
     six = dict(PRESETS)["SGLang 6, 10, 60"]
     assert (six.depth, six.width, six.budget, six.pool) == (6, 10, 59, 510)
     assert six == dict(PRESETS)["EAGLE-2: 60 tokens, depth 5, k 10"]

@@ -133,7 +133,7 @@ def test_every_term_on_the_page_is_in_the_glossary(looker):
     assert not set(titles) & set(known.values())
 
 
-def test_help_lists_all_terms_and_those_of_the_open_tab_first(looker):
+def test_help_lists_all_terms_with_those_of_the_open_tab_first(looker):
     page = looker.look()
     page.click("[data-help=open]")
     here = page.locator(".sv-words-here dd").all_inner_texts()
