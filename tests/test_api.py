@@ -30,7 +30,7 @@ def client(address):
     made.close()
 
 
-def test_the_server_answers_with_the_page(address):
+def test_server_responds_with_the_page(address):
     with urllib.request.urlopen(address) as answer:
         assert "specviz" in answer.read().decode("utf-8")
 
@@ -42,7 +42,7 @@ def example():
     return re.search(r"```python\n(.*?)```", section.split("\n## ")[0], flags=re.DOTALL)[1]
 
 
-def test_the_documented_example_saves_a_trace_that_checks(address, tmp_path):
+def test_documented_example_saves_a_trace_that_passes_check(address, tmp_path):
     code = example()
     assert "http://127.0.0.1:7860/" in code
     code = code.replace("http://127.0.0.1:7860/", address)

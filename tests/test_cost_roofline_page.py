@@ -143,7 +143,7 @@ def test_efficiency_takes_a_share_of_either_peak():
 
 
 @pytest.mark.slow
-def test_the_speed_ups_curve_is_the_prediction():
+def test_speedup_curve_is_the_prediction():
     answer = said(drafter="llama-3.2-1b")
     guessing = DraftPlan.chain(0.7, 4, sources.models()["llama-3.2-1b"].shape)
     sizes = values(answer, "speed", "20-fits", "x")
@@ -155,7 +155,7 @@ def test_the_speed_ups_curve_is_the_prediction():
     assert "11-costless" not in said(drafter=NGRAM)["figures"]["speed"]["data"]
 
 
-def test_the_passs_curve_is_the_roofline():
+def test_pass_time_curve_is_the_roofline():
     answer = said(batch=8, overhead=2)
     serving = replace(SERVED, overhead=0.002)
     places = values(answer, "pass", "20-pass", "x")
@@ -169,7 +169,7 @@ def test_the_passs_curve_is_the_roofline():
     assert values(answer, "pass", "40-round", "x") == [5]
 
 
-def test_the_best_lengths_are_the_best():
+def test_shown_best_lengths_equal_those_of_best_gamma():
     head = replace(EIGHT, layers=1, tied=True)
     best = [best_gamma(SERVED, 0.7, b, head, MAX_GAMMA) for b in BATCHES]
     assert values(said(), "gamma", "10-best") == best
@@ -216,7 +216,7 @@ def test_nothing_drafted_is_plain_decoding():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("machine", sources.machines().values(), ids=lambda m: m.name)
-def test_every_machine_answers(machine):
+def test_every_machine_gives_an_answer(machine):
     for dtype in machine.peak:
         answer = said(hardware=machine.name, dtype=dtype)
         assert "error" not in answer

@@ -14,7 +14,7 @@ def test_all_sections_start_with_the_same_alpha_and_gamma():
         assert LAW[name] == USUAL[name] == START[name] == config()["terms"][name]
 
 
-def test_every_preset_says_its_drafter_its_target_and_how_it_is_known():
+def test_every_preset_states_drafter_target_and_source():
     for made, each in zip(config()["presets"], acceptances(), strict=True):
         assert made["alpha"] == pytest.approx(each.kept, abs=5e-4)
         assert made["said"] == f"published: {each.title} on {each.on}"
@@ -24,7 +24,7 @@ def test_every_preset_says_its_drafter_its_target_and_how_it_is_known():
         assert made["title"].endswith(f"γ {each.gamma}") is (each.gamma is not None)
 
 
-def test_an_alpha_that_was_derived_says_from_what():
+def test_derived_alpha_states_its_derivation():
     made = preset(next(each for each in acceptances() if each.name == "eagle3"))
     assert (
         "5.71 tokens per pass. With γ = 6, the speed-up formula turns that into α = 0.931"

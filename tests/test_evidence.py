@@ -291,7 +291,7 @@ def test_block_is_complete_from_its_first_step():
 
 
 @pytest.mark.slow
-def test_the_two_ends_of_alpha_mark_themselves():
+def test_alpha_0_and_1_drafters_are_marked():
     sampled = Recipe(odd=False, rounds=14)
     oracle = scored(scene_with({"form": "upper-bound", "passes": 5}, lambda *_: None, sampled))
     blind = scored(

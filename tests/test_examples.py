@@ -43,7 +43,7 @@ def test_drafters_are_compared_line_by_line(capsys, monkeypatch):
     assert all(float(line.split()[1]) > 1 for line in lines[1:])
 
 
-def test_the_drafter_of_the_example_saves_passes_and_keeps_the_contract(capsys, monkeypatch):
+def test_example_drafter_saves_passes_and_keeps_the_contract(capsys, monkeypatch):
     text = run("write_a_drafter.py", capsys, monkeypatch)
     assert float(re.search(r"(\S+) tokens per target pass", text)[1]) > 1
     assert "It passes 2 of the contract's checks" in text

@@ -156,7 +156,7 @@ def test_the_same_trace_gives_the_same_frames(trace):
 
 
 @pytest.mark.slow
-def test_a_frame_knows_nothing_that_happens_after_it(trace):
+def test_frame_does_not_depend_on_later_events(trace):
     for cursor, shot in at_cursors(trace):
         assert frame(until(trace, cursor), cursor) == shot
 
@@ -782,7 +782,7 @@ def test_a_token_is_shown_as_it_is(data, shown):
     assert flat(word(data)) == shown
 
 
-def test_a_token_that_looks_like_a_byte_is_not_one():
+def test_token_that_looks_like_a_byte_is_text():
     assert word(b"<0xE2>") == ["<0xE2>"]
     assert word(b"\xe2") == [{"c": "0xE2"}]
     assert all(isinstance(piece, str | dict) for token in ODD for piece in word(token))

@@ -41,7 +41,7 @@ def test_a_trace_checks_again_in_every_precision(pair, dtype, temperature):
     assert trace.header.dtype == dtype
 
 
-def test_the_header_names_the_device_and_its_usual_precision(pair):
+def test_header_names_the_device_and_its_default_precision(pair):
     header = record(pair, None, 0.8).header
     assert "cuda" in header.device
     assert header.dtype in ("bfloat16", "float16")

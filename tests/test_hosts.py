@@ -102,7 +102,7 @@ def test_a_second_host_header_is_checked_too():
     assert client(LAPTOP).get("/", headers=headers).status_code == 421
 
 
-def test_a_refusal_quotes_no_more_of_a_header_than_a_line():
+def test_error_quotes_at_most_one_line_of_a_header():
     answered = client(LAPTOP).get("/", headers={"Host": "x" * 5000})
     assert len(answered.text) < 300
 
@@ -153,7 +153,7 @@ def test_programs_send_no_origin_and_are_answered():
         ("course.example.edu", "https://evil.example", 403),
     ],
 )
-def test_the_host_that_a_proxy_forwards_counts_as_the_page_s_own(forwarded, origin, status):
+def test_host_forwarded_by_a_proxy_is_accepted_as_own_host(forwarded, origin, status):
     headers = {"Host": "127.0.0.1:7860", "X-Forwarded-Host": forwarded, "Origin": origin}
     assert client(LAPTOP).post("/", headers=headers).status_code == status
     rebound = headers | {"Host": "evil.example"}
@@ -195,7 +195,7 @@ def test_only_known_sites_may_show_the_page_in_a_frame(access, frames):
 # The options.
 
 
-def test_the_options_reach_the_page():
+def test_command_line_options_reach_the_page():
     words = ["serve", "--allowed-host", "A.example.edu", "--allowed-host", "*.b.edu"]
     args = build_parser("serve").parse_args([*words, "--embed-in", "https://Course.example.edu/"])
     options = page_options(args)

@@ -144,7 +144,7 @@ def test_live_round_follows_the_target_exactly(tiny_target, rule, drawn, shape):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", ["block", "traversal"])
-def test_temperature_0_gives_plain_decodings_text(tiny_target, rule):
+def test_temperature_0_gives_the_text_of_plain_decoding(tiny_target, rule):
     shape = CHAIN if rule == "block" else TREE
     settings = Settings(Sampling(0.0), max_new_tokens=24, gamma=3, rule=rule)
     for drawn in Drawn:
@@ -180,7 +180,7 @@ def test_leaf_first_run_has_bounds_of_zero_and_passes_check(runs, rule, drawn, s
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("rule", "drawn", "shape"), KINDS)
-def test_accepted_path_in_the_trace_is_the_rules(tiny_target, runs, rule, drawn, shape):
+def test_accepted_path_in_the_trace_equals_that_of_the_rule(tiny_target, runs, rule, drawn, shape):
     """Compare with live verdicts: an accepted guess is decided by the last one's u."""
     trace = runs[rule, drawn]
     ids = trace.header.prompt_ids

@@ -82,7 +82,7 @@ def test_heads_that_branch_are_refused(name, tree, chain):
     assert begun(target, drafter, **chain).session
 
 
-def test_the_command_line_refuses_it_before_a_round(capsys):
+def test_command_line_refuses_branching_before_the_first_round(capsys):
     asked = ["--drafter", "suffix", "--siblings", "2", "--rule", "block", "--prompt", "a b a b"]
     assert main(["run", *asked]) != 0
     printed = capsys.readouterr()
@@ -90,13 +90,13 @@ def test_the_command_line_refuses_it_before_a_round(capsys):
     assert printed.out == ""
 
 
-def test_half_a_character_in_a_prompt_is_a_bad_prompt(tiny_target):
+def test_incomplete_character_in_a_prompt_is_refused(tiny_target):
     for prompt in ("once \ud83e upon", [Turn("user", "hello \udd8a")]):
         with pytest.raises(BadPrompt, match=r"half a character \(a lone surrogate\)"):
             next(decode(tiny_target, NGram(), prompt, Settings()))
 
 
-def test_a_network_with_alibi_is_refused_by_its_reason(tmp_path):
+def test_network_with_alibi_is_refused_with_the_reason(tmp_path):
     config = FalconConfig(
         vocab_size=tiny.VOCABULARY,
         hidden_size=32,

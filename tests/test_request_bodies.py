@@ -68,7 +68,7 @@ def test_a_chunked_body_is_counted_while_it_arrives(path, limit):
     assert limit < read <= limit + CHUNK
 
 
-def test_an_event_below_a_root_path_takes_as_much():
+def test_event_below_a_root_path_has_the_same_limit():
     status, _, _ = post(f"/viz{EVENT}", LIMIT + 1, root_path="/viz", content_length=str(LIMIT + 1))
     assert status == 200
 
@@ -80,7 +80,7 @@ def test_wrong_content_length_does_not_raise_the_limit(stated):
     assert read <= LIMIT + CHUNK
 
 
-def test_a_client_that_leaves_is_not_answered():
+def test_disconnected_client_gets_no_response():
     sent = []
 
     async def receive():

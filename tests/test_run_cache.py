@@ -1,4 +1,4 @@
-"""The same question is answered from memory: whole, labelled, bounded, and each visitor's own."""
+"""Repeated requests are served from the run cache: complete, labelled and bounded."""
 
 import asyncio
 import json
@@ -192,7 +192,7 @@ def test_memory_is_bounded_by_count_and_by_bytes():
     assert small.size <= 1000
 
 
-def test_the_visitors_of_one_run_are_bounded(monkeypatch):
+def test_remembered_visitors_of_one_run_are_limited(monkeypatch):
     monkeypatch.setattr(again, "PRESSED", 3)
     memory = Memory()
     memory.asked(WISH, "me").learn(lines_of(3))

@@ -78,7 +78,7 @@ def test_only_the_named_path_is_requested(capsys):
     assert asked == ["/behind/metrics"]
 
 
-def test_again_counts_only_what_happened_in_between(monkeypatch, capsys):
+def test_again_option_counts_only_changes_between_snapshots(monkeypatch, capsys):
     waits = []
     monkeypatch.setattr(command.time, "sleep", waits.append)
     later = vllm(160, 640, 250, (120, 80, 50, 0))
@@ -155,7 +155,7 @@ def test_each_error_of_a_server_is_one_sentence(case, capsys):
 
 
 @pytest.mark.slow
-def test_a_server_that_is_down_slow_or_sends_too_much_is_given_up(monkeypatch, capsys):
+def test_unreachable_slow_or_excessive_server_is_abandoned(monkeypatch, capsys):
     with serving() as (url, _):
         pass
     assert "cannot be reached" in refused(capsys, url)

@@ -251,7 +251,7 @@ def test_of_several_models_one_is_chosen():
         parse_stats(text, "x")
 
 
-def test_two_snapshots_give_what_happened_between():
+def test_two_snapshots_give_their_difference():
     after = parse_stats(vllm(160, 640, 250, (120, 80, 50, 0)) + GAUGES)
     made = difference(parse_stats(vllm()), after)
     assert (made.rounds, made.drafted, made.accepted) == (60, 240, 70)
@@ -278,7 +278,7 @@ def test_snapshots_that_have_no_difference_are_refused(before, after, sentence):
         build_report(after, before)
 
 
-def test_the_example_is_the_measurement_that_ships():
+def test_example_is_the_shipped_measurement():
     made = build_report(example().text)
     assert (made.stats.program, made.stats.rounds, made.stats.kept) == (
         "vLLM",

@@ -52,7 +52,7 @@ def test_counts_and_thousands():
 
 
 @pytest.mark.parametrize("value", [None, True, 0.5])
-def test_a_value_that_no_sentence_means_to_print_is_refused(value):
+def test_unprintable_value_is_refused(value):
     with pytest.raises(TypeError):
         marked(value)
 

@@ -120,7 +120,7 @@ def test_no_guess_is_kept_without_its_parent(seed, width, budget, way, round_to,
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_chain_is_the_1_ary_tree(seed):
+def test_chain_is_a_tree_with_one_child_per_node(seed):
     field = made_field(seed, 3)
     chain = static_tree(field, static_shapes.paths_of(static_shapes.chain(3)))
     assert grow_tree(field, Parameters(3, 1, 3)).paths == chain.paths

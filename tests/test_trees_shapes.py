@@ -43,7 +43,7 @@ def test_run_accepts_a_published_shape_by_name():
     assert find_spec("rank_paths").parse("0; 0,0") == [[0], [0, 0]]
 
 
-def test_a_chain_is_the_1_ary_tree():
+def test_chain_is_a_tree_with_one_child_per_node():
     assert (
         static_shapes.chain(7)
         == static_shapes.regular(1, 7)
@@ -53,7 +53,7 @@ def test_a_chain_is_the_1_ary_tree():
 
 @pytest.mark.slow
 @given(parents())
-def test_every_view_is_the_same_tree(tree):
+def test_every_format_describes_the_same_tree(tree):
     assert tree_formats.linked_list(tree).parents == tree
     seen = DraftTree(tuple(range(len(tree))), tuple(tree))
     assert [row.nonzero().flatten().tolist() for row in seen.mask()] == tree_formats.mask(tree)
