@@ -52,8 +52,8 @@ MUTANTS = {
     ),
     "sibling judged by the distributions before a rejection": (
         RECURSIVE,
-        "kept(kids[1:], rejections, inputs)",
-        "kept(kids[1:], [dists, *rejections], [first[node], *inputs])",
+        "judged.first_accepted(kids[1:], rejections, inputs)",
+        "judged.first_accepted(kids[1:], [dists, *rejections], [first[node], *inputs])",
     ),
     "q not masked without replacement": (RECURSIVE, "remove_token(dists.q, x) if", "dists.q if"),
     "point mass not masked": (
@@ -63,8 +63,8 @@ MUTANTS = {
     ),
     "point mass judged by the distribution before a rejection": (
         POINT,
-        "kept(kids[1:], rejections, inputs)",
-        "kept(kids[1:], [dists, *rejections], [first[node], *inputs])",
+        "judged.first_accepted(kids[1:], rejections, inputs)",
+        "judged.first_accepted(kids[1:], [dists, *rejections], [first[node], *inputs])",
     ),
     "point mass with the wrong row": (
         POINT,
