@@ -134,7 +134,7 @@ def test_spec_bench_values_match_the_leaderboard():
     assert len(sources.boards()) == 4
 
 
-def test_spec_benchs_overall_lies_among_its_tasks():
+def test_spec_bench_overall_speedup_is_within_the_range_of_its_tasks():
     for board in sources.boards():
         assert len(board.tasks) == 6
         for row in board.rows:

@@ -364,7 +364,7 @@ def test_traces_have_the_bytes_of_all_tokens_in_evidence(run):
 
 
 @pytest.mark.slow
-def test_guesses_without_a_match_have_no_sentence_of_their_own():
+def test_incomplete_evidence_falls_back_to_the_plain_sentence():
     for form in ("match", "counts"):
         scene = scene_with({"form": form}, lambda node, _: {"from": node, "count": 1, "total": 2})
         assert scored(scene) is None

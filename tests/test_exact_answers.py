@@ -208,7 +208,7 @@ def test_samples_follow_the_enumeration(rule, drawn, candidates):
     assert (thrown.tv < 3 * thrown.noise) == lossless
 
 
-def test_samples_of_a_chain_follow_its_strings():
+def test_sampled_strings_of_a_chain_fit_the_exact_distribution():
     strings, thrown = sample_strings(
         RoundSetup.chain(make_rule("block"), P, Q, SAMPLED, 2), 20_000, 3, 2
     )

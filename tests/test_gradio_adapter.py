@@ -216,7 +216,7 @@ def test_without_context_nothing_is_removed(monkeypatch, warned):
     assert "stays half on the page" in sentence
 
 
-def test_page_without_base_is_unchanged(warned):
+def test_page_without_expected_head_is_left_unchanged(warned):
     for _ in range(2):
         assert adapter.insert_head(b"<html><head></head></html>", b"x") == (
             b"<html><head></head></html>"

@@ -280,4 +280,4 @@ def test_the_readme_names_every_drafter():
 
 def test_the_readme_counts_the_rules():
     lossless = sum(rule.lossless for rule in RULE_SPECS.values())
-    assert f"{len(RULE_SPECS)} rules of verification, {lossless} of them lossless" in README
+    assert f"{len(RULE_SPECS)} verification rules, {lossless} of them lossless" in README

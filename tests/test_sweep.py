@@ -242,7 +242,7 @@ def test_free_verification_is_stated():
     assert "Verification is free" in sweep_text.required_tokens(made({1: 10.0, 5: 9.9, 17: 10.0}))
 
 
-def test_noisy_times_are_the_headline():
+def test_headline_says_that_times_are_too_noisy():
     restless = sweep_text.sweep_facts(made(spread=0.9))
     assert restless["restless"]
     assert restless["answer"].startswith("The machine was too busy to measure")

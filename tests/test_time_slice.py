@@ -97,7 +97,7 @@ def test_new_job_interrupts_a_long_job_that_checks_for_it(job, log, sliced):
     assert states(text)[0]["place"] == 1
 
 
-def test_several_rounds_are_one_turn(job, log, sliced, monkeypatch):
+def test_one_turn_can_hold_several_rounds(job, log, sliced, monkeypatch):
     monkeypatch.setattr(time_slice, "SLICE", 0.02)
 
     async def story():

@@ -50,7 +50,7 @@ def test_two_tokens_follow_the_target_under_every_warper(rule, drawn, shape, sam
 
 
 @pytest.mark.parametrize(("rule", "drawn"), LOSSLESS[:3])
-def test_three_tokens_of_a_deeper_tree_follow_the_target(rule, drawn):
+def test_first_three_tokens_from_a_deeper_tree_have_the_targets_distribution(rule, drawn):
     target, draft = model(3, 3, Sampling(1.0)), model(4, 3, Sampling(1.0))
     ours = joint_distribution(RULES[rule], target, draft, [-1, 0, 0, 1, 1], drawn, 3)
     assert distance(ours, plain_distribution(target, 3)) < 1e-14

@@ -1,6 +1,6 @@
 """Sentences about the speed that memory allows. Standard library only.
 
-Every number is one of the rows', or a median of theirs over domains.
+Every number is taken from a row, or is the median of the rows' values over the domains.
 """
 
 from __future__ import annotations

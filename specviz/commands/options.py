@@ -78,7 +78,7 @@ class _SetTreeSize(argparse.Action):
 
 
 def _parse_tree_size(text: str) -> Parameters:
-    """Parse three named numbers. Raises ArgumentTypeError."""
+    """Parse the size of a tree, three numbers as name=value. Raises ArgumentTypeError."""
     pairs = [pair.partition("=") for pair in text.split(",")]
     try:
         return Parameters.of({name.strip(): int(value) for name, _, value in pairs})

@@ -107,7 +107,7 @@ def summarize(file: CostFile, costs: ModelCosts, context: ContextCosts) -> str:
 
 
 def drafter_rows(costs: ModelCosts, context: ContextCosts, alpha: float) -> list[dict[str, Any]]:
-    """Return one row of text per drafter; `speedup` and `even` are simulated.
+    """Return one row of text per drafter; its `speedup` and `even` are simulated, not measured.
 
     Args:
         costs: The model.

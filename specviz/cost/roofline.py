@@ -47,7 +47,7 @@ class Hardware:
             check_positive(f"Every figure of {self.name}", value)
 
     def peak_in(self, dtype: str) -> float:
-        """Return operations per second in `dtype`."""
+        """Return the peak operations per second in `dtype`."""
         if dtype not in self.peak:
             raise ValueError(
                 f"{self.name} has no peak for {dtype}, only for {', '.join(self.peak)}."

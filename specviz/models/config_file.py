@@ -79,7 +79,7 @@ def check_numbers(
     Args:
         name: The model's name, for errors.
         config: The config as plain data.
-        stored: Size of the weight files, if known. No dimension can be larger than all weights.
+        stored: Size of the weight files, if known; no dimension may exceed it.
 
     Raises:
         Unsuitable: A number is too large.

@@ -73,7 +73,10 @@ class NumpyCache:
         self.lengths = [min(rows, length) for length in self.lengths]
 
     def newest(self, layer: int, rows: int) -> tuple[Tensor, Tensor]:
-        """Copy the newest keys and values of a layer, from 1: (rows, heads, size) each."""
+        """Copy the last `rows` keys and values of a layer: (rows, heads, size) each.
+
+        Layers count from 1.
+        """
         last = self.lengths[layer - 1]
         keys, values = self.block[layer - 1, :, :, last - rows : last].transpose(1, 2).clone()
         return keys, values

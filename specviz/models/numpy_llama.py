@@ -151,8 +151,8 @@ class NumpyLlama:
 def build(model: nn.Module) -> NumpyLlama | None:
     """Lay out a model's weights and build its NumPy pass, or return None if that is not possible.
 
-    Layers that are not part of such a pass become `FastLinear` in any case, see `optimize_linears`.
-    The pass is compared with transformers' own over six tokens.
+    Linear layers outside the NumPy pass become `FastLinear`, whether or not the pass is built; see
+    `optimize_linears`. The pass is compared with transformers' own over six tokens.
     """
     decoder = llama_decoder(model)
     if decoder is None:

@@ -37,7 +37,10 @@ __all__ = [
 
 
 def tree_size(siblings: Sequence[int], gamma: int) -> int:
-    """Return how many guesses a full tree of depth γ has; a tree that ends the text has fewer."""
+    """Return how many guesses a full tree of depth γ has.
+
+    A tree in which a branch reaches the end of the text has fewer.
+    """
     level, total = 1, 0
     for width in [*siblings, *[1] * gamma][:gamma]:
         level *= width

@@ -48,8 +48,9 @@ def published(name: str) -> list[int]:
 def optimised(chances: Sequence[float], guesses: int, depth: int | None = None) -> list[int]:
     """Return the tree of this size with the most expected tokens, by acceptance by rank (Sequoia).
 
-    The gain of a node is a product along its path that no child exceeds, so taking the likeliest
-    node each time gives the result of Sequoia's dynamic program (2402.12374).
+    A node's gain is the product of the chances along its path. No child gains more than its
+    parent, so adding the best node each time gives the result of Sequoia's dynamic program
+    (2402.12374).
 
     Args:
         chances: Acceptance by rank as measured; increases caused by noise are removed.

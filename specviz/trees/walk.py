@@ -196,7 +196,7 @@ class Walk:
         return self._sound(self.run.score(tree))
 
     def _sound(self, scores: Scores) -> Scores:
-        """Wait for the scores and check them, since nothing else reads them here."""
+        """Wait for the device and check the scores; no later step here would notice bad ones."""
         synchronize(self.target.device)
         scores.check()
         return scores

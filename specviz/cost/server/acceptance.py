@@ -114,7 +114,10 @@ def tokens_per_pass(stats: ServerStats, gamma: int | None = None) -> TokensPerPa
 
 
 def _counted(stats: ServerStats, rounds: float) -> TokensPerPass:
-    """Compute the mean from counts; with positions, also its interval."""
+    """Compute the mean tokens per pass from counts.
+
+    Add its 95% interval if counts by position are given.
+    """
     accepted = stats.accepted if stats.accepted is not None else sum(stats.kept)
     mean = accepted / rounds
     if not stats.kept:

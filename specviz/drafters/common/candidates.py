@@ -52,15 +52,15 @@ class SiblingDraws:
 
 
 class Coins:
-    """The random numbers u for a set of distributions, at least one each.
+    """The random numbers u for draws from several distributions, at least one draw from each.
 
     Args:
-        rows: By distribution, one u per draw.
-        uploads: Uploads them to the device of the distributions; None to upload when needed.
+        rows: For each distribution, one u per draw.
+        uploads: The batch that uploads them to the device; None to upload them at each use.
 
     Attributes:
-        order: The distributions, those with most draws first, so that those that have a draw of a
-            given rank come first.
+        order: Indices of the distributions, most draws first. The distributions that have a draw of
+            a given rank are then a prefix.
     """
 
     def __init__(self, rows: Sequence[Sequence[float]], uploads: UploadBatch | None = None) -> None:

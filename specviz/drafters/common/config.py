@@ -41,12 +41,12 @@ class HeadConfig:
         vocab_size: Number of tokens.
         rms_norm_eps: Epsilon of the norms.
         rope_theta: Base of the rotary angles.
-        made_for: Hashes of the target's weights, see `MadeFor`. The key is our own; public heads
-            lack it, and only shapes are compared.
+        made_for: Hashes of the target's weights, see `MadeFor`. Only specviz writes this key.
+            Without it, as in public heads, only shapes are compared.
         max_position_embeddings: The target's, for other programs; not used here.
         head_norms: Whether queries and keys are normed per head, as in Qwen3. Inferred from the
             tensors' names (see `layouts`).
-        biases: Projections of the attention that have a bias, likewise.
+        biases: Attention projections that have a bias; inferred like `head_norms`.
         rope_scaling: Scaling of the rotary angles, as transformers has it; None for none.
     """
 

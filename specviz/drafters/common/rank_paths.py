@@ -141,7 +141,10 @@ class RankPathSession:
         return len({path[:-1] for path in paths}) < len(paths)
 
     def _build(self, root: int, logits: Tensor) -> tuple[DraftTree, list[Path], dict[int, float]]:
-        """Return the tree of the heads' top tokens, its paths by node from 1, and its scores."""
+        """Return the tree of the heads' top tokens, then the path and the score of each node.
+
+        Both are counted from node 1, without the root.
+        """
         if not len(logits):
             return DraftTree((root,), (-1,)), [], {}
         paths = self._paths(len(logits))

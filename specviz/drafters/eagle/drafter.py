@@ -228,7 +228,8 @@ class Eagle3(HeadDrafter):
     def weights(self, target: Target) -> Weights:
         """Implement `Drafter.weights`.
 
-        The layers' states are fused when they are read; the output head is its own.
+        `fc` fuses the target's hidden states when they are read, so it is counted apart. The
+        output head belongs to this drafter, not to the target.
         """
         fuse, own = matrix_weights(self.head.fc), matrix_weights(self.head.lm_head)
         return Weights(matrix_weights(self.head) - fuse - own, own, fuse)

@@ -170,7 +170,10 @@ class Ongoing:
         self._changed = asyncio.Event()
 
     def grow(self, text: str) -> None:
-        """Store the whole output so far, and wake its watchers."""
+        """Replace the stored output with all of it so far.
+
+        Wake the tasks that wait for more.
+        """
         self.text = text
         self._wake()
 

@@ -1,7 +1,7 @@
 """The output of one position by formula, in O(V) or O(k V), for vocabularies of real models.
 
-p and q must be normalized float64 distributions (`inputs.as_distribution`); then rounding leaves
-the output within 1e-15 of p, and any larger difference is loss. Candidates are sampled
+p and q must be normalized float64 distributions (`inputs.as_distribution`); then rounding
+errors stay below 1e-15, and any larger difference from p is a real loss. Candidates are sampled
 independently from q. For a point mass, `enumeration.enumerate_position` is as fast, since there is
 one proposal.
 """

@@ -110,9 +110,9 @@ def wilson(count: int, throws: int, level: float = 0.95) -> Interval:
 
 
 def wilson_intervals(counts: Sequence[int], level: float = 0.95) -> list[Interval]:
-    """Return an interval for every token such that all are right together at this level.
+    """Return one interval per token, all valid simultaneously at `level`.
 
-    Bonferroni's correction: 1 − (1 − level)/V each.
+    Bonferroni's correction: each has level 1 − (1 − level)/V.
     """
     each = 1 - (1 - level) / max(len(counts), 1)
     return [wilson(count, sum(counts), each) for count in counts]

@@ -156,7 +156,10 @@ def _one_less(name: str) -> str:
 
 
 def _proposals(config: Mapping[str, Any]) -> int | None:
-    """Return how many tokens it was trained to predict, if the config has that."""
+    """Return how many tokens the head was trained to predict.
+
+    None if the config does not say.
+    """
     try:
         count = config["speculators_config"]["proposal_methods"][0]["speculative_tokens"]
     except (KeyError, IndexError, TypeError):
