@@ -105,16 +105,16 @@ def test_sentence_of_a_fast_lane():
 
 def test_sentence_names_expensive_drafting():
     assert said(ran(KEPT, draft=2.5)) == (
-        "Slower here, 0.69 × plain decoding: drafting 3.2 guesses per round takes the time of 2.00 "
-        "plain tokens, checking them 1.00, reading the prompt 0.20, but only 1.20 guesses per "
+        "Slower here, 0.69 × plain decoding: drafting 3.2 guesses takes as long as 2.00 plain "
+        "tokens, checking them 1.00, and the prompt’s share is 0.20. But only 1.20 guesses per "
         "round are accepted. So a round adds 2.20 tokens in the time of 3.20 plain tokens."
     )
 
 
 def test_sentence_names_expensive_checking():
     assert said(ran(KEPT, target=3.0)) == (
-        "Slower here, 0.79 × plain decoding: checking 3.2 guesses per round takes the time of 2.40 "
-        "plain tokens, drafting them 0.20, reading the prompt 0.20, but only 1.20 guesses per "
+        "Slower here, 0.79 × plain decoding: checking 3.2 guesses takes as long as 2.40 plain "
+        "tokens, drafting them 0.20, and the prompt’s share is 0.20. But only 1.20 guesses per "
         "round are accepted. So a round adds 2.20 tokens in the time of 2.80 plain tokens."
     )
 
@@ -128,9 +128,9 @@ def test_sentence_of_a_lane_without_gain():
 
 def test_sentence_of_a_lane_without_accepted_guesses():
     assert said(ran((0, 0, 0, 0), draft=0.5), plain=plainly(range(5))) == (
-        "Slower here, 0.62 × plain decoding: drafting 3.2 guesses per round takes the time of 0.40 "
-        "plain tokens, checking them 1.00, reading the prompt 0.20, but no guess is accepted. So a "
-        "round adds 1.00 tokens in the time of 1.60 plain tokens."
+        "Slower here, 0.62 × plain decoding: drafting 3.2 guesses takes as long as 0.40 plain "
+        "tokens, checking them 1.00, and the prompt’s share is 0.20. But no guess is accepted. So "
+        "a round adds 1.00 tokens in the time of 1.60 plain tokens."
     )
 
 
@@ -267,9 +267,7 @@ def test_different_length_is_an_error_whatever_the_margin(plain):
     """metrics.difference gives a longer text a margin of 0, which is no near-tie."""
     found, one, every = compared(ran(KEPT), plainly(plain, 0.0))
     assert (found.verdict, found.position) == ("length", min(len(plain), 11))
-    assert one.startswith(
-        f"After {found.position} tokens, either this text or plain decoding’s ends,"
-    )
+    assert one.startswith(f"The two texts agree for {found.position} tokens. Then one ends and ")
     assert every["same"] is False
 
 
@@ -298,8 +296,8 @@ def test_different_sampled_texts_are_expected():
         "distribution."
     )
     assert every["sentence"] == (
-        "1 of 1 text differs from plain decoding’s. Sampled texts may differ: each lane uses its "
-        "random numbers for different decisions, so it samples different tokens. The distribution "
+        "1 of 1 text differs from plain decoding’s. Sampled texts may differ: the lanes use their "
+        "random numbers for different decisions, so they sample different tokens. The distribution "
         "is the same: every rule here is lossless, so each text is as likely as with plain "
         "decoding."
     )

@@ -325,7 +325,7 @@ def test_mean_weighs_domains_by_equal_text():
     for name, spent in seconds.items():
         assert cells[f"{name} mean"]["speedup"][0] == f"{3 / spent:.2f} ×"
     assert (cells["ngram mean"]["speedup"][2], cells["eagle mean"]["speedup"][2]) == ("", "best")
-    assert "equal amounts of text: EAGLE (2.00 ×)." in detail(heat).replace("\u00a0", " ")
+    assert "the same amount of text: EAGLE (2.00 ×)." in detail(heat).replace("\u00a0", " ")
     passes = sum(1 / (2 * ratio + 1) for ratio in speeds["ngram"])  # tokens per pass
     assert cells["ngram mean"]["accepted"][0] == f"{3 / passes - 1:.2f}"
     title, first, second = cells["ngram mean"]["said"]
@@ -335,8 +335,8 @@ def test_mean_weighs_domains_by_equal_text():
 
 
 def test_no_overall_best_without_gain_or_complete_cells():
-    assert "equal amounts" not in detail(heat_of({"ngram": [0.9, 1, 1], "eagle": [0.8, 1, 1]}))
-    assert "equal amounts" not in detail(heat_of({"ngram": [2, 2, None], "eagle": [3, 3, 3]}))
+    assert "same amount" not in detail(heat_of({"ngram": [0.9, 1, 1], "eagle": [0.8, 1, 1]}))
+    assert "same amount" not in detail(heat_of({"ngram": [2, 2, None], "eagle": [3, 3, 3]}))
 
 
 def test_slower_mark_follows_the_shown_number():
@@ -368,7 +368,7 @@ def test_details_have_a_range_only_for_several_prompts():
         "N-gram on stories",
         "Speed-up 1.10 ×",
         "Accepted length 2.20, so 3.20 tokens per pass; 4.0 guesses per round",
-        "α 0.50: the probability that a guess is accepted at a position",
+        "α 0.50: the probability that some guess for a position is accepted",
         "1 prompt, 100 tokens per second: 24 tokens in 0.50 s",
     ]
     two = heat_of({"ngram": [1.1, 2.4, 2.0]}, prompts=2, lowest=1.0, highest=2.5)

@@ -398,9 +398,9 @@ def test_recovery_sentences_say_what_is_sampled_from_and_why(sampled):
         assert said(shot).startswith("To keep the target's distribution, ")
         assert ("p without" in said(shot)) == (last.rows.q is None)
         if last.rows.q is not None:
-            has = "what p′ has" if scene.rejected_before(last) else "what p has"
+            has = "the part of p′ above" if scene.rejected_before(last) else "the part of p above"
             assert has in said(shot)
-            assert ("beyond q′" in said(shot)) == (
+            assert ("above q′" in said(shot)) == (
                 scene.without_replacement and bool(scene.rejected_before(last))
             )
         shown = numbers(shot)["residual"]
@@ -701,7 +701,7 @@ def drawn_in(trace, number):
 @pytest.mark.parametrize(
     ("shape", "end"),
     [
-        ((1,), "computes p for the guess. Next it is judged."),
+        ((1,), "computes p for the guess. Next the guess is judged."),
         (
             (1, 1, 1),
             "all 3 guesses at once. Next they are judged in order, until one is rejected.",

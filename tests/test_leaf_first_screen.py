@@ -154,8 +154,8 @@ def test_caption_names_the_guess_that_root_first_judging_would_reject(runs):
             if (guess := scene.guesses[node - 1]).u
             >= speculative_threshold({"p": scene.round.scored.p[node - 1], "q": guess.q})
         ]
-        assert ("Judged from the root, " in said(shot)) == bool(falls)
-        assert not falls or f"Judged from the root, {falls[0]} would have been" in said(shot)
+        assert ("judges from the root " in said(shot)) == bool(falls)
+        assert not falls or f"from the root would have rejected {falls[0]}: " in said(shot)
         found += bool(falls)
     assert found >= 2, "the run was chosen to show it"
     assert not any(from_root(s, s.round.judged[-1]) for s, *_ in steps(runs["cold chain"]))
@@ -176,7 +176,7 @@ def test_last_token_is_sampled_from_the_residual_in_the_table(runs, name):
         assert drawn["m"][3] == pytest.approx(scene.round.drew.p[at], abs=1e-5)
         if rows.share < 0.995 and not scene.greedy and rows.q is not None:
             later = scene.rejected_before(scene.last_rejected)
-            assert f" × p{'′' if later else ''} has beyond" in said(shot)
+            assert f" × p{'′' if later else ''} above q" in said(shot)
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -214,7 +214,7 @@ def test_temperature_0_caption_says_whether_all_are_top_tokens(runs):
         while scene.guesses[nodes[-1] - 1].parent:
             nodes.append(scene.guesses[nodes[-1] - 1].parent)
         top = all(scene.round.scored.p[node - 1] == 1.0 for node in nodes)
-        assert (" Every guess up to" in said(shot)) == top == judged.accepted
+        assert (" All guesses up to" in said(shot)) == top == judged.accepted
         assert "coin" not in shot["panel"]
 
 

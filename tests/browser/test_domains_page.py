@@ -61,7 +61,7 @@ def test_recorded_maps_can_be_switched(recorded_map):
     page.get_by_role("button", name="Accepted length").click()
     assert column(page, 0) == [told["cells"][f"{name} stories"]["accepted"][0] for name in usual]
     expect(page.locator(".sv-domains-note")).to_contain_text("draft tokens accepted per round")
-    expect(page.locator(".sv-domains-note")).to_contain_text("equal amounts of text from")
+    expect(page.locator(".sv-domains-note")).to_contain_text("the same amount of text from")
     page.get_by_role("button", name="Recorded, temperature 1").click()
     expect(page.locator(".sv-domains-where")).to_contain_text("T 1")
     page.get_by_role("button", name="Recorded, temperature 0").click()
