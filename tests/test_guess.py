@@ -66,7 +66,7 @@ def test_questions_show_the_p_and_q_used_for_the_verdict(trace):
             assert not {"p", "q", "table"} & panel.keys()
             continue
         assert panel["p"] == pytest.approx(judged.inputs["p"], abs=1e-6)
-        assert ("After" in said(question)) == bool(scene.rejected_before(judged))
+        assert ("p′" in said(question)) == bool(scene.rejected_before(judged))
         assert panel["text"]["p"] in said(question)
         if "q" in panel:
             assert panel["text"]["q"] in said(question)
