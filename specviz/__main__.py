@@ -1,8 +1,17 @@
 """Run `python -m specviz`, the same as the command `specviz`."""
 
-import sys
+from __future__ import annotations
+
+from typing import NoReturn
 
 from specviz.commands.cli import main
+from specviz.models.parallel import exit_process
+
+
+def run() -> NoReturn:
+    """Run the command line and end the process with its exit status."""
+    exit_process(main())
+
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from itertools import count
@@ -67,7 +68,6 @@ def test_two_processes_give_the_text_of_one_and_print_once(pair, tmp_path):
 
 
 def test_command_disconnects_from_other_processes_however_it_ends(second, monkeypatch, capsys):
-    """Otherwise the process is sometimes aborted at exit."""
     left = []
     monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.distributed, "destroy_process_group", lambda: left.append(1))
@@ -77,6 +77,23 @@ def test_command_disconnects_from_other_processes_however_it_ends(second, monkey
     monkeypatch.setattr(torch.distributed, "is_initialized", lambda: False)
     assert main(["models"]) == 2
     assert left == [1]
+
+
+def test_one_of_several_processes_skips_finalization(second):
+    """A connection's thread that outlives the interpreter aborts the process."""
+    late = "import atexit, sys; atexit.register(print, 'finalized')"
+    code = f"{late}; from specviz.models.parallel import exit_process; exit_process(3)"
+    for processes, printed in (("2", ""), ("1", "finalized\n")):
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "WORLD_SIZE": processes},
+            cwd=HERE.parent,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert (done.returncode, done.stdout) == (3, printed)
 
 
 def test_single_process_exchanges_nothing():

@@ -12,9 +12,10 @@ that they score the same rows.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from specviz.models.errors import Unsuitable
 
@@ -103,17 +104,28 @@ def any_process(device: torch.device, stop: Callable[[], bool]) -> Callable[[], 
 
 
 def shutdown() -> None:
-    """Disconnect from the other processes at the end of a run.
-
-    Their connection has threads of its own. If the interpreter exits while they run, it is
-    sometimes aborted, and a complete run counts as failed.
-    """
+    """Disconnect from the other processes at the end of a run."""
     if process_count() == 1:
         return
     from torch import distributed
 
     if distributed.is_initialized():
         distributed.destroy_process_group()
+
+
+def exit_process(status: int) -> NoReturn:
+    """End this process with an exit status.
+
+    One of several processes skips the interpreter's finalization. Threads of the connection may
+    still hold tensors then, even after `shutdown`; one that asks for the interpreter's lock while
+    it is finalized aborts the process, and torchrun counts the complete run as failed
+    (https://github.com/pytorch/pytorch/pull/179291).
+    """
+    if process_count() > 1:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+    sys.exit(status)
 
 
 def _gather(device: torch.device, own: int) -> list[int]:
