@@ -304,6 +304,17 @@ def test_paused_job_gets_no_turn_and_does_not_block_others():
     assert queue._running is first
 
 
+def test_job_stopped_between_its_turns_ends_before_the_next_job_starts():
+    line = Queue()
+    first = line.join("a")
+    line.give_way(first, Phase.DRAFTING, drawing=True)
+    first.stop()
+    following = line.join("b")
+    assert line._running is None
+    line.leave(first)
+    assert line._running is following
+
+
 def test_job_stopped_earlier_is_not_overdue():
     overdue, stopped = Ticket("a", 1), Ticket("b", 1)
     stopped.stop()

@@ -111,6 +111,11 @@ class Ticket:
         self.overdue |= not self.stopped
         self.end()
 
+    @property
+    def closing(self) -> bool:
+        """Whether it was stopped after its first turn, so that it still has to end its run."""
+        return self.stopped and self.served[1] > 0
+
     def unwanted(self) -> bool:
         """Whether it was stopped; the computing thread checks this between steps."""
         return self.stopped
@@ -229,7 +234,12 @@ class Queue:
             ticket.moved.set()
 
     def _next(self) -> Ticket | None:
-        """Choose the job with the next turn; None if none is ready."""
+        """Choose the job with the next turn; None if none is ready.
+
+        A job that was stopped between two turns ends its run first: its caches are then free.
+        """
+        if any(ticket.closing for ticket in self._tickets):
+            return None
         waiting = {phase: list(self._ready(phase)) for phase in Phase}
         phases = [phase for phase, tickets in waiting.items() if tickets]
         if not phases:
