@@ -98,6 +98,22 @@ def started(lane, place, turn=1):
 STILL = "document.getAnimations().every((each) => each.playState !== 'running')"
 
 
+def test_result_is_hidden_until_the_replay_has_shown_it(mover):
+    page, headline = mover.page, mover.page.locator(".sv-race-headline")
+    ahead = page.locator(".sv-race-ahead").first
+    for show in (lambda: page.get_by_text("Show it now").click(), lambda: mover.ask("seek(1e9)")):
+        mover.ask("load('made')")
+        assert headline.is_hidden()
+        assert ahead.is_hidden()
+        place = headline.bounding_box()
+        show()
+        assert headline.is_visible()
+        assert ahead.is_visible()
+        assert headline.bounding_box() == place
+    mover.ask("seek(0)")
+    assert headline.is_visible(), "what was seen once stays"
+
+
 def test_reduced_motion_shows_a_recorded_race_at_its_end(visit):
     racer = Racer.of(visit)
     assert racer.ask("race.source") == "recorded"

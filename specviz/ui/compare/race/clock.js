@@ -76,7 +76,12 @@ export function show(seconds) {
   const end = longest();
   for (const made of rows.values()) if (made.lane) showLane(made, made.lane, seconds);
   showPin(seconds, hands.width, end);
+  if (story.over && seconds >= end - 1e-6) withhold(false);
 }
+
+// Hide the rest of the bars and the result, whose space is kept, until a replay has shown them.
+/** @param {boolean} until */
+const withhold = (until) => $(".sv-race").classList.toggle("sv-race-withheld", until);
 
 /** @param {number} seconds */
 export function seek(seconds) {
@@ -161,6 +166,7 @@ const ACTS = {
     pause();
     play();
   },
+  reveal: () => withhold(false),
 };
 
 /** @param {string} name */
@@ -177,6 +183,7 @@ export function present() {
   hands.due = !calm.matches;
   invites = calm.matches;
   showPlay();
+  withhold(hands.due);
   seekQuietly(hands.due ? 0 : longest());
   playIfSeen();
 }
