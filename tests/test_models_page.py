@@ -21,6 +21,7 @@ from specviz.ui.models import rows, tab
 from specviz.ui.models.progress import Progress
 from specviz.ui.queue import Ticket
 from specviz.ui.stream import Stream
+from specviz.ui.task import Machine
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +38,7 @@ def _nothing_here(monkeypatch):
 
 
 def answered(any_model=True, asked="7"):
-    return json.loads(rows.answer(any_model, asked))
+    return json.loads(rows.answer(any_model, Machine(), asked))
 
 
 def told(work, stopped=False):
@@ -45,6 +46,25 @@ def told(work, stopped=False):
     texts = []
     list(work(Ticket("me", 1, stopped=stopped), Stream("1", texts.append)))
     return [json.loads(line) for line in texts[-1].splitlines()] if texts else []
+
+
+def test_rows_say_whether_a_model_fits_with_its_target(monkeypatch):
+    def fitting(free):
+        monkeypatch.setattr(rows, "free_bytes", lambda _: free)
+        return {row["name"]: row["fits"] for row in answered()["rows"]}
+
+    small, unknown = fitting(10**9), fitting(None)
+    assert small["house"] is True
+    assert small["eagle3"] is True
+    assert small["Qwen/Qwen3-4B"] is False
+    assert small["z-lab/Qwen3-4B-DFlash-b16"] is False, "its own size is unknown, its target's not"
+    assert fitting(10**11)["z-lab/Qwen3-4B-DFlash-b16"] is None
+    assert set(unknown.values()) == {None}
+
+
+def test_half_precision_holds_twice_the_weights():
+    whole, half = (rows.free_bytes(Machine("cpu", dtype)) for dtype in ("float32", "bfloat16"))
+    assert half == pytest.approx(2 * whole, rel=0.2)
 
 
 def test_response_has_the_question_number_and_every_model_once():

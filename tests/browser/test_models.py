@@ -1,5 +1,7 @@
 """The Models tab, as a visitor meets it."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 from serve import BROKEN
@@ -107,7 +109,28 @@ def test_downloaded_model_can_be_used_on_step(models):
     expect(models.locator("#sv-target input")).to_have_value(OTHER)
 
 
-def test_target_used_on_step_replaces_an_unsuitable_drafter(models):
+def in_bytes(text):
+    """Bytes of a text such as "16.00 GB"; 0 for a size that was not checked."""
+    found = re.search(r"([\d.]+) (MB|GB)", text)
+    return float(found[1]) * {"MB": 1e6, "GB": 1e9}[found[2]] if found else 0
+
+
+def test_filter_hides_targets_that_do_not_fit_in_memory(seen):
+    def targets():
+        rows = seen.locator(".sv-models-row", has_text="target").all()
+        kinds = [row.locator(".sv-models-kind").inner_text() for row in rows]
+        said = [row.locator("dt:text('memory') + dd").inner_text() for row in rows]
+        return [in_bytes(text) for kind, text in zip(kinds, said, strict=True) if kind == "target"]
+
+    box = seen.get_by_role("checkbox", name="Hide models that do not fit")
+    free, before = in_bytes(seen.locator(".sv-models-filter").inner_text()), targets()
+    box.check()
+    assert targets() == [needed for needed in before if needed <= free]
+    box.uncheck()
+    assert targets() == before
+
+
+def test_target_used_on_step_brings_its_own_drafter(models):
     models.get_by_role("tab", name="Step").click()
     models.click("#sv-settings")
     models.click("#sv-method input")
@@ -116,4 +139,4 @@ def test_target_used_on_step_replaces_an_unsuitable_drafter(models):
     models.get_by_role("tab", name="Models").click()
     row(models, "smollm2").get_by_role("button", name="Use on Step").click()
     expect(models.locator("#sv-target input")).to_have_value("SmolLM2")
-    expect(models.locator("#sv-method input")).to_have_value("N-gram")
+    expect(models.locator("#sv-method input")).to_have_value("EAGLE-3 for SmolLM2")

@@ -26,6 +26,8 @@ export interface Row {
   sources: string[];
   fetch: boolean;
   use: boolean;
+  /** Whether it fits in memory, a drafter with its target; null if that is unknown. */
+  fits: boolean | null;
 }
 export interface Loaded {
   title: string;
@@ -38,6 +40,8 @@ export interface Answer {
   loaded: Loaded[];
   /** Drafters that need no weights. */
   bare: string[];
+  /** Memory that is free or would be released, in words; "" if unknown. */
+  free: string;
 }
 export interface Progress {
   kind: "progress";

@@ -15,15 +15,17 @@ from specviz.shipped import ASSETS
 
 if TYPE_CHECKING:
     from specviz.catalog.loading import LoadedModel
+    from specviz.ui.task import Machine
 
 Row = dict[str, Any]
 
 
-def answer(any_model: bool, asked: str) -> str:
+def answer(any_model: bool, machine: Machine, asked: str) -> str:
     """Return the list as JSON.
 
     Args:
         any_model: Whether visitors may download models.
+        machine: The device and dtype of live runs.
         asked: The number of the question on the page.
     """
     rows = [*map(own, weighty()), *map(other, public_rows())]
@@ -31,8 +33,13 @@ def answer(any_model: bool, asked: str) -> str:
         row["fetch"] = any_model and row["name"] in fetchable() and not row["here"]
         row["use"] = row["kind"] == "target" and row["here"] and row["runs"] is not False
         row["use"] = row["use"] and (any_model or find(row["name"], "target") is not None)
+    free = free_bytes(machine)
+    needed = {row["name"]: row["bytes"] for row in rows if row["kind"] == "target"}
+    for row in rows:
+        row["fits"] = fits(row.pop("bytes"), needed.get(row.pop("target")), free)
     bare = [e.title for e in entries() if e.kind == "drafter" and e.folder is None]
-    return json.dumps({"id": number(asked), "rows": rows, "loaded": in_memory(), "bare": bare})
+    data = {"id": number(asked), "rows": rows, "loaded": in_memory(), "bare": bare}
+    return json.dumps(data | {"free": size(free) if free else ""})
 
 
 def number(asked: Any) -> int:
@@ -68,7 +75,9 @@ def own(row: Row) -> Row:
         "layout": row["layout"],
         "made_for": made_for.title if made_for else row["made_for"] or "",
         "size": size(row["bytes"]),
-        "memory": size(row["memory_bytes"] or in_float32(entry)),
+        "memory": size(held := row["memory_bytes"] or in_float32(entry)),
+        "bytes": held,
+        "target": row["made_for"],
         "licence": row["licence"],
         "gated": "",
         "tried": tried if ships or row["sources"] else UNKNOWN,
@@ -91,6 +100,8 @@ def other(row: Row) -> Row:
         "made_for": row["made_for"] or "",
         "size": ", ".join(filter(None, [size(row["bytes"]), row["dtype"]])),
         "memory": size(row["memory_bytes"]),
+        "bytes": row["memory_bytes"],
+        "target": row["made_for"],
         "licence": row["licence"] or UNKNOWN,
         "gated": gated,
         "tried": "layout only, with a tiny checkpoint" if held else "nothing",
@@ -112,6 +123,40 @@ def in_float32(entry: Entry | None) -> int | None:
     """Return the bytes that a model's weights take in memory; None if they are not here."""
     place = None if entry is None else weights_path(entry)
     return None if place is None else size_in_float32(head_files(place))
+
+
+def free_bytes(machine: Machine) -> int | None:
+    """Return how many bytes of float32 weights would fit if all loaded models were unloaded.
+
+    In half precision, twice as many do. None if the free memory is unknown.
+    """
+    from specviz.catalog.loading import loaded_models
+    from specviz.models.devices import free_memory, pick_device, pick_dtype
+
+    device = pick_device(machine.device)
+    free = free_memory(device)
+    if free is None:
+        return None
+    return (
+        (free + sum(each.bytes for each in loaded_models()))
+        * 4
+        // pick_dtype(device, machine.dtype).itemsize
+    )
+
+
+def fits(own: int | None, target: int | None, free: int | None) -> bool | None:
+    """Return whether a model fits in memory, a drafter with its target; None if unknown.
+
+    Args:
+        own: Bytes of the model.
+        target: Bytes of the target that a drafter was made for; None for targets.
+        free: Bytes of memory.
+    """
+    if free is None or own is target is None:
+        return None
+    if (own or 0) + (target or 0) > free:
+        return False
+    return None if own is None else True
 
 
 def shipped(entry: Entry) -> bool:

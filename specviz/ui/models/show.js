@@ -39,6 +39,7 @@ let acts = null;
 /** @param {Acts} given */
 export function wireActs(given) {
   acts = given;
+  filter().addEventListener("change", show);
 }
 
 /** @param {string} sentence */
@@ -48,17 +49,31 @@ export function status(sentence) {
 
 export function show() {
   if (!list.answer) return;
-  const { rows, loaded, bare } = list.answer;
+  const { rows, loaded, bare, free } = list.answer;
+  showFilter(free);
   const held = document.activeElement?.closest("[data-model]")?.getAttribute("data-model");
   $(".sv-models-loaded").replaceChildren(...memory(loaded));
   const groups = GROUPS.map(([title, about, has], at) => {
-    const own = rows.filter((row) => has(row) && (at !== 0 || row.here));
+    const own = rows.filter((row) => has(row) && (at !== 0 || row.here) && passes(row));
     return own.length ? group(title, about, own) : null;
   });
   const needNone = el("p", "sv-models-bare", "Drafters without weights: " + bare.join(", ") + ".");
   $(".sv-models-lists").replaceChildren(...groups.filter((one) => one !== null), needNone);
   paint();
   if (held) focusIn(held);
+}
+
+/** @returns {HTMLInputElement} */
+const filter = () => $(".sv-models-filter input");
+
+/** Whether the filter leaves a row in the list. @param {Row} row */
+const passes = (row) => !filter().checked || row.fits !== false;
+
+/** @param {string} free Memory, in words. */
+function showFilter(free) {
+  $(".sv-models-filter").hidden = !free;
+  $(".sv-models-filter span").textContent =
+    "Hide models that do not fit in this machine’s memory (" + free + " for weights in float32)";
 }
 
 /** @param {Loaded[]} loaded */

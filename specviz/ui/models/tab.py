@@ -38,7 +38,7 @@ def build(place: TabContext, fields: Mapping[str, Any]) -> None:
     box = gr.Textbox(visible=False)
     look = gr.Button("Refresh the list", elem_id=f"{NAME}-look", elem_classes="sv-hidden")
     look.click(
-        partial(answer, place.any_model),
+        partial(answer, place.any_model, place.runs.machine),
         box,
         view,
         js=f"() => [{OURS}.question()]",
@@ -57,7 +57,7 @@ def _wire_use(fields: dict[str, Any]) -> None:
     """Put a row's name into Step's field; a drafter for another target is then replaced."""
     use = gr.Button("Use on Step", elem_id=f"{NAME}-use", elem_classes="sv-hidden")
     chosen = use.click(None, None, fields["target"], js=f"() => {OURS}.chosen()", **PRIVATE)
-    suit(fields, chosen.then)
+    suit(fields, chosen.then, prefer_own=True)
 
 
 def _wire_fetch(place: TabContext, box: gr.Textbox) -> None:

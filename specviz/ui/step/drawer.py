@@ -43,9 +43,11 @@ SUITED: Final = "(method) => (%s)[method]"
 
 # Replaces a drafter made for another target by one that fits any.
 SUITABLE: Final = """(target, method, ...filled) => {
-  const made = %s, suits = %s, other = '%s';
-  const fits = !%s.includes(target) || [null, target].includes(made[method] ?? null);
-  return fits ? [method, ...filled] : [other, ...suits[other]];
+  const made = %s, suits = %s, own = %s, prefer = %s;
+  const free = !(made[method] ?? null) && !(prefer && own[target]);
+  const fits = !%s.includes(target) || free || made[method] === target;
+  const other = own[target] || '%s';
+  return fits || other === method ? [method, ...filled] : [other, ...suits[other]];
 }"""
 
 
@@ -264,19 +266,31 @@ def fit(made: dict[str, Any], demo_load: Any) -> None:
     suit(made, target.input)
 
 
-def suit(made: dict[str, Any], listen: Any) -> None:
+def suit(made: dict[str, Any], listen: Any, prefer_own: bool = False) -> None:
     """Replace a drafter made for another target after an event that chose a target.
 
     Args:
         made: The drawer's components by name.
         listen: The event's listener, such as `target.input`.
+        prefer_own: Whether a drafter that fits any target is replaced too, if the target has one
+            of its own.
     """
     method, target = made["method"], made["target"]
     both = [method, *(made[row.name] for row in page_fields("drafting"))]
     made_for = json.dumps({entry.name: entry.made_for for entry in drafters()})
     known = json.dumps([entry.name for entry in targets()])
-    js = SUITABLE % (made_for, suits_of(), FITS_ANY, known)
+    own, prefer = json.dumps(own_drafters()), json.dumps(prefer_own)
+    js = SUITABLE % (made_for, suits_of(), own, prefer, known, FITS_ANY)
     listen(None, [target, *both], both, js=js, api_visibility="private")
+
+
+def own_drafters() -> dict[str, str]:
+    """By target, the drafter to offer first: its EAGLE-3 head, else its first one."""
+    found: dict[str, str] = {}
+    for entry in drafters():
+        if entry.made_for and (entry.family == "eagle3" or entry.made_for not in found):
+            found[entry.made_for] = entry.name
+    return found
 
 
 def suits_of() -> str:
