@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from urllib.parse import parse_qs, urlencode, urlsplit
+
 import pytest
 from playwright.sync_api import expect
 from test_access import faint, faults
@@ -38,6 +41,9 @@ def opened(visit):
     page.wait_for_selector(".sv-grow-view .sv-twig-node")
     page.wait_for_selector(".sv-rank-ways tbody tr")
     page.wait_for_selector(".sv-judge-card")
+    expect(page.locator(".sv-grow-kindword")).to_have_text("Start")
+    page.get_by_role("button", name="Last step").click()
+    expect(page.locator(".sv-grow-kindword")).to_have_text("Verify")
 
 
 def settled(page):
@@ -46,8 +52,7 @@ def settled(page):
 
 def test_recorded_growth_is_shown_at_once_and_played_step_by_step(trees):
     expect(trees.locator(".sv-grow-source")).to_contain_text("recorded")
-    expect(trees.locator(".sv-grow-kindword")).to_have_text("Verify")
-    trees.get_by_role("button", name="Next", exact=True).click()
+    trees.get_by_role("button", name="First step").click()
     expect(trees.locator(".sv-grow-kindword")).to_have_text("Start")
     expect(trees.locator(".sv-grow-later")).to_be_visible()
     expect(trees.locator(".sv-grow-lengths tr").last).to_contain_text("?")
@@ -93,6 +98,35 @@ def test_controls_grow_another_tree_and_invalid_ones_get_a_sentence(trees):
     expect(trees.locator(".sv-grow-notice")).to_be_hidden()
     trees.get_by_text("The same tree in the formats of SGLang").click()
     expect(trees.locator(".sv-grow-lists")).to_contain_text("[1,-1,-1]")
+    trees.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    trees.get_by_role("button", name="Copy retrieve_next_token").click()
+    expect(trees.locator(".sv-copy", has_text="Copied")).to_have_count(1)
+    assert trees.evaluate("navigator.clipboard.readText()") == "[1,-1,-1]"
+
+
+def test_picture_has_the_whole_tree(trees):
+    trees.locator("#sv-grow-preset").select_option("1")
+    settled(trees)
+    with trees.expect_download() as download:
+        trees.get_by_role("button", name="Save draft tree as SVG").click()
+    nodes = trees.evaluate(f"{GROW}.view.answer.nodes.length")
+    assert download.value.path().read_text().count("data-node") == nodes
+
+
+def test_link_restores_own_shape_and_fills_in_own_text(visit):
+    opened(visit)
+    page = visit.page
+    place = page.evaluate(f"{GROW}.state.place")
+    text = json.dumps(["<b>Once</b>", "medusa", "7"])
+    own = {"tree": f"{place},own,4,3,10,1,warm", "tree-shape": "[-1, 0, 0]", "tree-text": text}
+    page.goto(f"{visit.url}?{urlencode(own)}")
+    page.get_by_role("tab", name="Trees").click()
+    page.wait_for_selector(".sv-grow-view .sv-twig-node")
+    assert page.evaluate(f"{GROW}.view.answer.nodes.map(({{ parent }}) => parent)") == [-1, 0, 0]
+    values = [page.input_value(f"#sv-grow-{name}") for name in ("own", "prompt", "drafter", "skip")]
+    assert values == ["[-1, 0, 0]", "<b>Once</b>", "medusa", "7"]
+    page.evaluate("window.dispatchEvent(new CustomEvent('sv-link'))")
+    assert parse_qs(urlsplit(page.url).query)["tree-shape"] == ["[-1, 0, 0]"]
 
 
 def test_lab_highlights_rounding_changes_and_two_rules_share_coins(trees):

@@ -1,6 +1,7 @@
 // The link to what is on screen, copied: each tab keeps its own place in the page's address, or puts
 // it there when it hears "sv-link".
 
+import { el } from "./dom.js";
 import { there } from "./there.js";
 
 const WHILE = 1600; // ms that the button says what it did
@@ -18,6 +19,24 @@ export function startCopy(button) {
       button.classList.remove("sv-said-so");
     }, WHILE);
   });
+}
+
+/**
+ * A button that copies a text.
+ * @param {string} name What the text is.
+ * @param {string} text
+ */
+export function copyButton(name, text) {
+  const made = el("button", "sv-link sv-copy", "Copy");
+  made.type = "button";
+  made.setAttribute("aria-label", "Copy " + name);
+  made.addEventListener("click", async () => {
+    made.textContent = (await copied(text)) ? "Copied" : "Select it and copy";
+    setTimeout(() => {
+      made.textContent = "Copy";
+    }, WHILE);
+  });
+  return made;
 }
 
 // A page in a frame, or one that is not served safely, may not write to the clipboard.

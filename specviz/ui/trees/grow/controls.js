@@ -60,6 +60,7 @@ export function controls(changed) {
   state.place = places[0][0];
   fromLink();
   select("#sv-grow-place", state.place);
+  if (state.own) own().value = state.own;
   showControls();
 }
 

@@ -2,10 +2,11 @@
 
 import { byId } from "../../shared/dom.js";
 import { onTheme } from "../../shared/page.js";
+import { pictures } from "../../shared/picture.js";
 import { there } from "../../shared/there.js";
 import { ask, question, wish } from "./ask.js";
 import { controls, showControls } from "./controls.js";
-import { keepLink } from "./link.js";
+import { fillLive, keepLink } from "./link.js";
 import { job, wanted } from "./live.js";
 import { drawMask, showPickedRow, startMask } from "./mask.js";
 import { showLengths, showLists, showOne, showText, showWorth } from "./one.js";
@@ -14,7 +15,7 @@ import { tell } from "./say.js";
 import { $, stage } from "./stage.js";
 import { onStep, showNow, startSteps } from "./steps.js";
 import { state, view } from "./state.js";
-import { drawTree, showPicked, startTree } from "./tree.js";
+import { drawTree, showPicked, startTree, wholeTree } from "./tree.js";
 
 /** @import { Start } from "../../shared/data.js" */
 /** @import { Answer, Config, Fault } from "./data.js" */
@@ -36,11 +37,11 @@ function show(answer) {
     return;
   }
   tell(answer.notes.join(" "));
-  const atEnd = view.answer === null || view.at >= view.answer.steps.length - 1;
+  const atEnd = view.answer !== null && view.at >= view.answer.steps.length - 1;
   view.answer = answer;
   write();
   const last = answer.steps.length - 1;
-  view.at = atEnd ? last : Math.min(view.at, last);
+  view.at = atEnd ? last : Math.min(Math.max(view.at, 0), last);
   view.picked = Math.min(view.picked, answer.nodes.length - 1);
   const { target, drafter, machine } = answer.from;
   const kind = view.live ? "live" : "recorded";
@@ -93,6 +94,12 @@ export function start(element, props, watch, _trigger, config) {
     showLengths();
   });
   onTheme(() => view.answer && showWorth());
+  $(".sv-grow-below").after(
+    pictures([
+      ["draft tree", wholeTree],
+      ["attention mask", () => $(".sv-grow-mask")],
+    ]),
+  );
   startLive(config);
   write = keepLink();
   watch("value", receive);
@@ -107,6 +114,7 @@ function startLive({ drafters, prompt, most }) {
   /** @type {HTMLInputElement} */
   const text = $("#sv-grow-prompt");
   text.value = prompt;
+  fillLive();
   $("#sv-grow-skip").setAttribute("max", String(most.skip));
   $(".sv-grow-liveform").addEventListener("submit", (event) => {
     event.preventDefault();

@@ -1,14 +1,14 @@
-// The tree in the page's address: ?tree=POSITION,SHAPE,DEPTH,BRANCHING,BUDGET,SEED.
+// The tree in the page's address: ?tree=POSITION,SHAPE,DEPTH,BRANCHING,BUDGET,SEED,TEMPERATURE, and a
+// visitor's own shape (&tree-shape=) or text (?tree-text=), which fills the form but runs nothing.
 
 import { linkable, linkedText } from "../../shared/address.js";
-import { stage } from "./stage.js";
+import { $, stage } from "./stage.js";
 import { state, view } from "./state.js";
 
 const SIZES = /** @type {const} */ (["depth", "width", "budget"]);
 
-/** A visitor's own text and shape are never put into a link. */
 function told() {
-  if (view.live || state.kind === "own") return "";
+  if (view.live) return "";
   const { place, kind, tree, seed, cold } = state;
   return [place, kind, ...SIZES.map((name) => tree[name]), seed, cold ? "cold" : "warm"].join();
 }
@@ -22,6 +22,40 @@ export function fromLink() {
   if (!numbers.every((number) => Number.isInteger(number) && number > 0)) return;
   Object.assign(state, { place, kind, seed: numbers[3], cold: warmth === "cold" });
   for (const [at, name] of SIZES.entries()) state.tree[name] = numbers[at];
+  if (kind === "own") state.own = linkedText("tree-shape");
 }
 
-export const keepLink = () => linkable("tree", told, stage.element);
+/** @returns {[text: HTMLInputElement, drafter: HTMLSelectElement, skip: HTMLInputElement]} */
+const fields = () => [$("#sv-grow-prompt"), $("#sv-grow-drafter"), $("#sv-grow-skip")];
+
+const ownShape = () => (state.kind === "own" && !view.live ? state.own : "");
+
+/** The visitor's own text, drafter and number of skipped tokens, if the tree is of those. */
+const ownText = () => (view.live ? JSON.stringify(fields().map((field) => field.value)) : "");
+
+/** Fill the form of the own text from the page's address. */
+export function fillLive() {
+  const linked = linkedText("tree-text");
+  if (!linked) return;
+  try {
+    /** @type {unknown} */
+    const values = JSON.parse(linked);
+    if (!Array.isArray(values) || values.some((value) => typeof value !== "string")) return;
+    for (const [at, field] of fields().entries()) if (values[at]) field.value = values[at];
+    $(".sv-grow-live").setAttribute("open", "");
+  } catch {
+    // a damaged link opens the tab as it is without one
+  }
+}
+
+/** Keep the link up to date; returns what to call after a change. */
+export function keepLink() {
+  const writers = [
+    linkable("tree", told, stage.element),
+    linkable("tree-shape", ownShape, stage.element),
+    linkable("tree-text", ownText, stage.element),
+  ];
+  return () => {
+    for (const write of writers) write();
+  };
+}

@@ -1,5 +1,6 @@
 // The selected guess in numbers, its path in the text, and the gain of the tree.
 
+import { copyButton } from "../../shared/copy.js";
 import { el, flat, running, word } from "../../shared/dom.js";
 import { fetchPlotly, plot } from "../../shared/plot.js";
 import { $ } from "./stage.js";
@@ -93,7 +94,12 @@ export function showLists() {
   });
   $(".sv-grow-lists dl").replaceChildren(
     ...[...told, ...rows].map(([name, text]) =>
-      el("div", "", el("dt", "", name), el("dd", "", el("code", "", text))),
+      el(
+        "div",
+        "",
+        el("dt", "", name, " ", copyButton(name, text)),
+        el("dd", "", el("code", "", text)),
+      ),
     ),
   );
 }

@@ -41,20 +41,31 @@ let drawnAt = 0; // how far the view was scrolled then
 
 const scale = () => view.zoom || Math.min(1, $(".sv-grow-view").clientWidth / layout().width);
 
-/** Draw the visible part of the tree, so that large trees are as fast as small ones. */
-export function drawTree() {
+/**
+ * Draw the visible part of the tree, so that large trees are as fast as small ones.
+ * @param {boolean} [whole] Draw all of it.
+ */
+export function drawTree(whole = false) {
   const place = $(".sv-grow-view");
   drawnLevel = level();
   const top = place.scrollTop;
   drawnAt = top;
   const high = (top + HIGHEST + MORE) / scale();
-  const [svg, drawn] = treeOf(layout(), answer().nodes, [(top - MORE) / scale(), high]);
+  /** @type {[low: number, high: number] | undefined} */
+  const part = whole ? undefined : [(top - MORE) / scale(), high];
+  const [svg, drawn] = treeOf(layout(), answer().nodes, part);
   groups = drawn;
   place.replaceChildren(svg);
   const { width, height } = layout();
   svg.setAttribute("width", String(Math.round(width * scale())));
   svg.setAttribute("height", String(Math.round(height * scale())));
   showStep();
+}
+
+/** The drawing of the whole tree, for a picture. */
+export function wholeTree() {
+  drawTree(true);
+  return $(".sv-twig-svg");
 }
 
 /** The class of a guess at this step. @param {number} node */
