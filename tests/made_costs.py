@@ -12,7 +12,7 @@ from specviz.cost.measured_costs import (
     ModelCosts,
     RoundTimes,
 )
-from specviz.cost.model_shape import ModelShape
+from specviz.cost.roofline import ModelShape
 from specviz.cost.sweep import PassSamples
 
 BIG = {

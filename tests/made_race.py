@@ -10,8 +10,8 @@ import json
 import re
 from typing import Any, Final
 
-from specviz.compare.sentences import number, plain_text
-from specviz.frames.words import word
+from specviz.compare.summary import number, plain_text
+from specviz.frames.scene import word
 
 HOSTILE: Final = "<img src=x onerror=window.hacked=1> ${1} {{x}} <b>head</b>"
 PROMPT: Final = "Once upon a time, <script>window.hacked=1</script> a small fox"

@@ -68,7 +68,7 @@ def building() -> None:
     from specviz.settings.chance import Chance
     from specviz.settings.settings import Sampling, Settings
     from specviz.shipped import prompts
-    from specviz.trees.walk import Walk
+    from specviz.trees.recording import Walk
 
     target = load_target("house", "cpu")
     settings = Settings(Sampling(1.0), gamma=6, fan_out=10, budget=59)
@@ -106,8 +106,8 @@ def timed(call: Callable[..., Any], seconds: list[float]) -> Callable[..., Any]:
 def laying_out() -> None:
     """Places of the kept tree and of the pool, and the whole answer."""
     from specviz.trees.grown_tree import grow_tree
-    from specviz.trees.parameters import Parameters
     from specviz.trees.recorded_position import shipped_position
+    from specviz.trees.shapes import Parameters
     from specviz.ui.trees.grow.answer import answer, layout
 
     field = shipped_position("2-eagle2-dialogue")

@@ -16,9 +16,9 @@ from specviz.commands.cli import main
 from specviz.compare import storage as races
 from specviz.compare.domains import plan
 from specviz.cost import measured_costs, sources
-from specviz.cost.server import example
+from specviz.cost.server import loading
 from specviz.shipped import ASSETS, EXAMPLE, BrokenFile, prompts, recipes
-from specviz.trees import rank_acceptance, ranking_study, recorded_position
+from specviz.trees import rank_acceptance, recorded_position, rounding
 from specviz.ui import server
 from specviz.ui.compare.race import form as race_form
 from specviz.ui.cost.shapes import section as shapes
@@ -37,10 +37,10 @@ READERS = {
     "traces/recipes.json": recipes,
     "races/recipes.json": races.recipes,
     "trees/recipes.json": recorded_position.recipes,
-    "trees/ranking.json": ranking_study.load_study,
+    "trees/ranking.json": rounding.load_study,
     "trees/ranks.json": rank_acceptance.shipped_tables,
     "models/measured.json": plan.recorded,
-    "models/peers.json": example.example,
+    "models/peers.json": loading.example,
     "models/target/config.json": sources.models,
     "cost/hardware.json": sources.machines,
     "cost/shapes.json": sources.models,

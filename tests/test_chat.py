@@ -14,13 +14,12 @@ from transformers import PreTrainedTokenizerFast
 
 from specviz import engine
 from specviz.commands.cli import main
-from specviz.compare.race import Lane, Race
-from specviz.compare.results import Results
+from specviz.compare.race import Lane, Race, Results
 from specviz.compare.run import run as race
 from specviz.compare.summary import race_summary
 from specviz.frames import Scene
-from specviz.frames.strip import turns as blocks
-from specviz.frames.words import flat
+from specviz.frames.scene import flat
+from specviz.frames.tree import turns as blocks
 from specviz.models.chat import read_chat, turn_end
 from specviz.models.errors import BadPrompt
 from specviz.models.passes import CaptureSpec

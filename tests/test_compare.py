@@ -16,16 +16,19 @@ from specviz import engine
 from specviz.compare import run as racing
 from specviz.compare import storage
 from specviz.compare.measures import count_flops, total_seconds
-from specviz.compare.race import PLAIN, Lane, Race, unique_names
-from specviz.compare.report import report, reports
-from specviz.compare.results import (
+from specviz.compare.race import (
+    PLAIN,
+    Lane,
     LaneEnded,
     LaneEvent,
     LaneProgress,
     LaneStarted,
+    Race,
     RaceStarted,
     Results,
+    unique_names,
 )
+from specviz.compare.report import report, reports
 from specviz.compare.run import run
 from specviz.compare.summary import race_summary
 from specviz.drafters.layerskip.drafter import LayerSkip

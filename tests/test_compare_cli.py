@@ -17,7 +17,7 @@ from specviz.catalog import find
 from specviz.commands import compare as command
 from specviz.commands.cli import main
 from specviz.commands.output import printable
-from specviz.compare.results import LaneProgress
+from specviz.compare.race import LaneProgress
 from specviz.frames.numbers import format_bytes
 from specviz.settings.options import add_settings
 from specviz.settings.settings import Settings

@@ -15,18 +15,17 @@ from made import Recipe
 from made import made as whole_run
 
 from specviz.commands.compare import lane_cells
-from specviz.compare.race import PLAIN, Lane, Race
+from specviz.compare.race import PLAIN, Lane, Race, Results
 from specviz.compare.report import reports
-from specviz.compare.results import Results
-from specviz.compare.sentences import (
+from specviz.compare.summary import (
     caution,
     equality_sentence,
     headline,
     plain_text,
+    race_summary,
     speed_sentence,
     texts_sentence,
 )
-from specviz.compare.summary import race_summary
 from specviz.frames.numbers import format_bytes
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.events import Baseline, Committed, Finished, Guess, Judged, Proposed, Scored

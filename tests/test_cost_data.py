@@ -9,7 +9,7 @@ from statistics import mean
 import pytest
 
 from specviz.cost import formula, sources
-from specviz.cost.measured_point import measured_point
+from specviz.cost.formula import measured_point
 from specviz.shipped import ASSETS
 from specviz.trace import metrics
 from specviz.trace.codec import from_plain

@@ -8,8 +8,13 @@ import pytest
 from made import Recipe, made
 
 from specviz.cost import formula, tree_formula
-from specviz.cost.formula import SpeedupModel, contour_alpha, contour_cost
-from specviz.cost.measured_point import MeasuredPoint, measured_point
+from specviz.cost.formula import (
+    MeasuredPoint,
+    SpeedupModel,
+    contour_alpha,
+    contour_cost,
+    measured_point,
+)
 from specviz.trace.events import Baseline
 from specviz.ui.cost.law.answer import answer, best_sentence, compared, number, times
 from specviz.ui.cost.law.question import LIMITS

@@ -8,7 +8,7 @@ import pytest
 from specviz.catalog import entries
 from specviz.figures import diagram as drawing
 from specviz.figures.diagram import HEIGHT, WIDTH, diagram
-from specviz.figures.text_width import width
+from specviz.figures.plot import width
 
 DIAGRAMS = {entry.name: entry.diagram for entry in entries() if entry.kind == "drafter"}
 

@@ -11,7 +11,7 @@ from test_engine import traced
 
 from specviz.frames import Scene, applied, difference, frames
 from specviz.frames.evidence import FORMS, why
-from specviz.frames.words import flat
+from specviz.frames.scene import flat
 from specviz.settings.settings import Sampling, Settings
 from specviz.shipped import ASSETS
 from specviz.trace.file import Trace

@@ -10,8 +10,7 @@ from made import Recipe, made
 from specviz.figures.charts import add_figures, guesses_figure
 from specviz.figures.layout import COLUMNS, ROWS, placed, window_start
 from specviz.figures.pen import ROOM
-from specviz.figures.plot import USUAL, escaped
-from specviz.figures.text_width import cut, width
+from specviz.figures.plot import USUAL, cut, escaped, width
 from specviz.figures.tree import tree_figure
 from specviz.frames import Scene, frames
 

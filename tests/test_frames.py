@@ -12,6 +12,7 @@ import pytest
 from made import ODD, Recipe, made
 
 from specviz.frames import Cursor, Scene, applied, difference, frame, frames
+from specviz.frames.caption import is_same
 from specviz.frames.evidence.forms import path_to
 from specviz.frames.numbers import (
     format_draw,
@@ -22,9 +23,8 @@ from specviz.frames.numbers import (
     parse_number,
     round_for_text,
 )
+from specviz.frames.scene import flat, word
 from specviz.frames.tree import verdicts_at
-from specviz.frames.verdict import is_same
-from specviz.frames.words import flat, word
 from specviz.glossary import GLOSSARY
 from specviz.shipped import ASSETS
 from specviz.trace.events import Baseline, Committed, Drew, Finished, Judged, Proposed, Scored

@@ -21,8 +21,8 @@ import pytest
 from made import Recipe, made
 
 from specviz.frames import Frame, Scene, frames
-from specviz.frames.strip import turns
-from specviz.frames.words import Word, flat
+from specviz.frames.scene import Word, flat
+from specviz.frames.tree import turns
 
 GOLDEN = Path(__file__).resolve().parent / "golden" / "frames.txt"
 ROUNDS = 4

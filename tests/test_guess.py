@@ -10,7 +10,7 @@ from made import Recipe, made
 
 from specviz.frames import Scene, applied, frames, questions
 from specviz.frames.numbers import parse_number
-from specviz.frames.words import flat
+from specviz.frames.scene import flat
 from specviz.trace.events import Judged, Round
 from specviz.ui.step.lines import lines
 

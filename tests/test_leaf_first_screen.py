@@ -17,9 +17,9 @@ from specviz.engine.decode import run
 from specviz.frames import Scene, frames, questions
 from specviz.frames.leaf_first import chances, from_root, next_judged, ways
 from specviz.frames.numbers import parse_number
-from specviz.frames.strip import added_tokens
+from specviz.frames.scene import flat
+from specviz.frames.tree import added_tokens
 from specviz.frames.whatif import U_TO_ACCEPT, U_TO_REJECT
-from specviz.frames.words import flat
 from specviz.settings.chance import JUDGE, u_key
 from specviz.settings.settings import Sampling
 from specviz.shipped import FOLDER

@@ -13,9 +13,8 @@ import tiny
 from test_runs import told
 
 from specviz.compare import run as racing
-from specviz.compare.labels import lane_labels, shared_settings
-from specviz.compare.race import PLAIN, Lane, Race
-from specviz.compare.results import LaneEvent, LaneProgress
+from specviz.compare.lanes import lane_labels, shared_settings
+from specviz.compare.race import PLAIN, Lane, LaneEvent, LaneProgress, Race
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.events import Committed
 from specviz.ui.compare.race import lines as reel

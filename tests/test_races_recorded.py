@@ -14,13 +14,12 @@ from starlette.testclient import TestClient
 from specviz.catalog import entries
 from specviz.commands.cli import main
 from specviz.compare import storage as shipped
-from specviz.compare.race import PLAIN, Lane, Race
-from specviz.compare.results import LaneProgress, Results
+from specviz.compare.race import PLAIN, Lane, LaneProgress, Race, Results
 from specviz.compare.run import run
 from specviz.compare.storage import FILE, FOLDER, RaceRecipe, SavedError, read, recipes, write
 from specviz.compare.summary import race_summary
 from specviz.drafters.ngram import NGram
-from specviz.frames.words import word
+from specviz.frames.scene import word
 from specviz.models.files import fingerprint, weight_files
 from specviz.settings.settings import BadSettings, Sampling, Settings
 from specviz.trace.check import check

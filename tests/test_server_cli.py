@@ -12,8 +12,8 @@ from test_server_texts import INFO, LLAMA, TIMINGS, TRT, vllm
 
 from specviz.commands import server as command
 from specviz.commands.cli import main
-from specviz.cost.server import fetching
-from specviz.cost.server.example import example
+from specviz.cost.server import loading
+from specviz.cost.server.loading import example
 
 SITE = ["--hardware", "h100-sxm", "--model", "llama-3.1-8b"]
 
@@ -159,10 +159,10 @@ def test_unreachable_slow_or_excessive_server_is_abandoned(monkeypatch, capsys):
     with serving() as (url, _):
         pass
     assert "cannot be reached" in refused(capsys, url)
-    monkeypatch.setattr(fetching, "MAX_BYTES", 1 << 20)
+    monkeypatch.setattr(loading, "MAX_BYTES", 1 << 20)
     with serving(prometheus_metrics="a 1\n" * (1 << 19)) as (url, _):
         assert "sent more than 1 MiB" in refused(capsys, url)
-    monkeypatch.setattr(fetching.HttpClient.__init__, "__defaults__", (0.05, 0.05))
+    monkeypatch.setattr(loading.HttpClient.__init__, "__defaults__", (0.05, 0.05))
     with _silent() as url:
         assert "did not answer within 0.05 seconds" in refused(capsys, url)
 

@@ -7,15 +7,15 @@ import pytest
 
 from specviz.cost import formula, sources
 from specviz.cost.roofline import Serving, pass_time
-from specviz.cost.server.acceptance import (
+from specviz.cost.server.outlook import MAX_GAMMA, Deployment, acceptance_chances, outlook
+from specviz.cost.server.report import Report, advice, build_report
+from specviz.cost.server.stats import (
+    ServerStats,
+    UnreadableStats,
     acceptance_by_position,
     tokens_per_pass,
     wilson_interval,
 )
-from specviz.cost.server.deployment import Deployment
-from specviz.cost.server.outlook import MAX_GAMMA, acceptance_chances, outlook
-from specviz.cost.server.report import Report, advice, build_report
-from specviz.cost.server.stats import ServerStats, UnreadableStats
 from specviz.cost.sources import drafters
 
 COUNTED = ServerStats(

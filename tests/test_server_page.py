@@ -8,8 +8,8 @@ import pytest
 from test_cost_roofline_page import plain
 from test_server_texts import INFO, READ, vllm
 
-from specviz.cost.server.deployment import Deployment
-from specviz.cost.server.parsing import JSON_NAMES, MAX_CHARACTERS, parse_stats
+from specviz.cost.server.loading import JSON_NAMES, MAX_CHARACTERS, parse_stats
+from specviz.cost.server.outlook import Deployment
 from specviz.cost.server.report import build_report
 from specviz.figures.plot import USUAL
 from specviz.ui.cost.server.answer import answer

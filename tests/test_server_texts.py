@@ -6,16 +6,16 @@ import time
 
 import pytest
 
-from specviz.cost.server.acceptance import acceptance_by_position, tokens_per_pass
-from specviz.cost.server.example import example
-from specviz.cost.server.parsing import MAX_CHARACTERS, parse_stats
-from specviz.cost.server.prometheus import MAX_LINES
+from specviz.cost.server.formats import MAX_LINES
+from specviz.cost.server.loading import MAX_CHARACTERS, example, parse_stats
 from specviz.cost.server.report import build_report
 from specviz.cost.server.stats import (
     ServerStats,
     SeveralModels,
     UnreadableStats,
+    acceptance_by_position,
     difference,
+    tokens_per_pass,
 )
 
 

@@ -26,7 +26,7 @@ from specviz.cost.measured_costs import (
     load_shipped,
     shipped_paths,
 )
-from specviz.cost.model_shape import ModelShape
+from specviz.cost.roofline import ModelShape
 from specviz.cost.sources import Model, Source
 from specviz.cost.sweep import PassSamples
 from specviz.models.devices import free_memory

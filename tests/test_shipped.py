@@ -15,7 +15,7 @@ from specviz.catalog import entries, load
 from specviz.catalog.entry import find, weights_path, with_defaults
 from specviz.engine.decode import run
 from specviz.frames import Scene, frames
-from specviz.frames.words import flat
+from specviz.frames.scene import flat
 from specviz.models.files import fingerprint, is_gguf, weight_files
 from specviz.models.served.http_client import is_served
 from specviz.settings.settings import Sampling, Settings

@@ -10,9 +10,8 @@ import tiny
 from specviz.bench.sweep import MAX_ROUNDS, MIN_ROUNDS, PRODUCT, READ, SweepPlan, SweepRun
 from specviz.commands.cli import main
 from specviz.cost import sweep_text
-from specviz.cost.figures.sweep import sweep_figure
-from specviz.cost.model_shape import ModelShape
-from specviz.cost.roofline import Hardware, Serving, pass_time
+from specviz.cost.figures.measured import sweep_figure
+from specviz.cost.roofline import Hardware, ModelShape, Serving, pass_time
 from specviz.cost.sweep import SIZES, PassSamples, Sweep, SweepError
 from specviz.ui.cost.sweep import section
 from specviz.ui.cost.sweep.section import LIVE, picture

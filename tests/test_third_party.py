@@ -17,8 +17,7 @@ from specviz.catalog import NotAvailable, entry, load, load_drafter
 from specviz.commands import cli
 from specviz.compare.domains.heatmap import HeatMap, headline
 from specviz.compare.domains.plan import Cell, choices
-from specviz.compare.race import Lane, Race
-from specviz.compare.results import Results
+from specviz.compare.race import Lane, Race, Results
 from specviz.compare.run import run as race
 from specviz.compare.summary import race_summary
 from specviz.drafters.contract import CHECKS, run_check

@@ -20,9 +20,15 @@ from specviz.figures.layout import GAP, branches, rows_of, spread
 from specviz.settings.chance import Chance
 from specviz.shipped import ASSETS
 from specviz.trace.rule_specs import Drawn
-from specviz.trees import off_by_one, static_shapes
+from specviz.trees import judging, shapes
 from specviz.trees.grown_tree import grow_tree, static_tree
-from specviz.trees.parameters import Parameters
+from specviz.trees.judging import (
+    SAMPLING_MODES,
+    SHAPES,
+    TOP_Q,
+    PositionModels,
+    average,
+)
 from specviz.trees.payoff import (
     fitted_pass_cost,
     keep_chances,
@@ -39,14 +45,8 @@ from specviz.trees.recorded_position import (
     recipes,
     shipped_position,
 )
-from specviz.trees.rounding_examples import EXAMPLES, as_position
-from specviz.trees.rule_comparison import (
-    SAMPLING_MODES,
-    SHAPES,
-    TOP_Q,
-    PositionModels,
-    average,
-)
+from specviz.trees.rounding import EXAMPLES, as_position
+from specviz.trees.shapes import Parameters
 from specviz.verification import make_rule
 from specviz.verification.exact import verdicts
 from specviz.verification.tree import DraftTree
@@ -122,22 +122,20 @@ def test_no_guess_is_kept_without_its_parent(seed, width, budget, way, round_to,
 @pytest.mark.parametrize("seed", range(4))
 def test_chain_is_a_tree_with_one_child_per_node(seed):
     field = made_field(seed, 3)
-    chain = static_tree(field, static_shapes.paths_of(static_shapes.chain(3)))
+    chain = static_tree(field, shapes.paths_of(shapes.chain(3)))
     assert grow_tree(field, Parameters(3, 1, 3)).paths == chain.paths
     assert chain.tree.is_chain
 
 
 def test_static_tree_uses_each_rank_and_ends_at_end_of_text():
     field = made_field(3, 3)
-    one = static_tree(field, static_shapes.paths_of(static_shapes.regular(2, 2)))
+    one = static_tree(field, shapes.paths_of(shapes.regular(2, 2)))
     first = field.rows[()].tokens[:2]
     assert one.paths == {
         *((token,) for token in first),
         *((token, after) for token in first for after in field.rows[token,].tokens[:2]),
     }
-    over = static_tree(
-        replace(field, eos=[first[0]]), static_shapes.paths_of(static_shapes.regular(2, 2))
-    )
+    over = static_tree(replace(field, eos=[first[0]]), shapes.paths_of(shapes.regular(2, 2)))
     assert {path for path in one.paths if path[0] != first[0] or len(path) == 1} == over.paths
 
 
@@ -275,8 +273,8 @@ def test_totals_round_every_step():
 def test_off_by_one_tree_is_judged_on_its_actual_paths(recipe):
     """Where the field knows such a wrong path, its p is the one that the pass over it gave."""
     field = shipped_position(recipe.name)
-    one = grow_tree(field, off_by_one.SIZE)
-    wrong = DraftTree(one.tree.tokens, tuple(off_by_one.shift_parents(one.tree.parents)))
+    one = grow_tree(field, judging.SIZE)
+    wrong = DraftTree(one.tree.tokens, tuple(judging.shift_parents(one.tree.parents)))
     for node, parent in enumerate(one.tree.parents[1:], 1):
         assert wrong.parents[node] == max(0, parent - 1)
     known = 0
@@ -288,14 +286,14 @@ def test_off_by_one_tree_is_judged_on_its_actual_paths(recipe):
             known += 1
     assert known
     p = target_probabilities(field, one)
-    right = off_by_one.expected_length(
+    right = judging.expected_length(
         one.tree.parents, one.tree.tokens, [p[node] for node in one.kept]
     )
     assert right == pytest.approx(keep_chances(field, one, []).length(one.kept)["exact"])
 
 
 def test_repeated_sibling_adds_nothing():
-    assert off_by_one.expected_length([-1, 0, 0, 0], [9, 4, 4, 5], [1.0, 0.5, 0.5, 0.25]) == 0.75
+    assert judging.expected_length([-1, 0, 0, 0], [9, 4, 4, 5], [1.0, 0.5, 0.5, 0.25]) == 0.75
 
 
 @pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.name)

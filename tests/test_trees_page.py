@@ -13,9 +13,8 @@ import torch
 from specviz.drafters.common.dynamic_tree import SUMS
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
-from specviz.trees import off_by_one, rank_acceptance, ranking_study
+from specviz.trees import judging, rank_acceptance, rounding
 from specviz.trees.grown_tree import grow_tree, static_tree
-from specviz.trees.parameters import BadTree, Parameters
 from specviz.trees.ranking import Tally
 from specviz.trees.recorded_position import (
     RecordedPosition,
@@ -23,7 +22,8 @@ from specviz.trees.recorded_position import (
     recipes,
     shipped_position,
 )
-from specviz.trees.walk import TEMPERATURE_ONE, Walk
+from specviz.trees.recording import TEMPERATURE_ONE, Walk
+from specviz.trees.shapes import BadTree, Parameters
 from specviz.ui.trees.grow.answer import answer as grow
 from specviz.ui.trees.grow.section import wanted
 from specviz.ui.trees.judging.answer import answer as judge
@@ -119,11 +119,11 @@ def test_ranking_lab_shows_eight_methods_and_a_case_study():
 @pytest.mark.slow
 def test_case_study_verdicts_have_the_stated_mean_length():
     field = shipped_position(recipes()[0].name)
-    tree = grow_tree(field, off_by_one.SIZE).tree
-    parents, p = off_by_one.shift_parents(tree.parents), field.exhibit
-    kept = [len(off_by_one.kept_nodes(parents, tree.tokens, p, Chance(s, 1))) for s in range(600)]
+    tree = grow_tree(field, judging.SIZE).tree
+    parents, p = judging.shift_parents(tree.parents), field.exhibit
+    kept = [len(judging.kept_nodes(parents, tree.tokens, p, Chance(s, 1))) for s in range(600)]
     assert sum(kept) / 600 == pytest.approx(
-        off_by_one.expected_length(parents, tree.tokens, p), abs=0.12
+        judging.expected_length(parents, tree.tokens, p), abs=0.12
     )
 
 
@@ -217,12 +217,12 @@ def test_ranks_are_measured_along_the_text_that_the_target_wrote():
 
 
 def test_study_is_shown_as_stored():
-    data = ranking_study.load_study()
+    data = rounding.load_study()
     assert set(rank_acceptance.shipped_tables()) >= set(data["drafters"])
     for ways in data["drafters"].values():
         for size, rows in ways.items():
             assert rows["sum float64"]["gain"] == 0.0, size
-            said = ranking_study.verdict(rows, 240, 59)
+            said = rounding.verdict(rows, 240, 59)
             share = f"{100 * rows['sum bfloat16']['differ']:.0f}\u00a0%"
             assert share in said
             low, high = rows["sum bfloat16"]["gain_interval"]
@@ -230,10 +230,10 @@ def test_study_is_shown_as_stored():
 
 
 def test_rounds_needed_distinguish_a_gain_from_noise():
-    assert ranking_study.noise_bound(2.0, ranking_study.rounds_needed(0.006, 2.0)) == pytest.approx(
+    assert rounding.noise_bound(2.0, rounding.rounds_needed(0.006, 2.0)) == pytest.approx(
         0.006, rel=1e-3
     )
-    assert ranking_study.rounds_needed(0.006, 2.0) > 800_000
+    assert rounding.rounds_needed(0.006, 2.0) > 800_000
 
 
 def test_an_interval_over_prompts_holds_their_mean():

@@ -17,8 +17,8 @@ from specviz.cost import tree_formula
 from specviz.settings.options import add_settings
 from specviz.settings.published_trees import PUBLISHED_TREES
 from specviz.settings.specs import find_spec
-from specviz.trees import static_shapes, tree_formats
-from specviz.trees.parameters import PRESETS, BadTree, Parameters
+from specviz.trees import shapes
+from specviz.trees.shapes import PRESETS, BadTree, Parameters
 from specviz.verification.tree import DraftTree
 
 
@@ -34,8 +34,8 @@ def test_published_shapes_have_their_sizes_and_every_beginning():
         "medusa-63": 63,
     }
     for name, shape in PUBLISHED_TREES.items():
-        made = static_shapes.published(name)
-        assert static_shapes.paths_of(made) == list(shape.paths), "ranks are places, without a gap"
+        made = shapes.published(name)
+        assert shapes.paths_of(made) == list(shape.paths), "ranks are places, without a gap"
 
 
 def test_run_accepts_a_published_shape_by_name():
@@ -45,20 +45,18 @@ def test_run_accepts_a_published_shape_by_name():
 
 def test_chain_is_a_tree_with_one_child_per_node():
     assert (
-        static_shapes.chain(7)
-        == static_shapes.regular(1, 7)
-        == static_shapes.parents_of([[0] * d for d in range(1, 8)])
+        shapes.chain(7) == shapes.regular(1, 7) == shapes.parents_of([[0] * d for d in range(1, 8)])
     )
 
 
 @pytest.mark.slow
 @given(parents())
 def test_every_format_describes_the_same_tree(tree):
-    assert tree_formats.linked_list(tree).parents == tree
+    assert shapes.linked_list(tree).parents == tree
     seen = DraftTree(tuple(range(len(tree))), tuple(tree))
-    assert [row.nonzero().flatten().tolist() for row in seen.mask()] == tree_formats.mask(tree)
-    assert tree_formats.positions(tree, 9) == [9 + depth for depth in seen.depths]
-    rows = tree_formats.retrieve_indices(tree)
+    assert [row.nonzero().flatten().tolist() for row in seen.mask()] == shapes.mask(tree)
+    assert shapes.positions(tree, 9) == [9 + depth for depth in seen.depths]
+    rows = shapes.retrieve_indices(tree)
     assert {node for row in rows for node in row} - {-1} == set(range(len(tree)))
     for row in rows:
         real = [node for node in row if node != -1]
@@ -74,29 +72,29 @@ def test_a_file_may_number_its_nodes_in_any_order(tree, random):
     random.shuffle(order)
     place = {old: new for new, old in enumerate(order)}
     mixed = [-1 if tree[old] < 0 else place[tree[old]] for old in order]
-    read = static_shapes.from_text(json.dumps(mixed))
-    assert sorted(tree_formats.positions(read)) == sorted(tree_formats.positions(tree))
-    assert sorted(map(len, tree_formats.mask(read))) == sorted(map(len, tree_formats.mask(tree)))
+    read = shapes.from_text(json.dumps(mixed))
+    assert sorted(shapes.positions(read)) == sorted(shapes.positions(tree))
+    assert sorted(map(len, shapes.mask(read))) == sorted(map(len, shapes.mask(tree)))
 
 
 @pytest.mark.parametrize("depth", [None, 1, 2, 3])
 def test_the_optimised_shape_beats_every_other_of_its_size(depth):
     """Against every tree of five guesses whose ranks have no gap."""
     chances = [0.55, 0.25, 0.1]
-    found = static_shapes.optimised(chances, 5, depth)
+    found = shapes.optimised(chances, 5, depth)
     best = max(
         tree_formula.expected_tokens(other, tree_formula.acceptance_by_position(other, chances))
         for tail in product(*(range(node) for node in range(1, 6)))
-        if max(tree_formats.positions(other := [-1, *tail])) <= (depth or 9)
+        if max(shapes.positions(other := [-1, *tail])) <= (depth or 9)
     )
     assert tree_formula.expected_tokens(
         found, tree_formula.acceptance_by_position(found, chances)
     ) == pytest.approx(best)
-    assert max(tree_formats.positions(found)) <= (depth or 9)
+    assert max(shapes.positions(found)) <= (depth or 9)
 
 
 def test_noise_in_measured_ranks_does_not_stop_the_shape():
-    assert len(static_shapes.optimised([0.4, 0.1, 0.12], 9)) == 10
+    assert len(shapes.optimised([0.4, 0.1, 0.12], 9)) == 10
 
 
 @given(st.integers(1, 16), st.integers(1, 16), st.integers(1, 128))
@@ -124,18 +122,18 @@ def test_presets_of_engines_have_their_own_sizes():
         (lambda: Parameters.eagle(1, 4, 8), "total_tokens"),
         (lambda: Parameters.of({"steps": 5, "budget": 4}), "with the names of one engine"),
         (lambda: Parameters(5, 10, 8).check_vocabulary(9), "exceeds the 9 tokens"),
-        (lambda: static_shapes.regular(4, 5), "make 1,364 guesses; a tree can have at most 128"),
-        (lambda: static_shapes.chain(0), "length of a chain"),
-        (lambda: static_shapes.published("eagle-26"), "there is eagle-25"),
-        (lambda: static_shapes.parents_of([[0], [1, 0]]), "needs the path [1] in the tree"),
-        (lambda: static_shapes.optimised([], 4), "probabilities from 0 to 1"),
-        (lambda: static_shapes.from_text("[-1, 2, 1]"), "Nodes 1, 2 do not lead to the root"),
-        (lambda: static_shapes.from_text("[-1, 0, -1]"), "one root"),
-        (lambda: static_shapes.from_text("[-1, 7]"), "Node 1 has parent 7"),
-        (lambda: static_shapes.from_text("[-1, 0"), "not valid JSON"),
-        (lambda: static_shapes.from_text('{"a": 1}'), "list of parents"),
-        (lambda: static_shapes.from_text("[-1]"), "a root and 1 to 128 guesses, not 0"),
-        (lambda: static_shapes.from_text("[" * 100_000), "20,000 characters"),
+        (lambda: shapes.regular(4, 5), "make 1,364 guesses; a tree can have at most 128"),
+        (lambda: shapes.chain(0), "length of a chain"),
+        (lambda: shapes.published("eagle-26"), "there is eagle-25"),
+        (lambda: shapes.parents_of([[0], [1, 0]]), "needs the path [1] in the tree"),
+        (lambda: shapes.optimised([], 4), "probabilities from 0 to 1"),
+        (lambda: shapes.from_text("[-1, 2, 1]"), "Nodes 1, 2 do not lead to the root"),
+        (lambda: shapes.from_text("[-1, 0, -1]"), "one root"),
+        (lambda: shapes.from_text("[-1, 7]"), "Node 1 has parent 7"),
+        (lambda: shapes.from_text("[-1, 0"), "not valid JSON"),
+        (lambda: shapes.from_text('{"a": 1}'), "list of parents"),
+        (lambda: shapes.from_text("[-1]"), "a root and 1 to 128 guesses, not 0"),
+        (lambda: shapes.from_text("[" * 100_000), "20,000 characters"),
     ],
 )
 def test_invalid_tree_gets_a_sentence(made, says):

@@ -19,7 +19,7 @@ from starlette.testclient import TestClient
 from specviz.catalog.entry import find, group_of, groups
 from specviz.commands.cli import build_parser
 from specviz.commands.serve import page_options
-from specviz.figures.text_width import width
+from specviz.figures.plot import width
 from specviz.trace.events import Finished
 from specviz.trace.file import Trace
 from specviz.ui import guard, headings, server

@@ -15,7 +15,7 @@ from typing import Final
 
 import torch
 
-from specviz.cost.model_shape import ModelShape
+from specviz.cost.roofline import ModelShape
 from specviz.cost.sweep import CONTEXT, SIZES, PassSamples, Sweep
 from specviz.engine.loop import Stop, never
 from specviz.engine.recorder import versions

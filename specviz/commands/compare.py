@@ -25,9 +25,16 @@ from specviz.commands.output import (
 )
 from specviz.commands.parser import Parser
 from specviz.commands.progress import show_loading
-from specviz.compare.lane_parser import EXAMPLE, LaneRequest, parse_lane
-from specviz.compare.race import Race, unique_names
-from specviz.compare.results import LaneEnded, LaneStarted, RaceEvent, RaceStarted, Results
+from specviz.compare.lanes import EXAMPLE, LaneRequest, parse_lane
+from specviz.compare.race import (
+    LaneEnded,
+    LaneStarted,
+    Race,
+    RaceEvent,
+    RaceStarted,
+    Results,
+    unique_names,
+)
 from specviz.compare.summary import race_summary
 from specviz.frames.numbers import format_bytes
 from specviz.models.files import public_name

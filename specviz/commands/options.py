@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from specviz.commands.parser import Parser
 from specviz.settings.options import option_group, prompt_type
-from specviz.trees.parameters import BadTree, Parameters
+from specviz.trees.shapes import BadTree, Parameters
 
 INTERRUPTED: Final = 130  # the exit status after Ctrl-C
 TREE_SIZE: Final = "steps=6,topk=10,num_draft_tokens=60"

@@ -78,7 +78,7 @@ def record_run(recipe: Recipe, folder: Path) -> str:
 def record_race(recipe: RaceRecipe, folder: Path) -> str:
     """Run, check and write a race; return its summary. Raises CheckFailed."""
     from specviz.catalog.loading import load_drafter, load_target
-    from specviz.compare.results import Results
+    from specviz.compare.race import Results
     from specviz.compare.run import run
     from specviz.compare.storage import write
     from specviz.compare.summary import race_summary

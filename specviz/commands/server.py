@@ -25,9 +25,8 @@ from specviz.commands.output import (
 from specviz.commands.parser import Parser
 from specviz.cost import sources
 from specviz.cost.formatting import format_speedup
-from specviz.cost.server.deployment import LIMITS, Deployment
-from specviz.cost.server.fetching import find_stats, strip_metrics
-from specviz.cost.server.parsing import MAX_CHARACTERS
+from specviz.cost.server.loading import MAX_CHARACTERS, find_stats, strip_metrics
+from specviz.cost.server.outlook import LIMITS, Deployment
 from specviz.cost.server.report import Report, build_report, format_rate
 from specviz.cost.server.stats import SeveralModels, UnreadableStats
 from specviz.cost.sources import HEAD

@@ -24,8 +24,7 @@ from specviz.compare.measures import (
     pass_seconds,
     timeline,
 )
-from specviz.compare.race import PLAIN
-from specviz.compare.results import Results
+from specviz.compare.race import PLAIN, Results
 from specviz.trace import metrics
 from specviz.trace.events import Baseline, EndReason
 from specviz.trace.file import Trace

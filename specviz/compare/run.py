@@ -13,12 +13,14 @@ from typing import Final
 
 from specviz import engine
 from specviz.compare.measures import is_finished, total_seconds
-from specviz.compare.race import PLAIN, Lane, Race
-from specviz.compare.results import (
+from specviz.compare.race import (
+    PLAIN,
+    Lane,
     LaneEnded,
     LaneEvent,
     LaneProgress,
     LaneStarted,
+    Race,
     RaceEvent,
     RaceStarted,
     event_seconds,

@@ -16,8 +16,7 @@ from typing import Any, Final, Self
 
 from specviz.catalog.entry import with_defaults
 from specviz.compare.measures import total_seconds
-from specviz.compare.race import Lane, Race
-from specviz.compare.results import Results
+from specviz.compare.race import Lane, Race, Results
 from specviz.models.files import public_name
 from specviz.settings.settings import Settings
 from specviz.shipped import ASSETS, HOUSE, read_shipped_json, text_of

@@ -1,25 +1,229 @@
-"""A race as one JSON object: its numbers and their sentences so far."""
+"""The sentences of a race: which lane is the fastest and why, and whether the texts are equal.
+
+Shown numbers agree with each other: tokens per round divided by cost is the speed-up, and the parts
+of a cost add up to it. The words are in `texts/compare.jinja`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final, Literal
 
-from specviz.compare.labels import LaneLabel, lane_labels
-from specviz.compare.race import PLAIN
-from specviz.compare.report import LaneReport, reports
-from specviz.compare.results import Results
-from specviz.compare.sentences import (
-    caution,
-    decimals,
-    equality_sentence,
-    headline,
-    plain_text,
-    speed_sentence,
-    texts_sentence,
-)
-from specviz.cost.measured_point import measured_point
+from specviz.compare.lanes import TITLE, LaneLabel, join_names, lane_labels
+from specviz.compare.measures import Verdict
+from specviz.compare.race import PLAIN, Results
+from specviz.compare.report import Costs, LaneReport, reports
+from specviz.cost.formula import measured_point
+from specviz.texts import Part, say, text
 from specviz.trace.file import Trace
+from specviz.trace.noise import EVEN, MAX_SPREAD, VERDICT
+
+Sentence = Sequence[Part]
+Owner = Literal["q", "p", "prefill", "k"]  # the drafter, the target, the prompt; k: no single one
+
+UNFINISHED: Final[tuple[Verdict, ...]] = ("stopped", "unknown")
+ROUGH: Final = 1.5  # warn if a lane's longest run took this many times its shortest
+SELDOM: Final = 0.5  # say so if a smaller share of the rounds had a guess
+DECIMALS, MOST_DECIMALS = 2, 4  # of a sentence's numbers, and if they do not agree otherwise
+
+
+def number(shown: str, owner: Owner) -> Part:
+    """A number as it is shown, in the colour of its owner."""
+    return {"n": shown, "as": owner}
+
+
+def plain_text(parts: Sentence) -> str:
+    """Join the parts of a sentence."""
+    return "".join(part if isinstance(part, str) else part.get("b") or part["n"] for part in parts)
+
+
+def headline(lanes: Sequence[LaneReport]) -> str:
+    """Say which lane is the fastest, and which are slower than plain decoding.
+
+    Lanes whose times are too noisy are only named.
+    """
+    compared = {lane.name: lane for lane in lanes if lane.name != PLAIN and lane.speedup}
+    speedups = {name: lane.speedup or 0.0 for name, lane in compared.items() if lane.noise is None}
+    noisy = [name for name in compared if name not in speedups]
+    if not compared:
+        return text("compare", "headline_nothing")
+    if not speedups:
+        return text("compare", "headline_all_noisy", verdict=VERDICT)
+    found = [_fastest(speedups)]
+    if noisy:
+        found.append(text("compare", "headline_noisy", verdict=VERDICT, names=join_names(noisy)))
+    return " ".join(found)
+
+
+def _fastest(speedups: Mapping[str, float]) -> str:
+    best = max(speedups, key=lambda name: speedups[name])
+    shown = {"name": best, "speedup": f"{speedups[best]:.2f}"}
+    if speedups[best] < 1 + EVEN:
+        return text("compare", "headline_no_gain", **shown)
+    slower = [name for name, ratio in speedups.items() if ratio <= 1 - EVEN]
+    names = {"slower": len(slower), "slower_names": join_names(slower)}
+    return text("compare", "headline_fastest", **shown, **names)
+
+
+def caution(lanes: Sequence[LaneReport]) -> str:
+    """Warn about lanes whose times the machine has distorted; empty if there are none."""
+    causes = {lane.name: _distortion(lane) for lane in lanes}
+    reasons = [
+        text("compare", "lane_reason", name=TITLE if name == PLAIN else name, reason=cause)
+        for name, cause in causes.items()
+        if cause
+    ]
+    if not reasons:
+        return ""
+    noisy = any(lane.noise is not None for lane in lanes)
+    verdict = VERDICT if noisy else text("compare", "rough")
+    return text("compare", "caution", verdict=verdict, reasons="; ".join(reasons))
+
+
+def _distortion(lane: LaneReport) -> str:
+    """Describe noise in a lane's times that the lane cannot have caused; empty if there is none."""
+    if lane.noise is not None:
+        return lane.noise
+    if lane.uneven is not None and lane.uneven >= MAX_SPREAD:
+        return text("compare", "uneven", factor=f"{lane.uneven:.1f}")
+    if lane.runs and max(lane.runs) >= ROUGH * min(lane.runs):
+        shown = {"shortest": f"{min(lane.runs):.2f}", "longest": f"{max(lane.runs):.2f}"}
+        return text("compare", "unequal_runs", **shown)
+    return ""
+
+
+def speed_sentence(lane: LaneReport) -> Sentence:
+    """Say why this lane is faster or slower, or why that cannot be said."""
+    if lane.name == PLAIN:
+        stopped = lane.ended == "stopped"
+        return _say("baseline_stopped", tokens=lane.tokens) if stopped else _say("baseline")
+    if lane.ended in (None, "stopped"):
+        return _say("lane_stopped", tokens=lane.tokens)
+    if lane.speedup is None or lane.costs is None or lane.brings is None:
+        return _say("lane_without_baseline")
+    if lane.noise is not None:
+        return _say("lane_noisy", verdict=VERDICT, reason=lane.noise)
+    return [*_reason(lane, lane.speedup, lane.costs, lane.brings), *_seldom(lane)]
+
+
+def _say(macro: str, **values: Any) -> list[Part]:
+    return say("compare", macro, **values)
+
+
+def _reason(lane: LaneReport, speedup: float, costs: Costs, brings: float) -> list[Part]:
+    """Name tokens and cost of a round; if it does not pay, the larger cost first."""
+    digits = decimals(lane)
+    draft, check, prompt = (
+        number(f"{value:.{digits}f}", owner) for value, owner in _cost_parts(costs)
+    )
+    known: dict[str, Any] = {
+        "verdict": _verdict(speedup),
+        "speedup": f"{speedup:.2f}",
+        "brings": number(f"{brings:.{digits}f}", "k"),
+        "cost": number(f"{costs.total:.{digits}f}", "k"),
+    }
+    if not lane.guesses or lane.kept is None:
+        return _say("lane_never_guesses", rounds=lane.passes, **known)
+    known |= {"guesses": f"{lane.guesses:.1f}", "draft": draft, "check": check, "prompt": prompt}
+    if brings >= costs.total * (1 - EVEN):
+        return _say("lane_pays", **known)
+    known["accepted"] = number(f"{lane.kept:.{digits}f}", "k") if lane.kept else ""
+    drafting_first = costs.draft >= costs.target + costs.overhead + costs.prefill - 1
+    return _say("lane_drafting_too_slow" if drafting_first else "lane_checking_too_slow", **known)
+
+
+def _verdict(speedup: float) -> str:
+    return "faster" if speedup >= 1 + EVEN else "slower" if speedup <= 1 - EVEN else "even"
+
+
+def _cost_parts(costs: Costs) -> tuple[tuple[float, Owner], ...]:
+    """The costs that add up to the total, each with its owner."""
+    return (costs.draft, "q"), (costs.target + costs.overhead, "p"), (costs.prefill, "prefill")
+
+
+def _seldom(lane: LaneReport) -> list[Part]:
+    """Say so if the drafter mostly finds nothing to guess."""
+    rounds = lane.passes - 1
+    if not lane.drafting or lane.drafting >= SELDOM * rounds:
+        return []
+    return [" ", *_say("lane_seldom_guesses", drafting=lane.drafting, rounds=rounds)]
+
+
+def decimals(lane: LaneReport) -> int:
+    """Two decimals, or up to four if the shown numbers do not agree otherwise."""
+    costs, brings, speedup = lane.costs, lane.brings, lane.speedup
+    if costs is None or brings is None or speedup is None:
+        return DECIMALS
+
+    def agree(digits: int) -> bool:
+        shown = round(costs.total, digits)
+        total = sum(round(value, digits) for value, _ in _cost_parts(costs))
+        adds = abs(total - shown) < 1e-9
+        return adds and shown > 0 and f"{round(brings, digits) / shown:.2f}" == f"{speedup:.2f}"
+
+    return next(filter(agree, range(DECIMALS, MOST_DECIMALS)), MOST_DECIMALS)
+
+
+def texts_sentence(lanes: Sequence[LaneReport]) -> tuple[bool | None, Sentence]:
+    """Say whether all texts are the same: the answer (None if a lane did not finish), the sentence.
+
+    At temperature 0 the lanes that differ are named. With sampling it is said why texts may differ,
+    and whether the distribution is the same.
+    """
+    others = [lane for lane in lanes if lane.name != PLAIN]
+    unfinished = any(lane.equality.verdict in UNFINISHED for lane in lanes)
+    if not others or len(others) == len(lanes) or unfinished:
+        return None, _say("texts_unfinished")
+    different = [lane for lane in others if lane.equality.verdict != "same"]
+    greedy = lanes[0].settings["sampling"]["temperature"] == 0
+    return not different, _greedy(lanes, different) if greedy else _sampled(lanes, different)
+
+
+def _greedy(lanes: Sequence[LaneReport], different: Sequence[LaneReport]) -> Sentence:
+    if not different:
+        return _say("texts_identical", lanes=len(lanes), tokens=lanes[0].tokens)
+    each = [
+        text("compare", "lane_difference", name=lane.name, sentence=equality_sentence(lane))
+        for lane in different
+    ]
+    counts = {"different": len(different), "others": len(lanes) - 1}
+    return _say("texts_differ", **counts, lanes=" ".join(each))
+
+
+def _sampled(lanes: Sequence[LaneReport], different: Sequence[LaneReport]) -> Sentence:
+    lossy = [
+        text("compare", "other_distribution", name=lane.name, rule=repr(lane.rule))
+        for lane in lanes
+        if not lane.lossless
+    ]
+    distribution = " ".join(lossy) or text("compare", "same_distribution")
+    counts = {"different": len(different), "others": len(lanes) - 1, "lanes": len(lanes)}
+    return _say("texts_sampled", **counts, distribution=distribution)
+
+
+def equality_sentence(lane: LaneReport) -> str:
+    """Say how a lane's text compares with plain decoding's."""
+    found = lane.equality
+    position = found.position or 0
+    values: dict[str, Any] = {"token": position + 1}
+    match found.verdict:
+        case "same":
+            macro, values = "text_same", {"tokens": found.tokens}
+        case "stopped" | "unknown":
+            macro, values = "text_unfinished", {}
+        case "length":
+            macro, values = "text_length", {"tokens": position}
+        case "sampled":
+            macro = "text_sampled"
+        case "lossy":
+            macro, values["rule"] = "text_lossy", repr(lane.rule)
+        case "near-tie":
+            macro, values["margin"] = "text_near_tie", f"{found.margin:.2g}"
+        case "fault":
+            values |= {"margin": f"{found.margin:.2g}", "dtype": lane.dtype}
+            macro = "text_error"
+    return text("compare", macro, **values)
 
 
 def race_summary(results: Results) -> dict[str, Any]:

@@ -1,10 +1,4 @@
-"""The speed-up formula of Leviathan et al. for chains, its optimum, and its contour lines.
-
-Times are in plain target passes. α: acceptance probability of a draft token, the same at every
-position and independent (a model, not a measurement). γ: draft tokens in a chain; the mean of a run
-need not be an integer. c: seconds to draft one token / seconds of a plain target pass. Paper:
-Leviathan et al., 2211.17192, section 3.
-"""
+"""Validate numbers for the formulas, with a readable error."""
 
 from __future__ import annotations
 
@@ -12,10 +6,35 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from math import expm1, inf, log
+from math import expm1, inf, isfinite, log
+from statistics import mean
 from typing import ClassVar, Final
 
-from specviz.cost.checks import check_not_negative, check_positive, check_probability
+from specviz.trace import metrics
+from specviz.trace.events import Guess, Round
+from specviz.trace.file import Trace
+
+
+def check_probability(name: str, value: float) -> float:
+    """Return `value`, or raise ValueError if it is not a probability."""
+    if not 0.0 <= value <= 1.0:  # NaN fails too
+        raise ValueError(f"{name} must be a probability from 0 to 1, not {value:g}.")
+    return value
+
+
+def check_not_negative(name: str, value: float) -> float:
+    """Return `value`, or raise ValueError if it is not finite and at least 0."""
+    if not (isfinite(value) and value >= 0.0):
+        raise ValueError(f"{name} must be at least 0, not {value:g}.")
+    return value
+
+
+def check_positive(name: str, value: float) -> float:
+    """Return `value`, or raise ValueError if it is not finite and above 0."""
+    if not (isfinite(value) and value > 0.0):
+        raise ValueError(f"{name} must be greater than 0, not {value:g}.")
+    return value
+
 
 BISECTIONS: Final = 50  # of the unit interval: the resolution of a float near 1
 TOLERANCE: Final = 1e-12  # relative difference below which two speed-ups are equal
@@ -226,3 +245,67 @@ def _bisect(reached: Callable[[float], bool]) -> float:
         middle = (low + high) / 2
         low, high = (low, middle) if reached(middle) else (middle, high)
     return high
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredPoint:
+    """Means over the rounds that drafted; costs are in plain target passes.
+
+    Attributes:
+        alpha: Acceptance probability at a judged position.
+        gamma: Levels drafted.
+        guesses: Nodes drafted.
+        c: Time to draft one level.
+        verify: Time of the target pass, judging and commit.
+        tokens: Tokens per round.
+        speedup: Of the whole run, including round 0 and rounds without a draft.
+    """
+
+    alpha: float
+    gamma: float
+    guesses: float
+    c: float
+    verify: float
+    tokens: float
+    speedup: float
+
+    @property
+    def chain(self) -> bool:
+        """Whether no draft token had a sibling."""
+        return self.gamma == self.guesses
+
+    @property
+    def predicted(self) -> float:
+        """The formula's speed-up at this α, γ, c and v: simulated."""
+        return speedup(self.alpha, self.gamma, self.c, self.verify)
+
+
+def measured_point(trace: Trace) -> MeasuredPoint | None:
+    """Return the point of a run; None if nothing was drafted or there is no baseline."""
+    numbers, plain = metrics.summary(trace), trace.baseline
+    rounds = [played for played in trace.rounds if _guesses(played) and played.committed]
+    if plain is None or len(plain.seconds) < 2 or not rounds:
+        return None
+    if numbers["alpha"] is None or numbers["speedup"] is None:
+        return None
+    baseline = mean(plain.seconds[1:])  # the first one is the prefill
+    drafts = [played.proposed for played in rounds if played.proposed]
+    levels = mean(max(draft.depths) for draft in drafts)
+    return MeasuredPoint(
+        alpha=numbers["alpha"],
+        gamma=levels,
+        guesses=mean(len(draft.guesses) for draft in drafts),
+        c=mean(draft.seconds for draft in drafts) / levels / baseline,
+        verify=mean(map(_checking, rounds)) / baseline,
+        tokens=mean(len(played.committed.tokens) for played in rounds if played.committed),
+        speedup=numbers["speedup"],
+    )
+
+
+def _guesses(played: Round) -> Sequence[Guess]:
+    return played.proposed.guesses if played.proposed else ()
+
+
+def _checking(played: Round) -> float:
+    commit = played.committed.commit_seconds if played.committed else 0.0
+    return metrics.verify_seconds(played) + commit

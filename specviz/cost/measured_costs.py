@@ -18,8 +18,8 @@ from statistics import median
 from typing import Any, Final, Self
 
 from specviz.cost import formula
-from specviz.cost.checks import check_not_negative, check_positive
-from specviz.cost.model_shape import ModelShape
+from specviz.cost.formula import check_not_negative, check_positive
+from specviz.cost.roofline import ModelShape
 from specviz.cost.sweep import DTYPES, PassSamples, Sweep
 from specviz.shipped import ASSETS, read_shipped_text
 from specviz.trace.codec import from_plain, to_plain

@@ -11,9 +11,8 @@ from functools import cache
 from typing import Any, ClassVar, Final, Literal, TypeVar
 
 from specviz.cost import formula
-from specviz.cost.checks import check_positive, check_probability
-from specviz.cost.model_shape import ModelShape
-from specviz.cost.roofline import Hardware
+from specviz.cost.formula import check_positive, check_probability
+from specviz.cost.roofline import Hardware, ModelShape
 from specviz.shipped import ASSETS, read_shipped_json
 from specviz.trace.codec import from_plain
 

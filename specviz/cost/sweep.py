@@ -17,9 +17,15 @@ from pathlib import Path
 from statistics import quantiles
 from typing import Any, Final, Self
 
-from specviz.cost.checks import check_not_negative, check_positive
-from specviz.cost.model_shape import ModelShape, bytes_per_number
-from specviz.cost.roofline import Hardware, PassTime, Serving, pass_time
+from specviz.cost.formula import check_not_negative, check_positive
+from specviz.cost.roofline import (
+    Hardware,
+    ModelShape,
+    PassTime,
+    Serving,
+    bytes_per_number,
+    pass_time,
+)
 from specviz.shipped import ASSETS, read_shipped_text
 from specviz.trace.codec import from_plain, to_plain
 

@@ -14,7 +14,7 @@ from heapq import heappop, heappush
 from itertools import pairwise
 
 from specviz.cost import formula
-from specviz.cost.checks import check_not_negative, check_probability
+from specviz.cost.formula import check_not_negative, check_probability
 from specviz.trace.depths import node_depths
 
 SLACK = 1e-9  # floating-point sums of probabilities may exceed 1 by this much

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from specviz.figures.plot import Figure, Trace, layout, texts
-from specviz.figures.text_width import cut
+from specviz.figures.plot import Figure, Trace, cut, layout, texts
 from specviz.figures.tree import tree_figure
 from specviz.frames import Frame
 from specviz.frames.numbers import format_nonzero
-from specviz.frames.words import flat
+from specviz.frames.scene import flat
 
 
 def add_figures(frame: Frame) -> Frame:

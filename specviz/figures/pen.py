@@ -11,9 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from specviz.figures.plot import Batch, Point, Trace, rounded, short, texts
-from specviz.figures.text_width import cut, width
-from specviz.frames.words import Word, flat
+from specviz.figures.plot import Batch, Point, Trace, cut, rounded, short, texts, width
+from specviz.frames.scene import Word, flat
 
 Path = list[Point]
 

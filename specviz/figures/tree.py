@@ -13,7 +13,7 @@ from specviz.figures.layout import COLUMNS, Place, Placed, placed
 from specviz.figures.pen import EDGES, PILL, Drawing, pill_width
 from specviz.figures.plot import Figure, Point, escaped, layout, rectangle, rounded, texts
 from specviz.frames.numbers import format_nonzero
-from specviz.frames.words import Word, flat
+from specviz.frames.scene import Word, flat
 
 WIDTH: Final = 640
 COLUMN: Final = 92

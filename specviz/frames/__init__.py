@@ -4,8 +4,7 @@ Its one rule: a frame depends on nothing but the trace and the cursor, and tells
 not happened at the cursor. Standard library only.
 """
 
-from specviz.frames.frame import Frame, applied, difference, end_card, frame, frames
-from specviz.frames.question import questions
+from specviz.frames.frame import Frame, applied, difference, end_card, frame, frames, questions
 from specviz.frames.scene import Cursor, Scene, Step
 
 __all__ = [

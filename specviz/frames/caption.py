@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from math import exp
+from typing import Any, Final
 
 from specviz.frames.draw import draw_sentence
-from specviz.frames.evidence import guess_sentence, no_guess
-from specviz.frames.numbers import format_seconds, round_for_text
+from specviz.frames.evidence import guess_sentence, is_random_pick, no_guess
+from specviz.frames.leaf_first import accepted_along, from_root, judged_by_residual, leaf_verdict
+from specviz.frames.numbers import (
+    NEGLIGIBLE,
+    Format,
+    format_nonzero,
+    format_seconds,
+    format_verdict,
+    parse_number,
+    round_for_text,
+    shortest_format,
+)
 from specviz.frames.scene import Scene, Step
-from specviz.frames.verdict import verdict
+from specviz.frames.whatif import is_certain
 from specviz.texts import Part, number, say
+from specviz.trace.events import Judged
 from specviz.trace.metrics import accepted_path
 
 
@@ -100,3 +113,213 @@ def _commit(scene: Scene) -> list[Part]:
         kinds.append(f"1 {drew.kind}")
     parts = " + ".join(kinds)
     return say("step", "commit", round=str(scene.round.number), tokens=tokens, parts=parts)
+
+
+ROUNDING: Final = 1e-5  # of p, and of 1 − p: as near as two float32 passes come to each other
+
+
+def verdict(scene: Scene, judged: Judged) -> list[Part]:
+    """The sentence of a verdict."""
+    token = scene.chip(judged.node)
+    if scene.leaf_first and (scene.greedy or not _is_plain_ratio(scene, judged)):
+        coin = [] if scene.greedy else _coin(scene, judged)
+        return _joined(leaf_verdict(scene, judged), coin, from_root(scene, judged))
+    is_top = scene.greedy and judged.accepted == (judged.inputs["p"] >= 1.0)
+    if not is_top and scene.header.rule in TESTS:
+        return _own_test(scene, judged)
+    if scene.greedy:
+        return say("step", "judge_zero", token=token, accepted=judged.accepted)
+    said = _over_q(scene, judged) if "q" in judged.inputs else _without_q(scene, judged)
+    return _joined(said, from_root(scene, judged)) if scene.leaf_first else said
+
+
+def _joined(*sentences: list[Part]) -> list[Part]:
+    parts: list[Part] = []
+    for sentence in filter(None, sentences):
+        parts += [" ", *sentence] if parts else sentence
+    return parts
+
+
+def _is_plain_ratio(scene: Scene, judged: Judged) -> bool:
+    """Whether a guess judged from the leaf up has the probability p ÷ q that it has elsewhere."""
+    return judged.rows.share == 1.0 and not judged_by_residual(scene, judged)
+
+
+def _source(scene: Scene, judged: Judged) -> list[Part]:
+    """Whose p is used: the target's, or what rejected siblings leave of it."""
+    if not scene.uses_p_remainder(judged):
+        return say("step", "the_target")
+    return say("step", "after_rejected", tokens=scene.rejected_chips(judged))
+
+
+def _over_q(scene: Scene, judged: Judged) -> list[Part]:
+    """p and q, and the probability of acceptance as their ratio."""
+    p = "p′" if scene.uses_p_remainder(judged) else "p"
+    q = "q′" if scene.uses_q_remainder(judged) else "q"
+    return say(
+        "step",
+        "judge_ratio",
+        source=_source(scene, judged),
+        token=scene.chip(judged.node),
+        p=number(round_for_text(judged.inputs["p"], _texts(scene, judged)["p"]), "p"),
+        drafter_gave=_drafter_gave(scene, judged),
+        ratio=f"{p} ÷ {q}",
+        sure=f"{p} ≥ {q}" if judged.threshold == 1.0 else "",
+        chance=_chance(scene, judged),
+        coin=_coin(scene, judged),
+    )
+
+
+def _drafter_gave(scene: Scene, judged: Judged) -> list[Part]:
+    """The drafter's q of the guess, for a sentence that already has p."""
+    p, q, chance = judged.inputs["p"], judged.inputs["q"], judged.threshold
+    source = say("step", "remainder_of_q" if scene.uses_q_remainder(judged) else "the_drafter")
+    if is_same(p, q):
+        return say("step", "drafter_gave_same", source=source, exact=p == q)
+    if 0 < p < NEGLIGIBLE <= chance < 1:  # too small to divide by eye: the ratio alone
+        times = number(round_for_text(chance), "both")
+        return say("step", "ratio_of_tiny", source=source, times=times)
+    texts = _texts(scene, judged)
+    given = round_for_text(q, texts["q"])
+    if given == round_for_text(p, texts["p"]):
+        how = "less" if q < p else "more" if p >= NEGLIGIBLE else "far more"
+        return say("step", "drafter_gave_more_or_less", source=source, how=how)
+    return say("step", "drafter_gave", source=source, q=number(given, "q"), only=q < p)
+
+
+def _texts(scene: Scene, judged: Judged) -> dict[str, str]:
+    """The verdict's numbers as its bars show them; p in fewer digits where q is the same."""
+    texts = dict(format_verdict(scene, judged).text)
+    if "q" in judged.inputs and is_same(judged.inputs["p"], judged.inputs["q"]):
+        texts["p"] = format_nonzero(judged.inputs["p"])
+    return texts
+
+
+def is_same(p: float, q: float) -> bool:
+    """Whether p and q are one number, at most computed in two orders."""
+    return p == q or abs(p - q) <= ROUNDING * min(p, q, 1 - p, 1 - q)
+
+
+def _without_q(scene: Scene, judged: Judged) -> list[Part]:
+    """p alone, for a guess that was not sampled or a rule that does not use q."""
+    later = scene.uses_p_remainder(judged)
+    return say(
+        "step",
+        "judge_without_q",
+        reason=_why_no_q_again(scene, judged) if later else _why_no_q(scene, judged),
+        p="p′" if later else "p",
+        chance=_chance(scene, judged),
+        coin=_coin(scene, judged),
+    )
+
+
+def _why_no_q(scene: Scene, judged: Judged) -> list[Part]:
+    token = scene.chip(judged.node)
+    if not scene.point_mass:
+        return say("step", "rule_ignores_q", token=token)
+    which = "chosen_in_advance" if is_random_pick(scene) else "not_sampled"
+    return say("step", which, drafter=scene.drafter_title, token=token)
+
+
+def _why_no_q_again(scene: Scene, judged: Judged) -> list[Part]:
+    """The same in short for a second or later sibling."""
+    how = "advance" if is_random_pick(scene) else "fixed" if scene.point_mass else ""
+    rejected = scene.rejected_chips(judged)
+    token = scene.chip(judged.node)
+    return say("step", "after_rejected_without_q", tokens=rejected, token=token, how=how)
+
+
+def _chance(scene: Scene, judged: Judged) -> Part:
+    """The probability; in full where u is so near to it that "about" would hide the verdict."""
+    text = format_verdict(scene, judged).text["threshold"]
+    near = not NEGLIGIBLE <= judged.u <= 1 - NEGLIGIBLE
+    shown = text if near else round_for_text(judged.threshold, text)
+    return number(shown, "both" if "q" in judged.inputs else "p")
+
+
+def _coin(scene: Scene, judged: Judged) -> list[Part]:
+    """The coin beside the probability, and what follows."""
+    chance = _chance(scene, judged)
+    assert isinstance(chance, dict)
+    is_set = scene.coin_is_set(judged.node)
+    return say(
+        "step",
+        "coin",
+        u=number(format_verdict(scene, judged).text["u"], "u"),
+        accepted=judged.accepted,
+        bar="that" if chance["n"].startswith("about") else chance,
+        set=is_set,
+        stuck=is_set and is_certain(judged),
+        kept_with=accepted_along(scene, judged),
+    )
+
+
+def _own_test(scene: Scene, judged: Judged) -> list[Part]:
+    """The sentence under a rule whose probability is neither p ÷ q nor p."""
+    rule, texts, inputs = scene.header.rule, format_verdict(scene, judged).text, judged.inputs
+    p = _format_apart(inputs)(inputs["p"]) if rule == "typical" else texts["p"]
+    q = number(round_for_text(inputs["q"], texts["q"]), "q") if "q" in inputs else ""
+    given: dict[str, Any] = {
+        "source": _source(scene, judged),
+        "token": scene.chip(judged.node),
+        "p": number(round_for_text(inputs["p"], p), "p"),
+        "q": q,
+        "test": TESTS[rule](inputs),
+    }
+    if rule in WITHOUT_COIN:
+        return say("step", "judge_by_test_without_coin", accepted=judged.accepted, **given)
+    chance = number(round_for_text(judged.threshold, texts["threshold"]), "both")
+    coin = [] if scene.greedy else _coin(scene, judged)
+    return say("step", "judge_by_test", chance=chance, coin=coin, **given)
+
+
+def _typical_bar(inputs: Mapping[str, float]) -> float:
+    return min(inputs["epsilon"], inputs["delta"] * exp(-inputs["entropy"]))
+
+
+def _format_apart(inputs: Mapping[str, float]) -> Format:
+    """The shortest format in which p and the bar are visibly on their sides of each other."""
+    p, bar = inputs["p"], _typical_bar(inputs)
+
+    def fits(form: Format) -> bool:
+        one, other = parse_number(form(p)), parse_number(form(bar))
+        return (one > other) == (p > bar) and (one != other or p == bar)
+
+    return shortest_format(fits)[1]
+
+
+def _typical(inputs: Mapping[str, float]) -> list[Part]:
+    bar = _typical_bar(inputs)
+    delta = f"{inputs['delta']:g}" if bar < inputs["epsilon"] else ""
+    return say("step", "test_typical", bar=_format_apart(inputs)(bar), delta=delta)
+
+
+def _relaxed(inputs: Mapping[str, float]) -> list[Part]:
+    among, rank = f"{inputs['among']:g}", f"{inputs['rank']:g}"
+    margin, top = f"{inputs['margin']:g}", f"{inputs['top']:.2f}"
+    return say("step", "test_relaxed", among=among, margin=margin, top=top, rank=rank)
+
+
+def _thresholds(inputs: Mapping[str, float]) -> list[Part]:
+    single, together = f"{inputs['single']:g}", f"{inputs['together']:g}"
+    return say("step", "test_thresholds", single=single, together=together)
+
+
+def _ensemble(inputs: Mapping[str, float]) -> list[Part]:
+    weight, other = f"{inputs['weight']:g}", f"{1 - inputs['weight']:.3g}"
+    return say("step", "test_ensemble", weight=weight, other=other)
+
+
+WITHOUT_COIN: Final = frozenset({"typical", "relaxed", "unverified"})
+TESTS: Final[Mapping[str, Callable[[Mapping[str, float]], list[Part]]]] = {
+    "accept-reject": lambda inputs: say(
+        "step", "test_accept_reject", least=format_nonzero(inputs["least"])
+    ),
+    "k-seq": lambda inputs: say("step", "test_k_seq", rho=f"{inputs['rho']:.3g}"),
+    "lenience": lambda inputs: say("step", "test_lenience", lenience=f"{inputs['lenience']:g}"),
+    "ensemble": _ensemble,
+    "typical": _typical,
+    "relaxed": _relaxed,
+    "thresholds": _thresholds,
+    "unverified": lambda _: say("step", "test_unverified"),
+}

@@ -10,11 +10,10 @@ from specviz.frames.evidence import is_random_pick, why
 from specviz.frames.evidence.forms import path_to
 from specviz.frames.leaf_first import bars, because, explaining
 from specviz.frames.numbers import format_seconds, format_verdict
-from specviz.frames.scene import Scene, Step
+from specviz.frames.scene import Scene, Step, Word
 from specviz.frames.table import table
 from specviz.frames.tree import open_slot, seen
 from specviz.frames.whatif import outcomes
-from specviz.frames.words import Word
 from specviz.trace.events import Drew, Judged
 from specviz.trace.metrics import accepted_path
 from specviz.trace.rule_specs import AfterRejection

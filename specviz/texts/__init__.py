@@ -15,8 +15,19 @@ through the template as a marker and comes back as itself. Line ends and indenta
 space. Integers get thousands separators; a float must be formatted before it gets here.
 """
 
-from specviz.texts.parts import FEW, Part, Whose, listed, number, term, word
-from specviz.texts.render import count, macros, say, text
+from specviz.texts.render import (
+    FEW,
+    Part,
+    Whose,
+    count,
+    listed,
+    macros,
+    number,
+    say,
+    term,
+    text,
+    word,
+)
 
 __all__ = [
     "FEW",

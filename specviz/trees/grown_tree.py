@@ -9,8 +9,8 @@ from functools import cached_property
 import torch
 
 from specviz.drafters.common.dynamic_tree import SUMS, DynamicTree, PathScore
-from specviz.trees.parameters import Parameters
 from specviz.trees.recorded_position import Path, RecordedPosition
+from specviz.trees.shapes import Parameters
 from specviz.verification.tree import DraftTree
 
 

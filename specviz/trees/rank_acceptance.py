@@ -21,7 +21,7 @@ from specviz.engine.protocol import Drafter
 from specviz.models.target import Target
 from specviz.settings.settings import Settings
 from specviz.shipped import ASSETS, read_shipped_json
-from specviz.trees.walk import TEMPERATURE_ONE, Walk
+from specviz.trees.recording import TEMPERATURE_ONE, Walk
 from specviz.verification.distributions import logits_to_probs
 from specviz.verification.tree import DraftTree
 

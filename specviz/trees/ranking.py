@@ -27,11 +27,11 @@ from specviz.models.target import Target
 from specviz.settings.settings import Settings
 from specviz.shipped import ASSETS
 from specviz.trees.grown_tree import GrownTree, grow_tree
-from specviz.trees.parameters import Parameters
 from specviz.trees.payoff import greedy_matches, target_probabilities
-from specviz.trees.ranking_study import EXACT
 from specviz.trees.recorded_position import Path, RecordedPosition
-from specviz.trees.walk import Walk
+from specviz.trees.recording import Walk
+from specviz.trees.rounding import EXACT
+from specviz.trees.shapes import Parameters
 
 DTYPES: Final[Mapping[str, torch.dtype]] = {
     "float64": torch.float64,

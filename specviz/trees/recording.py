@@ -1,25 +1,267 @@
-"""Record a position: decode up to it, and keep all that trees there can ask for."""
+"""Decode a real text with a drafter beside the target, and record positions on the way.
+
+The text is the target's own, sampled one token at a time; the drafter never changes it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from time import perf_counter
+from typing import Final, cast
+
+import torch
+from torch import Tensor
 
 from specviz.catalog.entry import with_defaults
-from specviz.drafters.common.dynamic_tree import SUMS
-from specviz.engine.protocol import Drafter
+from specviz.drafters.common.dynamic_tree import (
+    SUMS,
+    DynamicTree,
+    NodePredictor,
+    PathScore,
+    read_top_tokens,
+)
+from specviz.engine.protocol import Drafter, DraftSession
+from specviz.engine.recorder import versions
+from specviz.models.devices import describe_device, synchronize
+from specviz.models.passes import Scores
 from specviz.models.prompt import encode_prompt
 from specviz.models.target import Target
 from specviz.settings.published_trees import PUBLISHED_TREES, RankPaths
-from specviz.settings.settings import Settings
-from specviz.trees.grown_tree import grow_tree
-from specviz.trees.off_by_one import SIZE, shift_parents
-from specviz.trees.parameters import DEEPEST, Parameters
-from specviz.trees.recorded_position import LEVELS, MOST, WIDEST, Recipe, RecordedPosition
-from specviz.trees.rule_comparison import MAX_DEPTH, TOP_Q
-from specviz.trees.static_shapes import paths_of, regular
-from specviz.trees.walk import TEMPERATURE_ONE, TreeRequest, Walk
-from specviz.verification.distributions import logits_to_probs
+from specviz.settings.settings import Sampling, Settings
+from specviz.trees.grown_tree import GrownTree, grow_tree
+from specviz.trees.judging import MAX_DEPTH, SIZE, TOP_Q, shift_parents
+from specviz.trees.recorded_position import (
+    LEVELS,
+    MOST,
+    WIDEST,
+    Path,
+    Recipe,
+    RecordedPosition,
+    Row,
+    round_seconds,
+)
+from specviz.trees.shapes import DEEPEST, BadTree, Parameters, paths_of, regular
+from specviz.verification.distributions import draw, logits_to_probs
 from specviz.verification.tree import DraftTree
+
+SHOWN: Final = 48  # tokens of the text that a position keeps
+TEMPERATURE_ONE: Final = Sampling(1.0)
+TreeRequest = tuple[Parameters, PathScore]
+Drafted = tuple[list[int], Tensor]  # guesses, likeliest first, and their log-probabilities
+
+
+def require_predictor(session: DraftSession) -> NodePredictor:
+    """Return the session if trees can grow on it. Raises BadTree."""
+    if not hasattr(session, "logits_after") or not hasattr(session, "max_depth"):
+        raise BadTree(
+            "Trees cannot grow on this drafter: it does not predict tokens after its own guesses. "
+            "EAGLE, Medusa, MoA, L-MTP, early exit and draft models do."
+        )
+    return cast(NodePredictor, session)
+
+
+class Walk:
+    """One text, token by token.
+
+    Attributes:
+        target: The target.
+        known_tokens: The first new tokens, if they are known.
+        settings: The drafter's, and how the target samples.
+        text: All tokens; the root is the last.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        drafter: Drafter,
+        ids: Sequence[int],
+        settings: Settings,
+        known_tokens: Sequence[int] = (),
+    ) -> None:
+        """Read the prompt and sample the first token.
+
+        Args:
+            target: The target.
+            drafter: The drafter.
+            ids: The prompt.
+            settings: The drafter's, and how the target samples.
+            known_tokens: The first new tokens, if they are known; later ones are sampled.
+        """
+        self.target = target
+        self.known_tokens = list(known_tokens)
+        self.settings = settings
+        self.run = target.start(drafter.capture, TEMPERATURE_ONE)
+        self.session = drafter.begin(self.run, settings)
+        self.predictor = require_predictor(self.session)
+        self.title = drafter.name
+        self.draft_seconds: list[float] = []
+        self.start = len(ids)
+        scores = self._sound(self.run.prefill(ids))
+        self.text = [*ids, self._drawn(scores.logits[-1], 0)]
+        self.session.commit(self.text[1:], scores.states)
+
+    def _drawn(self, logits: Tensor, number: int) -> int:
+        """Return new token number `number`: the known one, or one sampled with the run's seed."""
+        if number < len(self.known_tokens):
+            return self.known_tokens[number]
+        chance = self.settings.chance(number)
+        return draw(logits_to_probs(logits, self.settings.sampling), chance.baseline()).token
+
+    @property
+    def ended(self) -> bool:
+        """Whether the text has ended."""
+        return self.text[-1] in self.target.eos
+
+    def step(self) -> None:
+        """Go on by one token without recording."""
+        self.go_on(self.score(DraftTree((self.text[-1],), (-1,))))
+
+    def fields(
+        self, wants: Sequence[TreeRequest], every: int, count: int, shapes: Sequence[RankPaths] = ()
+    ) -> Iterator[RecordedPosition]:
+        """Yield positions at every `every`-th token, the first at once, `count` at most."""
+        for step in range(count * every):
+            if self.ended:
+                return
+            if step % every:
+                self.step()
+                continue
+            field, scores = self.field(wants, shapes)
+            yield field
+            self.go_on(scores)
+
+    def field(
+        self, wants: Sequence[TreeRequest], shapes: Sequence[RankPaths] = ()
+    ) -> tuple[RecordedPosition, Scores]:
+        """Record all that trees of these kinds ask for here; return it with the target's pass."""
+        rows = self._drafted(wants, shapes)
+        tree = tree_of_paths(self.text[-1], list(rows))
+        start = self._now()
+        scores = self.score(tree)
+        seconds = self._now() - start
+        p = logits_to_probs(scores.logits, TEMPERATURE_ONE).cpu()
+        judged = {path: row_of(*rows[path], p[node]) for node, path in enumerate(rows)}
+        return self._field(judged, max(want.width for want, _ in wants), seconds), scores
+
+    @torch.inference_mode()
+    def _drafted(
+        self, wants: Sequence[TreeRequest], shapes: Sequence[RankPaths]
+    ) -> dict[Path, Drafted]:
+        """Return the drafter's guesses by path: whole levels, all that these trees expand.
+
+        Paths are in order of level, the root first.
+        """
+        width, deepest = max(want.width for want, _ in wants), self.predictor.max_depth
+        growths = [(DynamicTree([self.text[-1]], kind=kind), want) for want, kind in wants]
+        trees = [(GrownTree(growth, want.budget), want) for growth, want in growths]
+        rows: dict[Path, Drafted] = {}
+        self.draft_seconds = []
+        for depth in range(min(deepest, max(want.depth for want, _ in wants))):
+            fronts = [(one, want, self._front(one, want, depth)) for one, want in trees]
+            paths = dict.fromkeys(one.path(n) for one, _, front in fronts for n in front)
+            paths |= dict.fromkeys(self._under(rows, shapes, depth))
+            if not paths:
+                break
+            start = self._now()
+            rows |= self._guesses_after(rows, list(paths), width)
+            self.draft_seconds.append(self._now() - start)
+            for one, want, front in fronts:
+                for node in front:
+                    tokens, logs = rows[one.path(node)]
+                    one.growth.add(node, tokens[: want.width], logs[: want.width])
+        return rows
+
+    def _under(
+        self, rows: Mapping[Path, Drafted], shapes: Sequence[RankPaths], depth: int
+    ) -> Iterator[Path]:
+        """Yield the paths at this depth after which these shapes have guesses."""
+        inner = {ranks[:-1] for paths in shapes for ranks in paths if len(ranks) == depth + 1}
+        for ranks in sorted(inner):
+            path: Path = ()
+            for rank in ranks:
+                tokens = rows[path][0] if path in rows else []
+                path = (*path, tokens[rank]) if rank < len(tokens) else (-1,)
+            if -1 not in path and not set(path) & set(self.target.eos):
+                yield path
+
+    def _front(self, tree: GrownTree, want: Parameters, depth: int) -> list[int]:
+        if depth >= want.depth or (depth and max(tree.growth.depths) < depth):
+            return []
+        if not depth:
+            return [0]
+        return tree.growth.frontier(want.width, want.budget, self.target.eos)
+
+    def _guesses_after(
+        self, known: Mapping[Path, Drafted], paths: Sequence[Path], width: int
+    ) -> dict[Path, Drafted]:
+        """Return the drafter's guesses after these paths, whose prefixes are known."""
+        tree = tree_of_paths(self.text[-1], [*known, *paths])
+        nodes = range(len(known), len(tree))
+        logits = self.predictor.logits_after(self.text, tree.tokens, tree.parents, list(nodes))
+        found = read_top_tokens(logits[..., : self.target.vocab_size], width, self.title)
+        return {
+            path: (tokens, logs.cpu()) for path, (tokens, logs) in zip(paths, found, strict=True)
+        }
+
+    def score(self, tree: DraftTree) -> Scores:
+        """Run the target over a tree, after removing from its cache what drafting left there."""
+        self.run.keep(())
+        return self._sound(self.run.score(tree))
+
+    def _sound(self, scores: Scores) -> Scores:
+        """Wait for the device and check the scores; no later step here would notice bad ones."""
+        synchronize(self.target.device)
+        scores.check()
+        return scores
+
+    def go_on(self, scores: Scores) -> None:
+        """Commit the root and one token that the target samples after it."""
+        self.run.keep((0,))
+        token = self._drawn(scores.logits[0], len(self.text) - self.start)
+        self.text.append(token)
+        self.session.commit((token,), scores.states.take([0]))
+
+    def _field(self, rows: dict[Path, Row], width: int, seconds: float) -> RecordedPosition:
+        context = self.text[-SHOWN:]
+        shown = {*context, *(t for row in rows.values() for t in (*row.tokens, row.top))}
+        named = {str(t): self.target.token_bytes(t).decode("latin-1") for t in sorted(shown)}
+        return RecordedPosition(
+            target=self.target.card.name,
+            drafter=self.title,
+            title="",
+            prompt="",
+            context=context,
+            length=len(self.text) - 1,
+            eos=list(self.target.eos),
+            vocabulary=self.target.vocab_size,
+            width=width,
+            deepest=min(self.predictor.max_depth, len(self.draft_seconds)),
+            spelling=named,
+            machine=describe_device(self.target.device),
+            dtype=str(self.target.dtype).removeprefix("torch."),
+            versions=versions(),
+            draft_seconds=round_seconds(self.draft_seconds),
+            verify_seconds=round_seconds([seconds])[0],
+            rows=rows,
+        )
+
+    def _now(self) -> float:
+        synchronize(self.target.device)
+        return perf_counter()
+
+
+def tree_of_paths(root: int, paths: Sequence[Path]) -> DraftTree:
+    """Return the tree of these paths, the empty one first: node i is path i."""
+    place = {path: node for node, path in enumerate(paths)}
+    tokens = (root, *(path[-1] for path in paths[1:]))
+    return DraftTree(tokens, (-1, *(place[path[:-1]] for path in paths[1:])))
+
+
+def row_of(tokens: Sequence[int], logs: Tensor, p: Tensor) -> Row:
+    """Return the row of a path. p: (V,), the target's distribution there."""
+    top = int(p.argmax())
+    return Row(list(tokens), logs.tolist(), p[list(tokens)].tolist(), top, p[top].item())
 
 
 def record_recipe(target: Target, drafter: Drafter, recipe: Recipe) -> RecordedPosition:

@@ -3,7 +3,7 @@
 from test_layout import resize
 from visit import Looker, Visit
 
-from specviz.frames.words import flat
+from specviz.frames.scene import flat
 
 PROMPT = "The cat sat on the mat. The cat"
 

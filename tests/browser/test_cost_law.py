@@ -7,8 +7,7 @@ from costs import ANSWERED, lent, opened
 from made import RUNS, made
 
 from specviz.cost import formula
-from specviz.cost.formula import SpeedupModel
-from specviz.cost.measured_point import measured_point
+from specviz.cost.formula import SpeedupModel, measured_point
 from specviz.ui.cost.law.answer import best_sentence, times
 from specviz.ui.cost.law.section import START
 

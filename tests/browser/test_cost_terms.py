@@ -8,7 +8,7 @@ from costs import LAW, ROOFLINE, SETTLED, lent, opened
 from made import RUNS, made
 from test_cost_law import LANE, hand, slide
 
-from specviz.cost.measured_point import measured_point
+from specviz.cost.formula import measured_point
 from specviz.cost.sources import acceptances
 
 SAID = ".sv-terms-said"

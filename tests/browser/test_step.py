@@ -10,7 +10,7 @@ from test_layout import resize
 from specviz.catalog.entry import find
 from specviz.figures.charts import add_figures
 from specviz.frames import Scene, frames
-from specviz.frames.words import flat, word
+from specviz.frames.scene import flat, word
 from specviz.ui.routes import module_address
 
 

@@ -24,7 +24,7 @@ from specviz.bench.shapes.weights import (
 from specviz.bench.sweep import MAX_READ_BYTES
 from specviz.catalog.entry import with_defaults
 from specviz.cost.formatting import format_bytes
-from specviz.cost.model_shape import BYTES_PER_NUMBER
+from specviz.cost.roofline import BYTES_PER_NUMBER
 from specviz.cost.sources import Model, smaller_models
 from specviz.cost.sweep import DTYPES
 from specviz.drafters import medusa
@@ -44,7 +44,7 @@ from specviz.engine.protocol import Drafter
 from specviz.models.devices import NotEnoughMemory, free_memory
 from specviz.models.target import Target
 from specviz.settings.settings import Settings
-from specviz.trees.parameters import Parameters
+from specviz.trees.shapes import Parameters
 
 DRAFT_TOKENS: Final = 32_000  # EAGLE-3's own for Llama-3.1; a small vocabulary's sixth, as the
 # head that ships for SmolLM2 has

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from specviz.catalog.entry import find, title_of
 from specviz.compare.domains.plan import Cell
-from specviz.compare.labels import join_names
+from specviz.compare.lanes import join_names
 from specviz.frames.numbers import format_seconds
 from specviz.shipped import domain_label
 from specviz.texts import text

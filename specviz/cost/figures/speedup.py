@@ -1,9 +1,8 @@
-"""Charts of the speed-up formula: speed-up over γ, time and arithmetic over γ, maps, small trees.
+"""Charts of the speed-up formula: speed-up, time and arithmetic over γ, and small trees.
 
-No value here is a p or a q, so everything is drawn in ink. A measured point is a diamond, and the
-formula's prediction for that run a hollow one. The page removes plotly's clip paths, so curves are
-cut here. On a map, darker shades mean a larger speed-up, and no shade means slower than plain
-decoding. Contour lines are solved for, not interpolated.
+The values are neither p nor q, so everything is drawn in ink. A diamond is a measured run, and a
+hollow diamond is the formula's prediction for it. The page removes plotly's clip paths, so curves
+are cut here.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from math import ceil, floor, log2, log10
-from typing import Any, Final
+from typing import Final
 
 from specviz.cost import tree_formula
 from specviz.cost.figures.charts import (
@@ -29,8 +28,10 @@ from specviz.cost.figures.charts import (
     polyline,
     words,
 )
-from specviz.cost.formula import SpeedupModel, contour_alpha, contour_cost, contour_gamma
-from specviz.cost.measured_point import MeasuredPoint
+from specviz.cost.formula import (
+    MeasuredPoint,
+    SpeedupModel,
+)
 from specviz.figures.plot import Figure, Point, Trace, layout
 
 HEIGHT: Final = 264
@@ -208,131 +209,6 @@ def _apart(values: Sequence[float], least: float) -> list[float]:
     return [value - push if value == low else value + push for value in values]
 
 
-MAP_HEIGHT: Final = 300
-LEVELS: Final = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
-SHADE: Final = 0.09  # opacity of ink, added at each level
-STEPS: Final = 40  # steps across a map
-LAST_ALPHAS: Final = (0.985, 0.99, 0.995)  # additional α near 1, where lines are steep
-LABEL_SHARE: Final = 0.05  # share of a map's width or height that a label takes
-SLOWER: Final = "slower than plain decoding"
-
-
-Words = tuple[float, float, str, str]
-
-
-def gamma_map(
-    terms: SpeedupModel, gamma: float, end: int, run: MeasuredPoint | None = None
-) -> Figure:
-    """Map the speed-up over α and γ at this c, with the best γ for each α as a dotted line."""
-    areas, names = {}, []
-    for order, level in enumerate(LEVELS):
-        edge = _edge(terms, level, end)
-        if len(edge) > 1:
-            areas[f"0{order}-area"] = _shade([*edge, (1.0, edge[-1][1]), (1.0, edge[0][1])])
-            areas[f"1{order}-line"] = curves([edge], "--ink", 2.5 if level == 1.0 else 1)
-            if edge[-1][1] == end:
-                names.append((edge[-1][0], float(end), _level(level), "--ink"))
-    data = areas | {
-        "30-best": curves(_ridge(terms, end), "--ink", 2) | _dotted(),
-        "40-names": words(_spread(names, 0, LABEL_SHARE), 12, "top center"),
-        "50-here": dots([(terms.alpha, max(1.0, gamma))], 13, "--ink"),
-    }
-    slower = contour_alpha(1.0, end, terms.c, terms.verify)
-    if slower is None or slower > 0.4:
-        data["41-slower"] = words([(0.02, end * 0.92, SLOWER, "--ink2")], 12, "middle right")
-    if run is not None:
-        data |= run_marks(run, (run.alpha, min(run.gamma, end)), _side(run))
-    step = 4 if end <= 32 else 8
-    ticks = [(1.0, "1"), *((float(at), str(at)) for at in range(step, end + 1, step))]
-    figure = chart(data, _alphas(), axis(1, end, ticks), MAP_HEIGHT)
-    return _with_margin(figure, 26, 20)
-
-
-def cost_map(terms: SpeedupModel, run: MeasuredPoint | None = None) -> Figure:
-    """Map the speed-up over α and c, at the best γ everywhere."""
-    top = max(1.0, ceil(2 * max(terms.c, run.c if run else 0.0)) / 2)
-    areas, names = {}, []
-    alphas = sorted([at / STEPS for at in range(STEPS + 1)] + [*LAST_ALPHAS])
-    for order, level in enumerate(LEVELS):
-        found = [(alpha, contour_cost(level, alpha, terms.verify)) for alpha in alphas]
-        edge = [(alpha, min(c, top)) for alpha, c in found if c is not None]
-        if len(edge) > 1:
-            areas[f"0{order}-area"] = _shade([*edge, (1.0, 0.0), (edge[0][0], 0.0)])
-            areas[f"1{order}-line"] = curves([edge], "--ink", 2.5 if level == 1.0 else 1)
-            names.append((1.0, edge[-1][1], "\u00a0" + _level(level), "--ink"))
-    data = areas | {
-        "40-names": words(_spread(names, 1, LABEL_SHARE * top), 12, "middle right"),
-        "41-slower": words([(0.02, 0.92 * top, SLOWER, "--ink2")], 12, "middle right"),
-        "50-here": dots([(terms.alpha, terms.c)], 13, "--ink"),
-    }
-    if run is not None:
-        data |= run_marks(run, (run.alpha, run.c), _side(run))
-    ticks = [(top * at / 5, f"{top * at / 5:.1f}") for at in range(6)]
-    return _with_margin(chart(data, _alphas(), axis(0, top, ticks), MAP_HEIGHT), 14, 44)
-
-
-def _edge(terms: SpeedupModel, level: float, end: int) -> list[Point]:
-    """Return the contour line at `level` by increasing γ; it may end at α = 1."""
-    steps = [1 + (end - 1) * at / STEPS for at in range(STEPS + 1)]
-    found = [(contour_alpha(level, at, terms.c, terms.verify), at) for at in steps]
-    line: list[Point] = []
-    for (alpha, at), (after, above) in zip([(None, 1.0), *found], found, strict=False):
-        if (alpha is None) != (after is None) and at != above:
-            line.append((1.0, contour_gamma(level, terms.c, terms.verify, at, above)))
-        if after is not None:
-            line.append((after, above))
-    return line
-
-
-def _side(run: MeasuredPoint) -> str:
-    return "right" if run.alpha < 0.5 else "left"
-
-
-def _alphas() -> dict[str, Any]:
-    ticks = [(at / 5, f"{at / 5:.1f}") for at in range(6)]
-    return axis(0, 1, ticks, "α, acceptance probability")
-
-
-def _ridge(terms: SpeedupModel, end: int) -> list[list[Point]]:
-    """Return the best γ by α as a step line."""
-    parts: list[list[Point]] = [[]]
-    for at in range(STEPS + 1):
-        best = SpeedupModel(at / STEPS, terms.c, terms.verify).best().gamma
-        if best is not None and 0 < best <= end:
-            last = parts[-1][-1:]
-            parts[-1] += [(at / STEPS, last[0][1])] if last and last[0][1] != best else []
-            parts[-1].append((at / STEPS, best))
-    return parts
-
-
-def _shade(outline: Sequence[Point]) -> Trace:
-    """Return one more layer of ink."""
-    area = curves([outline], "--ink", 0)
-    return area | {"fill": "toself", "fillcolor": "--ink", "opacity": SHADE}
-
-
-def _dotted() -> Trace:
-    return {"line": {"width": 2, "color": "--ink", "dash": "dot"}}
-
-
-def _level(level: float) -> str:
-    return f"{level:g} ×" if level == 1.0 else f"{level:g}"
-
-
-def _spread(names: Sequence[Words], by: int, room: float) -> list[Words]:
-    """Return the labels that do not overlap, always the first. by: 0 horizontally, 1 vertically."""
-    labels: list[Words] = []
-    for name in names:
-        if all(abs(float(name[by]) - float(other[by])) > room for other in labels):
-            labels.append(name)
-    return labels
-
-
-def _with_margin(figure: Figure, above: int, right: int) -> Figure:
-    figure["layout"]["margin"] = MARGIN | {"t": above, "r": right}
-    return figure
-
-
 TREE_WIDTH: Final = 400
 TREE_HEIGHT: Final = 150
 FAINTEST: Final = 0.14  # opacity of a token that is hardly ever accepted
@@ -392,3 +268,42 @@ def _rows(parents: Sequence[int]) -> list[float]:
         leaves += not children[node]
         waiting += reversed(children[node])
     return rows
+
+
+PAYOFF_HEIGHT: Final = 230
+
+
+def payoff_figure(
+    gains: Sequence[float], forecast: Sequence[float], prices: Sequence[float | None]
+) -> Figure:
+    """Chart the gain of each guess in the order kept, and its cost.
+
+    Args:
+        gains: Tokens that each guess adds: bars.
+        forecast: The same from acceptance by rank: diamonds.
+        prices: The tokens that its share of the pass would give otherwise: a line.
+    """
+    places = [float(place) for place in range(1, len(gains) + 1)]
+    data: dict[str, Trace] = {
+        "10-gains": {"type": "bar", "x": places, "y": list(gains), "marker": {"color": "--b"}}
+        | _guess_texts(gains, "adds {:.3f} tokens")
+    }
+    if any(forecast):
+        look = {"size": 5, "color": "--ink2", "symbol": "diamond"}
+        marks = {"mode": "markers", "x": places, "y": list(forecast), "marker": look}
+        data["20-forecast"] = marks | _guess_texts(forecast, "{:.3f}, predicted from its rank")
+    both = zip(places, prices, strict=True)
+    curve = [(place, price) for place, price in both if price is not None]
+    if curve:
+        data["30-price"] = curves([curve], "--ink", 2)
+    top = max(0.2, *gains, *forecast)
+    step = 0.1 if top <= 0.5 else 0.25
+    up = [(at * step, f"{at * step:g}") for at in range(ceil(top / step) + 1)]
+    every = max(1, ceil(len(places) / 12))
+    along = [(place, f"{place:.0f}") for place in places[::every]]
+    x = axis(0.3, len(places) + 0.7, along, "guesses, in the order kept")
+    return chart(data, x, axis(0.0, 1.05 * top, up), PAYOFF_HEIGHT)
+
+
+def _guess_texts(values: Sequence[float], form: str) -> Trace:
+    return hover([f"guess {at}: {form.format(value)}" for at, value in enumerate(values, 1)])

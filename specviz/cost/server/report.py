@@ -11,17 +11,19 @@ from typing import Final
 
 from specviz.cost import sources
 from specviz.cost.formatting import describe_machines, format_speedup
-from specviz.cost.server.acceptance import (
+from specviz.cost.server.loading import parse_stats
+from specviz.cost.server.outlook import MAX_GAMMA, Deployment, Outlook
+from specviz.cost.server.stats import (
     PositionAcceptance,
     Rate,
+    ServerStats,
     TokensPerPass,
+    UnreadableStats,
     acceptance_by_position,
+    difference,
+    shorten,
     tokens_per_pass,
 )
-from specviz.cost.server.deployment import Deployment
-from specviz.cost.server.outlook import MAX_GAMMA, Outlook
-from specviz.cost.server.parsing import parse_stats
-from specviz.cost.server.stats import ServerStats, UnreadableStats, difference, shorten
 from specviz.texts import text
 
 SHORT_DRAFTS: Final = 0.98  # of γ: a mean draft length below that is reported

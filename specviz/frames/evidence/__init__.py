@@ -12,11 +12,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from specviz.frames.evidence.bounds import lower_bound, upper_bound
-from specviz.frames.evidence.dynamic import dynamic
 from specviz.frames.evidence.forms import Block, Remark, evidence
 from specviz.frames.evidence.heads import (
     block,
+    dynamic,
     features,
     leaps,
     modules,
@@ -24,7 +23,14 @@ from specviz.frames.evidence.heads import (
     states_read,
     top_or_rank,
 )
-from specviz.frames.evidence.layers import layers
+from specviz.frames.evidence.models import (
+    intersection,
+    layers,
+    lower_bound,
+    rewritten,
+    unread,
+    upper_bound,
+)
 from specviz.frames.evidence.ngrams import (
     copied,
     counted,
@@ -36,7 +42,6 @@ from specviz.frames.evidence.ngrams import (
     no_ngram,
     pooled,
 )
-from specviz.frames.evidence.vocabularies import intersection, rewritten, unread
 from specviz.frames.scene import Scene, Step
 from specviz.texts import Part
 

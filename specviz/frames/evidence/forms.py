@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from specviz.frames.scene import Scene, Step
-from specviz.frames.words import Word
+from specviz.frames.scene import Scene, Step, Word
 from specviz.trace.events import Guess
 
 Block = dict[str, Any]

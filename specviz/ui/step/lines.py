@@ -11,12 +11,12 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from specviz.catalog.entry import find, settings_read_by, title_of
-from specviz.cost.measured_point import MeasuredPoint, measured_point
+from specviz.cost.formula import MeasuredPoint, measured_point
 from specviz.figures.charts import add_figures
 from specviz.frames import Frame, Scene, difference, frames, questions
 from specviz.frames.frame import end_card
 from specviz.frames.numbers import format_seconds
-from specviz.frames.strip import added_tokens, turns
+from specviz.frames.tree import added_tokens, turns
 from specviz.settings.summary import summary_parts
 from specviz.texts import count
 from specviz.trace import metrics

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 from specviz.shipped import BrokenFile
-from specviz.trees.parameters import BadTree
 from specviz.trees.recorded_position import PositionError
+from specviz.trees.shapes import BadTree
 from specviz.ui.question import Unasked, number_of, packed
 
 

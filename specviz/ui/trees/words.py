@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from specviz.figures.pen import SIZE, WIDER
-from specviz.figures.text_width import cut, width
-from specviz.frames.words import Word, flat, special, word
+from specviz.figures.plot import cut, width
+from specviz.frames.scene import Word, flat, special, word
 from specviz.trees.recorded_position import RecordedPosition
 
 ROOM: Final = 96.0  # pixels of a word in its pill

@@ -13,21 +13,21 @@ from time import perf_counter
 from typing import Any, Final
 
 from specviz.catalog.entry import title_of
-from specviz.compare.labels import lane_labels, shared_settings
+from specviz.compare.lanes import lane_labels, shared_settings
 from specviz.compare.measures import complete_rounds, pass_seconds
-from specviz.compare.race import PLAIN, Race
-from specviz.compare.results import (
+from specviz.compare.race import (
+    PLAIN,
     LaneEnded,
     LaneProgress,
     LaneStarted,
+    Race,
     RaceEvent,
     RaceStarted,
     Results,
 )
 from specviz.compare.summary import race_summary
-from specviz.frames.scene import Scene
-from specviz.frames.strip import added_tokens
-from specviz.frames.words import Word, special, word
+from specviz.frames.scene import Scene, Word, special, word
+from specviz.frames.tree import added_tokens
 from specviz.models.files import public_name
 from specviz.trace.events import Header
 from specviz.trace.file import Trace

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, NamedTuple, Self
 
 from specviz.catalog.entry import settings_read_by, title_of, with_defaults
-from specviz.compare.lane_parser import LaneRequest, parse_lane
+from specviz.compare.lanes import LaneRequest, parse_lane
 from specviz.compare.race import MAX_LANES, MAX_NAME_LENGTH, Lane, Race, unique_names
 from specviz.models.files import public_name
 from specviz.settings.settings import BadSettings, Sampling, Settings, require

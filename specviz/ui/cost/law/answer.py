@@ -11,16 +11,9 @@ from math import inf, log
 from typing import Any, Final
 
 from specviz.cost import formula, tree_formula
-from specviz.cost.figures.speedup import (
-    cost_map,
-    gamma_map,
-    shown_to,
-    small_tree,
-    speed_figure,
-    time_figure,
-)
-from specviz.cost.formula import SpeedupModel
-from specviz.cost.measured_point import MeasuredPoint
+from specviz.cost.figures.maps import cost_map, gamma_map
+from specviz.cost.figures.speedup import shown_to, small_tree, speed_figure, time_figure
+from specviz.cost.formula import MeasuredPoint, SpeedupModel
 from specviz.texts import text
 from specviz.ui.cost.law.question import LawQuestion, places, widths
 from specviz.ui.question import Unasked, number_of

@@ -8,8 +8,7 @@ from itertools import pairwise
 from math import isfinite
 from typing import Any, Final, Self
 
-from specviz.cost.formula import SpeedupModel
-from specviz.cost.measured_point import MeasuredPoint
+from specviz.cost.formula import MeasuredPoint, SpeedupModel
 from specviz.ui.question import Unasked, read
 
 LONGEST_LIST: Final = 100

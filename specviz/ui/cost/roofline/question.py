@@ -10,9 +10,8 @@ from dataclasses import dataclass, fields
 from typing import Any, Final, Self
 
 from specviz.cost import sources, tree_formula
-from specviz.cost.model_shape import ModelShape
 from specviz.cost.nearest_report import Setup
-from specviz.cost.roofline import DraftPlan, Serving
+from specviz.cost.roofline import DraftPlan, ModelShape, Serving
 from specviz.cost.sources import HEAD, NGRAM, drafters
 from specviz.settings.settings import Settings, require
 from specviz.settings.value_types import parse_integer, parse_integers, parse_number

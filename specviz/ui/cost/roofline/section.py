@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from specviz.cost import sources as presets
 from specviz.cost.figures.roofline import BATCH_STOPS
-from specviz.cost.model_shape import BYTES_PER_NUMBER
+from specviz.cost.roofline import BYTES_PER_NUMBER
 from specviz.cost.sources import HEAD, NGRAM, drafters
 from specviz.ui import question
 from specviz.ui.component import TabContext, component

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from specviz.cost import formula
-from specviz.cost.figures.server import outlook_figure, places_figure
+from specviz.cost.figures.measured import outlook_figure, places_figure
 from specviz.cost.server.report import Report, build_report, format_rate
 from specviz.cost.server.stats import SeveralModels, UnreadableStats, shorten
 from specviz.texts import number, say

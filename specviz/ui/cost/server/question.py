@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-from specviz.cost.server.deployment import LIMITS, Deployment
-from specviz.cost.server.parsing import MAX_CHARACTERS
+from specviz.cost.server.loading import MAX_CHARACTERS
+from specviz.cost.server.outlook import LIMITS, Deployment
 from specviz.ui.question import Unasked, read
 
 # Two texts as JSON, in which one character may take six.

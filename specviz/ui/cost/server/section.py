@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from specviz.cost import sources
-from specviz.cost.server.deployment import LIMITS
-from specviz.cost.server.example import example
-from specviz.cost.server.parsing import JSON_NAMES, MAX_CHARACTERS
+from specviz.cost.server.loading import JSON_NAMES, MAX_CHARACTERS, example
+from specviz.cost.server.outlook import LIMITS
 from specviz.cost.sources import HEAD, drafters
 from specviz.ui import question
 from specviz.ui.component import TabContext, component

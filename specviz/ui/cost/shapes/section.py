@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final, Self
 
 from specviz.cost import measured_costs_text
-from specviz.cost.figures.sweep import sweep_figure
+from specviz.cost.figures.measured import sweep_figure
 from specviz.cost.formatting import format_milliseconds, format_passes
 from specviz.cost.measured_costs import (
     MAX_CHARACTERS,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import gradio as gr
 
-from specviz.cost.figures.sweep import sweep_figure
+from specviz.cost.figures.measured import sweep_figure
 from specviz.cost.sweep import Sweep
 from specviz.cost.sweep_text import sweep_facts
 from specviz.ui.broken import lacking, spared

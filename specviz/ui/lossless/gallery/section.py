@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from specviz.frames.words import word
+from specviz.frames.scene import word
 from specviz.ui import question
 from specviz.ui.component import TabContext, component
 from specviz.ui.lossless.sandbox.presets import WORDS

@@ -5,26 +5,36 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from specviz.frames.words import word
+from specviz.frames.scene import word
 
 WORDS: Final = (" cat", " dog", " bird", " man", " tree")
 
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A preset. p, q: distributions over the words."""
+    """A preset.
+
+    Attributes:
+        name: Its name in links.
+        title: Its name on the page.
+        p: The target's distribution over the words.
+        q: The drafter's distribution over the words.
+        rule: Name of the rule that it selects for sampled guesses; "" keeps what is selected.
+        words: The words.
+    """
 
     name: str
     title: str
     p: tuple[float, ...]
     q: tuple[float, ...]
+    rule: str = ""
     words: tuple[str, ...] = WORDS
 
     def to_json(self) -> dict[str, Any]:
         """Convert to JSON for the page."""
         words = [word(text.encode()) for text in self.words]
         laws = {"p": list(self.p), "q": list(self.q)}
-        return {"name": self.name, "title": self.title, "words": words, **laws}
+        return {"name": self.name, "title": self.title, "words": words, "rule": self.rule, **laws}
 
 
 SOME: Final = (0.1, 0.45, 0.15, 0.25, 0.05)
@@ -47,5 +57,6 @@ PRESETS: Final = tuple(
             (0.0, 0.0, 0.5, 0.3, 0.2),
         ),
         ("top", "Temperature 0: p is one word", (0.0, 1.0, 0.0, 0.0, 0.0), DOG),
+        ("darts", "Von Neumann’s dartboard", (0.4, 0.25, 0.2, 0.1, 0.05), SOME, "accept-reject"),
     )
 )

@@ -11,13 +11,15 @@ from typing import Any, Final
 
 from specviz.catalog.entry import title_of
 from specviz.cost import tree_formula
+from specviz.cost.figures.speedup import payoff_figure
 from specviz.cost.sweep import Sweep
 from specviz.figures.layout import rows_of
 from specviz.settings.chance import Chance
 from specviz.shipped import HOUSE
 from specviz.texts import text
-from specviz.trees import tree_formats
+from specviz.trees import shapes
 from specviz.trees.grown_tree import GrownTree, grow_tree, static_tree
+from specviz.trees.judging import PositionModels
 from specviz.trees.payoff import (
     KeepChances,
     Table,
@@ -27,11 +29,9 @@ from specviz.trees.payoff import (
     marginal_prices,
     target_probabilities,
 )
-from specviz.trees.payoff_figure import payoff_figure
 from specviz.trees.rank_acceptance import shipped_tables
 from specviz.trees.recorded_position import RecordedPosition
-from specviz.trees.rule_comparison import PositionModels
-from specviz.trees.static_shapes import paths_of
+from specviz.trees.shapes import paths_of
 from specviz.ui.broken import spared
 from specviz.ui.trees.answering import answered
 from specviz.ui.trees.drawn import placed
@@ -64,8 +64,8 @@ def whole(asked: GrowQuestion) -> dict[str, Any]:
         "layouts": {"all": layout(field, one, None), "kept": layout(field, one, one.kept)},
         "rows": rows_by_level(one),
         "steps": [*steps(field, one, asked.kind == "dynamic"), judged(field, one, verdict)],
-        "mask": tree_formats.mask(one.tree.parents),
-        "positions": tree_formats.positions(one.tree.parents, field.length),
+        "mask": shapes.mask(one.tree.parents),
+        "positions": shapes.positions(one.tree.parents, field.length),
         "views": lists(one),
         "names": asked.parameters.names if asked.kind == "dynamic" else {},
         "verdict": verdict,
@@ -156,13 +156,13 @@ def rows_by_level(one: GrownTree) -> list[list[int]]:
 def lists(one: GrownTree) -> dict[str, Any]:
     """Return the tree in the formats of other engines."""
     parents = one.tree.parents
-    links = tree_formats.linked_list(parents)
+    links = shapes.linked_list(parents)
     paths = ";".join(",".join(map(str, path)) for path in paths_of(parents))
     return {
         "parents": list(parents),
         "next_token": links.next_token,
         "next_sibling": links.next_sibling,
-        "retrieve_indices": tree_formats.retrieve_indices(parents),
+        "retrieve_indices": shapes.retrieve_indices(parents),
         "rank_paths": paths,
     }
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-from specviz.trees import static_shapes
-from specviz.trees.parameters import Parameters, check_range
+from specviz.trees import shapes
+from specviz.trees.shapes import Parameters, check_range
 from specviz.ui.question import Unasked, read
 
 KINDS: Final[Mapping[str, str]] = {
@@ -72,11 +72,11 @@ class GrowQuestion:
         """
         size = self.parameters
         if self.kind == "chain":
-            return static_shapes.chain(size.depth)
+            return shapes.chain(size.depth)
         if self.kind == "regular":
-            return static_shapes.regular(size.width, size.depth)
+            return shapes.regular(size.width, size.depth)
         if self.kind == "optimised":
-            return static_shapes.optimised(chances, size.budget, size.depth)
+            return shapes.optimised(chances, size.budget, size.depth)
         if self.kind == "own":
-            return static_shapes.from_text(self.own)
-        return static_shapes.published(self.kind)
+            return shapes.from_text(self.own)
+        return shapes.published(self.kind)

@@ -15,7 +15,6 @@ import gradio as gr
 from specviz.catalog.entry import entries, title_of, with_defaults
 from specviz.settings.settings import Settings
 from specviz.shipped import EXAMPLE, prompts
-from specviz.trees.parameters import PRESETS
 from specviz.trees.recorded_position import (
     LEVELS,
     WIDEST,
@@ -23,6 +22,7 @@ from specviz.trees.recorded_position import (
     is_position_file,
     recipes,
 )
+from specviz.trees.shapes import PRESETS
 from specviz.ui import question
 from specviz.ui.broken import spared
 from specviz.ui.component import TabContext, component

@@ -10,14 +10,14 @@ from typing import Any, Final
 
 from specviz.settings.chance import Chance
 from specviz.texts import text
-from specviz.trees.recorded_position import RecordedPosition
-from specviz.trees.rule_comparison import (
+from specviz.trees.judging import (
     SAMPLING_MODES,
     SHAPES,
     PositionModels,
     SampledTree,
     average,
 )
+from specviz.trees.recorded_position import RecordedPosition
 from specviz.ui.trees.answering import answered
 from specviz.ui.trees.drawn import placed
 from specviz.ui.trees.judging.question import JudgingQuestion

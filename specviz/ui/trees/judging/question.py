@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Self
 
-from specviz.trees.parameters import check_range
-from specviz.trees.rule_comparison import SAMPLING_MODES, SHAPES
+from specviz.trees.judging import SAMPLING_MODES, SHAPES
+from specviz.trees.shapes import check_range
 from specviz.ui.question import Unasked, read
 
 SEEDS = 2**31

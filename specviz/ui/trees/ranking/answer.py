@@ -9,12 +9,12 @@ from typing import Any, Final
 
 from specviz.settings.chance import Chance
 from specviz.texts import text
-from specviz.trees import off_by_one
+from specviz.trees import judging
 from specviz.trees.grown_tree import grow_tree
 from specviz.trees.payoff import keep_chances, target_probabilities
 from specviz.trees.ranking import RankedTree, rank_all_ways
-from specviz.trees.ranking_study import EXACT
 from specviz.trees.recorded_position import Path, RecordedPosition
+from specviz.trees.rounding import EXACT
 from specviz.ui.trees.answering import answered
 from specviz.ui.trees.drawn import placed
 from specviz.ui.trees.ranking.question import RankingQuestion
@@ -124,9 +124,9 @@ def said(one: RankedTree) -> str:
 
 def off_by_one_facts(field: RecordedPosition) -> dict[str, Any]:
     """Return the tree as drafted, and with its parents off by one."""
-    one = grow_tree(field, off_by_one.SIZE)
+    one = grow_tree(field, judging.SIZE)
     tree = one.tree
-    wrong = off_by_one.shift_parents(tree.parents)
+    wrong = judging.shift_parents(tree.parents)
     p = target_probabilities(field, one)
     right = [p[node] for node in one.kept]
     shapes = (
@@ -140,7 +140,7 @@ def _hung(
     field: RecordedPosition, tree: DraftTree, name: str, parents: list[int], p: list[float]
 ) -> dict[str, Any]:
     """Return a tree's guesses under these parents, its expected length, and one verdict."""
-    kept = off_by_one.kept_nodes(parents, tree.tokens, p, COINS)
+    kept = judging.kept_nodes(parents, tree.tokens, p, COINS)
     words = [shown(field, token) for token in tree.tokens]
     rows = zip(words, parents, strict=True)
     return {
@@ -148,6 +148,6 @@ def _hung(
         "nodes": [{"w": word, "parent": parent, "total": ""} for word, parent in rows],
         "layout": placed(field, tree.tokens, parents, SHORT),
         "moved": [a != b for a, b in zip(parents, tree.parents, strict=True)],
-        "length": round(off_by_one.expected_length(parents, tree.tokens, p), 2),
+        "length": round(judging.expected_length(parents, tree.tokens, p), 2),
         "kept": " ".join(quoted(field, tree.tokens[node]) for node in kept) or "none",
     }

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-from specviz.trees.parameters import Parameters, check_range
 from specviz.trees.recorded_position import RecordedPosition
-from specviz.trees.rounding_examples import EXAMPLES, Example, as_position
+from specviz.trees.rounding import EXAMPLES, Example, as_position
+from specviz.trees.shapes import Parameters, check_range
 from specviz.ui.question import Unasked, read
 from specviz.ui.trees.places import place
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from specviz.catalog.entry import title_of
-from specviz.trees import ranking_study
+from specviz.trees import rounding
 from specviz.trees.recorded_position import recipes
 from specviz.ui import question
 from specviz.ui.component import TabContext, component
@@ -37,7 +37,7 @@ def build(place: TabContext) -> None:
 
 def examples() -> list[list[str]]:
     """Return the constructed examples: name, title, explanation."""
-    from specviz.trees.rounding_examples import EXAMPLES
+    from specviz.trees.rounding import EXAMPLES
     from specviz.ui.trees.ranking.question import MADE_UP
 
     return [[MADE_UP + one.name, one.title, one.says] for one in EXAMPLES]
@@ -45,7 +45,7 @@ def examples() -> list[list[str]]:
 
 def studied() -> dict[str, Any] | None:
     """Return the study by drafter and size; None if it was not measured."""
-    found = ranking_study.load_study()
+    found = rounding.load_study()
     if found is None:
         return None
     places = found["prompts"] * found["places"]
@@ -53,8 +53,8 @@ def studied() -> dict[str, Any] | None:
         {
             "drafter": title_of(drafter),
             "size": size,
-            "said": ranking_study.verdict(ways, places, SIZES[size][2]),
-            "noise": ranking_study.noise(ways, ranking_study.Reported()),
+            "said": rounding.verdict(ways, places, SIZES[size][2]),
+            "noise": rounding.noise(ways, rounding.Reported()),
             "ways": {way: {key: row[key] for key in KEPT} for way, row in ways.items()},
         }
         for drafter, sizes in found["drafters"].items()
@@ -67,7 +67,7 @@ def studied() -> dict[str, Any] | None:
 
 def reported() -> dict[str, Any]:
     """Return what the pull request reports."""
-    told = ranking_study.Reported()
+    told = rounding.Reported()
     return {
         "url": told.url,
         "where": told.where,

@@ -5,9 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from specviz.frames.evidence.forms import Block, Cell, Remark, evidence, grid, guessed, row, window
-from specviz.frames.scene import Scene, Step
-from specviz.texts import say
+from specviz.frames.evidence.forms import (
+    GAP,
+    Block,
+    Cell,
+    Remark,
+    evidence,
+    facts,
+    grid,
+    guessed,
+    main_path,
+    marked_line,
+    row,
+    rows,
+    span,
+    window,
+)
+from specviz.frames.numbers import format_nonzero
+from specviz.frames.scene import Scene, Step, word
+from specviz.texts import Part, say
 from specviz.trace.events import Round
 
 NOW: Final = 4
@@ -99,3 +115,78 @@ def _last(scene: Scene, past: Round, agree: Sequence[int], layers: int) -> Block
     kind = past.drew.kind if past.drew else "plain"
     cells = states(layers, agree, layers)
     return row(scene.word(token), cells, tail=f"1–{layers}", mark=kind)
+
+
+def upper_bound(scene: Scene, step: Step, remark: Remark) -> Block | None:
+    """The target drafts for itself, at its full price."""
+    passes, fixed = remark["passes"], scene.point_mass
+    # Away from temperature 0, a sample of p is always accepted, a fixed guess with probability p.
+    best = "no other fixed guess" if fixed and not scene.greedy else "no other draft"
+    why = say("evidence", "upper_why", best=best, passes=passes)
+    price = facts(("full target passes spent on guessing", passes))
+    return {"say": why, "blocks": [_scale(scene, "oracle"), price]}
+
+
+def lower_bound(scene: Scene, step: Step, remark: Remark) -> Block | None:
+    """Every token of the vocabulary is equally likely to be guessed."""
+    size = remark["vocabulary"]
+    random = facts(
+        ("tokens to choose from", size), ("probability of each", format_nonzero(1 / size))
+    )
+    why = say("evidence", "lower_why", lossless=scene.header.lossless)
+    return {"say": why, "blocks": [_scale(scene, "uniform"), random]}
+
+
+def _scale(scene: Scene, which: str) -> Block:
+    """Both ends, the one in use marked. Fixed guesses at a temperature have no fixed α."""
+    loose = scene.point_mass and not scene.greedy
+    guesses = ("one random token", "its top token") if scene.point_mass else ("q = 1/V", "q = p")
+    ends = (
+        ("uniform", guesses[0], "near 0", 0.0),
+        ("oracle", guesses[1], "its p" if loose else "1", 1.0),
+    )
+    found = [
+        {"at": "", "words": [[f"{name}: {guess}"]], "text": [alpha]}
+        | ({} if loose else {"bar": bar})
+        | ({"here": True} if name == which else {})
+        for name, guess, alpha, bar in ends
+    ]
+    return rows(["", "the two ends", "α"], found)
+
+
+SHOWN: Final = 8  # of its own tokens
+
+
+def rewritten(scene: Scene, step: Step, remark: Remark) -> Block | None:
+    """What it wrote in its own tokens, and the same letters in the target's tokens."""
+    own = [word(token.encode("latin-1")) for token in remark["written"]]
+    if not own:
+        return None
+    more = [GAP] if len(own) > SHOWN else []
+    mine = [guessed(scene, node) for node in main_path(scene, step)]
+    blocks = [
+        marked_line("its tokens", span("match", own[:SHOWN]), *more),
+        marked_line("the guesses", span("copied", mine)),
+        facts(("its tokens in the text so far", remark["own_tokens"])),
+    ]
+    return {"say": say("evidence", "rewritten_why"), "blocks": blocks}
+
+
+def intersection(scene: Scene, step: Step, remark: Remark) -> Block | None:
+    """How many tokens both vocabularies have; it guesses among these."""
+    if not remark["own_tokens"]:
+        return None
+    sizes = facts(
+        ("its tokens in the text so far", remark["own_tokens"]),
+        ("tokens that both have", remark["shared"]),
+        ("tokens of the target", remark["vocabulary"]),
+    )
+    why = say("evidence", "intersection_why", shared=remark["shared"])
+    return {"say": why, "blocks": [sizes]}
+
+
+def unread(remark: Remark) -> list[Part]:
+    """Why nothing is guessed; empty if there was a guess."""
+    if not remark["own_tokens"]:
+        return say("evidence", "rewritten_unread")
+    return say("evidence", "rewritten_no_fit") if remark.get("written") else []

@@ -1,0 +1,222 @@
+"""Chart of pass time by tokens: measured values as marks, simulated ones as dashed lines.
+
+The horizontal axis is logarithmic; milliseconds start at zero, so that heights can be compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import floor, log10
+from typing import Any, Final
+
+from specviz.cost.figures.charts import (
+    MARGIN,
+    axis,
+    chart,
+    dots,
+    guesses_axis,
+    hollow_marks,
+    hover,
+    words,
+)
+from specviz.cost.formatting import format_speedup
+from specviz.cost.server.outlook import MAX_GAMMA, GammaOption, Outlook
+from specviz.cost.server.report import format_rate
+from specviz.cost.server.stats import PositionAcceptance, Rate
+from specviz.cost.sweep import SIZES, Sweep, middle_half
+from specviz.figures.plot import FONT, Figure, Trace, layout
+
+WIDTH, HEIGHT = 640, 340
+
+
+TICKS: Final = (1, 2, 4, 8, 16, 32, 64)
+EDGES: Final = (0.88, 73.0)  # tokens at the left and right end of the chart
+
+
+def sweep_figure(sweep: Sweep) -> Figure:
+    """Chart medians with their quartiles, and the roofline with and without overhead."""
+    lines = _simulated_lines(sweep)
+    data: dict[str, Trace] = {**lines, "30-measured": _marks(sweep)}
+    if sweep.plain is not None:
+        data["05-plain"] = _level(1000.0 * sweep.plain)
+    tops = [1000.0 * middle_half(point.seconds)[1] for point in sweep.points]
+    tops += [max(trace["y"]) for trace in lines.values()]
+    return {"data": data, "layout": _layout(1.08 * max(tops, default=1.0))}
+
+
+def _marks(sweep: Sweep) -> Trace:
+    """Return a mark for each median, with a bar from the first to the third quartile."""
+    medians = [1000.0 * point.median for point in sweep.points]
+    spans = [middle_half(point.seconds) for point in sweep.points]
+    texts = [_hover_text(sweep, point.tokens, len(point.seconds)) for point in sweep.points]
+    pairs = list(zip(medians, spans, strict=True))
+    return {
+        "mode": "markers",
+        "x": [point.tokens for point in sweep.points],
+        "y": medians,
+        "marker": {"color": "--p", "size": 9, "line": {"color": "--bg", "width": 1}},
+        "error_y": {
+            "type": "data",
+            "symmetric": False,
+            "array": [1000.0 * high - at for at, (_, high) in pairs],
+            "arrayminus": [at - 1000.0 * low for at, (low, _) in pairs],
+            "color": "--p",
+            "thickness": 1.5,
+            "width": 3,
+        },
+        "hoverinfo": "text",
+        "hovertext": texts,
+    }
+
+
+def _hover_text(sweep: Sweep, tokens: int, count: int) -> str:
+    """Return the text shown under the pointer: only numbers and our own words."""
+    line, cost = sweep.predicted(tokens), sweep.passes(tokens)
+    words = [f"{tokens} token{'' if tokens == 1 else 's'} in the pass"]
+    words.append(f"measured {1000.0 * sweep.by_tokens[tokens]:.2f} ms, median of {count}")
+    if cost is not None:
+        words.append(f"{cost:.2f} plain passes")
+    if line is not None:
+        words.append(f"roofline {1000.0 * line.seconds:.2f} ms ({line.bound}-bound): simulated")
+    return "<br>".join(words)
+
+
+def _simulated_lines(sweep: Sweep) -> dict[str, Trace]:
+    """Return the simulated lines: the roofline, and the roofline plus overhead if that is known."""
+    if sweep.peaks is None:
+        return {}
+    found = {
+        "10-roofline": _simulated_line(
+            sweep, 0.0, {"color": "--ink2", "width": 2, "dash": "6px,5px"}
+        )
+    }
+    if sweep.overhead is not None and sweep.overhead > 0.0:
+        dotted = {"color": "--ink3", "width": 2, "dash": "2px,4px"}
+        found["11-overhead"] = _simulated_line(sweep, sweep.overhead, dotted)
+    return found
+
+
+def _simulated_line(sweep: Sweep, overhead: float, style: dict[str, Any]) -> Trace:
+    tokens = range(1, SIZES[-1] + 1)
+    passes = [sweep.predicted(n, overhead) for n in tokens]
+    y = [1000.0 * each.seconds for each in passes if each is not None]
+    return {"mode": "lines", "x": list(tokens), "y": y, "line": style}
+
+
+def _level(height: float) -> Trace:
+    """Return the level of one plain pass."""
+    return {
+        "mode": "lines",
+        "x": list(EDGES),
+        "y": [height, height],
+        "line": {"color": "--line2", "width": 1},
+    }
+
+
+def _layout(top: float) -> dict[str, Any]:
+    made = layout(WIDTH, HEIGHT)
+    words = {"family": FONT, "size": 12, "color": "--ink2"}
+    axis = {
+        "visible": True,
+        "fixedrange": True,
+        "automargin": False,
+        "showline": False,
+        "zeroline": False,
+        "tickfont": words,
+        "gridcolor": "--line",
+    }
+    made["margin"] = {"l": 44, "r": 8, "t": 26, "b": 44, "pad": 0}
+    made["xaxis"] = axis | {
+        "type": "log",
+        "range": [log10(edge) for edge in EDGES],
+        "tickvals": list(TICKS),
+        "ticktext": [f"{n}" for n in TICKS],
+        "showgrid": False,
+        "ticks": "outside",
+        "tickcolor": "--line2",
+        "ticklen": 4,
+        "title": {"text": "tokens in the pass", "font": words, "standoff": 8},
+    }
+    made["yaxis"] = axis | {"range": [0.0, top], "nticks": 6, "rangemode": "tozero"}
+    unit = {"text": "ms", "font": words, "x": 0, "y": 1, "xref": "paper", "yref": "paper"}
+    place = {"xanchor": "right", "yanchor": "bottom", "showarrow": False, "xshift": -6}
+    made["annotations"] = [unit | place | {"yshift": 6}]
+    return made
+
+
+SERVER_HEIGHT: Final = 264
+APART: Final = 0.14  # distance between the two marks of a position
+FEWEST: Final = 4  # positions on the axis at least
+
+
+def places_figure(places: Sequence[PositionAcceptance]) -> Figure:
+    """Chart acceptance by position, of all drafts and of those with all before accepted."""
+    reached = [(place.number, place.reached) for place in places]
+    given = [(place.number, place.given) for place in places if place.given]
+    data: dict[str, Trace] = {
+        "10-reached": _rates(reached, -APART, "circle", "all drafts"),
+        "20-given": _rates(given, APART, "diamond-open", "the drafts that got this far"),
+    }
+    end = max(FEWEST, len(places))
+    step = 1 if end <= 12 else 4
+    across = [(float(at), f"{at}") for at in range(1, end + 1, step)]
+    up = [(at / 4, f"{25 * at} %") for at in range(5)]
+    x = axis(0.5, end + 0.5, across, "position in the draft")
+    figure = chart(data, x, axis(0, 1.04, up), SERVER_HEIGHT)
+    figure["layout"]["margin"] = MARGIN | {"r": 12}
+    return figure
+
+
+def _rates(rows: Sequence[tuple[int, Rate]], shift: float, symbol: str, of: str) -> Trace:
+    """Return marks with error bars."""
+    shares = [(number + shift, found.share) for number, found in rows]
+    texts = [f"position {number}: {format_rate(found)} of {of}" for number, found in rows]
+    made = dots(shares, 9, "--ink", symbol) | hover(texts)
+    spans: dict[str, Any] = {
+        "type": "data",
+        "symmetric": False,
+        "array": [found.high - found.share for _, found in rows],
+        "arrayminus": [found.share - found.low for _, found in rows],
+        "color": "--ink2",
+        "thickness": 1.5,
+        "width": 3,
+    }
+    return made | {"error_y": spans}
+
+
+def outlook_figure(found: Outlook) -> Figure:
+    """Chart speed-up over γ: solid where acceptance was counted, dashed beyond."""
+    counted = [choice for choice in found.choices if choice.counted or choice.gamma == 0]
+    beyond = [choice for choice in found.choices if not choice.counted]
+    joint = counted[-1:] if counted and beyond else []
+    top = 1.15 * max(1.3, found.best.speedup)
+    step = next(step for step in (0.25, 0.5, 1, 2, 5, 10) if top / step <= 6.5)
+    ticks = [(at * step, f"{at * step:g} ×") for at in range(floor(top / step) + 1)]
+    data: dict[str, Trace] = {
+        "00-plain": _polyline([(0.0, 1.0), (float(MAX_GAMMA), 1.0)], 1.5, "dash", "--ink2"),
+        "10-beyond": _curve([*joint, *[c for c in beyond if c.gamma]], "dot"),
+        "20-counted": _curve(counted, "solid"),
+        "40-best": hollow_marks([(found.best.gamma, found.best.speedup)]),
+    }
+    if found.now is not None:
+        here = (float(found.now.gamma), found.now.speedup)
+        data["30-now"] = dots([here], 13, "--ink")
+        label = (here[0], 0.86 * here[1], "your γ", "--ink")
+        data["50-names"] = words([label], 12, "bottom center")
+    return chart(data, guesses_axis(MAX_GAMMA), axis(0, top, ticks), SERVER_HEIGHT)
+
+
+def _curve(choices: Sequence[GammaOption], dash: str) -> Trace:
+    points = [(float(choice.gamma), choice.speedup) for choice in choices]
+    texts = [
+        f"γ {c.gamma}: {format_speedup(c.speedup)} plain, {c.tokens:.2f} tokens per pass"
+        f"{'' if c.counted or not c.gamma else ', assumed'}"
+        for c in choices
+    ]
+    marks = {"mode": "lines+markers", "marker": {"size": 5, "color": "--ink"}}
+    return _polyline(points, 2.5, dash, "--ink") | marks | hover(texts)
+
+
+def _polyline(points: Sequence[tuple[float, float]], width: float, dash: str, colour: str) -> Trace:
+    x, y = [at for at, _ in points], [value for _, value in points]
+    return {"x": x, "y": y, "line": {"width": width, "color": colour, "dash": dash}}

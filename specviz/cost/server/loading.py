@@ -1,0 +1,210 @@
+"""Recognize which program's statistics a text holds, and parse them.
+
+Everything that is not recognized is refused with a sentence that names the supported formats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from specviz.cost.server.formats import Metrics, lookup, object_list, parse_json, parse_metrics
+from specviz.cost.server.programs import (
+    llamacpp_metrics,
+    llamacpp_timings,
+    sglang_info,
+    sglang_metrics,
+    tensorrt_iterations,
+    tensorrt_metrics,
+    vllm_metrics,
+    vllm_request,
+)
+from specviz.cost.server.stats import ServerStats, SeveralModels, UnknownFormat, UnreadableStats
+from specviz.models.errors import ServerFault
+from specviz.models.served.http_client import Address, HttpClient, Refused
+from specviz.shipped import ASSETS, read_shipped_json
+
+MAX_CHARACTERS: Final = 400_000  # characters
+READABLE: Final = (
+    "Supported are /metrics of vLLM, SGLang, TensorRT-LLM and llama.cpp, SGLang’s "
+    "/server_info, and an answer of vLLM or llama.cpp that includes its counts."
+)
+# Every name that is read from JSON. The page removes all others before it sends a text, since the
+# settings of an SGLang server contain API keys.
+JSON_NAMES: Final = (
+    "metrics", "speculative_decoding", "acceptance_histogram", "num_spec_steps", "num_draft_tokens",
+    "num_accepted_draft_tokens", "num_spec_tokens", "internal_states", "avg_spec_accept_length",
+    "speculative_num_steps", "speculative_num_draft_tokens", "speculative_eagle_topk",
+    "served_model_name", "iter", "specDecodingStats", "numDraftTokens", "numAcceptedTokens",
+    "numRequestsWithDraftTokens", "inflightBatchingStats", "numGenRequests", "timings",
+    "draft_n", "draft_n_accepted", "predicted_n",
+)  # fmt: skip
+
+
+def parse_stats(text: str, model: str | None = None) -> ServerStats:
+    """Parse the statistics of a server.
+
+    Args:
+        text: At most MAX_CHARACTERS characters of metrics or JSON.
+        model: The model to choose if the text covers several.
+
+    Raises:
+        UnreadableStats: With a sentence, if the text cannot be used.
+    """
+    if len(text) > MAX_CHARACTERS:
+        raise UnreadableStats(
+            f"This text has {len(text):,} characters; at most {MAX_CHARACTERS:,} are read. "
+            "Leave out lines with “_bucket” in their name."
+        )
+    stripped = text.strip()
+    if not stripped:
+        raise UnreadableStats(f"The text is empty. {READABLE}")
+    if stripped[0] in "{[":
+        return _of_json(parse_json(stripped))
+    if stripped[0] == "<":
+        raise UnknownFormat(f"This is a web page. {READABLE}")
+    return _of_metrics(Metrics(parse_metrics(stripped)), model)
+
+
+def _of_metrics(family: Metrics, model: str | None) -> ServerStats:
+    """Choose the parser by the prefix that all metrics of a program share."""
+    programs = family.programs()
+    if len(programs) > 1:
+        raise UnreadableStats(
+            f"These metrics are from {' and '.join(sorted(programs))}: paste one program at a time."
+        )
+    if "vllm" in programs:
+        return vllm_metrics(family, model)
+    if "sglang" in programs:
+        return sglang_metrics(family, model)
+    if "trtllm" in programs:
+        return tensorrt_metrics(family, model)
+    if "llamacpp" in programs:
+        return llamacpp_metrics(family)
+    raise UnknownFormat(f"None of these metrics is supported. {READABLE}")
+
+
+def _of_json(data: Any) -> ServerStats:
+    if isinstance(data, list):
+        return tensorrt_iterations(object_list(data, "iterations"))
+    if "internal_states" in data:
+        return sglang_info(data)
+    if "specDecodingStats" in data:
+        return tensorrt_iterations([data])
+    request = _first(data, ("metrics", "speculative_decoding"), ("speculative_decoding",))
+    if request is not None or "acceptance_histogram" in data:
+        return vllm_request(request or data)
+    timings = _first(data, ("timings",))
+    if timings is not None or "draft_n" in data:
+        return llamacpp_timings(timings or data)
+    raise UnknownFormat(f"This JSON has no counts of draft tokens. {READABLE}")
+
+
+def _first(data: Mapping[str, Any], *paths: tuple[str, ...]) -> Mapping[str, Any] | None:
+    found = (lookup(data, *path) for path in paths)
+    return next((each for each in found if isinstance(each, dict)), None)
+
+
+# TensorRT-LLM's counters come first: reading its /metrics removes what was read.
+PATHS: Final = ("/prometheus/metrics", "/metrics", "/server_info")
+MAX_BYTES: Final = 1 << 22  # bytes of an answer, before comments and buckets are removed
+NOT_FOUND: Final = (
+    "The server at {where} reports no draft tokens at {paths}. It is not vLLM, SGLang, "
+    "TensorRT-LLM or llama.cpp, or it was started without metrics (SGLang needs --enable-metrics, "
+    "llama.cpp needs --metrics)."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StatsEndpoint:
+    """The endpoint of a server that has its statistics."""
+
+    client: HttpClient
+    path: str
+
+    def text(self) -> str:
+        """Fetch the statistics, without the lines that are never read. Raises ServerFault."""
+        return strip_metrics(self.client.get_text(self.path))
+
+
+def find_stats(url: str, model: str | None = None) -> tuple[StatsEndpoint, str]:
+    """Return a server's statistics endpoint and its text. Raises ValueError with a sentence."""
+    client = HttpClient(_address(url), max_bytes=MAX_BYTES)
+    paths = ("",) if client.address.path else PATHS
+    reason: ValueError | None = None
+    for path in paths:
+        place = StatsEndpoint(client, path)
+        try:
+            text = place.text()
+            parse_stats(text, model)
+            return place, text
+        except SeveralModels:
+            raise
+        except Refused as refusal:
+            reason = reason or (refusal if len(paths) == 1 else None)
+        except UnreadableStats as problem:
+            known = not isinstance(problem, UnknownFormat)
+            reason = problem if known or len(paths) == 1 else reason
+    raise reason or UnreadableStats(NOT_FOUND.format(where=client.address, paths=", ".join(PATHS)))
+
+
+def _address(url: str) -> Address:
+    try:
+        return Address.read(url)
+    except ServerFault as problem:
+        raise UnreadableStats(
+            f"{url[:100]!r} is not a server's address: write http://HOST:PORT, without user name, "
+            "password or query."
+        ) from problem
+
+
+def strip_metrics(text: str) -> str:
+    """Remove comments and histogram buckets, which are most of a metrics text."""
+    if text.lstrip()[:1] in ("{", "[", "<"):
+        return text
+    lines = (line for line in text.splitlines() if not line.startswith("#"))
+    return "\n".join(line for line in lines if "_bucket{" not in line)
+
+
+PEERS: Final = ASSETS / "models" / "peers.json"
+DRAFTER: Final = "eagle3"
+DESCRIPTION: Final = (
+    "Example: draft tokens of the House EAGLE-3 head that vLLM {version} accepted on {date}, over "
+    "thirty prompts, one at a time. The counts are real; the lines around them were written in the "
+    "format of /metrics."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """Statistics in /metrics' format (`text`), and where the numbers come from (`said`)."""
+
+    text: str
+    said: str
+
+
+def example() -> Example:
+    """Return the example. Every draft had γ tokens, since vLLM always drafts γ.
+
+    Raises BrokenFile.
+    """
+    return read_shipped_json(PEERS, _build)
+
+
+def _build(peers: Any) -> Example:
+    row = next(row for row in peers["rows"] if row["drafter"] == DRAFTER)
+    rounds, counts = row["rounds"]["vllm"], row["by_position"]["vllm"]
+    gamma = row["theirs"]["num_speculative_tokens"]
+    labels = 'engine="0",model_name="house"'
+    totals = {
+        "num_drafts": rounds, "num_draft_tokens": rounds * gamma, "num_accepted_tokens": sum(counts)
+    }  # fmt: skip
+    lines = [f"vllm:num_requests_running{{{labels}}} 1.0"]
+    lines += [f"vllm:spec_decode_{name}_total{{{labels}}} {n:.1f}" for name, n in totals.items()]
+    lines += [
+        f'vllm:spec_decode_num_accepted_tokens_per_pos_total{{{labels},position="{at}"}} {n:.1f}'
+        for at, n in enumerate(counts)
+    ]
+    description = DESCRIPTION.format(version=peers["version"], date=row["date"])
+    return Example("\n".join(lines) + "\n", description)

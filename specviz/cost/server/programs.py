@@ -1,0 +1,300 @@
+"""Statistics of vLLM: the counters of /metrics, and a request's `metrics.speculative_decoding`.
+
+Names as in vllm-project/vllm: vllm/v1/spec_decode/metrics.py (at 016a8587; the counters, to which
+prometheus_client adds `_total`), vllm/v1/metrics/loggers.py (at 005a810b; requests that run),
+vllm/v1/metrics/stats.py (pull request 48915; a request's histogram, vLLM 0.28 and later).
+
+`num_accepted_tokens_per_pos` at position i counts the drafts with more than i accepted tokens, and
+`num_drafts` counts drafts. Accepted tokens never include the target's own token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from statistics import mean
+from typing import Any, Final
+
+from specviz.cost.server.formats import (
+    Metrics,
+    Sample,
+    lookup,
+    object_list,
+    optional_number,
+    required_counts,
+    required_number,
+    whole_number,
+)
+from specviz.cost.server.stats import ServerStats, UnreadableStats
+
+VLLM_DRAFTS: Final = "vllm:spec_decode_num_drafts"
+VLLM_DRAFTED: Final = "vllm:spec_decode_num_draft_tokens"
+VLLM_ACCEPTED: Final = "vllm:spec_decode_num_accepted_tokens"
+VLLM_BY_POSITION: Final = "vllm:spec_decode_num_accepted_tokens_per_pos"
+VLLM_RUNNING: Final = "vllm:num_requests_running"
+# The time between two outputs of a request, which is one round; the second name is the older one.
+VLLM_BETWEEN: Final = ("vllm:inter_token_latency_seconds", "vllm:time_per_output_token_seconds")
+
+
+def vllm_metrics(family: Metrics, model: str | None) -> ServerStats:
+    """Parse the counters of /metrics, which count from the start, summed over engines."""
+    if not family.has(VLLM_DRAFTS):
+        raise UnreadableStats(
+            "This vLLM reports no drafts: it decodes plainly (start it with --speculative-config), "
+            "or it is too old to count them."
+        )
+    name, mine = family.of_model((VLLM_DRAFTS,), model)
+    accepted = mine.by_position(VLLM_BY_POSITION, "position") if mine.has(VLLM_BY_POSITION) else ()
+    engines = max(1, len(mine.samples(VLLM_DRAFTS)))
+    running = mine.total(VLLM_RUNNING)
+    return ServerStats(
+        "vLLM",
+        "/metrics",
+        name,
+        rounds=mine.total(VLLM_DRAFTS),
+        drafted=mine.total(VLLM_DRAFTED),
+        accepted=mine.total(VLLM_ACCEPTED),
+        kept=accepted,
+        gamma=len(accepted) or None,
+        engines=engines,
+        running=None if running is None else running / engines,
+        between=_time_between_outputs(mine),
+        counting=True,
+    )
+
+
+def _time_between_outputs(mine: Metrics) -> tuple[float, float] | None:
+    for name in VLLM_BETWEEN:
+        seconds, count = mine.total(f"{name}_sum"), mine.total(f"{name}_count")
+        if seconds is not None and count is not None:
+            return seconds, count
+    return None
+
+
+def vllm_request(data: Mapping[str, Any]) -> ServerStats:
+    """Parse one request's histogram: the number of rounds with exactly j accepted tokens."""
+    histogram = required_counts(data, "acceptance_histogram")
+    rounds = sum(histogram)
+    reported = optional_number(data, "num_spec_steps")
+    if reported is not None and reported != rounds:
+        raise UnreadableStats(
+            f"“acceptance_histogram” sums to {rounds:,.0f} rounds and “num_spec_steps” is "
+            f"{reported:,.0f}."
+        )
+    at_least = list(accumulate(reversed(histogram)))[::-1]
+    gamma = whole_number(optional_number(data, "num_spec_tokens"), "“num_spec_tokens”")
+    return ServerStats(
+        "vLLM",
+        "answer to one request",
+        rounds=rounds,
+        drafted=required_number(data, "num_draft_tokens"),
+        accepted=optional_number(data, "num_accepted_draft_tokens"),
+        kept=tuple(at_least[1:]),
+        gamma=gamma or len(histogram) - 1 or None,
+    )
+
+
+SGLANG_LENGTH: Final = "sglang:spec_accept_length"
+SGLANG_STEPS: Final = "sglang:spec_num_steps"
+SGLANG_TOKENS: Final = "sglang:spec_num_draft_tokens"
+SGLANG_RUNNING: Final = "sglang:num_running_reqs"
+SGLANG_OFF: Final = (
+    "This SGLang reports no accepted tokens: it decodes plainly (start it with "
+    "--speculative-algorithm), or nothing was decoded yet."
+)
+RECENT_AVERAGE: Final = (
+    "The average covers only the last few steps, so it fluctuates from one reading to the next."
+)
+EQUAL_WEIGHTS: Final = "Several copies of the model were averaged with equal weight."
+
+
+def sglang_metrics(family: Metrics, model: str | None) -> ServerStats:
+    """Parse the gauges of /metrics. Copies of the model differ in `dp_rank`."""
+    if not family.has(SGLANG_LENGTH):
+        raise UnreadableStats(SGLANG_OFF)
+    name, mine = family.of_model((SGLANG_LENGTH,), model)
+    lengths = [value for value in _by_copy(mine.samples(SGLANG_LENGTH)) if value]
+    if not lengths:
+        raise UnreadableStats(SGLANG_OFF)
+    steps = whole_number(max(_by_copy(mine.samples(SGLANG_STEPS)), default=0), "“spec_num_steps”")
+    verified = whole_number(
+        max(_by_copy(mine.samples(SGLANG_TOKENS)), default=0), "“spec_num_draft_tokens”"
+    )
+    running = _by_copy(mine.samples(SGLANG_RUNNING))
+    return ServerStats(
+        "SGLang",
+        "/metrics",
+        name,
+        mean=mean(lengths),
+        gamma=steps,
+        siblings=_siblings(steps, verified, None),
+        engines=len(lengths),
+        running=mean(running) if running else None,
+        notes=(RECENT_AVERAGE, *((EQUAL_WEIGHTS,) if len(lengths) > 1 else ())),
+    )
+
+
+def _by_copy(samples: list[Sample]) -> list[float]:
+    """Return one value per copy: its ranks agree, and breakdowns by priority are skipped."""
+    found: dict[str, float] = {}
+    for sample in samples:
+        if "priority" not in sample.labels:
+            copy = sample.labels.get("dp_rank", "")
+            found[copy] = max(found.get(copy, 0.0), sample.value)
+    return list(found.values())
+
+
+def sglang_info(data: Mapping[str, Any]) -> ServerStats:
+    """Parse /server_info: the server's settings and the state of its schedulers."""
+    states = object_list(data.get("internal_states", []), "internal_states")
+    lengths = [
+        found for state in states if (found := optional_number(state, "avg_spec_accept_length"))
+    ]
+    if not lengths:
+        raise UnreadableStats(SGLANG_OFF)
+    everything = {**data, **states[0]}
+
+    def setting(name: str) -> int | None:
+        return whole_number(optional_number(everything, name), f"“{name}”")
+
+    steps = setting("speculative_num_steps")
+    verified = setting("speculative_num_draft_tokens")
+    name = everything.get("served_model_name")
+    return ServerStats(
+        "SGLang",
+        "/server_info",
+        name if isinstance(name, str) else "",
+        mean=mean(lengths),
+        gamma=steps,
+        siblings=_siblings(steps, verified, setting("speculative_eagle_topk")),
+        engines=len(lengths),
+        notes=(EQUAL_WEIGHTS,) if len(lengths) > 1 else (),
+    )
+
+
+def _siblings(steps: int | None, verified: int | None, beside: int | None) -> int:
+    """Return 1 for a chain; a tree has top-k siblings, or more draft tokens than levels."""
+    if beside is not None:
+        return beside
+    return 2 if steps and verified and verified > steps + 1 else 1
+
+
+TRTLLM_DRAFTED: Final = "trtllm_spec_decode_num_draft_tokens"
+TRTLLM_ACCEPTED: Final = "trtllm_spec_decode_num_accepted_tokens"
+TRTLLM_DRAFTED_AT: Final = "trtllm_spec_decode_drafted_tokens"
+TRTLLM_ACCEPTED_AT: Final = "trtllm_spec_decode_accepted_tokens"
+TRTLLM_POSITION: Final = "token_position"
+TRTLLM_RUNNING: Final = ("trtllm_num_generation_requests", "trtllm_num_requests_running")
+TRTLLM_OFF: Final = (
+    "This TensorRT-LLM reports no draft tokens: it decodes plainly, nothing was decoded yet, or "
+    "the statistics are off (enable_iter_perf_stats, return_perf_metrics)."
+)
+NEWEST_ONLY: Final = (
+    "Each iteration is reported once: these are the newest, not all since the start."
+)
+
+
+def tensorrt_metrics(family: Metrics, model: str | None) -> ServerStats:
+    """Parse the counters of /prometheus/metrics, by position if they are present."""
+    if not family.has(TRTLLM_DRAFTED, TRTLLM_DRAFTED_AT):
+        raise UnreadableStats(TRTLLM_OFF)
+    name, mine = family.of_model((TRTLLM_DRAFTED, TRTLLM_DRAFTED_AT), model)
+    drafts = mine.by_position(TRTLLM_DRAFTED_AT, TRTLLM_POSITION)
+    accepted = mine.by_position(TRTLLM_ACCEPTED_AT, TRTLLM_POSITION)
+    running = [value for each in TRTLLM_RUNNING if (value := mine.total(each)) is not None]
+    placed = ServerStats(
+        "TensorRT-LLM",
+        "/prometheus/metrics",
+        name,
+        rounds=drafts[0] if drafts else None,
+        drafted=sum(drafts) if drafts else mine.total(TRTLLM_DRAFTED),
+        accepted=sum(accepted) if drafts else mine.total(TRTLLM_ACCEPTED),
+        kept=(*accepted, *[0.0] * (len(drafts) - len(accepted))) if drafts else (),
+        gamma=len(drafts) or None,
+        running=running[0] if running else None,
+        counting=True,
+    )
+    if not placed.drafted:
+        raise UnreadableStats(TRTLLM_OFF)
+    return placed
+
+
+def tensorrt_iterations(iterations: Sequence[Mapping[str, Any]]) -> ServerStats:
+    """Parse the list of /metrics, skipping iterations without drafts."""
+    stats = [found for each in iterations if (found := each.get("specDecodingStats"))]
+    if not all(isinstance(each, dict) for each in stats):
+        raise UnreadableStats("“specDecodingStats” must be an object.")
+    drafting = [each for each in stats if required_number(each, "numDraftTokens")]
+    if not drafting:
+        raise UnreadableStats(TRTLLM_OFF)
+    batches = [
+        found
+        for each in iterations
+        if (found := optional_number(lookup(each, "inflightBatchingStats") or {}, "numGenRequests"))
+    ]
+    return ServerStats(
+        "TensorRT-LLM",
+        "/metrics",
+        rounds=sum(required_number(each, "numRequestsWithDraftTokens") for each in drafting),
+        drafted=sum(required_number(each, "numDraftTokens") for each in drafting),
+        accepted=sum(required_number(each, "numAcceptedTokens") for each in drafting),
+        running=mean(batches) if batches else None,
+        notes=(NEWEST_ONLY,),
+    )
+
+
+LLAMACPP_DRAFTS: Final = "llamacpp:spec_decode_num_drafts"
+LLAMACPP_DRAFTED: Final = "llamacpp:spec_decode_num_draft_tokens"
+LLAMACPP_ACCEPTED: Final = "llamacpp:spec_decode_num_accepted_tokens"
+LLAMACPP_BY_POSITION: Final = "llamacpp:spec_decode_num_accepted_tokens_per_pos"
+LLAMACPP_RUNNING: Final = "llamacpp:requests_processing"
+LLAMACPP_OFF: Final = (
+    "This llama.cpp drafted nothing: it was started without a drafter (--spec-type, or a draft "
+    "model), or it is too old to count draft tokens."
+)
+LLAMACPP_ALL_PASSES: Final = (
+    "Its tokens per pass include every pass of the answer, also those without a draft and the one "
+    "over the prompt: each yields one token of the target’s own."
+)
+
+
+def llamacpp_metrics(family: Metrics) -> ServerStats:
+    """Parse the counters of /metrics, which count from the start of the server."""
+    if not family.total(LLAMACPP_DRAFTS):
+        raise UnreadableStats(LLAMACPP_OFF)
+    kept = family.by_position(LLAMACPP_BY_POSITION, "position")
+    return ServerStats(
+        "llama.cpp",
+        "/metrics",
+        rounds=family.total(LLAMACPP_DRAFTS),
+        drafted=family.total(LLAMACPP_DRAFTED),
+        accepted=family.total(LLAMACPP_ACCEPTED),
+        kept=kept,
+        gamma=len(kept) or None,
+        running=family.total(LLAMACPP_RUNNING),
+        counting=True,
+    )
+
+
+def llamacpp_timings(timings: Mapping[str, Any]) -> ServerStats:
+    """Parse the `timings` of one answer."""
+    if "draft_n" not in timings:
+        raise UnreadableStats(LLAMACPP_OFF)
+    drafted, accepted = (
+        required_number(timings, "draft_n"),
+        required_number(timings, "draft_n_accepted"),
+    )
+    tokens = required_number(timings, "predicted_n")
+    if tokens <= accepted:
+        raise UnreadableStats(
+            f"{accepted:,.0f} accepted of {tokens:,.0f} tokens is impossible: each pass adds one."
+        )
+    return ServerStats(
+        "llama.cpp",
+        "answer to one request",
+        drafted=drafted,
+        accepted=accepted,
+        mean=tokens / (tokens - accepted),
+        running=1.0,
+        notes=(LLAMACPP_ALL_PASSES,),
+    )

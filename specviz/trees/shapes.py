@@ -1,0 +1,314 @@
+"""The three numbers of a dynamic tree under each engine's names, and errors for invalid trees.
+
+The tree is the same whatever its numbers are called. `depth` counts levels of guesses and `budget`
+counts guesses. SGLang's num_draft_tokens and EAGLE's total_tokens include the root; EAGLE's depth
+counts the passes after the first, so it is one less.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+from specviz.cost import tree_formula
+from specviz.settings.published_trees import PUBLISHED_TREES
+from specviz.settings.settings import MAX_GUESSES
+from specviz.trace.depths import node_depths
+
+
+class BadTree(ValueError):
+    """A tree that cannot be grown or read; the message is a sentence."""
+
+
+def check_range(called: str, value: Any, least: int, most: int) -> int:
+    """Return an integer that lies within bounds. Raises BadTree."""
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise BadTree(f"{called} must be an integer from {least} to {most}, not {value!r:.40}.")
+    return value
+
+
+DEEPEST: Final = 16
+WIDEST: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """The size of a dynamic tree. Raises BadTree if a number is out of range.
+
+    Attributes:
+        depth: Levels of guesses.
+        width: Guesses per node, and nodes per level that are expanded.
+        budget: Guesses that are kept.
+    """
+
+    depth: int
+    width: int
+    budget: int
+
+    def __post_init__(self) -> None:
+        check_range("The depth", self.depth, 1, DEEPEST)
+        check_range("The branching (top-k)", self.width, 1, WIDEST)
+        check_range("The budget", self.budget, 1, MAX_GUESSES)
+
+    @classmethod
+    def sglang(cls, steps: int, topk: int, num_draft_tokens: int) -> Self:
+        """Convert --speculative-num-steps, -eagle-topk and -num-draft-tokens."""
+        check_range(
+            "num_draft_tokens, which includes the root,", num_draft_tokens, 2, MAX_GUESSES + 1
+        )
+        return cls(steps, topk, num_draft_tokens - 1)
+
+    @classmethod
+    def eagle(cls, total_tokens: int, depth: int, top_k: int) -> Self:
+        """Convert total_tokens, depth and top_k of SafeAILab's EAGLE-2 and EAGLE-3."""
+        check_range("total_tokens, which includes the root,", total_tokens, 2, MAX_GUESSES + 1)
+        check_range("EAGLE’s depth", depth, 0, DEEPEST - 1)
+        return cls(depth + 1, top_k, total_tokens - 1)
+
+    @classmethod
+    def of(cls, data: Any) -> Self:
+        """Read plain data with one engine's names; ours are depth, width and budget."""
+        ways: dict[tuple[str, ...], Callable[..., Self]] = {
+            ("depth", "width", "budget"): cls,
+            ("steps", "topk", "num_draft_tokens"): cls.sglang,
+            ("total_tokens", "depth", "top_k"): cls.eagle,
+        }
+        for names, build in ways.items():
+            if isinstance(data, Mapping) and set(data) == set(names):
+                return build(**data)
+        known = "; ".join(", ".join(names) for names in ways)
+        raise BadTree(f"A dynamic tree has three numbers, with the names of one engine: {known}.")
+
+    def check_vocabulary(self, size: int) -> None:
+        """Raise BadTree if top-k exceeds the number of tokens."""
+        if self.width > size:
+            sentence = f"Top-k {self.width} exceeds the {size} tokens that the drafter knows."
+            raise BadTree(sentence)
+
+    @property
+    def names(self) -> dict[str, dict[str, int]]:
+        """The three numbers under each engine's names."""
+        return {
+            "specviz": {"gamma": self.depth, "fan_out": self.width, "budget": self.budget},
+            "SGLang": {
+                "steps": self.depth,
+                "topk": self.width,
+                "num_draft_tokens": self.budget + 1,
+            },
+            "EAGLE": {
+                "total_tokens": self.budget + 1,
+                "depth": self.depth - 1,
+                "top_k": self.width,
+            },
+        }
+
+    @property
+    def pool(self) -> int:
+        """The size of the pool if no branch ends early: k + (d − 1) k²."""
+        return self.width + (self.depth - 1) * self.width**2
+
+
+# Title and size. The presets named SGLang are its defaults by model; 60 tokens are EAGLE's.
+PRESETS: Final[tuple[tuple[str, Parameters], ...]] = (
+    ("House: depth 5, best 24", Parameters(5, 6, 24)),
+    ("SGLang 6, 10, 60", Parameters.sglang(6, 10, 60)),
+    ("SGLang 5, 4, 8 (Llama, Grok)", Parameters.sglang(5, 4, 8)),
+    ("SGLang 3, 1, 4: a chain", Parameters.sglang(3, 1, 4)),
+    ("EAGLE-2: 60 tokens, depth 5, k 10", Parameters.eagle(60, 5, 10)),
+)
+
+
+Path = tuple[int, ...]
+MAX_CHARACTERS: Final = 20_000  # characters of a file
+
+
+def chain(length: int) -> list[int]:
+    """Return a chain."""
+    check_range("The length of a chain", length, 1, MAX_GUESSES)
+    return list(range(-1, length))
+
+
+def regular(width: int, depth: int) -> list[int]:
+    """Return a tree in which every inner node has `width` children. Raises BadTree."""
+    check_range("The branching", width, 1, MAX_GUESSES)
+    check_range("The depth", depth, 1, MAX_GUESSES)
+    size = sum(width**level for level in range(1, depth + 1))
+    if size > MAX_GUESSES:
+        sentence = f"{width} children per node and {depth} levels make {size:,} guesses"
+        raise BadTree(f"{sentence}; a tree can have at most {MAX_GUESSES}.")
+    return tree_formula.full_tree([width] * depth)
+
+
+def published(name: str) -> list[int]:
+    """Return a published shape. Raises BadTree."""
+    if name not in PUBLISHED_TREES:
+        raise BadTree(
+            f"No published shape is called {name!r:.40}; there is {', '.join(PUBLISHED_TREES)}."
+        )
+    return parents_of(PUBLISHED_TREES[name].paths)
+
+
+def optimised(chances: Sequence[float], guesses: int, depth: int | None = None) -> list[int]:
+    """Return the tree of this size with the most expected tokens, by acceptance by rank (Sequoia).
+
+    A node's gain is the product of the chances along its path. No child gains more than its
+    parent, so adding the best node each time gives the result of Sequoia's dynamic program
+    (2402.12374).
+
+    Args:
+        chances: Acceptance by rank as measured; increases caused by noise are removed.
+        guesses: Size of the tree.
+        depth: The most levels; None for no limit.
+    """
+    check_range("The number of guesses", guesses, 1, MAX_GUESSES)
+    if not chances or not all(0.0 <= chance <= 1.0 for chance in chances):
+        raise BadTree("Acceptance by rank must be a list of probabilities from 0 to 1.")
+    falling = [min(chances[: rank + 1]) for rank in range(len(chances))]
+    return tree_formula.best_tree(falling, guesses, depth)
+
+
+def parents_of(paths: Sequence[Sequence[int]]) -> list[int]:
+    """Convert rank paths to parents. Raises BadTree if a prefix of a path is missing."""
+    ordered = sorted({tuple(path) for path in paths}, key=lambda path: (len(path), path))
+    if not ordered or len(ordered) > MAX_GUESSES:
+        raise BadTree(f"A tree has 1 to {MAX_GUESSES} guesses, not {len(ordered)}.")
+    nodes: dict[Path, int] = {(): 0}
+    parents = [-1]
+    for path in ordered:
+        if not path or min(path) < 0 or path[:-1] not in nodes:
+            above = list(path[:-1])
+            raise BadTree(f"The rank path {list(path)} needs the path {above} in the tree.")
+        nodes[path] = len(parents)
+        parents.append(nodes[path[:-1]])
+    return parents
+
+
+def paths_of(parents: Sequence[int]) -> list[Path]:
+    """Return the rank path of each node from 1: ranks among siblings from the root down."""
+    children: dict[int, int] = {}
+    paths: list[Path] = [()]
+    for parent in parents[1:]:
+        rank = children.get(parent, 0)
+        children[parent] = rank + 1
+        paths.append((*paths[parent], rank))
+    return paths[1:]
+
+
+def from_text(text: Any) -> list[int]:
+    """Parse a JSON list of parents (-1 for the root) or of rank paths.
+
+    Nodes of a list of parents may be in any order; they are renumbered, parents first. Raises
+    BadTree with a sentence, for instance for a cycle.
+    """
+    if not isinstance(text, str) or len(text) > MAX_CHARACTERS:
+        raise BadTree(f"A tree must be JSON text of at most {MAX_CHARACTERS:,} characters.")
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as problem:
+        raise BadTree("This is not valid JSON.") from problem
+    if isinstance(data, list) and data and all(_is_path(row) for row in data):
+        return parents_of(data)
+    if not isinstance(data, list) or not all(type(row) is int for row in data):
+        raise BadTree("A tree must be a list of parents, as in [-1, 0, 0, 1], or of rank paths.")
+    return in_order(data)
+
+
+def _is_path(row: Any) -> bool:
+    return isinstance(row, list) and all(type(rank) is int for rank in row)
+
+
+def in_order(parents: Sequence[int]) -> list[int]:
+    """Renumber a tree so that parents come before children. Raises BadTree if it is no tree."""
+    size = len(parents)
+    if not 2 <= size <= MAX_GUESSES + 1:
+        raise BadTree(f"A tree has a root and 1 to {MAX_GUESSES} guesses, not {max(0, size - 1)}.")
+    roots = [node for node, parent in enumerate(parents) if parent == -1]
+    if len(roots) != 1:
+        raise BadTree(f"A tree has one root, whose parent is -1, not {len(roots)}.")
+    wrong = next((n for n, parent in enumerate(parents) if not -1 <= parent < size), None)
+    if wrong is not None:
+        raise BadTree(f"Node {wrong} has parent {parents[wrong]}, which does not exist.")
+    below: list[list[int]] = [[] for _ in parents]
+    for node, parent in enumerate(parents):
+        if parent >= 0:
+            below[parent].append(node)
+    order = [roots[0]]
+    for node in order:  # grows while it is walked
+        order += below[node]
+    if len(order) < size:
+        unreachable = sorted(set(range(size)) - set(order))
+        listed = ", ".join(map(str, unreachable[:6]))
+        raise BadTree(f"Nodes {listed} do not lead to the root: their parents form a cycle.")
+    new = {old: place for place, old in enumerate(order)}
+    return [-1, *(new[parents[old]] for old in order[1:])]
+
+
+NONE: Final = -1  # no such node
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedTree:
+    """A left-child, right-sibling list, as SGLang's build_tree_kernel writes it.
+
+    Attributes:
+        next_token: By node, its first child; -1 if there is none.
+        next_sibling: By node, the sibling tried after it; -1 if there is none.
+    """
+
+    next_token: list[int]
+    next_sibling: list[int]
+
+    @property
+    def parents(self) -> list[int]:
+        """The tree as parents."""
+        found = [NONE] * len(self.next_token)
+        for parent, first in enumerate(self.next_token):
+            child = first
+            while child != NONE:
+                found[child] = parent
+                child = self.next_sibling[child]
+        return found
+
+
+def linked_list(parents: Sequence[int]) -> LinkedTree:
+    """Return the linked list of a tree."""
+    first, after = [NONE] * len(parents), [NONE] * len(parents)
+    newest: dict[int, int] = {}  # by parent, the child before
+    for node, parent in enumerate(parents):
+        if not node:
+            continue
+        if parent in newest:
+            after[newest[parent]] = node
+        else:
+            first[parent] = node
+        newest[parent] = node
+    return LinkedTree(first, after)
+
+
+def retrieve_indices(parents: Sequence[int]) -> list[list[int]]:
+    """Return one row from the root to each leaf, padded with -1 (EAGLE, Medusa)."""
+    inner = set(parents)
+    leaves = [node for node in range(len(parents)) if node not in inner]
+    rows = [path(parents, leaf) for leaf in leaves]
+    longest = max(map(len, rows))
+    return [[*row, *[NONE] * (longest - len(row))] for row in rows]
+
+
+def path(parents: Sequence[int], node: int) -> list[int]:
+    """Return the nodes from the root to `node`, both included."""
+    up = [node]
+    while up[-1]:
+        up.append(parents[up[-1]])
+    return up[::-1]
+
+
+def mask(parents: Sequence[int]) -> list[list[int]]:
+    """Return, by row, the nodes that it attends to: itself and its ancestors."""
+    return [path(parents, node) for node in range(len(parents))]
+
+
+def positions(parents: Sequence[int], length: int = 0) -> list[int]:
+    """Return, by node, its position: `length` + its depth."""
+    return [length + depth for depth in node_depths(list(parents))]
