@@ -36,7 +36,7 @@ def main():
     guess = played.proposed.guesses[judged.node - 1].token
     p, q = judged.inputs["p"], judged.inputs["q"]
     print(f"Round {played.number}: the draft guessed {words[guess]!r}.")
-    print(f"  target p = {p:.3f}, draft q = {q:.3f}")
+    print(f"  target p = {p:.3f}, drafter q = {q:.3f}")
     print(f"  accepted with probability min(1, p / q) = {min(1, p / q):.3f}")
     print(f"  u = {judged.u:.3f} is not below it, so the guess is rejected.")
 

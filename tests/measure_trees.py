@@ -88,7 +88,7 @@ def building() -> None:
             share.append(whole[-1] / sum(passes) - 1.0)
             walk.step()
         said(f"{name}, 60 tokens", whole)
-        print(f"  beyond the drafter's passes: {100 * statistics.median(share[3:]):.1f} %")
+        print(f"  beyond the drafter's passes: {100 * statistics.median(share[3:]):.1f}%")
 
 
 def timed(call: Callable[..., Any], seconds: list[float]) -> Callable[..., Any]:

@@ -382,8 +382,8 @@ def test_bench_reports_progress_and_time_left(pair, monkeypatch, capsys):
     monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
     assert interrupted(pair, monkeypatch, 99) == 0
     said = capsys.readouterr().err
-    assert "1 of 10 calls, 10 %, about 0 s left\n" in said
-    assert "10 of 10 calls, 100 %\n" in said
+    assert "1 of 10 calls, 10%, about 0 s left\n" in said
+    assert "10 of 10 calls, 100%\n" in said
     assert "Stopped" not in said
 
 

@@ -285,7 +285,7 @@ def test_progress_in_a_file_is_a_line_every_half_minute(monkeypatch, capsys):
     lines = capsys.readouterr().err.splitlines()
     assert 2 <= len(lines) < 9
     assert re.fullmatch(r"\d of 9 calls, \d+ %, about \d+ s left", lines[0])
-    assert lines[-1] == "9 of 9 calls, 100 %"
+    assert lines[-1] == "9 of 9 calls, 100%"
 
 
 @pytest.mark.slow

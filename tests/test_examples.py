@@ -28,7 +28,7 @@ def cells(notebook, kind):
 
 def test_the_rejection_is_shown_with_its_residual(capsys, monkeypatch):
     text = run("look_at_a_rejection.py", capsys, monkeypatch)
-    p, q = (float(each) for each in re.search(r"p = (\S+), draft q = (\S+)", text).groups())
+    p, q = (float(each) for each in re.search(r"p = (\S+), drafter q = (\S+)", text).groups())
     chance = float(re.search(r"min\(1, p / q\) = (\S+)", text)[1])
     assert chance == pytest.approx(p / q, abs=0.01)
     shares = re.findall(r"([+-]0\.\d{3}) +(\d\.\d{3})$", text, re.MULTILINE)

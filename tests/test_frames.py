@@ -542,7 +542,7 @@ def test_bars_table_and_tree_show_the_remainder_for_later_siblings(trace):
         assert ("left_q" in node) == ("q" in panel["laws"]["left"]) == scene.without_replacement
         if scene.without_replacement:
             assert node["left_q"] == panel["q"] == round(judged.inputs["q"], 6)
-            assert panel["laws"]["q"] == "draft q′"
+            assert panel["laws"]["q"] == "drafter q′"
             assert panel["table"]["heads"][1]["left"] == "yes"
         seen += 1
     made_up = trace.header.target.family == "made-up"

@@ -59,7 +59,7 @@ def test_every_published_number_is_there_with_its_source_and_how_it_was_read():
         (2.8, 2.8, "×", "2.8 ×", "speed-up"),
         (2.7, 3.5, "×", "2.7 to 3.5 ×", "speed-up"),
         (1.8, 1.8, "× slower", "1.8 × slower", "slower"),
-        (80, 80, "%", "80 %", "accepted"),
+        (80, 80, "%", "80%", "accepted"),
     ],
 )
 def test_numbers_are_said_as_they_were_published(low, high, unit, said, kind):

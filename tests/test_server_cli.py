@@ -86,7 +86,7 @@ def test_again_option_counts_only_changes_between_snapshots(monkeypatch, capsys)
         out = said(capsys, url, "--again", "30")
     assert waits == [30]
     assert re.search(r"Drafts +60\n", out)
-    assert re.search(r"Tokens per pass +2\.17, 95 %", out)
+    assert re.search(r"Tokens per pass +2\.17, 95%", out)
 
 
 def test_advice_is_marked_as_simulated_and_counts_are_not(tmp_path, capsys):
@@ -96,7 +96,7 @@ def test_advice_is_marked_as_simulated_and_counts_are_not(tmp_path, capsys):
     assert "Name --hardware and --model" in plain
     assert "Tokens/pass" not in plain
     counted, simulated = said(capsys, str(path), *SITE, "--batch", "256").split("Simulated, ")
-    assert re.search("1  80.5 %, 76.9 to 83.6", counted)
+    assert re.search("1  80.5%, 76.9 to 83.6", counted)
     assert re.search("γ = 2 is best: 1.81 × .* 1.22 × .* γ = 4", simulated)
     assert simulated.count("(tokens assumed)") == 12
 

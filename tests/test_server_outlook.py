@@ -67,7 +67,7 @@ def test_last_acceptance_is_assumed_for_later_positions():
     found = outlook(COUNTED, SERVING, 1, None)
     assert found.choices[4].tokens == pytest.approx(1 + 0.8 + 0.3 + 0.3 * 0.375 + 0.3 * 0.375**2)
     assert [choice.counted for choice in found.choices[:4]] == [True, True, True, False]
-    assert "Beyond position 2 nothing was counted: its acceptance rate, 37.5 %" in " ".join(
+    assert "Beyond position 2 nothing was counted: its acceptance rate, 37.5%" in " ".join(
         report_of(COUNTED).advice
     )
 

@@ -32,7 +32,7 @@ def test_page_numbers_equal_the_formulas():
     assert made["said"] == ["So far, a pass of your server yielded ", "3.41", " tokens on average."]
     assert made["advice"] == list(found.advice)
     assert dict(made["facts"])["Drafts"] == "527"
-    assert made["places"][1] == ["2", "65.1 %, 60.9 to 69.0", "80.9 %, 76.9 to 84.4"]
+    assert made["places"][1] == ["2", "65.1%, 60.9 to 69.0", "80.9%, 76.9 to 84.4"]
     outlook, choices = made["figures"]["outlook"]["data"], found.outlook.choices
     assert outlook["20-counted"]["y"] == pytest.approx([c.speedup for c in choices[:5]])
     assert outlook["10-beyond"]["x"] == list(range(4, 17))

@@ -223,7 +223,7 @@ def test_present_model_is_not_fetched_again(machine, capsys):
 def test_hub_bytes_are_reported_during_fetch(machine, monkeypatch, capsys):
     arriving(monkeypatch, machine, steps=[30, 30, 40])
     assert main(["fetch", "smollm2"]) == 0
-    steps = ["30 %, 30 of 100 MB", "60 %, 60 of 100 MB", "100 %, 100 of 100 MB"]
+    steps = ["30%, 30 of 100 MB", "60%, 60 of 100 MB", "100%, 100 of 100 MB"]
     assert capsys.readouterr().err.split("\n")[1:] == [*steps, ""]
 
 

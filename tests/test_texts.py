@@ -57,6 +57,23 @@ def test_unprintable_value_is_refused(value):
         marked(value)
 
 
+def test_percentages_have_no_space_before_the_sign():
+    spaced = re.compile(
+        r"""(?:\d|\}|["'`])(?:[ \u00a0]|&nbsp;|\\u00a0)%(?=[.,:;)<"'`{]|$| (?:of|to|in|interval))"""
+    )
+    folders = (PACKAGE, PACKAGE.parent / "assets" / "cost")
+    kinds = (".jinja", ".py", ".js", ".html", ".json")
+    found = [
+        f"{path.name}: {line.strip()}"
+        for folder in folders
+        for path in sorted(folder.rglob("*"))
+        if path.suffix in kinds
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if spaced.search(line)
+    ]
+    assert not found, found
+
+
 def test_lists_are_cut_after_three():
     assert listed(["a"]) == ["a"]
     assert listed(["a", "b", "c"]) == ["a", ", ", "b", " and ", "c"]

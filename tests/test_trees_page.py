@@ -223,7 +223,7 @@ def test_study_is_shown_as_stored():
         for size, rows in ways.items():
             assert rows["sum float64"]["gain"] == 0.0, size
             said = rounding.verdict(rows, 240, 59)
-            share = f"{100 * rows['sum bfloat16']['differ']:.0f}\u00a0%"
+            share = f"{100 * rows['sum bfloat16']['differ']:.0f}%"
             assert share in said
             low, high = rows["sum bfloat16"]["gain_interval"]
             assert low <= rows["sum bfloat16"]["gain"] <= high

@@ -200,7 +200,7 @@ def is_lost_session(error: BaseException | None) -> bool:
 
 # The queue.
 #
-# Gradio's queue polls for new events every millisecond (every 50 on Windows), which keeps 6 % of a
+# Gradio's queue polls for new events every millisecond (every 50 on Windows), which keeps 6% of a
 # core busy on an idle server. The interval is an attribute without a setting. If it is gone, the
 # server polls at Gradio's own rate.
 def poll_less_often(demo: gr.Blocks, event_seconds: float, progress_seconds: float) -> None:

@@ -126,10 +126,10 @@ class CallProgress(Progress):
         return True
 
     def line(self, done: int, total: int) -> str:
-        """Return, for example, "12 of 48 calls, 25 %, about 90 s left"."""
+        """Return, for example, "12 of 48 calls, 25%, about 90 s left"."""
         left = (monotonic() - self._since) / done * (total - done)
         more = f", about {left:.0f} s left" if done < total else ""
-        return f"{done} of {total} {self._noun}, {100 * done // total} %{more}"
+        return f"{done} of {total} {self._noun}, {100 * done // total}%{more}"
 
     def columns(self) -> list[ProgressColumn]:
         """Return the bar, the count and the time left."""
@@ -155,8 +155,8 @@ class DownloadProgress(Progress):
         return True
 
     def line(self, done: int, total: int) -> str:
-        """Return, for example, "25 %, 30 of 120 MB"."""
-        return f"{100 * done // total} %, {done / 1e6:.0f} of {total / 1e6:.0f} MB"
+        """Return, for example, "25%, 30 of 120 MB"."""
+        return f"{100 * done // total}%, {done / 1e6:.0f} of {total / 1e6:.0f} MB"
 
     def columns(self) -> list[ProgressColumn]:
         """Return the bar, the bytes, the speed and the time left."""

@@ -148,10 +148,13 @@ class Published:
 
     @property
     def number(self) -> str:
-        """The number as published: 2.8 ×, 2.7 to 3.5 ×, 1.8 × slower, 80 %."""
-        if self.low == self.high:
-            return f"{self.low:g} {self.unit}"
-        return f"{self.low:g} to {self.high:g} {self.unit}"
+        """The number as published: 2.8 ×, 2.7 to 3.5 ×, 1.8 × slower, 80%."""
+        unit = self.unit if self.unit == "%" else f" {self.unit}"
+        return (
+            f"{self.low:g}{unit}"
+            if self.low == self.high
+            else f"{self.low:g} to {self.high:g}{unit}"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,7 +153,7 @@ def overhead_sentence(sweep: Sweep) -> str:
         "sweep_overhead",
         **times,
         overhead=format_milliseconds(overhead),
-        share="most" if share > 0.5 else f"{100 * share:.0f} %",
+        share="most" if share > 0.5 else f"{100 * share:.0f}%",
         layers=sweep.shape.layers,
     )
 

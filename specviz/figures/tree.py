@@ -23,6 +23,7 @@ BAR: Final = 52
 SLOT: Final = -1
 LEFT: Final = (("left", "p"), ("left_q", "q"))
 GAP: Final = 3  # pills are at most 88 wide, columns 92
+STATE_NAMES: Final = {"waiting": "not judged yet", "unreached": "not reached"}
 
 
 def tree_figure(tree: Mapping[str, Any]) -> Figure:
@@ -179,7 +180,8 @@ def _here(drawing: Drawing, tree: Mapping[str, Any], place: Place, rise: int) ->
 
 def hover_text(node: Mapping[str, Any]) -> str:
     """The hover text of a guess: its numbers, and the target's likeliest next tokens."""
-    lines = [f"<b>{escaped(flat(node['w']))}</b> at +{node['depth']}, {node['is']}"]
+    state = STATE_NAMES.get(node["is"], node["is"])
+    lines = [f"<b>{escaped(flat(node['w']))}</b> at +{node['depth']}, {state}"]
     known = [f"{name} {format_nonzero(node[name])}" for name in ("p", "q") if name in node]
     known += [f"{format_nonzero(node['soft'])} at temperature 1"] if "soft" in node else []
     lines += [" · ".join(known)] if known else []

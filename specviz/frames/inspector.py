@@ -153,7 +153,7 @@ def bar_labels(scene: Scene, judged: Judged) -> dict[str, Any]:
     if "q" not in judged.inputs:
         fixed = "none: chosen in advance" if is_random_pick(scene) else "none: not sampled"
         return found | {"none": fixed if scene.point_mass else "not used by this rule"}
-    return found | {"q": "draft q′" if left_q else "draft q"}
+    return found | {"q": "drafter q′" if left_q else "drafter q"}
 
 
 def softmax_of(judged: Judged, token: int) -> float | None:

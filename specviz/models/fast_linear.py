@@ -179,7 +179,7 @@ def describe_products(network: nn.Module) -> str:
 
 
 def _mostly(sizes: Iterable[tuple[int, Backend]]) -> str:
-    """List the backends by falling number of weights, such as "NumPy, oneDNN (12 %)"."""
+    """List the backends by falling number of weights, such as "NumPy, oneDNN (12%)"."""
     by_backend: Counter[Backend] = Counter()
     for numbers, backend in sizes:
         by_backend[backend] += numbers

@@ -124,7 +124,7 @@ class Tally:
         return sum(one[key] for one in self.prompts) / sum(one["places"] for one in self.prompts)
 
     def interval(self, key: str, draws: int = BOOTSTRAPS, seed: int = 1) -> tuple[float, float]:
-        """Return the 95 % bootstrap interval of the mean, resampling prompts."""
+        """Return the 95% bootstrap interval of the mean, resampling prompts."""
         dice, count = Random(seed), len(self.prompts)
         found = sorted(
             Tally([self.prompts[dice.randrange(count)] for _ in range(count)]).mean(key)

@@ -151,7 +151,7 @@ def row_of(guesses: Sequence[tuple[str, float]]) -> Row:
 
 FILE: Final = ASSETS / "trees" / "ranking.json"
 EXACT: Final = "sum float64"
-Z_95: Final = 1.96  # standard errors at 95 %
+Z_95: Final = 1.96  # standard errors at 95%
 Way = Mapping[str, Any]
 
 
@@ -198,12 +198,12 @@ def standard_deviation(way: Way) -> float:
 
 
 def rounds_needed(gain: float, deviation: float) -> int:
-    """Return the rounds that each of two runs needs to detect such a gain at 95 %."""
+    """Return the rounds that each of two runs needs to detect such a gain at 95%."""
     return ceil(2 * (Z_95 * deviation / gain) ** 2)
 
 
 def noise_bound(deviation: float, rounds: int) -> float:
-    """Return how far two runs of this many rounds differ by chance, at 95 %."""
+    """Return how far two runs of this many rounds differ by chance, at 95%."""
     return Z_95 * deviation * sqrt(2 / rounds)
 
 
@@ -264,4 +264,4 @@ def _changed(way: Way, guesses: int = 0) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.0f}\u00a0%"  # on one line with its number
+    return f"{100 * share:.0f}%"  # on one line with its number

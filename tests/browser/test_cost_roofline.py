@@ -151,7 +151,7 @@ def test_efficiency_lengthens_passes_and_is_marked_simulated(roofline):
     slow = part(page).get_by_label("% of peak arithmetic")
     settled(page, lambda: slow.fill("40"))
     shown = part(page).locator(".sv-roofline-slide:has([name=computing]) output")
-    assert shown.inner_text() == "40 %"
+    assert shown.inner_text() == "40%"
     assert page.inner_text(".sv-roofline-called") == "At this efficiency"
     assert float(page.inner_text(".sv-roofline-bound").split()[0]) < 2.07
     near = page.locator(".sv-roofline-hint", has_text="peak of the data sheet")

@@ -46,7 +46,7 @@ def the_example_is_shown(page, part):
     assert page.inner_text(".sv-server-advice").startswith("simulated")
     assert part.get_by_label("Target, or the most similar one").input_value() == "house"
     page.wait_for_selector(".sv-server-plot .main-svg >> nth=1", state="attached")
-    assert page.locator("[data-figure=places]").get_attribute("aria-label").startswith("1: 80.5 %")
+    assert page.locator("[data-figure=places]").get_attribute("aria-label").startswith("1: 80.5%")
     settled(page, lambda: part.get_by_label("Batch size: sequences per pass").fill("64"))
     assert "at batch size 64" in page.inner_text(".sv-server-advice")
 

@@ -94,7 +94,7 @@ def trial(threshold, accepted, **more):
     """A verdict as the page has it."""
     text = {"p": "0.34", "q": "0.50", "threshold": f"{threshold:.2f}", "u": "0.40"}
     stuck = {"stuck": []} if threshold in (0, 1) else {}
-    laws = {"p": "target p", "q": "draft q", "left": []}
+    laws = {"p": "target p", "q": "drafter q", "left": []}
     panel = {"w": ["x"], "accepted": accepted, "q": 0.5, "laws": laws, "text": text}
     coin = {"u": 0.4, "threshold": threshold}
     whole = panel | {"coin": coin, "whatif": stuck} | more

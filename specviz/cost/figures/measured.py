@@ -160,7 +160,7 @@ def places_figure(places: Sequence[PositionAcceptance]) -> Figure:
     end = max(FEWEST, len(places))
     step = 1 if end <= 12 else 4
     across = [(float(at), f"{at}") for at in range(1, end + 1, step)]
-    up = [(at / 4, f"{25 * at} %") for at in range(5)]
+    up = [(at / 4, f"{25 * at}%") for at in range(5)]
     x = axis(0.5, end + 0.5, across, "position in the draft")
     figure = chart(data, x, axis(0, 1.04, up), SERVER_HEIGHT)
     figure["layout"]["margin"] = MARGIN | {"r": 12}

@@ -234,7 +234,7 @@ def small_tree(parents: Sequence[int], reached: Sequence[float]) -> Figure:
             "line": {"width": 1, "color": "--ink"},
         },
     } | hover(
-        ["the last token", *(f"accepted in {100 * one:.1f} % of rounds" for one in reached[1:])]
+        ["the last token", *(f"accepted in {100 * one:.1f}% of rounds" for one in reached[1:])]
     )
     made = layout(TREE_WIDTH, TREE_HEIGHT)
     room = {"l": 10, "r": 10, "t": 10, "b": 10, "pad": 0}

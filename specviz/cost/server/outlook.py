@@ -85,7 +85,7 @@ class Outlook:
 
     @property
     def close(self) -> tuple[int, int]:
-        """The smallest and the largest γ within 1 % of the best speed-up."""
+        """The smallest and the largest γ within 1% of the best speed-up."""
         good = [c.gamma for c in self.choices if c.speedup >= NEARLY_BEST * self.best.speedup]
         return min(good), max(good)
 

@@ -125,7 +125,7 @@ def facts(stats: ServerStats, tokens: TokensPerPass) -> list[Row]:
 def _format_tokens(tokens: TokensPerPass) -> str:
     if tokens.low is None or tokens.high is None:
         return f"{tokens.mean:.2f}"
-    return f"{tokens.mean:.2f}, 95 %: {tokens.low:.2f} to {tokens.high:.2f}"
+    return f"{tokens.mean:.2f}, 95%: {tokens.low:.2f} to {tokens.high:.2f}"
 
 
 def _format_gamma(stats: ServerStats, gamma: int) -> str:
@@ -156,7 +156,7 @@ def format_rate(rate: Rate | None) -> str:
 
 def format_percent(share: float) -> str:
     """Format a share as a percentage with one decimal."""
-    return f"{100 * share:.1f} %"
+    return f"{100 * share:.1f}%"
 
 
 def limitations(stats: ServerStats, tokens: TokensPerPass) -> list[str]:

@@ -187,12 +187,12 @@ def shorten(name: str) -> str:
     return plain if len(plain) <= MAX_NAME else plain[: MAX_NAME - 1] + "…"
 
 
-Z_95: Final = 1.959964  # standard errors on either side of a 95 % interval
+Z_95: Final = 1.959964  # standard errors on either side of a 95% interval
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A share with its 95 % interval: `kept` of `many`."""
+    """A share with its 95% interval: `kept` of `many`."""
 
     kept: float
     many: float
@@ -226,7 +226,7 @@ class TokensPerPass:
 
     Attributes:
         mean: The mean.
-        low: Lower end of its 95 % interval; None if only an average is reported.
+        low: Lower end of its 95% interval; None if only an average is reported.
         high: Upper end.
         assumed: Whether every draft was assumed to have γ tokens, since drafts are not counted.
     """

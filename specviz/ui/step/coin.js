@@ -40,7 +40,7 @@ function bars(panel, p) {
   if (laws.none !== undefined) {
     target.track.append(fill("whole", over));
     const none = el("span", "sv-l", laws.none);
-    const above = el("div", "sv-cr", el("span", "sv-l", "draft q"), none);
+    const above = el("div", "sv-cr", el("span", "sv-l", "drafter q"), none);
     return { ...found, rows: panel.asked || panel.coin ? [above, target.row] : [target.row] };
   }
   const given = there(text);

@@ -35,7 +35,7 @@ export function legends() {
   ]);
   legend($(".sv-hues"), [
     ["p", "target p", swatch("p")],
-    ["q", "draft q", swatch("q")],
+    ["q", "drafter q", swatch("q")],
     ["both", "both", swatch("b")],
     ["residual", "residual", swatch("r")],
   ]);

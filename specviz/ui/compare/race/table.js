@@ -191,7 +191,7 @@ function costs(lane, scale) {
   return measure("cost", fixed(costs.total, lane.decimals), ...pieces);
 }
 
-// By depth, the share of checked positions where a guess was accepted; the dotted line is 100 %.
+// By depth, the share of checked positions where a guess was accepted; the dotted line is 100%.
 /** @param {LaneNumbers} lane */
 function depths(lane) {
   if (!lane.depths.length) return el("span", "", DASH);

@@ -17,8 +17,8 @@ const SLIDES = ["gamma", "alpha", "reading", "computing"];
 const WRITTEN = {
   gamma: (value) => value,
   alpha: (value) => Number(value).toFixed(2),
-  reading: (value) => value + " %",
-  computing: (value) => value + " %",
+  reading: (value) => value + "%",
+  computing: (value) => value + "%",
 };
 
 /** @param {Control} select @param {Option[]} pairs */

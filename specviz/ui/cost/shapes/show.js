@@ -22,7 +22,7 @@ const COLUMNS = [
 ];
 const PASSES = ["tokens in the pass", "measured, ms", "plain passes", "roofline, ms"];
 const KEYS = [
-  ["sv-sweep-mark", "measured: median and middle 50 %"],
+  ["sv-sweep-mark", "measured: median and middle 50%"],
   ["sv-sweep-dash", "roofline: simulated"],
   ["sv-sweep-dots", "roofline + overhead of a plain pass: simulated"],
 ];

@@ -10,14 +10,14 @@ const COLUMNS = [
   ["tokens", "tokens in the pass", ""],
   ["guesses", "draft tokens verified", ""],
   ["measured", "measured, ms", ""],
-  ["middle", "middle 50 %, ms", "sv-sweep-wide"],
+  ["middle", "middle 50%, ms", "sv-sweep-wide"],
   ["passes", "plain passes", ""],
   ["roofline", "roofline, ms", ""],
 ];
 /** @type {("answer" | "must" | "memory" | "gap" | "grows" | "caution" | "how")[]} */
 const SENTENCES = ["answer", "must", "memory", "gap", "grows", "caution", "how"];
 const KEYS = [
-  ["sv-sweep-mark", "measured: median and middle 50 %"],
+  ["sv-sweep-mark", "measured: median and middle 50%"],
   ["sv-sweep-dash", "roofline: simulated"],
   ["sv-sweep-dots", "roofline + overhead of a plain pass: simulated"],
   ["sv-sweep-level", "one plain pass"],

@@ -3,7 +3,7 @@
 import type { Word } from "../../shared/data.js";
 import type { Layout, Twig } from "../shared/data.js";
 
-/** Of one way at hundreds of places: means, and 95 % of the gain in accepted length. */
+/** Of one way at hundreds of places: means, and 95% of the gain in accepted length. */
 export interface Measured {
   differ: number;
   nodes: number;

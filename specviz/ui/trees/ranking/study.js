@@ -12,7 +12,7 @@ const HEADS = [
   "ties at the cut",
   "products that are 0",
   "orphans with torch.topk",
-  "accepted length minus exact (95 %)",
+  "accepted length minus exact (95%)",
 ];
 
 /** @param {string} place @param {string[]} heads @param {(string | Node)[][]} rows */
@@ -88,7 +88,7 @@ const cells = (one) => [
 ];
 
 /** @param {number} share */
-const percent = (share) => (100 * share).toFixed(share && share < 0.095 ? 1 : 0) + " %";
+const percent = (share) => (100 * share).toFixed(share && share < 0.095 ? 1 : 0) + "%";
 /** @param {number} value */
 const signed = (value) =>
   Math.abs(value) < 5e-5 ? "0" : (value > 0 ? "+" : "−") + Math.abs(value).toFixed(4);
