@@ -402,7 +402,7 @@ def test_only_drafters_that_search_the_text_say_nothing_was_found():
         return sentence(scene_with(remark, lambda *_: None, Recipe(drafts=False), 3), 1)
 
     assert without_guesses({"form": "counts", "factor": 1.0, "least": 0.1}).startswith(
-        "The text does not end with anything that appeared before"
+        "The end of the text has not appeared before"
     )
     assert without_guesses({"form": "heads", "heads": 4}).startswith(
         "The drafter has no guess here"
@@ -446,16 +446,16 @@ def test_equal_candidates_are_claimed_only_for_complete_trees():
         scene.round.proposed = replace(scene.round.proposed, guesses=change(guesses))
         return scored(replace(scene))["say"][0]  # anew: a scene keeps the shape of its tree
 
-    assert "every parent at a depth gets the same" in said_of(lambda guesses: guesses)
+    assert "all guesses at a depth have the same" in said_of(lambda guesses: guesses)
     for some in (lambda guesses: guesses[:-1], lambda guesses: guesses[:-2]):
-        assert said_of(some).endswith("Each parent gets some of the head's candidates.")
+        assert said_of(some).endswith("Each guess gets some of the next head's candidates.")
 
 
 def test_lower_candidates_are_not_called_top_tokens():
     scene = scene_with({"form": "heads"}, lambda _, depth: {"head": depth, "state": 4, "path": [2]})
     first = guesses(scene)[0]
     assert sentence(scene, 1) == (
-        f"The drafter proposes {first} for position +1, number 3 of its head's candidates."
+        f"The drafter proposes {first} for position +1: candidate 3 of that position's head."
     )
 
 

@@ -724,7 +724,7 @@ def test_last_token_is_not_explained_by_a_failed_search():
     scene = Scene.of(trace, len(trace.rounds) - 1)
     assert scene.tokens_left == 1
     scene.round.proposed = replace(scene.round.proposed, remark=MATCH)
-    assert said(frames(scene)[0]).startswith("Only one token is left to write")
+    assert said(frames(scene)[0]).startswith("Only one token is left to generate")
 
 
 MATCH = {"form": "match", "min": 1, "max": 3}
@@ -738,7 +738,7 @@ def test_copied_guesses_name_their_match_or_say_that_there_is_none():
     assert first.startswith("The last 2 tokens of the text appeared before, followed by ")
     assert second.startswith("Next came ")
     (none,) = propose(made(RECIPES["nothing drafted"]), remark=MATCH)
-    assert none.startswith("The text does not end with anything that appeared before")
+    assert none.startswith("The end of the text has not appeared before")
 
 
 def test_top_token_sentence_says_its_probability_is_not_used():

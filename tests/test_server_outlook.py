@@ -152,7 +152,7 @@ def test_round_time_is_compared_with_the_roofline():
     timed = replace(COUNTED, between=(10.0, 1000.0))
     least = pass_time(SERVING, 1, 3).seconds
     said = " ".join(report_of(timed).advice)
-    assert f"A round takes {1000 * least:.2f} ms on the roofline." in said
+    assert f"The roofline predicts {1000 * least:.2f} ms per round." in said
     assert "The server's outputs were 10.00 ms apart" in said
 
 

@@ -225,7 +225,7 @@ def bars(scene: Scene, judged: Judged) -> dict[str, Any]:
     why = because(scene, judged)
     if judged_by_residual(scene, judged):
         left, excess_mass = inputs["left"], 1.0 - inputs["reach"]
-        named = {"p": "residual", "q": "remains", "left": [], "owed": True}
+        named = {"p": "residual", "q": "undecided", "left": [], "owed": True}
         whole = {"p": round(left, 6), "q": round(left + excess_mass, 6), "laws": named}
         text |= {"p": text["left"], "q": text["all"], "sum": text["threshold"]}
         if judged.threshold >= NEGLIGIBLE:
