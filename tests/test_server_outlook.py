@@ -7,7 +7,7 @@ import pytest
 
 from specviz.cost import formula, sources
 from specviz.cost.roofline import Serving, pass_time
-from specviz.cost.server.outlook import MAX_GAMMA, Deployment, acceptance_chances, outlook
+from specviz.cost.server.outlook import MAX_GAMMA, Deployment, acceptance_model, outlook
 from specviz.cost.server.report import Report, advice, build_report
 from specviz.cost.server.stats import (
     ServerStats,
@@ -19,7 +19,13 @@ from specviz.cost.server.stats import (
 from specviz.cost.sources import drafters
 
 COUNTED = ServerStats(
-    "vLLM", "/metrics", rounds=100, drafted=200, accepted=110, kept=(80, 30), gamma=2
+    "vLLM",
+    "/metrics",
+    rounds=100,
+    drafted=200,
+    accepted=110,
+    accepted_by_position=(80, 30),
+    gamma=2,
 )
 MEAN = ServerStats("SGLang", "/server_info", mean=2.44, gamma=3)
 EIGHT = sources.models()["llama-3.1-8b"].shape
@@ -45,10 +51,10 @@ def test_wilson_interval_matches_the_textbook():
 
 def test_positions_have_overall_and_conditional_acceptance():
     first, second = acceptance_by_position(COUNTED)
-    assert (first.reached.share, second.reached.share) == (0.8, 0.3)
-    assert second.given.share == pytest.approx(30 / 80)
-    (_, gone) = acceptance_by_position(replace(COUNTED, kept=(0, 0), accepted=0))
-    assert gone.given is None
+    assert (first.cumulative.share, second.cumulative.share) == (0.8, 0.3)
+    assert second.conditional.share == pytest.approx(30 / 80)
+    (_, gone) = acceptance_by_position(replace(COUNTED, accepted_by_position=(0, 0), accepted=0))
+    assert gone.conditional is None
 
 
 def test_variance_of_tokens_per_pass_is_that_of_accepted_lengths():
@@ -59,14 +65,14 @@ def test_variance_of_tokens_per_pass_is_that_of_accepted_lengths():
 
 
 def test_shorter_draft_uses_the_counts_of_its_positions():
-    found = acceptance_chances(COUNTED, 2)
+    found = acceptance_model(COUNTED, 2)
     assert [found.tokens(gamma) for gamma in (0, 1, 2)] == pytest.approx([1, 1.8, 2.1])
 
 
 def test_last_acceptance_is_assumed_for_later_positions():
     found = outlook(COUNTED, SERVING, 1, None)
-    assert found.choices[4].tokens == pytest.approx(1 + 0.8 + 0.3 + 0.3 * 0.375 + 0.3 * 0.375**2)
-    assert [choice.counted for choice in found.choices[:4]] == [True, True, True, False]
+    assert found.options[4].tokens == pytest.approx(1 + 0.8 + 0.3 + 0.3 * 0.375 + 0.3 * 0.375**2)
+    assert [choice.counted for choice in found.options[:4]] == [True, True, True, False]
     assert "Beyond position 2 nothing was counted: its acceptance rate, 37.5%" in " ".join(
         report_of(COUNTED).advice
     )
@@ -81,14 +87,14 @@ def report_of(told, site=SITE):
 
 def test_average_gives_one_alpha_that_is_assumed():
     """1 + 0.6 + 0.36 + 0.216 = 2.176."""
-    found = acceptance_chances(replace(MEAN, mean=2.176), 3)
+    found = acceptance_model(replace(MEAN, mean=2.176), 3)
     assert found.rest == pytest.approx(0.6)
-    assert not any(choice.counted for choice in outlook(MEAN, SERVING, 1, None).choices)
+    assert not any(choice.counted for choice in outlook(MEAN, SERVING, 1, None).options)
     assert "assumes one α at every position" in " ".join(report_of(MEAN).advice)
     with pytest.raises(UnreadableStats, match="at most 4 tokens"):
-        acceptance_chances(replace(MEAN, mean=4.5), 3)
+        acceptance_model(replace(MEAN, mean=4.5), 3)
     with pytest.raises(UnreadableStats, match="enter the γ it was started"):
-        acceptance_chances(replace(MEAN, gamma=None), None)
+        acceptance_model(replace(MEAN, gamma=None), None)
 
 
 @pytest.mark.parametrize(("drafter", "batch"), [("n-gram", 1), ("head", 64), ("llama-3.2-1b", 256)])
@@ -99,12 +105,12 @@ def test_speedup_is_tokens_per_round_over_its_time_in_plain_passes(drafter, batc
     one = pass_time(replace(SERVING, shape=draft), batch).seconds if draft else 0.0
     for gamma, brought in ((1, 1.8), (2, 2.1)):
         costs = gamma * one + pass_time(SERVING, batch, gamma + 1).seconds
-        assert found.choices[gamma].speedup == pytest.approx(brought * plain / costs)
-    most = max(choice.speedup for choice in found.choices)
+        assert found.options[gamma].speedup == pytest.approx(brought * plain / costs)
+    most = max(choice.speedup for choice in found.options)
     assert found.best.speedup == pytest.approx(most)
-    assert found.now == found.choices[2]
-    assert found.gain == pytest.approx(most / found.now.speedup)
-    low, high = found.close
+    assert found.current == found.options[2]
+    assert found.gain == pytest.approx(most / found.current.speedup)
+    low, high = found.near_best
     assert low <= found.best.gamma <= high
 
 
@@ -117,21 +123,23 @@ def test_longest_draft_is_best_if_verification_is_free():
 def test_no_draft_pays_if_the_drafter_costs_as_much_as_the_target():
     found = outlook(COUNTED, SERVING, 1, EIGHT)
     assert found.best.gamma == 0
-    assert found.now.speedup < 1
+    assert found.current.speedup < 1
     slow = replace(SITE, batch=512)
-    bad = replace(COUNTED, kept=(10, 1), accepted=11)
+    bad = replace(COUNTED, accepted_by_position=(10, 1), accepted=11)
     said = report_of(bad, replace(slow, drafter="llama-3.2-1b")).advice[0]
     assert "no draft length pays: plain decoding is fastest; your γ = 2 runs at 0." in said
 
 
 def test_best_length_is_given_for_both_interval_ends():
-    few = replace(COUNTED, rounds=10, drafted=20, accepted=11, kept=(8, 3))
-    low, high = outlook(few, SERVING, 128, None).likely
-    many = replace(COUNTED, rounds=1e6, drafted=2e6, accepted=1.1e6, kept=(8e5, 3e5))
-    sure = outlook(many, SERVING, 128, None).likely
+    few = replace(COUNTED, rounds=10, drafted=20, accepted=11, accepted_by_position=(8, 3))
+    low, high = outlook(few, SERVING, 128, None).best_interval
+    many = replace(
+        COUNTED, rounds=1e6, drafted=2e6, accepted=1.1e6, accepted_by_position=(8e5, 3e5)
+    )
+    sure = outlook(many, SERVING, 128, None).best_interval
     assert low < high
     assert sure[0] == sure[1] == outlook(many, SERVING, 128, None).best.gamma
-    assert outlook(MEAN, SERVING, 128, None).likely is None
+    assert outlook(MEAN, SERVING, 128, None).best_interval is None
 
 
 def test_tree_statistics_are_not_predicted():
@@ -149,7 +157,7 @@ def test_batch_size_defaults_to_that_of_the_server():
 
 
 def test_round_time_is_compared_with_the_roofline():
-    timed = replace(COUNTED, between=(10.0, 1000.0))
+    timed = replace(COUNTED, output_gaps=(10.0, 1000.0))
     least = pass_time(SERVING, 1, 3).seconds
     said = " ".join(report_of(timed).advice)
     assert f"The roofline predicts {1000 * least:.2f} ms per round." in said

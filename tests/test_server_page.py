@@ -33,14 +33,14 @@ def test_page_numbers_equal_the_formulas():
     assert made["advice"] == list(found.advice)
     assert dict(made["facts"])["Drafts"] == "527"
     assert made["places"][1] == ["2", "65.1%, 60.9 to 69.0", "80.9%, 76.9 to 84.4"]
-    outlook, choices = made["figures"]["outlook"]["data"], found.outlook.choices
+    outlook, choices = made["figures"]["outlook"]["data"], found.outlook.options
     assert outlook["20-counted"]["y"] == pytest.approx([c.speedup for c in choices[:5]])
     assert outlook["10-beyond"]["x"] == list(range(4, 17))
     assert (outlook["40-best"]["x"], outlook["30-now"]["x"]) == ([2], [4.0])
     shares = made["figures"]["places"]["data"]["10-reached"]
     assert shares["y"] == pytest.approx([kept / 527 for kept in (424, 343, 277, 228)])
     high = shares["y"][0] + shares["error_y"]["array"][0]
-    assert high == pytest.approx(found.positions[0].reached.high)
+    assert high == pytest.approx(found.positions[0].cumulative.high)
     assert (made["batch"], made["gamma"]) == (1, 4)
 
 

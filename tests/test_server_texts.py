@@ -122,7 +122,12 @@ READ = {
 def test_each_program_is_read(case):
     text, program, mean, gamma, batch, kept = case
     told = parse_stats(text)
-    assert (told.program, told.length, told.batch, told.kept) == (program, gamma, batch, kept)
+    assert (told.program, told.draft_length, told.batch, told.accepted_by_position) == (
+        program,
+        gamma,
+        batch,
+        kept,
+    )
     assert tokens_per_pass(told, 4).mean == pytest.approx(mean)
 
 
@@ -255,7 +260,7 @@ def test_two_snapshots_give_their_difference():
     after = parse_stats(vllm(160, 640, 250, (120, 80, 50, 0)) + GAUGES)
     made = difference(parse_stats(vllm()), after)
     assert (made.rounds, made.drafted, made.accepted) == (60, 240, 70)
-    assert made.kept == (40, 20, 10, 0)
+    assert made.accepted_by_position == (40, 20, 10, 0)
     assert made.batch == 10  # of the later one
     assert tokens_per_pass(made).mean == pytest.approx(1 + 70 / 60)
 
@@ -280,10 +285,10 @@ def test_snapshots_that_have_no_difference_are_refused(before, after, sentence):
 
 def test_example_is_the_shipped_measurement():
     made = build_report(example().text)
-    assert (made.stats.program, made.stats.rounds, made.stats.kept) == (
+    assert (made.stats.program, made.stats.rounds, made.stats.accepted_by_position) == (
         "vLLM",
         527,
         (424, 343, 277, 228),
     )
     assert [place.number for place in acceptance_by_position(made.stats)] == [1, 2, 3, 4]
-    assert "The counts are real" in example().said
+    assert "The counts are real" in example().description

@@ -30,8 +30,8 @@ from specviz.trees.judging import (
     average,
 )
 from specviz.trees.payoff import (
+    estimate_acceptance,
     fitted_pass_cost,
-    keep_chances,
     marginal_prices,
     target_probabilities,
 )
@@ -129,13 +129,13 @@ def test_chain_is_a_tree_with_one_child_per_node(seed):
 
 def test_static_tree_uses_each_rank_and_ends_at_end_of_text():
     field = made_field(3, 3)
-    one = static_tree(field, shapes.paths_of(shapes.regular(2, 2)))
+    one = static_tree(field, shapes.paths_of(shapes.regular_tree(2, 2)))
     first = field.rows[()].tokens[:2]
     assert one.paths == {
         *((token,) for token in first),
         *((token, after) for token in first for after in field.rows[token,].tokens[:2]),
     }
-    over = static_tree(replace(field, eos=[first[0]]), shapes.paths_of(shapes.regular(2, 2)))
+    over = static_tree(replace(field, eos=[first[0]]), shapes.paths_of(shapes.regular_tree(2, 2)))
     assert {path for path in one.paths if path[0] != first[0] or len(path) == 1} == over.paths
 
 
@@ -189,7 +189,7 @@ def test_expected_length_is_the_mean_over_verdicts(seed, cold):
         path = world.verify(one, Chance(1, 1), cold=True).path
         assert found == pytest.approx(len(path))
     else:
-        assert found == pytest.approx(keep_chances(field, one, []).length(one.kept)["exact"])
+        assert found == pytest.approx(estimate_acceptance(field, one, []).length(one.kept)["exact"])
 
 
 class ByPath:
@@ -282,14 +282,16 @@ def test_off_by_one_tree_is_judged_on_its_actual_paths(recipe):
         *above, token = (wrong.tokens[each] for each in wrong.path(node)[1:])
         row = field.rows.get(tuple(above))
         if row is not None and token in row.tokens:
-            assert field.exhibit[node] == pytest.approx(row.p[row.tokens.index(token)], abs=1e-4)
+            assert field.p_off_by_one[node] == pytest.approx(
+                row.p[row.tokens.index(token)], abs=1e-4
+            )
             known += 1
     assert known
     p = target_probabilities(field, one)
     right = judging.expected_length(
         one.tree.parents, one.tree.tokens, [p[node] for node in one.kept]
     )
-    assert right == pytest.approx(keep_chances(field, one, []).length(one.kept)["exact"])
+    assert right == pytest.approx(estimate_acceptance(field, one, []).length(one.kept)["exact"])
 
 
 def test_repeated_sibling_adds_nothing():

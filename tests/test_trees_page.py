@@ -120,8 +120,8 @@ def test_ranking_lab_shows_eight_methods_and_a_case_study():
 def test_case_study_verdicts_have_the_stated_mean_length():
     field = shipped_position(recipes()[0].name)
     tree = grow_tree(field, judging.SIZE).tree
-    parents, p = judging.shift_parents(tree.parents), field.exhibit
-    kept = [len(judging.kept_nodes(parents, tree.tokens, p, Chance(s, 1))) for s in range(600)]
+    parents, p = judging.shift_parents(tree.parents), field.p_off_by_one
+    kept = [len(judging.accepted_nodes(parents, tree.tokens, p, Chance(s, 1))) for s in range(600)]
     assert sum(kept) / 600 == pytest.approx(
         judging.expected_length(parents, tree.tokens, p), abs=0.12
     )
@@ -174,7 +174,7 @@ def test_position_has_predictions_for_every_path(name):
     walk.step()
     deep = min(3, walk.predictor.max_depth)
     shape = [(0,), (1,), (0, 0), (1, 0)]
-    field, _ = walk.field([(Parameters(deep, 2, 9), SUMS)], [shape])
+    field, _ = walk.record([(Parameters(deep, 2, 9), SUMS)], [shape])
     one = grow_tree(field, Parameters(deep, 2, 9))
     assert not one.missing
     assert len(one.tree) > deep

@@ -34,7 +34,7 @@ def test_published_shapes_have_their_sizes_and_every_beginning():
         "medusa-63": 63,
     }
     for name, shape in PUBLISHED_TREES.items():
-        made = shapes.published(name)
+        made = shapes.published_tree(name)
         assert shapes.paths_of(made) == list(shape.paths), "ranks are places, without a gap"
 
 
@@ -45,7 +45,9 @@ def test_run_accepts_a_published_shape_by_name():
 
 def test_chain_is_a_tree_with_one_child_per_node():
     assert (
-        shapes.chain(7) == shapes.regular(1, 7) == shapes.parents_of([[0] * d for d in range(1, 8)])
+        shapes.chain(7)
+        == shapes.regular_tree(1, 7)
+        == shapes.parents_of([[0] * d for d in range(1, 8)])
     )
 
 
@@ -81,7 +83,7 @@ def test_a_file_may_number_its_nodes_in_any_order(tree, random):
 def test_the_optimised_shape_beats_every_other_of_its_size(depth):
     """Against every tree of five guesses whose ranks have no gap."""
     chances = [0.55, 0.25, 0.1]
-    found = shapes.optimised(chances, 5, depth)
+    found = shapes.optimal_tree(chances, 5, depth)
     best = max(
         tree_formula.expected_tokens(other, tree_formula.acceptance_by_position(other, chances))
         for tail in product(*(range(node) for node in range(1, 6)))
@@ -94,7 +96,7 @@ def test_the_optimised_shape_beats_every_other_of_its_size(depth):
 
 
 def test_noise_in_measured_ranks_does_not_stop_the_shape():
-    assert len(shapes.optimised([0.4, 0.1, 0.12], 9)) == 10
+    assert len(shapes.optimal_tree([0.4, 0.1, 0.12], 9)) == 10
 
 
 @given(st.integers(1, 16), st.integers(1, 16), st.integers(1, 128))
@@ -122,11 +124,11 @@ def test_presets_of_engines_have_their_own_sizes():
         (lambda: Parameters.eagle(1, 4, 8), "total_tokens"),
         (lambda: Parameters.of({"steps": 5, "budget": 4}), "with the names of one engine"),
         (lambda: Parameters(5, 10, 8).check_vocabulary(9), "exceeds the 9 tokens"),
-        (lambda: shapes.regular(4, 5), "make 1,364 guesses; a tree can have at most 128"),
+        (lambda: shapes.regular_tree(4, 5), "make 1,364 guesses; a tree can have at most 128"),
         (lambda: shapes.chain(0), "length of a chain"),
-        (lambda: shapes.published("eagle-26"), "there is eagle-25"),
+        (lambda: shapes.published_tree("eagle-26"), "there is eagle-25"),
         (lambda: shapes.parents_of([[0], [1, 0]]), "needs the path [1] in the tree"),
-        (lambda: shapes.optimised([], 4), "probabilities from 0 to 1"),
+        (lambda: shapes.optimal_tree([], 4), "probabilities from 0 to 1"),
         (lambda: shapes.from_text("[-1, 2, 1]"), "Nodes 1, 2 do not lead to the root"),
         (lambda: shapes.from_text("[-1, 0, -1]"), "one root"),
         (lambda: shapes.from_text("[-1, 7]"), "Node 1 has parent 7"),

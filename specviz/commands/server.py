@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -98,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json != STANDARD_OUTPUT:
         _print(report)
     if args.json is not None:
-        write_json(args.json, report_data(report))
+        write_json(args.json, report.to_json())
     return 0
 
 
@@ -147,7 +146,11 @@ def _print(report: Report) -> None:
     if report.positions:
         say()
         rates = [
-            [str(position.number), format_rate(position.reached), format_rate(position.given)]
+            [
+                str(position.number),
+                format_rate(position.cumulative),
+                format_rate(position.conditional),
+            ]
             for position in report.positions
         ]
         print_table(POSITIONS, rates)
@@ -170,23 +173,8 @@ def _print_simulated(report: Report) -> None:
             f"{format_speedup(choice.speedup)} plain",
             "" if choice.counted or not choice.gamma else "(tokens assumed)",
         ]
-        for choice in report.outlook.choices
+        for choice in report.outlook.options
     ]
     print_table(CHOICES, choices)
     for sentence in report.advice:
         say(sentence)
-
-
-def report_data(report: Report) -> dict[str, Any]:
-    """Return the report as data; predictions are under `simulated`."""
-    stats = asdict(report.stats)
-    notes = [*stats.pop("notes"), *report.limitations]
-    outlook = report.outlook
-    return {
-        "told": stats,
-        "tokens_per_pass": asdict(report.tokens),
-        "positions": [asdict(position) for position in report.positions],
-        "unsaid": list(dict.fromkeys(notes)),
-        "simulated": outlook and {**asdict(outlook), "advice": list(report.advice)},
-        "not_predicted": report.not_predicted or None,
-    }

@@ -74,7 +74,9 @@ def solve_alpha(tokens: float, gamma: float) -> float:
 
 
 def tokens_by_depth(chances: Sequence[float]) -> float:
-    """Return the mean tokens per round if acceptance differs by depth: 1 + a₁ + a₁a₂ + …
+    """Return the mean tokens per round if acceptance differs by depth.
+
+    It is 1 + a₁ + a₁a₂ + …, where aᵢ is the acceptance at depth i.
 
     Args:
         chances: By position, the probability of acceptance given that all before were accepted.

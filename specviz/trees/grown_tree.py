@@ -59,24 +59,26 @@ class GrownTree:
         return frozenset(self.path(node) for node in self.kept if node)
 
 
-def grow_tree(field: RecordedPosition, parameters: Parameters, kind: PathScore = SUMS) -> GrownTree:
+def grow_tree(
+    position: RecordedPosition, parameters: Parameters, kind: PathScore = SUMS
+) -> GrownTree:
     """Grow a dynamic tree. kind: how totals are computed; runs sum in float32."""
-    grown = GrownTree(DynamicTree([field.root], kind=kind), parameters.budget)
-    depth = min(parameters.depth, field.deepest)
-    levels = grown.growth.levels(depth, parameters.width, parameters.budget, field.eos)
+    grown = GrownTree(DynamicTree([position.root], kind=kind), parameters.budget)
+    depth = min(parameters.depth, position.deepest)
+    levels = grown.growth.levels(depth, parameters.width, parameters.budget, position.eos)
     for level in levels:
         before = len(grown.growth.tokens)
         for node in level:
-            add_guesses(grown, field, node, parameters.width)
+            add_guesses(grown, position, node, parameters.width)
         if len(grown.growth.tokens) == before:
             break
         grown.levels.append(level)
     return grown
 
 
-def add_guesses(grown: GrownTree, field: RecordedPosition, node: int, width: int) -> None:
+def add_guesses(grown: GrownTree, position: RecordedPosition, node: int, width: int) -> None:
     """Add the recorded guesses after a node to the pool, or note that there are none."""
-    row = field.rows.get(grown.path(node))
+    row = position.rows.get(grown.path(node))
     if row is None:
         grown.missing.append(node)
         return
@@ -84,26 +86,26 @@ def add_guesses(grown: GrownTree, field: RecordedPosition, node: int, width: int
     grown.growth.add(node, row.tokens[:width], logs)
 
 
-def static_tree(field: RecordedPosition, paths: Sequence[Path]) -> GrownTree:
+def static_tree(position: RecordedPosition, paths: Sequence[Path]) -> GrownTree:
     """Build a tree of fixed shape.
 
     Every guess is kept, except those after a path without a row.
 
     Args:
-        field: The position.
+        position: The position.
         paths: Rank paths in order of level, as in `settings.published_trees`.
     """
-    grown = GrownTree(DynamicTree([field.root]), len(paths))
+    grown = GrownTree(DynamicTree([position.root]), len(paths))
     nodes: dict[Path, int] = {(): 0}
     widths: dict[Path, int] = {}
     for path in paths:
         widths[path[:-1]] = max(widths.get(path[:-1], 0), path[-1] + 1)
     for ranks, width in widths.items():
         node = nodes.get(ranks)
-        if node is None or (node and grown.growth.tokens[node] in field.eos):
+        if node is None or (node and grown.growth.tokens[node] in position.eos):
             continue
         first = len(grown.growth.tokens)
-        add_guesses(grown, field, node, width)
+        add_guesses(grown, position, node, width)
         grown.levels.append([node])
         nodes |= {
             (*ranks, rank): at for rank, at in enumerate(range(first, len(grown.growth.tokens)))

@@ -78,9 +78,9 @@ class SampledTree:
 class PositionModels:
     """A recorded position as two models over a small vocabulary."""
 
-    def __init__(self, field: RecordedPosition) -> None:
-        self.field = field
-        self.vocabulary = sorted({token for row in field.rows.values() for token in row.tokens})
+    def __init__(self, position: RecordedPosition) -> None:
+        self.position = position
+        self.vocabulary = sorted({token for row in position.rows.values() for token in row.tokens})
         self.place = {token: at for at, token in enumerate(self.vocabulary)}
 
     def p(self, path: Path) -> Tensor:
@@ -103,7 +103,7 @@ class PositionModels:
         return probs
 
     def _row(self, path: Path) -> Row:
-        row = self.field.rows.get(path)
+        row = self.position.rows.get(path)
         if row is None:
             raise BadTree("This position was not recorded to this depth.")
         return row
@@ -114,36 +114,36 @@ class PositionModels:
         probs[self.place.get(top, -1)] = 1.0
         return probs
 
-    def verify(self, one: GrownTree, chance: Chance, cold: bool) -> Verdict:
+    def verify(self, grown: GrownTree, chance: Chance, cold: bool) -> Verdict:
         """Judge a tree of guesses that were not sampled.
 
-        Nodes of the result are those of `one.tree`. After a leaf that was not recorded, p is the
+        Nodes of the result are those of `grown.tree`. After a leaf that was not recorded, p is the
         combined token.
 
         Args:
-            one: The tree.
+            grown: The tree.
             chance: The source of u.
             cold: Whether to judge at temperature 0 instead of 1.
         """
-        lump = torch.zeros(len(self.vocabulary) + 1, dtype=torch.float64)
-        lump[-1] = 1.0
+        others = torch.zeros(len(self.vocabulary) + 1, dtype=torch.float64)
+        others[-1] = 1.0
         distribution_after = self.greedy if cold else self.p
-        paths = [one.path(node) for node in one.kept]
+        paths = [grown.path(node) for node in grown.kept]
         p = torch.stack(
-            [distribution_after(path) if path in self.field.rows else lump for path in paths]
+            [distribution_after(path) if path in self.position.rows else others for path in paths]
         )
-        places = [0, *(self.place[token] for token in one.tree.tokens[1:])]
-        tree = DraftTree(tuple(places), one.tree.parents)
+        places = [0, *(self.place[token] for token in grown.tree.tokens[1:])]
+        tree = DraftTree(tuple(places), grown.tree.parents)
         return make_rule("point-mass").judge(tree, Drawn.POINT_MASS, p, {}, chance)
 
     def draft(self, widths: Sequence[int], drawn: Drawn, chance: Chance) -> SampledTree:
         """Sample a tree; `widths` gives the guesses per node, by depth. Raises BadTree."""
-        tokens, level = [self.field.root], [0]
+        tokens, level = [self.position.root], [0]
         paths: list[Path] = [()]
         parents, q = [-1], dict[int, Tensor]()
         for width in widths:
             first = len(parents)
-            for node in [n for n in level if not n or tokens[n] not in self.field.eos]:
+            for node in [n for n in level if not n or tokens[n] not in self.position.eos]:
                 q[node] = self.q(paths[node])
                 coins = [chance.draft(len(parents) + i) for i in range(width)]
                 for index in sample_guesses(q[node], coins, drawn):
@@ -181,15 +181,17 @@ class Average:
 
 
 def average(
-    world: PositionModels, widths: Sequence[int], drawn: Drawn, trees: int, seed: int
+    models: PositionModels, widths: Sequence[int], drawn: Drawn, trees: int, seed: int
 ) -> Average:
     """Average both rules over many trees, each over all u.
 
     A single tree may favour either rule; only the means are ordered.
     """
-    found = [world.draft(widths, drawn, Chance(seed, number)).expected() for number in range(trees)]
-    gains = torch.tensor([one["traversal"] - one["top-down"] for one in found])
-    means = {way: sum(one[way] for one in found) / trees for way in found[0]}
+    found = [
+        models.draft(widths, drawn, Chance(seed, number)).expected() for number in range(trees)
+    ]
+    gains = torch.tensor([lengths["traversal"] - lengths["top-down"] for lengths in found])
+    means = {way: sum(lengths[way] for lengths in found) / trees for way in found[0]}
     error = float(gains.std() / trees**0.5) if trees > 1 else 0.0
     return Average(trees, means, error)
 
@@ -202,7 +204,7 @@ def shift_parents(parents: Sequence[int]) -> list[int]:
     return [parent - 1 if parent >= 1 else parent for parent in parents]
 
 
-def kept_nodes(
+def accepted_nodes(
     parents: Sequence[int], tokens: Sequence[int], p: Sequence[float], chance: Chance
 ) -> list[int]:
     """Return the nodes that are accepted for one u, by the rule for guesses that are not sampled.

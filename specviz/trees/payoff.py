@@ -21,7 +21,7 @@ Table = Sequence[Sequence[float]]  # by depth from 1, by rank from 0
 
 
 @dataclass(frozen=True, slots=True)
-class KeepChances:
+class AcceptanceEstimates:
     """By node of the pool, the probability that a round accepts it.
 
     Attributes:
@@ -42,35 +42,37 @@ class KeepChances:
         }
 
 
-def keep_chances(field: RecordedPosition, one: GrownTree, table: Table) -> KeepChances:
+def estimate_acceptance(
+    position: RecordedPosition, grown: GrownTree, table: Table
+) -> AcceptanceEstimates:
     """Return the probability that each guess of a pool is accepted."""
-    parents, keep = one.growth.parents, target_probabilities(field, one)
-    ranks = acceptance_by_rank(parents, one.growth.depths, table)
-    sums = one.growth.totals if one.growth.kind.how == "sum" else []
-    believed = [exp(total) for total in sums] or list(one.growth.totals)
-    return KeepChances(
+    parents, keep = grown.growth.parents, target_probabilities(position, grown)
+    ranks = acceptance_by_rank(parents, grown.growth.depths, table)
+    sums = grown.growth.totals if grown.growth.kind.how == "sum" else []
+    believed = [exp(total) for total in sums] or list(grown.growth.totals)
+    return AcceptanceEstimates(
         tree_formula.path_probabilities(parents, keep),
         tree_formula.path_probabilities(parents, ranks),
         believed,
     )
 
 
-def target_probabilities(field: RecordedPosition, one: GrownTree) -> list[float]:
+def target_probabilities(position: RecordedPosition, grown: GrownTree) -> list[float]:
     """Return, by node, the target's p of its token at temperature 1; 1 for the root."""
     found = [1.0]
-    for node, parent in enumerate(one.growth.parents):
+    for node, parent in enumerate(grown.growth.parents):
         if node:
-            row = field.rows[one.path(parent)]
-            found.append(row.p[row.tokens.index(one.growth.tokens[node])])
+            row = position.rows[grown.path(parent)]
+            found.append(row.p[row.tokens.index(grown.growth.tokens[node])])
     return found
 
 
-def greedy_matches(field: RecordedPosition, one: GrownTree) -> list[float]:
+def greedy_matches(position: RecordedPosition, grown: GrownTree) -> list[float]:
     """Return, by node, 1 if it is the target's likeliest token, else 0."""
     found = [1.0]
-    for node, parent in enumerate(one.growth.parents):
+    for node, parent in enumerate(grown.growth.parents):
         if node:
-            found.append(float(field.rows[one.path(parent)].top == one.growth.tokens[node]))
+            found.append(float(position.rows[grown.path(parent)].top == grown.growth.tokens[node]))
     return found
 
 

@@ -100,7 +100,7 @@ def probabilities_along(walk: Walk, future: Sequence[int]) -> list[torch.Tensor]
         guessed += [found for found, _ in read_top_tokens(logits, RANKS, walk.title)]
     scores = walk.score(tree)
     p = logits_to_probs(scores.logits, TEMPERATURE_ONE).cpu()
-    walk.go_on(scores)
+    walk.advance(scores)
     return [p[node, tokens] for node, tokens in enumerate(guessed)]
 
 

@@ -69,9 +69,9 @@ class RankedTree:
     orphans: list[int]
 
 
-def rank_all_ways(field: RecordedPosition, parameters: Parameters) -> list[RankedTree]:
+def rank_all_ways(position: RecordedPosition, parameters: Parameters) -> list[RankedTree]:
     """Return all eight trees, in the order of WAYS."""
-    trees = {way: grow_tree(field, parameters, kind) for way, kind in WAYS.items()}
+    trees = {way: grow_tree(position, parameters, kind) for way, kind in WAYS.items()}
     exact = trees[EXACT].paths
     return [_ranked(way, one, exact) for way, one in trees.items()]
 
@@ -147,11 +147,11 @@ KEYS: Final = (
 )
 
 
-def mean_square_length(field: RecordedPosition, ranked: RankedTree) -> float:
+def mean_square_length(position: RecordedPosition, ranked: RankedTree) -> float:
     """Return the mean square of the accepted length at temperature 1."""
     growth = ranked.grown.growth
     warm = tree_formula.path_probabilities(
-        growth.parents, target_probabilities(field, ranked.grown)
+        growth.parents, target_probabilities(position, ranked.grown)
     )
     return sum((2 * growth.depths[node] - 1) * warm[node] for node in ranked.grown.kept[1:])
 
@@ -172,12 +172,14 @@ def run_study(
     found: Tallies,
 ) -> Iterator[int]:
     """Fill tallies prompt by prompt; yield how many are done."""
-    wants = [(size, kind) for size in SIZES.values() for kind in WAYS.values()]
+    requests = [(size, kind) for size in SIZES.values() for kind in WAYS.values()]
     for done, ids in enumerate(texts, 1):
         sums: dict[tuple[str, str], Counts] = defaultdict(lambda: defaultdict(float))
-        for field in Walk(target, drafter, ids, settings).fields(wants, POSITION_STRIDE, POSITIONS):
+        for position in Walk(target, drafter, ids, settings).record_every(
+            requests, POSITION_STRIDE, POSITIONS
+        ):
             for name, size in SIZES.items():
-                for way, counts in count_position(field, size).items():
+                for way, counts in count_position(position, size).items():
                     for key, value in counts.items():
                         sums[name, way][key] += value
         for (name, way), counts in sums.items():
@@ -185,16 +187,16 @@ def run_study(
         yield done
 
 
-def count_position(field: RecordedPosition, size: Parameters) -> dict[str, Counts]:
+def count_position(position: RecordedPosition, size: Parameters) -> dict[str, Counts]:
     """Return, by way, what one position adds to its tally."""
-    trees = rank_all_ways(field, size)
+    trees = rank_all_ways(position, size)
     exact = next(ranked for ranked in trees if ranked.way == EXACT)
-    base = expected_lengths(field, exact)
-    return {ranked.way: _count_way(field, ranked, base) for ranked in trees}
+    base = expected_lengths(position, exact)
+    return {ranked.way: _count_way(position, ranked, base) for ranked in trees}
 
 
-def _count_way(field: RecordedPosition, ranked: RankedTree, base: tuple[float, float]) -> Counts:
-    mine = expected_lengths(field, ranked)
+def _count_way(position: RecordedPosition, ranked: RankedTree, base: tuple[float, float]) -> Counts:
+    mine = expected_lengths(position, ranked)
     return {
         "places": 1.0,
         "differ": float(bool(ranked.gained)),
@@ -204,17 +206,17 @@ def _count_way(field: RecordedPosition, ranked: RankedTree, base: tuple[float, f
         "orphans": float(bool(ranked.orphans)),
         "length": mine[0],
         "gain": mine[0] - base[0],
-        "square": mean_square_length(field, ranked),
+        "square": mean_square_length(position, ranked),
         "greedy": mine[1],
         "gain0": mine[1] - base[1],
     }
 
 
-def expected_lengths(field: RecordedPosition, ranked: RankedTree) -> tuple[float, float]:
+def expected_lengths(position: RecordedPosition, ranked: RankedTree) -> tuple[float, float]:
     """Return the expected accepted length at temperature 1, and the length at 0."""
     parents, kept = ranked.grown.growth.parents, ranked.grown.kept[1:]
-    warm = tree_formula.path_probabilities(parents, target_probabilities(field, ranked.grown))
-    cold = tree_formula.path_probabilities(parents, greedy_matches(field, ranked.grown))
+    warm = tree_formula.path_probabilities(parents, target_probabilities(position, ranked.grown))
+    cold = tree_formula.path_probabilities(parents, greedy_matches(position, ranked.grown))
     return sum(warm[node] for node in kept), sum(cold[node] for node in kept)
 
 

@@ -62,14 +62,14 @@ class RecordedPosition:
         vocabulary: Number of tokens of the target.
         width: Guesses recorded after each path.
         deepest: Levels of guesses at most.
-        spelling: Bytes of every token shown, as latin-1 text.
+        token_texts: Bytes of every token shown, as latin-1 text.
         machine: Where it was recorded.
         dtype: By torch's name.
         versions: Of the packages.
         draft_seconds: Of the drafter's passes, by level.
         verify_seconds: Of one target pass over all paths.
         rows: Predictions by path of tokens after the root.
-        exhibit: By node of the tree of `off_by_one.SIZE` with its parents off by one, the target's
+        p_off_by_one: By node of the tree of `judging.SIZE` with its parents off by one, the target's
             probability of its token; empty if not recorded.
     """
 
@@ -83,16 +83,16 @@ class RecordedPosition:
     vocabulary: int
     width: int
     deepest: int
-    spelling: dict[str, str]
+    token_texts: dict[str, str]
     machine: str
     dtype: str
     versions: dict[str, str]
     draft_seconds: list[float]
     verify_seconds: float
     rows: Mapping[Path, Row]
-    exhibit: list[float] = field(default_factory=list)
+    p_off_by_one: list[float] = field(default_factory=list)
 
-    def titled(self, title: str) -> RecordedPosition:
+    def with_title(self, title: str) -> RecordedPosition:
         """Return the position under another title."""
         return replace(self, title=title)
 
@@ -101,13 +101,13 @@ class RecordedPosition:
         """The newest token: node 0 of the trees."""
         return self.context[-1]
 
-    def spelled(self, token: int) -> bytes:
+    def token_bytes(self, token: int) -> bytes:
         """Return a token's bytes."""
-        return self.spelling.get(str(token), "").encode("latin-1")
+        return self.token_texts.get(str(token), "").encode("latin-1")
 
     def to_text(self) -> str:
         """Return the text of a file: a header, then one line per path."""
-        head = KIND | {name: getattr(self, name) for name in HEAD}
+        head = KIND | {key: getattr(self, name) for name, key in FILE_KEYS.items()}
         lines = [json.dumps(head, ensure_ascii=False, separators=(",", ":"))]
         for path, row in self.rows.items():
             line = {"path": list(path)} | asdict(row)
@@ -125,7 +125,8 @@ class RecordedPosition:
             if {key: head.pop(key, None) for key in KIND} != KIND:
                 raise PositionError("This is not a position of this version.")
             rows = {tuple(line.pop("path")): from_plain(Row, line) for line in lines}
-            return cls(**head, rows=check_rows(rows))
+            fields = {name: head.pop(key) for name, key in FILE_KEYS.items() if key in head}
+            return cls(**fields, **head, rows=check_rows(rows))
         except PositionError:
             raise
         except (TypeError, ValueError, KeyError, AttributeError) as problem:
@@ -142,7 +143,12 @@ def is_position_file(text: str) -> bool:
     return text.startswith(json.dumps(KIND, separators=(",", ":"))[:-1])
 
 
-HEAD: Final = tuple(name for name in RecordedPosition.__dataclass_fields__ if name != "rows")
+# Files have their own names for two of the fields.
+FILE_KEYS: Final = {
+    name: {"token_texts": "spelling", "p_off_by_one": "exhibit"}.get(name, name)
+    for name in RecordedPosition.__dataclass_fields__
+    if name != "rows"
+}
 
 
 def check_rows(rows: Mapping[Path, Row]) -> Mapping[Path, Row]:
@@ -161,9 +167,9 @@ def round_seconds(seconds: Sequence[float]) -> list[float]:
     return [round(value, 7) for value in seconds]
 
 
-def origin(field: RecordedPosition) -> dict[str, Any]:
+def origin(position: RecordedPosition) -> dict[str, Any]:
     """Say where a position comes from."""
-    return {name: getattr(field, name) for name in ("target", "drafter", "title", "machine")}
+    return {name: getattr(position, name) for name in ("target", "drafter", "title", "machine")}
 
 
 FOLDER: Final = ASSETS / "trees"

@@ -41,7 +41,7 @@ from specviz.trees.recorded_position import (
     Row,
     round_seconds,
 )
-from specviz.trees.shapes import DEEPEST, BadTree, Parameters, paths_of, regular
+from specviz.trees.shapes import DEEPEST, BadTree, Parameters, paths_of, regular_tree
 from specviz.verification.distributions import draw, logits_to_probs
 from specviz.verification.tree import DraftTree
 
@@ -97,11 +97,11 @@ class Walk:
         self.title = drafter.name
         self.draft_seconds: list[float] = []
         self.start = len(ids)
-        scores = self._sound(self.run.prefill(ids))
-        self.text = [*ids, self._drawn(scores.logits[-1], 0)]
+        scores = self._checked(self.run.prefill(ids))
+        self.text = [*ids, self._next_token(scores.logits[-1], 0)]
         self.session.commit(self.text[1:], scores.states)
 
-    def _drawn(self, logits: Tensor, number: int) -> int:
+    def _next_token(self, logits: Tensor, number: int) -> int:
         """Return new token number `number`: the known one, or one sampled with the run's seed."""
         if number < len(self.known_tokens):
             return self.known_tokens[number]
@@ -115,10 +115,14 @@ class Walk:
 
     def step(self) -> None:
         """Go on by one token without recording."""
-        self.go_on(self.score(DraftTree((self.text[-1],), (-1,))))
+        self.advance(self.score(DraftTree((self.text[-1],), (-1,))))
 
-    def fields(
-        self, wants: Sequence[TreeRequest], every: int, count: int, shapes: Sequence[RankPaths] = ()
+    def record_every(
+        self,
+        requests: Sequence[TreeRequest],
+        every: int,
+        count: int,
+        shapes: Sequence[RankPaths] = (),
     ) -> Iterator[RecordedPosition]:
         """Yield positions at every `every`-th token, the first at once, `count` at most."""
         for step in range(count * every):
@@ -127,52 +131,54 @@ class Walk:
             if step % every:
                 self.step()
                 continue
-            field, scores = self.field(wants, shapes)
-            yield field
-            self.go_on(scores)
+            position, scores = self.record(requests, shapes)
+            yield position
+            self.advance(scores)
 
-    def field(
-        self, wants: Sequence[TreeRequest], shapes: Sequence[RankPaths] = ()
+    def record(
+        self, requests: Sequence[TreeRequest], shapes: Sequence[RankPaths] = ()
     ) -> tuple[RecordedPosition, Scores]:
         """Record all that trees of these kinds ask for here; return it with the target's pass."""
-        rows = self._drafted(wants, shapes)
+        rows = self._draft_rows(requests, shapes)
         tree = tree_of_paths(self.text[-1], list(rows))
         start = self._now()
         scores = self.score(tree)
         seconds = self._now() - start
         p = logits_to_probs(scores.logits, TEMPERATURE_ONE).cpu()
         judged = {path: row_of(*rows[path], p[node]) for node, path in enumerate(rows)}
-        return self._field(judged, max(want.width for want, _ in wants), seconds), scores
+        return self._build_position(
+            judged, max(size.width for size, _ in requests), seconds
+        ), scores
 
     @torch.inference_mode()
-    def _drafted(
-        self, wants: Sequence[TreeRequest], shapes: Sequence[RankPaths]
+    def _draft_rows(
+        self, requests: Sequence[TreeRequest], shapes: Sequence[RankPaths]
     ) -> dict[Path, Drafted]:
         """Return the drafter's guesses by path: whole levels, all that these trees expand.
 
         Paths are in order of level, the root first.
         """
-        width, deepest = max(want.width for want, _ in wants), self.predictor.max_depth
-        growths = [(DynamicTree([self.text[-1]], kind=kind), want) for want, kind in wants]
-        trees = [(GrownTree(growth, want.budget), want) for growth, want in growths]
+        width, deepest = max(size.width for size, _ in requests), self.predictor.max_depth
+        growths = [(DynamicTree([self.text[-1]], kind=kind), size) for size, kind in requests]
+        trees = [(GrownTree(growth, size.budget), size) for growth, size in growths]
         rows: dict[Path, Drafted] = {}
         self.draft_seconds = []
-        for depth in range(min(deepest, max(want.depth for want, _ in wants))):
-            fronts = [(one, want, self._front(one, want, depth)) for one, want in trees]
+        for depth in range(min(deepest, max(size.depth for size, _ in requests))):
+            fronts = [(one, size, self._frontier(one, size, depth)) for one, size in trees]
             paths = dict.fromkeys(one.path(n) for one, _, front in fronts for n in front)
-            paths |= dict.fromkeys(self._under(rows, shapes, depth))
+            paths |= dict.fromkeys(self._paths_with_guesses(rows, shapes, depth))
             if not paths:
                 break
             start = self._now()
             rows |= self._guesses_after(rows, list(paths), width)
             self.draft_seconds.append(self._now() - start)
-            for one, want, front in fronts:
+            for one, size, front in fronts:
                 for node in front:
                     tokens, logs = rows[one.path(node)]
-                    one.growth.add(node, tokens[: want.width], logs[: want.width])
+                    one.growth.add(node, tokens[: size.width], logs[: size.width])
         return rows
 
-    def _under(
+    def _paths_with_guesses(
         self, rows: Mapping[Path, Drafted], shapes: Sequence[RankPaths], depth: int
     ) -> Iterator[Path]:
         """Yield the paths at this depth after which these shapes have guesses."""
@@ -185,12 +191,12 @@ class Walk:
             if -1 not in path and not set(path) & set(self.target.eos):
                 yield path
 
-    def _front(self, tree: GrownTree, want: Parameters, depth: int) -> list[int]:
-        if depth >= want.depth or (depth and max(tree.growth.depths) < depth):
+    def _frontier(self, tree: GrownTree, size: Parameters, depth: int) -> list[int]:
+        if depth >= size.depth or (depth and max(tree.growth.depths) < depth):
             return []
         if not depth:
             return [0]
-        return tree.growth.frontier(want.width, want.budget, self.target.eos)
+        return tree.growth.frontier(size.width, size.budget, self.target.eos)
 
     def _guesses_after(
         self, known: Mapping[Path, Drafted], paths: Sequence[Path], width: int
@@ -207,22 +213,24 @@ class Walk:
     def score(self, tree: DraftTree) -> Scores:
         """Run the target over a tree, after removing from its cache what drafting left there."""
         self.run.keep(())
-        return self._sound(self.run.score(tree))
+        return self._checked(self.run.score(tree))
 
-    def _sound(self, scores: Scores) -> Scores:
+    def _checked(self, scores: Scores) -> Scores:
         """Wait for the device and check the scores; no later step here would notice bad ones."""
         synchronize(self.target.device)
         scores.check()
         return scores
 
-    def go_on(self, scores: Scores) -> None:
+    def advance(self, scores: Scores) -> None:
         """Commit the root and one token that the target samples after it."""
         self.run.keep((0,))
-        token = self._drawn(scores.logits[0], len(self.text) - self.start)
+        token = self._next_token(scores.logits[0], len(self.text) - self.start)
         self.text.append(token)
         self.session.commit((token,), scores.states.take([0]))
 
-    def _field(self, rows: dict[Path, Row], width: int, seconds: float) -> RecordedPosition:
+    def _build_position(
+        self, rows: dict[Path, Row], width: int, seconds: float
+    ) -> RecordedPosition:
         context = self.text[-SHOWN:]
         shown = {*context, *(t for row in rows.values() for t in (*row.tokens, row.top))}
         named = {str(t): self.target.token_bytes(t).decode("latin-1") for t in sorted(shown)}
@@ -237,7 +245,7 @@ class Walk:
             vocabulary=self.target.vocab_size,
             width=width,
             deepest=min(self.predictor.max_depth, len(self.draft_seconds)),
-            spelling=named,
+            token_texts=named,
             machine=describe_device(self.target.device),
             dtype=str(self.target.dtype).removeprefix("torch."),
             versions=versions(),
@@ -268,7 +276,9 @@ def record_recipe(target: Target, drafter: Drafter, recipe: Recipe) -> RecordedP
     """Record the position of a recipe."""
     said = {"sampling": {"temperature": 0.8}, "seed": recipe.seed}
     settings = Settings.from_json(with_defaults(recipe.drafter, said))
-    return record_position(target, drafter, recipe.text, settings, recipe.skip).titled(recipe.title)
+    return record_position(target, drafter, recipe.text, settings, recipe.skip).with_title(
+        recipe.title
+    )
 
 
 def record_position(
@@ -291,13 +301,13 @@ def record_position(
         if walk.ended:
             break
         walk.step()
-    field, _ = walk.field(tree_requests(target.vocab_size), shape_requests())
-    return replace(field, prompt=prompt, exhibit=probabilities_off_by_one(walk, field))
+    position, _ = walk.record(tree_requests(target.vocab_size), shape_requests())
+    return replace(position, prompt=prompt, p_off_by_one=probabilities_off_by_one(walk, position))
 
 
-def probabilities_off_by_one(walk: Walk, field: RecordedPosition) -> list[float]:
+def probabilities_off_by_one(walk: Walk, position: RecordedPosition) -> list[float]:
     """Return, by node, the target's p of its token if parents are off by one."""
-    tree = grow_tree(field, SIZE).tree
+    tree = grow_tree(position, SIZE).tree
     wrong = DraftTree(tree.tokens, tuple(shift_parents(tree.parents)))
     p = logits_to_probs(walk.score(wrong).logits, TEMPERATURE_ONE).cpu()
     chances = [
@@ -317,5 +327,5 @@ def shape_requests() -> list[RankPaths]:
     """Return the static trees offered: published ones and those of `rule_comparison`."""
     return [
         *(one.paths for one in PUBLISHED_TREES.values()),
-        tuple(paths_of(regular(TOP_Q, MAX_DEPTH + 1))),
+        tuple(paths_of(regular_tree(TOP_Q, MAX_DEPTH + 1))),
     ]

@@ -17,7 +17,7 @@ from specviz.texts import text
 from specviz.trees.recorded_position import Path, RecordedPosition, Row
 from specviz.trees.shapes import Parameters
 
-Chances = Mapping[str, Sequence[tuple[str, float]]]  # by path, as letters: the guesses there
+Probabilities = Mapping[str, Sequence[tuple[str, float]]]  # by path, as letters: the guesses there
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,19 +27,19 @@ class Example:
     Attributes:
         name: Its key in addresses.
         title: Its name on the page.
-        says: What to look for.
-        chances: By path as letters, the guesses there; letters are tokens.
+        explanation: What to look for.
+        probabilities: By path as letters, the guesses there; letters are tokens.
         parameters: Size of the tree.
     """
 
     name: str
     title: str
-    says: str
-    chances: Chances
+    explanation: str
+    probabilities: Probabilities
     parameters: Parameters
 
 
-def chains(*branches: Sequence[float]) -> Chances:
+def chains(*branches: Sequence[float]) -> Probabilities:
     """Return branches side by side: the first is all a, the second all b, and so on."""
     found: dict[str, list[tuple[str, float]]] = {}
     for letter, branch in zip("abcd", branches, strict=False):
@@ -112,7 +112,7 @@ EXAMPLES: Final = (
 
 def as_position(example: Example) -> RecordedPosition:
     """Return an example as a position. It has no target, so p is 0."""
-    rows = {path_of(place): row_of(guesses) for place, guesses in example.chances.items()}
+    rows = {path_of(place): row_of(guesses) for place, guesses in example.probabilities.items()}
     letters = {token for path in rows for token in (*path, *rows[path].tokens)}
     return RecordedPosition(
         target="",
@@ -125,7 +125,7 @@ def as_position(example: Example) -> RecordedPosition:
         vocabulary=26,
         width=example.parameters.width,
         deepest=example.parameters.depth,
-        spelling={"0": "root"} | {str(token): chr(96 + token) for token in letters},
+        token_texts={"0": "root"} | {str(token): chr(96 + token) for token in letters},
         machine="",
         dtype="",
         versions={},

@@ -130,7 +130,7 @@ def chain(length: int) -> list[int]:
     return list(range(-1, length))
 
 
-def regular(width: int, depth: int) -> list[int]:
+def regular_tree(width: int, depth: int) -> list[int]:
     """Return a tree in which every inner node has `width` children. Raises BadTree."""
     check_range("The branching", width, 1, MAX_GUESSES)
     check_range("The depth", depth, 1, MAX_GUESSES)
@@ -141,7 +141,7 @@ def regular(width: int, depth: int) -> list[int]:
     return tree_formula.full_tree([width] * depth)
 
 
-def published(name: str) -> list[int]:
+def published_tree(name: str) -> list[int]:
     """Return a published shape. Raises BadTree."""
     if name not in PUBLISHED_TREES:
         raise BadTree(
@@ -150,7 +150,7 @@ def published(name: str) -> list[int]:
     return parents_of(PUBLISHED_TREES[name].paths)
 
 
-def optimised(chances: Sequence[float], guesses: int, depth: int | None = None) -> list[int]:
+def optimal_tree(chances: Sequence[float], guesses: int, depth: int | None = None) -> list[int]:
     """Return the tree of this size with the most expected tokens, by acceptance by rank (Sequoia).
 
     A node's gain is the product of the chances along its path. No child gains more than its

@@ -151,8 +151,8 @@ FEWEST: Final = 4  # positions on the axis at least
 
 def places_figure(places: Sequence[PositionAcceptance]) -> Figure:
     """Chart acceptance by position, of all drafts and of those with all before accepted."""
-    reached = [(place.number, place.reached) for place in places]
-    given = [(place.number, place.given) for place in places if place.given]
+    reached = [(place.number, place.cumulative) for place in places]
+    given = [(place.number, place.conditional) for place in places if place.conditional]
     data: dict[str, Trace] = {
         "10-reached": _rates(reached, -APART, "circle", "all drafts"),
         "20-given": _rates(given, APART, "diamond-open", "the drafts that got this far"),
@@ -186,8 +186,8 @@ def _rates(rows: Sequence[tuple[int, Rate]], shift: float, symbol: str, of: str)
 
 def outlook_figure(found: Outlook) -> Figure:
     """Chart speed-up over γ: solid where acceptance was counted, dashed beyond."""
-    counted = [choice for choice in found.choices if choice.counted or choice.gamma == 0]
-    beyond = [choice for choice in found.choices if not choice.counted]
+    counted = [choice for choice in found.options if choice.counted or choice.gamma == 0]
+    beyond = [choice for choice in found.options if not choice.counted]
     joint = counted[-1:] if counted and beyond else []
     top = 1.15 * max(1.3, found.best.speedup)
     step = next(step for step in (0.25, 0.5, 1, 2, 5, 10) if top / step <= 6.5)
@@ -198,8 +198,8 @@ def outlook_figure(found: Outlook) -> Figure:
         "20-counted": _curve(counted, "solid"),
         "40-best": hollow_marks([(found.best.gamma, found.best.speedup)]),
     }
-    if found.now is not None:
-        here = (float(found.now.gamma), found.now.speedup)
+    if found.current is not None:
+        here = (float(found.current.gamma), found.current.speedup)
         data["30-now"] = dots([here], 13, "--ink")
         label = (here[0], 0.86 * here[1], "your γ", "--ink")
         data["50-names"] = words([label], 12, "bottom center")

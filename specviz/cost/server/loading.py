@@ -178,10 +178,10 @@ DESCRIPTION: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Statistics in /metrics' format (`text`), and where the numbers come from (`said`)."""
+    """Statistics in /metrics' format (`text`), and where the numbers come from (`description`)."""
 
     text: str
-    said: str
+    description: str
 
 
 def example() -> Example:

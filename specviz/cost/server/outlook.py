@@ -26,22 +26,22 @@ NEARLY_BEST: Final = 0.99  # share of the best speed-up that counts as equal
 
 
 @dataclass(frozen=True, slots=True)
-class Chances:
+class AcceptanceModel:
     """Acceptance probability by position, given that all earlier positions were accepted.
 
     Attributes:
-        given: As counted, or the α that the average corresponds to.
+        conditional: As counted, or the α that the average corresponds to.
         rest: Assumed at all later positions.
-        by_position: Whether `given` was counted by position.
+        by_position: Whether `conditional` was counted by position.
     """
 
-    given: tuple[float, ...]
+    conditional: tuple[float, ...]
     rest: float
     by_position: bool
 
     def tokens(self, gamma: int) -> float:
         """Return the tokens per round for a draft of γ tokens."""
-        padded = (*self.given[:gamma], *[self.rest] * (gamma - len(self.given)))
+        padded = (*self.conditional[:gamma], *[self.rest] * (gamma - len(self.conditional)))
         return formula.tokens_by_depth(padded)
 
 
@@ -67,35 +67,36 @@ class Outlook:
     """Every γ from 0 to MAX_GAMMA on one machine at one batch size.
 
     Attributes:
-        choices: One option per γ.
-        now: The server's γ; None if it is unknown or above MAX_GAMMA.
+        options: One option per γ.
+        current: The server's γ; None if it is unknown or above MAX_GAMMA.
         best: The smallest γ with the best speed-up.
-        likely: The best γ at the lower and the upper ends of all intervals; None without them.
-        round: The predicted round at `now`.
+        best_interval: The best γ at the lower ends of all intervals and at their upper ends, in
+            increasing order; None without intervals.
+        round: The predicted round at `current`.
         fits: Whether weights and caches fit in memory with `best`.
     """
 
     origin: ClassVar[str] = "simulated"
-    choices: tuple[GammaOption, ...]
-    now: GammaOption | None
+    options: tuple[GammaOption, ...]
+    current: GammaOption | None
     best: GammaOption
-    likely: tuple[int, int] | None
+    best_interval: tuple[int, int] | None
     round: Prediction | None
     fits: bool
 
     @property
-    def close(self) -> tuple[int, int]:
+    def near_best(self) -> tuple[int, int]:
         """The smallest and the largest γ within 1% of the best speed-up."""
-        good = [c.gamma for c in self.choices if c.speedup >= NEARLY_BEST * self.best.speedup]
+        good = [c.gamma for c in self.options if c.speedup >= NEARLY_BEST * self.best.speedup]
         return min(good), max(good)
 
     @property
     def gain(self) -> float | None:
         """Speed-up of the best γ over the present one."""
-        return self.best.speedup / self.now.speedup if self.now else None
+        return self.best.speedup / self.current.speedup if self.current else None
 
 
-def acceptance_chances(stats: ServerStats, gamma: int | None) -> Chances:
+def acceptance_model(stats: ServerStats, gamma: int | None) -> AcceptanceModel:
     """Return the acceptance by position that a server's statistics imply.
 
     Args:
@@ -105,9 +106,13 @@ def acceptance_chances(stats: ServerStats, gamma: int | None) -> Chances:
     Raises:
         UnreadableStats: If the acceptance cannot be computed.
     """
-    found = [position.given.share for position in acceptance_by_position(stats) if position.given]
+    found = [
+        position.conditional.share
+        for position in acceptance_by_position(stats)
+        if position.conditional
+    ]
     if found:
-        return Chances(tuple(found), found[-1], True)
+        return AcceptanceModel(tuple(found), found[-1], True)
     if gamma is None:
         raise UnreadableStats(
             f"{stats.program} does not report its draft length: enter the γ it was started with."
@@ -119,7 +124,7 @@ def acceptance_chances(stats: ServerStats, gamma: int | None) -> Chances:
             f"reports {mean:.2f}: its γ is larger."
         )
     alpha = formula.solve_alpha(mean, gamma)
-    return Chances((alpha,) * gamma, alpha, False)
+    return AcceptanceModel((alpha,) * gamma, alpha, False)
 
 
 def outlook(
@@ -146,14 +151,16 @@ def outlook(
             "This server drafts trees, and its statistics do not show which siblings "
             "were accepted, so other shapes cannot be predicted."
         )
-    present = stats.length or gamma
-    expected = acceptance_chances(stats, present)
+    present = stats.draft_length or gamma
+    expected = acceptance_model(stats, present)
 
-    def gains(each: Chances) -> list[float]:
+    def gains(each: AcceptanceModel) -> list[float]:
         return [_predicted(serving, batch, draft, each, g).speedup for g in range(MAX_GAMMA + 1)]
 
     made = tuple(
-        GammaOption(g, expected.tokens(g), gain, expected.by_position and g <= len(expected.given))
+        GammaOption(
+            g, expected.tokens(g), gain, expected.by_position and g <= len(expected.conditional)
+        )
         for g, gain in enumerate(gains(expected))
     )
     best = made[_best([choice.speedup for choice in made])]
@@ -169,7 +176,7 @@ def outlook(
 
 
 def _predicted(
-    serving: Serving, batch: int, draft: ModelShape | None, each: Chances, gamma: int
+    serving: Serving, batch: int, draft: ModelShape | None, each: AcceptanceModel, gamma: int
 ) -> Prediction:
     return predict(serving, DraftPlan(each.tokens(gamma), (1,) * gamma, draft), batch)
 
@@ -180,14 +187,14 @@ def _best(gains: Sequence[float]) -> int:
 
 
 def _best_interval(
-    found: Sequence[PositionAcceptance], gains: Callable[[Chances], list[float]]
+    found: Sequence[PositionAcceptance], gains: Callable[[AcceptanceModel], list[float]]
 ) -> tuple[int, int] | None:
     """Return the best γ at both ends of all intervals."""
-    rates = [place.given for place in found if place.given]
+    rates = [place.conditional for place in found if place.conditional]
     if not rates:
         return None
     ends = ([rate.low for rate in rates], [rate.high for rate in rates])
-    low, high = (_best(gains(Chances(tuple(end), end[-1], True))) for end in ends)
+    low, high = (_best(gains(AcceptanceModel(tuple(end), end[-1], True))) for end in ends)
     return min(low, high), max(low, high)
 
 
@@ -255,7 +262,7 @@ class Deployment:
 
     def outlook(self, stats: ServerStats) -> Outlook:
         """Predict the speed-up by γ. Raises UnreadableStats if that is impossible."""
-        gamma = stats.length or self.gamma
+        gamma = stats.draft_length or self.gamma
         return outlook(stats, self.serving, self.batch_of(stats), self.draft, gamma)
 
 

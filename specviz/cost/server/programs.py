@@ -54,12 +54,12 @@ def vllm_metrics(family: Metrics, model: str | None) -> ServerStats:
         rounds=mine.total(VLLM_DRAFTS),
         drafted=mine.total(VLLM_DRAFTED),
         accepted=mine.total(VLLM_ACCEPTED),
-        kept=accepted,
+        accepted_by_position=accepted,
         gamma=len(accepted) or None,
         engines=engines,
         running=None if running is None else running / engines,
-        between=_time_between_outputs(mine),
-        counting=True,
+        output_gaps=_time_between_outputs(mine),
+        is_counter=True,
     )
 
 
@@ -89,7 +89,7 @@ def vllm_request(data: Mapping[str, Any]) -> ServerStats:
         rounds=rounds,
         drafted=required_number(data, "num_draft_tokens"),
         accepted=optional_number(data, "num_accepted_draft_tokens"),
-        kept=tuple(at_least[1:]),
+        accepted_by_position=tuple(at_least[1:]),
         gamma=gamma or len(histogram) - 1 or None,
     )
 
@@ -209,10 +209,10 @@ def tensorrt_metrics(family: Metrics, model: str | None) -> ServerStats:
         rounds=drafts[0] if drafts else None,
         drafted=sum(drafts) if drafts else mine.total(TRTLLM_DRAFTED),
         accepted=sum(accepted) if drafts else mine.total(TRTLLM_ACCEPTED),
-        kept=(*accepted, *[0.0] * (len(drafts) - len(accepted))) if drafts else (),
+        accepted_by_position=(*accepted, *[0.0] * (len(drafts) - len(accepted))) if drafts else (),
         gamma=len(drafts) or None,
         running=running[0] if running else None,
-        counting=True,
+        is_counter=True,
     )
     if not placed.drafted:
         raise UnreadableStats(TRTLLM_OFF)
@@ -269,10 +269,10 @@ def llamacpp_metrics(family: Metrics) -> ServerStats:
         rounds=family.total(LLAMACPP_DRAFTS),
         drafted=family.total(LLAMACPP_DRAFTED),
         accepted=family.total(LLAMACPP_ACCEPTED),
-        kept=kept,
+        accepted_by_position=kept,
         gamma=len(kept) or None,
         running=family.total(LLAMACPP_RUNNING),
-        counting=True,
+        is_counter=True,
     )
 
 

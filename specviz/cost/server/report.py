@@ -6,8 +6,9 @@ simulated.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final
 
 from specviz.cost import sources
 from specviz.cost.formatting import describe_machines, format_speedup
@@ -55,6 +56,44 @@ class Report:
     advice: tuple[str, ...] = ()
     not_predicted: str = ""
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as the JSON of `specviz server --json`; predictions are `simulated`."""
+        stats = asdict(self.stats)
+        notes = [*stats.pop("notes"), *self.limitations]
+        simulated = self.outlook and {**asdict(self.outlook), "advice": list(self.advice)}
+        return {
+            "told": _json_keys(stats),
+            "tokens_per_pass": asdict(self.tokens),
+            "positions": [_json_keys(asdict(position)) for position in self.positions],
+            "unsaid": list(dict.fromkeys(notes)),
+            "simulated": simulated and _json_keys(simulated),
+            "not_predicted": self.not_predicted or None,
+        }
+
+
+# The JSON keys of fields that are called differently; programs read them, so they stay.
+JSON_KEYS: Final = {
+    "endpoint": "place",
+    "accepted_by_position": "kept",
+    "output_gaps": "between",
+    "is_counter": "counting",
+    "cumulative": "reached",
+    "conditional": "given",
+    "options": "choices",
+    "current": "now",
+    "best_interval": "likely",
+}
+RATE_KEYS: Final = {"accepted": "kept", "total": "many"}
+
+
+def _json_keys(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Replace the names of fields by their JSON keys."""
+    found = {JSON_KEYS.get(name, name): value for name, value in data.items()}
+    for name in ("reached", "given"):
+        if found.get(name):
+            found[name] = {RATE_KEYS.get(key, key): value for key, value in found[name].items()}
+    return found
+
 
 def build_report(
     now: str,
@@ -78,7 +117,7 @@ def build_report(
     stats = parse_stats(now, model)
     if before.strip():
         stats = difference(parse_stats(before, model), stats)
-    tokens = tokens_per_pass(stats, stats.length or gamma)
+    tokens = tokens_per_pass(stats, stats.draft_length or gamma)
     counted = Report(
         stats,
         tokens,
@@ -102,7 +141,7 @@ def _with_prediction(counted: Report, site: Deployment) -> Report:
 
 def facts(stats: ServerStats, tokens: TokensPerPass) -> list[Row]:
     """List the counted numbers as names and values."""
-    rows = [("Source", f"{stats.program}, {stats.place}")]
+    rows = [("Source", f"{stats.program}, {stats.endpoint}")]
     if stats.model:
         rows.append(("Model", shorten(stats.model)))
     rows.append(("Tokens per pass", _format_tokens(tokens)))
@@ -112,12 +151,12 @@ def facts(stats: ServerStats, tokens: TokensPerPass) -> list[Row]:
         rows.append(("Accepted draft tokens", accepted))
     if stats.rounds is not None:
         rows.append(("Drafts", f"{stats.rounds:,.0f}"))
-    if stats.length:
-        rows.append(("γ, draft length", _format_gamma(stats, stats.length)))
+    if stats.draft_length:
+        rows.append(("γ, draft length", _format_gamma(stats, stats.draft_length)))
     if stats.running is not None:
         rows.append(("Running sequences", _format_running(stats)))
-    if stats.between and stats.between[1]:
-        milliseconds = 1000 * stats.between[0] / stats.between[1]
+    if stats.output_gaps and stats.output_gaps[1]:
+        milliseconds = 1000 * stats.output_gaps[0] / stats.output_gaps[1]
         rows.append(("Time between outputs", f"{milliseconds:.1f} ms"))
     return rows
 
@@ -135,10 +174,10 @@ def _format_gamma(stats: ServerStats, gamma: int) -> str:
 
 def _mean_of_short_drafts(stats: ServerStats) -> float | None:
     """Tokens per draft, if that is clearly below γ."""
-    if not (stats.rounds and stats.drafted and stats.length):
+    if not (stats.rounds and stats.drafted and stats.draft_length):
         return None
     mean = stats.drafted / stats.rounds
-    return mean if mean < SHORT_DRAFTS * stats.length else None
+    return mean if mean < SHORT_DRAFTS * stats.draft_length else None
 
 
 def _format_running(stats: ServerStats) -> str:
@@ -167,7 +206,7 @@ def limitations(stats: ServerStats, tokens: TokensPerPass) -> list[str]:
     if acceptance_by_position(stats):
         found.append(text("server", "intervals"))
     else:
-        found.append(text("server", "no_positions", program=stats.program, place=stats.place))
+        found.append(text("server", "no_positions", program=stats.program, endpoint=stats.endpoint))
     mean = _mean_of_short_drafts(stats)
     if mean is not None:
         found.append(text("server", "short_drafts", tokens=f"{mean:.2f}"))
@@ -185,20 +224,20 @@ def describe_deployment(site: Deployment, stats: ServerStats) -> str:
 
 def advice(site: Deployment, stats: ServerStats, outlook: Outlook) -> list[str]:
     """Say what follows for γ, a sentence each; all of it simulated."""
-    best, now = outlook.best, outlook.now
+    best, now = outlook.best, outlook.current
     found = [_verdict(describe_deployment(site, stats), outlook)]
-    low, high = outlook.close
+    low, high = outlook.near_best
     if best.gamma and low < high:
         yours = now is not None and low <= now.gamma <= high and now.gamma != best.gamma
         found.append(text("server", "nearly_best", low=low, high=high, yours=yours))
-    if outlook.likely and outlook.likely[0] < outlook.likely[1]:
-        low, high = outlook.likely
+    if outlook.best_interval and outlook.best_interval[0] < outlook.best_interval[1]:
+        low, high = outlook.best_interval
         found.append(text("server", "best_interval", low=low, high=high))
     if not outlook.fits:
         found.append(text("server", "does_not_fit"))
     found += _assumptions(stats, outlook)
-    if now and outlook.round and stats.between and stats.between[1]:
-        measured = stats.between[0] / stats.between[1]
+    if now and outlook.round and stats.output_gaps and stats.output_gaps[1]:
+        measured = stats.output_gaps[0] / stats.output_gaps[1]
         roofline = outlook.round.draft + outlook.round.verify
         sentence = text(
             "server",
@@ -212,7 +251,7 @@ def advice(site: Deployment, stats: ServerStats, outlook: Outlook) -> list[str]:
 
 
 def _verdict(deployment: str, outlook: Outlook) -> str:
-    best, now = outlook.best, outlook.now
+    best, now = outlook.best, outlook.current
     if best.gamma == 0:
         yours = {
             "gamma": now.gamma if now else 0,
@@ -243,7 +282,7 @@ def _assumptions(stats: ServerStats, outlook: Outlook) -> list[str]:
     if not positions:
         return [text("server", "one_alpha")]
     if outlook.best.gamma and not outlook.best.counted:
-        last = [position for position in positions if position.given][-1]
-        share = format_percent(last.given.share) if last.given else ""
+        last = [position for position in positions if position.conditional][-1]
+        share = format_percent(last.conditional.share) if last.conditional else ""
         return [text("server", "beyond_the_counts", position=last.number, share=share)]
     return []

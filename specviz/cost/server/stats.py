@@ -40,42 +40,42 @@ class ServerStats:
 
     Attributes:
         program: The serving program.
-        place: The endpoint or answer that the numbers come from.
+        endpoint: The endpoint or answer that the numbers come from.
         model: The model's name on the server.
         rounds: Drafts that were verified.
         drafted: Draft tokens in all of them.
         accepted: Draft tokens that were accepted.
-        kept: By position, the drafts whose token there was accepted; the first position first.
+        accepted_by_position: Drafts whose token was accepted, by position from the first.
         mean: Tokens per pass including the target's own, if only an average is reported.
         gamma: The longest draft.
         siblings: Alternatives at one position; 1 for a chain.
         engines: Copies of the model.
         running: Sequences that one copy was decoding at that moment.
-        between: Summed seconds between two outputs of a sequence, and their number.
-        counting: Whether these are counters since the start of the server, so that two snapshots
+        output_gaps: Summed seconds between two outputs of a sequence, and their number.
+        is_counter: Whether these are counters since the start of the server, so that two snapshots
             have a difference.
         notes: Limitations that apply to this program, a sentence each.
     """
 
     program: str
-    place: str
+    endpoint: str
     model: str = ""
     rounds: float | None = None
     drafted: float | None = None
     accepted: float | None = None
-    kept: tuple[float, ...] = ()
+    accepted_by_position: tuple[float, ...] = ()
     mean: float | None = None
     gamma: int | None = None
     siblings: int = 1
     engines: int = 1
     running: float | None = None
-    between: tuple[float, float] | None = None
-    counting: bool = False
+    output_gaps: tuple[float, float] | None = None
+    is_counter: bool = False
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         plain = (self.rounds, self.drafted, self.accepted, self.mean, self.running)
-        for value in (*plain, *self.kept, *(self.between or ())):
+        for value in (*plain, *self.accepted_by_position, *(self.output_gaps or ())):
             if value is not None and not (isfinite(value) and 0 <= value <= MAX_NUMBER):
                 raise UnreadableStats(
                     f"{self.program} reports a count of {value:g}, which is impossible."
@@ -95,19 +95,21 @@ class ServerStats:
             )
 
     def _checked_positions(self) -> None:
-        if len(self.kept) > MAX_POSITIONS:
+        if len(self.accepted_by_position) > MAX_POSITIONS:
             raise UnreadableStats(
                 f"Drafts with more than {MAX_POSITIONS} positions are not supported."
             )
-        counts = (*(() if self.rounds is None else (self.rounds,)), *self.kept)
+        counts = (*(() if self.rounds is None else (self.rounds,)), *self.accepted_by_position)
         for place, (before, here) in enumerate(pairwise(counts), 1):
             if here > before:
                 raise UnreadableStats(
                     f"{here:,.0f} drafts were accepted at position {place}, but only {before:,.0f} "
                     "reached it: a draft token is judged only if all before it were accepted."
                 )
-        total = sum(self.kept)
-        accepted = total if self.accepted is None or not self.kept else self.accepted
+        total = sum(self.accepted_by_position)
+        accepted = (
+            total if self.accepted is None or not self.accepted_by_position else self.accepted
+        )
         if abs(total - accepted) > SLACK * max(total, accepted):
             raise UnreadableStats(
                 f"The positions sum to {total:,.0f}, but {accepted:,.0f} tokens were accepted: a "
@@ -120,7 +122,7 @@ class ServerStats:
         return max(1, round(self.running)) if self.running else None
 
     @property
-    def length(self) -> int | None:
+    def draft_length(self) -> int | None:
         """γ as reported, or the mean draft length if that is a whole number."""
         if self.gamma is not None:
             return self.gamma
@@ -131,24 +133,30 @@ class ServerStats:
 
 def difference(before: ServerStats, after: ServerStats) -> ServerStats:
     """Return what happened between two snapshots. Raises UnreadableStats with a sentence."""
-    same = (before.program, before.place, before.model) == (after.program, after.place, after.model)
+    same = (before.program, before.endpoint, before.model) == (
+        after.program,
+        after.endpoint,
+        after.model,
+    )
     if not same:
         raise UnreadableStats(
             f"The two snapshots are from different servers: {before.program} "
             f"{shorten(before.model)} and {after.program} {shorten(after.model)}."
         )
-    if not (before.counting and after.counting):
+    if not (before.is_counter and after.is_counter):
         raise UnreadableStats(
-            f"{after.program} does not report counters in {after.place}, so two snapshots have no "
-            "difference: leave the earlier one out."
+            f"{after.program} does not report counters in {after.endpoint}, so two snapshots "
+            "cannot be subtracted: leave the earlier one out."
         )
     difference = replace(
         after,
         rounds=_subtract(before.rounds, after.rounds),
         drafted=_subtract(before.drafted, after.drafted),
         accepted=_subtract(before.accepted, after.accepted),
-        kept=_subtract_each(before.kept, after.kept),
-        between=_subtract_pair(before.between, after.between),
+        accepted_by_position=_subtract_each(
+            before.accepted_by_position, after.accepted_by_position
+        ),
+        output_gaps=_subtract_pair(before.output_gaps, after.output_gaps),
     )
     if not (difference.rounds or difference.drafted):
         raise UnreadableStats("Nothing was drafted between the two snapshots.")
@@ -192,17 +200,17 @@ Z_95: Final = 1.959964  # standard errors on either side of a 95% interval
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A share with its 95% interval: `kept` of `many`."""
+    """A share with its 95% interval: `accepted` of `total`."""
 
-    kept: float
-    many: float
+    accepted: float
+    total: float
     low: float
     high: float
 
     @property
     def share(self) -> float:
         """The share that was counted."""
-        return self.kept / self.many
+        return self.accepted / self.total
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,13 +219,14 @@ class PositionAcceptance:
 
     Attributes:
         number: The position, from 1.
-        reached: Share of all drafts that were accepted up to this position.
-        given: Share of the drafts with all earlier positions accepted; None if there was none.
+        cumulative: Share of all drafts that were accepted up to this position.
+        conditional: Share of the drafts whose earlier positions were all accepted; None if there
+            was no such draft.
     """
 
     number: int
-    reached: Rate
-    given: Rate | None
+    cumulative: Rate
+    conditional: Rate | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +265,7 @@ def acceptance_by_position(stats: ServerStats) -> list[PositionAcceptance]:
         return []
     before = stats.rounds
     found = []
-    for number, accepted in enumerate(stats.kept, 1):
+    for number, accepted in enumerate(stats.accepted_by_position, 1):
         given = wilson_interval(accepted, before) if before else None
         found.append(PositionAcceptance(number, wilson_interval(accepted, stats.rounds), given))
         before = accepted
@@ -293,11 +302,13 @@ def _counted(stats: ServerStats, rounds: float) -> TokensPerPass:
 
     Add its 95% interval if counts by position are given.
     """
-    accepted = stats.accepted if stats.accepted is not None else sum(stats.kept)
+    accepted = stats.accepted if stats.accepted is not None else sum(stats.accepted_by_position)
     mean = accepted / rounds
-    if not stats.kept:
+    if not stats.accepted_by_position:
         return TokensPerPass(1 + mean)
     # E[A²] = Σ (2i − 1) P(A ≥ i)
-    square = sum((2 * i - 1) * kept for i, kept in enumerate(stats.kept, 1)) / rounds
+    square = (
+        sum((2 * i - 1) * kept for i, kept in enumerate(stats.accepted_by_position, 1)) / rounds
+    )
     half = Z_95 * sqrt(max(0.0, square - mean * mean) / rounds)
     return TokensPerPass(1 + mean, max(1.0, 1 + mean - half), 1 + mean + half)

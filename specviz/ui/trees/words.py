@@ -16,7 +16,7 @@ LEAST: Final = 30.0
 
 def shown(field: RecordedPosition, token: int) -> Word:
     """Return a token as pieces."""
-    data = field.spelled(token)
+    data = field.token_bytes(token)
     return special(data) if token in field.eos else word(data)
 
 

@@ -43,7 +43,7 @@ def shown(made: Report, asked: ServerQuestion) -> dict[str, Any]:
         "said": [part if isinstance(part, str) else part["n"] for part in sentence],
         "facts": [list(row) for row in made.facts],
         "places": [
-            [f"{place.number}", format_rate(place.reached), format_rate(place.given)]
+            [f"{place.number}", format_rate(place.cumulative), format_rate(place.conditional)]
             for place in made.positions
         ],
         "unsaid": list(made.limitations),
@@ -54,18 +54,18 @@ def shown(made: Report, asked: ServerQuestion) -> dict[str, Any]:
             "outlook": made.outlook and outlook_figure(made.outlook),
         },
         "told": {
-            "places": ", ".join(f"{p.number}: {format_rate(p.reached)}" for p in made.positions),
+            "places": ", ".join(f"{p.number}: {format_rate(p.cumulative)}" for p in made.positions),
             "outlook": made.advice[0] if made.advice else made.not_predicted,
         },
         "takes": takes(made),
         "batch": made.stats.batch,
-        "gamma": made.stats.length,
+        "gamma": made.stats.draft_length,
     }
 
 
 def takes(made: Report) -> dict[str, Any] | None:
     """Return α and γ for the whole tab: the α that gives the same mean; None if γ is unknown."""
-    gamma = made.stats.length
+    gamma = made.stats.draft_length
     if not gamma or made.stats.siblings > 1 or not 1 <= made.tokens.mean <= gamma + 1:
         return None
     alpha = formula.solve_alpha(made.tokens.mean, gamma)

@@ -36,7 +36,7 @@ def config() -> dict[str, Any]:
     made = example()
     return {
         "start": START,
-        "example": {"text": made.text, "said": made.said, "site": MEASURED},
+        "example": {"text": made.text, "said": made.description, "site": MEASURED},
         "names": JSON_NAMES,
         "longest": MAX_CHARACTERS,
         "limits": {name: [least, most] for name, (_, least, most) in LIMITS.items()},

@@ -21,11 +21,11 @@ from specviz.trees import shapes
 from specviz.trees.grown_tree import GrownTree, grow_tree, static_tree
 from specviz.trees.judging import PositionModels
 from specviz.trees.payoff import (
-    KeepChances,
+    AcceptanceEstimates,
     Table,
+    estimate_acceptance,
     fitted_pass_cost,
     greedy_matches,
-    keep_chances,
     marginal_prices,
     target_probabilities,
 )
@@ -90,12 +90,14 @@ def ranks(field: RecordedPosition) -> Table:
     return found.by_depth if found else []
 
 
-def chances_of(field: RecordedPosition, one: GrownTree, table: Table, cold: bool) -> KeepChances:
+def chances_of(
+    field: RecordedPosition, one: GrownTree, table: Table, cold: bool
+) -> AcceptanceEstimates:
     """Return the probability that each guess is accepted, at temperature 1 or 0."""
-    warm = keep_chances(field, one, table)
+    warm = estimate_acceptance(field, one, table)
     if not cold:
         return warm
-    return KeepChances(
+    return AcceptanceEstimates(
         tree_formula.path_probabilities(one.growth.parents, greedy_matches(field, one)),
         warm.ranks,
         warm.believed,
@@ -114,7 +116,9 @@ def origin(field: RecordedPosition) -> dict[str, Any]:
     }
 
 
-def nodes(field: RecordedPosition, one: GrownTree, value: KeepChances) -> list[dict[str, Any]]:
+def nodes(
+    field: RecordedPosition, one: GrownTree, value: AcceptanceEstimates
+) -> list[dict[str, Any]]:
     """Return each node of the pool with its numbers."""
     growth, p = one.growth, target_probabilities(field, one)
     at = {node: row for row, node in enumerate(one.kept)}
@@ -194,7 +198,7 @@ def judged(field: RecordedPosition, one: GrownTree, verdict: dict[str, Any]) -> 
 
 
 def lengths(
-    one: GrownTree, value: KeepChances, verdict: dict[str, Any], measured: bool
+    one: GrownTree, value: AcceptanceEstimates, verdict: dict[str, Any], measured: bool
 ) -> list[dict[str, Any]]:
     """Return accepted lengths by source, in the order shown."""
     found = value.length(one.kept)
@@ -211,7 +215,7 @@ def lengths(
     ]
 
 
-def marginal(one: GrownTree, value: KeepChances) -> dict[str, Any]:
+def marginal(one: GrownTree, value: AcceptanceEstimates) -> dict[str, Any]:
     """Return the gain of each guess in the order kept, and its cost."""
     kept = one.order[: len(one.kept) - 1]
     gains = [value.exact[node] for node in kept]

@@ -74,9 +74,9 @@ class GrowQuestion:
         if self.kind == "chain":
             return shapes.chain(size.depth)
         if self.kind == "regular":
-            return shapes.regular(size.width, size.depth)
+            return shapes.regular_tree(size.width, size.depth)
         if self.kind == "optimised":
-            return shapes.optimised(chances, size.budget, size.depth)
+            return shapes.optimal_tree(chances, size.budget, size.depth)
         if self.kind == "own":
             return shapes.from_text(self.own)
-        return shapes.published(self.kind)
+        return shapes.published_tree(self.kind)

@@ -11,7 +11,7 @@ from specviz.settings.chance import Chance
 from specviz.texts import text
 from specviz.trees import judging
 from specviz.trees.grown_tree import grow_tree
-from specviz.trees.payoff import keep_chances, target_probabilities
+from specviz.trees.payoff import estimate_acceptance, target_probabilities
 from specviz.trees.ranking import RankedTree, rank_all_ways
 from specviz.trees.recorded_position import Path, RecordedPosition
 from specviz.trees.rounding import EXACT
@@ -46,7 +46,7 @@ def whole(asked: RankingQuestion) -> dict[str, Any]:
         "nodes": [{"w": word, "parent": up} for word, up in zip(words, parents, strict=True)],
         "layout": placed(field, tokens, parents, GAP),
         "ways": [way(field, one, paths, real) for one in made],
-        "exhibit": off_by_one_facts(field) if real and field.exhibit else None,
+        "exhibit": off_by_one_facts(field) if real and field.p_off_by_one else None,
     }
 
 
@@ -69,7 +69,9 @@ def way(field: RecordedPosition, one: RankedTree, paths: list[Path], real: bool)
     at = {one.grown.path(node): node for node in range(len(totals))}
     last = totals[one.grown.order[len(one.grown.kept) - 2]]
     ties = {path for path, node in at.items() if totals[node] == last}
-    length = keep_chances(field, one.grown, []).length(one.grown.kept)["exact"] if real else None
+    length = (
+        estimate_acceptance(field, one.grown, []).length(one.grown.kept)["exact"] if real else None
+    )
     return {
         "name": one.way,
         "differ": len(one.gained),
@@ -131,7 +133,7 @@ def off_by_one_facts(field: RecordedPosition) -> dict[str, Any]:
     right = [p[node] for node in one.kept]
     shapes = (
         ("As drafted", list(tree.parents), right),
-        ("Parents off by one", wrong, field.exhibit),
+        ("Parents off by one", wrong, field.p_off_by_one),
     )
     return {"trees": [_hung(field, tree, *each) for each in shapes]}
 
@@ -140,7 +142,7 @@ def _hung(
     field: RecordedPosition, tree: DraftTree, name: str, parents: list[int], p: list[float]
 ) -> dict[str, Any]:
     """Return a tree's guesses under these parents, its expected length, and one verdict."""
-    kept = judging.kept_nodes(parents, tree.tokens, p, COINS)
+    kept = judging.accepted_nodes(parents, tree.tokens, p, COINS)
     words = [shown(field, token) for token in tree.tokens]
     rows = zip(words, parents, strict=True)
     return {

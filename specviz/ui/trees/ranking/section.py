@@ -40,7 +40,7 @@ def examples() -> list[list[str]]:
     from specviz.trees.rounding import EXAMPLES
     from specviz.ui.trees.ranking.question import MADE_UP
 
-    return [[MADE_UP + one.name, one.title, one.says] for one in EXAMPLES]
+    return [[MADE_UP + one.name, one.title, one.explanation] for one in EXAMPLES]
 
 
 def studied() -> dict[str, Any] | None:
