@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from specviz.frames.frame import applied
+from specviz.frames.frame import apply_patch
 from specviz.shipped import ASSETS
 from specviz.trace import metrics
 from specviz.trace.events import Baseline, Finished
@@ -44,7 +44,7 @@ def end_of(trace, kind="baseline"):
     all_lines = told(trace)
     last = [one for one in all_lines if one["kind"] == "round"][-1]
     (ended,) = [one for one in all_lines if one["kind"] == kind]
-    return applied(last["first"], ended["end"]), applied(last["first"], last["then"][-1])
+    return apply_patch(last["first"], ended["end"]), apply_patch(last["first"], last["then"][-1])
 
 
 def said(frame):

@@ -9,8 +9,8 @@ from families import KNOWING_NOTHING, target_of
 from made import Recipe, made
 from test_engine import traced
 
-from specviz.frames import Scene, applied, difference, frames
-from specviz.frames.evidence import FORMS, why
+from specviz.frames import Scene, apply_patch, frames, make_patch
+from specviz.frames.evidence import FORMS, evidence_section
 from specviz.frames.scene import flat
 from specviz.settings.settings import Sampling, Settings
 from specviz.shipped import ASSETS
@@ -52,7 +52,7 @@ def test_sections_are_short_and_survive_patches(run):
             assert "null" not in json.dumps(section)
             assert len(shot["panel"]["rows"]) <= 6
             assert all(len(block.get("rows", [])) <= 9 for block in section["blocks"])
-        assert applied(before, difference(before, shot)) == shot
+        assert apply_patch(before, make_patch(before, shot)) == shot
         before = shot
 
 
@@ -69,7 +69,9 @@ def scene_with(remark, each, recipe=CHAIN, index=LATE):
 
 def at(scene, place):
     """The section of the step with this name."""
-    return why(scene, next(step for step in scene.steps if (step.kind, step.at) == place))
+    return evidence_section(
+        scene, next(step for step in scene.steps if (step.kind, step.at) == place)
+    )
 
 
 def scored(scene):

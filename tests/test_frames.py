@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 from made import ODD, Recipe, made
 
-from specviz.frames import Cursor, Scene, applied, difference, frame, frames
+from specviz.frames import Cursor, Scene, apply_patch, frame, frames, make_patch
 from specviz.frames.caption import is_same
 from specviz.frames.evidence.forms import path_to
 from specviz.frames.numbers import (
@@ -170,14 +170,14 @@ def test_a_frame_is_plain_json_without_null(trace):
 def test_patches_from_the_first_frame_restore_every_frame(trace):
     for _, (first, *others) in shots(trace):
         for shot in others:
-            assert applied(first, json.loads(json.dumps(difference(first, shot)))) == shot
+            assert apply_patch(first, json.loads(json.dumps(make_patch(first, shot)))) == shot
 
 
 def test_a_patch_between_panels_of_different_kinds_leaves_nothing_behind():
     old = {"a": {"kind": "x", "coin": {"u": 1}}, "b": 1}
     new = {"a": {"kind": "y", "facts": []}, "c": {"d": {}}}
-    assert applied(old, difference(old, new)) == new
-    assert difference(old, old) == {}
+    assert apply_patch(old, make_patch(old, new)) == new
+    assert make_patch(old, old) == {}
 
 
 def test_a_round_has_its_steps_in_order(trace):

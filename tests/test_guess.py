@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from made import Recipe, made
 
-from specviz.frames import Scene, applied, frames, questions
+from specviz.frames import Scene, apply_patch, frames, questions
 from specviz.frames.numbers import parse_number
 from specviz.frames.scene import flat
 from specviz.trace.events import Judged, Round
@@ -118,7 +118,7 @@ def test_page_restores_each_question_from_its_patch(trace):
         assert set(line["asks"]) == {str(at) for at in found}
         for at, question in found.items():
             patch = line["then"][at - 2] if at > 1 else {}
-            restored = applied(applied(line["first"], patch), line["asks"][str(at)])
+            restored = apply_patch(apply_patch(line["first"], patch), line["asks"][str(at)])
             assert restored["panel"] == json.loads(json.dumps(question["panel"]))
             assert restored["caption"] == question["caption"]
             ring = restored["tree"]["figure"]["data"].get("25-here")

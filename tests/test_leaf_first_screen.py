@@ -15,7 +15,12 @@ from test_leaf_first_runs import WARM as LONGER
 
 from specviz.engine.decode import run
 from specviz.frames import Scene, frames, questions
-from specviz.frames.leaf_first import chances, from_root, next_judged, ways
+from specviz.frames.leaf_first import (
+    acceptance_bounds,
+    compare_with_root_first,
+    next_judged,
+    required_verdicts,
+)
 from specviz.frames.numbers import parse_number
 from specviz.frames.scene import flat
 from specviz.frames.tree import added_tokens
@@ -158,7 +163,9 @@ def test_caption_names_the_guess_that_root_first_judging_would_reject(runs):
         assert not falls or f"from the root would have rejected {falls[0]}: " in said(shot)
         found += bool(falls)
     assert found >= 2, "the run was chosen to show it"
-    assert not any(from_root(s, s.round.judged[-1]) for s, *_ in steps(runs["cold chain"]))
+    assert not any(
+        compare_with_root_first(s, s.round.judged[-1]) for s, *_ in steps(runs["cold chain"])
+    )
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -262,8 +269,8 @@ def test_coins_set_along_a_path_bring_its_guess_into_the_text(tiny_target, runs,
     came = 0
     for index in range(1, 6):
         scene = Scene.of(runs[name], index)
-        bounds = chances(scene)
-        for node, way in ways(scene).items():
+        bounds = acceptance_bounds(scene)
+        for node, way in required_verdicts(scene).items():
             coins = {
                 u_key(scene.round.number, JUDGE, n): U_TO_ACCEPT if k else U_TO_REJECT
                 for n, k in way
@@ -285,7 +292,7 @@ def test_coins_set_along_a_path_bring_its_guess_into_the_text(tiny_target, runs,
 def test_bounds_from_scores_hold_at_the_verdict(runs, name):
     told = 0
     for index, played in enumerate(runs[name].rounds):
-        bounds = chances(Scene.of(runs[name], index))
+        bounds = acceptance_bounds(Scene.of(runs[name], index))
         for judged in played.judged:
             least, most = bounds.get(judged.node, (0.0, 1.0))
             assert least - 1e-9 <= judged.threshold <= most + 1e-9

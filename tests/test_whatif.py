@@ -14,7 +14,14 @@ from specviz.engine.decode import run
 from specviz.frames import Scene
 from specviz.frames.caption import caption
 from specviz.frames.tree import tree, verdicts_at
-from specviz.frames.whatif import U_TO_ACCEPT, U_TO_REJECT, chances, is_certain, outcomes, ways
+from specviz.frames.whatif import (
+    U_TO_ACCEPT,
+    U_TO_REJECT,
+    acceptance_bounds,
+    is_certain,
+    outcomes,
+    required_verdicts,
+)
 from specviz.settings.settings import Sampling, Settings
 from specviz.shipped import FOLDER
 from specviz.trace.check import check
@@ -103,7 +110,7 @@ def test_coins_set_along_a_path_bring_its_guess_into_the_text(tiny_target, draft
     reached = 0
     for index, played in enumerate(first.rounds[:4]):
         scene = Scene.of(first, index)
-        for node, way in ways(scene).items():
+        for node, way in required_verdicts(scene).items():
             coins = {
                 f"{played.number} judge {n}": U_TO_ACCEPT if kept else U_TO_REJECT
                 for n, kept in way
@@ -124,8 +131,8 @@ def test_coins_set_along_a_path_bring_its_guess_into_the_text(tiny_target, draft
 def test_route_contains_the_path_and_the_siblings_judged_before():
     scene = Scene.of(made(Recipe(shape=(3, 2))), 1)
     assert [guess.parent for guess in scene.guesses] == [0, 0, 0, 1, 1]
-    assert ways(scene)["3"] == [[1, 0], [2, 0], [3, 1]]
-    assert ways(scene)["5"] == [[1, 1], [4, 0], [5, 1]]
+    assert required_verdicts(scene)["3"] == [[1, 0], [2, 0], [3, 1]]
+    assert required_verdicts(scene)["5"] == [[1, 1], [4, 0], [5, 1]]
 
 
 def test_captions_say_that_a_coin_was_set_by_hand():
@@ -144,7 +151,7 @@ def test_captions_say_that_a_coin_was_set_by_hand():
 
 def bounds_of(trace, index):
     """What a round tells of its guesses' chances once it is scored, before any verdict."""
-    return chances(Scene.of(trace, index), [])
+    return acceptance_bounds(Scene.of(trace, index), [])
 
 
 @pytest.mark.parametrize("name", [path.stem for path in sorted(FOLDER.glob("*.jsonl"))])
@@ -172,8 +179,8 @@ def test_certain_verdicts_cannot_be_changed_and_others_can(tiny_target, drafter,
     never = sure = 0
     for index, played in enumerate(first.rounds[:3]):
         scene = Scene.of(first, index)
-        known = chances(scene, played.judged)
-        for way in ways(scene).values():
+        known = acceptance_bounds(scene, played.judged)
+        for way in required_verdicts(scene).values():
             coins, promised = {}, True
             for n, kept in way:
                 least, most = known.get(str(n), [0, 1])

@@ -4,7 +4,7 @@ Its one rule: a frame depends on nothing but the trace and the cursor, and tells
 not happened at the cursor. Standard library only.
 """
 
-from specviz.frames.frame import Frame, applied, difference, end_card, frame, frames, questions
+from specviz.frames.frame import Frame, apply_patch, end_card, frame, frames, make_patch, questions
 from specviz.frames.scene import Cursor, Scene, Step
 
 __all__ = [
@@ -12,10 +12,10 @@ __all__ = [
     "Frame",
     "Scene",
     "Step",
-    "applied",
-    "difference",
+    "apply_patch",
     "end_card",
     "frame",
     "frames",
+    "make_patch",
     "questions",
 ]

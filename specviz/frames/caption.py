@@ -8,7 +8,12 @@ from typing import Any, Final
 
 from specviz.frames.draw import draw_sentence
 from specviz.frames.evidence import guess_sentence, is_random_pick, no_guess
-from specviz.frames.leaf_first import accepted_along, from_root, judged_by_residual, leaf_verdict
+from specviz.frames.leaf_first import (
+    accepted_with,
+    compare_with_root_first,
+    judged_by_residual,
+    leaf_verdict,
+)
 from specviz.frames.numbers import (
     NEGLIGIBLE,
     Format,
@@ -123,14 +128,14 @@ def verdict(scene: Scene, judged: Judged) -> list[Part]:
     token = scene.chip(judged.node)
     if scene.leaf_first and (scene.greedy or not _is_plain_ratio(scene, judged)):
         coin = [] if scene.greedy else _coin(scene, judged)
-        return _joined(leaf_verdict(scene, judged), coin, from_root(scene, judged))
+        return _joined(leaf_verdict(scene, judged), coin, compare_with_root_first(scene, judged))
     is_top = scene.greedy and judged.accepted == (judged.inputs["p"] >= 1.0)
     if not is_top and scene.header.rule in TESTS:
         return _own_test(scene, judged)
     if scene.greedy:
         return say("step", "judge_zero", token=token, accepted=judged.accepted)
     said = _over_q(scene, judged) if "q" in judged.inputs else _without_q(scene, judged)
-    return _joined(said, from_root(scene, judged)) if scene.leaf_first else said
+    return _joined(said, compare_with_root_first(scene, judged)) if scene.leaf_first else said
 
 
 def _joined(*sentences: list[Part]) -> list[Part]:
@@ -250,7 +255,7 @@ def _coin(scene: Scene, judged: Judged) -> list[Part]:
         bar="that" if chance["n"].startswith("about") else chance,
         set=is_set,
         stuck=is_set and is_certain(judged),
-        kept_with=accepted_along(scene, judged),
+        kept_with=accepted_with(scene, judged),
     )
 
 

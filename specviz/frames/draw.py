@@ -94,12 +94,12 @@ def _without_rejected(scene: Scene, last: Judged, drew: Drew) -> tuple[list[Part
     tokens = dict.fromkeys(scene.guesses[judged.node - 1].token for judged in rejected)
     source = say("step", "without_source", tokens=[word(scene.word(token)) for token in tokens])
     if len(rejected) > 1:
-        return source, _product(shares)
+        return source, _product_of_shares(shares)
     text = residual_text(scene, last, drew) if last.rows.share == 1.0 else ""
     return source, [number(round_for_text(shares[0], text), "residual")]
 
 
-def _product(shares: Sequence[float]) -> list[Part]:
+def _product_of_shares(shares: Sequence[float]) -> list[Part]:
     """Shares and their product, in digits that multiply; the product alone where they are many or
     would take more digits than anyone reads."""
     whole = prod(shares)
@@ -146,7 +146,7 @@ def draw_strip(scene: Scene, drew: Drew) -> dict[str, Any]:
     if 1 - at > NOTHING:
         shares.append(_others(1 - at))
     text = format_draw(drew.drawn.u, drew.drawn.lo, drew.drawn.hi).text
-    return {"shares": _folded(shares), "u": round(drew.drawn.u, 6), "text": dict(text)}
+    return {"shares": _join_narrow(shares), "u": round(drew.drawn.u, 6), "text": dict(text)}
 
 
 def pending_strip(scene: Scene, judged: Judged) -> dict[str, Any]:
@@ -162,7 +162,7 @@ def pending_strip(scene: Scene, judged: Judged) -> dict[str, Any]:
     above.sort(key=lambda pair: (-pair[1], pair[0]))
     shares: list[Share] = [{"w": scene.word(token), "m": round(m, 6)} for token, m in above]
     rest = 1 - sum(m for _, m in above)
-    return {"shares": _folded([*shares, _others(rest)] if rest > NOTHING else shares)}
+    return {"shares": _join_narrow([*shares, _others(rest)] if rest > NOTHING else shares)}
 
 
 def _others(mass: float) -> Share:
@@ -170,7 +170,7 @@ def _others(mass: float) -> Share:
     return {"rest": True, "m": round(mass, 6)}
 
 
-def _folded(shares: list[Share]) -> list[Share]:
+def _join_narrow(shares: list[Share]) -> list[Share]:
     """Join shares too narrow to be seen with neighbours of the same kind."""
     joined: list[Share] = []
     for share in shares:

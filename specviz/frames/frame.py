@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from specviz.frames.caption import caption
 from specviz.frames.inspector import bar_labels, inspector, softmax_of
-from specviz.frames.leaf_first import bars, explaining
+from specviz.frames.leaf_first import bars, explaining_verdict
 from specviz.frames.leaf_first import question as leaf_first_question
 from specviz.frames.numbers import format_nonzero, format_verdict
 from specviz.frames.scene import Cursor, Scene, Step, flat
@@ -29,20 +29,20 @@ Frame = dict[str, Any]
 END_STEP: Final = {"id": "end", "kind": "end", "label": "end", "next": "the end"}
 
 
-def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+def make_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     """Compute the patch that turns `old` into `new`."""
     patch: dict[str, Any] = {key: None for key in old if key not in new}
     for key, value in new.items():
         before = old.get(key)
         if isinstance(value, dict) and isinstance(before, dict):
-            if inner := difference(before, value):
+            if inner := make_patch(before, value):
                 patch[key] = inner
         elif key not in old or before != value:
             patch[key] = value
     return patch
 
 
-def applied(old: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+def apply_patch(old: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
     """Apply a patch, as the player does."""
     new = dict(old)
     for key, value in patch.items():
@@ -50,7 +50,7 @@ def applied(old: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
             new.pop(key, None)
         elif isinstance(value, dict):
             before = new.get(key)
-            new[key] = applied(before if isinstance(before, dict) else {}, value)
+            new[key] = apply_patch(before if isinstance(before, dict) else {}, value)
         else:
             new[key] = value
     return new
@@ -63,18 +63,18 @@ def frame(trace: Trace, cursor: Cursor) -> Frame:
         IndexError: If the trace has no such step.
     """
     scene = Scene.of(trace, cursor.round)
-    return at(scene, scene.steps[cursor.step])
+    return frame_at(scene, scene.steps[cursor.step])
 
 
 def frames(scene: Scene) -> list[Frame]:
     """Build all frames of a round, in order."""
-    return [at(scene, step) for step in scene.steps]
+    return [frame_at(scene, step) for step in scene.steps]
 
 
-def at(scene: Scene, step: Step) -> Frame:
+def frame_at(scene: Scene, step: Step) -> Frame:
     """Build the frame of one step."""
     return {
-        "step": name(scene, step),
+        "step": step_names(scene, step),
         "caption": caption(scene, step),
         "chips": chips(scene, step),
         "tree": tree(scene, step),
@@ -82,7 +82,7 @@ def at(scene: Scene, step: Step) -> Frame:
     }
 
 
-def name(scene: Scene, step: Step) -> dict[str, Any]:
+def step_names(scene: Scene, step: Step) -> dict[str, Any]:
     """A step's names: `next` before it is seen, `label` after, and `id` for links."""
     match step.kind:
         case "propose":
@@ -194,7 +194,7 @@ def _trial(scene: Scene, judged: Judged) -> dict[str, Any]:
         return panel | {"soft": round(soft, 6), "text": {"p": format_nonzero(soft)}}
     if "q" in judged.inputs:
         panel["q"] = round(judged.inputs["q"], 6)
-    source = table(scene, explaining(scene, judged))
+    source = table(scene, explaining_verdict(scene, judged))
     panel |= {"p": round(judged.inputs["p"], 6), "table": source}
     if scene.leaf_first:
         panel |= bars(scene, judged)

@@ -6,13 +6,13 @@ from itertools import count
 from typing import Any, Final
 
 from specviz.frames.draw import draw_strip, pending_strip
-from specviz.frames.evidence import is_random_pick, why
+from specviz.frames.evidence import evidence_section, is_random_pick
 from specviz.frames.evidence.forms import path_to
-from specviz.frames.leaf_first import bars, because, explaining
+from specviz.frames.leaf_first import bars, because, explaining_verdict
 from specviz.frames.numbers import format_seconds, format_verdict
 from specviz.frames.scene import Scene, Step, Word
 from specviz.frames.table import table
-from specviz.frames.tree import open_slot, seen
+from specviz.frames.tree import open_slot, scores_of
 from specviz.frames.whatif import outcomes
 from specviz.trace.events import Drew, Judged
 from specviz.trace.metrics import accepted_path
@@ -28,7 +28,7 @@ def inspector(scene: Scene, step: Step) -> Panel:
     """The panel of a step; `kind` says which of the four it is."""
     match step.kind:
         case "propose" | "score":
-            panel, reasons = _guesses(scene, step), why(scene, step)
+            panel, reasons = _guesses(scene, step), evidence_section(scene, step)
             return panel if reasons is None else _shortened(panel, step) | {"why": reasons}
         case "judge":
             return _verdict(scene, step)
@@ -42,7 +42,7 @@ def inspector(scene: Scene, step: Step) -> Panel:
 def _verdict(scene: Scene, step: Step) -> Panel:
     """The guess on trial with its table; after a last rejection also the strip before its draw."""
     judged = scene.round.judged[step.at]
-    source = explaining(scene, judged)
+    source = explaining_verdict(scene, judged)
     panel = _trial(scene, judged) | {"table": table(scene, source)}
     if scene.greedy:
         return panel
@@ -71,7 +71,7 @@ def _guesses(scene: Scene, step: Step) -> Panel:
         if node in scene.q:
             row["q"] = round(scene.q[node], 6)
         if scored is not None:
-            scores = seen(scene, scored, node)
+            scores = scores_of(scene, scored, node)
             row |= {name: scores[name] for name in ("p", "soft") if name in scores}
         rows.append(row)
     return {"kind": "guesses", "scored": scored is not None, "greedy": scene.greedy, "rows": rows}

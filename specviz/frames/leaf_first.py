@@ -25,7 +25,7 @@ from specviz.trace.metrics import path_after
 from specviz.trace.thresholds import speculative_threshold
 
 
-def explaining(scene: Scene, judged: Judged) -> Judged:
+def explaining_verdict(scene: Scene, judged: Judged) -> Judged:
     """The verdict whose rows explain this one: if guesses after it were rejected, the last of
     these."""
     after = scene.children[judged.node]
@@ -42,7 +42,7 @@ def leaf_verdict(scene: Scene, judged: Judged) -> list[Part]:
     """The compared numbers and the resulting probability, up to the coin."""
     token = scene.chip(judged.node)
     if scene.greedy:
-        along = accepted_along(scene, judged)
+        along = accepted_with(scene, judged)
         accepted = judged.accepted
         return say("step", "leaf_zero", token=token, accepted=accepted, kept_with=along)
     if judged_by_residual(scene, judged):
@@ -119,7 +119,7 @@ def product(scene: Scene, judged: Judged) -> str:
 def _by_residual(scene: Scene, judged: Judged, token: Part) -> list[Part]:
     """A guess whose successors were all rejected: residual ÷ (residual + the drafter's excess)."""
     text, inputs, chance = format_verdict(scene, judged).text, judged.inputs, _chance(scene, judged)
-    after = say("step", "leaf_after", n=len(below(scene, judged.node)), token=token)
+    after = say("step", "leaf_after", n=len(descendants(scene, judged.node)), token=token)
     if inputs["reach"] in (0.0, 1.0):
         which = "leaf_residual_full" if inputs["reach"] else "leaf_residual_never"
         return say("step", which, after=after, chance=chance)
@@ -139,21 +139,21 @@ def _by_residual(scene: Scene, judged: Judged, token: Part) -> list[Part]:
     )
 
 
-def below(scene: Scene, node: int) -> list[int]:
+def descendants(scene: Scene, node: int) -> list[int]:
     """All guesses after a node, on every branch of it."""
     found = list(scene.children[node])
     for child in scene.children[node]:
-        found += below(scene, child)
+        found += descendants(scene, child)
     return found
 
 
-def accepted_along(scene: Scene, judged: Judged) -> list[Part]:
+def accepted_with(scene: Scene, judged: Judged) -> list[Part]:
     """The guesses before an accepted one, which it keeps without coins of their own."""
     kept = path_after(scene.round, [judged]) if scene.leaf_first and judged.accepted else []
     return say("step", "kept_with", n=len(kept) - 1) if len(kept) > 1 else []
 
 
-def from_root(scene: Scene, judged: Judged) -> list[Part]:
+def compare_with_root_first(scene: Scene, judged: Judged) -> list[Part]:
     """The first of the kept guesses that its own coin would have rejected, judged from the root."""
     if scene.greedy or not judged.accepted or scene.round.scored is None:
         return []
@@ -270,13 +270,13 @@ def after_acceptance(scene: Scene, judged: Judged) -> list[Part]:
     return say("step", "then_accepted", others=scene.depths[judged.node] > 1, residual=residual)
 
 
-def ways(scene: Scene) -> dict[str, list[list[int]]]:
+def required_verdicts(scene: Scene) -> dict[str, list[list[int]]]:
     """For every guess, the verdicts that would keep it: it is accepted and everything judged before
     it outside its own subtree is rejected, unless a guess after it is accepted."""
     order = judging_order(scene, 0)
     found = {}
     for at, node in enumerate(order):
-        own = set(below(scene, node))
+        own = set(descendants(scene, node))
         found[node] = [*([other, 0] for other in order[:at] if other not in own), [node, 1]]
     return {str(node): found[node] for node in sorted(found)}
 
@@ -289,7 +289,7 @@ def judging_order(scene: Scene, node: int) -> list[int]:
     return order
 
 
-def chances(scene: Scene) -> dict[int, tuple[float, float]]:
+def acceptance_bounds(scene: Scene) -> dict[int, tuple[float, float]]:
     """Bounds of the probabilities that follow from scores alone: those of first siblings.
 
     A guess with none after it has its reach; for another that is the upper bound, since its

@@ -45,7 +45,7 @@ def lines(rows: Rows, candidate: int) -> tuple[list[Line], Line]:
     return listed, Line(None, rows.share * rows.rest_p, rows.rest_q, rows.rest_residual, rest_soft)
 
 
-def chosen(listed: Sequence[Line], candidate: int) -> list[Line]:
+def select_lines(listed: Sequence[Line], candidate: int) -> list[Line]:
     """The rows worth showing: the candidate, and those with the most p or q; none empty."""
     full = [line for line in listed if line.p > 0 or line.q > 0 or (line.soft or 0) > 0]
     heaviest = sorted(full, key=lambda line: -max(line.p, line.q))
@@ -53,7 +53,7 @@ def chosen(listed: Sequence[Line], candidate: int) -> list[Line]:
     return [line for line in listed if line in keep or line.token == candidate]
 
 
-def lumped(rest: Line, hidden: Iterable[Line], sign: int = 1) -> Line:
+def combine_masses(rest: Line, hidden: Iterable[Line], sign: int = 1) -> Line:
     """Add some tokens' masses to the rest; with sign -1, take them out."""
     for line in hidden:
         rest = replace(
@@ -71,23 +71,25 @@ def table(scene: Scene, judged: Judged, drew: Drew | None = None) -> dict[str, A
     """The table under a verdict; `drew` adds the row of the recovered token."""
     candidate = scene.guesses[judged.node - 1].token
     listed, rest = lines(judged.rows, candidate)
-    shown = chosen(listed, candidate)
+    shown = select_lines(listed, candidate)
     others = judged.rows.rest_tokens + len(listed) - len(shown)
-    rest = lumped(rest, [line for line in listed if line not in shown])
+    rest = combine_masses(rest, [line for line in listed if line not in shown])
     if drew is not None and all(line.token != drew.token for line in shown):
         line = _drawn_line(listed, drew, judged.rows.share)
         shown = sorted([*shown, line], key=lambda line: -line.p)
-        rest, others = lumped(rest, [line], -1), others - 1
-    digits = digits_of(scene, judged, drew)
+        rest, others = combine_masses(rest, [line], -1), others - 1
+    digits = table_digits(scene, judged, drew)
     left = judged.rows.residual
-    cells = [_cells(line, left, digits) | _named(scene, line, candidate, drew) for line in shown]
+    cells = [
+        _cells(line, left, digits) | _token_cell(scene, line, candidate, drew) for line in shown
+    ]
     if others > 0:
         cells.append(_cells(rest, left, digits) | {"rest": others})
     if judged.rows.q is None:
         cells = [_without_q(cell) for cell in cells]
     return {
-        "full": subtracts(scene, judged),
-        "heads": heads(scene, judged, drew),
+        "full": shows_residual(scene, judged),
+        "heads": column_heads(scene, judged, drew),
         "digits": digits,
         "rows": cells,
         "total": _totals(scene, judged, drew, digits),
@@ -95,14 +97,14 @@ def table(scene: Scene, judged: Judged, drew: Drew | None = None) -> dict[str, A
     }
 
 
-def heads(scene: Scene, judged: Judged, drew: Drew | None = None) -> list[Head]:
+def column_heads(scene: Scene, judged: Judged, drew: Drew | None = None) -> list[Head]:
     """The columns' heads, as the page has them.
 
     t is the head; "in" a shorter one for narrow screens; "of" whose number it is; "term" its entry
     in the glossary; "left" marks a remainder. Without q the columns of q and p − q are left out.
     """
     p, q = scene.uses_p_remainder(judged), scene.uses_q_remainder(judged)
-    one, other = _claimed(judged, "p′" if p else "p"), "q′" if q else "q"
+    one, other = _scaled_name(judged, "p′" if p else "p"), "q′" if q else "q"
     shared = one not in ("p", "p′")
     named = [_distribution_head("p", p) | ({"t": one} if shared else {})]
     if judged.rows.q is None:
@@ -118,19 +120,19 @@ def heads(scene: Scene, judged: Judged, drew: Drew | None = None) -> list[Head]:
             {"t": f"{one} − {other}", "term": "difference"} | apart,
             {"t": "above 0", "in": "> 0", "term": "above"},
         ]
-    if not subtracts(scene, judged):
+    if not shows_residual(scene, judged):
         return named
     left = residual_text(scene, judged, drew)
     brief = f"÷ {parse_number(left):.2f}" if parse_number(left) >= 0.01 else f"÷ {left}"
     return [*named, *steps, {"t": f"÷ {left}", "in": brief, "term": "residual"}]
 
 
-def subtracts(scene: Scene, judged: Judged) -> bool:
+def shows_residual(scene: Scene, judged: Judged) -> bool:
     """Whether a verdict leaves a residual p − q: it rejects, under a rule that samples from it."""
     return not judged.accepted and scene.after_rejection is AfterRejection.RESIDUAL
 
 
-def _claimed(judged: Judged, p: str) -> str:
+def _scaled_name(judged: Judged, p: str) -> str:
     """p, or reach × p if the reach is below 1."""
     share = format_nonzero(judged.rows.share)
     return p if parse_number(share) == 1.0 else f"{share} {p}"
@@ -156,7 +158,7 @@ def _drawn_line(listed: Sequence[Line], drew: Drew, share: float) -> Line:
     return Line(drew.token, p, q, max(p - q, 0.0))
 
 
-def _named(scene: Scene, line: Line, candidate: int, drew: Drew | None) -> dict[str, Any]:
+def _token_cell(scene: Scene, line: Line, candidate: int, drew: Drew | None) -> dict[str, Any]:
     assert line.token is not None
     named: dict[str, Any] = {"w": scene.word(line.token)}
     if line.token == candidate:
@@ -166,7 +168,7 @@ def _named(scene: Scene, line: Line, candidate: int, drew: Drew | None) -> dict[
     return named
 
 
-def digits_of(scene: Scene, judged: Judged, drew: Drew | None = None) -> int:
+def table_digits(scene: Scene, judged: Judged, drew: Drew | None = None) -> int:
     """Decimals for the table, so that its most read rows can be recomputed from what they show.
 
     At least as many as the sentence has. The rows are those of the candidate, of the drawn token,
@@ -188,7 +190,7 @@ def digits_of(scene: Scene, judged: Judged, drew: Drew | None = None) -> int:
 
 def residual_text(scene: Scene, judged: Judged, drew: Drew | None = None) -> str:
     """The mass of the residual at a rejection, as its sentence and its table show it."""
-    text = mass(judged.rows.residual, digits_of(scene, judged, drew))
+    text = format_mass_cell(judged.rows.residual, table_digits(scene, judged, drew))
     return format_nonzero(judged.rows.residual) if float(text) == 0 else text
 
 
@@ -204,7 +206,7 @@ def _agrees(line: Line, left: float, digits: int) -> bool:
     return abs(share - round(line.above / left, digits)) < 1e-9
 
 
-def mass(value: float, digits: int) -> str:
+def format_mass_cell(value: float, digits: int) -> str:
     """Format a probability for a cell: an exact 0 or 1 bare, else `digits` decimals."""
     return str(int(value)) if value in (0.0, 1.0) else f"{value:.{digits}f}"
 
@@ -213,14 +215,14 @@ def _cells(line: Line, left: float, digits: int) -> dict[str, Any]:
     """A row's texts in the order p, q, p − q, above 0, scaled; and its numbers, for the bars."""
     scaled = line.above / left if left > 0 else 0.0
     apart = line.p - line.q
-    seen = mass(abs(apart), digits)
+    seen = format_mass_cell(abs(apart), digits)
     sign = "" if float(seen) == 0 else "+" if apart > 0 else "−"
     texts = [
-        mass(line.p, digits),
-        mass(line.q, digits),
+        format_mass_cell(line.p, digits),
+        format_mass_cell(line.q, digits),
         sign + seen,
-        mass(line.above, digits),
-        mass(scaled, digits),
+        format_mass_cell(line.above, digits),
+        format_mass_cell(scaled, digits),
     ]
     masses = [round(value, 6) for value in (line.p, line.q, line.above, scaled)]
     cells: dict[str, Any] = {"t": texts, "m": masses}
@@ -235,7 +237,7 @@ def _totals(scene: Scene, judged: Judged, drew: Drew | None, digits: int) -> dic
     return apart | {
         "p": _total([*rows.claimed, rows.share * rows.rest_p], digits),
         "q": "" if rows.q is None else _total([*rows.q, rows.rest_q], digits),
-        "both": mass(rows.overlap, digits),
+        "both": format_mass_cell(rows.overlap, digits),
         "left": residual_text(scene, judged, drew),
         "scaled": "1" if rows.residual > 0 else "0",
     }

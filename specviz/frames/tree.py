@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from specviz.frames.leaf_first import next_judged
 from specviz.frames.scene import Scene, Step, Word
-from specviz.frames.whatif import chances, ways
+from specviz.frames.whatif import acceptance_bounds, required_verdicts
 from specviz.trace.chat import Chat
 from specviz.trace.events import Judged, Scored
 from specviz.trace.metrics import accepted_path, path_after
@@ -95,7 +95,7 @@ def nodes(scene: Scene, step: Step) -> dict[str, Node]:
         if node in scene.q:
             view["q"] = round(scene.q[node], 6)
         if scored is not None:
-            view |= seen(scene, scored, node)
+            view |= scores_of(scene, scored, node)
         if node in verdicts:
             view |= remainders(scene, verdicts[node])
         found[str(node)] = view
@@ -112,7 +112,7 @@ def remainders(scene: Scene, judged: Judged) -> dict[str, float]:
     return found
 
 
-def seen(scene: Scene, scored: Scored, node: int) -> Node:
+def scores_of(scene: Scene, scored: Scored, node: int) -> Node:
     """What the target's pass gives for a guess: p, and the likeliest tokens after it.
 
     At temperature 0 these would be verdicts, so it is the softmax at temperature 1 instead.
@@ -134,8 +134,8 @@ def tree(scene: Scene, step: Step) -> dict[str, Any]:
     shape = [guess.parent for guess in scene.guesses]  # of the whole draft, so that nothing moves
     view: dict[str, Any] = {"root": scene.word(root), "nodes": nodes(scene, step), "shape": shape}
     if not scene.greedy:
-        view["ways"] = ways(scene)
-    if step.kind != "propose" and (bounds := chances(scene, verdicts_at(scene, step))):
+        view["ways"] = required_verdicts(scene)
+    if step.kind != "propose" and (bounds := acceptance_bounds(scene, verdicts_at(scene, step))):
         view["chances"] = bounds
     if step.kind == "judge":
         view["here"] = scene.round.judged[step.at].node
@@ -174,10 +174,10 @@ def chips(scene: Scene, step: Step) -> list[Chip]:
 
 def _next(scene: Scene, found: dict[int, State], node: int) -> tuple[int | None, list[int]]:
     """The child with which the line continues, preceded by the siblings rejected before it."""
-    seen = [child for child in scene.children[node] if child in found]
-    rejected = [child for child in seen if found[child] == "rejected"]
+    shown = [child for child in scene.children[node] if child in found]
+    rejected = [child for child in shown if found[child] == "rejected"]
     for state in ("accepted", "waiting", "unreached"):
-        onward = next((child for child in seen if found[child] == state), None)
+        onward = next((child for child in shown if found[child] == state), None)
         if onward is not None:
             return onward, [*[c for c in rejected if c < onward], onward]
     return (rejected[-1] if rejected else None), rejected

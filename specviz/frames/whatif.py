@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from specviz.frames.leaf_first import acceptance_bounds as leaf_first_acceptance_bounds
 from specviz.frames.leaf_first import after_acceptance, after_rejection
-from specviz.frames.leaf_first import chances as leaf_first_chances
-from specviz.frames.leaf_first import ways as leaf_first_ways
+from specviz.frames.leaf_first import required_verdicts as leaf_first_required_verdicts
 from specviz.frames.scene import Scene
 from specviz.settings.chance import JUDGE, u_key
 from specviz.texts import Part, say
@@ -76,14 +76,14 @@ def _if_rejected(scene: Scene, node: int) -> list[Part]:
     return say("step", NEXT_DRAW[scene.after_rejection])
 
 
-def ways(scene: Scene) -> dict[str, list[list[int]]]:
+def required_verdicts(scene: Scene) -> dict[str, list[list[int]]]:
     """For every guess, the verdicts that would put it into the text: [node, 1 for accepted or 0].
 
     A guess gets there if all on its path are accepted and each sibling judged before one of them
-    is rejected; for rules that judge from the leaf up, see `leaf_first.ways`.
+    is rejected; for rules that judge from the leaf up, see `leaf_first.required_verdicts`.
     """
     if scene.leaf_first:
-        return leaf_first_ways(scene)
+        return leaf_first_required_verdicts(scene)
     found: dict[int, list[list[int]]] = {0: []}
     for node, guess in enumerate(scene.guesses, 1):
         before = [s for s in scene.children[guess.parent] if s < node]
@@ -94,7 +94,7 @@ def ways(scene: Scene) -> dict[str, list[list[int]]]:
 Bounds = tuple[float, float]
 
 
-def chances(scene: Scene, known: Sequence[Judged]) -> dict[str, list[float]]:
+def acceptance_bounds(scene: Scene, known: Sequence[Judged]) -> dict[str, list[float]]:
     """Bounds of each guess's probability of acceptance, given the verdicts that lead to it.
 
     Args:
@@ -107,30 +107,30 @@ def chances(scene: Scene, known: Sequence[Judged]) -> dict[str, list[float]]:
     """
     if scene.round.scored is None or scene.greedy:
         return {}
-    found: dict[int, Bounds] = leaf_first_chances(scene) if scene.leaf_first else {}
+    found: dict[int, Bounds] = leaf_first_acceptance_bounds(scene) if scene.leaf_first else {}
     for siblings in scene.children:
-        found |= _untried(scene, siblings)
+        found |= _sibling_bounds(scene, siblings)
     for judged in known:
         siblings = scene.children[scene.guesses[judged.node - 1].parent]
         for node, (p, q) in zip(siblings, judged.tries or [], strict=False):
-            found[node] = _exactly(speculative_threshold({"p": p, "q": q}))
-    found |= {judged.node: _exactly(judged.threshold) for judged in known}
+            found[node] = _exact_bounds(speculative_threshold({"p": p, "q": q}))
+    found |= {judged.node: _exact_bounds(judged.threshold) for judged in known}
     return {str(node): list(bounds) for node, bounds in sorted(found.items())}
 
 
-def _exactly(chance: float) -> Bounds:
+def _exact_bounds(chance: float) -> Bounds:
     return chance, chance
 
 
-def _untried(scene: Scene, siblings: Sequence[int]) -> dict[int, Bounds]:
+def _sibling_bounds(scene: Scene, siblings: Sequence[int]) -> dict[int, Bounds]:
     """What p and q of siblings say about their probabilities before any is judged."""
     spec = RULE_SPECS.get(scene.header.rule)
     if spec is None or spec.temperature_zero or not spec.has_alpha:
         return {}
-    return _against_q(scene, siblings) if spec.reads_q else _masked(scene, siblings)
+    return _bounds_from_ratio(scene, siblings) if spec.reads_q else _bounds_from_p(scene, siblings)
 
 
-def _masked(scene: Scene, siblings: Sequence[int]) -> dict[int, Bounds]:
+def _bounds_from_p(scene: Scene, siblings: Sequence[int]) -> dict[int, Bounds]:
     """Each judged by p without the siblings rejected before it: all of it is known."""
     found: dict[int, Bounds] = {}
     left, rejected = 1.0, set[int]()
@@ -138,13 +138,13 @@ def _masked(scene: Scene, siblings: Sequence[int]) -> dict[int, Bounds]:
         token, p = scene.guesses[node - 1].token, _p(scene, node)
         again = token in rejected
         chance = 0.0 if again or p <= 0 else point_mass_threshold({"p": p / max(left, p)})
-        found[node] = _exactly(1.0 if chance > 1 - NEAR else chance)
+        found[node] = _exact_bounds(1.0 if chance > 1 - NEAR else chance)
         left -= 0.0 if again else p
         rejected.add(token)
     return found
 
 
-def _against_q(scene: Scene, siblings: Sequence[int]) -> dict[int, Bounds]:
+def _bounds_from_ratio(scene: Scene, siblings: Sequence[int]) -> dict[int, Bounds]:
     """Each judged by p ÷ q. Exact for the first sibling.
 
     A rejection leaves (p − q)₊ / Z, and only Z ≤ 1 − Σ min(p, q) over the siblings is known here,
@@ -160,9 +160,9 @@ def _against_q(scene: Scene, siblings: Sequence[int]) -> dict[int, Bounds]:
         before += q if scene.header.rule == "without-replacement" else 0.0
         overlap[guess.token] = min(p, q)
         if place == 0:
-            found[node] = _exactly(speculative_threshold({"p": p, "q": given}))
+            found[node] = _exact_bounds(speculative_threshold({"p": p, "q": given}))
         elif p <= q * (1.0 - NEAR):
-            found[node] = _exactly(0.0)
+            found[node] = _exact_bounds(0.0)
         elif place == 1 and p > q * (1.0 + NEAR):
             most = given * max(1.0 - sum(overlap.values()), NEAR)
             found[node] = (min(1.0, (p - q) / most * (1.0 - NEAR)), 1.0)

@@ -102,7 +102,7 @@ FORMS: Final[Mapping[str, Form]] = {
 }
 
 
-def why(scene: Scene, step: Step) -> Block | None:
+def evidence_section(scene: Scene, step: Step) -> Block | None:
     """Build the section "Why these guesses" of a step; None if the drafter gave no evidence.
 
     `say` is a sentence, `blocks` are those of `forms`, `marks` are those of `marks`.

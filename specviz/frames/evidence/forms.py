@@ -116,12 +116,12 @@ def path_to(scene: Scene, node: int) -> list[int]:
     return path[::-1]
 
 
-def guessed(scene: Scene, node: int) -> Word:
+def guess_word(scene: Scene, node: int) -> Word:
     """A guess as the pieces of its token."""
     return scene.word(scene.guesses[node - 1].token)
 
 
-def at(scene: Scene, node: int) -> str:
+def depth_label(scene: Scene, node: int) -> str:
     """The position of a guess: +1 follows the text."""
     return f"+{scene.depths[node]}"
 
@@ -131,6 +131,6 @@ def position_name(index: int) -> str:
     return f"token {index + 1:,}"
 
 
-def words(scene: Scene, start: int, end: int) -> list[Word]:
+def text_words(scene: Scene, start: int, end: int) -> list[Word]:
     """The text's tokens from `start` to `end`; none if the text is not known."""
     return [scene.word(token) for token in scene.text[max(start, 0) : max(end, 0)]]

@@ -18,7 +18,7 @@ from specviz.frames.evidence.forms import (
     facts,
     format_count,
     grid,
-    guessed,
+    guess_word,
     main_path,
     path_to,
     position_name,
@@ -84,7 +84,7 @@ def _offers(scene: Scene, step: Step) -> dict[int, dict[int, Cell]]:
     for node in shown_nodes(scene, step):
         guess = scene.guesses[node - 1]
         given = evidence(guess)
-        cell: Cell = {"w": guessed(scene, node)}
+        cell: Cell = {"w": guess_word(scene, node)}
         if guess.score is not None:
             cell["n"] = format_nonzero(guess.score)
         offers.setdefault(given["head"], {})[given["path"][-1]] = cell
@@ -112,7 +112,9 @@ def leaps(scene: Scene, step: Step, remark: Remark) -> Block | None:
     found = []
     for back in range(remark["leap"] - 1, -1, -1):
         cells: list[Cell] = [
-            {"w": guessed(scene, node), "n": f"head {one['head']}"} if one["back"] == back else {}
+            {"w": guess_word(scene, node), "n": f"head {one['head']}"}
+            if one["back"] == back
+            else {}
             for node, one in zip(path, given, strict=True)
         ]
         found.append(row(_source(scene, back), cells))
@@ -207,7 +209,7 @@ def _step_heads(path: list[int]) -> list[str]:
 def _read_rows(scene: Scene, path: list[int], own: list[int]) -> list[Block]:
     """State, token and guess by step; a step's token is the one whose state the next step reads."""
     assert scene.round.proposed is not None
-    guesses = [guessed(scene, node) for node in path]
+    guesses = [guess_word(scene, node) for node in path]
     tokens = [scene.word(scene.round.proposed.root), *guesses]
     first = scene.word_at(len(scene.text) - 2)
     read_of = [first if first is not None else ["the text"], *tokens]
@@ -235,7 +237,7 @@ def dynamic(scene: Scene, step: Step, remark: Remark) -> Block | None:
     shown = [
         {
             "at": str(evidences[node]["place"]),
-            "words": [guessed(scene, each) for each in path_to(scene, node)],
+            "words": [guess_word(scene, each) for each in path_to(scene, node)],
             "bar": round(evidences[node]["path"], 6),
             "text": [format_nonzero(evidences[node]["path"])],
         }

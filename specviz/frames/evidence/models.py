@@ -13,7 +13,7 @@ from specviz.frames.evidence.forms import (
     evidence,
     facts,
     grid,
-    guessed,
+    guess_word,
     main_path,
     marked_line,
     row,
@@ -40,7 +40,7 @@ def layers(scene: Scene, step: Step, remark: Remark) -> Block | None:
     deepest, leave = remark["layers"], remark["exit"]
     found = [
         row(
-            guessed(scene, node),
+            guess_word(scene, node),
             states(deepest, given["agree"], leave),
             tail=_span(given["ran"]),
         )
@@ -163,7 +163,7 @@ def rewritten(scene: Scene, step: Step, remark: Remark) -> Block | None:
     if not own:
         return None
     more = [GAP] if len(own) > SHOWN else []
-    mine = [guessed(scene, node) for node in main_path(scene, step)]
+    mine = [guess_word(scene, node) for node in main_path(scene, step)]
     blocks = [
         marked_line("its tokens", span("match", own[:SHOWN]), *more),
         marked_line("the guesses", span("copied", mine)),

@@ -9,12 +9,12 @@ from specviz.frames.evidence.forms import (
     MOST_COLUMNS,
     Block,
     Remark,
-    at,
+    depth_label,
     evidence,
     facts,
     format_count,
     grid,
-    guessed,
+    guess_word,
     main_path,
     marked_line,
     position_name,
@@ -22,8 +22,8 @@ from specviz.frames.evidence.forms import (
     rows,
     shown_nodes,
     span,
+    text_words,
     window,
-    words,
 )
 from specviz.frames.scene import Scene, Step
 from specviz.texts import Part, count, say, text
@@ -47,8 +47,8 @@ def counts(scene: Scene, step: Step, remark: Remark) -> Block | None:
         return None
     shown = [
         {
-            "at": at(scene, node),
-            "words": [guessed(scene, node)],
+            "at": depth_label(scene, node),
+            "words": [guess_word(scene, node)],
             "bar": round(given["count"] / given["total"], 6),
             "text": [f"{given['count']:,} of {count(given['total'], 'time')}"],
         }
@@ -91,7 +91,7 @@ def _match_lines(scene: Scene, step: Step, remark: Remark) -> list[Block]:
     path = _copied(scene, step, start + length)
     then = [scene.text[evidence(scene.guesses[n - 1])["from"]] for n in path] if end else []
     earlier = [scene.word(token) for token in then]
-    mine = [guessed(scene, node) for node in main_path(scene, step)]
+    mine = [guess_word(scene, node) for node in main_path(scene, step)]
     return [
         marked_line(
             f"from {position_name(start)}", *_matched(scene, start, length), span("copied", earlier)
@@ -103,11 +103,11 @@ def _match_lines(scene: Scene, step: Step, remark: Remark) -> list[Block]:
 def _matched(scene: Scene, start: int, length: int) -> list[Block]:
     """A match with a few tokens before it."""
     if length > LONG:
-        shown = words(scene, start + length - LONG, start + length)
+        shown = text_words(scene, start + length - LONG, start + length)
         return [span("gap", [[f"… {format_count(length - LONG)} more"]]), span("match", shown)]
-    near = words(scene, start - NEAR, start)
+    near = text_words(scene, start - NEAR, start)
     before = [GAP] if start > NEAR else []
-    return [*before, span("near", near), span("match", words(scene, start, start + length))]
+    return [*before, span("near", near), span("match", text_words(scene, start, start + length))]
 
 
 def _copied(scene: Scene, step: Step, first: int) -> list[int]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from specviz.catalog.entry import find, settings_read_by, title_of
 from specviz.cost.formula import MeasuredPoint, measured_point
 from specviz.figures.charts import add_figures
-from specviz.frames import Frame, Scene, difference, frames, questions
+from specviz.frames import Frame, Scene, frames, make_patch, questions
 from specviz.frames.frame import end_card
 from specviz.frames.numbers import format_seconds
 from specviz.frames.tree import added_tokens, turns
@@ -127,7 +127,7 @@ class RunLines:
         data = {
             "number": played.number,
             "first": shots[0],
-            "then": [difference(shots[0], shot) for shot in shots[1:]],
+            "then": [make_patch(shots[0], shot) for shot in shots[1:]],
             "asks": _asks(scene, told, shots),
             "brings": [list(token) for token in added_tokens(scene)],
             "seconds": [round(s, 6) for s in parts(played)],
@@ -139,7 +139,7 @@ class RunLines:
         if self.last is None:
             return {}
         begun, last = self.last
-        return {"end": difference(begun, end_card(self.trace, last))}
+        return {"end": make_patch(begun, end_card(self.trace, last))}
 
     def _summary(self) -> str:
         """The run in one line, with its speed-up once plain decoding is measured.
@@ -167,7 +167,7 @@ class RunLines:
 def _asks(scene: Scene, told: list[Frame], shots: list[Frame]) -> dict[str, Any]:
     """Return, by step of a verdict as text, the patch from the frame before to its question."""
     asked = questions(scene, told)
-    return {str(at): difference(shots[at - 1], add_figures(frame)) for at, frame in asked.items()}
+    return {str(at): make_patch(shots[at - 1], add_figures(frame)) for at, frame in asked.items()}
 
 
 def numbers_of(point: MeasuredPoint) -> dict[str, float]:
