@@ -184,9 +184,11 @@ def test_a_published_alpha_is_the_sources_or_follows_from_its_board():
     for name, method in on_board.items():
         each = found.pop(name)
         assert (each.on, each.tokens, each.source.evidence) == (board.model, brought[method], "C")
-        assert formula.expected_tokens(each.kept, each.gamma) == pytest.approx(each.tokens)
+        assert formula.expected_tokens(each.effective_alpha, each.gamma) == pytest.approx(
+            each.tokens
+        )
         assert each.derived
-    assert {name: each.kept for name, each in found.items()} == {
+    assert {name: each.effective_alpha for name, each in found.items()} == {
         "t5-small": 0.75, "t5-small-sampled": 0.62, "t5-large": 0.82, "deepseek-mtp": 0.85,
     }  # fmt: skip
     assert not any(each.derived for each in found.values())

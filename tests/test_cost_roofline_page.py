@@ -24,7 +24,7 @@ from specviz.cost.roofline import (
     predict,
 )
 from specviz.cost.sources import HEAD, NGRAM, drafters
-from specviz.figures.plot import USUAL
+from specviz.figures.plot import TRACE_DEFAULTS
 from specviz.ui.cost.published import section as published
 from specviz.ui.cost.roofline.answer import duration, figures, quantity
 from specviz.ui.cost.roofline.question import LIMITS, Ask
@@ -246,7 +246,7 @@ def test_every_model_answers_with_every_drafter(model):
 def test_every_figure_is_valid_plotly_and_every_label_is_harmless(changes):
     for figure in said(**changes)["figures"].values():
         named = [figure["data"][name] for name in sorted(figure["data"])]
-        traces = [trace if "type" in trace else USUAL | trace for trace in plain(named)]
+        traces = [trace if "type" in trace else TRACE_DEFAULTS | trace for trace in plain(named)]
         go.Figure(data=traces, layout=plain(figure["layout"]))
         for trace in traces:
             assert not re.search(

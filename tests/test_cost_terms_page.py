@@ -16,7 +16,7 @@ def test_all_sections_start_with_the_same_alpha_and_gamma():
 
 def test_every_preset_states_drafter_target_and_source():
     for made, each in zip(config()["presets"], acceptances(), strict=True):
-        assert made["alpha"] == pytest.approx(each.kept, abs=5e-4)
+        assert made["alpha"] == pytest.approx(each.effective_alpha, abs=5e-4)
         assert made["said"] == f"published: {each.title} on {each.on}"
         assert made["source"] == [each.source.title, each.source.url]
         assert each.conditions in made["how"]

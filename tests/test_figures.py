@@ -8,9 +8,9 @@ import pytest
 from made import Recipe, made
 
 from specviz.figures.charts import add_figures, guesses_figure
-from specviz.figures.layout import COLUMNS, ROWS, placed, window_start
-from specviz.figures.pen import ROOM
-from specviz.figures.plot import USUAL, cut, escaped, width
+from specviz.figures.drawing import MAX_WORD_WIDTH
+from specviz.figures.layout import COLUMNS, ROWS, window_layout, window_start
+from specviz.figures.plot import TRACE_DEFAULTS, cut, escaped, width
 from specviz.figures.tree import tree_figure
 from specviz.frames import Scene, frames
 
@@ -91,7 +91,7 @@ def test_equal_guesses_have_a_second_line_with_what_they_follow():
 def test_every_figure_is_valid_plotly(frames_of):
     for figure in itertools.islice(figures(frames_of), 40):
         data = [plain(figure["data"][name]) for name in sorted(figure["data"])]
-        data = [trace if "type" in trace else USUAL | trace for trace in data]
+        data = [trace if "type" in trace else TRACE_DEFAULTS | trace for trace in data]
         go.Figure(data=data, layout=plain(figure["layout"]))
 
 
@@ -158,7 +158,7 @@ def test_edges_do_not_cross_and_first_children_stay_in_their_row():
     dice = random.Random(3)
     for _ in range(60):
         parents = random_tree(dice, 24)
-        places = placed(parents, 0).places
+        places = window_layout(parents, 0).cells
         spots = [(p.column, p.row) for p in places.values()]
         assert len(set(spots)) == len(spots)
         edges = [(places[p], places[n]) for n, p in parents.items() if n in places and p in places]
@@ -174,12 +174,12 @@ def test_edges_do_not_cross_and_first_children_stay_in_their_row():
 
 def test_window_has_at_most_seven_rows_and_columns():
     wide = dict.fromkeys(range(1, 12), 0)
-    shown = placed(wide, 1)
+    shown = window_layout(wide, 1)
     assert (shown.rows, shown.lower, shown.deeper) == (ROWS, 4, 0)
     chain = {node: node - 1 for node in range(1, 15)}
     for focus in range(15):
-        shown = placed(chain, focus)
-        columns = [place.column for place in shown.places.values()]
+        shown = window_layout(chain, focus)
+        columns = [place.column for place in shown.cells.values()]
         assert max(columns) <= COLUMNS
         assert focus - shown.first in columns
     assert [window_start(depth) for depth in (0, 6, 7, 11, 12)] == [0, 0, 5, 5, 10]
@@ -194,7 +194,7 @@ def test_tree_does_not_move_within_a_round():
 
 def test_long_words_are_cut_to_their_pill():
     assert width("mmm", 10) == pytest.approx(24.99)
-    short = cut("internationalisation", 14, ROOM)
+    short = cut("internationalisation", 14, MAX_WORD_WIDTH)
     assert short.endswith("…")
-    assert width(short, 14) <= ROOM
-    assert cut("cat", 14, ROOM) == "cat"
+    assert width(short, 14) <= MAX_WORD_WIDTH
+    assert cut("cat", 14, MAX_WORD_WIDTH) == "cat"

@@ -11,7 +11,7 @@ from test_server_texts import INFO, READ, vllm
 from specviz.cost.server.loading import JSON_NAMES, MAX_CHARACTERS, parse_stats
 from specviz.cost.server.outlook import Deployment
 from specviz.cost.server.report import build_report
-from specviz.figures.plot import USUAL
+from specviz.figures.plot import TRACE_DEFAULTS
 from specviz.ui.cost.server.answer import answer
 from specviz.ui.cost.server.question import LONGEST_QUESTION
 from specviz.ui.cost.server.section import START, config
@@ -66,7 +66,7 @@ def test_an_average_has_no_figure_by_position():
 def test_figures_are_valid_plotly_and_text_is_harmless():
     for figure in said()["figures"].values():
         named = [figure["data"][name] for name in sorted(figure["data"])]
-        traces = [USUAL | trace for trace in plain(named)]
+        traces = [TRACE_DEFAULTS | trace for trace in plain(named)]
         go.Figure(data=traces, layout=plain(figure["layout"]))
         words = [word for trace in traces for word in trace.get("hovertext", [])]
         assert words

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from specviz.cost.sweep import Sweep
 from specviz.drafters.common.dynamic_tree import SUMS, PathScore
-from specviz.figures.layout import GAP, branches, rows_of, spread
+from specviz.figures.layout import GAP, branch_rows, rows_of, tree_layout
 from specviz.settings.chance import Chance
 from specviz.shipped import ASSETS
 from specviz.trace.rule_specs import Drawn
@@ -355,7 +355,7 @@ def test_price_of_a_guess_is_its_share_of_the_pass():
 @given(st.randoms(use_true_random=False), st.lists(st.floats(30, 110), min_size=60, max_size=60))
 def test_sixty_guesses_do_not_overlap_and_no_lines_cross(random, widths):
     parents = [-1] + [random.randrange(max(0, node - 12), node) for node in range(1, 60)]
-    made = spread(parents, widths)
+    made = tree_layout(parents, widths)
     boxes = sorted((y, x, x + wide) for x, y, wide in zip(made.x, made.y, widths, strict=True))
     for (y, _, right), (below, left, _) in pairwise(boxes):
         assert below > y or left >= right + GAP - 1e-6, "in one row, a gap apart"
@@ -379,11 +379,11 @@ def test_rows_equal_those_of_the_layout_of_step(random, size):
     graph = nx.DiGraph()
     graph.add_node(0)
     graph.add_edges_from((parent, node) for node, parent in enumerate(parents) if node)
-    assert dict(enumerate(rows_of(parents))) == branches(graph)
+    assert dict(enumerate(rows_of(parents))) == branch_rows(graph)
 
 
 def test_sixty_kept_guesses_fit_a_page_at_1280():
     field = shipped_position("2-eagle2-dialogue")
     one = grow_tree(field, Parameters(6, 10, 59))
-    made = spread(one.tree.parents, [80.0] * len(one.tree))
+    made = tree_layout(one.tree.parents, [80.0] * len(one.tree))
     assert made.width <= 1216

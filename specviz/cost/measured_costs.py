@@ -165,8 +165,8 @@ class ModelCosts:
             raise ValueError(f"{self.title} has a drafter twice.")
         if any(a.context >= b.context for a, b in pairwise(self.places)):
             raise ValueError("The contexts must be in increasing order.")
-        for place in self.places:
-            seen = [one.drafter for one in place.rounds]
+        for context_costs in self.places:
+            seen = [one.drafter for one in context_costs.rounds]
             if not set(seen) <= known or len(set(seen)) < len(seen):
                 raise ValueError(
                     f"The rounds of {self.title} must be of different, known drafters."
@@ -222,7 +222,7 @@ class CostFile:
         if not self.models:
             raise ValueError("nothing was measured")
 
-    def sweep(self, costs: ModelCosts, place: ContextCosts) -> Sweep:
+    def sweep(self, costs: ModelCosts, context_costs: ContextCosts) -> Sweep:
         """Return a model's bare passes at one context length, with this machine's peaks."""
         return Sweep(
             target=costs.title,
@@ -232,12 +232,12 @@ class CostFile:
             dtype=self.dtype,
             threads=self.threads,
             versions=self.versions,
-            context=place.context,
+            context=context_costs.context,
             seed=self.seed,
             rounds=self.rounds,
             flops=costs.flops,
             bandwidth=costs.bandwidth,
-            points=place.passes,
+            points=context_costs.passes,
         )
 
     @property
@@ -246,11 +246,11 @@ class CostFile:
         return all(
             len(times) >= self.rounds
             for costs in self.models
-            for place in costs.places
+            for context_costs in costs.places
             for times in (
-                place.plain,
-                *(point.seconds for point in place.passes),
-                *(one.draft for one in place.rounds),
+                context_costs.plain,
+                *(point.seconds for point in context_costs.passes),
+                *(one.draft for one in context_costs.rounds),
             )
         )
 
@@ -322,9 +322,9 @@ class RoundCost:
         return formula.solve_alpha(self.total, self.levels) if self.total > 1.0 else 0.0
 
 
-def round_cost(costs: ModelCosts, place: ContextCosts, round: RoundTimes) -> RoundCost:
+def round_cost(costs: ModelCosts, context_costs: ContextCosts, round: RoundTimes) -> RoundCost:
     """Return what a drafter's round costs at one context length."""
-    baseline = median(place.plain)
+    baseline = median(context_costs.plain)
     drafter = next(one for one in costs.drafters if one.name == round.drafter)
     draft, check, rest = (
         median(part) / baseline for part in (round.draft, round.check, round.rest)

@@ -47,7 +47,7 @@ class ReportedSpeedup:
     """A published speed-up.
 
     Attributes:
-        place: Its row on the page, such as "row-3" or "board-1-EAGLE".
+        row_id: Its row on the page, such as "row-3" or "board-1-EAGLE".
         method: The drafter.
         number: As published.
         model: As the source states it.
@@ -58,7 +58,7 @@ class ReportedSpeedup:
         source: Where it was read.
     """
 
-    place: str
+    row_id: str
     method: str
     number: str
     model: str

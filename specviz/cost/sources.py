@@ -191,10 +191,10 @@ class Acceptance:
             raise ValueError(f"{self.title} needs either α or tokens per pass.")
         if self.tokens is not None and self.gamma is None:
             raise ValueError(f"{self.title}: α cannot be derived from tokens per pass without γ.")
-        check_probability(f"The α of {self.title}", self.kept)
+        check_probability(f"The α of {self.title}", self.effective_alpha)
 
     @property
-    def kept(self) -> float:
+    def effective_alpha(self) -> float:
         """α as published, or as derived by the formula for a chain of γ tokens."""
         if self.alpha is not None:
             return self.alpha

@@ -58,8 +58,8 @@ def acceptance_by_position(parents: Sequence[int], chances: Sequence[float]) -> 
 
     Ranks beyond `chances` have probability 0.
     """
-    places = _sibling_ranks(parents)
-    return [1.0, *(chances[place] if place < len(chances) else 0.0 for place in places[1:])]
+    ranks = _sibling_ranks(parents)
+    return [1.0, *(chances[rank] if rank < len(chances) else 0.0 for rank in ranks[1:])]
 
 
 def depths(parents: Sequence[int]) -> list[int]:
@@ -102,13 +102,16 @@ def best_tree(chances: Sequence[float], nodes: int, depth: int | None = None) ->
     parents, levels = [-1], [0]
     waiting = [(-chances[0], 0, 0, 1.0)]  # likeliest first; the parent, the place under it, its own
     while waiting and len(parents) <= nodes:
-        _, parent, place, above = heappop(waiting)
-        here = above * chances[place]
+        _, parent, rank, parent_probability = heappop(waiting)
+        here = parent_probability * chances[rank]
         levels.append(levels[parent] + 1)
         if depth is None or levels[-1] < depth:
             heappush(waiting, (-here * chances[0], len(parents), 0, here))
-        if place + 1 < len(chances):
-            heappush(waiting, (-above * chances[place + 1], parent, place + 1, above))
+        if rank + 1 < len(chances):
+            heappush(
+                waiting,
+                (-parent_probability * chances[rank + 1], parent, rank + 1, parent_probability),
+            )
         parents.append(parent)
     return parents
 
@@ -117,11 +120,11 @@ def _sibling_ranks(parents: Sequence[int]) -> list[int]:
     """Return, by node, its rank among its siblings."""
     _check_order(parents)
     seen: dict[int, int] = {}
-    places = []
+    ranks = []
     for parent in parents:
-        places.append(seen.get(parent, 0))
-        seen[parent] = places[-1] + 1
-    return places
+        ranks.append(seen.get(parent, 0))
+        seen[parent] = ranks[-1] + 1
+    return ranks
 
 
 def _check_probabilities(parents: Sequence[int], keep: Sequence[float]) -> None:

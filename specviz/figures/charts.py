@@ -41,15 +41,15 @@ Row = Mapping[str, Any]
 
 
 WIDTH: Final = 552
-LABELS: Final = 104
-NUMBERS: Final = 64
-GUESS: Final = 32
-TOKEN: Final = 22
-MOST: Final = 12
+LABEL_WIDTH: Final = 104
+NUMBER_WIDTH: Final = 64
+GUESS_HEIGHT: Final = 32
+TOKEN_HEIGHT: Final = 22
+MAX_ROWS: Final = 12
 BARS: Final = (  # of a guess: the name, its height in the row, and its colours
     ("p", 8.0, "--p", "--p", "--p-ink"),
     ("q", 21.0, "--q", "--q-line", "--q-ink"),
-    ("soft", GUESS / 2, "rgba(0,0,0,0)", "--dead", "--ink2"),
+    ("soft", GUESS_HEIGHT / 2, "rgba(0,0,0,0)", "--dead", "--ink2"),
 )
 
 
@@ -59,19 +59,25 @@ GAP: Final = "\u00a0\u00a0"  # between a bar and its label; plotly trims plain s
 def guesses_figure(panel: Mapping[str, Any]) -> Figure:
     """One row a guess: q from drafting on, p (or the outline of its softmax) from scoring on."""
     rows: Sequence[Row] = panel["rows"]
-    shown = rows[:MOST] if panel.get("scored") else rows[-MOST:]
+    shown = rows[:MAX_ROWS] if panel.get("scored") else rows[-MAX_ROWS:]
     has_q = any("q" in row for row in rows)
-    data: dict[str, Trace] = {"20-words": _labels([_guess(row) for row in shown], GUESS)}
+    data: dict[str, Trace] = {"20-words": _labels([_guess(row) for row in shown], GUESS_HEIGHT)}
     for at, row in enumerate(shown):  # a second line if the token is in the list twice
         if "after" in row:
-            data["20-words"]["y"][at] = at * GUESS + 9
+            data["20-words"]["y"][at] = at * GUESS_HEIGHT + 9
     data["21-after"] = texts(_after(shown), 12, "middle left")
     for order, (name, y, fill, edge, ink) in enumerate(BARS):
-        middle = y if has_q else GUESS / 2
-        found = [(row[name], at * GUESS + middle) for at, row in enumerate(shown) if name in row]
+        middle = y if has_q else GUESS_HEIGHT / 2
+        found = [
+            (row[name], at * GUESS_HEIGHT + middle) for at, row in enumerate(shown) if name in row
+        ]
         data[f"1{order}-{name}"] = bars(found, 10, fill, edge)
         data[f"3{order}-{name}"] = _numbers(found, ink)
-    return {"data": data, "layout": _layout(len(shown) * GUESS), "more": len(rows) - len(shown)}
+    return {
+        "data": data,
+        "layout": _layout(len(shown) * GUESS_HEIGHT),
+        "more": len(rows) - len(shown),
+    }
 
 
 def distribution_figure(panel: Mapping[str, Any]) -> Figure:
@@ -79,8 +85,8 @@ def distribution_figure(panel: Mapping[str, Any]) -> Figure:
 
     Outlines, if any, are the softmax at temperature 1.
     """
-    rows: Sequence[Row] = panel["rows"][: MOST + 2]
-    places = [at * TOKEN + TOKEN / 2 for at in range(len(rows))]
+    rows: Sequence[Row] = panel["rows"][: MAX_ROWS + 2]
+    places = [at * TOKEN_HEIGHT + TOKEN_HEIGHT / 2 for at in range(len(rows))]
     pairs = list(zip(rows, places, strict=True))
     others = [(row["p"], y) for row, y in pairs if not row.get("hit")]
     hit = [(row["p"], y) for row, y in pairs if row.get("hit")]
@@ -90,10 +96,10 @@ def distribution_figure(panel: Mapping[str, Any]) -> Figure:
         "10-bars": bars(others, 12, "--p-soft", "--p"),
         "11-hit": bars(hit, 12, "--p", "--p"),
         "12-soft": bars(soft, 16, "rgba(0,0,0,0)", "--dead"),
-        "20-words": _labels([_token(row) for row in rows], TOKEN),
+        "20-words": _labels([_token(row) for row in rows], TOKEN_HEIGHT),
         "30-numbers": _numbers(reach, "--p-ink", [format_nonzero(row["p"]) for row in rows]),
     }
-    return {"data": data, "layout": _layout(len(rows) * TOKEN)}
+    return {"data": data, "layout": _layout(len(rows) * TOKEN_HEIGHT)}
 
 
 def bars(pairs: Sequence[tuple[float, float]], thick: float, fill: str, edge: str) -> Trace:
@@ -110,15 +116,15 @@ def bars(pairs: Sequence[tuple[float, float]], thick: float, fill: str, edge: st
 
 
 def _guess(row: Row) -> tuple[str, str]:
-    return cut(f"+{row['at']} {flat(row['w'])}", 13, LABELS - 10), "--ink"
+    return cut(f"+{row['at']} {flat(row['w'])}", 13, LABEL_WIDTH - 10), "--ink"
 
 
 def _after(rows: Sequence[Row]) -> list[tuple[float, float, str, str]]:
     """Under a token that is in the list twice, the token that it follows."""
     named = [(at, flat(row["after"])) for at, row in enumerate(rows) if "after" in row]
-    room = LABELS - 10
+    room = LABEL_WIDTH - 10
     return [
-        (0.0, at * GUESS + 24.0, cut(f"after {word}", 12, room) + GAP, "--ink2")
+        (0.0, at * GUESS_HEIGHT + 24.0, cut(f"after {word}", 12, room) + GAP, "--ink2")
         for at, word in named
     ]
 
@@ -126,7 +132,7 @@ def _after(rows: Sequence[Row]) -> list[tuple[float, float, str, str]]:
 def _token(row: Row) -> tuple[str, str]:
     if "rest" in row:
         return f"{row['rest']:,} others", "--ink2"
-    return cut(flat(row["w"]), 13, LABELS - 10), "--ink"
+    return cut(flat(row["w"]), 13, LABEL_WIDTH - 10), "--ink"
 
 
 def _labels(words: Sequence[tuple[str, str]], pitch: float) -> Trace:
@@ -145,7 +151,7 @@ def _numbers(
 
 
 def _layout(height: float) -> dict[str, Any]:
-    made = layout(WIDTH, max(height, 6 * GUESS) + 4)
-    made["margin"] = made["margin"] | {"l": LABELS, "r": NUMBERS}
+    made = layout(WIDTH, max(height, 6 * GUESS_HEIGHT) + 4)
+    made["margin"] = made["margin"] | {"l": LABEL_WIDTH, "r": NUMBER_WIDTH}
     made["xaxis"] = made["xaxis"] | {"range": [0, 1]}
     return made | {"barmode": "overlay"}

@@ -1,8 +1,8 @@
 """Lay out draft trees: columns are positions in the text, rows are branches, and no edges cross.
 
 A first child continues its parent's row; every other child opens a new one. Step shows a window of
-at most COLUMNS positions and ROWS branches around the cursor and counts the rest (`placed`). Trees
-shows a whole tree, with columns as wide as their widest word (`spread`): the edges to a node's
+at most COLUMNS positions and ROWS branches around the cursor and counts the rest (`window_layout`). Trees
+shows a whole tree, with columns as wide as their widest word (`tree_layout`): the edges to a node's
 children are in the gap before their column, where no other node's are.
 """
 
@@ -20,15 +20,15 @@ from specviz.trace.depths import node_depths
 COLUMNS: Final = 6  # beside the root's own
 ROWS: Final = 7
 PAGE: Final = 5
-SPREAD_ROW: Final = 27  # pixels from one row to the next, in `spread`
+ROW_HEIGHT: Final = 27  # pixels from one row to the next, in `spread`
 GAP: Final = 60  # between columns: an edge with a number of seven characters
 MARGIN: Final = 4
-MARK: Final = 18  # behind a pill, for its mark
-HEAD: Final = 24  # above the first row, for the positions
+MARK_WIDTH: Final = 18  # behind a pill, for its mark
+HEADER_HEIGHT: Final = 24  # above the first row, for the positions
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Cell:
     """A node's cell in the window; column 0 is the root's."""
 
     column: int
@@ -36,10 +36,10 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class WindowLayout:
     """The window: cells by node, the depth of its column 0, and how many guesses it leaves out."""
 
-    places: Mapping[int, Place]
+    cells: Mapping[int, Cell]
     first: int
     deeper: int
     lower: int
@@ -47,29 +47,29 @@ class Placed:
     @property
     def rows(self) -> int:
         """How many rows are in use."""
-        return max((place.row for place in self.places.values()), default=0) + 1
+        return max((place.row for place in self.cells.values()), default=0) + 1
 
 
-def placed(parents: Mapping[int, int], focus: int) -> Placed:
+def window_layout(parents: Mapping[int, int], focus: int) -> WindowLayout:
     """Place a tree, given as node -> parent (0 is the root), so that depth `focus` is visible."""
     graph = nx.DiGraph()
     graph.add_node(0)
     graph.add_edges_from((parent, node) for node, parent in sorted(parents.items()))
     depth = nx.single_source_shortest_path_length(graph, 0)
     first = window_start(focus)
-    rows = branches(graph)
+    rows = branch_rows(graph)
     inside = {n: r for n, r in rows.items() if first <= depth[n] <= first + COLUMNS}
     used = sorted(set(inside.values()))[:ROWS]
     places = {
-        node: Place(depth[node] - first, used.index(row))
+        node: Cell(depth[node] - first, used.index(row))
         for node, row in inside.items()
         if row in used
     }
     deeper = sum(1 for node in graph if depth[node] > first + COLUMNS)
-    return Placed(places, first, deeper, len(inside) - len(places))
+    return WindowLayout(places, first, deeper, len(inside) - len(places))
 
 
-def branches(graph: Any) -> dict[int, int]:
+def branch_rows(graph: Any) -> dict[int, int]:
     """The row of every node, counting branches in the order in which they are judged."""
     rows: dict[int, int] = {}
     last = 0
@@ -90,7 +90,7 @@ def window_start(focus: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class TreeLayout:
     """A whole tree in pixels.
 
     Attributes:
@@ -108,7 +108,7 @@ class Spread:
     height: float
 
 
-def spread(parents: Sequence[int], widths: Sequence[float], gap: float = GAP) -> Spread:
+def tree_layout(parents: Sequence[int], widths: Sequence[float], gap: float = GAP) -> TreeLayout:
     """Place every node of a tree.
 
     Args:
@@ -121,17 +121,17 @@ def spread(parents: Sequence[int], widths: Sequence[float], gap: float = GAP) ->
     for depth, width in zip(depths, widths, strict=True):
         widest[depth] = max(widest[depth], width)
     columns = list(accumulate((width + gap for width in widest[:-1]), initial=float(MARGIN)))
-    return Spread(
+    return TreeLayout(
         [columns[depth] for depth in depths],
-        [HEAD + SPREAD_ROW * (rows[node] + 0.5) for node in range(len(parents))],
+        [HEADER_HEIGHT + ROW_HEIGHT * (rows[node] + 0.5) for node in range(len(parents))],
         columns,
-        columns[-1] + widest[-1] + MARGIN + MARK,
-        HEAD + SPREAD_ROW * (max(rows) + 1.0) + MARGIN,
+        columns[-1] + widest[-1] + MARGIN + MARK_WIDTH,
+        HEADER_HEIGHT + ROW_HEIGHT * (max(rows) + 1.0) + MARGIN,
     )
 
 
 def rows_of(parents: Sequence[int]) -> list[int]:
-    """The row of every node, like `branches`, but fast enough for every level of a pool."""
+    """The row of every node, like `branch_rows`, but fast enough for every level of a pool."""
     children: list[list[int]] = [[] for _ in parents]
     for node, parent in enumerate(parents):
         if node:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-ASCII: Final = (
+ASCII_WIDTHS: Final = (
     278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278,
     556, 556, 556, 556, 556, 556, 556, 556, 556, 556, 278, 278, 584, 584, 584, 556,
     1015, 667, 667, 722, 722, 667, 611, 778, 722, 278, 500, 667, 556, 833, 722, 778,
@@ -20,8 +20,8 @@ ASCII: Final = (
 )  # fmt: skip
 
 
-OTHER: Final = 600
-WIDE: Final = 1300
+OTHER_WIDTH: Final = 600
+WIDE_WIDTH: Final = 1300
 
 
 def width(text: str, size: float) -> float:
@@ -31,10 +31,10 @@ def width(text: str, size: float) -> float:
 
 def _advance(char: str) -> int:
     if " " <= char <= "~":
-        return ASCII[ord(char) - 32]
+        return ASCII_WIDTHS[ord(char) - 32]
     if unicodedata.combining(char) or unicodedata.category(char) == "Mn":
         return 0
-    return WIDE if unicodedata.east_asian_width(char) in "WF" else OTHER
+    return WIDE_WIDTH if unicodedata.east_asian_width(char) in "WF" else OTHER_WIDTH
 
 
 def cut(text: str, size: float, space: float) -> str:
@@ -56,7 +56,7 @@ Point = tuple[float, float]
 
 
 # Defaults that the page adds to every trace, so that frames need not repeat them.
-USUAL: Final[Mapping[str, str]] = {"type": "scatter", "mode": "lines", "hoverinfo": "skip"}
+TRACE_DEFAULTS: Final[Mapping[str, str]] = {"type": "scatter", "mode": "lines", "hoverinfo": "skip"}
 FONT: Final = "Arial, Helvetica, 'Liberation Sans', sans-serif"
 
 

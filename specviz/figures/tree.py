@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from specviz.figures.layout import COLUMNS, Place, Placed, placed
-from specviz.figures.pen import EDGES, PILL, Drawing, pill_width
+from specviz.figures.drawing import EDGES, PILL_HEIGHT, Drawing, pill_width
+from specviz.figures.layout import COLUMNS, Cell, WindowLayout, window_layout
 from specviz.figures.plot import Figure, Point, escaped, layout, rectangle, rounded, texts
 from specviz.frames.numbers import format_nonzero
 from specviz.frames.scene import Word, flat
 
 WIDTH: Final = 640
-COLUMN: Final = 92
-ROW: Final = 47
+COLUMN_WIDTH: Final = 92
+ROW_HEIGHT: Final = 47
 TOP: Final = 33
-BAR: Final = 52
+BAR_WIDTH: Final = 52
 SLOT: Final = -1
-LEFT: Final = (("left", "p"), ("left_q", "q"))
+REMAINDERS: Final = (("left", "p"), ("left_q", "q"))
 GAP: Final = 3  # pills are at most 88 wide, columns 92
 STATE_NAMES: Final = {"waiting": "not judged yet", "unreached": "not reached"}
 
@@ -29,8 +29,8 @@ STATE_NAMES: Final = {"waiting": "not judged yet", "unreached": "not reached"}
 def tree_figure(tree: Mapping[str, Any]) -> Figure:
     """The figure of a frame's `tree`."""
     parents = dict(enumerate(tree["shape"], 1))
-    where = placed(parents, _focus(tree))
-    places = dict(where.places)
+    where = window_layout(parents, _focus(tree))
+    places = dict(where.cells)
     rise = 1  # the top row is reserved for the round's last token
     drawing = Drawing()
     if where.first == 0 or 0 in places:
@@ -40,8 +40,8 @@ def tree_figure(tree: Mapping[str, Any]) -> Figure:
             _node(drawing, int(number), node, places, rise)
     _slot(drawing, tree, places, rise)
     if "here" in tree and tree["here"] in places:
-        _here(drawing, tree, places[tree["here"]], rise)
-    height = TOP + (max(where.rows, 2) + rise) * ROW
+        _ring(drawing, tree, places[tree["here"]], rise)
+    height = TOP + (max(where.rows, 2) + rise) * ROW_HEIGHT
     data = drawing.traces() | {"00-heads": texts(_heads(where), 12, "middle right")}
     more = {"deeper": where.deeper, "lower": where.lower}
     return {"data": data, "layout": layout(WIDTH, height), "more": more}
@@ -58,24 +58,24 @@ def _focus(tree: Mapping[str, Any]) -> int:
     return 0 if scored else max(waiting, default=0)
 
 
-def _at(place: Place, rise: int) -> Point:
+def _at(place: Cell, rise: int) -> Point:
     """The left end and the middle height of a pill."""
-    return place.column * COLUMN, TOP + (place.row + rise) * ROW
+    return place.column * COLUMN_WIDTH, TOP + (place.row + rise) * ROW_HEIGHT
 
 
 def _root(drawing: Drawing, word: Word, rise: int) -> None:
-    x, y = _at(Place(0, 0), rise)
-    drawing.root_end = drawing.word(word, x, y, "--ink", COLUMN - 16) + 5
+    x, y = _at(Cell(0, 0), rise)
+    drawing.root_end = drawing.word(word, x, y, "--ink", COLUMN_WIDTH - 16) + 5
 
 
 def _node(
-    drawing: Drawing, number: int, node: Mapping[str, Any], places: Mapping[int, Place], rise: int
+    drawing: Drawing, number: int, node: Mapping[str, Any], places: Mapping[int, Cell], rise: int
 ) -> None:
     x, y = _at(places[number], rise)
     wide = drawing.pill(node["w"], node["is"], x, y)
     if node["is"] == "accepted":
-        drawing.add("30-underline", rectangle(x, y + PILL / 2 - 3, wide, 3))
-    _bars(drawing, node, x, y + PILL / 2 + 4)
+        drawing.add("30-underline", rectangle(x, y + PILL_HEIGHT / 2 - 3, wide, 3))
+    _bars(drawing, node, x, y + PILL_HEIGHT / 2 + 4)
     _edge(drawing, node, places, (x, y), rise)
     drawing.hover.append((x + wide / 2, y, hover_text(node), number))
 
@@ -84,15 +84,15 @@ def _bars(drawing: Drawing, node: Mapping[str, Any], x: float, y: float) -> None
     """Under a token: p above q; dim if it was not reached, hatched if a remainder was used."""
     dim = "-dim" if node["is"] == "unreached" else ""
     if "left" in node:
-        _hatched(drawing, "40-p", node["left"] * BAR, x, y)
+        _hatched(drawing, "40-p", node["left"] * BAR_WIDTH, x, y)
     elif "p" in node:
-        drawing.add(f"40-p{dim}", rectangle(x, y, max(node["p"] * BAR, 0.5), 3.5))
+        drawing.add(f"40-p{dim}", rectangle(x, y, max(node["p"] * BAR_WIDTH, 0.5), 3.5))
     if "soft" in node:
-        drawing.add(f"40-soft{dim}", rectangle(x, y, max(node["soft"] * BAR, 0.5), 3.5))
+        drawing.add(f"40-soft{dim}", rectangle(x, y, max(node["soft"] * BAR_WIDTH, 0.5), 3.5))
     if "left_q" in node:
-        _hatched(drawing, "41-q", node["left_q"] * BAR, x, y + 4.5)
+        _hatched(drawing, "41-q", node["left_q"] * BAR_WIDTH, x, y + 4.5)
     elif "q" in node:
-        drawing.add(f"41-q{dim}", rectangle(x, y + 4.5, max(node["q"] * BAR, 0.5), 3.5))
+        drawing.add(f"41-q{dim}", rectangle(x, y + 4.5, max(node["q"] * BAR_WIDTH, 0.5), 3.5))
 
 
 def _hatched(drawing: Drawing, name: str, wide: float, x: float, y: float) -> None:
@@ -111,7 +111,7 @@ def _hatched(drawing: Drawing, name: str, wide: float, x: float, y: float) -> No
 def _edge(
     drawing: Drawing,
     node: Mapping[str, Any],
-    places: Mapping[int, Place],
+    places: Mapping[int, Cell],
     at: Point,
     rise: int,
 ) -> None:
@@ -128,7 +128,7 @@ def _edge(
         drawing.add(f"10-edge-{name}", rectangle(start, y - band / 2, x - start, band))
         return
     turn = from_x + 14
-    drawing.add(f"10-edge-{name}", _elbow(turn, from_y + PILL / 2 + 12, x, y, band / 2))
+    drawing.add(f"10-edge-{name}", _elbow(turn, from_y + PILL_HEIGHT / 2 + 12, x, y, band / 2))
 
 
 def _elbow(x: float, from_y: float, to_x: float, y: float, half: float) -> list[Point]:
@@ -145,9 +145,7 @@ def _elbow(x: float, from_y: float, to_x: float, y: float, half: float) -> list[
     ]
 
 
-def _slot(
-    drawing: Drawing, tree: Mapping[str, Any], places: Mapping[int, Place], rise: int
-) -> None:
+def _slot(drawing: Drawing, tree: Mapping[str, Any], places: Mapping[int, Cell], rise: int) -> None:
     """The slot of the round's last token: a question mark until it is drawn."""
     slot = tree.get("slot")
     parent = places.get(slot["parent"]) if slot else None
@@ -155,12 +153,12 @@ def _slot(
         return
     state = slot.get("is", "slot")
     beside = not any(node["parent"] == slot["parent"] for node in tree["nodes"].values())
-    place = Place(parent.column + 1, parent.row if beside else SLOT)
+    place = Cell(parent.column + 1, parent.row if beside else SLOT)
     x, y = _at(place, rise)
     _, from_y = _at(parent, rise)
     wide = drawing.pill(slot.get("w", ["?"]), state, x, y)
-    left = parent.column * COLUMN
-    turn = [(left + 14, from_y - PILL / 2 - 2), (left + 14, y), (x, y)]
+    left = parent.column * COLUMN_WIDTH
+    turn = [(left + 14, from_y - PILL_HEIGHT / 2 - 2), (left + 14, y), (x, y)]
     if parent.row > 0:  # other branches are above: go up between two columns
         turn = [(x - GAP, from_y - 2), (x - GAP, y), (x, y)]
     start = drawing.root_end if slot["parent"] == 0 else 20
@@ -170,12 +168,12 @@ def _slot(
         drawing.hover.append((x + wide / 2, y, escaped(flat(slot["w"])), SLOT))
 
 
-def _here(drawing: Drawing, tree: Mapping[str, Any], place: Place, rise: int) -> None:
+def _ring(drawing: Drawing, tree: Mapping[str, Any], place: Cell, rise: int) -> None:
     """A ring around the guess on trial."""
     node = tree["nodes"][str(tree["here"])]
     x, y = _at(place, rise)
     wide = pill_width(node["w"], node["is"])
-    drawing.add("25-here", rounded(x - 3, y - PILL / 2 - 3, wide + 6, PILL + 6, 7))
+    drawing.add("25-here", rounded(x - 3, y - PILL_HEIGHT / 2 - 3, wide + 6, PILL_HEIGHT + 6, 7))
 
 
 def hover_text(node: Mapping[str, Any]) -> str:
@@ -185,7 +183,7 @@ def hover_text(node: Mapping[str, Any]) -> str:
     known = [f"{name} {format_nonzero(node[name])}" for name in ("p", "q") if name in node]
     known += [f"{format_nonzero(node['soft'])} at temperature 1"] if "soft" in node else []
     lines += [" · ".join(known)] if known else []
-    left = [f"{of}′ {format_nonzero(node[key])}" for key, of in LEFT if key in node]
+    left = [f"{of}′ {format_nonzero(node[key])}" for key, of in REMAINDERS if key in node]
     lines += [f"judged by: {', '.join(left)}"] if left else []
     if "top" in node:
         best = ", ".join(f"{escaped(flat(w))} {format_nonzero(p)}" for w, p in node["top"])
@@ -193,8 +191,8 @@ def hover_text(node: Mapping[str, Any]) -> str:
     return "<br>".join(lines)
 
 
-def _heads(where: Placed) -> list[tuple[float, float, str, str]]:
+def _heads(where: WindowLayout) -> list[tuple[float, float, str, str]]:
     """The heads of the columns: their positions after the last token."""
     names = {0: "last token"} if where.first == 0 else {}
     names |= {column: f"+{where.first + column}" for column in range(1, COLUMNS + 1)}
-    return [(column * COLUMN, 9.0, name, "--ink3") for column, name in names.items()]
+    return [(column * COLUMN_WIDTH, 9.0, name, "--ink3") for column, name in names.items()]

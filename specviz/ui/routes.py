@@ -18,7 +18,7 @@ from typing import Any, Final
 from plotly.offline import get_plotlyjs
 
 from specviz.adapters.gradio import API_PREFIX
-from specviz.figures.plot import USUAL
+from specviz.figures.plot import TRACE_DEFAULTS
 from specviz.glossary import GLOSSARY, TITLES
 from specviz.settings import specs
 
@@ -61,7 +61,7 @@ def given() -> str:
         "GLOSSARY": {row.name: row.sentence for row in specs.SETTING_SPECS if row.label}
         | dict(GLOSSARY),
         "TITLES": {row.name: row.label for row in specs.SETTING_SPECS if row.label} | dict(TITLES),
-        "TRACE": dict(USUAL),
+        "TRACE": dict(TRACE_DEFAULTS),
     }
     lines = [f"export const {name} = {json.dumps(value)};" for name, value in facts.items()]
     address = json.dumps(f"../../../{plotly_js()[0]}")

@@ -54,7 +54,7 @@ def gamma_map(
                 names.append((edge[-1][0], float(end), _level(level), "--ink"))
     data = areas | {
         "30-best": curves(_ridge(terms, end), "--ink", 2) | _dotted(),
-        "40-names": words(_spread(names, 0, LABEL_SHARE), 12, "top center"),
+        "40-names": words(_without_overlaps(names, 0, LABEL_SHARE), 12, "top center"),
         "50-here": dots([(terms.alpha, max(1.0, gamma))], 13, "--ink"),
     }
     slower = contour_alpha(1.0, end, terms.c, terms.verify)
@@ -81,7 +81,7 @@ def cost_map(terms: SpeedupModel, run: MeasuredPoint | None = None) -> Figure:
             areas[f"1{order}-line"] = curves([edge], "--ink", 2.5 if level == 1.0 else 1)
             names.append((1.0, edge[-1][1], "\u00a0" + _level(level), "--ink"))
     data = areas | {
-        "40-names": words(_spread(names, 1, LABEL_SHARE * top), 12, "middle right"),
+        "40-names": words(_without_overlaps(names, 1, LABEL_SHARE * top), 12, "middle right"),
         "41-slower": words([(0.02, 0.92 * top, SLOWER, "--ink2")], 12, "middle right"),
         "50-here": dots([(terms.alpha, terms.c)], 13, "--ink"),
     }
@@ -139,7 +139,7 @@ def _level(level: float) -> str:
     return f"{level:g} ×" if level == 1.0 else f"{level:g}"
 
 
-def _spread(names: Sequence[Words], by: int, room: float) -> list[Words]:
+def _without_overlaps(names: Sequence[Words], by: int, room: float) -> list[Words]:
     """Return the labels that do not overlap, always the first. by: 0 horizontally, 1 vertically."""
     labels: list[Words] = []
     for name in names:

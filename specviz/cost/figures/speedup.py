@@ -53,18 +53,18 @@ def speed_figure(
         point: A measured run.
     """
     chosen = _curve(terms, end)
-    beside = [_curve(near, end) for near in _beside(terms)]
-    top = _top(chosen, beside, point)
+    beside = [_curve(near, end) for near in _neighbours(terms)]
+    top = _chart_top(chosen, beside, point)
     best = terms.best()
     data: dict[str, Trace] = {
         "00-plain": polyline([(0, 1), (end, 1)], "--ink2", 1.5, "dash"),
-        "10-beside": curves([part for curve in beside for part in _under(curve, top)], "--dead", 1),
+        "10-beside": curves([part for curve in beside for part in _clip(curve, top)], "--dead", 1),
         "20-chosen": dots(chosen, 6, "--ink")
         | {"mode": "lines+markers", "line": {"width": 2.5, "color": "--ink"}}
         | hover([f"γ {place}: {value:.2f} ×" for place, value in chosen]),
         "30-here": dots([(gamma, terms.speedup(gamma))], 13, "--ink"),
         "31-drop": polyline([(gamma, 0), (gamma, terms.speedup(gamma))], "--ink", 1, "dot"),
-        "50-names": words(_names(terms, top, end), 12, "middle right"),
+        "50-names": words(_curve_labels(terms, top, end), 12, "middle right"),
     }
     if best.gamma is not None and 0 < best.gamma <= end:
         data["40-best"] = hollow_marks([(best.gamma, best.speedup)])
@@ -83,7 +83,7 @@ def time_figure(terms: SpeedupModel, gamma: float, end: int) -> Figure:
     low = max(-5, min(-1, floor(log2(min(time)) - 0.1)))
     high = max(1, ceil(log2(max(*work, *time))))
     here = [(gamma, 1.0 / terms.speedup(gamma)), (gamma, terms.arithmetic(gamma))]
-    ends = _apart([log2(time[-1]), log2(work[-1])], 0.07 * (high - low))
+    ends = _push_apart([log2(time[-1]), log2(work[-1])], 0.07 * (high - low))
     names = [
         (end, 2.0**y, GAP + word, "--ink")
         for y, word in zip(ends, ("time", "arithmetic"), strict=True)
@@ -100,7 +100,7 @@ def time_figure(terms: SpeedupModel, gamma: float, end: int) -> Figure:
         "40-here": dots(here, 13, "--ink"),
         "50-names": words(names, 12, "middle right"),
     }
-    ticks = [(2.0**power, _power(power)) for power in _some(range(low, high + 1), 7)]
+    ticks = [(2.0**power, _power(power)) for power in _thin_out(range(low, high + 1), 7)]
     made = axis(log10(2.0**low), log10(2.0**high), ticks) | {"type": "log"}
     figure = chart(data, guesses_axis(end), made, HEIGHT)
     figure["layout"]["margin"] = MARGIN | {"r": 76}
@@ -145,13 +145,13 @@ def _curve(terms: SpeedupModel, end: int) -> list[Point]:
     return [(place, terms.speedup(place)) for place in range(end + 1)]
 
 
-def _beside(terms: SpeedupModel) -> list[SpeedupModel]:
+def _neighbours(terms: SpeedupModel) -> list[SpeedupModel]:
     """Return the same values at the α of the faint curves."""
     found = [round(terms.alpha + step, 9) for step in ALPHA_OFFSETS]
     return [replace(terms, alpha=alpha) for alpha in found if 0.0 < alpha < 1.0]
 
 
-def _top(
+def _chart_top(
     chosen: Sequence[Point], beside: Sequence[Sequence[Point]], run: MeasuredPoint | None
 ) -> float:
     """Return the height of the chart: run and chosen curve fit, others as far as possible."""
@@ -161,7 +161,7 @@ def _top(
     return 1.12 * max(least, highest, min(others, HEADROOM * highest))
 
 
-def _under(curve: Sequence[Point], top: float) -> list[list[Point]]:
+def _clip(curve: Sequence[Point], top: float) -> list[list[Point]]:
     """Cut a curve into the parts that lie within the chart."""
     parts: list[list[Point]] = [[curve[0]]]
     for (x, y), (to_x, to_y) in pairwise(curve):
@@ -174,10 +174,10 @@ def _under(curve: Sequence[Point], top: float) -> list[list[Point]]:
     return parts
 
 
-def _names(terms: SpeedupModel, top: float, end: int) -> list[tuple[float, float, str, str]]:
+def _curve_labels(terms: SpeedupModel, top: float, end: int) -> list[tuple[float, float, str, str]]:
     """Label the curves with their α at the right end, the chosen one first, without overlaps."""
     labels: list[tuple[float, float, str, str]] = []
-    for curve in (terms, *_beside(terms)):
+    for curve in (terms, *_neighbours(terms)):
         y, ink = curve.speedup(end), "--ink" if curve is terms else "--ink3"
         if y <= top and all(abs(y - other) > 0.065 * top for _, other, _, _ in labels):
             labels.append((end, y, f"{GAP}α {curve.alpha:.2f}", ink))
@@ -196,13 +196,13 @@ def _power(power: int) -> str:
     return f"{2**power} ×" if power >= 0 else f"1/{2**-power} ×"
 
 
-def _some(values: Sequence[int], most: int) -> Sequence[int]:
+def _thin_out(values: Sequence[int], most: int) -> Sequence[int]:
     """Return at most `most` of the values, evenly spaced, always with 0."""
     step = ceil(len(values) / most)
     return [value for value in values if value % step == 0]
 
 
-def _apart(values: Sequence[float], least: float) -> list[float]:
+def _push_apart(values: Sequence[float], least: float) -> list[float]:
     """Move two values apart to be at least `least` from each other."""
     low, high = sorted(values)
     push = max(0.0, least - (high - low)) / 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from specviz.figures.layout import GAP, spread
+from specviz.figures.layout import GAP, tree_layout
 from specviz.trees.recorded_position import RecordedPosition
 from specviz.ui.trees.words import label, pill
 
@@ -28,7 +28,7 @@ def placed(
     """
     labels = [label(field, token) for token in tokens]
     widths = [pill(text) for text in labels]
-    made = spread(parents, widths, gap)
+    made = tree_layout(parents, widths, gap)
     called = range(len(tokens)) if names is None else names
     rows = zip(called, made.x, made.y, widths, labels, strict=True)
     return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from specviz.figures.pen import SIZE, WIDER
+from specviz.figures.drawing import FALLBACK_FACTOR, FONT_SIZE
 from specviz.figures.plot import cut, width
 from specviz.frames.scene import Word, flat, special, word
 from specviz.trees.recorded_position import RecordedPosition
@@ -22,12 +22,12 @@ def shown(field: RecordedPosition, token: int) -> Word:
 
 def label(field: RecordedPosition, token: int) -> str:
     """Return a token as one line, cut to the width of a box."""
-    return cut(flat(shown(field, token)), SIZE, ROOM)
+    return cut(flat(shown(field, token)), FONT_SIZE, ROOM)
 
 
 def pill(text: str) -> float:
     """Return the width of a box with this text."""
-    return max(LEAST, round(width(text, SIZE) * WIDER + SIDES, 1))
+    return max(LEAST, round(width(text, FONT_SIZE) * FALLBACK_FACTOR + SIDES, 1))
 
 
 def quoted(field: RecordedPosition, token: int) -> str:

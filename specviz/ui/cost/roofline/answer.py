@@ -138,7 +138,7 @@ def reported(ask: Ask) -> dict[str, Any] | None:
         "number": found.number,
         "about": f"{found.method}: {', '.join([*said, found.conditions])}.",
         "notes": " ".join(notes),
-        "place": found.place,
+        "place": found.row_id,
     }
 
 

@@ -28,7 +28,7 @@ def config() -> dict[str, Any]:
 
 def preset(each: Acceptance) -> dict[str, Any]:
     """Return a published α for the page, with how it is known and its source."""
-    alpha = round(each.kept, 3)
+    alpha = round(each.effective_alpha, 3)
     return {
         "name": each.name,
         "alpha": alpha,
@@ -57,7 +57,7 @@ def how(each: Acceptance) -> str:
             conditions=each.conditions,
             tokens=f"{each.tokens:g}",
             gamma=f"{each.gamma}",
-            alpha=f"{each.kept:.3f}",
+            alpha=f"{each.effective_alpha:.3f}",
         )
     else:
         evidence = EVIDENCE[each.source.evidence]

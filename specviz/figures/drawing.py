@@ -28,7 +28,7 @@ STAR: Final[Path] = [
 ]  # fmt: skip
 
 
-PATHS: Final[Mapping[str, list[Path]]] = {
+MARKS: Final[Mapping[str, list[Path]]] = {
     "accepted": [[(2, 6.5), (4.8, 9.3), (10.2, 2.9)]],
     "rejected": [[(2.4, 2.4), (9.6, 9.6)], [(9.6, 2.4), (2.4, 9.6)]],
     "recovered": [_arc(6, 6, 4.3, 15, 310), [(10.6, 1.2), (10.6, 4.6), (7.2, 4.6)]],
@@ -37,15 +37,15 @@ PATHS: Final[Mapping[str, list[Path]]] = {
 }
 
 
-GLYPH: Final[Mapping[str, float]] = {"space": 7, "newline": 13, "tab": 13, "return": 11}
+GLYPH_WIDTHS: Final[Mapping[str, float]] = {"space": 7, "newline": 13, "tab": 13, "return": 11}
 
 
-def placed(state: str, x: float, y: float) -> list[Path]:
+def mark_at(state: str, x: float, y: float) -> list[Path]:
     """A state's mark, with the top left corner of its grid at (x, y)."""
-    return [[(x + dx, y + dy) for dx, dy in path] for path in PATHS[state]]
+    return [[(x + dx, y + dy) for dx, dy in path] for path in MARKS[state]]
 
 
-def glyph(name: str, x: float, y: float) -> list[Path]:
+def glyph_at(name: str, x: float, y: float) -> list[Path]:
     """A white-space glyph at x, on a line of text whose middle is y."""
     drawings: dict[str, list[Path]] = {
         "space": [[(0.5, 2), (0.5, 5), (5.5, 5), (5.5, 2)]],
@@ -71,10 +71,10 @@ def styled_mark(state: str, batch: Batch) -> Trace:
             return batch.filled("--ink3")
 
 
-PILL: Final = 26
-SIZE: Final = 14
-ROOM: Final = 56
-WIDER: Final = 1.14  # DejaVu Sans, the fallback, is wider than Arial by this factor
+PILL_HEIGHT: Final = 26
+FONT_SIZE: Final = 14
+MAX_WORD_WIDTH: Final = 56
+FALLBACK_FACTOR: Final = 1.14  # DejaVu Sans, the fallback, is wider than Arial by this factor
 
 
 FILLS: Final[Mapping[str, tuple[str, str | None, float, str]]] = {
@@ -122,10 +122,12 @@ class Drawing:
     def pill(self, word: Word, state: str, x: float, y: float) -> float:
         """A word in its pill with the mark of its state; x is its left end. Returns its width."""
         wide = pill_width(word, state)
-        self.add(f"20-pill-{state}", rounded(x, y - PILL / 2, wide, PILL))
+        self.add(f"20-pill-{state}", rounded(x, y - PILL_HEIGHT / 2, wide, PILL_HEIGHT))
         start = x + (wide / 2 - 4 if state == "slot" else 8)
-        end = self.word(word, start, y, "--ink3" if state == "unreached" else "--ink", ROOM)
-        for path in placed(state, x + wide - 18, y - 6) if state in PATHS else []:
+        end = self.word(
+            word, start, y, "--ink3" if state == "unreached" else "--ink", MAX_WORD_WIDTH
+        )
+        for path in mark_at(state, x + wide - 18, y - 6) if state in MARKS else []:
             self.add(f"50-mark-{state}", path)
         if state == "rejected":
             self.add("60-strike", [(x + 7, y + 1), (end + 1, y + 1)])
@@ -138,19 +140,19 @@ class Drawing:
             if x >= end - 2:
                 break
             if isinstance(piece, dict) and "g" in piece:
-                for path in glyph(piece["g"], x, y):
+                for path in glyph_at(piece["g"], x, y):
                     self.add("61-glyph", path)
-                x += GLYPH[piece["g"]]
+                x += GLYPH_WIDTHS[piece["g"]]
                 continue
-            text = cut(flat([piece]), SIZE, end - x)
+            text = cut(flat([piece]), FONT_SIZE, end - x)
             self.words.append((x, y, text, ink))
-            x += width(text, SIZE)
+            x += width(text, FONT_SIZE)
         return x
 
     def traces(self) -> dict[str, Trace]:
         """Everything as plotly traces by name; the last ones are only felt, by the pointer."""
         made = {name: styled(name, batch) for name, batch in self.batches.items()}
-        made["70-words"] = texts(self.words, SIZE, "middle right")
+        made["70-words"] = texts(self.words, FONT_SIZE, "middle right")
         made["80-hover"] = {
             "mode": "markers",
             "x": [short(x) for x, *_ in self.hover],
@@ -170,14 +172,14 @@ def word_width(word: Word) -> float:
 
 def _piece_width(piece: str | dict[str, str]) -> float:
     if isinstance(piece, dict) and "g" in piece:
-        return GLYPH[piece["g"]]
-    return width(flat([piece]), SIZE)
+        return GLYPH_WIDTHS[piece["g"]]
+    return width(flat([piece]), FONT_SIZE)
 
 
 def pill_width(word: Word, state: str) -> float:
     """A pill holds its word and its mark."""
-    mark = 16 if state in PATHS else 0
-    wide = min(word_width(word) * WIDER, ROOM)
+    mark = 16 if state in MARKS else 0
+    wide = min(word_width(word) * FALLBACK_FACTOR, MAX_WORD_WIDTH)
     return max(wide + mark + 16, 30 if state != "slot" else 56)
 
 
