@@ -1,5 +1,5 @@
-"""Turn frames into plotly figures: plain data in pixels. networkx lays the tree out.
+"""Turn frames into plotly figures, as plain data in pixels.
 
-A figure names its colours (`--p`, `--ink`) and its traces, and the page resolves the names. So one
-figure serves light and dark, and a frame's figure can be a patch of another's.
+Colours are names such as `--p`, which the page resolves, so a figure serves the light and the dark
+theme. Traces have names, too, so a frame's figure can be sent as a patch of the one before.
 """

@@ -1,7 +1,7 @@
 """Bar charts: p and q of every guess, and the distribution that a last token is sampled from.
 
-The horizontal axis is a probability between margins of fixed width, so a chart may be drawn
-narrower than WIDTH; the vertical axis is in pixels.
+The horizontal axis is a probability; its margins have fixed widths, so a chart may be drawn
+narrower than WIDTH. The vertical axis is in pixels.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ NUMBER_WIDTH: Final = 64
 GUESS_HEIGHT: Final = 32
 TOKEN_HEIGHT: Final = 22
 MAX_ROWS: Final = 12
-BARS: Final = (  # of a guess: the name, its height in the row, and its colours
+BARS: Final = (  # of a guess: key, y within its row, and colours of fill, outline and number
     ("p", 8.0, "--p", "--p", "--p-ink"),
     ("q", 21.0, "--q", "--q-line", "--q-ink"),
     ("soft", GUESS_HEIGHT / 2, "rgba(0,0,0,0)", "--dead", "--ink2"),
@@ -57,12 +57,12 @@ GAP: Final = "\u00a0\u00a0"  # between a bar and its label; plotly trims plain s
 
 
 def guesses_figure(panel: Mapping[str, Any]) -> Figure:
-    """One row a guess: q from drafting on, p (or the outline of its softmax) from scoring on."""
+    """Chart one row per guess: q once it is drafted, and p (or its softmax) once it is scored."""
     rows: Sequence[Row] = panel["rows"]
     shown = rows[:MAX_ROWS] if panel.get("scored") else rows[-MAX_ROWS:]
     has_q = any("q" in row for row in rows)
     data: dict[str, Trace] = {"20-words": _labels([_guess(row) for row in shown], GUESS_HEIGHT)}
-    for at, row in enumerate(shown):  # a second line if the token is in the list twice
+    for at, row in enumerate(shown):  # make space for a second line under a repeated token
         if "after" in row:
             data["20-words"]["y"][at] = at * GUESS_HEIGHT + 9
     data["21-after"] = texts(_after(shown), 12, "middle left")
@@ -81,9 +81,9 @@ def guesses_figure(panel: Mapping[str, Any]) -> Figure:
 
 
 def distribution_figure(panel: Mapping[str, Any]) -> Figure:
-    """The distribution of a bonus or plain token: one bar a token, the sampled one filled.
+    """Chart the distribution that a bonus or plain token is sampled from, one bar per token.
 
-    Outlines, if any, are the softmax at temperature 1.
+    The sampled token's bar is filled. Outlines, if any, are the softmax at temperature 1.
     """
     rows: Sequence[Row] = panel["rows"][: MAX_ROWS + 2]
     places = [at * TOKEN_HEIGHT + TOKEN_HEIGHT / 2 for at in range(len(rows))]
@@ -103,7 +103,14 @@ def distribution_figure(panel: Mapping[str, Any]) -> Figure:
 
 
 def bars(pairs: Sequence[tuple[float, float]], thick: float, fill: str, edge: str) -> Trace:
-    """Horizontal bars from pairs of a probability and a y in pixels."""
+    """Return horizontal bars.
+
+    Args:
+        pairs: The probability of each bar, and its y in pixels.
+        thick: Thickness in pixels.
+        fill: Fill colour.
+        edge: Outline colour.
+    """
     return {
         "type": "bar",
         "orientation": "h",
@@ -120,7 +127,7 @@ def _guess(row: Row) -> tuple[str, str]:
 
 
 def _after(rows: Sequence[Row]) -> list[tuple[float, float, str, str]]:
-    """Under a token that is in the list twice, the token that it follows."""
+    """Label repeated tokens with the token that each of them follows."""
     named = [(at, flat(row["after"])) for at, row in enumerate(rows) if "after" in row]
     room = LABEL_WIDTH - 10
     return [
@@ -136,7 +143,7 @@ def _token(row: Row) -> tuple[str, str]:
 
 
 def _labels(words: Sequence[tuple[str, str]], pitch: float) -> Trace:
-    """Labels that end where the bars begin."""
+    """Return labels that end where the bars begin."""
     rows = [(0.0, at * pitch + pitch / 2, text + GAP, ink) for at, (text, ink) in enumerate(words)]
     return texts(rows, 13, "middle left")
 
@@ -144,7 +151,7 @@ def _labels(words: Sequence[tuple[str, str]], pitch: float) -> Trace:
 def _numbers(
     pairs: Sequence[tuple[float, float]], ink: str, labels: Sequence[str] | None = None
 ) -> Trace:
-    """Numbers at the ends of bars."""
+    """Return numbers at the ends of the bars."""
     labels = labels or [format_nonzero(value) for value, _ in pairs]
     rows = [(0.0, y, GAP + text, ink) for (_, y), text in zip(pairs, labels, strict=True)]
     return texts(rows, 12, "middle right") | {"x": [value for value, _ in pairs]}

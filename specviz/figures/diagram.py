@@ -1,8 +1,8 @@
-"""How a drafter drafts, as a small SVG of boxes and arrows; all markup is made here.
+"""Draw how a drafter works as a small SVG of boxes and arrows.
 
-The data is that of a catalogue entry: `says`, the text alternative; `boxes` by name as [left, top,
-width, height, kind, words]; `arrows` as [from, to]. Kinds: text, draft, target, guess, state.
-Colours come from the style sheet, by kind.
+The data comes from a catalogue entry: `says` is the text alternative, `boxes` maps names to [left,
+top, width, height, kind, words], and `arrows` lists [from, to]. Kinds are text, draft, target,
+guess and state; the style sheet colours them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final
 
 WIDTH: Final = 360
 HEIGHT: Final = 132
-LINE: Final = 13  # from one line of words to the next
+LINE: Final = 13  # pixels from one line of words to the next
 
 
 Box = Sequence[Any]
@@ -46,7 +46,7 @@ def _box(box: Box) -> str:
 
 
 def _arrow(start: Box, end: Box) -> str:
-    """An arrow between the facing sides of two boxes."""
+    """Draw an arrow between the facing sides of two boxes."""
     (x, y), (to_x, to_y) = _facing(start, end)
     along = abs(to_x - x) >= abs(to_y - y)
     back = 5 if (to_x > x if along else to_y > y) else -5

@@ -1,7 +1,7 @@
-"""Draw a tree's shapes into batches by trace, and words with visible white space.
+"""Collect the shapes of a tree in batches, one per trace, and draw words with visible white space.
 
-A trace's name has its drawing order, what it is, and its state: 20-pill-accepted. The marks of
-verdicts and the glyphs of white space are small drawings on a 12 by 12 grid.
+The name of a trace consists of its drawing order, its kind and its state, as in 20-pill-accepted.
+Verdict marks and white-space glyphs are drawn on a 12 by 12 grid.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ GLYPH_WIDTHS: Final[Mapping[str, float]] = {"space": 7, "newline": 13, "tab": 13
 
 
 def mark_at(state: str, x: float, y: float) -> list[Path]:
-    """A state's mark, with the top left corner of its grid at (x, y)."""
+    """Return the mark of a state, with the top left corner of its grid at (x, y)."""
     return [[(x + dx, y + dy) for dx, dy in path] for path in MARKS[state]]
 
 
 def glyph_at(name: str, x: float, y: float) -> list[Path]:
-    """A white-space glyph at x, on a line of text whose middle is y."""
+    """Return a white-space glyph that starts at x, in a line of text whose middle is y."""
     drawings: dict[str, list[Path]] = {
         "space": [[(0.5, 2), (0.5, 5), (5.5, 5), (5.5, 2)]],
         "newline": [[(10, -4), (10, 2), (2, 2)], [(4.5, -1), (1.5, 2), (4.5, 5)]],
@@ -57,7 +57,7 @@ def glyph_at(name: str, x: float, y: float) -> list[Path]:
 
 
 def styled_mark(state: str, batch: Batch) -> Trace:
-    """A batch of one mark in its colour."""
+    """Return the trace of a batch of marks, in the colour of their state."""
     match state:
         case "accepted":
             return batch.lines("--b-ink", 2)
@@ -108,7 +108,14 @@ LINES: Final[Mapping[str, tuple[str, float]]] = {
 
 @dataclass
 class Drawing:
-    """The batches of a figure by the name of their trace, and the words."""
+    """A figure in progress.
+
+    Attributes:
+        batches: Shapes by the name of their trace.
+        words: x, y, text and colour of each word.
+        hover: x, y, hover text and node of each hover target.
+        root_end: Where the root's word ends.
+    """
 
     batches: dict[str, Batch] = field(default_factory=dict)
     words: list[tuple[float, float, str, str]] = field(default_factory=list)
@@ -116,11 +123,18 @@ class Drawing:
     root_end: float = 0
 
     def add(self, name: str, points: list[Point]) -> None:
-        """One more shape for the trace called `name`."""
+        """Add a shape to the trace called `name`."""
         self.batches.setdefault(name, Batch()).add(points)
 
     def pill(self, word: Word, state: str, x: float, y: float) -> float:
-        """A word in its pill with the mark of its state; x is its left end. Returns its width."""
+        """Draw a word in a pill with the mark of its state, and return the pill's width.
+
+        Args:
+            word: The word.
+            state: A key of FILLS.
+            x: The pill's left end.
+            y: The pill's middle.
+        """
         wide = pill_width(word, state)
         self.add(f"20-pill-{state}", rounded(x, y - PILL_HEIGHT / 2, wide, PILL_HEIGHT))
         start = x + (wide / 2 - 4 if state == "slot" else 8)
@@ -134,7 +148,7 @@ class Drawing:
         return wide
 
     def word(self, word: Word, x: float, y: float, ink: str, room: float) -> float:
-        """A word from x on, cut to its room. Returns where it ends."""
+        """Draw a word from x on, cut to `room` pixels, and return where it ends."""
         end = x + room
         for piece in word:
             if x >= end - 2:
@@ -150,7 +164,7 @@ class Drawing:
         return x
 
     def traces(self) -> dict[str, Trace]:
-        """Everything as plotly traces by name; the last ones are only felt, by the pointer."""
+        """Return plotly traces by name; the hover targets, drawn last, are invisible."""
         made = {name: styled(name, batch) for name, batch in self.batches.items()}
         made["70-words"] = texts(self.words, FONT_SIZE, "middle right")
         made["80-hover"] = {
@@ -166,7 +180,7 @@ class Drawing:
 
 
 def word_width(word: Word) -> float:
-    """The width of a word with its glyphs, as it is drawn."""
+    """Return the width of a word as drawn, including its glyphs."""
     return sum(_piece_width(piece) for piece in word)
 
 
@@ -177,14 +191,14 @@ def _piece_width(piece: str | dict[str, str]) -> float:
 
 
 def pill_width(word: Word, state: str) -> float:
-    """A pill holds its word and its mark."""
+    """Return the width of a pill with its word and its mark."""
     mark = 16 if state in MARKS else 0
     wide = min(word_width(word) * FALLBACK_FACTOR, MAX_WORD_WIDTH)
     return max(wide + mark + 16, 30 if state != "slot" else 56)
 
 
 def styled(name: str, batch: Batch) -> Trace:
-    """A batch in the style that its trace's name calls for."""
+    """Return a batch as a trace, in the style of the kind and state in its name."""
     kind, _, state = name[3:].partition("-")
     if kind == "pill":
         return batch.filled(*FILLS[state])

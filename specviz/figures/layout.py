@@ -1,9 +1,9 @@
 """Lay out draft trees: columns are positions in the text, rows are branches, and no edges cross.
 
-A first child continues its parent's row; every other child opens a new one. Step shows a window of
-at most COLUMNS positions and ROWS branches around the cursor and counts the rest (`window_layout`). Trees
-shows a whole tree, with columns as wide as their widest word (`tree_layout`): the edges to a node's
-children are in the gap before their column, where no other node's are.
+A first child continues its parent's row; every other child opens a new row. The Step tab shows a
+window of at most COLUMNS positions and ROWS branches around the cursor, and counts the nodes
+outside it (`window_layout`). The Trees tab shows a whole tree, with columns as wide as their widest
+word (`tree_layout`). The edges to a node's children lie in the gap before the children's column.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import networkx as nx
 
 from specviz.trace.depths import node_depths
 
-COLUMNS: Final = 6  # beside the root's own
+COLUMNS: Final = 6  # in addition to the root's column
 ROWS: Final = 7
-PAGE: Final = 5
-ROW_HEIGHT: Final = 27  # pixels from one row to the next, in `spread`
-GAP: Final = 60  # between columns: an edge with a number of seven characters
+PAGE: Final = 5  # columns by which the window moves
+ROW_HEIGHT: Final = 27  # pixels from one row to the next, in `tree_layout`
+GAP: Final = 60  # pixels between columns: room for a number of seven characters on an edge
 MARGIN: Final = 4
-MARK_WIDTH: Final = 18  # behind a pill, for its mark
-HEADER_HEIGHT: Final = 24  # above the first row, for the positions
+MARK_WIDTH: Final = 18  # reserved behind a pill for its mark
+HEADER_HEIGHT: Final = 24  # reserved above the first row for the positions
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,14 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class WindowLayout:
-    """The window: cells by node, the depth of its column 0, and how many guesses it leaves out."""
+    """The part of a tree that is shown.
+
+    Attributes:
+        cells: By node, its cell; nodes outside the window are missing.
+        first: Depth of column 0.
+        deeper: Nodes to the right of the window.
+        lower: Nodes below the window.
+    """
 
     cells: Mapping[int, Cell]
     first: int
@@ -46,12 +53,17 @@ class WindowLayout:
 
     @property
     def rows(self) -> int:
-        """How many rows are in use."""
+        """Number of rows in use."""
         return max((place.row for place in self.cells.values()), default=0) + 1
 
 
 def window_layout(parents: Mapping[int, int], focus: int) -> WindowLayout:
-    """Place a tree, given as node -> parent (0 is the root), so that depth `focus` is visible."""
+    """Lay out the window in which depth `focus` is visible.
+
+    Args:
+        parents: Parent by node, without the root, which is node 0.
+        focus: The depth that must be visible.
+    """
     graph = nx.DiGraph()
     graph.add_node(0)
     graph.add_edges_from((parent, node) for node, parent in sorted(parents.items()))
@@ -70,7 +82,7 @@ def window_layout(parents: Mapping[int, int], focus: int) -> WindowLayout:
 
 
 def branch_rows(graph: Any) -> dict[int, int]:
-    """The row of every node, counting branches in the order in which they are judged."""
+    """Return the row of every node; branches are numbered in the order in which they are judged."""
     rows: dict[int, int] = {}
     last = 0
     for node in nx.dfs_preorder_nodes(graph, 0):
@@ -84,7 +96,7 @@ def branch_rows(graph: Any) -> dict[int, int]:
 
 
 def window_start(focus: int) -> int:
-    """The depth of the window's first column; it moves by pages, so it rarely changes."""
+    """Return the depth of the window's first column, which moves by whole pages."""
     pages = max(0, -(-(focus - COLUMNS) // PAGE))
     return pages * PAGE
 
@@ -109,10 +121,10 @@ class TreeLayout:
 
 
 def tree_layout(parents: Sequence[int], widths: Sequence[float], gap: float = GAP) -> TreeLayout:
-    """Place every node of a tree.
+    """Lay out a whole tree.
 
     Args:
-        parents: By node, its parent, as in DraftTree.
+        parents: By node, its parent, as in `DraftTree`.
         widths: By node, the width of its pill.
         gap: The space between columns.
     """
@@ -131,7 +143,7 @@ def tree_layout(parents: Sequence[int], widths: Sequence[float], gap: float = GA
 
 
 def rows_of(parents: Sequence[int]) -> list[int]:
-    """The row of every node, like `branch_rows`, but fast enough for every level of a pool."""
+    """Return the row of every node, like `branch_rows` but without networkx, which is slower."""
     children: list[list[int]] = [[] for _ in parents]
     for node, parent in enumerate(parents):
         if node:

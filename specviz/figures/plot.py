@@ -1,6 +1,7 @@
-"""Text widths in Arial (Helvetica and Liberation Sans have the same), to fit pills to their words.
+"""Building blocks of figures: batches of shapes, escaped text, text widths and an empty layout.
 
-Widths are the published metrics in thousandths of the font size; other scripts are estimates.
+Text widths are those of Arial, which Helvetica and Liberation Sans share: the published metrics in
+thousandths of the font size, and estimates for other scripts.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ WIDE_WIDTH: Final = 1300
 
 
 def width(text: str, size: float) -> float:
-    """The width of one line of text, in the unit of `size`."""
+    """Return the width of one line of text, in the unit of `size`."""
     return sum(map(_advance, text)) * size / 1000
 
 
@@ -55,19 +56,19 @@ Figure = dict[str, Any]
 Point = tuple[float, float]
 
 
-# Defaults that the page adds to every trace, so that frames need not repeat them.
+# The page adds these to every trace, so that frames do not repeat them.
 TRACE_DEFAULTS: Final[Mapping[str, str]] = {"type": "scatter", "mode": "lines", "hoverinfo": "skip"}
 FONT: Final = "Arial, Helvetica, 'Liberation Sans', sans-serif"
 
 
 def escaped(text: str) -> str:
-    """Escape a text for Plotly, whose labels are pseudo-HTML in which <s> would vanish."""
+    """Escape a text for plotly, which reads labels as pseudo-HTML and would swallow <s>."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 @dataclass(slots=True)
 class Batch:
-    """Many shapes drawn as one trace; plotly starts a new one at each gap."""
+    """Many shapes drawn as one trace; a gap (None) separates two shapes."""
 
     x: list[float | None] = field(default_factory=list)
     y: list[float | None] = field(default_factory=list)
@@ -83,13 +84,13 @@ class Batch:
     def filled(
         self, fill: str, line: str | None = None, width: float = 0, dash: str = "solid"
     ) -> Trace:
-        """The shapes as filled areas, with an outline if a line colour is given."""
+        """Return the shapes as filled areas, with an outline if a line colour is given."""
         outline = {"width": width, "color": line or fill, "dash": dash}
         shapes = {"x": self.x, "y": self.y, "fill": "toself", "fillcolor": fill}
         return shapes | {"line": outline}
 
     def lines(self, color: str, width: float, dash: str = "solid") -> Trace:
-        """The shapes as open lines."""
+        """Return the shapes as lines."""
         return {"x": self.x, "y": self.y, "line": {"width": width, "color": color, "dash": dash}}
 
 
@@ -100,12 +101,12 @@ def short(value: float) -> float:
 
 
 def rectangle(x: float, y: float, width: float, height: float) -> list[Point]:
-    """A closed rectangle from its top left corner."""
+    """Return a closed rectangle with its top left corner at (x, y)."""
     return [(x, y), (x + width, y), (x + width, y + height), (x, y + height), (x, y)]
 
 
 def rounded(x: float, y: float, width: float, height: float, r: float = 5) -> list[Point]:
-    """A closed rectangle with rounded corners, three points to a corner."""
+    """Return a closed rectangle with rounded corners, three points per corner."""
     k = r * 0.2929  # distance of the arc's middle from the corner
     right, bottom = x + width, y + height
     return [
@@ -126,7 +127,13 @@ def rounded(x: float, y: float, width: float, height: float, r: float = 5) -> li
 
 
 def texts(rows: Sequence[tuple[float, float, str, str]], size: int, anchor: str) -> Trace:
-    """Texts as one trace. rows: x, y, text, colour. anchor: plotly's textposition."""
+    """Return texts as one trace.
+
+    Args:
+        rows: x, y, text and colour of each text.
+        size: Font size in pixels.
+        anchor: Plotly's `textposition`.
+    """
     return {
         "mode": "text",
         "x": [short(row[0]) for row in rows],
@@ -138,7 +145,7 @@ def texts(rows: Sequence[tuple[float, float, str, str]], size: int, anchor: str)
 
 
 def layout(width: float, height: float) -> dict[str, Any]:
-    """A bare layout in pixels with y down, which cannot be dragged or zoomed."""
+    """Return a layout in pixels without axes; y points down, and dragging and zooming are off."""
     hidden = {"visible": False, "fixedrange": True, "automargin": False}
     return {
         "width": width,

@@ -1,7 +1,7 @@
 """The draft tree as a plotly figure: pills, edges and bars in a few batched traces.
 
-A pill's shape shows its verdict, its hue whose probability it came from. Trace names sort in
-drawing order.
+The outline of a pill shows its verdict, and its hue shows which model's probability it came from.
+Sorting traces by name gives the drawing order.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ STATE_NAMES: Final = {"waiting": "not judged yet", "unreached": "not reached"}
 
 
 def tree_figure(tree: Mapping[str, Any]) -> Figure:
-    """The figure of a frame's `tree`."""
+    """Draw the `tree` of a frame."""
     parents = dict(enumerate(tree["shape"], 1))
     where = window_layout(parents, _focus(tree))
     places = dict(where.cells)
@@ -48,7 +48,7 @@ def tree_figure(tree: Mapping[str, Any]) -> Figure:
 
 
 def _focus(tree: Mapping[str, Any]) -> int:
-    """The depth that must be visible: of the slot, the guess on trial, or the latest guess."""
+    """Return the depth that must be visible: of the slot, else the guess being judged or added."""
     if "slot" in tree:
         return int(tree["slot"]["depth"])
     if "here" in tree:
@@ -59,7 +59,7 @@ def _focus(tree: Mapping[str, Any]) -> int:
 
 
 def _at(place: Cell, rise: int) -> Point:
-    """The left end and the middle height of a pill."""
+    """Return the left end and the vertical middle of a pill."""
     return place.column * COLUMN_WIDTH, TOP + (place.row + rise) * ROW_HEIGHT
 
 
@@ -81,7 +81,7 @@ def _node(
 
 
 def _bars(drawing: Drawing, node: Mapping[str, Any], x: float, y: float) -> None:
-    """Under a token: p above q; dim if it was not reached, hatched if a remainder was used."""
+    """Draw p and q under a token: dim if it was not reached, hatched if a remainder was used."""
     dim = "-dim" if node["is"] == "unreached" else ""
     if "left" in node:
         _hatched(drawing, "40-p", node["left"] * BAR_WIDTH, x, y)
@@ -96,7 +96,7 @@ def _bars(drawing: Drawing, node: Mapping[str, Any], x: float, y: float) -> None
 
 
 def _hatched(drawing: Drawing, name: str, wide: float, x: float, y: float) -> None:
-    """A bar, 3.5 pixels high, as slanting stripes on a paler bar."""
+    """Draw a bar of 3.5 pixels as slanting stripes on a paler bar."""
     wide = max(wide, 0.5)
     drawing.add(f"{name}-left", rectangle(x, y, wide, 3.5))
     start = x
@@ -115,7 +115,7 @@ def _edge(
     at: Point,
     rise: int,
 ) -> None:
-    """The edge from the parent's pill to this one, with width q. Pills hide its start."""
+    """Draw the edge from the parent's pill, as wide as q. The parent's pill covers its start."""
     parent = places.get(node["parent"])
     if parent is None:
         return
@@ -132,7 +132,7 @@ def _edge(
 
 
 def _elbow(x: float, from_y: float, to_x: float, y: float, half: float) -> list[Point]:
-    """A band that goes down (or up) from (x, from_y), then right to (to_x, y)."""
+    """Return a band that goes down (or up) from (x, from_y), then right to (to_x, y)."""
     side = half if y > from_y else -half
     return [
         (x - half, from_y),
@@ -146,7 +146,7 @@ def _elbow(x: float, from_y: float, to_x: float, y: float, half: float) -> list[
 
 
 def _slot(drawing: Drawing, tree: Mapping[str, Any], places: Mapping[int, Cell], rise: int) -> None:
-    """The slot of the round's last token: a question mark until it is drawn."""
+    """Draw the slot of the round's last token: a question mark until the token is sampled."""
     slot = tree.get("slot")
     parent = places.get(slot["parent"]) if slot else None
     if slot is None or parent is None:
@@ -169,7 +169,7 @@ def _slot(drawing: Drawing, tree: Mapping[str, Any], places: Mapping[int, Cell],
 
 
 def _ring(drawing: Drawing, tree: Mapping[str, Any], place: Cell, rise: int) -> None:
-    """A ring around the guess on trial."""
+    """Draw a ring around the guess that is being judged."""
     node = tree["nodes"][str(tree["here"])]
     x, y = _at(place, rise)
     wide = pill_width(node["w"], node["is"])
@@ -177,7 +177,7 @@ def _ring(drawing: Drawing, tree: Mapping[str, Any], place: Cell, rise: int) -> 
 
 
 def hover_text(node: Mapping[str, Any]) -> str:
-    """The hover text of a guess: its numbers, and the target's likeliest next tokens."""
+    """Return the hover text of a guess: its numbers, and the target's likeliest next tokens."""
     state = STATE_NAMES.get(node["is"], node["is"])
     lines = [f"<b>{escaped(flat(node['w']))}</b> at +{node['depth']}, {state}"]
     known = [f"{name} {format_nonzero(node[name])}" for name in ("p", "q") if name in node]
@@ -192,7 +192,7 @@ def hover_text(node: Mapping[str, Any]) -> str:
 
 
 def _heads(where: WindowLayout) -> list[tuple[float, float, str, str]]:
-    """The heads of the columns: their positions after the last token."""
+    """Return the column headers: positions relative to the last token."""
     names = {0: "last token"} if where.first == 0 else {}
     names |= {column: f"+{where.first + column}" for column in range(1, COLUMNS + 1)}
     return [(column * COLUMN_WIDTH, 9.0, name, "--ink3") for column, name in names.items()]

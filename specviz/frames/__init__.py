@@ -1,7 +1,7 @@
-"""(trace, cursor) -> what the screen shows, as plain data that a browser can apply.
+"""Compute what the screen shows at a cursor of a trace, as plain data for the browser.
 
-Its one rule: a frame depends on nothing but the trace and the cursor, and tells nothing that has
-not happened at the cursor. Standard library only.
+A frame depends only on the trace and the cursor, and reveals nothing that happens after the cursor.
+Standard library only.
 """
 
 from specviz.frames.frame import Frame, apply_patch, end_card, frame, frames, make_patch, questions

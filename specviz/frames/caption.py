@@ -1,4 +1,8 @@
-"""The caption of a step: a badge, and a sentence that says what happens and why."""
+"""Caption of a step: a badge, and a sentence that says what happens and why.
+
+The sentence of a verdict has p, q, the probability of acceptance, and u. Its numbers are rounded
+for the reader; its statements hold for the exact numbers.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +36,11 @@ from specviz.trace.metrics import accepted_path
 
 
 def caption(scene: Scene, step: Step) -> dict[str, Any]:
-    """The badge (`is`: a state or the step's kind, and its label) and the sentence of a step."""
+    """Return the caption of a step.
+
+    Returns:
+        `is`: the badge's state or kind. `label`: its text. `parts`: the sentence.
+    """
     match step.kind:
         case "propose":
             return _caption("propose", _propose(scene, step.at))
@@ -64,14 +72,14 @@ def _propose(scene: Scene, depth: int) -> list[Part]:
 
 
 def _why_nothing(scene: Scene) -> list[Part]:
-    """Why there is no guess, as far as the text and the drafter say."""
+    """Say why there is no guess; empty if neither the text nor the drafter gives a reason."""
     if scene.tokens_left == 1:
         return say("step", "propose_last_token")
     return no_guess(scene)
 
 
 def _propose_one(scene: Scene, node: int) -> list[Part]:
-    """One guess: how it was sampled, or why it was chosen."""
+    """Say how a step's only guess was sampled, or why it was chosen."""
     guess, token, depth = scene.guesses[node - 1], scene.chip(node), scene.depths[node]
     if guess.q is not None:
         q = number(round_for_text(guess.q), "q")
@@ -98,7 +106,7 @@ def _score(scene: Scene) -> list[Part]:
 
 
 def _order(scene: Scene, n: int) -> str:
-    """The sentence about the order in which `n` guesses will be judged."""
+    """Return the macro that says in which order `n` guesses will be judged."""
     is_chain = max(scene.depths) == n
     if scene.leaf_first:
         return "order_leaf_chain" if is_chain else "order_leaf_tree"
@@ -120,11 +128,11 @@ def _commit(scene: Scene) -> list[Part]:
     return say("step", "commit", round=str(scene.round.number), tokens=tokens, parts=parts)
 
 
-ROUNDING: Final = 1e-5  # of p, and of 1 − p: as near as two float32 passes come to each other
+ROUNDING: Final = 1e-5  # relative difference of p, or of 1 − p, between two float32 passes
 
 
 def verdict(scene: Scene, judged: Judged) -> list[Part]:
-    """The sentence of a verdict."""
+    """Return the sentence of a verdict."""
     token = scene.chip(judged.node)
     if scene.leaf_first and (scene.greedy or not _is_plain_ratio(scene, judged)):
         coin = [] if scene.greedy else _coin(scene, judged)
@@ -146,19 +154,19 @@ def _joined(*sentences: list[Part]) -> list[Part]:
 
 
 def _is_plain_ratio(scene: Scene, judged: Judged) -> bool:
-    """Whether a guess judged from the leaf up has the probability p ÷ q that it has elsewhere."""
+    """Whether a leaf-first rule judges this guess by p ÷ q, as rules from the root do."""
     return judged.rows.share == 1.0 and not judged_by_residual(scene, judged)
 
 
 def _source(scene: Scene, judged: Judged) -> list[Part]:
-    """Whose p is used: the target's, or what rejected siblings leave of it."""
+    """Name the owner of p: the target, or its remainder after rejected siblings."""
     if not scene.uses_p_remainder(judged):
         return say("step", "the_target")
     return say("step", "after_rejected", tokens=scene.rejected_chips(judged))
 
 
 def _over_q(scene: Scene, judged: Judged) -> list[Part]:
-    """p and q, and the probability of acceptance as their ratio."""
+    """Return the sentence with p, q and their ratio, the probability of acceptance."""
     p = "p′" if scene.uses_p_remainder(judged) else "p"
     q = "q′" if scene.uses_q_remainder(judged) else "q"
     return say(
@@ -176,12 +184,12 @@ def _over_q(scene: Scene, judged: Judged) -> list[Part]:
 
 
 def _drafter_gave(scene: Scene, judged: Judged) -> list[Part]:
-    """The drafter's q of the guess, for a sentence that already has p."""
+    """Return the clause with the drafter's q, for a sentence that already has p."""
     p, q, chance = judged.inputs["p"], judged.inputs["q"], judged.threshold
     source = say("step", "remainder_of_q" if scene.uses_q_remainder(judged) else "the_drafter")
     if is_same(p, q):
         return say("step", "drafter_gave_same", source=source, exact=p == q)
-    if 0 < p < NEGLIGIBLE <= chance < 1:  # too small to divide by eye: the ratio alone
+    if 0 < p < NEGLIGIBLE <= chance < 1:  # too small to divide by eye: show only the ratio
         times = number(round_for_text(chance), "both")
         return say("step", "ratio_of_tiny", source=source, times=times)
     texts = _texts(scene, judged)
@@ -193,7 +201,7 @@ def _drafter_gave(scene: Scene, judged: Judged) -> list[Part]:
 
 
 def _texts(scene: Scene, judged: Judged) -> dict[str, str]:
-    """The verdict's numbers as its bars show them; p in fewer digits where q is the same."""
+    """Format the verdict's numbers as its bars show them, or p in fewer digits if q is equal."""
     texts = dict(format_verdict(scene, judged).text)
     if "q" in judged.inputs and is_same(judged.inputs["p"], judged.inputs["q"]):
         texts["p"] = format_nonzero(judged.inputs["p"])
@@ -201,12 +209,12 @@ def _texts(scene: Scene, judged: Judged) -> dict[str, str]:
 
 
 def is_same(p: float, q: float) -> bool:
-    """Whether p and q are one number, at most computed in two orders."""
+    """Whether p and q are equal up to float32 rounding."""
     return p == q or abs(p - q) <= ROUNDING * min(p, q, 1 - p, 1 - q)
 
 
 def _without_q(scene: Scene, judged: Judged) -> list[Part]:
-    """p alone, for a guess that was not sampled or a rule that does not use q."""
+    """Return the sentence with p alone, for unsampled guesses and rules that do not use q."""
     later = scene.uses_p_remainder(judged)
     return say(
         "step",
@@ -227,7 +235,7 @@ def _why_no_q(scene: Scene, judged: Judged) -> list[Part]:
 
 
 def _why_no_q_again(scene: Scene, judged: Judged) -> list[Part]:
-    """The same in short for a second or later sibling."""
+    """Say in short why there is no q, for a second or later sibling."""
     how = "advance" if is_random_pick(scene) else "fixed" if scene.point_mass else ""
     rejected = scene.rejected_chips(judged)
     token = scene.chip(judged.node)
@@ -235,7 +243,10 @@ def _why_no_q_again(scene: Scene, judged: Judged) -> list[Part]:
 
 
 def _chance(scene: Scene, judged: Judged) -> Part:
-    """The probability; in full where u is so near to it that "about" would hide the verdict."""
+    """Format the probability of acceptance, in full if u is near 0 or 1.
+
+    There, "about 0" would not show on which side u is.
+    """
     text = format_verdict(scene, judged).text["threshold"]
     near = not NEGLIGIBLE <= judged.u <= 1 - NEGLIGIBLE
     shown = text if near else round_for_text(judged.threshold, text)
@@ -243,7 +254,7 @@ def _chance(scene: Scene, judged: Judged) -> Part:
 
 
 def _coin(scene: Scene, judged: Judged) -> list[Part]:
-    """The coin beside the probability, and what follows."""
+    """Return the sentence that compares the coin with the probability and gives the verdict."""
     chance = _chance(scene, judged)
     assert isinstance(chance, dict)
     is_set = scene.coin_is_set(judged.node)
@@ -260,7 +271,7 @@ def _coin(scene: Scene, judged: Judged) -> list[Part]:
 
 
 def _own_test(scene: Scene, judged: Judged) -> list[Part]:
-    """The sentence under a rule whose probability is neither p ÷ q nor p."""
+    """Return the sentence for a rule whose probability is neither p ÷ q nor p."""
     rule, texts, inputs = scene.header.rule, format_verdict(scene, judged).text, judged.inputs
     p = _format_apart(inputs)(inputs["p"]) if rule == "typical" else texts["p"]
     q = number(round_for_text(inputs["q"], texts["q"]), "q") if "q" in inputs else ""
@@ -283,7 +294,7 @@ def _typical_bar(inputs: Mapping[str, float]) -> float:
 
 
 def _format_apart(inputs: Mapping[str, float]) -> Format:
-    """The shortest format in which p and the bar are visibly on their sides of each other."""
+    """Return the shortest format in which p is visibly above or below the threshold."""
     p, bar = inputs["p"], _typical_bar(inputs)
 
     def fits(form: Format) -> bool:

@@ -1,6 +1,6 @@
-"""A round's last token: the sentence of its draw, and the draw as a strip of probabilities.
+"""Sampling of a round's last token: its sentence, and a strip of probabilities that u points into.
 
-Only lossless rules are said to keep the target's distribution.
+The sentence claims that the target's distribution is kept only for lossless rules.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from specviz.trace.rule_specs import AfterRejection
 
 Share = dict[str, Any]
 
-NARROW: Final = 0.02
-NOTHING: Final = 1e-6
+NARROW: Final = 0.02  # shares below this are joined
+NOTHING: Final = 1e-6  # masses up to this are rounding errors
 
 
 def draw_sentence(scene: Scene, drew: Drew) -> list[Part]:
-    """The sentence of the draw that ends a round."""
+    """Return the sentence about the last token of a round."""
     token = word(scene.word(drew.token))
     if drew.kind == "recovered":
         return _recovered(scene, drew, token)
@@ -69,7 +69,7 @@ def _recovered(scene: Scene, drew: Drew, token: Part) -> list[Part]:
 
 
 def _residual(scene: Scene, last: Judged, drew: Drew) -> tuple[list[Part], list[Part]]:
-    """What the last rejection leaves to sample from, and its mass."""
+    """Name the residual after the last rejection, and return its mass."""
     if last.rows.q is None:
         return _without_rejected(scene, last, drew)
     share = round_for_text(last.rows.share)
@@ -85,9 +85,9 @@ def _residual(scene: Scene, last: Judged, drew: Drew) -> tuple[list[Part], list[
 
 
 def _without_rejected(scene: Scene, last: Judged, drew: Drew) -> tuple[list[Part], list[Part]]:
-    """The distribution for a point mass: p without all rejected siblings, and its mass.
+    """Name the residual without q, p without the rejected tokens, and return its mass.
 
-    Each rejection leaves a share of the mass before it, so the mass is the product of the shares.
+    Each rejection leaves a share of the remaining mass, so the mass is the product of the shares.
     """
     rejected = [*scene.rejected_before(last), last]
     shares = [judged.rows.residual / (judged.rows.share or 1.0) for judged in rejected]
@@ -100,8 +100,10 @@ def _without_rejected(scene: Scene, last: Judged, drew: Drew) -> tuple[list[Part
 
 
 def _product_of_shares(shares: Sequence[float]) -> list[Part]:
-    """Shares and their product, in digits that multiply; the product alone where they are many or
-    would take more digits than anyone reads."""
+    """Format shares and their product so that the shown shares multiply to the shown product.
+
+    If there are too many shares, or they would need too many digits, return the product alone.
+    """
     whole = prod(shares)
 
     def multiplies(form: Format) -> bool:
@@ -122,23 +124,23 @@ def _product_of_shares(shares: Sequence[float]) -> list[Part]:
 
 def _bonus(scene: Scene, drew: Drew, token: Part) -> list[Part]:
     accepted = len(accepted_path(scene.round))
-    whole = accepted == len(scene.guesses)  # else other branches were not judged
+    whole = accepted == len(scene.guesses)  # otherwise other branches were not judged
     if scene.greedy or scene.after_rejection is AfterRejection.TOP:
         return say("step", "bonus_top", kept=accepted, whole=whole, token=token)
     return say("step", "bonus", kept=accepted, whole=whole, u=_u(drew), token=token)
 
 
 def draw_strip(scene: Scene, drew: Drew) -> dict[str, Any]:
-    """The strip after the draw: shares by falling probability, u, and the share that u selects.
+    """Return the strip after sampling: shares by falling probability, u, and the selected share.
 
-    A token's share lies where the engine's walk passed it, so the strip can be read with a ruler.
+    Shares lie where the engine's cumulative sum passed them, so positions on the strip are exact.
     """
     shares: list[Share] = []
     at = 0.0
     for token, p in zip(drew.tokens, drew.p, strict=True):
         hit = token == drew.token
         if hit and drew.drawn.lo - at > NOTHING:
-            shares.append(_others(drew.drawn.lo - at))  # tokens walked past, with no row
+            shares.append(_others(drew.drawn.lo - at))  # tokens before it that have no row
             at = drew.drawn.lo
         share = {"w": scene.word(token), "m": round(p, 6)}
         shares.append(share | {"hit": True} if hit else share)
@@ -150,7 +152,7 @@ def draw_strip(scene: Scene, drew: Drew) -> dict[str, Any]:
 
 
 def pending_strip(scene: Scene, judged: Judged) -> dict[str, Any]:
-    """The strip at the rejection, before the draw: the same distribution, no u, no token chosen."""
+    """Return the strip at the rejection: the same distribution, without u and the sampled token."""
     rows = judged.rows
     candidate = scene.guesses[judged.node - 1].token
     q = rows.q or [1.0 if token == candidate else 0.0 for token in rows.tokens]
@@ -166,12 +168,12 @@ def pending_strip(scene: Scene, judged: Judged) -> dict[str, Any]:
 
 
 def _others(mass: float) -> Share:
-    """A share that several tokens without a row hold together."""
+    """Return the combined share of several tokens without rows."""
     return {"rest": True, "m": round(mass, 6)}
 
 
 def _join_narrow(shares: list[Share]) -> list[Share]:
-    """Join shares too narrow to be seen with neighbours of the same kind."""
+    """Join neighbouring shares that are too narrow to be seen."""
     joined: list[Share] = []
     for share in shares:
         narrow = share["m"] < NARROW and not share.get("hit")

@@ -1,7 +1,10 @@
-"""A frame: all that the screen shows at a cursor, as plain data.
+"""Frames: all that the screen shows at a cursor, and the question before each verdict.
 
 Differences between frames are JSON merge patches (RFC 7386): objects merge key by key, everything
-else is replaced, null removes. So a frame has no null.
+else is replaced, and null removes a key. So a frame contains no null.
+
+A question is the frame before its verdict, with the guess marked as being judged: p and q are
+shown, but not the coin, and nothing depends on it.
 """
 
 from __future__ import annotations
@@ -43,7 +46,7 @@ def make_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]
 
 
 def apply_patch(old: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """Apply a patch, as the player does."""
+    """Apply a patch as the player in the browser does."""
     new = dict(old)
     for key, value in patch.items():
         if value is None:
@@ -83,7 +86,7 @@ def frame_at(scene: Scene, step: Step) -> Frame:
 
 
 def step_names(scene: Scene, step: Step) -> dict[str, Any]:
-    """A step's names: `next` before it is seen, `label` after, and `id` for links."""
+    """Name a step: `next` for the button that leads to it, `label` once shown, `id` for links."""
     match step.kind:
         case "propose":
             label = f"propose +{step.at}" if step.at else "propose"
@@ -104,7 +107,7 @@ def step_names(scene: Scene, step: Step) -> dict[str, Any]:
 
 
 def end_card(trace: Trace, last: Frame) -> Frame:
-    """Build the frame after a run's last one: the same, but for its step and its caption."""
+    """Build the frame at the end of a run: the last frame with another step and caption."""
     caption = {"is": "end", "label": "The end", "parts": _totals(trace)}
     return last | {"step": END_STEP, "caption": caption}
 
@@ -139,7 +142,15 @@ HIDDEN: Final = -1.0  # below every threshold, so that no digit depends on the r
 
 
 def questions(scene: Scene, shown: Sequence[Frame]) -> dict[int, Frame]:
-    """By step of a verdict, the frame that asks for it. shown: the frames of the round."""
+    """Build the questions of a round.
+
+    Args:
+        scene: The round.
+        shown: Its frames.
+
+    Returns:
+        By index of a verdict's step, the frame that asks for the verdict.
+    """
     found: dict[int, Frame] = {}
     for index, step in enumerate(scene.steps):
         if step.kind == "judge" and index:
@@ -174,9 +185,9 @@ def _question(scene: Scene, judged: Judged) -> list[Part]:
 
 
 def _trial(scene: Scene, judged: Judged) -> dict[str, Any]:
-    """The guess on trial without its coin.
+    """Return the panel of the guess being judged, without its coin.
 
-    At temperature 0 p is the verdict, so the softmax at temperature 1 is shown alone.
+    At temperature 0, p would reveal the verdict, so only the softmax at temperature 1 is shown.
     """
     guess = scene.guesses[judged.node - 1]
     panel: dict[str, Any] = {

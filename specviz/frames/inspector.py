@@ -1,4 +1,4 @@
-"""The panel beside the tree: the guesses, the guess on trial, a draw, or the round's totals."""
+"""The panel beside the tree: all guesses, the guess being judged, a sampled token, or totals."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from specviz.trace.rule_specs import AfterRejection
 Panel = dict[str, Any]
 
 
-BESIDE_EVIDENCE: Final = 6  # guesses in the list if the reasons are shown under it
+BESIDE_EVIDENCE: Final = 6  # guesses in the list if the drafter's evidence is shown below it
 
 
 def inspector(scene: Scene, step: Step) -> Panel:
-    """The panel of a step; `kind` says which of the four it is."""
+    """Return the panel of a step; its `kind` says which panel it is."""
     match step.kind:
         case "propose" | "score":
             panel, reasons = _guesses(scene, step), evidence_section(scene, step)
@@ -40,7 +40,7 @@ def inspector(scene: Scene, step: Step) -> Panel:
 
 
 def _verdict(scene: Scene, step: Step) -> Panel:
-    """The guess on trial with its table; after a last rejection also the strip before its draw."""
+    """Return the panel of a verdict with its table, and the strip if a replacement follows."""
     judged = scene.round.judged[step.at]
     source = explaining_verdict(scene, judged)
     panel = _trial(scene, judged) | {"table": table(scene, source)}
@@ -55,7 +55,7 @@ def _verdict(scene: Scene, step: Step) -> Panel:
 
 
 def _guesses(scene: Scene, step: Step) -> Panel:
-    """Every guess so far with its q, and with its p once the target has scored them all."""
+    """List every guess so far with its q, and with its p once the target has scored it."""
     if not scene.guesses:
         return {"kind": "empty", "rows": _next_tokens(scene, step)}
     depth = max(scene.depths) if step.kind == "score" else step.at
@@ -78,9 +78,9 @@ def _guesses(scene: Scene, step: Step) -> Panel:
 
 
 def distinguishing_words(scene: Scene) -> dict[int, Word]:
-    """Of guesses of the same token at the same depth, by node, the words that tell them apart.
+    """Return words that distinguish guesses of the same token at the same depth, by node.
 
-    These are the words before the guess, as far back as the paths differ.
+    They are the tokens before the guess, as far back as the paths differ.
     """
     alike: dict[tuple[int, int], list[int]] = {}
     for node, guess in enumerate(scene.guesses, 1):
@@ -97,7 +97,7 @@ def distinguishing_words(scene: Scene) -> dict[int, Word]:
 
 
 def _shortened(panel: Panel, step: Step) -> Panel:
-    """The list cut to make room: the newest guesses while drafting, then the first ones."""
+    """Shorten the list of guesses: keep the newest while drafting, and the first afterwards."""
     rows = panel["rows"]
     if len(rows) <= BESIDE_EVIDENCE:
         return panel
@@ -106,8 +106,8 @@ def _shortened(panel: Panel, step: Step) -> Panel:
 
 
 def _next_tokens(scene: Scene, step: Step) -> list[Panel]:
-    """Where nothing was drafted, the target's likeliest next tokens, after its pass."""
-    hidden = step.kind != "score" or scene.greedy  # at temperature 0 it would be the draw itself
+    """List the target's likeliest next tokens after its pass, for a round without a draft."""
+    hidden = step.kind != "score" or scene.greedy  # at temperature 0 the first is the next token
     if hidden or not scene.round.scored or not scene.round.scored.top:
         return []
     pairs = scene.round.scored.top[0]
@@ -115,7 +115,7 @@ def _next_tokens(scene: Scene, step: Step) -> list[Panel]:
 
 
 def _trial(scene: Scene, judged: Judged) -> Panel:
-    """The guess on trial: p over q, if it has a q, and the coin on the bar of its probability."""
+    """Return the panel of the guess being judged: p, q if there is one, and the coin."""
     guess = scene.guesses[judged.node - 1]
     panel: Panel = {
         "kind": "trial",
@@ -141,9 +141,9 @@ def _trial(scene: Scene, judged: Judged) -> Panel:
 
 
 def bar_labels(scene: Scene, judged: Judged) -> dict[str, Any]:
-    """The labels of the bars; `left` lists the bars that show a remainder.
+    """Return the labels of the bars, and in `left` the bars that show a remainder.
 
-    A verdict without q has `none` instead of a label: the reason.
+    For a verdict without q, `none` has the reason instead of a label.
     """
     left_p, left_q = scene.uses_p_remainder(judged), scene.uses_q_remainder(judged)
     left = [name for name, is_left in (("p", left_p), ("q", left_q)) if is_left]
@@ -157,7 +157,7 @@ def bar_labels(scene: Scene, judged: Judged) -> dict[str, Any]:
 
 
 def softmax_of(judged: Judged, token: int) -> float | None:
-    """The target's softmax at temperature 1 for a token; None if the trace does not have it."""
+    """Return the target's softmax at temperature 1 for a token; None if it was not recorded."""
     rows = judged.rows
     if rows.soft is None or token not in rows.tokens:
         return None
@@ -165,7 +165,7 @@ def softmax_of(judged: Judged, token: int) -> float | None:
 
 
 def _draw(scene: Scene, drew: Drew) -> Panel:
-    """After the last verdict: the table with the recovered token's row, or p with the bonus."""
+    """Return the panel of the sampled token: the table for a recovered one, else p."""
     strip: Panel = {} if scene.greedy else {"draw": draw_strip(scene, drew)}
     if drew.kind == "recovered":
         panel = _trial(scene, scene.round.judged[-1])
@@ -175,7 +175,7 @@ def _draw(scene: Scene, drew: Drew) -> Panel:
 
 
 def _distribution(scene: Scene, drew: Drew) -> list[Panel]:
-    """What the last token was sampled from, by falling probability; all other tokens in one row."""
+    """List the distribution of the last token by falling probability, other tokens in one row."""
     soft: list[float | None] = [*drew.soft] if drew.soft else [None] * len(drew.tokens)
     rows: list[Panel] = []
     for token, p, s in zip(drew.tokens, drew.p, soft, strict=True):
@@ -189,7 +189,7 @@ def _distribution(scene: Scene, drew: Drew) -> list[Panel]:
 
 
 def _round(scene: Scene) -> Panel:
-    """The round's totals: guesses, accepted ones, and where its time went."""
+    """Return the round's totals: guesses, accepted guesses and times."""
     round = scene.round
     accepted = len(accepted_path(round))
     facts: list[tuple[str, str]] = []

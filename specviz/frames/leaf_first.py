@@ -1,8 +1,8 @@
-"""Sentences on the verdicts of rules that judge from the leaf up.
+"""Verdicts of rules that judge from the leaf up: block and traversal verification.
 
-A guess with none after it is judged by reach × p ÷ q. One whose successors were all rejected is
-judged by what the target still lacks there against the drafter's excess. An accepted guess keeps
-all guesses before it. (Block verification, arXiv:2403.10444, and traversal verification.)
+A leaf is judged by reach × p ÷ q. A guess whose successors were all rejected is judged by comparing
+the probability that the target still needs there (the residual) with the drafter's excess. If a
+guess is accepted, so are all guesses before it. Block verification: arXiv:2403.10444.
 """
 
 from __future__ import annotations
@@ -26,20 +26,19 @@ from specviz.trace.thresholds import speculative_threshold
 
 
 def explaining_verdict(scene: Scene, judged: Judged) -> Judged:
-    """The verdict whose rows explain this one: if guesses after it were rejected, the last of
-    these."""
+    """Return the verdict whose rows explain this one: its last rejected child, else itself."""
     after = scene.children[judged.node]
     rejected = [event for event in scene.round.judged if after and event.node == after[-1]]
     return rejected[0] if scene.leaf_first and rejected else judged
 
 
 def judged_by_residual(scene: Scene, judged: Judged) -> bool:
-    """Whether a verdict weighs what remains after the guess, and not the guess itself."""
+    """Whether a verdict compares residual and excess, because all children were rejected."""
     return scene.leaf_first and "left" in judged.inputs
 
 
 def leaf_verdict(scene: Scene, judged: Judged) -> list[Part]:
-    """The compared numbers and the resulting probability, up to the coin."""
+    """Return the sentence with the compared numbers and the probability, without the coin."""
     token = scene.chip(judged.node)
     if scene.greedy:
         along = accepted_with(scene, judged)
@@ -56,7 +55,7 @@ def _chance(scene: Scene, judged: Judged) -> Part:
 
 
 def _by_reach(scene: Scene, judged: Judged, token: Part) -> list[Part]:
-    """A guess with none after it: reach × p ÷ q."""
+    """Return the sentence for a leaf, which is judged by reach × p ÷ q."""
     reach, text = judged.rows.share, format_verdict(scene, judged).text
     chance, reach_term = _chance(scene, judged), term("reach", "reach")
     if reach == 0.0:
@@ -75,12 +74,12 @@ def _by_reach(scene: Scene, judged: Judged, token: Part) -> list[Part]:
 
 
 def _drafter(scene: Scene, judged: Judged) -> list[Part]:
-    """Whose q is used: the drafter's, or what rejected siblings leave of it."""
+    """Name the owner of q: the drafter, or its remainder after rejected siblings."""
     return say("step", "remainder_of_q" if scene.uses_q_remainder(judged) else "the_drafter")
 
 
 def _given(scene: Scene, judged: Judged) -> list[Part]:
-    """p of a guess, and the q beside it."""
+    """Return the clause with p and q of a guess."""
     text, inputs = format_verdict(scene, judged).text, judged.inputs
     source = _drafter(scene, judged)
     if times := multiple(judged):
@@ -91,7 +90,10 @@ def _given(scene: Scene, judged: Judged) -> list[Part]:
 
 
 def multiple(judged: Judged) -> str:
-    """p ÷ q where both are too small to be weighed and reach × that is the probability, else ""."""
+    """Format p ÷ q as one number if p or q is too small to show; otherwise return "".
+
+    Shown reach × shown p ÷ q is then the shown probability.
+    """
     p, q, reach = judged.inputs["p"], judged.inputs.get("q", 1.0), judged.rows.share
     bar, _ = coin_formats(judged.threshold, judged.u)
     if min(p, q) >= NEGLIGIBLE or min(reach, judged.threshold) < NEGLIGIBLE or q <= 0.0:
@@ -105,7 +107,7 @@ def multiple(judged: Judged) -> str:
 
 
 def product(scene: Scene, judged: Judged) -> str:
-    """Reach × p ÷ q in the digits shown; empty where that shows nothing."""
+    """Format the calculation reach × p ÷ q in the digits shown; empty if digits show only 0."""
     text, inputs = format_verdict(scene, judged).text, judged.inputs
     if times := multiple(judged):
         return f"{text['reach']} × {times}"
@@ -117,7 +119,10 @@ def product(scene: Scene, judged: Judged) -> str:
 
 
 def _by_residual(scene: Scene, judged: Judged, token: Part) -> list[Part]:
-    """A guess whose successors were all rejected: residual ÷ (residual + the drafter's excess)."""
+    """Return the sentence for a guess whose children were rejected.
+
+    Its probability is residual ÷ (residual + excess).
+    """
     text, inputs, chance = format_verdict(scene, judged).text, judged.inputs, _chance(scene, judged)
     after = say("step", "leaf_after", n=len(descendants(scene, judged.node)), token=token)
     if inputs["reach"] in (0.0, 1.0):
@@ -140,7 +145,7 @@ def _by_residual(scene: Scene, judged: Judged, token: Part) -> list[Part]:
 
 
 def descendants(scene: Scene, node: int) -> list[int]:
-    """All guesses after a node, on every branch of it."""
+    """Return all guesses after a node, on all branches."""
     found = list(scene.children[node])
     for child in scene.children[node]:
         found += descendants(scene, child)
@@ -148,13 +153,13 @@ def descendants(scene: Scene, node: int) -> list[int]:
 
 
 def accepted_with(scene: Scene, judged: Judged) -> list[Part]:
-    """The guesses before an accepted one, which it keeps without coins of their own."""
+    """Say how many guesses before an accepted one are accepted with it, without coins."""
     kept = path_after(scene.round, [judged]) if scene.leaf_first and judged.accepted else []
     return say("step", "kept_with", n=len(kept) - 1) if len(kept) > 1 else []
 
 
 def compare_with_root_first(scene: Scene, judged: Judged) -> list[Part]:
-    """The first of the kept guesses that its own coin would have rejected, judged from the root."""
+    """Name the first guess on the path that a rule from the root would have rejected; else []."""
     if scene.greedy or not judged.accepted or scene.round.scored is None:
         return []
     for node in path_after(scene.round, [judged]):
@@ -175,7 +180,7 @@ def compare_with_root_first(scene: Scene, judged: Judged) -> list[Part]:
 
 
 def question(scene: Scene, judged: Judged) -> list[Part]:
-    """The question before a verdict: the compared numbers, without the probability."""
+    """Return the question before a verdict: the compared numbers, without the probability."""
     token = scene.chip(judged.node)
     if scene.greedy:
         return say("step", "ask_leaf_zero", token=token)
@@ -201,7 +206,7 @@ def question(scene: Scene, judged: Judged) -> list[Part]:
 
 
 def because(scene: Scene, judged: Judged) -> list[Part]:
-    """The reason for the probability, as a clause, which says so if no coin changes the verdict."""
+    """Return the reason for the probability as a clause; it says if no coin changes the verdict."""
     certain = judged.threshold in (0.0, 1.0)
     if scene.greedy:
         return say("step", "because_zero", accepted=judged.accepted)
@@ -220,7 +225,7 @@ def because(scene: Scene, judged: Judged) -> list[Part]:
 
 
 def bars(scene: Scene, judged: Judged) -> dict[str, Any]:
-    """The bars of a trial's panel instead of p and q, and the calculation under its coin."""
+    """Return the bars that replace p and q in the panel, and the calculation under the coin."""
     inputs, text = judged.inputs, dict(format_verdict(scene, judged).text)
     why = because(scene, judged)
     if judged_by_residual(scene, judged):
@@ -244,8 +249,10 @@ def bars(scene: Scene, judged: Judged) -> dict[str, Any]:
 
 
 def next_judged(scene: Scene, node: int) -> int:
-    """The guess judged after `node` is rejected: the end of its next sibling's branch, or its
-    parent; 0 where none is left."""
+    """Return the guess that is judged after `node` is rejected; 0 if none is left.
+
+    It is the first leaf of the next sibling's branch, or the parent.
+    """
     parent = scene.guesses[node - 1].parent
     later = [sibling for sibling in scene.children[parent] if sibling > node]
     if not later:
@@ -257,7 +264,7 @@ def next_judged(scene: Scene, node: int) -> int:
 
 
 def after_rejection(scene: Scene, node: int) -> list[Part]:
-    """What would follow if a guess were rejected."""
+    """Say what would follow if a guess were rejected."""
     then = next_judged(scene, node)
     if not then:
         return say("step", "then_no_guess_left")
@@ -265,14 +272,20 @@ def after_rejection(scene: Scene, node: int) -> list[Part]:
 
 
 def after_acceptance(scene: Scene, judged: Judged) -> list[Part]:
-    """What would follow if it were accepted."""
+    """Say what would follow if a guess were accepted."""
     residual = bool(scene.children[judged.node])
     return say("step", "then_accepted", others=scene.depths[judged.node] > 1, residual=residual)
 
 
 def required_verdicts(scene: Scene) -> dict[str, list[list[int]]]:
-    """For every guess, the verdicts that would keep it: it is accepted and everything judged before
-    it outside its own subtree is rejected, unless a guess after it is accepted."""
+    """Return, for every guess, the verdicts that put it into the text.
+
+    It is accepted itself, and every guess judged before it outside its subtree is rejected. (It
+    also gets into the text if a guess after it is accepted.)
+
+    Returns:
+        By node, as text: [node, 1 for accepted or 0].
+    """
     order = judging_order(scene, 0)
     found = {}
     for at, node in enumerate(order):
@@ -282,7 +295,7 @@ def required_verdicts(scene: Scene) -> dict[str, list[list[int]]]:
 
 
 def judging_order(scene: Scene, node: int) -> list[int]:
-    """All guesses after a node in the order in which they would be judged if none were accepted."""
+    """Return all guesses after a node in the order of judging, assuming that none is accepted."""
     order: list[int] = []
     for child in scene.children[node]:
         order += [*judging_order(scene, child), child]
@@ -290,10 +303,13 @@ def judging_order(scene: Scene, node: int) -> list[int]:
 
 
 def acceptance_bounds(scene: Scene) -> dict[int, tuple[float, float]]:
-    """Bounds of the probabilities that follow from scores alone: those of first siblings.
+    """Return bounds of the acceptance probabilities of first siblings, from scores alone.
 
-    A guess with none after it has its reach; for another that is the upper bound, since its
-    residual is never more than the reach. A reach of 0 or 1 decides the verdict.
+    The probability of a leaf is its reach. For other guesses the reach is an upper bound, because
+    the residual is never larger. A reach of 0 or 1 decides the verdict.
+
+    Returns:
+        By node: (lower bound, upper bound).
     """
     assert scene.round.scored is not None
     found: dict[int, tuple[float, float]] = {}

@@ -1,7 +1,7 @@
 """Format numbers with as many digits as they need to agree with each other on screen.
 
-A reader who divides the p and q on screen gets the probability on screen, and the coin on screen
-is on the side of it that the verdict says.
+A reader who divides the p on screen by the q on screen gets the probability on screen, and the coin
+on screen is below or above it as the verdict says.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def format_verdict(scene: Scene, judged: Judged) -> Formatted:
 Format = Callable[[float], str]
 
 
-FEWEST: Final = 2
-MOST: Final = 6
-NEGLIGIBLE: Final = 0.001  # a reader cannot weigh what happens less often than this
+FEWEST: Final = 2  # decimals
+MOST: Final = 6  # decimals, before significant figures are used
+NEGLIGIBLE: Final = 0.001  # a probability below this is shown as "about 0"
 
 
 _RAISED: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -57,7 +57,7 @@ def fixed(digits: int) -> Format:
 
 
 def significant(digits: int) -> Format:
-    """Use `digits` significant figures, for numbers that plain decimals cannot tell apart.
+    """Use `digits` significant figures, for numbers that decimals cannot distinguish.
 
     >>> significant(2)(0.000012)
     '1.2×10⁻⁵'
@@ -86,7 +86,7 @@ def parse_number(text: str) -> float:
 
 
 def formats() -> Iterator[tuple[int, Format]]:
-    """Yield formats, the shortest first; the last one tells any two floats apart."""
+    """Yield formats, the shortest first; the last one distinguishes any two floats."""
     for digits in range(FEWEST, MOST + 1):
         yield digits, fixed(digits)
     for digits in range(3, 18):
@@ -95,7 +95,7 @@ def formats() -> Iterator[tuple[int, Format]]:
 
 @dataclass(frozen=True, slots=True)
 class Formatted:
-    """Numbers as they are shown, by name, and how many digits they needed."""
+    """Numbers as they are shown, by name, and the digits that they needed."""
 
     text: Mapping[str, str]
     digits: int
@@ -129,10 +129,10 @@ def round_for_text(value: float, text: str = "") -> str:
 
 
 def coin_formats(threshold: float, u: float) -> tuple[Format, Format]:
-    """Choose formats of a threshold and a coin that show on which side of it the coin is.
+    """Choose formats of a threshold and a coin that show which of the two is larger.
 
-    A tiny threshold takes many digits; the coin only enough to distinguish the two. A coin is
-    shown as 1 never, and as 0 only if it is 0.
+    A tiny threshold takes many digits; the coin takes only enough to distinguish the two. A coin is
+    never shown as 1, and as 0 only if it is 0.
     """
     shown = [form for _, form in formats()]
     seen = [(parse_number(form(threshold)) > 0) == (threshold > 0) for form in shown]
@@ -166,7 +166,7 @@ def format_ratio(p: float, q: float, threshold: float, u: float) -> Formatted:
 def format_reach(judged: Judged) -> Formatted:
     """Format the reach, p, q and the coin so that shown reach × p ÷ q is the shown threshold.
 
-    A negligible threshold is exempt.
+    If the threshold is negligible, the numbers need not agree.
     """
     bar, coin = coin_formats(judged.threshold, judged.u)
     reach, p, q = judged.rows.share, judged.inputs["p"], judged.inputs.get("q", 1.0)
@@ -193,7 +193,7 @@ def format_reach(judged: Judged) -> Formatted:
 def format_residual(judged: Judged) -> Formatted:
     """Format the residual, the drafter's excess, their sum and the coin.
 
-    Shown residual ÷ shown sum is the shown threshold; a negligible threshold is exempt.
+    Shown residual ÷ shown sum is the shown threshold, unless the threshold is negligible.
     """
     bar, coin = coin_formats(judged.threshold, judged.u)
     left, beyond = judged.inputs["left"], 1.0 - judged.inputs["reach"]

@@ -1,6 +1,7 @@
-"""Tokens as things that can be shown: text, visible spaces and line ends, bytes that are no text.
+"""One round of a run with everything needed to show it, its steps, and tokens as visible pieces.
 
-A word is a list of pieces and stays data: it is shown as text, never as markup.
+A token is shown as a word: a list of pieces (text, visible white space, bytes that are not text). A
+word is data, which the page shows as text and never as markup.
 """
 
 from __future__ import annotations
@@ -30,11 +31,13 @@ FLAT: Final[Mapping[str, str]] = {"space": "␣", "newline": "↵", "tab": "⇥"
 
 
 def word(data: bytes) -> Word:
-    """A token's bytes as pieces: text, {"g": glyph} for white space, {"c": code} for the rest.
+    r"""Split a token's bytes into pieces.
 
-    >>> word(b" cat")
+    Pieces are text, {"g": glyph} for white space, and {"c": code} for everything else.
+
+
     [{'g': 'space'}, 'cat']
-    >>> word(b"caf\\xc3")
+
     ['caf', {'c': '0xC3'}]
     """
     pieces: Word = []
@@ -47,26 +50,26 @@ def word(data: bytes) -> Word:
 
 
 def special(data: bytes) -> Word:
-    """A special token, which is no text: its name as one piece."""
+    """Return a special token as one piece, its name."""
     return [{"s": data.decode("utf-8", "replace")}]
 
 
 def _pieces(data: bytes) -> Iterator[Piece]:
-    # surrogateescape keeps each byte that is no UTF-8 as one code point, so nothing is guessed.
+    # surrogateescape keeps each byte that is not valid UTF-8 as one code point.
     for char in data.decode("utf-8", "surrogateescape"):
         if char in GLYPHS:
             yield {"g": GLYPHS[char]}
         elif "\udc80" <= char <= "\udcff":
             yield {"c": f"0x{ord(char) - 0xDC00:02X}"}
         elif unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp", "Co", "Cn"):
-            # Invisible, or able to turn the text around it: shown by number instead.
+            # Invisible characters, and those that reverse the text direction, are shown by number.
             yield {"c": f"U+{ord(char):04X}"}
         else:
             yield char
 
 
 def flat(pieces: Word) -> str:
-    """A word as plain text, for names read aloud and for Plotly: ␣cat, ↵, <0xE2>."""
+    """Return a word as plain text, for screen readers and plotly: ␣cat, ↵, <0xE2>."""
     return "".join(_flat(piece) for piece in pieces)
 
 
@@ -108,8 +111,8 @@ class Scene:
     Attributes:
         header: The trace's header.
         vocabulary: The bytes of the tokens that the trace names.
-        round: The round itself, as far as its events are known.
-        earlier: The rounds before it; without them the text so far is not known.
+        round: The round itself; its last events may not be known yet.
+        earlier: The rounds before it; without them, the text so far is unknown.
         drafter_title: The drafter's name in a sentence.
     """
 
@@ -127,7 +130,7 @@ class Scene:
         return cls(trace.header, trace.vocabulary, rounds[index], rounds[:index])
 
     def word(self, token: int) -> Word:
-        """Split a token into pieces to show; its number if the trace does not have its bytes."""
+        """Split a token into pieces; show its number if the trace does not have its bytes."""
         if token not in self._words:
             data = self.vocabulary.get(token)
             split = special if token in self._special else word
@@ -135,7 +138,7 @@ class Scene:
         return self._words[token]
 
     def chip(self, node: int) -> Part:
-        """A guess as a part of a sentence."""
+        """Return a guess as a part of a sentence."""
         return {"w": self.word(self.guesses[node - 1].token)}
 
     @cached_property
@@ -153,21 +156,22 @@ class Scene:
 
     @property
     def tokens_left(self) -> int | None:
-        """How many tokens the round may add; None if the text or the limit is not known."""
+        """Number of tokens that the round may add; None if the text or the limit is unknown."""
         most: int | None = self.header.settings.get("max_new_tokens")
         if not self.text or most is None:
             return None
         return most - len(self.text) + len(self.header.prompt_ids)
 
     def word_at(self, position: int) -> Word | None:
-        """The token at a position of the text; None if there is none or the text is not known."""
+        """Return the token at a position of the text; None if the position or text is unknown."""
         return self.word(self.text[position]) if 0 <= position < len(self.text) else None
 
     @cached_property
     def prompt_spans(self) -> list[tuple[int, int]]:
-        """By token of the prompt, the letters that it spells: [from, to), in UTF-16 units.
+        """By token of the prompt, its span [start, end) in the prompt, in UTF-16 units.
 
-        Empty if the tokens do not spell the prompt. A special token in front spells nothing.
+        Empty if the tokens' bytes do not add up to the prompt. Special tokens before the prompt
+        have empty spans.
         """
         spelling = [self.vocabulary.get(token, b"") for token in self.header.prompt_ids]
         spelled, prompt = (
@@ -208,10 +212,10 @@ class Scene:
 
     @cached_property
     def q(self) -> dict[int, float]:
-        """By node, the guess's q before any sibling was removed, so siblings' q sum to at most 1.
+        """By node, the guess's q before siblings were removed, so siblings' q sum to at most 1.
 
-        Empty for a point mass. (Of a sibling sampled without replacement the trace has the share
-        of what was left of q.)
+        Empty for a point mass. For siblings sampled without replacement, the trace has q
+        renormalized after the removal of the siblings before, which is undone here.
         """
         found: dict[int, float] = {}
         for siblings in self.children:
@@ -257,7 +261,7 @@ class Scene:
 
     @property
     def after_rejection(self) -> AfterRejection:
-        """What the run's rule samples from after a rejection; the residual for an unknown rule."""
+        """What the rule samples from after a rejection; the residual if the rule is unknown."""
         spec = RULE_SPECS.get(self.header.rule)
         return spec.after_rejection if spec else AfterRejection.RESIDUAL
 
@@ -269,35 +273,35 @@ class Scene:
 
     @property
     def last_rejected(self) -> Judged:
-        """The rejection that leaves the distribution of a recovered token: the last one before."""
+        """The last rejection before a recovered token; it leaves the token's distribution."""
         after = self.children[self.round.drew.parent if self.round.drew else 0]
         return next(event for event in self.round.judged if event.node == after[-1])
 
     def uses_p_remainder(self, judged: Judged) -> bool:
-        """Whether a verdict uses p′, what rejected siblings leave of p."""
+        """Whether a verdict uses p′, the remainder of p after rejected siblings."""
         changed = not self.greedy and self.after_rejection is AfterRejection.RESIDUAL
         return changed and bool(self.rejected_before(judged))
 
     def uses_q_remainder(self, judged: Judged) -> bool:
-        """Whether a verdict uses q′, what is left of q without the siblings before."""
+        """Whether a verdict uses q′, the remainder of q without the siblings before."""
         return self.uses_p_remainder(judged) and self.without_replacement and "q" in judged.inputs
 
     def rejected_before(self, judged: Judged) -> list[Judged]:
-        """Verdicts on siblings of a judged node that were rejected before it."""
+        """Return the verdicts on siblings that were rejected before a judged node."""
         parent = self.guesses[judged.node - 1].parent
         nodes = [each.node for each in self.round.judged]
         before = self.round.judged[: nodes.index(judged.node)]
         return [j for j in before if self.guesses[j.node - 1].parent == parent]
 
     def rejected_chips(self, judged: Judged) -> list[Part]:
-        """The same siblings as parts of a sentence."""
+        """Return the siblings of `rejected_before` as parts of a sentence."""
         return [self.chip(earlier.node) for earlier in self.rejected_before(judged)]
 
 
 def _letters(text: str) -> list[int]:
-    """By byte of a text in UTF-8, and at its end, how many UTF-16 units come before it.
+    """Return, for each UTF-8 byte of a text and for its end, the number of UTF-16 units before it.
 
-    A byte inside a letter counts as the letter's first byte.
+    All bytes of a character have the number of its first byte.
     """
     found, units = [], 0
     for letter in text:

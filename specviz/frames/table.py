@@ -1,7 +1,7 @@
-"""p, q and the residual side by side, one row a token, and one row for all tokens without a row.
+"""Table of p, q and the residual: one row per token, and a last row for all other tokens.
 
-That last row has its own sums, since the min of two summed masses is not the sum of the mins.
-Totals are the trace's, over the whole vocabulary.
+The last row has sums of its own, because the minimum of two sums is not the sum of the minima.
+Totals come from the trace and cover the whole vocabulary.
 """
 
 from __future__ import annotations
@@ -24,7 +24,15 @@ MOST_DIGITS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One row: a token (None for all others) and its probabilities."""
+    """One row of the table.
+
+    Attributes:
+        token: The token; None for all others together.
+        p: The target's probability, times the reach.
+        q: The drafter's probability.
+        above: max(p − q, 0), summed over tokens.
+        soft: The target's softmax at temperature 1, if shown.
+    """
 
     token: int | None
     p: float
@@ -34,7 +42,7 @@ class Line:
 
 
 def lines(rows: Rows, candidate: int) -> tuple[list[Line], Line]:
-    """Every token that the trace lists, and all others in one line. p is scaled by the reach."""
+    """Return a row for every token that the trace lists, and one for all others."""
     q = rows.q or [1.0 if token == candidate else 0.0 for token in rows.tokens]
     soft: Sequence[float | None] = rows.soft or [None] * len(rows.tokens)
     listed = [
@@ -46,7 +54,7 @@ def lines(rows: Rows, candidate: int) -> tuple[list[Line], Line]:
 
 
 def select_lines(listed: Sequence[Line], candidate: int) -> list[Line]:
-    """The rows worth showing: the candidate, and those with the most p or q; none empty."""
+    """Select the rows to show: the candidate, and the tokens with the largest p or q."""
     full = [line for line in listed if line.p > 0 or line.q > 0 or (line.soft or 0) > 0]
     heaviest = sorted(full, key=lambda line: -max(line.p, line.q))
     keep = [line for line in heaviest if line.token != candidate][: MOST_ROWS - 1]
@@ -54,7 +62,7 @@ def select_lines(listed: Sequence[Line], candidate: int) -> list[Line]:
 
 
 def combine_masses(rest: Line, hidden: Iterable[Line], sign: int = 1) -> Line:
-    """Add some tokens' masses to the rest; with sign -1, take them out."""
+    """Add the masses of some tokens to a row; with sign -1, subtract them."""
     for line in hidden:
         rest = replace(
             rest,
@@ -68,7 +76,7 @@ def combine_masses(rest: Line, hidden: Iterable[Line], sign: int = 1) -> Line:
 
 
 def table(scene: Scene, judged: Judged, drew: Drew | None = None) -> dict[str, Any]:
-    """The table under a verdict; `drew` adds the row of the recovered token."""
+    """Return the table of a verdict; `drew` adds the row of the recovered token."""
     candidate = scene.guesses[judged.node - 1].token
     listed, rest = lines(judged.rows, candidate)
     shown = select_lines(listed, candidate)
@@ -98,10 +106,11 @@ def table(scene: Scene, judged: Judged, drew: Drew | None = None) -> dict[str, A
 
 
 def column_heads(scene: Scene, judged: Judged, drew: Drew | None = None) -> list[Head]:
-    """The columns' heads, as the page has them.
+    """Return the column headers as the page needs them.
 
-    t is the head; "in" a shorter one for narrow screens; "of" whose number it is; "term" its entry
-    in the glossary; "left" marks a remainder. Without q the columns of q and p − q are left out.
+    "t" is the header, "in" a shorter one for narrow screens, "of" the owner of the number, "term"
+    its glossary entry, and "left" marks a remainder. Without q there are no columns for q and p −
+    q.
     """
     p, q = scene.uses_p_remainder(judged), scene.uses_q_remainder(judged)
     one, other = _scaled_name(judged, "p′" if p else "p"), "q′" if q else "q"
@@ -128,12 +137,12 @@ def column_heads(scene: Scene, judged: Judged, drew: Drew | None = None) -> list
 
 
 def shows_residual(scene: Scene, judged: Judged) -> bool:
-    """Whether a verdict leaves a residual p − q: it rejects, under a rule that samples from it."""
+    """Whether a verdict is a rejection under a rule that then samples from the residual."""
     return not judged.accepted and scene.after_rejection is AfterRejection.RESIDUAL
 
 
 def _scaled_name(judged: Judged, p: str) -> str:
-    """p, or reach × p if the reach is below 1."""
+    """Return "p", or "reach × p" with the number if the reach is below 1."""
     share = format_nonzero(judged.rows.share)
     return p if parse_number(share) == 1.0 else f"{share} {p}"
 
@@ -144,7 +153,7 @@ def _distribution_head(name: str, is_left: bool) -> Head:
 
 
 def _without_q(cell: dict[str, Any]) -> dict[str, Any]:
-    """A row of a verdict without q: p, the residual, and the residual scaled to 1."""
+    """Reduce a row to p, the residual and the scaled residual, for a verdict without q."""
     p, _, _, above, scaled = cell["t"]
     masses = [cell["m"][0], 0.0, *cell["m"][2:]]
     return cell | {"t": [p, "", "", above, scaled], "m": masses}
@@ -169,10 +178,11 @@ def _token_cell(scene: Scene, line: Line, candidate: int, drew: Drew | None) -> 
 
 
 def table_digits(scene: Scene, judged: Judged, drew: Drew | None = None) -> int:
-    """Decimals for the table, so that its most read rows can be recomputed from what they show.
+    """Return the decimals with which a reader can recompute the most important rows.
 
-    At least as many as the sentence has. The rows are those of the candidate, of the drawn token,
-    and of the largest residual, which is drawn most often: so the draw rarely changes the columns.
+    These are the rows of the candidate, of the sampled token, and of the largest residual, which is
+    sampled most often, so the number of decimals rarely changes. There are at least as many
+    decimals as in the sentence.
     """
     candidate = scene.guesses[judged.node - 1].token
     listed, _ = lines(judged.rows, candidate)
@@ -189,7 +199,7 @@ def table_digits(scene: Scene, judged: Judged, drew: Drew | None = None) -> int:
 
 
 def residual_text(scene: Scene, judged: Judged, drew: Drew | None = None) -> str:
-    """The mass of the residual at a rejection, as its sentence and its table show it."""
+    """Format the mass of the residual as the sentence and the table show it."""
     text = format_mass_cell(judged.rows.residual, table_digits(scene, judged, drew))
     return format_nonzero(judged.rows.residual) if float(text) == 0 else text
 
@@ -212,7 +222,7 @@ def format_mass_cell(value: float, digits: int) -> str:
 
 
 def _cells(line: Line, left: float, digits: int) -> dict[str, Any]:
-    """A row's texts in the order p, q, p − q, above 0, scaled; and its numbers, for the bars."""
+    """Return a row's texts (p, q, p − q, above 0, scaled), and its numbers for the bars."""
     scaled = line.above / left if left > 0 else 0.0
     apart = line.p - line.q
     seen = format_mass_cell(abs(apart), digits)

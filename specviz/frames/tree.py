@@ -1,4 +1,4 @@
-"""The draft tree as data: every guess on screen, its state, and its p and q if known."""
+"""The draft tree and the text strip as data: guesses with their states, chips and chat turns."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ State = Literal["waiting", "accepted", "rejected", "unreached"]
 
 
 def verdicts_at(scene: Scene, step: Step) -> list[Judged]:
-    """The verdicts that are known at this step."""
+    """Return the verdicts that are known at a step."""
     if step.kind == "judge":
         return scene.round.judged[: step.at + 1]
     return scene.round.judged if step.kind in ("draw", "commit") else []
 
 
 def states(scene: Scene, step: Step) -> dict[int, State]:
-    """The state of each guess on screen, by node, from the verdicts so far alone."""
+    """Return the state of each guess on screen, by node, from the verdicts so far."""
     depth = step.at if step.kind == "propose" else max(scene.depths)
     found: dict[int, State] = {}
     known = verdicts_at(scene, step)
     verdicts = {j.node: j.accepted for j in known}
-    verdicts |= dict.fromkeys(path_after(scene.round, known), True)  # kept by a later one
+    verdicts |= dict.fromkeys(path_after(scene.round, known), True)  # accepted with a later guess
     over = step.kind in ("draw", "commit")
     for node, guess in enumerate(scene.guesses, 1):
         if scene.depths[node] > depth:
@@ -52,10 +52,11 @@ def _out_of_reach(
 
 
 def open_slot(scene: Scene, step: Step) -> int | None:
-    """The parent of the round's last token, once no guess is left to judge.
+    """Return the parent of the round's last token; None while guesses are left to judge.
 
-    It follows from the verdicts so far: a rejection with no sibling left, or an accepted guess with
-    none after it; judged from the leaf up, any accepted guess, or the last one's rejection.
+    It follows from the verdicts so far. From the root down, judging ends with a rejection if no
+    sibling is left, or with an accepted leaf. From the leaf up, it ends with any accepted guess, or
+    with the rejection of the last one.
     """
     if step.kind in ("draw", "commit"):
         return scene.round.drew.parent if scene.round.drew else None
@@ -77,9 +78,9 @@ Node = dict[str, Any]
 
 
 def nodes(scene: Scene, step: Step) -> dict[str, Node]:
-    """The guesses by node number as text, since a patch is keyed by text.
+    """Return the guesses on screen by node number, as text because keys of a patch are text.
 
-    With p from scoring on, and from a later sibling's verdict on with the remainders it used.
+    They have p once they are scored, and p′ and q′ once they are judged by these.
     """
     scored = scene.round.scored if step.kind != "propose" else None
     found: dict[str, Node] = {}
@@ -103,7 +104,7 @@ def nodes(scene: Scene, step: Step) -> dict[str, Node]:
 
 
 def remainders(scene: Scene, judged: Judged) -> dict[str, float]:
-    """p′ of a second or later sibling, and q′ if siblings are sampled without replacement."""
+    """Return p′ of a second or later sibling, and q′ if it was sampled without replacement."""
     found: dict[str, float] = {}
     if scene.uses_p_remainder(judged):
         found["left"] = round(judged.inputs["p"], 6)
@@ -113,9 +114,9 @@ def remainders(scene: Scene, judged: Judged) -> dict[str, float]:
 
 
 def scores_of(scene: Scene, scored: Scored, node: int) -> Node:
-    """What the target's pass gives for a guess: p, and the likeliest tokens after it.
+    """Return the scores of a guess: p, and the likeliest tokens after it.
 
-    At temperature 0 these would be verdicts, so it is the softmax at temperature 1 instead.
+    At temperature 0 these would reveal the verdicts, so the softmax at temperature 1 is returned.
     """
     if scored.soft is not None:
         return {"soft": round(scored.soft[node - 1], 6)}
@@ -124,14 +125,16 @@ def scores_of(scene: Scene, scored: Scored, node: int) -> Node:
 
 
 def top(scene: Scene, pairs: list[list[float]]) -> list[list[Any]]:
-    """The likeliest next tokens after a node, as [word, p]."""
+    """Return the likeliest next tokens after a node, as [word, p]."""
     return [[scene.word(int(token)), round(p, 6)] for token, p in pairs]
 
 
 def tree(scene: Scene, step: Step) -> dict[str, Any]:
-    """The tree at a step: its root, its guesses, the one on trial and the slot to fill."""
+    """Return the tree at a step: root, guesses, the one being judged, and the last token's slot."""
     root = scene.round.proposed.root if scene.round.proposed else scene.header.prompt_ids[-1]
-    shape = [guess.parent for guess in scene.guesses]  # of the whole draft, so that nothing moves
+    shape = [
+        guess.parent for guess in scene.guesses
+    ]  # of the whole draft, so that nodes keep their positions
     view: dict[str, Any] = {"root": scene.word(root), "nodes": nodes(scene, step), "shape": shape}
     if not scene.greedy:
         view["ways"] = required_verdicts(scene)
@@ -151,11 +154,11 @@ def tree(scene: Scene, step: Step) -> dict[str, Any]:
 Chip = dict[str, Any]
 Block = dict[str, Any]
 
-TEMPLATE: Final = "template"  # the role of text that the chat template adds between turns
+TEMPLATE: Final = "template"  # role of the text that the chat template adds between turns
 
 
 def chips(scene: Scene, step: Step) -> list[Chip]:
-    """The branch being followed, one chip a token: accepted so far, on trial, and beyond."""
+    """Return one chip per token of the branch being followed, with siblings rejected on the way."""
     if step.kind == "commit":
         return [{"w": token.word, "is": token.kind} for token in added_tokens(scene)]
     found = states(scene, step)
@@ -165,7 +168,7 @@ def chips(scene: Scene, step: Step) -> list[Chip]:
         node, passed = _next(scene, found, node)
         line += [_chip(scene, found, child) for child in passed]
     if step.kind == "draw" and scene.round.drew:
-        # The drawn token replaces what was not reached, and what came after a rejected guess.
+        # The sampled token replaces guesses not reached and those after a rejected guess.
         last = scene.depths[scene.round.drew.parent] + 1
         line = [c for c in line if c["is"] != "unreached" and scene.depths[c["node"]] <= last]
         line.append({"w": scene.word(scene.round.drew.token), "is": scene.round.drew.kind})
@@ -173,7 +176,7 @@ def chips(scene: Scene, step: Step) -> list[Chip]:
 
 
 def _next(scene: Scene, found: dict[int, State], node: int) -> tuple[int | None, list[int]]:
-    """The child with which the line continues, preceded by the siblings rejected before it."""
+    """Return the child that the branch continues with, and that child after rejected siblings."""
     shown = [child for child in scene.children[node] if child in found]
     rejected = [child for child in shown if found[child] == "rejected"]
     for state in ("accepted", "waiting", "unreached"):
@@ -197,7 +200,7 @@ class AddedToken(NamedTuple):
 
 
 def added_tokens(scene: Scene) -> list[AddedToken]:
-    """The tokens that the round added to the text."""
+    """Return the tokens that a round added to the text."""
     committed = scene.round.committed
     if committed is None:
         return []
@@ -219,9 +222,9 @@ def added_tokens(scene: Scene) -> list[AddedToken]:
 
 
 def turns(chat: Chat) -> list[Block]:
-    """The prompt turn by turn: its role, and its pieces of text with their author, in order.
+    """Split a chat prompt into turns: the role, and pieces of text with their origin.
 
-    The last turn is the start of the answer. Joined, the texts are all that the model read.
+    The last turn is the start of the answer. The joined texts are exactly what the model read.
     """
     roles: list[str] = [*(turn.role for turn in chat.turns), "assistant"]
     blocks: list[Block] = []

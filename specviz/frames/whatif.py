@@ -1,8 +1,8 @@
-"""The outcomes that another coin would lead to, and those that no coin can reach.
+"""What if a coin had another value: the next event, and which verdicts coins can change.
 
-Only the next event follows from a verdict with certainty. Everything after it needs a new run with
-these coins set by hand (see `Settings.coins`). A coin can accept any guess with a probability
-above 0 and reject any with one below 1; bounds of these probabilities come from the screen.
+Only the next event is certain. Everything after it needs a new run with coins set by hand (see
+`Settings.coins`). A coin can accept a guess unless its probability is 0, and reject it unless its
+probability is 1. Bounds of these probabilities follow from the numbers on screen.
 """
 
 from __future__ import annotations
@@ -28,14 +28,16 @@ NEXT_DRAW: Final = {
 }
 
 U_TO_ACCEPT: Final = 0.0  # below any threshold but 0
-U_TO_REJECT: Final = 0.999  # not below any threshold but those next to 1
-NEAR: Final = 1e-9  # rounding, where a probability is computed from others
+U_TO_REJECT: Final = 0.999  # not below any threshold except those near 1
+NEAR: Final = 1e-9  # rounding errors of computed probabilities
 
 
 def outcomes(scene: Scene, judged: Judged) -> dict[str, Any]:
-    """What would come next if this guess were accepted, and if it were rejected.
+    """Say what would come next if a guess were accepted, and if it were rejected.
 
-    Also the name of its coin; and `stuck`, a sentence, if no coin can change the verdict.
+    Returns:
+        `coin`: its key in the settings. `kept`, `rejected`: the sentences. `stuck`: a sentence, if
+        no coin can change the verdict.
     """
     found: dict[str, Any] = {
         "coin": u_key(scene.round.number, JUDGE, judged.node),
@@ -77,10 +79,13 @@ def _if_rejected(scene: Scene, node: int) -> list[Part]:
 
 
 def required_verdicts(scene: Scene) -> dict[str, list[list[int]]]:
-    """For every guess, the verdicts that would put it into the text: [node, 1 for accepted or 0].
+    """Return, for every guess, the verdicts that put it into the text.
 
-    A guess gets there if all on its path are accepted and each sibling judged before one of them
-    is rejected; for rules that judge from the leaf up, see `leaf_first.required_verdicts`.
+    All guesses on its path must be accepted, and all siblings before them rejected. For rules that
+    judge from the leaf up, see `leaf_first.required_verdicts`.
+
+    Returns:
+        By node, as text: [node, 1 for accepted or 0].
     """
     if scene.leaf_first:
         return leaf_first_required_verdicts(scene)
@@ -95,15 +100,15 @@ Bounds = tuple[float, float]
 
 
 def acceptance_bounds(scene: Scene, known: Sequence[Judged]) -> dict[str, list[float]]:
-    """Bounds of each guess's probability of acceptance, given the verdicts that lead to it.
+    """Return bounds of each guess's acceptance probability, given the verdicts before it.
 
     Args:
         scene: The round.
         known: The verdicts that are on screen.
 
     Returns:
-        By node, as text: [least, most], which are equal where the trace decides it. A guess whose
-        probability may be anything is left out.
+        By node, as text: [lower, upper], which are equal if the trace determines the probability.
+        Guesses without a bound are left out.
     """
     if scene.round.scored is None or scene.greedy:
         return {}
@@ -123,7 +128,7 @@ def _exact_bounds(chance: float) -> Bounds:
 
 
 def _sibling_bounds(scene: Scene, siblings: Sequence[int]) -> dict[int, Bounds]:
-    """What p and q of siblings say about their probabilities before any is judged."""
+    """Bound the probabilities of siblings by their p and q, before any is judged."""
     spec = RULE_SPECS.get(scene.header.rule)
     if spec is None or spec.temperature_zero or not spec.has_alpha:
         return {}
@@ -131,7 +136,7 @@ def _sibling_bounds(scene: Scene, siblings: Sequence[int]) -> dict[int, Bounds]:
 
 
 def _bounds_from_p(scene: Scene, siblings: Sequence[int]) -> dict[int, Bounds]:
-    """Each judged by p without the siblings rejected before it: all of it is known."""
+    """Compute the probabilities of siblings judged by p alone, without those rejected before."""
     found: dict[int, Bounds] = {}
     left, rejected = 1.0, set[int]()
     for node in siblings:
@@ -145,10 +150,11 @@ def _bounds_from_p(scene: Scene, siblings: Sequence[int]) -> dict[int, Bounds]:
 
 
 def _bounds_from_ratio(scene: Scene, siblings: Sequence[int]) -> dict[int, Bounds]:
-    """Each judged by p ÷ q. Exact for the first sibling.
+    """Bound the probabilities of siblings judged by p ÷ q; the first one's is exact.
 
-    A rejection leaves (p − q)₊ / Z, and only Z ≤ 1 − Σ min(p, q) over the siblings is known here,
-    which bounds the second's probability. For later ones it is known whether p can leave anything.
+    A rejection leaves (p − q)₊ / Z. Only Z ≤ 1 − Σ min(p, q) over the siblings is known here, which
+    bounds the second sibling's probability from below. For later siblings it is only known whether
+    the probability is 0.
     """
     found: dict[int, Bounds] = {}
     overlap: dict[int, float] = {}  # by token

@@ -1,6 +1,9 @@
-"""Parts of a sentence: text, a token's chip, a coloured number, or a glossary term.
+"""Render macros of the templates into parts of a sentence.
 
-A token stays data, so the page can set it apart from the sentence's own punctuation.
+A part is text, a token's chip, a coloured number or a glossary term. A token stays data, so the
+page can distinguish it from the punctuation of the sentence. Parts that are not text travel through
+Jinja2 as JSON between two control characters, which neither JSON nor a sentence contains, so
+rendering needs no state and is thread-safe.
 """
 
 from __future__ import annotations
@@ -23,17 +26,17 @@ FEW: Final = 3
 
 
 def number(text: str, whose: Whose) -> Part:
-    """A number in the colour of the distribution it belongs to."""
+    """Return a number in the colour of its distribution."""
     return {"n": text, "as": whose}
 
 
 def word(pieces: Sequence[str | dict[str, str]]) -> Part:
-    """A token's chip; `pieces` as `specviz.frames.scene.word` returns them."""
+    """Return a token's chip from pieces as returned by `specviz.frames.scene.word`."""
     return {"w": pieces}
 
 
 def term(text: str, entry: str) -> Part:
-    """A text that opens the glossary's card `entry`."""
+    """Return a text that opens the glossary entry `entry`."""
     return {"t": text, "term": entry}
 
 
@@ -62,13 +65,18 @@ def say(template: str, macro: str, /, **values: Any) -> list[Part]:
     Args:
         template: A file of this folder without its ending, such as "step" or "evidence".
         macro: The name of the sentence in it.
-        values: The macro's arguments. Unknown, missing or None values raise.
+        values: The macro's arguments.
+
+    Raises:
+        KeyError: If the template has no such macro.
+        TypeError: If an argument is unknown or cannot be printed; see `marked`.
+        UndefinedError: If an argument is missing.
     """
     return parted(_render(template, macro, values))
 
 
 def parted(rendered: str) -> list[Part]:
-    """Split what a macro rendered into its text, with single spaces, and its parts."""
+    """Split a rendered macro into text, with single spaces, and parts."""
     pieces = _MARKER.split(rendered)
     last = len(pieces) - 1
     parts: list[Part] = []
@@ -85,20 +93,25 @@ def parted(rendered: str) -> list[Part]:
 
 
 def text(template: str, macro: str, /, **values: Any) -> str:
-    """Render one sentence that has no parts into a string; see `say`."""
+    """Render one sentence without parts into a string; see `say`."""
     parts = say(template, macro, **values)
     if not all(isinstance(part, str) for part in parts):
-        raise TypeError(f"{template}.jinja: {macro} has parts that are no text")
+        raise TypeError(f"{template}.jinja: {macro} has parts that are not text")
     return "".join(map(str, parts))
 
 
 def macros(template: str) -> Mapping[str, Callable[..., str]]:
-    """The sentences of a template by name, in the order of the file."""
+    """Return the macros of a template by name, in the order of the file."""
     return _macros(template)
 
 
 def count(number: int, noun: str, plural: str = "") -> str:
-    """A number and its noun: 1 token, 4 tokens; `plural` where that is not the noun and an s.
+    """Format a number with its noun: 1 token, 4 tokens.
+
+    Args:
+        number: The number.
+        noun: The singular.
+        plural: The plural, if it is not the singular plus "s".
 
     >>> count(1, "pass", "passes"), count(4, "pass", "passes")
     ('1 pass', '4 passes')
@@ -121,7 +134,7 @@ def _macros(template: str) -> Mapping[str, Callable[..., str]]:
 
 @cache
 def _environment() -> Environment:
-    # Imported late: the command line reads frames' number formats and renders no sentence.
+    # Imported late, because most commands import this module without rendering a sentence.
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     made = Environment(
@@ -143,7 +156,7 @@ def marked(value: Any) -> str:
     """Convert a value for use inside a template: to text, or to a marker for a part.
 
     Raises:
-        TypeError: For None, a bool or a float, which a sentence never means to print.
+        TypeError: For None, a bool or a float: a sentence never prints these.
     """
     if isinstance(value, str):
         return value

@@ -69,8 +69,8 @@ class RecordedPosition:
         draft_seconds: Of the drafter's passes, by level.
         verify_seconds: Of one target pass over all paths.
         rows: Predictions by path of tokens after the root.
-        p_off_by_one: By node of the tree of `judging.SIZE` with its parents off by one, the target's
-            probability of its token; empty if not recorded.
+        p_off_by_one: By node of the tree of `judging.SIZE` with its parents off by one, the
+            target's probability of its token; empty if not recorded.
     """
 
     target: str

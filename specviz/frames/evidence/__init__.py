@@ -1,9 +1,9 @@
-"""Why a guess was made, from its drafter's remarks: plain data for the inspector and text strip.
+"""The drafter's evidence for its guesses, as plain data for the inspector and the text strip.
 
-A remark names the form of its evidence, so traces of drafters unknown to this program work too; an
-unknown form shows nothing. Every number comes from the trace. A guess is explained once it is on
-screen (a block filled by one pass, at its first guess), and only verdicts of earlier rounds are
-mentioned.
+A drafter's remark in the trace names the form of its evidence, so drafters that this program does
+not know are explained, too; an unknown form shows nothing. Every number comes from the trace. A
+guess is explained when it appears on screen (a block that one pass fills, at its first guess), and
+only verdicts of earlier rounds are mentioned.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ class Form:
         section: Builds the section of a step.
         remark: Keys that the remark must have.
         each: Keys that every guess's evidence must have.
-        mark: Finds the positions in the text to mark, by kind.
-        guess: The sentence of a step with one guess, or [], from the remark, the guess's evidence,
-            its depth and its token.
-        nothing: The sentence that says why there is no guess, or [].
+        mark: Returns the kind of mark by position in the text.
+        guess: Returns the sentence of a step with one guess, or [], from the remark, the guess's
+            evidence, its depth and its token.
+        nothing: Returns the sentence that says why there is no guess, or [].
     """
 
     section: Callable[[Scene, Step, Remark], Block | None]
@@ -105,7 +105,8 @@ FORMS: Final[Mapping[str, Form]] = {
 def evidence_section(scene: Scene, step: Step) -> Block | None:
     """Build the section "Why these guesses" of a step; None if the drafter gave no evidence.
 
-    `say` is a sentence, `blocks` are those of `forms`, `marks` are those of `marks`.
+    Returns:
+        `say`: a sentence. `blocks`: as built by `forms`. `marks`: as returned by `marks`, if any.
     """
     form, remark = _form(scene)
     if form is None or step.kind not in ("propose", "score"):
@@ -118,7 +119,7 @@ def evidence_section(scene: Scene, step: Step) -> Block | None:
 
 
 def guess_sentence(scene: Scene, node: int) -> list[Part]:
-    """The sentence of a step's only guess; empty if its form has none."""
+    """Return the sentence of a step's only guess; empty if its form has none."""
     form, remark = _form(scene)
     if form is None or form.guess is None:
         return []
@@ -127,7 +128,7 @@ def guess_sentence(scene: Scene, node: int) -> list[Part]:
 
 
 def no_guess(scene: Scene) -> list[Part]:
-    """The sentence that says why there is no guess; empty if the drafter gave no reason."""
+    """Return the sentence that says why there is no guess; empty if no reason was given."""
     form, remark = _form(scene)
     return form.nothing(remark) if form is not None and form.nothing else []
 
@@ -138,9 +139,9 @@ def is_random_pick(scene: Scene) -> bool:
 
 
 def _form(scene: Scene) -> tuple[Form | None, Remark]:
-    """The form that a round's remark names, and the remark.
+    """Return the form that a round's remark names, and the remark.
 
-    None if the form is unknown or the evidence lacks keys that it needs.
+    The form is None if it is unknown, or if the evidence lacks required keys.
     """
     proposed = scene.round.proposed
     remark = (proposed.remark if proposed else None) or {}
@@ -153,10 +154,11 @@ def _form(scene: Scene) -> tuple[Form | None, Remark]:
 
 
 def marks(scene: Scene, by_position: dict[int, str]) -> dict[str, Any]:
-    """Marked positions as the text strip needs them.
+    """Convert marked positions for the text strip.
 
-    In the prompt [first letter, last letter, kind], if its tokens spell it; after it
-    [index of the new token, kind].
+    Returns:
+        `prompt`: [start, end, kind] in UTF-16 units, if the prompt's spans are known. `past`:
+        [index of the new token, kind].
     """
     if not scene.text:
         return {}
@@ -166,7 +168,7 @@ def marks(scene: Scene, by_position: dict[int, str]) -> dict[str, Any]:
     for position, kind in sorted(by_position.items()):
         start, end = spans[position] if position < len(spans) else (0, 0)
         if prompt and prompt[-1][1:] == [start, kind]:
-            prompt[-1][1] = end  # one mark for neighbours
+            prompt[-1][1] = end  # extend the mark of the position before
         elif start < end:
             prompt.append([start, end, kind])
     past = [

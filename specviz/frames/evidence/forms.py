@@ -1,6 +1,6 @@
-"""The building blocks of evidence, as plain data: a line of tokens, rows with a bar, a grid, facts.
+"""Building blocks of evidence as plain data: a line of tokens, rows with bars, a grid, and facts.
 
-A block is cut to the size that the inspector can show, and says how much it left out.
+A block is cut to the size that the inspector can show, and has the number of rows left out.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ MOST_COLUMNS: Final = 6
 
 
 def marked_line(label: str, *spans: Block) -> Block:
-    """Tokens in their order, with a label before them. spans: see `span`."""
+    """Return a line of tokens after a label; empty spans are dropped."""
     return {"as": "line", "label": label, "spans": [one for one in spans if one.get("words")]}
 
 
 def span(kind: str, words: Sequence[Word]) -> Block:
-    """Neighbouring tokens of one kind: "near", "match", "copied", or "gap" (what is left out)."""
+    """Return neighbouring tokens of one kind: "near", "match", "copied", or "gap" (omitted)."""
     return {"is": kind, "words": list(words)}
 
 
@@ -38,9 +38,13 @@ GAP: Final[Block] = {"is": "gap", "words": [["…"]]}
 
 
 def rows(heads: Sequence[str], found: Sequence[Block], of: int | None = None) -> Block:
-    """Guesses one below the other; `of` is how many there are, if not all are shown.
+    """Return guesses as rows.
 
-    A row: `at` (a short name), `words`, `text` (numbers), `bar` (0 to 1), `here` to highlight it.
+    Args:
+        heads: Column headers.
+        found: Rows: `at` (a short name), `words`, `text` (numbers), `bar` (0 to 1), and `here` to
+            highlight the row.
+        of: Number of all rows, if not all are shown.
     """
     more = 0 if of is None else of - len(found)
     return {"as": "rows", "heads": list(heads), "rows": list(found)} | (
@@ -54,9 +58,13 @@ def grid(
     keys: Sequence[tuple[str, str]] = (),
     **options: Any,
 ) -> Block:
-    """A table of cells: {"w": word}, {"n": text}, {"s": "on" | "off" | "none"}, or {} for nothing.
+    """Return a table of cells: {"w": word}, {"n": text}, {"s": "on" | "off" | "none"} or {}.
 
-    heads: of the first column and all others. keys: what the states mean.
+    Args:
+        heads: Column headers.
+        found: Rows as returned by `row`.
+        keys: States and their meanings, for the legend.
+        options: Further keys of the block.
     """
     return {"as": "grid", "heads": list(heads), "rows": list(found)} | (
         {"keys": [list(key) for key in keys], **options}
@@ -64,13 +72,13 @@ def grid(
 
 
 def row(label: str | Word, cells: Iterable[Cell], **options: Any) -> Block:
-    """A row of a grid; its label is text or a token."""
+    """Return a row of a grid; its label is text or a token."""
     named: Block = {"label": label} if isinstance(label, str) else {"w": label}
     return named | {"cells": list(cells)} | options
 
 
 def facts(*pairs: tuple[str, object]) -> Block:
-    """Numbers by name, on one line if they fit."""
+    """Return numbers by name, which the page sets on one line if they fit."""
     return {"as": "facts", "facts": [[name, format_count(value)] for name, value in pairs]}
 
 
@@ -80,24 +88,24 @@ def format_count(value: object) -> str:
 
 
 def evidence(guess: Guess) -> Remark:
-    """The drafter's evidence for a guess; empty if it gave none."""
+    """Return the drafter's evidence for a guess; empty if it gave none."""
     return guess.evidence or {}
 
 
 def shown_nodes(scene: Scene, step: Step) -> list[int]:
-    """The guesses that are on screen at a step."""
+    """Return the guesses that are on screen at a step."""
     depth = step.at if step.kind == "propose" else max(scene.depths)
     return [node for node in range(1, len(scene.depths)) if scene.depths[node] <= depth]
 
 
 def window(scene: Scene, step: Step, most: int = MOST_ROWS) -> list[int]:
-    """The items that fit on screen: the newest while drafting, then the first."""
+    """Return the guesses that fit on screen: the newest while drafting, afterwards the first."""
     nodes = shown_nodes(scene, step)
     return nodes[-most:] if step.kind == "propose" else nodes[:most]
 
 
 def main_path(scene: Scene, step: Step) -> list[int]:
-    """The first guess at every depth on screen, each a child of the one before."""
+    """Return the path of first children from the root, as far as it is on screen."""
     seen = set(shown_nodes(scene, step))
     path: list[int] = []
     kids = scene.children[0]
@@ -108,7 +116,7 @@ def main_path(scene: Scene, step: Step) -> list[int]:
 
 
 def path_to(scene: Scene, node: int) -> list[int]:
-    """The guesses from depth 1 to this one."""
+    """Return the path from depth 1 to a guess."""
     path: list[int] = []
     while node:
         path.append(node)
@@ -117,20 +125,20 @@ def path_to(scene: Scene, node: int) -> list[int]:
 
 
 def guess_word(scene: Scene, node: int) -> Word:
-    """A guess as the pieces of its token."""
+    """Return the token of a guess as pieces."""
     return scene.word(scene.guesses[node - 1].token)
 
 
 def depth_label(scene: Scene, node: int) -> str:
-    """The position of a guess: +1 follows the text."""
+    """Return the position of a guess relative to the text, such as "+1"."""
     return f"+{scene.depths[node]}"
 
 
 def position_name(index: int) -> str:
-    """A position in the text, counted from 1."""
+    """Return the name of a position in the text, counted from 1."""
     return f"token {index + 1:,}"
 
 
 def text_words(scene: Scene, start: int, end: int) -> list[Word]:
-    """The text's tokens from `start` to `end`; none if the text is not known."""
+    """Return the text's tokens from `start` to `end`; none if the text is unknown."""
     return [scene.word(token) for token in scene.text[max(start, 0) : max(end, 0)]]

@@ -1,7 +1,7 @@
-"""Trained heads: side by side (Medusa, blockwise, MTP, L-MTP, DFlash) or in turn (EAGLE, MTP).
+"""Evidence of trained heads, which guess in parallel or in sequence, and of dynamic trees.
 
-Side by side, all heads read one state. In turn, a step reads the hidden state of one token and,
-shifted by one, the token after it.
+Parallel heads (Medusa, blockwise, MTP, L-MTP, DFlash) all read one hidden state. In a sequence
+(EAGLE, MTP), each step reads the hidden state of one token and the token after it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ STATE_KEYS: Final = (("given", "the target's own hidden state"), ("own", "the he
 
 
 def side_by_side(scene: Scene, step: Step, remark: Remark) -> Block | None:
-    """A row a head, its candidates by rank."""
+    """Show one row per head, with its candidates by rank."""
     offers = _offers(scene, step)
     if not offers:
         return None
@@ -73,13 +73,13 @@ def _has_all_combinations(scene: Scene) -> bool:
 
 
 def top_or_rank(remark: Remark, guess: Remark, depth: int, token: Part) -> list[Part]:
-    """The sentence of one guess that is not its head's top token; empty if it is."""
+    """Return the sentence of one guess that is not its head's top token; empty otherwise."""
     rank = guess["path"][-1]
     return say("evidence", "heads_rank", token=token, depth=depth, rank=rank + 1) if rank else []
 
 
 def _offers(scene: Scene, step: Step) -> dict[int, dict[int, Cell]]:
-    """By head and rank, the candidate and its head's own probability."""
+    """Return, by head and rank, the candidate and the head's probability."""
     offers: dict[int, dict[int, Cell]] = {}
     for node in shown_nodes(scene, step):
         guess = scene.guesses[node - 1]
@@ -92,7 +92,7 @@ def _offers(scene: Scene, step: Step) -> dict[int, dict[int, Cell]]:
 
 
 def _read(scene: Scene, step: Step, remark: Remark) -> Block:
-    """What all heads read: one state, and its layer if the remark has it."""
+    """Show the state that all heads read, and its layer if the remark has it."""
     state = evidence(scene.guesses[shown_nodes(scene, step)[0] - 1])["state"]
     read = facts(("all read the state at", position_name(state)))
     word = scene.word_at(state)
@@ -104,7 +104,7 @@ def _read(scene: Scene, step: Step, remark: Remark) -> Block:
 
 
 def leaps(scene: Scene, step: Step, remark: Remark) -> Block | None:
-    """A row a state, a column a guess: which head made the guess from which state."""
+    """Show one row per state and one column per guess: which head read which state."""
     path = main_path(scene, step)[:MOST_COLUMNS]
     if not path:
         return None
@@ -126,9 +126,10 @@ def leaps(scene: Scene, step: Step, remark: Remark) -> Block | None:
 
 
 def block(scene: Scene, step: Step, remark: Remark) -> Block | None:
-    """DFlash: every position of the block with its likeliest tokens, from the first step on.
+    """Show every position of DFlash's block with its likeliest tokens.
 
-    One pass makes the whole block; only positions within γ and the text's end become guesses.
+    One pass fills the whole block. Only positions up to γ, and up to the end of the text, become
+    guesses.
     """
     places = remark.get("places")
     if not places:
@@ -158,7 +159,7 @@ def block(scene: Scene, step: Step, remark: Remark) -> Block | None:
 
 
 def _source(scene: Scene, back: int) -> str | Word:
-    """The token of the state `back` before the newest, or a description if it is not known.
+    """Return the token of the state `back` positions before the newest, or a description.
 
     The newest state is that of the last token but one, which predicted the last token.
     """
@@ -167,13 +168,13 @@ def _source(scene: Scene, back: int) -> str | Word:
 
 
 def states_read(scene: Scene, step: Step, remark: Remark) -> dict[int, str]:
-    """By position in the text: the states from which the guesses on screen were read."""
+    """Mark the positions whose states were read for the guesses on screen."""
     read = (evidence(scene.guesses[node - 1]).get("state") for node in shown_nodes(scene, step))
     return {state: "state" for state in read if state is not None}
 
 
 def features(scene: Scene, step: Step, remark: Remark) -> Block | None:
-    """The best path: what each step read, and how many guesses share its position."""
+    """Show the path of first children: what each step read, and how many siblings it has."""
     path = main_path(scene, step)[:MOST_COLUMNS]
     if not path:
         return None
@@ -189,7 +190,7 @@ def features(scene: Scene, step: Step, remark: Remark) -> Block | None:
 
 
 def modules(scene: Scene, step: Step, remark: Remark) -> Block | None:
-    """The chain: which module each step ran, and what it read."""
+    """Show which module each step of the chain ran, and what it read."""
     path = main_path(scene, step)[:MOST_COLUMNS]
     if not path:
         return None
@@ -207,7 +208,7 @@ def _step_heads(path: list[int]) -> list[str]:
 
 
 def _read_rows(scene: Scene, path: list[int], own: list[int]) -> list[Block]:
-    """State, token and guess by step; a step's token is the one whose state the next step reads."""
+    """Return rows with state, token and guess by step; the next step reads this token's state."""
     assert scene.round.proposed is not None
     guesses = [guess_word(scene, node) for node in path]
     tokens = [scene.word(scene.round.proposed.root), *guesses]
@@ -228,7 +229,7 @@ BEST = 5
 
 
 def dynamic(scene: Scene, step: Step, remark: Remark) -> Block | None:
-    """The likeliest paths on screen, and the settings that limit the tree's size."""
+    """Show the likeliest paths on screen, and the settings that limit the tree's size."""
     nodes = shown_nodes(scene, step)
     if not nodes:
         return None
@@ -249,7 +250,7 @@ def dynamic(scene: Scene, step: Step, remark: Remark) -> Block | None:
 
 
 def _chosen(considered: int, kept: int) -> list[Part]:
-    """How many of the guesses considered are in the tree."""
+    """Say how many of the guesses considered are in the tree."""
     if considered == kept:
         return say("evidence", "dynamic_all", n=kept)
     return say("evidence", "dynamic_best", considered=considered, kept=kept)
@@ -263,7 +264,7 @@ def _size(scene: Scene, remark: Remark) -> Block:
 
 
 def _taps(scene: Scene, remark: Remark) -> list[Block]:
-    """What the head reads of the target, if it says so, and which tokens it may propose."""
+    """Show which layers of the target the head reads and which tokens it can propose, if known."""
     if "memory" in remark:  # Mixture of Attentions
         held = count(remark["memory"], "token")
         mixed = f"keys and values of {count(remark['layers'], 'layer')}"

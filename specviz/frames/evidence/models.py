@@ -1,4 +1,9 @@
-"""Early exit: which of the target's layers already predict a guess, and which have run on it."""
+"""Evidence of whole models as drafters: early exit, the bounds of α, and another tokenizer.
+
+Early exit shows which of the target's layers predict a guess, and which have run on it. The bounds
+of α are the target itself as drafter and a uniformly random guess. A draft model with another
+tokenizer shows what it read and wrote in its own tokens.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +41,7 @@ KEYS: Final = (
 
 
 def layers(scene: Scene, step: Step, remark: Remark) -> Block | None:
-    """A row a guess, a column a layer: this round's guesses, then the verified round before."""
+    """Show one row per guess and one column per layer: this round, then the round before."""
     deepest, leave = remark["layers"], remark["exit"]
     found = [
         row(
@@ -56,7 +61,7 @@ def layers(scene: Scene, step: Step, remark: Remark) -> Block | None:
 
 
 def states(layers: int, agree: Sequence[int], ran: int) -> list[Cell]:
-    """A cell for each layer: it predicts the guess, predicts another token, or has not run."""
+    """Return a cell per layer: it predicts the guess, predicts another token, or has not run."""
     return [
         {"s": "none" if k > ran else "on" if k in agree else "off"} for k in range(1, layers + 1)
     ]
@@ -67,13 +72,13 @@ def _span(ran: int) -> str:
 
 
 def _name(layer: int, leave: int, layers: int) -> str:
-    """The layer's number over its column; only a few are shown if there are many layers."""
+    """Return the header of a layer's column; with many layers, only a few have one."""
     shown = layers <= 16 or layer in (1, leave, layers)
     return str(layer) if shown else ""
 
 
 def _before(scene: Scene, before: Remark, layers: int) -> list[Block]:
-    """The judged guesses of the round before, and its last token, with all layers run."""
+    """Return rows for the judged guesses and the last token of the round before."""
     past = scene.earlier[-1] if scene.earlier else None
     if not before or past is None or past.proposed is None or past.committed is None:
         return []
@@ -102,7 +107,7 @@ def _numbered(pairs: Iterable[tuple[str, list[int]]]) -> list[tuple[int, list[in
 
 
 def _few(found: list[Block]) -> list[Block]:
-    """The guesses that fit on screen; accepted ones first, since the text continued with them."""
+    """Select the guesses that fit on screen, preferring accepted ones."""
     if len(found) <= BEFORE:
         return found
     order = sorted(range(len(found)), key=lambda i: found[i]["mark"] != "accepted")[:BEFORE]
@@ -118,9 +123,9 @@ def _last(scene: Scene, past: Round, agree: Sequence[int], layers: int) -> Block
 
 
 def upper_bound(scene: Scene, step: Step, remark: Remark) -> Block | None:
-    """The target drafts for itself, at its full price."""
+    """Show that the target drafts for itself, at the cost of full passes."""
     passes, fixed = remark["passes"], scene.point_mass
-    # Away from temperature 0, a sample of p is always accepted, a fixed guess with probability p.
+    # Above temperature 0, a sample of p is always accepted, a fixed guess with probability p.
     best = "no other fixed guess" if fixed and not scene.greedy else "no other draft"
     why = say("evidence", "upper_why", best=best, passes=passes)
     price = facts(("full target passes spent on guessing", passes))
@@ -128,7 +133,7 @@ def upper_bound(scene: Scene, step: Step, remark: Remark) -> Block | None:
 
 
 def lower_bound(scene: Scene, step: Step, remark: Remark) -> Block | None:
-    """Every token of the vocabulary is equally likely to be guessed."""
+    """Show that every token of the vocabulary is equally likely to be guessed."""
     size = remark["vocabulary"]
     random = facts(
         ("tokens to choose from", size), ("probability of each", format_nonzero(1 / size))
@@ -138,7 +143,10 @@ def lower_bound(scene: Scene, step: Step, remark: Remark) -> Block | None:
 
 
 def _scale(scene: Scene, which: str) -> Block:
-    """Both ends, the one in use marked. Fixed guesses at a temperature have no fixed α."""
+    """Show both bounds and highlight the current one.
+
+    Above temperature 0, α of fixed guesses depends on p, so there are no bars.
+    """
     loose = scene.point_mass and not scene.greedy
     guesses = ("one random token", "its top token") if scene.point_mass else ("q = 1/V", "q = p")
     ends = (
@@ -158,7 +166,7 @@ SHOWN: Final = 8  # of its own tokens
 
 
 def rewritten(scene: Scene, step: Step, remark: Remark) -> Block | None:
-    """What it wrote in its own tokens, and the same letters in the target's tokens."""
+    """Show the draft model's output in its own tokens, and in the target's tokens."""
     own = [word(token.encode("latin-1")) for token in remark["written"]]
     if not own:
         return None
@@ -173,7 +181,7 @@ def rewritten(scene: Scene, step: Step, remark: Remark) -> Block | None:
 
 
 def intersection(scene: Scene, step: Step, remark: Remark) -> Block | None:
-    """How many tokens both vocabularies have; it guesses among these."""
+    """Show how many tokens both vocabularies share; only these can be guessed."""
     if not remark["own_tokens"]:
         return None
     sizes = facts(
@@ -186,7 +194,7 @@ def intersection(scene: Scene, step: Step, remark: Remark) -> Block | None:
 
 
 def unread(remark: Remark) -> list[Part]:
-    """Why nothing is guessed; empty if there was a guess."""
+    """Say why nothing is guessed; empty if there was a guess."""
     if not remark["own_tokens"]:
         return say("evidence", "rewritten_unread")
     return say("evidence", "rewritten_no_fit") if remark.get("written") else []

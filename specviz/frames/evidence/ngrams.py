@@ -1,4 +1,4 @@
-"""Guesses copied from n-grams: a match in the text, counts in a suffix tree, lookahead's pool."""
+"""Evidence of n-grams: a match in the text, counts in a suffix tree, and lookahead's pool."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TRIED: Final = 3  # lookahead's n-grams shown
 
 
 def match(scene: Scene, step: Step, remark: Remark) -> Block | None:
-    """The match, and what followed it."""
+    """Show the match and what followed it."""
     if "start" not in remark:
         return None
     why = say("evidence", "match_why", length=remark["length"])
@@ -42,7 +42,7 @@ def match(scene: Scene, step: Step, remark: Remark) -> Block | None:
 
 
 def counts(scene: Scene, step: Step, remark: Remark) -> Block | None:
-    """The match, and how often each guess followed it."""
+    """Show the match and how often each guess followed it."""
     if "start" not in remark:
         return None
     shown = [
@@ -61,7 +61,7 @@ def counts(scene: Scene, step: Step, remark: Remark) -> Block | None:
 
 
 def copied(remark: Remark, guess: Remark, depth: int, token: Part) -> list[Part]:
-    """The sentence of one copied guess; empty if the match is not known."""
+    """Return the sentence of one copied guess; empty if the match is unknown."""
     if "length" not in remark:
         return []
     if depth > 1:
@@ -70,7 +70,7 @@ def copied(remark: Remark, guess: Remark, depth: int, token: Part) -> list[Part]
 
 
 def counted(remark: Remark, guess: Remark, depth: int, token: Part) -> list[Part]:
-    """The sentence of one guess chosen by counts; empty if the match is not known."""
+    """Return the sentence of one guess chosen by counts; empty if the match is unknown."""
     if "length" not in remark:
         return []
     given = {"length": remark["length"], "depth": depth, "token": token}
@@ -81,12 +81,12 @@ def counted(remark: Remark, guess: Remark, depth: int, token: Part) -> list[Part
 
 
 def no_match(remark: Remark) -> list[Part]:
-    """Why nothing is copied; empty if there was a match, and another reason."""
+    """Say why nothing is copied; empty if there was a match, since the reason is another one."""
     return [] if "start" in remark else say("evidence", "match_nothing")
 
 
 def _match_lines(scene: Scene, step: Step, remark: Remark) -> list[Block]:
-    """The earlier passage with what was copied, and the end of the text with the guesses."""
+    """Return two lines: the copied passage, and the end of the text with the guesses."""
     start, length, end = remark["start"], remark["length"], len(scene.text)
     path = _copied(scene, step, start + length)
     then = [scene.text[evidence(scene.guesses[n - 1])["from"]] for n in path] if end else []
@@ -101,7 +101,7 @@ def _match_lines(scene: Scene, step: Step, remark: Remark) -> list[Block]:
 
 
 def _matched(scene: Scene, start: int, length: int) -> list[Block]:
-    """A match with a few tokens before it."""
+    """Return the spans of a match and of a few tokens before it."""
     if length > LONG:
         shown = text_words(scene, start + length - LONG, start + length)
         return [span("gap", [[f"… {format_count(length - LONG)} more"]]), span("match", shown)]
@@ -111,7 +111,7 @@ def _matched(scene: Scene, start: int, length: int) -> list[Block]:
 
 
 def _copied(scene: Scene, step: Step, first: int) -> list[int]:
-    """The guesses that followed each other in the earlier passage, from position `first` on."""
+    """Return the guesses that were copied one after another, starting at position `first`."""
     path: list[int] = []
     for node in main_path(scene, step):
         source = evidence(scene.guesses[node - 1]).get("from")
@@ -122,7 +122,7 @@ def _copied(scene: Scene, step: Step, first: int) -> list[int]:
 
 
 def matches(scene: Scene, step: Step, remark: Remark) -> dict[int, str]:
-    """By position in the text: the match, there and at the end, and what is copied."""
+    """Mark the earlier match, the match at the text's end, and the copied tokens."""
     if "start" not in remark:
         return {}
     length: int = remark["length"]
@@ -136,7 +136,7 @@ def matches(scene: Scene, step: Step, remark: Remark) -> dict[int, str]:
 
 
 def lookahead(scene: Scene, step: Step, remark: Remark) -> Block | None:
-    """The n-grams tried, where they were found, and the extra rows of the pass."""
+    """Show the n-grams tried, where they were found, and the extra rows of the pass."""
     sizes = facts(
         ("n-grams in the pool", remark["pool"]),
         ("guesses in this pass", remark["rows_verified"]),
@@ -147,24 +147,24 @@ def lookahead(scene: Scene, step: Step, remark: Remark) -> Block | None:
 
 
 def _source(remark: Remark) -> list[Part]:
-    """Where guesses come from, and what refills it."""
+    """Say where the guesses come from, and how the pool is refilled."""
     if remark.get("filling"):
         return say("evidence", "lookahead_filling")
     return say("evidence", "lookahead_why" if remark["rows_window"] else "lookahead_no_window")
 
 
 def pooled(remark: Remark, guess: Remark, depth: int, token: Part) -> list[Part]:
-    """The sentence of one guess from an n-gram of the pool."""
+    """Return the sentence of one guess from an n-gram of the pool."""
     return say("evidence", "lookahead_guess", token=token, depth=depth)
 
 
 def no_ngram(remark: Remark) -> list[Part]:
-    """Why nothing is tried."""
+    """Say why no n-gram is tried."""
     return say("evidence", "lookahead_nothing", filling=bool(remark.get("filling")))
 
 
 def _tried(scene: Scene, step: Step, remark: Remark) -> Block | None:
-    """The n-grams that start with the text's last token, as far as their guesses are on screen."""
+    """Show the n-grams that start with the text's last token, up to the guesses on screen."""
     depth = step.at if step.kind == "propose" else max(scene.depths)
     found: dict[int, str] = {}
     for node in shown_nodes(scene, step):
@@ -182,7 +182,7 @@ def _tried(scene: Scene, step: Step, remark: Remark) -> Block | None:
 
 
 def _window(scene: Scene, remark: Remark) -> Block | None:
-    """The window by level and column; the root is column 0 of level 0 in any case."""
+    """Show the window by level and column; the root is column 0 of level 0."""
     levels = remark["window"]
     if not levels:
         return None
