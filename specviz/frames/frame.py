@@ -20,6 +20,7 @@ from specviz.frames.leaf_first import question as leaf_first_question
 from specviz.frames.numbers import format_nonzero, format_verdict
 from specviz.frames.scene import Cursor, Scene, Step, flat
 from specviz.frames.table import table
+from specviz.frames.target_pass import target_pass
 from specviz.frames.tree import chips, tree
 from specviz.texts import Part, number, say, term
 from specviz.trace import metrics
@@ -76,13 +77,15 @@ def frames(scene: Scene) -> list[Frame]:
 
 def frame_at(scene: Scene, step: Step) -> Frame:
     """Build the frame of one step."""
-    return {
+    shown: Frame = {
         "step": step_names(scene, step),
         "caption": caption(scene, step),
         "chips": chips(scene, step),
         "tree": tree(scene, step),
         "panel": inspector(scene, step),
     }
+    answers = target_pass(scene, step)
+    return shown if answers is None else shown | {"pass": answers}
 
 
 def step_names(scene: Scene, step: Step) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Sentences of the page, kept in Jinja2 templates that can be read from top to bottom.
 
-Each tab or subject has one file of macros, one macro a sentence: `step.jinja`, `compare.jinja`.
+Each tab or subject has one file of macros, such as `step.jinja`, and each macro is one sentence.
 Python chooses the macro and formats the numbers; the template has all the words:
 
     {% macro bonus(kept, coin, token) %}
@@ -10,9 +10,9 @@ Python chooses the macro and formats the numbers; the template has all the words
 
     say("step", "bonus", kept=3, coin=number("0.43", "u"), token=word(pieces))
 
-A value may be a part (a number with its colour, a token's chip) or a list of parts: it passes
-through the template as a marker and comes back as itself. Line ends and indentation count as one
-space. Integers get thousands separators; a float must be formatted before it gets here.
+A value may be a part (a number with its colour, a token's chip) or a list of parts, which appear
+unchanged in the result. Line ends and indentation count as one space. Integers get thousands
+separators; floats must be formatted by the caller.
 """
 
 from specviz.texts.render import (

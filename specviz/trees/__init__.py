@@ -1,1 +1,1 @@
-"""Draft trees: shapes, growth, ranking in four precisions, verdicts and expected gains."""
+"""Draft trees: shapes, growth, ranking in four precisions, verification and expected gains."""

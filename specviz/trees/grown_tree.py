@@ -1,4 +1,4 @@
-"""Grow a tree on a recorded position, step by step: expanded nodes, pool, and rerank."""
+"""Grow a draft tree on a recorded position: expand nodes, collect a pool, and select the best."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class GrownTree:
 
     Attributes:
         growth: The pool.
-        budget: Guesses that are kept.
-        levels: Expanded nodes, level by level, likeliest first.
-        missing: Nodes that could not be expanded, since the position has no row for them.
+        budget: The number of guesses to select.
+        levels: Expanded nodes by level, the likeliest first.
+        missing: Nodes that could not be expanded, because the position has no row for them.
     """
 
     growth: DynamicTree
@@ -45,12 +45,12 @@ class GrownTree:
 
     @cached_property
     def kept(self) -> list[int]:
-        """Nodes of the pool that are in the tree, ascending, the root first."""
+        """Selected nodes in ascending order, starting with the root."""
         return sorted([0, *self.order[: self.budget]])
 
     @cached_property
     def tree(self) -> DraftTree:
-        """The tree that goes to the target."""
+        """The selected tree, which the target verifies."""
         return DraftTree(tuple(self.growth.tokens), tuple(self.growth.parents)).subtree(self.kept)
 
     @property
@@ -62,7 +62,13 @@ class GrownTree:
 def grow_tree(
     position: RecordedPosition, parameters: Parameters, kind: PathScore = SUMS
 ) -> GrownTree:
-    """Grow a dynamic tree. kind: how totals are computed; runs sum in float32."""
+    """Grow a dynamic tree.
+
+    Args:
+        position: The position.
+        parameters: Size of the tree.
+        kind: How the totals of paths are computed; runs sum log-probabilities in float32.
+    """
     grown = GrownTree(DynamicTree([position.root], kind=kind), parameters.budget)
     depth = min(parameters.depth, position.deepest)
     levels = grown.growth.levels(depth, parameters.width, parameters.budget, position.eos)
@@ -77,7 +83,7 @@ def grow_tree(
 
 
 def add_guesses(grown: GrownTree, position: RecordedPosition, node: int, width: int) -> None:
-    """Add the recorded guesses after a node to the pool, or note that there are none."""
+    """Add the recorded guesses after a node to the pool; if there are none, add it to `missing`."""
     row = position.rows.get(grown.path(node))
     if row is None:
         grown.missing.append(node)
@@ -87,13 +93,11 @@ def add_guesses(grown: GrownTree, position: RecordedPosition, node: int, width: 
 
 
 def static_tree(position: RecordedPosition, paths: Sequence[Path]) -> GrownTree:
-    """Build a tree of fixed shape.
-
-    Every guess is kept, except those after a path without a row.
+    """Build a tree of fixed shape, without the guesses after paths that were not recorded.
 
     Args:
         position: The position.
-        paths: Rank paths in order of level, as in `settings.published_trees`.
+        paths: Rank paths, level by level, as in `settings.published_trees`.
     """
     grown = GrownTree(DynamicTree([position.root]), len(paths))
     nodes: dict[Path, int] = {(): 0}

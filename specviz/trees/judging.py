@@ -1,8 +1,14 @@
-"""Compare two rules on one tree and the same u: from the root down, or from the leaves up.
+"""Verify trees on a recorded position: two rules compared, and a tree with wrong parents.
 
-Guesses are sampled from the drafter's distribution restricted to its top few tokens, a setting that
-runs have too, so a recorded position has all of q. The rest of p is combined into one token, for
-which q is 0, so the result is exact.
+The comparison samples a tree and judges it from the root down and from the leaves up, with the same
+u. q is restricted to the drafter's top few tokens (runs have such a setting, too), so the recording
+contains all of q. All tokens that were not recorded are combined into one, for which q is 0, so the
+result is exact.
+
+Parent indices that are off by one are a known hazard of trees kept as index arithmetic. Attention
+mask and positions then follow the wrong parents, so the target scores paths that the drafter did
+not propose. Each verdict is correct for these paths, so the output distribution stays exact and
+only acceptance falls: nothing crashes or warns.
 """
 
 from __future__ import annotations
@@ -38,7 +44,7 @@ class SampledTree:
 
     Attributes:
         tree: Its tokens are indices in `vocabulary`.
-        vocabulary: Token ids; one more index stands for all other tokens.
+        vocabulary: Token ids by index; the index after the last one is all other tokens together.
         drawn: How siblings were sampled.
         p: (n, W), the target's distribution by node.
         q: By parent, (W,), the distribution its children were sampled from.
@@ -56,14 +62,14 @@ class SampledTree:
         return {"top-down": down, "traversal": "traversal"}
 
     def verdicts(self, chance: Chance) -> dict[str, Verdict]:
-        """Return what each rule decides for the same u."""
+        """Return the verdict of each rule for the same u."""
         return {
             way: make_rule(rule).judge(self.tree, self.drawn, self.p, self.q, chance)
             for way, rule in self.rules().items()
         }
 
     def expected(self) -> dict[str, float]:
-        """Return the exact accepted length of this tree by rule, over all u."""
+        """Return the expected accepted length of this tree by rule, exactly, over all u."""
         return {
             way: sum(
                 mass * len(verdict.path)
@@ -117,8 +123,8 @@ class PositionModels:
     def verify(self, grown: GrownTree, chance: Chance, cold: bool) -> Verdict:
         """Judge a tree of guesses that were not sampled.
 
-        Nodes of the result are those of `grown.tree`. After a leaf that was not recorded, p is the
-        combined token.
+        The verdict refers to nodes of `grown.tree`. After a leaf that was not recorded, the
+        combined token has probability 1.
 
         Args:
             grown: The tree.
@@ -158,7 +164,7 @@ class PositionModels:
 
 
 def sample_guesses(probs: Tensor, coins: Sequence[float], drawn: Drawn) -> list[int]:
-    """Sample guesses from one distribution, one u each; without replacement none repeats."""
+    """Sample guesses from one distribution with one u each; without replacement, all differ."""
     if drawn is Drawn.SAMPLED:
         return [draw.token for draw in draw_each([probs] * len(coins), coins)]
     used = coins[: int((probs > 0).sum())]
@@ -185,7 +191,7 @@ def average(
 ) -> Average:
     """Average both rules over many trees, each over all u.
 
-    A single tree may favour either rule; only the means are ordered.
+    On a single tree either rule may accept more; on average, traversal never accepts fewer.
     """
     found = [
         models.draft(widths, drawn, Chance(seed, number)).expected() for number in range(trees)
@@ -196,20 +202,20 @@ def average(
     return Average(trees, means, error)
 
 
-SIZE: Final = Parameters(4, 3, 10)  # size of the tree that is recorded off by one
+SIZE: Final = Parameters(4, 3, 10)  # of the tree whose parents are off by one
 
 
 def shift_parents(parents: Sequence[int]) -> list[int]:
-    """Attach every guess below the first level to the node before its parent."""
+    """Replace the parent of every guess below the first level by the node before it."""
     return [parent - 1 if parent >= 1 else parent for parent in parents]
 
 
 def accepted_nodes(
     parents: Sequence[int], tokens: Sequence[int], p: Sequence[float], chance: Chance
 ) -> list[int]:
-    """Return the nodes that are accepted for one u, by the rule for guesses that are not sampled.
+    """Return the nodes that the point-mass rule accepts for one source of u.
 
-    All that the target gives to other tokens is one combined token, which no guess has.
+    The target's probability of all tokens outside the tree is combined into one token.
 
     Args:
         parents: The tree.
@@ -229,9 +235,7 @@ def accepted_nodes(
 
 
 def expected_length(parents: Sequence[int], tokens: Sequence[int], p: Sequence[float]) -> float:
-    """Return the expected accepted length.
-
-    A token that appears twice after the same parent counts only once.
+    """Return the expected accepted length; equal tokens after the same parent count once.
 
     Args:
         parents: The tree.

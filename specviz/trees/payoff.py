@@ -1,8 +1,8 @@
-"""The gain of a tree: expected accepted length from three sources, and gain and cost per guess.
+"""The gain of a tree: its expected accepted length, and the gain and cost of each guess.
 
-A guess that was not sampled is accepted with the target's own p (its siblings exclude each other),
-so `tree_formula.path_probabilities` with p is exact. With measured acceptance by rank it is a
-forecast, and with the drafter's confidence it is the drafter's belief.
+The expected length is computed in three ways. A guess that was not sampled is accepted with the
+target's p, so `tree_formula.path_probabilities` with p is exact. With acceptance measured by rank
+it is a forecast, and with the drafter's own probabilities it is what the drafter expects.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ Table = Sequence[Sequence[float]]  # by depth from 1, by rank from 0
 
 @dataclass(frozen=True, slots=True)
 class AcceptanceEstimates:
-    """By node of the pool, the probability that a round accepts it.
+    """The probability that a round accepts a node, by node of the pool, estimated in three ways.
 
     Attributes:
         exact: From the target's p.
         ranks: From measured acceptance by depth and rank.
-        believed: From the drafter's confidence.
+        believed: From the drafter's own probabilities.
     """
 
     exact: list[float]
@@ -79,7 +79,7 @@ def greedy_matches(position: RecordedPosition, grown: GrownTree) -> list[float]:
 def acceptance_by_rank(parents: Sequence[int], depths: Sequence[int], table: Table) -> list[float]:
     """Return, by node, the acceptance measured at its depth and rank.
 
-    The deepest measured level also serves for deeper ones; ranks that were not measured count as 0.
+    Deeper levels than measured use the deepest measured one; ranks that were not measured get 0.
     """
     seen: dict[int, int] = {}
     found = [1.0]
@@ -94,10 +94,10 @@ def acceptance_by_rank(parents: Sequence[int], depths: Sequence[int], table: Tab
 
 
 def fitted_pass_cost(sweep: Sweep, tokens: int) -> float | None:
-    """Return the time of a pass over `tokens` tokens in plain passes, on the fitted line.
+    """Return the time of a pass over `tokens` tokens in plain passes, from a linear fit.
 
-    None beyond the measured sizes, or if there are too few. A line, since the time of one more
-    token is wanted, and neighbouring measurements differ by noise.
+    The fit smooths the noise that would dominate the difference between neighbouring sizes. None
+    outside the measured sizes, or if fewer than two sizes were measured.
     """
     times = sweep.by_tokens
     if len(times) < 2 or not min(times) <= tokens <= max(times):
@@ -107,12 +107,12 @@ def fitted_pass_cost(sweep: Sweep, tokens: int) -> float | None:
 
 
 def marginal_prices(brought: Sequence[float], costs: Sequence[float | None]) -> list[float | None]:
-    """Return, by guess, the tokens that its share of the pass would give otherwise.
+    """Return the cost of each guess in tokens: what its share of the pass would yield otherwise.
 
-    A guess pays if its gain exceeds this.
+    A guess pays if its gain exceeds its cost.
 
     Args:
-        brought: Tokens per round with 0, 1, 2, … guesses.
+        brought: Tokens per round, by number of guesses from 0.
         costs: By number of guesses, the time of the pass in plain passes; None if unknown.
     """
     found = list[float | None]()

@@ -1,8 +1,9 @@
-"""Acceptance by rank, measured: how often the target's next token is the drafter's first guess, …
+"""Measure acceptance by depth and rank: how often the target accepts the drafter's r-th guess.
 
-Sequoia's positional view (2402.12374). The texts are the target's own. The drafter guesses along
-the true continuation, so depth d gives the acceptance once all guesses before were accepted.
-Averaged is the target's p of each guess, not whether one sample equals it.
+This is the positional acceptance of Sequoia (2402.12374). The texts are sampled from the target.
+The drafter guesses along the true continuation, so the value at depth d is the acceptance given
+that all guesses before it were accepted. To reduce noise, the target's p of each guess is averaged
+instead of whether one sample equals the guess.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ class RankAcceptance:
     """The result for one drafter.
 
     Attributes:
-        positions: How many were measured.
-        by_depth: (D, R), mean p of the guess of each rank.
+        positions: Number of positions measured.
+        by_depth: (D, R), mean p of the guess, by depth and rank.
     """
 
     positions: int
@@ -62,7 +63,7 @@ def measure_rank_acceptance(
         drafter: The drafter.
         texts: Prompts as token ids.
         settings: How the texts continue.
-        every: Distance between the positions that are measured.
+        every: Distance in tokens between measured positions.
     """
     total = torch.zeros(DEEPEST, RANKS, dtype=torch.float64)
     seen = torch.zeros(DEEPEST, 1, dtype=torch.float64)
@@ -86,7 +87,7 @@ def measure_rank_acceptance(
 def probabilities_along(walk: Walk, future: Sequence[int]) -> list[torch.Tensor]:
     """Return, by depth, the target's p of the drafter's guesses after the true tokens.
 
-    Then go on by one token.
+    Then advance the text by one token.
 
     Args:
         walk: The text.
@@ -106,7 +107,7 @@ def probabilities_along(walk: Walk, future: Sequence[int]) -> list[torch.Tensor]
 
 @cache
 def shipped_tables(file: Path = FILE) -> Mapping[str, RankAcceptance]:
-    """Return the measured tables by drafter; none if there is no file. Raises BrokenFile."""
+    """Return the measured tables by drafter; empty if the file is missing. Raises BrokenFile."""
     return read_shipped_json(file, _by_drafter) if file.is_file() else {}
 
 

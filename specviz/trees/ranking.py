@@ -1,11 +1,11 @@
-"""Rank trees in eight ways, products or sums of logs in four precisions, and run the study.
+"""Rank trees in eight ways, products or sums of logs in four precisions, and compare the results.
 
-In exact arithmetic all eight agree, since the logarithm is monotone; only rounding can separate
-them (SGLang #12637). Each way grows its own tree, frontier and rerank alike.
+In exact arithmetic all eight give the same tree, because the logarithm is monotonic; only rounding
+makes them differ (SGLang #12637). Each way grows its own tree, both frontier and final selection.
 
 In the study, all ways rank the same guesses at the same positions, and accepted lengths are
-computed from the target's own p instead of sampled, so a difference comes from the ranking alone
-and is paired. Prompts are the unit of the bootstrap, since positions of one text are similar.
+computed from the target's p instead of sampled, so differences are paired and come from the ranking
+alone. The bootstrap resamples prompts, because positions of one text are similar.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class RankedTree:
     """A tree ranked one way, compared with the exact one.
 
     Attributes:
-        way: The way of ranking.
+        way: A key of WAYS.
         grown: The tree.
         gained: Paths that only this tree keeps.
         lost: Paths that only the exact tree keeps.
-        tied: Dropped guesses with the total of the last one kept, so that only their order decided.
+        tied: Dropped guesses with the same total as the last one kept.
         zeros: Guesses of the pool whose product is 0.
         orphans: Nodes that EAGLE's own selection, `torch.topk`, keeps without their parent.
     """
@@ -92,10 +92,10 @@ def _ranked(way: str, grown: GrownTree, exact: frozenset[Path]) -> RankedTree:
 
 
 def orphans(grown: GrownTree) -> list[int]:
-    """Return the nodes that a selection without a tie rule keeps without their parent.
+    """Return the nodes that `torch.topk` selects without their parent.
 
-    `torch.topk` guarantees no order among equal values. EAGLE's code then makes such a node its own
-    parent, or a path that does not begin at the root.
+    `torch.topk` guarantees no order among equal values. In EAGLE's code such a node becomes its own
+    parent, or starts a path that does not begin at the root.
     """
     totals = torch.tensor(grown.growth.totals[1:], dtype=grown.growth.kind.dtype)
     found = totals.topk(min(grown.budget, len(totals))).indices + 1
@@ -108,14 +108,14 @@ SIZES: Final = {
     "SGLang 6, 10, 60": Parameters(6, 10, 59),
     "SGLang 5, 4, 8": Parameters(5, 4, 7),
 }
-POSITION_STRIDE, POSITIONS = 3, 8  # of a prompt
+POSITION_STRIDE, POSITIONS = 3, 8  # tokens between positions, and positions per prompt
 BOOTSTRAPS: Final = 4000
 Counts = dict[str, float]
 
 
 @dataclass
 class Tally:
-    """Results of one way at one tree size: by prompt, sums over its positions."""
+    """Results of one way at one tree size: sums over the positions of each prompt."""
 
     prompts: list[Counts]
 
@@ -171,7 +171,7 @@ def run_study(
     settings: Settings,
     found: Tallies,
 ) -> Iterator[int]:
-    """Fill tallies prompt by prompt; yield how many are done."""
+    """Run the study and add to `found` after each prompt; yield the number of prompts done."""
     requests = [(size, kind) for size in SIZES.values() for kind in WAYS.values()]
     for done, ids in enumerate(texts, 1):
         sums: dict[tuple[str, str], Counts] = defaultdict(lambda: defaultdict(float))
@@ -188,7 +188,7 @@ def run_study(
 
 
 def count_position(position: RecordedPosition, size: Parameters) -> dict[str, Counts]:
-    """Return, by way, what one position adds to its tally."""
+    """Return the counts of one position, by way."""
     trees = rank_all_ways(position, size)
     exact = next(ranked for ranked in trees if ranked.way == EXACT)
     base = expected_lengths(position, exact)
@@ -221,7 +221,7 @@ def expected_lengths(position: RecordedPosition, ranked: RankedTree) -> tuple[fl
 
 
 def summarize(tallies: Tallies) -> dict[str, Any]:
-    """Return means by size and way, and intervals of what is compared, for the file."""
+    """Return the data of the file: means by size and way, and intervals of the differences."""
     return {
         size: {way: _summarize_tally(tally) for way, tally in ways.items()}
         for size, ways in tallies.items()
@@ -235,9 +235,9 @@ def _summarize_tally(tally: Tally) -> dict[str, Any]:
 
 
 def time_arithmetic(rounds: int = 2000, width: int = 10) -> list[dict[str, Any]]:
-    """Time multiplication and addition: microseconds of one step of the tree loop, by dtype.
+    """Time one step of the tree loop with products and with sums, in microseconds by dtype.
 
-    As in SGLang's select_top_k_tokens: (1, k) totals with (1, k, k) values of the new guesses. The
+    As in SGLang's select_top_k_tokens, (1, k) totals are combined with (1, k, k) new values. The
     two operations alternate.
     """
     found = []

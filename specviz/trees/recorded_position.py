@@ -1,8 +1,7 @@
-"""A position in a text: the predictions of drafter and target after every path that trees need.
+"""A recorded position of a text: the predictions of drafter and target after every needed path.
 
-This is all that growing a tree takes, so trees of many sizes can be grown on one position again and
-again, on a machine without models. The values are stored digit for digit, and a tree that needs a
-path that was not recorded stops there and says so.
+Trees of many sizes can be grown on it without models. A tree that needs a path that was not
+recorded stops there and reports it. Log-probabilities are stored with all digits of float32.
 """
 
 from __future__ import annotations
@@ -12,13 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path as File
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 from specviz.shipped import ASSETS, read_shipped_json, read_shipped_text, text_of
 from specviz.trace.codec import from_plain
-
-if TYPE_CHECKING:
-    pass
 
 Path = tuple[int, ...]  # tokens after the root
 KIND: Final = {"format": "specviz-field", "version": 1}
@@ -33,11 +29,11 @@ class Row:
     """The predictions after one path.
 
     Attributes:
-        tokens: The drafter's likeliest tokens, in falling order.
+        tokens: The drafter's likeliest tokens, in order of falling probability.
         logs: Their log-probabilities, float32.
         p: The target's probability of each at temperature 1.
-        top: The target's likeliest token, its choice at temperature 0.
-        top_p: The target's probability of that.
+        top: The target's likeliest token, which it chooses at temperature 0.
+        top_p: The target's probability of `top`.
     """
 
     tokens: list[int]
@@ -57,11 +53,11 @@ class RecordedPosition:
         title: Name on the page.
         prompt: The prompt.
         context: The last tokens of the text; the root is the last of them.
-        length: Tokens before the root.
+        length: Number of tokens before the root.
         eos: Tokens that end a text.
         vocabulary: Number of tokens of the target.
         width: Guesses recorded after each path.
-        deepest: Levels of guesses at most.
+        deepest: The most levels of guesses that were recorded.
         token_texts: Bytes of every token shown, as latin-1 text.
         machine: Where it was recorded.
         dtype: By torch's name.
@@ -139,7 +135,7 @@ class RecordedPosition:
 
 
 def is_position_file(text: str) -> bool:
-    """Whether a text begins as `RecordedPosition.to_text` does."""
+    """Whether a text starts like the result of `RecordedPosition.to_text`."""
     return text.startswith(json.dumps(KIND, separators=(",", ":"))[:-1])
 
 
@@ -152,7 +148,7 @@ FILE_KEYS: Final = {
 
 
 def check_rows(rows: Mapping[Path, Row]) -> Mapping[Path, Row]:
-    """Return rows on which trees can grow. Raises PositionError."""
+    """Return the rows if trees can grow on them. Raises PositionError otherwise."""
     for path, row in rows.items():
         sizes = {len(row.tokens), len(row.logs), len(row.p)}
         if len(sizes) != 1 or not all(log <= 0.0 for log in row.logs):
@@ -168,7 +164,7 @@ def round_seconds(seconds: Sequence[float]) -> list[float]:
 
 
 def origin(position: RecordedPosition) -> dict[str, Any]:
-    """Say where a position comes from."""
+    """Return the target, drafter, title and machine of a position."""
     return {name: getattr(position, name) for name in ("target", "drafter", "title", "machine")}
 
 
@@ -187,7 +183,7 @@ class Recipe:
         title: Its name on the page.
         prompt: A domain and an index in it, or a text.
         drafter: Name of the drafter.
-        skip: Tokens into the answer.
+        skip: Number of tokens of the answer before the position.
         seed: Seed of the run.
     """
 

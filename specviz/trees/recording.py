@@ -1,6 +1,6 @@
-"""Decode a real text with a drafter beside the target, and record positions on the way.
+"""Decode a text with the target, and record at some positions what drafter and target predict.
 
-The text is the target's own, sampled one token at a time; the drafter never changes it.
+The text is sampled from the target one token at a time; the drafter does not influence it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from specviz.trees.shapes import DEEPEST, BadTree, Parameters, paths_of, regular
 from specviz.verification.distributions import draw, logits_to_probs
 from specviz.verification.tree import DraftTree
 
-SHOWN: Final = 48  # tokens of the text that a position keeps
+SHOWN: Final = 48  # last tokens of the text that are stored with a position
 TEMPERATURE_ONE: Final = Sampling(1.0)
 TreeRequest = tuple[Parameters, PathScore]
 Drafted = tuple[list[int], Tensor]  # guesses, likeliest first, and their log-probabilities
@@ -62,7 +62,7 @@ def require_predictor(session: DraftSession) -> NodePredictor:
 
 
 class Walk:
-    """One text, token by token.
+    """A text that is decoded token by token.
 
     Attributes:
         target: The target.
@@ -114,7 +114,7 @@ class Walk:
         return self.text[-1] in self.target.eos
 
     def step(self) -> None:
-        """Go on by one token without recording."""
+        """Advance by one token without recording."""
         self.advance(self.score(DraftTree((self.text[-1],), (-1,))))
 
     def record_every(
@@ -124,7 +124,7 @@ class Walk:
         count: int,
         shapes: Sequence[RankPaths] = (),
     ) -> Iterator[RecordedPosition]:
-        """Yield positions at every `every`-th token, the first at once, `count` at most."""
+        """Record at most `count` positions, one every `every` tokens, starting here."""
         for step in range(count * every):
             if self.ended:
                 return
@@ -138,7 +138,7 @@ class Walk:
     def record(
         self, requests: Sequence[TreeRequest], shapes: Sequence[RankPaths] = ()
     ) -> tuple[RecordedPosition, Scores]:
-        """Record all that trees of these kinds ask for here; return it with the target's pass."""
+        """Record the predictions that these trees need here; also return the target's scores."""
         rows = self._draft_rows(requests, shapes)
         tree = tree_of_paths(self.text[-1], list(rows))
         start = self._now()
@@ -154,10 +154,7 @@ class Walk:
     def _draft_rows(
         self, requests: Sequence[TreeRequest], shapes: Sequence[RankPaths]
     ) -> dict[Path, Drafted]:
-        """Return the drafter's guesses by path: whole levels, all that these trees expand.
-
-        Paths are in order of level, the root first.
-        """
+        """Return the drafter's guesses after every path that these trees expand, level by level."""
         width, deepest = max(size.width for size, _ in requests), self.predictor.max_depth
         growths = [(DynamicTree([self.text[-1]], kind=kind), size) for size, kind in requests]
         trees = [(GrownTree(growth, size.budget), size) for growth, size in growths]
@@ -201,7 +198,7 @@ class Walk:
     def _guesses_after(
         self, known: Mapping[Path, Drafted], paths: Sequence[Path], width: int
     ) -> dict[Path, Drafted]:
-        """Return the drafter's guesses after these paths, whose prefixes are known."""
+        """Return the drafter's guesses after these paths; their prefixes must be known."""
         tree = tree_of_paths(self.text[-1], [*known, *paths])
         nodes = range(len(known), len(tree))
         logits = self.predictor.logits_after(self.text, tree.tokens, tree.parents, list(nodes))
@@ -211,18 +208,18 @@ class Walk:
         }
 
     def score(self, tree: DraftTree) -> Scores:
-        """Run the target over a tree, after removing from its cache what drafting left there."""
+        """Run the target over a tree, after removing the drafter's entries from its cache."""
         self.run.keep(())
         return self._checked(self.run.score(tree))
 
     def _checked(self, scores: Scores) -> Scores:
-        """Wait for the device and check the scores; no later step here would notice bad ones."""
+        """Wait for the device and check the scores for NaN, which no later step would notice."""
         synchronize(self.target.device)
         scores.check()
         return scores
 
     def advance(self, scores: Scores) -> None:
-        """Commit the root and one token that the target samples after it."""
+        """Commit the root, and append the token that the target samples after it."""
         self.run.keep((0,))
         token = self._next_token(scores.logits[0], len(self.text) - self.start)
         self.text.append(token)
@@ -260,7 +257,7 @@ class Walk:
 
 
 def tree_of_paths(root: int, paths: Sequence[Path]) -> DraftTree:
-    """Return the tree of these paths, the empty one first: node i is path i."""
+    """Return the tree of these paths: node i is path i, and path 0 must be empty."""
     place = {path: node for node, path in enumerate(paths)}
     tokens = (root, *(path[-1] for path in paths[1:]))
     return DraftTree(tokens, (-1, *(place[path[:-1]] for path in paths[1:])))
@@ -317,14 +314,14 @@ def probabilities_off_by_one(walk: Walk, position: RecordedPosition) -> list[flo
 
 
 def tree_requests(vocabulary: int) -> list[TreeRequest]:
-    """Return trees of every branching, whose union covers what the controls allow."""
+    """Return trees of every branching; together they cover the settings of the page's controls."""
     widest = min(WIDEST, vocabulary)
     deep = min(LEVELS, DEEPEST)
     return [(Parameters(deep, width, MOST), SUMS) for width in range(1, widest + 1)]
 
 
 def shape_requests() -> list[RankPaths]:
-    """Return the static trees offered: published ones and those of `rule_comparison`."""
+    """Return the static trees offered on the page: published ones and those of `judging`."""
     return [
         *(one.paths for one in PUBLISHED_TREES.values()),
         tuple(paths_of(regular_tree(TOP_Q, MAX_DEPTH + 1))),

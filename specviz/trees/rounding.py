@@ -1,6 +1,8 @@
-"""Small trees in which rounding matters, each built to show one effect.
+"""Rounding in rankings: small constructed trees, and the ranking study as numbers and sentences.
 
-The numbers are recomputed wherever they are shown.
+Each constructed tree shows one effect; its numbers are recomputed when shown. The study compares
+rankings at real positions, beside a published claim and the noise of such measurements. Its results
+are in a file with the command that produced them, so this module imports no torch.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ class Example:
     """A constructed tree.
 
     Attributes:
-        name: Its key in addresses.
+        name: Its key in links.
         title: Its name on the page.
         explanation: What to look for.
         probabilities: By path as letters, the guesses there; letters are tokens.
@@ -40,7 +42,7 @@ class Example:
 
 
 def chains(*branches: Sequence[float]) -> Probabilities:
-    """Return branches side by side: the first is all a, the second all b, and so on."""
+    """Build a tree of branches: the first consists of the letter a, the second of b, and so on."""
     found: dict[str, list[tuple[str, float]]] = {}
     for letter, branch in zip("abcd", branches, strict=False):
         for depth, chance in enumerate(branch):
@@ -142,7 +144,7 @@ def path_of(place: str) -> Path:
 
 def row_of(guesses: Sequence[tuple[str, float]]) -> Row:
     """Return guesses with their probabilities as a row: log-probabilities in float32."""
-    import torch  # imported late: the page shows titles before any question
+    import torch  # imported late, because the page shows titles before it needs any numbers
 
     chances = torch.tensor([chance for _, chance in guesses], dtype=torch.float64)
     tokens = [ord(letter) - 96 for letter, _ in guesses]
@@ -184,7 +186,7 @@ FILE_KEYS: Final = (
 
 @cache
 def load_study(file: File = FILE) -> dict[str, Any] | None:
-    """Return the results; None if there is no file. Raises BrokenFile."""
+    """Return the study's results; None if the file is missing. Raises BrokenFile."""
     return read_shipped_json(file, _whole) if file.is_file() else None
 
 
@@ -198,12 +200,12 @@ def standard_deviation(way: Way) -> float:
 
 
 def rounds_needed(gain: float, deviation: float) -> int:
-    """Return the rounds that each of two runs needs to detect such a gain at 95%."""
+    """Return the rounds that each of two runs needs to detect this gain at 95% confidence."""
     return ceil(2 * (Z_95 * deviation / gain) ** 2)
 
 
 def noise_bound(deviation: float, rounds: int) -> float:
-    """Return how far two runs of this many rounds differ by chance, at 95%."""
+    """Return by how much two runs of this length differ by chance, at 95% confidence."""
     return Z_95 * deviation * sqrt(2 / rounds)
 
 
@@ -264,4 +266,4 @@ def _changed(way: Way, guesses: int = 0) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.0f}%"  # on one line with its number
+    return f"{100 * share:.0f}%"

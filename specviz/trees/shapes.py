@@ -1,8 +1,11 @@
-"""The three numbers of a dynamic tree under each engine's names, and errors for invalid trees.
+"""Sizes and shapes of draft trees, in the conventions of SGLang, EAGLE and this program.
 
-The tree is the same whatever its numbers are called. `depth` counts levels of guesses and `budget`
-counts guesses. SGLang's num_draft_tokens and EAGLE's total_tokens include the root; EAGLE's depth
-counts the passes after the first, so it is one less.
+A dynamic tree has three parameters, which every engine names differently. Here `depth` counts
+levels of guesses and `budget` counts guesses. SGLang's num_draft_tokens and EAGLE's total_tokens
+include the root, and EAGLE's depth is one less, since it counts the passes after the first.
+
+A static shape is its list of parents, as in `DraftTree`: node 0 is the root, and siblings are in
+the order in which they are tried.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ class BadTree(ValueError):
 
 
 def check_range(called: str, value: Any, least: int, most: int) -> int:
-    """Return an integer that lies within bounds. Raises BadTree."""
+    """Return `value` if it is an integer within bounds. Raises BadTree otherwise."""
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
         raise BadTree(f"{called} must be an integer from {least} to {most}, not {value!r:.40}.")
     return value
@@ -69,7 +72,7 @@ class Parameters:
 
     @classmethod
     def of(cls, data: Any) -> Self:
-        """Read plain data with one engine's names; ours are depth, width and budget."""
+        """Parse data with the names of one engine; ours are depth, width and budget."""
         ways: dict[tuple[str, ...], Callable[..., Self]] = {
             ("depth", "width", "budget"): cls,
             ("steps", "topk", "num_draft_tokens"): cls.sglang,
@@ -110,7 +113,7 @@ class Parameters:
         return self.width + (self.depth - 1) * self.width**2
 
 
-# Title and size. The presets named SGLang are its defaults by model; 60 tokens are EAGLE's.
+# Title and size. Presets named SGLang are its defaults by model, and 60 tokens are EAGLE's default.
 PRESETS: Final[tuple[tuple[str, Parameters], ...]] = (
     ("House: depth 5, best 24", Parameters(5, 6, 24)),
     ("SGLang 6, 10, 60", Parameters.sglang(6, 10, 60)),
@@ -151,14 +154,14 @@ def published_tree(name: str) -> list[int]:
 
 
 def optimal_tree(chances: Sequence[float], guesses: int, depth: int | None = None) -> list[int]:
-    """Return the tree of this size with the most expected tokens, by acceptance by rank (Sequoia).
+    """Return the tree of this size with the most expected tokens, given acceptance by rank.
 
-    A node's gain is the product of the chances along its path. No child gains more than its
-    parent, so adding the best node each time gives the result of Sequoia's dynamic program
+    A node's gain is the product of the acceptance along its path. No child gains more than its
+    parent, so adding the best node each time gives the same tree as Sequoia's dynamic program
     (2402.12374).
 
     Args:
-        chances: Acceptance by rank as measured; increases caused by noise are removed.
+        chances: Acceptance by rank as measured. It should decrease; increases are taken as noise.
         guesses: Size of the tree.
         depth: The most levels; None for no limit.
     """
@@ -220,7 +223,7 @@ def _is_path(row: Any) -> bool:
 
 
 def in_order(parents: Sequence[int]) -> list[int]:
-    """Renumber a tree so that parents come before children. Raises BadTree if it is no tree."""
+    """Renumber a tree so that parents come before children. Raises BadTree if it is not a tree."""
     size = len(parents)
     if not 2 <= size <= MAX_GUESSES + 1:
         raise BadTree(f"A tree has a root and 1 to {MAX_GUESSES} guesses, not {max(0, size - 1)}.")
@@ -235,7 +238,7 @@ def in_order(parents: Sequence[int]) -> list[int]:
         if parent >= 0:
             below[parent].append(node)
     order = [roots[0]]
-    for node in order:  # grows while it is walked
+    for node in order:  # grows during the loop
         order += below[node]
     if len(order) < size:
         unreachable = sorted(set(range(size)) - set(order))
@@ -275,7 +278,7 @@ class LinkedTree:
 def linked_list(parents: Sequence[int]) -> LinkedTree:
     """Return the linked list of a tree."""
     first, after = [NONE] * len(parents), [NONE] * len(parents)
-    newest: dict[int, int] = {}  # by parent, the child before
+    newest: dict[int, int] = {}  # by parent, its last child so far
     for node, parent in enumerate(parents):
         if not node:
             continue

@@ -1,0 +1,107 @@
+"""One target pass, position by position: the likeliest tokens that it gives at each of them.
+
+The pass answers every position of the followed branch at once; a rejection discards the answers
+after it. The trace keeps the three likeliest tokens of each position.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+from specviz.frames.numbers import format_nonzero, format_seconds
+from specviz.frames.scene import Scene, Step, flat
+from specviz.frames.tree import State, states
+from specviz.texts import say, text
+
+Use = Literal["waiting", "used", "unused"]
+Column = dict[str, Any]
+FOLLOWED: Final[tuple[State, ...]] = ("accepted", "waiting", "unreached", "rejected")
+
+
+def target_pass(scene: Scene, step: Step) -> dict[str, Any] | None:
+    """Return the pass at a step: its sentence, and a column per position once it is scored.
+
+    None if the trace does not have the likeliest tokens.
+    """
+    scored = scene.round.scored
+    if step.kind == "propose" or scored is None:
+        return {"say": say("step", "pass_ahead")}
+    if len(scored.top) != len(scene.guesses) + 1:
+        return None
+    found = states(scene, step)
+    parents = _followed(scene, found)
+    columns = [_column(scene, step, found, parent) for parent in parents]
+    used = sum(column["use"] == "used" for column in columns)
+    facts = {"n": len(columns), "used": used, "time": format_seconds(scored.seconds)}
+    macro = {"score": "pass_scored", "judge": "pass_judged"}.get(step.kind, "pass_over")
+    return {"say": say("step", macro, **facts), "columns": columns}
+
+
+def _followed(scene: Scene, found: dict[int, State]) -> list[int]:
+    """Return the nodes of the branch that is followed, the root first."""
+    path = [0]
+    while children := [child for child in scene.children[path[-1]] if child in found]:
+        path.append(min(children, key=lambda child: FOLLOWED.index(found[child])))
+    return path
+
+
+def _column(scene: Scene, step: Step, found: dict[int, State], parent: int) -> Column:
+    use = _use(scene, step, found, parent)
+    column: Column = {"at": scene.depths[parent] + 1, "use": use}
+    node = _guess_after(scene, step, found, parent)
+    if node:
+        guess = scene.guesses[node - 1]
+        column |= {"node": node, "w": scene.word(guess.token), "is": found[node]}
+        if step.kind == "judge" and scene.round.judged[step.at].node == node:
+            column["here"] = True
+    # At temperature 0 the likeliest token is the verdict.
+    if not scene.greedy or use == "used":
+        column |= _answers(scene, parent, node)
+    return column | {"label": _label(column)}
+
+
+def _use(scene: Scene, step: Step, found: dict[int, State], parent: int) -> Use:
+    """Return whether a position's answer decided a guess, or the round's last token."""
+    over = step.kind in ("draw", "commit")
+    drew = scene.round.drew
+    if over and drew is not None and drew.parent == parent:
+        return "used"
+    if any(found.get(child) in ("accepted", "rejected") for child in scene.children[parent]):
+        return "used"
+    return "unused" if over or found.get(parent) in ("rejected", "unreached") else "waiting"
+
+
+def _guess_after(scene: Scene, step: Step, found: dict[int, State], parent: int) -> int:
+    """Return the guess to show at a position: the one being judged, else the one followed; or 0."""
+    children = [child for child in scene.children[parent] if child in found]
+    judged = scene.round.judged[step.at].node if step.kind == "judge" else 0
+    if judged in children:
+        return judged
+    return min(children, key=lambda child: FOLLOWED.index(found[child]), default=0)
+
+
+def _answers(scene: Scene, parent: int, node: int) -> Column:
+    """Return the likeliest tokens as [word, p, p as text], and p of a guess not among them."""
+    scored = scene.round.scored
+    assert scored is not None
+    pairs = [(int(token), p) for token, p in scored.top[parent] if p > 0]
+    column: Column = {
+        "top": [[scene.word(token), round(p, 4), format_nonzero(p)] for token, p in pairs]
+    }
+    if node:
+        token = scene.guesses[node - 1].token
+        places = [place for place, (other, _) in enumerate(pairs) if other == token]
+        column["rank"] = places[0] if places else len(pairs)
+        if not places:
+            p = scored.p[node - 1]
+            column["p"] = [round(p, 4), format_nonzero(p)]
+    return column
+
+
+def _label(column: Column) -> str:
+    """Return a position in words, for a screen reader."""
+    top = ", ".join(f"{flat(word)} {p}" for word, _, p in column.get("top", ()))
+    facts = {"at": column["at"], "top": top, "use": column["use"]}
+    guess = flat(column["w"]) if "w" in column else ""
+    extra = column["p"][1] if "p" in column else ""
+    return text("step", "pass_column", **facts, guess=guess, p=extra)
