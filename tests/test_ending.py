@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -58,13 +59,14 @@ def test_end_card_has_the_run_totals_and_changes_nothing_else(path):
     numbers = metrics.summary(trace)
     frame, before = end_of(trace)
     assert frame["step"]["kind"] == "end"
-    assert {name: frame[name] for name in ("chips", "tree", "panel")} == {
-        name: before[name] for name in ("chips", "tree", "panel")
-    }
+    assert "times" in frame["panel"]
+    del frame["panel"]["times"]
+    kept = ("chips", "tree", "panel", "pass")
+    assert [frame.get(name) for name in kept] == [before.get(name) for name in kept]
     tokens, passes = numbers["tokens"], numbers["target_passes"]
     assert said(frame).startswith(f"{tokens} tokens in {passes} target passes instead of {tokens}:")
-    if numbers["alpha"] is not None:
-        assert f"(α {numbers['alpha']:.2f})" in said(frame)
+    if numbers["acceptance_rate"] is not None:
+        assert f"{numbers['acceptance_rate']:.0%} of the judged guesses" in said(frame)
     rough = explain_noise(trace, trace.baseline)
     assert (VERDICT if rough else f"{numbers['speedup']:.2f} × as fast") in said(frame)
 
@@ -80,3 +82,20 @@ def test_end_card_of_a_stopped_run_has_no_baseline():
     events = [replace(e, reason="stopped") if isinstance(e, Finished) else e for e in events]
     stopped = Trace(trace.header, events)
     assert said(end_of(stopped, "finished")[0]).endswith("Plain decoding was not measured.")
+
+
+@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem)
+def test_end_card_says_where_the_time_went(path):
+    trace = Trace.read(path)
+    numbers = metrics.summary(trace)
+    frame, _ = end_of(trace)
+    times = "".join(frame["panel"]["times"])
+    drafting = numbers["draft_seconds"] / numbers["total_seconds"]
+    assert f"drafting ({drafting:.0%})" in times
+    scored = sum(played.scored.seconds for played in trace.rounds if played.scored)
+    assert f"target passes ({scored / numbers['total_seconds']:.0%})" in times
+    cost = re.search(r"as long as ([0-9.]+) plain passes and brought ([0-9.]+) tokens", times)
+    assert (cost is None) == bool(explain_noise(trace, trace.baseline))
+    if cost:
+        speedup = float(cost[2]) / float(cost[1])
+        assert speedup == pytest.approx(numbers["speedup"], rel=0.02)

@@ -102,20 +102,20 @@ def claim_whole_window(lines: list[Line]) -> None:
 
 
 DRAFTS: dict[str, Forgery] = {
-    "a γ below the depth": ("01", setting(gamma=2), "guesses are 4 deep, but γ and the limit"),
+    "a γ below the depth": ("06a", setting(gamma=2), "guesses are 4 deep, but γ and the limit"),
     "a γ below a tree's depth": ("03", setting(gamma=2), "3 deep, but γ and the limit allow 2"),
     "a γ below a head's depth": ("05", setting(gamma=2), "deep, but γ and the limit allow 2"),
     "a γ below a copy's length": ("02", setting(gamma=3), "deep, but γ and the limit allow 3"),
-    "a γ that no draft reached": ("01", setting(gamma=8), "0 guesses come after node 4, but"),
+    "a γ that no draft reached": ("06a", setting(gamma=8), "0 guesses come after node 4, but"),
     "a γ that no head reached": ("15", setting(gamma=9), "but the settings give 1"),
     "a γ that no exit reached": ("24", setting(gamma=6), "but the settings give 1"),
-    "a schedule that did not learn": ("01", setting(schedule="learning"), "deep|but the settings"),
+    "a schedule that did not learn": ("06a", setting(schedule="learning"), "deep|but the settings"),
     "a schedule that learned": ("07", setting(schedule="fixed"), "deep|but the settings give"),
     "siblings of a chain": ("09", setting(siblings=[3]), "1 guesses come after node 0, but"),
     "no siblings of a tree": ("11", setting(siblings=[]), "3 guesses come after node 0.* allow 1"),
     "fewer siblings": ("11", setting(siblings=[2, 2]), "3 guesses come after node 0.* allow 2"),
     "more siblings": ("11", setting(siblings=[4, 2]), "0, but the settings give 4"),
-    "sampled siblings of a chain": ("01", setting(siblings=[2]), "should be without-repl"),
+    "sampled siblings of a chain": ("06a", setting(siblings=[2]), "should be without-repl"),
     "a chain of sampled siblings": ("03", setting(siblings=[]), "should be sampled"),
     "fewer siblings of EAGLE": ("12", setting(siblings=[2, 2]), "3 guesses come after node 0"),
     "more siblings of EAGLE": ("12", setting(siblings=[3, 3]), "1, but the settings give 3"),
@@ -133,13 +133,13 @@ DRAFTS: dict[str, Forgery] = {
         "8 guesses exceed the 2 rank paths",
     ),
     "other rank paths": ("04", setting(rank_paths=[[0], [1]]), "which was not chosen"),
-    "candidates that were sampled": ("01", setting(candidates="greedy"), "should be point-mass"),
+    "candidates that were sampled": ("06a", setting(candidates="greedy"), "should be point-mass"),
     "candidates that were not": ("10", setting(candidates="sampled"), "should be sampled"),
     "a smaller budget": ("05", setting(budget=5), "10 guesses exceed the budget of 5"),
     "a larger budget": ("05", setting(budget=24), "10 guesses but should have 18"),
     "a larger budget of EAGLE-2": ("13", setting(budget=12), "10 guesses but should have 12"),
     "a smaller fan-out": ("05", setting(fan_out=1), "guesses after a node exceed the fan-out of 1"),
-    "a confidence": ("01", follow_unsure, "a guess follows one with score"),
+    "a confidence": ("06a", follow_unsure, "a guess follows one with score"),
     "a confidence of a head": ("12", follow_unsure, "a guess follows one with score"),
     "another weighed number": ("13", remark(weighed=4), "10 guesses but should have 4"),
     "another kept number": ("18", remark(kept=3), "its remark gives another number of guesses"),
@@ -164,17 +164,17 @@ DRAFTS: dict[str, Forgery] = {
     "rows of a window": ("27", claim_whole_window, "another number of rows in the window"),
     "another exit": ("24", setting(exit_layer=3), "its exit_layer is 6, not 3"),
     "a longer limit": (
-        "01",
+        "06a",
         setting(max_new_tokens=50),
         "'limit' but should be 'stopped'|but",
     ),
     "a shorter limit": ("02", setting(max_new_tokens=39), "more tokens|deep, but γ and the limit"),
-    "an unknown setting": ("01", setting(luck=7), "Unknown setting: luck"),
-    "a setting that none can have": ("01", setting(gamma=0), "must be between 1 and 64"),
+    "an unknown setting": ("06a", setting(luck=7), "Unknown setting: luck"),
+    "a setting that none can have": ("06a", setting(gamma=0), "must be between 1 and 64"),
 }
 
 EVIDENCE: dict[str, Forgery] = {
-    "a score above 1": ("01", guess("score", 1.7), "list of scores contains 1.7"),
+    "a score above 1": ("06a", guess("score", 1.7), "list of scores contains 1.7"),
     "a score below 0": ("12", guess("score", -3.0), "list of scores contains -3.0"),
     "the probability of a path": ("13", evidence("path", 0.001), "the probability of its path"),
     "a path that is a word": ("13", evidence("path", "x"), "parts do not fit"),
@@ -189,19 +189,19 @@ EVIDENCE: dict[str, Forgery] = {
 }
 
 CUTS: dict[str, Forgery] = {
-    "a top-k of a whole distribution": ("01", sampling(top_k=3), "more tokens than top-k 3"),
+    "a top-k of a whole distribution": ("06a", sampling(top_k=3), "more tokens than top-k 3"),
     "a top-k of a tree": ("03", sampling(top_k=5), "more tokens than top-k 5"),
     "a top-k of heads": ("04", sampling(top_k=4), "p has more tokens than top-k 4"),
     "a smaller top-k": ("08", sampling(top_k=6), "more tokens than top-k 6"),
     "no top-k": ("08", sampling(top_k=0), "p of a token is 0, but the settings cut none"),
-    "a top-p of a whole distribution": ("01", sampling(top_p=0.5), "that top-p 0.5 cuts"),
+    "a top-p of a whole distribution": ("06a", sampling(top_p=0.5), "that top-p 0.5 cuts"),
     "a top-p of a copy": ("02", sampling(top_p=0.5), "p keeps a token of .* that top-p 0.5 cuts"),
     "a top-p of a tree": ("03", sampling(top_p=0.9), "that top-p 0.9 cuts"),
     "no top-p": ("06", sampling(top_p=1.0), "p of a token is 0, but the settings cut none"),
-    "a temperature above 1": ("01", sampling(temperature=1.5), "q of the top token is above"),
-    "a temperature of 1": ("01", sampling(temperature=1.0), "q at temperature 1"),
+    "a temperature above 1": ("06a", sampling(temperature=1.5), "q of the top token is above"),
+    "a temperature of 1": ("06a", sampling(temperature=1.0), "q at temperature 1"),
     "a temperature of 0": ("10", sampling(temperature=0.0), "greedy|temperature 0"),
-    "a temperature below 0": ("01", sampling(temperature=-1.0), "must be between 0 and 100"),
+    "a temperature below 0": ("06a", sampling(temperature=-1.0), "must be between 0 and 100"),
 }
 
 
@@ -221,7 +221,7 @@ def test_check_detects_forged_sampling(name):
 
 
 def test_check_compares_q_with_the_sampling():
-    trace = Trace.parse(map(json.dumps, recorded("01")))
+    trace = Trace.parse(map(json.dumps, recorded("06a")))
     size, rounds = trace.header.vocab_size, [r for r in trace.rounds if r.judged]
 
     def hold(cut):

@@ -87,19 +87,19 @@ def twice(event):
 
 
 PROMPTS: dict[str, Forgery] = {
-    "another prompt": ("01", header(prompt="Once upon a time, there was a boy"), "do not spell"),
+    "another prompt": ("06a", header(prompt="Once upon a time, there was a boy"), "do not spell"),
     "a letter of the prompt": (
-        "01", lambda d: d[0].update(prompt=d[0]["prompt"].replace("Mia", "Mie")), "do not spell",
+        "06a", lambda d: d[0].update(prompt=d[0]["prompt"].replace("Mia", "Mie")), "do not spell",
     ),
     "a comma of the prompt": (
-        "01", lambda d: d[0].update(prompt=d[0]["prompt"].replace(",", "")), "do not spell",
+        "06a", lambda d: d[0].update(prompt=d[0]["prompt"].replace(",", "")), "do not spell",
     ),
     "a longer prompt": ("02", lambda d: d[0].update(prompt=d[0]["prompt"] + " so"), "not spell"),
-    "another token": ("01", ids(lambda found: found.__setitem__(5, 750)), "do not spell"),
-    "a token less": ("01", ids(lambda found: found.pop(6)), "do not spell|Round 1"),
-    "a token more": ("01", ids(lambda found: found.insert(1, 310)), "do not spell"),
-    "a token of the prompt without bytes": ("01", forget("620"), "tokens .620. of the prompt"),
-    "a token of the prompt spelled otherwise": ("01", spell("1593", " Ann"), "do not spell"),
+    "another token": ("06a", ids(lambda found: found.__setitem__(5, 750)), "do not spell"),
+    "a token less": ("06a", ids(lambda found: found.pop(6)), "do not spell|Round 1"),
+    "a token more": ("06a", ids(lambda found: found.insert(1, 310)), "do not spell"),
+    "a token of the prompt without bytes": ("06a", forget("620"), "tokens .620. of the prompt"),
+    "a token of the prompt spelled otherwise": ("06a", spell("1593", " Ann"), "do not spell"),
     "what a template wrote": (
         "27", piece("template", text="assistant\n"), "do not spell|its special",
     ),
@@ -113,37 +113,37 @@ PROMPTS: dict[str, Forgery] = {
 }  # fmt: skip
 
 SPELLINGS: dict[str, Forgery] = {
-    "a second spelling": ("01", again("12", ";"), "token 12 has two spellings"),
-    "a token beyond the vocabulary": ("01", again("99999", "x"), "'99999' is not a token id"),
-    "a token below 0": ("01", again("-3", "x"), "'-3' is not a token id"),
-    "a token with a zero before it": ("01", again("012", ","), "'012' is not a token id"),
-    "a token in other figures": ("01", again("١٢", ","), "is not a token id"),
-    "a token that is a word": ("01", again("twelve", ","), "'twelve' is not a token id"),
-    "a token of many figures": ("01", again("9" * 5000, ","), "is not a token id"),
-    "a spelling beyond latin-1": ("01", again("7", "“"), "the bytes of token 7 are not latin-1"),
-    "a spelling with a fox": ("01", spell("12", "🦊"), "are not latin-1 text"),
+    "a second spelling": ("06a", again("12", ";"), "token 12 has two spellings"),
+    "a token beyond the vocabulary": ("06a", again("99999", "x"), "'99999' is not a token id"),
+    "a token below 0": ("06a", again("-3", "x"), "'-3' is not a token id"),
+    "a token with a zero before it": ("06a", again("012", ","), "'012' is not a token id"),
+    "a token in other figures": ("06a", again("١٢", ","), "is not a token id"),
+    "a token that is a word": ("06a", again("twelve", ","), "'twelve' is not a token id"),
+    "a token of many figures": ("06a", again("9" * 5000, ","), "is not a token id"),
+    "a spelling beyond latin-1": ("06a", again("7", "“"), "the bytes of token 7 are not latin-1"),
+    "a spelling with a fox": ("06a", spell("12", "🦊"), "are not latin-1 text"),
     "a spelling that comes too late": (
-        "01", lambda d: move(d, events(d, "vocabulary")[1], len(d)), "no bytes for tokens",
+        "06a", lambda d: move(d, events(d, "vocabulary")[1], len(d)), "no bytes for tokens",
     ),
-    "no spelling of a likeliest token": ("01", forget("2100"), "no bytes for tokens .2100"),
-    "no spelling of a plain token": ("01", forget("1566"), "Baseline: no bytes for tokens"),
+    "no spelling of a likeliest token": ("06a", forget("2100"), "no bytes for tokens .2100"),
+    "no spelling of a plain token": ("06a", forget("1566"), "Baseline: no bytes for tokens"),
 }  # fmt: skip
 
 ORDERS: dict[str, Forgery] = {
-    "scored before it was proposed": ("01", swap("proposed", "scored"), "'proposed' comes after"),
-    "judged after the draw": ("01", judged_late, "'judged' comes after 'drew'"),
+    "scored before it was proposed": ("06a", swap("proposed", "scored"), "'proposed' comes after"),
+    "judged after the draw": ("06a", judged_late, "'judged' comes after 'drew'"),
     "judged before it was scored": ("02", swap("scored", "judged"), "'scored' comes after"),
-    "drawn after it was committed": ("01", swap("drew", "committed"), "'drew' comes after"),
-    "drawn in another round": ("01", to_end("drew"), "Round|round"),
-    "plain decoding first": ("01", baseline_first, "Baseline: it comes before the run's end"),
+    "drawn after it was committed": ("06a", swap("drew", "committed"), "'drew' comes after"),
+    "drawn in another round": ("06a", to_end("drew"), "Round|round"),
+    "plain decoding first": ("06a", baseline_first, "Baseline: it comes before the run's end"),
     "plain decoding before the end": ("09", before_end, "Baseline: it comes before the run's end"),
-    "a second plain decoding": ("01", twice("baseline"), "a second 'baseline' event"),
-    "a second end": ("01", twice("finished"), "a second 'finished' event"),
-    "a second proposal": ("01", twice("proposed"), "a second 'proposed' event"),
-    "a second pass": ("01", twice("scored"), "a second 'scored' event"),
-    "a second draw": ("01", twice("drew"), "a second 'drew' event"),
-    "a verdict twice": ("01", twice("judged"), "in the wrong order|not judged|α is given at"),
-    "a round after the end": ("01", to_end("committed"), "Round"),
+    "a second plain decoding": ("06a", twice("baseline"), "a second 'baseline' event"),
+    "a second end": ("06a", twice("finished"), "a second 'finished' event"),
+    "a second proposal": ("06a", twice("proposed"), "a second 'proposed' event"),
+    "a second pass": ("06a", twice("scored"), "a second 'scored' event"),
+    "a second draw": ("06a", twice("drew"), "a second 'drew' event"),
+    "a verdict twice": ("06a", twice("judged"), "in the wrong order|not judged|α is given at"),
+    "a round after the end": ("06a", to_end("committed"), "Round"),
 }
 
 

@@ -77,6 +77,10 @@ def detail_lines(shot: Frame) -> Iterator[str]:
         yield f"step: {step['next']!r}, then {step['label']!r}"
     if shot["chips"]:
         yield "chips: " + " ".join(f"{flat(chip['w'])}:{chip['is']}" for chip in shot["chips"])
+    answers = shot.get("pass", {})
+    if answers:
+        yield f"pass: {joined(answers['say'])}"
+    yield from (f"column: {column['label']}" for column in answers.get("columns", ()))
     yield from (f"fact: {': '.join(fact)}" for fact in panel.get("facts", ()))
     yield from (f"distribution: {key} = {text}" for key, text in panel.get("laws", {}).items())
     yield from (f"if {k}: {joined(v)}" for k, v in panel.get("whatif", {}).items() if k in WORDING)

@@ -16,7 +16,7 @@ from specviz.trace.check import CheckFailed, check, describe_losslessness
 from specviz.trace.events import Vocabulary
 from specviz.trace.file import Trace, TraceError
 
-NAMES = ("01", "02", "03", "05", "09", "11b", "12", "22", "27", "30", "31")
+NAMES = ("06a", "02", "03", "05", "09", "11b", "12", "22", "27", "30", "31")
 DEEP = 990
 
 
@@ -48,35 +48,35 @@ def nested(levels):
 
 HOSTILE = {
     "a key twice": (
-        lambda: spliced("01", "scored", '"rows_in_pass": 5', '"rows_in_pass": 5, "p": [0.5]'),
+        lambda: spliced("06a", "scored", '"rows_in_pass": 5', '"rows_in_pass": 5, "p": [0.5]'),
         "the key 'p' occurs twice",
     ),
     "a key twice in the header": (
-        lambda: ['{"lossless": false, ' + lines_of("01")[0][1:], *lines_of("01")[1:]],
+        lambda: ['{"lossless": false, ' + lines_of("06a")[0][1:], *lines_of("06a")[1:]],
         "the key 'lossless' occurs twice",
     ),
     "a key twice, deep inside": (
-        lambda: spliced("01", "proposed", '"token": ', '"token": 5, "token": '),
+        lambda: spliced("06a", "proposed", '"token": ', '"token": 5, "token": '),
         "the key 'token' occurs twice",
     ),
     "not a number": (
-        lambda: spliced("01", "scored", '"seconds": 0', '"seconds": NaN, "was": 0'),
+        lambda: spliced("06a", "scored", '"seconds": 0', '"seconds": NaN, "was": 0'),
         "NaN is not a number",
     ),
     "infinity": (
-        lambda: spliced("01", "scored", '"seconds": 0', '"seconds": -Infinity, "was": 0'),
+        lambda: spliced("06a", "scored", '"seconds": 0', '"seconds": -Infinity, "was": 0'),
         "-Infinity is not a number",
     ),
     "infinity as an exponent": (
-        lambda: spliced("01", "proposed", '"score": 0', '"score": 1e999, "was": 0'),
+        lambda: spliced("06a", "proposed", '"score": 0', '"score": 1e999, "was": 0'),
         "the number 1e999 is too large",
     ),
     "seconds of 400 digits": (
-        lambda: spliced("01", "scored", '"seconds": ', f'"seconds": {"9" * 400}, "was": '),
+        lambda: spliced("06a", "scored", '"seconds": ', f'"seconds": {"9" * 400}, "was": '),
         "a whole number has 400 digits",
     ),
     "a node of 5,000 digits": (
-        lambda: spliced("01", "judged", '"node": ', f'"node": {"9" * 5000}, "was": '),
+        lambda: spliced("06a", "judged", '"node": ', f'"node": {"9" * 5000}, "was": '),
         "a whole number has 5,000 digits",
     ),
     "990 levels of evidence": (
@@ -85,40 +85,40 @@ HOSTILE = {
     ),
     "990 levels of a setting": (
         lambda: [
-            lines_of("01")[0].replace('"seed": ', f'"seed": {nested(DEEP)}, "was": '),
-            *lines_of("01")[1:],
+            lines_of("06a")[0].replace('"seed": ', f'"seed": {nested(DEEP)}, "was": '),
+            *lines_of("06a")[1:],
         ],
         "it is nested deeper than 64 levels",
     ),
     "100,000 levels": (
-        lambda: [*lines_of("01"), nested(100_000)],
+        lambda: [*lines_of("06a"), nested(100_000)],
         "it is nested deeper than 64 levels",
     ),
     "990 levels of a later event": (
-        lambda: [*lines_of("01"), f'{{"event": "later", "deep": {nested(DEEP)}}}'],
+        lambda: [*lines_of("06a"), f'{{"event": "later", "deep": {nested(DEEP)}}}'],
         "it is nested deeper than 64 levels",
     ),
     "half a character": (
-        lambda: spliced("01", "vocabulary", '{"', '{"x": "\\ud800", "'),
+        lambda: spliced("06a", "vocabulary", '{"', '{"x": "\\ud800", "'),
         "half a character|vocabulary",
     ),
     "half a character in the prompt": (
         lambda: [
-            lines_of("01")[0].replace('"prompt": "', '"prompt": "\\ud83e', 1),
-            *lines_of("01")[1:],
+            lines_of("06a")[0].replace('"prompt": "', '"prompt": "\\ud83e', 1),
+            *lines_of("06a")[1:],
         ],
         "half a character",
     ),
     "a version of its own": (
-        lambda: [lines_of("01")[0].replace('"version": 1', '"version": [1]'), *lines_of("01")[1:]],
+        lambda: [lines_of("06a")[0].replace('"version": 1', '"version": [1]'), *lines_of("06a")[1:]],
         "version \\[1\\]",
     ),
     "no settings": (
-        lambda: [json.dumps({**recorded("01")[0], "settings": {"sampling": 5}})],
+        lambda: [json.dumps({**recorded("06a")[0], "settings": {"sampling": 5}})],
         "cannot be read",
     ),
     "settings of a wrong kind": (
-        lambda: [json.dumps({**recorded("01")[0], "settings": {"gamma": [1]}})],
+        lambda: [json.dumps({**recorded("06a")[0], "settings": {"gamma": [1]}})],
         "must be a whole number",
     ),
 }
@@ -137,16 +137,16 @@ def test_hostile_file_gives_one_sentence(name, tmp_path, capsys):
 
 def test_limits_on_lines_files_and_counts(tmp_path, monkeypatch):
     path = tmp_path / "run.jsonl"
-    path.write_text(lines_of("01")[0] + "\n" + "[" * (bounded.LINE_BYTES + 2))
+    path.write_text(lines_of("06a")[0] + "\n" + "[" * (bounded.LINE_BYTES + 2))
     with pytest.raises(TraceError, match=r"Line 2: The line is longer than 16 MB\."):
         Trace.read(path)
     assert bounded.EVENTS >= 4096 * MAX_GUESSES, "the longest run that can be asked for is read"
     monkeypatch.setattr("specviz.trace.file.EVENTS", 1000)
     later = '{"event":"later","text":"' + 2000 * "x" + '"}'
-    path.write_text("\n".join([lines_of("01")[0], *[later] * 1001]))
+    path.write_text("\n".join([lines_of("06a")[0], *[later] * 1001]))
     with pytest.raises(TraceError, match=r"Line 1002: A trace has at most 1,000 lines"):
         Trace.read(path)
-    path.write_text("\n".join([lines_of("01")[0], *[later] * 1000]))
+    path.write_text("\n".join([lines_of("06a")[0], *[later] * 1000]))
     assert len(Trace.read(path).events) == 1000
     monkeypatch.setattr(bounded, "FILE_BYTES", 2**20)
     with pytest.raises(TraceError, match="The file is longer than 1 MB"):
@@ -167,7 +167,7 @@ def test_unknown_events_and_free_entries_survive(tmp_path):
 
 
 def test_token_bytes_in_memory_are_checked():
-    trace = Trace.parse(lines_of("01"))
+    trace = Trace.parse(lines_of("06a"))
     with pytest.raises(CheckFailed, match="the bytes of token 7 are not latin-1"):
         check(Trace(trace.header, [*trace.events, Vocabulary({"7": "“"})]))
 
@@ -184,17 +184,17 @@ def forced(lines):
 
 def test_run_with_chosen_u_is_not_called_a_sample(tmp_path, capsys):
     path = tmp_path / "run.jsonl"
-    path.write_text("\n".join(forged("01", forced)))
+    path.write_text("\n".join(forged("06a", forced)))
     status, out, _ = checked(path, capsys)
     assert status == 0
     assert "3 coins were set by hand, so the text is not a sample." in out
     assert "lossless" not in out
-    path.write_text("\n".join(lines_of("01")))
+    path.write_text("\n".join(lines_of("06a")))
     assert "The rule 'speculative' is lossless." in checked(path, capsys)[1]
 
 
 def test_one_chosen_u_is_singular():
-    lines = forged("01", lambda d: d[0]["settings"]["coins"].update({"90 judge 1": 0.5}))
+    lines = forged("06a", lambda d: d[0]["settings"]["coins"].update({"90 judge 1": 0.5}))
     trace = Trace.parse(lines)
     check(trace)
     assert describe_losslessness(trace) == "1 coin was set by hand, so the text is not a sample."

@@ -112,12 +112,13 @@ def step_names(scene: Scene, step: Step) -> dict[str, Any]:
 def end_card(trace: Trace, last: Frame) -> Frame:
     """Build the frame at the end of a run: the last frame with another step and caption."""
     caption = {"is": "end", "label": "The end", "parts": _totals(trace)}
-    return last | {"step": END_STEP, "caption": caption}
+    panel = last["panel"] | {"times": _times(trace)}
+    return last | {"step": END_STEP, "caption": caption, "panel": panel}
 
 
 def _totals(trace: Trace) -> list[Part]:
     numbers = metrics.summary(trace)
-    alpha = numbers["alpha"]
+    accepted = numbers["acceptance_rate"]
     return say(
         "step",
         "end",
@@ -125,11 +126,29 @@ def _totals(trace: Trace) -> list[Part]:
         passes=numbers["target_passes"],
         per_pass=f"{numbers['tokens_per_pass']:.1f}",
         a_pass=term("per pass", "tokens per pass"),
-        accepted="" if alpha is None else f"{numbers['acceptance_rate']:.0%}",
-        alpha="" if alpha is None else f"{alpha:.2f}",
-        alpha_term=term("α", "alpha"),
+        accepted="" if accepted is None else f"{accepted:.0%}",
         against=_against_plain(trace, numbers["speedup"]),
     )
+
+
+def _times(trace: Trace) -> list[Part]:
+    """Say where the time went, and what an average round cost and brought; by the trace's clocks.
+
+    The cost is left out if the measurement is too noisy.
+    """
+    numbers = metrics.summary(trace)
+    total, draft = numbers["total_seconds"], numbers["draft_seconds"]
+    if total <= 0:
+        return []
+    target = sum(played.scored.seconds for played in trace.rounds if played.scored)
+    shares = {"draft": draft, "target": target, "rest": max(0.0, total - draft - target)}
+    percents = {name: f"{seconds / total:.0%}" for name, seconds in shares.items()}
+    plain, speedup = trace.baseline, numbers["speedup"]
+    known = plain is not None and speedup is not None and not explain_noise(trace, plain)
+    tokens = numbers["tokens_per_pass"]
+    cost = f"{tokens / speedup:.2f}" if known else ""
+    percents["draft"] = percents["draft"] if draft else ""
+    return say("step", "end_times", **percents, cost=cost, tokens=f"{tokens:.2f}")
 
 
 def _against_plain(trace: Trace, speedup: float | None) -> list[Part]:

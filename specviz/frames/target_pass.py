@@ -33,8 +33,9 @@ def target_pass(scene: Scene, step: Step) -> dict[str, Any] | None:
     columns = [_column(scene, step, found, parent) for parent in parents]
     used = sum(column["use"] == "used" for column in columns)
     facts = {"n": len(columns), "used": used, "time": format_seconds(scored.seconds)}
+    branch = len(columns) < len(scored.top)
     macro = {"score": "pass_scored", "judge": "pass_judged"}.get(step.kind, "pass_over")
-    return {"say": say("step", macro, **facts), "columns": columns}
+    return {"say": say("step", macro, **facts, branch=branch), "columns": columns}
 
 
 def _followed(scene: Scene, found: dict[int, State]) -> list[int]:
@@ -55,7 +56,7 @@ def _column(scene: Scene, step: Step, found: dict[int, State], parent: int) -> C
         if step.kind == "judge" and scene.round.judged[step.at].node == node:
             column["here"] = True
     # At temperature 0 the likeliest token is the verdict.
-    if not scene.greedy or use == "used":
+    if not scene.greedy or use != "waiting":
         column |= _answers(scene, parent, node)
     return column | {"label": _label(column)}
 
