@@ -198,11 +198,11 @@ def test_the_best_tree_is_the_one_that_brute_force_finds(by_place, nodes):
         ),
         (
             lambda: tree_formula.path_probabilities([-1, 0, 0], [1, 0.7, 0.5]),
-            "Only one sibling can be accepted",
+            "Only one alternative can be accepted",
         ),
         (
             lambda: tree_formula.regular_tree_tokens((0.7, 0.5), 2),
-            "Only one sibling can be accepted",
+            "Only one alternative can be accepted",
         ),
         (lambda: tree_formula.regular_tree_tokens((0.7,), -2), "γ must be at least 0"),
         (lambda: tree_formula.full_tree((2, -1)), "A node cannot have -1 children."),

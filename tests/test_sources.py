@@ -232,7 +232,7 @@ def test_progress_is_printed_every_few_percent(capsys):
     for megabytes in range(23):
         progress.update(megabytes * 1_000_000, 100_000_000)
     progress.update(90_000_000, 0)
-    told = [line.split(" %")[0] for line in capsys.readouterr().err.splitlines()]
+    told = [line.split("%")[0] for line in capsys.readouterr().err.splitlines()]
     assert told == ["5", "10", "15", "20"]
 
 

@@ -1,4 +1,13 @@
-"""Validate numbers for the formulas, with a readable error."""
+"""The speed-up formula of Leviathan et al. for chains, its optimum and contours, and measured runs.
+
+Times are in plain target passes. α is the acceptance probability of a draft token, assumed equal
+and independent at every position (a model, not a measurement). γ is the number of draft tokens in a
+chain; the mean of a run need not be an integer. c is the time to draft one token. Paper: Leviathan
+et al., 2211.17192, section 3.
+
+A measured run is a point beside the formula: only its `predicted` is simulated. For a tree, γ is
+the depth, and α is the probability that one of the siblings is accepted.
+"""
 
 from __future__ import annotations
 
@@ -120,7 +129,7 @@ def guaranteed_speedup(alpha: float, c: float) -> float:
 def relative_operations(alpha: float, gamma: float, c_hat: float) -> float:
     """Return operations per token over plain decoding's: (1 − α)(γĉ + γ + 1) / (1 − α^(γ+1)).
 
-    Time can fall while this rises, since rejected tokens were computed, too. Paper: theorem 3.11.
+    It can rise while time falls, because rejected tokens are computed, too. Paper: theorem 3.11.
 
     Args:
         alpha: Acceptance probability.
@@ -141,10 +150,11 @@ class Optimum:
 
 
 def optimal_gamma(alpha: float, c: float) -> Optimum:
-    """Return the γ with the largest speed-up, the smallest of several. Paper: section 3.5.
+    """Return the γ with the largest speed-up, the smallest if several tie. Paper: section 3.5.
 
-    The speed-up rises until the next draft token no longer earns its cost, and falls from there: it
-    is a concave sum over a linear cost. At c = 0 (n-gram) it rises forever, towards 1 / (1 − α).
+    The speed-up, a concave sum divided by a linear cost, rises until the next draft token costs
+    more than it gains, and falls from there. At c = 0 (n-gram) it rises for all γ, towards 1 / (1 −
+    α).
     """
     check_probability("α", alpha)
     check_not_negative("c", c)
@@ -168,9 +178,9 @@ MAX_GAMMA: Final = 64  # the largest γ that `contour_cost` evaluates
 
 @dataclass(frozen=True, slots=True)
 class SpeedupModel:
-    """The values of the formula, in plain target passes.
+    """The parameters of the formula; times are in plain target passes.
 
-    At γ = 0 the pass costs 1, whatever `verify` is. Raises ValueError with a sentence.
+    At γ = 0 the pass costs 1, regardless of `verify`. Invalid values raise ValueError.
 
     Attributes:
         alpha: Acceptance probability.
@@ -251,7 +261,7 @@ def _bisect(reached: Callable[[float], bool]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPoint:
-    """Means over the rounds that drafted; costs are in plain target passes.
+    """Means over the rounds of a run that drafted; times are in plain target passes.
 
     Attributes:
         alpha: Acceptance probability at a judged position.
@@ -260,7 +270,7 @@ class MeasuredPoint:
         c: Time to draft one level.
         verify: Time of the target pass, judging and commit.
         tokens: Tokens per round.
-        speedup: Of the whole run, including round 0 and rounds without a draft.
+        speedup: Speed-up of the whole run, including round 0 and rounds without a draft.
     """
 
     alpha: float
@@ -278,7 +288,7 @@ class MeasuredPoint:
 
     @property
     def predicted(self) -> float:
-        """The formula's speed-up at this α, γ, c and v: simulated."""
+        """The formula's speed-up at these values: simulated."""
         return speedup(self.alpha, self.gamma, self.c, self.verify)
 
 

@@ -1,8 +1,8 @@
 """Measured costs of a public model's shape on one machine, with random weights.
 
 Random weights take as long as trained ones but produce meaningless text, so a file has seconds and
-bytes, and no acceptance or speed-up. What follows from an α that the visitor chooses is simulated
-and derived here. The measuring itself is in specviz/bench/shapes.
+bytes but no acceptance or speed-up. Speed-ups at an α that the visitor chooses are simulated here.
+The measurement is in specviz/bench/shapes.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class DrafterFacts:
     Attributes:
         name: Its key.
         title: Its name on the page.
-        about: Its size and its draft, in words.
-        parameters: Of its own weights.
-        bytes: Of its own weights.
+        about: Its size and its draft as a phrase.
+        parameters: Number of its own parameters.
+        bytes: Size of its own weights.
         guesses: Draft tokens per draft.
         levels: Depth of its drafts.
     """
@@ -59,7 +59,7 @@ class DrafterFacts:
 
     def __post_init__(self) -> None:
         for words in (self.name, self.title, self.about):
-            _check_text("A drafter's words", words)
+            _check_text("A drafter's text", words)
         for number in (self.parameters, self.bytes):
             check_not_negative(f"Every size of {self.name}", number)
         if not 1 <= self.levels <= self.guesses:
@@ -74,9 +74,9 @@ class RoundTimes:
 
     Attributes:
         drafter: Its key.
-        draft: Until the draft tokens are known.
-        check: The target's pass over them.
-        rest: Distributions, verdicts and commit.
+        draft: Time to draft.
+        check: Time of the target's pass over the draft.
+        rest: Time for distributions, verification and commit.
     """
 
     drafter: str
@@ -136,12 +136,12 @@ class ModelCosts:
         name: Its key.
         title: Its name on the page.
         shape: Its layers, widths and counts.
-        bytes: Of its weights in memory, including packed copies.
-        packing: See models/products.py.
+        bytes: Size of its weights in memory, including packed copies.
+        packing: How weights are packed; see models/products.py.
         flops: Operations per second that the machine reached, as in `Sweep`.
         bandwidth: Bytes per second that the machine reached, as in `Sweep`.
-        drafters: What was measured.
-        places: Costs by context length.
+        drafters: The drafters that were measured.
+        places: Costs by context length, increasing.
     """
 
     name: str
@@ -156,7 +156,7 @@ class ModelCosts:
 
     def __post_init__(self) -> None:
         for words in (self.name, self.title, self.packing):
-            _check_text("A model's words", words)
+            _check_text("A model's text", words)
         check_positive("The bytes of the weights", self.bytes)
         _check_count("drafters", self.drafters)
         _check_count("contexts", self.places)
@@ -178,18 +178,18 @@ class CostFile:
     """The result of one command on one machine.
 
     Attributes:
-        date: Of the measurement, as in 2026-11-22.
-        command: What was run.
+        date: Date of the measurement, as in 2026-11-22.
+        command: The command that was run.
         machine: As in `Sweep`.
         processor: As in `Sweep`.
         device: By torch's name.
         dtype: As in `Sweep`.
         threads: As in `Sweep`.
         versions: As in `Sweep`.
-        seed: Of the random weights and the order.
-        rounds: How often everything should be measured.
+        seed: Seed of the random weights and of the order.
+        rounds: Number of planned measurements of each value.
         models: Costs by model.
-        load: Load average before it began; None if the system does not report it.
+        load: Load average before the measurement; None if the system does not report it.
     """
 
     date: str
@@ -212,7 +212,7 @@ class CostFile:
             raise ValueError(f"{self.date!r:.40} is not a date") from None
         environment = (self.command, self.machine, self.processor, self.device)
         for words in (*environment, *self.versions, *self.versions.values()):
-            _check_text("The machine's words", words)
+            _check_text("The description of the machine", words)
         if self.dtype not in DTYPES:
             raise ValueError(f"The dtype {self.dtype!r:.40} is not supported.")
         check_positive("The number of threads", self.threads)
@@ -242,7 +242,7 @@ class CostFile:
 
     @property
     def complete(self) -> bool:
-        """Whether everything was measured as often as planned."""
+        """Whether every value was measured as often as planned."""
         return all(
             len(times) >= self.rounds
             for costs in self.models
@@ -260,7 +260,7 @@ class CostFile:
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """Parse the text of a file, which may come from anyone. Raises CostFileError."""
+        """Parse the text of a file, which is not trusted. Raises CostFileError."""
         if len(text) > MAX_CHARACTERS:
             raise CostFileError(f"A file of measured costs has at most {MAX_CHARACTERS >> 10} KiB.")
         try:
@@ -303,7 +303,7 @@ class RoundCost:
 
     @property
     def level(self) -> float:
-        """Drafting one level: the formula's c."""
+        """Time to draft one level: the formula's c."""
         return self.draft / self.levels
 
     def speedup(self, alpha: float) -> float:
@@ -316,14 +316,14 @@ class RoundCost:
 
     @property
     def break_even_alpha(self) -> float | None:
-        """The α from which it is no slower than plain decoding; None if there is none."""
+        """The smallest α at which it is not slower than plain decoding; None if there is none."""
         if self.total > self.levels + 1:
             return None
         return formula.solve_alpha(self.total, self.levels) if self.total > 1.0 else 0.0
 
 
 def round_cost(costs: ModelCosts, context_costs: ContextCosts, round: RoundTimes) -> RoundCost:
-    """Return what a drafter's round costs at one context length."""
+    """Return the cost of a drafter's round at one context length."""
     baseline = median(context_costs.plain)
     drafter = next(one for one in costs.drafters if one.name == round.drafter)
     draft, check, rest = (
@@ -333,7 +333,7 @@ def round_cost(costs: ModelCosts, context_costs: ContextCosts, round: RoundTimes
 
 
 def shipped_paths(folder: Path = FOLDER) -> list[Path]:
-    """Return the files that ship, valid or not."""
+    """Return the paths of the files that ship, valid or not."""
     return sorted(folder.glob("*.json"))
 
 
@@ -344,19 +344,19 @@ def load_shipped(path: Path) -> CostFile:
 
 
 def _check_text(what: str, words: str) -> None:
-    """Refuse a text that is too long or not printable."""
+    """Raise ValueError if a text is too long or not printable."""
     if len(words) > MAX_NAME or not words.isprintable():
         raise ValueError(f"{what} must be at most {MAX_NAME} printable characters.")
 
 
 def _check_count(what: str, values: Sequence[Any]) -> None:
-    """Refuse a list that is too long."""
+    """Raise ValueError if a list is too long."""
     if len(values) > MAX_ENTRIES:
         raise ValueError(f"{len(values):,} {what} are too many.")
 
 
 def _check_times(name: str, values: Sequence[float]) -> None:
-    """Refuse measurements that no clock gives."""
+    """Raise ValueError unless these are valid measurements."""
     if not 0 < len(values) <= 1000:
         raise ValueError(f"{name} need 1 to 1,000 measurements")
     for value in values:

@@ -87,7 +87,7 @@ def headline(file: CostFile, costs: ModelCosts, context: ContextCosts) -> tuple[
 
 
 def summarize(file: CostFile, costs: ModelCosts, context: ContextCosts) -> str:
-    """Say what larger passes cost, in plain passes."""
+    """Say how long larger passes take, in plain passes."""
     sweep = file.sweep(costs, context)
     plain, known = sweep.plain, [one.tokens for one in context.passes if one.tokens > 1]
     if plain is None or not known:
@@ -144,6 +144,6 @@ def format_break_even(found: RoundCost) -> str:
 
 
 def _all_times(context: ContextCosts) -> list[list[float]]:
-    """The measurements of plain passes, of each pass size, and of whole rounds by drafter."""
+    """Return the measurements of plain passes, of each pass size, and of rounds by drafter."""
     kinds = chain((p.seconds for p in context.passes), (one.total for one in context.rounds))
     return [context.plain, *kinds]

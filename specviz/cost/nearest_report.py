@@ -1,7 +1,7 @@
 """Find the published measurement closest to a setup: drafter, batch size, model and machine.
 
-A close report is not an equal one: each states its own conditions and what its source omits.
-Nothing is scaled or filled in.
+The closest report need not match: it is shown with its own conditions and with the facts that its
+source omits. No number is scaled, and missing facts are not filled in.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final
 from specviz.cost import sources
 from specviz.cost.sources import NOT_STATED, Source
 
-# By kind of drafter: the families of the published numbers, and the names on Spec-Bench.
+# By kind of drafter: families in the published numbers, and the names of methods on Spec-Bench.
 FAMILIES: Final[Mapping[str, Sequence[str]]] = {
     "head": ("EAGLE", "EAGLE-2", "EAGLE-3"),
     "n-gram": ("n-gram",),
@@ -26,10 +26,10 @@ SPEC_BENCH_METHODS: Final[Mapping[str, Mapping[str, str]]] = {
     "n-gram": {"PLD": "n-gram"},
     "model": {"SpS": "draft model"},
 }
-UNSTATED_BATCH: Final = 6.0  # doublings: the least distance of a report without a batch size
-# Approximate batch sizes of a server's load, used for ranking only.
+UNSTATED_BATCH: Final = 6.0  # doublings: the smallest distance of a report without a batch size
+# Approximate batch sizes for a server's load, used only to rank reports.
 LOAD_BATCHES: Final[Mapping[str, int]] = {"light": 1, "heavy": 128}
-UNSTATED_MODEL: Final = 3.0  # doublings of the model's size
+UNSTATED_MODEL: Final = 3.0  # doublings of model size: distance of a report without a model size
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +70,9 @@ class ReportedSpeedup:
 
 
 def nearest_report(wanted: Setup) -> ReportedSpeedup | None:
-    """Return the closest report, the first of equals; None if there is none.
+    """Return the closest report, the first if several tie; None if there is none.
 
-    No publication reports on the House models.
+    There is none for the House models, which no publication uses.
     """
     if wanted.model.startswith("house"):
         return None
@@ -99,7 +99,10 @@ def reported_speedups(kind: str) -> Iterator[ReportedSpeedup]:
 
 
 def distance(report: ReportedSpeedup, wanted: Setup) -> float:
-    """Return the distance of a report: doublings of batch and model size, and another machine."""
+    """Return the distance of a report from a setup.
+
+    It is the number of doublings of batch size and model size, plus 1 for another machine.
+    """
     wanted_model = sources.models()[wanted.model]
     size, other = wanted_model.shape.parameters / 1e9, parameters_in_name(report.model)
     model = (
@@ -112,7 +115,7 @@ def distance(report: ReportedSpeedup, wanted: Setup) -> float:
 
 
 def _batches(report: ReportedSpeedup, batch: int) -> float:
-    """Return the doublings between the batch sizes; a server's load gets one more for doubt."""
+    """Return the doublings between two batch sizes, plus 1 if only a server's load is stated."""
     if report.batch:
         return abs(log2(report.batch / batch))
     if report.load:

@@ -1,8 +1,18 @@
-"""The cost of a model's shape: parameters, operations of a pass, bytes of weights and of cache.
+"""Pass time by the roofline, from model shape and hardware, and speculative decoding by batch size.
 
-For decoders in Llama's layout: grouped-query attention, a gated MLP (three matrices), RMSNorm.
-Operations are those of matrix products and attention, with a multiply-add counted as two; lookups,
-norms and softmax are ignored.
+A pass takes the longer of reading its bytes and computing its operations. Weights and cache are
+read once per pass, however many tokens it has, and arithmetic grows with every token. So
+verification is free while the pass is memory-bound. This is a lower bound: real kernels reach a
+fraction of each peak, and launching them takes additional time. Roofline: Williams, Waterman and
+Patterson, CACM 52(4), 2009.
+
+Shapes are decoders in Llama's layout: grouped-query attention, a gated MLP (three matrices),
+RMSNorm. Operations are those of matrix products and attention, with a multiply-add counted as two;
+embedding lookups, norms and softmax are ignored.
+
+A round drafts level by level, one drafter pass per level, and verifies all draft tokens in one
+target pass. Each sequence of a batch is assumed to gain the mean, as with continuous batching; a
+batch that waits for its slowest sequence gains less.
 """
 
 from __future__ import annotations
@@ -71,27 +81,27 @@ class ModelShape:
 
     @property
     def matrices(self) -> int:
-        """Weights that every token of a pass is multiplied with, the output head included."""
+        """Number of weights that every token is multiplied with, including the output head."""
         attention = 2 * self.hidden * self.head_dim * (self.heads + self.kv_heads)  # q, o; k, v
         mlp = 3 * self.hidden * self.intermediate  # gate, up, down
         return self.layers * (attention + mlp) + self.hidden * self.vocabulary
 
     @property
     def parameters(self) -> int:
-        """All parameters: matrices, norms, and the embedding table if it is not the head."""
+        """Number of parameters: matrices, norms, and the embedding table if it is not the head."""
         return self._read + (0 if self.tied else self.hidden * self.vocabulary)
 
     @property
     def _read(self) -> int:
-        """Parameters that a pass reads in full; of an untied embedding table it reads few rows."""
+        """Number of parameters that a pass reads, without the few rows of an untied embedding."""
         norms = (2 * self.layers + 1) * self.hidden
         return self.matrices + norms + (2 * self.layers * self.head_dim if self.qk_norm else 0)
 
     def flops(self, tokens: int, context: int) -> float:
         """Return the operations of a pass over `tokens` new tokens after `context` cached ones.
 
-        2 per weight and token; for attention 4 per head, head dimension, and pair of a token with a
-        position it attends to (scores, then the weighted sum). The masked half is computed, too.
+        A weight and a token take 2 operations. Attention takes 4 per head, head dimension, and pair
+        of a token with a position (2 for the score, 2 for the weighted sum), masked pairs included.
         """
         check_not_negative("The number of tokens", tokens)
         check_not_negative("The context", context)
@@ -99,7 +109,7 @@ class ModelShape:
         return 2.0 * tokens * self.matrices + 4.0 * self.layers * self.heads * self.head_dim * pairs
 
     def weight_bytes(self, dtype: str) -> float:
-        """Return the bytes of weights that one pass reads, for any number of tokens."""
+        """Return the bytes of weights that one pass reads, regardless of its number of tokens."""
         return float(self._read * bytes_per_number(dtype))
 
     def cache_bytes(self, dtype: str) -> float:
@@ -208,7 +218,7 @@ class PassTime:
 def pass_time(serving: Serving, batch: int, tokens: int = 1) -> PassTime:
     """Return the time of a pass over `tokens` new tokens for each of `batch` sequences.
 
-    Bytes moved: the weights once; for every sequence its cache once, and the new entries.
+    It moves the weights once and, for each sequence, its cache once and the new entries.
     """
     check_positive("The batch size", batch)
     check_positive("The number of tokens", tokens)
@@ -226,7 +236,7 @@ def pass_time(serving: Serving, batch: int, tokens: int = 1) -> PassTime:
 def free_tokens(serving: Serving, batch: int) -> int:
     """Return how many tokens per sequence fit in a pass before it becomes compute-bound.
 
-    The first of them is the text's own; the others are draft tokens that are almost free to verify.
+    The first one is the last committed token; the others are draft tokens, almost free to verify.
     0 means that even plain decoding is compute-bound.
     """
 

@@ -1,7 +1,7 @@
 """Hardware, models and published numbers as data, each with its source.
 
-A figure without a source is refused. The files are `assets/cost/*.json`; the shapes of the House
-models come from their own config.json.
+Data without a source raises an error. The files are `assets/cost/*.json`; the shapes of the House
+models come from their config.json.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ EVIDENCE: Final[dict[Evidence, str]] = {
     "S": "read in the source itself, in the linked version",
     "R": "read in the project's README, documentation or blog",
     "A": "read in the paper's abstract",
-    "2": "second-hand: quoted by others, the original could not be read",
+    "2": "second-hand: quoted by others; the original was not available",
     "C": "computed from figures in the source",
 }
 
@@ -64,7 +64,7 @@ class Machine:
         peak: As in `Hardware`, without sparsity.
         bandwidth: As in `Hardware`.
         memory: As in `Hardware`.
-        sheet: The vendor's data sheet as the sources cite it, not read itself; may be empty.
+        sheet: The vendor's data sheet as cited by the sources, not read directly; may be empty.
         note: A remark for the page.
         sources: Where the figures were read.
     """
@@ -80,7 +80,7 @@ class Machine:
 
     def __post_init__(self) -> None:
         _require_source(self.title, self.sources)
-        Hardware(self.title, self.peak, self.bandwidth, self.memory)  # refuses what is not positive
+        Hardware(self.title, self.peak, self.bandwidth, self.memory)  # checks that all are positive
 
     @property
     def hardware(self) -> Hardware:
@@ -90,7 +90,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model to choose from. `config` is the part of its config.json that gives its shape."""
+    """A model to choose from. `config` has the fields of its config.json that define its shape."""
 
     name: str
     title: str
@@ -108,7 +108,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """One speed-up or acceptance rate from a paper or a blog, never one of ours.
+    """One speed-up or acceptance rate from a paper or a blog, never measured by this program.
 
     Attributes:
         method: The drafter family.
@@ -170,7 +170,7 @@ class Acceptance:
         source: Where it was read.
         alpha: α, if published.
         tokens: Tokens per pass including the target's own, from which α follows by the formula.
-        gamma: Draft tokens in a chain, or levels of a tree; required with `tokens`.
+        gamma: Draft tokens in a chain, or levels of a tree; required if `tokens` is given.
         guesses: Draft tokens of a round, including a tree's siblings.
     """
 
@@ -195,7 +195,7 @@ class Acceptance:
 
     @property
     def effective_alpha(self) -> float:
-        """α as published, or as derived by the formula for a chain of γ tokens."""
+        """α as published, or derived from tokens per pass by the formula for a chain."""
         if self.alpha is not None:
             return self.alpha
         return formula.solve_alpha(self.tokens or 0.0, self.gamma or 0)
@@ -208,7 +208,7 @@ class Acceptance:
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
-    """A method on Spec-Bench. tokens_per_pass is the board's mean accepted tokens; 1 is plain."""
+    """A method on Spec-Bench. `tokens_per_pass` is its mean accepted tokens there."""
 
     method: str
     speedups: list[float]
@@ -312,7 +312,7 @@ HEAD: Final = "head"
 
 
 def drafters(model: str) -> dict[str, tuple[str, ModelShape | None]]:
-    """Return what can draft for a model by name: title, and shape or None if free."""
+    """Return the drafters for a model by name: title and shape; the shape is None if it is free."""
     target = models()[model].shape
     head = replace(target, layers=1, tied=True)  # its output head is the target's own
     found: dict[str, tuple[str, ModelShape | None]] = {

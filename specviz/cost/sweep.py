@@ -1,8 +1,8 @@
 """A sweep: how long a target pass takes by its number of tokens, beside the machine's roofline.
 
-Only measurements are stored; everything else is derived here, and only `predicted` is simulated.
-The peaks were measured on the same machine in the same minute, never taken from a data sheet. The
-measuring itself is in specviz/bench/sweep.py.
+Only measurements are stored; other numbers are derived here, and only `predicted` is simulated. The
+peaks were measured on the same machine at the same time, not taken from a data sheet. The
+measurement is in specviz/bench/sweep.py.
 """
 
 from __future__ import annotations
@@ -65,14 +65,14 @@ class Sweep:
     Attributes:
         target: Name of the model.
         shape: Its layers, widths and counts.
-        machine: In words.
-        processor: In words.
+        machine: Description of the machine.
+        processor: Description of the processor.
         dtype: By torch's name.
         threads: Threads of torch.
         versions: Of the packages.
         context: Tokens in the cache before each pass.
-        seed: Of the order.
-        rounds: How many passes of each size were planned.
+        seed: Seed of the order of passes.
+        rounds: Number of passes planned for each size.
         flops: Operations per second of large matrix products, one number per product.
         bandwidth: Bytes per second when reading an array of the weights' size.
         points: By increasing number of tokens, only sizes that were measured.
@@ -126,7 +126,7 @@ class Sweep:
 
     @property
     def peaks(self) -> tuple[float, float] | None:
-        """The best operations and bytes per second that were measured; None before both were."""
+        """The highest operations and bytes per second measured; None until both were measured."""
         return (max(self.flops), max(self.bandwidth)) if self.flops and self.bandwidth else None
 
     def predicted(self, tokens: int, overhead: float = 0.0) -> PassTime | None:
@@ -151,13 +151,13 @@ class Sweep:
         return line.memory / seconds if line and seconds else None
 
     def excess(self, tokens: int) -> float | None:
-        """Return the seconds that a pass took beyond the roofline."""
+        """Return the seconds by which a pass exceeded the roofline; None if unknown."""
         seconds, line = self.by_tokens.get(tokens), self.predicted(tokens)
         return None if seconds is None or line is None else seconds - line.seconds
 
     @property
     def overhead(self) -> float | None:
-        """What a plain pass takes beyond the roofline: a constant, fitted at one token."""
+        """Seconds by which a plain pass exceeds the roofline; None if unknown."""
         return self.excess(1)
 
     def to_text(self) -> str:
@@ -213,7 +213,7 @@ class Sweep:
 
 
 def _check_times(name: str, values: Sequence[float]) -> None:
-    """Refuse measurements that no clock gives."""
+    """Raise ValueError unless these are valid measurements."""
     if not values:
         raise ValueError(f"{name} need a measurement.")
     for value in values:
@@ -221,7 +221,7 @@ def _check_times(name: str, values: Sequence[float]) -> None:
 
 
 def middle_half(seconds: Sequence[float]) -> tuple[float, float]:
-    """Return the first and third quartile of some measurements."""
+    """Return the first and third quartile of measurements."""
     if len(seconds) == 1:
         return seconds[0], seconds[0]
     low, _, high = quantiles(seconds, n=4, method="inclusive")

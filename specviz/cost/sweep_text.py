@@ -18,7 +18,7 @@ from specviz.cost.formatting import (
 from specviz.cost.sweep import SIZES, Sweep, middle_half
 from specviz.texts import text
 
-DRAFTS: Final = ((5, "a draft of 4 tokens"), (17, "a tree of 16"))
+DRAFTS: Final = ((5, "a draft of 4 tokens"), (17, "a tree of 16"))  # tokens of the pass, and name
 LARGEST_PASS: Final = SIZES[-1]
 NOISY_SPREAD: Final = 0.3  # middle half / median; above it, the machine was not quiet
 ABOUT_THE_SAME: Final = 1.5  # gaps within this factor count as equal
@@ -27,7 +27,7 @@ ABOUT_THE_SAME: Final = 1.5  # gaps within this factor count as equal
 def sweep_facts(sweep: Sweep, here: bool = True) -> dict[str, Any]:
     """Return the sentences and table rows for the page.
 
-    If the times vary too much, the headline says so and no reasons are given.
+    If the times vary too much, the headline says so, and sentences that explain them are empty.
 
     Args:
         sweep: The measurements.
@@ -101,7 +101,7 @@ def is_noisy(sweep: Sweep) -> bool:
 
 
 def summarize(sweep: Sweep, here: bool = True) -> str:
-    """Say what larger passes cost, in plain passes."""
+    """Say how long larger passes take, in plain passes."""
     known = [(size, cost) for size, _ in DRAFTS if (cost := sweep.passes(size)) is not None]
     if not known:
         return text("cost", "sweep_too_little" if sweep.points else "sweep_nothing")
@@ -137,7 +137,7 @@ def memory_sentence(sweep: Sweep, here: bool = True) -> str:
 
 
 def overhead_sentence(sweep: Sweep) -> str:
-    """Say what a plain pass takes beyond the roofline."""
+    """Say by how much a plain pass exceeds the roofline."""
     seconds, line, overhead = sweep.plain, sweep.predicted(1), sweep.overhead
     if seconds is None or line is None or overhead is None:
         return ""

@@ -1,10 +1,10 @@
 """The speed-up formula for draft trees: a round yields one token per node on the accepted path.
 
 A tree is its list of parents, as in `DraftTree`: node 0 is the last committed token with parent -1;
-every other node is a draft token and comes after its parent, siblings in the order tried. Each node
-has the probability of being the accepted child once its parent was accepted. Siblings exclude each
-other, so their probabilities sum to at most 1. Levels are assumed independent: Sequoia's positional
-view (2402.12374), an approximation for real models.
+every other node is a draft token, comes after its parent, and siblings are in the order tried. A
+node's probability is that of being the accepted child, given that its parent was accepted. At most
+one sibling is accepted, so the probabilities of siblings sum to at most 1. Levels are assumed
+independent, as in Sequoia (2402.12374), which is an approximation for real models.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def expected_tokens(parents: Sequence[int], keep: Sequence[float]) -> float:
 
     Args:
         parents: The tree.
-        keep: By node, the probability that it is the accepted child once its parent was accepted;
-            the value for node 0 is ignored.
+        keep: By node, the probability that it is the accepted child, given that its parent was
+            accepted; the value for node 0 is ignored.
     """
     return sum(path_probabilities(parents, keep))
 
@@ -54,9 +54,11 @@ def acceptance_by_depth(parents: Sequence[int], keep: Sequence[float]) -> list[f
 
 
 def acceptance_by_position(parents: Sequence[int], chances: Sequence[float]) -> list[float]:
-    """Return `keep` for a tree in which acceptance depends only on the rank among siblings.
+    """Return the probability by node, if it depends only on the node's rank among its siblings.
 
-    Ranks beyond `chances` have probability 0.
+    Args:
+        parents: The tree.
+        chances: By rank; ranks beyond have probability 0.
     """
     ranks = _sibling_ranks(parents)
     return [1.0, *(chances[rank] if rank < len(chances) else 0.0 for rank in ranks[1:])]
@@ -69,7 +71,7 @@ def depths(parents: Sequence[int]) -> list[int]:
 
 
 def regular_tree_tokens(chances: Sequence[float], depth: int) -> float:
-    """Return the mean tokens of a full tree: a chain with α = Σ chances."""
+    """Return the mean tokens per round of a full tree, which equals a chain with α = Σ chances."""
     return formula.expected_tokens(_sum_siblings(chances), depth)
 
 
@@ -100,7 +102,7 @@ def best_tree(chances: Sequence[float], nodes: int, depth: int | None = None) ->
     if not chances or any(a < b for a, b in pairwise(chances)):
         raise ValueError("Acceptance by rank must be given, and must not increase.")
     parents, levels = [-1], [0]
-    waiting = [(-chances[0], 0, 0, 1.0)]  # likeliest first; the parent, the place under it, its own
+    waiting = [(-chances[0], 0, 0, 1.0)]  # -path probability, parent, rank, parent's
     while waiting and len(parents) <= nodes:
         _, parent, rank, parent_probability = heappop(waiting)
         here = parent_probability * chances[rank]
@@ -128,7 +130,7 @@ def _sibling_ranks(parents: Sequence[int]) -> list[int]:
 
 
 def _check_probabilities(parents: Sequence[int], keep: Sequence[float]) -> None:
-    """Refuse probabilities that no accepted path can have."""
+    """Raise ValueError unless these are valid probabilities of a tree's nodes."""
     _check_order(parents)
     if len(keep) != len(parents):
         raise ValueError(
@@ -146,7 +148,7 @@ def _sum_siblings(chances: Sequence[float]) -> float:
     total = sum(check_probability("The probability of a node", value) for value in chances)
     if total > 1.0 + SLACK:
         raise ValueError(
-            f"Only one sibling can be accepted, but the probabilities sum to {total:g}."
+            f"Only one alternative can be accepted, but the probabilities sum to {total:g}."
         )
     return min(1.0, total)
 

@@ -1,6 +1,6 @@
 """Building blocks of the Cost tab's charts: axes, lines, marks and labels in plotly's format.
 
-Axes count in the chart's own units, so a chart may be drawn narrower than WIDTH.
+Coordinates are in data units, not pixels, so a chart may be drawn narrower than WIDTH.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Tick = tuple[float, str]
 
 
 def chart(data: dict[str, Trace], x: dict[str, Any], y: dict[str, Any], height: int) -> Figure:
-    """Combine traces and axes, which count in their own units, into a figure."""
+    """Combine traces and axes into a figure."""
     made = layout(WIDTH, height)
     return {"data": data, "layout": made | {"margin": MARGIN, "xaxis": x, "yaxis": y}}
 
@@ -35,14 +35,14 @@ def axis(low: float, high: float, ticks: Sequence[Tick], title: str = "") -> dic
 
 
 def guesses_axis(end: int) -> dict[str, Any]:
-    """Return the axis of γ, a little wider than its numbers."""
+    """Return the axis of γ from 0 to `end`, with some space at both ends."""
     step = 2 if end <= 16 else 4 if end <= 32 else 8
     ticks = [(float(place), str(place)) for place in range(0, end + 1, step)]
     return axis(-0.4, end + 0.2, ticks, "γ, draft tokens in a chain")
 
 
 def dots(points: Sequence[Point], size: float, colour: str, symbol: str = "circle") -> Trace:
-    """Return marks with an edge in the page's colour, so that they stand out from lines."""
+    """Return marks with an outline in the background colour, to be visible on lines."""
     edge = {"color": "--bg", "width": 2 if size > 8 else 0}
     mark = {"size": size, "color": colour, "symbol": symbol, "line": edge}
     return _at(points) | {"mode": "markers", "marker": mark}
@@ -55,12 +55,12 @@ def hollow_marks(points: Sequence[Point], symbol: str = "circle-open", size: flo
 
 
 def hover(labels: Sequence[str]) -> Trace:
-    """Return the texts shown under the pointer, one per point."""
+    """Return the hover texts of a trace, one per point."""
     return {"hoverinfo": "text", "hovertext": list(labels)}
 
 
 def words(rows: Sequence[tuple[float, float, str, str]], size: int, anchor: str) -> Trace:
-    """Return labels at positions in the chart's own units, not rounded to tenths of a pixel."""
+    """Return labels at data coordinates, which are not rounded as pixels are."""
     return texts(rows, size, anchor) | _at([(x, y) for x, y, _, _ in rows])
 
 

@@ -32,7 +32,7 @@ MAP_HEIGHT: Final = 300
 LEVELS: Final = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
 SHADE: Final = 0.09  # opacity of ink, added at each level
 STEPS: Final = 40  # steps across a map
-LAST_ALPHAS: Final = (0.985, 0.99, 0.995)  # additional α near 1, where lines are steep
+LAST_ALPHAS: Final = (0.985, 0.99, 0.995)  # additional values of α near 1, where lines are steep
 LABEL_SHARE: Final = 0.05  # share of a map's width or height that a label takes
 SLOWER: Final = "slower than plain decoding"
 
@@ -126,7 +126,7 @@ def _ridge(terms: SpeedupModel, end: int) -> list[list[Point]]:
 
 
 def _shade(outline: Sequence[Point]) -> Trace:
-    """Return one more layer of ink."""
+    """Return a transparent area, which darkens what is below it."""
     area = curves([outline], "--ink", 0)
     return area | {"fill": "toself", "fillcolor": "--ink", "opacity": SHADE}
 
@@ -140,7 +140,13 @@ def _level(level: float) -> str:
 
 
 def _without_overlaps(names: Sequence[Words], by: int, room: float) -> list[Words]:
-    """Return the labels that do not overlap, always the first. by: 0 horizontally, 1 vertically."""
+    """Return the labels that do not overlap earlier ones.
+
+    Args:
+        names: Labels.
+        by: The axis along which distances are measured: 0 horizontal, 1 vertical.
+        room: The smallest distance.
+    """
     labels: list[Words] = []
     for name in names:
         if all(abs(float(name[by]) - float(other[by])) > room for other in labels):

@@ -1,6 +1,8 @@
-"""Chart of pass time by tokens: measured values as marks, simulated ones as dashed lines.
+"""Charts of measured values: pass time by tokens, and a server's acceptance and speed-up by γ.
 
-The horizontal axis is logarithmic; milliseconds start at zero, so that heights can be compared.
+Measured and counted values are marks. Simulated values are lines, dashed where acceptance is
+assumed. The axis of tokens is logarithmic; milliseconds start at zero, so that heights can be
+compared.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ WIDTH, HEIGHT = 640, 340
 
 
 TICKS: Final = (1, 2, 4, 8, 16, 32, 64)
-EDGES: Final = (0.88, 73.0)  # tokens at the left and right end of the chart
+EDGES: Final = (0.88, 73.0)  # tokens at the left and right edge of the chart
 
 
 def sweep_figure(sweep: Sweep) -> Figure:
@@ -70,7 +72,7 @@ def _marks(sweep: Sweep) -> Trace:
 
 
 def _hover_text(sweep: Sweep, tokens: int, count: int) -> str:
-    """Return the text shown under the pointer: only numbers and our own words."""
+    """Return the hover text of a size; it contains no text from outside."""
     line, cost = sweep.predicted(tokens), sweep.passes(tokens)
     words = [f"{tokens} token{'' if tokens == 1 else 's'} in the pass"]
     words.append(f"measured {1000.0 * sweep.by_tokens[tokens]:.2f} ms, median of {count}")
@@ -104,7 +106,7 @@ def _simulated_line(sweep: Sweep, overhead: float, style: dict[str, Any]) -> Tra
 
 
 def _level(height: float) -> Trace:
-    """Return the level of one plain pass."""
+    """Return a horizontal line at the time of one plain pass."""
     return {
         "mode": "lines",
         "x": list(EDGES),
@@ -145,8 +147,8 @@ def _layout(top: float) -> dict[str, Any]:
 
 
 SERVER_HEIGHT: Final = 264
-APART: Final = 0.14  # distance between the two marks of a position
-FEWEST: Final = 4  # positions on the axis at least
+APART: Final = 0.14  # offset of the two marks of a position, to the left and to the right
+FEWEST: Final = 4  # the smallest number of positions on the axis
 
 
 def places_figure(places: Sequence[PositionAcceptance]) -> Figure:
@@ -155,7 +157,7 @@ def places_figure(places: Sequence[PositionAcceptance]) -> Figure:
     given = [(place.number, place.conditional) for place in places if place.conditional]
     data: dict[str, Trace] = {
         "10-reached": _rates(reached, -APART, "circle", "all drafts"),
-        "20-given": _rates(given, APART, "diamond-open", "the drafts that got this far"),
+        "20-given": _rates(given, APART, "diamond-open", "the drafts that reached it"),
     }
     end = max(FEWEST, len(places))
     step = 1 if end <= 12 else 4

@@ -1,7 +1,7 @@
 """Charts of the roofline: pass time by tokens, speed-up and best γ by batch size.
 
-All numbers come from `specviz.cost`. A chart may be drawn narrower than WIDTH. Labels are placed
-where no curve is.
+All numbers come from `specviz.cost`. A chart may be drawn narrower than WIDTH. Labels do not
+overlap curves.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FAINT: Final = "--dead"
 
 
 def pass_figure(serving: Serving, batch: int, checked: int) -> Figure:
-    """Chart the time of a target pass by tokens per sequence; a round has `checked` of them."""
+    """Chart the time of a target pass by tokens per sequence, and mark the round's tokens."""
     free = free_tokens(serving, batch)
     across = next(n for n in (16, 32, 64, 128, 256, MAX_BATCH) if n >= need(free, checked))
     steps = range(1, across + 1, max(1, across // 64))
@@ -64,8 +64,8 @@ def pass_figure(serving: Serving, batch: int, checked: int) -> Figure:
 
 
 def round_label(checked: int, here: float, free: int, across: int, high: float) -> Trace:
-    """Label the round: above the curve where that is still flat, else below it."""
-    long = 0.28  # of the figure's width, about
+    """Label the round: above the curve where it is flat, otherwise below it."""
+    long = 0.28  # approximate width of the label, as a share of the chart
     late = checked >= long * across
     above = late or checked + long * across < free
     rise = 0.07 if above and checked != free else -0.07
@@ -136,7 +136,7 @@ def _gains(sizes: Sequence[int], gains: Sequence[float]) -> list[str]:
 
 
 def _unfit(room: int, high: float) -> dict[str, Trace]:
-    """Shade the batch sizes that do not fit in memory. room: the largest that does."""
+    """Shade the batch sizes that do not fit in memory; `room` is the largest one that fits."""
     if room >= MAX_BATCH:
         return {}
     left, right = max(room + 0.5, 0.9), MAX_BATCH * 1.12
@@ -172,7 +172,7 @@ def gamma_figure(serving: Serving, guessing: DraftPlan, alpha: float, batch: int
     gamma = len(guessing.widths)
     high = max(*best, gamma, 3) * 1.3
     places = list(range(len(BATCHES)))
-    # At the bars' feet, where no line crosses them.
+    # Labels are at the bottom of the bars, where no line crosses them.
     feet = [(at, 0, f"{n}+" if n == MAX_GAMMA else str(n)) for at, n in enumerate(best)]
     data = {
         "10-best": {
@@ -184,7 +184,7 @@ def gamma_figure(serving: Serving, guessing: DraftPlan, alpha: float, batch: int
             "marker": {"color": "--q-soft", "line": {"color": "--q-line", "width": 1}},
         },
         "05-chosen": line([-0.6, len(BATCHES) - 0.4], [gamma, gamma], "--ink", 1.5, "dash"),
-        # Lines are drawn over bars: it starts where the nearest one ends.
+        # Lines are drawn over bars, so this one starts at the top of the nearest bar.
         "06-here": line([log2(batch)] * 2, [best[round(log2(batch))], high], "--ink2", 1, "dot"),
         "50-best": words(feet, "top center"),
     }
@@ -210,7 +210,7 @@ def line(
 
 
 def hover(texts: Sequence[str]) -> Trace:
-    """Return the texts shown under the pointer, one per point."""
+    """Return the hover texts of a trace, one per point."""
     return {"hoverinfo": "text", "hovertext": list(texts)}
 
 
@@ -224,7 +224,7 @@ def _marker(fill: str, edge: str) -> dict[str, Any]:
 
 
 def words(rows: Sequence[tuple[float, float, str]], side: str) -> Trace:
-    """Return labels. They contain only our own words and numbers, never a visitor's text."""
+    """Return labels, which must not contain a visitor's text, since they are not escaped."""
     return {
         "mode": "text",
         "x": [row[0] for row in rows],

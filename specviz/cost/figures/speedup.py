@@ -37,8 +37,8 @@ from specviz.figures.plot import Figure, Point, Trace, layout
 HEIGHT: Final = 264
 MIN_GAMMA: Final = 16  # a chart of γ shows at least this many
 MAX_GAMMA: Final = 64
-ALPHA_OFFSETS: Final = (-0.2, -0.1, 0.1, 0.2)  # α of the faint curves, relative to the chosen one
-HEADROOM: Final = 2.2  # how far above the chosen curve the chart extends for faint ones
+ALPHA_OFFSETS: Final = (-0.2, -0.1, 0.1, 0.2)  # of the faint curves, relative to the chosen α
+HEADROOM: Final = 2.2  # the chart is at most this many times as high as the chosen curve
 
 
 def speed_figure(
@@ -117,7 +117,7 @@ def shown_to(terms: SpeedupModel, *gammas: float) -> int:
 def run_marks(
     run: MeasuredPoint, at: Point, side: str, predicted: float | None = None
 ) -> dict[str, Trace]:
-    """Return a run's diamond and, on a chart of speed-ups, the formula's hollow one.
+    """Return the diamond of a run and, on a chart of speed-ups, the hollow one of the prediction.
 
     Args:
         run: The measured run.
@@ -146,7 +146,7 @@ def _curve(terms: SpeedupModel, end: int) -> list[Point]:
 
 
 def _neighbours(terms: SpeedupModel) -> list[SpeedupModel]:
-    """Return the same values at the α of the faint curves."""
+    """Return models with the α of the faint curves."""
     found = [round(terms.alpha + step, 9) for step in ALPHA_OFFSETS]
     return [replace(terms, alpha=alpha) for alpha in found if 0.0 < alpha < 1.0]
 
@@ -162,7 +162,7 @@ def _chart_top(
 
 
 def _clip(curve: Sequence[Point], top: float) -> list[list[Point]]:
-    """Cut a curve into the parts that lie within the chart."""
+    """Split a curve into the parts that are inside the chart."""
     parts: list[list[Point]] = [[curve[0]]]
     for (x, y), (to_x, to_y) in pairwise(curve):
         inside, stays = y <= top, to_y <= top
@@ -197,7 +197,7 @@ def _power(power: int) -> str:
 
 
 def _thin_out(values: Sequence[int], most: int) -> Sequence[int]:
-    """Return at most `most` of the values, evenly spaced, always with 0."""
+    """Return at most `most` of the values, evenly spaced and including 0."""
     step = ceil(len(values) / most)
     return [value for value in values if value % step == 0]
 
@@ -211,7 +211,7 @@ def _push_apart(values: Sequence[float], least: float) -> list[float]:
 
 TREE_WIDTH: Final = 400
 TREE_HEIGHT: Final = 150
-FAINTEST: Final = 0.14  # opacity of a token that is hardly ever accepted
+FAINTEST: Final = 0.14  # smallest opacity of a token
 
 
 def small_tree(parents: Sequence[int], reached: Sequence[float]) -> Figure:

@@ -1,7 +1,8 @@
-"""Parse Prometheus' text format strictly: a line that does not match is an error.
+"""Read a server's statistics from Prometheus' text format and from JSON, both untrusted.
 
-The format: prometheus.io/docs/instrumenting/exposition_formats. Comments, histogram buckets and
-creation times are skipped.
+Prometheus' format (prometheus.io/docs/instrumenting/exposition_formats) is parsed strictly: a line
+that does not match is an error. Comments, histogram buckets and creation times are skipped. Bad
+values raise a readable error.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from specviz.cost.server.stats import (
 
 MAX_LINES: Final = 20_000
 MAX_LINE: Final = 8_000  # characters
-# No two repetitions can match the same text, so matching takes linear time.
+# No two repetitions match the same characters, so matching takes linear time.
 WORD: Final = "[a-zA-Z_][a-zA-Z0-9_]*"
 QUOTED: Final = r'[^"\\]*(?:\\.[^"\\]*)*'
 LABEL: Final = f'{WORD}="{QUOTED}"'
@@ -40,7 +41,7 @@ ESCAPES: Final = {r"\\": "\\", r"\"": '"', r"\n": "\n"}
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One line: a metric's name, labels and value. The value is checked where it is used."""
+    """One line: a metric's name, labels and value. `Metrics.samples` checks the value."""
 
     name: str
     labels: Mapping[str, str]
@@ -74,7 +75,7 @@ def _unescape(value: str) -> str:
 
 
 class Metrics:
-    """Samples by name. A counter is found with and without `_total`, which exporters add."""
+    """Samples by name. Counters are found with and without the suffix `_total`."""
 
     def __init__(self, samples: Iterable[Sample]) -> None:
         self._by_name: dict[str, list[Sample]] = {}
@@ -82,7 +83,7 @@ class Metrics:
             self._by_name.setdefault(sample.name, []).append(sample)
 
     def programs(self) -> set[str]:
-        """Return the supported programs that these metrics come from."""
+        """Return the supported programs whose prefixes these metrics have."""
         begun = {re.split("[:_]", name, maxsplit=1)[0] for name in self._by_name}
         return begun & PROGRAMS
 
@@ -111,7 +112,7 @@ class Metrics:
         return sum(sample.value for sample in found) if found else None
 
     def by_position(self, name: str, label: str) -> tuple[float, ...]:
-        """Sum a metric by the number in a label, from 0 on without gaps. Raises UnreadableStats."""
+        """Sum a metric by position, from 0 without gaps. Raises UnreadableStats."""
         sums: dict[int, float] = {}
         for sample in self.samples(name):
             position = sample.labels.get(label, "")
@@ -132,7 +133,7 @@ class Metrics:
 
         Raises:
             SeveralModels: If there are several and none was chosen.
-            UnreadableStats: If the chosen one is not there.
+            UnreadableStats: If the chosen model is missing.
         """
         every = [sample for name in names for sample in self.samples(name)]
         models = sorted({sample.labels.get("model_name", "") for sample in every})

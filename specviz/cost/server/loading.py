@@ -1,6 +1,11 @@
-"""Recognize which program's statistics a text holds, and parse them.
+"""Get a server's statistics: parse a text, fetch it from the server, or use the shipped example.
 
-Everything that is not recognized is refused with a sentence that names the supported formats.
+A text that is not recognized is refused with a sentence that names the supported formats. Fetching
+contacts only the given address, for at most ten seconds and four MiB per path.
+
+The example has vLLM's own numbers, from the comparison in assets/models/peers.json: accepted tokens
+by position over thirty prompts, one sequence at a time, on a CPU. That run read vLLM's counters and
+did not store the text of /metrics, so the lines around the numbers are written here in its format.
 """
 
 from __future__ import annotations
@@ -25,13 +30,13 @@ from specviz.models.errors import ServerFault
 from specviz.models.served.http_client import Address, HttpClient, Refused
 from specviz.shipped import ASSETS, read_shipped_json
 
-MAX_CHARACTERS: Final = 400_000  # characters
+MAX_CHARACTERS: Final = 400_000
 READABLE: Final = (
     "Supported are /metrics of vLLM, SGLang, TensorRT-LLM and llama.cpp, SGLang’s "
     "/server_info, and an answer of vLLM or llama.cpp that includes its counts."
 )
-# Every name that is read from JSON. The page removes all others before it sends a text, since the
-# settings of an SGLang server contain API keys.
+# Every name that is read from JSON. The page removes all other names before it sends a text,
+# because the settings of an SGLang server contain API keys.
 JSON_NAMES: Final = (
     "metrics", "speculative_decoding", "acceptance_histogram", "num_spec_steps", "num_draft_tokens",
     "num_accepted_draft_tokens", "num_spec_tokens", "internal_states", "avg_spec_accept_length",
@@ -106,7 +111,7 @@ def _first(data: Mapping[str, Any], *paths: tuple[str, ...]) -> Mapping[str, Any
     return next((each for each in found if isinstance(each, dict)), None)
 
 
-# TensorRT-LLM's counters come first: reading its /metrics removes what was read.
+# TensorRT-LLM's counters come first, because reading its /metrics removes the iterations read.
 PATHS: Final = ("/prometheus/metrics", "/metrics", "/server_info")
 MAX_BYTES: Final = 1 << 22  # bytes of an answer, before comments and buckets are removed
 NOT_FOUND: Final = (
@@ -118,13 +123,13 @@ NOT_FOUND: Final = (
 
 @dataclass(frozen=True, slots=True)
 class StatsEndpoint:
-    """The endpoint of a server that has its statistics."""
+    """The endpoint of a server that returns its statistics."""
 
     client: HttpClient
     path: str
 
     def text(self) -> str:
-        """Fetch the statistics, without the lines that are never read. Raises ServerFault."""
+        """Fetch the statistics, without lines that are never used. Raises ServerFault."""
         return strip_metrics(self.client.get_text(self.path))
 
 
@@ -185,9 +190,10 @@ class Example:
 
 
 def example() -> Example:
-    """Return the example. Every draft had γ tokens, since vLLM always drafts γ.
+    """Return the example, in which every draft has γ tokens, as always with vLLM.
 
-    Raises BrokenFile.
+    Raises:
+        BrokenFile: If the file with the numbers is damaged.
     """
     return read_shipped_json(PEERS, _build)
 

@@ -1,7 +1,9 @@
-"""Predict the speed-up for every γ from a server's own acceptance and a roofline. Simulated.
+"""Predict the speed-up for every γ from a server's acceptance and a roofline. Simulated.
 
-For a shorter draft, acceptance was counted. For a longer one, the acceptance of the last
-position is assumed to hold. If only an average is reported, one α is assumed at every position.
+For a shorter draft, acceptance was counted. For a longer one, the acceptance of the last position
+is assumed to hold. If only an average is reported, one α is assumed at every position. A deployment
+adds what a server does not report: machine, model, drafter, context and batch size, by names of
+presets.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ class AcceptanceModel:
     """Acceptance probability by position, given that all earlier positions were accepted.
 
     Attributes:
-        conditional: As counted, or the α that the average corresponds to.
+        conditional: By position: as counted, or the α that yields the reported average.
         rest: Assumed at all later positions.
         by_position: Whether `conditional` was counted by position.
     """
@@ -92,12 +94,12 @@ class Outlook:
 
     @property
     def gain(self) -> float | None:
-        """Speed-up of the best γ over the present one."""
+        """Speed of the best γ relative to the current γ; None if that is unknown."""
         return self.best.speedup / self.current.speedup if self.current else None
 
 
 def acceptance_model(stats: ServerStats, gamma: int | None) -> AcceptanceModel:
-    """Return the acceptance by position that a server's statistics imply.
+    """Derive the acceptance by position from a server's statistics.
 
     Args:
         stats: The statistics.
@@ -189,7 +191,7 @@ def _best(gains: Sequence[float]) -> int:
 def _best_interval(
     found: Sequence[PositionAcceptance], gains: Callable[[AcceptanceModel], list[float]]
 ) -> tuple[int, int] | None:
-    """Return the best γ at both ends of all intervals."""
+    """Return the best γ at the lower and at the upper ends of all intervals, in order."""
     rates = [place.conditional for place in found if place.conditional]
     if not rates:
         return None
@@ -208,7 +210,7 @@ LIMITS: Final[Mapping[str, tuple[str, int, int]]] = {  # name in errors, minimum
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """A server's deployment.
+    """Where a server runs, in names of presets. Invalid values raise ValueError with a sentence.
 
     Attributes:
         hardware: Name of a machine.
@@ -246,7 +248,7 @@ class Deployment:
 
     @property
     def serving(self) -> Serving:
-        """The target on the machine, at the peaks of its data sheet."""
+        """The target on the machine, with the peaks of the data sheet."""
         machine = sources.machines()[self.hardware].hardware
         shape = sources.models()[self.model].shape
         return Serving(shape, machine, self.dtype, self.context, self.cards)

@@ -1,11 +1,6 @@
-"""Statistics of vLLM: the counters of /metrics, and a request's `metrics.speculative_decoding`.
+"""Convert the statistics of vLLM, SGLang, TensorRT-LLM and llama.cpp to `ServerStats`.
 
-Names as in vllm-project/vllm: vllm/v1/spec_decode/metrics.py (at 016a8587; the counters, to which
-prometheus_client adds `_total`), vllm/v1/metrics/loggers.py (at 005a810b; requests that run),
-vllm/v1/metrics/stats.py (pull request 48915; a request's histogram, vLLM 0.28 and later).
-
-`num_accepted_tokens_per_pos` at position i counts the drafts with more than i accepted tokens, and
-`num_drafts` counts drafts. Accepted tokens never include the target's own token.
+The comments above each program's metric names say where the names come from.
 """
 
 from __future__ import annotations
@@ -27,6 +22,11 @@ from specviz.cost.server.formats import (
 )
 from specviz.cost.server.stats import ServerStats, UnreadableStats
 
+# vLLM. Names as in vllm-project/vllm: vllm/v1/spec_decode/metrics.py (at 016a8587; counters, to
+# which prometheus_client adds `_total`), vllm/v1/metrics/loggers.py (at 005a810b; running
+# requests), vllm/v1/metrics/stats.py (pull request 48915; a request's histogram, vLLM 0.28 and
+# later). `num_accepted_tokens_per_pos` at position i counts the drafts with more than i accepted
+# tokens, and `num_drafts` counts drafts. Accepted tokens never include the target's own token.
 VLLM_DRAFTS: Final = "vllm:spec_decode_num_drafts"
 VLLM_DRAFTED: Final = "vllm:spec_decode_num_draft_tokens"
 VLLM_ACCEPTED: Final = "vllm:spec_decode_num_accepted_tokens"
@@ -37,7 +37,7 @@ VLLM_BETWEEN: Final = ("vllm:inter_token_latency_seconds", "vllm:time_per_output
 
 
 def vllm_metrics(family: Metrics, model: str | None) -> ServerStats:
-    """Parse the counters of /metrics, which count from the start, summed over engines."""
+    """Parse vLLM's /metrics: counters since the start, summed over engines."""
     if not family.has(VLLM_DRAFTS):
         raise UnreadableStats(
             "This vLLM reports no drafts: it decodes plainly (start it with --speculative-config), "
@@ -72,7 +72,7 @@ def _time_between_outputs(mine: Metrics) -> tuple[float, float] | None:
 
 
 def vllm_request(data: Mapping[str, Any]) -> ServerStats:
-    """Parse one request's histogram: the number of rounds with exactly j accepted tokens."""
+    """Parse the histogram of one vLLM request: rounds with exactly j accepted tokens, by j."""
     histogram = required_counts(data, "acceptance_histogram")
     rounds = sum(histogram)
     reported = optional_number(data, "num_spec_steps")
@@ -94,6 +94,14 @@ def vllm_request(data: Mapping[str, Any]) -> ServerStats:
     )
 
 
+# SGLang reports averages in /server_info and /metrics, and neither counts nor positions. Names as
+# in sgl-project/sglang: python/sglang/srt/observability/metrics_collector.py (at 016d8605):
+# `spec_accept_length` is "accepted drafts + bonus token per forward", over the last few steps;
+# python/sglang/srt/managers/scheduler.py: `avg_spec_accept_length` is the same since the start.
+# `spec_accept_rate` is not read: releases differ in whether it includes the target's own token
+# (pull request 13212, and scheduler_metrics_mixin.py at 00eef542, contradict the text above).
+# `speculative_num_steps` is the depth of a draft, `speculative_eagle_topk` its number of siblings,
+# and `speculative_num_draft_tokens` includes the last committed token.
 SGLANG_LENGTH: Final = "sglang:spec_accept_length"
 SGLANG_STEPS: Final = "sglang:spec_num_steps"
 SGLANG_TOKENS: Final = "sglang:spec_num_draft_tokens"
@@ -109,7 +117,7 @@ EQUAL_WEIGHTS: Final = "Several copies of the model were averaged with equal wei
 
 
 def sglang_metrics(family: Metrics, model: str | None) -> ServerStats:
-    """Parse the gauges of /metrics. Copies of the model differ in `dp_rank`."""
+    """Parse SGLang's /metrics: gauges; copies of the model differ in `dp_rank`."""
     if not family.has(SGLANG_LENGTH):
         raise UnreadableStats(SGLANG_OFF)
     name, mine = family.of_model((SGLANG_LENGTH,), model)
@@ -135,7 +143,7 @@ def sglang_metrics(family: Metrics, model: str | None) -> ServerStats:
 
 
 def _by_copy(samples: list[Sample]) -> list[float]:
-    """Return one value per copy: its ranks agree, and breakdowns by priority are skipped."""
+    """Return one value per copy of the model, the largest over its ranks, without priorities."""
     found: dict[str, float] = {}
     for sample in samples:
         if "priority" not in sample.labels:
@@ -145,7 +153,7 @@ def _by_copy(samples: list[Sample]) -> list[float]:
 
 
 def sglang_info(data: Mapping[str, Any]) -> ServerStats:
-    """Parse /server_info: the server's settings and the state of its schedulers."""
+    """Parse SGLang's /server_info: the server's settings and the state of its schedulers."""
     states = object_list(data.get("internal_states", []), "internal_states")
     lengths = [
         found for state in states if (found := optional_number(state, "avg_spec_accept_length"))
@@ -173,12 +181,18 @@ def sglang_info(data: Mapping[str, Any]) -> ServerStats:
 
 
 def _siblings(steps: int | None, verified: int | None, beside: int | None) -> int:
-    """Return 1 for a chain; a tree has top-k siblings, or more draft tokens than levels."""
+    """Return top-k if known; else 2, that is a tree, if there are more tokens than levels."""
     if beside is not None:
         return beside
     return 2 if steps and verified and verified > steps + 1 else 1
 
 
+# TensorRT-LLM reports iterations as JSON at /metrics, and counters at /prometheus/metrics. Names as
+# in NVIDIA/TensorRT-LLM: cpp/include/tensorrt_llm/executor/types.h (at a98a9061, SpecDecodingStats:
+# `numRequestsWithDraftTokens` are the drafts of an iteration, `acceptanceLength` counts the
+# target's own token), tensorrt_llm/metrics/collector.py (at 050f80de: counters by `token_position`;
+# a position appears once something happened there). /metrics returns each iteration only once, so a
+# second reader does not get it again.
 TRTLLM_DRAFTED: Final = "trtllm_spec_decode_num_draft_tokens"
 TRTLLM_ACCEPTED: Final = "trtllm_spec_decode_num_accepted_tokens"
 TRTLLM_DRAFTED_AT: Final = "trtllm_spec_decode_drafted_tokens"
@@ -195,7 +209,7 @@ NEWEST_ONLY: Final = (
 
 
 def tensorrt_metrics(family: Metrics, model: str | None) -> ServerStats:
-    """Parse the counters of /prometheus/metrics, by position if they are present."""
+    """Parse TensorRT-LLM's /prometheus/metrics: counters, by position if present."""
     if not family.has(TRTLLM_DRAFTED, TRTLLM_DRAFTED_AT):
         raise UnreadableStats(TRTLLM_OFF)
     name, mine = family.of_model((TRTLLM_DRAFTED, TRTLLM_DRAFTED_AT), model)
@@ -220,7 +234,7 @@ def tensorrt_metrics(family: Metrics, model: str | None) -> ServerStats:
 
 
 def tensorrt_iterations(iterations: Sequence[Mapping[str, Any]]) -> ServerStats:
-    """Parse the list of /metrics, skipping iterations without drafts."""
+    """Parse TensorRT-LLM's /metrics: a list of iterations; those without drafts are skipped."""
     stats = [found for each in iterations if (found := each.get("specDecodingStats"))]
     if not all(isinstance(each, dict) for each in stats):
         raise UnreadableStats("“specDecodingStats” must be an object.")
@@ -243,6 +257,10 @@ def tensorrt_iterations(iterations: Sequence[Mapping[str, Any]]) -> ServerStats:
     )
 
 
+# llama.cpp. Names as in ggml-org/llama.cpp: tools/server/server-task.cpp (at 00efb3e1,
+# result_timings: `draft_n` and `draft_n_accepted`, left out if nothing was drafted), and pull
+# request 26389, which gave /metrics the same counters as vLLM's (August 2026), with one position
+# per token of the longest draft (--spec-draft-n-max).
 LLAMACPP_DRAFTS: Final = "llamacpp:spec_decode_num_drafts"
 LLAMACPP_DRAFTED: Final = "llamacpp:spec_decode_num_draft_tokens"
 LLAMACPP_ACCEPTED: Final = "llamacpp:spec_decode_num_accepted_tokens"
@@ -259,7 +277,7 @@ LLAMACPP_ALL_PASSES: Final = (
 
 
 def llamacpp_metrics(family: Metrics) -> ServerStats:
-    """Parse the counters of /metrics, which count from the start of the server."""
+    """Parse llama.cpp's /metrics: counters since the start of the server."""
     if not family.total(LLAMACPP_DRAFTS):
         raise UnreadableStats(LLAMACPP_OFF)
     kept = family.by_position(LLAMACPP_BY_POSITION, "position")
@@ -277,7 +295,7 @@ def llamacpp_metrics(family: Metrics) -> ServerStats:
 
 
 def llamacpp_timings(timings: Mapping[str, Any]) -> ServerStats:
-    """Parse the `timings` of one answer."""
+    """Parse the `timings` of one llama.cpp answer."""
     if "draft_n" not in timings:
         raise UnreadableStats(LLAMACPP_OFF)
     drafted, accepted = (

@@ -1,7 +1,6 @@
-"""Everything derived from a server's statistics, for the page and the command line.
+"""Report on a server's statistics, for the page and the command line.
 
-The sentences are in texts/server.jinja. What the server counted is kept apart from what is
-simulated.
+Counted numbers and simulated ones are in separate fields. The sentences are in texts/server.jinja.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from specviz.cost.server.stats import (
 )
 from specviz.texts import text
 
-SHORT_DRAFTS: Final = 0.98  # of γ: a mean draft length below that is reported
+SHORT_DRAFTS: Final = 0.98  # share of γ: the report mentions a mean draft length below it
 
 Row = tuple[str, str]
 
@@ -41,9 +40,9 @@ class Report:
         tokens: Tokens per pass.
         positions: Acceptance by position; empty if the server does not report it.
         facts: The counted numbers, as names and values.
-        limitations: What the server does not report, a sentence each.
+        limitations: Sentences on what the server does not report.
         outlook: Speed-up by γ, simulated; None if no machine was named or nothing can be predicted.
-        advice: What follows from the outlook, a sentence each.
+        advice: Sentences that follow from the outlook.
         not_predicted: Why nothing can be predicted; empty otherwise.
     """
 
@@ -106,7 +105,7 @@ def build_report(
 
     Args:
         now: The statistics as text.
-        before: An earlier snapshot; then only what happened since is counted.
+        before: An earlier snapshot; if given, only later events are counted.
         model: The model to report on, if the server has several.
         gamma: The draft length, if the server does not report it.
         site: Where the server runs; needed for predictions only.
@@ -173,7 +172,7 @@ def _format_gamma(stats: ServerStats, gamma: int) -> str:
 
 
 def _mean_of_short_drafts(stats: ServerStats) -> float | None:
-    """Tokens per draft, if that is clearly below γ."""
+    """Return the mean tokens per draft if it is clearly below γ; None otherwise."""
     if not (stats.rounds and stats.drafted and stats.draft_length):
         return None
     mean = stats.drafted / stats.rounds
@@ -188,7 +187,7 @@ def _format_running(stats: ServerStats) -> str:
 def format_rate(rate: Rate | None) -> str:
     """Format a share as a percentage with its interval."""
     if rate is None:
-        return "no draft got this far"
+        return "no draft reached it"
     low, high = (100 * end for end in (rate.low, rate.high))
     return f"{format_percent(rate.share)}, {low:.1f} to {high:.1f}"
 
@@ -199,7 +198,7 @@ def format_percent(share: float) -> str:
 
 
 def limitations(stats: ServerStats, tokens: TokensPerPass) -> list[str]:
-    """Say what the server does not report, a sentence each."""
+    """Return sentences on what the server does not report."""
     found = list(stats.notes)
     if tokens.assumed:
         found.append(text("server", "drafts_assumed"))
@@ -223,7 +222,7 @@ def describe_deployment(site: Deployment, stats: ServerStats) -> str:
 
 
 def advice(site: Deployment, stats: ServerStats, outlook: Outlook) -> list[str]:
-    """Say what follows for γ, a sentence each; all of it simulated."""
+    """Return sentences on the best γ. All are simulated."""
     best, now = outlook.best, outlook.current
     found = [_verdict(describe_deployment(site, stats), outlook)]
     low, high = outlook.near_best

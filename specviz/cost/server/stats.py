@@ -1,6 +1,8 @@
-"""A server's statistics in one form for all programs, and the difference of two snapshots.
+"""A server's statistics in one form for all programs, differences of snapshots, and acceptance.
 
 None and () mean that the server does not report a value. Contradictory numbers are refused.
+Acceptance is given by position and as tokens per pass, with confidence intervals that assume
+independent rounds. Rounds of one text are similar, so the true intervals are wider.
 """
 
 from __future__ import annotations
@@ -39,11 +41,11 @@ class ServerStats:
     """Statistics of a server on its speculative decoding.
 
     Attributes:
-        program: The serving program.
+        program: Name of the serving program.
         endpoint: The endpoint or answer that the numbers come from.
         model: The model's name on the server.
         rounds: Drafts that were verified.
-        drafted: Draft tokens in all of them.
+        drafted: Draft tokens in all drafts.
         accepted: Draft tokens that were accepted.
         accepted_by_position: Drafts whose token was accepted, by position from the first.
         mean: Tokens per pass including the target's own, if only an average is reported.
@@ -51,7 +53,7 @@ class ServerStats:
         siblings: Alternatives at one position; 1 for a chain.
         engines: Copies of the model.
         running: Sequences that one copy was decoding at that moment.
-        output_gaps: Summed seconds between two outputs of a sequence, and their number.
+        output_gaps: Sum of the seconds between two outputs of a sequence, and the number of gaps.
         is_counter: Whether these are counters since the start of the server, so that two snapshots
             have a difference.
         notes: Limitations that apply to this program, a sentence each.
@@ -118,7 +120,7 @@ class ServerStats:
 
     @property
     def batch(self) -> int | None:
-        """Sequences per pass, rounded; None if none ran or it is not reported."""
+        """Sequences per pass, rounded; None if none was running or it is not reported."""
         return max(1, round(self.running)) if self.running else None
 
     @property
@@ -132,7 +134,7 @@ class ServerStats:
 
 
 def difference(before: ServerStats, after: ServerStats) -> ServerStats:
-    """Return what happened between two snapshots. Raises UnreadableStats with a sentence."""
+    """Return the statistics between two snapshots. Raises UnreadableStats with a sentence."""
     same = (before.program, before.endpoint, before.model) == (
         after.program,
         after.endpoint,
@@ -200,7 +202,14 @@ Z_95: Final = 1.959964  # standard errors on either side of a 95% interval
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A share with its 95% interval: `accepted` of `total`."""
+    """A share with its 95% interval.
+
+    Attributes:
+        accepted: Numerator of the share.
+        total: Denominator.
+        low: Lower end of the interval.
+        high: Upper end of the interval.
+    """
 
     accepted: float
     total: float
@@ -209,7 +218,7 @@ class Rate:
 
     @property
     def share(self) -> float:
-        """The share that was counted."""
+        """The counted share."""
         return self.accepted / self.total
 
 
@@ -237,7 +246,7 @@ class TokensPerPass:
         mean: The mean.
         low: Lower end of its 95% interval; None if only an average is reported.
         high: Upper end.
-        assumed: Whether every draft was assumed to have γ tokens, since drafts are not counted.
+        assumed: Whether drafts are not counted and each was assumed to have γ tokens.
     """
 
     mean: float
@@ -247,7 +256,7 @@ class TokensPerPass:
 
 
 def wilson_interval(accepted: float, total: float) -> Rate:
-    """Return Wilson's score interval, which stays within 0 and 1 and holds for small counts.
+    """Return Wilson's score interval, which stays within 0 and 1 and is valid for small counts.
 
     Wilson, Journal of the American Statistical Association 22 (1927).
     """
@@ -298,10 +307,7 @@ def tokens_per_pass(stats: ServerStats, gamma: int | None = None) -> TokensPerPa
 
 
 def _counted(stats: ServerStats, rounds: float) -> TokensPerPass:
-    """Compute the mean tokens per pass from counts.
-
-    Add its 95% interval if counts by position are given.
-    """
+    """Compute tokens per pass from counts, with a 95% interval if positions were counted."""
     accepted = stats.accepted if stats.accepted is not None else sum(stats.accepted_by_position)
     mean = accepted / rounds
     if not stats.accepted_by_position:
