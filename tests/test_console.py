@@ -284,7 +284,7 @@ def test_progress_in_a_file_is_a_line_every_half_minute(monkeypatch, capsys):
             calls.advance()
     lines = capsys.readouterr().err.splitlines()
     assert 2 <= len(lines) < 9
-    assert re.fullmatch(r"\d of 9 calls, \d+ %, about \d+ s left", lines[0])
+    assert re.fullmatch(r"\d of 9 calls, \d+%, about \d+ s left", lines[0])
     assert lines[-1] == "9 of 9 calls, 100%"
 
 
