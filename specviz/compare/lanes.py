@@ -1,7 +1,8 @@
-"""Parse a lane as typed on the command line or the page: "draft-model gamma=8".
+"""Lanes as text: parse a lane as typed, such as "draft-model gamma=8", and label lanes on screen.
 
-Settings inside a lane hold for that lane, options outside hold for all lanes, and the drafter's
-defaults fill in the rest.
+Settings inside a lane apply to that lane and options outside it to all lanes; the drafter's
+defaults apply otherwise. Labels have a title and the settings in which lanes differ. Standard
+library only.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ class LaneRequest:
     """A parsed lane.
 
     Attributes:
-        text: As typed.
+        text: The lane as typed.
         drafter: Its drafter.
         options: All options, including the lane's own settings.
-        error_prefix: What its error messages start with.
+        error_prefix: The start of its error messages.
     """
 
     text: str
@@ -52,7 +53,7 @@ class LaneParser(argparse.ArgumentParser):
     """A parser of one lane's settings that raises BadSettings instead of exiting."""
 
     def error(self, message: str) -> NoReturn:
-        """Raise BadSettings. A lane's settings have no dashes, so the option's name is cut off."""
+        """Raise BadSettings, without the option's name, whose dashes the lane does not have."""
         raise BadSettings(f"{re.sub('^argument --[^:]*: ', '', message)}.")
 
 
@@ -62,7 +63,7 @@ def parse_lane(text: str, args: argparse.Namespace, prefix: str | None = None) -
     Args:
         text: For example "draft-model gamma=8".
         args: The options for all lanes.
-        prefix: What error messages start with; the lane itself by default.
+        prefix: The start of error messages; by default it quotes the lane.
 
     Raises:
         BadSettings: With a sentence.
@@ -106,7 +107,7 @@ class LaneLabel:
 
     Attributes:
         title: The drafter's title.
-        shape: The draft's shape in few words, if it has one; unique among lanes of one title.
+        shape: The draft's shape in a few words, if it has one; unique among lanes of one title.
     """
 
     title: str
@@ -140,7 +141,7 @@ def _lanes_labelled(race: Race, labels: list[LaneLabel], label: LaneLabel) -> li
 
 
 def _differences(lane: Lane, others: list[Lane]) -> list[str]:
-    """The settings in which a lane differs from others with the same label."""
+    """Return the settings in which a lane differs from others with the same label."""
     mine, theirs = lane.settings.to_json(), [other.settings.to_json() for other in others]
     names = [name for name in mine if any(other[name] != mine[name] for other in theirs)]
     return [f"{name.replace('_', ' ')} {_value(mine[name])}" for name in names]
@@ -152,12 +153,12 @@ def _value(value: Any) -> str:
 
 
 def _equal_before(labels: list[LaneLabel]) -> list[int]:
-    """For each label, how many before it are equal."""
+    """Return, for each label, the number of equal labels before it."""
     return [labels[:index].count(label) for index, label in enumerate(labels)]
 
 
 def _numbered(label: LaneLabel, before: int) -> LaneLabel:
-    """Number lanes with exactly the same settings."""
+    """Add a number to the label of a lane that has the same settings as lanes before it."""
     if not before:
         return label
     return replace(label, shape=_join([label.shape, f"no. {before + 1}"]))
@@ -168,7 +169,7 @@ def _join(parts: list[str]) -> str:
 
 
 def shared_settings(settings: Settings) -> str:
-    """The settings that all lanes share, in few words."""
+    """Describe the settings that all lanes share, in a few words."""
     sampling = settings.sampling
     parts = [
         f"T {sampling.temperature:g}",

@@ -1,6 +1,6 @@
-"""Measures of one lane's trace: times, FLOPs, and whether its text is the right one.
+"""Measures of one lane's trace: times, FLOPs, and whether its text equals plain decoding's.
 
-Times are the engine's own; recording and watching are not included in them. Standard library only.
+Times were measured by the engine and exclude recording and display. Standard library only.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ Verdict = Literal["same", "near-tie", "fault", "length", "lossy", "sampled", "st
 
 
 def is_finished(trace: Trace) -> bool:
-    """Whether a lane ran to its end, neither stopped nor broken off."""
+    """Whether a lane ran to its end instead of being stopped or interrupted."""
     ended = trace.finished
     return ended is not None and ended.reason != "stopped"
 
 
 def complete_rounds(trace: Trace) -> list[Round]:
-    """The rounds that have committed their tokens."""
+    """Return the rounds that have committed their tokens."""
     return [played for played in trace.rounds if played.committed]
 
 
 def pass_seconds(trace: Trace) -> list[PassSeconds]:
-    """Seconds of each pass. Plain decoding is timed as a whole: pass and sampling together."""
+    """Return the seconds of each pass; for plain decoding, pass and sampling are one number."""
     if not trace.rounds and trace.baseline:
         return [(0.0, seconds, 0.0) for seconds in trace.baseline.seconds]
     return [_round_seconds(played) for played in complete_rounds(trace)]
@@ -46,12 +46,17 @@ def _round_seconds(played: Round) -> PassSeconds:
 
 
 def total_seconds(trace: Trace) -> float:
-    """Seconds that the lane itself took."""
+    """Return the seconds that the lane took."""
     return sum(map(sum, pass_seconds(trace)))
 
 
 def timeline(trace: Trace, passes: Sequence[PassSeconds]) -> Iterator[Point]:
-    """After every pass, seconds and tokens so far. passes: as returned by `pass_seconds`."""
+    """Yield the seconds and tokens so far after every pass.
+
+    Args:
+        trace: The lane.
+        passes: As returned by `pass_seconds`.
+    """
     rounds = complete_rounds(trace)
     tokens_added = [len(r.committed.tokens) for r in rounds if r.committed] or [1] * len(passes)
     seconds, tokens = 0.0, 0
@@ -81,7 +86,7 @@ class Flops:
 
     @property
     def total(self) -> int | None:
-        """All of them; None if the drafter's are unknown."""
+        """All FLOPs; None if the drafter's are unknown."""
         return None if self.drafter is None else self.prompt + self.target + self.drafter
 
 
@@ -106,7 +111,7 @@ def count_plain_flops(trace: Trace, target: Weights) -> Flops:
 
 
 def drafter_work(trace: Trace) -> Work | None:
-    """Rows through the drafter's own networks; None if a round does not say."""
+    """Return the rows through the drafter's own networks; None if a round does not have them."""
     total = Work()
     for played in trace.rounds:
         if played.proposed is None:
@@ -118,13 +123,13 @@ def drafter_work(trace: Trace) -> Work | None:
 
 
 def target_work(trace: Trace) -> Work:
-    """Rows of the target's passes after the prompt's; the logits of each are read."""
+    """Return the rows of the target's passes after the prefill; all their logits are read."""
     rows = sum(played.scored.rows_in_pass for played in trace.rounds[1:] if played.scored)
     return Work(rows, rows)
 
 
 def work_flops(work: Work, weights: Weights) -> int:
-    """FLOPs of these rows through these weights."""
+    """Return the FLOPs of these rows through these weights."""
     products = work.body * weights.body + work.head * weights.head + work.entry * weights.entry
     return 2 * products
 
@@ -175,6 +180,6 @@ def compare_token_ids(trace: Trace, plain: Baseline | None) -> Equality:
 
 
 def first_difference(ours: Sequence[int], theirs: Sequence[int]) -> int | None:
-    """Index where two lists first differ, or where the shorter ends; None if they are equal."""
+    """Return the index where two lists first differ or one ends; None if they are equal."""
     pairs = enumerate(zip_longest(ours, theirs))
     return next((i for i, (one, other) in pairs if one != other), None)

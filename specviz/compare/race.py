@@ -1,7 +1,9 @@
-"""A race as validated data: one prompt, two to four lanes, and the order in which they run.
+"""A race as validated data, its events while it runs, and its results so far.
 
-For a fair comparison, sampling, seed, length and coins are the same in every lane; drafter, rule
-and shape of the draft may differ. Standard library only.
+A race has one prompt and two to four lanes, which run in a shuffled order. For a fair comparison,
+sampling, seed, length and coins are the same in every lane; drafter, rule and shape of the draft
+may differ. All measurements are kept: a stopped race has the lanes that ran until then, and the
+last of them may be unfinished. Standard library only.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Race:
-    """Lanes on one prompt; plain decoding is always added as one more lane.
+    """Lanes on one prompt; plain decoding always runs as an additional lane.
 
     Attributes:
         prompt: The prompt.
@@ -91,7 +93,7 @@ class Race:
 
     @property
     def shared(self) -> Settings:
-        """The settings that all lanes share, with defaults for the rest: plain decoding's."""
+        """The settings of plain decoding: those that all lanes share, else defaults."""
         one = self.lanes[0].settings
         return Settings(
             sampling=one.sampling,
@@ -111,7 +113,7 @@ class Race:
     def order(self) -> tuple[str, ...]:
         """The names of all lanes, including plain decoding, shuffled by `order_seed`.
 
-        Sorted by one random number each, so the order is the same in every version of Python.
+        They are sorted by a random number each, so the order does not depend on Python's version.
         """
         names = [*(lane.name for lane in self.lanes), PLAIN]
         order = sorted(range(len(names)), key=lambda i: random_u(self.order_seed, i, "lane", 0))
@@ -119,7 +121,7 @@ class Race:
 
 
 def unique_names(names: Iterable[str]) -> list[str]:
-    """Number names that came before.
+    """Make names unique by numbering repeated ones.
 
     >>> unique_names(["a", "b", "a"])
     ['a', 'b', 'a (2)']
@@ -183,7 +185,7 @@ class LaneProgress:
 
 @dataclass(frozen=True, slots=True)
 class LaneEnded:
-    """A run of a lane is over, or was stopped: its trace says which."""
+    """A run of a lane has finished or was stopped; its trace says which."""
 
     lane: str
     trace: Trace
@@ -201,7 +203,7 @@ class Results:
         order: Names of the lanes in the order in which they run.
         target: Size of the target.
         drafters: Sizes of the drafters, by lane.
-        traces: By lane, in order; of several runs the one with the median time.
+        traces: By lane, in order; if a lane ran several times, the run with the median time.
         seconds: By lane, the seconds of each of its runs.
     """
 
@@ -226,7 +228,7 @@ class Results:
 
     @property
     def plain(self) -> Baseline | None:
-        """Plain decoding, if it finished: a part of it would look like a shorter text."""
+        """Plain decoding, if it finished; a partial run would look like a shorter text."""
         trace = self.traces.get(PLAIN)
         return trace.baseline if trace is not None and is_finished(trace) else None
 
@@ -237,9 +239,9 @@ class Results:
         return all(trace is not None and is_finished(trace) for trace in ended)
 
     def with_baseline(self, lane: str) -> Trace:
-        """A lane's trace, with plain decoding as its baseline if both finished.
+        """Return a lane's trace, with plain decoding as its baseline if both finished.
 
-        `check` accepts it, and `metrics` computes from it what it computes from a single run.
+        It is a valid trace, as if plain decoding had been measured after a single run.
 
         Raises:
             KeyError: If the race ended before this lane ran.
@@ -254,12 +256,12 @@ class Results:
 
 
 def median_run(runs: Sequence[Trace]) -> Trace:
-    """The run with the median time; of two the faster one."""
+    """Return the run with the median time; of two runs the faster one."""
     return sorted(runs, key=total_seconds)[(len(runs) - 1) // 2]
 
 
 def event_seconds(event: Event) -> float:
-    """The part of the run's seconds that this event reports."""
+    """Return the seconds of the run that an event reports."""
     match event:
         case Proposed() | Scored():
             return event.seconds

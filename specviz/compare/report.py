@@ -1,8 +1,8 @@
 """Compute the numbers of each lane from the traces of a race. Standard library only.
 
-The unit of cost is one plain token: plain decoding's seconds per token. Plain decoding's seconds
-and a lane's rounds both include the prefill, so a round's tokens divided by its cost are exactly
-the speed-up. (Cost's unit, a plain pass, excludes the prefill; with it that would not be so.)
+The unit of cost is one plain token: plain decoding's seconds per token. Both plain decoding's
+seconds and a lane's rounds include the prefill, so a round's tokens divided by its cost are exactly
+the speed-up. (That would not hold for the unit on the Cost tab, a plain pass without the prefill.)
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class Costs:
     """The costs of an average round, in plain tokens.
 
     Attributes:
-        draft: Making guesses.
-        target: The target passes that check them.
-        overhead: Verification and updating the caches.
-        prefill: The round's share of reading the prompt, including the first token.
+        draft: Drafting.
+        target: The target's passes.
+        overhead: Verification and cache updates.
+        prefill: The round's share of the prefill, including the first token.
     """
 
     draft: float
@@ -58,8 +58,8 @@ class Depth:
     """Counts at one depth of the draft; the first guess after the text has depth 1.
 
     Attributes:
-        judged: Guesses that were checked.
-        positions: Positions that were checked; siblings share one. Acceptance by depth is per
+        judged: Guesses that were judged.
+        positions: Positions that were judged; siblings share one. Acceptance by depth is per
             position, not per guess.
         kept: Accepted guesses, at most one per position.
     """
@@ -74,9 +74,9 @@ class LaneReport:
     """One lane's numbers; those that were not measured are None.
 
     Attributes:
-        ended: Why it ended; None if it broke off.
+        ended: Why it ended; None if it was interrupted.
         passes: Target passes, including the prefill.
-        seconds: Of the lane's own work, in the run with the median time.
+        seconds: Seconds of the lane in the run with the median time.
         runs: Seconds of each of its runs.
         speedups: Lowest and highest speed-up over several runs; None if all lanes ran once.
         brings: Tokens per round.
@@ -84,16 +84,16 @@ class LaneReport:
         speedup: `brings` divided by the total cost.
         guesses: Guesses per round.
         kept: Accepted guesses per round.
-        drafting: Rounds with at least one guess.
+        drafting: Number of rounds with at least one guess.
         alpha: See `metrics.summary`.
         acceptance_rate: See `metrics.summary`.
         flops_per_token: See `Flops`.
-        bytes: Of the drafter's own weight files.
+        bytes: Size of the drafter's own weight files.
         held_bytes: Memory that the drafter holds, as in `Finished`.
         timeline: After every pass, (seconds, tokens) so far.
         parts: Seconds of every pass: drafting, the target pass, the rest.
         uneven: See `run_spread`; near 1 on an idle machine.
-        noise: Why the lane's speed is too noisy to judge; None if it is not.
+        noise: Why the lane's speed is too noisy to compare; None if it is not.
     """
 
     name: str
@@ -178,19 +178,19 @@ def report(results: Results, name: str) -> LaneReport:
 
 
 def _tokens(trace: Trace) -> list[int]:
-    """The lane's new tokens. Plain decoding has no rounds: its tokens are in its baseline."""
+    """Return the lane's new tokens; plain decoding has them in its baseline instead of rounds."""
     ids = metrics.token_ids(trace)
     return list(trace.baseline.token_ids) if not trace.rounds and trace.baseline else ids
 
 
 def _text(trace: Trace, ids: list[int]) -> str:
-    """The new text; invalid bytes become U+FFFD."""
+    """Return the new text, with U+FFFD for invalid bytes."""
     words = trace.vocabulary
     return b"".join(words.get(token, b"") for token in ids).decode("utf-8", errors="replace")
 
 
 def _costs(trace: Trace, passes: list[PassSeconds], plain: Baseline | None) -> dict[str, Any]:
-    """Costs and speed-up; None if the lane or plain decoding did not finish."""
+    """Return costs and speed-up; both are None if the lane or plain decoding did not finish."""
     if plain is None or not passes or not is_finished(trace) or sum(plain.seconds) <= 0:
         return {"costs": None, "speedup": None}
     plain_token = sum(plain.seconds) / len(plain.token_ids)
@@ -203,10 +203,15 @@ def _costs(trace: Trace, passes: list[PassSeconds], plain: Baseline | None) -> d
 
 
 def _speedups(results: Results, name: str, shown: float | None) -> tuple[float, float] | None:
-    """The lowest and highest speed-up over several runs, each compared with plain decoding's run.
+    """Return the lowest and highest speed-up over several runs; None if all lanes ran once.
 
-    A lane that is not short ran only once; that run is used for every turn. shown: the speed-up of
-    the median runs, which is always in the range.
+    Each run is compared with plain decoding's run of the same turn. A lane that ran only once is
+    compared with every turn.
+
+    Args:
+        results: The race.
+        name: The lane.
+        shown: The speed-up of the median runs, which is always included in the range.
     """
     mine, plain = results.seconds.get(name, []), results.seconds.get(PLAIN, [])
     if shown is None or name == PLAIN or max(len(mine), len(plain)) < 2:
@@ -220,14 +225,14 @@ def _speedups(results: Results, name: str, shown: float | None) -> tuple[float, 
 def _noise(
     trace: Trace, plain: Baseline | None, speedups: tuple[float, float] | None
 ) -> str | None:
-    """Why a lane's speed is too noisy to judge, if it is; None for plain decoding itself."""
+    """Say why a lane's speed is too noisy to compare; None if it is not, or for plain decoding."""
     if plain is None or not trace.rounds or not is_finished(trace):
         return None
     return explain_noise(trace, plain) or explain_disagreement(speedups)
 
 
 def _guesses(trace: Trace, passes: int) -> dict[str, Any]:
-    """How many guesses were made and accepted; None for plain decoding."""
+    """Return counts and rates of guesses; None for plain decoding."""
     numbers = metrics.summary(trace)
     drafted = [len(r.proposed.guesses) for r in complete_rounds(trace) if r.proposed]
     plain = not trace.rounds
@@ -242,10 +247,10 @@ def _guesses(trace: Trace, passes: int) -> dict[str, Any]:
 
 
 def count_by_depth(trace: Trace) -> list[Depth]:
-    """Count checked and accepted guesses by depth, from 1 to the deepest that was reached.
+    """Count judged and accepted guesses by depth, from 1 to the deepest one reached.
 
-    A position is reached if the guess before it was accepted. Rules that check leaves first test
-    deeper guesses too, but are counted in the same way.
+    A position is reached if the guess before it was accepted. Rules that judge leaves first also
+    judge deeper guesses, which are not counted.
     """
     found: dict[int, list[int]] = {}
     for played in complete_rounds(trace):
@@ -264,7 +269,7 @@ def count_by_depth(trace: Trace) -> list[Depth]:
 
 
 def _flops(results: Results, name: str, trace: Trace) -> Flops | None:
-    """The lane's FLOPs; None before the sizes of the models are known."""
+    """Return the lane's FLOPs; None if the sizes of the models are unknown."""
     if results.target is None:
         return None
     if name == PLAIN:
@@ -273,7 +278,7 @@ def _flops(results: Results, name: str, trace: Trace) -> Flops | None:
 
 
 def _bytes(trace: Trace) -> int:
-    """Size of the weight files that the drafter adds; 0 if it is the target itself."""
+    """Return the size of the weight files that the drafter adds; 0 if it is the target itself."""
     target, drafter = trace.header.target, trace.header.drafter
     return 0 if drafter.hash is not None and drafter.hash == target.hash else drafter.bytes
 

@@ -1,6 +1,6 @@
 """Run the lanes of a race one after the other, each after a warm-up, and yield events.
 
-Two lanes never run at once. Times are measured by the engine's own clocks, which stop while this
+Two lanes never run at the same time. The engine measures times, and its clocks stop while this
 generator is suspended.
 """
 
@@ -37,14 +37,14 @@ from specviz.trace.events import Committed, EndReason, Event, Finished, Header, 
 from specviz.trace.file import Trace
 from specviz.verification import Drawn, choose_rule
 
-MAX_TURNS: Final = 3  # runs of a short lane: one busy moment would distort a single run
-SHORT_SECONDS: Final = 1.0  # a lane that takes less is short
+MAX_TURNS: Final = 3  # runs of a short lane, of which a single one could be distorted by other work
+SHORT_SECONDS: Final = 1.0  # a lane that takes less time is short
 CARD: Final = ModelCard(PLAIN, PLAIN, 0, 0, None)
 
 
 @dataclass(frozen=True, slots=True)
 class RaceContext:
-    """The models and the machine of a race. drafters: by name of the lane."""
+    """The race with its models and its encoded prompt; `drafters` are by name of the lane."""
 
     race: Race
     target: Target
@@ -66,7 +66,7 @@ def run(
         target: The target.
         drafters: By name of the lane.
         race: What to run.
-        stop: Checked between rounds. A lane that is stopped ends there, and no other starts.
+        stop: Checked between rounds; if it returns true, the lane ends and no other starts.
 
     Raises:
         BadPrompt: Before any lane runs.
@@ -126,7 +126,7 @@ def _lane(context: RaceContext, lane: Lane, stop: Stop) -> Iterator[RaceEvent]:
 
 
 def _plain(context: RaceContext, stop: Stop) -> Iterator[RaceEvent]:
-    """Run plain decoding. Its trace has no rounds, only a baseline event with all of it."""
+    """Run plain decoding. Its trace has no rounds, only a baseline event."""
     target, settings = context.target, context.race.shared
     warm_up(engine.plain(target, context.ids, settings, stop))
     trace = Trace(_header(context))
@@ -144,7 +144,7 @@ def _plain(context: RaceContext, stop: Stop) -> Iterator[RaceEvent]:
 
 
 def _header(context: RaceContext) -> Header:
-    """Plain decoding's header: no drafter, and the rule that samples from p itself."""
+    """Return plain decoding's header: no drafter, and a rule that samples from p."""
     race, anyone = context.race, context.drafters[context.race.lanes[0].name]
     rule = choose_rule("auto", Drawn.POINT_MASS, race.sampling)
     known = header(context.target, anyone, context.prompt, race.shared, rule)
@@ -152,7 +152,7 @@ def _header(context: RaceContext) -> Header:
 
 
 def _ending(context: RaceContext, steps: Sequence[PlainStep]) -> Iterator[Event]:
-    """Plain decoding's last events: the bytes of its tokens, how it ended, and its passes."""
+    """Yield plain decoding's last events: the bytes of its tokens, why it ended, and its passes."""
     settings, tokens = context.race.shared, [step.token for step in steps]
     reason: EndReason = "limit" if len(tokens) == settings.max_new_tokens else "stopped"
     reason = "eos" if tokens and tokens[-1] in context.target.eos else reason

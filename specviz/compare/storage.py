@@ -1,7 +1,7 @@
 """Races on disk: recorded races, and the recipes by which the shipped ones were recorded.
 
-A race is a folder with one trace file per lane, and `race.json` with everything the traces do not
-contain. Numbers are not stored: they are computed from the traces again. Standard library only.
+A race is a folder with one trace file per lane, and `race.json` with everything that the traces do
+not contain. Results are not stored but computed from the traces. Standard library only.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class SavedError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class SavedLane:
-    """A lane in `race.json`. weights: the size of its drafter, from which FLOPs are computed."""
+    """A lane in `race.json`. `weights` is the size of its drafter, used to compute FLOPs."""
 
     name: str
     drafter: str
@@ -51,7 +51,7 @@ class SavedRace:
     Attributes:
         order: Names of the lanes in the order in which they ran.
         traces: File name by lane, for those that ran.
-        seconds: By lane, of each of its runs; None if each ran once.
+        seconds: By lane, the seconds of its runs; None if every lane ran once.
     """
 
     format: str
@@ -134,7 +134,11 @@ def read(folder: Path) -> Results:
 
 
 def _seconds(saved: SavedRace, traces: Mapping[str, Trace]) -> dict[str, list[float]]:
-    """Seconds of all runs by lane. Raises ValueError unless each trace is the median run."""
+    """Return the seconds of all runs by lane.
+
+    Raises:
+        ValueError: If a trace is not the run with the median time.
+    """
     own = {name: total_seconds(trace) for name, trace in traces.items()}
     found = saved.seconds or {name: [seconds] for name, seconds in own.items()}
     if {name: median_low(runs or [0.0]) for name, runs in found.items()} != own:
@@ -154,7 +158,7 @@ def _check(saved: SavedRace, race: Race) -> None:
 
 
 def _file_name(number: int, name: str) -> str:
-    """File name of the lane that ran as this number."""
+    """Return the file name of the lane that ran as number `number`."""
     return f"{number}-{re.sub(r'[^a-z0-9]+', '-', name.lower()).strip('-')}.jsonl"
 
 
@@ -191,7 +195,7 @@ class RaceRecipe:
 
 
 def recipes(folder: Path = FOLDER) -> list[RaceRecipe]:
-    """Read the recipes of the shipped races, in the order shown; none if the folder has no list.
+    """Read the recipes of the shipped races, in the order shown; empty if there is no list.
 
     Raises:
         BrokenFile: If the list is damaged.

@@ -1,7 +1,7 @@
-"""The sentences of a race: which lane is the fastest and why, and whether the texts are equal.
+"""Summarize a race: its sentences, and all its numbers and sentences as one JSON object.
 
-Shown numbers agree with each other: tokens per round divided by cost is the speed-up, and the parts
-of a cost add up to it. The words are in `texts/compare.jinja`.
+The numbers shown agree with each other: tokens per round divided by cost is the speed-up, and the
+parts of a cost add up to it. The words are in `texts/compare.jinja`.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from specviz.trace.file import Trace
 from specviz.trace.noise import EVEN, MAX_SPREAD, VERDICT
 
 Sentence = Sequence[Part]
-Owner = Literal["q", "p", "prefill", "k"]  # the drafter, the target, the prompt; k: no single one
+Owner = Literal["q", "p", "prefill", "k"]  # the drafter, the target, the prompt; k: none of these
 
 UNFINISHED: Final[tuple[Verdict, ...]] = ("stopped", "unknown")
 ROUGH: Final = 1.5  # warn if a lane's longest run took this many times its shortest
-SELDOM: Final = 0.5  # say so if a smaller share of the rounds had a guess
-DECIMALS, MOST_DECIMALS = 2, 4  # of a sentence's numbers, and if they do not agree otherwise
+SELDOM: Final = 0.5  # mention the share of rounds with a guess if it is smaller
+DECIMALS, MOST_DECIMALS = 2, 4  # of the numbers in a sentence; more than 2 if needed to agree
 
 
 def number(shown: str, owner: Owner) -> Part:
-    """A number as it is shown, in the colour of its owner."""
+    """Return a number as it is shown, in the colour of its owner."""
     return {"n": shown, "as": owner}
 
 
@@ -41,7 +41,7 @@ def plain_text(parts: Sentence) -> str:
 def headline(lanes: Sequence[LaneReport]) -> str:
     """Say which lane is the fastest, and which are slower than plain decoding.
 
-    Lanes whose times are too noisy are only named.
+    Lanes whose times are too noisy are named without a speed.
     """
     compared = {lane.name: lane for lane in lanes if lane.name != PLAIN and lane.speedup}
     speedups = {name: lane.speedup or 0.0 for name, lane in compared.items() if lane.noise is None}
@@ -82,7 +82,7 @@ def caution(lanes: Sequence[LaneReport]) -> str:
 
 
 def _distortion(lane: LaneReport) -> str:
-    """Describe noise in a lane's times that the lane cannot have caused; empty if there is none."""
+    """Describe noise in a lane's times that comes from the machine; empty if there is none."""
     if lane.noise is not None:
         return lane.noise
     if lane.uneven is not None and lane.uneven >= MAX_SPREAD:
@@ -112,7 +112,7 @@ def _say(macro: str, **values: Any) -> list[Part]:
 
 
 def _reason(lane: LaneReport, speedup: float, costs: Costs, brings: float) -> list[Part]:
-    """Name tokens and cost of a round; if it does not pay, the larger cost first."""
+    """Say what a round yields and costs; if it does not pay, the larger cost comes first."""
     digits = decimals(lane)
     draft, check, prompt = (
         number(f"{value:.{digits}f}", owner) for value, owner in _cost_parts(costs)
@@ -138,12 +138,12 @@ def _verdict(speedup: float) -> str:
 
 
 def _cost_parts(costs: Costs) -> tuple[tuple[float, Owner], ...]:
-    """The costs that add up to the total, each with its owner."""
+    """Return the costs that add up to the total, each with its owner."""
     return (costs.draft, "q"), (costs.target + costs.overhead, "p"), (costs.prefill, "prefill")
 
 
 def _seldom(lane: LaneReport) -> list[Part]:
-    """Say so if the drafter mostly finds nothing to guess."""
+    """Say in how many rounds the drafter found a guess, if these are few; else return []."""
     rounds = lane.passes - 1
     if not lane.drafting or lane.drafting >= SELDOM * rounds:
         return []
@@ -151,7 +151,7 @@ def _seldom(lane: LaneReport) -> list[Part]:
 
 
 def decimals(lane: LaneReport) -> int:
-    """Two decimals, or up to four if the shown numbers do not agree otherwise."""
+    """Return the decimals of a lane's numbers: 2, or up to 4 if needed for them to agree."""
     costs, brings, speedup = lane.costs, lane.brings, lane.speedup
     if costs is None or brings is None or speedup is None:
         return DECIMALS
@@ -166,10 +166,13 @@ def decimals(lane: LaneReport) -> int:
 
 
 def texts_sentence(lanes: Sequence[LaneReport]) -> tuple[bool | None, Sentence]:
-    """Say whether all texts are the same: the answer (None if a lane did not finish), the sentence.
+    """Say whether all texts are the same.
 
-    At temperature 0 the lanes that differ are named. With sampling it is said why texts may differ,
-    and whether the distribution is the same.
+    At temperature 0, the sentence names the lanes that differ. With sampling, it says why texts may
+    differ, and whether the distribution is the same.
+
+    Returns:
+        The answer, None if a lane did not finish, and the sentence.
     """
     others = [lane for lane in lanes if lane.name != PLAIN]
     unfinished = any(lane.equality.verdict in UNFINISHED for lane in lanes)
@@ -227,7 +230,7 @@ def equality_sentence(lane: LaneReport) -> str:
 
 
 def race_summary(results: Results) -> dict[str, Any]:
-    """Build what `specviz compare --json` prints; `lanes` has those that ran."""
+    """Return the data that `specviz compare --json` prints; `lanes` has the lanes that ran."""
     race, lanes, labels = results.race, reports(results), lane_labels(results.race)
     same, texts = texts_sentence(lanes)
     head = next(iter(results.traces.values())).header if results.traces else None
@@ -256,7 +259,7 @@ def race_summary(results: Results) -> dict[str, Any]:
 
 
 def _lane(lane: LaneReport, label: LaneLabel, trace: Trace) -> dict[str, Any]:
-    """Build a lane's numbers and sentences. said: its settings in few words."""
+    """Return a lane's numbers and sentences; `said` describes its draft in a few words."""
     why = speed_sentence(lane)
     data = asdict(lane)
     if lane.costs is not None:
@@ -274,6 +277,6 @@ def _lane(lane: LaneReport, label: LaneLabel, trace: Trace) -> dict[str, Any]:
 
 
 def _point(trace: Trace) -> dict[str, Any] | None:
-    """A lane's measured point, with the speed-up that the formula predicts for it."""
+    """Return a lane's measured point, with the speed-up that the formula predicts for it."""
     point = measured_point(trace)
     return None if point is None else asdict(point) | {"predicted": point.predicted}

@@ -1,7 +1,7 @@
 """The map of drafters by domains: the numbers and shades of its cells, and its sentences.
 
-Every sentence follows from the cells that are measured. A domain's fastest drafter is only named if
-all drafters were measured there. The words are in `texts/compare.jinja`.
+Sentences depend only on measured cells. They name the fastest drafter of a domain only if all
+drafters were measured there. The words are in `texts/compare.jinja`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from specviz.texts import text
 from specviz.trace.metrics import mean_over_equal_text
 
 MEAN: Final = "mean"  # name of the last column, over all domains
-GAIN: Final = 1.05  # a lower speed-up is no gain: repeated measurements of a drafter differ by this
+GAIN: Final = 1.05  # a smaller speed-up is within the noise of repeated measurements
 ROUGH: Final = 1.5  # warn if plain decoding's fastest run was this many times its slowest
 Key = tuple[str, str]  # drafter, column
 
@@ -51,7 +51,7 @@ class HeatMap:
 
     @property
     def candidates(self) -> list[str]:
-        """The drafters that can be the fastest: all except the reference drafters."""
+        """The drafters that can be called the fastest: all except reference drafters."""
         return [name for name in self.drafters if not _is_reference(name)]
 
     def is_complete(self, drafters: Sequence[str], domain: str) -> bool:
@@ -60,9 +60,9 @@ class HeatMap:
         return all(cell is not None and cell.prompts >= self.prompts for cell in found)
 
     def values(self, measure: str) -> dict[Key, float]:
-        """A measure by cell, and its mean for the drafters that were measured in all domains.
+        """Return a measure by cell, and its mean for drafters that were measured in all domains.
 
-        The mean is over equally much text of each domain; accepted lengths are averaged through
+        The mean is over equal amounts of text from each domain. Accepted lengths are averaged as
         tokens per pass.
         """
         own = 1 if measure == "accepted_length" else 0  # each pass adds one token of the target
@@ -75,7 +75,7 @@ class HeatMap:
 
 
 def _is_reference(name: str) -> bool:
-    """Whether this drafter is only a reference point at an end of the scale."""
+    """Whether this drafter is only a reference: the target itself, or random guesses."""
     entry = find(name, "drafter")
     return entry is not None and entry.bound
 
@@ -91,7 +91,7 @@ def _say(macro: str, **values: Any) -> str:
 
 
 def view(heat: HeatMap) -> dict[str, Any]:
-    """Build what the page shows: rows, columns, cells, sentences, and the ends of the scales."""
+    """Return the data of the page: rows, columns, cells, sentences, and the ends of the scales."""
     return {
         "rows": [
             {"name": name, "title": title_of(name), "bound": name not in heat.candidates}
@@ -112,7 +112,7 @@ def _capitalized(word: str) -> str:
 
 
 def _cells(heat: HeatMap) -> dict[str, Any]:
-    """By drafter and column, both measures and the details; the ends of the scales."""
+    """Return both measures and the details by drafter and column, and the ends of the scales."""
     speed, accepted = heat.values("speedup"), heat.values("accepted_length")
     fastest, longest = max([1.0, *speed.values()]), max([0.0, *accepted.values()])
     shown = {
@@ -134,10 +134,16 @@ def _cells(heat: HeatMap) -> dict[str, Any]:
 def _measure(
     heat: HeatMap, values: Mapping[Key, float], form: str, shade: Callable[[float], float]
 ) -> dict[Key, list[Any]]:
-    """By cell: the number as it is shown, its shade from 0 to 1, and its marks.
+    """Return, by cell, the number as it is shown, its shade from 0 to 1, and its marks.
 
-    Marks: "best" of a column in which all drafters were measured, "slower" than plain decoding, as
-    shown. shade: called only with values above the scale's low end.
+    The marks are "best" in a column in which all drafters were measured, and "slower" than plain
+    decoding, both judged by the number shown.
+
+    Args:
+        heat: The map.
+        values: The measure by cell.
+        form: The format of a number.
+        shade: Converts a value to its shade; called only with values above the scale's low end.
     """
     best = {
         column: max(values[name, column] for name in heat.candidates)
@@ -158,13 +164,13 @@ def _measure(
 
 
 def _is_settled(heat: HeatMap, column: str) -> bool:
-    """Whether nothing of a column is still to be measured, so its best is known."""
+    """Whether a column is completely measured, so that its best drafter is known."""
     columns = heat.domains if column == MEAN else (column,)
     return all(heat.is_complete(heat.candidates, domain) for domain in columns)
 
 
 def _progress(heat: HeatMap, name: str, column: str) -> dict[str, str]:
-    """How many prompts of a cell were measured, if not all."""
+    """Return the number of prompts measured in a cell, as "2/3", if it is incomplete."""
     cell = heat.cells.get((name, column))
     if cell is None or cell.prompts >= heat.prompts:
         return {}
@@ -172,7 +178,7 @@ def _progress(heat: HeatMap, name: str, column: str) -> dict[str, str]:
 
 
 def _details(heat: HeatMap, name: str, column: str) -> list[str]:
-    """A cell's details, line by line; the first is its title."""
+    """Return a cell's details, line by line; the first line is its title."""
     if column == MEAN:
         return _mean_details(heat, name)
     cell = heat.cells[name, column]
@@ -194,7 +200,7 @@ def _mean_details(heat: HeatMap, name: str) -> list[str]:
 
 
 def _speedup(cell: Cell) -> str:
-    """The speed-up, with its range over several prompts."""
+    """Say the speed-up, with its range if there are several prompts."""
     shown = f"{cell.speedup:.2f}"
     if cell.lowest is None or cell.highest is None or cell.prompts < 2:
         return _say("cell_speedup", speedup=shown)
@@ -203,7 +209,7 @@ def _speedup(cell: Cell) -> str:
 
 
 def _accepted(cell: Cell) -> str:
-    """The accepted length, tokens per pass, and guesses per round if known."""
+    """Say the accepted length, tokens per pass, and guesses per round if known."""
     shown = {"accepted": f"{cell.accepted_length:.2f}", "per_pass": f"{cell.tokens_per_pass:.2f}"}
     if cell.guesses_per_round is None:
         return _say("cell_accepted", **shown)
@@ -211,7 +217,7 @@ def _accepted(cell: Cell) -> str:
 
 
 def _amount(cell: Cell) -> str:
-    """How much text was measured."""
+    """Say how much text was measured."""
     shown: dict[str, Any] = {"prompts": cell.prompts, "speed": f"{cell.tokens_per_second:.0f}"}
     if cell.tokens is None or cell.seconds is None:
         return _say("cell_amount", **shown)
@@ -220,7 +226,7 @@ def _amount(cell: Cell) -> str:
 
 
 def fastest_by_domain(heat: HeatMap) -> dict[str, str]:
-    """The fastest drafter of each domain in which all candidates were measured."""
+    """Return the fastest drafter of each domain in which all candidates were measured."""
     return {
         domain: max(heat.candidates, key=lambda name: heat.cells[name, domain].speedup)
         for domain in heat.domains
@@ -248,14 +254,14 @@ def headline(heat: HeatMap) -> str:
 
 
 def _copied_domains(heat: HeatMap, fastest: Mapping[str, str]) -> list[str]:
-    """The domains where a copying drafter gains most, if there are other drafters, too."""
+    """Return the domains where a copying drafter is fastest; empty if all or none copy."""
     kinds = {_copies(name) for name in heat.candidates}
     gains = [d for d, name in fastest.items() if heat.cells[name, d].speedup >= GAIN]
     return [d for d in gains if _copies(fastest[d])] if len(kinds) == 2 else []
 
 
 def _single_drafter(heat: HeatMap, name: str, domains: Sequence[str]) -> str:
-    """One drafter's best and worst domain."""
+    """Say the best and the worst domain of the only drafter."""
     speeds = {domain: heat.cells[name, domain].speedup for domain in domains}
     worst, best = (pick(domains, key=lambda domain: speeds[domain]) for pick in (min, max))
     shown = {"name": title_of(name)}
@@ -285,7 +291,7 @@ def detail(heat: HeatMap) -> str:
 
 
 def _winners(heat: HeatMap, fastest: Mapping[str, str]) -> str:
-    """For example "Fastest: A on x (1.53 ×) and y (2.03 ×); B on z (1.20 ×)."."""
+    """Return, for example, "Fastest: A on x (1.53 ×) and y (2.03 ×); B on z (1.20 ×)."."""
     by_name: dict[str, list[str]] = {}
     for domain, name in fastest.items():
         ratio = heat.cells[name, domain].speedup
@@ -298,7 +304,7 @@ def _winners(heat: HeatMap, fastest: Mapping[str, str]) -> str:
 
 
 def _over_all(heat: HeatMap) -> str:
-    """The fastest drafter over all domains; empty if it does not gain."""
+    """Say which drafter is fastest over all domains; empty if its gain is within the noise."""
     mean = heat.values("speedup")
     best = max(heat.candidates, key=lambda name: mean[name, MEAN])
     if mean[best, MEAN] < GAIN:
@@ -307,7 +313,7 @@ def _over_all(heat: HeatMap) -> str:
 
 
 def caution(heat: HeatMap) -> str:
-    """Warn if plain decoding, which does the same everywhere, varied in speed; else empty."""
+    """Warn if plain decoding, which should be equally fast everywhere, varied; else empty."""
     slow = [cell.plain_slowest for cell in heat.cells.values() if cell.plain_slowest]
     fast = [cell.plain_fastest for cell in heat.cells.values() if cell.plain_fastest]
     if not slow or not fast or max(fast) < ROUGH * min(slow):

@@ -1,7 +1,8 @@
 """Plan a measurement of drafters × domains on the shipped prompts, and read the recorded one.
 
-Each drafter runs next to plain decoding of the same prompt, and the turns are shuffled by a seed,
-so that a slow moment of the machine affects all drafters alike. Standard library only.
+In each turn, a drafter and plain decoding run one after the other on the same prompt. Turns are
+shuffled by a seed, so that other work on the machine affects all drafters alike. Standard library
+only.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ MAX_TEMPERATURE: Final = 2.0
 
 
 def choices() -> list[tuple[str, str]]:
-    """Drafters that can be measured, as (title, name): the catalogue's for the House target."""
+    """Return the drafters of the catalogue that fit the House target, as (title, name)."""
     fitting = ("house", None)
     return [(e.title, e.name) for e in entries() if e.kind == "drafter" and e.made_for in fitting]
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One drafter on one prompt of a domain, next to plain decoding of it. prompt: from 0."""
+    """One drafter and plain decoding on one prompt of a domain; `prompt` counts from 0."""
 
     drafter: str
     domain: str
@@ -46,7 +47,7 @@ class Plan:
         drafters: Names in the catalogue.
         prompts: Prompts per domain.
         new_tokens: New tokens per run.
-        temperature: Of every run.
+        temperature: Temperature of every run.
         order_seed: Determines the order of the turns.
 
     Raises:
@@ -81,7 +82,7 @@ class Plan:
 
     @property
     def order(self) -> tuple[Turn, ...]:
-        """Every turn once, shuffled by `order_seed`: sorted by one random number each."""
+        """Every turn once, shuffled by `order_seed`."""
         turns = [
             Turn(drafter, domain, prompt)
             for drafter in self.drafters
@@ -92,18 +93,18 @@ class Plan:
         return tuple(turns[index] for index in order)
 
     def drafter_first(self, number: int) -> bool:
-        """Whether the drafter runs before plain decoding in this turn. number: from 1."""
+        """Whether the drafter runs before plain decoding in turn `number`, from 1."""
         return random_u(self.order_seed, number, "first", 0) < 0.5
 
     def settings(self, drafter: str) -> Settings:
-        """The drafter's default settings, as in the recorded measurement."""
+        """Return the drafter's default settings, as in the recorded measurement."""
         sampling = {"temperature": self.temperature}
         given = {"sampling": sampling, "seed": SEED, "max_new_tokens": self.new_tokens}
         return Settings.from_json(with_defaults(drafter, given))
 
     @property
     def size(self) -> str:
-        """Say how much work this is."""
+        """The amount of work, as a sentence."""
         turns = len(self.drafters) * len(self.domains) * self.prompts
         return text(
             "compare",
@@ -120,7 +121,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One drafter in one domain. What a recorded measurement does not contain is None.
+    """One drafter in one domain. Values that a recorded measurement does not contain are None.
 
     Attributes:
         prompts: Number of prompts measured.
@@ -130,11 +131,11 @@ class Cell:
         tokens_per_pass: As in `bench.measure`.
         alpha: As in `bench.measure`.
         guesses_per_round: As in `bench.measure`.
-        tokens_per_second: Of the drafter, the median over prompts.
+        tokens_per_second: The drafter's, as the median over prompts.
         lowest: Lowest speed-up of a prompt.
         highest: Highest speed-up of a prompt.
-        tokens: Of all the drafter's runs.
-        seconds: Of all the drafter's runs.
+        tokens: New tokens in all runs of the drafter.
+        seconds: Seconds of all runs of the drafter.
         plain_slowest: Plain decoding's tokens per second in its slowest run.
         plain_fastest: Plain decoding's tokens per second in its fastest run.
     """
@@ -158,7 +159,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The shipped measurement at one temperature. where: machine and precision, as text."""
+    """The shipped measurement at one temperature; `where` names the machine and the dtype."""
 
     cells: tuple[Cell, ...]
     drafters: tuple[str, ...]
@@ -170,12 +171,12 @@ class Recorded:
 
 
 def max_prompts() -> int:
-    """The number of prompts that every domain has."""
+    """Return the number of prompts that every domain has."""
     return min(map(len, prompts().values()))
 
 
 def recorded(path: Path = MEASURED) -> list[Recorded]:
-    """Read the shipped measurement, one entry per temperature; none if the file is missing.
+    """Read the shipped measurement, one entry per temperature; empty if the file is missing.
 
     Raises:
         BrokenFile: If the file is damaged.

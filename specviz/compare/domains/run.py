@@ -1,6 +1,6 @@
 """Run the turns of a plan one at a time: a drafter and plain decoding on one prompt, both timed.
 
-Times are measured by `bench.measure`, as for the recorded measurement, so cells are comparable.
+`bench.measure` takes the times, as in the recorded measurement, so cells are comparable.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ WARM_UP_TOKENS: Final = 4  # new tokens of a warm-up run
 
 @dataclass(frozen=True, slots=True)
 class TurnStarted:
-    """A turn starts. number: from 1."""
+    """A turn starts; `number` counts from 1."""
 
     turn: Turn
     number: int
@@ -39,7 +39,7 @@ class TurnStarted:
 
 @dataclass(frozen=True, slots=True)
 class TurnMeasured:
-    """A turn is over: the drafter's timed run and plain decoding's."""
+    """A turn has ended, with the timed runs of the drafter and of plain decoding."""
 
     turn: Turn
     drafter: TimedCall
@@ -51,7 +51,7 @@ RunPair = tuple[TimedCall, TimedCall]  # the drafter's run, plain decoding's
 
 @dataclass(slots=True)
 class Measurements:
-    """The measurements so far. pairs: by drafter and domain, in the order measured."""
+    """The measurements so far; `pairs` are by drafter and domain, in the order measured."""
 
     pairs: dict[tuple[str, str], list[RunPair]] = field(default_factory=dict)
 
@@ -142,7 +142,7 @@ def _check(target: Target, drafter: Drafter, plan: Plan, prompt: Prompt) -> None
 def _methods(
     target: Target, drafter: Drafter, plan: Plan, limit: int | None = None
 ) -> list[Method]:
-    """Plain decoding and the drafter, with at most this many new tokens."""
+    """Return plain decoding and the drafter as methods, with at most `limit` new tokens."""
     settings = plan.settings(drafter.card.name)
     settings = replace(settings, max_new_tokens=limit or settings.max_new_tokens)
     return [plain_method(target, settings), drafter_method(target, Entrant(drafter, settings))]
