@@ -23,7 +23,7 @@ from specviz.ui.step.lines import lines
 
 ALPHAS = (0.5, 0.7, 0.8, 0.9)
 COSTS = (0.01, 0.05, 0.1, 0.2, 0.5)
-BEST = (  # VERIFICATION.md, section 4
+BEST = (  # γ and speed-up by theorem 3.8 of Leviathan et al. (2211.17192), section 3.5
     ((5, 1.88), (3, 1.63), (2, 1.46), (1, 1.25), (0, 1.00)),
     ((9, 2.97), (6, 2.35), (4, 1.98), (3, 1.58), (1, 1.13)),
     ((14, 4.23), (8, 3.09), (6, 2.47), (4, 1.87), (2, 1.22)),

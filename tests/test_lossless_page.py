@@ -47,8 +47,8 @@ def told(of=answer, **more):
         ({"rule": "unverified"}, "1.0000", ".3500"),
     ],
 )  # fmt: skip
-def test_worked_example_has_its_published_numbers(more, kept, tv):
-    """VERIFICATION.md, sections 2, 5 and 6."""
+def test_worked_example_has_known_acceptance_and_distance(more, kept, tv):
+    """Acceptance and distance by the definitions in the papers: 2211.17192, 2310.15141."""
     found = told(**more)
     assert found["told"]["kept"] == kept
     assert found["told"]["tv"] == (tv if tv == "0" else "0" + tv)
@@ -72,7 +72,7 @@ def test_ceiling_bounds_every_lossless_rule():
 
 
 def test_tokens_of_a_round_follow_the_formula():
-    """VERIFICATION.md, section 4: 1 + α + … + α⁴ at α = 0.65, with constant p and q."""
+    """Equation 1 of Leviathan et al. (2211.17192): 1 + α + … + α⁴ at α = 0.65."""
     assert told()["told"]["tokens"] == f"{sum(0.65**i for i in range(5)):.3f}" == "2.526"
 
 
