@@ -518,5 +518,5 @@ def test_held_bytes_come_from_the_trace_or_are_unknown():
      (9_950, "10 kB"), (33_000, "33 kB"), (999_600, "1.0 MB"), (7_649_280, "7.6 MB"),
      (5e15, "5000 TB")],
 )  # fmt: skip
-def test_bytes_for_people(number, said):
+def test_bytes_are_formatted_for_readers(number, said):
     assert format_bytes(number) == said

@@ -25,11 +25,11 @@ H100 = sources.machines()["h100-sxm"].hardware
 SERVED = Serving(BIG, H100, "bf16")
 
 
-def test_batches_go_from_1_to_512():
+def test_batch_sizes_are_powers_of_2_from_1_to_512():
     assert BATCHES == (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
 
-def test_a_prediction_by_hand():
+def test_prediction_equals_hand_calculation():
     guessing = DraftPlan.chain(0.8, 4, SMALL)
     found = predict(SERVED, guessing, 8)
     plain, verify = pass_time(SERVED, 8).seconds, pass_time(SERVED, 8, 5).seconds

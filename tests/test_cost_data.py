@@ -23,7 +23,7 @@ TRACES = sorted((ASSETS / "traces").glob("*.jsonl"))
 
 
 @pytest.mark.parametrize("machine", sources.machines().values(), ids=lambda m: m.name)
-def test_a_machine_is_positive_plausible_and_sourced(machine):
+def test_machine_has_plausible_figures_with_sources(machine):
     assert machine.title
     assert machine.sources
     assert set(machine.peak) <= {"fp32", "bf16", "fp16"}
@@ -35,7 +35,7 @@ def test_a_machine_is_positive_plausible_and_sourced(machine):
     assert machine.sheet == "" or machine.sheet.startswith("https://")
 
 
-def test_peaks_are_dense_ones():
+def test_peaks_are_without_sparsity():
     """The sheets of these print numbers with sparsity, twice as large."""
     peaks = {name: machine.peak.get("bf16") for name, machine in sources.machines().items()}
     assert peaks["h100-sxm"] == 989e12
@@ -44,7 +44,7 @@ def test_peaks_are_dense_ones():
     assert peaks["rtx-4090"] == 165.2e12
 
 
-def test_the_laptops_peak_is_the_product_that_its_note_says():
+def test_laptop_peak_equals_the_product_in_its_note():
     laptop = sources.machines()["laptop-cpu"]
     assert laptop.peak == {"fp32": pytest.approx(4 * 4.6e9 * 2 * 8 * 2)}
     assert laptop.bandwidth == 2 * 8 * 2400e6
@@ -79,7 +79,7 @@ def test_every_source_has_a_link_and_says_how_it_was_read():
         assert source.evidence in sources.EVIDENCE
 
 
-def test_the_headline_numbers_are_those_of_the_papers():
+def test_headline_numbers_equal_those_of_the_papers():
     rows = {
         (row.method, row.low, row.high, row.unit)
         for row in sources.published_numbers()
@@ -174,7 +174,7 @@ def test_a_source_without_a_link_is_refused():
 # Published chances of being kept
 
 
-def test_a_published_alpha_is_the_sources_or_follows_from_its_board():
+def test_published_alpha_is_stated_or_derived_from_tokens_per_pass():
     """Derived α follow from numbers in Spec-Bench's tables by the inverted formula."""
     board = next(b for b in sources.boards() if b.model == "Vicuna-13B-v1.3")
     brought = {row.method: row.tokens_per_pass for row in board.rows}
@@ -262,7 +262,7 @@ def chain_of_two():
     return Trace(trace.header, [*events, Baseline([1] * 5, [9.0, 1.0, 1.0, 3.0, 3.0], None)])
 
 
-def test_a_runs_point_by_hand():
+def test_point_of_a_run_equals_hand_calculation():
     """A plain pass takes 2 after the prefill; a level's draft 0.2, a check 1.4."""
     point = measured_point(chain_of_two())
     assert (point.alpha, point.gamma, point.guesses) == pytest.approx((0.7, 2, 2))
@@ -271,7 +271,7 @@ def test_a_runs_point_by_hand():
     assert point.chain
 
 
-def test_a_tree_counts_levels_for_gamma():
+def test_gamma_of_a_tree_is_its_depth():
     trace = chain_of_two()
     first = next(e for e in trace.events if isinstance(e, Proposed) and e.guesses)
     wide = replace(first, guesses=[*first.guesses, first.guesses[0]])

@@ -1,4 +1,6 @@
-"""The speed-up formula on the page: its numbers are specviz.cost's, its errors are sentences."""
+"""The speed-up formula on the page, and the published presets that all sections share."""
+
+from __future__ import annotations
 
 import json
 from itertools import pairwise
@@ -15,10 +17,14 @@ from specviz.cost.formula import (
     contour_cost,
     measured_point,
 )
+from specviz.cost.sources import acceptances
 from specviz.trace.events import Baseline
 from specviz.ui.cost.law.answer import answer, best_sentence, compared, number, times
 from specviz.ui.cost.law.question import LIMITS
 from specviz.ui.cost.law.section import START
+from specviz.ui.cost.roofline.section import USUAL
+from specviz.ui.cost.terms.section import START as TERMS_START
+from specviz.ui.cost.terms.section import config, preset
 from specviz.ui.step.lines import lines
 
 ALPHAS = (0.5, 0.7, 0.8, 0.9)
@@ -46,7 +52,7 @@ def told(**changed):
 
 
 @pytest.mark.parametrize(("alpha", "c", "gamma", "speedup"), TABLE)
-def test_the_answer_is_the_papers_best_draft(alpha, c, gamma, speedup):
+def test_answer_is_the_best_draft_of_the_paper(alpha, c, gamma, speedup):
     said = told(alpha=alpha, c=c)["best"]
     assert said.startswith(f"At α = {alpha:.2f} and c = {c:.2f}, ")
     end = f"γ = {gamma}: {speedup:.2f} × plain decoding." if gamma else "α must be greater than c"
@@ -54,7 +60,7 @@ def test_the_answer_is_the_papers_best_draft(alpha, c, gamma, speedup):
 
 
 @pytest.mark.slow
-def test_the_answer_at_its_edges():
+def test_answer_at_extreme_values():
     assert told(alpha=0.7, c=0)["best"] == (
         "At α = 0.70 and c = 0, longer drafts are always faster, approaching 3.33 × plain decoding."
     )
@@ -124,7 +130,7 @@ def test_contour_lines_have_their_value(verify):
 
 @pytest.mark.parametrize("changed", [{}, {"c": 0}, {"alpha": 1, "c": 0}, {"c": 2}, {"run": RUN}])
 @pytest.mark.parametrize("which", ["gamma", "c"])
-def test_nothing_is_drawn_outside_of_a_chart(changed, which):
+def test_curves_stay_inside_the_chart(changed, which):
     shown = told(map=which, **changed)
     for name in ("speed", "time", "map"):
         figure = shown[name]
@@ -140,7 +146,7 @@ def test_nothing_is_drawn_outside_of_a_chart(changed, which):
                 assert all(least - 1e-9 <= value <= most + 1e-9 for value in found), (name, order)
 
 
-def test_a_longer_best_draft_makes_a_longer_chart():
+def test_chart_extends_to_the_best_gamma():
     shown = told(alpha=0.9, c=0.01)
     assert shown["speed"]["data"]["40-best"]["x"] == [24]
     assert len(shown["speed"]["data"]["20-chosen"]["x"]) == 27
@@ -162,7 +168,7 @@ def test_tokens_of_trees_equal_the_formulas():
     assert cards[0]["told"]["speedup"] == f"{2.328449 / levels:.2f} ×", "a level costs c"
 
 
-def test_invalid_tree_leaves_the_other_results():
+def test_invalid_tree_does_not_affect_other_results():
     shown = told(widths="3, x")
     assert shown["trees"] == {"problem": "“x” is not an integer.", "field": "widths"}
     assert shown["best"]
@@ -192,7 +198,7 @@ def test_invalid_tree_gets_a_sentence(changed, field, part):
 
 @pytest.mark.parametrize("name", LIMITS)
 @pytest.mark.parametrize("value", [None, "0.5", True, -1, 1e9, [], {}])
-def test_invalid_number_gets_a_sentence_and_names_its_box(name, value):
+def test_invalid_number_is_reported_with_its_field(name, value):
     found = told(**{name: value})
     assert found["field"] == name
     assert found["problem"].startswith(LIMITS[name][0])
@@ -241,7 +247,7 @@ def test_run_is_compared_with_the_formula_at_its_own_values():
     assert told(run=RUN, map="c")["map"]["data"]["80-run"]["y"] == [0.218]
 
 
-def test_difference_is_explained_by_the_larger_reason():
+def test_difference_is_explained_by_the_larger_cause():
     expected = formula.expected_tokens(0.6, 4)
     fits = MeasuredPoint(0.6, 4, 4, 0.1, 1.2, expected, expected / 1.6)
     assert "agree" in compared(fits)["why"]
@@ -253,7 +259,7 @@ def test_difference_is_explained_by_the_larger_reason():
     assert "trees" not in compared(lucky)["why"]
 
 
-def test_chosen_numbers_keep_their_digits():
+def test_chosen_numbers_are_shown_with_their_digits():
     assert [number(value) for value in (0.7, 0.125, 1, 0.00049)] == [
         "0.70",
         "0.125",
@@ -293,3 +299,29 @@ def test_the_best_gamma_of_a_map_rises_with_alpha():
     found = [value for value in ridge if value is not None]
     assert len(set(found)) > 5
     assert all(before <= after for before, after in pairwise(found))
+
+
+def test_all_sections_start_with_the_same_alpha_and_gamma():
+    for name in ("alpha", "gamma"):
+        assert START[name] == USUAL[name] == TERMS_START[name] == config()["terms"][name]
+
+
+def test_every_preset_states_drafter_target_and_source():
+    for shown, each in zip(config()["presets"], acceptances(), strict=True):
+        assert shown["alpha"] == pytest.approx(each.effective_alpha, abs=5e-4)
+        assert shown["said"] == f"published: {each.title} on {each.on}"
+        assert shown["source"] == [each.source.title, each.source.url]
+        assert each.conditions in shown["how"]
+        assert ("the source itself states no α" in shown["how"]) is each.derived
+        assert shown["title"].endswith(f"γ {each.gamma}") is (each.gamma is not None)
+
+
+def test_derived_alpha_states_its_derivation():
+    shown = preset(next(each for each in acceptances() if each.name == "eagle3"))
+    assert (
+        "5.71 tokens per pass. With γ = 6, the speed-up formula turns that into α = 0.931"
+        in shown["how"]
+    )
+    assert formula.expected_tokens(shown["alpha"], 6) == pytest.approx(5.71, abs=0.01)
+    quoted = preset(next(each for each in acceptances() if each.name == "t5-small"))
+    assert "quoted by others" in quoted["how"]

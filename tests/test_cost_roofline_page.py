@@ -111,7 +111,7 @@ def test_best_sentence_covers_no_gain_and_trees():
     assert "16 (the longest evaluated) and" in said(alpha=1, batch=1)["beside"]["best"]
 
 
-def test_the_bound_stands_beside_the_nearest_published_measurement():
+def test_prediction_is_shown_with_the_nearest_published_measurement():
     answer = said()
     assert "faster than plain decoding here: at best 2.07 ×" in sentence(answer)
     beside = answer["beside"]
@@ -127,7 +127,7 @@ def test_the_bound_stands_beside_the_nearest_published_measurement():
 
 
 @pytest.mark.slow
-def test_efficiency_takes_a_share_of_either_peak():
+def test_efficiency_scales_each_peak():
     full, slow = said()["figures"]["pass"]["data"], said(reading=50)["figures"]["pass"]["data"]
     assert slow["10-memory"]["y"][0] == pytest.approx(2 * full["10-memory"]["y"][0])
     both = said(reading=50, computing=50)
@@ -196,7 +196,7 @@ def asked(**changes):
     return ask.serving, ask.guessing
 
 
-def test_a_tree_shares_alpha_among_siblings_and_pays_for_all_of_them():
+def test_tree_divides_alpha_among_siblings_and_verifies_all():
     _, chain = asked()
     _, tree = asked(siblings="3, 2")
     assert tree.tokens == pytest.approx(chain.tokens)
@@ -243,7 +243,7 @@ def test_every_model_answers_with_every_drafter(model):
         {"gamma": 0},
     ],
 )
-def test_every_figure_is_valid_plotly_and_every_label_is_harmless(changes):
+def test_figures_are_valid_plotly_with_escaped_labels(changes):
     for figure in said(**changes)["figures"].values():
         named = [figure["data"][name] for name in sorted(figure["data"])]
         traces = [trace if "type" in trace else TRACE_DEFAULTS | trace for trace in plain(named)]
@@ -263,7 +263,7 @@ def plain(value):
     return [plain(inner) for inner in value] if isinstance(value, list) else value
 
 
-def test_a_drafter_has_the_targets_vocabulary_and_is_smaller():
+def test_draft_models_are_smaller_with_the_same_vocabulary():
     assert list(drafters("house")) == [HEAD, NGRAM, "house-draft"]
     assert list(drafters("qwen3-4b")) == [HEAD, NGRAM, "qwen3-0.6b"]
     assert list(drafters("llama-3.1-70b")) == [HEAD, NGRAM, "llama-3.1-8b", "llama-3.2-1b"]
@@ -318,7 +318,7 @@ def test_hostile_text_is_never_markup():
 # The page
 
 
-def test_the_page_knows_every_preset_with_its_sources():
+def test_page_config_lists_every_preset_with_its_sources():
     known = config()
     assert known["machines"].keys() == sources.machines().keys()
     assert known["models"].keys() == sources.models().keys()
@@ -355,5 +355,5 @@ def test_initial_values_and_limits_are_valid_questions():
         (format_speedup, 1, "1.00 ×"),
     ],
 )
-def test_numbers_are_written_for_people(form, value, text):
+def test_numbers_are_formatted_for_readers(form, value, text):
     assert form(value) == text

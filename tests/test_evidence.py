@@ -1,5 +1,7 @@
 """Why a guess was made, as the inspector shows it, for every drafter family."""
 
+from __future__ import annotations
+
 import json
 from dataclasses import replace
 
@@ -9,6 +11,7 @@ from families import KNOWING_NOTHING, target_of
 from made import Recipe, made
 from test_engine import traced
 
+from specviz.catalog import entries
 from specviz.frames import Scene, apply_patch, frames, make_patch
 from specviz.frames.evidence import FORMS, evidence_section
 from specviz.frames.scene import flat
@@ -44,7 +47,7 @@ def test_every_family_explains_its_guesses_at_propose_and_score(run):
 
 
 @pytest.mark.slow
-def test_sections_are_short_and_survive_patches(run):
+def test_evidence_sections_are_short_and_restored_by_patches(run):
     before = {}
     for _, _, shot in shots(run):
         if section := shot["panel"].get("why"):
@@ -102,7 +105,7 @@ def guesses(scene):
     return [flat(scene.word(guess.token)) for guess in scene.guesses]
 
 
-def test_n_gram_shows_its_two_places_in_the_text():
+def test_n_gram_shows_both_positions_in_the_text():
     remark = {"form": "match", "start": 1, "length": 2}
     scene = scene_with(remark, lambda node, _: {"from": 2 + node})
     text = [flat(scene.word(token)) for token in scene.text]
@@ -116,7 +119,7 @@ def test_n_gram_shows_its_two_places_in_the_text():
     assert words_by_kind(at(scene, ("propose", 2))["blocks"][1])["copied"] == guesses(scene)[:2]
 
 
-def test_n_gram_places_are_marked_in_the_text_strip():
+def test_n_gram_positions_are_marked_in_the_text_strip():
     scene = scene_with(
         {"form": "match", "start": 2, "length": 1}, lambda node, _: {"from": 2 + node}
     )
@@ -126,7 +129,7 @@ def test_n_gram_places_are_marked_in_the_text_strip():
     assert {place + first: kind for place, kind in marked} == wanted
 
 
-def test_prompt_marks_are_letter_ranges_and_neighbours_merge():
+def test_prompt_marks_are_ranges_of_letters_and_merge():
     words = {
         7: b"<s>",
         1: b"A",
@@ -244,7 +247,7 @@ def test_each_step_reads_the_state_of_the_token_before(form):
     assert [cell["is"] for cell in read["cells"]] == ["given", *["own"] * (len(read["cells"]) - 1)]
 
 
-def test_leaps_show_which_state_made_which_guess():
+def test_leaps_show_which_state_each_guess_was_read_from():
     def each(node, depth):
         back = 2 * -(-depth // 2) - depth
         return {"head": -(-depth // 2), "state": 9 - back, "back": back, "path": [0]}
@@ -306,7 +309,7 @@ def test_alpha_0_and_1_drafters_are_marked():
     assert block(fixed, "rows")["rows"][1]["text"] == ["its p"]
 
 
-def test_unknown_text_is_not_invented():
+def test_unknown_text_shows_no_tokens():
     remark = {"form": "match", "start": 1, "length": 2}
     known = scene_with(remark, lambda node, _: {"from": 2 + node})
     scene = Scene(known.header, known.vocabulary, known.round)
@@ -501,3 +504,24 @@ def test_a_filling_window_has_no_n_grams():
     }
     assert notes[True] == ""
     assert "is an n-gram" in notes[False]
+
+
+DIAGRAMS = {entry.name: entry.diagram for entry in entries()}
+TEXTS = {entry.name: f"{entry.about} {entry.how} {entry.knows}" for entry in entries()}
+
+
+def config(name):
+    return json.loads((ASSETS / "models" / name / "config.json").read_text(encoding="utf-8"))
+
+
+def test_layers_of_other_width_are_not_called_copies():
+    assert config("mtp-parallel")["hidden_dim"] != config("target")["intermediate_size"]
+    for text in (TEXTS["mtp-parallel"], DIAGRAMS["mtp-parallel"]["says"]):
+        assert "copies" not in text.lower()
+
+
+@pytest.mark.parametrize("words", ["all combinations", "all parents", "every parent"])
+def test_medusa_texts_do_not_claim_all_combinations(words):
+    tree = Scene.of(Trace.read(ASSETS / "traces" / "04-medusa.jsonl"), 1)
+    assert len({len(tree.children[node]) for node in tree.children[0]}) > 1
+    assert words not in f"{TEXTS['medusa']} {DIAGRAMS['medusa']['says']}"

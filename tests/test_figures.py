@@ -95,7 +95,7 @@ def test_every_figure_is_valid_plotly(frames_of):
         go.Figure(data=data, layout=plain(figure["layout"]))
 
 
-def test_every_shape_is_inside_its_canvas(frames_of):
+def test_every_shape_is_inside_the_figure(frames_of):
     for figure in figures(frames_of):
         wide, high = figure["layout"]["xaxis"]["range"][1], figure["layout"]["height"]
         for name, trace in figure["data"].items():

@@ -149,7 +149,7 @@ def until(trace, cursor):
 
 
 @pytest.mark.slow
-def test_the_same_trace_gives_the_same_frames(trace):
+def test_frames_are_deterministic(trace):
     again = Trace.parse(trace.lines())
     for cursor, shot in at_cursors(trace):
         assert frame(again, cursor) == shot
@@ -173,14 +173,14 @@ def test_patches_from_the_first_frame_restore_every_frame(trace):
             assert apply_patch(first, json.loads(json.dumps(make_patch(first, shot)))) == shot
 
 
-def test_a_patch_between_panels_of_different_kinds_leaves_nothing_behind():
+def test_patch_between_panels_removes_the_keys_of_the_old_one():
     old = {"a": {"kind": "x", "coin": {"u": 1}}, "b": 1}
     new = {"a": {"kind": "y", "facts": []}, "c": {"d": {}}}
     assert apply_patch(old, make_patch(old, new)) == new
     assert make_patch(old, old) == {}
 
 
-def test_a_round_has_its_steps_in_order(trace):
+def test_steps_of_a_round_are_in_order(trace):
     order = ["propose", "score", "judge", "draw", "commit"]
     for scene in scenes(trace):
         kinds = [step.kind for step in scene.steps]
@@ -190,7 +190,7 @@ def test_a_round_has_its_steps_in_order(trace):
 
 
 @pytest.mark.slow
-def test_shown_p_over_shown_q_is_the_shown_probability_and_u_is_on_its_side(sampled):
+def test_shown_p_over_shown_q_is_the_shown_probability(sampled):
     seen = 0
     for scene, step, shot in steps(sampled, "judge"):
         judged, text = scene.round.judged[step.at], shot["panel"]["text"]
@@ -607,7 +607,7 @@ def test_equal_guesses_at_one_depth_show_what_they_follow(trace):
 
 
 @pytest.mark.parametrize("name", ["point mass", "13-eagle2", "21-ngram-dialogue"])
-def test_fixed_guesses_have_no_q_and_the_coin_is_held_against_p(name):
+def test_fixed_guesses_have_no_q_and_are_judged_by_p(name):
     trace = run(name)
     for scene, step, shot in steps(trace, "judge"):
         later = scene.rejected_before(scene.round.judged[step.at])
@@ -640,7 +640,7 @@ def test_temperature_0_has_no_coin_and_outlines_the_softmax():
         assert "draw" not in shot["panel"]
 
 
-def test_a_round_without_guesses_says_so():
+def test_caption_reports_a_round_without_guesses():
     trace = made(RECIPES["nothing drafted"])
     texts = [said(shot) for *_, shot in steps(trace, "propose")]
     assert texts
@@ -659,7 +659,7 @@ def propose(trace, **changes):
     ]
 
 
-def test_all_guesses_accepted_is_said_only_of_whole_chains(trace):
+def test_only_complete_chains_are_called_all_accepted(trace):
     """Otherwise it is every guess on the branch: siblings may be rejected or not tried."""
     for scene, _, shot in steps(trace, "draw"):
         if scene.round.drew.kind == "bonus":
@@ -778,7 +778,7 @@ def test_no_slot_after_an_accepted_end_of_text():
         (b"", ""),
     ],
 )
-def test_a_token_is_shown_as_it_is(data, shown):
+def test_tokens_are_shown_exactly(data, shown):
     assert flat(word(data)) == shown
 
 
@@ -816,7 +816,7 @@ def test_shown_rows_subtract_and_share_the_residual_of_the_sentence():
     assert compared > 10
 
 
-def test_guesses_come_on_screen_depth_by_depth(trace):
+def test_guesses_appear_depth_by_depth(trace):
     for scene, step, shot in steps(trace, "propose"):
         depths = {node["depth"] for node in shot["tree"]["nodes"].values()}
         assert depths == set(range(1, step.at + 1))
@@ -827,7 +827,7 @@ def test_guesses_come_on_screen_depth_by_depth(trace):
         assert len(shot["tree"]["nodes"]) == sum(0 < d <= step.at for d in scene.depths)
 
 
-def test_temperature_0_shows_no_p_before_a_verdict_since_p_is_the_verdict():
+def test_temperature_0_hides_p_until_the_verdict():
     for scene, step, shot in steps(run("temperature 0"), "score"):
         assert step.kind == "score"
         for node, view in shot["tree"]["nodes"].items():

@@ -110,7 +110,7 @@ def test_shown_numbers_multiply_to_the_probability_and_u_is_on_its_side(runs, na
 
 
 @pytest.mark.parametrize("name", OF_CHANCE)
-def test_coin_bar_is_the_second_bar_magnified(runs, name):
+def test_coin_bar_has_the_proportions_of_the_second_bar(runs, name):
     """Its covered part is "keep": the residual's part of the remainder, or reach × p of q."""
     for scene, step, shot in steps(runs[name]):
         judged, panel = scene.round.judged[step.at], shot["panel"]
@@ -265,7 +265,7 @@ def test_moved_coins_do_what_the_page_predicts(tiny_target, runs, name):
 
 
 @pytest.mark.parametrize("name", ["chain", "tree without replacement"])
-def test_coins_set_along_a_path_bring_its_guess_into_the_text(tiny_target, runs, name):
+def test_coins_set_along_a_path_put_its_guess_into_the_text(tiny_target, runs, name):
     came = 0
     for index in range(1, 6):
         scene = Scene.of(runs[name], index)

@@ -89,7 +89,7 @@ def test_again_option_counts_only_changes_between_snapshots(monkeypatch, capsys)
     assert re.search(r"Tokens per pass +2\.17, 95%", out)
 
 
-def test_advice_is_marked_as_simulated_and_counts_are_not(tmp_path, capsys):
+def test_only_advice_is_marked_simulated(tmp_path, capsys):
     path = tmp_path / "metrics.txt"
     path.write_text(example().text, encoding="utf-8")
     plain = said(capsys, str(path))

@@ -63,7 +63,7 @@ def test_an_average_has_no_figure_by_position():
 
 
 @pytest.mark.slow
-def test_figures_are_valid_plotly_and_text_is_harmless():
+def test_figures_are_valid_plotly_with_escaped_text():
     for figure in said()["figures"].values():
         named = [figure["data"][name] for name in sorted(figure["data"])]
         traces = [TRACE_DEFAULTS | trace for trace in plain(named)]
@@ -77,7 +77,7 @@ def test_empty_box_shows_where_to_find_statistics():
     assert said(now=" \n") == {"id": 7, "empty": True}
 
 
-def test_of_several_models_the_page_offers_them():
+def test_page_offers_a_choice_of_several_models():
     text = vllm() + "\n" + vllm(model="n")
     assert said(now=text)["models"] == ["m", "n"]
     assert dict(said(now=text, named="n")["facts"])["Model"] == "n"

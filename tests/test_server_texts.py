@@ -155,7 +155,7 @@ def test_tree_is_recognized_by_more_tokens_than_levels():
 
 
 @pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf"), 1e16])
-def test_no_count_is_negative_or_endless(value):
+def test_counts_must_be_finite_and_not_negative(value):
     with pytest.raises(UnreadableStats, match="which is impossible"):
         ServerStats("vLLM", "/metrics", rounds=value)
 
@@ -246,7 +246,7 @@ def test_every_line_parses_quickly(line):
     assert time.process_time() - begun < 0.5
 
 
-def test_of_several_models_one_is_chosen():
+def test_one_of_several_models_can_be_chosen():
     text = vllm() + "\n" + vllm(model="n", drafts=200)
     with pytest.raises(SeveralModels, match="several models: m, n") as asked:
         parse_stats(text)
@@ -278,7 +278,7 @@ def test_two_snapshots_give_their_difference():
         ("prose", vllm(), "not in Prometheus’ text format"),
     ],
 )
-def test_snapshots_that_have_no_difference_are_refused(before, after, sentence):
+def test_snapshots_that_cannot_be_subtracted_are_refused(before, after, sentence):
     with pytest.raises(UnreadableStats, match=sentence):
         build_report(after, before)
 

@@ -24,7 +24,7 @@ def rendered(source, **values):
     return render.parted(str(macro(**values)))
 
 
-def test_parts_come_back_as_they_were():
+def test_parts_are_unchanged_by_rendering():
     source = "{% macro it(p, w) %}The target gives {{ w }} {{ p }}.{% endmacro %}"
     p = number("0.25", "p")
     assert rendered(source, p=p, w=CHIP) == ["The target gives ", CHIP, " ", p, "."]

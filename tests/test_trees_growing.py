@@ -299,7 +299,7 @@ def test_repeated_sibling_adds_nothing():
 
 
 @pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.name)
-def test_recorded_positions_answer_every_tree_of_the_controls(recipe):
+def test_recorded_positions_support_every_setting_of_the_controls(recipe):
     field = shipped_position(recipe.name)
     assert {path.stem for path in FOLDER.glob("*.jsonl")} == {one.name for one in recipes()}
     assert (field.drafter, field.target, field.title) == (recipe.drafter, "house", recipe.title)
@@ -339,7 +339,7 @@ def test_sampled_trees_have_their_shape_and_no_repeats_without_replacement():
             assert law[-1] == 0, "q has nothing in the lump"
 
 
-def test_price_of_a_guess_is_its_share_of_the_pass():
+def test_cost_of_a_guess_is_its_share_of_the_pass():
     sweep = Sweep.read(ASSETS / "cost" / "sweep.json")
     costs = [fitted_pass_cost(sweep, 1 + guesses) for guesses in range(4)]
     assert costs[0] == 1.0

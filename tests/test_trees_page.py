@@ -127,7 +127,7 @@ def test_case_study_verdicts_have_the_stated_mean_length():
     )
 
 
-def test_two_rules_judge_one_drawn_tree():
+def test_two_rules_judge_the_same_sampled_tree():
     found = asked(judge, shape=2, drawn="without-replacement")
     assert [rule["name"] for rule in found["rules"]] == ["top-down", "traversal"]
     for rule in found["rules"]:
@@ -143,7 +143,7 @@ def test_position_survives_its_text_for_any_prompt():
     assert RecordedPosition.from_text(field.to_text()) == field
 
 
-def test_live_positions_are_kept_for_a_while():
+def test_live_positions_are_cached_for_a_limited_time():
     for number in range(MOST + 1):
         HELD.keep(f"test-{number}", shipped_position(PLACE))
     assert HELD.find(LIVE + "test-0") is None
@@ -203,7 +203,7 @@ def test_drafter_without_prediction_after_guesses_is_refused():
         Walk(target, case.drafter(target), [1, 2, 3], Settings())
 
 
-def test_ranks_are_measured_along_the_text_that_the_target_wrote():
+def test_ranks_are_measured_along_text_sampled_from_the_target():
     """The oracle knows the target's distribution, so mean p falls by rank and not by depth."""
     case = families.CASES["oracle"]
     target = case.target()
@@ -236,7 +236,7 @@ def test_rounds_needed_distinguish_a_gain_from_noise():
     assert rounding.rounds_needed(0.006, 2.0) > 800_000
 
 
-def test_an_interval_over_prompts_holds_their_mean():
+def test_bootstrap_interval_contains_the_mean():
     tally = Tally([{"places": 2.0, "gain": value} for value in (0.0, 0.2, 0.4, -0.1)])
     low, high = tally.interval("gain", draws=400)
     assert tally.mean("gain") == pytest.approx(0.0625)

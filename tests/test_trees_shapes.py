@@ -28,7 +28,7 @@ def parents(draw, most=12):
     return [-1] + [draw(st.integers(0, node - 1)) for node in range(1, size)]
 
 
-def test_published_shapes_have_their_sizes_and_every_beginning():
+def test_published_shapes_have_their_sizes_and_all_prefixes():
     assert {name: len(shape.paths) for name, shape in PUBLISHED_TREES.items()} == {
         "eagle-25": 25,
         "medusa-63": 63,
@@ -69,7 +69,7 @@ def test_every_format_describes_the_same_tree(tree):
 
 @pytest.mark.slow
 @given(parents(), st.randoms())
-def test_a_file_may_number_its_nodes_in_any_order(tree, random):
+def test_nodes_of_a_file_may_be_in_any_order(tree, random):
     order = list(range(len(tree)))
     random.shuffle(order)
     place = {old: new for new, old in enumerate(order)}
@@ -80,7 +80,7 @@ def test_a_file_may_number_its_nodes_in_any_order(tree, random):
 
 
 @pytest.mark.parametrize("depth", [None, 1, 2, 3])
-def test_the_optimised_shape_beats_every_other_of_its_size(depth):
+def test_optimal_tree_beats_every_tree_of_its_size(depth):
     """Against every tree of five guesses whose ranks have no gap."""
     chances = [0.55, 0.25, 0.1]
     found = shapes.optimal_tree(chances, 5, depth)
@@ -95,7 +95,7 @@ def test_the_optimised_shape_beats_every_other_of_its_size(depth):
     assert max(shapes.positions(found)) <= (depth or 9)
 
 
-def test_noise_in_measured_ranks_does_not_stop_the_shape():
+def test_optimal_tree_tolerates_noise_in_measured_ranks():
     assert len(shapes.optimal_tree([0.4, 0.1, 0.12], 9)) == 10
 
 
@@ -106,7 +106,7 @@ def test_parameter_names_of_every_engine_give_the_same_tree(depth, width, budget
     assert Parameters.of({"depth": depth, "width": width, "budget": budget}) == made
 
 
-def test_presets_of_engines_have_their_own_sizes():
+def test_presets_equal_the_defaults_of_the_engines():
     six = dict(PRESETS)["SGLang 6, 10, 60"]
     assert (six.depth, six.width, six.budget, six.pool) == (6, 10, 59, 510)
     assert six == dict(PRESETS)["EAGLE-2: 60 tokens, depth 5, k 10"]

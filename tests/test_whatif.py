@@ -105,7 +105,7 @@ def test_moved_coins_do_what_the_page_predicts(tiny_target, drafter, seed):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("drafter", DRAFTERS)
-def test_coins_set_along_a_path_bring_its_guess_into_the_text(tiny_target, drafter):
+def test_coins_set_along_a_path_put_its_guess_into_the_text(tiny_target, drafter):
     first = traced(tiny_target, DRAFTERS[drafter](), WARM)
     reached = 0
     for index, played in enumerate(first.rounds[:4]):

@@ -1,10 +1,20 @@
-"""The headline table's data: every published number with its source, ours apart, text as text."""
+"""Published numbers on the page: sources, escaped text, our own columns, and the nearest report."""
+
+from __future__ import annotations
 
 import json
 from dataclasses import replace
 
 import pytest
 
+from specviz.cost.nearest_report import (
+    FAMILIES,
+    Setup,
+    nearest_report,
+    reported_speedups,
+    same_machine,
+    unstated_facts,
+)
 from specviz.cost.sources import (
     EVIDENCE,
     NOT_STATED,
@@ -41,7 +51,7 @@ def published(**changes):
     return replace(usual, **changes)
 
 
-def test_every_published_number_is_there_with_its_source_and_how_it_was_read():
+def test_every_published_number_has_its_source_and_evidence():
     rows = config()["rows"]
     assert len(rows) == len(published_numbers()) > 20
     for made, known in zip(rows, published_numbers(), strict=True):
@@ -62,13 +72,13 @@ def test_every_published_number_is_there_with_its_source_and_how_it_was_read():
         (80, 80, "%", "80%", "accepted"),
     ],
 )
-def test_numbers_are_said_as_they_were_published(low, high, unit, said, kind):
+def test_numbers_are_shown_as_published(low, high, unit, said, kind):
     each = published(low=low, high=high, unit=unit)
     assert each.number == said
     assert row(each)["kind"] == kind
 
 
-def test_every_row_has_a_place_of_its_own_and_second_hand_ones_are_counted():
+def test_rows_have_unique_ids_and_second_hand_ones_are_counted():
     known = config()
     places = [row["place"] for row in known["rows"]]
     places += [row["place"] for board in known["boards"] for row in board["rows"]]
@@ -90,7 +100,7 @@ def test_unstated_facts_are_empty():
     assert unsaid["task"] == "t"
 
 
-def test_a_board_has_every_row_the_fastest_first():
+def test_board_lists_every_row_fastest_first():
     for made, known in zip(config()["boards"], boards(), strict=True):
         assert {r["method"] for r in made["rows"]} == {r.method for r in known.rows}
         overall = [float(r["overall"]) for r in made["rows"]]
@@ -115,14 +125,14 @@ def test_unmeasured_family_is_labelled():
     assert only["apart"] == "not measured"
 
 
-def test_every_family_has_a_drafter_of_ours_and_the_card_measured_it():
+def test_every_family_has_a_measured_drafter_of_ours():
     names = {found["name"] for found in measured()["rows"]}
     for each in published_numbers():
         assert drafters()[each.method] in names
 
 
 @pytest.mark.parametrize("text", [None, "{", "[]"])
-def test_without_a_card_that_can_be_read_there_is_no_column_of_ours(text, tmp_path, monkeypatch):
+def test_unreadable_card_removes_our_column(text, tmp_path, monkeypatch):
     path = tmp_path / "measured.json"
     if text is not None:
         path.write_text(text)
@@ -131,7 +141,7 @@ def test_without_a_card_that_can_be_read_there_is_no_column_of_ours(text, tmp_pa
 
 
 @pytest.mark.parametrize("name", ["method", "says", "model", "task", "hardware", "conditions"])
-def test_hostile_words_reach_the_script_as_data(name, monkeypatch):
+def test_hostile_text_is_sent_as_data(name, monkeypatch):
     monkeypatch.setattr(section, "published_numbers", lambda: (published(**{name: HOSTILE}),))
     text = script(NAME, "cost/published/published", config())
     assert "<" not in text
@@ -139,7 +149,7 @@ def test_hostile_words_reach_the_script_as_data(name, monkeypatch):
     assert data["rows"][0][name] == HOSTILE
 
 
-def test_the_modules_set_text_and_never_markup():
+def test_scripts_set_text_and_never_markup():
     paths = [*HALF.rglob("*.js"), *HALF.rglob("*.html")]
     assert len(paths) > 50
     for path in paths:
@@ -148,6 +158,58 @@ def test_the_modules_set_text_and_never_markup():
         assert path.suffix != ".html" or "${" not in text
 
 
-def test_a_source_that_is_no_link_is_refused():
+def test_source_without_a_link_is_refused_on_the_page():
     with pytest.raises(ValueError, match="needs a title and a link"):
         Source("A paper", "javascript:alert(1)", "S", "")
+
+
+def found(kind, batch, model="llama-3.1-8b", machine="h100-sxm"):
+    return nearest_report(Setup(kind, batch, model, machine))
+
+
+def test_nearest_report_prefers_the_same_batch():
+    server = found("head", 64)
+    assert (server.method, server.number, server.batch) == ("EAGLE-3", "1.38 ×", 64)
+    assert unstated_facts(server) == ["model", "hardware"]
+    assert found("head", 512) == server
+    alone = found("head", 1)
+    assert (alone.number, alone.model, alone.hardware) == ("2.36 ×", "Llama-3.1-8B", "H100")
+    assert unstated_facts(alone) == []
+
+
+def test_heavy_load_counts_as_a_large_batch():
+    busy = found("n-gram", 512)
+    assert (busy.number, busy.load) == ("1.8 × slower", "heavy")
+    assert unstated_facts(busy) == ["batch"]
+    assert found("model", 256).number == "1.4 × slower"
+    assert found("n-gram", 1, "llama-3.1-70b").number == "2.8 ×"
+
+
+def test_model_and_machine_break_ties_of_the_batch():
+    a100, rtx = (found("model", 1, machine=name) for name in ("a100-sxm", "h100-sxm"))
+    assert "A100" in a100.hardware
+    assert a100.model == rtx.model == "Vicuna-7B-v1.3"
+    assert "33B" in found("head", 1, "llama-3.1-70b", "a100-sxm").model
+    assert same_machine("4 × H100", "h100-sxm")
+    assert not same_machine("NVIDIA GeForce RTX 3090", "rtx-4090")
+    assert not same_machine("one TPU v4", "laptop-cpu")
+
+
+def test_no_published_report_covers_the_house_models():
+    assert found("head", 1, "house") is None
+    assert found("n-gram", 8, "house-draft") is None
+
+
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_every_report_equals_the_number_in_its_published_row(kind):
+    for each in reported_speedups(kind):
+        word, at, *method = each.row_id.split("-", 2)
+        if word == "row":
+            row = published_numbers()[int(at)]
+            assert row.unit != "%"
+            assert (row.number, row.conditions) == (each.number, each.conditions)
+        else:
+            rows = {row.method: row.overall for row in boards()[int(at)].rows}
+            assert each.number == f"{rows[method[0]]:.2f} ×"
+        assert each.number.endswith(("×", "slower"))
+        assert each.model != NOT_STATED or "model" in unstated_facts(each)
