@@ -6,7 +6,7 @@ from functools import cache
 
 import tiny
 
-from specviz.drafters.other_vocabulary.drafter import OtherVocabulary
+from specviz.drafters.other_vocabulary import OtherVocabulary
 
 BEES = "Bees sat by the mat. The bee saw the boats and the red hat in the house. "
 

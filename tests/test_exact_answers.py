@@ -12,6 +12,12 @@ from example import P, Q, model
 
 from specviz.settings.settings import Sampling
 from specviz.verification import Drawn, make_rule
+from specviz.verification.distributions import (
+    NotADistribution,
+    as_distribution,
+    as_pair,
+    normalize_weights,
+)
 from specviz.verification.exact import (
     RoundSetup,
     accepted_length,
@@ -19,22 +25,16 @@ from specviz.verification.exact import (
     exact_sampler_distance,
 )
 from specviz.verification.exact.candidates import as_method
-from specviz.verification.exact.closed_form import closed_form
-from specviz.verification.exact.darts import throw_darts
-from specviz.verification.exact.inputs import (
-    NotADistribution,
-    as_distribution,
-    as_pair,
-    normalize_weights,
-)
-from specviz.verification.exact.monte_carlo import sample_first_token, sample_strings
-from specviz.verification.exact.statistics import (
+from specviz.verification.exact.closed_form import acceptance_ceiling, closed_form
+from specviz.verification.exact.monte_carlo import (
     g_test_of_two,
     sample_distance,
+    sample_first_token,
+    sample_strings,
+    throw_darts,
     wilson,
     wilson_intervals,
 )
-from specviz.verification.exact.transport import acceptance_ceiling
 
 SAMPLED, REPLACED, FIXED = Drawn.SAMPLED, Drawn.WITHOUT_REPLACEMENT, Drawn.POINT_MASS
 SINGLE = ["without-replacement", "block", "traversal", "point-mass", "lenience:0.75", "ensemble",

@@ -27,7 +27,7 @@ from specviz.verification.exact import (
     output_distribution,
     plain_distribution,
 )
-from specviz.verification.siblings import k_seq_residual, least_rho, max_ratio
+from specviz.verification.rules import k_seq_residual, least_rho, max_ratio
 from specviz.verification.tree import DraftTree
 
 SAMPLED, REPLACED, FIXED = Drawn.SAMPLED, Drawn.WITHOUT_REPLACEMENT, Drawn.POINT_MASS

@@ -19,8 +19,7 @@ import specviz
 from specviz import engine
 from specviz.catalog import Unsuitable, load_drafter, load_target, loading
 from specviz.catalog.entry import entries
-from specviz.drafters.common.checkpoint import read_config
-from specviz.drafters.common.layouts.table import layout_in
+from specviz.drafters.common.checkpoint import layout_in, read_config
 from specviz.drafters.contract import Case, check_drafter
 from specviz.drafters.eagle.config import AUX
 from specviz.drafters.eagle.head import EagleHead

@@ -11,9 +11,8 @@ import torch
 from moa_made import GREEDY, drafter, learnt, wild
 from safetensors.torch import load_file, save_file
 
-from specviz.drafters.moa.config import MoaConfig, kv_width
 from specviz.drafters.moa.drafter import Moa
-from specviz.drafters.moa.head import MoaHead
+from specviz.drafters.moa.head import MoaConfig, MoaHead, kv_width
 from specviz.models.checkpoint import check_made_for
 from specviz.models.errors import NotAvailable, Unsuitable
 from specviz.models.target import Target

@@ -12,8 +12,7 @@ from test_engine import traced
 
 from specviz.drafters.common.training import EVERY, read_target_outputs, same_tops
 from specviz.drafters.moa import head as training
-from specviz.drafters.moa.config import MoaConfig
-from specviz.drafters.moa.head import MoaHead
+from specviz.drafters.moa.head import MoaConfig, MoaHead
 from specviz.models.passes import States
 from specviz.trace.metrics import summary, token_ids
 

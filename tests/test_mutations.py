@@ -121,7 +121,7 @@ def test_unchanged_source_is_exact(rule):
 
 
 LEAF_FIRST = "specviz.verification.leaf_first"
-SIBLINGS = "specviz.verification.siblings"
+SIBLINGS = "specviz.verification.rules"
 FURTHER = {
     "reach not passed to children": (
         LEAF_FIRST,

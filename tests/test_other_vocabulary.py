@@ -9,8 +9,7 @@ from other_vocabulary_made import bees, drafter
 from specviz.catalog import MismatchedVocabulary, Unsuitable, load
 from specviz.drafters.contract.harness import run_trace
 from specviz.drafters.draft_model import DraftModel
-from specviz.drafters.other_vocabulary.drafter import OtherVocabulary
-from specviz.drafters.other_vocabulary.vocabularies import Rewriting, Shared, shared
+from specviz.drafters.other_vocabulary import OtherVocabulary, Rewriting, Shared, shared
 from specviz.models.token_bytes import token_bytes, vocabulary_bytes
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.check import check
@@ -206,7 +205,7 @@ def test_folder_with_other_tokenizer_can_draft(pair, tmp_path):
 
 
 def test_disjoint_vocabularies_and_slow_tokenizers_are_refused(target, monkeypatch):
-    model, here = tiny.llama(), "specviz.drafters.other_vocabulary.drafter."
+    model, here = tiny.llama(), "specviz.drafters.other_vocabulary."
     monkeypatch.setattr(here + "shared", lambda *_: Shared({0: 0}, 9, {}, {}))
     with pytest.raises(MismatchedVocabulary, match="'tiny' and 'bees' have no token in common"):
         drafter(target, model)

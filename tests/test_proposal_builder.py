@@ -23,7 +23,7 @@ from specviz.drafters.draft_model import DraftModelSession
 from specviz.drafters.eagle.drafter import EagleSession
 from specviz.drafters.layerskip.drafter import LayerSkipSession
 from specviz.drafters.mtp.drafter import MTPSession
-from specviz.drafters.other_vocabulary.drafter import OtherVocabulary
+from specviz.drafters.other_vocabulary import OtherVocabulary
 from specviz.settings.settings import Sampling, Settings
 from specviz.verification.transfer import UploadBatch
 

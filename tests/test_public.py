@@ -14,7 +14,7 @@ from transformers import Qwen3Config, Qwen3ForCausalLM
 from specviz.catalog import load_target, public
 from specviz.catalog.public import CAUSAL_LM, PublicCheckpoint
 from specviz.commands.cli import main
-from specviz.drafters.common.layouts.table import LAYOUTS, layout_in
+from specviz.drafters.common.checkpoint import LAYOUTS, layout_in
 
 ROWS = public.public_checkpoints()
 TITLES = {layout.title for layout in LAYOUTS}

@@ -10,8 +10,7 @@ from test_distributions import laws
 
 from specviz.settings.settings import Sampling
 from specviz.verification import RULES, Drawn, MismatchedRule, choose_rule
-from specviz.verification.alpha import acceptance_probability
-from specviz.verification.base import NodeDistributions
+from specviz.verification.base import NodeDistributions, acceptance_probability
 from specviz.verification.exact import (
     acceptance,
     accepted_length,

@@ -23,7 +23,7 @@ from specviz.catalog.entry import (
     suggestion,
     weights_path,
 )
-from specviz.drafters.common.layouts.table import layout_in
+from specviz.drafters.common.checkpoint import layout_in
 from specviz.drafters.draft_model import DraftModel
 from specviz.engine.protocol import Drafter
 from specviz.models.checkpoint import (
@@ -53,7 +53,7 @@ HEADS: Final[ModelCache[Drafter]] = ModelCache()
 # memory, so half precision would save no time and cost exactness.
 SMALL: Final = 1 << 28
 LANGUAGE_MODEL: Final = "specviz.drafters.draft_model:DraftModel"
-OTHER_VOCABULARY: Final = "specviz.drafters.other_vocabulary.drafter:OtherVocabulary"
+OTHER_VOCABULARY: Final = "specviz.drafters.other_vocabulary:OtherVocabulary"
 BYTES_PER_PARAMETER: Final = {"float32": 4, "bfloat16": 2}
 
 

@@ -23,8 +23,8 @@ from torch import Tensor, nn
 
 from specviz.drafters.common import checkpoint
 from specviz.drafters.common.base import HeadDrafter
+from specviz.drafters.common.checkpoint import read_head
 from specviz.drafters.common.layers import Project
-from specviz.drafters.common.layouts.table import read_head
 from specviz.drafters.common.rank_paths import RankPathSession
 from specviz.drafters.common.training import Family, TargetOutputs, future_loss, weighted
 from specviz.drafters.medusa import NewestState

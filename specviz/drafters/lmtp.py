@@ -22,8 +22,8 @@ from torch import Tensor, cat, nn
 
 from specviz.drafters.common import checkpoint
 from specviz.drafters.common.base import HeadDrafter
+from specviz.drafters.common.checkpoint import read_head
 from specviz.drafters.common.layers import Project, linear_at_zero, residual, side_by_side
-from specviz.drafters.common.layouts.table import read_head
 from specviz.drafters.common.rank_paths import HeadOutputs, RankPathSession
 from specviz.drafters.common.training import Family, TargetOutputs, future_loss, weighted
 from specviz.models.passes import States

@@ -22,10 +22,10 @@ from torch import Tensor, nn
 
 from specviz.drafters.common import checkpoint
 from specviz.drafters.common.base import HeadDrafter
+from specviz.drafters.common.checkpoint import read_head
 from specviz.drafters.common.config import check_sizes
 from specviz.drafters.common.layers import Project, linear_at_zero, residual, side_by_side
-from specviz.drafters.common.layouts.layout import Head, any_is
-from specviz.drafters.common.layouts.table import read_head
+from specviz.drafters.common.layouts import Head, any_is
 from specviz.drafters.common.rank_paths import HeadOutputs, RankPathSession
 from specviz.drafters.common.training import Family, TargetOutputs, future_loss, weighted
 from specviz.models.passes import States

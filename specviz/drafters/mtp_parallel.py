@@ -25,8 +25,8 @@ from torch import Tensor, nn
 from specviz.adapters.transformers import final_norm
 from specviz.drafters.common import checkpoint
 from specviz.drafters.common.base import HeadDrafter
+from specviz.drafters.common.checkpoint import read_head
 from specviz.drafters.common.layers import Project, causal_mask
-from specviz.drafters.common.layouts.table import read_head
 from specviz.drafters.common.rank_paths import HeadOutputs, RankPathSession
 from specviz.drafters.common.training import Family, TargetOutputs, future_loss, weighted
 from specviz.models.kv_cache import PreallocatedCache

@@ -22,8 +22,12 @@ from specviz.models.target import Target, TargetRun
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.verification import Decision, Rule, Verdict, choose_rule
-from specviz.verification.alpha import AcceptanceProbability, acceptance_probability
-from specviz.verification.base import finish, refuse_tree
+from specviz.verification.base import (
+    AcceptanceProbability,
+    acceptance_probability,
+    finish,
+    refuse_tree,
+)
 from specviz.verification.distributions import draw, logits_to_probs
 from specviz.verification.tree import DraftTree
 

@@ -31,7 +31,7 @@ from specviz.trace.events import (
 )
 from specviz.trace.rule_specs import RULE_SPECS, parse_rule
 from specviz.verification import Decision, Drawn, Rule
-from specviz.verification.alpha import AcceptanceProbability
+from specviz.verification.base import AcceptanceProbability
 from specviz.verification.distributions import remove_token
 
 if TYPE_CHECKING:

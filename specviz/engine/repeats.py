@@ -18,7 +18,7 @@ from specviz.engine.loop import Decoding, Stop, never, plain
 from specviz.engine.protocol import Drafter
 from specviz.models.target import Target
 from specviz.settings.settings import Settings
-from specviz.verification.exact.statistics import GTest, g_test_of_two
+from specviz.verification.exact.monte_carlo import GTest, g_test_of_two
 
 TOKENS: Final = 3  # compared together: a fault may leave the first token's distribution intact
 Text = tuple[int, ...]

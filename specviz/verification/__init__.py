@@ -1,7 +1,7 @@
 """The verification rules by name, and the choice of the rule that fits the candidates.
 
-- `rules`: greedy, point mass, speculative sampling with siblings, lenience, ensemble.
-- `siblings`: accept-reject, k-SEQ.
+- `rules`: greedy, point mass, speculative sampling with siblings, lenience, ensemble,
+  accept-reject, k-SEQ.
 - `leaf_first`: block and traversal verification.
 - `lossy`: typical, relaxed, thresholds, unverified.
 - `exact`: the distribution that really comes out of a rule.
@@ -27,8 +27,7 @@ from specviz.verification.base import (
 )
 from specviz.verification.leaf_first import LeafFirst
 from specviz.verification.lossy import Relaxed, Thresholds, Typical, Unverified
-from specviz.verification.rules import Greedy, PointMass, RecursiveRejection
-from specviz.verification.siblings import AcceptReject, KSeq
+from specviz.verification.rules import AcceptReject, Greedy, KSeq, PointMass, RecursiveRejection
 
 RuleParameters = Mapping[str, float]
 

@@ -1,20 +1,22 @@
-"""The interface of rules: a rule judges a whole draft tree as a pure function of tree, p, q and u.
+"""The interface of rules, the walk that several of them share, and α at one position.
 
-A rule must match the way the candidates were sampled. What each rule accepts and guarantees is in
+A rule judges a whole draft tree. It is a pure function of the tree, p, q and the random numbers u,
+and it must match the way the candidates were sampled. What each rule accepts and guarantees is in
 `trace.rule_specs`, since `check` needs it too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from torch import Tensor
 
-from specviz.trace.rule_specs import Drawn, RuleSpec
-from specviz.trace.thresholds import THRESHOLDS
-from specviz.verification.distributions import Draw, draw
+from specviz.trace.rule_specs import RULE_SPECS, Drawn, RuleSpec
+from specviz.trace.thresholds import THRESHOLDS, probability_any_accepted
+from specviz.verification.distributions import Draw, draw, overlap, remove_token, residual
+from specviz.verification.transfer import to_host
 from specviz.verification.tree import DraftTree
 
 
@@ -164,3 +166,139 @@ def finish(
     parent = path[-1] if path else 0
     final = Final(parent, kind, drawn or draw(probs, chance.final()), probs)
     return Verdict(tuple(decisions), tuple(path), final)
+
+
+Inputs = dict[str, float]
+
+
+class Walk:
+    """A rule that tries the siblings of a position in order and continues from the accepted one.
+
+    Args:
+        name: The rule's name.
+        parameters: The rule's parameters; missing ones have their defaults. They are among the
+            inputs of every decision.
+    """
+
+    def __init__(self, name: str, parameters: Mapping[str, float] | None = None) -> None:
+        self.spec = RULE_SPECS[name]
+        self.parameters = self.spec.defaults() | dict(parameters or {})
+
+    def extra_inputs(self, dists: NodeDistributions, candidates: int) -> Inputs:
+        """Return what the test reads of a position's distributions, for any candidate."""
+        return {}
+
+    def candidate_inputs(self, dists: NodeDistributions, token: int, extra: Inputs) -> Inputs:
+        """Return what the test reads of a candidate: p, and q if the rule reads it."""
+        if dists.q is None:
+            return {"p": dists.p[token].item()}
+        p, q = (one.item() for one in to_host(dists.p[token], dists.q[token]))
+        return {"p": p, "q": q}
+
+    def after_rejection(
+        self, dists: NodeDistributions, token: int, extra: Inputs
+    ) -> tuple[NodeDistributions, Inputs]:
+        """Return distributions and inputs for the next candidate; by default they are unchanged."""
+        return dists, extra
+
+    def final_probs(self, dists: NodeDistributions, extra: Inputs) -> Tensor:
+        """Return the distribution (V,) of the last token if all candidates were rejected; p."""
+        return dists.p
+
+    def bonus_probs(self, p: Tensor) -> Tensor:
+        """Return the distribution (V,) of the last token if all guesses were accepted; p."""
+        return p
+
+    def judge(
+        self,
+        tree: DraftTree,
+        drawn: Drawn,
+        p: Tensor,
+        q: Mapping[int, Tensor],
+        chance: UniformSource,
+    ) -> Verdict:
+        """Implement `Rule.judge`. If the rule reads q, it must have every node with children."""
+        decisions: list[Decision] = []
+        path: list[int] = []
+        node = 0
+        while tree.children[node]:
+            dists = NodeDistributions(p[node], q[node] if self.spec.reads_q else None)
+            accepted, left = self._siblings(tree, node, dists, chance, decisions)
+            if accepted is None:
+                return finish(decisions, path, left, chance)
+            path.append(accepted)
+            node = accepted
+        last = self.bonus_probs(p[node]) if decisions else p[node]
+        return finish(decisions, path, last, chance)
+
+    def _siblings(
+        self,
+        tree: DraftTree,
+        node: int,
+        dists: NodeDistributions,
+        chance: UniformSource,
+        decisions: list[Decision],
+    ) -> tuple[int | None, Tensor]:
+        """Try a node's children in order.
+
+        Returns:
+            The accepted child or None, and the distribution of the last token.
+        """
+        name, children = self.spec.name, tree.children[node]
+        extra = self.extra_inputs(dists, len(children))
+        for child in children:
+            x = tree.tokens[child]
+            inputs: dict[str, Any] = {
+                **self.candidate_inputs(dists, x, extra),
+                **extra,
+                **self.parameters,
+            }
+            decisions.append(decide(name, child, chance.judge(child), inputs, dists))
+            if decisions[-1].accepted:
+                return child, dists.p
+            dists, extra = self.after_rejection(dists, x, extra)
+        return None, self.final_probs(dists, extra)
+
+
+class AcceptanceProbability(NamedTuple):
+    """The probability that a position accepts one of its candidates, and what it follows from.
+
+    Attributes:
+        value: The probability; None if it was not computed.
+        tries: For several sampled candidates, (p, q) of each in order, after the rejections before
+            it; otherwise None.
+    """
+
+    value: float | None
+    tries: list[list[float]] | None
+
+
+def acceptance_probability(
+    distributions: NodeDistributions, tokens: Sequence[int], drawn: Drawn
+) -> AcceptanceProbability:
+    """Return the probability that one of the siblings `tokens` is accepted.
+
+    For a point mass (no q, or a rule that reads none) it is Σ p over the distinct candidates; for
+    one sampled candidate Σ min(p, q); for several 1 − Π(1 − min(1, pᵢ/qᵢ)), given the candidates.
+    """
+    if distributions.q is None:
+        return AcceptanceProbability(
+            min(1.0, distributions.p[list(set(tokens))].sum().item()), None
+        )
+    if len(tokens) == 1:
+        return AcceptanceProbability(
+            min(1.0, overlap(distributions.p, distributions.q).item()), None
+        )
+    pairs = sibling_tries(distributions.p, distributions.q, tokens, drawn)
+    return AcceptanceProbability(probability_any_accepted(pairs), pairs)
+
+
+def sibling_tries(p: Tensor, q: Tensor, tokens: Sequence[int], drawn: Drawn) -> list[list[float]]:
+    """Return (p, q) of every sibling as if all before it were rejected. p, q: (V,)."""
+    found = []
+    for token in tokens:
+        found.append([p[token].item(), q[token].item()])
+        p = residual(p, q)
+        if drawn is Drawn.WITHOUT_REPLACEMENT:
+            q = remove_token(q, token)
+    return found

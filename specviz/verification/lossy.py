@@ -9,10 +9,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from specviz.verification.base import NodeDistributions
+from specviz.verification.base import Inputs, NodeDistributions, Walk
 from specviz.verification.distributions import remove_token
 from specviz.verification.transfer import to_host
-from specviz.verification.walk import Inputs, Walk
 
 
 def one_hot_top(p: Tensor) -> Tensor:

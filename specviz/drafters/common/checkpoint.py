@@ -7,11 +7,12 @@ which layout a folder has and how it maps to our networks.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 from zipfile import is_zipfile
 
 import torch
@@ -19,6 +20,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from specviz.drafters.common.layouts import EAGLE1, EAGLE3, MEDUSA, OTHERS, Head, Layout, Names
 from specviz.models import config_file
 from specviz.models.checkpoint import MadeFor
 from specviz.models.errors import NotAvailable, Unsuitable
@@ -237,3 +239,55 @@ def rope_theta(model: Any) -> float:
     """Return the base of a causal LM's rotary angles, 10,000 if it has none."""
     value = getattr(model.config, "rope_parameters", None) or {}
     return float(value.get("rope_theta", 10_000.0))
+
+
+LAYOUTS: Final = (*EAGLE3, *OTHERS, *MEDUSA, *EAGLE1)
+TABLE: Final = r"(^|\.)(wte|word_embeddings|shared)\.weight$|\.(embed_\w+|\w*embeddings?)\.weight$"
+SHOWN: Final = 6  # keys and tensor names listed in an error
+
+
+def layout_of(config: Mapping[str, Any], names: Names) -> Layout | None:
+    """Return the first row that fits, or None."""
+    return next((layout for layout in LAYOUTS if layout.fits(config, names)), None)
+
+
+def layout_in(folder: Path) -> Layout | None:
+    """Return the layout of the head in a folder; None for a language model.
+
+    Raises:
+        Unsuitable: If it is neither.
+    """
+    config, names = read_config(folder), tensor_names(folder)
+    layout = layout_of(config, names)
+    if layout is None and not any(re.search(TABLE, name) for name in names):
+        raise _unknown(folder_label(folder), config, names)
+    return layout
+
+
+def read_head(folder: Path, family: str) -> Head:
+    """Read the head in a folder, with the keys and names of its family's network.
+
+    Raises:
+        NotAvailable: If there is none.
+        Unsuitable: If its layout is unknown or of another family.
+    """
+    name, config, tensors = folder_label(folder), read_config(folder), read_tensors(folder)
+    layout = layout_of(config, tensors)
+    if layout is None:
+        raise _unknown(name, config, tensors)
+    if layout.family != family:
+        raise Unsuitable(f"{name!r} has the layout of {layout.title}, not of {family}.")
+    return layout.ours(Head(name, config, tensors))
+
+
+def _unknown(name: str, config: Iterable[str], names: Iterable[str]) -> Unsuitable:
+    return Unsuitable(
+        f"{name!r} is neither a language model nor a head in a known layout: its "
+        f"config.json has the keys {_listed(config)}, and its tensors are {_listed(names)}."
+    )
+
+
+def _listed(words: Iterable[str]) -> str:
+    found = sorted(words)
+    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    return (", ".join(found[:SHOWN]) or "none") + more

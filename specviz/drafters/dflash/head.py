@@ -23,10 +23,9 @@ import torch.nn.functional as functional
 from torch import Tensor, nn
 
 from specviz.adapters.transformers import LlamaRMSNorm
-from specviz.drafters.common.checkpoint import restore, write
+from specviz.drafters.common.checkpoint import read_head, restore, write
 from specviz.drafters.common.config import HeadConfig
 from specviz.drafters.common.layers import Mix, Mlp, Rotary, rotate
-from specviz.drafters.common.layouts.table import read_head
 from specviz.drafters.common.training import Family, TargetOutputs
 from specviz.drafters.dflash.config import DFlashConfig
 from specviz.models.target import Target

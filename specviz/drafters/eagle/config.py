@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from specviz.drafters.common.config import HeadConfig, check_depth
-from specviz.drafters.common.layouts.layout import Head
+from specviz.drafters.common.layouts import Head
 from specviz.models.errors import Unsuitable
 from specviz.models.target import Target
 

@@ -2,9 +2,8 @@
 
 EAGLE (2401.15077): a one-layer head predicts the target's next hidden state (feature), from which
 the target's own output head computes q. The tree is static: its shape is known before any token is.
-Sampled: siblings are sampled from q without replacement, under the run's temperature, top-k and
-top-p.
-Greedy (and at temperature 0): the top tokens, a point mass.
+Sampled candidates: siblings are drawn from q without replacement, under the run's temperature,
+top-k and top-p. Greedy candidates, and all at temperature 0: the top tokens, a point mass.
 
 EAGLE-2 (2406.16858) uses the same head with a dynamic tree, which grows level by level from the
 most probable guesses; of all guesses considered, the most probable are kept.

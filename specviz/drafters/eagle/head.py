@@ -23,9 +23,8 @@ import torch.nn.functional as functional
 from torch import Tensor, nn
 
 from specviz.adapters.transformers import LlamaRMSNorm
-from specviz.drafters.common.checkpoint import restore, write
+from specviz.drafters.common.checkpoint import read_head, restore, write
 from specviz.drafters.common.layers import Attention, Mix, Mlp, Unrolled, weight_of
-from specviz.drafters.common.layouts.table import read_head
 from specviz.drafters.common.training import DEPTH, Family, TargetOutputs
 from specviz.drafters.eagle.config import EagleConfig
 from specviz.models.fast_linear import FastLinear

@@ -20,9 +20,8 @@ import torch
 from torch import Tensor, nn
 
 from specviz.adapters.transformers import LlamaRMSNorm
-from specviz.drafters.common.checkpoint import restore, write
+from specviz.drafters.common.checkpoint import read_head, restore, write
 from specviz.drafters.common.layers import Attention, Mix, Mlp, weight_of
-from specviz.drafters.common.layouts.table import read_head
 from specviz.drafters.common.training import DEPTH, Family, HeadOptions, TargetOutputs
 from specviz.drafters.eagle.config import (
     Eagle3Config,

@@ -19,9 +19,8 @@ import torch
 from torch import Tensor, nn
 
 from specviz.drafters.common.base import HeadDrafter
-from specviz.drafters.common.checkpoint import restore
+from specviz.drafters.common.checkpoint import read_head, restore
 from specviz.drafters.common.layers import KeysValues, Layer, Mix
-from specviz.drafters.common.layouts.table import read_head
 from specviz.drafters.common.proposal_builder import fit_vocabulary
 from specviz.drafters.eagle.config import Eagle3Config, completed, has_own_embedding, read_eagle3
 from specviz.drafters.eagle.head3 import Eagle3Head, check_vocabulary

@@ -30,11 +30,10 @@ from specviz.adapters.transformers import (
     run_layer,
 )
 from specviz.drafters.common import checkpoint
-from specviz.drafters.common.checkpoint import rope_theta
+from specviz.drafters.common.checkpoint import read_head, rope_theta
 from specviz.drafters.common.config import check_activation, check_depth, check_sizes, rope_of
 from specviz.drafters.common.layers import Embed, Project, causal_mask, llama_config, seen_alone
-from specviz.drafters.common.layouts.layout import Head
-from specviz.drafters.common.layouts.table import read_head
+from specviz.drafters.common.layouts import Head
 from specviz.drafters.common.training import Family, TargetOutputs, future_loss, weighted
 from specviz.models.errors import Unsuitable
 from specviz.models.target import Target

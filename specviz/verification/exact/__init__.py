@@ -1,16 +1,13 @@
 """The distribution that a rule's text really follows: by enumeration, by formula and by sampling.
 
-- `inputs`: numbers that a person typed or dragged as a distribution (`as_distribution`).
 - `candidates`: how candidates are sampled and which q the rule is given (`CandidateMethod`).
 - `enumeration`: the production rule itself on every branch, for small vocabularies:
   `enumerate_position` for one position; `joint_distribution`, `plain_distribution` and
   `accepted_length` for chains and trees.
-- `closed_form`: one position by formula, for vocabularies of 150,000.
-- `monte_carlo`: the rule itself with random numbers: `sample_first_token`, `sample_strings`.
-- `statistics`: G-tests of a sample against a distribution and of two samples, Wilson intervals,
-  and what a sample of an exact sampler looks like.
-- `transport`: the highest acceptance that any rule could reach.
-- `darts`: von Neumann's picture: points under q, accepted under p.
+- `closed_form`: one position by formula, for vocabularies of 150,000; and the highest acceptance
+  that any rule could reach (`acceptance_ceiling`).
+- `monte_carlo`: the rule itself with random numbers (`sample_first_token`, `sample_strings`),
+  G-tests, Wilson intervals, and von Neumann's dartboard (`throw_darts`).
 - `recorded_run`: for each verdict of a recorded run, the distance of the rule's output from p
   (`verdict_bounds`, `worst_bounds`), and its distributions cut to few tokens (`excerpt`).
 
@@ -33,7 +30,7 @@ from specviz.verification.exact.enumeration import (
     plain_distribution,
     verdicts,
 )
-from specviz.verification.exact.statistics import GTest, exact_sampler_distance, g_test
+from specviz.verification.exact.monte_carlo import GTest, exact_sampler_distance, g_test
 
 __all__ = [
     "CandidateMethod",

@@ -15,7 +15,6 @@ from specviz.verification.published_rules import (
     mismatched,
     point_masses,
     randomness,
-    unverified,
 )
 from specviz.verification.published_rules.case_study import (
     EXACT,
@@ -39,7 +38,6 @@ GALLERY: Final[tuple[CaseStudy, ...]] = (
     *point_masses.CASE_STUDIES,
     *mismatched.CASE_STUDIES,
     *randomness.CASE_STUDIES,
-    *unverified.CASE_STUDIES,
     *blocks.CASE_STUDIES,
 )
 

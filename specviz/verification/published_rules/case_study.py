@@ -13,20 +13,20 @@ import torch
 from torch import Tensor
 
 from specviz.trace.rule_specs import ALL_KINDS, AfterRejection, Drawn, RuleSpec
-from specviz.verification.base import NodeDistributions, Rule, UniformSource, Verdict
+from specviz.verification.base import Inputs, NodeDistributions, Rule, UniformSource, Verdict, Walk
 from specviz.verification.distributions import remove_token
 from specviz.verification.exact.candidates import CandidateMethod
 from specviz.verification.exact.enumeration import (
+    ExactMass,
     RoundSetup,
+    SampledMass,
     StringDistribution,
     accepted_length,
     distance,
     plain_distribution,
     string_masses,
 )
-from specviz.verification.exact.masses import ExactMass, SampledMass
 from specviz.verification.tree import DraftTree
-from specviz.verification.walk import Inputs, Walk
 
 EXACT: Final = 1e-9  # a distance below it is rounding
 # The worked example: q ranks the tokens so badly that every error shows.

@@ -19,10 +19,8 @@ from specviz.ui.lossless.sandbox.question import SandboxQuestion, whole
 from specviz.ui.question import Unasked, number_of, packed, read
 from specviz.verification import MismatchedRule
 from specviz.verification.exact import RoundSetup, enumerate_position
-from specviz.verification.exact.darts import throw_darts
-from specviz.verification.exact.enumeration import play_round
-from specviz.verification.exact.masses import SampledMass
-from specviz.verification.exact.monte_carlo import SampleCounts
+from specviz.verification.exact.enumeration import SampledMass, play_round
+from specviz.verification.exact.monte_carlo import SampleCounts, throw_darts
 
 DARTS: Final = 600  # more could not be distinguished on screen
 PARTS: Final = 25  # animation steps

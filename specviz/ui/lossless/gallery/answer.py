@@ -15,7 +15,7 @@ from specviz.ui.lossless.sandbox.answer import tensor
 from specviz.ui.lossless.sandbox.presets import WORDS
 from specviz.ui.lossless.sandbox.question import law, whole
 from specviz.ui.question import Unasked, number_of, packed, read
-from specviz.verification.exact.statistics import g_test, wilson_intervals
+from specviz.verification.exact.monte_carlo import g_test, wilson_intervals
 from specviz.verification.published_rules import (
     EXACT,
     GALLERY,

@@ -22,7 +22,7 @@ from specviz.verification import MismatchedRule, Rule, make_rule
 from specviz.verification.exact import CandidateMethod, PositionResult, RoundSetup
 from specviz.verification.exact import enumerate_position as answered
 from specviz.verification.exact.candidates import as_method
-from specviz.verification.exact.transport import acceptance_ceiling
+from specviz.verification.exact.closed_form import acceptance_ceiling
 
 DEEP: Final = 4  # positions of a round; p and q are the same at each, so the formula is exact
 EXACT: Final = 1e-9  # a distance below this is rounding

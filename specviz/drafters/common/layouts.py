@@ -1,0 +1,374 @@
+"""Published layouts of heads: how to recognize each, and how to map it to our networks.
+
+A layout only renames tensors and converts config values. It knows no network, and leaves out no
+tensor without a stated reason.
+
+- EAGLE and EAGLE-2 (SafeAILab) have one layer without a norm before its attention: `fc.*`,
+  `layers.0.*` and, unless the target's are used, `embed_tokens.weight`. config.json is that of a
+  Llama with one layer, with `bias` false if fc has none.
+- EAGLE-3's layer reads an embedding together with a hidden state. SafeAILab: `midlayer.*`, a flat
+  config, and taps 2, L // 2 and L - 3. SpecForge: the same names; taps in `eagle_config`, counted
+  from 0. speculators: `layers.0.*`, the layer's config nested, taps counted as in vLLM: outputs of
+  layers from 1. DeepSpec: `layers.0.*`, a flat config, five taps as `target_layer_ids`, counted
+  from 0, and a draft vocabulary of all tokens. P-EAGLE: more layers, and `mask_hidden`.
+- norm_output has two meanings. In speculators, the next step reads the output after the norm. In
+  SpecForge, it is the norm before the output head, which all other programs have too.
+- Medusa: FasterDecoding's `{i}.{j}.linear.*` and `{i}.{layers}.weight`. TGI's second version leaves
+  out the projections: all heads use the target's. vLLM: `blocks.{i}.layers.{j}.*` and
+  `lm_heads.{i}.weight`, or one `lm_head.weight` for all.
+- The other families have one published layout, which is also ours: DFlash (z-lab), MTP
+  (DeepSeek-V3's modules, without the model that they were trained with), L-MTP, Mixture of
+  Attentions, Meta's parallel heads. Blockwise heads were never published; their names are
+  tensor2tensor's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+
+from specviz.models.errors import Unsuitable
+
+
+@dataclass(frozen=True)
+class Head:
+    """A head's files.
+
+    Attributes:
+        name: Name in error messages.
+        config: Contents of config.json, as read or as `Layout.ours` returns them.
+        tensors: Tensors by name, likewise.
+    """
+
+    name: str
+    config: Mapping[str, Any]
+    tensors: Mapping[str, Tensor]
+
+    def with_config(self, **changes: Any) -> Head:
+        """Return the same tensors with changed keys."""
+        return replace(self, config={**self.config, **changes})
+
+    def without(self, *keys: str) -> Head:
+        """Return the same tensors and a config without these keys."""
+        kept = {key: value for key, value in self.config.items() if key not in keys}
+        return replace(self, config=kept)
+
+    def renamed(self, *rules: tuple[str, str]) -> Head:
+        """Return the same config and renamed tensors.
+
+        Args:
+            *rules: Patterns and their replacements.
+
+        Raises:
+            Unsuitable: If two tensors would get one name.
+        """
+        found: dict[str, Tensor] = {}
+        for old, tensor in self.tensors.items():
+            new = old
+            for pattern, become in rules:
+                new = re.sub(pattern, become, new)
+            if new in found:
+                raise Unsuitable(f"{self.name!r} has a tensor twice, the second time as {old}.")
+            found[new] = tensor
+        return replace(self, tensors=found)
+
+
+Names = Collection[str]
+
+
+def as_it_is(head: Head) -> Head:
+    """Return a head of our own layout unchanged."""
+    return head
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One way to publish the heads of a family.
+
+    Attributes:
+        title: Whose layout it is, for the user.
+        family: Family of the network that reads it.
+        drafter: "module:Class" of the default drafter.
+        fits: Returns whether (config, tensor names) have this layout; the first row that fits is
+            used.
+        ours: Converts a head to our keys and names; raises Unsuitable for unsupported variants.
+    """
+
+    title: str
+    family: str
+    drafter: str
+    fits: Callable[[Mapping[str, Any], Names], bool]
+    ours: Callable[[Head], Head] = as_it_is
+
+
+def with_attention_s_parts(head: Head, layer: str) -> Head:
+    """Set head_norms and biases from the names of a layer's tensors; no config has them.
+
+    If queries, keys or values have a bias, all three are expected to; if there is one norm, two are
+    expected. So a missing one is reported.
+    """
+    parts = {name.removeprefix(f"{layer}.self_attn.") for name in head.tensors}
+    inner = any(f"{part}_proj.bias" in parts for part in "qkv")
+    biases = [*("q_proj", "k_proj", "v_proj")] if inner else []
+    biases += ["o_proj"] if "o_proj.bias" in parts else []
+    norms = {"q_norm.weight", "k_norm.weight"} & parts
+    return head.with_config(head_norms=bool(norms), biases=biases)
+
+
+def any_is(pattern: str, names: Names) -> bool:
+    """Return whether a name matches the pattern at its start."""
+    return any(re.match(pattern, name) for name in names)
+
+
+def _dflash(config: Mapping[str, Any], names: Names) -> bool:
+    kinds = config.get("architectures") or ()
+    named = "dflash_config" in config or any("DFlash" in str(kind) for kind in kinds)
+    return named or ("hidden_norm.weight" in names and any_is(r"layers\.0\.", names))
+
+
+def _mtp(config: Mapping[str, Any], names: Names) -> bool:
+    modules = any_is(r"model\.layers\.\d+\.(enorm|hnorm|eh_proj)\.", names)
+    return modules and "model.embed_tokens.weight" not in names
+
+
+OTHERS: Final = (
+    Layout("DFlash (z-lab)", "dflash", "specviz.drafters.dflash.drafter:DFlash", _dflash),
+    Layout("MTP (DeepSeek)", "mtp", "specviz.drafters.mtp.drafter:MTP", _mtp),
+    Layout(
+        "L-MTP",
+        "lmtp",
+        "specviz.drafters.lmtp:LeapMTP",
+        lambda config, names: any_is(r"heads\.\d+\.resblock\.", names),
+    ),
+    Layout(
+        "Mixture of Attentions",
+        "moa",
+        "specviz.drafters.moa.drafter:Moa",
+        lambda config, names: any_is(r"layer_self_attention\.", names),
+    ),
+    Layout(
+        "multi-token prediction (Meta)",
+        "mtp-parallel",
+        "specviz.drafters.mtp_parallel:ParallelMTP",
+        lambda config, names: any_is(r"extra_heads\.", names),
+    ),
+    Layout(
+        "blockwise heads",
+        "blockwise",
+        "specviz.drafters.blockwise:Blockwise",
+        lambda config, names: any_is(r"conv[12]\.", names),
+    ),
+)
+
+
+BLOCK: Final = r"^blocks\.(\d+)\.layers\.(\d+)\."
+
+
+def _fasterdecoding(config: Mapping[str, Any], names: Names) -> bool:
+    return any_is(r"\d+\.\d+\.linear\.", names)
+
+
+def _vllm(config: Mapping[str, Any], names: Names) -> bool:
+    return any_is(r"(medusa_heads\.)?blocks\.\d+\.layers\.\d+\.", names)
+
+
+def from_vllm(head: Head) -> Head:
+    """Convert to FasterDecoding's names; a block without a bias gets a bias of 0."""
+    layers = head.config.get("num_hidden_layers", head.config.get("medusa_num_layers", 1))
+    heads = head.config.get("num_heads", head.config.get("medusa_num_heads", 1))
+    head = head.renamed((r"^medusa_heads\.", ""), (BLOCK, r"\1.\2.linear."))
+    head = head.renamed((r"^lm_heads\.(\d+)\.", rf"\1.{layers}."))
+    tensors = dict(head.tensors)
+    blocks = [name for name in tensors if any_is(r"\d+\.\d+\.linear\.weight$", [name])]
+    for name in blocks:
+        bias = name.removesuffix("weight") + "bias"
+        tensors.setdefault(bias, torch.zeros(len(tensors[name]), dtype=tensors[name].dtype))
+    if (shared := tensors.pop("lm_head.weight", None)) is not None:
+        for number in {name.split(".")[0] for name in blocks}:
+            tensors[f"{number}.{layers}.weight"] = shared
+    converted = replace(head, tensors=tensors)
+    return converted.with_config(medusa_num_layers=layers, medusa_num_heads=heads)
+
+
+MEDUSA_DRAFTER: Final = "specviz.drafters.medusa:Medusa"
+MEDUSA: Final = (
+    Layout("Medusa (FasterDecoding, TGI)", "medusa", MEDUSA_DRAFTER, _fasterdecoding),
+    Layout("Medusa (vLLM)", "medusa", MEDUSA_DRAFTER, _vllm, from_vllm),
+)
+
+
+AUX: Final = "eagle_aux_hidden_state_layer_ids"
+
+
+def _by(algorithm: str, config: Mapping[str, Any]) -> bool:
+    return config.get("speculators_model_type") == algorithm
+
+
+def _parallel(config: Mapping[str, Any], names: Names) -> bool:
+    kinds = config.get("architectures") or ()
+    return "mask_hidden" in names or _by("peagle", config) or "PEagleDraftModel" in kinds
+
+
+def _speculators(config: Mapping[str, Any], names: Names) -> bool:
+    return _by("eagle3", config)
+
+
+def _specforge(config: Mapping[str, Any], names: Names) -> bool:
+    kinds = config.get("architectures") or ()
+    return any_is(r"midlayer\.", names) and "LlamaForCausalLMEagle3" in kinds
+
+
+def _deepspec(config: Mapping[str, Any], names: Names) -> bool:
+    return "Qwen3Eagle3Model" in (config.get("architectures") or ())
+
+
+def _safeailab(config: Mapping[str, Any], names: Names) -> bool:
+    return any_is(r"midlayer\.", names)
+
+
+def from_safeailab(head: Head) -> Head:
+    """Return the head unchanged.
+
+    Raises:
+        Unsuitable: If it is unclear which layers it reads.
+    """
+    if AUX in head.config and "tap_layers" not in head.config:
+        raise Unsuitable(
+            f"{head.name!r} gives its tapped layers as {AUX}, which differs by one between "
+            "programs. Add tap_layers to its config: the layers whose outputs it reads, from 1."
+        )
+    return with_attention_s_parts(head, "midlayer")
+
+
+def from_specforge(head: Head) -> Head:
+    """Count taps from 1.
+
+    Raises:
+        Unsuitable: For unsupported variants.
+    """
+    if head.config.get("norm_output") is False:
+        raise Unsuitable(
+            f"{head.name!r} has no norm before its output head, which is not supported."
+        )
+    return from_safeailab(_specforge_taps(head).without("norm_output"))
+
+
+def _specforge_taps(head: Head) -> Head:
+    inner = head.config.get("eagle_config") or {}
+    if not isinstance(inner, Mapping):
+        raise Unsuitable(f"{head.name!r}: its eagle_config is not a JSON object.")
+    if inner.get("use_aux_hidden_state") is False:
+        raise Unsuitable(
+            f"{head.name!r} reads no inner layer of its target, which is not supported."
+        )
+    taps = inner.get(AUX)
+    if taps is None or "tap_layers" in head.config:
+        return head
+    return head.with_config(tap_layers=_one_more(head.name, AUX, taps))
+
+
+def from_speculators(head: Head) -> Head:
+    """Merge the nested config into the outer one; `layers.0` becomes `midlayer`."""
+    inner = head.config.get("transformer_layer_config")
+    if not isinstance(inner, Mapping):
+        raise Unsuitable(f"{head.name!r} has no transformer_layer_config in its config.json.")
+    if AUX in head.config:
+        head = head.with_config(tap_layers=head.config[AUX])
+    head = replace(head.without("transformer_layer_config"), config={**inner, **head.config})
+    narrow = head.config.get("target_hidden_size") not in (None, head.config.get("hidden_size"))
+    if _by("eagle3", head.config) and not narrow and not head.config.get("embed_requires_grad"):
+        # A copy of the target's embeddings. Some exporters left it random, so the target's own
+        # are used.
+        kept = {k: v for k, v in head.tensors.items() if k != "embed_tokens.weight"}
+        head = replace(head, tensors=kept)
+    return with_attention_s_parts(head.renamed((r"^layers\.0\.", "midlayer.")), "midlayer")
+
+
+def from_deepspec(head: Head) -> Head:
+    """Count taps from 1; its copies of the target's embeddings and projection are used as they are.
+
+    Raises:
+        Unsuitable: If its taps are missing.
+    """
+    taps = _one_more(head.name, "target_layer_ids", head.config.get("target_layer_ids"))
+    head = head.with_config(tap_layers=taps).renamed((r"^layers\.0\.", "midlayer."))
+    return with_attention_s_parts(head, "midlayer")
+
+
+def from_parallel(head: Head) -> Head:
+    """Convert a P-EAGLE head of speculators or SpecForge; `layers.1` and later become `later`.
+
+    vLLM's names for mask_token_id are accepted too.
+    """
+    if "transformer_layer_config" in head.config:
+        methods = _proposals(head.config)
+        head = from_speculators(head).with_config(speculative_tokens=methods)
+    else:
+        head = _specforge_taps(head)
+    token = next((head.config[k] for k in MASKS if head.config.get(k) is not None), None)
+    head = head.with_config(mask_token_id=token)
+    renamed = head.renamed((r"^layers\.0\.", "midlayer."), (r"^layers\.", "later."))
+    numbered = {_one_less(key): tensor for key, tensor in renamed.tensors.items()}
+    if "mask_hidden" in numbered:
+        numbered["mask_hidden"] = numbered["mask_hidden"].flatten()
+    return with_attention_s_parts(replace(renamed, tensors=numbered), "midlayer")
+
+
+MASKS: Final = ("mask_token_id", "ptd_token_id", "pard_token")
+
+
+def _one_less(name: str) -> str:
+    """Rename `later.1.x` to `later.0.x`: our first later layer is the file's second layer."""
+    first, _, rest = name.removeprefix("later.").partition(".")
+    return f"later.{int(first) - 1}.{rest}" if name.startswith("later.") else name
+
+
+def _proposals(config: Mapping[str, Any]) -> int | None:
+    """Return how many tokens the head was trained to predict.
+
+    None if the config does not say.
+    """
+    try:
+        count = config["speculators_config"]["proposal_methods"][0]["speculative_tokens"]
+    except (KeyError, IndexError, TypeError):
+        return None
+    return count if type(count) is int and count > 0 else None
+
+
+def _one_more(name: str, key: str, taps: Any) -> list[int]:
+    if not isinstance(taps, list) or not all(type(k) is int for k in taps):
+        raise Unsuitable(f"{name!r}: its {key} are not layer numbers: {taps!r:.80}.")
+    return [k + 1 for k in taps]
+
+
+EAGLE3_DRAFTER: Final = "specviz.drafters.eagle.drafter:Eagle3"
+EAGLE3: Final = (
+    Layout(
+        "P-EAGLE", "p-eagle", "specviz.drafters.eagle.parallel:PEagle", _parallel, from_parallel
+    ),
+    Layout("EAGLE-3 (speculators)", "eagle3", EAGLE3_DRAFTER, _speculators, from_speculators),
+    Layout("EAGLE-3 (SpecForge)", "eagle3", EAGLE3_DRAFTER, _specforge, from_specforge),
+    Layout("EAGLE-3 (DeepSpec)", "eagle3", EAGLE3_DRAFTER, _deepspec, from_deepspec),
+    Layout("EAGLE-3 (SafeAILab)", "eagle3", EAGLE3_DRAFTER, _safeailab, from_safeailab),
+)
+
+
+def _eagle(config: Mapping[str, Any], names: Names) -> bool:
+    one_layer = any_is(r"fc\.", names) and any_is(r"layers\.0\.", names)
+    return one_layer and not any_is(r"layers\.0\.hidden_norm\.", names)
+
+
+def _from_eagle(head: Head) -> Head:
+    return with_attention_s_parts(head, "layers.0")
+
+
+EAGLE1: Final = (
+    Layout(
+        "EAGLE (SafeAILab)", "eagle", "specviz.drafters.eagle.drafter:Eagle2", _eagle, _from_eagle
+    ),
+)

@@ -1,1 +1,0 @@
-"""A draft model whose tokenizer differs from the target's."""
