@@ -105,9 +105,8 @@ def distance(report: ReportedSpeedup, wanted: Setup) -> float:
     """
     wanted_model = sources.models()[wanted.model]
     size, other = wanted_model.shape.parameters / 1e9, parameters_in_name(report.model)
-    model = (
-        0.5 + abs(log2(other / size)) if other else UNSTATED_MODEL
-    )  # the same size is not the same model
+    # Another model of the same size has distance 0.5.
+    model = 0.5 + abs(log2(other / size)) if other else UNSTATED_MODEL
     if wanted_model.title in report.model:
         model = 0.0
     machine = 0.0 if same_machine(report.hardware, wanted.machine) else 1.0

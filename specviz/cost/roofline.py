@@ -169,7 +169,7 @@ class Serving:
         dtype: Number format of weights and cache.
         context: Tokens in each sequence's cache before the pass.
         cards: Devices that share the work evenly, with free communication.
-        overhead: Seconds that each pass takes on top, such as launches; 0 unless measured.
+        overhead: Additional seconds per pass, such as for launches; 0 unless measured.
         reading: Share of the peak bandwidth that is reached.
         computing: Share of the peak arithmetic that is reached.
     """

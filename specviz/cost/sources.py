@@ -84,7 +84,7 @@ class Machine:
 
     @property
     def hardware(self) -> Hardware:
-        """The machine as the roofline takes it."""
+        """The machine in the form that the roofline needs."""
         return Hardware(self.title, self.peak, self.bandwidth, self.memory)
 
 
@@ -102,7 +102,7 @@ class Model:
 
     @property
     def shape(self) -> ModelShape:
-        """The shape that the roofline takes."""
+        """The model's shape, from its config."""
         return ModelShape.of_config(self.config)
 
 

@@ -69,7 +69,7 @@ class Sweep:
         processor: Description of the processor.
         dtype: By torch's name.
         threads: Threads of torch.
-        versions: Of the packages.
+        versions: Versions of packages.
         context: Tokens in the cache before each pass.
         seed: Seed of the order of passes.
         rounds: Number of passes planned for each size.
@@ -134,9 +134,8 @@ class Sweep:
         if self.peaks is None:
             return None
         dtype, (flops, bandwidth) = DTYPES[self.dtype], self.peaks
-        memory = self.shape.parameters * bytes_per_number(
-            dtype
-        )  # the memory just has to hold the model
+        # The memory size does not affect the time; it is set to that of the model.
+        memory = self.shape.parameters * bytes_per_number(dtype)
         machine = Hardware(self.machine, {dtype: flops}, bandwidth, float(memory))
         serving = Serving(self.shape, machine, dtype, self.context, overhead=overhead)
         return pass_time(serving, 1, tokens)

@@ -245,7 +245,7 @@ def _why_no_q_again(scene: Scene, judged: Judged) -> list[Part]:
 def _chance(scene: Scene, judged: Judged) -> Part:
     """Format the probability of acceptance, in full if u is near 0 or 1.
 
-    There, "about 0" would not show on which side u is.
+    Otherwise "about 0" would not show whether u is below it.
     """
     text = format_verdict(scene, judged).text["threshold"]
     near = not NEGLIGIBLE <= judged.u <= 1 - NEGLIGIBLE

@@ -132,7 +132,7 @@ def _totals(trace: Trace) -> list[Part]:
 
 
 def _times(trace: Trace) -> list[Part]:
-    """Say where the time went, and what an average round cost and brought; by the trace's clocks.
+    """Say how the run's time divides, and what an average round cost and yielded.
 
     The cost is left out if the measurement is too noisy.
     """

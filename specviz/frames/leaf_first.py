@@ -206,7 +206,7 @@ def question(scene: Scene, judged: Judged) -> list[Part]:
 
 
 def because(scene: Scene, judged: Judged) -> list[Part]:
-    """Return the reason for the probability as a clause; it says if no coin changes the verdict."""
+    """Return the reason for the probability as a clause, which says if the verdict is certain."""
     certain = judged.threshold in (0.0, 1.0)
     if scene.greedy:
         return say("step", "because_zero", accepted=judged.accepted)

@@ -80,7 +80,7 @@ Node = dict[str, Any]
 def nodes(scene: Scene, step: Step) -> dict[str, Node]:
     """Return the guesses on screen by node number, as text because keys of a patch are text.
 
-    They have p once they are scored, and p′ and q′ once they are judged by these.
+    A guess has p once it is scored, and p′ and q′ once a verdict has used them.
     """
     scored = scene.round.scored if step.kind != "propose" else None
     found: dict[str, Node] = {}
@@ -132,9 +132,8 @@ def top(scene: Scene, pairs: list[list[float]]) -> list[list[Any]]:
 def tree(scene: Scene, step: Step) -> dict[str, Any]:
     """Return the tree at a step: root, guesses, the one being judged, and the last token's slot."""
     root = scene.round.proposed.root if scene.round.proposed else scene.header.prompt_ids[-1]
-    shape = [
-        guess.parent for guess in scene.guesses
-    ]  # of the whole draft, so that nodes keep their positions
+    # The shape is that of the whole draft, so that nodes keep their positions.
+    shape = [guess.parent for guess in scene.guesses]
     view: dict[str, Any] = {"root": scene.word(root), "nodes": nodes(scene, step), "shape": shape}
     if not scene.greedy:
         view["ways"] = required_verdicts(scene)

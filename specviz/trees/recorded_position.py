@@ -61,9 +61,9 @@ class RecordedPosition:
         token_texts: Bytes of every token shown, as latin-1 text.
         machine: Where it was recorded.
         dtype: By torch's name.
-        versions: Of the packages.
-        draft_seconds: Of the drafter's passes, by level.
-        verify_seconds: Of one target pass over all paths.
+        versions: Versions of packages.
+        draft_seconds: Seconds of the drafter's passes, by level.
+        verify_seconds: Seconds of one target pass over all paths.
         rows: Predictions by path of tokens after the root.
         p_off_by_one: By node of the tree of `judging.SIZE` with its parents off by one, the
             target's probability of its token; empty if not recorded.

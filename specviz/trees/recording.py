@@ -67,7 +67,7 @@ class Walk:
     Attributes:
         target: The target.
         known_tokens: The first new tokens, if they are known.
-        settings: The drafter's, and how the target samples.
+        settings: Settings of the drafter and of sampling.
         text: All tokens; the root is the last.
     """
 
@@ -85,7 +85,7 @@ class Walk:
             target: The target.
             drafter: The drafter.
             ids: The prompt.
-            settings: The drafter's, and how the target samples.
+            settings: Settings of the drafter and of sampling.
             known_tokens: The first new tokens, if they are known; later ones are sampled.
         """
         self.target = target
@@ -287,7 +287,7 @@ def record_position(
         target: The target.
         drafter: A drafter on which trees can grow.
         prompt: The prompt.
-        settings: Of the run.
+        settings: Settings of the run.
         skip: Tokens of the answer before the position.
 
     Raises:

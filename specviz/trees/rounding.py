@@ -19,7 +19,7 @@ from specviz.texts import text
 from specviz.trees.recorded_position import Path, RecordedPosition, Row
 from specviz.trees.shapes import Parameters
 
-Probabilities = Mapping[str, Sequence[tuple[str, float]]]  # by path, as letters: the guesses there
+Probabilities = Mapping[str, Sequence[tuple[str, float]]]  # guesses by path
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Example:
         name: Its key in links.
         title: Its name on the page.
         explanation: What to look for.
-        probabilities: By path as letters, the guesses there; letters are tokens.
+        probabilities: Guesses with their probabilities by path; every token is a letter.
         parameters: Size of the tree.
     """
 
@@ -214,7 +214,7 @@ def verdict(ways: Mapping[str, Way], places: int, guesses: int) -> str:
 
     Args:
         ways: Results by way of ranking.
-        places: How many positions were measured.
+        places: Number of positions measured.
         guesses: The tree's budget.
     """
     same = ways["product float32"]["differ"] == ways["sum float32"]["differ"] == 0.0

@@ -27,9 +27,8 @@ WIDTH: Final = 1216
 HEIGHT: Final = 270
 MAX_BATCH: Final = 512  # tokens per sequence in a pass, and sequences per batch
 MAX_GAMMA: Final = 16  # the longest chain evaluated
-BATCH_STOPS: Final = tuple(
-    sorted({round(2 ** (step / 8)) for step in range(73)})
-)  # batch sizes on the curve
+# Batch sizes on the curve.
+BATCH_STOPS: Final = tuple(sorted({round(2 ** (step / 8)) for step in range(73)}))
 UNITS: Final = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 FAINT: Final = "--dead"
 
