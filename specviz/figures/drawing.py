@@ -80,7 +80,7 @@ FALLBACK_FACTOR: Final = 1.14  # DejaVu Sans, the fallback, is wider than Arial 
 FILLS: Final[Mapping[str, tuple[str, str | None, float, str]]] = {
     "waiting": ("--bg", "--line2", 1.25, "solid"),
     "accepted": ("--b-soft", None, 0, "solid"),
-    "rejected": ("--q-soft", "--q-line", 1.5, "solid"),
+    "rejected": ("--rejected-soft", "--rejected-line", 1.5, "solid"),
     "unreached": ("--bg", "--dead", 1.25, "3px 3px"),
     "recovered": ("--r-soft", "--r-line", 2, "2px 3px"),
     "bonus": ("--p-soft", "--p", 1.25, "solid"),
@@ -91,7 +91,7 @@ FILLS: Final[Mapping[str, tuple[str, str | None, float, str]]] = {
 
 EDGES: Final[Mapping[str, str]] = {
     "accepted": "--b",
-    "rejected": "--q",
+    "rejected": "--rejected",
     "recovered": "--r-line",
     "bonus": "--p",
     "plain": "--p",

@@ -16,7 +16,7 @@ from specviz.adapters.gradio import removal_point
 from specviz.shipped import BrokenFile
 from specviz.ui.stream import log
 
-TOLD: Final = '<p class="sv-broken" role="alert">{} {} Restore the file and restart the app.</p>'
+TOLD: Final = '<p class="sv-error" role="alert">{} {} Restore the file and restart the app.</p>'
 Made = TypeVar("Made")
 
 

@@ -11,8 +11,11 @@ export function startCopy(button) {
   const word = there(button.querySelector("span"));
   const usual = word.textContent;
   button.addEventListener("click", async () => {
-    window.dispatchEvent(new CustomEvent("sv-link"));
-    word.textContent = (await copied(location.href)) ? "Link copied" : "Copy the address above";
+    const detail = { problem: "" }; // set by the tab that is open if no link leads to it
+    window.dispatchEvent(new CustomEvent("sv-link", { detail }));
+    const done = () => copied(location.href);
+    word.textContent =
+      detail.problem || ((await done()) ? "Link copied" : "Copy the address above");
     button.classList.add("sv-said-so");
     setTimeout(() => {
       word.textContent = usual;

@@ -88,6 +88,13 @@ export interface Figure {
 /** A part of the page once plotly has drawn in it. */
 export interface PlotlyElement extends HTMLElement {
   on(event: "plotly_click", heard: (click: { points: { customdata: number }[] }) => void): void;
+  on(event: "plotly_hover", heard: (hover: { points: Hovered[] }) => void): void;
+  on(event: "plotly_unhover", heard: () => void): void;
+}
+/** A point of a figure under the pointer. */
+export interface Hovered {
+  pointNumber: number;
+  hovertext: string;
 }
 /** As much of plotly as is used. */
 export interface Plotly {

@@ -5,7 +5,7 @@ import { PLOTLY, TRACE } from "./given.js";
 import { isDark } from "./gradio.js";
 import { there } from "./there.js";
 
-/** @import { Figure, Plotly, PlotlyElement, Trace } from "./data.js" */
+/** @import { Figure, Hovered, Plotly, PlotlyElement, Trace } from "./data.js" */
 
 /** @type {Plotly | null} */
 export let plotly = null;
@@ -85,6 +85,7 @@ function coloured(trace, style) {
 /**
  * @typedef {object} Fit
  * @property {((customdata: number) => void) | null} [onPick]
+ * @property {(point: Hovered | null) => void} [onHover] Hears what the pointer is over.
  * @property {number} [squash] How much less high than its layout says; words keep their size.
  * @property {number} [room] The width that there is, where it was read already.
  */
@@ -93,7 +94,7 @@ function coloured(trace, style) {
 const shown = new WeakMap(); // what each place shows: many a step leaves a figure as it is
 
 /** @param {HTMLElement} place @param {Figure | null | undefined} figure @param {Fit} [fit] */
-export function plot(place, figure, { onPick, squash = 1, room = roomOf(place) } = {}) {
+export function plot(place, figure, { onPick, onHover, squash = 1, room = roomOf(place) } = {}) {
   place.hidden = !figure;
   if (!figure || !plotly) return;
   const theme = isDark();
@@ -118,6 +119,8 @@ export function plot(place, figure, { onPick, squash = 1, room = roomOf(place) }
     place.dataset.listens = "yes";
     const drawn = /** @type {PlotlyElement} */ (place);
     drawn.on("plotly_click", (event) => onPick(event.points[0].customdata));
+    if (onHover) drawn.on("plotly_hover", (event) => onHover(event.points[0]));
+    if (onHover) drawn.on("plotly_unhover", () => onHover(null));
   }
 }
 

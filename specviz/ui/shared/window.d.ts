@@ -30,6 +30,8 @@ interface Window {
 interface WindowEventMap {
   /** Something was handed to the part of this name. */
   "sv-handed": CustomEvent<string>;
+  /** The link to what is on screen is about to be copied; the open tab says if there is none. */
+  "sv-link": CustomEvent<{ problem: string }>;
   "sv-measured": Event;
   /** A published number is asked for, by its row. */
   "sv-report": CustomEvent<string>;

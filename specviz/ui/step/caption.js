@@ -1,6 +1,7 @@
 // The sentence and its badge.
 
-import { el, mark, termed, word } from "../shared/dom.js";
+import { el, flat, mark, termed, word } from "../shared/dom.js";
+import { link } from "./hover_links.js";
 import { $ } from "./stage.js";
 
 /** @import { Caption, Part } from "./data.js" */
@@ -8,10 +9,10 @@ import { $ } from "./stage.js";
 /** @param {Part} piece */
 export function part(piece) {
   if (typeof piece === "string") return document.createTextNode(piece);
-  if (piece.w) return el("b", "sv-token", word(piece.w));
+  if (piece.w) return link(el("b", "sv-token", word(piece.w)), "word " + flat(piece.w));
   if (piece.t !== undefined) return termed(el("span", "", piece.t), piece.term);
   const made = el("span", "sv-n sv-n-" + piece.as, piece.n);
-  return termed(made, piece.as === "u" ? "coin" : piece.as);
+  return link(termed(made, piece.as === "u" ? "coin" : piece.as), piece.as);
 }
 
 // A button that a sentence ends with.

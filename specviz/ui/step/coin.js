@@ -2,6 +2,7 @@
 
 import { drawing, el, percent } from "../shared/dom.js";
 import { there } from "../shared/there.js";
+import { link } from "./hover_links.js";
 import { numberRoom, sides } from "./sides.js";
 import { coinTicks } from "./ticks.js";
 import { movable } from "./whatif.js";
@@ -74,7 +75,8 @@ function hiddenCoin() {
 function barRow(label, text, ink) {
   const number = el("b", "sv-ink-" + ink, text);
   const track = el("div", "sv-bar", number);
-  return { row: el("div", "sv-cr", el("span", "sv-l", label), track), track, number };
+  const row = link(el("div", "sv-cr", el("span", "sv-l", label), track), ink);
+  return { row, track, number };
 }
 
 /** @param {string} name @param {number} width */
@@ -109,14 +111,15 @@ function lens(covered, whole, keep) {
 /** @param {TossedTrial} panel */
 function coin(panel) {
   const { u, threshold } = panel.coin;
-  const keep = el("span", "sv-keep");
+  const keep = link(el("span", "sv-keep"), "both");
   keep.style.width = percent(threshold);
   const no = threshold < 1 ? el("span", "sv-no") : null;
-  const pin = el("i", "sv-pin");
+  const pin = link(el("i", "sv-pin"), "u");
   pin.style.left = percent(u);
-  const words = sides(threshold, u, Boolean(panel.whatif));
+  const words = sides(threshold, u);
   const bar = el("div", "sv-coin", keep, no, ...words, pin);
   const box = el("div", "", bar, coinTicks(panel, u, panel.text.u), el("p", "sv-echo"));
   if (panel.whatif) movable(bar, pin, panel, panel.whatif);
-  return el("div", "sv-cr sv-cr-coin", el("span", "sv-l", "coin u"), box);
+  const hint = panel.whatif ? el("span", "sv-hint-drag", "↔ what if?") : null;
+  return el("div", "sv-cr sv-cr-coin", el("span", "sv-l", "coin u", hint), box);
 }

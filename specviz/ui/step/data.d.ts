@@ -113,6 +113,27 @@ export interface Frame {
   chips: Chip[];
   tree: Tree;
   panel: Panel;
+  /** None if the trace does not have the likeliest tokens. */
+  pass?: TargetPass;
+}
+/** What the target's one pass gives at every position of the followed branch. */
+export interface TargetPass {
+  say: Part[];
+  columns?: PassColumn[];
+}
+/** A position: its likeliest tokens, and the guess there with its place among them. */
+export interface PassColumn {
+  at: number;
+  use: "waiting" | "used" | "unused";
+  label: string;
+  node?: number;
+  w?: Word;
+  is?: State;
+  here?: boolean;
+  top?: [word: Word, p: number, text: string][];
+  rank?: number;
+  /** Of a guess that is not among the likeliest tokens. */
+  p?: [p: number, text: string];
 }
 export type StepKind = "propose" | "score" | "judge" | "draw" | "commit" | "end";
 /** next: before it is seen; label: after. w and is: of a verdict. */
@@ -179,6 +200,7 @@ export interface Felt extends Trace {
   x: number[];
   y: number[];
   customdata: number[];
+  hovertext: string[];
 }
 
 /** What the inspector shows beside the tree. */
@@ -195,6 +217,8 @@ interface Shown {
   table?: Table;
   draw?: Draw;
   why?: Why;
+  /** At the end of a run: where its time went. */
+  times?: Part[];
 }
 export type Fact = [name: string, value: string];
 export interface GuessesPanel extends Shown {

@@ -47,8 +47,8 @@ function named(view) {
 /** @param {Panel} panel @param {Draw} view */
 export function draw(panel, view) {
   const bar = el("div", "sv-dbar", ...view.shares.map(stretch));
-  const last = panel.table && panel.table.heads.length - GIVEN + 1;
-  const label = el("span", "sv-l", last ? last + " · draw" : "draw");
+  const numbered = panel.table && panel.table.heads.length > GIVEN;
+  const label = el("span", "sv-l", numbered ? el("span", "sv-num") : null, "draw");
   const row = el("div", "sv-drow" + (panel.kind === "law" ? " sv-of-p" : ""), label, bar);
   if (!view.text) return [row, lumps(panel)].filter((each) => each !== null);
   const pin = el("i", "sv-pin");

@@ -30,15 +30,16 @@ from specviz.ui.request import HOUSE, RunRequest
 FITTED: Final = """(method, target) => {
   const reads = %s, { dataset } = document.querySelector('#sv-drawer');
   dataset.reads = (reads[method] || []).join(' ');
-  dataset.target = target || '';
+  [dataset.target, dataset.method] = [target || '', method];
   for (const card of document.querySelectorAll('#sv-how [data-drafter]')) {
     card.hidden = card.dataset.drafter !== method;
   }
 }"""
 
 
-# Fills in the default settings of a drafter that a visitor chooses.
-SUITED: Final = "(method) => (%s)[method]"
+# Fills in the default settings of a drafter that a visitor chooses; one chosen again keeps its own.
+SUITED: Final = """(method, ...filled) =>
+  method === document.querySelector('#sv-drawer').dataset.method ? filled : (%s)[method]"""
 
 
 # Replaces a drafter made for another target by one that fits any.
@@ -262,7 +263,8 @@ def fit(made: dict[str, Any], demo_load: Any) -> None:
     changes = [method.change, target.change, demo_load]
     gr.on(changes, None, [method, target], js=js, api_visibility="private")
     outputs = [made[row.name] for row in page_fields("drafting")]
-    method.input(None, method, outputs, js=SUITED % suits_of(), api_visibility="private")
+    defaults = SUITED % suits_of()
+    method.input(None, [method, *outputs], outputs, js=defaults, api_visibility="private")
     suit(made, target.input)
 
 

@@ -3,9 +3,13 @@
 import { byId, el } from "../shared/dom.js";
 import { fieldOf } from "../shared/gradio.js";
 import { openTab } from "../shared/tabs.js";
-import { answerButton } from "./caption.js";
+import { answerButton, part } from "./caption.js";
 
 /** @import { Source } from "../shared/data.js" */
+/** @import { Part } from "./data.js" */
+
+/** Where the time went, as a sentence. @param {Part[]} [parts] */
+export const times = (parts = []) => el("p", "sv-times-said", ...parts.map(part));
 
 /** @param {Source} source */
 export function whatNow(source) {

@@ -1,13 +1,19 @@
-// Links: ?trace=name&round=6&step=judge-3 opens a recorded run at a step. A branch of a run, and the
-// way back from it, lead to a step in the same manner.
+// Links: ?trace=name&round=6&step=judge-3 opens a recorded run at a step, ?run={...} fills the form
+// in for a live one. The address follows the reader, and Back leads through tabs and moments. A
+// branch of a run, and the way back from it, lead to a step in the same manner.
 
+import { byId } from "../shared/dom.js";
 import { openTab } from "../shared/tabs.js";
 import { there } from "../shared/there.js";
+import { go } from "./cursor.js";
+import { liveLink } from "./live_link.js";
 import { now } from "./now.js";
+import { isPlaying, pause } from "./play.js";
 import { reel, stepName, stepsOf } from "./reel.js";
 import { stage } from "./stage.js";
 
-/** @import { Frame } from "./data.js" */
+/** @import { Frame, Link } from "./data.js" */
+/** @typedef {{ run: string, round: number, step: string, recorded: boolean }} Moment */
 
 export const asked = new URLSearchParams(location.search);
 now.link = asked.get("round")
@@ -37,38 +43,130 @@ const TABS = {
 
 export function openLinked() {
   const key = Object.keys(TABS).find((name) => asked.has(name));
-  if (key) openTab(TABS[key]);
+  if (!key) return;
+  history.replaceState({ ...history.state, tab: TABS[key] }, "", location.href);
+  openTab(TABS[key]);
+}
+
+/** Where a link leads; null while that round is still to come.
+ * @param {Link} link @returns {[round: number, step: number] | null} */
+function placeOf(link) {
+  const round = reel.rounds.findIndex((told) => told.number === link.round);
+  if (round < 0) return null;
+  let found = 0;
+  for (let step = 1; step < stepsOf(round); step += 1) {
+    if (stepName(round, step).id === link.step) found = step;
+  }
+  return [round, found];
 }
 
 // Moves the cursor to where a link leads; false while that round is still to come.
 export function follow() {
-  const { link } = now;
-  const round = link ? reel.rounds.findIndex((told) => told.number === link.round) : -1;
-  const wish = link?.step;
-  if (round < 0) return false;
-  now.at = { round, step: 0 };
-  for (let step = 1; step < stepsOf(round); step += 1) {
-    if (stepName(round, step).id === wish) now.at = { round, step };
-  }
+  const place = now.link && placeOf(now.link);
+  if (!place) return false;
+  now.at = { round: place[0], step: place[1] };
   return true;
 }
 
+const SETTLED = 300; // ms at one moment: a key that is held down leaves one entry behind
 let remembering = 0; // the timer until the address is changed
+/** @type {Moment | null} */
+let pending = null; // the moment that the address does not have yet
+
 /** @param {Frame} frame */
 export function remember(frame) {
   clearTimeout(remembering);
-  const place = {
-    trace: there(reel.run).id,
-    round: String(reel.rounds[now.at.round].number),
+  pending = {
+    run: there(reel.run).id,
+    round: reel.rounds[now.at.round].number,
     step: frame.step.id,
+    recorded: now.shown === "recorded",
   };
-  const recorded = now.shown === "recorded";
-  remembering = setTimeout(() => {
-    const url = new URL(location.href); // as it is by then: other tabs write there too
-    for (const [key, value] of Object.entries(place)) {
-      if (recorded) url.searchParams.set(key, value);
-      else url.searchParams.delete(key); // a live run cannot be linked to
-    }
-    history.replaceState(history.state, "", url);
-  }, 300);
+  remembering = setTimeout(write, SETTLED);
+}
+
+/** @returns {Moment | undefined} */
+const remembered = () => history.state?.moment;
+
+// The address of the moment on screen; a new entry unless the page went on by itself.
+function write() {
+  clearTimeout(remembering);
+  const moment = pending;
+  pending = null;
+  if (!moment || now.offered === moment.run) return;
+  const before = remembered();
+  const url = addressOf(moment);
+  if (before && JSON.stringify(before) === JSON.stringify(moment) && url.href === location.href)
+    return;
+  const state = { ...history.state, moment };
+  if (!before || isPlaying()) history.replaceState(state, "", url);
+  else history.pushState(state, "", url);
+}
+
+/** @param {Moment} moment */
+function addressOf(moment) {
+  const url = new URL(location.href); // as it is by then: other tabs write there too
+  const link = moment.recorded ? "" : liveLink(there(reel.run)).text;
+  /** @type {Record<string, string>} */
+  const keys = moment.recorded
+    ? { trace: moment.run, round: String(moment.round), step: moment.step, run: "" }
+    : { trace: "", round: "", step: "", run: link };
+  for (const [key, value] of Object.entries(keys)) {
+    if (value) url.searchParams.set(key, value);
+    else url.searchParams.delete(key);
+  }
+  return url;
+}
+
+/** @type {Moment | null} */
+let returning = null; // a moment of another recorded run, which is loaded first
+
+// Loads the run of the moment that Back led to; the form's values for it, like `load`.
+/** @param {(name: string) => Promise<unknown>} load */
+export async function restore(load) {
+  const moment = there(returning);
+  returning = null;
+  const values = await load(moment.run);
+  moveTo(moment);
+  return { run: moment.run, values };
+}
+
+/** @param {Moment} moment */
+function moveTo(moment) {
+  const place = placeOf(moment);
+  pause();
+  if (place) go(...place);
+}
+
+/** @param {PopStateEvent} event */
+function onBack(event) {
+  const { tab, moment } = event.state ?? {};
+  openTab(tab ?? "Step");
+  if (!moment) return;
+  if (reel.run?.id === moment.run) moveTo(moment);
+  else if (moment.recorded && stage.config.recorded.includes(moment.run)) {
+    returning = moment;
+    there(byId("sv-restore")).click();
+  }
+}
+
+// A tab that is chosen is an entry of its own. While Back opens one, that is the entry's already.
+/** @param {Event} event */
+function onTab(event) {
+  const target =
+    event.target instanceof Element ? event.target.closest("#sv-tabs [role=tab]") : null;
+  const tab = target?.textContent?.trim();
+  if (!tab || tab === (history.state?.tab ?? "Step")) return;
+  write();
+  history.pushState({ ...history.state, tab }, "", location.href);
+}
+
+export function startLinks() {
+  window.addEventListener("popstate", onBack);
+  document.addEventListener("click", onTab, true);
+  window.addEventListener("sv-link", ({ detail }) => {
+    write();
+    const shown = stage.element.offsetParent !== null;
+    if (shown && now.shown === "live") detail.problem = liveLink(there(reel.run)).problem;
+  });
 }

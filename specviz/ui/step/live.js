@@ -1,6 +1,6 @@
 // The live run: notices while it waits, and when it ends.
 
-import { write } from "../shared/dom.js";
+import { byId, write } from "../shared/dom.js";
 import { Job } from "../shared/job.js";
 import { now } from "./now.js";
 import { reel } from "./reel.js";
@@ -15,6 +15,15 @@ let awaited = ""; // the notice that the first round takes away
 export function notice(sentence, numbers) {
   write($(".sv-notice"), sentence, numbers);
   $(".sv-notice").hidden = !sentence;
+}
+
+// The settings make way for the run, which starts at the top of the window.
+function bringIntoView() {
+  /** @type {HTMLElement | null | undefined} */
+  const open = byId("sv-settings")?.querySelector("button[aria-expanded=true]");
+  open?.click();
+  const { top } = $(".sv").getBoundingClientRect();
+  if (top < 0 || top > innerHeight / 2) $(".sv").scrollIntoView({ block: "start" });
 }
 
 /** @type {Job<Line>} */
@@ -32,6 +41,7 @@ export const job = new Job({
   waits: { loading: "Loading the models.", drafting: "Drafting." },
   turn(under) {
     document.body.classList.toggle("sv-running", under);
+    if (under) bringIntoView();
   },
   wait(sentence, numbers) {
     notice(sentence, numbers);

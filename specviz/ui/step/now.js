@@ -9,6 +9,7 @@
  *   supposed: Coins | null,
  *   shown: "recorded" | "live" | "none",
  *   link: Link | null,
+ *   offered: string,
  * }}
  */
 export const now = {
@@ -17,4 +18,5 @@ export const now = {
   supposed: null, // the coins that "Run it from here" sets, by name
   shown: "none", // "recorded", "live" or "none": whose run is on screen
   link: null, // the { round, step } to open as soon as it is here
+  offered: "", // the run that is shown while a link's live run waits to be started
 };

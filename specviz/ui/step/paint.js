@@ -3,8 +3,9 @@
 import { there } from "../shared/there.js";
 import { showCaption } from "./caption.js";
 import { fitSteps, showDock } from "./dock.js";
-import { whatNow } from "./ending.js";
+import { times, whatNow } from "./ending.js";
 import { showGuess } from "./guess.js";
+import { relight } from "./hover_links.js";
 import { remember } from "./links.js";
 import { animate } from "./motion.js";
 import { now } from "./now.js";
@@ -14,6 +15,7 @@ import { measure } from "./room.js";
 import { $, stage } from "./stage.js";
 import { scrollText, showText } from "./text.js";
 import { showTime } from "./time.js";
+import { showTargetPass } from "./target_pass.js";
 import { follow, plotTree, showTree } from "./tree.js";
 
 /** @import { Tree } from "./data.js" */
@@ -30,7 +32,9 @@ export function paint() {
   showCaption(frame.caption);
   showText(frame, round);
   showPanel(frame.panel);
-  if (frame.step.kind === "end") $(".sv-facts").append(whatNow(there(reel.run).source));
+  showTargetPass(frame.pass, frame.tree);
+  if (frame.step.kind === "end")
+    $(".sv-facts").append(times(frame.panel.times), whatNow(there(reel.run).source));
   showTree(frame.tree);
   showDock(round, step);
   showTime(frame, round);
@@ -38,6 +42,7 @@ export function paint() {
   showGuess();
   settle(frame.tree);
   refocus();
+  relight();
 }
 
 // What needs the places of what was painted comes last, so that they are laid out once.

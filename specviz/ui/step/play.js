@@ -71,6 +71,9 @@ function tick() {
   timer = setTimeout(tick, pace());
 }
 
+/** Whether the page goes on by itself. */
+export const isPlaying = () => timer !== 0;
+
 export function pause() {
   clearTimeout(timer);
   timer = 0;

@@ -1,6 +1,6 @@
 // Keys, buttons, and what others may use: `window.specviz.players`.
 
-import { icon } from "../shared/dom.js";
+import { byId, icon } from "../shared/dom.js";
 import { LIST, TAB } from "../shared/gradio.js";
 import { onTheme, page } from "../shared/page.js";
 import { pictures } from "../shared/picture.js";
@@ -8,11 +8,14 @@ import { fetchPlotly } from "../shared/plot.js";
 import { moveAmong } from "../shared/stops.js";
 import { there } from "../shared/there.js";
 import { wish } from "./branch.js";
+import { answerButton } from "./caption.js";
 import { go, onMove } from "./cursor.js";
 import { showGuessing } from "./guess.js";
+import { startHoverLinks } from "./hover_links.js";
 import { keepUnfinished, showUnfinished } from "./kept.js";
-import { asked, openLinked } from "./links.js";
+import { asked, openLinked, restore, startLinks } from "./links.js";
 import { job, notice } from "./live.js";
+import { readLink } from "./live_link.js";
 import { now } from "./now.js";
 import { paint, paintMove } from "./paint.js";
 import { act, KEYS, pause, play } from "./play.js";
@@ -41,6 +44,27 @@ function onKey(event) {
   act(name);
 }
 
+// Fills the form in for the live run that a link asks for, while a recorded run is shown. It is the
+// visitor who starts it.
+/** @param {string} text @param {string} name */
+async function offer(text, name) {
+  const wanted = readLink(text);
+  now.offered = wanted ? name : "";
+  const usual = await load(name);
+  if (!wanted) {
+    notice("This link to a live run cannot be read, so a recorded run is shown.");
+    return usual;
+  }
+  notice(
+    "This link asks for a live run. The form is filled in; until you start it, a recorded run is shown.",
+  );
+  $(".sv-notice").append(
+    " ",
+    answerButton("Run live", () => there(byId("sv-go")).click()),
+  );
+  return formOf(wanted);
+}
+
 /** @type {Start<Config>} */
 export function start(element, props, watch, _trigger, config) {
   stage.set(element, props, config);
@@ -66,6 +90,7 @@ export function start(element, props, watch, _trigger, config) {
     button.addEventListener("click", () => act(name));
   }
   document.addEventListener("keydown", onKey);
+  startHoverLinks($(".sv"));
   $(".sv-spots").addEventListener("keydown", moveAmong);
   $(".sv-rounds").addEventListener("keydown", moveAmong);
   $(".sv-past").addEventListener("keydown", moveAmong);
@@ -76,6 +101,7 @@ export function start(element, props, watch, _trigger, config) {
     stop: () => job.stop(),
     ended: () => job.ended(),
     load,
+    restore: () => restore(load),
     feed,
     wish,
     play: () => play(false),
@@ -111,8 +137,11 @@ export function start(element, props, watch, _trigger, config) {
   const wanted = asked.get("trace");
   const [first] = stage.config.recorded;
   const name = wanted && stage.config.recorded.includes(wanted) ? wanted : first;
+  startLinks();
   keepUnfinished();
+  const linked = asked.get("run");
   if (showUnfinished()) face.opened = Promise.resolve(formOf(there(reel.run)));
+  else if (name && linked !== null) face.opened = offer(linked, name);
   else if (name) {
     const opened = load(name);
     if (name === wanted) face.opened = opened; // else the form stays as it is at first

@@ -147,7 +147,7 @@ export async function load(name) {
 }
 
 // The form's values that ask for this run, in the order of its inputs; lists as they are typed.
-/** @param {RunLine} run */
+/** @param {Pick<RunLine, "prompt" | "names" | "settings">} run */
 export function formOf(run) {
   const { sampling, ...chosen } = { ...stage.config.usual, ...run.settings };
   const { targets, drafters } = stage.config;

@@ -31,14 +31,10 @@ function labelled(name, text, [from, to]) {
 }
 
 // The words on the coin's bar, each on its side of the threshold, in the wider free stretch.
-/** @param {number} threshold @param {number} u @param {boolean} hinted */
-export function sides(threshold, u, hinted) {
+/** @param {number} threshold @param {number} u */
+export function sides(threshold, u) {
   const pin = 11 / trackWidth();
-  const free = Math.max(threshold, u + pin);
-  const hint =
-    hinted && (1 - free) * trackWidth() > 190 ? [el("span", "sv-hint-drag", "drag: what if?")] : [];
-  /** @type {Stretch} */
-  const no = hint.length ? [free, 1 - 104 / trackWidth()] : widest([threshold, 1], u, pin);
+  const no = widest([threshold, 1], u, pin);
   const yes = widest([0, threshold], u, pin);
-  return [...labelled("keep", "accept", yes), ...labelled("reject", "reject", no), ...hint];
+  return [...labelled("keep", "accept", yes), ...labelled("reject", "reject", no)];
 }

@@ -17,7 +17,8 @@ function fit(paint) {
   const width = root.clientWidth;
   if (!width) return; // another tab is open
   const zoom = root.getBoundingClientRect().width / width;
-  const height = Math.round(innerHeight / zoom);
+  // What is said above the run takes its height from the run's own air.
+  const height = Math.round((innerHeight - said()) / zoom);
   const size = [width, height].join();
   if (size === fitted) return;
   fitted = size;
@@ -25,7 +26,7 @@ function fit(paint) {
   root.classList.toggle("sv-one", one);
   root.classList.toggle("sv-tight", !one && width < 1216);
   root.classList.toggle("sv-slim", width <= 728);
-  root.classList.toggle("sv-high", !one && height >= 1060);
+  root.classList.toggle("sv-high", !one && height >= 1010);
   ease = one ? 1 : easeAt(height);
   root.style.setProperty("--k", ease.toFixed(3));
   root.style.setProperty("--cols", String(Math.min(7, Math.floor((width - 460) / 92))));
@@ -33,14 +34,21 @@ function fit(paint) {
   paint();
 }
 
-// A low window has no line to spare, a higher one keeps a line for what is said above the row on
-// top; then the air grows.
+// A low window has no line to spare; then the air grows.
 const EASE = [
   [600, -0.26],
   [700, 0.08],
-  [800, 0.26],
-  [1060, 1],
+  [750, 0.26],
+  [1010, 1],
 ];
+const ABOVE = [".sv-notice", ".sv-again", ".sv-strange", ".sv-fork"];
+
+// The height of the line above the row on top, and of the notices above the text.
+function said() {
+  const intro = document.querySelector("#sv-intro");
+  const all = [intro, ...ABOVE.map((name) => $(name))];
+  return all.reduce((sum, each) => sum + (each ? each.getBoundingClientRect().height : 0), 0);
+}
 
 /** @param {number} height */
 function easeAt(height) {
@@ -63,12 +71,12 @@ export function showSize(paint) {
 
 // Without coins there is no table of a rejection. The narrow tree has a row for every position, and
 // one for the token that ends the round; the narrow sentence has lines for the round's longest.
-const LINE = 32; // letters of a sentence on a narrow line, at the least
+const LINE = 46; // letters of a sentence on a narrow line, at the least
 
 /** @param {number} round */
 export function reserve(round) {
   const frames = Array.from({ length: stepsOf(round) }, (_, step) => frameAt(round, step));
-  const most = Math.max(3, ...frames.map((frame) => linesOf(said(frame.caption.parts), LINE)));
+  const most = Math.max(3, ...frames.map((frame) => linesOf(letters(frame.caption.parts), LINE)));
   $(".sv-caption").style.setProperty("--lines", String(most));
   $(".sv-evidence").classList.toggle("sv-coinless", there(reel.run).greedy);
   const nodes = Object.values(frames[frames.length - 1].tree.nodes);
@@ -76,8 +84,9 @@ export function reserve(round) {
   $(".sv-list").style.setProperty("--rows", String(deepest + 1));
 }
 
-// The strip is as tall as the run's text will be, up to three lines, from the first step on.
-const MOST = 3;
+// The strip is as tall as the run's text will be, up to three lines (two in a low window), from the
+// first step on.
+const mostLines = () => (ease < 0.2 || $(".sv").matches(".sv-slim") ? 2 : 3);
 
 export function reserveText() {
   const { prompt, settings, turns } = there(reel.run);
@@ -88,9 +97,10 @@ export function reserveText() {
   const given = turns.length ? turns.map(turnText).join("\n") : prompt;
   const text = given + brought.join("") + " word".repeat(ahead + 5);
   const wide = ($(".sv-text").clientWidth || 1184) / 8.4;
-  const lines = text.replaceAll("␣", " ").split(/[\n↵]+/);
-  const needed = lines.reduce((sum, each) => sum + linesOf(each, wide), 0);
-  $(".sv-strip").style.setProperty("--text", String(Math.min(needed, MOST)));
+  const each = text.replaceAll("␣", " ").split(/[\n↵]+/);
+  const needed = each.reduce((sum, line) => sum + linesOf(line, wide), 0);
+  const most = mostLines();
+  $(".sv-strip").style.setProperty("--text", String(Math.min(needed, most)));
 }
 
 // A turn as it fills lines: its speaker, and signs with an edge around them; the template's own line
@@ -102,7 +112,7 @@ const turnText = ({ role, parts }) =>
   parts.map(({ is, t }) => (is === "typed" ? t : t.replaceAll("\n", " ") + " ")).join("");
 
 /** @param {Part[]} parts */
-const said = (parts) =>
+const letters = (parts) =>
   parts
     .map((each) =>
       typeof each === "string" ? each : each.w ? "[" + flat(each.w) + "]" : each.t || each.n,

@@ -37,6 +37,13 @@ LOAD: Final = f"""async (name, ...filled) =>
   (await {OURS}.load(name)) ?? filled"""
 
 
+# Shows the recorded run that Back leads to, and fills the form with its settings.
+RESTORE: Final = f"""async (...filled) => {{
+  const {{ run, values }} = await {OURS}.restore();
+  return [run, ...(values ?? filled)];
+}}"""
+
+
 def build(place: TabContext) -> dict[str, Any]:
     """Build the tab and connect its events. Returns the form's fields by name."""
     demo, runs, any_model = place.demo, place.runs, place.any_model
@@ -45,6 +52,7 @@ def build(place: TabContext) -> dict[str, Any]:
     form = controls.build(any_model, runs.limit, demo.load)
     view = player(PLAYER)
     wish = gr.Textbox(visible=False)
+    restore = gr.Button("Back to that run", elem_id="sv-restore", elem_classes="sv-hidden")
     branch = gr.Button("Run it from here", elem_id="sv-branch", elem_classes="sv-hidden")
 
     def from_form(*values: Any) -> Texts:
@@ -64,6 +72,7 @@ def build(place: TabContext) -> dict[str, Any]:
     )
     usual = [form.inputs[name] for name in field_names()]
     form.recorded.select(None, [form.recorded, *usual], usual, js=LOAD, **PRIVATE)
+    restore.click(None, usual, [form.recorded, *usual], js=RESTORE, **PRIVATE)
     linked = LINKED % json.dumps(list(names()))
     demo.load(None, usual, [form.recorded, *usual], js=linked, **PRIVATE)
     return form.inputs

@@ -1,6 +1,7 @@
 // p, q and residual side by side, a row a token.
 
-import { el, mark, termed, word } from "../shared/dom.js";
+import { el, flat, mark, termed, word } from "../shared/dom.js";
+import { link } from "./hover_links.js";
 import { now } from "./now.js";
 import { frameAt, stepsOf } from "./reel.js";
 import { toSandbox } from "./sandbox.js";
@@ -53,7 +54,7 @@ export function table(view) {
 
 /** @param {Head} head @param {number} index */
 function tableHead(head, index) {
-  const step = index < GIVEN ? null : el("span", "sv-num", index - GIVEN + 1 + " · ");
+  const step = index < GIVEN ? null : el("span", "sv-num"); // numbered by the style sheet
   const short = head.in;
   const said = short ? [el("span", "sv-wide", head.t), el("span", "sv-narrow", short)] : [head.t];
   const made = cell(head.of ? "sv-h-" + head.of : "", [step, ...said], "columnheader");
@@ -82,6 +83,7 @@ function tableRow(row, view, unit, last) {
     "div",
     "sv-mr" + (row.is ? " sv-on-" + row.is : "") + (row.rest ? " sv-rest" : ""),
   );
+  if (row.w) link(made, "word " + flat(row.w));
   made.setAttribute("role", "row");
   made.append(cell("sv-tk", label), cell("sv-pv", row.t[0]));
   if (hasQ(view)) made.append(cell("sv-qv", row.t[1]));

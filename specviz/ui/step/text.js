@@ -1,9 +1,10 @@
 // The text strip: what earlier rounds left, a link to each of them, and the chips of this round.
 
-import { el, mark, running, special, startsSpaced, termed, word } from "../shared/dom.js";
+import { el, flat, mark, running, special, startsSpaced, termed, word } from "../shared/dom.js";
 import { oneStop } from "../shared/stops.js";
 import { there } from "../shared/there.js";
 import { go } from "./cursor.js";
+import { link } from "./hover_links.js";
 import { reel, stepsOf } from "./reel.js";
 import { $ } from "./stage.js";
 import { pickNode } from "./whatif.js";
@@ -18,13 +19,13 @@ export const past = new Map(); // rounds in the strip, by index
 /** @param {number} index */
 function pastRound(index) {
   const told = reel.rounds[index];
-  const link = el("span", "sv-done"); // no button element: it must break where lines do
-  link.setAttribute("role", "button");
-  link.tabIndex = 0;
-  link.title = "Round " + told.number + ": go back to where this token was decided";
+  const done = el("span", "sv-done"); // no button element: it must break where lines do
+  done.setAttribute("role", "button");
+  done.tabIndex = 0;
+  done.title = "Round " + told.number + ": go back to where this token was decided";
   const back = () => go(index, stepsOf(index) - 1);
-  link.addEventListener("click", back);
-  link.addEventListener("keydown", (event) => {
+  done.addEventListener("click", back);
+  done.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" && event.key !== " ") return;
     event.preventDefault();
     event.stopPropagation();
@@ -33,7 +34,7 @@ function pastRound(index) {
   for (const [pieces, kind, step] of told.brings) {
     const blank = pieces.every((piece) => typeof piece === "object" && piece.g === "newline");
     const spaced = startsSpaced(pieces); // the underline is the word's
-    if (spaced) link.append(" ");
+    if (spaced) done.append(" ");
     const made = el("span", "sv-h sv-" + kind, running(spaced ? pieces.slice(1) : pieces));
     made.addEventListener("click", (event) => {
       event.stopPropagation();
@@ -43,10 +44,10 @@ function pastRound(index) {
     if (blank) made.classList.add("sv-only");
     const broken = made.querySelector("br");
     if (broken) made.append(broken); // after its mark, which belongs to the word
-    link.classList.toggle("sv-broken", Boolean(broken));
-    link.append(made);
+    done.classList.toggle("sv-ends-line", Boolean(broken));
+    done.append(made);
   }
-  return link;
+  return done;
 }
 
 // A guess of this round leads to its verdict, or asks what it would take to come to it.
@@ -55,7 +56,8 @@ export function chip(view, node = view.node) {
   const parts = [word(view.w), mark(view.is)];
   const made = node ? guess(node, parts) : el("span", "", ...parts);
   made.className = "sv-chip sv-" + view.is;
-  return termed(made, view.is);
+  const names = ["word " + flat(view.w), ...(node ? ["node " + node] : [])];
+  return link(termed(made, view.is), ...names);
 }
 
 /** @param {number} node @param {Child[]} parts */

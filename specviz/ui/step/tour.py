@@ -16,7 +16,7 @@ from specviz.ui.step.recorded import names
 Place = Literal[
     "plain", "guess", "check", "rejection", "recovery", "own"
 ]  # positions that `tour.js` finds
-INTRO: Final = "For speed, a small model guesses words and a big one checks them in one pass."
+INTRO: Final = "A small model guesses words; for speed, a big one checks them in one pass."
 EXACT: Final = "Same words at temperature 0, same distribution otherwise."
 LOSSY: Final = (
     "The rule used here is not lossless: the text does not follow the big model’s distribution."

@@ -3,14 +3,15 @@
 import { el, flat, mark, percent, termed } from "../shared/dom.js";
 import { plot } from "../shared/plot.js";
 import { there } from "../shared/there.js";
+import { light, link } from "./hover_links.js";
 import { showKeys } from "./keys.js";
 import { widthOf } from "./room.js";
 import { squash } from "./size.js";
-import { $ } from "./stage.js";
+import { $, stage } from "./stage.js";
 import { chip } from "./text.js";
 import { pickNode } from "./whatif.js";
 
-/** @import { Child } from "../shared/data.js" */
+/** @import { Child, Hovered } from "../shared/data.js" */
 /** @import { Entry, Guess, Slot, Tree } from "./data.js" */
 
 /** @param {HTMLElement} place @param {[term: string, label: string, sign: Child][]} entries */
@@ -43,7 +44,34 @@ export function legends() {
 
 /** @param {Tree} tree */
 export function plotTree(tree) {
-  plot($(".sv-tree"), tree.figure, { onPick: pickNode, squash: squash(), room: widthOf("tree") });
+  plot($(".sv-tree"), tree.figure, {
+    onPick: pickNode,
+    onHover: feel,
+    squash: squash(),
+    room: widthOf("tree"),
+  });
+}
+
+// What the pointer is over: its facts are written below the tree, where they cover no word of it.
+/** @param {Hovered | null} point */
+function feel(point) {
+  showFelt(point ? point.hovertext : "");
+  const spots = stage.all(".sv-spot");
+  const at = point ? spots[point.pointNumber] : null;
+  light(at?.dataset.link?.split("\n") ?? []);
+}
+
+// A hover text is plotly's: lines, a bold word, and three letters escaped.
+/** @param {string} text */
+function showFelt(text) {
+  const place = $(".sv-felt");
+  place.hidden = !text;
+  const plain = text
+    .replaceAll(/<\/?b>/g, "")
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&amp;", "&");
+  place.replaceChildren(...plain.split("<br>").map((each) => el("span", "", each)));
 }
 
 /** @param {Tree} tree */
@@ -72,7 +100,11 @@ function showSpots(tree) {
     const made = el("button", "sv-spot");
     made.type = "button";
     made.tabIndex = index ? -1 : 0;
-    made.setAttribute("aria-label", flat(there(view.w)) + " at +" + view.depth + ", " + view.is);
+    const name = flat(there(view.w));
+    made.setAttribute("aria-label", name + " at +" + view.depth + ", " + view.is);
+    link(made, "node " + node, "word " + name);
+    made.addEventListener("focus", () => showFelt(felt.hovertext[index]));
+    made.addEventListener("blur", () => showFelt(""));
     made.style.left = felt.x[index] - 30 + "px";
     made.style.top = felt.y[index] * squash() - 15 + "px";
     made.addEventListener("click", () => pickNode(node));
@@ -88,6 +120,9 @@ export function follow(tree) {
   const asked = tree.slot ? customdata.indexOf(-1) : customdata.indexOf(tree.here ?? 0);
   const proposed = Object.values(tree.nodes).every((node) => node.is === "waiting");
   const right = asked >= 0 ? x[asked] + 46 : proposed ? Math.max(0, ...x) + 46 : 0;
+  const list = $(".sv-list");
+  const here = tree.slot ?? tree.nodes[tree.here ?? 0];
+  list.scrollTop = here ? (here.depth - 4) * 28 : 0;
   const box = $(".sv-treebox");
   const width = widthOf("columns");
   const columns = Math.ceil((right - width) / 92);

@@ -112,8 +112,8 @@ export function movable(bar, pin, panel, whatif) {
     laid = snapped(to, threshold);
     if (!was.isConnected) bar.insertBefore(was, pin);
     pin.style.left = percent(laid);
-    for (const old of bar.querySelectorAll(".sv-side, .sv-hint-drag")) old.remove();
-    bar.append(...sides(threshold, laid, false));
+    for (const old of bar.querySelectorAll(".sv-side")) old.remove();
+    bar.append(...sides(threshold, laid));
     const text = suppose(laid, panel, whatif);
     there(bar.nextElementSibling).replaceWith(coinTicks(panel, laid, text));
     pin.setAttribute("aria-valuenow", text);

@@ -1,0 +1,54 @@
+// Things that show the same: a number in the sentence and its bar, a row and its token, a guess in
+// the tree and its position in the pass. Where the pointer or the focus is on one, all are lit.
+
+import { stage } from "./stage.js";
+
+const BETWEEN = "\n"; // no name has a line end
+
+/** Names what an element shows; elements with a name in common are lit together.
+ * @template {HTMLElement | SVGElement} Element
+ * @param {Element} element
+ * @param {...string} names
+ * @returns {Element} */
+export function link(element, ...names) {
+  element.dataset.link = names.join(BETWEEN);
+  return element;
+}
+
+/** @type {string[]} */
+let lit = [];
+
+/** @param {string[]} names */
+export function light(names) {
+  if (names.join(BETWEEN) === lit.join(BETWEEN)) return;
+  lit = names;
+  const common = (/** @type {string} */ own) => own.split(BETWEEN).some((one) => lit.includes(one));
+  for (const each of stage.all("[data-link]"))
+    each.classList.toggle("sv-lit", common(each.dataset.link ?? ""));
+}
+
+// A repaint has made the elements anew.
+export function relight() {
+  const names = lit;
+  lit = [];
+  light(names);
+}
+
+/** @param {EventTarget | null} target */
+function namesAt(target) {
+  const found = target instanceof Element ? target.closest("[data-link]") : null;
+  return found instanceof HTMLElement ? (found.dataset.link ?? "").split(BETWEEN) : [];
+}
+
+/** @param {HTMLElement} root */
+export function startHoverLinks(root) {
+  // What lies over the tree is plotly's, which reports a guess by itself.
+  const felt = (/** @type {EventTarget | null} */ target) =>
+    target instanceof Element && target.closest(".sv-tree") !== null;
+  root.addEventListener("pointerover", (event) => {
+    if (!felt(event.target)) light(namesAt(event.target));
+  });
+  root.addEventListener("pointerleave", () => light([]));
+  root.addEventListener("focusin", (event) => light(namesAt(event.target)));
+  root.addEventListener("focusout", () => light([]));
+}

@@ -1,0 +1,68 @@
+// A link to a live run: its prompt and settings, from which the form is filled in. A link runs
+// nothing by itself.
+
+import { stage } from "./stage.js";
+
+/** @import { RunLine } from "./data.js" */
+/** @typedef {Pick<RunLine, "prompt" | "names" | "settings">} Linked */
+
+const LONGEST = 6000; // letters: longer addresses are cut by some programs
+
+/** The value of ?run=, or why this run has none.
+ * @param {RunLine} run @returns {{ text: string, problem: string }} */
+export function liveLink(run) {
+  const problem = obstacle(run);
+  if (problem) return { text: "", problem };
+  const { usual } = stage.config;
+  const same = (/** @type {unknown} */ one, /** @type {unknown} */ other) =>
+    JSON.stringify(one) === JSON.stringify(other);
+  const settings = Object.entries(run.settings).filter(
+    ([name, value]) => !same(value, usual[name]),
+  );
+  const [target, drafter] = run.names;
+  const link = { prompt: run.prompt, target, drafter, settings: Object.fromEntries(settings) };
+  const text = JSON.stringify(link);
+  return text.length > LONGEST
+    ? { text: "", problem: "Too long for a link" }
+    : { text, problem: "" };
+}
+
+/** @param {RunLine} run */
+function obstacle({ asked, names, settings }) {
+  const { targets, drafters } = stage.config;
+  if (typeof asked !== "string") return "No link to a conversation";
+  if (Object.keys(settings.coins || {}).length) return "No link to a run with forced coins";
+  const known = targets.includes(names[0]) && drafters.includes(names[1]);
+  return known ? "" : "No link to a run of your own models";
+}
+
+/** What a link asks for; null if it cannot be read. Of its settings, those of the right type.
+ * @param {string} text @returns {Linked | null} */
+export function readLink(text) {
+  try {
+    const { prompt, target, drafter, settings } = JSON.parse(text);
+    const { usual, targets, drafters } = stage.config;
+    const known = targets.includes(target) && drafters.includes(drafter);
+    if (typeof prompt !== "string" || !known) return null;
+    return { prompt, names: [target, drafter], settings: alike(settings, usual) };
+  } catch {
+    return null;
+  }
+}
+
+/** @param {unknown} value */
+const kindOf = (value) => (Array.isArray(value) ? "list" : typeof value);
+
+/** The values that have the type of the usual ones.
+ * @template {Record<string, unknown>} Values @param {unknown} given @param {Values} usual
+ * @returns {Values} */
+function alike(given, usual) {
+  const values = /** @type {Record<string, unknown>} */ (Object(given));
+  const all = Object.entries(usual).map(([name, value]) => {
+    const other = values[name];
+    if (kindOf(other) !== kindOf(value)) return [name, value];
+    const nested = kindOf(value) === "object";
+    return [name, nested ? alike(other, /** @type {Values} */ (value)) : other];
+  });
+  return Object.fromEntries(all);
+}
