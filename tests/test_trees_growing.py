@@ -179,7 +179,7 @@ def test_expected_length_is_the_mean_over_verdicts(seed, cold):
     world = PositionModels(field)
     say = world.greedy if cold else world.p
     p = torch.stack([say(one.path(node)) for node in one.kept])
-    tokens = (0, *(world.place[token] for token in one.tree.tokens[1:]))
+    tokens = (0, *(world.index_of[token] for token in one.tree.tokens[1:]))
     tree = DraftTree(tokens, one.tree.parents)
     found = sum(
         mass * len(verdict.path)
@@ -223,7 +223,7 @@ def test_verdict_does_not_depend_on_node_numbers(seed):
         new = {old: at for at, old in enumerate(numbering)}
         parents = tuple(new[one.tree.parents[old]] if old else -1 for old in numbering)
         mine = [paths[old] for old in numbering]
-        tokens = (0, *(world.place[path[-1]] for path in mine[1:]))
+        tokens = (0, *(world.index_of[path[-1]] for path in mine[1:]))
         p = torch.stack([world.p(path) for path in mine])
         rule = make_rule("point-mass")
         verdict = rule.judge(DraftTree(tokens, parents), Drawn.POINT_MASS, p, {}, ByPath(mine))

@@ -75,9 +75,9 @@ class Flops:
     cache (they grow with the text, not with the weights), norms, softmax, sampling.
 
     Attributes:
-        prompt: Of the target's first pass.
-        target: Of the target's later passes.
-        drafter: Of the drafter; None if the trace does not say how many rows it read.
+        prompt: FLOPs of the target's first pass.
+        target: FLOPs of the target's later passes.
+        drafter: FLOPs of the drafter; None if the trace does not have its rows.
     """
 
     prompt: int

@@ -129,9 +129,9 @@ def _guess(row: Row) -> tuple[str, str]:
 def _after(rows: Sequence[Row]) -> list[tuple[float, float, str, str]]:
     """Label repeated tokens with the token that each of them follows."""
     named = [(at, flat(row["after"])) for at, row in enumerate(rows) if "after" in row]
-    room = LABEL_WIDTH - 10
+    max_width = LABEL_WIDTH - 10
     return [
-        (0.0, at * GUESS_HEIGHT + 24.0, cut(f"after {word}", 12, room) + GAP, "--ink2")
+        (0.0, at * GUESS_HEIGHT + 24.0, cut(f"after {word}", 12, max_width) + GAP, "--ink2")
         for at, word in named
     ]
 

@@ -147,9 +147,9 @@ class Drawing:
             self.add("60-strike", [(x + 7, y + 1), (end + 1, y + 1)])
         return wide
 
-    def word(self, word: Word, x: float, y: float, ink: str, room: float) -> float:
-        """Draw a word from x on, cut to `room` pixels, and return where it ends."""
-        end = x + room
+    def word(self, word: Word, x: float, y: float, ink: str, max_width: float) -> float:
+        """Draw a word from x on, cut to `max_width` pixels, and return where it ends."""
+        end = x + max_width
         for piece in word:
             if x >= end - 2:
                 break

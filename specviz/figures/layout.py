@@ -54,7 +54,7 @@ class WindowLayout:
     @property
     def rows(self) -> int:
         """Number of rows in use."""
-        return max((place.row for place in self.cells.values()), default=0) + 1
+        return max((cell.row for cell in self.cells.values()), default=0) + 1
 
 
 def window_layout(parents: Mapping[int, int], focus: int) -> WindowLayout:
@@ -72,13 +72,13 @@ def window_layout(parents: Mapping[int, int], focus: int) -> WindowLayout:
     rows = branch_rows(graph)
     inside = {n: r for n, r in rows.items() if first <= depth[n] <= first + COLUMNS}
     used = sorted(set(inside.values()))[:ROWS]
-    places = {
+    cells = {
         node: Cell(depth[node] - first, used.index(row))
         for node, row in inside.items()
         if row in used
     }
     deeper = sum(1 for node in graph if depth[node] > first + COLUMNS)
-    return WindowLayout(places, first, deeper, len(inside) - len(places))
+    return WindowLayout(cells, first, deeper, len(inside) - len(cells))
 
 
 def branch_rows(graph: Any) -> dict[int, int]:

@@ -30,17 +30,17 @@ def tree_figure(tree: Mapping[str, Any]) -> Figure:
     """Draw the `tree` of a frame."""
     parents = dict(enumerate(tree["shape"], 1))
     where = window_layout(parents, _focus(tree))
-    places = dict(where.cells)
+    cells = dict(where.cells)
     rise = 1  # the top row is reserved for the round's last token
     drawing = Drawing()
-    if where.first == 0 or 0 in places:
+    if where.first == 0 or 0 in cells:
         _root(drawing, tree["root"], rise)
     for number, node in tree["nodes"].items():
-        if int(number) in places:
-            _node(drawing, int(number), node, places, rise)
-    _slot(drawing, tree, places, rise)
-    if "here" in tree and tree["here"] in places:
-        _ring(drawing, tree, places[tree["here"]], rise)
+        if int(number) in cells:
+            _node(drawing, int(number), node, cells, rise)
+    _slot(drawing, tree, cells, rise)
+    if "here" in tree and tree["here"] in cells:
+        _ring(drawing, tree, cells[tree["here"]], rise)
     height = TOP + (max(where.rows, 2) + rise) * ROW_HEIGHT
     data = drawing.traces() | {"00-heads": texts(_heads(where), 12, "middle right")}
     more = {"deeper": where.deeper, "lower": where.lower}
@@ -58,9 +58,9 @@ def _focus(tree: Mapping[str, Any]) -> int:
     return 0 if scored else max(waiting, default=0)
 
 
-def _at(place: Cell, rise: int) -> Point:
+def _at(cell: Cell, rise: int) -> Point:
     """Return the left end and the vertical middle of a pill."""
-    return place.column * COLUMN_WIDTH, TOP + (place.row + rise) * ROW_HEIGHT
+    return cell.column * COLUMN_WIDTH, TOP + (cell.row + rise) * ROW_HEIGHT
 
 
 def _root(drawing: Drawing, word: Word, rise: int) -> None:
@@ -69,14 +69,14 @@ def _root(drawing: Drawing, word: Word, rise: int) -> None:
 
 
 def _node(
-    drawing: Drawing, number: int, node: Mapping[str, Any], places: Mapping[int, Cell], rise: int
+    drawing: Drawing, number: int, node: Mapping[str, Any], cells: Mapping[int, Cell], rise: int
 ) -> None:
-    x, y = _at(places[number], rise)
+    x, y = _at(cells[number], rise)
     wide = drawing.pill(node["w"], node["is"], x, y)
     if node["is"] == "accepted":
         drawing.add("30-underline", rectangle(x, y + PILL_HEIGHT / 2 - 3, wide, 3))
     _bars(drawing, node, x, y + PILL_HEIGHT / 2 + 4)
-    _edge(drawing, node, places, (x, y), rise)
+    _edge(drawing, node, cells, (x, y), rise)
     drawing.hover.append((x + wide / 2, y, hover_text(node), number))
 
 
@@ -111,12 +111,12 @@ def _hatched(drawing: Drawing, name: str, wide: float, x: float, y: float) -> No
 def _edge(
     drawing: Drawing,
     node: Mapping[str, Any],
-    places: Mapping[int, Cell],
+    cells: Mapping[int, Cell],
     at: Point,
     rise: int,
 ) -> None:
     """Draw the edge from the parent's pill, as wide as q. The parent's pill covers its start."""
-    parent = places.get(node["parent"])
+    parent = cells.get(node["parent"])
     if parent is None:
         return
     x, y = at
@@ -145,16 +145,16 @@ def _elbow(x: float, from_y: float, to_x: float, y: float, half: float) -> list[
     ]
 
 
-def _slot(drawing: Drawing, tree: Mapping[str, Any], places: Mapping[int, Cell], rise: int) -> None:
+def _slot(drawing: Drawing, tree: Mapping[str, Any], cells: Mapping[int, Cell], rise: int) -> None:
     """Draw the slot of the round's last token: a question mark until the token is sampled."""
     slot = tree.get("slot")
-    parent = places.get(slot["parent"]) if slot else None
+    parent = cells.get(slot["parent"]) if slot else None
     if slot is None or parent is None:
         return
     state = slot.get("is", "slot")
     beside = not any(node["parent"] == slot["parent"] for node in tree["nodes"].values())
-    place = Cell(parent.column + 1, parent.row if beside else SLOT)
-    x, y = _at(place, rise)
+    cell = Cell(parent.column + 1, parent.row if beside else SLOT)
+    x, y = _at(cell, rise)
     _, from_y = _at(parent, rise)
     wide = drawing.pill(slot.get("w", ["?"]), state, x, y)
     left = parent.column * COLUMN_WIDTH
@@ -168,10 +168,10 @@ def _slot(drawing: Drawing, tree: Mapping[str, Any], places: Mapping[int, Cell],
         drawing.hover.append((x + wide / 2, y, escaped(flat(slot["w"])), SLOT))
 
 
-def _ring(drawing: Drawing, tree: Mapping[str, Any], place: Cell, rise: int) -> None:
+def _ring(drawing: Drawing, tree: Mapping[str, Any], cell: Cell, rise: int) -> None:
     """Draw a ring around the guess that is being judged."""
     node = tree["nodes"][str(tree["here"])]
-    x, y = _at(place, rise)
+    x, y = _at(cell, rise)
     wide = pill_width(node["w"], node["is"])
     drawing.add("25-here", rounded(x - 3, y - PILL_HEIGHT / 2 - 3, wide + 6, PILL_HEIGHT + 6, 7))
 

@@ -142,8 +142,10 @@ def verdict(scene: Scene, judged: Judged) -> list[Part]:
         return _own_test(scene, judged)
     if scene.greedy:
         return say("step", "judge_zero", token=token, accepted=judged.accepted)
-    said = _over_q(scene, judged) if "q" in judged.inputs else _without_q(scene, judged)
-    return _joined(said, compare_with_root_first(scene, judged)) if scene.leaf_first else said
+    sentence = _over_q(scene, judged) if "q" in judged.inputs else _without_q(scene, judged)
+    return (
+        _joined(sentence, compare_with_root_first(scene, judged)) if scene.leaf_first else sentence
+    )
 
 
 def _joined(*sentences: list[Part]) -> list[Part]:

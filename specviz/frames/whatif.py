@@ -159,17 +159,17 @@ def _bounds_from_ratio(scene: Scene, siblings: Sequence[int]) -> dict[int, Bound
     found: dict[int, Bounds] = {}
     overlap: dict[int, float] = {}  # by token
     before = 0.0  # mass removed from q so far, if siblings are sampled without replacement
-    for place, node in enumerate(siblings):
+    for rank, node in enumerate(siblings):
         guess, p = scene.guesses[node - 1], _p(scene, node)
         given = guess.q or 0.0
         q = given * (1.0 - before)
         before += q if scene.header.rule == "without-replacement" else 0.0
         overlap[guess.token] = min(p, q)
-        if place == 0:
+        if rank == 0:
             found[node] = _exact_bounds(speculative_threshold({"p": p, "q": given}))
         elif p <= q * (1.0 - NEAR):
             found[node] = _exact_bounds(0.0)
-        elif place == 1 and p > q * (1.0 + NEAR):
+        elif rank == 1 and p > q * (1.0 + NEAR):
             most = given * max(1.0 - sum(overlap.values()), NEAR)
             found[node] = (min(1.0, (p - q) / most * (1.0 - NEAR)), 1.0)
     return found

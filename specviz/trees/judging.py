@@ -87,7 +87,7 @@ class PositionModels:
     def __init__(self, position: RecordedPosition) -> None:
         self.position = position
         self.vocabulary = sorted({token for row in position.rows.values() for token in row.tokens})
-        self.place = {token: at for at, token in enumerate(self.vocabulary)}
+        self.index_of = {token: at for at, token in enumerate(self.vocabulary)}
 
     def p(self, path: Path) -> Tensor:
         """Return the target's distribution after a path, (W,); the last entry is all other tokens.
@@ -96,7 +96,7 @@ class PositionModels:
         """
         row = self._row(path)
         probs = torch.zeros(len(self.vocabulary) + 1, dtype=torch.float64)
-        probs[[self.place[token] for token in row.tokens]] = torch.tensor(row.p).double()
+        probs[[self.index_of[token] for token in row.tokens]] = torch.tensor(row.p).double()
         probs[-1] = max(0.0, 1.0 - float(probs.sum()))
         return probs / probs.sum()
 
@@ -105,7 +105,7 @@ class PositionModels:
         row = self._row(path)
         probs = torch.zeros(len(self.vocabulary) + 1, dtype=torch.float64)
         logs = torch.tensor(row.logs[:TOP_Q], dtype=torch.float64)
-        probs[[self.place[token] for token in row.tokens[:TOP_Q]]] = logs.softmax(-1)
+        probs[[self.index_of[token] for token in row.tokens[:TOP_Q]]] = logs.softmax(-1)
         return probs
 
     def _row(self, path: Path) -> Row:
@@ -117,7 +117,7 @@ class PositionModels:
     def greedy(self, path: Path) -> Tensor:
         """Return the target's distribution at temperature 0, (W,): one-hot."""
         probs, top = torch.zeros(len(self.vocabulary) + 1, dtype=torch.float64), self._row(path).top
-        probs[self.place.get(top, -1)] = 1.0
+        probs[self.index_of.get(top, -1)] = 1.0
         return probs
 
     def verify(self, grown: GrownTree, chance: Chance, cold: bool) -> Verdict:
@@ -138,8 +138,8 @@ class PositionModels:
         p = torch.stack(
             [distribution_after(path) if path in self.position.rows else others for path in paths]
         )
-        places = [0, *(self.place[token] for token in grown.tree.tokens[1:])]
-        tree = DraftTree(tuple(places), grown.tree.parents)
+        indices = [0, *(self.index_of[token] for token in grown.tree.tokens[1:])]
+        tree = DraftTree(tuple(indices), grown.tree.parents)
         return make_rule("point-mass").judge(tree, Drawn.POINT_MASS, p, {}, chance)
 
     def draft(self, widths: Sequence[int], drawn: Drawn, chance: Chance) -> SampledTree:
@@ -157,8 +157,8 @@ class PositionModels:
                     tokens.append(self.vocabulary[index])
                     paths.append((*paths[node], self.vocabulary[index]))
             level = list(range(first, len(parents)))
-        places = [0, *(self.place[token] for token in tokens[1:])]
-        tree = DraftTree(tuple(places), tuple(parents))
+        indices = [0, *(self.index_of[token] for token in tokens[1:])]
+        tree = DraftTree(tuple(indices), tuple(parents))
         p = torch.stack([self.p(path) for path in paths])
         return SampledTree(tree, self.vocabulary, drawn, p, q)
 
@@ -176,7 +176,7 @@ class Average:
     """Results over many sampled trees.
 
     Attributes:
-        trees: How many.
+        trees: Number of trees.
         lengths: Mean expected accepted length by rule.
         error: Standard error of traversal's gain.
     """
@@ -225,11 +225,11 @@ def accepted_nodes(
     """
     words = sorted(set(tokens))
     probs = torch.zeros(len(tokens), len(words) + 1, dtype=torch.float64)
-    places = [words.index(token) for token in tokens]
+    indices = [words.index(token) for token in tokens]
     for node in range(1, len(tokens)):
-        probs[parents[node], places[node]] = p[node]
+        probs[parents[node], indices[node]] = p[node]
     probs[:, -1] = (1.0 - probs.sum(-1)).clamp(min=0.0)
-    tree = DraftTree(tuple(places), tuple(parents))
+    tree = DraftTree(tuple(indices), tuple(parents))
     judged = make_rule("point-mass").judge(tree, Drawn.POINT_MASS, probs, {}, chance)
     return list(judged.path)
 

@@ -70,12 +70,12 @@ def measure_rank_acceptance(
     for ids in texts:
         tokens = [step.token for step in plain(target, ids, settings)]
         walk = Walk(target, drafter, ids, settings, tokens)
-        for place in range(len(tokens) - 1):
-            if place % every:
+        for index in range(len(tokens) - 1):
+            if index % every:
                 walk.step()
                 continue
             for depth, row in enumerate(
-                probabilities_along(walk, tokens[place + 1 : place + DEEPEST])
+                probabilities_along(walk, tokens[index + 1 : index + DEEPEST])
             ):
                 total[depth, : len(row)] += row
                 seen[depth] += 1

@@ -258,9 +258,9 @@ class Walk:
 
 def tree_of_paths(root: int, paths: Sequence[Path]) -> DraftTree:
     """Return the tree of these paths: node i is path i, and path 0 must be empty."""
-    place = {path: node for node, path in enumerate(paths)}
+    node_by_path = {path: node for node, path in enumerate(paths)}
     tokens = (root, *(path[-1] for path in paths[1:]))
-    return DraftTree(tokens, (-1, *(place[path[:-1]] for path in paths[1:])))
+    return DraftTree(tokens, (-1, *(node_by_path[path[:-1]] for path in paths[1:])))
 
 
 def row_of(tokens: Sequence[int], logs: Tensor, p: Tensor) -> Row:
@@ -271,8 +271,8 @@ def row_of(tokens: Sequence[int], logs: Tensor, p: Tensor) -> Row:
 
 def record_recipe(target: Target, drafter: Drafter, recipe: Recipe) -> RecordedPosition:
     """Record the position of a recipe."""
-    said = {"sampling": {"temperature": 0.8}, "seed": recipe.seed}
-    settings = Settings.from_json(with_defaults(recipe.drafter, said))
+    changes = {"sampling": {"temperature": 0.8}, "seed": recipe.seed}
+    settings = Settings.from_json(with_defaults(recipe.drafter, changes))
     return record_position(target, drafter, recipe.text, settings, recipe.skip).with_title(
         recipe.title
     )

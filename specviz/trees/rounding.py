@@ -114,7 +114,7 @@ EXAMPLES: Final = (
 
 def as_position(example: Example) -> RecordedPosition:
     """Return an example as a position. It has no target, so p is 0."""
-    rows = {path_of(place): row_of(guesses) for place, guesses in example.probabilities.items()}
+    rows = {path_of(letters): row_of(guesses) for letters, guesses in example.probabilities.items()}
     letters = {token for path in rows for token in (*path, *rows[path].tokens)}
     return RecordedPosition(
         target="",
@@ -137,9 +137,9 @@ def as_position(example: Example) -> RecordedPosition:
     )
 
 
-def path_of(place: str) -> Path:
+def path_of(letters: str) -> Path:
     """Convert letters to tokens: a is 1."""
-    return tuple(ord(letter) - 96 for letter in place)
+    return tuple(ord(letter) - 96 for letter in letters)
 
 
 def row_of(guesses: Sequence[tuple[str, float]]) -> Row:
@@ -209,18 +209,18 @@ def noise_bound(deviation: float, rounds: int) -> float:
     return Z_95 * deviation * sqrt(2 / rounds)
 
 
-def verdict(ways: Mapping[str, Way], places: int, guesses: int) -> str:
+def verdict(ways: Mapping[str, Way], positions: int, guesses: int) -> str:
     """Summarize the study for one drafter and one tree size.
 
     Args:
         ways: Results by way of ranking.
-        places: Number of positions measured.
+        positions: Number of positions measured.
         guesses: The tree's budget.
     """
     same = ways["product float32"]["differ"] == ways["sum float32"]["differ"] == 0.0
     float32 = text("trees", "study_float32_differs")
     if same:
-        float32 = text("trees", "study_float32_same", places=places)
+        float32 = text("trees", "study_float32_same", places=positions)
     sums, products = ways["sum bfloat16"], ways["product bfloat16"]
     return text(
         "trees",

@@ -244,7 +244,7 @@ def in_order(parents: Sequence[int]) -> list[int]:
         unreachable = sorted(set(range(size)) - set(order))
         listed = ", ".join(map(str, unreachable[:6]))
         raise BadTree(f"Nodes {listed} do not lead to the root: their parents form a cycle.")
-    new = {old: place for place, old in enumerate(order)}
+    new = {old: index for index, old in enumerate(order)}
     return [-1, *(new[parents[old]] for old in order[1:])]
 
 

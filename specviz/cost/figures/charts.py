@@ -37,7 +37,7 @@ def axis(low: float, high: float, ticks: Sequence[Tick], title: str = "") -> dic
 def guesses_axis(end: int) -> dict[str, Any]:
     """Return the axis of γ from 0 to `end`, with some space at both ends."""
     step = 2 if end <= 16 else 4 if end <= 32 else 8
-    ticks = [(float(place), str(place)) for place in range(0, end + 1, step)]
+    ticks = [(float(at), str(at)) for at in range(0, end + 1, step)]
     return axis(-0.4, end + 0.2, ticks, "γ, draft tokens in a chain")
 
 
@@ -78,6 +78,6 @@ def curves(curves: Sequence[Sequence[Point]], colour: str, width: float) -> Trac
     x: list[float | None] = []
     y: list[float | None] = []
     for curve in curves:
-        x += [*(place for place, _ in curve), None]
+        x += [*(at for at, _ in curve), None]
         y += [*(value for _, value in curve), None]
     return {"x": x, "y": y, "line": {"width": width, "color": colour}}

@@ -139,17 +139,17 @@ def _level(level: float) -> str:
     return f"{level:g} ×" if level == 1.0 else f"{level:g}"
 
 
-def _without_overlaps(names: Sequence[Words], by: int, room: float) -> list[Words]:
+def _without_overlaps(names: Sequence[Words], by: int, distance: float) -> list[Words]:
     """Return the labels that do not overlap earlier ones.
 
     Args:
         names: Labels.
         by: The axis along which distances are measured: 0 horizontal, 1 vertical.
-        room: The smallest distance.
+        distance: The smallest distance.
     """
     labels: list[Words] = []
     for name in names:
-        if all(abs(float(name[by]) - float(other[by])) > room for other in labels):
+        if all(abs(float(name[by]) - float(other[by])) > distance for other in labels):
             labels.append(name)
     return labels
 

@@ -151,15 +151,15 @@ APART: Final = 0.14  # offset of the two marks of a position, to the left and to
 FEWEST: Final = 4  # the smallest number of positions on the axis
 
 
-def places_figure(places: Sequence[PositionAcceptance]) -> Figure:
+def positions_figure(positions: Sequence[PositionAcceptance]) -> Figure:
     """Chart acceptance by position, of all drafts and of those with all before accepted."""
-    reached = [(place.number, place.cumulative) for place in places]
-    given = [(place.number, place.conditional) for place in places if place.conditional]
+    reached = [(one.number, one.cumulative) for one in positions]
+    given = [(one.number, one.conditional) for one in positions if one.conditional]
     data: dict[str, Trace] = {
         "10-reached": _rates(reached, -APART, "circle", "all drafts"),
         "20-given": _rates(given, APART, "diamond-open", "the drafts that reached it"),
     }
-    end = max(FEWEST, len(places))
+    end = max(FEWEST, len(positions))
     step = 1 if end <= 12 else 4
     across = [(float(at), f"{at}") for at in range(1, end + 1, step)]
     up = [(at / 4, f"{25 * at}%") for at in range(5)]

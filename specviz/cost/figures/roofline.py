@@ -38,21 +38,21 @@ def pass_figure(serving: Serving, batch: int, checked: int) -> Figure:
     free = free_tokens(serving, batch)
     across = next(n for n in (16, 32, 64, 128, 256, MAX_BATCH) if n >= need(free, checked))
     steps = range(1, across + 1, max(1, across // 64))
-    places = sorted(
+    counts = sorted(
         {1, across, checked, *(n for n in (free, free + 1) if 1 <= n <= across), *steps}
     )
-    times = [pass_time(serving, batch, n) for n in places]
+    times = [pass_time(serving, batch, n) for n in counts]
     top = max(time.seconds for time in times)
     unit, name = next((u for u in UNITS if top >= u[0]), UNITS[-1])
     high = 1.18 * top / unit
     here = pass_time(serving, batch, checked).seconds / unit
-    said = [
-        f"{tokens(n)}: {t.seconds / unit:.3g} {name}" for n, t in zip(places, times, strict=True)
+    hover_texts = [
+        f"{tokens(n)}: {t.seconds / unit:.3g} {name}" for n, t in zip(counts, times, strict=True)
     ]
     data = {
-        "10-memory": line(places, [t.memory / unit for t in times], FAINT, 1.5, "dash"),
-        "11-compute": line(places, [t.compute / unit for t in times], FAINT, 1.5, "dot"),
-        "20-pass": line(places, [t.seconds / unit for t in times], "--p", 3) | hover(said),
+        "10-memory": line(counts, [t.memory / unit for t in times], FAINT, 1.5, "dash"),
+        "11-compute": line(counts, [t.compute / unit for t in times], FAINT, 1.5, "dot"),
+        "20-pass": line(counts, [t.seconds / unit for t in times], "--p", 3) | hover(hover_texts),
         "40-round": point(checked, here, "--p"),
         "50-words": round_label(checked, here, free, across, high),
         **ridge(free, across, high),
@@ -134,11 +134,11 @@ def _gains(sizes: Sequence[int], gains: Sequence[float]) -> list[str]:
     return [f"batch {b}: {gain:.2f} ×" for b, gain in zip(sizes, gains, strict=True)]
 
 
-def _unfit(room: int, high: float) -> dict[str, Trace]:
-    """Shade the batch sizes that do not fit in memory; `room` is the largest one that fits."""
-    if room >= MAX_BATCH:
+def _unfit(largest_fit: int, high: float) -> dict[str, Trace]:
+    """Shade the batch sizes above `largest_fit`, which do not fit in memory."""
+    if largest_fit >= MAX_BATCH:
         return {}
-    left, right = max(room + 0.5, 0.9), MAX_BATCH * 1.12
+    left, right = max(largest_fit + 0.5, 0.9), MAX_BATCH * 1.12
     area: Trace = {
         "x": [left, right, right, left, left],
         "y": [0, 0, high, high, 0],
@@ -148,7 +148,7 @@ def _unfit(room: int, high: float) -> dict[str, Trace]:
     return {
         "00-unfit": area,
         "52-unfit": words(
-            [(MAX_BATCH, high * 0.96, f"out of memory from batch {room + 1}")], "middle left"
+            [(MAX_BATCH, high * 0.96, f"out of memory from batch {largest_fit + 1}")], "middle left"
         ),
     }
 
@@ -170,13 +170,13 @@ def gamma_figure(serving: Serving, guessing: DraftPlan, alpha: float, batch: int
     best = [best_gamma(serving, alpha, b, guessing.draft, MAX_GAMMA) for b in BATCHES]
     gamma = len(guessing.widths)
     high = max(*best, gamma, 3) * 1.3
-    places = list(range(len(BATCHES)))
+    bars = list(range(len(BATCHES)))
     # Labels are at the bottom of the bars, where no line crosses them.
     feet = [(at, 0, f"{n}+" if n == MAX_GAMMA else str(n)) for at, n in enumerate(best)]
     data = {
         "10-best": {
             "type": "bar",
-            "x": places,
+            "x": bars,
             "y": best,
             "width": 0.62,
             "hoverinfo": "skip",
@@ -190,7 +190,7 @@ def gamma_figure(serving: Serving, guessing: DraftPlan, alpha: float, batch: int
     made = axes("batch size (sequences)", "", high)
     made["xaxis"] |= {
         "range": [-0.6, len(BATCHES) - 0.4],
-        "tickvals": places,
+        "tickvals": bars,
         "ticktext": [str(b) for b in BATCHES],
     }
     return {"data": data, "layout": made}

@@ -61,7 +61,7 @@ def speed_figure(
         "10-beside": curves([part for curve in beside for part in _clip(curve, top)], "--dead", 1),
         "20-chosen": dots(chosen, 6, "--ink")
         | {"mode": "lines+markers", "line": {"width": 2.5, "color": "--ink"}}
-        | hover([f"γ {place}: {value:.2f} ×" for place, value in chosen]),
+        | hover([f"γ {g}: {value:.2f} ×" for g, value in chosen]),
         "30-here": dots([(gamma, terms.speedup(gamma))], 13, "--ink"),
         "31-drop": polyline([(gamma, 0), (gamma, terms.speedup(gamma))], "--ink", 1, "dot"),
         "50-names": words(_curve_labels(terms, top, end), 12, "middle right"),
@@ -77,9 +77,9 @@ def speed_figure(
 
 def time_figure(terms: SpeedupModel, gamma: float, end: int) -> Figure:
     """Chart time and arithmetic per token over γ, relative to plain decoding."""
-    places = range(end + 1)
-    time = [1.0 / terms.speedup(place) for place in places]
-    work = [terms.arithmetic(place) for place in places]
+    gammas = range(end + 1)
+    time = [1.0 / terms.speedup(g) for g in gammas]
+    work = [terms.arithmetic(g) for g in gammas]
     low = max(-5, min(-1, floor(log2(min(time)) - 0.1)))
     high = max(1, ceil(log2(max(*work, *time))))
     here = [(gamma, 1.0 / terms.speedup(gamma)), (gamma, terms.arithmetic(gamma))]
@@ -93,10 +93,10 @@ def time_figure(terms: SpeedupModel, gamma: float, end: int) -> Figure:
         "10-drop": polyline(
             [(gamma, 2.0**low), max(here, key=lambda at: at[1])], "--ink", 1, "dot"
         ),
-        "20-work": polyline(list(zip(places, work, strict=True)), "--ink", 2.5, "dash")
-        | hover([f"γ {place}: {value:.2f} × the arithmetic" for place, value in enumerate(work)]),
-        "30-time": polyline(list(zip(places, time, strict=True)), "--ink", 2.5)
-        | hover([f"γ {place}: {value:.2f} × the time" for place, value in enumerate(time)]),
+        "20-work": polyline(list(zip(gammas, work, strict=True)), "--ink", 2.5, "dash")
+        | hover([f"γ {g}: {value:.2f} × the arithmetic" for g, value in enumerate(work)]),
+        "30-time": polyline(list(zip(gammas, time, strict=True)), "--ink", 2.5)
+        | hover([f"γ {g}: {value:.2f} × the time" for g, value in enumerate(time)]),
         "40-here": dots(here, 13, "--ink"),
         "50-names": words(names, 12, "middle right"),
     }
@@ -142,7 +142,7 @@ def run_words(run: MeasuredPoint, at: Point, side: str) -> Trace:
 
 
 def _curve(terms: SpeedupModel, end: int) -> list[Point]:
-    return [(place, terms.speedup(place)) for place in range(end + 1)]
+    return [(g, terms.speedup(g)) for g in range(end + 1)]
 
 
 def _neighbours(terms: SpeedupModel) -> list[SpeedupModel]:
@@ -237,20 +237,20 @@ def small_tree(parents: Sequence[int], reached: Sequence[float]) -> Figure:
         ["the last token", *(f"accepted in {100 * one:.1f}% of rounds" for one in reached[1:])]
     )
     made = layout(TREE_WIDTH, TREE_HEIGHT)
-    room = {"l": 10, "r": 10, "t": 10, "b": 10, "pad": 0}
+    margin = {"l": 10, "r": 10, "t": 10, "b": 10, "pad": 0}
     for name, reach in (("xaxis", [0, 1]), ("yaxis", [1, 0])):
         made[name] = made[name] | {"range": reach}
     edges = _edges(parents, list(zip(across, down, strict=True)))
-    return {"data": {"00-edges": edges, "10-nodes": marks}, "layout": made | {"margin": room}}
+    return {"data": {"00-edges": edges, "10-nodes": marks}, "layout": made | {"margin": margin}}
 
 
-def _edges(parents: Sequence[int], places: Sequence[Point]) -> dict[str, object]:
+def _edges(parents: Sequence[int], points: Sequence[Point]) -> dict[str, object]:
     x: list[float | None] = []
     y: list[float | None] = []
     for node, parent in enumerate(parents):
         if node:
-            x += [places[parent][0], places[node][0], None]
-            y += [places[parent][1], places[node][1], None]
+            x += [points[parent][0], points[node][0], None]
+            y += [points[parent][1], points[node][1], None]
     return {"x": x, "y": y, "line": {"width": 1, "color": "--dead"}}
 
 
@@ -283,25 +283,25 @@ def payoff_figure(
         forecast: The same from acceptance by rank: diamonds.
         prices: The tokens that its share of the pass would give otherwise: a line.
     """
-    places = [float(place) for place in range(1, len(gains) + 1)]
+    numbers = [float(number) for number in range(1, len(gains) + 1)]
     data: dict[str, Trace] = {
-        "10-gains": {"type": "bar", "x": places, "y": list(gains), "marker": {"color": "--b"}}
+        "10-gains": {"type": "bar", "x": numbers, "y": list(gains), "marker": {"color": "--b"}}
         | _guess_texts(gains, "adds {:.3f} tokens")
     }
     if any(forecast):
         look = {"size": 5, "color": "--ink2", "symbol": "diamond"}
-        marks = {"mode": "markers", "x": places, "y": list(forecast), "marker": look}
+        marks = {"mode": "markers", "x": numbers, "y": list(forecast), "marker": look}
         data["20-forecast"] = marks | _guess_texts(forecast, "{:.3f}, predicted from its rank")
-    both = zip(places, prices, strict=True)
-    curve = [(place, price) for place, price in both if price is not None]
+    both = zip(numbers, prices, strict=True)
+    curve = [(number, price) for number, price in both if price is not None]
     if curve:
         data["30-price"] = curves([curve], "--ink", 2)
     top = max(0.2, *gains, *forecast)
     step = 0.1 if top <= 0.5 else 0.25
     up = [(at * step, f"{at * step:g}") for at in range(ceil(top / step) + 1)]
-    every = max(1, ceil(len(places) / 12))
-    along = [(place, f"{place:.0f}") for place in places[::every]]
-    x = axis(0.3, len(places) + 0.7, along, "guesses, in the order kept")
+    every = max(1, ceil(len(numbers) / 12))
+    along = [(number, f"{number:.0f}") for number in numbers[::every]]
+    x = axis(0.3, len(numbers) + 0.7, along, "guesses, in the order kept")
     return chart(data, x, axis(0.0, 1.05 * top, up), PAYOFF_HEIGHT)
 
 

@@ -131,10 +131,10 @@ def block(scene: Scene, step: Step, remark: Remark) -> Block | None:
     One pass fills the whole block. Only positions up to γ, and up to the end of the text, become
     guesses.
     """
-    places = remark.get("places")
-    if not places:
+    positions = remark.get("places")
+    if not positions:
         return None
-    shown, drafted = places[:MOST_COLUMNS], len(scene.guesses)
+    shown, drafted = positions[:MOST_COLUMNS], len(scene.guesses)
     found = [
         row(
             ORDINALS[rank],
@@ -154,7 +154,7 @@ def block(scene: Scene, step: Step, remark: Remark) -> Block | None:
         ("masks filled", remark["masks"]),
         ("passes", remark["passes"]),
     )
-    table = grid(heads, found, stacked=True, more=len(places) - len(shown))
+    table = grid(heads, found, stacked=True, more=len(positions) - len(shown))
     return {"say": say("evidence", "block_why"), "blocks": [table, seen]}
 
 
@@ -182,7 +182,7 @@ def features(scene: Scene, step: Step, remark: Remark) -> Block | None:
     found = _read_rows(scene, path, own)
     beside = [len(scene.children[scene.guesses[node - 1].parent]) for node in path]
     if max(beside) > 1:
-        cells: list[Cell] = [{"n": f"1st of {many}"} for many in beside]
+        cells: list[Cell] = [{"n": f"1st of {siblings}"} for siblings in beside]
         found.append(row("rank" if scene.point_mass else "sampled", cells))
     passes = facts(("passes of the head", remark["passes"]))
     why = say("evidence", "features_why")
