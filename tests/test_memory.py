@@ -87,9 +87,7 @@ def test_packed_copy_counts_its_real_size():
     layer = nn.Linear(37, 65).eval().requires_grad_(False)
     usual = Product(layer.weight, layer.bias, DEFAULT_PLAN)
     assert unique_bytes([usual], excluding=[]) == 4 * (37 * 65 + 65)
-    packed = Product(
-        layer.weight, layer.bias, Plan(False, Backend.ONEDNN, Backend.ONEDNN, Backend.ONEDNN)
-    )
+    packed = Product(layer.weight, layer.bias, Plan(False, *[Backend.ONEDNN] * 4))
     copy = unique_bytes([packed], excluding=[layer])
     assert copy == ONEDNN._nbytes(packed.packed) >= layer.weight.nbytes
     assert unique_bytes([packed], excluding=[packed]) == 0

@@ -32,9 +32,8 @@ HEADS = {
 }
 
 
-def readers(name):
-    """A reader over the unchanged head, and one over a copy that is ready to draft."""
-    target = driven.deep_target()
+def heads(name, target):
+    """The unchanged head, and a copy that is ready to draft."""
     kind, config, changes = HEADS[name]
     own = {} if kind is EagleHead else {"draft_vocab_size": 100, "tap_layers": TAPS}
     torch.manual_seed(4)
@@ -44,12 +43,20 @@ def readers(name):
         weight.copy_(torch.randn_like(weight) * loud + (1.0 if weight.dim() == 1 else 0.0))
     ready = deepcopy(head)
     freeze_like(ready, target.model)
-    return [reader(one, target) for one in (head, ready)]
+    return [head, ready]
+
+
+def readers(name):
+    """A reader over the unchanged head, and one over a copy that is ready to draft."""
+    target = driven.deep_target()
+    return [reader(head, target) for head in heads(name, target)]
 
 
 def reader(head, target):
     if isinstance(head, Eagle3Head):
-        return FeatureReader(head, target, lambda s: head.fuse(s.layers), head.logits, "head")
+        return FeatureReader(
+            head, target, lambda s: head.fuse(s.layers), head.logits_function(), "head"
+        )
     project = target.model.get_output_embeddings()
     return FeatureReader(head, target, lambda s: s.final, project, "head")
 
@@ -90,7 +97,7 @@ def test_numpy_and_torch_give_the_same_logits(name):
 @pytest.mark.parametrize("name", ["EAGLE-3", "EAGLE-3 around a layer of Qwen3's kind"])
 def test_fused_parts_give_the_same_rows_through_torch(name):
     """P-EAGLE and DFlash call the parts' own forward."""
-    usual, fast = (one.layers._head.midlayer for one in readers(name))
+    usual, fast = (head.midlayer for head in heads(name, driven.deep_target()))
     rows, positions = torch.randn(1, 4, 96), torch.arange(4)
     with torch.inference_mode():
         wanted = usual.self_attn(rows, positions, causal)
@@ -101,8 +108,8 @@ def test_fused_parts_give_the_same_rows_through_torch(name):
 
 
 def test_gradients_flow_through_fused_parts():
-    _, fast = readers("EAGLE-3")
-    layer = fast.layers._head.midlayer
+    _, fast = heads("EAGLE-3", driven.deep_target())
+    layer = fast.midlayer
     rows = torch.randn(1, 3, 48, requires_grad=True)
     layer.mlp(rows).sum().backward()
     both = torch.cat([rows, rows], dim=-1)
@@ -112,8 +119,8 @@ def test_gradients_flow_through_fused_parts():
 
 
 def test_grouped_weights_are_stored_once():
-    _, fast = readers("EAGLE-3")
-    parts = [m for m in fast.layers._head.modules() if isinstance(m, Attention | Mlp)]
+    _, fast = heads("EAGLE-3", driven.deep_target())
+    parts = [m for m in fast.modules() if isinstance(m, Attention | Mlp)]
     for part in parts:
         for group in part.product_groups():
             blocks = {layer.weight.untyped_storage().data_ptr() for layer in group}

@@ -59,10 +59,8 @@ def test_all_backends_give_the_same_product(way, transposed, bias, shape):
     weight = torch.randn(shape[1], shape[0])
     own = torch.randn(shape[1]) if bias else None
     laid = weight.t().contiguous().t() if transposed else weight
-    product = Product(laid, own, Plan(transposed, way, way, way))
-    for rows in (
-        (1,) if way is Backend.NUMPY else (1, 2, 3) if way is Backend.PADDED else (1, 2, 3, 4, 30)
-    ):
+    product = Product(laid, own, Plan(transposed, *[way] * 4))
+    for rows in (1, 2, 3) if way is Backend.PADDED else (1, 2, 3, 4, 30):
         given = torch.randn(rows, shape[0])
         expected = nn.functional.linear(
             given.double(), weight.double(), None if own is None else own.double()
@@ -106,12 +104,12 @@ class Seconds:
 
 
 CHOICES = [
-    Plan(transposed, one, few, many)
+    Plan(transposed, one, two, few, many)
     for transposed in (True, False)
     for one in WAYS
-    for few in WAYS
+    for two, few in zip(WAYS, reversed(WAYS), strict=True)
     for many in WAYS
-    if few is not Backend.NUMPY and many not in (Backend.NUMPY, Backend.PADDED)
+    if many not in (Backend.NUMPY, Backend.PADDED)
     if not (transposed and one.packed)  # it reads its own copy in either layout
 ]
 
@@ -120,6 +118,7 @@ CHOICES = [
 def test_fastest_backend_and_layout_are_chosen(plan, monkeypatch, forget):
     costs = {
         (plan.transposed, plan.one, 1): 1.0,
+        (plan.transposed, plan.two, 2): 1.0,
         (plan.transposed, plan.few, products.FEW): 1.0,
         (plan.transposed, plan.many, products.MANY): 1.0,
         # the other layout is faster for more rows, but one row decides
@@ -131,7 +130,7 @@ def test_fastest_backend_and_layout_are_chosen(plan, monkeypatch, forget):
     for layer in linear_layers(model):
         assert layer.product.plan == plan
         assert (layer.weight.stride(0) == 1) is plan.transposed
-        packs = {plan.one, plan.few, plan.many} & {Backend.ONEDNN, Backend.PADDED}
+        packs = {plan.one, plan.two, plan.few, plan.many} & {Backend.ONEDNN, Backend.PADDED}
         assert (layer.product.packed is not None) is bool(packs), "a copy that nobody reads"
 
 
@@ -255,12 +254,13 @@ def test_description_lists_backends_by_share_of_weights(monkeypatch, forget):
     model = network(bias=False)
     costs = {
         (True, Backend.NUMPY, 1): 1.0,
+        (True, Backend.NUMPY, 2): 1.0,
         (True, Backend.TORCH, 3): 1.0,
         (True, Backend.TORCH, 10): 1.0,
     }
     with monkeypatch.context() as patch:
         optimize_linears(model, clock=Seconds(costs, patch))
-    assert describe_products(model) == "one row: NumPy; two or three: torch; more: torch"
+    assert describe_products(model) == "one row: NumPy; two: NumPy; three: torch; more: torch"
     _, small = linear_layers(model)
     small.product.plan = replace(small.product.plan, one=Backend.TORCH)
     share = 65 * 9 / (37 * 65 + 65 * 9)
@@ -340,7 +340,7 @@ def test_missing_or_wrong_packing_is_not_used(operations, monkeypatch, forget):
             torch.testing.assert_close(model(rows), usual)
         for layer in linear_layers(model):
             plan = layer.product.plan
-            assert not {plan.one, plan.few, plan.many} & {Backend.ONEDNN, Backend.PADDED}
+            assert not {plan.one, plan.two, plan.few, plan.many} & {Backend.ONEDNN, Backend.PADDED}
     finally:
         can_pack.cache_clear()
 

@@ -23,6 +23,7 @@ from specviz.models.products import Backend, Clock, Group, Plan, Product, choose
 
 MOST_BYTES: Final = 1 << 31  # most bytes of weights that may be kept twice
 ALIGNED: Final = 16  # float32 numbers; a matrix begins at a multiple in the block
+ROW_COUNTS: Final = {"one row": "one", "two": "two", "three": "few", "more": "many"}
 NETWORK: Final = "specviz_network"  # attribute of a model with its own network, see `network`
 
 
@@ -173,7 +174,7 @@ def describe_products(network: nn.Module) -> str:
         return "torch"
     texts = {
         name: _mostly((product.weight.numel(), getattr(product.plan, part)) for product in products)
-        for name, part in (("one row", "one"), ("two or three", "few"), ("more", "many"))
+        for name, part in ROW_COUNTS.items()
     }
     return "; ".join(f"{name}: {text}" for name, text in texts.items())
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -23,7 +23,8 @@ from specviz.models.products import Array, Product
 EXTRA: Final = 64  # rows allocated beyond the need, each time a cache grows
 BLOCK: Final = 128  # rows of a prompt that are read at once, and positions of a new table
 
-Rotation = tuple[Array, Array]  # cosines and signed sines, (rows, 1, head size) each
+Positions = np.ndarray[Any, np.dtype[np.int64]]
+Rotation = tuple[Array, Array]  # cosines and signed sines, (rows, 1, 2, head size / 2) each
 
 
 class NumpyCache:
@@ -99,18 +100,19 @@ class RotaryTable:
             angles: Gives cosines and sines, (n, d) each, of positions (n,).
         """
         self._half, self._angles = size // 2, angles
-        self._cosines = self._sines = np.empty((0, size), np.float32)
+        self._cosines = self._sines = np.empty((0, 1, 2, self._half), np.float32)
 
-    def at(self, positions: Array) -> Rotation:
+    def at(self, positions: Positions) -> Rotation:
         """Look up the rotation of rows at positions (rows,)."""
         most = int(positions.max()) + 1
         if most > len(self._cosines):
             with torch.inference_mode():
                 found = self._angles(torch.arange(max(most, 2 * len(self._cosines), BLOCK)))
             cosines, sines = (each.float().numpy() for each in found)
-            signed = [-sines[:, : self._half], sines[:, self._half :]]
-            self._sines, self._cosines = np.concatenate(signed, 1), cosines
-        return self._cosines[positions][:, None], self._sines[positions][:, None]
+            shape = (len(cosines), 1, 2, self._half)
+            self._cosines, self._sines = cosines.reshape(shape), sines.reshape(shape).copy()
+            self._sines[:, :, 0] *= -1
+        return self._cosines[positions], self._sines[positions]
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,11 +205,11 @@ def rms_norm(rows: Array, weight: Array, eps: float) -> Array:
         normed = rows * np.float32(1.0 / sqrt(mean + eps))
         normed *= weight
         return normed
-    squares: Array = np.einsum("...i,...i->...", rows, rows)[..., None]
+    squares: Array = np.einsum("...i,...i->...", rows, rows)
     squares /= rows.shape[-1]
     squares += eps
     np.sqrt(squares, out=squares)
-    normed = rows / squares
+    normed = rows / squares[..., None]
     normed *= weight
     return normed
 
@@ -221,12 +223,11 @@ def causal_mask(rows: int, past: int) -> Array:
 
 def _rotated(rows: Array, turn: Rotation) -> Array:
     """Rotate (r, heads, size) as Llama's attention does: the halves of a row are its pairs."""
-    half = rows.shape[-1] // 2
-    swapped = np.empty(rows.shape, np.float32)
-    swapped[..., :half], swapped[..., half:] = rows[..., half:], rows[..., :half]
-    swapped *= turn[1]
-    swapped += rows * turn[0]
-    return swapped
+    cosines, sines = turn
+    halves = rows.reshape(*rows.shape[:2], 2, -1)
+    turned: Array = halves[:, :, ::-1] * sines
+    turned += halves * cosines
+    return turned.reshape(rows.shape)
 
 
 def _gated(gate_up: Array) -> Array:

@@ -28,7 +28,7 @@ from specviz.models.weight_budget import check_stop
 SAMPLE: Final = 24 << 20  # bytes of weights of one shape that a measurement reads
 CACHE: Final = 64 << 20  # bytes: more than a processor's caches hold
 TINY: Final = 1 << 20  # bytes: fewer stay in the caches in any case
-FEW: Final = 3  # most rows that count as few
+FEW: Final = 3  # most rows with a plan of their own number
 MANY: Final = 10  # rows of a typical tree
 PADDED_ROWS: Final = 4
 TURNS: Final = 5  # measurements per choice, after one that only warms up
@@ -60,26 +60,30 @@ class Plan:
     Attributes:
         transposed: Whether weights are in memory as (in, out), not (out, in).
         one: The backend for one row.
-        few: The backend for two or three rows.
+        two: The backend for two rows, which a small dynamic tree has per level.
+        few: The backend for three rows.
         many: The backend for more rows.
     """
 
     transposed: bool
     one: Backend
+    two: Backend
     few: Backend
     many: Backend
 
     def backend(self, rows: int) -> Backend:
         """Return the backend for this many rows."""
-        return self.one if rows == 1 else self.few if rows <= FEW else self.many
+        if rows <= FEW:
+            return (self.one, self.two, self.few)[rows - 1]
+        return self.many
 
     @property
     def packed(self) -> bool:
         """Return whether any number of rows needs packed weights."""
-        return any(backend.packed for backend in (self.one, self.few, self.many))
+        return any(backend.packed for backend in (self.one, self.two, self.few, self.many))
 
 
-DEFAULT_PLAN: Final = Plan(False, Backend.TORCH, Backend.TORCH, Backend.TORCH)
+DEFAULT_PLAN: Final = Plan(False, *[Backend.TORCH] * 4)
 MEASURED_PLANS: dict[tuple[object, ...], dict[tuple[int, int], Plan]] = {}  # by shapes and threads
 
 
@@ -117,7 +121,7 @@ class Product:
         return self.multiply(self.plan.backend(len(rows)), rows)
 
     def multiply(self, backend: Backend, rows: Array) -> Array:
-        """Multiply rows with a chosen backend. NumPy multiplies one row only."""
+        """Multiply rows with a chosen backend. NumPy multiplies one row after the other."""
         if backend is Backend.NUMPY:
             return self._by_numpy(rows)
         return self._by_torch(backend, torch.from_numpy(rows)).numpy()
@@ -131,8 +135,9 @@ class Product:
         return torch.from_numpy(self._by_numpy(flat)).view(*rows.shape[:-1], self.out_features)
 
     def _by_numpy(self, rows: Array) -> Array:
-        out = np.empty((1, self.out_features), np.float32)
-        np.dot(self.matrix, rows[0], out=out[0])
+        out = np.empty((len(rows), self.out_features), np.float32)
+        for row, result in zip(rows, out, strict=True):
+            np.dot(self.matrix, row, out=result)
         if self.bias is not None:
             out += self.bias.numpy()
         return out
@@ -205,10 +210,14 @@ def _measure_plans(sample: Mapping[Shape, Sequence[Tensor]], clock: Clock) -> di
         shape: [(one[shape][0], backend) for backend in (*packing, Backend.TORCH)]
         for shape in ready
     }
-    few = _fastest(ready, FEW, more, clock)
+    by_rows = {shape: [(one[shape][0], Backend.NUMPY), *more[shape]] for shape in ready}
+    two = _fastest(ready, 2, by_rows, clock)
+    few = _fastest(ready, FEW, by_rows, clock)
     without = {shape: [c for c in more[shape] if c[1] is not Backend.PADDED] for shape in ready}
     many = _fastest(ready, MANY, without, clock)
-    return {shape: Plan(*one[shape], few[shape][1], many[shape][1]) for shape in ready}
+    return {
+        shape: Plan(*one[shape], two[shape][1], few[shape][1], many[shape][1]) for shape in ready
+    }
 
 
 Ready = Mapping[Shape, Mapping[bool, Sequence[Product]]]  # by shape and layout
@@ -217,9 +226,7 @@ Ready = Mapping[Shape, Mapping[bool, Sequence[Product]]]  # by shape and layout
 @torch.inference_mode()
 def _in_layouts(matrices: Sequence[Tensor]) -> dict[bool, list[Product]]:
     """Return the matrices as they are and transposed in memory; both share the packed copy."""
-    plan = (
-        Plan(False, Backend.ONEDNN, Backend.ONEDNN, Backend.ONEDNN) if can_pack() else DEFAULT_PLAN
-    )
+    plan = Plan(False, *[Backend.ONEDNN] * 4) if can_pack() else DEFAULT_PLAN
     usual = [Product(matrix, None, plan) for matrix in matrices]
     return {
         False: usual,

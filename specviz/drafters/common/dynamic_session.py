@@ -19,7 +19,7 @@ from specviz.drafters.common.dynamic_tree import (
     DeviceLevelPass,
     DeviceTree,
     DynamicTree,
-    read_top_tokens,
+    rank_tokens,
     replay,
 )
 from specviz.drafters.common.proposal_builder import fit_vocabulary
@@ -146,7 +146,7 @@ class DynamicSession:
             return self._proposal(growth)
         for level in wanted:
             logits = self.logits_after(context, growth.tokens, growth.parents, level)
-            growth.add_children(level, read_top_tokens(logits, self.fan_out, self.reader.name))
+            growth.add_level(level, *rank_tokens(logits, self.fan_out, self.reader.name))
         return self._proposal(growth)
 
     def _ahead(self, length: int, deepest: int) -> DeviceTree:

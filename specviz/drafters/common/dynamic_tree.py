@@ -13,8 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Final, Literal, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -157,6 +159,26 @@ class DynamicTree:
             self.parents += [parent] * size
         self.totals += self.kind.under(parent_totals, logs)
 
+    def add_level(
+        self, parents: Sequence[int], tokens: Sequence[Sequence[int]], logs: Sequence[list[float]]
+    ) -> None:
+        """Do `add_children` for scores that are `SUMS`, in plain Python, which is faster.
+
+        Args:
+            parents: The nodes.
+            tokens: By node, the tokens of its guesses in the order tried.
+            logs: By node, their log-probabilities: float32 values, at most 0.
+        """
+        totals: list[float] = []
+        for parent, row, values in zip(parents, tokens, logs, strict=True):
+            size, depth, total = len(row), self.depths[parent] + 1, self.totals[parent]
+            self._deepest = max(self._deepest, depth if size else 0)
+            self.tokens += row
+            self.depths += [depth] * size
+            self.parents += [parent] * size
+            totals += [total + value for value in values]
+        self.totals += np.array(totals, np.float32).tolist()  # rounded as a float32 sum is
+
     def best(self, budget: int) -> list[int]:
         """Return the root and the `budget` most probable guesses, in descending order.
 
@@ -209,6 +231,14 @@ def read_top_tokens(logits: Tensor, width: int, name: str) -> list[tuple[list[in
     """
     logs, ids = to_host(*top_log_probs(logits, width))
     return split_rows(logs, ids, name)
+
+
+def rank_tokens(logits: Tensor, width: int, name: str) -> tuple[list[list[int]], list[list[float]]]:
+    """Do `read_top_tokens`, and return tokens and log-probabilities as lists, for `add_level`."""
+    logs, ids = (each.tolist() for each in to_host(*top_log_probs(logits, width)))
+    check_finite([row[0] for row in logs], name)
+    possible = [[min(value, 0.0) for value in row if value != -inf] for row in logs]
+    return [row[: len(values)] for row, values in zip(ids, possible, strict=True)], possible
 
 
 def top_log_probs(logits: Tensor, width: int) -> tuple[Tensor, Tensor]:

@@ -13,11 +13,11 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from specviz.drafters.common.dynamic_tree import DeviceLevelPass, LevelMasks
 from specviz.drafters.common.layers import Attention, KeysValues
-from specviz.models.numpy_layers import NumpyCache, RotaryTable, Rotation
+from specviz.models.numpy_layers import NumpyCache, Positions, RotaryTable, Rotation
 from specviz.models.passes import States
 from specviz.models.products import Array
 from specviz.models.target import Target
@@ -64,6 +64,11 @@ class TorchLayers:
         self._cache.cut(rows)
 
 
+# Computes outputs (n, h) of states (n, h), embeddings (n, h), the rows' rotation, an additive
+# attention mask (None: every row sees all), and the keys and values of the run.
+NumpyPass = Callable[[Array, Array, Rotation, Array | None, NumpyCache], Array]
+
+
 class NumpyHead(Protocol):
     """A head that can also compute its layers in NumPy."""
 
@@ -71,18 +76,8 @@ class NumpyHead(Protocol):
     def attentions(self) -> list[Attention]:
         """The attention of each of its layers."""
 
-    def compute(
-        self, states: Array, words: Array, turn: Rotation, sees: Array | None, cache: NumpyCache
-    ) -> Array:
-        """Compute outputs (n, h); see `Layers.run`.
-
-        Args:
-            states: (n, h).
-            words: Embeddings, (n, h).
-            turn: Rotation of the rows.
-            sees: Additive attention mask, or None if every row sees all.
-            cache: Keys and values of the run.
-        """
+    def numpy_pass(self) -> NumpyPass:
+        """Return the pass over its layers for one run."""
 
 
 class NumpyLayers:
@@ -90,7 +85,7 @@ class NumpyLayers:
 
     def __init__(self, head: NumpyHead) -> None:
         first = head.attentions[0]
-        self._head, self._table = head, RotaryTable(first.size, first.rotary)
+        self._pass, self._table = head.numpy_pass(), RotaryTable(first.size, first.rotary)
         shared = first.shape.num_key_value_heads
         self._cache = NumpyCache(len(head.attentions), shared, first.size)
 
@@ -100,10 +95,16 @@ class NumpyLayers:
         seen = sees.numpy()
         if len(words) > 1 or not seen.all():
             mask = np.where(seen, np.float32(0.0), LEAST)
-        turn = self._table.at(positions.numpy())
+        return torch.from_numpy(
+            self.run_arrays(states.numpy(), words.numpy(), positions.numpy(), mask)
+        )
+
+    def run_arrays(
+        self, states: Array, words: Array, positions: Positions, mask: Array | None
+    ) -> Array:
+        """Do `run` on arrays, with an additive attention mask."""
         with np.errstate(all="ignore"):  # the logits are checked for NaN later
-            out = self._head.compute(states.numpy(), words.numpy(), turn, mask, self._cache)
-        return torch.from_numpy(out)
+            return self._pass(states, words, self._table.at(positions), mask, self._cache)
 
     def cut(self, rows: int) -> None:
         """Implement `Layers.cut`."""
@@ -150,7 +151,7 @@ class FeatureReader:
         self.rows = 0  # rows of the text in the cache
         self.waiting: list[tuple[States, list[int]]] = []  # states not read yet, and their tokens
         self.paths: dict[int, list[int]] = {}  # by node, the rows of its path, its own included
-        self.outputs: dict[int, Tensor] = {}  # by node, (h,)
+        self.outputs: dict[int, Tensor | Array] = {}  # by node, (h,)
         self.passes = 0
         self.work = Work()
 
@@ -173,6 +174,8 @@ class FeatureReader:
         self, nodes: Sequence[int], tokens: Sequence[int], parents: Sequence[int]
     ) -> Tensor:
         """Implement `HeadReader.read_level`."""
+        if isinstance(self.layers, NumpyLayers):
+            return self._read_in_numpy(self.layers, nodes, tokens, parents)
         uploads = UploadBatch(self.device)
         words = uploads.put(torch.tensor([tokens[node] for node in nodes]))
         reading = self.plan_level(nodes, [parents[node] for node in nodes], uploads)
@@ -222,12 +225,43 @@ class FeatureReader:
         where, seen = uploads.put(torch.tensor(positions)), uploads.put(sees)
 
         def reading(words: Tensor) -> Tensor:
-            states = torch.stack([self.outputs[parent] for parent in above])
+            states = torch.stack([torch.as_tensor(self.outputs[parent]) for parent in above])
             outputs = self._pass(states, words, where(), seen())
             self.outputs |= dict(zip(nodes, outputs, strict=True))
             return self._logits(outputs)
 
         return reading
+
+    def _read_in_numpy(
+        self,
+        layers: NumpyLayers,
+        nodes: Sequence[int],
+        tokens: Sequence[int],
+        parents: Sequence[int],
+    ) -> Tensor:
+        """Do `read_level` without torch's small steps, which take longer than NumPy's."""
+        first = self.rows + len(self.paths) - 1
+        mask = np.full((len(nodes), first + len(nodes)), LEAST, np.float32)
+        mask[:, : self.rows] = 0.0
+        positions = np.empty(len(nodes), np.int64)
+        for i, node in enumerate(nodes):
+            path = self.paths[node] = [*self.paths[parents[node]], first + i]
+            mask[i, path] = 0.0
+            positions[i] = self.rows - 1 + len(path)
+        states = np.stack([np.asarray(self.outputs[parents[node]]) for node in nodes])
+        words = self._words([tokens[node] for node in nodes])
+        self._count_pass(len(nodes))
+        outputs = layers.run_arrays(states, words, positions, mask)
+        self.outputs.update(zip(nodes, outputs, strict=True))
+        return self._logits(torch.from_numpy(outputs))
+
+    def _words(self, tokens: Sequence[int]) -> Array:
+        """Return the embeddings of tokens on the host, (n, h)."""
+        if type(self.embed) is nn.Embedding:  # a subclass may scale them
+            table: Array = self.embed.weight.detach().numpy()
+            return table[tokens]
+        embedded: Array = self.embed(torch.tensor(tokens)).numpy()
+        return embedded
 
     def plan_device_levels(self, count: int, levels: int, uploads: UploadBatch) -> DeviceLevelPass:
         """Implement `HeadReader.plan_device_levels`."""
@@ -236,7 +270,8 @@ class FeatureReader:
 
         def reading(words: Tensor, above: Tensor) -> Tensor:
             nonlocal outputs
-            states = (self.outputs[0][None] if outputs is None else outputs)[above]
+            root = torch.as_tensor(self.outputs[0])[None]
+            states = (root if outputs is None else outputs)[above]
             outputs = self._pass(states, words, *sight.under(above))
             return self._logits(outputs)
 
@@ -249,9 +284,12 @@ class FeatureReader:
 
     def _pass(self, states: Tensor, words: Tensor, positions: Tensor, sees: Tensor) -> Tensor:
         """Compute the outputs (n, h) of new rows; `sees` (n, rows) is their attention mask."""
-        self.passes += 1
-        self.work += Work(body=len(words))
+        self._count_pass(len(words))
         return self.layers.run(states, self.embed(words), positions, sees)
+
+    def _count_pass(self, rows: int) -> None:
+        self.passes += 1
+        self.work += Work(body=rows)
 
     def _logits(self, outputs: Tensor) -> Tensor:
         self.work += Work(head=len(outputs))

@@ -5,8 +5,9 @@ that the host has not read yet; if some of those turn out to be different or to 
 levels that depend on them are dropped and built again.
 
 On a CUDA device, `build_tree` computes all levels of a tree of known shape before any of them is
-read, and uploads what they need at once. Elsewhere a level is read before the next is computed, so
-that none is computed in vain. The resulting tree is the same.
+read, and uploads what they need at once. On other devices each level
+is read before the next is computed, so no level is computed and then dropped. The resulting tree is
+the same.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ Width = Callable[[Ranks], int]  # number of guesses under a node
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Nodes that are read in one pass, before the guesses under them are known.
+    """Nodes that one pass of the model reads, before the guesses under them are known.
 
     Attributes:
         nodes: Node numbers.
@@ -141,7 +142,7 @@ class ProposalBuilder:
 
         Args:
             level: The level.
-            logits: Of what follows each of its nodes, (n, V).
+            logits: Logits after each of its nodes, (n, V).
             coins: Random numbers of the guesses; None for the top tokens.
         """
         widths = [width for width in level.widths if width]
@@ -156,7 +157,7 @@ class ProposalBuilder:
     def resolve(self) -> None:
         """Read all added levels from the device at once.
 
-        Levels below guesses that are different than assumed, or that end their path, are dropped.
+        Levels below guesses that differ from the assumed ones, or that end their path, are dropped.
 
         Raises:
             BadScores: If the logits are not finite.
@@ -175,7 +176,7 @@ class ProposalBuilder:
                 return
 
     def ends(self, node: int) -> bool:
-        """Return whether nothing is guessed under a node: an end of text, or low confidence."""
+        """Return whether a node ends its path: an end-of-text token, or low confidence."""
         unsure = self.score.get(node, 1.0) < self.settings.confidence
         return bool(node) and (unsure or self.tokens[node] in self.eos)
 
@@ -196,7 +197,7 @@ class ProposalBuilder:
         return self.settings.width(len(ranks))
 
     def _uniform(self, first: int, number: int) -> float:
-        """Return the u of a level's guess, the first of which is node `first`."""
+        """Return the u of guess `number`, from 0, of a level whose first guess is node `first`."""
         return self.chance.draft(first + number)
 
     def _append(
@@ -225,11 +226,11 @@ def candidate_kind(settings: Settings) -> Drawn:
 
 
 def fit_vocabulary(logits: Tensor, size: int) -> Tensor:
-    """Cut or pad logits (..., W) to (..., size): models pad one vocabulary to different sizes."""
+    """Cut or pad logits (..., W) to (..., size), since models pad a vocabulary differently."""
     missing = size - logits.shape[-1]
     if missing > 0:
         return torch.nn.functional.pad(logits, (0, missing), value=-torch.inf)
-    return logits[..., :size]
+    return logits[..., :size] if missing else logits
 
 
 LevelPass = Callable[[Tensor], Tensor]  # a level's tokens (n,) to logits (n, V)
@@ -256,7 +257,7 @@ class LevelModel(Protocol):
         ...
 
     def discard_from(self, node: int) -> None:
-        """Forget the outputs of this node and all later ones, which were dropped."""
+        """Discard the outputs of this node and all later ones, which were dropped from the tree."""
         ...
 
 

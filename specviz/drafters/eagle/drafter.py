@@ -220,7 +220,7 @@ class Eagle3(HeadDrafter):
         def fused(states: States) -> Tensor:
             return head.fuse(states.layers)
 
-        reader = FeatureReader(head, target.target, fused, head.logits, self.card.name)
+        reader = FeatureReader(head, target.target, fused, head.logits_function(), self.card.name)
         remark = {"tap_layers": list(self.capture.layers), "draft_vocabulary": len(head.d2t)}
         return DynamicSession(reader, target.target, settings, remark)
 

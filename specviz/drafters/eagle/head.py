@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final, Self, cast
 
 import numpy as np
@@ -23,8 +22,10 @@ import torch.nn.functional as functional
 from torch import Tensor, nn
 
 from specviz.adapters.transformers import LlamaRMSNorm
-from specviz.drafters.common.checkpoint import read_head, restore, write
+from specviz.drafters.common.checkpoint import HeadNetwork
+from specviz.drafters.common.features import NumpyPass
 from specviz.drafters.common.layers import Attention, Mix, Mlp, Unrolled, weight_of
+from specviz.drafters.common.layouts import Head
 from specviz.drafters.common.training import DEPTH, Family, TargetOutputs
 from specviz.drafters.eagle.config import EagleConfig
 from specviz.models.fast_linear import FastLinear
@@ -49,13 +50,17 @@ class EagleLayer(nn.Module):
         return out
 
 
-class EagleHead(nn.Module):
+class EagleHead(HeadNetwork):
     """fc and one layer, named as in the public checkpoints.
 
     Args:
         config: Its config.
         own_embedding: Whether it has its own embeddings instead of the target's.
     """
+
+    family = "eagle"
+    config_type = EagleConfig
+    config: EagleConfig
 
     def __init__(self, config: EagleConfig, own_embedding: bool = False) -> None:
         super().__init__()
@@ -80,43 +85,37 @@ class EagleHead(nn.Module):
         out: Tensor = rows
         return out
 
-    def compute(
-        self, states: Array, words: Array, turn: Rotation, sees: Array | None, cache: NumpyCache
-    ) -> Array:
-        """Implement `NumpyHead.compute`."""
+    def numpy_pass(self) -> NumpyPass:
+        """Implement `NumpyHead.numpy_pass`."""
         assert isinstance(self.fc, FastLinear)
-        rows, eps = self.fc.product(np.concatenate([words, states], 1)), self.config.rms_norm_eps
-        for i, layer in enumerate(cast(Sequence[EagleLayer], self.layers)):
-            attention, mlp = layer.self_attn.fast, layer.mlp.fast
-            assert attention is not None
-            assert mlp is not None
-            rows = rows + attention(rows, turn, sees, cache, i)
-            rows = rows + mlp(rms_norm(rows, weight_of(layer.post_attention_layernorm), eps))
-        return rows
+        fc, eps = self.fc.product, self.config.rms_norm_eps
+        parts = [
+            (layer.self_attn.fast, layer.mlp.fast, weight_of(layer.post_attention_layernorm))
+            for layer in cast(Sequence[EagleLayer], self.layers)
+        ]
+
+        def compute(
+            states: Array, words: Array, turn: Rotation, sees: Array | None, cache: NumpyCache
+        ) -> Array:
+            rows = fc(np.concatenate([words, states], 1))
+            for i, (attention, mlp, norm) in enumerate(parts):
+                assert attention is not None
+                assert mlp is not None
+                rows = rows + attention(rows, turn, sees, cache, i)
+                rows = rows + mlp(rms_norm(rows, norm, eps))
+            return rows
+
+        return compute
 
     @property
     def attentions(self) -> list[Attention]:
         """Implement `NumpyHead.attentions`."""
         return [layer.self_attn for layer in cast(Sequence[EagleLayer], self.layers)]
 
-    def save(self, folder: Path) -> None:
-        """Write config.json and model.safetensors in bf16."""
-        write(folder, self.config.to_json(), self)
-
     @classmethod
-    def load(cls, folder: Path, target: Target) -> Self:
-        """Load the head in `folder` on the target's device, in its dtype, ready to draft.
-
-        Raises:
-            NotAvailable: If the folder has no head.
-            Unsuitable: If the head does not fit; a tensor that does not fit is named.
-        """
-        found = read_head(folder, "eagle")
-        config = EagleConfig.from_json(found.name, found.config)
-        config.check_fit(found.name, target)
-        head = cls(config, own_embedding="embed_tokens.weight" in found.tensors)
-        restore(found.name, head, found.tensors, target.model)
-        return head
+    def like_file(cls, found: Head, config: EagleConfig) -> Self:
+        """Implement `HeadNetwork.like_file`."""
+        return cls(config, own_embedding="embed_tokens.weight" in found.tensors)
 
 
 def unroll(head: Any, states: Tensor, outputs: TargetOutputs, steps: int) -> Iterator[Tensor]:

@@ -10,26 +10,27 @@ the loss. There is no loss on features.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from specviz.adapters.transformers import LlamaRMSNorm
-from specviz.drafters.common.checkpoint import read_head, restore, write
+from specviz.drafters.common.checkpoint import HeadNetwork, read_head, restore
+from specviz.drafters.common.features import NumpyPass
 from specviz.drafters.common.layers import Attention, Mix, Mlp, weight_of
 from specviz.drafters.common.training import DEPTH, Family, HeadOptions, TargetOutputs
 from specviz.drafters.eagle.config import (
     Eagle3Config,
-    completed,
+    add_missing_parts,
+    default_taps,
     draft_vocabulary,
     has_own_embedding,
     read_eagle3,
-    usual_taps,
 )
 from specviz.drafters.eagle.head import unroll
 from specviz.models.errors import Unsuitable
@@ -65,7 +66,7 @@ class Eagle3Layer(nn.Module):
         return out
 
 
-class Eagle3Head(nn.Module):
+class Eagle3Head(HeadNetwork):
     """fc, one layer, a norm and an output head of its own, named as in the public checkpoints.
 
     Args:
@@ -73,6 +74,9 @@ class Eagle3Head(nn.Module):
         own_embedding: Whether it has its own embeddings instead of the target's.
     """
 
+    family: ClassVar[str] = "eagle3"
+    config_type: ClassVar[type[Eagle3Config]] = Eagle3Config
+    config: Eagle3Config
     d2t: Tensor
     t2d: Tensor
 
@@ -81,10 +85,12 @@ class Eagle3Head(nn.Module):
         self.config = config
         wide, taps, eps = config.hidden_size, len(config.tap_layers), config.rms_norm_eps
         self.embed_tokens = nn.Embedding(config.vocab_size, wide) if own_embedding else None
-        self.input_norm = LlamaRMSNorm(taps * config.reads, eps) if config.norm_before_fc else None
+        self.input_norm = (
+            LlamaRMSNorm(taps * config.input_width, eps) if config.norm_before_fc else None
+        )
         norms = taps if config.fc_norm else 0
-        self.fc_norm = nn.ModuleList(LlamaRMSNorm(config.reads, eps) for _ in range(norms))
-        self.fc = nn.Linear(taps * config.reads, wide, bias=False)
+        self.fc_norm = nn.ModuleList(LlamaRMSNorm(config.input_width, eps) for _ in range(norms))
+        self.fc = nn.Linear(taps * config.input_width, wide, bias=False)
         self.midlayer = Eagle3Layer(config)
         self.norm = LlamaRMSNorm(wide, eps)
         self.lm_head = nn.Linear(wide, config.draft_vocab_size, bias=False)
@@ -94,9 +100,9 @@ class Eagle3Head(nn.Module):
 
     def fuse(self, layers: Mapping[int, Tensor] | Sequence[Tensor]) -> Tensor:
         """Fuse the target's states by layer, (..., h) each, into the layer's input."""
-        return self.fused([layers[k] for k in self.config.tap_layers])
+        return self.fuse_taps([layers[k] for k in self.config.tap_layers])
 
-    def fused(self, taps: Sequence[Tensor]) -> Tensor:
+    def fuse_taps(self, taps: Sequence[Tensor]) -> Tensor:
         """Fuse the states of the tapped layers, (..., h) each, in order; see `fuse`."""
         if self.fc_norm:
             taps = [norm(tap) for norm, tap in zip(self.fc_norm, taps, strict=True)]
@@ -116,21 +122,26 @@ class Eagle3Head(nn.Module):
         out: Tensor = self.midlayer(words, states, positions, mix)
         return self.norm(out) if self.config.norm_output else out
 
-    def compute(
-        self, states: Array, words: Array, turn: Rotation, sees: Array | None, cache: NumpyCache
-    ) -> Array:
-        """Implement `NumpyHead.compute`."""
+    def numpy_pass(self) -> NumpyPass:
+        """Implement `NumpyHead.numpy_pass`."""
         layer, eps, config = self.midlayer, self.config.rms_norm_eps, self.config
         attention, mlp = layer.self_attn.fast, layer.mlp.fast
         assert attention is not None
         assert mlp is not None
-        normed = rms_norm(states, weight_of(layer.hidden_norm), eps)
-        rows = np.concatenate([rms_norm(words, weight_of(layer.input_layernorm), eps), normed], 1)
-        states = normed if config.norm_before_residual else states
-        states = states + attention(rows, turn, sees, cache, 0)
-        after = rms_norm(states, weight_of(layer.post_attention_layernorm), eps)
-        states = states + mlp(after)
-        return rms_norm(states, weight_of(self.norm), eps) if config.norm_output else states
+        norms = layer.input_layernorm, layer.hidden_norm, layer.post_attention_layernorm, self.norm
+        of_words, of_states, before_mlp, last = map(weight_of, norms)
+
+        def compute(
+            states: Array, words: Array, turn: Rotation, sees: Array | None, cache: NumpyCache
+        ) -> Array:
+            normed = rms_norm(states, of_states, eps)
+            rows = np.concatenate([rms_norm(words, of_words, eps), normed], 1)
+            states = normed if config.norm_before_residual else states
+            states = states + attention(rows, turn, sees, cache, 0)
+            states += mlp(rms_norm(states, before_mlp, eps))
+            return rms_norm(states, last, eps) if config.norm_output else states
+
+        return compute
 
     @property
     def attentions(self) -> list[Attention]:
@@ -154,6 +165,24 @@ class Eagle3Head(nn.Module):
         whole = draft.new_full((*draft.shape[:-1], len(self.t2d)), -torch.inf)
         return whole.index_copy_(-1, self.tokens, draft)
 
+    def logits_function(self) -> Callable[[Tensor], Tensor]:
+        """Return `logits` for one run; where NumPy computes it, with its constants prepared."""
+        if not (isinstance(self.lm_head, FastLinear) and self.midlayer.mlp.fast):
+            return self.logits
+        product, eps, count = self.lm_head.product, self.config.rms_norm_eps, len(self.d2t)
+        norm = None if self.config.norm_output else weight_of(self.norm)
+        sources = np.full(len(self.t2d), count)  # by token, its column; the last one is -inf
+        sources[self.tokens.numpy()] = np.arange(count)
+
+        def logits(outputs: Tensor) -> Tensor:
+            rows: Array = outputs.numpy()
+            draft = np.full((len(rows), count + 1), -np.inf, np.float32)
+            with np.errstate(all="ignore"):  # NaN is detected when the logits are read
+                draft[:, :-1] = product(rows if norm is None else rms_norm(rows, norm, eps))
+            return torch.from_numpy(draft.take(sources, axis=1))
+
+        return logits
+
     @property
     def tokens(self) -> Tensor:
         """The tokens that can be proposed, (D,)."""
@@ -165,20 +194,11 @@ class Eagle3Head(nn.Module):
         self.d2t.copy_(d2t)
         self.t2d.copy_(t2d)
 
-    def save(self, folder: Path) -> None:
-        """Write config.json and model.safetensors in bf16."""
-        write(folder, self.config.to_json(), self)
-
     @classmethod
     def load(cls, folder: Path, target: Target) -> Self:
-        """Load the head in `folder` on the target's device, in its dtype, ready to draft.
-
-        Raises:
-            NotAvailable: If the folder has no head.
-            Unsuitable: If the head does not fit; a tensor that does not fit is named.
-        """
-        found = completed(read_head(folder, "eagle3"))
-        config = read_eagle3(found, target, Eagle3Config)
+        """Implement `HeadNetwork.load`; d2t and t2d are completed and checked."""
+        found = add_missing_parts(read_head(folder, cls.family))
+        config = read_eagle3(found, target, cls.config_type)
         head = cls(config, has_own_embedding(found, config))
         restore(found.name, head, found.tensors, target.model)
         check_vocabulary(found.name, head)
@@ -204,7 +224,7 @@ def check_vocabulary(name: str, head: Eagle3Head) -> None:
 
 DRAFT_VOCABULARY: Final = 0.75  # share of the vocabulary, the most frequent tokens
 STEPS: Final = 5  # the paper's code unrolls 7; house trees are 5 deep
-FADE: Final = 0.8  # a step's weight relative to the one before, as in the paper's code
+DECAY: Final = 0.8  # a step's weight relative to the one before, as in the paper's code
 
 
 def loss(head: Eagle3Head, outputs: TargetOutputs, steps: int = STEPS) -> Tensor:
@@ -223,8 +243,8 @@ def loss(head: Eagle3Head, outputs: TargetOutputs, steps: int = STEPS) -> Tensor
         missed = -(
             distribution * head.draft_logits(draft_output[rows]).float().log_softmax(-1)
         ).sum(-1)
-        total = total + FADE**step * missed.sum() / rows.sum().clamp(min=1)
-        weights += FADE**step
+        total = total + DECAY**step * missed.sum() / rows.sum().clamp(min=1)
+        weights += DECAY**step
     return total / weights
 
 
@@ -245,7 +265,7 @@ def build(target: Target, counts: Tensor, **changes: Any) -> Eagle3Head:
     """
     usual = {
         "draft_vocab_size": round(DRAFT_VOCABULARY * target.vocab_size),
-        "tap_layers": tuple(max(1, layer) for layer in usual_taps(target.layers)),
+        "tap_layers": tuple(max(1, layer) for layer in default_taps(target.layers)),
     }
     config = Eagle3Config.like(target, **(usual | changes))
     head = Eagle3Head(config)
@@ -254,7 +274,7 @@ def build(target: Target, counts: Tensor, **changes: Any) -> Eagle3Head:
 
 
 @torch.no_grad()
-def initialised(target: Target, counts: Tensor, head_options: HeadOptions) -> Eagle3Head:
+def init_from_target(target: Target, counts: Tensor, head_options: HeadOptions) -> Eagle3Head:
     """Build a new head initialised with the target's own last layer, norm and output rows.
 
     fc passes the highest tap through. The weights that read the next token's embedding, which the
@@ -283,7 +303,7 @@ def with_options(head_options: HeadOptions) -> Family:
     """Return the family of heads that are initialised from a target of any size."""
     return replace(
         TRAINING,
-        build=lambda target, counts: initialised(target, counts, head_options),
+        build=lambda target, counts: init_from_target(target, counts, head_options),
         loss=lambda head, outputs: loss(head, outputs, head_options.steps),
     )
 
