@@ -332,7 +332,7 @@ def rms(rows, weight):
     return rows / (rows.square().mean(-1, keepdim=True) + 1e-5).sqrt() * weight.float()
 
 
-def turned(rows, places, rates):
+def rotated(rows, places, rates):
     """Rotate (heads, n, d) in halves."""
     angles = places[:, None].float() * rates
     cosine, sine = angles.cos(), angles.sin()
@@ -374,7 +374,7 @@ def attention(t, name, rows, wheels):
             made = rms(made, weight)
         return made
 
-    queries, keys = turned(by_head("q"), places, wheels), turned(by_head("k"), places, wheels)
+    queries, keys = rotated(by_head("q"), places, wheels), rotated(by_head("k"), places, wheels)
     keys, values = (m.repeat_interleave(HEADS // SHARED, 0) for m in (keys, by_head("v")))
     scores = queries @ keys.mT / SIZE**0.5 + torch.full((n, n), -torch.inf).triu(1)
     mixed = (scores.softmax(-1) @ values).transpose(0, 1).flatten(1)

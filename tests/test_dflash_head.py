@@ -18,7 +18,7 @@ from transformers import LlamaConfig
 from specviz.catalog import training
 from specviz.drafters.common.training import same_tops
 from specviz.drafters.dflash import head as dflash_loss
-from specviz.drafters.dflash.config import DFlashConfig, spread
+from specviz.drafters.dflash.config import DFlashConfig, evenly_spaced
 from specviz.drafters.dflash.drafter import DFlash
 from specviz.drafters.dflash.head import DFlashHead
 from specviz.models.checkpoint import check_made_for
@@ -89,14 +89,14 @@ def test_anchors_use_torch_generator_and_skip_first_token(monkeypatch):
     drawn = []
     for seed in (1, 1, 2):
         torch.manual_seed(seed)
-        drawn.append(dflash_loss.some_anchors(outputs).tolist())
+        drawn.append(dflash_loss.random_anchors(outputs).tolist())
         torch.manual_seed(seed)
         assert dflash_loss.loss(head, outputs).isfinite()
         assert len(set(drawn[-1])) == 10
         assert drawn[-1] == sorted(drawn[-1])
     assert drawn[0] == drawn[1] != drawn[2]
     monkeypatch.setattr(dflash_loss, "ANCHORS", 64)
-    assert dflash_loss.some_anchors(outputs).tolist() == list(range(1, 40))
+    assert dflash_loss.random_anchors(outputs).tolist() == list(range(1, 40))
     for length in (2, 3):  # shorter than a block
         short = headed.read_target_outputs(headed.target().model, outputs.tokens[:, :length])
         assert dflash_loss.loss(head, short).isfinite()
@@ -276,7 +276,7 @@ def test_house_drafter_is_small_and_trained_by_name():
 
 @pytest.mark.parametrize("layers", range(2, 40))
 def test_taps_are_spread_like_public_code(layers):
-    taps = spread(layers, 3)
+    taps = evenly_spaced(layers, 3)
     assert taps == tuple(sorted(set(taps)))
     assert 0 <= taps[0] <= taps[-1] < layers - 1
     if layers > 5:

@@ -17,7 +17,7 @@ from transformers.models.llama.modeling_llama import LlamaAttention
 from specviz.drafters.common.layers import causal
 from specviz.drafters.common.training import read_target_outputs
 from specviz.drafters.eagle import head3 as training3
-from specviz.drafters.eagle.config import Eagle3Config, draft_vocabulary, usual_taps
+from specviz.drafters.eagle.config import Eagle3Config, default_taps, draft_vocabulary
 from specviz.drafters.eagle.drafter import Eagle3
 from specviz.drafters.eagle.head3 import Eagle3Head
 from specviz.models.errors import Unsuitable
@@ -200,8 +200,8 @@ def test_saved_head_has_public_names_and_loads(tmp_path):
 
 
 def test_default_taps_are_eagles_own():
-    assert usual_taps(32) == (2, 16, 29)
-    assert usual_taps(12) == (2, 6, 9)
+    assert default_taps(32) == (2, 16, 29)
+    assert default_taps(12) == (2, 6, 9)
 
 
 @pytest.mark.parametrize(

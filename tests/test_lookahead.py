@@ -20,9 +20,9 @@ from specviz.drafters.lookahead import (
     Pool,
     Window,
     WindowShape,
-    merged,
-    places,
+    merge_ngrams,
     visible,
+    window_rows,
 )
 from specviz.engine.loop import rounds
 from specviz.engine.protocol import Proposal
@@ -79,13 +79,13 @@ def test_window_mask_equals_figure_in_paper():
         "##..#..#",
     ]
     assert visible(3, 3).tolist() == [[mark == "#" for mark in line] for line in picture]
-    assert list(places(3, 2)) == [(0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
+    assert list(window_rows(3, 2)) == [(0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
 
 
 @pytest.mark.slow
 @given(columns=st.integers(1, 9), levels=st.integers(1, 7))
 def test_row_sees_one_row_per_position(columns, levels):
-    rows = list(places(columns, levels))
+    rows = list(window_rows(columns, levels))
     for (level, column), seen in zip(rows, visible(columns, levels).tolist(), strict=True):
         read = [place for place, sees in zip(rows, seen, strict=True) if sees]
         assert [sum(place) for place in read] == list(range(1, level + column + 1))
@@ -106,12 +106,12 @@ def test_level_holds_predictions_of_one_pass(width, ngram, passes, prompt):
     window = Window(prompt, width, ngram, ())
     said = {0: {1 + i: prompt[(i - 1) % len(prompt)] for i in range(1, width + ngram - 1)}}
     for t in range(1, passes + 1):
-        window.stand(-t)
+        window.set_root(-t)
         n = min(t, ngram - 1)
         columns = max(width, width + ngram - 1 - t)
         assert (len(window.levels), window.columns) == (n, columns)
         assert window.full == (n == ngram - 1)
-        assert window.reach == max(level + column for level, column in places(columns, n))
+        assert window.reach == max(level + column for level, column in window_rows(columns, n))
         expected = [
             [
                 -t if level == i == 0 else said[t - (n - level)][t + level + i]
@@ -131,10 +131,10 @@ def test_level_holds_predictions_of_one_pass(width, ngram, passes, prompt):
 def test_end_of_text_is_replaced_in_window_but_may_end_ngram():
     window = Window([0, 5, 6, 0], 2, 3, ends=(0,))
     assert window.levels == [[0, 5, 6]]
-    window.stand(9)
+    window.set_root(9)
     assert window.advance([0, 7]) == []
     assert window.levels == [[5, 6], [5, 7]]
-    window.stand(8)
+    window.set_root(8)
     assert window.advance([0, 3]) == [(8, 5, 0), (6, 7, 3)]
     assert window.levels == [[5, 7], [6, 3]]
     assert Window([0], 2, 3, ends=(0,)).levels == [[0, 0, 0]]
@@ -156,7 +156,7 @@ def test_row_logits_equal_those_of_its_text(make, attention, shape):
             continue
         columns = len(window[0]) + 1
         for (level, column), row in zip(
-            places(columns, len(window)), turn.scores.extra_rows.logits, strict=True
+            window_rows(columns, len(window)), turn.scores.extra_rows.logits, strict=True
         ):
             read = window[0][:column] + [window[above][column] for above in range(1, level + 1)]
             with torch.inference_mode():
@@ -189,7 +189,7 @@ ngrams = st.lists(st.tuples(*[st.integers(0, 3)] * 3), max_size=8, unique=True)
 @given(ngrams, st.integers(0, 4))
 def test_tree_holds_each_ngram_once(tails, depth):
     found = [Found((9, *tail), 1, 0) for tail in tails]
-    tree, origins = merged(9, found, depth, ends=(0,))
+    tree, origins = merge_ngrams(9, found, depth, ends=(0,))
     expected = []  # paths from the root, in the order in which the n-grams ask for them
     for tail in tails:
         cut = tail[: tail.index(0) + 1] if 0 in tail else tail

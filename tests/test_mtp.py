@@ -10,7 +10,7 @@ import tiny
 import torch
 from once import once
 
-from specviz.drafters.common.layers import causal_mask, seen_alone
+from specviz.drafters.common.layers import causal_mask, own_rows_mask
 from specviz.drafters.common.training import overlaps
 from specviz.drafters.mtp import head as training
 from specviz.drafters.mtp.drafter import MTPSession
@@ -182,7 +182,7 @@ def test_modules_for_other_depth_are_refused(tmp_path):
 
 def test_unrolled_rows_see_text_and_own_drafts_only():
     least = torch.finfo(torch.float32).min
-    mask = seen_alone(3, 2, torch.zeros(1))[0, 0] == 0
+    mask = own_rows_mask(3, 2, torch.zeros(1))[0, 0] == 0
     assert mask.tolist() == [
         [True, False, False, True, False, False, True, False, False],
         [True, True, False, False, True, False, False, True, False],
@@ -199,7 +199,7 @@ def test_parallel_heads_rotate_neighbouring_pairs():
     turn = torch.polar(torch.ones(5, 4), torch.outer(torch.arange(3.0, 8.0), angles))
     pairs = torch.view_as_complex(rows.unflatten(-1, (-1, 2)).contiguous())
     expected = torch.view_as_real(pairs * turn).flatten(-2)
-    assert torch.allclose(attention.turned(rows, 3), expected, atol=1e-6)
+    assert torch.allclose(attention.rotated(rows, 3), expected, atol=1e-6)
 
 
 @pytest.mark.slow

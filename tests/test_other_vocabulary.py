@@ -9,7 +9,12 @@ from other_vocabulary_made import bees, drafter
 from specviz.catalog import MismatchedVocabulary, Unsuitable, load
 from specviz.drafters.contract.harness import run_trace
 from specviz.drafters.draft_model import DraftModel
-from specviz.drafters.other_vocabulary import OtherVocabulary, Rewriting, Shared, shared
+from specviz.drafters.other_vocabulary import (
+    OtherVocabulary,
+    Retokenizer,
+    SharedTokens,
+    find_shared_tokens,
+)
 from specviz.models.token_bytes import token_bytes, vocabulary_bytes
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.check import check
@@ -28,21 +33,23 @@ def target():
 
 @pytest.fixture(scope="module")
 def both(target):
-    return shared(target.tokenizer, target.vocab_size, bees(), tiny.VOCABULARY, target.eos[0])
+    return find_shared_tokens(
+        target.tokenizer, target.vocab_size, bees(), tiny.VOCABULARY, target.eos[0]
+    )
 
 
 @pytest.fixture(scope="module")
 def rewriting(target, both):
-    return Rewriting(target, bees(), both)
+    return Retokenizer(target, bees(), both)
 
 
 def test_shared_tokens_have_same_bytes(target, both):
-    assert 256 < len(both.own) < tiny.VOCABULARY
-    for token, own in both.own.items():
+    assert 256 < len(both.to_draft) < tiny.VOCABULARY
+    for token, own in both.to_draft.items():
         assert target.token_bytes(token) == token_bytes(bees(), own)
-    assert both.own[0] == 0
-    assert not {1, 2} & set(both.own.values()), "another's special tokens are nobody's"
-    missing = set(range(tiny.VOCABULARY)) - set(both.own)
+    assert both.to_draft[0] == 0
+    assert not {1, 2} & set(both.to_draft.values()), "another's special tokens are nobody's"
+    missing = set(range(tiny.VOCABULARY)) - set(both.to_draft)
     assert not {target.token_bytes(token) for token in missing} & {
         *vocabulary_bytes(bees(), 280).values()
     }
@@ -54,26 +61,26 @@ def test_special_token_is_not_shared_with_its_spelling(target):
     other.add_tokens(["<|stop|>"])
     mine = tiny.tokenizer_of(tiny.TEXT, "<|stop|>")
     letters = other.convert_tokens_to_ids("<|stop|>")
-    assert letters not in shared(mine, 280, other, 281, None).own.values()
+    assert letters not in find_shared_tokens(mine, 280, other, 281, None).to_draft.values()
 
 
 def test_end_tokens_are_paired(target):
     other = tiny.tokenizer_of(tiny.TEXT, "</s>")
     other.eos_token = "</s>"
-    assert shared(target.tokenizer, 280, other, 280, None).own[0] == 0
+    assert find_shared_tokens(target.tokenizer, 280, other, 280, None).to_draft[0] == 0
     other.add_special_tokens({"eos_token": "<end>"})
-    only = shared(tiny.chat_tokenizer(), 280, other, 281, 2).own
+    only = find_shared_tokens(tiny.chat_tokenizer(), 280, other, 281, 2).to_draft
     assert only[2] == other.eos_token_id
-    assert 2 not in shared(tiny.chat_tokenizer(), 280, other, 281, None).own
+    assert 2 not in find_shared_tokens(tiny.chat_tokenizer(), 280, other, 281, None).to_draft
 
 
 def test_q_is_conditional_on_shared_tokens():
-    fitted = Shared({5: 1, 2: 0}, 7, {}, {}).fit(torch.tensor([[1.0, 2.0, 9.0]]))
+    fitted = SharedTokens({5: 1, 2: 0}, 7, {}, {}).fit(torch.tensor([[1.0, 2.0, 9.0]]))
     assert fitted.tolist() == [[-torch.inf] * 2 + [1.0] + [-torch.inf] * 2 + [2.0, -torch.inf]]
 
 
 def test_text_is_converted_to_draft_model_tokens(target, rewriting):
-    text = rewriting.own(target.encode("The bee saw the mat ü", 9))
+    text = rewriting.encode(target.encode("The bee saw the mat ü", 9))
     assert (
         b"".join(token_bytes(bees(), token) for token in text.ids)
         == "The bee saw the mat ü".encode()
@@ -88,7 +95,7 @@ def spelled(own):
 
 def test_incomplete_characters_are_kept_as_bytes(target, rewriting):
     half = target.encode("ü", 9)[:1]
-    text = rewriting.own([*target.encode("The cat", 9), *half])
+    text = rewriting.encode([*target.encode("The cat", 9), *half])
     assert text.rest == "ü".encode()[:1]
     assert spelled(text.ids) == "The cat"
 
@@ -96,16 +103,16 @@ def test_incomplete_characters_are_kept_as_bytes(target, rewriting):
 def test_shared_special_tokens_are_kept():
     other = tiny.chat_tokenizer()
     target = tiny.target(words=other)
-    both = shared(other, 280, bees(), 280, 0)
+    both = find_shared_tokens(other, 280, bees(), 280, 0)
     turn = [1, *target.encode("The bee", 9), 2]
-    assert rewriting_of(target, both).own(turn).ids == [1, *bees()("The bee").input_ids, 2]
-    alone = shared(other, 280, tiny.tokenizer(), 280, 0)
-    read = Rewriting(target, tiny.tokenizer(), alone).own(turn).ids
+    assert rewriting_of(target, both).encode(turn).ids == [1, *bees()("The bee").input_ids, 2]
+    alone = find_shared_tokens(other, 280, tiny.tokenizer(), 280, 0)
+    read = Retokenizer(target, tiny.tokenizer(), alone).encode(turn).ids
     assert read == tiny.tokenizer()("The bee").input_ids, "no letters of a name that is not known"
 
 
 def rewriting_of(target, both):
-    return Rewriting(target, bees(), both)
+    return Retokenizer(target, bees(), both)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +154,7 @@ def test_good_model_is_accepted_in_both_modes():
     other.add_tokens(["<more>"])
     target = headed.again()
     knowing = drafter(target, target.model, other)
-    assert len(knowing.shared.own) == tiny.VOCABULARY
+    assert len(knowing.shared.to_draft) == tiny.VOCABULARY
     for settings, drawn in (
         (CHAIN, "point-mass"),
         (WARM, "sampled"),
@@ -206,7 +213,7 @@ def test_folder_with_other_tokenizer_can_draft(pair, tmp_path):
 
 def test_disjoint_vocabularies_and_slow_tokenizers_are_refused(target, monkeypatch):
     model, here = tiny.llama(), "specviz.drafters.other_vocabulary."
-    monkeypatch.setattr(here + "shared", lambda *_: Shared({0: 0}, 9, {}, {}))
+    monkeypatch.setattr(here + "find_shared_tokens", lambda *_: SharedTokens({0: 0}, 9, {}, {}))
     with pytest.raises(MismatchedVocabulary, match="'tiny' and 'bees' have no token in common"):
         drafter(target, model)
     monkeypatch.setattr(here + "is_fast", lambda _: False)

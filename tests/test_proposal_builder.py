@@ -18,7 +18,7 @@ from specviz.catalog import load
 from specviz.drafters.common import candidates as siblings
 from specviz.drafters.common.dynamic_session import DynamicSession
 from specviz.drafters.common.proposal_builder import ProposalBuilder, TreeShape, build_tree
-from specviz.drafters.contract.harness import ROUNDING, SURENESS, rounds_of
+from specviz.drafters.contract.harness import ROUNDING, SCORE_TOLERANCE, rounds_of
 from specviz.drafters.draft_model import DraftModelSession
 from specviz.drafters.eagle.drafter import EagleSession
 from specviz.drafters.layerskip.drafter import LayerSkipSession
@@ -63,7 +63,7 @@ def same(there, here):
         assert one.tree == other.tree
         coins = [[(draw.token, draw.u) for draw in each.draws.values()] for each in (one, other)]
         assert coins[0] == coins[1]
-        assert one.score == pytest.approx(other.score, abs=SURENESS)
+        assert one.score == pytest.approx(other.score, abs=SCORE_TOLERANCE)
         assert list(one.q) == list(other.q)
         for node, q in one.q.items():
             assert q.tolist() == pytest.approx(other.q[node].tolist(), abs=ROUNDING)

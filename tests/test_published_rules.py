@@ -15,7 +15,7 @@ from specviz.verification.exact.candidates import as_method, at_temperature
 from specviz.verification.published_rules import EXACT, GALLERY, find_case_study, sample_counts
 from specviz.verification.published_rules.blocks import acceptance_counts
 from specviz.verification.published_rules.case_study import RuleProcedure
-from specviz.verification.published_rules.randomness import handicapped
+from specviz.verification.published_rules.randomness import win_probabilities
 
 LOST = {
     "top-k-masked": 0,
@@ -148,8 +148,8 @@ def test_cumulative_uniform_accepts_more_than_a_lossless_rule_can():
 
 def test_race_without_handicap_follows_the_weights():
     none = torch.zeros(5, dtype=torch.float64)
-    assert torch.allclose(handicapped(P, none), P)
-    assert handicapped(P, Q).sum().item() == pytest.approx(1, abs=1e-12)
+    assert torch.allclose(win_probabilities(P, none), P)
+    assert win_probabilities(P, Q).sum().item() == pytest.approx(1, abs=1e-12)
 
 
 def test_pair_verified_as_if_sampled_without_replacement():

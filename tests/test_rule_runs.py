@@ -338,6 +338,6 @@ def test_excerpt_is_a_distribution(runs):
         assert sum(found.p) == pytest.approx(1)
         assert (found.q is None) == (rule == "unverified")
         assert found.q is None or sum(found.q) == pytest.approx(1)
-        assert found.p[0] * found.held_p == pytest.approx(max(event.rows.p))
+        assert found.p[0] * found.p_mass == pytest.approx(max(event.rows.p))
         listed = dict(zip(event.rows.tokens, event.rows.p, strict=True))
         assert max(listed, key=listed.get) in found.tokens

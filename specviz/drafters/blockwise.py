@@ -85,7 +85,9 @@ class BlockwiseHeads(nn.Module):
             Unsuitable: If the head does not fit the target.
         """
         found = read_head(folder, "blockwise")
-        heads = cls.new(checkpoint.parsed(found.name, found.config, BlockwiseConfig), target.model)
+        heads = cls.new(
+            checkpoint.parse_config(found.name, found.config, BlockwiseConfig), target.model
+        )
         checkpoint.restore(found.name, heads, found.tensors, target.model)
         return heads
 

@@ -85,7 +85,7 @@ class DraftModelSession:
         build_tree(builder, self, context, TreeShape(max_tokens - 1, whole=True))
         tree = builder.tree()
         if len(tree) > 1:
-            self.reader.tree = self.own_tree(tree)
+            self.reader.tree = self.draft_tree(tree)
         return Proposal(
             tree, self.drawn, builder.q, builder.draws, builder.score, work=self.reader.work
         )
@@ -99,9 +99,9 @@ class DraftModelSession:
     ) -> Tensor:
         """Implement `NodePredictor.logits_after`."""
         if nodes[0] == 0:
-            return self.over(self.reader.read_text(self.own_text(context)))
-        tree = self.own_tree(DraftTree(tuple(tokens), tuple(parents)))
-        return self.over(self.reader.read_level(tree, nodes))
+            return self.fit_logits(self.reader.read_text(self.draft_text(context)))
+        tree = self.draft_tree(DraftTree(tuple(tokens), tuple(parents)))
+        return self.fit_logits(self.reader.read_level(tree, nodes))
 
     @property
     def device(self) -> torch.device:
@@ -112,28 +112,28 @@ class DraftModelSession:
     def plan_level(self, context: Sequence[int], level: Level, uploads: UploadBatch) -> LevelPass:
         """Implement `LevelModel.plan_level`."""
         if level.nodes == (0,):
-            text = self.reader.plan_text(self.own_text(context), uploads)
-            return lambda _: self.over(text())
+            text = self.reader.plan_text(self.draft_text(context), uploads)
+            return lambda _: self.fit_logits(text())
         after = self.reader.plan_level(level.nodes, level.parents, uploads)
-        return lambda words: self.over(after(self.own_words(words)))
+        return lambda words: self.fit_logits(after(self.draft_words(words)))
 
     def discard_from(self, node: int) -> None:
         """Implement `LevelModel.discard_from`."""
         self.reader.discard_from(node)
 
-    def own_text(self, context: Sequence[int]) -> Sequence[int]:
+    def draft_text(self, context: Sequence[int]) -> Sequence[int]:
         """Return the text in the small model's tokens: here the same."""
         return context
 
-    def own_words(self, words: Tensor) -> Tensor:
+    def draft_words(self, words: Tensor) -> Tensor:
         """Return guesses (n,) in the small model's tokens: here the same."""
         return words
 
-    def own_tree(self, tree: DraftTree) -> DraftTree:
+    def draft_tree(self, tree: DraftTree) -> DraftTree:
         """Return a tree in the small model's tokens: here the same."""
         return tree
 
-    def over(self, logits: Tensor) -> Tensor:
+    def fit_logits(self, logits: Tensor) -> Tensor:
         """Map the small model's logits (n, W) to the target's tokens (n, V)."""
         return fit_vocabulary(logits, self.vocab_size)
 

@@ -94,7 +94,7 @@ class LeapHeads(nn.Module):
     def __init__(self, config: LeapConfig, width: int, vocabulary: int | None) -> None:
         super().__init__()
         self.config = config
-        self.own = vocabulary is not None
+        self.own_projection = vocabulary is not None
         layers = config.head_num_layers
         self.heads = nn.ModuleList(
             LeapHead(layers, width, vocabulary) for _ in range(config.n_head)
@@ -102,7 +102,7 @@ class LeapHeads(nn.Module):
 
     def forward(self, states: Tensor, project: Project, count: int | None = None) -> Tensor:
         """Return the logits of the first `count` heads (None for all): (…, h) to (heads, …, V)."""
-        return side_by_side([*self.heads][:count], states, None if self.own else project)
+        return side_by_side([*self.heads][:count], states, None if self.own_projection else project)
 
     @classmethod
     def new(cls, config: LeapConfig, model: Any) -> Self:
@@ -118,8 +118,8 @@ class LeapHeads(nn.Module):
             Unsuitable: If the head does not fit the target.
         """
         found = read_head(folder, "lmtp")
-        config = checkpoint.parsed(found.name, found.config, LeapConfig)
-        config = replace(config, n_head=checkpoint.numbered(found.tensors, "heads."))
+        config = checkpoint.parse_config(found.name, found.config, LeapConfig)
+        config = replace(config, n_head=checkpoint.count_numbered(found.tensors, "heads."))
         width, vocabulary = checkpoint.sizes(target.model)
         own = "heads.0.lm_head.weight" in found.tensors
         heads = cls(config, width, vocabulary if own else None)
@@ -149,7 +149,7 @@ class LeapMTP(HeadDrafter):
 
         Counts one head, since all are alike; a head's own output projection is part of it.
         """
-        borrowed = 0 if self.head.own else causal_lm_weights(target.model).head
+        borrowed = 0 if self.head.own_projection else causal_lm_weights(target.model).head
         return Weights(matrix_weights(self.head) // len(self.head.heads), borrowed)
 
 

@@ -87,25 +87,25 @@ class Window:
         found: list[NGram] = []
         if self.full:
             found = list(zip(*self.levels, newest, strict=True))
-            self.levels = [*self.levels[1:], self._endless(newest)]
+            self.levels = [*self.levels[1:], self._without_ends(newest)]
         else:
             left = (
                 1 - self.columns
             )  # level 0 has no row in the root's column, so no prediction for it
             self.levels = [level[1:] for level in self.levels]
-            self.levels.append(self._endless(newest[left:]))
+            self.levels.append(self._without_ends(newest[left:]))
         return found
 
-    def stand(self, root: int) -> None:
+    def set_root(self, root: int) -> None:
         """Set the text's last token, column 0 of level 0."""
         self.levels[0][0] = root
 
-    def _endless(self, tokens: Sequence[int]) -> list[int]:
+    def _without_ends(self, tokens: Sequence[int]) -> list[int]:
         """Replace end-of-text tokens, since nothing could follow them."""
         return [next(self.filler) if token in self.ends else token for token in tokens]
 
 
-def places(columns: int, levels: int) -> Iterator[tuple[int, int]]:
+def window_rows(columns: int, levels: int) -> Iterator[tuple[int, int]]:
     """Yield (level, column) of every row, in order."""
     for level in range(levels):
         for column in range(0 if level else 1, columns):
@@ -119,7 +119,7 @@ def visible(columns: int, levels: int) -> Tensor:
     Row (l, i) sees level 0 up to its own column, then its own column's levels up to itself: one row
     for each position between the root and its own.
     """
-    rows = list(places(columns, levels))
+    rows = list(window_rows(columns, levels))
     return torch.tensor(
         [
             [at <= column if above == 0 else at == column and above <= level for above, at in rows]
@@ -161,7 +161,7 @@ class Pool:
         return list(self.by_first.get(token, {}).values())
 
 
-def merged(
+def merge_ngrams(
     root: int, ngrams: Sequence[Found], depth: int, ends: Sequence[int]
 ) -> tuple[DraftTree, list[int]]:
     """Merge n-grams that begin with `root` into a tree, with common prefixes as common nodes.
@@ -247,9 +247,9 @@ class LookaheadSession:
         self.round = chance.round
         if self.window is None:
             self.window = Window(context[:-1], self.shape.window, self.shape.ngram, self.ends)
-        self.window.stand(context[-1])
+        self.window.set_root(context[-1])
         ngrams = self.pool.after(context[-1])
-        tree, origins = merged(context[-1], ngrams, max_tokens - 1, self.ends)
+        tree, origins = merge_ngrams(context[-1], ngrams, max_tokens - 1, self.ends)
         extra_rows = self._extra_rows(self.window, len(tree), len(context), max_tokens)
         evidence: dict[int, dict[str, Any]] = {
             node: {"ngram": at, "round": ngrams[at].round, "column": ngrams[at].column}
@@ -299,7 +299,7 @@ class LookaheadSession:
             return None
         levels, columns = len(window.levels), window.columns
         tokens = tuple(token for level in window.rows() for token in level)
-        positions = tuple(level + column for level, column in places(columns, levels))
+        positions = tuple(level + column for level, column in window_rows(columns, levels))
         seen = torch.zeros(len(tokens), nodes, dtype=torch.bool)
         seen[:, 0] = True  # of the tree, only the root is visible, never a guess
         return ExtraRows(tokens, positions, torch.cat([seen, visible(columns, levels)], dim=1))

@@ -25,7 +25,7 @@ from specviz.drafters.common.base import HeadDrafter
 from specviz.drafters.common.checkpoint import read_head
 from specviz.drafters.common.config import check_sizes
 from specviz.drafters.common.layers import Project, linear_at_zero, residual, side_by_side
-from specviz.drafters.common.layouts import Head, any_is
+from specviz.drafters.common.layouts import Head, any_match
 from specviz.drafters.common.rank_paths import HeadOutputs, RankPathSession
 from specviz.drafters.common.training import Family, TargetOutputs, future_loss, weighted
 from specviz.models.passes import States
@@ -90,7 +90,7 @@ class MedusaHeads(nn.ModuleList):
     def __init__(self, config: MedusaConfig, width: int, vocabulary: int | None) -> None:
         super().__init__()
         self.config = config
-        self.own = vocabulary is not None
+        self.own_projection = vocabulary is not None
         for _ in range(config.medusa_num_heads):
             head = nn.Sequential(*(ResBlock(width) for _ in range(config.medusa_num_layers)))
             if vocabulary is not None:
@@ -99,7 +99,7 @@ class MedusaHeads(nn.ModuleList):
 
     def forward(self, states: Tensor, project: Project, count: int | None = None) -> Tensor:
         """Return the logits of the first `count` heads (None for all): (…, h) to (heads, …, V)."""
-        return side_by_side([*self][:count], states, None if self.own else project)
+        return side_by_side([*self][:count], states, None if self.own_projection else project)
 
     def rows(self, count: int) -> int:
         """Return how many rows of one head `count` heads compute for one state."""
@@ -122,12 +122,12 @@ class MedusaHeads(nn.ModuleList):
             Unsuitable: If the head does not fit the target.
         """
         found = read_head(folder, "medusa")
-        config = checkpoint.parsed(found.name, found.config, MedusaConfig)
+        config = checkpoint.parse_config(found.name, found.config, MedusaConfig)
         config_heads = config.medusa_num_heads if "medusa_num_heads" in found.config else 0
-        count = max(config_heads, checkpoint.numbered(found.tensors))
+        count = max(config_heads, checkpoint.count_numbered(found.tensors))
         config = replace(config, medusa_num_heads=count)
         width, vocabulary = checkpoint.sizes(target.model)
-        own = any_is(rf"\d+\.{config.medusa_num_layers}\.weight$", found.tensors)
+        own = any_match(rf"\d+\.{config.medusa_num_layers}\.weight$", found.tensors)
         _check_fit(found, config, target)
         heads = cls(config, width, vocabulary if own else None)
         checkpoint.restore(found.name, heads, found.tensors, target.model)
@@ -135,7 +135,7 @@ class MedusaHeads(nn.ModuleList):
 
     def save(self, folder: Path) -> None:
         """Write config.json and model.safetensors."""
-        checkpoint.write(folder, self.config.to_json(shared=not self.own), self)
+        checkpoint.write(folder, self.config.to_json(shared=not self.own_projection), self)
 
 
 def _check_fit(found: Head, config: MedusaConfig, target: Target) -> None:
@@ -168,7 +168,7 @@ class Medusa(HeadDrafter):
 
         Counts one head, since all are alike; a head's own output projection is part of it.
         """
-        borrowed = 0 if self.head.own else causal_lm_weights(target.model).head
+        borrowed = 0 if self.head.own_projection else causal_lm_weights(target.model).head
         return Weights(matrix_weights(self.head) // len(self.head), borrowed)
 
 
@@ -209,13 +209,13 @@ class NewestState:
         self.state = states.final[-1]
 
 
-FALLING: Final = 0.8  # the paper's λ: late guesses are rarely reached
+DECAY: Final = 0.8  # the paper's λ: late guesses are rarely reached
 
 
 def loss(head: MedusaHeads, outputs: TargetOutputs) -> Tensor:
     """Return the weighted mean loss over heads; head i, from 0, predicts the token t + 2 + i."""
     parts = [future_loss(row, outputs, 2 + i) for i, row in enumerate(guesses(head, outputs))]
-    return weighted(parts, FALLING)
+    return weighted(parts, DECAY)
 
 
 def guesses(head: MedusaHeads, outputs: TargetOutputs) -> Sequence[Tensor]:

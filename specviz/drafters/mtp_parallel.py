@@ -79,7 +79,7 @@ class SelfAttention(nn.Module):
             rows.unflatten(-1, (-1, self.size)).transpose(1, 2)
             for rows in (self.wq(x), self.wk(x), self.wv(x))
         )
-        q, k = self.turned(q, past), self.turned(k, past)
+        q, k = self.rotated(q, past), self.rotated(k, past)
         if cache is not None:
             k, v = cache.update(k, v, self.number)
         mask = causal_mask(x.shape[1], past, q)
@@ -88,7 +88,7 @@ class SelfAttention(nn.Module):
         out: Tensor = self.wo(mixed.transpose(1, 2).flatten(2))
         return out
 
-    def turned(self, rows: Tensor, past: int) -> Tensor:
+    def rotated(self, rows: Tensor, past: int) -> Tensor:
         """Rotate (B, heads, r, d) by positions that start at `past`."""
         where = torch.arange(past, past + rows.shape[2], device=rows.device).float()
         steps = torch.arange(0, self.size, 2, device=rows.device).float() / self.size
@@ -168,7 +168,7 @@ class ParallelHeads(nn.Module):
             Unsuitable: If the head does not fit the target.
         """
         found = read_head(folder, "mtp-parallel")
-        heads = cls(checkpoint.parsed(found.name, found.config, ParallelConfig), target.model)
+        heads = cls(checkpoint.parse_config(found.name, found.config, ParallelConfig), target.model)
         checkpoint.restore(found.name, heads, found.tensors, target.model)
         return heads
 
@@ -195,8 +195,8 @@ class ParallelMTP(HeadDrafter):
         self.capture = CaptureSpec(layers=(layers - 1,))
 
     @classmethod
-    def around(cls, head: ParallelHeads, card: ModelCard, target: Target) -> Self:
-        """Implement `HeadDrafter.around`."""
+    def from_head(cls, head: ParallelHeads, card: ModelCard, target: Target) -> Self:
+        """Implement `HeadDrafter.from_head`."""
         return cls(head, card, target.model.config.num_hidden_layers)
 
     def begin(self, target: TargetRun, settings: Settings) -> RankPathSession:

@@ -42,30 +42,30 @@ from specviz.verification.tree import DraftTree
 
 
 @dataclass(frozen=True)
-class Shared:
+class SharedTokens:
     """The tokens that two vocabularies spell with the same bytes.
 
     Attributes:
-        own: By token of the target, the draft model's token.
+        to_draft: By shared token of the target, the draft model's token.
         size: Size of the target's vocabulary.
-        spelled: By token of the target, its bytes.
-        own_spelled: By token of the draft model, its bytes.
+        token_bytes: By token of the target, its bytes.
+        draft_bytes: By token of the draft model, its bytes.
     """
 
-    own: Mapping[int, int]
+    to_draft: Mapping[int, int]
     size: int
-    spelled: Mapping[int, bytes]
-    own_spelled: Mapping[int, bytes]
+    token_bytes: Mapping[int, bytes]
+    draft_bytes: Mapping[int, bytes]
 
     @cached_property
     def _rows(self) -> Tensor:
-        return torch.tensor([list(self.own), list(self.own.values())])
+        return torch.tensor([list(self.to_draft), list(self.to_draft.values())])
 
     @cached_property
     def _own(self) -> Tensor:
         return torch.zeros(self.size, dtype=torch.long).index_copy_(0, *self._rows)
 
-    def own_of(self, tokens: Tensor) -> Tensor:
+    def draft_tokens_of(self, tokens: Tensor) -> Tensor:
         """Return the draft model's tokens (n,) for shared tokens (n,) of the target."""
         return self._own.to(tokens.device)[tokens]
 
@@ -81,7 +81,9 @@ class Shared:
         return fitted
 
 
-def shared(tokenizer: Any, size: int, own_tokenizer: Any, own_size: int, end: int | None) -> Shared:
+def find_shared_tokens(
+    tokenizer: Any, size: int, own_tokenizer: Any, own_size: int, end: int | None
+) -> SharedTokens:
     """Return the tokens that a target's tokenizer and a draft model's share.
 
     A special token is shared only with a special token of the same name. Of tokens with the same
@@ -95,16 +97,16 @@ def shared(tokenizer: Any, size: int, own_tokenizer: Any, own_size: int, end: in
         end: Token that ends the target's texts, or None; it is paired with the one that ends the
             draft model's texts.
     """
-    spelled, own_spelled = (
+    token_bytes, draft_bytes = (
         vocabulary_bytes(tokenizer, size),
         vocabulary_bytes(own_tokenizer, own_size),
     )
     specials = special_ids(tokenizer), special_ids(own_tokenizer)
     known: dict[tuple[bytes, bool], int] = {}
-    for token, spelling in sorted(own_spelled.items()):
+    for token, spelling in sorted(draft_bytes.items()):
         known.setdefault((spelling, token in specials[1]), token)
     found: dict[int, int] = {}
-    for token, spelling in sorted(spelled.items()):
+    for token, spelling in sorted(token_bytes.items()):
         own = known.pop((spelling, token in specials[0]), None)
         if own is not None:
             found[token] = own
@@ -112,14 +114,14 @@ def shared(tokenizer: Any, size: int, own_tokenizer: Any, own_size: int, end: in
     unpaired_end = ends is not None and ends < own_size and ends not in found.values()
     if unpaired_end and end is not None:
         found.setdefault(end, ends)
-    return Shared(found, size, spelled, own_spelled)
+    return SharedTokens(found, size, token_bytes, draft_bytes)
 
 
-LOOKED_BACK: Final = 8  # tokens of the text that are encoded again before a guess
+REENCODED: Final = 8  # tokens of the text that are encoded again before a guess
 
 
 @dataclass(frozen=True, slots=True)
-class OwnText:
+class DraftText:
     """A text as the draft model reads it.
 
     Attributes:
@@ -131,16 +133,16 @@ class OwnText:
     rest: bytes
 
 
-class Rewriting:
+class Retokenizer:
     """Converts text between the target's tokenizer and the draft model's."""
 
-    def __init__(self, target: Target, tokenizer: Any, shared: Shared) -> None:
+    def __init__(self, target: Target, tokenizer: Any, shared: SharedTokens) -> None:
         self.target = target
         self.tokenizer = tokenizer
         self.shared = shared
         self._special = special_ids(target.tokenizer)
 
-    def own(self, context: Sequence[int]) -> OwnText:
+    def encode(self, context: Sequence[int]) -> DraftText:
         """Return the whole text in the draft model's tokens.
 
         Special tokens that only the target has are left out, since their letters would be noise;
@@ -153,13 +155,13 @@ class Rewriting:
         text = "".join(
             decoder.decode(b"", final=True) + self._mark(token)
             if token in self._special
-            else decoder.decode(self.shared.spelled.get(token, b""))
+            else decoder.decode(self.shared.token_bytes.get(token, b""))
             for token in context
         )
-        return OwnText(prompt_encoder(self.tokenizer).encode(text), decoder.getstate()[0])
+        return DraftText(prompt_encoder(self.tokenizer).encode(text), decoder.getstate()[0])
 
     def _mark(self, special: int) -> str:
-        own = self.shared.own.get(special)
+        own = self.shared.to_draft.get(special)
         if own is None:
             return ""
         return prompt_encoder(self.tokenizer).mark(self.tokenizer.convert_ids_to_tokens(own))
@@ -171,11 +173,11 @@ class Rewriting:
         tokenised as the target would. If that would change the text itself, fewer tokens are
         encoded again.
         """
-        spelling = b"".join(self.shared.own_spelled.get(token, b"") for token in own)
+        spelling = b"".join(self.shared.draft_bytes.get(token, b"") for token in own)
         if not spelling.startswith(rest):
             return []
         whole = self._characters(rest, spelling)
-        spans = [self.shared.spelled.get(token, b"") for token in self._plain_end(context)]
+        spans = [self.shared.token_bytes.get(token, b"") for token in self._plain_end(context)]
         for back in range(len(spans), -1, -1):
             before = b"".join(spans[len(spans) - back :])
             found = self._after(before, whole)
@@ -191,7 +193,7 @@ class Rewriting:
 
     def _plain_end(self, context: Sequence[int]) -> list[int]:
         """Return the last tokens of the text after its last special token."""
-        end = list(context[-LOOKED_BACK:])
+        end = list(context[-REENCODED:])
         last = max((at for at, token in enumerate(end) if token in self._special), default=-1)
         return end[last + 1 :]
 
@@ -202,7 +204,7 @@ class Rewriting:
         except UnicodeDecodeError:
             return None
         ids = [each.id for each in prompt_encoder(self.target.tokenizer).encode_marked(text)]
-        spans = [self.shared.spelled.get(token, b"") for token in ids]
+        spans = [self.shared.token_bytes.get(token, b"") for token in ids]
         left = sum(map(len, spans))
         if not b"".join(spans).endswith(before + then):
             return None
@@ -214,12 +216,12 @@ class Rewriting:
         return None
 
 
-NO_TEXT: Final = OwnText([], b"")
-BLIND: Final = (
+NO_TEXT: Final = DraftText([], b"")
+NO_POSITIONS: Final = (
     "The tokenizer of {!r} cannot give the position of a token in a text. A draft model with "
     "another tokenizer than the target's needs that of both tokenizers."
 )
-STRANGERS: Final = "{!r} and {!r} have no token in common, so one cannot draft for the other."
+NOTHING_SHARED: Final = "{!r} and {!r} have no token in common, so one cannot draft for the other."
 
 
 class OtherVocabulary(DraftModel):
@@ -234,7 +236,7 @@ class OtherVocabulary(DraftModel):
     """
 
     def __init__(
-        self, model: Any, card: ModelCard, tokenizer: Any, shared: Shared, reach: int | None
+        self, model: Any, card: ModelCard, tokenizer: Any, shared: SharedTokens, reach: int | None
     ) -> None:
         super().__init__(model, card)
         self.tokenizer = tokenizer
@@ -251,31 +253,31 @@ class OtherVocabulary(DraftModel):
         """
         for name, each in ((target.card.name, target.tokenizer), (card.name, tokenizer)):
             if not is_fast(each):
-                raise Unsuitable(BLIND.format(name))
+                raise Unsuitable(NO_POSITIONS.format(name))
         own_size = model.get_output_embeddings().weight.shape[0]
         end = next(iter(target.eos), None)
-        both = shared(target.tokenizer, target.vocab_size, tokenizer, own_size, end)
-        if not set(both.own) - set(target.eos):
-            raise MismatchedVocabulary(STRANGERS.format(target.card.name, card.name))
+        both = find_shared_tokens(target.tokenizer, target.vocab_size, tokenizer, own_size, end)
+        if not set(both.to_draft) - set(target.eos):
+            raise MismatchedVocabulary(NOTHING_SHARED.format(target.card.name, card.name))
         return cls(model, card, tokenizer, both, context_length(model))
 
     def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
         """Implement `Drafter.begin`."""
         chain = candidate_kind(settings) is Drawn.POINT_MASS and not settings.branches
-        return (WritesOn if chain else Intersection)(self, target, settings)
+        return (RewritingSession if chain else IntersectionSession)(self, target, settings)
 
 
-class OwnTextReader:
+class DraftTextReader:
     """Converts the text to the draft model's tokens in every round."""
 
     def __init__(self, drafter: OtherVocabulary, target: TargetRun) -> None:
         self.drafter = drafter
-        self.rewriting = Rewriting(target.target, drafter.tokenizer, drafter.shared)
+        self.rewriting = Retokenizer(target.target, drafter.tokenizer, drafter.shared)
 
-    def own(self, context: Sequence[int], guesses: int) -> OwnText:
+    def read(self, context: Sequence[int], guesses: int) -> DraftText:
         """Return the text; empty if it cannot be converted or leaves no room for the guesses."""
         try:
-            text = self.rewriting.own(context)
+            text = self.rewriting.encode(context)
         except BadPrompt:
             return NO_TEXT
         reach = self.drafter.reach
@@ -283,13 +285,13 @@ class OwnTextReader:
         return text if fits else NO_TEXT
 
 
-class Intersection(DraftModelSession):
+class IntersectionSession(DraftModelSession):
     """Guesses among the shared tokens, level by level, as any draft model does."""
 
     def __init__(self, drafter: OtherVocabulary, target: TargetRun, settings: Settings) -> None:
         super().__init__(drafter, target, settings)
         self.shared = drafter.shared
-        self.reading = OwnTextReader(drafter, target)
+        self.reading = DraftTextReader(drafter, target)
         self.text = NO_TEXT
 
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
@@ -298,30 +300,30 @@ class Intersection(DraftModelSession):
         Evidence on the proposal: the number of shared tokens, and the text's length in the draft
         model's tokens.
         """
-        self.text = self.reading.own(context, max_tokens)
+        self.text = self.reading.read(context, max_tokens)
         proposal = super().propose(context, max_tokens if self.text.ids else 1, chance)
-        sizes = {"shared": len(self.shared.own), "vocabulary": self.shared.size}
+        sizes = {"shared": len(self.shared.to_draft), "vocabulary": self.shared.size}
         return replace(proposal, evidence={0: _remark("intersection", self.text, **sizes)})
 
-    def own_text(self, context: Sequence[int]) -> Sequence[int]:
+    def draft_text(self, context: Sequence[int]) -> Sequence[int]:
         """Return the text that `propose` was given, in the draft model's tokens."""
         return self.text.ids
 
-    def own_words(self, words: Tensor) -> Tensor:
+    def draft_words(self, words: Tensor) -> Tensor:
         """Return guesses in the draft model's tokens; all of them are shared."""
-        return self.shared.own_of(words)
+        return self.shared.draft_tokens_of(words)
 
-    def own_tree(self, tree: DraftTree) -> DraftTree:
+    def draft_tree(self, tree: DraftTree) -> DraftTree:
         """Return a tree in the draft model's tokens."""
-        guesses = (self.shared.own[token] for token in tree.tokens[1:])
+        guesses = (self.shared.to_draft[token] for token in tree.tokens[1:])
         return DraftTree((self.text.ids[-1], *guesses), tree.parents)
 
-    def over(self, logits: Tensor) -> Tensor:
+    def fit_logits(self, logits: Tensor) -> Tensor:
         """Map the draft model's logits to the target's tokens."""
         return self.shared.fit(logits)
 
 
-class WritesOn:
+class RewritingSession:
     """A chain of the draft model's top tokens, encoded again with the target's tokenizer.
 
     The chain ends early if a token's probability is below the confidence of the settings.
@@ -333,7 +335,7 @@ class WritesOn:
     def __init__(self, drafter: OtherVocabulary, target: TargetRun, settings: Settings) -> None:
         self.drafter = drafter
         self.reader = TreeReader(drafter.model, drafter.card.name)
-        self.reading = OwnTextReader(drafter, target)
+        self.reading = DraftTextReader(drafter, target)
         self.eos = target.target.eos
         self.confidence = settings.confidence
         self.special = special_ids(drafter.tokenizer)
@@ -346,7 +348,7 @@ class WritesOn:
         length in those tokens.
         """
         self.reader.work = Work()
-        text = self.reading.own(context, max_tokens)
+        text = self.reading.read(context, max_tokens)
         own = self._written(text, max_tokens - 1) if text.ids else []
         plain = own[:-1] if own and own[-1] in self.special else own
         guesses = self._rewritten(context, text, plain)
@@ -355,12 +357,12 @@ class WritesOn:
         guesses = guesses[: max_tokens - 1]
         end = next((at + 1 for at, token in enumerate(guesses) if token in self.eos), None)
         tree = DraftTree((context[-1], *guesses[:end]), tuple(range(-1, len(guesses[:end]))))
-        spelled = self.drafter.shared.own_spelled
-        written = [spelled.get(token, b"").decode("latin-1") for token in own]
+        token_bytes = self.drafter.shared.draft_bytes
+        written = [token_bytes.get(token, b"").decode("latin-1") for token in own]
         evidence = {0: _remark("rewritten", text, written=written)}
         return Proposal(tree, self.drawn, evidence=evidence, work=self.reader.work)
 
-    def _written(self, text: OwnText, most: int) -> list[int]:
+    def _written(self, text: DraftText, most: int) -> list[int]:
         """Return the top tokens, one after another, up to a special or an unconfident one."""
         own: list[int] = []
         for _ in range(most):
@@ -372,7 +374,7 @@ class WritesOn:
                 break
         return own
 
-    def _rewritten(self, context: Sequence[int], text: OwnText, own: Sequence[int]) -> list[int]:
+    def _rewritten(self, context: Sequence[int], text: DraftText, own: Sequence[int]) -> list[int]:
         try:
             return self.reading.rewriting.guesses(context, text.rest, own)
         except BadPrompt:
@@ -384,5 +386,5 @@ class WritesOn:
         """Implement `DraftSession.commit`: the cache is cut back at the next proposal."""
 
 
-def _remark(form: str, text: OwnText, **more: Any) -> dict[str, Any]:
+def _remark(form: str, text: DraftText, **more: Any) -> dict[str, Any]:
     return {"form": form, "own_tokens": len(text.ids), **more}

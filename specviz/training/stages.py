@@ -18,7 +18,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from specviz.catalog import load_target
 from specviz.catalog.training import family, names
-from specviz.drafters.eagle.config import usual_taps
+from specviz.drafters.eagle.config import default_taps
 from specviz.models.devices import has_fast_bf16
 from specviz.models.target import Target
 from specviz.shipped import HOUSE
@@ -208,7 +208,7 @@ def make_answers(options: Options) -> None:
     target = load_target(options.target, options.device)
     if options.precision != "float32" and has_fast_bf16(target.device):
         target = Target(bf16_copy(target.model), target.tokenizer, target.card)
-    settings = AnswerSettings(options.seed, usual_taps(target.layers))
+    settings = AnswerSettings(options.seed, default_taps(target.layers))
     questions = read_questions(options.questions)
     write_answers(target, questions, settings, options.answers, options.tokens or ANSWER_TOKENS)
 

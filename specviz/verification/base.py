@@ -172,7 +172,7 @@ Inputs = dict[str, float]
 
 
 class Walk:
-    """A rule that tries the siblings of a position in order and continues from the accepted one.
+    """Base of rules that try the siblings of a position in order and go on from the accepted one.
 
     Args:
         name: The rule's name.
@@ -185,11 +185,11 @@ class Walk:
         self.parameters = self.spec.defaults() | dict(parameters or {})
 
     def extra_inputs(self, dists: NodeDistributions, candidates: int) -> Inputs:
-        """Return what the test reads of a position's distributions, for any candidate."""
+        """Return the inputs of the test that are the same for all candidates of a position."""
         return {}
 
     def candidate_inputs(self, dists: NodeDistributions, token: int, extra: Inputs) -> Inputs:
-        """Return what the test reads of a candidate: p, and q if the rule reads it."""
+        """Return the inputs that belong to one candidate: p, and q if the rule reads it."""
         if dists.q is None:
             return {"p": dists.p[token].item()}
         p, q = (one.item() for one in to_host(dists.p[token], dists.q[token]))
@@ -198,15 +198,15 @@ class Walk:
     def after_rejection(
         self, dists: NodeDistributions, token: int, extra: Inputs
     ) -> tuple[NodeDistributions, Inputs]:
-        """Return distributions and inputs for the next candidate; by default they are unchanged."""
+        """Return distributions and inputs for the next candidate; by default, unchanged ones."""
         return dists, extra
 
     def final_probs(self, dists: NodeDistributions, extra: Inputs) -> Tensor:
-        """Return the distribution (V,) of the last token if all candidates were rejected; p."""
+        """Return the last token's distribution (V,) after all candidates were rejected: p."""
         return dists.p
 
     def bonus_probs(self, p: Tensor) -> Tensor:
-        """Return the distribution (V,) of the last token if all guesses were accepted; p."""
+        """Return the last token's distribution (V,) after all guesses were accepted: p."""
         return p
 
     def judge(
@@ -261,7 +261,7 @@ class Walk:
 
 
 class AcceptanceProbability(NamedTuple):
-    """The probability that a position accepts one of its candidates, and what it follows from.
+    """The probability that one of a position's candidates is accepted, with its derivation.
 
     Attributes:
         value: The probability; None if it was not computed.
@@ -276,7 +276,10 @@ class AcceptanceProbability(NamedTuple):
 def acceptance_probability(
     distributions: NodeDistributions, tokens: Sequence[int], drawn: Drawn
 ) -> AcceptanceProbability:
-    """Return the probability that one of the siblings `tokens` is accepted.
+    """Return α of a position: the probability that one of the siblings `tokens` is accepted.
+
+    It is exact, and known before any u. With several sampled candidates it depends on the
+    candidates; its mean over draws is the rule's acceptance.
 
     For a point mass (no q, or a rule that reads none) it is Σ p over the distinct candidates; for
     one sampled candidate Σ min(p, q); for several 1 − Π(1 − min(1, pᵢ/qᵢ)), given the candidates.
@@ -294,7 +297,7 @@ def acceptance_probability(
 
 
 def sibling_tries(p: Tensor, q: Tensor, tokens: Sequence[int], drawn: Drawn) -> list[list[float]]:
-    """Return (p, q) of every sibling as if all before it were rejected. p, q: (V,)."""
+    """Return (p, q) of every sibling, assuming that all earlier ones were rejected. p, q: (V,)."""
     found = []
     for token in tokens:
         found.append([p[token].item(), q[token].item()])

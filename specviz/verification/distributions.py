@@ -1,7 +1,7 @@
 """Distributions from logits or from a person's numbers, and the operations on them.
 
 A distribution here is what a token is sampled from: after temperature, top-k and top-p. It is
-float64 where the device supports it, so that rounding is not mistaken for loss.
+float64 where the device supports it, so that rounding is not mistaken for a lossy rule.
 """
 
 from __future__ import annotations
@@ -133,14 +133,14 @@ def draw(probs: Tensor, u: float) -> Draw:
 
 
 def draw_and_read(probs: Tensor, u: float, *others: Tensor) -> tuple[Draw, list[float]]:
-    """Do `draw` and return the values of other one-element tensors read in the same transfer."""
+    """Sample like `draw`, and read other one-element tensors in the same transfer."""
     values_read = [each.item() for each in to_host(*walk_to(*top_tokens(probs), u), *others)]
     token, lo, hi, _, *values = values_read
     return finish_draw(probs, u, token, lo, hi), values
 
 
 def draw_each(distributions: Sequence[Tensor], us: Sequence[float]) -> list[Draw]:
-    """Do `draw` from each of several distributions (V,) with its own u, in one transfer."""
+    """Sample from several distributions (V,), each with its own u, in one transfer."""
     values, ids = top_tokens(torch.stack(list(distributions)))
     us_tensor = to_device(torch.tensor(us, dtype=torch.float64)[:, None], values.device)
     ends = to_host(*walk_to(values, ids, us_tensor))
@@ -157,13 +157,13 @@ class WalkEnd(NamedTuple):
         lo: The lower end of its interval.
         hi: The upper end. If u is not in [lo, hi), the walk ended before it reached u, and the draw
             must be finished with more tokens.
-        place: The token's index among those walked.
+        rank: The token's rank among those walked, from 0.
     """
 
     token: Tensor
     lo: Tensor
     hi: Tensor
-    place: Tensor
+    rank: Tensor
 
 
 def top_tokens(probs: Tensor, count: int = TOP_SIZES[0]) -> tuple[Tensor, Tensor]:
@@ -196,7 +196,7 @@ def walk_to(values: Tensor, ids: Tensor, u: float | Tensor) -> WalkEnd:
 def finish_draw(
     probs: Tensor, u: float, token: float, lo: float, hi: float, _: float = 0.0
 ) -> Draw:
-    """Return the draw that a walk found in `probs` (V,); continue the search if it found none."""
+    """Return the draw that a walk over `probs` (V,) ended at; search on if it did not reach u."""
     return Draw(int(token), u, lo, hi) if lo <= u < hi else _farther(probs, u)
 
 
@@ -215,22 +215,22 @@ def _farther(probs: Tensor, u: float) -> Draw:
 
 
 def _last(values: Tensor, ids: Tensor, u: float) -> Draw:
-    """Return the last token with probability above 0, for a u between the rounded total and 1."""
+    """Return the last token with probability above 0, for a u above the rounded total."""
     before = values[:-1].cpu().double().cumsum(-1)
     return Draw(int(ids[len(before)]), u, before[-1].item() if len(before) else 0.0, 1.0)
 
 
-ROUNDING: Final = 1e-2  # how far a sum may be from 1; bfloat16 rounds a softmax this much
+ROUNDING: Final = 1e-2  # largest error of a sum; a softmax in bfloat16 can be this far off
 
 
 class NotADistribution(ValueError):
-    """Numbers that are not a distribution; the message is a sentence for the user."""
+    """The given numbers are not a distribution; the message is shown to the user."""
 
 
 def as_distribution(values: Sequence[float] | Tensor, who: str = "The distribution") -> Tensor:
     """Convert probabilities to a distribution (V,) in float64 on the host that sums to exactly 1.
 
-    Conversion comes before any test; otherwise rounding in a low precision would look like loss.
+    Convert before comparing: rounding in a low precision would look like a lossy rule.
 
     Raises:
         NotADistribution: If there are no numbers, one is negative or not finite, or the sum is not
@@ -250,7 +250,7 @@ def as_distribution(values: Sequence[float] | Tensor, who: str = "The distributi
 
 
 def normalize_weights(weights: Sequence[float] | Tensor, who: str = "The distribution") -> Tensor:
-    """Convert weights of any positive sum, such as dragged bars, to a distribution.
+    """Convert weights with any positive sum, such as the heights of bars, to a distribution.
 
     Raises:
         NotADistribution: If the sum is not positive and finite.

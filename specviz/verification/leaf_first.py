@@ -1,7 +1,7 @@
 """Rules that judge a branch from its end: block verification, and traversal on trees.
 
-A weak early guess may be made up for by strong later ones, so a node is decided only after
-everything below it was rejected.
+Strong later guesses can compensate for a weak early one, so a node is decided only after everything
+below it was rejected.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ class LeafFirst:
     """Traversal verification (2505.12398), which on a chain is block verification (2403.10444).
 
     A node is visited with its reach a, 1 at the root: the share of the draft's probability of
-    coming here that the target's probability can cover. Each child x is visited with min(1, a
+    reaching the node that the target's probability can cover. Each child x is visited with min(1, a
     p(x)/q(x)). If nothing below it is accepted, let S = Σ (a p − q)₊ be the remaining mass: a
     becomes S/(S + 1 − a), p the normalized remainder, and q loses x if sampled without replacement.
     After all children were rejected, the node is accepted with probability a (0/0 is 1; the root
     always), and the last token is sampled from the p left there. A point mass has q = 1.
 
-    Idea of the proof: a path of the draft is claimed with at most q · a ≤ p, and the residual gives
-    exactly the rest. The expected accepted length is never less than token by token, and equal for
-    γ = 1 and for point masses. Lossless on average over drafts; random numbers must not be reused
-    by position across rounds.
+    Idea of the proof: a path of the draft is accepted with probability at most q · a ≤ p, and the
+    residual supplies exactly the missing probability. The expected accepted length is never less
+    than token by token, and equal for γ = 1 and for point masses. Lossless on average over drafts;
+    random numbers must not be reused by position across rounds.
     """
 
     def __init__(self, name: str) -> None:
@@ -59,7 +59,7 @@ class LeafFirst:
             refuse_tree(self.spec)
         visit = _Visit(self, tree, drawn, p, q, chance)
         found = visit.below(0, 1.0)
-        return visit.verdict(found.kept or 0, found.distributions.p)
+        return visit.verdict(found.accepted_node or 0, found.distributions.p)
 
     def after_rejection(self, left: float, reach: float, untried: float) -> float:
         """Return the reach of a node after a child was rejected: S/(S + 1 − a), with 0/0 = 1.
@@ -67,7 +67,7 @@ class LeafFirst:
         Args:
             left: S, the remaining mass.
             reach: a, the node's reach before.
-            untried: The mass of q not tried yet. Not used here; a published variant divides by it.
+            untried: The mass of q that was not tried yet. Only a published variant uses it.
         """
         beyond = 1.0 - reach  # computed first, so that a reach of 1 stays exactly 1
         return left / (left + beyond) if left + beyond > 0.0 else 1.0
@@ -78,12 +78,12 @@ class _Found:
     """The result of visiting a node.
 
     Attributes:
-        kept: The node accepted at or below it; None if all were rejected.
+        accepted_node: The node accepted at or below it; None if all were rejected.
         distributions: Its p is what the round's last token would be sampled from.
         inputs: The inputs of the node's own threshold.
     """
 
-    kept: int | None
+    accepted_node: int | None
     distributions: NodeDistributions
     inputs: dict[str, float]
 
@@ -112,7 +112,7 @@ class _Visit:
             guess = self._guess(distributions, x)
             given = guess[x].item()
             found = self._try(child, distributions, distributions.p[x].item(), given)
-            if found.kept is not None:
+            if found.accepted_node is not None:
                 return found
             rest = (distributions.reach * distributions.p - guess).clamp(min=0.0)
             left, untried = rest.sum().item(), untried - untried * given
@@ -134,13 +134,13 @@ class _Visit:
         """
         own = distributions.reach * p
         found = self.below(child, min(1.0, own / q) if q > 0.0 else float(own > 0.0))
-        if found.kept is not None:
+        if found.accepted_node is not None:
             return found
         inputs = {"p": p} if distributions.q is None else {"p": p, "q": q}
         inputs |= found.inputs
         name = self.rule.spec.name
         self.decisions.append(decide(name, child, self.chance.judge(child), inputs, distributions))
-        return replace(found, kept=child if self.decisions[-1].accepted else None)
+        return replace(found, accepted_node=child if self.decisions[-1].accepted else None)
 
     def _guess(self, distributions: NodeDistributions, x: int) -> Tensor:
         """Return the distribution that candidate x was sampled from; one-hot for a point mass."""
@@ -155,10 +155,10 @@ class _Visit:
             return q
         return remove_token(q, x)
 
-    def verdict(self, kept: int, probs: Tensor) -> Verdict:
+    def verdict(self, accepted_node: int, probs: Tensor) -> Verdict:
         """Return the verdict: the path to the accepted node, and the last token."""
         kind: Literal["recovered", "bonus", "plain"] = "plain"
         if self.decisions:
-            kind = "recovered" if self.tree.children[kept] else "bonus"
-        final = Final(kept, kind, draw(probs, self.chance.final()), probs)
-        return Verdict(tuple(self.decisions), self.tree.path(kept)[1:], final)
+            kind = "recovered" if self.tree.children[accepted_node] else "bonus"
+        final = Final(accepted_node, kind, draw(probs, self.chance.final()), probs)
+        return Verdict(tuple(self.decisions), self.tree.path(accepted_node)[1:], final)

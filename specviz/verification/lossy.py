@@ -28,11 +28,11 @@ def entropy(p: Tensor) -> Tensor:
 class Typical(Walk):
     """Medusa's typical acceptance (2401.10774): accept x if p(x) > min(ε, δ e^−H(p)).
 
-    It needs no q, and u does not matter. Otherwise it takes the top token, as the paper's code does
-    (`fast=True`). Not lossless: x passes whatever its probability above the threshold, so the
-    output is the draft's distribution on the tokens that pass. Of the siblings that pass, the first
-    is accepted; the paper's code takes the longest path. (Its two functions swap the defaults of ε
-    and δ.)
+    It needs no q, and u does not matter. If it rejects all candidates, it takes the top token, as
+    the paper's code does (`fast=True`). Not lossless: x passes whatever its probability above the
+    threshold, so the output is the draft's distribution on the tokens that pass. Of the siblings
+    that pass, the first is accepted; the paper's code takes the longest path. (Its two functions
+    swap the defaults of ε and δ.)
     """
 
     def extra_inputs(self, dists: NodeDistributions, candidates: int) -> Inputs:
@@ -52,8 +52,8 @@ class Relaxed(Walk):
     """Relaxed acceptance (TensorRT-LLM, for the thinking phase of DeepSeek-R1): x among the top N.
 
     Accept x if it is one of the target's N most probable tokens and p(x) ≥ p_max − Δ; otherwise
-    take the top token. It relaxes greedy decoding, so its loss should be measured against the top
-    token, not against p.
+    take the top token. It relaxes greedy decoding, so its output should be compared with the top
+    token, not with p.
     """
 
     def extra_inputs(self, dists: NodeDistributions, candidates: int) -> Inputs:
@@ -77,14 +77,14 @@ class Relaxed(Walk):
 class Thresholds(Walk):
     """SGLang's two thresholds on the point-mass rule; with (1, 1) it is that rule, and lossless.
 
-    Accept x if p(x) ≥ `single`, otherwise with its share of `together` (SGLang uses one u for all
-    siblings, this one u each, with the same distribution). A rejection removes x from p, as in
-    SGLang's kernel. Any threshold below 1 gives the candidates more than p does and all others
-    less.
+    Accept x if p(x) ≥ `single`, otherwise with probability p(x)/`together`. (SGLang uses one u for
+    all siblings. Here each has its own u, with a threshold that gives the same distribution.) A
+    rejection removes x from p, as in SGLang's kernel. With any threshold below 1, candidates are
+    output more often than under p, and all other tokens less often.
     """
 
     def extra_inputs(self, dists: NodeDistributions, candidates: int) -> Inputs:
-        """Implement `Walk.extra_inputs`: nothing was tried yet."""
+        """Implement `Walk.extra_inputs`: the mass of the siblings tried before, 0 at first."""
         return {"before": 0.0}
 
     def after_rejection(

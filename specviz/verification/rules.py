@@ -230,11 +230,11 @@ def first_sibling_inputs(tree: DraftTree, p: Tensor, q: Mapping[int, Tensor]) ->
 def later_sibling_inputs(
     rejections: Sequence[NodeDistributions], tokens: Sequence[int], chance: UniformSource
 ) -> tuple[Draw, list[Inputs]]:
-    """Return the draw that ends the round if all are rejected, and p and q of each token.
+    """Return the draw that ends the round if all tokens are rejected, and p and q of each.
 
     Args:
-        rejections: The distributions that each token is judged by, then those that all of them
-            leave.
+        rejections: The distributions that each token is judged by, then those that remain after
+            all rejections.
         tokens: The tokens.
         chance: The random numbers.
     """
@@ -262,8 +262,8 @@ class AcceptReject(Walk):
     Accept x sampled from q with probability p(x)/(M q(x)), M = max p/q; the original samples again
     until one is accepted. Here the number of candidates is fixed, and if all are rejected, the
     token is sampled from p. Proof: a candidate is accepted as x with probability q p/(M q) = p/M,
-    so an accepted one follows p; and that all were rejected says nothing about the last draw. Each
-    is accepted with probability 1/M.
+    so accepted candidates follow p; the last draw follows p too and does not depend on the
+    rejections. Each candidate is accepted with probability 1/M.
     """
 
     def extra_inputs(self, dists: NodeDistributions, candidates: int) -> Inputs:
@@ -275,11 +275,12 @@ class AcceptReject(Walk):
 class KSeq(Walk):
     """k-SEQ (SpecTr 2310.15141): accept each of k independent draws with min(1, p/(ρ q)).
 
-    With β = Σ min(q, p/ρ), one is accepted with probability P = 1 − (1 − β)^k, and the accepted
-    mass at x is min(q, p/ρ) P/β; the rest is sampled from p minus that. It is lossless if that is
-    nowhere negative, so for ρ ≥ ρ*, the root of 1 − (1 − β)^k = ρ β; at ρ* the rest is (p − ρ q)₊.
-    Proof: accepted mass plus the rest is p, token by token. The published bound: within 1 − 1/e of
-    optimal.
+    With β = Σ min(q, p/ρ), one of them is accepted with probability P = 1 − (1 − β)^k, and the
+    accepted mass at x is min(q, p/ρ) P/β. If all are rejected, the token is sampled from the
+    difference of p and that mass. The rule is lossless if the difference is nowhere negative: for
+    ρ ≥ ρ*, the root of 1 − (1 − β)^k = ρ β. At ρ* the difference is (p − ρ q)₊, not normalized.
+    Proof: the accepted mass and the difference add up to p, token by token. The published bound:
+    within 1 − 1/e of optimal.
     """
 
     def extra_inputs(self, dists: NodeDistributions, candidates: int) -> Inputs:
@@ -322,7 +323,7 @@ def least_rho(p: Tensor, q: Tensor, candidates: int) -> float:
 
 
 def _excess(p: Tensor, q: Tensor, rho: float, candidates: int) -> float:
-    """Return by how much the accepted mass would exceed p; above 0 below ρ*."""
+    """Return by how much the accepted mass would exceed p; positive below ρ*."""
     beta = acceptance_of_one(p, q, rho).item()
     return float(1.0 - (1.0 - beta) ** candidates - rho * beta)
 

@@ -1,7 +1,7 @@
 """Transfers of tensors between the host and a model's device.
 
-Few transfers are fast: a read waits until the device has finished everything before it, so values
-needed together are read together; uploads do not wait.
+A read waits until the device has finished all earlier work, so values that are needed together are
+read in one transfer. Uploads do not wait.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def upload(values: Sequence[Any], device: torch.device) -> Tensor:
 
 
 def to_device(tensor: Tensor, device: torch.device) -> Tensor:
-    """Upload a host tensor without waiting; CUDA copies small tensors aside at once."""
+    """Upload a host tensor without waiting; CUDA stages small tensors immediately."""
     return tensor.to(device, non_blocking=device.type == "cuda")
 
 

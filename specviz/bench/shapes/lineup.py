@@ -149,7 +149,7 @@ def build_lineup(row: Model, device: torch.device, dtype: torch.dtype, longest: 
         if spec.build not in heads:
             heads[spec.build] = _head(spec, target)
         head = heads[spec.build]
-        drafter = spec.kind.around(head, model_card(spec.title, spec.entry, head), target)
+        drafter = spec.kind.from_head(head, model_card(spec.title, spec.entry, head), target)
         settings = replace(_default_settings(spec.entry), **spec.settings)
         members.append(Member(spec.name, spec.title, drafter, settings))
     members.append(

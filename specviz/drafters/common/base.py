@@ -24,7 +24,7 @@ class Weightless:
     A subclass has a `name` and implements `Drafter.begin`.
 
     Args:
-        title: Name that it is shown as; its own name if None.
+        title: Displayed name; the drafter's own name if None.
     """
 
     name: str
@@ -32,12 +32,12 @@ class Weightless:
     capture = CaptureSpec()
 
     def __init__(self, title: str | None = None) -> None:
-        """Make its card."""
+        """Create the model card."""
         self.card = ModelCard(title or self.name, self.name, 0, 0, None)
 
     @classmethod
     def load(cls, title: str, folder: Path | None, target: Target) -> Self:
-        """Return the drafter, shown as `title`."""
+        """Return the drafter with `title` as its displayed name."""
         return cls(title)
 
     def weights(self, target: Target) -> Weights:
@@ -49,8 +49,8 @@ class HeadDrafter:
     """A trained head in eval mode, on the target's device and in its dtype.
 
     A subclass has a `name`, implements `Drafter.begin`, and names the `network` that its folder
-    holds: an `nn.Module` with a `config` that has `made_for`, and with `load(folder, target)`. It
-    captures the target's final hidden states, unless the subclass says otherwise.
+    contains: an `nn.Module` with a `config` that has `made_for`, and with `load(folder, target)`.
+    It captures the target's final hidden states, unless the subclass says otherwise.
     """
 
     name: str
@@ -64,7 +64,7 @@ class HeadDrafter:
 
     @classmethod
     def load(cls, title: str, folder: Path, target: Target) -> Self:
-        """Load the head in `folder`, shown as `title`.
+        """Load the head in `folder`, with `title` as its displayed name.
 
         The target that the head was trained for is checked before its tensors are read. Tensors
         made for another target do not fit either, but that error would be less helpful.
@@ -75,9 +75,9 @@ class HeadDrafter:
         """
         check_made_for(title, made_for(folder), target.card.name, target.card.hash)
         head = cls.network.load(folder, target)
-        return cls.around(head, card_of(head, title, cls.name, folder), target)
+        return cls.from_head(head, card_of(head, title, cls.name, folder), target)
 
     @classmethod
-    def around(cls, head: Any, card: ModelCard, target: Target) -> Self:
-        """Return the drafter of a head that was loaded for this target."""
+    def from_head(cls, head: Any, card: ModelCard, target: Target) -> Self:
+        """Return the drafter of a head that is already loaded for this target."""
         return cls(head, card)

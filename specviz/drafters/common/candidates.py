@@ -198,7 +198,7 @@ def _draw_ranks(distributions: Tensor, probs: Tensor, coins: Coins) -> list[_Ran
     for us, rows in zip(coins.by_rank(values.device), coins.counts, strict=True):
         if found:
             before = found[-1].walked
-            token, place = before.token[:rows].to(distributions.device), before.place[:rows]
+            token, place = before.token[:rows].to(distributions.device), before.rank[:rows]
             rest = distributions[:rows].scatter(-1, token, 0.0)
             total = rest.sum(-1, keepdim=True)
             distributions = torch.where(total > 0, rest / total, distributions[:rows])

@@ -1,7 +1,8 @@
-"""A head's folder: its config, its tensors, and filling a network with them.
+"""Reading a head's folder: its config, its layout, its tensors, and a network filled with them.
 
-Only tensors are ever loaded, and an error names the first one that does not fit. `layouts` knows
-which layout a folder has and how it maps to our networks.
+Files are never executed: only tensors are loaded. An error names the first tensor that does not
+fit. All heads are read in one of the published `layouts`, the house's too. A layout that is not
+listed there is refused, and the error lists what the folder contains.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import Any, Final, TypeVar
+from typing import Any, ClassVar, Final, Self, TypeVar
 from zipfile import is_zipfile
 
 import torch
@@ -27,12 +28,13 @@ from specviz.models.errors import NotAvailable, Unsuitable
 from specviz.models.fast_linear import optimize_parts
 from specviz.models.files import fingerprint, folder_label, head_files, size_of
 from specviz.models.norms import fuse_norms
+from specviz.models.target import Target
 from specviz.models.weight_files import count_tensors, pickle_error
 from specviz.trace.events import ModelCard
 
 
 def card_of(head: nn.Module, title: str, family: str, folder: Path) -> ModelCard:
-    """Return the card of the head in `folder`, counting its own parameters only."""
+    """Return the model card of the head in `folder`; shared parameters are not counted."""
     files = head_files(folder)
     size = sum(weight.numel() for weight in head.parameters())
     return ModelCard(title, family, size, size_of(files), fingerprint(files))
@@ -151,11 +153,11 @@ def fill(name: str, head: nn.Module, tensors: Mapping[str, Tensor]) -> None:
     wanted = head.state_dict()
     _refuse(name, "lacks", wanted.keys() - tensors.keys())
     _refuse(name, "has an unexpected", tensors.keys() - wanted.keys())
-    for key, place in wanted.items():
-        if tensors[key].shape != place.shape:
+    for key, slot in wanted.items():
+        if tensors[key].shape != slot.shape:
             raise Unsuitable(
                 f"{name!r}: its {key} is {tuple(tensors[key].shape)}, "
-                f"and its config says {tuple(place.shape)}."
+                f"and its config says {tuple(slot.shape)}."
             )
     head.load_state_dict(dict(tensors))
 
@@ -186,7 +188,7 @@ def write_config(folder: Path, config: Mapping[str, Any]) -> None:
 Config = TypeVar("Config")
 
 
-def parsed(name: str, data: Mapping[str, Any], kind: type[Config]) -> Config:
+def parse_config(name: str, data: Mapping[str, Any], kind: type[Config]) -> Config:
     """Parse a config into the dataclass `kind`, ignoring unknown keys.
 
     Raises:
@@ -205,7 +207,7 @@ def parsed(name: str, data: Mapping[str, Any], kind: type[Config]) -> Config:
     return config
 
 
-COUNTS = (
+COUNTS = (  # prefixes of the keys that must be positive integers
     "medusa_num", "n_", "head_num", "skip", "block", "filter", "hidden_dim", "num_", "intermediate",
 )  # fmt: skip
 
@@ -223,14 +225,14 @@ def freeze_like(module: nn.Module, model: Any) -> None:
     optimize_parts(module)
 
 
-def numbered(names: Iterable[str], before: str = "") -> int:
-    """Count the parts of a network whose names read `before`0.…, `before`1.… and so on."""
-    heads = {name.removeprefix(before).split(".")[0] for name in names if name.startswith(before)}
+def count_numbered(names: Iterable[str], prefix: str = "") -> int:
+    """Count the modules named `prefix`0, `prefix`1 and so on, from their tensors' names."""
+    heads = {name.removeprefix(prefix).split(".")[0] for name in names if name.startswith(prefix)}
     return 1 + max((int(head) for head in heads if head.isdigit()), default=-1)
 
 
 def sizes(model: Any) -> tuple[int, int]:
-    """Return a causal LM's width and its number of token ids."""
+    """Return a causal LM's hidden size and its number of token ids."""
     vocabulary, width = model.get_output_embeddings().weight.shape
     return int(width), int(vocabulary)
 
@@ -242,12 +244,15 @@ def rope_theta(model: Any) -> float:
 
 
 LAYOUTS: Final = (*EAGLE3, *OTHERS, *MEDUSA, *EAGLE1)
-TABLE: Final = r"(^|\.)(wte|word_embeddings|shared)\.weight$|\.(embed_\w+|\w*embeddings?)\.weight$"
-SHOWN: Final = 6  # keys and tensor names listed in an error
+EMBEDDING: Final = (
+    r"(^|\.)(wte|word_embeddings|shared)\.weight$"
+    r"|\.(embed_\w+|\w*embeddings?)\.weight$"
+)
+MAX_LISTED: Final = 6  # keys and tensor names listed in an error
 
 
 def layout_of(config: Mapping[str, Any], names: Names) -> Layout | None:
-    """Return the first row that fits, or None."""
+    """Return the first layout that matches, or None."""
     return next((layout for layout in LAYOUTS if layout.fits(config, names)), None)
 
 
@@ -255,11 +260,11 @@ def layout_in(folder: Path) -> Layout | None:
     """Return the layout of the head in a folder; None for a language model.
 
     Raises:
-        Unsuitable: If it is neither.
+        Unsuitable: If the folder contains neither.
     """
     config, names = read_config(folder), tensor_names(folder)
     layout = layout_of(config, names)
-    if layout is None and not any(re.search(TABLE, name) for name in names):
+    if layout is None and not any(re.search(EMBEDDING, name) for name in names):
         raise _unknown(folder_label(folder), config, names)
     return layout
 
@@ -280,6 +285,47 @@ def read_head(folder: Path, family: str) -> Head:
     return layout.ours(Head(name, config, tensors))
 
 
+class HeadNetwork(nn.Module):
+    """A head's network that is saved to and loaded from a folder in a known layout.
+
+    Attributes:
+        family: Family of the layout.
+        config_type: Class of the config, with `from_json(name, data)`, `check_fit(name, target)`
+            and `to_json()`.
+        config: The config.
+    """
+
+    family: ClassVar[str]
+    config_type: ClassVar[Any]
+    config: Any
+
+    def save(self, folder: Path) -> None:
+        """Write config.json and model.safetensors in bf16."""
+        write(folder, self.config.to_json(), self)
+
+    @classmethod
+    def load(cls, folder: Path, target: Target) -> Self:
+        """Load the head in `folder` on the target's device, in its dtype, ready to draft.
+
+        Raises:
+            NotAvailable: If the folder has no head.
+            Unsuitable: If the head does not fit; a tensor that does not fit is named.
+        """
+        found = read_head(folder, cls.family)
+        config = cls.config_type.from_json(found.name, found.config)
+        config.check_fit(found.name, target)
+        head = cls.like_file(found, config)
+        restore(found.name, head, found.tensors, target.model)
+        return head
+
+    @classmethod
+    def like_file(cls, found: Head, config: Any) -> Self:
+        """Return an unfilled head with the parts that the files have."""
+        make: Any = cls
+        made: Self = make(config)
+        return made
+
+
 def _unknown(name: str, config: Iterable[str], names: Iterable[str]) -> Unsuitable:
     return Unsuitable(
         f"{name!r} is neither a language model nor a head in a known layout: its "
@@ -289,5 +335,5 @@ def _unknown(name: str, config: Iterable[str], names: Iterable[str]) -> Unsuitab
 
 def _listed(words: Iterable[str]) -> str:
     found = sorted(words)
-    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-    return (", ".join(found[:SHOWN]) or "none") + more
+    more = f" and {len(found) - MAX_LISTED} more" if len(found) > MAX_LISTED else ""
+    return (", ".join(found[:MAX_LISTED]) or "none") + more

@@ -31,8 +31,8 @@ class HeadConfig:
     """Config of a head with one Llama layer as wide as the target.
 
     Attributes:
-        architectures: Names in vLLM's registry.
-        quiet: Keys that are not written if they are empty.
+        architectures: Names of the classes in vLLM's registry.
+        omitted_if_empty: Keys that are left out of the file if their values are empty.
         hidden_size: Width.
         intermediate_size: Inner width of the MLP.
         num_attention_heads: Attention heads.
@@ -45,13 +45,13 @@ class HeadConfig:
             Without it, as in public heads, only shapes are compared.
         max_position_embeddings: The target's, for other programs; not used here.
         head_norms: Whether queries and keys are normed per head, as in Qwen3. Inferred from the
-            tensors' names (see `layouts`).
+            names of the tensors (see `layouts`).
         biases: Attention projections that have a bias; inferred like `head_norms`.
         rope_scaling: Scaling of the rotary angles, as transformers has it; None for none.
     """
 
     architectures: ClassVar[tuple[str, ...]] = ("LlamaForCausalLM",)
-    quiet: ClassVar[frozenset[str]] = frozenset(
+    omitted_if_empty: ClassVar[frozenset[str]] = frozenset(
         ("made_for", "max_position_embeddings", "rope_scaling", "head_norms", "biases")
     )
 
@@ -84,7 +84,7 @@ class HeadConfig:
             if type(data.get(key)) is not int or data[key] < 1:
                 raise Unsuitable(f"{name!r}: its config.json gives no whole number for {key}.")
         known = {field.name for field in fields(cls)}
-        usual = {
+        defaults = {
             "num_key_value_heads": data["num_attention_heads"],
             "head_dim": data["hidden_size"] // data["num_attention_heads"],
         }
@@ -95,7 +95,7 @@ class HeadConfig:
                 f"{name!r} has {data['num_hidden_layers']} layers; EAGLE heads have one."
             )
         check_activation(name, data)
-        config = cls(**(usual | given | rope_of(name, data)))
+        config = cls(**(defaults | given | rope_of(name, data)))
         _check_numbers(name, config)
         return config
 
@@ -120,10 +120,12 @@ class HeadConfig:
             "num_hidden_layers": 1,
             "tie_word_embeddings": False,
         }
-        return common | {k: v for k, v in asdict(self).items() if v or k not in self.quiet}
+        return common | {
+            k: v for k, v in asdict(self).items() if v or k not in self.omitted_if_empty
+        }
 
     @property
-    def reads(self) -> int:
+    def input_width(self) -> int:
         """Width of the hidden states that the head reads."""
         return self.hidden_size
 
@@ -133,7 +135,7 @@ class HeadConfig:
         Raises:
             Unsuitable: If not.
         """
-        check_sizes(name, self.reads, self.vocab_size, target)
+        check_sizes(name, self.input_width, self.vocab_size, target)
 
 
 def _check_numbers(name: str, config: HeadConfig) -> None:
@@ -184,7 +186,7 @@ def check_depth(name: str, layers: int, target: Target) -> None:
 
 
 def rope_of(name: str, data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return rope_theta (default 10,000) and rope_scaling, wherever a config has them.
+    """Return rope_theta (default 10,000) and rope_scaling from any key that may contain them.
 
     Raises:
         Unsuitable: If the scaling is not implemented.

@@ -47,7 +47,7 @@ def causal_mask(rows: int, past: int, like: Tensor) -> Tensor:
     return torch.nn.functional.pad(mask, (past, 0)).to(like.dtype)[None, None]
 
 
-def seen_alone(rows: int, blocks: int, like: Tensor) -> Tensor:
+def own_rows_mask(rows: int, blocks: int, like: Tensor) -> Tensor:
     """Return an additive mask (1, 1, rows, (1 + blocks) rows) for rows that read their outputs.
 
     Row i sees rows up to i of the first block. Of every later block, the last of which are the new

@@ -81,7 +81,7 @@ class Head:
 Names = Collection[str]
 
 
-def as_it_is(head: Head) -> Head:
+def unchanged(head: Head) -> Head:
     """Return a head of our own layout unchanged."""
     return head
 
@@ -103,10 +103,10 @@ class Layout:
     family: str
     drafter: str
     fits: Callable[[Mapping[str, Any], Names], bool]
-    ours: Callable[[Head], Head] = as_it_is
+    ours: Callable[[Head], Head] = unchanged
 
 
-def with_attention_s_parts(head: Head, layer: str) -> Head:
+def with_attention_parts(head: Head, layer: str) -> Head:
     """Set head_norms and biases from the names of a layer's tensors; no config has them.
 
     If queries, keys or values have a bias, all three are expected to; if there is one norm, two are
@@ -120,7 +120,7 @@ def with_attention_s_parts(head: Head, layer: str) -> Head:
     return head.with_config(head_norms=bool(norms), biases=biases)
 
 
-def any_is(pattern: str, names: Names) -> bool:
+def any_match(pattern: str, names: Names) -> bool:
     """Return whether a name matches the pattern at its start."""
     return any(re.match(pattern, name) for name in names)
 
@@ -128,11 +128,11 @@ def any_is(pattern: str, names: Names) -> bool:
 def _dflash(config: Mapping[str, Any], names: Names) -> bool:
     kinds = config.get("architectures") or ()
     named = "dflash_config" in config or any("DFlash" in str(kind) for kind in kinds)
-    return named or ("hidden_norm.weight" in names and any_is(r"layers\.0\.", names))
+    return named or ("hidden_norm.weight" in names and any_match(r"layers\.0\.", names))
 
 
 def _mtp(config: Mapping[str, Any], names: Names) -> bool:
-    modules = any_is(r"model\.layers\.\d+\.(enorm|hnorm|eh_proj)\.", names)
+    modules = any_match(r"model\.layers\.\d+\.(enorm|hnorm|eh_proj)\.", names)
     return modules and "model.embed_tokens.weight" not in names
 
 
@@ -143,25 +143,25 @@ OTHERS: Final = (
         "L-MTP",
         "lmtp",
         "specviz.drafters.lmtp:LeapMTP",
-        lambda config, names: any_is(r"heads\.\d+\.resblock\.", names),
+        lambda config, names: any_match(r"heads\.\d+\.resblock\.", names),
     ),
     Layout(
         "Mixture of Attentions",
         "moa",
         "specviz.drafters.moa.drafter:Moa",
-        lambda config, names: any_is(r"layer_self_attention\.", names),
+        lambda config, names: any_match(r"layer_self_attention\.", names),
     ),
     Layout(
         "multi-token prediction (Meta)",
         "mtp-parallel",
         "specviz.drafters.mtp_parallel:ParallelMTP",
-        lambda config, names: any_is(r"extra_heads\.", names),
+        lambda config, names: any_match(r"extra_heads\.", names),
     ),
     Layout(
         "blockwise heads",
         "blockwise",
         "specviz.drafters.blockwise:Blockwise",
-        lambda config, names: any_is(r"conv[12]\.", names),
+        lambda config, names: any_match(r"conv[12]\.", names),
     ),
 )
 
@@ -170,11 +170,11 @@ BLOCK: Final = r"^blocks\.(\d+)\.layers\.(\d+)\."
 
 
 def _fasterdecoding(config: Mapping[str, Any], names: Names) -> bool:
-    return any_is(r"\d+\.\d+\.linear\.", names)
+    return any_match(r"\d+\.\d+\.linear\.", names)
 
 
 def _vllm(config: Mapping[str, Any], names: Names) -> bool:
-    return any_is(r"(medusa_heads\.)?blocks\.\d+\.layers\.\d+\.", names)
+    return any_match(r"(medusa_heads\.)?blocks\.\d+\.layers\.\d+\.", names)
 
 
 def from_vllm(head: Head) -> Head:
@@ -184,7 +184,7 @@ def from_vllm(head: Head) -> Head:
     head = head.renamed((r"^medusa_heads\.", ""), (BLOCK, r"\1.\2.linear."))
     head = head.renamed((r"^lm_heads\.(\d+)\.", rf"\1.{layers}."))
     tensors = dict(head.tensors)
-    blocks = [name for name in tensors if any_is(r"\d+\.\d+\.linear\.weight$", [name])]
+    blocks = [name for name in tensors if any_match(r"\d+\.\d+\.linear\.weight$", [name])]
     for name in blocks:
         bias = name.removesuffix("weight") + "bias"
         tensors.setdefault(bias, torch.zeros(len(tensors[name]), dtype=tensors[name].dtype))
@@ -220,7 +220,7 @@ def _speculators(config: Mapping[str, Any], names: Names) -> bool:
 
 def _specforge(config: Mapping[str, Any], names: Names) -> bool:
     kinds = config.get("architectures") or ()
-    return any_is(r"midlayer\.", names) and "LlamaForCausalLMEagle3" in kinds
+    return any_match(r"midlayer\.", names) and "LlamaForCausalLMEagle3" in kinds
 
 
 def _deepspec(config: Mapping[str, Any], names: Names) -> bool:
@@ -228,7 +228,7 @@ def _deepspec(config: Mapping[str, Any], names: Names) -> bool:
 
 
 def _safeailab(config: Mapping[str, Any], names: Names) -> bool:
-    return any_is(r"midlayer\.", names)
+    return any_match(r"midlayer\.", names)
 
 
 def from_safeailab(head: Head) -> Head:
@@ -242,7 +242,7 @@ def from_safeailab(head: Head) -> Head:
             f"{head.name!r} gives its tapped layers as {AUX}, which differs by one between "
             "programs. Add tap_layers to its config: the layers whose outputs it reads, from 1."
         )
-    return with_attention_s_parts(head, "midlayer")
+    return with_attention_parts(head, "midlayer")
 
 
 def from_specforge(head: Head) -> Head:
@@ -286,7 +286,7 @@ def from_speculators(head: Head) -> Head:
         # are used.
         kept = {k: v for k, v in head.tensors.items() if k != "embed_tokens.weight"}
         head = replace(head, tensors=kept)
-    return with_attention_s_parts(head.renamed((r"^layers\.0\.", "midlayer.")), "midlayer")
+    return with_attention_parts(head.renamed((r"^layers\.0\.", "midlayer.")), "midlayer")
 
 
 def from_deepspec(head: Head) -> Head:
@@ -297,7 +297,7 @@ def from_deepspec(head: Head) -> Head:
     """
     taps = _one_more(head.name, "target_layer_ids", head.config.get("target_layer_ids"))
     head = head.with_config(tap_layers=taps).renamed((r"^layers\.0\.", "midlayer."))
-    return with_attention_s_parts(head, "midlayer")
+    return with_attention_parts(head, "midlayer")
 
 
 def from_parallel(head: Head) -> Head:
@@ -316,7 +316,7 @@ def from_parallel(head: Head) -> Head:
     numbered = {_one_less(key): tensor for key, tensor in renamed.tensors.items()}
     if "mask_hidden" in numbered:
         numbered["mask_hidden"] = numbered["mask_hidden"].flatten()
-    return with_attention_s_parts(replace(renamed, tensors=numbered), "midlayer")
+    return with_attention_parts(replace(renamed, tensors=numbered), "midlayer")
 
 
 MASKS: Final = ("mask_token_id", "ptd_token_id", "pard_token")
@@ -359,12 +359,12 @@ EAGLE3: Final = (
 
 
 def _eagle(config: Mapping[str, Any], names: Names) -> bool:
-    one_layer = any_is(r"fc\.", names) and any_is(r"layers\.0\.", names)
-    return one_layer and not any_is(r"layers\.0\.hidden_norm\.", names)
+    one_layer = any_match(r"fc\.", names) and any_match(r"layers\.0\.", names)
+    return one_layer and not any_match(r"layers\.0\.hidden_norm\.", names)
 
 
 def _from_eagle(head: Head) -> Head:
-    return with_attention_s_parts(head, "layers.0")
+    return with_attention_parts(head, "layers.0")
 
 
 EAGLE1: Final = (

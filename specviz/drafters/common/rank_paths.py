@@ -33,7 +33,7 @@ class HeadOutputs:
 
     Attributes:
         logits: By depth from the first guess, (D, V).
-        evidence: By depth, which head predicted it and what it read.
+        evidence: By depth, which head predicted the token and which states it read.
         work: Rows that were computed.
     """
 
@@ -43,11 +43,11 @@ class HeadOutputs:
 
 
 class HeadPredictor(Protocol):
-    """The heads of one run, with what they keep of the target's hidden states.
+    """The heads of one run, with the hidden states of the target that they store.
 
     Attributes:
         name: Name in error messages.
-        max_depth: How many positions they predict.
+        max_depth: Number of positions that they predict.
         remark: Evidence on every proposal.
     """
 
@@ -61,17 +61,17 @@ class HeadPredictor(Protocol):
         Args:
             newest: Position of the newest token. The newest known state is that of newest - 1,
                 which predicted it.
-            depth: Most positions.
+            depth: Maximum number of positions.
         """
         ...
 
     def commit(self, states: States) -> None:
-        """Take the states of the newest verified rows, as `DraftSession.commit` gives them."""
+        """Store the states of the newest verified rows, as passed to `DraftSession.commit`."""
         ...
 
 
 class RankPathSession:
-    """A session of such heads: ranks their tokens and builds the tree."""
+    """A session that ranks the tokens of a `HeadPredictor` and builds the tree."""
 
     drawn = Drawn.POINT_MASS
 
@@ -118,11 +118,11 @@ class RankPathSession:
             depth, node = depth + 1, parents[node]
         if depth < len(self.predicted):
             return self.predicted[depth].expand(len(nodes), -1)
-        return torch.full((len(nodes), 1), -torch.inf)  # beyond the heads' reach
+        return torch.full((len(nodes), 1), -torch.inf)  # deeper than the heads predict
 
     @property
     def max_depth(self) -> int:
-        """Implement `NodePredictor.max_depth`: as deep as the heads reach."""
+        """Implement `NodePredictor.max_depth`: the number of positions that the heads predict."""
         return self.heads.max_depth
 
     def commit(
@@ -150,9 +150,9 @@ class RankPathSession:
         paths = self._paths(len(logits))
         ranks = 1 + max((max(path) for path in paths), default=0)
         best = top_candidates(logits, ranks, self.heads.name)
-        tree, kept = tree_of_ranks(root, paths, [tokens for tokens, _ in best], self.eos)
-        chances = (best[len(path) - 1][1][path[-1]] for path in kept)
-        return tree, kept, dict(enumerate(chances, 1))
+        tree, used_paths = tree_of_ranks(root, paths, [tokens for tokens, _ in best], self.eos)
+        chances = (best[len(path) - 1][1][path[-1]] for path in used_paths)
+        return tree, used_paths, dict(enumerate(chances, 1))
 
     def _paths(self, depth: int) -> list[Path]:
         """Return the paths to try, at most `depth` deep, level by level."""

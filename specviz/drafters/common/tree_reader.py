@@ -1,4 +1,4 @@
-"""Reads a text and then a draft tree with a small model, and keeps the rows of accepted guesses.
+"""Reads a text and then a draft tree with a small model; caches the rows of accepted guesses.
 
 A node sees the text and its own path only, so its distribution is the model's for that path alone
 (tree attention, SpecInfer 2305.09781).
@@ -29,7 +29,7 @@ class TreeReader:
     Attributes:
         name: Name of the model in error messages.
         work: Rows computed since it was last reset.
-        tree: The last draft, which tells which of its nodes the text has taken.
+        tree: The last draft. Compared with a new text, it gives the accepted nodes.
     """
 
     def __init__(self, model: Any, name: str) -> None:
@@ -44,14 +44,15 @@ class TreeReader:
         self.tree = DraftTree((0,), (-1,))
 
     def read_text(self, context: Sequence[int]) -> Tensor:
-        """Read the part of `context` that the cache lacks: logits (1, W) of what follows it.
+        """Read the part of `context` that is not cached; return logits (1, W) of the next token.
 
-        Rows of accepted guesses are kept and all others dropped; at least one token is read.
+        Rows of accepted guesses stay in the cache and all others are dropped. At least one token is
+        read.
         """
         return self.plan_text(context, UploadBatch(self.model.device))()
 
     def read_level(self, tree: DraftTree, nodes: Sequence[int]) -> Tensor:
-        """Read the nodes of a level, whose parents have been read: logits (n, W) after each.
+        """Read the nodes of a level, after their parents; return logits (n, W) after each node.
 
         Args:
             tree: All nodes up to this level; siblings must have different tokens.
@@ -83,7 +84,7 @@ class TreeReader:
 
         Args:
             nodes: The nodes.
-            above: By node, its parent.
+            above: The parent of each node.
             uploads: Uploads what the pass needs from the host.
         """
         for node, parent in zip(nodes, above, strict=True):
@@ -95,12 +96,12 @@ class TreeReader:
         return lambda words: self._pass(words, where(), [mask() for mask in masks])
 
     def discard_from(self, node: int) -> None:
-        """Forget the outputs of this node and all later ones."""
+        """Discard the cached rows of this node and all later ones."""
         self.paths = {known: path for known, path in self.paths.items() if known < node}
         self.cache.cut(len(self.known) - 1 + len(self.paths))
 
     def _rows_of(self, text: Sequence[int]) -> list[int]:
-        """Return the rows of the tokens in `text`, up to the first that was never read."""
+        """Return the cached rows of the tokens in `text`, up to the first that is not cached."""
         same = 0
         for old, new in zip(self.known, text, strict=False):
             if old != new:
@@ -108,10 +109,10 @@ class TreeReader:
             same += 1
         rows = list(range(same))
         if same == len(self.known):
-            rows += [same - 1 + node for node in self._taken(text[same:])]
+            rows += [same - 1 + node for node in self._accepted_nodes(text[same:])]
         return rows
 
-    def _taken(self, tokens: Sequence[int]) -> Iterator[int]:
+    def _accepted_nodes(self, tokens: Sequence[int]) -> Iterator[int]:
         """Yield the nodes that `tokens` follow from the root, as far as they were read."""
         node = 0
         for token in tokens:
@@ -123,7 +124,7 @@ class TreeReader:
 
     def _keep(self, rows: list[int]) -> int:
         """Keep these rows (ascending) in the cache, and return their number."""
-        same = min(len(rows), len(self.known))  # those of the text stay where they are
+        same = min(len(rows), len(self.known))  # rows of the text are not moved
         self.cache.keep(same, rows[same:])
         return len(rows)
 
@@ -145,7 +146,7 @@ class TreeReader:
     def _pass(
         self, words: Tensor, positions: Tensor, masks: Sequence[Tensor], last_only: int = 0
     ) -> Tensor:
-        """Run one forward pass: logits (n, W), or those of the last tokens only."""
+        """Run one forward pass; return logits (n, W), or those of the last tokens only."""
         made = self.network.forward(
             words[None], Rows(positions[None], masks), self.cache, CaptureSpec(), last_only
         )

@@ -46,7 +46,7 @@ from specviz.verification.exact import g_test, plain_distribution
 
 LIMITS: Final = (1, 2, 3, 7)
 FALSE_ALARM: Final = 1e-3  # probability that a correct drafter fails the G-test
-ROOM: Final = 4  # max_new_tokens of a counted run: three tokens, with guesses two deep
+COUNTED_NEW: Final = 4  # max_new_tokens of a counted run: three tokens, with guesses two deep
 FEWEST: Final = 20  # accepted and rejected guesses that the G-test needs to show anything
 
 
@@ -88,14 +88,14 @@ def sampled_runs_replay(case: Case) -> None:
 def tokens_follow_target_distribution(case: Case) -> None:
     """Two tokens after a forced first one are distributed like the target's (G-test)."""
     target = case.ending()
-    drafter, ids = case.drafter(target), target.encode(case.prompts[0], ROOM)
+    drafter, ids = case.drafter(target), target.encode(case.prompts[0], COUNTED_NEW)
     counts: Counter[tuple[int, ...]] = Counter()
     kept, rejected, first = 0, 0, 0
     for seed in range(case.runs):
         shape = case.shapes[seed % len(case.shapes)]
         coins = {u_key(0, FINAL, 0): 0.1}
         settings = replace(
-            shape, sampling=case.sampling, max_new_tokens=ROOM, seed=seed, coins=coins
+            shape, sampling=case.sampling, max_new_tokens=COUNTED_NEW, seed=seed, coins=coins
         )
         text: list[int] = []
         for played in Decoding(target, drafter, ids, settings).rounds():

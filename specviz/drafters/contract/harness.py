@@ -76,7 +76,7 @@ def expect(holds: bool, sentence: str) -> None:
 
 
 ROUNDING: Final = 1e-5  # of q, between rows that were read at once and one after another
-SURENESS: Final = 1e-4  # of scores and evidence, likewise
+SCORE_TOLERANCE: Final = 1e-4  # of scores and evidence, likewise
 
 
 class RecordingSession:
@@ -230,7 +230,7 @@ def same_numbers(one: Any, other: Any) -> bool:
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
         return len(one) == len(other) and all(map(same_numbers, one, other))
     if isinstance(one, float) and isinstance(other, float):
-        return isclose(one, other, abs_tol=SURENESS)
+        return isclose(one, other, abs_tol=SCORE_TOLERANCE)
     return bool(one == other)
 
 

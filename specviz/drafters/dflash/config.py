@@ -86,7 +86,7 @@ class DFlashConfig(HeadConfig):
             target,
             num_target_layers=layers,
             mask_token_id=target.eos[0] if target.eos else target.vocab_size - 1,
-            target_layer_ids=spread(layers, count),
+            target_layer_ids=evenly_spaced(layers, count),
             **changes,
         )
 
@@ -161,7 +161,7 @@ class DFlashConfig(HeadConfig):
             raise Unsuitable(f"{name!r}: target_layer_ids {list(ids)} are no rising layers.")
 
 
-def spread(target_layers: int, count: int) -> tuple[int, ...]:
+def evenly_spaced(target_layers: int, count: int) -> tuple[int, ...]:
     """Return `count` layers evenly spaced from 1 to L - 3, counted from 0, as in the public code.
 
     Targets with few layers get fewer, up to the last but one.

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from specviz.drafters.common.base import HeadDrafter
-from specviz.drafters.dflash.head import DFlashHead, Past, behind
+from specviz.drafters.dflash.head import DFlashHead, Past, block_mix
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.passes import CaptureSpec, ExtraRows, States, concat_layers
 from specviz.models.target import Target, TargetRun
@@ -114,7 +114,7 @@ class DFlashSession:
             values = to_host(soft.gather(-1, top), top, *shown)
             probs, ids = (each[:, 0].tolist() for each in values[:2])
             check_finite(probs, self.name)
-            remark["places"] = block_shown(*values[2:])
+            remark["places"] = top_tokens_by_position(*values[2:])
             for node, token in enumerate(ids[:depth], start=1):
                 tokens.append(token)
                 score[node] = probs[node - 1]
@@ -147,7 +147,7 @@ class DFlashSession:
         block = self.head.block(upload([context[-1]], self.target.device))
         words = self.target.model.get_input_embeddings()(block)
         positions = torch.arange(newest, newest + self.size, device=self.target.device)
-        rows = self.head(words, positions, [behind(each) for each in self.past])
+        rows = self.head(words, positions, [block_mix(each) for each in self.past])
         logits: Tensor = self.target.model.get_output_embeddings()(rows[0, 1:])
         self.work += Work(body=rows.shape[1], head=len(logits))
         return logits
@@ -171,7 +171,7 @@ class DFlashSession:
         self.past = past
 
 
-def block_shown(values: Tensor, ids: Tensor) -> list[list[dict[str, Any]]]:
+def top_tokens_by_position(values: Tensor, ids: Tensor) -> list[list[dict[str, Any]]]:
     """Return, by position, the top tokens (places, few) with their probabilities."""
     return [
         [{"token": token, "p": round(p, 6)} for token, p in zip(row, probs, strict=True)]

@@ -15,15 +15,14 @@ wrong guess ends what can be accepted.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Final, Self
+from typing import Final
 
 import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
 from specviz.adapters.transformers import LlamaRMSNorm
-from specviz.drafters.common.checkpoint import read_head, restore, write
+from specviz.drafters.common.checkpoint import HeadNetwork
 from specviz.drafters.common.config import HeadConfig
 from specviz.drafters.common.layers import Mix, Mlp, Rotary, rotate
 from specviz.drafters.common.training import Family, TargetOutputs
@@ -31,8 +30,12 @@ from specviz.drafters.dflash.config import DFlashConfig
 from specviz.models.target import Target
 
 
-class DFlashHead(nn.Module):
+class DFlashHead(HeadNetwork):
     """fc, hidden_norm, layers and norm, named as in the public checkpoints."""
+
+    family = "dflash"
+    config_type = DFlashConfig
+    config: DFlashConfig
 
     def __init__(self, config: DFlashConfig) -> None:
         super().__init__()
@@ -76,25 +79,6 @@ class DFlashHead(nn.Module):
             words = layer(words, positions, mix)
         out: Tensor = self.norm(words)
         return out
-
-    def save(self, folder: Path) -> None:
-        """Write config.json and model.safetensors in bf16."""
-        write(folder, self.config.to_json(), self)
-
-    @classmethod
-    def load(cls, folder: Path, target: Target) -> Self:
-        """Load the head in `folder` on the target's device, in its dtype, ready to draft.
-
-        Raises:
-            NotAvailable: If the folder has no head.
-            Unsuitable: If the head does not fit; a tensor that does not fit is named.
-        """
-        found = read_head(folder, "dflash")
-        config = DFlashConfig.from_json(found.name, found.config)
-        config.check_fit(found.name, target)
-        head = cls(config)
-        restore(found.name, head, found.tensors, target.model)
-        return head
 
     def _layers(self) -> list[BlockLayer]:
         return [layer for layer in self.layers if isinstance(layer, BlockLayer)]
@@ -167,7 +151,7 @@ class BlockLayer(nn.Module):
         return out
 
 
-def behind(past: Past) -> Mix:
+def block_mix(past: Past) -> Mix:
     """Return a `Mix` for one block: every row sees all of the past and all of the block."""
 
     def mixed(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
@@ -181,11 +165,11 @@ def behind(past: Past) -> Mix:
     return mixed
 
 
-def many_blocks(past: Past, anchors: Tensor) -> Mix:
+def separate_blocks(past: Past, anchors: Tensor) -> Mix:
     """Return a `Mix` for blocks that start at `anchors` (A,) of a text with a known past.
 
     Its rows are the blocks one after another, (B, heads, A n, d). A row sees the past before its
-    block's anchor and its own block, as in `behind`, and no other block.
+    block's anchor and its own block, as in `block_mix`, and no other block.
     """
 
     def mixed(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
@@ -207,8 +191,8 @@ def many_blocks(past: Past, anchors: Tensor) -> Mix:
 
 
 ANCHORS: Final = 64  # most blocks per text; the paper uses 512 of longer texts
-# Position k has weight exp(-(k - 1) / FADE), equation 4; the public value for blocks of 8.
-FADE: Final = 4.0
+# Position k has weight exp(-(k - 1) / DECAY), equation 4; the public value for blocks of 8.
+DECAY: Final = 4.0
 
 
 def loss(head: DFlashHead, outputs: TargetOutputs, anchors: Tensor | None = None) -> Tensor:
@@ -220,14 +204,14 @@ def loss(head: DFlashHead, outputs: TargetOutputs, anchors: Tensor | None = None
         anchors: Positions where blocks start, (A,); random ones from torch's generator if None.
     """
     if anchors is None:
-        anchors = some_anchors(outputs)
+        anchors = random_anchors(outputs)
     logits = blocks(head, outputs, anchors).float()
     places = torch.arange(logits.shape[2], device=logits.device)
     rows = anchors[:, None] + places  # (A, n - 1): the target's logits there are of the next token
     length = outputs.tokens.shape[1]
     teacher = outputs.logits[:, rows.clamp(max=length - 1)].float().softmax(-1)
     missed = functional.cross_entropy(logits.flatten(0, 2), teacher.flatten(0, 2), reduction="none")
-    weights = (-places / FADE).exp() * (rows < length)
+    weights = (-places / DECAY).exp() * (rows < length)
     return (missed.view_as(logits[..., 0]) * weights).sum() / (weights.sum() * len(logits))
 
 
@@ -241,7 +225,7 @@ def guesses(head: DFlashHead, outputs: TargetOutputs) -> list[Tensor]:
     return list(blocks(head, outputs, every).unbind(2))
 
 
-def some_anchors(outputs: TargetOutputs) -> Tensor:
+def random_anchors(outputs: TargetOutputs) -> Tensor:
     """Return random positions of the text, ascending, without the first.
 
     The first token has no earlier state to read.
@@ -257,7 +241,7 @@ def blocks(head: DFlashHead, outputs: TargetOutputs, anchors: Tensor) -> Tensor:
     past = head.past(outputs.states, torch.arange(outputs.tokens.shape[1], device=device))
     words = outputs.embed(head.block(outputs.tokens[:, anchors])).flatten(1, 2)
     positions = (anchors[:, None] + torch.arange(size, device=device)).flatten()
-    rows = head(words, positions, [many_blocks(each, anchors) for each in past])
+    rows = head(words, positions, [separate_blocks(each, anchors) for each in past])
     return outputs.head(rows.unflatten(1, (-1, size))[:, :, 1:])
 
 

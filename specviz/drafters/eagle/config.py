@@ -48,7 +48,10 @@ class Eagle3Config(HeadConfig):
     """
 
     architectures: ClassVar[tuple[str, ...]] = ("LlamaForCausalLMEagle3",)
-    quiet: ClassVar[frozenset[str]] = HeadConfig.quiet | {"target_hidden_size", *VARIANTS}
+    omitted_if_empty: ClassVar[frozenset[str]] = HeadConfig.omitted_if_empty | {
+        "target_hidden_size",
+        *VARIANTS,
+    }
 
     draft_vocab_size: int = 0
     tap_layers: tuple[int, ...] = ()
@@ -59,8 +62,8 @@ class Eagle3Config(HeadConfig):
     norm_output: bool = False
 
     @property
-    def reads(self) -> int:
-        """Implement `HeadConfig.reads`."""
+    def input_width(self) -> int:
+        """Implement `HeadConfig.input_width`."""
         return self.target_hidden_size or self.hidden_size
 
     def to_json(self) -> dict[str, Any]:
@@ -68,7 +71,7 @@ class Eagle3Config(HeadConfig):
         return super().to_json() | {AUX: list(self.tap_layers)}
 
 
-def usual_taps(layers: int) -> tuple[int, ...]:
+def default_taps(layers: int) -> tuple[int, ...]:
     """Return EAGLE-3's default taps for a target of this many layers, counted from 1."""
     return (2, layers // 2, layers - 3)
 
@@ -88,7 +91,7 @@ def draft_vocabulary(counts: Tensor, size: int) -> tuple[Tensor, Tensor]:
     return common - torch.arange(len(common)), t2d
 
 
-def completed(found: Head) -> Head:
+def add_missing_parts(found: Head) -> Head:
     """Add d2t, t2d and draft_vocab_size where a file leaves them out.
 
     A head that proposes every token needs neither d2t nor t2d; t2d also follows from d2t.
@@ -107,7 +110,7 @@ def completed(found: Head) -> Head:
 
 def has_own_embedding(found: Head, config: Eagle3Config) -> bool:
     """Return whether a head has its own embeddings, as it must if its width is not the target's."""
-    return "embed_tokens.weight" in found.tensors or config.reads != config.hidden_size
+    return "embed_tokens.weight" in found.tensors or config.input_width != config.hidden_size
 
 
 Kind = TypeVar("Kind", bound=Eagle3Config)
@@ -120,7 +123,7 @@ def read_eagle3(found: Head, target: Target, kind: type[Kind]) -> Kind:
         Unsuitable: If the config is invalid or does not fit the target.
     """
     name, depth = found.name, target.layers
-    taps = found.config.get("tap_layers") or usual_taps(depth)
+    taps = found.config.get("tap_layers") or default_taps(depth)
     whole = isinstance(taps, list | tuple) and all(type(k) is int for k in taps)
     if not whole or not all(1 <= k <= depth for k in taps):
         raise Unsuitable(f"{name!r} taps layers {taps!r:.80}; this target has 1 to {depth}.")

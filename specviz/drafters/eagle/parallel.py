@@ -12,18 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 
 from specviz.drafters.common.base import HeadDrafter
-from specviz.drafters.common.checkpoint import read_head, restore
 from specviz.drafters.common.layers import KeysValues, Layer, Mix
 from specviz.drafters.common.proposal_builder import fit_vocabulary
-from specviz.drafters.eagle.config import Eagle3Config, completed, has_own_embedding, read_eagle3
-from specviz.drafters.eagle.head3 import Eagle3Head, check_vocabulary
+from specviz.drafters.eagle.config import Eagle3Config
+from specviz.drafters.eagle.head3 import Eagle3Head
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.errors import Unsuitable
 from specviz.models.passes import CaptureSpec, ExtraRows, States, concat_layers
@@ -70,20 +68,22 @@ class PEagleConfig(Eagle3Config):
 class PEagleHead(Eagle3Head):
     """EAGLE-3's parts, further layers, and the state of a mask."""
 
+    family = "p-eagle"
+    config_type = PEagleConfig
     config: PEagleConfig
 
     def __init__(self, config: PEagleConfig, own_embedding: bool = False) -> None:
         super().__init__(config, own_embedding)
         self.later = nn.ModuleList(Layer(config) for _ in range(config.num_hidden_layers - 1))
         taps = len(config.tap_layers)
-        self.mask_hidden = nn.Parameter(torch.zeros(taps * config.reads))
+        self.mask_hidden = nn.Parameter(torch.zeros(taps * config.input_width))
 
-    def masks(self, count: int) -> Tensor:
+    def mask_states(self, count: int) -> Tensor:
         """Return the layer's input in place of the states of `count` masks, (many, h)."""
-        one = self.fused(self.mask_hidden[None].chunk(len(self.config.tap_layers), dim=-1))
+        one = self.fuse_taps(self.mask_hidden[None].chunk(len(self.config.tap_layers), dim=-1))
         return one.expand(count, -1)
 
-    def through(
+    def run_layers(
         self, states: Tensor, words: Tensor, positions: Tensor, mixes: Sequence[Mix]
     ) -> Tensor:
         """Run all layers like `forward`.
@@ -98,16 +98,6 @@ class PEagleHead(Eagle3Head):
         for layer, mix in zip(self.later, mixes[1:], strict=True):
             rows = layer(rows, positions, mix)
         return self.norm(rows) if self.config.norm_output else rows
-
-    @classmethod
-    def load(cls, folder: Path, target: Target) -> Self:
-        """Load a head like `Eagle3Head.load`."""
-        found = completed(read_head(folder, "p-eagle"))
-        config = read_eagle3(found, target, PEagleConfig)
-        head = cls(config, has_own_embedding(found, config))
-        restore(found.name, head, found.tensors, target.model)
-        check_vocabulary(found.name, head)
-        return head
 
 
 class PEagle(HeadDrafter):
@@ -206,7 +196,7 @@ class PEagleSession:
         if start + len(new) != length - 1:
             raise ValueError(f"{start} + {len(new)} states for a text of {length} tokens.")
         states = [self.head.fuse(taps)] if new else []
-        states.append(self.head.masks(depth - 1))
+        states.append(self.head.mask_states(depth - 1))
         tokens = upload([*new, *[config.mask_token_id] * (depth - 1)], device)
         positions = torch.arange(start, start + len(tokens), device=device)
         out = self._pass(torch.cat(states), self.embed(tokens), positions)
@@ -221,4 +211,4 @@ class PEagleSession:
         for cache in self.caches:
             cache.cut(start)
         mixes = [cache.mix(sees) for cache in self.caches]
-        return self.head.through(states[None], words[None], positions, mixes)[0]
+        return self.head.run_layers(states[None], words[None], positions, mixes)[0]

@@ -26,7 +26,13 @@ from specviz.drafters.common.proposal_builder import (
     build_tree,
     candidate_kind,
 )
-from specviz.drafters.layerskip.exits import ExitReader, Later, check_split, guessed, verified
+from specviz.drafters.layerskip.exits import (
+    ExitReader,
+    LazyEvidence,
+    check_split,
+    draft_evidence,
+    verification_evidence,
+)
 from specviz.engine.protocol import Proposal
 from specviz.models.checkpoint import MadeFor
 from specviz.models.passes import CaptureSpec, ExtraRows, States
@@ -176,15 +182,15 @@ class LayerSkipSession:
         states.check_length(len(tokens))
         if self.tree is None:  # the prompt
             return
-        self.before = partial(verified, self.target, self.tree, tuple(tokens), states)
+        self.before = partial(verification_evidence, self.target, self.tree, tuple(tokens), states)
         self.tree = None
 
-    def _evidence(self, tree: DraftTree, passes: int) -> Later:
-        """Return the evidence by node, see `guessed`, and on the proposal.
+    def _evidence(self, tree: DraftTree, passes: int) -> LazyEvidence:
+        """Return the evidence by node, see `draft_evidence`, and on the proposal.
 
         The latter holds the exit, the number of layers, the passes through 1..exit, and `before`:
-        what verification showed of the previous round's guesses (see `verified`). It comes a round
-        late, since a proposal must not reveal its own verdicts.
+        the previous round's `verification_evidence`. It comes one round late, since a proposal must
+        not reveal its own verdicts.
         """
         run, layer, early, before = self.target, self.exit_layer, self.target.early, self.before
         layers = len(self.target.capture.layers)
@@ -193,6 +199,6 @@ class LayerSkipSession:
             ran = layer if passes else 0
             remark = {"form": "layers", "exit": layer, "layers": layers, "ran": ran}
             remark |= {"passes": passes, "before": before()}
-            return {0: remark} | guessed(run, tree, early, layer)
+            return {0: remark} | draft_evidence(run, tree, early, layer)
 
-        return Later(work)
+        return LazyEvidence(work)

@@ -89,7 +89,7 @@ class ExitReader:
         return PrecomputedPrefix(self.layer, torch.cat(self.states, dim=1)) if self.states else None
 
 
-class Later(Mapping[int, dict[str, Any]]):
+class LazyEvidence(Mapping[int, dict[str, Any]]):
     """Evidence that is computed when it is read, so that it costs no time of the run.
 
     It needs extra passes of the output head. Runs that are only measured never compute it.
@@ -112,7 +112,7 @@ class Later(Mapping[int, dict[str, Any]]):
         return len(self._found)
 
 
-def guessed(
+def draft_evidence(
     run: TargetRun, tree: DraftTree, early: Sequence[Mapping[int, Tensor]], layer: int
 ) -> dict[int, dict[str, Any]]:
     """Return what drafting knew of every guess.
@@ -131,14 +131,14 @@ def guessed(
     nodes = range(1, len(tree))
     states = concat_layers(early)
     read = len(next(iter(states.values()), ()))
-    agree = agreeing(run, states, tree.parents[1:], tree.tokens[1:])
+    agree = agreeing_layers(run, states, tree.parents[1:], tree.tokens[1:])
     return {
         node: {"exit": layer, "ran": layer if node < read else 0, "agree": layers}
         for node, layers in zip(nodes, agree, strict=True)
     }
 
 
-def verified(
+def verification_evidence(
     run: TargetRun, tree: DraftTree, tokens: Sequence[int], states: States
 ) -> dict[str, Any]:
     """Return what verification showed of a round, by layer.
@@ -162,13 +162,13 @@ def verified(
     judged = [(row, kid) for row, at in enumerate(path[: len(tokens)]) for kid in tree.children[at]]
     rows = [*(row for row, _ in judged), len(tokens) - 1]
     ids = [*(tree.tokens[kid] for _, kid in judged), tokens[-1]]
-    *agree, final = agreeing(run, states.layers, rows, ids)
+    *agree, final = agreeing_layers(run, states.layers, rows, ids)
     by_node = {str(kid): layers for (_, kid), layers in zip(judged, agree, strict=True)}
     return {"verified": by_node, "final": None if len(path) > len(tokens) else final}
 
 
 @torch.inference_mode()
-def agreeing(
+def agreeing_layers(
     run: TargetRun, states: Mapping[int, Tensor], rows: Sequence[int], tokens: Sequence[int]
 ) -> list[list[int]]:
     """Return by (row, token) the layers whose top token it is; a tie counts.

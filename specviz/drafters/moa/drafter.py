@@ -17,7 +17,7 @@ from specviz.drafters.common.base import HeadDrafter
 from specviz.drafters.common.dynamic_session import DynamicSession
 from specviz.drafters.common.dynamic_tree import DeviceLevelPass, LevelMasks
 from specviz.drafters.common.layers import KeysValues
-from specviz.drafters.moa.head import MoaHead, Remembered, beside, recall
+from specviz.drafters.moa.head import MoaHead, Remembered, concat_keys_values, recall
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.passes import CaptureSpec, States
 from specviz.models.target import Target, TargetRun
@@ -47,8 +47,8 @@ class Moa(HeadDrafter):
         self.capture = CaptureSpec(keys_values=tuple(range(1, layers + 1)))
 
     @classmethod
-    def around(cls, head: MoaHead, card: ModelCard, target: Target) -> Self:
-        """Implement `HeadDrafter.around`."""
+    def from_head(cls, head: MoaHead, card: ModelCard, target: Target) -> Self:
+        """Implement `HeadDrafter.from_head`."""
         return cls(head, card, target.model.config.get_text_config().num_hidden_layers)
 
     def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
@@ -198,7 +198,9 @@ class MemoryReader:
 
     def _remember(self, length: int) -> Remembered:
         """Add the waiting states to the memory, once after each pass of the target."""
-        layers = torch.cat([beside(states.keys_values) for states in self.waiting])[None]
+        layers = torch.cat([concat_keys_values(states.keys_values) for states in self.waiting])[
+            None
+        ]
         past = 0 if self.remembered is None else self.remembered[0].shape[2]
         new = layers.shape[1]
         if past + new != length - 1:

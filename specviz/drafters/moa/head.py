@@ -25,7 +25,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, Final, Self
 
 import torch
@@ -33,7 +32,6 @@ import torch.nn.functional as functional
 from torch import Tensor, nn
 
 from specviz.drafters.common import checkpoint
-from specviz.drafters.common.checkpoint import read_head
 from specviz.drafters.common.config import HeadConfig
 from specviz.drafters.common.layers import Attention, Layer, Mix, causal, rotate
 from specviz.drafters.common.training import EVERY, Family, TargetOutputs, future_loss, weighted
@@ -41,7 +39,7 @@ from specviz.models.errors import Unsuitable
 from specviz.models.products import Group
 from specviz.models.target import Target
 
-LIKE_THE_WIDTH: Final = 0  # head size derived from the width, as in the public code
+FROM_WIDTH: Final = 0  # head size derived from the width, as in the public code
 WITHOUT: Final = {  # key -> the one supported value, and what other values mean
     "disable_LSA": (False, "a head without layer self-attention"),
     "target_layer_inference": (0, "target layer inference"),
@@ -70,7 +68,7 @@ class MoaConfig:
         rms_norm_eps: Epsilon of the norms.
         rope_theta: Base of the rotary angles.
         layer_self_attention_head_dim: Head size of layer self-attention, a key of our own; public
-            heads have `LIKE_THE_WIDTH`.
+            heads have `FROM_WIDTH`.
         made_for: SHA-256 of the target's weights, or None; also a key of our own.
     """
 
@@ -86,7 +84,7 @@ class MoaConfig:
     vocab_size: int
     rms_norm_eps: float = 1e-5
     rope_theta: float = 500_000.0
-    layer_self_attention_head_dim: int = LIKE_THE_WIDTH
+    layer_self_attention_head_dim: int = FROM_WIDTH
     made_for: str | None = None
 
     @classmethod
@@ -117,7 +115,7 @@ class MoaConfig:
         return cls(**(given | changes))
 
     @classmethod
-    def read(cls, name: str, data: Mapping[str, Any]) -> Self:
+    def from_json(cls, name: str, data: Mapping[str, Any]) -> Self:
         """Parse config.json.
 
         Args:
@@ -130,7 +128,7 @@ class MoaConfig:
         for key, (built, called) in WITHOUT.items():
             if data.get(key, built) != built:
                 raise Unsuitable(f"{name!r} has {called} ({key}), which is not supported.")
-        config = checkpoint.parsed(name, data, cls)
+        config = checkpoint.parse_config(name, data, cls)
         config._check(name, asdict(config))
         return config
 
@@ -143,7 +141,7 @@ class MoaConfig:
         """Return the shape of a block: layer_self_attention, self_attention or cross_attention."""
         over_layers = part == "layer_self_attention"
         width = self.kv_hidden_size if over_layers else self.hidden_size
-        size = self.layer_self_attention_head_dim if over_layers else LIKE_THE_WIDTH
+        size = self.layer_self_attention_head_dim if over_layers else FROM_WIDTH
         return HeadConfig(
             hidden_size=width,
             intermediate_size=getattr(self, f"{part}_intermediate_size"),
@@ -227,11 +225,15 @@ class CrossAttention(Attention):
         return out
 
 
-class MoaHead(nn.Module):
+class MoaHead(checkpoint.HeadNetwork):
     """The three blocks and a linear map, named as in the public checkpoints.
 
     Embeddings and projection are the target's.
     """
+
+    family = "moa"
+    config_type = MoaConfig
+    config: MoaConfig
 
     def __init__(self, config: MoaConfig) -> None:
         super().__init__()
@@ -242,10 +244,10 @@ class MoaHead(nn.Module):
         self.cross_attention = Layer(config.block("cross_attention"), CrossAttention)
 
     def memory(self, layers: Tensor) -> Tensor:
-        """Map the target's keys and values (..., L, w), see `beside`, to memory (..., h)."""
+        """Map keys and values of the target, see `concat_keys_values`, (..., L, w) to (..., h)."""
         places = torch.arange(layers.shape[-2], device=layers.device)
         rows = layers.flatten(0, -3)
-        mixed = self.layer_self_attention(rows, places, everyone).mean(-2)
+        mixed = self.layer_self_attention(rows, places, unmasked).mean(-2)
         out: Tensor = self.Ekv2E(mixed)
         return out.view(*layers.shape[:-2], -1)
 
@@ -260,32 +262,13 @@ class MoaHead(nn.Module):
         assert isinstance(block.self_attn, CrossAttention)
         return block.self_attn.remember(block.input_layernorm(self.memory(layers)), positions)
 
-    def save(self, folder: Path) -> None:
-        """Write config.json and model.safetensors in bf16."""
-        checkpoint.write(folder, self.config.to_json(), self)
 
-    @classmethod
-    def load(cls, folder: Path, target: Target) -> Self:
-        """Load the head in `folder` on the target's device, in its dtype, ready to draft.
-
-        Raises:
-            NotAvailable: If the folder has no head.
-            Unsuitable: If the head does not fit; a tensor that does not fit is named.
-        """
-        found = read_head(folder, "moa")
-        config = MoaConfig.read(found.name, found.config)
-        config.check_fit(found.name, target)
-        head = cls(config)
-        checkpoint.restore(found.name, head, found.tensors, target.model)
-        return head
-
-
-def beside(layers: Mapping[int, tuple[Tensor, Tensor]]) -> Tensor:
+def concat_keys_values(layers: Mapping[int, tuple[Tensor, Tensor]]) -> Tensor:
     """Concatenate keys and values by layer, (..., heads, d) each, to (..., L, w)."""
     return torch.stack([torch.cat(layers[k], dim=-1).flatten(-2) for k in sorted(layers)], dim=-2)
 
 
-def everyone(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+def unmasked(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
     """Attend without a mask; a `Mix` for layers."""
     shared = keys.shape[1] != queries.shape[1]
     return functional.scaled_dot_product_attention(queries, keys, values, enable_gqa=shared)
@@ -305,7 +288,7 @@ def recall(remembered: Remembered, sees: Tensor | None = None) -> Mix:
 
 
 STEPS: Final = 5  # depth of training and evaluation
-FALLING: Final = 0.8  # a step's weight relative to the one before: late guesses are rarely reached
+DECAY: Final = 0.8  # a step's weight relative to the one before: late guesses are rarely reached
 FEATURE_WEIGHT: Final = 1.0  # this and the next as in the public code
 DISTRIBUTION_WEIGHT: Final = 0.1
 
@@ -317,7 +300,7 @@ def loss(head: MoaHead, outputs: TargetOutputs, steps: int = STEPS) -> Tensor:
         feature = functional.smooth_l1_loss(output.float(), outputs.final[:, depth:].float())
         cross_entropy = future_loss(outputs.head(output), outputs, depth + 1)
         parts.append(FEATURE_WEIGHT * feature + DISTRIBUTION_WEIGHT * cross_entropy)
-    return weighted(parts, FALLING)
+    return weighted(parts, DECAY)
 
 
 def guesses(head: MoaHead, outputs: TargetOutputs, depth: int = STEPS) -> list[Tensor]:
@@ -334,7 +317,7 @@ def unroll(head: MoaHead, outputs: TargetOutputs, steps: int) -> Iterator[Tensor
     positions = torch.arange(length, device=outputs.tokens.device)
     attended = head.self_attention(outputs.embed(outputs.tokens), positions, causal)
     rows = {k: (a.transpose(1, 2), b.transpose(1, 2)) for k, (a, b) in outputs.keys_values.items()}
-    remembered = head.remember(beside(rows), positions)
+    remembered = head.remember(concat_keys_values(rows), positions)
     for step in range(1, min(steps, length - 1) + 1):
         sees = torch.ones(length - step, length, dtype=torch.bool, device=positions.device).tril()
         yield head.cross_attention(attended[:, step:], positions[step:], recall(remembered, sees))

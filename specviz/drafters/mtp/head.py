@@ -32,7 +32,7 @@ from specviz.adapters.transformers import (
 from specviz.drafters.common import checkpoint
 from specviz.drafters.common.checkpoint import read_head, rope_theta
 from specviz.drafters.common.config import check_activation, check_depth, check_sizes, rope_of
-from specviz.drafters.common.layers import Embed, Project, causal_mask, llama_config, seen_alone
+from specviz.drafters.common.layers import Embed, Project, causal_mask, llama_config, own_rows_mask
 from specviz.drafters.common.layouts import Head
 from specviz.drafters.common.training import Family, TargetOutputs, future_loss, weighted
 from specviz.models.errors import Unsuitable
@@ -177,7 +177,7 @@ def read_mtp(found: Head, target: Target) -> MTPConfig:
     Raises:
         Unsuitable: If it is not supported or made for another target.
     """
-    config = checkpoint.parsed(found.name, found.config, MTPConfig)
+    config = checkpoint.parse_config(found.name, found.config, MTPConfig)
     rope = rope_of(found.name, found.config)
     if rope["rope_scaling"]:
         raise Unsuitable(
@@ -191,13 +191,13 @@ def read_mtp(found: Head, target: Target) -> MTPConfig:
 
 
 STEPS: Final = 4  # depth of training and evaluation
-FALLING: Final = 0.8  # a step's weight relative to the one before: late guesses are rarely reached
+DECAY: Final = 0.8  # a step's weight relative to the one before: late guesses are rarely reached
 
 
 def loss(head: MTPModules, outputs: TargetOutputs) -> Tensor:
     """Return the weighted mean loss over steps; step s, from 1, predicts i + s + 1 in row i."""
     parts = [future_loss(row, outputs, s + 2) for s, row in enumerate(guesses(head, outputs))]
-    return weighted(parts, FALLING)
+    return weighted(parts, DECAY)
 
 
 def guesses(head: MTPModules, outputs: TargetOutputs) -> Sequence[Tensor]:
@@ -213,7 +213,7 @@ def unroll(head: MTPModules, outputs: TargetOutputs, steps: int) -> Iterator[Ten
         again = max(0, step - count)  # how often the last module has read its own output so far
         tokens = outputs.tokens[:, step : step + rows]
         joined = head.module(step).join(hidden, tokens, outputs.embed)
-        mask = seen_alone(rows, again, joined) if again else causal_mask(rows, 0, joined)
+        mask = own_rows_mask(rows, again, joined) if again else causal_mask(rows, 0, joined)
         positions = torch.arange(again, again + rows, device=joined.device)[None]
         hidden = head.run(step, joined, positions, mask, cache)
         yield head.module(step).logits(hidden, outputs.head)

@@ -1,8 +1,8 @@
-"""How candidates are sampled from the draft's distribution, and which q a rule is given.
+"""How candidates are sampled from the draft's distribution, and which q is reported to the rule.
 
-A rule is exact for one way of sampling. This module has every way, wrong ones included: sampling at
-another temperature than the q given, giving a q although nothing was sampled, dropping candidates
-after looking at them.
+A rule is exact for one way of sampling. This module implements all ways, including wrong ones:
+sampling at another temperature than that of the reported q, reporting a q although nothing was
+sampled, and dropping candidates after looking at them.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class CandidateMethod:
 
     Attributes:
         drawn: How siblings are sampled.
-        reported_q: Computes the q that the rule is given from the draft's distribution; None if it
-            is given none.
-        sampled_from: Computes what candidates are really sampled from.
+        reported_q: Computes the q that is reported to the rule from the draft's distribution; None
+            if none is reported.
+        sampled_from: Computes the distribution that candidates are really sampled from.
         drop: Whether a candidate is removed, with everything below it, after it was seen.
     """
 
@@ -52,7 +52,7 @@ class CandidateMethod:
 
 
 def as_method(how: Drawn | CandidateMethod) -> CandidateMethod:
-    """Return the honest method: candidates come from the q given, and a point mass has none."""
+    """Return the correct method: sample from the reported q, and report none for a point mass."""
     if isinstance(how, CandidateMethod):
         return how
     return CandidateMethod(how, None if how is Drawn.POINT_MASS else identity)
@@ -106,8 +106,8 @@ def _next(
 ) -> Iterator[tuple[int, float]]:
     """Yield the possible tokens of the sibling after those `before`, with their probabilities.
 
-    If no token is left, the last one comes again, since `remove_token` returns such a distribution
-    unchanged.
+    If no token is left, the last one is repeated, since `remove_token` returns a distribution with
+    one token unchanged.
     """
     if drawn is Drawn.POINT_MASS:
         order = probs.sort(descending=True, stable=True).indices

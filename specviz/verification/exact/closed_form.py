@@ -101,37 +101,37 @@ def relaxed(p: Tensor, parameters: Parameters) -> Tensor:
 
 
 def thresholds(p: Tensor, parameters: Parameters) -> Tensor:
-    """Return 1 if p reaches `single`, else its share of `together`."""
+    """Return 1 if p reaches `single`, else p/`together`."""
     return torch.where(p >= parameters["single"], 1.0, (p / parameters["together"]).clamp(max=1.0))
 
 
 def from_residual(p: Tensor, q: Tensor, rejected: Tensor) -> Tensor:
-    """Return the tokens that replace rejected mass (V,) if it is sampled from (p − q)₊."""
+    """Return the output (V,) of rejected mass (V,) that is sampled again from (p − q)₊."""
     return rejected.sum() * residual(p, q)
 
 
 def from_masked(p: Tensor, q: Tensor, rejected: Tensor) -> Tensor:
-    """Return the tokens that replace rejected mass (V,) if x is replaced from p without x."""
+    """Return the output (V,) of rejected mass (V,), each x replaced from p without x."""
     share = torch.where(p < 1.0, rejected / (1.0 - p), torch.zeros_like(p))
     return p * (share.sum() - share)
 
 
 def from_top(p: Tensor, q: Tensor, rejected: Tensor) -> Tensor:
-    """Return the tokens that replace rejected mass (V,) if it all becomes the top token."""
+    """Return the output (V,) of rejected mass (V,) that all becomes the top token."""
     return rejected.sum() * one_hot_top(p)
 
 
-Several = Callable[[Tensor, Tensor, int], PositionResult]
-Keeps = Callable[[Tensor, Tensor, Parameters], Tensor]
-Rest = Callable[[Tensor, Tensor, Tensor], Tensor]
-SEVERAL_CANDIDATES: Mapping[str, Several] = {
+SeveralResult = Callable[[Tensor, Tensor, int], PositionResult]
+Accept = Callable[[Tensor, Tensor, Parameters], Tensor]
+Replace = Callable[[Tensor, Tensor, Tensor], Tensor]
+SEVERAL_CANDIDATES: Mapping[str, SeveralResult] = {
     "speculative": recursive,
     "accept-reject": accept_reject,
     "k-seq": k_seq,
 }
 ONE_CANDIDATE: Mapping[
-    str, tuple[Keeps, Rest]
-] = {  # a candidate's chance to be kept, and what replaces it
+    str, tuple[Accept, Replace]
+] = {  # the probability of accepting a candidate, and the output of rejected mass
     "without-replacement": (lambda p, q, parameters: acceptance_ratio(p, q), from_residual),
     "block": (lambda p, q, parameters: acceptance_ratio(p, q), from_residual),
     "traversal": (lambda p, q, parameters: acceptance_ratio(p, q), from_residual),
@@ -198,9 +198,11 @@ def all_inside(members: Tensor, q: Tensor, drawn: Drawn, candidates: int) -> Ten
 
 
 def _all_in(members: Sequence[float], q: Sequence[float], candidates: int) -> float:
-    """Return the probability for draws without replacement, over every set of tokens drawn so far.
+    """Return `all_inside` of one set for draws without replacement.
 
-    If no token is left, the last one comes again, so nothing new can leave the set.
+    It keeps the probability of every set of tokens drawn so far.
+
+    If no token is left, the last one is repeated, so the set of drawn tokens does not change.
     """
     by_drawn = {frozenset[int](): 1.0}
     for _ in range(candidates):

@@ -1,9 +1,9 @@
 """The output distribution of a rule by enumeration, with the production rule and no randomness.
 
 Every draft is weighted by its probability, every decision is followed both ways and weighted by the
-threshold that the rule reports, and the last token's distribution is taken whole. The result is
-exact up to float64 rounding, so tests use it as their reference. The
-same branches can carry random samples: see `monte_carlo`.
+threshold that the rule reports, and the last token's whole distribution is used. The result is
+exact up to float64 rounding, so tests use it as their reference. The same branches can carry random
+samples (see `monte_carlo`): a `Mass` is a probability or a number of samples.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ class Mass(Protocol):
 
     @property
     def size(self) -> float:
-        """How much it is; 0 if nothing is left."""
+        """The probability or the number of samples."""
 
     def split(self, name: int, threshold: float) -> tuple[Self, Self]:
         """Return the part with u below the threshold, and the rest.
 
         Args:
-            name: Which random number u is.
+            name: Identifies the random number u, so that a number used twice has one value.
             threshold: The threshold.
         """
 
     def spread(self, probs: Tensor) -> list[Self]:
-        """Return the part that goes to each outcome. probs: (n,), summing to 1."""
+        """Return the part of each outcome. probs: (n,), summing to 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class SampledMass:
         return SampledMass(int(taken.sum()), self.generator, numbers)
 
     def spread(self, probs: Tensor) -> list[SampledMass]:
-        """Implement `Mass.spread`: each sample takes the outcome whose total exceeds its u."""
+        """Implement `Mass.spread`: u selects the outcome by the running total."""
         u = torch.rand(self.size, generator=self.generator, dtype=torch.float64)
         totals = probs.double().cumsum(0)
         found = torch.searchsorted(totals, u * totals[-1], right=True).clamp(max=len(probs) - 1)
@@ -136,7 +136,7 @@ class ScriptedSource:
         return ACCEPT if index < len(self.script) and self.script[index] else REJECT
 
     def final(self) -> float:
-        """Return any number: the distribution of the last token is taken whole."""
+        """Return an arbitrary number: the last token's whole distribution is used."""
         return 0.0
 
 
@@ -203,7 +203,7 @@ def verdicts(
 
 
 def play_round(round: RoundSetup, start: M) -> Iterator[tuple[M, DraftTree, Verdict]]:
-    """Yield every way that a round can go, with the mass that takes it."""
+    """Yield every possible outcome of a round, with its mass."""
     trees = list(proposals(round.draft, round.parents, round.method))
     if not trees:
         return
@@ -295,7 +295,7 @@ class PositionResult:
 
     @property
     def wrong(self) -> Tensor:
-        """How much each token gets beyond p; negative if it gets less."""
+        """Output minus p, token by token."""
         return self.output - self.p
 
 

@@ -27,7 +27,7 @@ from specviz.verification.exact.enumeration import (
 )
 from specviz.verification.rules import max_ratio
 
-MIN_EXPECTED: Final = 5.0  # cells that expect fewer are merged, since χ² does not fit them
+MIN_EXPECTED: Final = 5.0  # smaller cells are merged, since χ² is inaccurate there
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def g_test(counts: Sequence[int], probs: Sequence[float], least: float = MIN_EXP
     """Compare counts with a distribution; cells that expect fewer than `least` are merged.
 
     Raises:
-        ValueError: If a token of probability zero was seen, where no test is needed.
+        ValueError: If a token of probability zero was sampled; no test is needed then.
     """
     total = sum(counts)
     if any(count and not share for count, share in zip(counts, probs, strict=True)):
@@ -109,7 +109,7 @@ class Interval:
 def wilson(count: int, throws: int, level: float = 0.95) -> Interval:
     """Return Wilson's interval for a share seen `count` times in `throws` samples (Wilson 1927).
 
-    Unlike the usual ± interval it is valid near 0 and 1. `level` is the probability that it
+    Unlike the normal approximation it is valid near 0 and 1. `level` is the probability that it
     contains the truth.
     """
     if not throws:
@@ -151,7 +151,7 @@ class SampleCounts:
     """Counts of outcomes and the distribution that they should follow.
 
     Attributes:
-        counts: How often each outcome came.
+        counts: How often each outcome occurred.
         expected: The probability of each outcome in plain decoding.
         kept: How many samples accepted a guess.
     """
@@ -167,24 +167,24 @@ class SampleCounts:
 
     @cached_property
     def impossible(self) -> int:
-        """The number of outcomes that plain decoding never gives: one is proof enough."""
+        """The number of samples that plain decoding never gives; one proves a lossy rule."""
         return sum(c for c, share in zip(self.counts, self.expected, strict=True) if not share)
 
     @cached_property
     def test(self) -> GTest:
-        """The G-test against the expected distribution; G is infinite if the impossible came."""
+        """The G-test against the expected distribution; G is infinite if `impossible`."""
         if self.impossible:
             return GTest(float("inf"), len(self.counts) - 1, 0.0)
         return g_test(self.counts, self.expected)
 
     @cached_property
     def intervals(self) -> list[Interval]:
-        """Wilson's interval of every outcome; all contain the truth at once 19 times in 20."""
+        """Wilson intervals of all outcomes, valid simultaneously at 95 %."""
         return wilson_intervals(self.counts)
 
     @property
     def tv(self) -> float:
-        """The distance observed: noise, and loss if the rule is lossy."""
+        """The observed distance: sampling noise, plus the rule's error if it is lossy."""
         return sample_distance(self.counts, self.expected)
 
     @property
@@ -194,7 +194,7 @@ class SampleCounts:
         return exact_sampler_distance(p, max(self.throws, 1))
 
 
-def _coins(seed: int) -> torch.Generator:
+def _generator(seed: int) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
@@ -202,7 +202,7 @@ def sample_first_token(round: RoundSetup, throws: int, seed: int) -> SampleCount
     """Sample the first token of many rounds of one position, a chain or a tree."""
     p = round.target(())
     counts, accepted = torch.zeros(len(p), dtype=torch.long), 0
-    for mass, tree, verdict in play_round(round, SampledMass(throws, _coins(seed))):
+    for mass, tree, verdict in play_round(round, SampledMass(throws, _generator(seed))):
         if verdict.path:
             counts[tree.tokens[verdict.path[0]]] += mass.size
             accepted += mass.size
@@ -219,7 +219,7 @@ def sample_strings(
     Returns:
         The strings, and their counts (without `accepted`).
     """
-    seen = string_masses(round, SampledMass(throws, _coins(seed)), length)
+    seen = string_masses(round, SampledMass(throws, _generator(seed)), length)
     expected = plain_distribution(round.target, length)
     outcomes = sorted(seen.keys() | expected.keys())
     counts = [int(seen.get(outcome, 0)) for outcome in outcomes]
@@ -228,7 +228,11 @@ def sample_strings(
 
 @dataclass(frozen=True, slots=True)
 class Darts:
-    """The darts thrown.
+    """Darts of von Neumann's board: points under M q, accepted if they are under p.
+
+    A dart's column is sampled from q and its height is uniform from 0 to M q(x). The accepted darts
+    follow p, whatever q is. Speculative sampling throws one dart under q itself: it is accepted
+    under min(p, q), and a dart above is replaced by one from the part of p above q.
 
     Attributes:
         tokens: (n,) the column of each dart.
@@ -257,7 +261,7 @@ def throw_darts(p: Tensor, q: Tensor, count: int, seed: int) -> Darts:
     """Throw `count` darts under M q. p, q: distributions (V,).
 
     Raises:
-        ValueError: If q misses a token of p: then no M is large enough, and no dart can land there.
+        ValueError: If q is 0 for a token that p has, so that no M is large enough.
     """
     highest = max_ratio(p, q).item()
     if highest == float("inf"):

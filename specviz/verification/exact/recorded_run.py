@@ -3,8 +3,8 @@
 A trace stores a few rows of p and q and, over the whole vocabulary, Σ min(p, q) and Σ (p − q)₊.
 That is enough: where p is above q, the output is q plus a share of the residual, so the distance
 between output and p follows from the two sums. If a rule needs more than is stored, there are
-bounds. The reference is p as it was in force: for a later sibling, what the rejections before it
-left.
+bounds. The reference is the p that was in force: for a later sibling, the residual of the
+rejections before it.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class VerdictBounds:
     Attributes:
         round: The round's number.
         node: The node that was judged.
-        place: The index of the guess among the new tokens.
+        place: The position of the guess among the new tokens, from 0.
         least: The lower bound.
         most: The upper bound; equal to `least` if the distance is known.
-        given: Whether the distance is given this very guess, since the rule guarantees nothing on
-            average over q or there is no q.
+        given: Whether the distance is conditional on this guess: there is no q, or the rule
+            guarantees nothing on average over q.
     """
 
     round: int
@@ -42,7 +42,7 @@ class VerdictBounds:
 
 def verdict_bounds(trace: Trace) -> Iterator[VerdictBounds]:
     """Yield the bounds of every verdict of a run, in order; an unknown rule has bounds 0 and 1."""
-    proof = BOUNDS.get(trace.header.rule, _nothing)
+    proof = BOUNDS.get(trace.header.rule, _unknown)
     before = 0
     for played in trace.rounds:
         depths = played.proposed.depths if played.proposed else []
@@ -62,7 +62,7 @@ def worst_bounds(trace: Trace) -> Bounds:
     )
 
 
-def _known(distance: float) -> Bounds:
+def _exact(distance: float) -> Bounds:
     return distance, distance
 
 
@@ -74,29 +74,29 @@ def _residual(event: Judged) -> Bounds:
     """
     rows = event.rows
     if rows.residual <= 0.0:
-        return _known(max(0.0, 1.0 - rows.overlap))
+        return _exact(max(0.0, 1.0 - rows.overlap))
     rejected = 1.0 - rows.overlap
-    return _known(abs(rejected - rows.residual) / 2)
+    return _exact(abs(rejected - rows.residual) / 2)
 
 
-def _bought(event: Judged) -> Bounds:
-    """Bounds for rules that judge from the leaf up: a share a (the reach) of p is due here.
+def _leaf_first(event: Judged) -> Bounds:
+    """Bounds for rules that judge from the leaf up, where a share a of p (the reach) is available.
 
-    A guess comes with min(q, a p). If all below it were rejected, the position is accepted with
-    S/(S + 1 − a) and samples from (a p − q)₊, whose sum is S: the output is min(q, a p) + κ (a p −
-    q)₊, where κ is the rejected mass over S + 1 − a, 1 for a sound trace.
+    A guess is output with probability min(q, a p). If all below it were rejected, the position is
+    accepted with S/(S + 1 − a) and samples from (a p − q)₊, whose sum is S: the output is min(q, a
+    p) + κ (a p − q)₊, where κ is the rejected mass over S + 1 − a, 1 for a sound trace.
     """
     rows = event.rows
     reach, left = rows.share, rows.residual
     rejected = 1.0 - rows.overlap
     if reach <= 0.0 or left <= 0.0:
-        return _known(max(0.0, reach - rows.overlap) / reach if reach > 0.0 else 0.0)
+        return _exact(max(0.0, reach - rows.overlap) / reach if reach > 0.0 else 0.0)
     kappa = rejected / (left + 1.0 - reach)
-    return _known(abs(kappa - 1.0) * left / (2 * reach))
+    return _exact(abs(kappa - 1.0) * left / (2 * reach))
 
 
-def _lenient(event: Judged) -> Bounds:
-    """Bounds for lenience: the output exceeds p only where the test is too lenient.
+def _lenience(event: Judged) -> Bounds:
+    """Bounds for lenience, from the tokens whose output exceeds p.
 
     TV = Σ min(q, p/l) − Σ min(p, q). For the tokens not listed, min(q, p/l) sums to at least their
     Σ min(p, q) and at most the lesser of Σ q and Σ p/l.
@@ -108,42 +108,42 @@ def _lenient(event: Judged) -> Bounds:
     return found[0], found[1]
 
 
-def _mixed(event: Judged) -> Bounds:
+def _ensemble(event: Judged) -> Bounds:
     """The distance for the ensemble: (1 − w) TV(p, q), since the output is w p + (1 − w) q."""
-    return _known((1.0 - event.inputs["weight"]) * event.rows.residual)
+    return _exact((1.0 - event.inputs["weight"]) * event.rows.residual)
 
 
 def _greedy(event: Judged) -> Bounds:
     """The distance for greedy: the output is p's top token, so all other mass of p is lost."""
-    return _known(1.0 - _top(event.rows))
+    return _exact(1.0 - _top(event.rows))
 
 
-def _fixed(event: Judged) -> Bounds:
-    """The distance if nothing is random: the output is the guess or the top token."""
+def _deterministic(event: Judged) -> Bounds:
+    """The distance for deterministic rules, which output the guess or the top token."""
     output_p = event.inputs["p"] if event.accepted else _top(event.rows)
-    return _known(1.0 - output_p)
+    return _exact(1.0 - output_p)
 
 
 def _always_accepted(event: Judged) -> Bounds:
     """The distance if the guess is always accepted."""
-    return _known(1.0 - event.inputs["p"])
+    return _exact(1.0 - event.inputs["p"])
 
 
-def _above(event: Judged) -> Bounds:
-    """The distance if the guess comes with the threshold and the rest as in p."""
-    return _known(abs(event.threshold - event.inputs["p"]))
+def _thresholds(event: Judged) -> Bounds:
+    """The distance if the threshold is the guess's output probability, with all else as in p."""
+    return _exact(abs(event.threshold - event.inputs["p"]))
 
 
-def _darts(event: Judged) -> Bounds:
-    """Bounds for accept-reject: p if M is right; unlisted tokens above M q could lose mass."""
+def _accept_reject(event: Judged) -> Bounds:
+    """Bounds for accept-reject: 0 if M is correct; else unlisted tokens above M q lose mass."""
     rows, least = event.rows, event.inputs["least"]
     pairs = zip(rows.p, rows.q or [], strict=True)
     missing = sum(max(0.0, p * least - q) for p, q in pairs)
     return missing, missing + least * rows.rest_p
 
 
-def _nothing(event: Judged) -> Bounds:
-    """Bounds of a rule for which the stored values say nothing."""
+def _unknown(event: Judged) -> Bounds:
+    """Bounds for a rule that the stored values cannot bound."""
     return 0.0, 1.0
 
 
@@ -156,14 +156,14 @@ BOUNDS: Mapping[str, Callable[[Judged], Bounds]] = {
     "without-replacement": _residual,
     "point-mass": _residual,
     "greedy": _greedy,
-    "block": _bought,
-    "traversal": _bought,
-    "accept-reject": _darts,
-    "lenience": _lenient,
-    "ensemble": _mixed,
-    "typical": _fixed,
-    "relaxed": _fixed,
-    "thresholds": _above,
+    "block": _leaf_first,
+    "traversal": _leaf_first,
+    "accept-reject": _accept_reject,
+    "lenience": _lenience,
+    "ensemble": _ensemble,
+    "typical": _deterministic,
+    "relaxed": _deterministic,
+    "thresholds": _thresholds,
     "unverified": _always_accepted,
 }
 
@@ -176,15 +176,15 @@ class Excerpt:
         tokens: The token ids.
         p: Their p, normalized.
         q: Their q, normalized; None if the guess had none.
-        held_p: How much of the whole p they have.
-        held_q: How much of the whole q they have.
+        p_mass: The sum of p over these tokens, before normalizing.
+        q_mass: The sum of q over these tokens, before normalizing.
     """
 
     tokens: list[int]
     p: list[float]
     q: list[float] | None
-    held_p: float
-    held_q: float
+    p_mass: float
+    q_mass: float
 
 
 def excerpt(event: Judged, count: int = 5) -> Excerpt:

@@ -2,7 +2,7 @@
 
 `GALLERY` lists the case studies in the order shown and `find_case_study(key)` returns one. Each has
 its texts, its own p and q, and `result(p, q)` with the distribution, its distance from p, the
-verdict, and how many guesses are accepted. `sample_counts` gives only samples, for a reader who
+verdict, and how many guesses are accepted. `sample_counts` gives samples alone, for a reader who
 wants to find the error. There is one file for every kind of error.
 """
 

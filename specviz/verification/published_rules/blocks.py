@@ -1,4 +1,4 @@
-"""Branches judged as a whole, by formulas that are nearly right."""
+"""Rules that judge a branch as a whole, with formulas that are almost right."""
 
 from __future__ import annotations
 
@@ -59,17 +59,19 @@ class CumulativeUniform:
     def sample(self, p: Tensor, q: Tensor, throws: int, seed: int) -> StringDistribution:
         """Implement `Procedure.sample`."""
         generator = torch.Generator().manual_seed(seed)
-        draft = drawn_each(q, throws, GAMMA, generator)
+        draft = sample_tokens(q, throws, GAMMA, generator)
         u = torch.rand(throws, GAMMA, generator=generator, dtype=torch.float64)
         passed = acceptance_ratio(p, q)[draft].cumprod(1) >= u.cumprod(1)
-        kept = torch.where(passed[:, 1], 2, torch.where(passed[:, 0], 1, 0))
-        own = drawn_each(p, throws, GAMMA + 1, generator)
+        accepted = torch.where(passed[:, 1], 2, torch.where(passed[:, 0], 1, 0))
+        bonus = sample_tokens(p, throws, GAMMA + 1, generator)
         remainders = torch.cat([residual(p, q)[None], residuals(p, q)])
-        rows = remainders[torch.where(kept == 1, 1 + draft[:, 0], 0)]
+        rows = remainders[torch.where(accepted == 1, 1 + draft[:, 0], 0)]
         left = torch.multinomial(rows, 1, generator=generator)
         index = torch.arange(GAMMA + 1)
-        text = torch.where(index < kept[:, None], torch.cat([draft, own[:, :1]], dim=1), own)
-        replaced = (index == kept[:, None]) & (kept[:, None] < GAMMA)
+        text = torch.where(
+            index < accepted[:, None], torch.cat([draft, bonus[:, :1]], dim=1), bonus
+        )
+        replaced = (index == accepted[:, None]) & (accepted[:, None] < GAMMA)
         text = torch.where(replaced, left, text)
         strings, counts = text.unique(dim=0, return_counts=True)
         pairs = zip(strings.tolist(), counts.tolist(), strict=True)
@@ -81,10 +83,10 @@ def residuals(p: Tensor, q: Tensor) -> Tensor:
     return torch.stack([residual(each * p, q) for each in acceptance_ratio(p, q)])
 
 
-def drawn_each(probs: Tensor, throws: int, places: int, generator: torch.Generator) -> Tensor:
-    """Sample tokens (throws, places) independently from a distribution (V,)."""
-    tokens = torch.multinomial(probs, throws * places, replacement=True, generator=generator)
-    return tokens.view(throws, places)
+def sample_tokens(probs: Tensor, throws: int, length: int, generator: torch.Generator) -> Tensor:
+    """Sample tokens (throws, length) independently from a distribution (V,)."""
+    tokens = torch.multinomial(probs, throws * length, replacement=True, generator=generator)
+    return tokens.view(throws, length)
 
 
 def acceptance_counts(one: float, both: float) -> tuple[float, float, float]:
@@ -102,7 +104,7 @@ def acceptance_counts(one: float, both: float) -> tuple[float, float, float]:
 
 
 class RemainingMass(LeafFirst):
-    """Traversal verification that divides by the draft's mass not tried yet, not by S + 1 − a."""
+    """Traversal verification that divides by the untried draft mass instead of by S + 1 − a."""
 
     def __init__(self) -> None:
         super().__init__("traversal")

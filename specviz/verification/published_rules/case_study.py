@@ -40,7 +40,7 @@ class Procedure(Protocol):
 
     @property
     def length(self) -> int:
-        """The number of tokens of a string; some errors leave the first token correct."""
+        """The number of tokens of a string. With some errors, the first token is still correct."""
 
     def distribution(self, p: Tensor, q: Tensor) -> StringDistribution:
         """Return the exact distribution over strings. p, q: (V,), the same in every context."""
@@ -49,7 +49,7 @@ class Procedure(Protocol):
         """Return the expected number of draft tokens accepted in a round."""
 
     def sample(self, p: Tensor, q: Tensor, throws: int, seed: int) -> StringDistribution:
-        """Return how often each string came in `throws` rounds."""
+        """Return how often each string occurred in `throws` rounds."""
 
 
 @dataclass(frozen=True)
@@ -142,9 +142,9 @@ class CaseResult:
     """The exact result of a case study.
 
     Attributes:
-        distribution: What comes out, over strings.
-        plain: What should come out.
-        accepted_length: The draft tokens accepted in a round.
+        distribution: The output's distribution over strings.
+        plain: The distribution of plain decoding, which it should equal.
+        accepted_length: The expected number of draft tokens accepted in a round.
     """
 
     distribution: StringDistribution
@@ -162,7 +162,7 @@ class CaseResult:
         return "exact" if self.tv < EXACT else "lossy"
 
     def first(self) -> tuple[list[float], list[float]]:
-        """Return the probability of each token to come first: as it is, and as it should be."""
+        """Return the distribution of the first token, as output by the rule and as it should be."""
         size = 1 + max(string[0] for string in self.distribution.keys() | self.plain.keys())
         found = []
         for probs in (self.distribution, self.plain):
@@ -174,7 +174,7 @@ class CaseResult:
 
 
 def sample_counts(study: CaseStudy, throws: int, seed: int) -> StringDistribution:
-    """Return how often each string came, and nothing about the rule."""
+    """Return how often each string occurred, without revealing the rule."""
     p, q = study.distributions()
     return study.case.sample(p, q, throws, seed)
 
@@ -183,7 +183,7 @@ Replacement = Callable[[NodeDistributions, int], Tensor]
 
 
 class PatchedRule(Walk):
-    """A walk with the test of a known rule and another replacement after a rejection.
+    """A rule with the test of a known rule but another distribution after a rejection.
 
     Args:
         test: The name of the rule whose test is used.
@@ -204,7 +204,7 @@ class PatchedRule(Walk):
 
 
 def p_itself(dists: NodeDistributions, token: int) -> Tensor:
-    """Return p, as if nothing had been tried."""
+    """Return p unchanged."""
     return dists.p
 
 

@@ -1,4 +1,4 @@
-"""Candidates without q, or whose q is not read: qx = 1, and sampling first to compare after."""
+"""Rules that use no q: qx = 1, and comparing with a token sampled from the target."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ EAGLE = Source(
 
 @dataclass(frozen=True)
 class SampleAndCompare:
-    """The target samples its own token, and a guess is accepted if it is that token. One candidate.
+    """The target samples a token, and the one candidate is accepted if it is that token.
 
-    The output is the target's own sample either way, so q cannot affect it.
+    The output is the target's sample in both cases, so it does not depend on q.
     """
 
     length: int = 1
 
     def distribution(self, p: Tensor, q: Tensor) -> StringDistribution:
-        """Implement `Procedure.distribution`: every guess with every sample."""
+        """Implement `Procedure.distribution`: sum over all pairs of guess and sample."""
         out: defaultdict[tuple[int, ...], float] = defaultdict(float)
         for guess, draft_q in enumerate(q.tolist()):
             for own, target_p in enumerate(p.tolist()):

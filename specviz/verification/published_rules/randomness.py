@@ -1,4 +1,4 @@
-"""Random numbers used twice that should have been independent."""
+"""Random numbers that are used twice although they should be independent."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class SharedGumbelNoise:
     length: int = 1
 
     def distribution(self, p: Tensor, q: Tensor) -> StringDistribution:
-        """Implement `Procedure.distribution`: min(p, q), and the handicapped race for the rest."""
-        out = torch.minimum(p, q) + (1 - overlap(p, q)) * handicapped(residual(p, q), q)
+        """Implement `Procedure.distribution`: min(p, q), and the race_winner race for the rest."""
+        out = torch.minimum(p, q) + (1 - overlap(p, q)) * win_probabilities(residual(p, q), q)
         return {(token,): mass for token, mass in enumerate(out.tolist())}
 
     def accepted_length(self, p: Tensor, q: Tensor) -> float:
@@ -56,10 +56,13 @@ class SharedGumbelNoise:
         return {(token,): float(count) for token, count in enumerate(counts) if count}
 
 
-def handicapped(weights: Tensor, starts: Tensor) -> Tensor:
-    """Return who wins a race in which runner i, of rate w_i, starts at (s_i/w_i) t, t exponential.
+def win_probabilities(weights: Tensor, starts: Tensor) -> Tensor:
+    """Return each runner's probability to win a race with unequal starts.
 
-    Between two starts the race is exponential; each piece is integrated.
+    Runner i starts at the time (s_i/w_i) t and needs an exponential time of rate w_i; t is
+    exponential of rate 1.
+
+    Between two starts the race has a constant rate, so each interval is integrated by itself.
 
     Args:
         weights: (V,), the rates w.
