@@ -42,7 +42,7 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "q": "The probability with which the drafter sampled a token.",
     "both": "min(p, q): the part of p that the draft covers. Its sum is α, the probability of "
     "acceptance.",
-    "residual": "What p has beyond q, max(p − q, 0), scaled to sum to 1. After a rejection the "
+    "residual": "The part of p above q: max(p − q, 0), scaled to sum to 1. After a rejection the "
     "replacement is sampled from it.",
     "remainder": "After a guess is rejected, its alternatives for the same position are judged "
     "by the residual, called p′, instead of p. If guesses are sampled without replacement, q′ is q "

@@ -179,7 +179,7 @@ class SampleCounts:
 
     @cached_property
     def intervals(self) -> list[Interval]:
-        """Wilson intervals of all outcomes, valid simultaneously at 95 %."""
+        """Wilson intervals of all outcomes, valid simultaneously at 95%."""
         return wilson_intervals(self.counts)
 
     @property
