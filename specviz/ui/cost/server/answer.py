@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from specviz.cost import formula
-from specviz.cost.figures.measured import outlook_figure, places_figure
+from specviz.cost.figures.measured import outlook_figure, positions_figure
 from specviz.cost.server.report import Report, build_report, format_rate
 from specviz.cost.server.stats import SeveralModels, UnreadableStats, shorten
 from specviz.texts import number, say
@@ -50,7 +50,7 @@ def shown(made: Report, asked: ServerQuestion) -> dict[str, Any]:
         "advice": list(made.advice),
         "open": made.not_predicted,
         "figures": {
-            "places": places_figure(made.positions) if made.positions else None,
+            "places": positions_figure(made.positions) if made.positions else None,
             "outlook": made.outlook and outlook_figure(made.outlook),
         },
         "told": {
