@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
-from specviz.frames.numbers import format_nonzero, format_seconds
+from specviz.frames.numbers import format_seconds
 from specviz.frames.scene import Scene, Step, flat
 from specviz.frames.tree import State, states
 from specviz.texts import say, text
@@ -86,17 +86,20 @@ def _answers(scene: Scene, parent: int, node: int) -> Column:
     scored = scene.round.scored
     assert scored is not None
     pairs = [(int(token), p) for token, p in scored.top[parent] if p > 0]
-    column: Column = {
-        "top": [[scene.word(token), round(p, 4), format_nonzero(p)] for token, p in pairs]
-    }
+    column: Column = {"top": [[scene.word(token), round(p, 4), _short(p)] for token, p in pairs]}
     if node:
         token = scene.guesses[node - 1].token
         places = [place for place, (other, _) in enumerate(pairs) if other == token]
         column["rank"] = places[0] if places else len(pairs)
         if not places:
             p = scored.p[node - 1]
-            column["p"] = [round(p, 4), format_nonzero(p)]
+            column["p"] = [round(p, 4), _short(p)]
     return column
+
+
+def _short(p: float) -> str:
+    """Format a probability in the few letters that a column has."""
+    return f"{p:.2f}" if p >= 0.005 else "0" if p == 0 else "<0.01"
 
 
 def _label(column: Column) -> str:

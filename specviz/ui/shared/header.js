@@ -7,8 +7,19 @@ import { tameLists } from "./lists.js";
 import { startTerms } from "./terms.js";
 import { there } from "./there.js";
 
+// Past the head and the form: to Next on Step, elsewhere to the first control of the open tab.
+function skip() {
+  const all = ".sv [data-do=next]:enabled, .sv [data-do=back], [role=tabpanel] :is(button, input)";
+  /** @type {NodeListOf<HTMLElement>} */
+  const found = document.querySelectorAll(all);
+  const shown = [...found].filter((each) => each.checkVisibility({ visibilityProperty: true }));
+  const next = shown.find((each) => each.matches("[data-do]")) ?? shown[0];
+  next?.focus();
+}
+
 /** @param {HTMLElement} element */
 export function start(element) {
+  there(element.querySelector(".sv-skip")).addEventListener("click", skip);
   tameLists();
   startTerms();
   startHelp(element);

@@ -2,7 +2,8 @@
 
 import { newLines } from "../shared/job.js";
 
-/** @import { BaselineLine, FinishedLine, Frame, Line, Patch, RoundLine, RunLine } from "./data.js" */
+/** @import { BaselineLine, FinishedLine, Frame, Line, Patch, Place } from "./data.js" */
+/** @import { RoundLine, RunLine } from "./data.js" */
 
 /**
  * @type {{
@@ -65,6 +66,15 @@ export const stepsOf = (round) => reel.rounds[round].then.length + 1;
 export function stepName(round, step) {
   const told = reel.rounds[round];
   return step ? merged(told.first.step, told.then[step - 1].step || {}) : told.first.step;
+}
+
+/** Where the first guess is rejected. @returns {Place | null} */
+export function firstRejection() {
+  for (let round = 0; round < reel.rounds.length; round += 1) {
+    for (let step = 0; step < stepsOf(round); step += 1)
+      if (stepName(round, step).is === "rejected") return [round, step];
+  }
+  return null;
 }
 
 // Who shows what came: `line` hears each line once it is taken in, `lines` the kinds of all.

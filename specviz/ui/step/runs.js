@@ -4,12 +4,12 @@ import { el, termed } from "../shared/dom.js";
 import { there } from "../shared/there.js";
 import { showFork } from "./branch.js";
 import { showDock } from "./dock.js";
-import { follow, lost } from "./links.js";
+import { asked, follow, lost } from "./links.js";
 import { came, job, notice, STOPPED, waiting } from "./live.js";
 import { now } from "./now.js";
 import { paint } from "./paint.js";
 import { pause, play } from "./play.js";
-import { feed, frameAt, reel } from "./reel.js";
+import { feed, firstRejection, frameAt, reel } from "./reel.js";
 import { reserveText } from "./size.js";
 import { $, stage } from "./stage.js";
 import { clearText } from "./text.js";
@@ -95,19 +95,27 @@ function onRounds() {
     now.link = null;
     reserveText();
     showFork();
-    if (!led) now.at = { round: firstDrafted(), step: 0 };
+    const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    if (!led) now.at = startOf(calm);
     paint();
-    if (!led && !matchMedia("(prefers-reduced-motion: reduce)").matches) play(true);
+    if (!led && !calm) play(true);
   } else {
     showDock(now.at.round, now.at.step);
     showTime(frameAt(now.at.round, now.at.step), now.at.round);
   }
 }
 
-// Where a run is opened: at the first guesses, not at the prefill before them.
-function firstDrafted() {
+let opening = !asked.has("trace"); // the page opens with the first run
+
+// Where a run is opened: at the first guesses, not at the prefill before them. Where nothing may move
+// by itself, the page opens at the rejection at which it would have halted.
+/** @param {boolean} calm */
+function startOf(calm) {
+  const rejected = opening && calm ? firstRejection() : null;
+  opening = false;
+  if (rejected) return { round: rejected[0], step: rejected[1] };
   const drafted = reel.rounds.findIndex((told) => Object.keys(told.first.tree.nodes).length);
-  return Math.max(0, drafted);
+  return { round: Math.max(0, drafted), step: 0 };
 }
 
 // The run's measured point for the Cost tab; null if it has none.

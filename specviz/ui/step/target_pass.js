@@ -13,6 +13,7 @@ import { $ } from "./stage.js";
 // Pixels that the column takes beside the tree: headings and notes, then the pass itself.
 const AROUND = 56;
 const HEIGHT = 128;
+const COLUMN = 84; // the least width on a narrow page
 
 /** @param {TargetPass | undefined} view @param {Tree} tree */
 export function showTargetPass(view, tree) {
@@ -22,7 +23,10 @@ export function showTargetPass(view, tree) {
   $(".sv-evidence").classList.toggle("sv-has-pass", shown);
   if (!view || !shown) return;
   $(".sv-pass-say").replaceChildren(...view.say.map(part));
-  $(".sv-pass-columns").replaceChildren(...(view.columns || []).map(column));
+  const columns = $(".sv-pass-columns");
+  columns.replaceChildren(...(view.columns || []).map(column));
+  const here = (view.columns || []).findIndex((one) => one.here);
+  columns.scrollLeft = Math.max(0, here - 2) * COLUMN; // where they are wider than the window
 }
 
 // Whether there is room under the tree; where the page has one column there always is.

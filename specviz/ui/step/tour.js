@@ -1,4 +1,4 @@
-// The tour: six stops. Each moves the player to a matching step and highlights what it is about.
+// The tour: a few stops. Each moves the player to a matching step and highlights what it is about.
 // Nothing is blocked; the reader may step elsewhere at any time.
 
 import { openTab } from "../shared/tabs.js";
@@ -6,8 +6,9 @@ import { there } from "../shared/there.js";
 import { go } from "./cursor.js";
 import { stage } from "./intro_stage.js";
 import { pause } from "./play.js";
-import { reel, stepName, stepsOf } from "./reel.js";
+import { firstRejection, reel, stepName, stepsOf } from "./reel.js";
 import { load } from "./runs.js";
+import { $ } from "./stage.js";
 
 /** @import { Place } from "./data.js" */
 /** @typedef {{ place: string, title: string, say: string, at: string }} Stop */
@@ -66,10 +67,11 @@ export function placeOf(place) {
   const round = reel.rounds.findIndex((_, at) => stepsNamed(at, "propose").length);
   if (place === "guess") return [round, there(stepsNamed(round, "propose").at(-1))];
   if (place === "check") return [round, stepsNamed(round, "score")[0]];
-  const fell = place === "own" ? null : rejection();
+  if (place === "end") return [reel.rounds.length - 1, stepsOf(reel.rounds.length - 1) - 1];
+  const fell = place === "own" ? null : firstRejection();
   if (!fell || place === "rejection") return fell;
-  const draw = stepsNamed(fell[0], "draw")[0];
-  return draw === undefined ? null : [fell[0], draw];
+  const next = stepsNamed(fell[0], place === "commit" ? "commit" : "draw")[0];
+  return next === undefined ? null : [fell[0], next];
 }
 
 /** @param {number} round @param {string} kind */
@@ -78,19 +80,36 @@ function stepsNamed(round, kind) {
   return steps.filter((step) => stepName(round, step).kind === kind);
 }
 
-/** @returns {Place | null} */
-function rejection() {
-  for (let round = 0; round < reel.rounds.length; round += 1) {
-    const fell = stepsNamed(round, "judge").find((step) => stepName(round, step).is === "rejected");
-    if (fell !== undefined) return [round, fell];
-  }
-  return null;
-}
-
 /** @param {string | null} selector */
 function ring(selector) {
   for (const one of document.querySelectorAll(".sv-ringed")) one.classList.remove("sv-ringed");
+  /** @type {HTMLElement | null} */
   const ringed = selector ? document.querySelector(selector) : null;
-  ringed?.classList.add("sv-ringed");
-  ringed?.scrollIntoView({ block: "nearest", behavior: "auto" });
+  if (!ringed) return;
+  ringed.classList.add("sv-ringed");
+  clear(ringed);
+}
+
+const AROUND = 14; // px between what a stop is about and the card, the dock
+
+// Scrolls so that neither the tour's card nor what stays at the window's end covers an element; of
+// one that is too tall, its start is shown.
+/** @param {HTMLElement} element */
+function clear(element) {
+  const height = (/** @type {string} */ name) => {
+    const all = document.querySelectorAll(name);
+    return [...all].reduce((most, each) => Math.max(most, each.getBoundingClientRect().height), 0);
+  };
+  const card = height(".sv-tour") + AROUND;
+  const timeline =
+    element.closest(".sv-time") || $(".sv").matches(".sv-one") ? 0 : height(".sv-time");
+  const dock = Math.max(height(".sv-dock"), height(".sv-buttons")) + timeline + AROUND;
+  const zoom = element.currentCSSZoom ?? 1;
+  element.style.scrollMargin = `${card / zoom}px 0 ${dock / zoom}px`;
+  const fits = element.getBoundingClientRect().height + card + dock <= innerHeight;
+  element.scrollIntoView({
+    block: fits ? "nearest" : "start",
+    behavior: "auto",
+  });
+  element.style.scrollMargin = "";
 }

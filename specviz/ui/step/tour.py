@@ -14,7 +14,7 @@ from specviz.ui.component import component
 from specviz.ui.step.recorded import names
 
 Place = Literal[
-    "plain", "guess", "check", "rejection", "recovery", "own"
+    "plain", "guess", "check", "rejection", "recovery", "commit", "end", "own"
 ]  # positions that `tour.js` finds
 INTRO: Final = "A small model guesses words; for speed, a big one checks them in one pass."
 EXACT: Final = "Same words at temperature 0, same distribution otherwise."
@@ -73,10 +73,24 @@ STOPS: Final = (
     Stop(
         "recovery",
         "The replacement.",
-        "It is sampled from the probability that the target gives beyond the draft: the hatched "
-        "part. This makes every word as likely as if the target had written alone: the text "
-        "follows the target’s distribution.",
+        "It is sampled from the residual: the probability that the target gives beyond the draft, "
+        "hatched here. This makes every word as likely as if the target had written alone: the "
+        "text follows the target’s distribution.",
         ".sv-panel",
+    ),
+    Stop(
+        "commit",
+        "The commit.",
+        "The accepted guesses and the replacement join the text, all for one pass. When every "
+        "guess is accepted, that pass gives one more token: the bonus, marked with a star.",
+        ".sv-strip",
+    ),
+    Stop(
+        "end",
+        "The speed-up.",
+        "Both rows were measured on the same machine. The speed-up, at the end of the first row, "
+        "says how many times as fast a token came as in plain decoding.",
+        ".sv-time",
     ),
     Stop(
         "own",

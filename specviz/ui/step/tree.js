@@ -122,7 +122,7 @@ export function follow(tree) {
   const right = asked >= 0 ? x[asked] + 46 : proposed ? Math.max(0, ...x) + 46 : 0;
   const list = $(".sv-list");
   const here = tree.slot ?? tree.nodes[tree.here ?? 0];
-  list.scrollTop = here ? (here.depth - 4) * 28 : 0;
+  list.scrollTop = here ? (here.depth - 4) * 26 : 0;
   const box = $(".sv-treebox");
   const width = widthOf("columns");
   const columns = Math.ceil((right - width) / 92);
