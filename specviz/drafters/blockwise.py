@@ -1,8 +1,8 @@
 """Blockwise parallel decoding (1811.03115): predict a block, verify it, accept a prefix.
 
-Stern (2018) counts the target's own next token and k - 1 heads as a block of k. Predicting and
-verifying share a pass: the pass that verifies a block leaves the hidden state from which the next
-block is predicted, so a round is one pass of the target. The draft is a chain of top tokens, a
+Stern (2018) calls the target's own next token and k - 1 guesses a block of k. The pass that
+verifies a block also computes the hidden state from which the next block is predicted, so a round
+is one pass of the target. The draft is a chain of top tokens, a
 point mass.
 
 One feed-forward layer computes k - 1 vectors from the state at position t. Each is added to the
@@ -68,7 +68,7 @@ class BlockwiseHeads(nn.Module):
         return project(out.movedim(-2, 0)[:count])
 
     def rows(self, count: int) -> int:
-        """Return the rows that `count` heads compute for one state: one, the hidden layer."""
+        """Return the work of `count` heads on one state: one row, since they share a layer."""
         return 1
 
     @classmethod
@@ -119,7 +119,7 @@ class Blockwise(HeadDrafter):
 
 
 class BlockSession(RankPathSession):
-    """A session that always drafts one chain of top tokens and ignores siblings."""
+    """A session that always drafts one chain of top tokens; settings of siblings are ignored."""
 
     def _paths(self, depth: int) -> list[tuple[int, ...]]:
         return [(0,) * (d + 1) for d in range(depth)]

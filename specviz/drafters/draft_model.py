@@ -1,11 +1,12 @@
 """A separate small model with the target's tokenizer, which drafts a tree level by level.
 
-Sampled: guesses come from q, the small model's distribution under the run's temperature, top-k and
-top-p. Siblings are sampled without replacement (2402.14160, 2401.06706), for which recursive
-rejection is exact. Greedy (and at temperature 0): the top tokens, a point mass. A chain is a tree
-with one guess under each node. A guess below the chosen confidence ends its path and is itself
-still tried: dropping it would leave only guesses that came out well, which no longer follow q
-(transformers' dynamic speculation keeps it too).
+Sampled candidates are drawn from q, the small model's distribution under the run's temperature,
+top-k and top-p. Siblings are sampled without replacement (2402.14160, 2401.06706), for which
+recursive rejection is exact. Greedy candidates, and all at temperature 0, are the top tokens, a
+point mass. A chain is a tree with one guess under each node. A guess below the chosen confidence
+ends its path but is itself
+kept: the remaining guesses would no longer follow q if unlikely ones were dropped (transformers'
+dynamic speculation keeps it too).
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from specviz.verification.tree import DraftTree
 
 
 class DraftModel:
-    """A transformers causal LM in eval mode whose token ids mean the same as the target's."""
+    """A transformers causal LM in eval mode that has the target's token ids."""
 
     name = "draft-model"
     made_for: MadeFor = None
@@ -61,7 +62,7 @@ class DraftModel:
 
 
 class DraftModelSession:
-    """A session with the small model's cache, cut back to the text before every proposal."""
+    """A session with the small model's cache, which every proposal first truncates to the text."""
 
     max_depth = MAX_GAMMA
 
@@ -122,15 +123,15 @@ class DraftModelSession:
         self.reader.discard_from(node)
 
     def draft_text(self, context: Sequence[int]) -> Sequence[int]:
-        """Return the text in the small model's tokens: here the same."""
+        """Return the text in the draft model's tokens; here it is unchanged."""
         return context
 
     def draft_words(self, words: Tensor) -> Tensor:
-        """Return guesses (n,) in the small model's tokens: here the same."""
+        """Return guesses (n,) in the draft model's tokens; here they are unchanged."""
         return words
 
     def draft_tree(self, tree: DraftTree) -> DraftTree:
-        """Return a tree in the small model's tokens: here the same."""
+        """Return a tree in the draft model's tokens; here it is unchanged."""
         return tree
 
     def fit_logits(self, logits: Tensor) -> Tensor:
@@ -140,4 +141,4 @@ class DraftModelSession:
     def commit(
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
-        """Implement `DraftSession.commit`: the cache is cut back at the next proposal."""
+        """Implement `DraftSession.commit`; the next proposal truncates the cache."""

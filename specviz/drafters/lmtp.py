@@ -37,7 +37,7 @@ from specviz.trace.work import Weights, Work
 class LeapConfig:
     """Contents of config.json.
 
-    The public code overwrites skip_token with 3 but looks only one state back, which fits 2.
+    The public code sets skip_token to 3 but reads only one earlier state, as for 2.
 
     Attributes:
         n_head: Number of heads.
@@ -154,7 +154,7 @@ class LeapMTP(HeadDrafter):
 
 
 class NewestStates:
-    """Keeps the k newest hidden states; the last one predicted the newest token."""
+    """Predicts from the k newest hidden states; the last one predicted the newest token."""
 
     def __init__(self, heads: LeapHeads, project: Project, name: str) -> None:
         self.heads = heads
@@ -172,8 +172,8 @@ class NewestStates:
     def predict(self, newest: int, depth: int) -> HeadOutputs:
         """Implement `HeadPredictor.predict`.
 
-        There are no guesses while the text is shorter than a leap. Evidence: the head, from 1, the
-        position of the state that it read, and how many states before the newest that is (`back`).
+        There are no guesses while fewer than k states are known. Evidence: the head, from 1, the
+        position of the state that it read, and that state's distance from the newest (`back`).
         """
         assert self.states is not None
         guesses = [self.source(j) for j in range(1, depth + 1)]
@@ -189,7 +189,7 @@ class NewestStates:
         )
 
     def source(self, j: int) -> tuple[int, int]:
-        """Return the head, from 1, that predicts the j-th new token, and how many states back."""
+        """Return the head, from 1, that predicts new token j, and how many states back it reads."""
         head = -(-j // self.leap)
         return head, self.leap * head - j
 
@@ -210,8 +210,7 @@ def loss(head: LeapHeads, outputs: TargetOutputs) -> Tensor:
 def guesses(head: LeapHeads, outputs: TargetOutputs) -> Sequence[Tensor]:
     """Return logits by depth, (B, T, V) each, as `overlaps` takes them.
 
-    They come from the newest state or an earlier one. The first rows have no earlier state and are
-    zero, which counts as a miss.
+    Where a row has no earlier state, its logits are zero, which counts as a wrong guess.
     """
     leap = head.config.skip_token
     logits = head(outputs.final, outputs.head)

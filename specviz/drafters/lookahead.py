@@ -1,12 +1,12 @@
-"""Lookahead decoding (2402.02057): the target looks ahead in the pass that verifies guesses.
+"""Lookahead decoding (2402.02057): the pass that verifies guesses also prepares new ones.
 
 Rows of a window are added to every target pass, and the target's predictions there are collected as
 n-grams in a pool. The n-grams that begin with the text's last token are the guesses. The window's
 rows take the target's top token at any temperature, so the guesses do not depend on u: a point
 mass. There is no model and no training; the cost is extra rows.
 
-The window is a Jacobi iteration: every position is guessed at once, and each guess follows from
-those of the previous pass. The guesses at a position over N - 1 passes, with the newest, form an
+The window is a Jacobi iteration: all positions are guessed at once, each from the guesses of the
+previous pass. The guesses along a column over N - 1 passes and the newest prediction form an
 n-gram. Columns are positions, levels are passes. Row (l, i) is l + i positions after the root;
 column 0 of level 0 is the root itself and not a row. As in the authors' code
 (hao-ai-lab/LookaheadDecoding), the first pass has W + N - 3 rows of level 0. Each of the next N - 2
@@ -53,7 +53,7 @@ class Window:
     """
 
     def __init__(self, prompt: Sequence[int], width: int, ngram: int, ends: Sequence[int]) -> None:
-        """Fill level 0."""
+        """Fill level 0 with the prompt's tokens."""
         self.width = width
         self.ngram = ngram
         self.ends = ends
@@ -89,9 +89,8 @@ class Window:
             found = list(zip(*self.levels, newest, strict=True))
             self.levels = [*self.levels[1:], self._without_ends(newest)]
         else:
-            left = (
-                1 - self.columns
-            )  # level 0 has no row in the root's column, so no prediction for it
+            # Level 0 has no row in the root's column, so there is no prediction for it.
+            left = 1 - self.columns
             self.levels = [level[1:] for level in self.levels]
             self.levels.append(self._without_ends(newest[left:]))
         return found
@@ -101,7 +100,7 @@ class Window:
         self.levels[0][0] = root
 
     def _without_ends(self, tokens: Sequence[int]) -> list[int]:
-        """Replace end-of-text tokens, since nothing could follow them."""
+        """Replace end-of-text tokens, since no token can follow them."""
         return [next(self.filler) if token in self.ends else token for token in tokens]
 
 
@@ -149,12 +148,12 @@ class Pool:
         return sum(map(len, self.by_first.values()))
 
     def add(self, found: Found) -> None:
-        """Add an n-gram as the newest of its first token, and drop the oldest if too many."""
-        kept = self.by_first.setdefault(found.tokens[0], {})
-        kept.pop(found.tokens, None)
-        kept[found.tokens] = found
-        if len(kept) > self.guesses:
-            del kept[next(iter(kept))]
+        """Add an n-gram as the newest with its first token; drop the oldest of too many."""
+        ngrams = self.by_first.setdefault(found.tokens[0], {})
+        ngrams.pop(found.tokens, None)
+        ngrams[found.tokens] = found
+        if len(ngrams) > self.guesses:
+            del ngrams[next(iter(ngrams))]
 
     def after(self, token: int) -> list[Found]:
         """Return the n-grams that begin with `token`, the oldest first."""
@@ -164,13 +163,13 @@ class Pool:
 def merge_ngrams(
     root: int, ngrams: Sequence[Found], depth: int, ends: Sequence[int]
 ) -> tuple[DraftTree, list[int]]:
-    """Merge n-grams that begin with `root` into a tree, with common prefixes as common nodes.
+    """Merge n-grams that begin with `root` into a tree, in which common prefixes share nodes.
 
     Args:
         root: The newest token.
         ngrams: The n-grams; siblings are in their order.
-        depth: Most levels.
-        ends: Tokens that nothing follows.
+        depth: Maximum number of levels.
+        ends: End-of-text tokens, which have no children.
 
     Returns:
         The tree, and by node from 1 the index of the n-gram that added it.
@@ -193,7 +192,7 @@ def merge_ngrams(
 
 @dataclass(frozen=True, slots=True)
 class WindowShape:
-    """How many rows are added to a pass.
+    """The number of rows added to a pass.
 
     Attributes:
         window: The paper's W, the window's width.
@@ -238,7 +237,7 @@ class LookaheadSession:
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """Implement `DraftSession.propose`.
 
-        Evidence by node: the n-gram that added it, and the round and column where it was found.
+        Evidence by node: the n-gram that added it, and the round and column in which it was found.
 
         Evidence on the proposal: `pool`, the number of n-grams; `ngrams`, those tried; `filling`,
         whether the window is not full yet; `window`, its rows by level; `rows_verified` and
@@ -279,7 +278,7 @@ class LookaheadSession:
     ) -> None:
         """Implement `DraftSession.commit`.
 
-        The extra rows' top tokens move the window and fill the pool.
+        The top tokens of the extra rows advance the window and fill the pool.
         """
         if self.window is None or extra_rows is None or extra_rows.logits is None:
             return
@@ -292,8 +291,8 @@ class LookaheadSession:
     ) -> ExtraRows | None:
         """Return the window's rows for a tree of `nodes` nodes.
 
-        There are none in a run's certainly last pass, nor if they would pass the target's last
-        position.
+        There are none in the last pass of a run that reaches its token limit, nor if they would be
+        beyond the target's last position.
         """
         if max_tokens == 1 or length - 1 + window.reach >= self.max_length:
             return None
@@ -301,5 +300,5 @@ class LookaheadSession:
         tokens = tuple(token for level in window.rows() for token in level)
         positions = tuple(level + column for level, column in window_rows(columns, levels))
         seen = torch.zeros(len(tokens), nodes, dtype=torch.bool)
-        seen[:, 0] = True  # of the tree, only the root is visible, never a guess
+        seen[:, 0] = True  # of the tree, only the root is visible, no guess
         return ExtraRows(tokens, positions, torch.cat([seen, visible(columns, levels)], dim=1))

@@ -2,7 +2,7 @@
 
 Let the newest token be x at position n. Its own hidden state is not known yet; the one at n - 1 is,
 from which the target's own head predicted x. Head i, from 0, reads that state and predicts the
-token n + 1 + i. This takes no pass of any model, and no head knows which x was sampled.
+token n + 1 + i. This takes no pass of any model, and no head depends on x.
 
 In other words, head i reads the state at t and predicts the token t + 2 + i; the target's own head
 predicts t + 1. Tensors are named as in FasterDecoding's `medusa_lm_head.pt`: `{i}.{j}.linear.*` for
@@ -44,8 +44,8 @@ class MedusaConfig:
         medusa_num_layers: Residual blocks per head.
         base_model_name_or_path: Name of the target.
         made_for: SHA-256 of the target's weights; public heads lack it.
-        hidden_size: Width of the target, which vLLM needs and FasterDecoding's heads lack.
-        vocab_size: Number of tokens of the target, likewise.
+        hidden_size: Width of the target. vLLM needs it; FasterDecoding's heads do not have it.
+        vocab_size: Number of tokens of the target; also for vLLM.
     """
 
     medusa_num_heads: int = 4
@@ -102,7 +102,7 @@ class MedusaHeads(nn.ModuleList):
         return side_by_side([*self][:count], states, None if self.own_projection else project)
 
     def rows(self, count: int) -> int:
-        """Return how many rows of one head `count` heads compute for one state."""
+        """Return the work of `count` heads on one state, in rows of one head."""
         return count
 
     @classmethod
@@ -114,8 +114,8 @@ class MedusaHeads(nn.ModuleList):
     def load(cls, folder: Path, target: Target) -> Self:
         """Load the heads in `folder` for this target, frozen.
 
-        If the tensors have more heads than the config says, as in some public files, the tensors
-        decide.
+        If the files contain more heads than the config says, as some public ones do, all of them
+        are loaded.
 
         Raises:
             NotAvailable: If the folder has no head.
@@ -173,23 +173,23 @@ class Medusa(HeadDrafter):
 
 
 class NewestState:
-    """Keeps one hidden state, which predicted the newest token. Blockwise heads read it too."""
+    """Predicts from the hidden state that predicted the newest token; also for blockwise heads."""
 
-    def __init__(self, heads: Any, most: int, project: Project, name: str) -> None:
-        """Start without a state.
+    def __init__(self, heads: Any, count: int, project: Project, name: str) -> None:
+        """Create a reader without a state.
 
         Args:
             heads: Maps a state (h,), a projection and a number of heads to logits (heads, V); the
                 first head predicts two tokens ahead. Its `rows` counts the rows of such a call.
-            most: Number of heads.
+            count: Number of heads.
             project: The target's output projection.
             name: Name of the head in error messages.
         """
         self.heads = heads
-        self.max_depth = most
+        self.max_depth = count
         self.project = project
         self.name = name
-        self.remark: dict[str, Any] = {"form": "heads", "heads": most}
+        self.remark: dict[str, Any] = {"form": "heads", "heads": count}
         self.state: Tensor
 
     def predict(self, newest: int, depth: int) -> HeadOutputs:
@@ -209,7 +209,7 @@ class NewestState:
         self.state = states.final[-1]
 
 
-DECAY: Final = 0.8  # the paper's λ: late guesses are rarely reached
+DECAY: Final = 0.8  # the paper's λ, since late guesses are rarely reached
 
 
 def loss(head: MedusaHeads, outputs: TargetOutputs) -> Tensor:

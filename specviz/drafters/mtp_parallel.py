@@ -1,4 +1,4 @@
-"""Parallel multi-token prediction (2404.19737): one layer per future position, side by side.
+"""Parallel multi-token prediction (2404.19737): one layer for each future position.
 
 The trunk is every layer of the target but the last; the last layer is the target's own head, for
 t + 1. Head i, from 0, is one more such layer on the same trunk, for t + 2 + i, followed by the
@@ -62,7 +62,7 @@ class ParallelConfig:
 
 
 class SelfAttention(nn.Module):
-    """Meta's attention, whose rotary pairs are neighbours (0, 1), (2, 3), …, not halves."""
+    """Meta's attention, which rotates neighbouring pairs (0, 1), (2, 3), … instead of halves."""
 
     def __init__(self, config: ParallelConfig, width: int, number: int) -> None:
         super().__init__()
@@ -131,7 +131,7 @@ class TransformerBlock(nn.Module):
 
 
 class ParallelHeads(nn.Module):
-    """The n - 1 layers, side by side.
+    """The n - 1 layers, all on the same trunk.
 
     Attributes:
         shared: The target's final norm in a tuple, so that it is not stored with this module.
@@ -146,7 +146,7 @@ class ParallelHeads(nn.Module):
         self.shared = (norm,)
 
     def features(self, trunk: Tensor, past: int = 0, cache: Any = None) -> Tensor:
-        """Map new rows (B, r, h) behind `past` cached ones to (heads, B, r, h), before the norm."""
+        """Map new rows (B, r, h) after `past` cached rows to (heads, B, r, h), before the norm."""
         return torch.stack([head(trunk, past, cache) for head in self.extra_heads])
 
     def logits(self, features: Tensor, project: Project) -> Tensor:
@@ -214,7 +214,7 @@ class ParallelMTP(HeadDrafter):
 
 
 class TrunkRows:
-    """Every head's cache over the trunk's verified rows; new rows wait until the heads run."""
+    """Caches the trunk's verified rows in every head; new rows are read by the next prediction."""
 
     def __init__(self, heads: ParallelHeads, layer: int, project: Project, name: str) -> None:
         self.heads = heads
@@ -230,7 +230,7 @@ class TrunkRows:
     def predict(self, newest: int, depth: int) -> HeadOutputs:
         """Implement `HeadPredictor.predict`.
 
-        All heads run, so that their caches hold the same rows.
+        All heads run, even if `depth` is smaller, so that their caches have the same rows.
         """
         rows = torch.cat(self.waiting)[None]
         features = self.heads.features(rows, self.read, self.cache)

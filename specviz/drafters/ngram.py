@@ -1,4 +1,4 @@
-"""Prompt lookup: finds the text's last tokens earlier in the text and copies what followed.
+"""Prompt lookup: finds an earlier occurrence of the last tokens and copies its continuation.
 
 The match is the longest suffix with a length within [min, max] that occurred before, and of equally
 long ones the earliest (as in vLLM and transformers). Its continuation is a point mass: there is no
@@ -31,7 +31,7 @@ class Match:
 
     @property
     def end(self) -> int:
-        """Return where the continuation starts."""
+        """The position where the continuation starts."""
         return self.start + self.length
 
 
@@ -88,7 +88,7 @@ class NGramSession:
     def commit(
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
-        """Implement `DraftSession.commit`: the next proposal gets the whole text."""
+        """Implement `DraftSession.commit`; the next proposal receives the whole text."""
 
     def _until_end(self, guesses: Sequence[int]) -> list[int]:
         """Return the guesses up to and including the first end-of-text token."""

@@ -2,8 +2,8 @@
 
 If guesses are sampled or branch, the draft model's distribution is restricted to the tokens that
 both vocabularies share (2502.05202, algorithm 4). Then q is a distribution over the target's
-tokens, and every rule for sampled guesses applies. If top tokens are taken one after another, the
-draft model writes any of its own tokens, and the target's tokenizer encodes the result again
+tokens, and every rule for sampled guesses applies. If candidates form a greedy chain, the
+draft model writes any of its own tokens, and the target's tokenizer encodes the resulting text
 (algorithm 2; Hugging Face's "universal assisted generation" of 2024). That is a point mass, since
 nothing is sampled.
 """
@@ -43,7 +43,7 @@ from specviz.verification.tree import DraftTree
 
 @dataclass(frozen=True)
 class SharedTokens:
-    """The tokens that two vocabularies spell with the same bytes.
+    """The tokens that have the same bytes in two vocabularies.
 
     Attributes:
         to_draft: By shared token of the target, the draft model's token.
@@ -84,7 +84,7 @@ class SharedTokens:
 def find_shared_tokens(
     tokenizer: Any, size: int, own_tokenizer: Any, own_size: int, end: int | None
 ) -> SharedTokens:
-    """Return the tokens that a target's tokenizer and a draft model's share.
+    """Return the tokens that a target and a draft model share.
 
     A special token is shared only with a special token of the same name. Of tokens with the same
     bytes, the first is taken.
@@ -94,8 +94,7 @@ def find_shared_tokens(
         size: Number of the target's token ids.
         own_tokenizer: The draft model's tokenizer.
         own_size: Number of the draft model's token ids.
-        end: Token that ends the target's texts, or None; it is paired with the one that ends the
-            draft model's texts.
+        end: The target's end-of-text token, or None; it is paired with the draft model's.
     """
     token_bytes, draft_bytes = (
         vocabulary_bytes(tokenizer, size),
@@ -103,11 +102,11 @@ def find_shared_tokens(
     )
     specials = special_ids(tokenizer), special_ids(own_tokenizer)
     known: dict[tuple[bytes, bool], int] = {}
-    for token, spelling in sorted(draft_bytes.items()):
-        known.setdefault((spelling, token in specials[1]), token)
+    for token, text in sorted(draft_bytes.items()):
+        known.setdefault((text, token in specials[1]), token)
     found: dict[int, int] = {}
-    for token, spelling in sorted(token_bytes.items()):
-        own = known.pop((spelling, token in specials[0]), None)
+    for token, text in sorted(token_bytes.items()):
+        own = known.pop((text, token in specials[0]), None)
         if own is not None:
             found[token] = own
     ends = own_tokenizer.eos_token_id
@@ -117,16 +116,16 @@ def find_shared_tokens(
     return SharedTokens(found, size, token_bytes, draft_bytes)
 
 
-REENCODED: Final = 8  # tokens of the text that are encoded again before a guess
+REENCODED: Final = 8  # number of last tokens that are encoded again together with a guess
 
 
 @dataclass(frozen=True, slots=True)
 class DraftText:
-    """A text as the draft model reads it.
+    """A text in the draft model's tokens.
 
     Attributes:
         ids: The draft model's tokens.
-        rest: Last bytes of the text that do not form a whole character yet.
+        rest: Bytes at the end of the text that do not form a whole character yet.
     """
 
     ids: list[int]
@@ -145,8 +144,8 @@ class Retokenizer:
     def encode(self, context: Sequence[int]) -> DraftText:
         """Return the whole text in the draft model's tokens.
 
-        Special tokens that only the target has are left out, since their letters would be noise;
-        shared ones (such as the marks of a chat's turns) are kept.
+        Special tokens that only the target has are left out, since the draft model would read them
+        as plain letters. Shared ones, such as chat markers, are kept.
 
         Raises:
             BadPrompt: If the text cannot be encoded.
@@ -167,16 +166,15 @@ class Retokenizer:
         return prompt_encoder(self.tokenizer).mark(self.tokenizer.convert_ids_to_tokens(own))
 
     def guesses(self, context: Sequence[int], rest: bytes, own: Sequence[int]) -> list[int]:
-        """Return what the draft model wrote after a text, in the target's tokens; [] if impossible.
+        """Return the draft model's continuation of a text in the target's tokens; [] if impossible.
 
-        The last tokens of the text are encoded again together with the guesses, so that both are
-        tokenised as the target would. If that would change the text itself, fewer tokens are
-        encoded again.
+        The text's last tokens are encoded again together with the guesses, as the target's
+        tokenizer might join them. If that changes the text itself, fewer tokens are encoded again.
         """
-        spelling = b"".join(self.shared.draft_bytes.get(token, b"") for token in own)
-        if not spelling.startswith(rest):
+        written = b"".join(self.shared.draft_bytes.get(token, b"") for token in own)
+        if not written.startswith(rest):
             return []
-        whole = self._characters(rest, spelling)
+        whole = self._whole_characters(rest, written)
         spans = [self.shared.token_bytes.get(token, b"") for token in self._plain_end(context)]
         for back in range(len(spans), -1, -1):
             before = b"".join(spans[len(spans) - back :])
@@ -185,11 +183,11 @@ class Retokenizer:
                 return list(takewhile(self.shared.size.__gt__, found))
         return []
 
-    def _characters(self, rest: bytes, spelling: bytes) -> bytes:
-        """Return the bytes of `spelling` beyond `rest`, without an incomplete last character."""
+    def _whole_characters(self, rest: bytes, written: bytes) -> bytes:
+        """Return the bytes of `written` after `rest`, without an incomplete last character."""
         cut = getincrementaldecoder("utf-8")("ignore")
-        cut.decode(spelling)
-        return spelling[len(rest) : len(spelling) - len(cut.getstate()[0])]
+        cut.decode(written)
+        return written[len(rest) : len(written) - len(cut.getstate()[0])]
 
     def _plain_end(self, context: Sequence[int]) -> list[int]:
         """Return the last tokens of the text after its last special token."""
@@ -232,16 +230,21 @@ class OtherVocabulary(DraftModel):
         card: Its card.
         tokenizer: Its tokenizer.
         shared: The tokens that it shares with the target.
-        reach: Longest text that it can read, in tokens; None for no limit.
+        max_length: Longest text that it can read, in tokens; None for no limit.
     """
 
     def __init__(
-        self, model: Any, card: ModelCard, tokenizer: Any, shared: SharedTokens, reach: int | None
+        self,
+        model: Any,
+        card: ModelCard,
+        tokenizer: Any,
+        shared: SharedTokens,
+        max_length: int | None,
     ) -> None:
         super().__init__(model, card)
         self.tokenizer = tokenizer
         self.shared = shared
-        self.reach = reach
+        self.max_length = max_length
 
     @classmethod
     def between(cls, model: Any, card: ModelCard, tokenizer: Any, target: Target) -> Self:
@@ -268,25 +271,25 @@ class OtherVocabulary(DraftModel):
 
 
 class DraftTextReader:
-    """Converts the text to the draft model's tokens in every round."""
+    """Converts the whole text to the draft model's tokens in every round."""
 
     def __init__(self, drafter: OtherVocabulary, target: TargetRun) -> None:
         self.drafter = drafter
         self.rewriting = Retokenizer(target.target, drafter.tokenizer, drafter.shared)
 
     def read(self, context: Sequence[int], guesses: int) -> DraftText:
-        """Return the text; empty if it cannot be converted or leaves no room for the guesses."""
+        """Return the text, or an empty one if it cannot be converted or is too long."""
         try:
             text = self.rewriting.encode(context)
         except BadPrompt:
             return NO_TEXT
-        reach = self.drafter.reach
-        fits = text.ids and (reach is None or len(text.ids) + guesses <= reach)
+        limit = self.drafter.max_length
+        fits = text.ids and (limit is None or len(text.ids) + guesses <= limit)
         return text if fits else NO_TEXT
 
 
 class IntersectionSession(DraftModelSession):
-    """Guesses among the shared tokens, level by level, as any draft model does."""
+    """Drafts shared tokens only, level by level, like any draft model."""
 
     def __init__(self, drafter: OtherVocabulary, target: TargetRun, settings: Settings) -> None:
         super().__init__(drafter, target, settings)
@@ -306,7 +309,7 @@ class IntersectionSession(DraftModelSession):
         return replace(proposal, evidence={0: _remark("intersection", self.text, **sizes)})
 
     def draft_text(self, context: Sequence[int]) -> Sequence[int]:
-        """Return the text that `propose` was given, in the draft model's tokens."""
+        """Return the text of the current proposal in the draft model's tokens."""
         return self.text.ids
 
     def draft_words(self, words: Tensor) -> Tensor:
@@ -326,7 +329,7 @@ class IntersectionSession(DraftModelSession):
 class RewritingSession:
     """A chain of the draft model's top tokens, encoded again with the target's tokenizer.
 
-    The chain ends early if a token's probability is below the confidence of the settings.
+    The chain ends early at a token whose probability is below the confidence in the settings.
     """
 
     max_depth = MAX_GAMMA
@@ -344,8 +347,7 @@ class RewritingSession:
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """Implement `DraftSession.propose`.
 
-        Evidence on the proposal: what was written, by the draft model's tokens, and the text's
-        length in those tokens.
+        Evidence on the proposal: the draft model's tokens, and the text's length in its tokens.
         """
         self.reader.work = Work()
         text = self.reading.read(context, max_tokens)
@@ -363,7 +365,7 @@ class RewritingSession:
         return Proposal(tree, self.drawn, evidence=evidence, work=self.reader.work)
 
     def _written(self, text: DraftText, most: int) -> list[int]:
-        """Return the top tokens, one after another, up to a special or an unconfident one."""
+        """Return a greedy continuation, up to a special token or one with low confidence."""
         own: list[int] = []
         for _ in range(most):
             chances = self.reader.read_text([*text.ids, *own])[0].float().softmax(-1)
@@ -383,7 +385,7 @@ class RewritingSession:
     def commit(
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
-        """Implement `DraftSession.commit`: the cache is cut back at the next proposal."""
+        """Implement `DraftSession.commit`; the next proposal truncates the cache."""
 
 
 def _remark(form: str, text: DraftText, **more: Any) -> dict[str, Any]:

@@ -1,14 +1,14 @@
-"""SuffixDecoding (2411.04975): what most often followed the text's last tokens earlier in the text.
+"""SuffixDecoding (2411.04975): proposes the tokens that most often followed the same suffix before.
 
-A draft starts from a suffix of the text and follows the counts of what came after it. Under every
-node it takes the most frequent tokens, of equally frequent ones the most recent. It goes on while
-the estimated probability of the whole path is at least `least`, and no deeper than `factor` times
-the suffix's length. Every suffix that occurred before is tried; the draft with the most guesses
-expected to be accepted wins, of equal ones that of the longer suffix. The estimated probability of
-a token is its count divided by the count of all tokens seen there. (This is the paper's;
-Snowflake's code also counts the end of the text, which nothing has followed yet.) Only this run's
-text is stored; the paper's second tree, of other outputs, is left out. The draft is a point mass:
-counts choose the guesses, and verification does not use them.
+A draft starts from a suffix of the text and follows the counts of the tokens that came after
+earlier occurrences of it. Under every node it takes the most frequent tokens; of equally frequent
+ones, the most recent. A path continues while its estimated probability is at least `least`, down to
+a depth of `factor` times the suffix's length. Every suffix that occurred before is tried; the draft
+with the highest expected number of accepted guesses is used; of equal ones, that of the longer
+suffix. The estimated probability of a token is its count divided by the count of all tokens seen
+there. (This follows the paper; Snowflake's code also counts the end of the text, which no token
+follows yet.) Only this run's text is stored; the paper's second tree, of other outputs, is left
+out. The draft is a point mass: counts choose the guesses, and verification does not use them.
 
 The counts are kept in a suffix automaton, which holds every substring of a growing text, how often
 it occurred and where last. Substrings that end at the same positions share a state, so there are at
@@ -34,7 +34,7 @@ from specviz.verification.tree import DraftTree
 
 @dataclass(slots=True, eq=False, repr=False)
 class State:
-    """The substrings that end at the same positions; all of them are suffixes of the longest.
+    """A state: all substrings that end at the same positions, which are suffixes of the longest.
 
     Attributes:
         length: Length of the longest.
@@ -77,7 +77,7 @@ class Suffixes:
             self._append(token)
 
     def ends(self) -> Iterator[State]:
-        """Yield the states of the suffixes that occurred before, the longest first.
+        """Yield the states of the suffixes that occurred earlier, longest first.
 
         A suffix with a length between two of them occurs at the same positions as the longer one.
         """
@@ -87,9 +87,9 @@ class Suffixes:
             state = state.link
 
     def _append(self, token: int) -> None:
-        place = len(self.text)
+        index = len(self.text)
         self.text.append(token)
-        whole = State(place + 1)
+        whole = State(index + 1)
         at: State | None = self._whole
         while at is not None and token not in at.next:
             at.next[token] = whole
@@ -97,30 +97,30 @@ class Suffixes:
         whole.link = self.empty if at is None else self._after(at, token)
         self._whole = whole
         end: State | None = whole
-        while end is not None and end.length:  # every end of the text has now occurred here
+        while end is not None and end.length:  # every suffix of the text occurs here
             end.count += 1
-            end.last = place
+            end.last = index
             end = end.link
 
     def _after(self, at: State, token: int) -> State:
         """Return the state whose longest string is that of `at` followed by `token`.
 
-        If that string shared a state with a longer one, the state is split: now only the shorter
-        one occurs at the end too.
+        If that string shares a state with a longer one, the state is split, since only the shorter
+        one also occurs at the end.
         """
         found = at.next[token]
         if found.length == at.length + 1:
             return found
-        parted = State(at.length + 1, found.link, dict(found.next), found.count, found.last)
-        found.link = parted
+        split = State(at.length + 1, found.link, dict(found.next), found.count, found.last)
+        found.link = split
         shorter: State | None = at
         while shorter is not None and shorter.next.get(token) is found:
-            shorter.next[token] = parted
+            shorter.next[token] = split
             shorter = shorter.link
-        return parted
+        return split
 
 
-SLACK = 1e-6  # so that rounding neither turns 0.29 · 100 into 28 nor breaks a tie
+SLACK = 1e-6  # tolerance for rounding, such as 0.29 · 100 = 28.999…, and for ties
 
 
 class Suffix(Weightless):
@@ -141,8 +141,8 @@ class SuffixDraft:
         tokens: By node, its token.
         parents: By node, its parent.
         score: By node, its count divided by that of all tokens seen there.
-        evidence: By node, what a reader is shown.
-        expected: Number of guesses that the counts expect to be accepted.
+        evidence: By node, its counts and where it last occurred.
+        expected: Expected number of accepted guesses, estimated from the counts.
     """
 
     tokens: list[int]
@@ -197,7 +197,7 @@ class SuffixSession:
     def commit(
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
-        """Implement `DraftSession.commit`: the next proposal reads what was added."""
+        """Implement `DraftSession.commit`; the next proposal reads the new tokens."""
 
     def _read(self, context: Sequence[int]) -> None:
         """Extend the automaton to `context`."""
@@ -219,7 +219,7 @@ class SuffixSession:
         return best, of
 
     def _grow(self, root: int, end: State, depth: int) -> SuffixDraft:
-        """Return the draft that follows a suffix; nothing follows an end-of-text token."""
+        """Return the draft after a suffix; end-of-text tokens have no children."""
         draft = SuffixDraft([root])
         level = [(0, end, 1.0)]
         for width in map(self.settings.width, range(depth)):

@@ -2,8 +2,8 @@
 
 This is the lower limit of α, Σ min(p, 1/V) for sampled guesses. It uses neither the text nor the
 target nor the temperature, and is still lossless, because the rule needs the true q, not a good
-one. As a point mass (greedy candidates, or temperature 0) it proposes the tokens that the same u
-select; verification uses other u, so the guess does not depend on them.
+one. As a point mass (greedy candidates, or temperature 0) it proposes the tokens that the drafting
+u select; verification uses other u, so the guesses are independent of them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Uniform(Weightless):
 
 
 class UniformSession:
-    """A session that holds the uniform distribution only."""
+    """A session whose only state is the uniform distribution."""
 
     def __init__(self, target: TargetRun, settings: Settings) -> None:
         self.eos = target.target.eos
@@ -79,11 +79,10 @@ class UniformSession:
 
 
 def distinct_picks(size: int, coins: Iterable[float]) -> list[Draw]:
-    """Return what `distributions.draw` gives on a uniform distribution, without computing it.
+    """Return the draws of `distributions.draw` from a uniform distribution by arithmetic alone.
 
-    There is one draw per u, each without the tokens drawn before it, and fewer if the tokens run
-    out. Tokens with equal probability are ordered by id, so u selects the ⌊u·n⌋-th of the n ids
-    left.
+    There is one draw per u, each without the tokens drawn before it, until no tokens are left.
+    Tokens with equal probability are ordered by id, so u selects the ⌊u·n⌋-th of the n ids left.
     """
     draws: list[Draw] = []
     for left, u in zip(range(size, 0, -1), coins, strict=False):

@@ -38,7 +38,7 @@ class SiblingDraws:
     Attributes:
         draws: By distribution, its draws in order.
         probs: By distribution and draw, the reported probability of the token.
-        confirmed: Whether the tokens equal `DeviceDraws.token_ids`, without repeats among siblings.
+        confirmed: Whether the tokens equal `DeviceDraws.token_ids` and siblings are distinct.
     """
 
     draws: list[list[Draw]] = field(default_factory=list)
@@ -77,7 +77,7 @@ class Coins:
     def by_rank(self, device: torch.device) -> Sequence[float | Tensor]:
         """By rank, the u in `order` on the device, (m, 1) float64 each.
 
-        For a single distribution they are floats, which travel with the operations that use them.
+        For a single distribution they are floats, which need no upload.
         """
         if self._uploaded is None and len(self.rows) == 1:
             return self.rows[0]
@@ -102,10 +102,10 @@ class _Rank:
 
 @dataclass(frozen=True, slots=True)
 class DeviceDraws:
-    """Draws made on the device that the host has not read.
+    """Draws that were made on the device and are not read by the host yet.
 
-    There is one draw per u, each without the tokens drawn before it. A distribution with more u
-    than possible tokens has a token twice.
+    There is one draw per u, each without the tokens drawn before it. A distribution with more draws
+    than possible tokens repeats a token.
 
     Attributes:
         coins: The random numbers.
@@ -128,10 +128,10 @@ class DeviceDraws:
     @property
     def token_ids(self) -> Tensor:
         """The tokens drawn, (draws,), by distribution; arbitrary after one that was not found."""
-        places = {row: at for at, row in enumerate(self.coins.order)}
+        positions = {row: at for at, row in enumerate(self.coins.order)}
         return torch.stack(
             [
-                self.ranks[rank].walked.token[places[row], 0]
+                self.ranks[rank].walked.token[positions[row], 0]
                 for row, coins in enumerate(self.coins.rows)
                 for rank in range(len(coins))
             ]
@@ -167,7 +167,7 @@ class DeviceDraws:
             found: The draws so far.
             row: The distribution.
             values: By rank, the values read from the device.
-            at: Place of the distribution in `Coins.order`.
+            at: Index of the distribution in `Coins.order`.
         """
         draws, probs, coins = found.draws[row], found.probs[row], self.coins.rows[row]
         for rank, (u, (token, lo, hi, prob)) in enumerate(zip(coins, values, strict=True)):
@@ -184,8 +184,8 @@ class DeviceDraws:
 def _draw_ranks(distributions: Tensor, probs: Tensor, coins: Coins) -> list[_Rank]:
     """Draw rank by rank on the device.
 
-    Where a read would wait for the device, more of the top tokens are searched, so that a u is
-    rarely beyond them.
+    On CUDA, where a read waits for the device, more top tokens are searched, so that few draws need
+    a second search.
 
     Args:
         distributions: (n, V), in the order of `coins`.
@@ -228,7 +228,7 @@ def _draw_one_by_one(distribution: Tensor, coins: Sequence[float]) -> list[Draw]
 
 @dataclass(frozen=True, slots=True)
 class CandidateValues:
-    """Candidates on the host, by the node that they are under.
+    """Candidates on the host, by parent node.
 
     Attributes:
         tokens: Their tokens.
@@ -341,7 +341,7 @@ class SampledCandidates:
     def resolve(self, pending: Sequence[Tensor], name: str) -> CandidateValues:
         """Implement `Candidates.resolve`.
 
-        If a distribution has fewer tokens than u, all are drawn again with fewer.
+        If a distribution has fewer tokens than draws, all draws are repeated with fewer.
         """
         found = self.draws.resolve(pending)
         confirmed = found.confirmed
@@ -360,9 +360,9 @@ def coins_by_node(counts: Sequence[int], uniform: Callable[[int], float]) -> lis
 
 
 def limit_widths(distributions: Tensor, widths: Sequence[int]) -> list[int]:
-    """Limit widths to the number of possible tokens per row of (n, V), which top-k may reduce.
+    """Limit widths to the number of possible tokens in each row (n, V); top-k may reduce it.
 
-    At least one token is drawn, so that a row that is no distribution raises an error.
+    The minimum is 1, so that a row that is not a distribution raises an error.
     """
     left = (distributions > 0).sum(-1).tolist()
     return [min(width, max(1, possible)) for width, possible in zip(widths, left, strict=True)]

@@ -253,7 +253,7 @@ MAX_LISTED: Final = 6  # keys and tensor names listed in an error
 
 def layout_of(config: Mapping[str, Any], names: Names) -> Layout | None:
     """Return the first layout that matches, or None."""
-    return next((layout for layout in LAYOUTS if layout.fits(config, names)), None)
+    return next((layout for layout in LAYOUTS if layout.matches(config, names)), None)
 
 
 def layout_in(folder: Path) -> Layout | None:
@@ -282,7 +282,7 @@ def read_head(folder: Path, family: str) -> Head:
         raise _unknown(name, config, tensors)
     if layout.family != family:
         raise Unsuitable(f"{name!r} has the layout of {layout.title}, not of {family}.")
-    return layout.ours(Head(name, config, tensors))
+    return layout.convert(Head(name, config, tensors))
 
 
 class HeadNetwork(nn.Module):

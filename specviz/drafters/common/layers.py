@@ -1,11 +1,11 @@
 """Layers of small heads: attention with rotary positions, MLP, and attention masks.
 
-An attention layer does not know why a row sees another; a `Mix` decides: a causal text, a tree over
-a cache, or the unrolled steps of training.
+An attention layer does not decide which rows see each other. Its `Mix` does: for a causal text, a
+tree over a cache, or the unrolled steps of training.
 
-Llama's decoder blocks outside a model are here too. Their mask is always explicit, since the
-default is causal from the first row, which is wrong for new rows behind a cache. So is what Medusa
-and L-MTP share: heads that map the same state to different future positions.
+The module also has helpers for Llama's decoder blocks outside a model, whose mask is always
+explicit, since the default mask is wrong for new rows after cached ones, and the parts that Medusa
+and L-MTP share: heads that map one state to different future positions.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ def llama_config(
 
 
 def causal_mask(rows: int, past: int, like: Tensor) -> Tensor:
-    """Return an additive causal mask (1, 1, rows, past + rows) for rows behind `past` others."""
+    """Return an additive causal mask (1, 1, rows, past + rows) for rows after `past` others."""
     mask = torch.full((rows, rows), torch.finfo(like.dtype).min, device=like.device).triu(1)
     return torch.nn.functional.pad(mask, (past, 0)).to(like.dtype)[None, None]
 
 
 def own_rows_mask(rows: int, blocks: int, like: Tensor) -> Tensor:
-    """Return an additive mask (1, 1, rows, (1 + blocks) rows) for rows that read their outputs.
+    """Return an additive mask (1, 1, rows, (1 + blocks) rows) for rows that read their own outputs.
 
-    Row i sees rows up to i of the first block. Of every later block, the last of which are the new
-    rows, it sees row i only: its own output of an earlier step.
+    Row i sees rows 0 to i of the first block, and row i alone of every later block: its own output
+    of an earlier step. The last block holds the new rows.
     """
     least = torch.finfo(like.dtype).min
     first = torch.full((rows, rows), least, device=like.device).triu(1)
@@ -66,7 +66,7 @@ Embed = Callable[[Tensor], Tensor]  # the target's embeddings: ids (…) to (…
 
 
 def linear_at_zero(width: int) -> nn.Linear:
-    """Return a square layer of zeros, so that an untrained head repeats the target's prediction."""
+    """Return a square layer of zeros: an untrained head then repeats the target's prediction."""
     layer = nn.Linear(width, width)
     nn.init.zeros_(layer.weight)
     nn.init.zeros_(layer.bias)
@@ -194,7 +194,7 @@ class Mlp(nn.Module):
 
 
 def weight_of(norm: nn.Module) -> Array:
-    """Return a norm's weight as a NumPy array in the same memory."""
+    """Return a norm's weight as a NumPy array that shares its memory."""
     weight: Tensor = norm.weight  # type: ignore[assignment]
     return weight.detach().numpy()
 
@@ -220,7 +220,7 @@ class Layer(nn.Module):
 def rates(shape: HeadConfig) -> tuple[Tensor, float]:
     """Return a head's radians per position, (d/2,), and the factor on cosines and sines.
 
-    transformers computes the scaled ones.
+    Scaled frequencies are computed by transformers.
     """
     if shape.rope_scaling is None:
         return plain_rates(shape.head_dim, shape.rope_theta), 1.0
@@ -251,7 +251,7 @@ class Rotary:
         self.rates, self.scale = rates(shape)
 
     def __call__(self, positions: Tensor) -> Turns:
-        """See `turns`."""
+        """Return `turns` of positions (n,)."""
         self.rates = self.rates.to(positions.device)
         return turns(positions, self.rates, self.scale)
 
@@ -300,7 +300,7 @@ class KeysValues:
         return mixed
 
     def cut(self, rows: int) -> None:
-        """Forget all but the first `rows` rows."""
+        """Discard all but the first `rows` rows."""
         self.cached.cut(rows)
 
 
@@ -309,8 +309,8 @@ class Unrolled:
     """A `Mix` for training-time test (EAGLE-3, 2503.01840), called once per draft step.
 
     Step 0 is causal over the text. In step s, row t is the s-th guess after text row t. It sees the
-    text's rows up to t, and row t of every step between, which are on its own path. Later steps may
-    have fewer rows, the first ones.
+    text's rows up to t, and row t of every earlier step, which form its path. Later steps may have
+    fewer rows: the first ones.
     """
 
     past: list[tuple[Tensor, Tensor]] = field(default_factory=list)

@@ -41,8 +41,8 @@ class Head:
 
     Attributes:
         name: Name in error messages.
-        config: Contents of config.json, as read or as `Layout.ours` returns them.
-        tensors: Tensors by name, likewise.
+        config: Contents of config.json, as read or as converted by `Layout.convert`.
+        tensors: Tensors by name, as read or as converted.
     """
 
     name: str
@@ -91,26 +91,26 @@ class Layout:
     """One way to publish the heads of a family.
 
     Attributes:
-        title: Whose layout it is, for the user.
+        title: Displayed name.
         family: Family of the network that reads it.
         drafter: "module:Class" of the default drafter.
-        fits: Returns whether (config, tensor names) have this layout; the first row that fits is
-            used.
-        ours: Converts a head to our keys and names; raises Unsuitable for unsupported variants.
+        matches: Returns whether (config, tensor names) have this layout; the first layout that
+            matches is used.
+        convert: Converts a head to our keys and names; raises Unsuitable for unsupported variants.
     """
 
     title: str
     family: str
     drafter: str
-    fits: Callable[[Mapping[str, Any], Names], bool]
-    ours: Callable[[Head], Head] = unchanged
+    matches: Callable[[Mapping[str, Any], Names], bool]
+    convert: Callable[[Head], Head] = unchanged
 
 
 def with_attention_parts(head: Head, layer: str) -> Head:
-    """Set head_norms and biases from the names of a layer's tensors; no config has them.
+    """Set head_norms and biases from the names of a layer's tensors; no config names them.
 
-    If queries, keys or values have a bias, all three are expected to; if there is one norm, two are
-    expected. So a missing one is reported.
+    One bias of queries, keys or values means that all three are expected, and one norm that both
+    are, so that a missing tensor is reported.
     """
     parts = {name.removeprefix(f"{layer}.self_attn.") for name in head.tensors}
     inner = any(f"{part}_proj.bias" in parts for part in "qkv")
@@ -121,7 +121,7 @@ def with_attention_parts(head: Head, layer: str) -> Head:
 
 
 def any_match(pattern: str, names: Names) -> bool:
-    """Return whether a name matches the pattern at its start."""
+    """Return whether any name starts with a match of the pattern."""
     return any(re.match(pattern, name) for name in names)
 
 
@@ -269,7 +269,7 @@ def _specforge_taps(head: Head) -> Head:
     taps = inner.get(AUX)
     if taps is None or "tap_layers" in head.config:
         return head
-    return head.with_config(tap_layers=_one_more(head.name, AUX, taps))
+    return head.with_config(tap_layers=_count_from_one(head.name, AUX, taps))
 
 
 def from_speculators(head: Head) -> Head:
@@ -282,20 +282,20 @@ def from_speculators(head: Head) -> Head:
     head = replace(head.without("transformer_layer_config"), config={**inner, **head.config})
     narrow = head.config.get("target_hidden_size") not in (None, head.config.get("hidden_size"))
     if _by("eagle3", head.config) and not narrow and not head.config.get("embed_requires_grad"):
-        # A copy of the target's embeddings. Some exporters left it random, so the target's own
-        # are used.
-        kept = {k: v for k, v in head.tensors.items() if k != "embed_tokens.weight"}
-        head = replace(head, tensors=kept)
+        # A copy of the target's embeddings, which some exporters left random. The target's are
+        # used instead.
+        others = {k: v for k, v in head.tensors.items() if k != "embed_tokens.weight"}
+        head = replace(head, tensors=others)
     return with_attention_parts(head.renamed((r"^layers\.0\.", "midlayer.")), "midlayer")
 
 
 def from_deepspec(head: Head) -> Head:
-    """Count taps from 1; its copies of the target's embeddings and projection are used as they are.
+    """Count taps from 1; copies of the target's embeddings and projection are used unchanged.
 
     Raises:
         Unsuitable: If its taps are missing.
     """
-    taps = _one_more(head.name, "target_layer_ids", head.config.get("target_layer_ids"))
+    taps = _count_from_one(head.name, "target_layer_ids", head.config.get("target_layer_ids"))
     head = head.with_config(tap_layers=taps).renamed((r"^layers\.0\.", "midlayer."))
     return with_attention_parts(head, "midlayer")
 
@@ -306,14 +306,14 @@ def from_parallel(head: Head) -> Head:
     vLLM's names for mask_token_id are accepted too.
     """
     if "transformer_layer_config" in head.config:
-        methods = _proposals(head.config)
+        methods = _speculative_tokens(head.config)
         head = from_speculators(head).with_config(speculative_tokens=methods)
     else:
         head = _specforge_taps(head)
     token = next((head.config[k] for k in MASKS if head.config.get(k) is not None), None)
     head = head.with_config(mask_token_id=token)
     renamed = head.renamed((r"^layers\.0\.", "midlayer."), (r"^layers\.", "later."))
-    numbered = {_one_less(key): tensor for key, tensor in renamed.tensors.items()}
+    numbered = {_renumber_later(key): tensor for key, tensor in renamed.tensors.items()}
     if "mask_hidden" in numbered:
         numbered["mask_hidden"] = numbered["mask_hidden"].flatten()
     return with_attention_parts(replace(renamed, tensors=numbered), "midlayer")
@@ -322,13 +322,13 @@ def from_parallel(head: Head) -> Head:
 MASKS: Final = ("mask_token_id", "ptd_token_id", "pard_token")
 
 
-def _one_less(name: str) -> str:
-    """Rename `later.1.x` to `later.0.x`: our first later layer is the file's second layer."""
+def _renumber_later(name: str) -> str:
+    """Rename `later.1.x` to `later.0.x`, since our first later layer is the file's second layer."""
     first, _, rest = name.removeprefix("later.").partition(".")
     return f"later.{int(first) - 1}.{rest}" if name.startswith("later.") else name
 
 
-def _proposals(config: Mapping[str, Any]) -> int | None:
+def _speculative_tokens(config: Mapping[str, Any]) -> int | None:
     """Return how many tokens the head was trained to predict.
 
     None if the config does not say.
@@ -340,7 +340,7 @@ def _proposals(config: Mapping[str, Any]) -> int | None:
     return count if type(count) is int and count > 0 else None
 
 
-def _one_more(name: str, key: str, taps: Any) -> list[int]:
+def _count_from_one(name: str, key: str, taps: Any) -> list[int]:
     if not isinstance(taps, list) or not all(type(k) is int for k in taps):
         raise Unsuitable(f"{name!r}: its {key} are not layer numbers: {taps!r:.80}.")
     return [k + 1 for k in taps]

@@ -4,11 +4,10 @@ One pass serves every head's loss. It is the model's own forward, and no gradien
 target.
 
 A head's predictions are compared with the target's distribution at that position, not with the
-text's
-token: a guess is accepted if the target agrees, and a distribution holds more information than one
-token sampled from a corpus. (The papers use the text: there the target is trained as well, or its
+text's token: a guess is accepted if the target agrees, and a distribution holds more information
+than one token of a corpus. (The papers use the text: there the target is trained as well, or its
 distribution is too large to store.) Row t of depth d predicts tokens[:, t + d + 1], given the
-text's own tokens before it; depth 1 is the first token that the target has not given yet.
+text's tokens before it. Depth 1 is the first token after the target's own prediction.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ from specviz.adapters.transformers import (
 )
 from specviz.models.target import Target
 
-DEPTH: Final = 5  # guesses in a row that are measured if a head could make any number
-EVERY: Final = -1  # in place of a layer's number: all layers
+DEPTH: Final = 5  # guesses in a row that are measured for heads without a limit
+EVERY: Final = -1  # all layers, in place of a layer number
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class TargetOutputs:
             rotated, as in a cache.
         embed: Maps ids to the target's embeddings.
         head: Maps final outputs (…, h) to the target's logits (…, V).
-        generated: What is known if the target wrote the texts itself, or None.
+        generated: Set if the target wrote the texts itself, otherwise None.
     """
 
     tokens: Tensor
@@ -75,7 +74,7 @@ class TargetOutputs:
         return self.logits.argmax(-1) if self.generated is None else self.generated.tops
 
     def over(self, tokens: Tensor, rows: Tensor) -> Tensor:
-        """Return logits (n, D) of these tokens (D,) only, for the rows chosen by (B, T) bool."""
+        """Return logits (n, D) of the tokens (D,) in the rows that a mask (B, T) selects."""
         if self.generated is None:
             return self.logits[rows][:, tokens]
         with torch.no_grad(), torch.autocast(self.final.device.type, enabled=False):
@@ -83,14 +82,14 @@ class TargetOutputs:
 
     @property
     def counted(self) -> Tensor:
-        """After which tokens a drafter has to predict the target's distribution, (B, T) bool."""
+        """The tokens after which a drafter is trained and measured, (B, T) bool."""
         whole = torch.ones_like(self.tokens, dtype=torch.bool)
         return whole if self.generated is None else self.generated.own
 
 
 @dataclass(frozen=True)
 class GeneratedText:
-    """Facts on texts that the target wrote itself, so that their logits are not needed.
+    """Data of texts that the target wrote itself, so that their logits are not needed.
 
     Attributes:
         tops: The target's most probable next token, (B, T).
@@ -165,7 +164,7 @@ def embedding_of(model: LlamaForCausalLM) -> Callable[[Tensor], Tensor]:
 
 
 def projection_of(model: LlamaForCausalLM) -> Callable[[Tensor], Tensor]:
-    """Return the output projection as a function that passes gradients but has none itself."""
+    """Return the output projection as a function, whose weight has no gradient."""
     projection: Any = model.get_output_embeddings()
     weight: Tensor = projection.weight.detach()
     return lambda state: functional.linear(state, weight.to(state.dtype))
@@ -173,7 +172,7 @@ def projection_of(model: LlamaForCausalLM) -> Callable[[Tensor], Tensor]:
 
 @torch.no_grad()
 def overlaps(guesses: Sequence[Tensor], outputs: TargetOutputs) -> list[float]:
-    """Return Σ min(p, q) by depth at temperature 1: the acceptance of a sampled token.
+    """Return Σ min(p, q) by depth at temperature 1: the acceptance rate of sampled tokens.
 
     Args:
         guesses: By depth d, logits (B, rows, V); rows beyond T - d are ignored.
@@ -188,7 +187,7 @@ def overlaps(guesses: Sequence[Tensor], outputs: TargetOutputs) -> list[float]:
 
 @torch.no_grad()
 def same_tops(guesses: Sequence[Tensor], outputs: TargetOutputs) -> list[float]:
-    """Return by depth how often head and target have the same top token (temperature 0)."""
+    """Return, by depth, how often head and target have the same top token (temperature 0)."""
     shares = []
     for depth, guess in enumerate(guesses, start=1):
         p, q = _aligned(guess, outputs, depth)
@@ -197,7 +196,7 @@ def same_tops(guesses: Sequence[Tensor], outputs: TargetOutputs) -> list[float]:
 
 
 def _aligned(guess: Tensor, outputs: TargetOutputs, depth: int) -> tuple[Tensor, Tensor]:
-    """Return the logits of target and head for the same tokens, (n, V) each."""
+    """Return the logits of the target and of the head for the same tokens, (n, V) each."""
     rows = min(outputs.tokens.shape[1] - depth, guess.shape[1])
     counted = outputs.counted[:, depth : depth + rows]
     return outputs.logits[:, depth : depth + rows][counted], guess[:, :rows][counted].float()
@@ -218,9 +217,9 @@ def future_loss(logits: Tensor, outputs: TargetOutputs, distance: int) -> Tensor
     return -(teacher * student).sum(-1).mean()
 
 
-def weighted(parts: Sequence[Tensor], falling: float = 1.0) -> Tensor:
-    """Return the mean of losses by depth, each weighted `falling` times the one before."""
-    weights = torch.tensor([falling**i for i in range(len(parts))], device=parts[0].device)
+def weighted(parts: Sequence[Tensor], decay: float = 1.0) -> Tensor:
+    """Return the mean of losses by depth, each weighted `decay` times the one before."""
+    weights = torch.tensor([decay**i for i in range(len(parts))], device=parts[0].device)
     return (torch.stack(list(parts)) * weights).sum() / weights.sum()
 
 
@@ -230,8 +229,8 @@ class HeadOptions:
 
     Attributes:
         draft_vocabulary: Number of tokens that it may propose.
-        steps: Guesses in a row that it is trained on.
-        also_for: SHA-256 of other weights that it is accepted for, such as the unrounded ones.
+        steps: Number of guesses in a row that it is trained on.
+        also_for: SHA-256 of other target weights that it also fits, such as the unrounded ones.
     """
 
     draft_vocabulary: int = 8192
@@ -241,16 +240,16 @@ class HeadOptions:
 
 @dataclass(frozen=True)
 class Family:
-    """One kind of head, as training needs it.
+    """What training needs to know about one kind of head.
 
     Attributes:
         name: Name of its folder and of its drafter.
         build: Builds a new head, an `nn.Module` with `save(folder)` and `load(folder, target)`,
             from the target and the frequency of each token in the training text (V,). Weights are
-            sampled from torch's own generator, which is seeded.
+            sampled from torch's global generator, which is seeded.
         loss: Computes the mean loss of (head, outputs).
         guesses: Computes logits by depth of (head, outputs), as `overlaps` takes them; None if
-            there are no simple ones.
+            the family cannot.
         sampled: Whether α is Σ min(p, q); otherwise it is the share of equal top tokens.
         keys_values: Layers of the target, from 1, whose keys and values the loss reads; (EVERY,)
             for all.

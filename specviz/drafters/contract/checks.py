@@ -1,7 +1,7 @@
 """The checks of the contract.
 
-Whole runs: what text they give, with which distribution, and where it ends. Sessions: what a draft
-may contain, what it depends on, and what is refused.
+Checks of whole runs: the text, its distribution, and where it ends. Checks of sessions: what a
+draft may contain, what it may depend on, and which inputs raise errors.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ from specviz.verification.exact import g_test, plain_distribution
 
 LIMITS: Final = (1, 2, 3, 7)
 FALSE_ALARM: Final = 1e-3  # probability that a correct drafter fails the G-test
-COUNTED_NEW: Final = 4  # max_new_tokens of a counted run: three tokens, with guesses two deep
-FEWEST: Final = 20  # accepted and rejected guesses that the G-test needs to show anything
+COUNTED_NEW: Final = 4  # max_new_tokens of a run for the G-test: three tokens, with drafts two deep
+FEWEST: Final = 20  # accepted and rejected guesses that the G-test needs
 
 
 def greedy_equals_generate(case: Case) -> None:
@@ -86,11 +86,11 @@ def sampled_runs_replay(case: Case) -> None:
 
 
 def tokens_follow_target_distribution(case: Case) -> None:
-    """Two tokens after a forced first one are distributed like the target's (G-test)."""
+    """The two tokens after a forced first one follow the target's distribution (G-test)."""
     target = case.ending()
     drafter, ids = case.drafter(target), target.encode(case.prompts[0], COUNTED_NEW)
     counts: Counter[tuple[int, ...]] = Counter()
-    kept, rejected, first = 0, 0, 0
+    accepted, rejected, first = 0, 0, 0
     for seed in range(case.runs):
         shape = case.shapes[seed % len(case.shapes)]
         coins = {u_key(0, FINAL, 0): 0.1}
@@ -100,14 +100,14 @@ def tokens_follow_target_distribution(case: Case) -> None:
         text: list[int] = []
         for played in Decoding(target, drafter, ids, settings).rounds():
             text += played.tokens
-            accepted = [decision.accepted for decision in played.verdict.decisions]
-            kept, rejected = kept + sum(accepted), rejected + accepted.count(False)
+            passed = [decision.accepted for decision in played.verdict.decisions]
+            accepted, rejected = accepted + sum(passed), rejected + passed.count(False)
             if len(text) > 2:
                 break
         first = text[0]
         counts[tuple(text[1:3])] += 1
-    too_few = f"Only {kept} guesses were accepted and {rejected} rejected in {case.runs} runs."
-    expect(min(kept, rejected) >= FEWEST, too_few)
+    too_few = f"Only {accepted} guesses were accepted and {rejected} rejected in {case.runs} runs."
+    expect(min(accepted, rejected) >= FEWEST, too_few)
     distributions = plain_distribution(
         lambda more: distribution_after(target, [*ids, first, *more], case.sampling), 2
     )
@@ -134,7 +134,7 @@ def run_stops_at_limit(case: Case) -> None:
 
 
 def text_ends_at_end_token(case: Case) -> None:
-    """A text ends with its first end-of-text token, as in plain decoding, guessed or not."""
+    """A text ends at its first end-of-text token, as in plain decoding, guessed or not."""
     for shape in case.shapes:
         settings = replace(shape, sampling=GREEDY, max_new_tokens=NEW)
         for prompt in case.prompts[:2]:
@@ -152,7 +152,7 @@ def text_ends_at_end_token(case: Case) -> None:
 
 
 def drafts_no_deeper_than_allowed(case: Case) -> None:
-    """With n tokens left a draft is at most n - 1 deep: one token is always the target's own."""
+    """With n tokens left, a draft is at most n - 1 deep, since the target adds one token."""
     target = case.ending()
     drafter, most = case.drafter(target), 0
     for settings in case.settings():
@@ -198,10 +198,10 @@ def sessions_are_independent(case: Case) -> None:
 
 
 def fresh_session_proposes_the_same(case: Case) -> None:
-    """No state of a rejected guess is kept, and no state of an accepted one is missing.
+    """States of rejected guesses are dropped, and states of accepted ones are kept.
 
-    A session in the middle of a run proposes what a new session does that reads the text at once. A
-    drafter that remembers earlier rounds is checked by repeating a whole run instead.
+    In the middle of a run, a session proposes the same as a new session that reads the text at
+    once. A drafter that remembers earlier rounds is checked by repeating a whole run.
     """
     target = case.ending()
     drafter = case.drafter(target)

@@ -1,4 +1,4 @@
-"""Helpers of the contract's checks: the case to check, runs, sessions and spoiled weights."""
+"""Helpers of the contract's checks: cases, runs, sessions, comparisons and NaN weights."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from specviz.verification.distributions import logits_to_probs
 
 GREEDY: Final = Sampling(0.0)
 WARM: Final = Sampling(1.3, top_k=4, top_p=0.97)
-NEW: Final = 16  # tokens of a run: several rounds, the last of which allow only the shortest drafts
+NEW: Final = 16  # new tokens of a run: several rounds, whose last drafts are limited to few tokens
 
 
 class ContractBroken(AssertionError):
@@ -41,8 +41,8 @@ class Case:
         drafter: Builds the drafter for a target.
         prompts: Two or more prompts, on which it sometimes drafts two tokens deep.
         shapes: Settings to check it with; checks set temperature, seed and limit themselves.
-        sampling: How sampled runs sample. Few tokens must hold most of the probability, or the
-            G-test cannot tell.
+        sampling: Sampling of sampled runs. Few tokens must have most of the probability, or the
+            G-test has no power.
         remembers: Whether its guesses depend on earlier rounds, not on the text alone (such as a
             pool of n-grams).
         runs: Number of runs for the G-test.
@@ -75,8 +75,8 @@ def expect(holds: bool, sentence: str) -> None:
         raise ContractBroken(sentence)
 
 
-ROUNDING: Final = 1e-5  # of q, between rows that were read at once and one after another
-SCORE_TOLERANCE: Final = 1e-4  # of scores and evidence, likewise
+ROUNDING: Final = 1e-5  # tolerance of q, between rows computed together and one by one
+SCORE_TOLERANCE: Final = 1e-4  # tolerance of scores and evidence
 
 
 class RecordingSession:
@@ -186,7 +186,7 @@ def distribution_after(target: Target, text: Sequence[int], sampling: Sampling) 
 
 
 def inner_guesses(case: Case, prompt: str, settings: Settings) -> Iterator[int]:
-    """Yield each token that was guessed with children before the text contained it."""
+    """Yield each token that was guessed as an inner node before the text contained it."""
     target = case.ending()
     text = target.encode(prompt, settings.max_new_tokens)
     known: set[int] = set()
@@ -199,7 +199,7 @@ def inner_guesses(case: Case, prompt: str, settings: Settings) -> Iterator[int]:
 
 
 def end_positions(rounds: Sequence[RoundResult], text: Sequence[int]) -> list[int]:
-    """Return the positions of tokens new to the text, those of accepted guesses first."""
+    """Return the positions of tokens that are new to the text, accepted guesses first."""
     accepted, at = set(), 0
     for played in rounds:
         accepted |= set(range(at, at + len(played.verdict.path)))
@@ -218,7 +218,7 @@ def distributions_agree(one: Any, other: Any) -> bool:
 def guess_evidence(proposal: Proposal) -> dict[int, dict[str, Any]]:
     """Return the evidence of each guess, without the remark on the proposal.
 
-    The remark may count what happened before.
+    The remark may depend on earlier rounds.
     """
     return {node: shown for node, shown in proposal.evidence.items() if node}
 
@@ -235,9 +235,11 @@ def same_numbers(one: Any, other: Any) -> bool:
 
 
 def networks(drafter: Drafter, target: Target) -> list[torch.nn.Module]:
-    """Return the networks that a drafter holds, without the target's own."""
-    held = vars(drafter).values()
-    return [part for part in held if isinstance(part, torch.nn.Module) and part is not target.model]
+    """Return the networks among a drafter's attributes, without the target's."""
+    values = vars(drafter).values()
+    return [
+        part for part in values if isinstance(part, torch.nn.Module) and part is not target.model
+    ]
 
 
 @contextmanager

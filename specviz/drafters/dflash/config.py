@@ -36,7 +36,7 @@ class DFlashConfig(HeadConfig):
         num_hidden_layers: Its own layers.
         num_target_layers: The target's layers.
         block_size: Positions of a block, the anchor's included.
-        mask_token_id: Token in all other positions.
+        mask_token_id: Token at all other positions of a block.
         target_layer_ids: Layers of the target whose outputs it reads, counted from 0, before the
             final norm.
     """
@@ -69,7 +69,7 @@ class DFlashConfig(HeadConfig):
 
     @classmethod
     def public(cls, target: Target) -> Self:
-        """Return a config as large as z-lab/Qwen3-4B-DFlash-b16: five layers that read five layers.
+        """Return a config as large as z-lab/Qwen3-4B-DFlash-b16: five layers that read five taps.
 
         Source: DeepSpec's and z-lab's configs for Qwen3-4B.
         """
@@ -79,7 +79,7 @@ class DFlashConfig(HeadConfig):
     def _reading(cls, target: Target, count: int, **changes: Any) -> Self:
         """Return a config that reads `count` layers of the target.
 
-        The mask is an end-of-text token, since nothing is ever drafted after a real one.
+        The mask is an end-of-text token, which never appears as a real token within a draft.
         """
         layers = target.model.config.num_hidden_layers
         return cls.like(
@@ -162,9 +162,9 @@ class DFlashConfig(HeadConfig):
 
 
 def evenly_spaced(target_layers: int, count: int) -> tuple[int, ...]:
-    """Return `count` layers evenly spaced from 1 to L - 3, counted from 0, as in the public code.
+    """Return `count` evenly spaced layers from 1 to L - 3, from 0, as in the public code.
 
-    Targets with few layers get fewer, up to the last but one.
+    For targets with few layers, the result is shorter and may include the last but one.
     """
     last = target_layers - (3 if target_layers > 5 else 2)
     rows = {max(0, min(last, round(1 + i * (last - 1) / (count - 1)))) for i in range(count)}
@@ -172,7 +172,7 @@ def evenly_spaced(target_layers: int, count: int) -> tuple[int, ...]:
 
 
 def _refuse_others(name: str, data: Mapping[str, Any]) -> None:
-    """Refuse variants that are not supported: DSpark, DFlash2, sliding windows.
+    """Refuse unsupported variants: DSpark, DFlash2, sliding windows.
 
     Raises:
         Unsuitable: If the config is one of them.

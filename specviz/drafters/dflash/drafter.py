@@ -1,8 +1,8 @@
 """DFlash (2602.06036): a block of masks after the newest token is filled in one pass.
 
 Let the newest token be x at position n; the target's states are known up to n - 1. The block is x
-at n and masks at n + 1 and later. All of them see those states and one another. No position knows
-what another becomes, only that it is masked too: the top tokens form one path, a point mass.
+at n and masks at n + 1 and later. All rows see those states and one another. No guess
+depends on another guess's token: the top tokens form one path, a point mass.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from specviz.verification.distributions import check_finite
 from specviz.verification.transfer import to_host, upload
 from specviz.verification.tree import DraftTree
 
-SHOWN: Final = 3  # tokens per position shown as evidence
+TOP_COUNT: Final = 3  # tokens per position shown as evidence
 
 
 class DFlash(HeadDrafter):
@@ -57,21 +57,21 @@ class DFlash(HeadDrafter):
     def weights(self, target: Target) -> Weights:
         """Implement `Drafter.weights`.
 
-        The states are fused when they are read, and become every layer's keys and values; the
-        output head is the target's.
+        Reading a state runs `fc` and every layer's key and value projections. The output head is
+        the target's.
         """
         head = self.head
-        kept = sum(
+        stored = sum(
             matrix_weights(module)
             for name, module in head.layers.named_modules()
             if name.endswith(("k_proj", "v_proj"))
         )
-        entry = matrix_weights(head.fc) + kept
+        entry = matrix_weights(head.fc) + stored
         return Weights(matrix_weights(head.layers), causal_lm_weights(target.model).head, entry)
 
 
 class DFlashSession:
-    """A session with the keys and values of the text's states, by layer; none of a block is kept.
+    """A session that caches the keys and values of the text's states, not those of blocks.
 
     Attributes:
         waiting: Committed states that have not been read yet.
@@ -99,7 +99,8 @@ class DFlashSession:
 
         Score by node: its probability at temperature 1. Evidence by node: its position in the
         block. Evidence on the proposal: the number of states and masks that the pass saw, and by
-        position the most probable tokens and their probabilities, also beyond γ and the text's end.
+        position the most probable tokens and their probabilities, including positions after γ and
+        after an end-of-text token.
         """
         self.work = Work()
         depth = min(self.size - 1, max_tokens - 1)
@@ -110,7 +111,7 @@ class DFlashSession:
             soft = self._fill(context).float().softmax(-1)
             remark |= {"passes": 1, "states": self.read, "masks": self.size - 1}
             top = soft.argmax(-1, keepdim=True)
-            shown = soft.topk(min(SHOWN, soft.shape[-1]))
+            shown = soft.topk(min(TOP_COUNT, soft.shape[-1]))
             values = to_host(soft.gather(-1, top), top, *shown)
             probs, ids = (each[:, 0].tolist() for each in values[:2])
             check_finite(probs, self.name)
@@ -130,7 +131,7 @@ class DFlashSession:
     def commit(
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
-        """Implement `DraftSession.commit`: only verified states come here."""
+        """Implement `DraftSession.commit`; the states are read by the next proposal."""
         states.check_length(len(tokens))
         self.waiting.append(states)
 
@@ -153,7 +154,7 @@ class DFlashSession:
         return logits
 
     def _take(self) -> None:
-        """Append keys and values of the waiting states to the known ones."""
+        """Compute keys and values of the waiting states and append them to the cache."""
         layers = concat_layers([states.layers for states in self.waiting])
         self.waiting = []
         if not layers:
@@ -172,7 +173,12 @@ class DFlashSession:
 
 
 def top_tokens_by_position(values: Tensor, ids: Tensor) -> list[list[dict[str, Any]]]:
-    """Return, by position, the top tokens (places, few) with their probabilities."""
+    """Return, by position, the top tokens with their probabilities.
+
+    Args:
+        values: Probabilities, (positions, k).
+        ids: Token ids, (positions, k).
+    """
     return [
         [{"token": token, "p": round(p, 6)} for token, p in zip(row, probs, strict=True)]
         for row, probs in zip(ids.tolist(), values.tolist(), strict=True)

@@ -4,10 +4,10 @@ A block is the newest token followed by masks. Every layer's keys and values sta
 states of the earlier tokens, fused by fc and normed; within the block every position sees all
 others. A mask's output, projected by the target's own output head, predicts the token at its
 position. Embeddings and projection are the target's, so the file has neither. The earlier states
-have no queries.
+are only attended to: they have no queries.
 
-In training (section 4 of the paper), blocks start at random tokens of the text and are computed
-side by side, each as a session computes one. Every position is trained to match the target's
+In training (section 4 of the paper), blocks start at random tokens of the text and are computed in
+parallel, each as in a session. Every position is trained to match the target's
 distribution, given the text up to it (see `future_loss`). The first positions count most, since a
 wrong guess ends what can be accepted.
 """
@@ -68,7 +68,7 @@ class DFlashHead(HeadNetwork):
         return masks
 
     def forward(self, words: Tensor, positions: Tensor, mixes: Sequence[Mix]) -> Tensor:
-        """Map embeddings of blocks to the input of the target's projection, (B, n, h).
+        """Map the embeddings of blocks to outputs (B, n, h), which the target's projection reads.
 
         Args:
             words: Embeddings, (B, n, h).
@@ -88,7 +88,7 @@ Past = tuple[Tensor, Tensor]  # one layer's keys and values before a block, (B, 
 
 
 class BlockAttention(nn.Module):
-    """Qwen3's attention, with keys and queries normed per head and an explicit `Mix`."""
+    """Qwen3's attention (queries and keys normed per head) with an explicit `Mix`."""
 
     def __init__(self, shape: HeadConfig) -> None:
         super().__init__()
@@ -135,7 +135,7 @@ class BlockAttention(nn.Module):
 
 
 class BlockLayer(nn.Module):
-    """A Llama layer with that attention."""
+    """A Llama layer with `BlockAttention`."""
 
     def __init__(self, shape: HeadConfig) -> None:
         super().__init__()
@@ -152,7 +152,7 @@ class BlockLayer(nn.Module):
 
 
 def block_mix(past: Past) -> Mix:
-    """Return a `Mix` for one block: every row sees all of the past and all of the block."""
+    """Return a `Mix` for one block, in which every row sees the whole past and the whole block."""
 
     def mixed(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         return functional.scaled_dot_product_attention(
@@ -166,7 +166,7 @@ def block_mix(past: Past) -> Mix:
 
 
 def separate_blocks(past: Past, anchors: Tensor) -> Mix:
-    """Return a `Mix` for blocks that start at `anchors` (A,) of a text with a known past.
+    """Return a `Mix` for independent blocks that start at `anchors` (A,) of a known text.
 
     Its rows are the blocks one after another, (B, heads, A n, d). A row sees the past before its
     block's anchor and its own block, as in `block_mix`, and no other block.
@@ -190,7 +190,7 @@ def separate_blocks(past: Past, anchors: Tensor) -> Mix:
     return mixed
 
 
-ANCHORS: Final = 64  # most blocks per text; the paper uses 512 of longer texts
+ANCHORS: Final = 64  # maximum number of blocks per text; the paper uses 512 in longer texts
 # Position k has weight exp(-(k - 1) / DECAY), equation 4; the public value for blocks of 8.
 DECAY: Final = 4.0
 
@@ -206,19 +206,20 @@ def loss(head: DFlashHead, outputs: TargetOutputs, anchors: Tensor | None = None
     if anchors is None:
         anchors = random_anchors(outputs)
     logits = blocks(head, outputs, anchors).float()
-    places = torch.arange(logits.shape[2], device=logits.device)
-    rows = anchors[:, None] + places  # (A, n - 1): the target's logits there are of the next token
+    offsets = torch.arange(logits.shape[2], device=logits.device)
+    # (A, n - 1), where the target's logits at a row are those of the next token.
+    rows = anchors[:, None] + offsets
     length = outputs.tokens.shape[1]
     teacher = outputs.logits[:, rows.clamp(max=length - 1)].float().softmax(-1)
     missed = functional.cross_entropy(logits.flatten(0, 2), teacher.flatten(0, 2), reduction="none")
-    weights = (-places / DECAY).exp() * (rows < length)
+    weights = (-offsets / DECAY).exp() * (rows < length)
     return (missed.view_as(logits[..., 0]) * weights).sum() / (weights.sum() * len(logits))
 
 
 def guesses(head: DFlashHead, outputs: TargetOutputs) -> list[Tensor]:
     """Return logits by depth, (B, T - 1, V) each, as `overlaps` takes them.
 
-    Row t has the block that starts at t + 1.
+    Row t is the block that starts at t + 1.
     """
     length = outputs.tokens.shape[1]
     every = torch.arange(1, length, device=outputs.tokens.device)

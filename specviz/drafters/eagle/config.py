@@ -1,4 +1,4 @@
-"""Configs of EAGLE heads, with what public files leave out."""
+"""Configs of EAGLE heads, and the parts that public files leave out."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class Eagle3Config(HeadConfig):
             norm (transformers' hidden_states[k]). The key is our own, since public keys of this
             kind differ by one between programs; by default they are 2, L // 2 and L - 3, as in
             EAGLE.
-        target_hidden_size: The target's width if it is not the head's.
-        norm_before_residual: Whether the residual is the state as normed for the attention.
+        target_hidden_size: The target's width if it differs from the head's.
+        norm_before_residual: Whether the residual connection starts from the normed state.
         norm_before_fc: Whether one norm is applied to all taps before they are fused.
         fc_norm: Whether each tap has a norm of its own.
-        norm_output: Whether a guess reads the output behind the norm, not before it.
+        norm_output: Whether the next step reads the output after the final norm, not before.
     """
 
     architectures: ClassVar[tuple[str, ...]] = ("LlamaForCausalLMEagle3",)
@@ -67,7 +67,7 @@ class Eagle3Config(HeadConfig):
         return self.target_hidden_size or self.hidden_size
 
     def to_json(self) -> dict[str, Any]:
-        """Return the contents of config.json; vLLM counts taps as we do, under another name."""
+        """Return the contents of config.json; taps are also written under vLLM's key."""
         return super().to_json() | {AUX: list(self.tap_layers)}
 
 
@@ -79,7 +79,7 @@ def default_taps(layers: int) -> tuple[int, ...]:
 def draft_vocabulary(counts: Tensor, size: int) -> tuple[Tensor, Tensor]:
     """Return d2t (size,) and t2d (V,) for the `size` most frequent tokens.
 
-    d2t is an offset: draft id i stands for token i + d2t[i]. t2d says which tokens can be proposed.
+    d2t holds offsets: draft id i is token i + d2t[i]. t2d[v] is true if token v can be proposed.
 
     Args:
         counts: How often each token occurs, (V,); of equal counts, the lower id comes first.
@@ -92,7 +92,7 @@ def draft_vocabulary(counts: Tensor, size: int) -> tuple[Tensor, Tensor]:
 
 
 def add_missing_parts(found: Head) -> Head:
-    """Add d2t, t2d and draft_vocab_size where a file leaves them out.
+    """Add d2t, t2d and draft_vocab_size if a file leaves them out.
 
     A head that proposes every token needs neither d2t nor t2d; t2d also follows from d2t.
     """
@@ -109,7 +109,7 @@ def add_missing_parts(found: Head) -> Head:
 
 
 def has_own_embedding(found: Head, config: Eagle3Config) -> bool:
-    """Return whether a head has its own embeddings, as it must if its width is not the target's."""
+    """Return whether a head has its own embeddings; it must, if its width is not the target's."""
     return "embed_tokens.weight" in found.tensors or config.input_width != config.hidden_size
 
 

@@ -1,9 +1,10 @@
 """EAGLE, EAGLE-2 and EAGLE-3.
 
 EAGLE (2401.15077): a one-layer head predicts the target's next hidden state (feature), from which
-the target's own output head computes q. The tree is static: its shape is known before any token is.
-Sampled candidates: siblings are drawn from q without replacement, under the run's temperature,
-top-k and top-p. Greedy candidates, and all at temperature 0: the top tokens, a point mass.
+the target's own output head computes q. The tree is static: its shape does not depend on the
+tokens. Sampled candidates: siblings are drawn from q without replacement, under the run's
+temperature, top-k and top-p. Greedy candidates, and all at temperature 0: the top tokens, a point
+mass.
 
 EAGLE-2 (2406.16858) uses the same head with a dynamic tree, which grows level by level from the
 most probable guesses; of all guesses considered, the most probable are kept.
@@ -71,7 +72,7 @@ class Eagle(HeadDrafter):
 
 
 class EagleSession:
-    """A session with the head's cache of the text; `width_under` says the shape of its trees."""
+    """A session that caches the text's rows and drafts trees with the shape of `width_under`."""
 
     max_depth = MAX_GAMMA
 
@@ -89,7 +90,7 @@ class EagleSession:
 
         The head makes one pass per level; nodes are numbered level by level. Score by node: the
         head's probability at temperature 1. Evidence by node: its rank among siblings, from 0, and
-        how many predicted features in a row it depends on.
+        the number of consecutive predicted features that it depends on.
         """
         self.reader.work = Work()
         builder = ProposalBuilder(self.reader.name, context[-1], self.settings, self.eos, chance)
@@ -167,9 +168,10 @@ def eagle_reader(head: EagleHead, target: Target, name: str) -> FeatureReader:
 def width_under(settings: Settings, ranks: Sequence[int]) -> int:
     """Return the number of guesses under a node.
 
-    It is that of the settings at its depth, minus one for every better sibling on the path: more
-    probable paths get more of the tree. [4, 3, 3, 2] and γ = 4 give 25 guesses, as many as EAGLE's
-    own tree and in nearly its shape. Ranks do not depend on the target, so the rules stay exact.
+    It is the width in the settings at its depth, minus one for every better sibling on the path, so
+    more probable paths have more guesses. [4, 3, 3, 2] and γ = 4 give 25 guesses, as many as
+    EAGLE's own tree and in nearly its shape. Ranks do not depend on the target, so the rules stay
+    exact.
 
     Args:
         settings: Settings of the run.
@@ -227,7 +229,7 @@ class Eagle3(HeadDrafter):
     def weights(self, target: Target) -> Weights:
         """Implement `Drafter.weights`.
 
-        `fc` fuses the target's hidden states when they are read, so it is counted apart. The
+        `fc` runs only when the target's hidden states are read, so it is counted separately. The
         output head belongs to this drafter, not to the target.
         """
         fuse, own = matrix_weights(self.head.fc), matrix_weights(self.head.lm_head)

@@ -2,12 +2,13 @@
 
 A feature is the target's hidden state after its final norm. Row t pairs the feature f_t with the
 embedding of token t + 1 and predicts f_{t+1}, from which the target's own output head computes the
-distribution of token t + 2. The layer has no norm before its attention, and its output is a feature
-as it is.
+distribution of token t + 2. The layer has no norm before its attention, and its output is
+used as a feature without a norm.
 
 In training, drafts are unrolled along a known text without sampling. In step s, row t, the head has
-the target's states up to token t and the text's own tokens up to t + 1 + s, and predicts token t +
-2 + s. This is what a session does along a path that the text takes, for all rows at once.
+the target's states up to token t and the text's tokens up to t + 1 + s, and predicts token t + 2 +
+s. A session does the same along a draft path that equals the text; training does it for all rows at
+once.
 """
 
 from __future__ import annotations
@@ -125,7 +126,7 @@ def unroll(head: Any, states: Tensor, outputs: TargetOutputs, steps: int) -> Ite
         head: The head.
         states: The target's states as the head reads them, (B, T, h).
         outputs: The target's outputs.
-        steps: Most steps.
+        steps: Maximum number of steps.
     """
     mix, length = Unrolled(), outputs.tokens.shape[1]
     embed = outputs.embed if head.embed_tokens is None else head.embed_tokens
@@ -143,8 +144,8 @@ DISTRIBUTION_WEIGHT = 0.1  # as in the paper
 def loss(head: EagleHead, outputs: TargetOutputs) -> Tensor:
     """Return SmoothL1 to the feature f_{t+1}, plus cross-entropy to the target's distribution.
 
-    It is one step from true features, as published. The paper also adds noise to the features; here
-    the loss depends on the batch alone.
+    One step from the target's features, as published. The paper also adds noise to the features;
+    here the loss depends on the batch alone.
     """
     (output,) = unroll(head, outputs.final, outputs, 1)
     feature = functional.smooth_l1_loss(output.float(), outputs.final[:, 1:].float())

@@ -2,7 +2,7 @@
 
 Row t pairs the target's hidden states of token t, fused by fc, with the embedding of token t + 1,
 and predicts token t + 2. A further guess reads the layer's own output, before its norm; fc is
-applied to the target's states only. The output is not trained to resemble a feature of the target.
+applied only to the target's states. The output is not trained to resemble a feature of the target.
 
 Training-time test: the head is unrolled as in drafting, on its own outputs, and every step adds to
 the loss. There is no loss on features.
@@ -41,7 +41,7 @@ from specviz.models.target import Target
 
 
 class Eagle3Layer(nn.Module):
-    """A Llama layer that attends from an embedding and a state side by side."""
+    """A Llama layer whose attention reads the concatenation of an embedding and a state."""
 
     def __init__(self, config: Eagle3Config) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class Eagle3Layer(nn.Module):
     def forward(self, words: Tensor, states: Tensor, positions: Tensor, mix: Mix) -> Tensor:
         """Map embeddings and states, (B, n, h) each, to (B, n, h).
 
-        The residual is the state as it came, or as normed.
+        The residual connection starts from the states, or from the normed states.
         """
         normed = self.hidden_norm(states)
         rows = torch.cat([self.input_layernorm(words), normed], dim=-1)
@@ -96,7 +96,7 @@ class Eagle3Head(HeadNetwork):
         self.lm_head = nn.Linear(wide, config.draft_vocab_size, bias=False)
         self.register_buffer("d2t", torch.zeros(config.draft_vocab_size, dtype=torch.long))
         t2d = torch.arange(config.vocab_size) < config.draft_vocab_size  # the first ones, until
-        self.register_buffer("t2d", t2d)  # a file or `propose_only` replaces them
+        self.register_buffer("t2d", t2d)  # replaced by a file or by `propose_only`
 
     def fuse(self, layers: Mapping[int, Tensor] | Sequence[Tensor]) -> Tensor:
         """Fuse the target's states by layer, (..., h) each, into the layer's input."""
@@ -230,8 +230,8 @@ DECAY: Final = 0.8  # a step's weight relative to the one before, as in the pape
 def loss(head: Eagle3Head, outputs: TargetOutputs, steps: int = STEPS) -> Tensor:
     """Return the weighted mean over steps of the cross-entropy to the target's distribution.
 
-    The distribution is restricted to the draft vocabulary and normalised. Rows whose top token is
-    outside it are ignored, as published.
+    The distribution is restricted to the draft vocabulary and normalized. Rows whose top token is
+    outside that vocabulary are ignored, as published.
     """
     teaches = head.t2d[outputs.tops] & outputs.counted
     distributions = outputs.over(head.tokens, teaches).softmax(-1)
@@ -263,11 +263,11 @@ def build(target: Target, counts: Tensor, **changes: Any) -> Eagle3Head:
         counts: How often each token occurs, (V,).
         **changes: Changes to the config.
     """
-    usual = {
+    defaults = {
         "draft_vocab_size": round(DRAFT_VOCABULARY * target.vocab_size),
         "tap_layers": tuple(max(1, layer) for layer in default_taps(target.layers)),
     }
-    config = Eagle3Config.like(target, **(usual | changes))
+    config = Eagle3Config.like(target, **(defaults | changes))
     head = Eagle3Head(config)
     head.propose_only(counts)
     return head
@@ -275,10 +275,10 @@ def build(target: Target, counts: Tensor, **changes: Any) -> Eagle3Head:
 
 @torch.no_grad()
 def init_from_target(target: Target, counts: Tensor, head_options: HeadOptions) -> Eagle3Head:
-    """Build a new head initialised with the target's own last layer, norm and output rows.
+    """Build a new head whose weights start from the target's last layer, norm and output rows.
 
-    fc passes the highest tap through. The weights that read the next token's embedding, which the
-    target's layer lacks, are random. The output rows are not trained.
+    fc starts as a copy of the highest tap. The weights that read the next token's embedding are
+    random, since the target's layer has none. The output rows are not trained.
     """
     size, own = min(head_options.draft_vocabulary, target.vocab_size), target.card.hash
     fits = (own, *head_options.also_for) if own and head_options.also_for else own

@@ -1,11 +1,10 @@
 """P-EAGLE (2602.01469): EAGLE-3's head, with every guess computed in one pass.
 
-Let the newest token be x at position n. Rows (states of t, token t + 1) are known up to t = n - 1,
-and that row predicts n + 1, from the target's states and the newest token as in EAGLE-3. For every
-further position there is a row with the mask's embedding and one learned state, `mask_hidden`, in
-place of three taps that are not computed yet. Rows see the text and the masks before them. No guess
-knows which token another becomes, only that it is masked: the top tokens form one path, a point
-mass.
+Let the newest token be x at position n. Rows (states of t, token t + 1) exist up to t = n - 1. That
+row predicts position n + 1 from the target's states and the newest token, as in EAGLE-3. Every
+further position has a row with the mask's embedding and one learned state, `mask_hidden`, in place
+of the target's states, which do not exist yet. Rows see the text and the earlier masks. No guess
+depends on another guess's token: the top tokens form one path, a point mass.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class PEagleConfig(Eagle3Config):
 
     Attributes:
         num_hidden_layers: Its own layers.
-        mask_token_id: Token in place of those that are not known yet.
+        mask_token_id: Token in place of those that are not guessed yet.
         speculative_tokens: Positions that it was trained to predict; None if unknown.
     """
 
@@ -66,7 +65,7 @@ class PEagleConfig(Eagle3Config):
 
 
 class PEagleHead(Eagle3Head):
-    """EAGLE-3's parts, further layers, and the state of a mask."""
+    """EAGLE-3's head with more layers and a learned state for masks."""
 
     family = "p-eagle"
     config_type = PEagleConfig
@@ -79,14 +78,14 @@ class PEagleHead(Eagle3Head):
         self.mask_hidden = nn.Parameter(torch.zeros(taps * config.input_width))
 
     def mask_states(self, count: int) -> Tensor:
-        """Return the layer's input in place of the states of `count` masks, (many, h)."""
+        """Return the layer's input for `count` masks, (count, h)."""
         one = self.fuse_taps(self.mask_hidden[None].chunk(len(self.config.tap_layers), dim=-1))
         return one.expand(count, -1)
 
     def run_layers(
         self, states: Tensor, words: Tensor, positions: Tensor, mixes: Sequence[Mix]
     ) -> Tensor:
-        """Run all layers like `forward`.
+        """Run all layers; see `forward`.
 
         Args:
             states: (B, n, h).
@@ -133,7 +132,7 @@ class PEagle(HeadDrafter):
 
 
 class PEagleSession:
-    """A session with the layers' caches of the text's rows; rows of masks are cut away.
+    """A session that caches the layers' keys and values of the text's rows, not those of masks.
 
     Attributes:
         rows: Rows of the text in the caches.

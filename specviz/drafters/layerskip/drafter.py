@@ -1,11 +1,10 @@
 """Early exit (LayerSkip, 2404.16710): the target's first layers draft, and the others verify.
 
 The first layers draft with the target's own norm and output head. The cache and the exit's states
-are
-shared: verification continues where drafting stopped, so no layer runs twice on a token. Sampled: q
-is the exit's distribution under the run's temperature, top-k and top-p; siblings are sampled
-without replacement, level by level. Greedy (and at temperature 0): the exit's top tokens, a point
-mass.
+are shared: verification continues where drafting stopped, so no layer runs twice on a token.
+Sampled: q is the exit's distribution under the run's temperature, top-k and top-p; siblings are
+sampled without replacement, level by level. Greedy (and at temperature 0): the exit's top tokens, a
+point mass.
 """
 
 from __future__ import annotations
@@ -50,14 +49,14 @@ from specviz.verification.tree import DraftTree
 class LayerSkip:
     """The LayerSkip drafter of one target; it has no weights of its own.
 
-    It captures every layer, so that a reader can be shown which of them agree.
+    It captures every layer, to show which of them predict the same token.
     """
 
     name = "layerskip"
     card = ModelCard("layerskip", "layerskip", 0, 0, None)
 
     def __init__(self, target: Target) -> None:
-        """Make the drafter of a target whose layers can run one by one, which `load` checks."""
+        """Create the drafter; `load` checks that the target's layers can run one by one."""
         self.model = target.model
         self.made_for: MadeFor = target.card.hash
         self.capture = CaptureSpec(layers=tuple(range(1, target.layers + 1)))
@@ -95,13 +94,13 @@ class LayerSkip:
     def weights(self, target: Target) -> Weights:
         """Implement `Drafter.weights`.
 
-        Each layer runs once on a row, so only the output head is extra.
+        Verification reuses the layers' outputs, so only the output head is extra work.
         """
         return Weights(0, causal_lm_weights(target.model).head)
 
 
 class LayerSkipSession:
-    """A session that drafts with the target's cache, which the engine cuts back.
+    """A session that drafts with the target's cache, which the engine truncates.
 
     Args:
         target: The target's run.
@@ -118,8 +117,8 @@ class LayerSkipSession:
         self.drawn = candidate_kind(settings)
         self.branches = settings.branches
         self.reader = ExitReader(target, exit_layer)  # replaced for every proposal
-        self.tree: DraftTree | None = None  # proposed and not yet committed
-        self.before: Callable[[], dict[str, Any]] = dict  # results of the last verification
+        self.tree: DraftTree | None = None  # the proposal that is not committed yet
+        self.before: Callable[[], dict[str, Any]] = dict  # evidence of the last round
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:

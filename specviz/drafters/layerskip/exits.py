@@ -1,4 +1,4 @@
-"""Early exits of the target: running its first layers, and which of its layers predict a token.
+"""Early exits of the target: running its first layers, and finding the layers that predict a token.
 
 A layer predicts through the target's own final norm and output head, as the exit does.
 """
@@ -27,7 +27,7 @@ from specviz.verification.tree import DraftTree
 
 
 class ExitReader:
-    """The passes of one proposal through layers 1..layer, whose states verification continues from.
+    """Runs layers 1..layer for one proposal and stores the states that verification continues from.
 
     Attributes:
         run: The target's run.
@@ -40,11 +40,11 @@ class ExitReader:
         self.layer = layer
         self.name = f"Layer {layer} of {run.target.card.name}"
         self.states: list[Tensor] = []  # by pass, (1, r, h)
-        self.paths: dict[int, list[int]] = {}  # by node planned, the nodes from the root to it
+        self.paths: dict[int, list[int]] = {}  # by node, its path from the root
         self.head_rows = 0  # rows that the output head computed
 
     def read_level(self, tree: DraftTree, nodes: range) -> Tensor:
-        """Read a whole level, whose parents have been read: logits (n, V) after each node.
+        """Read a whole level, after its parents; return logits (n, V) after each node.
 
         Args:
             tree: All nodes up to this level.
@@ -79,7 +79,7 @@ class ExitReader:
         return reading
 
     def discard_from(self, node: int) -> None:
-        """Forget the outputs of this node and all later ones."""
+        """Discard the outputs of this node and all later ones."""
         read = list(accumulate(hidden.shape[1] for hidden in self.states))
         self.states = self.states[: sum(rows <= node for rows in read)]
         self.run.truncate_shallow(len(self.states), sum(hidden.shape[1] for hidden in self.states))
@@ -90,9 +90,9 @@ class ExitReader:
 
 
 class LazyEvidence(Mapping[int, dict[str, Any]]):
-    """Evidence that is computed when it is read, so that it costs no time of the run.
+    """Evidence that is computed when it is read, so that it does not slow down the run.
 
-    It needs extra passes of the output head. Runs that are only measured never compute it.
+    It needs extra passes of the output head. Benchmarks never compute it.
     """
 
     def __init__(self, work: Callable[[], dict[int, dict[str, Any]]]) -> None:
@@ -115,7 +115,7 @@ class LazyEvidence(Mapping[int, dict[str, Any]]):
 def draft_evidence(
     run: TargetRun, tree: DraftTree, early: Sequence[Mapping[int, Tensor]], layer: int
 ) -> dict[int, dict[str, Any]]:
-    """Return what drafting knew of every guess.
+    """Return the evidence of every guess from drafting.
 
     Args:
         run: The target's run.
@@ -124,9 +124,9 @@ def draft_evidence(
         layer: The exit layer.
 
     Returns:
-        By node: `exit`, the layer that it comes from; `ran`, layers 1..ran have run *on* the guess
-        before verification (0 for the deepest guesses, which are never read); `agree`, which of the
-        layers 1..exit have it as their top token *after its parent*.
+        By node: `exit`, the layer that guessed it; `ran`, the number of layers that ran on it
+        before verification (0 for the deepest guesses, which drafting does not read); `agree`, the
+        layers of 1..exit whose top token after its parent it is.
     """
     nodes = range(1, len(tree))
     states = concat_layers(early)
@@ -141,7 +141,7 @@ def draft_evidence(
 def verification_evidence(
     run: TargetRun, tree: DraftTree, tokens: Sequence[int], states: States
 ) -> dict[str, Any]:
-    """Return what verification showed of a round, by layer.
+    """Return the evidence of a round from verification, by layer.
 
     Args:
         run: The target's run.
@@ -149,8 +149,9 @@ def verification_evidence(
         tokens: The committed tokens.
         states: Their states.
 
-    Returns: `verified`: for the children of every accepted node, which layers have it as their top
-    token. `final`: the same for the token that ended the round; None if that was an accepted guess.
+    Returns:
+        `verified`: for each child of an accepted node, the layers whose top token it is. `final`:
+        the same for the token that ended the round; None if that was an accepted guess.
     """
     path = [0]
     for token in tokens:
@@ -171,7 +172,7 @@ def verification_evidence(
 def agreeing_layers(
     run: TargetRun, states: Mapping[int, Tensor], rows: Sequence[int], tokens: Sequence[int]
 ) -> list[list[int]]:
-    """Return by (row, token) the layers whose top token it is; a tie counts.
+    """Return, by (row, token), the layers whose top token at the row it is, ties included.
 
     Only one layer's logits are in memory at a time.
 
@@ -193,10 +194,10 @@ def agreeing_layers(
 
 
 def check_split(target: Target) -> None:
-    """Check that running the layers one by one gives what the whole model gives.
+    """Check that running the layers one by one gives the same result as the whole model.
 
-    Some Llama-like decoders also scale embeddings or logits (Gemma, Granite, Cohere). Running their
-    layers one by one would leave that out: no error, but text of another distribution.
+    Some Llama-like decoders also scale embeddings or logits (Gemma, Granite, Cohere). Running the
+    layers one by one would skip that without an error, and change the text's distribution.
 
     Raises:
         Unsupported: If the results differ.

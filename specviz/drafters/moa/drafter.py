@@ -1,4 +1,4 @@
-"""Mixture of Attentions (2410.03804): a memory made of all the target's layers.
+"""Mixture of Attentions (2410.03804): guesses attend to a memory of all the target's layers.
 
 After every pass of the target, the keys and values of its newly verified tokens, from all layers,
 are mixed into one memory row each. The memory does not change while a draft is built; every guess
@@ -64,8 +64,8 @@ class Moa(HeadDrafter):
     def weights(self, target: Target) -> Weights:
         """Implement `Drafter.weights`.
 
-        The memory costs one row of layer self-attention per layer, and is kept as keys and values.
-        The rest of cross-attention comes before the output head, which is the target's.
+        A memory row costs one row of layer self-attention per layer, and is stored as keys and
+        values. The rest of cross-attention runs before the output head, which is the target's.
         """
         head, attention = self.head, self.head.cross_attention
         stored = matrix_weights(attention.self_attn.k_proj) + matrix_weights(
@@ -93,7 +93,7 @@ class MoaSession(DynamicSession):
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """Implement `DraftSession.propose`.
 
-        Evidence on the proposal: also the size of the memory.
+        The evidence on the proposal also has the size of the memory.
         """
         self.remark["memory"] = len(context) - 1
         self.memory_reader.context = context
@@ -115,7 +115,7 @@ class MemoryReader:
     """A head's caches in one run: memory of verified tokens, and rows of self-attention.
 
     Attributes:
-        context: The text, with its first token, which no commit brings.
+        context: The text, including its first token, which is not passed to any commit.
         words: Self-attention's rows of the text, then of the last tree's nodes.
         passes: Passes of the head since the last text.
         work: Rows computed since it was last reset.
@@ -197,7 +197,7 @@ class MemoryReader:
         return reading
 
     def _remember(self, length: int) -> Remembered:
-        """Add the waiting states to the memory, once after each pass of the target."""
+        """Add the waiting states to the memory; runs once after each pass of the target."""
         layers = torch.cat([concat_keys_values(states.keys_values) for states in self.waiting])[
             None
         ]

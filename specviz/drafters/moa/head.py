@@ -7,18 +7,19 @@ whose queries are those rows and whose keys and values come from the memory only
 the target's own projection without a norm in between.
 
 The memory is fixed while a draft is built: guesses add queries and rows of self-attention, but no
-memory. A guess has no keys and values in the target yet, and nothing replaces them.
+memory. Guesses are not in the memory, since the target has no keys and values for them yet.
 
 Layout and names follow the public code (huawei-noah/HEBO, branch mixture-of-attentions, MOASpec),
 and so do these details: keys are those of a cache, already rotated; each key-value head gives its
 key, then its value; rotary positions over layers start at 0; one norm serves queries and memory.
-The public tensors were not available for comparison. Target layer inference is not supported.
+The implementation was not compared with the public tensors. Target layer inference is not
+supported.
 
 Training uses the paper's T-bounded masks: a query k tokens after the memory's end sees the memory
 up to there, for every k from 1 to the depth of a house tree and for every position at once. The
-memory and self-attention are computed once; depths differ in queries only, which is why training as
-it drafts costs so little. (The public code samples where each segment starts; here every start is
-used.)
+memory and self-attention are computed once, and the depths differ in their queries only, so
+training the head as it drafts costs little. (The public code samples the start of each segment;
+here every start is used.)
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ from specviz.models.errors import Unsuitable
 from specviz.models.products import Group
 from specviz.models.target import Target
 
-FROM_WIDTH: Final = 0  # head size derived from the width, as in the public code
-WITHOUT: Final = {  # key -> the one supported value, and what other values mean
+FROM_WIDTH: Final = 0  # the head size is derived from the width, as in the public code
+UNSUPPORTED: Final = {  # by key, the only supported value, and what other values mean
     "disable_LSA": (False, "a head without layer self-attention"),
     "target_layer_inference": (0, "target layer inference"),
     "rope_scaling": (None, "scaled rotary positions"),
@@ -91,8 +92,8 @@ class MoaConfig:
     def like(cls, target: Target, **changes: Any) -> Self:
         """Return the config of a new house-sized head for this target.
 
-        Its widths are in the published proportions, except for layer self-attention. That is
-        narrow, since it computes one row per layer and would dominate a small head.
+        Its widths have the published proportions, except those of layer self-attention. That block
+        is narrow, since it computes one row per layer and would dominate a small head.
         """
         model = target.model.config
         wide, heads = model.hidden_size, model.num_attention_heads
@@ -125,7 +126,7 @@ class MoaConfig:
         Raises:
             Unsuitable: If it is invalid or not supported.
         """
-        for key, (built, called) in WITHOUT.items():
+        for key, (built, called) in UNSUPPORTED.items():
             if data.get(key, built) != built:
                 raise Unsuitable(f"{name!r} has {called} ({key}), which is not supported.")
         config = checkpoint.parse_config(name, data, cls)
@@ -135,7 +136,7 @@ class MoaConfig:
     def to_json(self) -> dict[str, Any]:
         """Return the contents of config.json."""
         kind = {"model_type": "moa_spec", "architectures": ["MOASpecModel"]}
-        return kind | {key: built for key, (built, _) in WITHOUT.items()} | asdict(self)
+        return kind | {key: built for key, (built, _) in UNSUPPORTED.items()} | asdict(self)
 
     def block(self, part: str) -> HeadConfig:
         """Return the shape of a block: layer_self_attention, self_attention or cross_attention."""
@@ -168,7 +169,7 @@ class MoaConfig:
             )
 
     def _check(self, name: str, data: Mapping[str, Any]) -> None:
-        """Check that sizes are positive integers and attention heads can be shared.
+        """Check that sizes are positive integers and that query heads can share key heads.
 
         Raises:
             Unsuitable: If not.
@@ -202,10 +203,10 @@ Remembered = tuple[Tensor, Tensor]  # cross-attention's keys, rotated, and value
 
 
 class CrossAttention(Attention):
-    """Llama's attention with keys and values from other rows than its queries."""
+    """Llama's attention with keys and values from the memory, not from the rows of its queries."""
 
     def product_groups(self) -> list[Group]:
-        """Implement `FusedPart`: keys and values are of other rows than queries."""
+        """Implement `FusedPart`: none, since keys and values come from other rows than queries."""
         return []
 
     def remember(self, memory: Tensor, positions: Tensor) -> Remembered:
@@ -219,8 +220,8 @@ class CrossAttention(Attention):
     def forward(self, rows: Tensor, positions: Tensor, mix: Mix) -> Tensor:
         """Map normed rows (B, n, h) to (B, n, h). mix: receives queries only; see `recall`."""
         queries = self.q_proj(rows).unflatten(-1, (-1, self.size)).transpose(1, 2)
-        none = queries[:, :, :0]
-        mixed = mix(rotate(queries, self.rotary(positions)), none, none)
+        empty = queries[:, :, :0]
+        mixed = mix(rotate(queries, self.rotary(positions)), empty, empty)
         out: Tensor = self.o_proj(mixed.transpose(1, 2).flatten(2))
         return out
 
@@ -245,9 +246,9 @@ class MoaHead(checkpoint.HeadNetwork):
 
     def memory(self, layers: Tensor) -> Tensor:
         """Map keys and values of the target, see `concat_keys_values`, (..., L, w) to (..., h)."""
-        places = torch.arange(layers.shape[-2], device=layers.device)
+        positions = torch.arange(layers.shape[-2], device=layers.device)
         rows = layers.flatten(0, -3)
-        mixed = self.layer_self_attention(rows, places, unmasked).mean(-2)
+        mixed = self.layer_self_attention(rows, positions, unmasked).mean(-2)
         out: Tensor = self.Ekv2E(mixed)
         return out.view(*layers.shape[:-2], -1)
 
@@ -269,7 +270,7 @@ def concat_keys_values(layers: Mapping[int, tuple[Tensor, Tensor]]) -> Tensor:
 
 
 def unmasked(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-    """Attend without a mask; a `Mix` for layers."""
+    """Attend without a mask: the `Mix` of layer self-attention."""
     shared = keys.shape[1] != queries.shape[1]
     return functional.scaled_dot_product_attention(queries, keys, values, enable_gqa=shared)
 
@@ -288,8 +289,8 @@ def recall(remembered: Remembered, sees: Tensor | None = None) -> Mix:
 
 
 STEPS: Final = 5  # depth of training and evaluation
-DECAY: Final = 0.8  # a step's weight relative to the one before: late guesses are rarely reached
-FEATURE_WEIGHT: Final = 1.0  # this and the next as in the public code
+DECAY: Final = 0.8  # weight of a step relative to the step before: late guesses are rarely reached
+FEATURE_WEIGHT: Final = 1.0  # this and DISTRIBUTION_WEIGHT as in the public code
 DISTRIBUTION_WEIGHT: Final = 0.1
 
 

@@ -2,7 +2,7 @@
 
 Let the newest token be x at position n. Rows (state of i, embedding of token i + 1) are known up to
 (state of n - 1, x); the module's output there predicts n + 1. Every further step reads the module's
-own output instead of a state that the target has not computed yet, so guesses get worse with depth.
+own output instead of the target's state, which does not exist yet, so guesses get worse with depth.
 The draft is a chain: sampled from q, or top tokens, which are a point mass.
 """
 
@@ -64,7 +64,7 @@ class MTPSession:
     """A session with the modules' caches over verified rows.
 
     Attributes:
-        known: Rows that every module has read with verified states and tokens.
+        known: Number of rows that every module has read with verified states and tokens.
         states: The target's states of the rows from `known` on, (1, n - known, h).
     """
 
@@ -83,7 +83,7 @@ class MTPSession:
         self.states: Tensor | None = None
         self.work = Work()  # of the current proposal
         self._outputs: list[Tensor] = []  # by step, starting with the target's states: (1, r, h)
-        self._guesses: list[Tensor] = []  # by step, the token that it is the first to read
+        self._guesses: list[Tensor] = []  # by step, the guess that no earlier step has read
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
@@ -97,7 +97,7 @@ class MTPSession:
         build_tree(builder, self, context, TreeShape(max_tokens - 1, lambda _: 1))
         newest, steps = len(context) - 1, len(builder.tokens) - 1
         evidence: dict[int, dict[str, Any]] = {0: {"form": "modules", "modules": self.count}}
-        evidence |= {step: self._why(step, newest - 1) for step in range(1, steps + 1)}
+        evidence |= {step: self._guess_evidence(step, newest - 1) for step in range(1, steps + 1)}
         self._keep(newest, steps)
         return Proposal(
             builder.tree(),
@@ -112,7 +112,7 @@ class MTPSession:
     def commit(
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
-        """Implement `DraftSession.commit`: rows with guesses were already forgotten."""
+        """Implement `DraftSession.commit`; rows with guesses are already discarded."""
         states.check_length(len(tokens))
         assert states.final is not None
         new = states.final[None]
@@ -126,13 +126,13 @@ class MTPSession:
     def plan_level(self, context: Sequence[int], level: Level, uploads: UploadBatch) -> LevelPass:
         """Implement `LevelModel.plan_level`.
 
-        A module runs on all its new rows; when it is applied again, on one row behind its own last
-        one.
+        A module runs on all its new rows. When it is applied again, it runs on one row, after its
+        own last one.
         """
         step, newest = level.nodes[0] + 1, len(context) - 1
         again = max(0, step - self.count)
         past = newest + again - 1 if again else self.known
-        # A module reads the token this far after its row.
+        # Position of the first token that the module reads; it reads ahead of its row.
         ahead = past + min(step, self.count)
         text = uploads.put(torch.tensor(context[ahead:], dtype=torch.long))
 
@@ -169,18 +169,18 @@ class MTPSession:
         mask = causal_mask(rows.shape[1], past, joined)
         return self.modules.run(step, joined, positions, mask, self.cache)
 
-    def _why(self, step: int, state: int) -> dict[str, Any]:
+    def _guess_evidence(self, step: int, state: int) -> dict[str, Any]:
         """Return a guess's evidence.
 
-        It holds the module, from 1, the position of the target's newest state, and how many times
-        in a row an output was read in place of a state (`own`).
+        It has the module, from 1, the position of the target's newest state, and the number of
+        consecutive steps that read an output in place of a state (`own`).
         """
         return {"module": min(step, self.count), "state": state, "own": step - 1}
 
     def _keep(self, newest: int, steps: int) -> None:
-        """Keep in every cache the rows with verified states and tokens that all modules have read.
+        """Cut every cache to the rows with verified states and tokens that all modules have read.
 
-        Module k reads k tokens ahead, so its last k - 1 rows held guesses.
+        Module k reads k tokens ahead, so its last k - 1 rows contain guesses.
         """
         kept = newest - self.count + 1 if steps >= self.count else self.known
         kept = max(kept, self.known)

@@ -7,8 +7,8 @@ i (for the first module, the target's final state) and the token i + k, and pred
 copies of its embeddings and projection.
 
 DeepSeek trains module k on its predecessor's states. A module that is applied again reads its own
-output. It is trained on that too, a few steps deep, each row behind the true rows and its own
-earlier ones, as in drafting (EAGLE-3's training-time test).
+output, so it is also trained on its outputs, a few steps deep: each row attends to the text's rows
+and its own earlier steps, as in drafting (EAGLE-3's training-time test).
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class MTPConfig:
 
 
 class SharedHead(nn.Module):
-    """The norm before the projection, and the projection if the file has its own."""
+    """The norm before the output projection, and the projection unless it is the target's."""
 
     def __init__(self, width: int, eps: float, vocabulary: int | None) -> None:
         super().__init__()
@@ -80,7 +80,7 @@ class MTPModule(LlamaDecoderLayer):
     def __init__(
         self, config: LlamaConfig, number: int, own: tuple[int | None, int | None]
     ) -> None:
-        """Make the layers of a module.
+        """Create the layers of a module.
 
         Args:
             config: Config of the decoder block.
@@ -130,7 +130,7 @@ class MTPModules(nn.Module):
         self.rotary = LlamaRotaryEmbedding(block)
 
     def module(self, step: int) -> MTPModule:
-        """Return the module of a step, from 1: each once, then always the last."""
+        """Return the module of a step, from 1: every module once, then the last one again."""
         first, count = self.config.num_hidden_layers, self.config.num_nextn_predict_layers
         found = cast(nn.ModuleDict, self.model["layers"])[str(first + min(step, count) - 1)]
         assert isinstance(found, MTPModule)
@@ -191,7 +191,7 @@ def read_mtp(found: Head, target: Target) -> MTPConfig:
 
 
 STEPS: Final = 4  # depth of training and evaluation
-DECAY: Final = 0.8  # a step's weight relative to the one before: late guesses are rarely reached
+DECAY: Final = 0.8  # weight of a step relative to the step before: late guesses are rarely reached
 
 
 def loss(head: MTPModules, outputs: TargetOutputs) -> Tensor:
@@ -206,11 +206,11 @@ def guesses(head: MTPModules, outputs: TargetOutputs) -> Sequence[Tensor]:
 
 
 def unroll(head: MTPModules, outputs: TargetOutputs, steps: int) -> Iterator[Tensor]:
-    """Yield the logits (B, T - steps, V) of steps 1, 2, … along the text, as a session has them."""
+    """Yield the logits (B, T - steps, V) of steps 1, 2, … along the text, as in a session."""
     count, rows = head.config.num_nextn_predict_layers, outputs.tokens.shape[1] - steps
     hidden, cache = outputs.final[:, :rows], growing_cache()
     for step in range(1, steps + 1):
-        again = max(0, step - count)  # how often the last module has read its own output so far
+        again = max(0, step - count)  # steps that read the last module's own output
         tokens = outputs.tokens[:, step : step + rows]
         joined = head.module(step).join(hidden, tokens, outputs.embed)
         mask = own_rows_mask(rows, again, joined) if again else causal_mask(rows, 0, joined)
