@@ -1,6 +1,6 @@
-"""A DFlash drafter trained for seconds on the target that was taught a few sentences.
+"""A DFlash drafter trained for seconds on the tiny target.
 
-Also transformers' own network of this kind with the same weights, which must say the same.
+Also transformers' network of this kind with the same weights, as a reference.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from specviz.drafters.dflash.config import DFlashConfig
 from specviz.drafters.dflash.drafter import DFlash
 from specviz.drafters.dflash.head import DFlashHead
 
-SIZE = 6  # places of a block, the anchor's included
+SIZE = 6  # positions of a block, including the anchor
 
 
 def config(target=None, **changes):
@@ -112,7 +112,7 @@ def theirs(head):
 
 @torch.inference_mode()
 def plainly(head, target, text, block=None):
-    """Logits (n - 1, V) after `text` by transformers' network: no cache, one pass.
+    """Return logits (n - 1, V) after `text` by transformers' network: no cache, one pass.
 
     block: tokens in place of the newest and its masks.
     """

@@ -1,7 +1,7 @@
-"""A tiny target that was taught a few sentences, and heads of each family trained on it, in memory.
+"""A tiny target trained on a few sentences, and heads of each family trained on it, in memory.
 
-Rule: everything follows from seeds; the target's text can be foreseen, so that an offset that is
-wrong by one shows as acceptance lost.
+Everything follows from seeds. The target's text is predictable, so an off-by-one error shows as
+lost acceptance.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def windows(seed: int, length: int = 40, rows: int = 16) -> Tensor:
     return torch.stack([words()[a : a + length] for a in at.tolist()])
 
 
-# The first use may be in a test's inference mode, where nothing can be trained.
+# The first use may be in a test's inference mode, in which nothing can be trained.
 LEARNING = torch.inference_mode(False)
 
 

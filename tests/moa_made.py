@@ -1,6 +1,6 @@
-"""A Mixture of Attentions head for the taught target, trained in memory; and the paper, row by row.
+"""A Mixture of Attentions head trained in memory, and a reference written from the paper.
 
-Rule: everything follows from seeds; the reference shares no code with the head but rotation.
+Everything follows from seeds. The reference shares only the rotation's code with the head.
 """
 
 from __future__ import annotations
@@ -84,9 +84,9 @@ def turns(settings, head=None, prompt=headed.PROMPTS[1]):
 
 
 def blind(ids):
-    """All tokens look alike: what the text was, a head knows by its memory alone.
+    """Give all tokens the same embedding, so that a head knows the text from its memory only.
 
-    Without this it gets by on these sentences, since its self-attention reads the tokens too.
+    Otherwise the head can predict these sentences by self-attention over the tokens.
     """
     return torch.full((*ids.shape, 48), 0.5)
 

@@ -32,7 +32,7 @@ def test_block_is_chain_of_top_tokens():
 
 
 def test_round_is_one_pass_and_at_most_a_block():
-    """Predict and verify are merged: the pass that verifies leaves what predicts the next block."""
+    """The pass that verifies a block also computes the state that predicts the next block."""
     target, calls, lengths = headed.target(), [], []
     hook = target.model.register_forward_hook(lambda *_: calls.append(1))
     for turn in rounds(target, headed.drafter("blockwise"), [5, 6, 7], GREEDY):
@@ -43,7 +43,7 @@ def test_round_is_one_pass_and_at_most_a_block():
 
 
 def test_layer_equals_paper():
-    """Residual to each of the outputs, which all hidden units feed."""
+    """Every output depends on all hidden units and has its own residual connection."""
     torch.manual_seed(1)
     head = BlockwiseHeads(BlockwiseConfig(block_size=3, filter_size=5), 4)
     torch.nn.init.normal_(head.conv2.weight)

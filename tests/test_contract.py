@@ -40,7 +40,7 @@ def test_drafter_that_is_almost_always_wrong_is_lossless(check, family):
 
 
 def test_every_catalogue_drafter_is_checked():
-    """By its code: rows that differ in their weights alone are on trial together."""
+    """Identify a drafter by its code: rows that differ only in weights are checked together."""
     drafters = [entry for entry in entries() if entry.kind == "drafter"]
     tried = {entry.drafter for entry in drafters if entry.name in CASES}
     assert set(CASES) - {OTHER} <= {entry.name for entry in drafters}
@@ -48,7 +48,7 @@ def test_every_catalogue_drafter_is_checked():
 
 
 class Broken:
-    """A true drafter whose sessions a subclass spoils."""
+    """A correct drafter whose sessions a subclass breaks."""
 
     def __init__(self, drafter):
         self.drafter = drafter
@@ -90,7 +90,7 @@ class TossesItsOwnCoins(Broken):
 
 
 class DrawsByAnotherLaw(Broken):
-    """Says q, and takes q's top token."""
+    """Reports q as if sampled, but takes q's top token."""
 
     def propose(self, context, room, chance):
         proposal = super().propose(context, min(room, 2), chance)

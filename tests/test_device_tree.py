@@ -20,14 +20,14 @@ HOST = torch.device("cpu")
 
 
 def said(path, seed):
-    """Logits after a path: whole numbers, so that totals are often alike; some are forbidden."""
+    """Return logits after a path: integers, so that scores tie, with some tokens forbidden."""
     made = torch.Generator().manual_seed(hash((seed, *path)) % 2**31)
     logits = torch.randint(0, 4, (TOKENS,), generator=made).float()
     return logits.masked_fill(torch.rand(TOKENS, generator=made) < 0.2, -torch.inf)
 
 
 def seen(seed, budget, ends):
-    """A tree that is looked at level by level."""
+    """Build a tree with a read after every level."""
     growth, paths = DynamicTree([0]), {0: ()}
     for level in growth.levels(DEEPEST, WIDTH, budget, ends):
         first = len(growth.tokens)
@@ -40,7 +40,7 @@ def seen(seed, budget, ends):
 
 
 def unseen(seed, budget, ends, spoiled=None):
-    """The same, every level made before one is looked at. spoiled: a level whose scores are NaN."""
+    """Build the same tree with one read at the end. spoiled: a level whose scores are NaN."""
     growth, picking, paths = DynamicTree([0]), DeviceTree(WIDTH, torch.tensor(ends)), [()]
     for depth in range(DEEPEST):
         if depth:

@@ -21,7 +21,7 @@ from driven import CHUNKS, Shifted, deep_target, driven
 from test_engine import traced
 
 from specviz.drafters.dflash import head as training
-from specviz.drafters.dflash.drafter import SHOWN
+from specviz.drafters.dflash.drafter import TOP_COUNT
 from specviz.drafters.dflash.head import DFlashHead
 from specviz.engine.loop import rounds
 from specviz.models.passes import States
@@ -35,7 +35,7 @@ WARM = Settings(Sampling(1.1, top_k=12, top_p=0.97), gamma=4, max_new_tokens=24)
 
 
 def turns(settings):
-    """The rounds after the prefill, each with the text before it."""
+    """Return the rounds after the prefill, each with the text before it."""
     text = headed.target().encode(headed.PROMPTS[0], settings.max_new_tokens)
     for turn in rounds(headed.target(), drafter(), list(text), settings):
         if turn.number:
@@ -57,7 +57,7 @@ def kept_share(made):
 
 
 def test_block_equals_transformers_network():
-    """Taps, fusing, norms, positions, both directions; here piece by piece over a cache."""
+    """Compare taps, fusing, norms, positions and both directions, incrementally over a cache."""
     target = deep_target()
     head = random_head(target)
     made = drafter(head)
@@ -71,7 +71,7 @@ def test_block_equals_transformers_network():
             assert proposal.evidence[node] == {"place": node}
         remark = dict(proposal.evidence[0])
         for place, best in zip(soft, remark.pop("places"), strict=True):
-            values, ids = place.topk(SHOWN)
+            values, ids = place.topk(TOP_COUNT)
             assert [each["token"] for each in best] == ids.tolist()
             assert [each["p"] for each in best] == pytest.approx(values.tolist(), abs=1e-4)
         states = sum(CHUNKS[: number + 1])
@@ -115,7 +115,7 @@ def test_session_equals_training_for_same_anchor():
 
 def test_whole_block_is_filled_in_one_pass(monkeypatch):
     text = headed.target().encode("The cat saw the", 20)
-    trained()  # its lessons are passes too
+    trained()  # its training passes count too
     seen = []
     forward = DFlashHead.forward
 
@@ -125,7 +125,7 @@ def test_whole_block_is_filled_in_one_pass(monkeypatch):
 
     monkeypatch.setattr(DFlashHead, "forward", counted)
     whole = begun(text, GREEDY).propose(text, 20, Chance(1, 1))
-    assert len(whole.tree) - 1 == SIZE - 1  # a larger γ is not more places
+    assert len(whole.tree) - 1 == SIZE - 1  # a larger γ does not add positions
     for gamma in range(1, SIZE):
         part = begun(text, GREEDY).propose(text, gamma + 1, Chance(1, 1))
         assert part.tree.tokens == whole.tree.tokens[: gamma + 1]
@@ -148,7 +148,7 @@ def test_later_positions_matter_only_as_masks():
     assert (usual[0] - shorter[0]).abs().max() > 1e-3
     proposal = begun(text, GREEDY).propose(text, 20, Chance(1, 1))
     assert [row[0]["token"] for row in proposal.evidence[0]["places"]] == usual.argmax(-1).tolist()
-    assert usual.argmax(-1)[0] != masks[1]  # its choice is another token, which no place reads
+    assert usual.argmax(-1)[0] != masks[1]  # its top token is another one, which no position reads
 
 
 # Exact runs
@@ -162,7 +162,7 @@ def test_trained_head_saves_passes():
 
 @pytest.mark.slow
 def test_acceptance_falls_with_states_shifted_by_one():
-    """Not to nothing: it still has the newest token itself."""
+    """Acceptance does not fall to zero, since the head still reads the newest token."""
     right = kept_share(drafter())
     assert right > 0.5
     assert kept_share(Shifted(drafter())) < right - 0.1

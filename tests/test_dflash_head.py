@@ -59,7 +59,7 @@ def test_block_sees_states_before_anchor_and_no_other_block():
 
 def test_loss_is_mean_weighted_by_position():
     head, outputs = random_head(), headed.outputs(2)
-    anchors = torch.tensor([3, 36, 39])  # of 40 tokens: all five places, four, one
+    anchors = torch.tensor([3, 36, 39])  # of 40 tokens: five positions, four, one
     said, total, weights = blocks(head, outputs, anchors).log_softmax(-1), 0.0, 0.0
     for text in range(16):
         for i, (anchor, places) in enumerate(zip(anchors.tolist(), (5, 4, 1), strict=True)):
@@ -170,7 +170,7 @@ def test_saved_head_has_public_names_and_loads(tmp_path):
 
 
 def public(**changes):
-    """A config.json as z-lab writes it, for the target with three layers."""
+    """Return a config.json in z-lab's form for the target with three layers."""
     inner = {"mask_token_id": 9, "target_layer_ids": [0, 1]}
     usual = {
         "architectures": ["DFlashDraftModel"], "attention_bias": False, "attention_dropout": 0.0,
@@ -275,7 +275,7 @@ def test_house_drafter_is_small_and_trained_by_name():
 
 
 @pytest.mark.parametrize("layers", range(2, 40))
-def test_taps_are_spread_like_public_code(layers):
+def test_taps_are_spaced_like_public_code(layers):
     taps = evenly_spaced(layers, 3)
     assert taps == tuple(sorted(set(taps)))
     assert 0 <= taps[0] <= taps[-1] < layers - 1

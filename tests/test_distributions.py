@@ -107,7 +107,7 @@ def test_u_is_in_the_drawn_interval_and_zeros_are_never_drawn(p, u):
 @pytest.mark.parametrize("size", [TOP_SIZES[0] * 3, TOP_SIZES[1] + 7])
 @given(data=st.data(), u=COINS)
 @settings(max_examples=60)
-def test_ties_go_by_id_beyond_the_top_tokens_too(size, data, u):
+def test_ties_are_ordered_by_id_beyond_the_top_tokens(size, data, u):
     seed = data.draw(st.integers(0, 999))
     p = torch.randint(1, 4, (size,), generator=torch.Generator().manual_seed(seed)).double()
     p[data.draw(st.integers(0, size - 1))] = data.draw(st.sampled_from([1.0, size, 8.0 * size]))
@@ -119,15 +119,15 @@ def test_ties_go_by_id_beyond_the_top_tokens_too(size, data, u):
     assert found.hi == pytest.approx(found.lo + p[found.token].item(), abs=1e-12)
 
 
-def test_share_of_u_that_draws_a_token_is_its_probability():
+def test_each_token_is_drawn_by_a_share_of_u_equal_to_its_probability():
     p = torch.tensor([0.1, 0.5, 0.0, 0.4], dtype=torch.float64)
     seen = [draw(p, (i + 0.5) / 1000).token for i in range(1000)]
     assert [seen.count(t) / 1000 for t in range(4)] == pytest.approx(p.tolist(), abs=2e-3)
 
 
 @pytest.mark.parametrize("size", [5, 200, 3000])
-def test_draws_made_together_equal_single_draws(size):
-    """Include a flat distribution and one of many ties, which need more than the top tokens."""
+def test_batched_draws_equal_single_draws(size):
+    """Include distributions (flat, many ties) whose draws go beyond the top tokens."""
     torch.manual_seed(1)
     peaked = (torch.randn(size, dtype=torch.float64) * 4).softmax(-1)
     flat = torch.full((size,), 1 / size, dtype=torch.float64)

@@ -34,13 +34,13 @@ def proposed(settings, text=TEXT, room=9, target=None, chance=None):
 
 
 def plainly(model, tokens):
-    """Logits after `tokens` by a plain forward pass: no cache, no mask, no positions."""
+    """Return logits after `tokens` from a plain forward pass: no cache, mask or positions."""
     with torch.inference_mode():
         return model(torch.tensor([tokens])).logits[0, -1]
 
 
 def played(target, drafter, settings, prompt=tiny.PROMPT):
-    """The rounds after the prefill, each with the text before it."""
+    """Return the rounds after the prefill, each with the text before it."""
     text = target.encode(prompt, settings.max_new_tokens)
     for turn in rounds(target, drafter, list(text), settings):
         if turn.number:
@@ -59,7 +59,7 @@ def test_nodes_are_numbered_by_level_with_distinct_siblings(candidates):
 
 
 def alone(model, text, tree, nodes):
-    """Logits after the path to each node, read without a cache; paths of one length together."""
+    """Return logits after the path to each node without a cache, by path length."""
     found = {}
     for depth in {tree.depths[node] for node in nodes}:
         level = [node for node in nodes if tree.depths[node] == depth]
@@ -108,7 +108,7 @@ def test_round_takes_one_pass_per_level_and_rereads_nothing(siblings):
         levels = Counter(tree.depths)
         assert len(passes) == max(tree.depths)
         assert passes[1:] == [levels[depth] for depth in range(1, max(tree.depths))]
-        if before:  # the new token, and a kept guess of the last level, which none had read
+        if before:  # the new token, and an accepted guess of the last level, which was not read yet
             assert passes[0] == len(text) - before <= 2
         before = len(text) + min(len(turn.verdict.path), max(tree.depths) - 1)
         passes.clear()
@@ -242,7 +242,7 @@ def test_low_confidence_guess_is_tried_and_ends_its_path(tiny_target, early, can
     drafter = LayerSkip(tiny_target) if early else tiny.draft()
     trace = traced(tiny_target, drafter, tiny.PROMPT, settings, baseline=False)
     check(trace)
-    for turn in trace.rounds[1:-4]:  # the last few have no room
+    for turn in trace.rounds[1:-4]:  # the last few rounds allow no full tree
         guesses = turn.proposed.guesses
         depths = [0]
         for node, guess in enumerate(guesses, 1):
@@ -256,7 +256,7 @@ def test_low_confidence_guess_is_tried_and_ends_its_path(tiny_target, early, can
 
 @pytest.mark.slow
 def test_tokens_follow_target_when_confidence_stops_drafts():
-    """End to end, two levels deep, after one forced token: 400 seeds; false alarm 1 in 1,000."""
+    """Test 400 whole runs, two levels deep, after a forced token; false alarms are 1 in 1,000."""
     target, drafter = tiny.target(), tiny.draft(tiny.blurred(tiny.llama(), noise=0.1))
     coins = {u_key(0, FINAL, 0): 0.1}
     sampling = Sampling(1.3, top_k=4, top_p=0.97)
@@ -302,5 +302,5 @@ def test_trace_header_stores_siblings(tiny_target, tmp_path):
     found = Trace.read(tmp_path / "tree.jsonl").header.settings
     warm = WARM.at_depth(tiny_target.layers)
     assert Settings.from_json(found) == warm
-    del found["siblings"]  # as in the traces made before there were trees
+    del found["siblings"]  # as in traces from before trees
     assert Settings.from_json(found) == replace(warm, siblings=[])

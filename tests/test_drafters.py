@@ -21,8 +21,8 @@ from specviz.verification.tree import DraftTree
     ("context", "shortest", "longest", "found"),
     [
         ([7, 8, 9, 5, 7, 8], 1, 3, Match(0, 2)),  # not Match(4, 2): that is the suffix itself
-        ([8, 1, 7, 8, 2, 8], 1, 3, Match(0, 1)),  # the earliest of two
-        ([7, 8, 1, 8, 2, 7, 8], 1, 3, Match(0, 2)),  # longer beats what one token would find
+        ([8, 1, 7, 8, 2, 8], 1, 3, Match(0, 1)),  # the earlier of two matches
+        ([7, 8, 1, 8, 2, 7, 8], 1, 3, Match(0, 2)),  # a longer match comes before a shorter one
         ([7, 8, 1, 8, 2, 7, 8], 1, 1, Match(1, 1)),
         ([7, 8, 9, 5, 7, 8], 3, 5, None),
         ([1, 2, 3], 1, 3, None),

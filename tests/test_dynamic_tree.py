@@ -15,7 +15,7 @@ def logs(*shares):
 
 
 def grown(seed, levels, width, budget, scale=1.0, round_to=None):
-    """A pool over random distributions, expanded as in a session; `round_to` makes many ties."""
+    """Return a tree over random distributions, expanded as in a session; `round_to` makes ties."""
     torch.manual_seed(seed)
     growth, level = DynamicTree([0]), [0]
     for depth in range(levels):
@@ -30,7 +30,7 @@ def grown(seed, levels, width, budget, scale=1.0, round_to=None):
 
 
 def published(seed, levels, width, budget, scale):
-    """The kept paths as EAGLE-2's code finds them: nothing is left out before the final ranking.
+    """Return the paths that EAGLE-2's code keeps, which drops nothing before the final ranking.
 
     A node's distribution depends on its path here, so both methods see the same distributions.
     """
@@ -57,7 +57,7 @@ def law_at(seed, path, width, scale):
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize(("width", "budget"), [(2, 5), (4, 12), (6, 24), (3, 100)])
 def test_kept_guesses_equal_eagle2(seed, width, budget):
-    """Leaving out early what cannot be kept changes nothing but the work."""
+    """Dropping nodes early that cannot be kept changes only the amount of work."""
     growth, level = DynamicTree([0]), [0]
     for depth in range(5):
         level = growth.frontier(width, budget, ends=()) if depth else [0]

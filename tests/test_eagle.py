@@ -79,11 +79,11 @@ def kept_a_pass(target, drafter, settings=GREEDY, prompt=tiny.PROMPT):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
 def test_shifted_states_lose_acceptance_but_not_exactness(name):
-    """The head is right by construction: with true rows it keeps all, with shifted ones nothing."""
+    """The head is exact by construction: all guesses are accepted, and none with shifted rows."""
     counts = circle.target()
     counts.eos = ()
     made = circle.drafters(counts)[name]
-    assert kept_a_pass(counts, made) == 24 / 6  # the prefill's, 5 four times, and the last 3
+    assert kept_a_pass(counts, made) == 24 / 6  # the prefill's token, 5 four times, and the last 3
     assert kept_a_pass(counts, Shifted(made)) == 1.0
     trace = traced(counts, Shifted(made), tiny.PROMPT, GREEDY)
     assert token_ids(trace) == trace.baseline.token_ids

@@ -63,7 +63,7 @@ def test_node_logits_depend_on_own_path_and_tapped_layers():
 def test_d2t_is_an_offset_to_the_most_frequent_tokens():
     counts = torch.tensor([5, 0, 9, 9, 1, 7])
     d2t, t2d = draft_vocabulary(counts, 3)
-    assert d2t.tolist() == [2, 2, 3]  # ids 0, 1, 2 stand for 2, 3, 5
+    assert d2t.tolist() == [2, 2, 3]  # draft ids 0, 1, 2 are the tokens 2, 3, 5
     assert t2d.tolist() == [False, False, True, True, False, True]
     head = random_head(deep_target())
     outputs = torch.randn(2, 48)
@@ -143,7 +143,7 @@ def test_training_updates_every_weight():
 
 
 def test_layer_attends_from_normed_halves_with_unnormed_residual():
-    """transformers' own attention, made wider; what comes out has not been normed."""
+    """Compare with transformers' attention on a wider input; the output is not normed."""
     target = deep_target()
     head = random_head(target)
     layer, config = head.midlayer, target.model.config
@@ -199,7 +199,7 @@ def test_saved_head_has_public_names_and_loads(tmp_path):
     assert made.card.family == "eagle3"
 
 
-def test_default_taps_are_eagles_own():
+def test_default_taps_equal_those_of_eagle():
     assert default_taps(32) == (2, 16, 29)
     assert default_taps(12) == (2, 6, 9)
 

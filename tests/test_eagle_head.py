@@ -34,7 +34,7 @@ def test_loss_reads_same_rows_as_session():
 
 
 def test_loss_of_perfect_head_is_target_entropy():
-    """On a text that counts, the exact head's features are the target's next ones."""
+    """On a text of consecutive tokens, the exact head predicts the target's next features."""
     counts = circle.target(0.2)
     outputs = read_target_outputs(counts.model, (torch.arange(12) + 40)[None])
     entropy = torch.distributions.Categorical(logits=outputs.logits[:, 1:]).entropy().mean()
@@ -42,7 +42,7 @@ def test_loss_of_perfect_head_is_target_entropy():
     assert value.item() == pytest.approx(0.1 * entropy.item(), abs=1e-5)
     jumps = read_target_outputs(
         counts.model, torch.tensor([[40, 90, 10, 200, 60]])
-    )  # no guess can be right
+    )  # no guess can be correct
     feature, law = [], []
     for row in range(4):
         guess = circle.places()[jumps.tokens[0, row] + 1]

@@ -55,14 +55,14 @@ def test_formula_equals_enumeration(rule, candidates):
 
 
 def test_independent_candidates_can_always_be_rejected():
-    """Check that α is not 1 − (1 − α)^k: each is judged by what those before it left."""
+    """Check that α is not 1 − (1 − α)^k, since p changes after each rejection."""
     assert closed_form("speculative", P, Q, 2).acceptance == pytest.approx(0.735, abs=1e-12)
     assert closed_form("speculative", P, Q, 5).acceptance == pytest.approx(0.807, abs=5e-4)
 
 
 @pytest.mark.slow
 def test_accepted_length_of_a_tree_adds_up_its_positions():
-    """Use the same p and q everywhere: Σ over nodes of Π v, v the acceptance of each child."""
+    """With the same p and q everywhere, it is the sum over nodes of the path's acceptances."""
     round = RoundSetup.position(make_rule("without-replacement"), P, Q, REPLACED, 2)
     first = enumerate_position(RoundSetup.position(round.rule, P, Q, REPLACED)).acceptance
     second = enumerate_position(round).acceptance - first
@@ -96,7 +96,7 @@ def test_large_vocabulary_is_exact_after_conversion():
     )
 
 
-def test_rounding_before_the_test_looks_like_loss():
+def test_low_precision_rounding_looks_like_a_lossy_rule():
     p, q = large(1), large(2)  # float32 throughout
     tv = closed_form("speculative", p, q).tv
     assert tv > 1e-9
@@ -104,7 +104,7 @@ def test_rounding_before_the_test_looks_like_loss():
 
 
 def test_formula_takes_milliseconds():
-    """Measure CPU time at 151,936 tokens, since others share the machine."""
+    """Measure CPU time, not wall time, at 151,936 tokens."""
     p, q = as_pair(large(1), large(2))
     closed_form("speculative", p, q)
     start = time.process_time()
@@ -157,7 +157,7 @@ def test_ceiling_of_the_worked_example(drawn, expected):
 
 @pytest.mark.parametrize("drawn", [SAMPLED, REPLACED])
 def test_ceiling_is_the_largest_flow_from_tuples_to_tokens(drawn):
-    """Solve the linear program itself as a flow."""
+    """Solve the linear program directly, as a flow."""
     p, q = model(3, 4, Sampling(1.0))(()), model(4, 4, Sampling(0.7))(())
     tuples = product(range(4), repeat=2) if drawn is SAMPLED else permutations(range(4), 2)
     graph = networkx.DiGraph()
@@ -179,7 +179,7 @@ def test_no_rule_exceeds_the_ceiling():
         acceptance_ceiling(torch.ones(17) / 17, torch.ones(17) / 17, SAMPLED, 1)
 
 
-# Sampled coins
+# Random samples
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_impossible_outcome_needs_no_test():
     assert thrown.test.p_value == 0.0
 
 
-def test_no_samples_show_nothing():
+def test_zero_samples_prove_nothing():
     thrown = sample_first_token(
         RoundSetup.position(make_rule("speculative"), P, Q, as_method(SAMPLED)), 0, 1
     )
@@ -242,7 +242,7 @@ def test_accepted_darts_follow_p():
         throw_darts(torch.tensor([0.5, 0.5]), torch.tensor([1.0, 0.0]), 1, 1)
 
 
-# What counts can say
+# Statistics of counts
 
 
 def test_wilson_intervals_equal_published_ones():
@@ -266,8 +266,8 @@ def test_g_test_of_two_samples():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("rule", "throws"), [("ensemble:0.9", 6_449), ("ensemble:0.5", 400)])
-def test_this_many_samples_show_the_loss(rule, throws):
-    """Check the power: of 40 tries at that N, nearly all have a p-value below 0.001."""
+def test_enough_samples_reveal_a_lossy_rule(rule, throws):
+    """Check that of 40 tries at that N nearly all have a p-value below 0.001."""
     found = [
         sample_first_token(
             RoundSetup.position(make_rule(rule), P, Q, SAMPLED), throws, seed

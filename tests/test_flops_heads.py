@@ -1,4 +1,4 @@
-"""FLOPs of every family, from the rows that its trace says, are those that torch counts."""
+"""FLOPs of every family, computed from its trace, equal those that torch counts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LEARNING = replace(GREEDY, schedule="learning", gamma=1)
 
 
 def weights_met(work):
-    """FLOPs of all products of rows with weights while `work` runs; attention's own are none."""
+    """Count FLOPs of products of rows with weights during `work`, without those of attention."""
     with FlopCounterMode(display=False) as counter:
         work()
     found = counter.get_flop_counts()["Global"].items()
@@ -36,7 +36,7 @@ def weights_met(work):
 
 
 def drafter(family, learnt):
-    """That kind of drafter for the taught target: one that is often right, or one never taught."""
+    """Return a drafter of this kind for the trained target: trained, or untrained."""
     target = headed.target()
     if family == "moa":
         return moa_made.drafter(None if learnt else moa_made.wild(target))
@@ -57,7 +57,7 @@ def test_flops_are_those_that_torch_counts(family, settings, learnt):
 
 
 def counted(target, found, settings):
-    """A run's FLOPs as we derive them from its trace, and as torch counts them."""
+    """Return a run's FLOPs as computed from its trace, and as counted by torch."""
     prompt = headed.PROMPTS[1]
     ids = target.encode(prompt, settings.max_new_tokens)
     truth = weights_met(lambda: list(engine.rounds(target, found, ids, settings)))

@@ -177,7 +177,7 @@ def test_lenience_never_exceeds_p_over_l():
         assert bool((law <= P / lenience + 1e-12).all())
 
 
-def test_ensemble_gives_its_mean_exactly():
+def test_ensemble_output_is_the_weighted_mean():
     assert torch.allclose(
         output_distribution(make_rule("ensemble:0.7"), P, Q, SAMPLED), 0.7 * P + 0.3 * Q
     )

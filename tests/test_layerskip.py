@@ -30,7 +30,7 @@ GREEDY = Settings(Sampling(0.0), gamma=4, max_new_tokens=24)
 
 
 class Exit(LayerSkip):
-    """Leaves after a layer named here, whatever the settings say."""
+    """Exits after a given layer, regardless of the settings."""
 
     def __init__(self, target, layer=3):
         super().__init__(target)
@@ -55,7 +55,7 @@ def target():
 
 
 def said(model, tokens):
-    """Logits after `tokens` by layer (from 1), by a plain pass: no cache, no mask, no positions."""
+    """Return logits after `tokens` by layer, from 1, in a plain pass without cache or mask."""
     with torch.inference_mode():
         out = model(torch.tensor([tokens]), output_hidden_states=True)
         *early, _normed = (hidden[0, -1] for hidden in out.hidden_states[1:])
@@ -64,7 +64,7 @@ def said(model, tokens):
 
 
 def played(target, drafter, settings, prompt=tiny.PROMPT):
-    """The rounds after the prefill, each with the text before it."""
+    """Return the rounds after the prefill, each with the text before it."""
     text = target.encode(prompt, settings.max_new_tokens)
     for turn in rounds(target, drafter, list(text), settings):
         if turn.number:
@@ -73,7 +73,7 @@ def played(target, drafter, settings, prompt=tiny.PROMPT):
 
 
 def proposed(target, settings, room=9, layer=3):
-    """The first proposal after a prompt, and its session."""
+    """Return the first proposal after a prompt, and its session."""
     run = target.start(Exit(target).capture)
     ids = target.encode(tiny.PROMPT, 9)
     run.prefill(ids[:-1])
@@ -108,7 +108,7 @@ def test_q_is_exit_and_p_is_whole_model(attention, siblings, layer):
 
 
 class Counting:
-    """Counts by layer, from 1: calls, and rows in all of them; layer 0 is the output head."""
+    """Count, by layer from 1, calls and their rows; layer 0 is the output head."""
 
     def __init__(self, model):
         self.calls, self.rows = Counter(), Counter()
@@ -132,7 +132,7 @@ class Counting:
 @pytest.mark.parametrize("temperature", [0, 1.1])
 @pytest.mark.parametrize("layer", [1, 3, 5])
 def test_no_layer_runs_twice_on_a_token(siblings, temperature, layer):
-    """Layers 1..E: a pass a level, a row a node. The others: one pass a round, a row a node."""
+    """Layers 1..E run once per level, the others once per round, with one row per node."""
     target = tiny.target(deep())
     settings = replace(WARM, siblings=siblings, sampling=Sampling(temperature))
     drafter = Exit(target, layer)
@@ -142,7 +142,7 @@ def test_no_layer_runs_twice_on_a_token(siblings, temperature, layer):
         nodes, depth = len(turn.proposal.tree), max(turn.proposal.tree.depths)
         first = not full
         full += 1
-        if first:  # the prompt's own pass
+        if first:  # the prefill
             assert counted.calls.pop(LAYERS) == 2
             assert counted.rows.pop(LAYERS) == nodes + len(text) - 1
             counted.clear()
@@ -150,7 +150,7 @@ def test_no_layer_runs_twice_on_a_token(siblings, temperature, layer):
         if depth:
             assert turn.proposal.precomputed.states.shape[1] < nodes
         early, late = range(1, layer + 1), range(layer + 1, LAYERS + 1)
-        # drafting reads all levels but the last, which verification brings up to the exit
+        # drafting reads all levels but the last, which verification computes up to the exit
         assert [counted.calls[k] for k in early] == [depth + 1] * layer
         assert [counted.rows[k] for k in early] == [nodes] * layer
         assert [counted.calls[k] for k in late] == [1] * len(late)
@@ -177,7 +177,7 @@ def test_reading_evidence_runs_no_layer():
 
 
 def top_layers(model, text, token, layers):
-    """The layers whose top token after `text` is this one."""
+    """Return the layers whose top token after `text` is this one."""
     by_layer = said(model, text)
     return [k for k in layers if by_layer[k].argmax().item() == token]
 
@@ -210,7 +210,7 @@ def test_evidence_has_layers_that_agree_and_ran(target, temperature, siblings):
 
 
 def shown(model, text, turn):
-    """What verification showed of a round, by plain passes over its text."""
+    """Return the evidence of verification for a round, from plain passes over its text."""
     tree, every, found = turn.proposal.tree, range(1, LAYERS + 1), {}
     for node in (0, *turn.verdict.path):
         path = [*text[:-1], *(tree.tokens[n] for n in tree.path(node))]
@@ -224,7 +224,7 @@ def shown(model, text, turn):
 @pytest.mark.slow
 @pytest.mark.parametrize("siblings", [[], [2, 2]])
 def test_session_gets_states_of_all_layers(target, siblings):
-    """A tap holds for early exit too: the rows are those that predicted the committed tokens."""
+    """With early exit too, captured rows are those that predicted the committed tokens."""
     settings, seen = replace(WARM, siblings=siblings), []
 
     class Listening(Exit):

@@ -1,4 +1,4 @@
-"""Heads in published layouts: each is recognised, loads completely, and computes the same."""
+"""Heads in published layouts: each is recognized, loads completely, and computes the same."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ HOUSE = [entry for entry in HEADS if entry.made_for == "house"]
 
 @pytest.fixture(autouse=True)
 def _own_shelf(monkeypatch):
-    """No test finds what another one loaded."""
+    """Clear loaded models between tests."""
     monkeypatch.setattr(loading, "HEADS", ModelCache())
 
 
@@ -62,7 +62,7 @@ def test_published_head_is_recognised_and_lossless(layout, tmp_path):
     played = list(engine.rounds(target, drafter, ids, settings))
     text = [token for each in played for token in each.tokens]
     assert text == [step.token for step in engine.plain(target, ids, settings)]
-    assert sum(len(each.tokens) - 1 for each in played) > 3  # guesses were kept
+    assert sum(len(each.tokens) - 1 for each in played) > 3  # guesses were accepted
 
 
 @pytest.mark.slow
@@ -76,7 +76,7 @@ def test_error_names_missing_or_extra_tensor(layout, tmp_path):
         said, part = str(caught.value), ".".join(name.split(".")[-2:])
         if name not in TELLING.get(layout, set()):
             assert "'less' lacks tensor: " in said
-            assert part in said or layout.startswith("medusa of vLLM")  # whose names are others
+            assert part in said or layout.startswith("medusa of vLLM")  # renames tensors
         else:
             assert "'less' is neither a language model nor a head" in said
     written(layout, tmp_path / "more", more={"stranger.weight": torch.ones(2)})
@@ -84,7 +84,7 @@ def test_error_names_missing_or_extra_tensor(layout, tmp_path):
         loaded(tmp_path / "more")
 
 
-# Tensors by which a layout is known, and those that follow from others or are the target's too.
+# Tensors that identify a layout, and those that follow from others or are shared with the target.
 TELLING = {"eagle without a bias": {"fc.weight"}}
 COPIES = {f"model.layers.8.{name}.weight" for name in ("embed_tokens", "shared_head.head")}
 OPTIONAL = {
@@ -109,7 +109,7 @@ OPTIONAL = {
 
 
 def laws_of(layout, drafter, tensors, text, path):
-    """What the head must say after `path`, by the published forward."""
+    """Return the expected logits after `path`, computed by the published forward."""
     name, taps = layout.removeprefix("eagle3 "), TAPS.get(layout, (1, 3, 6))
     if layout.startswith("eagle3"):
         return published.eagle3_law(tensors, text, path, taps, **FORWARDS[name])
@@ -123,8 +123,8 @@ def laws_of(layout, drafter, tensors, text, path):
     return published.peagle_laws(tensors, text, 3, taps, wheels)[len(path)]
 
 
-# Outputs of layers, from 1: EAGLE's own of eight; SpecForge says [0, 2, 6], counted from 0, as
-# DeepSpec does; the others say [1, 3, 6], as vLLM counts.
+# Outputs of layers, counted from 1. EAGLE's default for eight layers. SpecForge and DeepSpec write
+# [0, 2, 6], counted from 0; the others write [1, 3, 6], as vLLM counts.
 TAPS = {
     "eagle3 of SafeAILab": (2, 4, 5),
     "eagle3 of all tokens": (2, 4, 5),
@@ -151,7 +151,7 @@ FORWARDS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", [name for name in PUBLISHED if name != "dflash"])
 def test_head_equals_published_forward(layout, tmp_path):
-    """Every guess of a draft, with its score. DFlash: see test_dflash_head."""
+    """Compare every guess of a draft and its score. DFlash: see test_dflash_head."""
     tensors = written(layout, tmp_path / "head")
     drafter, judged, deepest = loaded(tmp_path / "head"), 0, 0
     settings = replace(TREE, candidates="greedy")
@@ -172,7 +172,7 @@ def test_head_equals_published_forward(layout, tmp_path):
 
 @pytest.mark.slow
 def test_p_eagle_passes_every_check(tmp_path):
-    """It has no row in the catalogue; what does is on trial in test_contract."""
+    """P-EAGLE has no row in the catalogue; test_contract checks drafters that do."""
     written("p-eagle of speculators", tmp_path / "head")
     prompts = ["abcabdabcabcabd", "hello hello hello", "red red red red"]
     drafter = load_drafter(str(tmp_path / "head"), published.target())
@@ -188,8 +188,8 @@ def test_p_eagle_passes_every_check(tmp_path):
 
 
 @pytest.mark.parametrize("entry", HEADS, ids=lambda entry: entry.name)
-def test_house_folders_use_the_same_table(entry):
-    """The first row that fits is of the family of the catalogue's own drafter."""
+def test_house_folders_use_the_published_layouts(entry):
+    """The first layout that matches has the family of the catalogue's drafter."""
     found = layout_in(entry.path)
     assert resolve_name(found.drafter).network is resolve_name(entry.drafter).network
 
@@ -210,7 +210,7 @@ TITLES = {
 }
 
 
-def test_unknown_layout_is_refused_with_what_was_found(tmp_path):
+def test_error_for_unknown_layout_lists_keys_and_tensors(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "own", "hidden_size": 24}))
     names = [f"trunk.{i}.weight" for i in range(8)]
     save_file({name: torch.ones(2) for name in names}, tmp_path / "model.safetensors")
@@ -234,7 +234,7 @@ def test_language_model_is_a_draft_model_and_wrong_family_is_refused(tmp_path):
 
 
 def other_target(**changes):
-    """Like the target, but for some of its shape; called 'other'."""
+    """Return a target called 'other' that differs in part of its shape."""
     shape = {"vocab_size": TOKENS, "num_hidden_layers": 8, "hidden_size": WIDE, **changes}
     card = ModelCard("other", "causal-lm", 1, 1, None)
     return Target(tiny.llama(**shape), tiny.tokenizer(), card)
@@ -246,11 +246,11 @@ def test_target_of_other_shape_raises_readable_error(layout, tmp_path):
     family = PUBLISHED[layout][0]
     with pytest.raises(Unsuitable, match="reads states of width 24; those of 'other' have 48"):
         load_drafter(str(tmp_path / "head"), other_target(hidden_size=48))
-    if layout not in ("medusa of TGI", "mtp"):  # whose files say nothing of it
+    if layout not in ("medusa of TGI", "mtp"):  # whose files do not specify it
         with pytest.raises(Unsuitable, match="knows 12 tokens; 'other' knows 11"):
             load_drafter(str(tmp_path / "head"), other_target(vocab_size=11))
     shallow = other_target(num_hidden_layers=2)
-    if family in ("eagle2", "medusa"):  # they read the last state alone
+    if family in ("eagle2", "medusa"):  # they read the last state only
         assert load_drafter(str(tmp_path / "head"), shallow).name == family
     else:
         with pytest.raises(Unsuitable, match=r"this target has 1 to 2|target of 8 layers"):
@@ -279,7 +279,7 @@ class Evil:
 
 
 def test_hub_head_is_named_by_its_id(tmp_path, monkeypatch):
-    """Fetched before: no network; errors name the id and not the snapshot's folder."""
+    """A fetched head needs no network; errors name its id, not the snapshot's folder."""
     root = tmp_path / "models--some--head"
     written("medusa", root / "snapshots" / "abc", file="medusa_lm_head.pt")
     (root / "refs").mkdir()

@@ -47,7 +47,7 @@ def runs(tiny_target):
     }
 
 
-# The real output distribution: every coin of a round is forced, in all ways that matter
+# The output distribution: every u of a round is forced to every interval
 
 
 @dataclass
@@ -164,7 +164,7 @@ def test_repeated_runs_with_and_without_draft_follow_one_distribution(tiny_targe
     assert last.test.p_value > 1e-4
 
 
-# What a trace tells
+# Traces
 
 
 @pytest.mark.slow
@@ -228,7 +228,7 @@ def test_check_detects_forged_reach_and_remainder(runs, drawn):
 
 
 def test_reach_follows_from_scores_and_draws(runs):
-    """Make rows that are consistent for a share of p that the path does not leave."""
+    """Return rows that are consistent, but for another share of p than the path leaves."""
     trace = runs["block", Drawn.SAMPLED]
     event = verdicts(trace, lambda e: 0.1 < e.rows.reach < 0.9)[0]
     rows, reach = event.rows, event.rows.reach * 0.99

@@ -25,7 +25,7 @@ GREEDY = Settings(Sampling(0), gamma=6, max_new_tokens=12)
     ],
 )
 def test_earlier_states_fill_the_gaps(leap, sources):
-    """Head m on the state b before the newest, n - 1, guesses n - 1 - b + k m + 1 = n + j."""
+    """Head m reads the state at n - 1 - b and guesses position n - 1 - b + k m + 1 = n + j."""
     heads = LeapHeads(LeapConfig(3, skip_token=leap), 8, None)
     reader = NewestStates(heads, lambda x: x, "toy")
     assert [reader.source(j) for j in range(1, len(sources) + 1)] == sources
@@ -59,7 +59,7 @@ def test_text_shorter_than_a_leap_gives_empty_draft():
     assert drafted[2] == GREEDY.gamma
 
 
-def test_session_keeps_leap_many_states():
+def test_session_stores_as_many_states_as_the_leap():
     text = headed.target().encode("The cat saw the", 9)
     session = headed.begun("lmtp", text, GREEDY)
     assert session.heads.states.shape[0] == 2
@@ -74,5 +74,5 @@ def test_own_projections_load(tmp_path, own):
     made.save(tmp_path)
     (tmp_path / "model.safetensors").rename(tmp_path / "heads.safetensors")
     loaded = LeapHeads.load(tmp_path, headed.target())
-    assert loaded.own is own
+    assert loaded.own_projection is own
     assert len(loaded.heads) == 3

@@ -55,7 +55,7 @@ class Shaped(Lookahead):
 
 
 def played(target, drafter, settings, prompt=tiny.PROMPT):
-    """The rounds after the prefill, each with the text before it."""
+    """Return the rounds after the prefill, each with the text before it."""
     text = target.encode(prompt, settings.max_new_tokens)
     for turn in rounds(target, drafter, list(text), settings):
         if turn.number:
@@ -101,8 +101,8 @@ def test_row_sees_one_row_per_position(columns, levels):
     prompt=st.lists(st.integers(1000, 1009), min_size=1, max_size=5),
 )
 def test_level_holds_predictions_of_one_pass(width, ngram, passes, prompt):
-    """By definition: at pass t the root is at position t, and of n levels level l, column i
-    is what pass t - (n - l) said of place t + l + i; before the first pass that is the prompt."""
+    """In pass t the root is at position t. Of n levels, level l, column i is the prediction of pass
+    t - (n - l) for position t + l + i; before the first pass, prompt tokens fill it."""
     window = Window(prompt, width, ngram, ())
     said = {0: {1 + i: prompt[(i - 1) % len(prompt)] for i in range(1, width + ngram - 1)}}
     for t in range(1, passes + 1):
@@ -145,7 +145,7 @@ def test_end_of_text_is_replaced_in_window_but_may_end_ngram():
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
 @pytest.mark.parametrize("shape", [WindowShape(3, 4, 3), WindowShape(2, 3, 2)])
 def test_row_logits_equal_those_of_its_text(make, attention, shape):
-    """Against plain passes, without mask, cache or positions; and so are the n-grams' last."""
+    """Compare rows, and the last tokens of n-grams, with plain passes without cache or mask."""
     target = tiny.target(make())
     target.model.set_attn_implementation(attention)
     drafter = Shaped(shape)
@@ -190,7 +190,7 @@ ngrams = st.lists(st.tuples(*[st.integers(0, 3)] * 3), max_size=8, unique=True)
 def test_tree_holds_each_ngram_once(tails, depth):
     found = [Found((9, *tail), 1, 0) for tail in tails]
     tree, origins = merge_ngrams(9, found, depth, ends=(0,))
-    expected = []  # paths from the root, in the order in which the n-grams ask for them
+    expected = []  # paths from the root, in the order of the n-grams
     for tail in tails:
         cut = tail[: tail.index(0) + 1] if 0 in tail else tail
         expected += [cut[:end] for end in range(1, min(depth, len(cut)) + 1)]
@@ -215,7 +215,7 @@ def test_other_architectures_equal_generate(make):
 
 
 class Replaying(Recording):
-    """Proposes the trees of an earlier run, and nothing rides."""
+    """Proposes the trees of an earlier run without extra rows."""
 
     def __init__(self, trees):
         super().__init__()
@@ -228,7 +228,7 @@ class Replaying(Recording):
 @pytest.mark.slow
 @pytest.mark.parametrize("settings", [GREEDY, COOL])
 def test_extra_rows_do_not_change_text(tiny_target, settings):
-    """The same guesses without a window: the same verdicts and the same text."""
+    """The same guesses without a window give the same verdicts and the same text."""
     ids = tiny_target.encode(PROMPTS[4], 32)
     kept = 0
     for seed in range(4):
@@ -245,11 +245,11 @@ def test_extra_rows_do_not_change_text(tiny_target, settings):
     assert kept
 
 
-# What is shown
+# Evidence
 
 
 def test_evidence_has_window_ngrams_and_sources(tiny_target):
-    """Each guess leads back to its n-gram, and that to the column and round that made it."""
+    """Each guess refers to its n-gram, and that to the round and column of its discovery."""
     shape = WindowShape(4, 4, 3)
     windows, newest, traced_back = {}, {}, 0
     for text, turn in played(tiny_target, Shaped(shape), GREEDY, PROMPTS[2]):
@@ -316,12 +316,12 @@ def test_no_guess_follows_end_of_text():
     made = session(ngrams=[(7, 0, 9), (7, 8, 0), (7, 8, 9)])
     proposal = made.propose([0, 5, 6, 7], 9, Chance(1, 1))
     assert proposal.tree == DraftTree((7, 0, 8, 0, 9), (-1, 0, 0, 2, 2))
-    assert proposal.extra_rows.tokens == (5, 6, 5)  # the prompt's, its end-of-text left out
+    assert proposal.extra_rows.tokens == (5, 6, 5)  # the prompt's tokens without end-of-text
 
 
 @pytest.mark.parametrize("make", [tiny.llama, tiny.gpt2])
 def test_window_stays_within_context_length(make):
-    """GPT-2 has no embedding for a place past its last."""
+    """GPT-2 has no embedding for positions beyond its last."""
     target = tiny.target(make())
     settings = replace(GREEDY, max_new_tokens=20)
     prompt = "red " * (tiny.POSITIONS // 2)

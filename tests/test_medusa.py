@@ -27,7 +27,7 @@ def proposed(settings, head=None, text="The cat saw the", target=None):
 
 
 def choosing(*paths, gamma=4):
-    """Settings with these rank paths."""
+    """Return settings with these rank paths."""
     return replace(GREEDY, gamma=gamma, rank_paths=[list(path) for path in paths])
 
 
@@ -110,7 +110,7 @@ def test_depth_is_limited_by_number_of_heads():
 
 
 def own_projections(tensors):
-    """The tensors of FasterDecoding's layout: each head with a copy of the projection."""
+    """Return tensors in FasterDecoding's layout, each head with a copy of the projection."""
     copy = headed.target().model.lm_head.weight.clone()
     return tensors | {f"{i}.1.weight": copy.clone() for i in range(4)}
 
@@ -119,7 +119,7 @@ def own_projections(tensors):
 @pytest.mark.parametrize("file", ["medusa_lm_head.pt", "medusa_lm_head.safetensors"])
 @pytest.mark.parametrize("own", [True, False])
 def test_both_layouts_load_from_both_file_types(tmp_path, file, own):
-    """The config says 2 heads, as vicuna-7b-v1.3's does, where the file has 4."""
+    """As for vicuna-7b-v1.3, the config says 2 heads and the file has 4."""
     tensors = {k: v.contiguous() for k, v in headed.heads("medusa").state_dict().items()}
     tensors = own_projections(tensors) if own else tensors
     if file.endswith(".pt"):
@@ -130,7 +130,7 @@ def test_both_layouts_load_from_both_file_types(tmp_path, file, own):
     (tmp_path / "config.json").write_text(json.dumps(said))
     heads = MedusaHeads.load(tmp_path, headed.target())
     assert len(heads) == 4
-    assert heads.own is own
+    assert heads.own_projection is own
     settings = replace(GREEDY, siblings=[3, 2])
     assert proposed(settings, heads).tree == proposed(settings).tree
 
@@ -140,7 +140,7 @@ def test_blocks_of_a_head_are_numbered(tmp_path):
     names = {"0.0.linear.weight", "0.1.linear.weight", "0.2.weight", "1.2.weight"}
     assert names <= set(heads.state_dict())
     heads.save(tmp_path)
-    assert MedusaHeads.load(tmp_path, headed.target()).own
+    assert MedusaHeads.load(tmp_path, headed.target()).own_projection
 
 
 class Evil:

@@ -42,7 +42,7 @@ def test_node_logits_follow_paper_for_own_path(settings):
 
 
 def test_loss_reads_same_rows_as_session():
-    """Depth k, row t: memory up to t, tokens up to t + k; a session on that text says the same."""
+    """At depth k, row t has the memory up to t and tokens up to t + k, as in a session."""
     target, head = headed.target(), wild(headed.target())
     ids = headed.windows(7, length=10, rows=2)
     said = training.guesses(head, read_target_outputs(target.model, ids, (EVERY,)))

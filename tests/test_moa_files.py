@@ -1,4 +1,4 @@
-"""Mixture of Attentions: public tensor names, and refused files."""
+"""Mixture of Attentions: public tensor names, and files that are refused."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def test_training_lowers_loss_and_raises_agreement():
     assert len(shares) == training.STEPS
     assert min(shares) > 0.8
     text = outputs(40).tokens.flatten().bincount().max() / outputs(40).tokens.numel()
-    assert text < 0.3  # as often as always naming the most frequent token would be right
+    assert text < 0.3  # as often as always guessing the most frequent token
 
 
 def test_loss_is_weighted_mean_over_depths():
@@ -66,7 +66,7 @@ def test_training_works_under_autocast():
 
 
 def late_memory(found):
-    """Every token with the keys and values of the token before."""
+    """Pair every token with the keys and values of the token before."""
     rows = {
         k: tuple(torch.cat([half[:, :, :1], half[:, :, :-1]], dim=2) for half in pair)
         for k, pair in found.keys_values.items()
@@ -86,7 +86,7 @@ def test_head_learns_text_from_memory_unless_shifted_by_one():
 
 
 class Blind:
-    """A drafter whose sessions cannot tell one token from another."""
+    """A drafter whose sessions see the same embedding for every token."""
 
     def __init__(self, inner):
         self.inner, self.name, self.card = inner, inner.name, inner.card
@@ -99,7 +99,7 @@ class Blind:
 
 
 class Late:
-    """The same drafter, whose sessions get every row of the target's states one token late."""
+    """The same drafter, whose sessions receive the target's states one token late."""
 
     def __init__(self, inner):
         self.inner, self.name, self.card = inner, inner.name, inner.card

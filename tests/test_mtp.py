@@ -82,7 +82,7 @@ def test_sampled_chain_is_drawn_from_its_q():
 
 @pytest.mark.slow
 def test_module_not_trained_on_own_output_degrades_with_depth(monkeypatch):
-    """DeepSeek's loss is one step deep; the steps that it is then used for were never trained."""
+    """DeepSeek's loss is one step deep; applying the module again is not trained."""
     batches = [headed.outputs(seed) for seed in (90, 91)]
 
     def known(head):
@@ -102,7 +102,7 @@ def test_module_not_trained_on_own_output_degrades_with_depth(monkeypatch):
 
 @once
 def several(many):
-    """Several modules, trained a little, so that some guesses are kept."""
+    """Several modules, trained briefly so that some guesses are accepted."""
     config = replace(headed.CONFIGS["mtp"], num_nextn_predict_layers=many)
     return headed.trained("mtp", config, steps=50)
 
@@ -192,7 +192,7 @@ def test_unrolled_rows_see_text_and_own_drafts_only():
 
 
 def test_parallel_heads_rotate_neighbouring_pairs():
-    """Against their formula: pairs as complex numbers, turned by e^(i position angle)."""
+    """Compare with their formula: pairs as complex numbers, multiplied by e^(i position angle)."""
     attention = SelfAttention(ParallelConfig(n_heads=4), 32, 0)
     rows = torch.randn(1, 4, 5, 8)
     angles = 10_000.0 ** -(torch.arange(0, 8, 2) / 8)
@@ -216,7 +216,7 @@ def test_parallel_heads_give_same_result_in_parts():
 
 
 def test_parallel_heads_read_the_trunk_before_the_last_layer():
-    """The target's own last layer, given the place of a head, says what the target says."""
+    """The target's last layer, used as a head, gives the target's predictions."""
     model = headed.target().model
     trunk = headed.outputs(0).states[-2]
     turns = model.model.rotary_emb(trunk, torch.arange(trunk.shape[1])[None])

@@ -165,7 +165,7 @@ def further(made: types.ModuleType, module: str) -> float:
         return max(float((output - P).abs().sum() / 2) for output in outputs)
     rule, plain = made.LeafFirst("traversal"), plain_distribution(target, 3)
     shape = [-1, 0, 0, 1, 1]
-    with_q = CandidateMethod(FIXED, identity)  # a point mass with a q that it does not need
+    with_q = CandidateMethod(FIXED, identity)  # a point mass that reports a q
     return max(
         distance(joint_distribution(rule, target, draft, shape, how, 3), plain)
         for how in (REPLACED, with_q)
@@ -184,7 +184,7 @@ def test_unchanged_other_rules_are_exact(module):
 
 
 def test_wrong_pairs_really_are_lossy():
-    """What `refusal` refuses: enumeration shows that it is right to."""
+    """Enumerate the pairs that are refused, and show that they are lossy."""
     unmasked = output_distribution(RULES["speculative"], P, Q, REPLACED, 2)
     assert float((unmasked - P).abs().sum() / 2) == pytest.approx(0.0305, abs=5e-5)
     as_if_replaced = output_distribution(RULES["without-replacement"], P, Q, SAMPLED, 2)

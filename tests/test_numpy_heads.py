@@ -1,4 +1,4 @@
-"""Heads whose layers are computed in NumPy give the numbers of their own torch forward."""
+"""Heads whose layers run in NumPy give the same numbers as their torch forward."""
 
 from copy import deepcopy
 from dataclasses import replace
@@ -33,7 +33,7 @@ HEADS = {
 
 
 def heads(name, target):
-    """The unchanged head, and a copy that is ready to draft."""
+    """Return the unchanged head and an optimized copy."""
     kind, config, changes = HEADS[name]
     own = {} if kind is EagleHead else {"draft_vocab_size": 100, "tap_layers": TAPS}
     torch.manual_seed(4)
@@ -47,7 +47,7 @@ def heads(name, target):
 
 
 def readers(name):
-    """A reader over the unchanged head, and one over a copy that is ready to draft."""
+    """Return readers of the unchanged head and of an optimized copy."""
     target = driven.deep_target()
     return [reader(head, target) for head in heads(name, target)]
 
@@ -68,7 +68,7 @@ def states(many, seed):
 
 @torch.inference_mode()
 def scores(reader):
-    """Logits of a text, two levels of a tree, a level that is forgotten, and a longer text."""
+    """Return logits of a text, two levels of a tree, a dropped level, and a longer text."""
     found = []
     reader.add_states(states(5, 1), [3, 9, 27, 81, 4])
     found.append(reader.read_text(6))
@@ -96,7 +96,7 @@ def test_numpy_and_torch_give_the_same_logits(name):
 
 @pytest.mark.parametrize("name", ["EAGLE-3", "EAGLE-3 around a layer of Qwen3's kind"])
 def test_fused_parts_give_the_same_rows_through_torch(name):
-    """P-EAGLE and DFlash call the parts' own forward."""
+    """P-EAGLE and DFlash call the torch forward of the parts."""
     usual, fast = (head.midlayer for head in heads(name, driven.deep_target()))
     rows, positions = torch.randn(1, 4, 96), torch.arange(4)
     with torch.inference_mode():

@@ -56,7 +56,7 @@ def test_shared_tokens_have_same_bytes(target, both):
 
 
 def test_special_token_is_not_shared_with_its_spelling(target):
-    """Here the target's own end is spelled by a usual token of the other."""
+    """The target's end token has the same bytes as an ordinary token of the other tokenizer."""
     other = tiny.tokenizer_of(tiny.TEXT)
     other.add_tokens(["<|stop|>"])
     mine = tiny.tokenizer_of(tiny.TEXT, "<|stop|>")
@@ -119,7 +119,7 @@ def rewriting_of(target, both):
     ("before", "then"),
     [
         ("The cat", " sat on the mat"),
-        ("The c", "at saw"),  # the target would write one token, where the text has another
+        ("The c", "at saw"),  # the target's tokenizer would use another token than the text has
         ("The cat ", "ü 🦊"),
         ("T", "h"),
     ],
@@ -149,7 +149,7 @@ def test_incomplete_last_character_is_left_out(target, rewriting):
 
 @pytest.mark.slow
 def test_good_model_is_accepted_in_both_modes():
-    """The target's own weights under a tokenizer that differs in one more token alone."""
+    """Use the target's weights with a tokenizer that differs in one additional token."""
     other = tiny.tokenizer_of(tiny.TEXT * 4)
     other.add_tokens(["<more>"])
     target = headed.again()

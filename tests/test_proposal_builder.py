@@ -1,7 +1,7 @@
 """Trees built on the device without reads equal trees built level by level.
 
-They run on the pretended GPU. Where the host finds other values than assumed, levels are built
-again: a guess that ends the text, a u beyond the top tokens, a distribution with too few tokens.
+They run on a simulated GPU. Levels are built again if the host reads unexpected values: a guess
+that ends the text, a u beyond the top tokens, a distribution with too few tokens.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ WIDE = replace(GREEDY, budget=10, fan_out=3)
 
 
 def played(device, drafter, settings, eos=()):
-    """A run's proposals, by a target whose texts end with these tokens."""
+    """Return a run's proposals for a target with these end-of-text tokens."""
     target, drafter = load("house", drafter, device, "float32")
     usual, target.eos = target.eos, tuple(eos)
     try:
@@ -58,7 +58,7 @@ def played(device, drafter, settings, eos=()):
 
 
 def same(there, here):
-    """Whether proposals say the same; numbers but for rounding, since the CPU packs weights."""
+    """Return whether proposals are equal up to rounding, since the CPU packs weights."""
     for one, other in zip(there, here, strict=True):
         assert one.tree == other.tree
         coins = [[(draw.token, draw.u) for draw in each.draws.values()] for each in (one, other)]
@@ -72,7 +72,7 @@ def same(there, here):
 
 @pytest.fixture
 def vain(monkeypatch):
-    """By reading of the host, how many levels had been made in vain."""
+    """Return, for each read of the host, how many levels were computed and then dropped."""
     found, settle = [], ProposalBuilder.resolve
 
     def noted(grown):
@@ -102,7 +102,7 @@ def crossings(monkeypatch):
 
         with counted.gpu() as meetings:
             few = replace(settings, max_new_tokens=6)
-            played("cuda", drafter, few)  # brings the rates of rotation there
+            played("cuda", drafter, few)  # moves the rotary frequencies to the device
             monkeypatch.setattr(owner, "propose", counting)
             there = played("cuda", drafter, settings)
         assert same(there, played("cpu", drafter, settings))
@@ -131,7 +131,7 @@ def test_dynamic_tree_is_built_with_one_read_and_one_upload(crossings, drafter):
 
 @pytest.mark.parametrize(("drafter", "budget"), [("eagle3", 3), ("eagle3", 10), ("moa", 5)])
 def test_dynamic_tree_equals_tree_built_with_reads(drafter, budget):
-    """Also where nodes that were gone on from fall out of the budget, or end the text."""
+    """Include nodes that were expanded but fall outside the budget or end the text."""
     settings = replace(WIDE, budget=budget)
     usual = played("cpu", drafter, settings)
     said = {token for each in usual for token in each.tree.tokens[:1]}
@@ -209,7 +209,7 @@ def test_confidence_makes_each_level_read(vain):
 
 
 class Apart:
-    """Reads on a device without float64, which are made up on the host."""
+    """A device without float64, simulated on the host."""
 
     device = torch.device("mps")
 

@@ -1,4 +1,4 @@
-"""The gallery: computed distributions, verdicts from the distance alone, and samples."""
+"""The gallery: computed distributions, verdicts that follow from the distance, and samples."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_cumulative_uniform_accepts_more_than_a_lossless_rule_can():
     assert acceptance_counts(0.0, 0.0) == (1.0, 0.0, 0.0)
 
 
-def test_race_without_handicap_follows_the_weights():
+def test_race_with_equal_starts_follows_the_weights():
     none = torch.zeros(5, dtype=torch.float64)
     assert torch.allclose(win_probabilities(P, none), P)
     assert win_probabilities(P, Q).sum().item() == pytest.approx(1, abs=1e-12)

@@ -1,4 +1,4 @@
-"""Runs under every rule: described, checked and bounded; and forgeries of them."""
+"""Runs under every rule: descriptions, `check`, bounds, and detection of forgeries."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_check_detects_inputs_that_rows_contradict(runs, rule):
 
 
 def test_check_detects_a_last_token_from_another_distribution(runs):
-    """Typical acceptance takes the top token, so a trace with another is not of that rule."""
+    """Typical acceptance takes the top token, so another last token cannot come from that rule."""
     for rule in ("typical", "relaxed:3,0.05"):
         drew = next(r.drew for r in runs[rule].rounds if r.drew and r.drew.kind == "recovered")
         assert drew.p[0] == 1.0
@@ -187,7 +187,7 @@ def test_check_detects_a_last_token_from_another_share_of_p(runs):
         check(edited(runs["k-seq"], drew, forged))
 
 
-# The proof of a run
+# Bounds of a run
 
 
 def verdict(rule, p, q, token, size):
@@ -232,7 +232,7 @@ def test_bounds_from_a_trace_contain_the_exact_distance(rule, size):
     ("rule", "given"),
     [("point-mass", 0.0), ("typical", None), ("thresholds:0.9,0.5", None), ("unverified", None)],
 )
-def test_bounds_without_q_are_given_the_guess(rule, given):
+def test_bounds_without_q_are_conditional_on_the_guess(rule, given):
     """Compare with a draft that has all its mass on the guess."""
     p = torch.tensor([0.5, 0.3, 0.15, 0.05], dtype=torch.float64)
     for token in range(4):
@@ -251,10 +251,10 @@ def test_only_a_lossless_run_has_bounds_of_zero(runs, tiny_target):
         found = list(verdict_bounds(trace))
         assert len(found) == sum(len(played.judged) for played in trace.rounds)
         assert all(step.given == (drawn is Drawn.POINT_MASS) for step in found)
-        assert found[0].place == 1  # the prompt's pass adds the first
+        assert found[0].place == 1  # the prefill adds the first token
     for rule in ("lenience:0.7", "ensemble:0.6", "typical", "unverified"):
         assert worst_bounds(runs[rule])[0] > 0.01
-    assert worst_bounds(runs["k-seq"]) == (0.0, 1.0)  # the kept rows do not show it
+    assert worst_bounds(runs["k-seq"]) == (0.0, 1.0)  # the stored rows do not show it
     assert worst_bounds(Trace(runs["typical"].header, [])) == (0.0, 0.0)
 
 
@@ -266,7 +266,7 @@ def test_forged_residual_shows_in_the_bounds(tiny_target, tiny_draft):
     assert worst_bounds(edited(trace, event, replace(event, rows=rows)))[0] == pytest.approx(0.1)
 
 
-# The same prompt, many times
+# Repeated runs of one prompt
 
 
 @pytest.mark.slow

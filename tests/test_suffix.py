@@ -24,7 +24,7 @@ SLOPPY = 1e-9
 
 
 def places(text, string):
-    """Where a string ends in a text, by looking everywhere."""
+    """Return the positions where a string ends in a text, by brute force."""
     size = len(string)
     return [i + size - 1 for i in range(len(text) - size + 1) if text[i : i + size] == string]
 
@@ -101,12 +101,12 @@ def grown(text, end, depth, settings, eos):
 
 
 def rank(ends):
-    """More often first, then later."""
+    """Return the sort key: more frequent first, then more recent."""
     return -len(ends), -ends[-1]
 
 
 def slow(text, most, settings, eos):
-    """The best draft over all ends of the text: (expected, length, nodes), or None."""
+    """Return the best draft over all suffixes, (expected, length, nodes), or None."""
     best = None
     for length in range(len(text) - 1, 0, -1):
         if len(places(text, text[-length:])) < 2:
@@ -170,7 +170,7 @@ def test_chain_follows_most_frequent_token():
         8,
         1,
         4,
-    )  # not 3, which came later but once; 4 beats the older 2
+    )  # not 3, which is later but occurs once; 4 precedes the older 2
     assert proposal.evidence[0] == {
         "form": "counts", "factor": 1.0, "least": 0.1,
         "start": 7, "length": 2, "expected": 2 / 3 + 1 / 3,

@@ -35,7 +35,7 @@ GREEDY = Settings(Sampling(temperature=0), max_new_tokens=24, gamma=3)
 
 
 def use(monkeypatch, path):
-    """The catalogue with the rows of another file."""
+    """Return the catalogue with the rows of another file."""
     monkeypatch.setenv(entry.MORE_ROWS, str(path))
     monkeypatch.syspath_prepend(str(OUTSIDE))
     entry.entries.cache_clear()
@@ -43,14 +43,14 @@ def use(monkeypatch, path):
 
 @pytest.fixture(autouse=True)
 def _only_here():
-    """No other test finds these rows."""
+    """Remove the rows after each test."""
     yield
     entry.entries.cache_clear()
 
 
 @pytest.fixture
 def row(monkeypatch):
-    """The sample drafter's row, in the catalogue."""
+    """Return the sample drafter's catalogue row."""
     use(monkeypatch, OUTSIDE / "catalog.json")
     return entry.find("bigram", "drafter")
 
@@ -83,7 +83,7 @@ def test_third_party_drafter_loads_and_is_lossless(row, pair):
     ids = target.encode(tiny.PROMPT, GREEDY.max_new_tokens)
     assert ours == [step.token for step in engine.plain(target, ids, GREEDY)]
     assert any(event.accepted for played in trace.rounds for event in played.judged)
-    assert trace.finished.held_bytes == 0  # its memory is the text, and no tensor
+    assert trace.finished.held_bytes == 0  # it stores the text, no tensors
 
 
 @pytest.mark.slow
@@ -101,7 +101,7 @@ def test_third_party_trace_checks_and_plays(settings, row, tiny_target):
     trace = traced(tiny_target, load_drafter("bigram", tiny_target), settings)
     check(trace)
     shown = [frames(Scene.of(trace, index)) for index in range(len(trace.rounds))]
-    assert max(map(len, shown)) > 3  # somewhere it guessed, and was judged
+    assert max(map(len, shown)) > 3  # at least one guess was judged
     json.dumps(shown, allow_nan=False)
 
 

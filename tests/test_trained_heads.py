@@ -1,4 +1,4 @@
-"""What holds for every family of heads that guess several tokens ahead.
+"""Guarantees of all families of heads that guess several tokens ahead.
 
 Families: Medusa, blockwise, L-MTP, parallel layers, DeepSeek's module.
 """
@@ -30,7 +30,7 @@ TREE = [3, 2]
 
 
 def turns(name, settings, prompt=headed.PROMPTS[0], target=None):
-    """The rounds after the prefill, each with the text before it."""
+    """Return the rounds after the prefill, each with the text before it."""
     target = target or headed.target()
     text = target.encode(prompt, settings.max_new_tokens)
     for turn in rounds(target, headed.drafter(name), list(text), settings):
@@ -40,7 +40,7 @@ def turns(name, settings, prompt=headed.PROMPTS[0], target=None):
 
 
 def kept_share(name, drafter):
-    """How many of the tokens judged were kept, over a few greedy runs."""
+    """Return the share of judged tokens that were accepted in a few greedy runs."""
     target, kept, judged = headed.target(), 0, 0
     for prompt in headed.PROMPTS:
         ids = target.encode(prompt, 40)
@@ -61,7 +61,7 @@ def test_trained_heads_save_passes(name):
 def test_session_guesses_equal_training_predictions(name):
     """The newest token is at n, its predictor at n - 1: row n - 1 of the loss's logits.
 
-    DeepSeek's module has read its own guesses, so it is compared as far as the text took them.
+    DeepSeek's module reads its own guesses, so it is compared up to the first rejection.
     """
     settings = replace(GREEDY, gamma=4)
     seen = list(turns(name, settings))
@@ -81,7 +81,7 @@ def test_session_guesses_equal_training_predictions(name):
 
 
 class Late:
-    """A drafter whose sessions get every state one row late: the offset wrong by one."""
+    """A drafter whose sessions receive every state one row late: an off-by-one error."""
 
     def __init__(self, inner):
         self.inner = inner
@@ -103,7 +103,7 @@ class Late:
 
 
 def joined(one, other):
-    """Rows of one and then of the other."""
+    """Concatenate two sets of rows."""
     final = None if one.final is None else torch.cat([one.final, other.final])
     return States({k: torch.cat([v, other.layers[k]]) for k, v in one.layers.items()}, final)
 
@@ -111,7 +111,7 @@ def joined(one, other):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_acceptance_collapses_with_states_shifted_by_one(name):
-    """DeepSeek's module knows the newest token besides, so it loses less."""
+    """DeepSeek's module also reads the newest token, so it loses less."""
     right = kept_share(name, headed.drafter(name))
     late = kept_share(name, Late(headed.drafter(name)))
     assert right > 0.5
@@ -120,7 +120,7 @@ def test_acceptance_collapses_with_states_shifted_by_one(name):
 
 @pytest.mark.slow
 def test_module_acceptance_collapses_with_tokens_shifted_by_one(monkeypatch):
-    """Row i must pair the state of i with the token i + 1, not with its own."""
+    """Row i must pair the state of i with token i + 1, not with token i."""
     right = kept_share("mtp", headed.drafter("mtp"))
     planned, step, text = MTPSession.plan_level, MTPSession._step, []
 

@@ -44,7 +44,7 @@ def proposed(settings, room=9, target=None, chance=None):
 @given(
     st.integers(1, 300) | st.integers(1, 9), st.lists(st.floats(0, 1, exclude_max=True), max_size=8)
 )
-@example(3, [0.1, 0.9, 0.5, 0.2])  # more coins than tokens
+@example(3, [0.1, 0.9, 0.5, 0.2])  # more u than tokens
 def test_picks_equal_draws_without_replacement(size, coins):
     picks = distinct_picks(size, coins)
     assert len(picks) == min(size, len(coins))
@@ -53,7 +53,7 @@ def test_picks_equal_draws_without_replacement(size, coins):
         assert pick.u == u
         assert pick.lo <= u < pick.hi
         assert left[pick.token].item() == pytest.approx(pick.hi - pick.lo, abs=1e-12)
-        if min(u - pick.lo, pick.hi - u) > 1e-9:  # nearer, the walk's own rounding decides
+        if min(u - pick.lo, pick.hi - u) > 1e-9:  # closer to the edge, rounding decides
             again = draw(left, u)
             assert pick.token == again.token
             assert (pick.lo, pick.hi) == pytest.approx((again.lo, again.hi), abs=1e-9)
@@ -120,7 +120,7 @@ def test_alpha_is_overlap_with_uniform():
 
 
 def traced_small(settings):
-    """The events of the run on IDS: `traced` needs a prompt, so the tokenizer is a stand-in."""
+    """Return the events of a run on IDS; `traced` needs a prompt, so the tokenizer is a fake."""
     target = tiny.target(tiny.small_llama())
     target.encode = lambda prompt, new: list(IDS)
     return traced(target, Uniform(), "-", settings, baseline=False)

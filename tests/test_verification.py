@@ -83,7 +83,7 @@ def test_point_mass_rule_is_exact_for_sampled_candidates():
     assert acceptance(RULES["point-mass"], P, Q, SAMPLED) == pytest.approx(0.21, abs=1e-12)
 
 
-def test_without_replacement_accepts_if_it_covers_the_vocabulary():
+def test_candidates_that_cover_the_vocabulary_always_have_one_accepted():
     assert acceptance(RULES["without-replacement"], P, Q, REPLACED, 5) == pytest.approx(1.0)
 
 
@@ -106,7 +106,7 @@ def test_one_position_is_exact_for_zeros_ties_and_near_equal_masses(p, q):
             assert torch.allclose(exact, p, atol=1e-12), (rule, drawn, candidates)
 
 
-def test_equal_p_and_q_accept_all_and_disjoint_ones_nothing():
+def test_equal_p_and_q_always_accept_and_disjoint_ones_never():
     p = torch.tensor([0.5, 0.5, 0.0, 0.0], dtype=torch.float64)
     assert acceptance(RULES["speculative"], p, p, SAMPLED) == pytest.approx(1.0)
     assert acceptance(RULES["speculative"], p, p.flip(0), SAMPLED) == 0.0
@@ -135,7 +135,7 @@ def test_u_of_zero_accepts_no_token_of_probability_zero(rule):
 @pytest.mark.parametrize(("rule", "drawn"), LOSSLESS[:3])
 @pytest.mark.parametrize("candidates", [1, 2, 3])
 def test_alpha_equals_enumeration(rule, drawn, candidates):
-    """Compare α given the candidates; one sampled candidate is averaged over all draws."""
+    """Compare α of given candidates; with one sampled candidate it is averaged over all draws."""
     tokens = [1, 3, 0][:candidates]
     tree = DraftTree((0, *tokens), (-1,) + (0,) * candidates)
     rows, laws = P.repeat(4, 1), {} if drawn is FIXED else {0: Q}
