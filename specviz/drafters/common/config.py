@@ -148,9 +148,24 @@ def _check_numbers(name: str, config: HeadConfig) -> None:
         value, types = getattr(config, field.name), TYPES.get(str(field.type))
         if types is not None and type(value) not in types:
             raise Unsuitable(f"{name!r}: {field.name} cannot be {value!r:.80}.")
+    check_heads(name, config, "attention")
+
+
+def check_heads(name: str, config: HeadConfig, block: str) -> None:
+    """Check that query heads can share key heads, and that the head size is even.
+
+    Args:
+        name: Name of the head in error messages.
+        config: Config of the attention.
+        block: Name of the block in error messages.
+
+    Raises:
+        Unsuitable: If not.
+    """
     shared, size = config.num_key_value_heads, config.head_dim
-    if shared < 1 or config.num_attention_heads % shared or size < 2 or size % 2:
-        raise Unsuitable(f"{name!r}: the heads of its attention do not fit together.")
+    valid = shared >= 1 and config.num_attention_heads % shared == 0
+    if not valid or type(size) is not int or size < 2 or size % 2:
+        raise Unsuitable(f"{name!r}: the heads of its {block} do not fit together.")
 
 
 def check_sizes(name: str, width: int, vocabulary: int, target: Target) -> None:

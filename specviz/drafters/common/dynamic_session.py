@@ -2,8 +2,7 @@
 
 It expands the most probable guesses and keeps the best of them. Candidates are the head's top
 tokens at any temperature, a point mass that does not depend on u. The tree depends on the text and
-the head alone, never on the target's opinion of a guess. That is why its shape does not bias the
-text.
+the head only, never on the target's probability of a guess, so its shape does not bias the text.
 """
 
 from __future__ import annotations
@@ -54,13 +53,17 @@ class HeadReader(Protocol):
         ...
 
     def read_text(self, length: int) -> Tensor:
-        """Forget the last tree and read new tokens of a text of this length: logits (1, V)."""
+        """Drop the last tree and read a text's new tokens; return logits (1, V).
+
+        Args:
+            length: Number of tokens of the whole text.
+        """
         ...
 
     def read_level(
         self, nodes: Sequence[int], tokens: Sequence[int], parents: Sequence[int]
     ) -> Tensor:
-        """Read nodes whose parents have been read: logits (n, V).
+        """Read nodes, after their parents; return logits (n, V).
 
         Args:
             nodes: The nodes.
@@ -120,7 +123,7 @@ class DynamicSession:
         settings: Settings,
         remark: Mapping[str, Any] | None = None,
     ) -> None:
-        """Start without a text."""
+        """Create a session without a text."""
         self.reader = reader
         self.vocab_size = target.vocab_size
         self.eos = target.eos
@@ -136,7 +139,7 @@ class DynamicSession:
         The head makes one pass per level, over at most `fan_out` nodes.
 
         Score by node: the head's probability after its parent. Evidence by node: the probability of
-        its path, and its place by that probability among all guesses considered.
+        its path, and its rank by that probability among all guesses considered.
         """
         self.reader.work = Work()
         growth = DynamicTree([context[-1]])
@@ -150,7 +153,7 @@ class DynamicSession:
         return self._proposal(growth)
 
     def _ahead(self, length: int, deepest: int) -> DeviceTree:
-        """Compute all levels under a text of `length` tokens without the host reading any."""
+        """Compute all levels under a text of `length` tokens without a read by the host."""
         uploads, count = UploadBatch(self.reader.device), min(self.fan_out, self.vocab_size)
         text = self.reader.plan_text(length, uploads)
         deeper = self.reader.plan_device_levels(count, deepest - 1, uploads)
@@ -181,7 +184,7 @@ class DynamicSession:
         self.reader.add_states(states, tokens)
 
     def _proposal(self, growth: DynamicTree) -> Proposal:
-        """Return the best guesses as a proposal with its evidence."""
+        """Return the best guesses as a proposal with evidence."""
         tree, best = growth.tree(self.budget)
         kept, place = sorted(best), {node: i for i, node in enumerate(best)}
         score: dict[int, float] = {}

@@ -1,12 +1,13 @@
 """A dynamic draft tree (EAGLE-2, 2406.16858): a pool of guesses whose most probable ones are kept.
 
-A guess has one score, its path's total log-probability, which decides what is expanded and what is
-kept. How it is computed (a sum of logs or a product, and in which precision) is data.
+A guess has one score, its path's total log-probability. It decides which guesses are expanded and
+which are kept. `PathScore` says how it is computed: as a sum of logs or as a product, and in which
+precision.
 
 Where reading a value would make the host wait, `DeviceTree` selects the nodes to expand on the
-device itself, like `DynamicTree.frontier`. It may expand more nodes (it does not know what
-falls out of the budget), never others. `replay` builds the `DynamicTree` once the host has read all
-levels.
+device itself, like `DynamicTree.frontier`. It may expand more nodes, since it does not know which
+ones the budget excludes, but never other ones. `replay` builds the `DynamicTree` once the host has
+read all levels.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from specviz.verification.tree import DraftTree, subtree
 
 
 class NodePredictor(Protocol):
-    """A session that predicts what follows any node, so that any tree can be built with it.
+    """A session that predicts the tokens after any node, so that any tree can be built with it.
 
     Attributes:
         max_depth: How many levels of guesses it can predict.
@@ -41,7 +42,7 @@ class NodePredictor(Protocol):
         parents: Sequence[int],
         nodes: Sequence[int],
     ) -> Tensor:
-        """Return the logits (n, V) of what follows these nodes.
+        """Return logits (n, V) after these nodes.
 
         Args:
             context: The text.
@@ -54,7 +55,7 @@ class NodePredictor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PathScore:
-    """How a path's score follows from log-probabilities: by their sum, or by a product.
+    """How a path's score is computed: as a sum of log-probabilities, or as a product.
 
     The product is that of probabilities. Every step is rounded to `dtype`, as a loop on a GPU
     rounds it.
@@ -106,8 +107,8 @@ class DynamicTree:
     depths: list[int] = field(default_factory=lambda: [0])
     totals: list[float] = field(default_factory=list)
     kind: PathScore = SUMS
-    # The most probable so far, and the (budget, nodes seen) that they were chosen from, so that a
-    # new level is compared with those alone and not with the whole pool again.
+    # The most probable nodes so far, and the (budget, node count) that they were selected from.
+    # A new level is compared with these nodes alone, not with all nodes again.
     _top: list[int] = field(default_factory=list)
     _of: tuple[int, int] = (0, 1)
     _deepest: int = 0
@@ -121,8 +122,8 @@ class DynamicTree:
         """Yield the nodes to expand, level by level; the caller adds their guesses in between.
 
         Args:
-            most: Most levels.
-            width: Most nodes per level.
+            most: Maximum number of levels.
+            width: Maximum number of nodes per level.
             budget: Number of guesses of the final tree.
             ends: Tokens that end a text.
         """
@@ -182,24 +183,23 @@ class DynamicTree:
     def best(self, budget: int) -> list[int]:
         """Return the root and the `budget` most probable guesses, in descending order.
 
-        Of equal scores the shallower comes first, then the older, so that ancestors always come
-        first.
+        Ties go to the shallower node, then to the older one, so ancestors always come first.
         """
         known, seen = self._of
         if known != budget:
             self._top, seen = [], 1
         if seen < len(self.tokens):
             weighed = [*self._top, *range(seen, len(self.tokens))]
-            weighed.sort(key=self.depths.__getitem__)  # sorting keeps ties as they are
-            weighed.sort(key=self.totals.__getitem__, reverse=True)  # and so does this
+            weighed.sort(key=self.depths.__getitem__)  # a stable sort
+            weighed.sort(key=self.totals.__getitem__, reverse=True)  # also stable
             self._top, self._of = weighed[:budget], (budget, len(self.tokens))
         return [0, *self._top]
 
     def frontier(self, width: int, budget: int, ends: Collection[int]) -> list[int]:
         """Return the nodes to expand: the `width` most probable of the deepest level.
 
-        Nodes that end a text are left out, and so are those outside the `budget` most probable,
-        whose children could not be kept. The result is empty when the tree is complete.
+        Nodes that end a text are left out, and so are nodes outside the `budget` most probable,
+        whose children cannot be kept. The result is empty when the tree is complete.
         """
         level = [n for n in self.best(budget) if self.depths[n] == self._deepest]
         return [n for n in level if self.tokens[n] not in ends][:width]
@@ -273,7 +273,7 @@ class LevelMasks:
         rows: Rows of the text; every node sees all of them. The root is the last token.
         width: Nodes per level.
         levels: Number of levels.
-        uploads: Uploads what is needed from the host.
+        uploads: Uploads the tensors that come from the host.
     """
 
     def __init__(self, rows: int, width: int, levels: int, uploads: UploadBatch) -> None:
@@ -321,7 +321,7 @@ class DeviceTree:
         self.pending.append(top_log_probs(logits, self.width))
 
     def pick(self) -> tuple[Tensor, Tensor]:
-        """Select the nodes to expand; of equal scores, the older.
+        """Select the nodes to expand; ties go to the older node.
 
         Returns:
             Their tokens (n,), and the row of each one's parent in the level above.
@@ -336,7 +336,7 @@ class DeviceTree:
         return ids.flatten()[best], best // ids.shape[-1]
 
     def read(self) -> Iterator[tuple[Tensor, Tensor, list[int]]]:
-        """Read everything at once, and return by level the logs, tokens and picks from it."""
+        """Read all levels in one transfer; return their log-probabilities, tokens and picks."""
         flat = [each for pair in self.pending for each in pair]
         values = iter(to_host(*flat, *self.picks))
         pairs = [(next(values), next(values)) for _ in self.pending]
@@ -347,7 +347,7 @@ class DeviceTree:
 def replay(
     grown: DynamicTree, device_tree: DeviceTree, wanted: Iterator[list[int]], name: str
 ) -> None:
-    """Build the tree that was grown on the device.
+    """Build the `DynamicTree` of the levels that were computed on the device.
 
     Args:
         grown: The tree to build.

@@ -1,9 +1,9 @@
 """Readers of heads that draft from the target's hidden states.
 
 They read the states of the text first, and then the nodes of a tree. Row t pairs the state of token
-t with token t + 1, and predicts token t + 2. Shifting one of them by one leaves the text correct,
-but hardly any guess is accepted. A guess has no state of its own yet, so its parent's output takes
-its place; once the guess is accepted, its row is read again from the true state.
+t with token t + 1, and predicts token t + 2. An off-by-one error keeps the text correct, but hardly
+any guess is accepted. The target has no state for a guess yet, so its parent's output is used in
+place of it; once the guess is accepted, its row is computed again from the target's state.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ LEAST: Final = np.finfo(np.float32).min
 
 
 class Layers(Protocol):
-    """One run's pass over a shared head's layers, with the run's keys and values."""
+    """Runs a head's layers for one run, and caches that run's keys and values."""
 
     def run(self, states: Tensor, words: Tensor, positions: Tensor, sees: Tensor) -> Tensor:
-        """Append new rows and compute their outputs.
+        """Add new rows to the cache and compute their outputs.
 
         Args:
             states: Fused states of the target, or the parents' outputs, (n, h).
@@ -44,7 +44,7 @@ class Layers(Protocol):
         """
 
     def cut(self, rows: int) -> None:
-        """Forget the keys and values of all but the first `rows` rows."""
+        """Discard the keys and values of all but the first `rows` rows."""
 
 
 class TorchLayers:
@@ -112,7 +112,7 @@ class NumpyLayers:
 
 
 def start_layers(head: Any) -> Layers:
-    """Return the layers of a head: in NumPy if its products are planned for that."""
+    """Return the layers of a head: in NumPy if its products are optimized for it, else in torch."""
     attentions: Sequence[Attention] = getattr(head, "attentions", [])
     if attentions and all(each.fast is not None for each in attentions):
         return NumpyLayers(head)
@@ -120,7 +120,7 @@ def start_layers(head: Any) -> Layers:
 
 
 class FeatureReader:
-    """A head's cache in one run: rows of the text, then rows of the last tree's nodes.
+    """Reads texts and trees with a head in one run, and caches rows of the text and the last tree.
 
     Args:
         head: Computes outputs of (states, words, positions, mix).
@@ -212,7 +212,7 @@ class FeatureReader:
 
         Args:
             nodes: The nodes.
-            above: By node, its parent.
+            above: The parent of each node.
             uploads: Uploads what the pass needs from the host.
         """
         first = self.rows + len(self.paths) - 1
@@ -278,7 +278,7 @@ class FeatureReader:
         return reading
 
     def discard_from(self, node: int) -> None:
-        """Forget the outputs of this node and all later ones."""
+        """Discard the outputs of this node and all later ones."""
         self.paths = {known: path for known, path in self.paths.items() if known < node}
         self.layers.cut(self.rows + len(self.paths) - 1)
 

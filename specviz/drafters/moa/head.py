@@ -33,7 +33,7 @@ import torch.nn.functional as functional
 from torch import Tensor, nn
 
 from specviz.drafters.common import checkpoint
-from specviz.drafters.common.config import HeadConfig
+from specviz.drafters.common.config import HeadConfig, check_heads
 from specviz.drafters.common.layers import Attention, Layer, Mix, causal, rotate
 from specviz.drafters.common.training import EVERY, Family, TargetOutputs, future_loss, weighted
 from specviz.models.errors import Unsuitable
@@ -179,15 +179,7 @@ class MoaConfig:
             if counts and (type(value) is not int or value < 1):
                 raise Unsuitable(f"{name!r}: {key} must be a whole number, not {value!r}.")
         for part in ("layer_self_attention", "self_attention", "cross_attention"):
-            shape = self.block(part)
-            shared = shape.num_attention_heads % shape.num_key_value_heads
-            if (
-                shared
-                or type(shape.head_dim) is not int
-                or shape.head_dim < 2
-                or shape.head_dim % 2
-            ):
-                raise Unsuitable(f"{name!r}: the heads of its {part} do not fit together.")
+            check_heads(name, self.block(part), part)
 
 
 def kv_width(model: Any) -> int:

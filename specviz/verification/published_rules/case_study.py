@@ -35,6 +35,12 @@ Q: Final = (0.10, 0.45, 0.15, 0.25, 0.05)
 CaseVerdict = Literal["exact", "lossy"]
 
 
+def token_counts(tokens: Tensor, size: int) -> StringDistribution:
+    """Return how often each token id below `size` occurs, as strings of one token."""
+    counts = torch.bincount(tokens, minlength=size).tolist()
+    return {(token,): float(count) for token, count in enumerate(counts) if count}
+
+
 class Procedure(Protocol):
     """How a case study turns p and q into text."""
 

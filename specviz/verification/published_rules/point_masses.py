@@ -18,6 +18,7 @@ from specviz.verification.published_rules.case_study import (
     PatchedRule,
     RuleProcedure,
     Source,
+    token_counts,
 )
 
 EAGLE = Source(
@@ -54,9 +55,7 @@ class SampleAndCompare:
             torch.multinomial(probs, throws, replacement=True, generator=generator)
             for probs in (q, p)
         )
-        output = torch.where(guess == own, guess, own)
-        counts = torch.bincount(output, minlength=len(p)).tolist()
-        return {(token,): float(count) for token, count in enumerate(counts) if count}
+        return token_counts(torch.where(guess == own, guess, own), len(p))
 
 
 CASE_STUDIES = (

@@ -18,6 +18,7 @@ from specviz.verification.published_rules.case_study import (
     ReusedUniform,
     RuleProcedure,
     Source,
+    token_counts,
 )
 
 
@@ -52,8 +53,7 @@ class SharedGumbelNoise:
         guess = (race / q).argmin(dim=1)
         accepted = u[:, 0] * q[guess] < p[guess]
         other = (race / residual(p, q)).argmin(dim=1)
-        counts = torch.bincount(torch.where(accepted, guess, other), minlength=len(p)).tolist()
-        return {(token,): float(count) for token, count in enumerate(counts) if count}
+        return token_counts(torch.where(accepted, guess, other), len(p))
 
 
 def win_probabilities(weights: Tensor, starts: Tensor) -> Tensor:
