@@ -148,7 +148,7 @@ def test_backends_take_turns_and_are_measured_once_per_shapes_and_threads(monkey
     optimize_linears(network(), clock=clock)
     assert len(clock.products) == first
     monkeypatch.setattr(torch, "get_num_threads", lambda: 77)
-    monkeypatch.setattr(products, "share_with_numpy", lambda large: None)
+    monkeypatch.setattr(products, "share_with_numpy", lambda large: 1)
     optimize_linears(network(), clock=clock)
     assert len(clock.products) == 2 * first
 
@@ -248,6 +248,28 @@ def test_unoptimized_copy_is_an_independent_ordinary_network():
         copy.lm_head.weight.fill_(0.0)
         assert bool(model.lm_head.weight.any())
     assert copy.lm_head.weight is copy.model.embed_tokens.weight
+
+
+@pytest.mark.parametrize(("small", "expected"), [(3.0, Backend.TORCH), (1.2, Backend.NUMPY)])
+def test_one_thread_pool_computes_all_shapes(small, expected, monkeypatch, forget):
+    """The first shape is faster in NumPy; the second decides, by how much it is slower there."""
+    sizes = {"first": (37, 65), "second": (65, 9)}
+    costs = {("first", Backend.NUMPY): 0.5, ("second", Backend.NUMPY): small}
+
+    def measured(ready, rows, choices, clock):
+        names = {size: name for name, size in sizes.items()}
+        return {
+            shape: {choice: costs.get((names[shape], choice[1]), 1.0) for choice in choices[shape]}
+            for shape in ready
+        }
+
+    monkeypatch.setattr(products, "_measure", measured)
+    monkeypatch.setattr(products, "share_with_numpy", lambda large: 2)
+    model = network()
+    optimize_linears(model)
+    plans = [layer.product.plan for layer in linear_layers(model)]
+    assert {(plan.one is Backend.NUMPY) for plan in plans} == {expected is Backend.NUMPY}
+    assert not any(Backend.NUMPY in (plan.two, plan.few, plan.many) for plan in plans)
 
 
 def test_description_lists_backends_by_share_of_weights(monkeypatch, forget):

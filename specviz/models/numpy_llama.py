@@ -86,13 +86,11 @@ class NumpyLlama:
         keep_logits: int = 0,
     ) -> Pass:
         """Implement `Network.forward`. A text is read in blocks."""
-        step = words.shape[1] if rows.masks else BLOCK
-        parts = zip(words.split(step, 1), rows.positions.split(step, 1), strict=True)
-        made = [
-            self._through(part, Rows(where, rows.masks), cache, capture) for part, where in parts
-        ]
-        hidden, layers = made[0]
-        if len(made) > 1:
+        if rows.masks or words.shape[1] <= BLOCK:
+            hidden, layers = self._through(words, rows, cache, capture)
+        else:
+            parts = zip(words.split(BLOCK, 1), rows.positions.split(BLOCK, 1), strict=True)
+            made = [self._through(part, Rows(where, []), cache, capture) for part, where in parts]
             hidden = torch.cat([out for out, _ in made], dim=1)
             layers = concat_layers([found for _, found in made])
         if capture.final:

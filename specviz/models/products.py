@@ -31,6 +31,7 @@ TINY: Final = 1 << 20  # bytes: fewer stay in the caches in any case
 FEW: Final = 3  # most rows with a plan of their own number
 MANY: Final = 10  # rows of a typical tree
 PADDED_ROWS: Final = 4
+STEPS: Final = 20  # some 40 µs, the time between two products of a pass
 TURNS: Final = 5  # measurements per choice, after one that only warms up
 ENOUGH: Final = 2  # measurements after which a clearly slower choice is dropped
 CLEARLY: Final = 1.25  # ratio of times at which a choice is clearly slower
@@ -179,8 +180,9 @@ def choose_plans(groups: Sequence[Group], clock: Clock) -> dict[Shape, Plan]:
     """
     key = (torch.get_num_threads(), *map(shape_of, groups))
     if key not in MEASURED_PLANS:
-        share_with_numpy(is_large(sum(layer.weight.nbytes for group in groups for layer in group)))
-        MEASURED_PLANS[key] = _measure_plans(_sample(groups), clock)
+        size = sum(layer.weight.nbytes for group in groups for layer in group)
+        pools = share_with_numpy(is_large(size)) > 1
+        MEASURED_PLANS[key] = _measure_plans(_sample(groups), pools, clock)
     return MEASURED_PLANS[key]
 
 
@@ -197,30 +199,42 @@ def _sample(groups: Sequence[Group]) -> dict[Shape, list[Tensor]]:
     return found
 
 
-def _measure_plans(sample: Mapping[Shape, Sequence[Tensor]], clock: Clock) -> dict[Shape, Plan]:
-    """Measure by shape the layout that is fastest for one row, and with it the other backends."""
+def _measure_plans(
+    sample: Mapping[Shape, Sequence[Tensor]], pools: bool, clock: Clock
+) -> dict[Shape, Plan]:
+    """Measure by shape the layout that is fastest for one row, and with it the other backends.
+
+    Args:
+        sample: Matrices by shape.
+        pools: Whether NumPy has several threads, which are not torch's. A pass that alternates
+            between the two pools is slow, so all shapes then use the same one.
+        clock: Reads the time in seconds.
+    """
     ready = {shape: _in_layouts(matrices) for shape, matrices in sample.items()}
     packing = [Backend.ONEDNN, Backend.PADDED] if can_pack() else []
     either = [
         (layout, backend) for layout in (True, False) for backend in (Backend.NUMPY, Backend.TORCH)
     ]
     packed = [(False, backend) for backend in packing]  # the packed copy has a layout of its own
-    one = _fastest(ready, 1, {shape: [*either, *packed] for shape in ready}, clock)
+    times = _measure(ready, 1, {shape: [*either, *packed] for shape in ready}, clock)
+    one = _in_one_pool(times) if pools else _shortest(times)
     more = {
         shape: [(one[shape][0], backend) for backend in (*packing, Backend.TORCH)]
         for shape in ready
     }
-    by_rows = {shape: [(one[shape][0], Backend.NUMPY), *more[shape]] for shape in ready}
-    two = _fastest(ready, 2, by_rows, clock)
-    few = _fastest(ready, FEW, by_rows, clock)
+    rowwise = [] if pools else [Backend.NUMPY]
+    by_rows = {shape: [*((one[shape][0], b) for b in rowwise), *more[shape]] for shape in ready}
+    two = _shortest(_measure(ready, 2, by_rows, clock))
+    few = _shortest(_measure(ready, FEW, by_rows, clock))
     without = {shape: [c for c in more[shape] if c[1] is not Backend.PADDED] for shape in ready}
-    many = _fastest(ready, MANY, without, clock)
+    many = _shortest(_measure(ready, MANY, without, clock))
     return {
         shape: Plan(*one[shape], two[shape][1], few[shape][1], many[shape][1]) for shape in ready
     }
 
 
 Ready = Mapping[Shape, Mapping[bool, Sequence[Product]]]  # by shape and layout
+Times = Mapping[Shape, Mapping[Choice, float]]  # median seconds
 
 
 @torch.inference_mode()
@@ -235,10 +249,10 @@ def _in_layouts(matrices: Sequence[Tensor]) -> dict[bool, list[Product]]:
 
 
 @torch.inference_mode()
-def _fastest(
+def _measure(
     ready: Ready, rows: int, choices: Mapping[Shape, Sequence[Choice]], clock: Clock
-) -> dict[Shape, Choice]:
-    """Return by shape the choice with the shortest median time.
+) -> Times:
+    """Return by shape the median time of each choice, in seconds for all its matrices.
 
     Choices take turns, and so do shapes. Before each turn of a small network, other memory is read,
     because a larger one computes between its passes and its weights come from memory, not from a
@@ -268,9 +282,27 @@ def _fastest(
                         _seconds(products, order[position][1], rows, clock)
                     )
     return {
-        shape: min(times, key=lambda choice: median(times[choice][1:]))
+        shape: {choice: median(each[1:]) for choice, each in times.items()}
         for shape, times in spent.items()
     }
+
+
+def _shortest(times: Times) -> dict[Shape, Choice]:
+    """Return by shape the choice with the shortest time."""
+    return {shape: min(by_choice, key=by_choice.__getitem__) for shape, by_choice in times.items()}
+
+
+def _in_one_pool(times: Times) -> dict[Shape, Choice]:
+    """Return the shortest choices of the thread pool, NumPy's or torch's, that is faster in sum."""
+    found: list[tuple[float, dict[Shape, Choice]]] = []
+    for numpy in (True, False):
+        own = {
+            shape: {c: t for c, t in by_choice.items() if (c[1] is Backend.NUMPY) is numpy}
+            for shape, by_choice in times.items()
+        }
+        best = _shortest(own)
+        found.append((sum(own[shape][choice] for shape, choice in best.items()), best))
+    return min(found, key=lambda each: each[0])[1]
 
 
 def _is_clearly_slower(choice: Choice, times: Mapping[Choice, Sequence[float]]) -> bool:
@@ -280,12 +312,20 @@ def _is_clearly_slower(choice: Choice, times: Mapping[Choice, Sequence[float]]) 
 
 
 def _seconds(products: Sequence[Product], backend: Backend, rows: int, clock: Clock) -> float:
-    """Return how long it takes to multiply `rows` rows by all of these matrices."""
+    """Return how long it takes to multiply `rows` rows by all of these matrices.
+
+    With several threads, small steps come between two products, as in a pass: idle threads fall
+    asleep meanwhile, and waking them takes as long as a small product.
+    """
     given = np.ones((rows, products[0].in_features), np.float32)
-    begin = clock()
+    steps, spent = STEPS if torch.get_num_threads() > 1 else 0, 0.0
     for product in products:
+        for _ in range(steps):
+            np.exp(given)
+        begin = clock()
         product.multiply(backend, given)
-    return clock() - begin
+        spent += clock() - begin
+    return spent
 
 
 @cache

@@ -53,8 +53,8 @@ def choose_threads(measure: Callable[[], float] | None = None) -> int:
     return torch.get_num_threads()
 
 
-def share_with_numpy(large: bool = True) -> None:
-    """Set the thread count of NumPy's BLAS to torch's; NumPy itself has no call for that.
+def share_with_numpy(large: bool = True) -> int:
+    """Set the thread count of NumPy's BLAS to torch's and return it; NumPy has no call for that.
 
     A small network uses one: waking a second takes longer than it saves (house, two threads: 171
     tokens/s with two, 271 with one). One is also used if the environment does not limit how long
@@ -64,7 +64,9 @@ def share_with_numpy(large: bool = True) -> None:
         large: Whether the network is large.
     """
     several = large and OPENBLAS_TIMEOUT in os.environ
-    _blas().limit(limits=torch.get_num_threads() if several else 1)
+    count = torch.get_num_threads() if several else 1
+    _blas().limit(limits=count)
+    return count
 
 
 @cache
