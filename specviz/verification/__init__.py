@@ -68,7 +68,7 @@ __all__ = [
 
 
 def make_rule(text: str) -> Rule:
-    """Create the rule that a text names, with its parameters: "typical" or "typical:0.09,0.3".
+    """Create a rule from its name and parameters, such as "typical" or "typical:0.09,0.3".
 
     Raises:
         MismatchedRule: With a sentence, if the name is unknown or the parameters do not fit.

@@ -21,7 +21,7 @@ from specviz.verification.tree import DraftTree
 
 
 class MismatchedRule(ValueError):
-    """A rule and a proposal that would not be lossless together."""
+    """The rule does not fit the candidates: together they would not be lossless."""
 
 
 def refuse_tree(spec: RuleSpec) -> None:

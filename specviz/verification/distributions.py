@@ -124,7 +124,7 @@ def normalize(weights: Tensor, otherwise: Tensor) -> Tensor:
 
 
 def draw(probs: Tensor, u: float) -> Draw:
-    """Sample from `probs` (V,) with u in [0, 1): by the running total in falling order, ties by id.
+    """Sample from `probs` (V,) with u in [0, 1): by the running total in descending order, ties by id.
 
     With this order a reader who sees the top rows can repeat the draw. Tokens of probability zero
     are never drawn, even if rounding leaves the total below 1.
@@ -196,7 +196,7 @@ def walk_to(values: Tensor, ids: Tensor, u: float | Tensor) -> WalkEnd:
 def finish_draw(
     probs: Tensor, u: float, token: float, lo: float, hi: float, _: float = 0.0
 ) -> Draw:
-    """Return the draw that a walk over `probs` (V,) ended at; search on if it did not reach u."""
+    """Return the draw that a walk over `probs` (V,) found; search on if it did not reach u."""
     return Draw(int(token), u, lo, hi) if lo <= u < hi else _farther(probs, u)
 
 

@@ -100,7 +100,7 @@ class SiblingRejection:
         chance: UniformSource,
     ) -> Verdict:
         """Implement `Rule.judge`. If the rule reads q, it must have every node with children."""
-        judged = Judging(self.spec.name, self.parameters, chance)
+        judged = RoundDecisions(self.spec.name, self.parameters, chance)
         path: list[int] = []
         node, q = 0, q if self.spec.reads_q else {}
         first = first_sibling_inputs(tree, p, q)
@@ -122,7 +122,7 @@ class SiblingRejection:
 
 
 @dataclass(frozen=True, slots=True)
-class Judging:
+class RoundDecisions:
     """The decisions of one round.
 
     Attributes:
@@ -210,7 +210,7 @@ class RecursiveRejection(SiblingRejection):
         return NodeDistributions(left, q)
 
     def _masks(self, drawn: Drawn) -> bool:
-        """Return whether q loses rejected candidates; a rule for both kinds follows the draft."""
+        """Return whether q loses a rejected candidate, as it does without replacement."""
         kinds = self.spec.accepts
         return Drawn.WITHOUT_REPLACEMENT in (kinds if len(kinds) == 1 else {drawn})
 

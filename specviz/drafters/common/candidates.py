@@ -70,7 +70,7 @@ class Coins:
 
     @property
     def counts(self) -> list[int]:
-        """By rank, how many distributions have a draw of it."""
+        """By rank, the number of distributions that have a draw of this rank."""
         most = max(map(len, self.rows))
         return [sum(len(row) > rank for row in self.rows) for rank in range(most)]
 
@@ -93,7 +93,7 @@ class Coins:
 
 @dataclass(frozen=True, slots=True)
 class _Rank:
-    """The draws of one rank: from distributions (m, V), with token probabilities (m, 1)."""
+    """The draws of one rank from distributions (m, V), with the tokens' probabilities (m, 1)."""
 
     distributions: Tensor
     walked: WalkEnd
@@ -127,7 +127,7 @@ class DeviceDraws:
 
     @property
     def token_ids(self) -> Tensor:
-        """The tokens drawn, (draws,), by distribution; arbitrary after one that was not found."""
+        """The tokens drawn, (draws,), by distribution; invalid after a draw that was not found."""
         positions = {row: at for at, row in enumerate(self.coins.order)}
         return torch.stack(
             [
@@ -253,7 +253,7 @@ class Candidates(Protocol):
 
     @property
     def token_ids(self) -> Tensor:
-        """The tokens, (guesses,), node by node; arbitrary where `resolve` finds others."""
+        """The tokens, (guesses,), node by node; invalid where `resolve` finds others."""
         ...
 
     @property

@@ -89,7 +89,7 @@ RankedTokens = tuple[Sequence[int], Tensor]  # tokens in descending order, and l
 
 @dataclass(slots=True)
 class DynamicTree:
-    """A pool of guesses of which the most probable become the draft tree.
+    """A set of guesses, the most probable of which become the draft tree.
 
     Real runs score by sums of float32 log-probabilities. Products and half precision are not used,
     since many scores would tie.
@@ -163,7 +163,7 @@ class DynamicTree:
     def add_level(
         self, parents: Sequence[int], tokens: Sequence[Sequence[int]], logs: Sequence[list[float]]
     ) -> None:
-        """Do `add_children` for scores that are `SUMS`, in plain Python, which is faster.
+        """Add guesses like `add_children`, for scores that are `SUMS`; plain Python is faster here.
 
         Args:
             parents: The nodes.
@@ -205,7 +205,7 @@ class DynamicTree:
         return [n for n in level if self.tokens[n] not in ends][:width]
 
     def tree(self, budget: int) -> tuple[DraftTree, list[int]]:
-        """Return the `budget` most probable guesses as a tree, and their nodes in the pool.
+        """Return the `budget` most probable guesses as a tree, and their nodes in this tree.
 
         The tree has its nodes in the order added, so that parents come before children; the list is
         in descending order of score.
@@ -234,7 +234,7 @@ def read_top_tokens(logits: Tensor, width: int, name: str) -> list[tuple[list[in
 
 
 def rank_tokens(logits: Tensor, width: int, name: str) -> tuple[list[list[int]], list[list[float]]]:
-    """Do `read_top_tokens`, and return tokens and log-probabilities as lists, for `add_level`."""
+    """Return what `read_top_tokens` returns as lists, for `add_level`."""
     logs, ids = (each.tolist() for each in to_host(*top_log_probs(logits, width)))
     check_finite([row[0] for row in logs], name)
     possible = [[min(value, 0.0) for value in row if value != -inf] for row in logs]

@@ -102,7 +102,7 @@ class NumpyLayers:
     def run_arrays(
         self, states: Array, words: Array, positions: Positions, mask: Array | None
     ) -> Array:
-        """Do `run` on arrays, with an additive attention mask."""
+        """Run like `run`, on arrays and with an additive attention mask."""
         with np.errstate(all="ignore"):  # the logits are checked for NaN later
             return self._pass(states, words, self._table.at(positions), mask, self._cache)
 
@@ -239,7 +239,7 @@ class FeatureReader:
         tokens: Sequence[int],
         parents: Sequence[int],
     ) -> Tensor:
-        """Do `read_level` without torch's small steps, which take longer than NumPy's."""
+        """Read a level in NumPy, which avoids the overhead of small torch operations."""
         first = self.rows + len(self.paths) - 1
         mask = np.full((len(nodes), first + len(nodes)), LEAST, np.float32)
         mask[:, : self.rows] = 0.0

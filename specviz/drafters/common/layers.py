@@ -125,7 +125,8 @@ class Attention(nn.Module):
         """
         fast = None if torch.is_grad_enabled() else self.fast
         queries, keys, values = (
-            made.unflatten(-1, (-1, self.size)).transpose(1, 2) for made in self._made(rows, fast)
+            made.unflatten(-1, (-1, self.size)).transpose(1, 2)
+            for made in self._project(rows, fast)
         )
         if self.normed:
             queries, keys = self.q_norm(queries), self.k_norm(keys)
@@ -134,7 +135,7 @@ class Attention(nn.Module):
         out: Tensor = fast.output.multiply_tensor(mixed) if fast else self.o_proj(mixed)
         return out
 
-    def _made(self, rows: Tensor, fast: NumpyAttention | None) -> Sequence[Tensor]:
+    def _project(self, rows: Tensor, fast: NumpyAttention | None) -> Sequence[Tensor]:
         """Return queries, keys and values, (B, n, heads * d) each."""
         if fast is None:
             return self.q_proj(rows), self.k_proj(rows), self.v_proj(rows)
@@ -285,7 +286,7 @@ class KeysValues:
     cached: PreallocatedLayer = field(default_factory=PreallocatedLayer)
 
     def mix(self, sees: Tensor) -> Mix:
-        """Return a `Mix` that appends the new rows. sees: (n, rows, new ones included) bool mask.
+        """Return a `Mix` that appends the new rows. sees: bool mask (n, rows with the new ones).
 
         A boolean mask is correct here, since it is always passed to SDPA.
         """

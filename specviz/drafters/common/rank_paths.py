@@ -134,7 +134,7 @@ class RankPathSession:
 
     @property
     def branches(self) -> bool:
-        """Whether two of the paths that can be tried have the same parent."""
+        """Whether two of the possible paths have the same parent."""
         learns = self.settings.schedule == "learning"
         depth = max_gamma(self.settings.siblings) if learns else self.settings.gamma
         paths = self._paths(min(self.heads.max_depth, depth))

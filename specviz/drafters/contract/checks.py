@@ -171,7 +171,7 @@ def drafts_no_deeper_than_allowed(case: Case) -> None:
 
 
 def nothing_follows_end_token(case: Case) -> None:
-    """No guess is under one that ends the text."""
+    """End-of-text guesses have no children."""
     shown = False
     for settings in case.settings():
         for prompt in case.prompts[:2]:

@@ -162,7 +162,7 @@ class DFlashConfig(HeadConfig):
 
 
 def evenly_spaced(target_layers: int, count: int) -> tuple[int, ...]:
-    """Return `count` evenly spaced layers from 1 to L - 3, from 0, as in the public code.
+    """Return `count` evenly spaced layers, 1 to L - 3 counted from 0, as in the public code.
 
     For targets with few layers, the result is shorter and may include the last but one.
     """

@@ -300,7 +300,7 @@ def init_from_target(target: Target, counts: Tensor, head_options: HeadOptions) 
 
 
 def with_options(head_options: HeadOptions) -> Family:
-    """Return the family of heads that are initialised from a target of any size."""
+    """Return the family of heads that are initialized from a target of any size."""
     return replace(
         TRAINING,
         build=lambda target, counts: init_from_target(target, counts, head_options),

@@ -126,7 +126,7 @@ def draft_evidence(
     Returns:
         By node: `exit`, the layer that guessed it; `ran`, the number of layers that ran on it
         before verification (0 for the deepest guesses, which drafting does not read); `agree`, the
-        layers of 1..exit whose top token after its parent it is.
+        layers of 1..exit that have it as their top token after its parent.
     """
     nodes = range(1, len(tree))
     states = concat_layers(early)
@@ -150,8 +150,8 @@ def verification_evidence(
         states: Their states.
 
     Returns:
-        `verified`: for each child of an accepted node, the layers whose top token it is. `final`:
-        the same for the token that ended the round; None if that was an accepted guess.
+        `verified`: for each child of an accepted node, the layers that have it as their top token.
+        `final`: the same for the token that ended the round; None if that was an accepted guess.
     """
     path = [0]
     for token in tokens:
@@ -172,7 +172,7 @@ def verification_evidence(
 def agreeing_layers(
     run: TargetRun, states: Mapping[int, Tensor], rows: Sequence[int], tokens: Sequence[int]
 ) -> list[list[int]]:
-    """Return, by (row, token), the layers whose top token at the row it is, ties included.
+    """Return, for each row and its token, the layers that predict the token; ties count.
 
     Only one layer's logits are in memory at a time.
 

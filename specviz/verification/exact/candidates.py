@@ -70,18 +70,18 @@ def proposals(
         The tree's probability, the tree, and q by parent.
     """
     method, shape = as_method(how), DraftTree((0,) * len(parents), tuple(parents))
-    for weight, guesses in _grown(draft, shape, method, context):
+    for weight, guesses in _assignments(draft, shape, method, context):
         tree = DraftTree((0, *guesses), shape.parents)
         by_parent = {
             n: draft(context + path_tokens(tree, n)) for n in range(len(tree)) if shape.children[n]
         }
-        tree, by_parent = _pruned(tree, by_parent, method)
+        tree, by_parent = _prune(tree, by_parent, method)
         report = method.reported_q
         q = {} if report is None else {n: report(probs) for n, probs in by_parent.items()}
         yield weight, tree, q
 
 
-def _grown(
+def _assignments(
     draft: Model, shape: DraftTree, method: CandidateMethod, context: Context
 ) -> Iterator[tuple[float, Context]]:
     """Yield every assignment of tokens to the shape's nodes with its probability."""
@@ -97,11 +97,11 @@ def _grown(
         parent = shape.parents[node]
         before = [tree.tokens[n] for n in tree.children[parent]]
         probs = method.sampled_from(draft(context + path_tokens(tree, parent)))
-        for token, probability in _next(probs, before, method.drawn, size):
+        for token, probability in _next_siblings(probs, before, method.drawn, size):
             waiting.append((weight * probability, (*guesses, token)))
 
 
-def _next(
+def _next_siblings(
     probs: Tensor, before: Sequence[int], drawn: Drawn, size: int
 ) -> Iterator[tuple[int, float]]:
     """Yield the possible tokens of the sibling after those `before`, with their probabilities.
@@ -123,7 +123,7 @@ def _next(
     )
 
 
-def _pruned(
+def _prune(
     tree: DraftTree, by_parent: dict[int, Tensor], method: CandidateMethod
 ) -> tuple[DraftTree, dict[int, Tensor]]:
     """Remove the candidates that are dropped after they were seen, and everything below them."""

@@ -20,7 +20,7 @@ Bounds = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class VerdictBounds:
-    """Bounds on the total variation between output and p at one verdict.
+    """Bounds on the total variation between the output and p at one verdict.
 
     Attributes:
         round: The round's number.
@@ -188,7 +188,7 @@ class Excerpt:
 
 
 def excerpt(event: Judged, count: int = 5) -> Excerpt:
-    """Return the tokens with the most p or q at a verdict, by falling p.
+    """Return the tokens with the highest p or q at a verdict, in descending order of p.
 
     Both distributions are cut to the same tokens and normalized. Lumping all others into one token
     would change α, since the minimum of two sums is more than the sum of the minima.

@@ -42,7 +42,7 @@ def token_counts(tokens: Tensor, size: int) -> StringDistribution:
 
 
 class Procedure(Protocol):
-    """How a case study turns p and q into text."""
+    """How a case study produces text from p and q."""
 
     @property
     def length(self) -> int:
