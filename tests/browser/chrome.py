@@ -8,6 +8,7 @@ so the browser runs by itself, and each file connects to it.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -60,11 +61,12 @@ def running(profile: Path) -> Iterator[str]:
     own = ["--remote-debugging-port=0", f"--user-data-dir={profile}"]
     command = [program(), *FLAGS, *own, "about:blank"]
     quiet = subprocess.DEVNULL
-    with subprocess.Popen(command, stdout=quiet, stderr=quiet) as browser:
+    # A group of its own, since Debian's command is a script that leaves its browser behind.
+    with subprocess.Popen(command, stdout=quiet, stderr=quiet, start_new_session=True) as browser:
         try:
             yield f"http://127.0.0.1:{port(profile / 'DevToolsActivePort')}"
         finally:
-            browser.terminate()
+            os.killpg(browser.pid, signal.SIGTERM)
 
 
 def program() -> str:
