@@ -177,8 +177,8 @@ def story_of(trace):
 def test_too_long_text_gives_empty_draft():
     target = headed.again()
     short = drafter(target, target.model)
-    assert short.reach == tiny.POSITIONS
-    short.reach = 14
+    assert short.max_length == tiny.POSITIONS
+    short.max_length = 14
     for settings in (CHAIN, WARM):
         run = run_trace(target, short, headed.PROMPTS[0], settings)
         check(run)

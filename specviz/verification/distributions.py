@@ -124,10 +124,11 @@ def normalize(weights: Tensor, otherwise: Tensor) -> Tensor:
 
 
 def draw(probs: Tensor, u: float) -> Draw:
-    """Sample from `probs` (V,) with u in [0, 1): by the running total in descending order, ties by id.
+    """Sample from `probs` (V,) with u in [0, 1), by the running total over sorted tokens.
 
-    With this order a reader who sees the top rows can repeat the draw. Tokens of probability zero
-    are never drawn, even if rounding leaves the total below 1.
+    Tokens are in descending order of probability, ties by id, so a reader who sees the top rows can
+    repeat the draw. Tokens of probability zero are never drawn, even if rounding leaves the total
+    below 1.
     """
     return draw_and_read(probs, u)[0]
 

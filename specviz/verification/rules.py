@@ -247,8 +247,8 @@ def later_sibling_inputs(
     return final, [dict(zip("pq", [next(found) for _ in pair], strict=False)) for pair in pairs]
 
 
-MAX_STEPS: Final = 100  # of the search for ρ*, which takes about ten
-ROUNDING: Final = 2.0**-52  # of a difference of numbers below 1
+MAX_STEPS: Final = 100  # limit of the search for ρ*, which takes about ten steps
+ROUNDING: Final = 2.0**-52  # rounding error of a difference of numbers below 1
 
 
 def max_ratio(p: Tensor, q: Tensor) -> Tensor:

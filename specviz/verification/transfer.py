@@ -12,8 +12,8 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-ALIGNMENT: Final = 16  # bytes: tensors in one upload start at multiples of this
-ROW_ALIGNMENT: Final = 8  # numbers: attention copies a mask with unaligned rows in every layer
+ALIGNMENT: Final = 16  # in bytes; tensors in one upload start at multiples of it
+ROW_ALIGNMENT: Final = 8  # in elements; attention copies a mask with unaligned rows in every layer
 
 
 def upload(values: Sequence[Any], device: torch.device) -> Tensor:

@@ -90,7 +90,9 @@ def side_by_side(heads: Sequence[nn.Module], states: Tensor, project: Project | 
     return out if project is None else project(out)
 
 
-Mix = Callable[[Tensor, Tensor, Tensor], Tensor]  # queries, keys, values -> mixed values, see below
+Mix = Callable[
+    [Tensor, Tensor, Tensor], Tensor
+]  # queries, keys, values -> mixed values; see `Attention.forward`
 
 
 Turns = tuple[Tensor, Tensor]  # cosines and sines of rotary angles, (n, d) each, float32

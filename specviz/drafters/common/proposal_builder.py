@@ -280,7 +280,9 @@ def _add_levels(
     uploads = UploadBatch(model.device)
     known = uploads.put(torch.tensor([builder.tokens[node] for node in levels[0].nodes]))
     passes = [model.plan_level(context, level, uploads) for level in levels]
-    shared = uploads if model.device.type == "cuda" else None  # MPS has no float64: see `leading`
+    shared = (
+        uploads if model.device.type == "cuda" else None
+    )  # MPS has no float64; see `top_tokens`
     coins = [builder.coins(level, shared) for level in levels]
     candidates = builder.add_level(levels[0], passes[0](known()), coins[0])
     for at, (before, level) in enumerate(pairwise(levels), 1):

@@ -222,7 +222,7 @@ def check_split(target: Target) -> None:
         .max()
         .item()
     )
-    rounding = 1e-3 if target.dtype == torch.float32 else 0.1  # half precision, other row counts
+    rounding = 1e-3 if target.dtype == torch.float32 else 0.1  # half precision rounds more
     if not distance <= rounding:
         raise _other(target)
 

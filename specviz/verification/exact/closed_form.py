@@ -153,7 +153,7 @@ ONE_CANDIDATE: Mapping[
 }
 
 
-MAX_VOCABULARY: Final = 16  # tokens: 65,536 sets
+MAX_VOCABULARY: Final = 16  # in tokens; 65,536 sets are tried
 
 
 def acceptance_ceiling(p: Tensor, q: Tensor, drawn: Drawn, candidates: int) -> float:

@@ -28,7 +28,7 @@ from specviz.verification.exact.enumeration import (
 )
 from specviz.verification.tree import DraftTree
 
-EXACT: Final = 1e-9  # a distance below it is rounding
+EXACT: Final = 1e-9  # smaller distances are rounding
 # The worked example: q ranks the tokens so badly that every error shows.
 P: Final = (0.40, 0.25, 0.20, 0.10, 0.05)
 Q: Final = (0.10, 0.45, 0.15, 0.25, 0.05)
