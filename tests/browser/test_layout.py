@@ -7,6 +7,7 @@ from visit import STILL
 from specviz.ui.routes import module_address
 
 TREE = next(name for name in SHIPPED if name.endswith("03-tree"))
+OPENING = next(name for name in SHIPPED if name.endswith("01-chain"))
 SIZES = {
     "1024 x 700": (1024, 700),
     "1280 x 800": (1280, 800),
@@ -51,12 +52,16 @@ WRONG = """() => {
     if (within(own, [".sv-strip", ".sv-source", ".sv-dock", ".hoverlayer"])) continue;
     const range = document.createRange();
     range.selectNodeContents(node);
-    const clipping = ".sv-treebox, .sv-head .sv-legend, .sv-keys, .sv-t-end";
-    const clip = own.closest(clipping)?.getBoundingClientRect();
+    const clipping = ".sv-treebox, .sv-head .sv-legend, .sv-keys, .sv-t-end, .sv-list";
+    const passing = ".sv-pass-w, .sv-pass-columns, .sv-sibs";
+    const clips = [clipping, ...passing.split(", ")].map((name) => own.closest(name))
+      .filter(Boolean).map((each) => each.getBoundingClientRect());
     for (const { left, right, top, bottom } of range.getClientRects()) {
-      const seen = !clip || (left < clip.right - 2 && top < clip.bottom - 2 && right > clip.left);
+      const seen = clips.every((clip) =>
+        left < clip.right - 2 && top < clip.bottom - 2 && right > clip.left && bottom > clip.top);
       if (!seen) continue;
-      texts.push({ own, node, left, right: Math.min(right, clip?.right ?? right), top, bottom });
+      const end = Math.min(right, ...clips.map((clip) => clip.right));
+      texts.push({ own, node, left, right: end, top, bottom });
     }
   }
   for (const { own, left, right } of texts) {
@@ -68,14 +73,16 @@ WRONG = """() => {
     for (const b of texts.slice(at + 1)) {
       const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
       const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
-      if (a.node !== b.node && wide > 2 && high > 4) {
+      // What the timeline covers can be scrolled to, as under the dock.
+      const apart = !a.own.closest(".sv-time") === !b.own.closest(".sv-time");
+      if (apart && a.node !== b.node && wide > 2 && high > 4) {
         wrong.push("overlap: " + told(a.own) + " and " + told(b.own));
       }
     }
   }
   for (const e of root.querySelectorAll("*")) {
     if (!(e instanceof HTMLElement) || !shown(e) || !e.textContent) continue;
-    if (within(e, [".sv-strip", ".sv-treebox", ".sv-legend", ".sv-unseen"])) continue;
+    if (within(e, [".sv-strip", ".sv-treebox", ".sv-legend", ".sv-unseen", ".sv-pass", ".sv-sibs"])) continue;
     const style = getComputedStyle(e);
     if (style.overflowX === "visible" || style.textOverflow === "ellipsis") continue;
     if (e.scrollWidth > e.clientWidth + 1) wrong.push("cut: " + told(e));
@@ -103,18 +110,20 @@ LAID_OUT = """([width, height]) => new Promise((done) => {
     (innerWidth === width && innerHeight === height ? drawn() : requestAnimationFrame(look));
   look();
 })"""
-# How far each thing of the moment reaches below the dock's upper edge, the dock below the window.
+# How far each thing of the moment reaches below the timeline's upper edge, the timeline below the
+# dock's, the dock below the window.
 BELOW = """() => {
   const bottom = (name) => Math.max(0, ...[...document.querySelectorAll(name)]
     .filter((e) => e.checkVisibility() && e.getBoundingClientRect().height)
     .map((e) => e.getBoundingClientRect().bottom));
   const dock = document.querySelector(".sv-dock").getBoundingClientRect();
-  const names = [".sv-tree", ".sv-keys", ".sv-trial", ".sv-table", ".sv-draw", ".sv-time"];
-  const found = names.map((name) => [name, Math.round(bottom(name) - dock.top)]);
-  found.push(["the dock", Math.round(dock.bottom - innerHeight)]);
   const time = document.querySelector(".sv-time").getBoundingClientRect();
+  const names = [".sv-tree", ".sv-keys", ".sv-pass-columns", ".sv-trial", ".sv-table", ".sv-draw"];
+  const found = names.map((name) => [name, Math.round(bottom(name) - time.top)]);
+  found.push(["the timeline", Math.round(time.bottom - dock.top)]);
+  found.push(["the dock", Math.round(dock.bottom - innerHeight)]);
   const many = Math.round(time.height / document.querySelector(".sv").currentCSSZoom);
-  found.push(["lines of the timeline", many > 30 ? many : 0]);
+  found.push(["lines of the timeline", many > 30 && !document.querySelector(".sv-high") ? many : 0]);
   return found.filter(([, by]) => by > 1);
 }"""
 ALL = {"keep", "rejection", "second try", "recovery", "bonus", "end"}
@@ -163,14 +172,57 @@ def test_nothing_overlaps_and_nothing_is_cut_at_any_size(looker, name):
 
 def test_current_step_is_completely_in_the_window(visit):
     page, found = visit.open(), {}
-    for size in ("1280 x 800", "1366 x 650", "1024 x 700"):
+    for size in ("1280 x 800", "1366 x 650", "1024 x 700", "1920 x 1080"):
         resize(page, *SIZES[size])
-        for name in ("02-siblings", TREE):
+        for name in ("02-siblings", TREE, OPENING):
             visit.show(name)
             found[size, name] = problems(visit, moments(visit, name), BELOW)
-        if page.locator(".sv-intro").is_visible():
+        if size == "1366 x 650" and page.locator(".sv-intro").is_visible():
             page.click("[data-intro=away]")
     assert {where: wrong for where, wrong in found.items() if wrong} == {}
+
+
+# What of the evidence is not in the window, or is covered by what stays there.
+UNSEEN = """() => {
+  const limit = [...document.querySelectorAll(".sv-time, .sv-buttons")]
+    .map((e) => e.getBoundingClientRect())
+    .filter(({ top, bottom }) => bottom <= innerHeight + 1 && top > 0)
+    .map(({ top }) => top);
+  const names = NAMES.filter((name) => {
+    const { top, bottom, height } = document.querySelector(name).getBoundingClientRect();
+    const edge = name === ".sv-time" ? innerHeight : Math.min(...limit) + 1;
+    return !height || top < 0 || bottom > edge;
+  });
+  return names;
+}"""
+NOTICE = """() => { const notice = document.querySelector(".sv-notice");
+  [notice.hidden, notice.textContent] = [false, "A notice. ".repeat(12)];
+  dispatchEvent(new Event("resize")); }"""
+
+
+def test_timeline_and_coin_stay_in_the_window(visit):
+    page = visit.open(f"?trace={OPENING}")
+    visit.step_to("Rejected")
+    seen = UNSEEN.replace("NAMES", '[".sv-coin", ".sv-time"]')
+    for width, height in ((1280, 800), (1024, 700)):
+        resize(page, width, height)
+        assert page.evaluate(seen) == []
+        page.evaluate(NOTICE)
+        resize(page, width, height)
+        assert page.evaluate(seen) == []
+        page.evaluate("document.querySelector('.sv-notice').hidden = true")
+    page.get_by_role("button", name="Larger text").click()
+    resize(page, 1280, 800)
+    assert page.evaluate(seen) == []
+
+
+def test_tree_and_coin_are_on_a_phones_first_screen(visit):
+    page = visit.open(f"?trace={OPENING}")
+    visit.step_to("Rejected")
+    resize(page, 390, 844)
+    assert page.locator(".sv-intro").is_visible()
+    assert page.evaluate("scrollY") == 0
+    assert page.evaluate(UNSEEN.replace("NAMES", '[".sv-list", ".sv-coin"]')) == []
 
 
 def test_larger_text_keeps_two_columns_and_enlarges_the_head_and_the_form(looker):

@@ -42,7 +42,7 @@ def test_caption_and_guesses_do_not_move_on_a_phone(looker):
         looker.ask(f"go(2, {step})")
         seen.add(page.evaluate(f"{names}.map((name) => {top}).join(' ')"))
     assert len(seen) == 1
-    dock = page.locator(".sv-dock").bounding_box()
+    dock = page.locator(".sv-buttons").bounding_box()
     assert round(dock["y"] + dock["height"]) == 844, "within reach of the thumb"
     heights = "[...document.querySelectorAll('.sv-buttons button')].map((b) => b.offsetHeight)"
     assert min(page.evaluate(heights)) >= 44
@@ -122,8 +122,7 @@ def test_stop_replaces_run_live_in_place(looker):
     assert page.locator("#sv-stop").is_hidden()
     page.evaluate("document.body.classList.add('sv-running')")
     assert page.locator("#sv-go").is_hidden()
-    # Within half a pixel: their words differ, and so may the height of a line of them.
-    assert page.locator("#sv-stop").bounding_box() == pytest.approx(run, abs=0.5)
+    assert page.locator("#sv-stop").bounding_box() == pytest.approx(run, abs=0.1)
     page.evaluate("document.body.classList.remove('sv-running')")
 
 

@@ -40,7 +40,7 @@ SHIFTS = """([selectors, byRound, docked, rounds]) => {
   player.go(rounds[0], 0);
   const tops = () => selectors.map((selector) =>
     Math.round(document.querySelector(selector).getBoundingClientRect().top + scrollY));
-  const bottom = () => document.querySelector(".sv-dock").getBoundingClientRect().bottom;
+  const bottom = () => document.querySelector(".sv-buttons").getBoundingClientRect().bottom;
   let first = tops(), round = player.cursor.round;
   const found = {};
   while (!document.querySelector("[data-do=next]").disabled) {

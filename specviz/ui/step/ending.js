@@ -3,16 +3,24 @@
 import { byId, el } from "../shared/dom.js";
 import { fieldOf } from "../shared/gradio.js";
 import { openTab } from "../shared/tabs.js";
+import { there } from "../shared/there.js";
 import { answerButton, part } from "./caption.js";
+import { reel } from "./reel.js";
+import { $ } from "./stage.js";
 
 /** @import { Source } from "../shared/data.js" */
 /** @import { Part } from "./data.js" */
 
-/** Where the time went, as a sentence. @param {Part[]} [parts] */
-export const times = (parts = []) => el("p", "sv-times-said", ...parts.map(part));
+/** The end of a run in the inspector: where its time went, and what to do next.
+ * @param {Part[]} [times] */
+export function showEnd(times = []) {
+  $(".sv-title").replaceChildren("The run");
+  const said = el("p", "sv-times-said", ...times.map(part));
+  $(".sv-facts").replaceChildren(said, whatNow(there(reel.run).source));
+}
 
 /** @param {Source} source */
-export function whatNow(source) {
+function whatNow(source) {
   const again = source === "recorded" ? "Run it live" : "Run it again";
   return el(
     "div",

@@ -1,9 +1,8 @@
 // The page at the cursor: every part of the player paints its part of the frame.
 
-import { there } from "../shared/there.js";
 import { showCaption } from "./caption.js";
 import { fitSteps, showDock } from "./dock.js";
-import { times, whatNow } from "./ending.js";
+import { showEnd } from "./ending.js";
 import { showGuess } from "./guess.js";
 import { relight } from "./hover_links.js";
 import { remember } from "./links.js";
@@ -12,7 +11,7 @@ import { now } from "./now.js";
 import { plotPanel, showPanel } from "./panel.js";
 import { frameAt, questionAt, reel } from "./reel.js";
 import { measure } from "./room.js";
-import { $, stage } from "./stage.js";
+import { stage } from "./stage.js";
 import { scrollText, showText } from "./text.js";
 import { showTime } from "./time.js";
 import { showTargetPass } from "./target_pass.js";
@@ -33,8 +32,7 @@ export function paint() {
   showText(frame, round);
   showPanel(frame.panel);
   showTargetPass(frame.pass, frame.tree);
-  if (frame.step.kind === "end")
-    $(".sv-facts").append(times(frame.panel.times), whatNow(there(reel.run).source));
+  if (frame.step.kind === "end") showEnd(frame.panel.times);
   showTree(frame.tree);
   showDock(round, step);
   showTime(frame, round);

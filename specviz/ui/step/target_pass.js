@@ -10,9 +10,11 @@ import { $ } from "./stage.js";
 /** @import { Word } from "../shared/data.js" */
 /** @import { PassColumn, TargetPass, Tree } from "./data.js" */
 
-// Pixels that the column takes beside the tree: headings and notes, then the pass itself.
+// Pixels: headings and notes around the tree, a line that says what of it is not shown, the pass.
 const AROUND = 56;
-const HEIGHT = 128;
+const AROUND_HIGH = 140; // with what is said of the drafter
+const MORE = 22;
+const HEIGHT = 126;
 const COLUMN = 84; // the least width on a narrow page
 
 /** @param {TargetPass | undefined} view @param {Tree} tree */
@@ -34,7 +36,10 @@ export function showTargetPass(view, tree) {
 function fits(tree) {
   if ($(".sv").matches(".sv-one")) return true;
   const ease = Number($(".sv").style.getPropertyValue("--k"));
-  return AROUND + tree.figure.layout.height * squash() + HEIGHT <= 350 + 152 * ease;
+  const { layout, more } = tree.figure;
+  const high = $(".sv").matches(".sv-high");
+  const around = (high ? AROUND_HIGH : AROUND) + (more.deeper || more.lower ? MORE : 0);
+  return around + layout.height * squash() + HEIGHT <= 350 + 152 * ease;
 }
 
 /** @param {PassColumn} view */
