@@ -250,25 +250,28 @@ def test_unoptimized_copy_is_an_independent_ordinary_network():
     assert copy.lm_head.weight is copy.model.embed_tokens.weight
 
 
-@pytest.mark.parametrize(("small", "expected"), [(3.0, Backend.TORCH), (1.2, Backend.NUMPY)])
-def test_one_thread_pool_computes_all_shapes(small, expected, monkeypatch, forget):
-    """The first shape is faster in NumPy; the second decides, by how much it is slower there."""
-    sizes = {"first": (37, 65), "second": (65, 9)}
-    costs = {("first", Backend.NUMPY): 0.5, ("second", Backend.NUMPY): small}
+@pytest.mark.parametrize("numpy_seconds", [3.0, 1.0])
+def test_one_thread_pool_computes_all_shapes(numpy_seconds, monkeypatch, forget):
+    """Each library is faster for one of two shapes; the faster pass decides for both."""
 
     def measured(ready, rows, choices, clock):
-        names = {size: name for name, size in sizes.items()}
+        fast = {(37, 65): Backend.NUMPY, (65, 9): Backend.TORCH}
         return {
-            shape: {choice: costs.get((names[shape], choice[1]), 1.0) for choice in choices[shape]}
+            shape: {c: 0.5 if c[1] is fast[shape] else 1.0 for c in choices[shape]}
             for shape in ready
         }
 
+    def pass_seconds(ready, choices, clock):
+        [numpy] = {backend is Backend.NUMPY for _, backend in choices.values()}
+        return numpy_seconds if numpy else 2.0
+
     monkeypatch.setattr(products, "_measure", measured)
+    monkeypatch.setattr(products, "_pass_seconds", pass_seconds)
     monkeypatch.setattr(products, "share_with_numpy", lambda large: 2)
     model = network()
     optimize_linears(model)
     plans = [layer.product.plan for layer in linear_layers(model)]
-    assert {(plan.one is Backend.NUMPY) for plan in plans} == {expected is Backend.NUMPY}
+    assert {plan.one is Backend.NUMPY for plan in plans} == {numpy_seconds < 2.0}
     assert not any(Backend.NUMPY in (plan.two, plan.few, plan.many) for plan in plans)
 
 

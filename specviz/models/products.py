@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
+from itertools import zip_longest
 from statistics import median
 from typing import Any, Final
 
@@ -31,6 +32,7 @@ TINY: Final = 1 << 20  # bytes: fewer stay in the caches in any case
 FEW: Final = 3  # most rows with a plan of their own number
 MANY: Final = 10  # rows of a typical tree
 PADDED_ROWS: Final = 4
+PASSES: Final = 9  # measurements per thread pool
 STEPS: Final = 20  # some 40 µs, the time between two products of a pass
 TURNS: Final = 5  # measurements per choice, after one that only warms up
 ENOUGH: Final = 2  # measurements after which a clearly slower choice is dropped
@@ -207,17 +209,18 @@ def _measure_plans(
     Args:
         sample: Matrices by shape.
         pools: Whether NumPy has several threads, which are not torch's. A pass that alternates
-            between the two pools is slow, so all shapes then use the same one.
+            between the two pools is slow, so all shapes then use the same one. Weights stay as they
+            are then: with two threads, whole passes of SmolLM2 were 6 to 15 % slower on transposed
+            copies, which single products do not show.
         clock: Reads the time in seconds.
     """
     ready = {shape: _in_layouts(matrices) for shape, matrices in sample.items()}
     packing = [Backend.ONEDNN, Backend.PADDED] if can_pack() else []
-    either = [
-        (layout, backend) for layout in (True, False) for backend in (Backend.NUMPY, Backend.TORCH)
-    ]
+    layouts = (False,) if pools else (True, False)
+    either = [(layout, b) for layout in layouts for b in (Backend.NUMPY, Backend.TORCH)]
     packed = [(False, backend) for backend in packing]  # the packed copy has a layout of its own
     times = _measure(ready, 1, {shape: [*either, *packed] for shape in ready}, clock)
-    one = _in_one_pool(times) if pools else _shortest(times)
+    one = _in_one_pool(times, ready, clock) if pools else _shortest(times)
     more = {
         shape: [(one[shape][0], backend) for backend in (*packing, Backend.TORCH)]
         for shape in ready
@@ -241,11 +244,21 @@ Times = Mapping[Shape, Mapping[Choice, float]]  # median seconds
 def _in_layouts(matrices: Sequence[Tensor]) -> dict[bool, list[Product]]:
     """Return the matrices as they are and transposed in memory; both share the packed copy."""
     plan = Plan(False, *[Backend.ONEDNN] * 4) if can_pack() else DEFAULT_PLAN
-    usual = [Product(matrix, None, plan) for matrix in matrices]
+    usual = [Product(matrix, None, plan) for matrix in _in_block(matrices)]
+    turned = _in_block([matrix.t() for matrix in matrices])
+    pairs = zip(turned, usual, strict=True)
     return {
         False: usual,
-        True: [Product(p.weight.t().contiguous().t(), None, plan, p.packed) for p in usual],
+        True: [Product(matrix.t(), None, plan, other.packed) for matrix, other in pairs],
     }
+
+
+def _in_block(matrices: Sequence[Tensor]) -> list[Tensor]:
+    """Copy matrices into one block, as a network's are, for which NumPy requests large pages."""
+    sizes = [matrix.numel() for matrix in matrices]
+    parts = torch.from_numpy(np.empty(sum(sizes), np.float32)).split(sizes)
+    pairs = zip(parts, matrices, strict=True)
+    return [part.view(matrix.shape).copy_(matrix) for part, matrix in pairs]
 
 
 @torch.inference_mode()
@@ -292,17 +305,36 @@ def _shortest(times: Times) -> dict[Shape, Choice]:
     return {shape: min(by_choice, key=by_choice.__getitem__) for shape, by_choice in times.items()}
 
 
-def _in_one_pool(times: Times) -> dict[Shape, Choice]:
-    """Return the shortest choices of the thread pool, NumPy's or torch's, that is faster in sum."""
-    found: list[tuple[float, dict[Shape, Choice]]] = []
-    for numpy in (True, False):
-        own = {
-            shape: {c: t for c, t in by_choice.items() if (c[1] is Backend.NUMPY) is numpy}
-            for shape, by_choice in times.items()
-        }
-        best = _shortest(own)
-        found.append((sum(own[shape][choice] for shape, choice in best.items()), best))
-    return min(found, key=lambda each: each[0])[1]
+def _in_one_pool(times: Times, ready: Ready, clock: Clock) -> dict[Shape, Choice]:
+    """Return the shortest choices of the thread pool, NumPy's or torch's, with the faster pass."""
+    numpy, torchs = (
+        _shortest(
+            {
+                shape: {c: t for c, t in by_choice.items() if (c[1] is Backend.NUMPY) is wanted}
+                for shape, by_choice in times.items()
+            }
+        )
+        for wanted in (True, False)
+    )
+    spent: tuple[list[float], list[float]] = ([], [])
+    for _ in range(PASSES):
+        for choices, own in zip((numpy, torchs), spent, strict=True):
+            own.append(_pass_seconds(ready, choices, clock))
+    return numpy if median(spent[0]) <= median(spent[1]) else torchs
+
+
+@torch.inference_mode()
+def _pass_seconds(ready: Ready, choices: Mapping[Shape, Choice], clock: Clock) -> float:
+    """Return how long one row takes through all matrices, whose shapes alternate as in a pass."""
+    rows = {shape: np.ones((1, shape[0]), np.float32) for shape in ready}
+    lines = [[(shape, p) for p in ready[shape][choices[shape][0]]] for shape in ready]
+    begin = clock()
+    for layer in zip_longest(*lines):
+        for shape, product in filter(None, layer):
+            product.multiply(choices[shape][1], rows[shape])
+            for _ in range(STEPS):
+                np.exp(rows[shape])
+    return clock() - begin
 
 
 def _is_clearly_slower(choice: Choice, times: Mapping[Choice, Sequence[float]]) -> bool:
