@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 from made import Recipe
@@ -23,6 +24,7 @@ from specviz.compare.summary import (
     headline,
     plain_text,
     race_summary,
+    round_parts,
     speed_sentence,
     texts_sentence,
 )
@@ -373,7 +375,8 @@ def test_lane_that_saved_no_pass_is_too_noisy():
     one, first, line, step = verdicts(trace, alike(40))
     assert one == f"Too noisy here; measure again: {explain_noise(trace, alike(40).baseline)}."
     assert "2.00 times as fast" in one
-    assert first == "Too noisy here; measure again: no measured speed is plausible."
+    assert first.startswith("Too noisy here; measure again: no measured speed is plausible. ")
+    assert first.endswith("it 1.00.")
     assert line == ""
     assert step.endswith("s. Too noisy here; measure again")
 
@@ -420,8 +423,20 @@ def test_headline_only_names_noisy_lanes():
     found = [*lanes({"a": ran(KEPT), "b": rough}).values()]
     assert headline(found) == (
         "a is the fastest here, 1.57 times as fast as plain decoding. "
-        "Too noisy here; measure again: b."
+        "Too noisy here; measure again: b. "
+        "By tokens per target pass, which are counted exactly: a 2.20, b 1.00."
     )
+
+
+def test_rounded_parts_add_up_and_stay_within_one_unit():
+    assert round_parts([0.7181, 1.2950, 0.0894], 2) == pytest.approx([0.72, 1.29, 0.09])
+    assert round_parts([0.005, 0.005], 2) == pytest.approx([0.01, 0.0])
+    random = Random(7)
+    for _ in range(500):
+        values = [random.random() * 3 for _ in range(3)]
+        shown = round_parts(values, 2)
+        assert sum(shown) == pytest.approx(round(sum(values), 2))
+        assert all(abs(a - b) < 0.01 for a, b in zip(values, shown, strict=True))
 
 
 def in_turns(mine, plain=(11.0,)):
@@ -451,7 +466,10 @@ def test_contradicting_runs_are_too_noisy():
     found = in_turns([7.0, 6.0, 12.0])
     why = "it was 0.92 times as fast in one run, 1.83 times in another"
     assert plain_text(speed_sentence(found[0])) == f"Too noisy here; measure again: {why}."
-    assert headline(found) == "Too noisy here; measure again: no measured speed is plausible."
+    assert headline(found) == (
+        "Too noisy here; measure again: no measured speed is plausible. "
+        "By tokens per target pass, which are counted exactly: it 2.20."
+    )
     assert caution(found) == (
         f"Too noisy here; measure again when this machine is idle. it: {why}."
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from math import floor
 from typing import Any, Final, Literal
 
 from specviz.compare.lanes import TITLE, LaneLabel, join_names, lane_labels
@@ -41,19 +42,24 @@ def plain_text(parts: Sentence) -> str:
 def headline(lanes: Sequence[LaneReport]) -> str:
     """Say which lane is the fastest, and which are slower than plain decoding.
 
-    Lanes whose times are too noisy are named without a speed.
+    Lanes whose times are too noisy are named without a speed. All lanes are then ranked by tokens
+    per pass as well, which is counted and not measured.
     """
     compared = {lane.name: lane for lane in lanes if lane.name != PLAIN and lane.speedup}
     speedups = {name: lane.speedup or 0.0 for name, lane in compared.items() if lane.noise is None}
     noisy = [name for name in compared if name not in speedups]
     if not compared:
         return text("compare", "headline_nothing")
-    if not speedups:
-        return text("compare", "headline_all_noisy", verdict=VERDICT)
-    found = [_fastest(speedups)]
-    if noisy:
-        found.append(text("compare", "headline_noisy", verdict=VERDICT, names=join_names(noisy)))
-    return " ".join(found)
+    if not noisy:
+        return _fastest(speedups)
+    if speedups:
+        shown = text("compare", "headline_noisy", verdict=VERDICT, names=join_names(noisy))
+        found = [_fastest(speedups), shown]
+    else:
+        found = [text("compare", "headline_all_noisy", verdict=VERDICT)]
+    ranked = sorted(compared.values(), key=lambda lane: -(lane.brings or 0))
+    lengths = [f"{lane.name} {lane.brings or 0:.2f}" for lane in ranked]
+    return " ".join([*found, text("compare", "headline_ranking", lanes=", ".join(lengths))])
 
 
 def _fastest(speedups: Mapping[str, float]) -> str:
@@ -114,8 +120,10 @@ def _say(macro: str, **values: Any) -> list[Part]:
 def _reason(lane: LaneReport, speedup: float, costs: Costs, brings: float) -> list[Part]:
     """Say what a round yields and costs; if it does not pay, the larger cost comes first."""
     digits = decimals(lane)
+    parts = _cost_parts(costs)
+    shown = round_parts([value for value, _ in parts], digits)
     draft, check, prompt = (
-        number(f"{value:.{digits}f}", owner) for value, owner in _cost_parts(costs)
+        number(f"{value:.{digits}f}", owner) for value, (_, owner) in zip(shown, parts, strict=True)
     )
     known: dict[str, Any] = {
         "verdict": _verdict(speedup),
@@ -151,18 +159,31 @@ def _seldom(lane: LaneReport) -> list[Part]:
 
 
 def decimals(lane: LaneReport) -> int:
-    """Return the decimals of a lane's numbers: 2, or up to 4 if needed for them to agree."""
+    """Return the decimals of a lane's numbers: 2, or up to 4 until they divide to its speed-up."""
     costs, brings, speedup = lane.costs, lane.brings, lane.speedup
     if costs is None or brings is None or speedup is None:
         return DECIMALS
 
     def agree(digits: int) -> bool:
         shown = round(costs.total, digits)
-        total = sum(round(value, digits) for value, _ in _cost_parts(costs))
-        adds = abs(total - shown) < 1e-9
-        return adds and shown > 0 and f"{round(brings, digits) / shown:.2f}" == f"{speedup:.2f}"
+        return shown > 0 and f"{round(brings, digits) / shown:.2f}" == f"{speedup:.2f}"
 
     return next(filter(agree, range(DECIMALS, MOST_DECIMALS)), MOST_DECIMALS)
+
+
+def round_parts(values: Sequence[float], digits: int) -> list[float]:
+    """Round numbers so that they add up to their rounded sum.
+
+    Each is rounded down or up; those with the largest remainders are rounded up, as many as the sum
+    needs.
+    """
+    unit = 10.0**-digits
+    floors = [floor(value / unit) for value in values]
+    missing = round(sum(values) / unit) - sum(floors)
+    by_remainder = sorted(range(len(values)), key=lambda at: floors[at] - values[at] / unit)
+    for at in by_remainder[:missing]:
+        floors[at] += 1
+    return [count * unit for count in floors]
 
 
 def texts_sentence(lanes: Sequence[LaneReport]) -> tuple[bool | None, Sentence]:

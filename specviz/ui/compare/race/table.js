@@ -108,7 +108,9 @@ function numbers(lane, scale) {
   const second = el("div", "sv-race-part", says);
   const made = el(
     "div",
-    "sv-race-numbers" + (lane.name === "plain" ? " sv-race-plain" : ""),
+    "sv-race-numbers" +
+      (lane.name === "plain" ? " sv-race-plain" : "") +
+      (lane.noise ? " sv-race-noisy" : ""),
     first,
     second,
   );
