@@ -424,7 +424,7 @@ def test_concurrent_loads_read_the_weights_once():
     cache, loads, gate = ModelCache(), [], threading.Event()
 
     def slow():
-        gate.wait(5)
+        gate.wait(60)
         loads.append(1)
         return "model"
 
@@ -436,7 +436,7 @@ def test_concurrent_loads_read_the_weights_once():
         visitor.start()
     gate.set()
     for visitor in visitors:
-        visitor.join(10)
+        visitor.join(60)
     assert loads == [1]
 
 
@@ -446,18 +446,18 @@ def test_shipped_model_is_available_during_another_load():
 
     def slow():
         reading.set()
-        gate.wait(10)
+        gate.wait(60)
         return "model"
 
     other = threading.Thread(target=lambda: cache.get(("a", "", ""), slow, False))
     other.start()
-    assert reading.wait(5)
+    assert reading.wait(30)
     found = []
     quick = threading.Thread(target=lambda: found.append(cache.get(("house", "", ""), slow, True)))
     quick.start()
-    quick.join(5)
+    quick.join(30)
     gate.set()
-    other.join(10)
+    other.join(60)
     assert found == ["house"]
 
 

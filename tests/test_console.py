@@ -54,7 +54,7 @@ def on_terminal(*command, columns=100, **environment):
         text = b""
         while chunk := _read(leader):
             text += chunk
-        process.wait(60)
+        process.wait(180)
     os.close(leader)
     return text.decode().replace("\r\n", "\n")
 

@@ -9,7 +9,7 @@ from threading import Event
 
 import gradio as gr
 import pytest
-from test_runs import heard, kinds, runs, told, wish  # noqa: F401
+from test_runs import heard, kinds, runs, told, until, wish  # noqa: F401
 
 from specviz.catalog import loading
 from specviz.models import checkpoint
@@ -39,7 +39,7 @@ def held(monkeypatch):
 
     def waiting(model):
         there.set()
-        assert go.wait(20)
+        assert go.wait(120)
         prepare(model)
 
     monkeypatch.setattr(checkpoint, "prepare", waiting)
@@ -54,7 +54,7 @@ def stages(text):
 
 async def reached(event):
     """Wait for an event of the thread that computes."""
-    assert await asyncio.to_thread(event.wait, 20)
+    assert await asyncio.to_thread(event.wait, 60)
 
 
 def counting(monkeypatch, look):
@@ -128,21 +128,22 @@ def test_stop_or_leaving_ends_a_load_and_the_next_one_works(runs, wish, held, wa
             return None
 
     text = asyncio.run(story())
-    assert loading.MODELS.kept() == []
+    assert loading.MODELS.entries() == []
     if way == "stop":
         assert kinds(text)[-1] == "stopped"
         assert {"drafting", "error"}.isdisjoint(kinds(text))
     again = asyncio.run(heard(runs, wish(), number=2))[-1]
     assert kinds(again)[-1] == "done"
-    assert len(loading.MODELS.kept()) == 2
+    assert len(loading.MODELS.entries()) == 2
 
 
 def test_the_time_limit_ends_a_load(wish, held):  # noqa: F811
-    _, go = held  # which it may come to before its limit, or not
+    there, go = held
     limited = Worker(Machine("cpu"), limit=0.05)
 
     async def story():
         job = asyncio.create_task(heard(limited, wish()))
+        await until(lambda: there.is_set() or job.done())  # the limit may end it earlier
         await asyncio.sleep(0.2)
         go.set()
         return (await job)[-1]
@@ -150,15 +151,16 @@ def test_the_time_limit_ends_a_load(wish, held):  # noqa: F811
     text = asyncio.run(story())
     assert told(text)[-1] == {"kind": "state", "state": "overdue", "id": "1", "seconds": 0}
     assert "drafting" not in kinds(text)
-    assert loading.MODELS.kept() == []
+    assert loading.MODELS.entries() == []
 
 
 def test_api_explains_a_load_that_exceeded_the_limit(wish, held):  # noqa: F811
-    _, go = held  # which it may come to before its limit, or not
+    there, go = held
     limited = Worker(Machine("cpu"), limit=0.05)
 
     async def story():
         job = asyncio.create_task(limited.whole(recorded(wish()), "client"))
+        await until(lambda: there.is_set() or job.done())  # the limit may end it earlier
         await asyncio.sleep(0.2)
         go.set()
         await job

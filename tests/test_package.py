@@ -116,10 +116,10 @@ def test_installed_program_serves_the_page(program, tmp_path):
         try:
             wait_for(address)
             for path, part in (("", b"sv-tabs"), (f"gradio_api/sv/traces/{recorded}", b"")):
-                with urllib.request.urlopen(f"{address}{path}", timeout=30) as answer:
+                with urllib.request.urlopen(f"{address}{path}", timeout=120) as answer:
                     assert part in answer.read()
         finally:
             server.send_signal(signal.SIGINT)
-            status = server.wait(30)
+            status = server.wait(120)
     assert status == 130
     assert "Traceback" not in output.read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ import threading
 from dataclasses import replace
 
 import pytest
-from test_runs import kinds, told
+from test_runs import kinds, told, until
 
 from specviz.settings.settings import Settings
 from specviz.ui.request import RunRequest
@@ -123,22 +123,32 @@ def test_a_watcher_can_stop_without_stopping_the_run(made, ask, monkeypatch):
 
     def tell(desk):
         yield line("run", {"prompt": "x", "id": desk.nonce})
-        assert go_on.wait(20)
+        assert go_on.wait(120)
         yield line("round", {"number": 0})
 
     monkeypatch.setattr(again, "shown", lambda wish: Task(tell, 1.0))
 
     async def story():
-        first = asyncio.create_task(ask.heard(WISH, "a", 1))
-        await asyncio.sleep(0.1)
-        second = asyncio.create_task(ask.heard(WISH, "b", 2))
-        await asyncio.sleep(0.1)
+        outputs = {"a": [], "b": []}
+
+        async def collect(visitor, number):
+            async for text in texts(ask.runs, ask.memory, WISH, visitor, number):
+                outputs[visitor].append(text)
+
+        def has_begun(visitor):
+            return outputs[visitor] and "run" in kinds(outputs[visitor][-1])
+
+        first = asyncio.create_task(collect("a", 1))
+        await until(lambda: has_begun("a"))
+        second = asyncio.create_task(collect("b", 2))
+        await until(lambda: has_begun("b"))
         assert len(ask.runs.line) == 1
         ask.runs.line.stop("b", 2)
-        seen = await asyncio.wait_for(second, 10)
+        await asyncio.wait_for(second, 60)
         assert not first.done()
         go_on.set()
-        return await first, seen
+        await first
+        return outputs["a"][-1], outputs["b"][-1]
 
     first, seen = asyncio.run(story())
     assert kinds(seen) == ["run", "stopped"]

@@ -187,7 +187,7 @@ def test_unreachable_server_raises_readable_error(capsys):
 
 def test_slow_server_raises_readable_error(monkeypatch):
     monkeypatch.setattr(http_client.HttpClient.__init__, "__defaults__", (0.05, 0.05))
-    with serving(delay=0.2) as server, pytest.raises(ServerFault, match=r"within 0\.05 seconds"):
+    with serving(delay=1.0) as server, pytest.raises(ServerFault, match=r"within 0\.05 seconds"):
         load_target(server, "cpu")
 
 

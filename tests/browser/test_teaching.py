@@ -14,7 +14,8 @@ def test_copied_link_opens_the_same_step(visit, another):
     page = visit.open("?trace=01-chain")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     visit.step_to("Rejected")
-    page.wait_for_timeout(500)  # the address follows a little later
+    # The address follows a little later.
+    page.wait_for_function("new URLSearchParams(location.search).get('step')?.startsWith('judge')")
     link = copied(page)
     there = another.open(link.removeprefix(another.url))
     there.wait_for_function("document.querySelector('.sv-verdict').textContent === 'Rejected'")

@@ -1,0 +1,128 @@
+"""The route that answers the page's questions: statuses, sentences, bounds."""
+
+import asyncio
+import json
+import threading
+
+import pytest
+from httpx import ASGITransport, AsyncClient
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from specviz.ui import questions as module
+from specviz.ui.questions import PER_VISITOR, THREADS, VISITOR, BadRequest, Questions, parse
+from specviz.ui.routes import PREFIX
+
+JSON = {"Content-Type": "application/json"}
+
+
+def app(**sections):
+    questions = Questions()
+    for name, answer in sections.items():
+        questions.add(name, answer)
+    return Starlette(routes=[questions.route()])
+
+
+def post(answer, content="{}", name="part", headers=JSON):
+    client = TestClient(app(part=answer))
+    return client.post(f"{PREFIX}/ask/{name}", content=content, headers=headers)
+
+
+def raising(problem):
+    def answer(data):
+        raise problem
+
+    return answer
+
+
+def test_answer_is_json_that_no_cache_keeps():
+    came = post(lambda data: {"twice": 2 * data["n"]}, '{"n": 4}')
+    assert (came.status_code, came.json()) == (200, {"twice": 8})
+    assert came.headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize(
+    ("problem", "told"),
+    [
+        (ValueError("So not."), {"problem": "So not.", "field": ""}),
+        (BadRequest("Nor so.", "alpha"), {"problem": "Nor so.", "field": "alpha"}),
+        (BadRequest("Which?", models=["a"]), {"problem": "Which?", "field": "", "models": ["a"]}),
+    ],
+)
+def test_refused_question_has_status_400_and_a_sentence(problem, told):
+    came = post(raising(problem))
+    assert (came.status_code, came.json()) == (400, told)
+
+
+@pytest.mark.parametrize("answer", [raising(KeyError("x")), lambda data: {"n": float("nan")}])
+def test_failed_answer_has_status_500_and_is_logged(answer, caplog):
+    came = post(answer)
+    assert (came.status_code, came.json()["problem"]) == (500, module.FAILED)
+    assert "a question to part failed" in caplog.text
+
+
+def test_question_to_an_unknown_section_has_status_404():
+    assert post(dict, name="other").status_code == 404
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", ""])
+def test_question_of_a_type_that_other_sites_may_send_has_status_415(kind):
+    assert post(dict, headers={"Content-Type": kind}).status_code == 415
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", b"\xff\xfe", "[" * 3000, '"{}"'])
+def test_question_that_is_no_json_object_has_status_400(text):
+    came = post(dict, text)
+    assert came.status_code == 400
+    assert came.json()["problem"].endswith(".")
+
+
+def test_question_has_at_most_the_characters_that_its_section_allows():
+    assert parse('{"a":"é"}', 9) == {"a": "é"}
+    with pytest.raises(BadRequest, match="at most 8 characters"):
+        parse('{"a":"é"}'.encode(), 8)
+
+
+def test_answer_by_name_is_imported_by_the_first_question():
+    assert post("specviz.ui.lossless.proof.answer", '{"run": "x"}').json()["problem"] == (
+        "There is no recorded run with this name."
+    )
+
+
+def test_answers_are_computed_side_by_side_and_counted_by_visitor():
+    """One visitor's limit is nobody else's, and a question that is over no longer counts."""
+    leave, most, now = threading.Event(), 0, 0
+    lock = threading.Lock()
+
+    def answer(data):
+        nonlocal most, now
+        with lock:
+            now += 1
+            most = max(most, now)
+        leave.wait(60)
+        with lock:
+            now -= 1
+        return {}
+
+    async def main():
+        transport = ASGITransport(app=app(part=answer))
+        async with AsyncClient(transport=transport, base_url="http://localhost") as client:
+
+            def ask(who):
+                head = JSON | {VISITOR: who}
+                return client.post(f"{PREFIX}/ask/part", content="{}", headers=head)
+
+            asked = [asyncio.create_task(ask("a")) for _ in range(PER_VISITOR)]
+            while most < THREADS:
+                await asyncio.sleep(0.01)
+            refused = await ask("a")
+            other = asyncio.create_task(ask("b"))
+            await asyncio.sleep(0.05)
+            leave.set()
+            statuses = {(await each).status_code for each in [*asked, other]}
+            return refused, statuses, (await ask("a")).status_code
+
+    refused, statuses, after = asyncio.run(main())
+    assert refused.status_code == 429
+    assert json.loads(refused.text)["problem"].startswith("You already have")
+    assert (statuses, after, most) == ({200}, 200, THREADS)
