@@ -62,6 +62,11 @@ class Server:
         head = {"Content-Type": "application/json"}
         return self.client.post(path, content=json.dumps(body), headers=head)
 
+    def ask(self, section: str, question: str | bytes, **headers: str) -> httpx.Response:
+        """Send a section of the page a question, as text, and return its answer."""
+        head = {"Content-Type": "application/json"} | headers
+        return self.client.post(f"sv/ask/{section}", content=question, headers=head)
+
     def call(self, number: int, values: list) -> str:
         """Call the event of this number and return its error or its only text."""
         self.calls += 1

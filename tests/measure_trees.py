@@ -114,8 +114,8 @@ def laying_out() -> None:
     one = grow_tree(field, Parameters(**SIZE))
     for name, only in (("layout of 60 nodes", one.kept), ("layout of the pool", None)):
         said(name, [clocked(lambda only=only: layout(field, one, only)) for _ in range(50)])
-    usual = {"id": 1, "place": "2-eagle2-dialogue", "kind": "dynamic", "seed": 1, "cold": False}
-    question = json.dumps(usual | {"tree": SIZE})
+    usual = {"place": "2-eagle2-dialogue", "kind": "dynamic", "seed": 1, "cold": False}
+    question = usual | {"tree": SIZE}
     said(
         f"answer, {len(one.order)} weighed", [clocked(lambda: answer(question)) for _ in range(20)]
     )

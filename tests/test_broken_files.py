@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+from asking import ask
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
@@ -203,7 +204,7 @@ def test_recorded_run_broken_later_raises_readable_error(broken, way):
     broken(f"traces/{RUN}.jsonl", way)
     with TestClient(Starlette(**server.app_kwargs()), "http://localhost") as client:
         sent = client.get(f"{server.PREFIX}/traces/{RUN}")
-    judged = json.loads(proof.answer(json.dumps({"id": 1, "run": RUN})))["problem"]
+    judged = ask(proof.answer, {"run": RUN})["problem"]
     assert sent.status_code == 422
     for told in (sent.text, judged):
         assert told.startswith(f"The recorded run '{RUN}' cannot be read: ")
@@ -214,8 +215,8 @@ def test_recorded_run_broken_later_raises_readable_error(broken, way):
 def test_recorded_tree_broken_later_raises_readable_error(broken, way):
     broken(f"trees/{PLACE}.jsonl", way)
     size = {"depth": 2, "width": 2, "budget": 4}
-    asked = {"id": 1, "place": PLACE, "kind": "dynamic", "tree": size, "seed": 1}
-    told = json.loads(grow.answer(json.dumps(asked)))
+    asked = {"place": PLACE, "kind": "dynamic", "tree": size, "seed": 1}
+    told = ask(grow.answer, asked)
     assert told["problem"].startswith(f"The file assets/trees/{PLACE}.jsonl, which ships with ")
     assert WRONG[way] in told["problem"]
 
@@ -223,8 +224,8 @@ def test_recorded_tree_broken_later_raises_readable_error(broken, way):
 def test_tree_is_shown_without_its_cost_sweep(broken):
     broken("cost/sweep.json", "half")
     size = {"depth": 2, "width": 2, "budget": 4}
-    asked = {"id": 1, "place": PLACE, "kind": "dynamic", "tree": size, "seed": 1}
-    assert "is unknown here" in grow.answer(json.dumps(asked))
+    asked = {"place": PLACE, "kind": "dynamic", "tree": size, "seed": 1}
+    assert "is unknown here" in json.dumps(ask(grow.answer, asked))
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ from itertools import pairwise
 from math import log10
 
 import pytest
+from asking import ask
 from made import Recipe, made
 
 from specviz.cost import formula, tree_formula
@@ -48,7 +49,7 @@ RUN = {
 
 def told(**changed):
     """The answer to the page's first question, with some of it changed."""
-    return json.loads(answer(json.dumps(START | {"id": 7, "run": None} | changed)))
+    return ask(answer, START | {"run": None} | changed)
 
 
 @pytest.mark.parametrize(("alpha", "c", "gamma", "speedup"), TABLE)
@@ -202,7 +203,6 @@ def test_invalid_number_is_reported_with_its_field(name, value):
     found = told(**{name: value})
     assert found["field"] == name
     assert found["problem"].startswith(LIMITS[name][0])
-    assert found["id"] == 7
 
 
 @pytest.mark.parametrize(
@@ -212,16 +212,15 @@ def test_invalid_number_is_reported_with_its_field(name, value):
         "{",
         "[]",
         "null",
-        None,
-        3,
+        "3",
         "[" * 100_000,
-        '{"id": NaN}',
-        json.dumps({"id": 1}),
+        '{"alpha": NaN}',
+        "{}",
         "x" * 9999,
     ],
 )
 def test_invalid_question_gets_a_sentence(text):
-    found = json.loads(answer(text))
+    found = ask(answer, text)
     assert found["problem"].endswith(".")
     assert "Traceback" not in found["problem"]
 

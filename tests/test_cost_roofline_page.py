@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 
 import plotly.graph_objects as go
 import pytest
+from asking import ask
 
 from specviz.cost import sources
 from specviz.cost.figures.roofline import MAX_GAMMA
@@ -27,7 +27,7 @@ from specviz.cost.sources import HEAD, NGRAM, drafters
 from specviz.figures.plot import TRACE_DEFAULTS
 from specviz.ui.cost.published import section as published
 from specviz.ui.cost.roofline.answer import duration, figures, quantity
-from specviz.ui.cost.roofline.question import LIMITS, Ask
+from specviz.ui.cost.roofline.question import LIMITS, LONGEST, Ask
 from specviz.ui.cost.roofline.section import QUESTIONS, config, section_facts
 from specviz.ui.cost.roofline.section import USUAL as ASKED
 
@@ -38,7 +38,7 @@ SERVED = Serving(EIGHT, H100, "bf16", 512)
 
 def said(**changes):
     """Return the page's answer for the default question with some changes."""
-    return json.loads(section_facts(json.dumps({**ASKED, "id": 7, **changes})))
+    return ask(section_facts, {**ASKED, **changes}, LONGEST)
 
 
 def sentence(answer):
@@ -58,7 +58,6 @@ def test_page_numbers_equal_the_formulas(batch):
     guessing = DraftPlan.chain(0.7, 4, replace(EIGHT, layers=1, tied=True))
     found = predict(SERVED, guessing, batch)
     draft, verify = found.draft / found.plain, found.verify / found.plain
-    assert answer["id"] == 7
     assert f" {verify:.2f} plain passes" in sentence(answer)
     assert f"{found.speedup:.2f} ×" in sentence(answer)
     assert f"from batch size {first_losing_batch(SERVED, guessing)} on." in sentence(answer)
@@ -192,7 +191,7 @@ def test_out_of_memory_is_stated_and_drawn():
 
 
 def asked(**changes):
-    ask = Ask.from_text(json.dumps({**ASKED, **changes}))
+    ask = Ask.from_data({**ASKED, **changes})
     return ask.serving, ask.guessing
 
 
@@ -219,7 +218,7 @@ def test_nothing_drafted_is_plain_decoding():
 def test_every_machine_gives_an_answer(machine):
     for dtype in machine.peak:
         answer = said(hardware=machine.name, dtype=dtype)
-        assert "error" not in answer
+        assert "problem" not in answer
         one = "On a laptop CPU" if machine.name == "laptop-cpu" else "On one "
         assert sentence(answer).startswith(one)
         many = sentence(said(hardware=machine.name, dtype=dtype, cards=4))
@@ -231,7 +230,7 @@ def test_every_machine_gives_an_answer(machine):
 @pytest.mark.parametrize("model", sources.models())
 def test_every_model_answers_with_every_drafter(model):
     for drafter in drafters(model):
-        assert "error" not in said(model=model, drafter=drafter, cards=8)
+        assert "problem" not in said(model=model, drafter=drafter, cards=8)
 
 
 @pytest.mark.parametrize(
@@ -298,21 +297,19 @@ def test_draft_models_are_smaller_with_the_same_vocabulary():
 )
 def test_invalid_values_get_a_sentence(changes, sentence):
     answer = said(**changes)
-    assert answer["id"] == 7
-    assert sentence in answer["error"]
-    assert answer["error"].endswith(".")
+    assert sentence in answer["problem"]
+    assert answer["problem"].endswith(".")
 
 
-@pytest.mark.parametrize("text", [None, 3, "", "{", "[]", "[" * 1500, "x" * 5000, '{"id": "<b>"}'])
+@pytest.mark.parametrize("text", ["null", "3", "", "{", "[]", "[" * 1500, "x" * 5000, "{}"])
 def test_malformed_question_gets_a_sentence(text):
-    answer = json.loads(section_facts(text))
-    assert answer["id"] == 0
-    assert answer["error"].endswith(".")
+    answer = ask(section_facts, text, LONGEST)
+    assert answer["problem"].endswith(".")
 
 
 def test_hostile_text_is_never_markup():
     answer = said(drafter="<img src=x onerror=alert(1)>", extra="</script>")
-    assert answer["error"].startswith("'<img src=x onerror=alert(1)>' is not a drafter")
+    assert answer["problem"].startswith("'<img src=x onerror=alert(1)>' is not a drafter")
 
 
 # The page
@@ -334,10 +331,10 @@ def test_page_config_lists_every_preset_with_its_sources():
 
 @pytest.mark.slow
 def test_initial_values_and_limits_are_valid_questions():
-    assert "error" not in said()
+    assert "problem" not in said()
     for name, (_, least, most) in LIMITS.items():
-        assert "error" not in said(**{name: least})
-        assert "error" not in said(**{name: most})
+        assert "problem" not in said(**{name: least})
+        assert "problem" not in said(**{name: most})
 
 
 @pytest.mark.parametrize(

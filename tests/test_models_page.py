@@ -37,8 +37,8 @@ def _nothing_here(monkeypatch):
     monkeypatch.setattr(loading, "HEADS", ModelCache())
 
 
-def answered(any_model=True, asked="7"):
-    return json.loads(rows.answer(any_model, Machine(), asked))
+def answered(any_model=True):
+    return rows.answer(any_model, Machine(), {})
 
 
 def told(work, stopped=False):
@@ -67,20 +67,14 @@ def test_half_precision_holds_twice_the_weights():
     assert half == pytest.approx(2 * whole, rel=0.2)
 
 
-def test_response_has_the_question_number_and_every_model_once():
+def test_answer_has_every_model_once():
     answer = answered()
     names = [(row["kind"], row["name"]) for row in answer["rows"]]
-    assert answer["id"] == 7
     assert len(set(names)) == len(names)
     assert {("target", "house"), ("drafter", "eagle3"), ("target", "Qwen/Qwen3-4B")} <= set(names)
     assert ("drafter", "eagle2") not in names  # the same weights as eagle's
     assert "N-gram" in answer["bare"]
     assert answer["loaded"] == []
-
-
-@pytest.mark.parametrize("asked", ["", "x", "-1", "9" * 30, None, 3])
-def test_question_without_number_gets_number_0(asked):
-    assert answered(asked=asked)["id"] == 0
 
 
 def test_hosted_app_lists_local_models_and_downloads_nothing():

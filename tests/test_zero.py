@@ -167,15 +167,14 @@ def test_viewed_position_is_kept_for_later_questions(visitor):
     assert kinds(last) == ["lending", "loading", "drafting", "position", "done"]
     place = json.loads(last.splitlines()[-2])["place"]
     size = {"depth": 3, "width": 2, "budget": 5}
-    question = {"id": 1, "place": place, "kind": "dynamic", "tree": size, "seed": 1, "cold": False}
-    answer = visitor.ask("sv-grow-ask", json.dumps(question))
-    assert len(json.loads(answer)["kept"]) == 6
+    question = {"place": place, "kind": "dynamic", "tree": size, "seed": 1, "cold": False}
+    assert len(visitor.question("grow", question)["kept"]) == 6
 
 
 def test_all_house_models_are_loaded_before_launch(scheduler, visitor):
     """Models are in memory though this process loaded none; the Models tab counts them."""
     assert scheduler.asked[0].path == "/startup-report"
-    here = json.loads(visitor.ask("sv-models-look", "1"))["loaded"]
+    here = visitor.question("models", {})["loaded"]
     assert {each["where"] for each in here} == {"cuda:0, float32"}
     known = [each for each in entries() if each.folder and each.made_for in (None, "house")]
     assert {each["title"] for each in here} == {each.title for each in known}

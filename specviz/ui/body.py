@@ -7,14 +7,15 @@ from typing import Final
 from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope
 
-from specviz.adapters.gradio import EVENT_ROUTES
+from specviz.adapters.gradio import API_PREFIX, EVENT_ROUTES
 
 # Bytes of a request's body. The page's largest question is the Cost page's about two pasted texts
-# of 400,000 characters each: as JSON within JSON, a quotation mark takes 4 bytes and a character
-# beyond Latin-1 up to 3, so 3.2 MB. Then comes its file of measured costs: 2**18 characters, 1 MB.
-# A run is 64,000 characters at most, and no route takes a file.
+# of 400,000 characters each: in JSON, a quotation mark takes 2 bytes and a character beyond Latin-1
+# up to 3, so 2.4 MB. Then comes its file of measured costs: 2**18 characters, 0.8 MB. The value of
+# an event is JSON within JSON: a run is 64,000 characters at most. No route takes a file.
 EVENT_LIMIT: Final = 4_000_000
 LIMIT: Final = 1_000_000  # of every other route
+ASK: Final = f"{API_PREFIX}/sv/ask/"  # where questions are sent
 DIGITS: Final = 12  # Python refuses to read a number of thousands of digits
 
 
@@ -28,7 +29,7 @@ class Disconnected(Exception):
 
 def limit_of(path: str) -> int:
     """Return the maximum body size in bytes for a path."""
-    return EVENT_LIMIT if path.startswith(EVENT_ROUTES) else LIMIT
+    return EVENT_LIMIT if path.startswith((*EVENT_ROUTES, ASK)) else LIMIT
 
 
 async def read_body(scope: Scope, receive: Receive, limit: int) -> Receive:

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import gradio as gr
 
+from specviz.ui.questions import Questions
 from specviz.ui.routes import HALF, module_address
 from specviz.ui.time_slice import limit_text
 from specviz.ui.worker import Worker
@@ -33,12 +34,14 @@ class TabContext:
         runs: The machine and its queue.
         any_model: Whether visitors may name folders and Hub ids, and so download them.
         fetches: A second queue for downloads, which must not wait for runs.
+        questions: Where its sections answer the page's questions.
     """
 
     demo: Any
     runs: Worker
     any_model: bool
     fetches: Worker
+    questions: Questions
 
 
 def header() -> gr.HTML:

@@ -26,6 +26,7 @@ from specviz.ui.cost import tab as cost
 from specviz.ui.limits import LIMIT
 from specviz.ui.lossless import tab as lossless
 from specviz.ui.models import tab as models
+from specviz.ui.questions import Questions
 from specviz.ui.queue import LONGEST, Queue
 from specviz.ui.server import app_kwargs
 from specviz.ui.sessions import CAPACITY, Sessions
@@ -84,19 +85,23 @@ def taken(options: Options) -> str:
     )
 
 
-def build(options: Options, runs: Worker, fetches: Worker) -> gr.Blocks:
+def build(
+    options: Options, runs: Worker, fetches: Worker, questions: Questions | None = None
+) -> gr.Blocks:
     """Build the page and wire its events.
 
     Args:
         options: The options of the command line.
         runs: Runs jobs on the machine.
         fetches: Downloads models; it has a separate queue.
+        questions: Where sections answer the page's questions.
     """
     adapter.check_stub_files()
     demo: gr.Blocks
     with gr.Blocks(title="specviz", fill_width=True) as demo:
         header()
-        place = TabContext(demo, runs, options.allow_any_model, fetches)
+        answers = questions or Questions()
+        place = TabContext(demo, runs, options.allow_any_model, fetches, answers)
         with gr.Tabs(elem_id="sv-tabs"):
             with gr.Tab("Step"):
                 fields = section(step.build, place)
@@ -130,8 +135,9 @@ def launch(options: Options) -> None:
     shorten_busy_wait()
     machine = Machine(options.device, options.dtype)
     runs, fetches = Worker(machine, options.longest_run), Worker(machine, inf)
+    questions = Questions()
     try:
-        demo = build(options, runs, fetches)
+        demo = build(options, runs, fetches, questions)
     except OSError as problem:
         raise ServeError(UNWRITABLE.format(problem.strerror)) from problem
     # While one thread imports transformers, which replaces itself by a module of another kind, a
@@ -140,7 +146,7 @@ def launch(options: Options) -> None:
     if ZEROGPU:
         prepare(machine)
     try:
-        arguments = adapter.launch_arguments(demo.launch, launch_arguments(options))
+        arguments = adapter.launch_arguments(demo.launch, launch_arguments(options, questions))
         demo.launch(**arguments, prevent_thread_lock=True)
     except OSError as problem:
         raise ServeError(taken(options)) from problem
@@ -173,7 +179,7 @@ def prepare(machine: Machine) -> None:
     preload(machine, [name for _, name in choices()])
 
 
-def launch_arguments(options: Options) -> dict[str, Any]:
+def launch_arguments(options: Options, questions: Questions | None = None) -> dict[str, Any]:
     """Return the fixed launch arguments: no browser storage, no uploads, no usage statistics.
 
     Raises ValueError with a sentence for an invalid allowed host or site.
@@ -190,7 +196,7 @@ def launch_arguments(options: Options) -> dict[str, Any]:
         "max_file_size": "64kb",
         "mcp_server": False,
         "footer_links": [],
-        "app_kwargs": app_kwargs(access),
+        "app_kwargs": app_kwargs(access, questions),
         "theme": gr.themes.Base(font=["Arial", "Helvetica", "sans-serif"], font_mono=["monospace"]),
         "css": css() + style(drawer.css, drawer.heads, drawer.fitting, form.css, lane.css),
     }

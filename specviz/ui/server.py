@@ -1,4 +1,4 @@
-"""Routes besides Gradio's: scripts, recorded runs and races; and the middleware.
+"""Routes besides Gradio's: scripts, recorded runs and races, questions; and the middleware.
 
 No route accepts, stores or downloads a file; `guard` closes those of Gradio's that do. All paths
 start with Gradio's prefix, which a proxy in front of Gradio passes on.
@@ -24,6 +24,7 @@ from specviz.ui.access import Access
 from specviz.ui.compare.race import recorded
 from specviz.ui.guard import Guard
 from specviz.ui.head import Head
+from specviz.ui.questions import Questions
 from specviz.ui.routes import FOR_EVER, PREFIX, modules, plotly_js
 from specviz.ui.step.recorded import body, names
 
@@ -85,14 +86,20 @@ async def put_guard_first(app: ASGIApp) -> AsyncIterator[None]:
     yield
 
 
-def app_kwargs(access: Access | None = None) -> dict[str, Any]:
-    """Return routes and middleware for `launch(app_kwargs=...)`. access: as for `Guard`."""
+def app_kwargs(access: Access | None = None, questions: Questions | None = None) -> dict[str, Any]:
+    """Return routes and middleware for `launch(app_kwargs=...)`.
+
+    Args:
+        access: As for `Guard`.
+        questions: Answers the page's questions.
+    """
     routes = [
         Route(f"{PREFIX}/health", send_health),
         Route(f"{PREFIX}/{plotly_js()[0]}", send_plotly),
         Route(f"{PREFIX}/{modules()[0]}/{{name:path}}", send_module),
         Route(f"{PREFIX}/traces/{{name}}", send_recorded),
         Route(f"{PREFIX}/races/{{name}}", send_race),
+        (questions or Questions()).route(),
     ]
     access = access or Access()
     middleware = [

@@ -9,7 +9,7 @@ from specviz.ui.cost.law.section import START
 
 LAW = "window.specviz.law"
 ROOFLINE = "window.specviz.roofline"
-ANSWERED = f"{LAW}?.last && {LAW}.last.id === JSON.parse({LAW}.wish()).id"
+ANSWERED = f"{LAW}?.last && {LAW}.idle"
 SETTLED = f"{ANSWERED} && {ROOFLINE}?.idle && {ROOFLINE}.asked"
 # The runs that the tab knows of, and where α and γ come from: what no field puts back.
 FORGET = """async (first) => {

@@ -115,7 +115,7 @@ def test_compare_lane_sets_the_sliders_and_its_name_stays_text(cost):
     assert page.locator(".sv-law-from").inner_text() == "measured on this machine"
     assert page.evaluate("window.hacked") is None
     assert page.locator(".sv-law img").count() == 0
-    assert "Lane" not in json.dumps(page.evaluate("JSON.parse(window.specviz.law.wish())"))
+    assert "Lane" not in json.dumps(page.evaluate("window.specviz.law.request()"))
     page.get_by_role("button", name="Last run on Step").click()
     found = measured_point(made(RUNS["01-chain"]))
     gap = f"The formula predicts {times(found.predicted)}; the run measured {times(found.speedup)}."

@@ -109,7 +109,7 @@ def test_invalid_values_are_refused_and_text_is_never_markup(roofline):
     assert "This section uses γ = 5." in beside
     assert "The target here is Llama-3.1-70B, so expect a different α." in beside
     assert "Its rounds had 12 draft tokens; this section verifies a chain of 5" in beside
-    asked = json.loads(page.evaluate(f"({PART}.wish())"))
+    asked = page.evaluate(f"{PART}.request()")
     assert (asked["alpha"], asked["gamma"]) == (0.644, 5)
     assert part(page).get_by_label("γ, draft tokens in a chain").input_value() == "5"
     assert page.locator(".sv-roofline img").count() == 0

@@ -80,7 +80,7 @@ def words_stay_words(page, part):
 
 def keys_stay_here(page, _part):
     paste(page, json.dumps(INFO))
-    assert "secret" not in page.evaluate(f"{PART}.wish()")
+    assert "secret" not in page.evaluate(f"JSON.stringify({PART}.request())")
     assert page.locator("[data-part=places] >> visible=true").count() == 0
     assert "SGLang reports no acceptance by position" in page.inner_text(".sv-server-unsaid")
 
@@ -88,7 +88,7 @@ def keys_stay_here(page, _part):
 def two_snapshots_differ(page, part):
     page.get_by_text("Earlier snapshot, to count only what happened since").click()
     paste(page, vllm(160, 640, 250, (120, 80, 50, 0)) + '\nvllm:x_bucket{le="1"} 1')
-    assert "x_bucket" not in page.evaluate(f"{PART}.wish()")
+    assert "x_bucket" not in page.evaluate(f"JSON.stringify({PART}.request())")
     earlier = part.get_by_label("The same server’s metrics, fetched earlier")
     settled(page, lambda: earlier.fill(vllm()))
     assert "Between the two snapshots, a pass" in page.inner_text(".sv-server-say")

@@ -1,6 +1,5 @@
 """The Cost tab as one: a single α and γ, where they come from, its contents, and its link."""
 
-import json
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -31,7 +30,7 @@ def says(page, selector, text):
 def asked(page):
     """α and γ as both sections ask for them, once they are answered."""
     page.wait_for_function(SETTLED)
-    both = [json.loads(page.evaluate(f"{part}.wish()")) for part in (LAW, ROOFLINE)]
+    both = [page.evaluate(f"{part}.request()") for part in (LAW, ROOFLINE)]
     return [(each["alpha"], each["gamma"]) for each in both]
 
 
@@ -157,7 +156,7 @@ def test_address_follows_the_settings_and_restores_them(visit):
     says(page, SAID, "α = 0.80, γ = 4 (from the link you opened).")
     assert page.input_value("#sv-law-widths") == "2, 2"
     assert page.evaluate(f"{LAW}.state.c") == 0.2
-    assert json.loads(page.evaluate(f"{ROOFLINE}.wish()"))["computing"] == 60
+    assert page.evaluate(f"{ROOFLINE}.request()")["computing"] == 60
 
 
 def test_link_with_a_source_names_that_source(visit):

@@ -88,7 +88,7 @@ def test_wrong_rule_is_lossy_and_names_word_and_reason(sand):
     sand.locator("#sv-sand-rule").select_option("ensemble")
     sand.locator(".sv-sand-dial input").fill("0.5")
     expect(sand.locator(".sv-sand-verdict")).to_contain_text("Lossy")
-    assert sand.evaluate(f"JSON.parse({SAND}.wish()).rule") == "ensemble:0.5"
+    assert sand.evaluate(f"{SAND}.request().rule") == "ensemble:0.5"
 
 
 def test_random_rounds_disappear_when_the_sandbox_changes(sand):
@@ -135,6 +135,54 @@ def test_check_of_a_recorded_run_opens_in_the_sandbox(sand):
     sand.locator(".sv-proof-list button:enabled").first.click()
     expect(sand.locator(".sv-sand-from")).to_contain_text("the likeliest words")
     assert settled(sand)["is"] == "exact"
+
+
+def test_undo_brings_back_what_a_check_of_a_run_replaced(sand):
+    sand.locator("#sv-sand-preset").select_option("near")
+    sand.locator("#sv-sand-rule").select_option("ensemble")
+    sand.locator(".sv-sand-dial input").fill("0.5")
+    before = sand.evaluate(f"{SAND}.state")
+    for at in (0, 1):
+        sand.locator(".sv-proof-list button:enabled").nth(at).click()
+    expect(sand.locator(".sv-sand-from")).to_contain_text("Round ")
+    sand.get_by_role("button", name="Undo").click()
+    expect(sand.locator(".sv-sand-from")).to_be_hidden()
+    assert sand.evaluate(f"{SAND}.state") == before
+
+
+def test_dartboard_has_a_preset_and_a_heading(sand):
+    sand.locator("[data-choice=candidates] button").last.click()
+    sand.locator("#sv-sand-preset").select_option("darts")
+    settled(sand)
+    sand.get_by_role("button", name="Run 1,000 rounds").click()
+    expect(sand.get_by_role("heading", name="Von Neumann’s dartboard")).to_be_visible()
+    assert sand.locator(".sv-coins-dart").count() == 600
+
+
+def test_output_is_in_view_beside_p_and_q_with_larger_text(sand):
+    sand.set_viewport_size({"width": 1280, "height": 800})
+    larger = sand.get_by_role("button", name="Larger text")
+    larger.click()
+    sand.evaluate("scrollTo(0, 0)")
+    words = sand.locator(".sv-sand-words").first.bounding_box()
+    assert words["y"] + words["height"] <= 800
+    larger.click()
+
+
+# The job of the repeated runs, in the module that the page has loaded.
+REPEATS = """(act) => import(
+  performance.getEntriesByType("resource").find(({ name }) => name.endsWith("proof/repeats.js")).name
+).then(({ job }) => act.forEach(([verb, value]) => job.face[verb](value, true)))"""
+
+
+def test_counts_stay_after_a_stop(sand):
+    counted = sand.locator(".sv-proof-counted")
+    sand.evaluate(REPEATS, [["turn", True]])
+    sand.evaluate("document.querySelector('.sv-proof-counted').textContent = 'Among 12 runs'")
+    sand.evaluate(REPEATS, [["end", "Stopped."], ["turn", False]])
+    expect(counted).to_have_text("Stopped. Among 12 runs")
+    sand.evaluate(REPEATS, [["turn", True], ["turn", False]])
+    expect(counted).to_have_text("")
 
 
 def test_run_without_recipe_cannot_be_repeated(sand):

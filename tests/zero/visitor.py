@@ -54,6 +54,11 @@ class Visitor:
         data = self._post("/run/predict", self._call(button, values))["data"]
         return data[0] if data else None
 
+    def question(self, section: str, question: dict[str, Any]) -> dict[str, Any]:
+        """What a section answers to a question."""
+        answer: dict[str, Any] = self._post(f"/sv/ask/{section}", question)
+        return answer
+
     def _call(self, button: str, values: Any) -> dict[str, Any]:
         components = self._config["components"]
         (place,) = [each["id"] for each in components if each["props"].get("elem_id") == button]

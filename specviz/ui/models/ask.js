@@ -1,7 +1,10 @@
 // Questions for the list, and the message when there is no answer.
 
-import { Question } from "../shared/question.js";
+import { Question } from "../shared/ask.js";
+import { receive } from "./models.js";
 import { $ } from "./stage.js";
+
+/** @import { Answer } from "./data.js" */
 
 const SILENT = "The server does not answer. This list may be out of date.";
 
@@ -12,4 +15,10 @@ export function alarm(sentence) {
   place.hidden = !sentence;
 }
 
-export const question = new Question("sv-models-look", () => alarm(SILENT));
+/** @type {Question<Answer>} */
+export const question = new Question(
+  "models",
+  () => ({}),
+  (answer) => receive(answer),
+  () => alarm(SILENT),
+);

@@ -35,7 +35,7 @@ export interface Loaded {
   memory: string;
 }
 export interface Answer {
-  id: number;
+  problem?: undefined;
   rows: Row[];
   loaded: Loaded[];
   /** Drafters that need no weights. */

@@ -9,7 +9,7 @@ import { show, wireActs } from "./show.js";
 import { $, stage } from "./stage.js";
 import { fetched, list } from "./state.js";
 
-/** @import { Start } from "../shared/data.js" */
+/** @import { Refusal, Start } from "../shared/data.js" */
 /** @import { Answer, Config } from "./data.js" */
 
 const OFFERS = {
@@ -26,31 +26,26 @@ async function use(name) {
   window.scrollTo(0, 0);
 }
 
-function receive() {
-  if (!stage.props.value) return;
-  /** @type {Answer} */
-  const answer = JSON.parse(stage.props.value);
-  if (!question.answers(answer.id)) return;
+/** @param {Answer | Refusal} answer */
+export function receive(answer) {
+  alarm(answer.problem ?? "");
+  if (answer.problem !== undefined) return;
   list.answer = answer;
-  alarm("");
   show();
-  question.next();
 }
 
 /** @type {Start<Config>} */
-export function start(element, props, watch, _trigger, config) {
+export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
   window.specviz.models = {
     begin: () => job.begin(),
     stop: () => job.stop(),
     ended: () => job.ended(),
-    question: () => String(question.number),
     wanted: () => fetched.name,
     chosen: () => list.chosen,
   };
   wireActs({ fetch: fetchModel, cancel, use });
   $(".sv-models-lead").textContent = config.any ? OFFERS.true : OFFERS.false;
-  watch("value", receive);
   new IntersectionObserver((seen) => {
     if (seen.some((one) => one.isIntersecting)) question.ask();
   }).observe($(".sv-models-head"));

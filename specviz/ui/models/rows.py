@@ -5,7 +5,7 @@ Facts that nobody has checked are marked as unknown. The browser only sets text.
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from specviz.catalog.entry import Entry, entries, find, listing, weights_path
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 
-def answer(any_model: bool, machine: Machine, asked: str) -> str:
-    """Return the list as JSON.
+def answer(any_model: bool, machine: Machine, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the list.
 
     Args:
         any_model: Whether visitors may download models.
         machine: The device and dtype of live runs.
-        asked: The number of the question on the page.
+        data: The question, which says nothing.
     """
     rows = [*map(own, weighty()), *map(other, public_rows())]
     for row in rows:
@@ -38,13 +38,8 @@ def answer(any_model: bool, machine: Machine, asked: str) -> str:
     for row in rows:
         row["fits"] = fits(row.pop("bytes"), needed.get(row.pop("target")), free)
     bare = [e.title for e in entries() if e.kind == "drafter" and e.folder is None]
-    data = {"id": number(asked), "rows": rows, "loaded": in_memory(), "bare": bare}
-    return json.dumps(data | {"free": size(free) if free else ""})
-
-
-def number(asked: Any) -> int:
-    """Parse the question's number; 0, which no question has, if it is invalid."""
-    return int(asked) if isinstance(asked, str) and asked.isdecimal() and len(asked) < 16 else 0
+    shown = {"rows": rows, "loaded": in_memory(), "bare": bare}
+    return shown | {"free": size(free) if free else ""}
 
 
 def fetchable() -> set[str]:

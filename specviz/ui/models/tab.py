@@ -34,23 +34,12 @@ def build(place: TabContext, fields: Mapping[str, Any]) -> None:
         fields: Components of Step's form by name; empty if the form could not be built.
     """
     fetchable()  # raises if a list of models is broken, and the tab then says which
-    view = component(NAME, "models/models", {"any": place.any_model})
-    box = gr.Textbox(visible=False)
-    look = gr.Button("Refresh the list", elem_id=f"{NAME}-look", elem_classes="sv-hidden")
-    look.click(
-        partial(answer, place.any_model, place.runs.machine),
-        box,
-        view,
-        js=f"() => [{OURS}.question()]",
-        queue=False,
-        trigger_mode="multiple",
-        concurrency_limit=None,
-        **PRIVATE,
-    )
+    component(NAME, "models/models", {"any": place.any_model})
+    place.questions.add("models", partial(answer, place.any_model, place.runs.machine))
     if fields:
         _wire_use(dict(fields))
     if place.any_model:
-        _wire_fetch(place, box)
+        _wire_fetch(place)
 
 
 def _wire_use(fields: dict[str, Any]) -> None:
@@ -60,7 +49,8 @@ def _wire_use(fields: dict[str, Any]) -> None:
     suit(fields, chosen.then, prefer_own=True)
 
 
-def _wire_fetch(place: TabContext, box: gr.Textbox) -> None:
+def _wire_fetch(place: TabContext) -> None:
+    box = gr.Textbox(visible=False)
     story = component("sv-fetching", "models/fetching")
     go = gr.Button("Download", elem_id=f"{NAME}-go", elem_classes="sv-hidden")
     halt = gr.Button("Cancel", elem_id=f"{NAME}-stop", elem_classes="sv-hidden")

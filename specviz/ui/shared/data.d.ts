@@ -28,6 +28,13 @@ export type Source = "recorded" | "live";
 /** What `el` takes; nothing is left out. */
 export type Child = Node | string | null | undefined;
 
+/** Why a question has no answer: a sentence, and the input it is about, "" if none. */
+export interface Refusal {
+  problem: string;
+  field: string;
+  id?: undefined;
+}
+
 /** Of a part of the page: its value is text. */
 export interface Props {
   value: string | null;

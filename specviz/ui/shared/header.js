@@ -13,7 +13,7 @@ function skip() {
   /** @type {NodeListOf<HTMLElement>} */
   const found = document.querySelectorAll(all);
   const shown = [...found].filter((each) => each.checkVisibility({ visibilityProperty: true }));
-  const next = shown.find((each) => each.matches("[data-do]")) ?? shown[0];
+  const next = shown.find((each) => each.matches("[data-do=next]")) ?? shown[0];
   next?.focus();
 }
 

@@ -7,7 +7,7 @@ from threading import Lock
 from typing import Final
 
 from specviz.trees.recorded_position import RecordedPosition, recipes, shipped_position
-from specviz.ui.question import Unasked
+from specviz.ui.questions import BadRequest
 
 MOST: Final = 64  # live positions for all visitors together, 50 kB each
 LIVE: Final = "live:"
@@ -45,12 +45,12 @@ def names() -> list[tuple[str, str]]:
 
 
 def place(name: object) -> RecordedPosition:
-    """Return a position by its name. Raises Unasked with a sentence."""
+    """Return a position by its name. Raises BadRequest with a sentence."""
     if isinstance(name, str) and name.startswith(LIVE):
         found = HELD.find(name)
         if found is None:
-            raise Unasked("This live position has expired. Draft there again.")
+            raise BadRequest("This live position has expired. Draft there again.")
         return found
     if name not in [known for known, _ in names()]:
-        raise Unasked("There is no recorded position of this name.")
+        raise BadRequest("There is no recorded position of this name.")
     return shipped_position(str(name))

@@ -1,12 +1,11 @@
 """Answer one question about the speed-up formula: sentences, formatted numbers and figures.
 
-Pure: text in, text out. Everything is simulated except what a run measured.
+Pure. Everything is simulated except what a run measured.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import inf, log
 from typing import Any, Final
 
@@ -16,22 +15,18 @@ from specviz.cost.figures.speedup import shown_to, small_tree, speed_figure, tim
 from specviz.cost.formula import MeasuredPoint, SpeedupModel
 from specviz.texts import text
 from specviz.ui.cost.law.question import LawQuestion, places, widths
-from specviz.ui.question import Unasked, number_of
+from specviz.ui.questions import BadRequest
 
 NEAR: Final = 0.03  # relative difference below which formula and run agree
 
 
-def answer(json_text: Any) -> str:
-    """Return the answer as JSON, or the error sentence for a question that is invalid."""
-    try:
-        asked = LawQuestion.from_text(json_text)
-    except Unasked as problem:
-        return _json({"id": number_of(json_text), "problem": str(problem), "field": problem.field})
+def answer(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Answer a question. Raises BadRequest with a sentence."""
+    asked = LawQuestion.from_data(data)
     terms, gamma, run = asked.terms, asked.gamma, asked.run
     end = shown_to(terms, gamma, run.gamma if run else 0.0)
     chart = gamma_map(terms, gamma, end, run) if asked.map == "gamma" else cost_map(terms, run)
-    told = {
-        "id": asked.number,
+    return {
         "best": best_sentence(terms),
         "chosen": chosen_sentence(terms, gamma),
         "round": round_of(terms, gamma),
@@ -41,7 +36,6 @@ def answer(json_text: Any) -> str:
         "trees": _trees(asked),
         "run": run and compared(run),
     }
-    return _json(told)
 
 
 def best_sentence(terms: SpeedupModel) -> str:
@@ -135,7 +129,7 @@ def _trees(asked: LawQuestion) -> dict[str, Any]:
     """Compare the typed tree, a chain and the best tree of the same size; or name the error."""
     try:
         shape, chances = widths(asked.widths), places(asked.places)
-    except Unasked as problem:
+    except BadRequest as problem:
         return {"problem": str(problem), "field": problem.field}
     typed = tree_formula.full_tree(shape)
     guesses = len(typed) - 1
@@ -184,7 +178,3 @@ def times(value: float) -> str:
     """Format a ratio to plain decoding, with more digits where two would round it to 1."""
     digits = next((d for d in (2, 3, 4) if round(value, d) != 1.0 or value == 1.0), 2)
     return f"{value:.{digits}f} ×"
-
-
-def _json(data: dict[str, Any]) -> str:
-    return json.dumps(data, separators=(",", ":"), allow_nan=False)

@@ -1,15 +1,22 @@
 // Questions about the formula.
 
-import { Question } from "../../shared/question.js";
+import { Question } from "../../shared/ask.js";
 import { note } from "../shared/address.js";
 import { tell } from "./say.js";
+import { show } from "./show.js";
 import { stage } from "./stage.js";
 import { run, state } from "./state.js";
 
-/** @import { State } from "./data.js" */
+/** @import { Answer, State } from "./data.js" */
 
 const SILENT = "The server does not answer. The results shown belong to earlier slider values.";
-export const question = new Question("sv-law-ask", () => tell(SILENT));
+/** @type {Question<Answer>} */
+export const question = new Question(
+  "law",
+  () => request(),
+  show,
+  () => tell(SILENT),
+);
 
 /** @type {(keyof State)[]} */
 const UNUSUAL = ["verify", "c_hat", "map", "widths", "places"]; // in a link only where they were changed
@@ -21,4 +28,4 @@ export function ask() {
   question.ask();
 }
 
-export const wish = () => JSON.stringify({ ...state, id: question.number, run: run() });
+export const request = () => ({ ...state, run: run() });

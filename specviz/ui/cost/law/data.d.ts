@@ -12,7 +12,6 @@ export type State = Record<Quantity, number | null> & Record<Text, string> & { m
 export type Asked = Omit<MeasuredPoint, "predicted">;
 
 export interface Answer {
-  id: number;
   best: string;
   chosen: string;
   round: Round;

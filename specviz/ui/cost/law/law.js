@@ -6,11 +6,11 @@ import { fetchPlotly, plotly, unitsAt } from "../../shared/plot.js";
 import { expect, openTab } from "../../shared/tabs.js";
 import { there } from "../../shared/there.js";
 import { setTerms } from "../shared/terms.js";
-import { wish } from "./ask.js";
+import { question, request } from "./ask.js";
 import { fields } from "./fields.js";
 import { fromCompare, fromStep, take } from "./runs.js";
 import { tell } from "./say.js";
-import { last, paint, receive } from "./show.js";
+import { last, paint } from "./show.js";
 import { $, stage } from "./stage.js";
 import { state } from "./state.js";
 
@@ -34,10 +34,13 @@ function goThere(event) {
 const figure = (plot) => there($(plot).closest("figure"));
 
 /** @type {Start<Config>} */
-export function start(element, props, watch, _trigger, config) {
+export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
   window.specviz.law = {
-    wish,
+    request,
+    get idle() {
+      return question.idle;
+    },
     get state() {
       return { ...state };
     },
@@ -53,7 +56,6 @@ export function start(element, props, watch, _trigger, config) {
       ["surface", () => figure(".sv-law-map")],
     ]),
   );
-  watch("value", receive);
   $("[data-do=take]").addEventListener("click", take);
   $("[data-do=step]").addEventListener("click", () => openTab("Step"));
   $(".sv-law-map").addEventListener("click", goThere);

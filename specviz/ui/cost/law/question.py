@@ -9,7 +9,7 @@ from math import isfinite
 from typing import Any, Final, Self
 
 from specviz.cost.formula import MeasuredPoint, SpeedupModel
-from specviz.ui.question import Unasked, read
+from specviz.ui.questions import BadRequest
 
 LONGEST_LIST: Final = 100
 MOST_GUESSES: Final = 64
@@ -29,7 +29,6 @@ LIMITS: Final[Mapping[str, tuple[str, float, float]]] = {  # name in errors, min
 class LawQuestion:
     """Slider values, the chosen map, a tree as typed, and the run shown beside the formula."""
 
-    number: int
     terms: SpeedupModel
     gamma: float
     map: str
@@ -38,15 +37,13 @@ class LawQuestion:
     run: MeasuredPoint | None
 
     @classmethod
-    def from_text(cls, text: Any) -> Self:
-        """Parse JSON text. Raises Unasked with a sentence."""
-        data = read(text)
+    def from_data(cls, data: Mapping[str, Any]) -> Self:
+        """Validate the page's question. Raises BadRequest with a sentence."""
         if data.get("map") not in MAPS:
-            raise Unasked(f"The map must be one of {', '.join(MAPS)}.")
+            raise BadRequest(f"The map must be one of {', '.join(MAPS)}.")
         found = {name: _number(data.get(name), name) for name in LIMITS}
         gamma = found.pop("gamma")
         return cls(
-            number=int(_finite(data.get("id"), "The number of a question")),
             terms=SpeedupModel(**found),
             gamma=gamma,
             map=data["map"],
@@ -57,38 +54,40 @@ class LawQuestion:
 
 
 def widths(text: str) -> list[int]:
-    """Parse the children of a node at each depth, typed like "3, 2, 1". Raises Unasked."""
+    """Parse the children of a node at each depth, typed like "3, 2, 1". Raises BadRequest."""
     found = [int(_typed(part, "widths", whole=True)) for part in _parts(text, "widths", DEEPEST)]
     guesses, level = 0, 1
     for width in found:
         level *= width
         guesses += level
         if guesses > MOST_GUESSES:
-            raise Unasked(f"This tree has more than {MOST_GUESSES} draft tokens.", "widths")
+            raise BadRequest(f"This tree has more than {MOST_GUESSES} draft tokens.", "widths")
     if not all(width >= 1 for width in found):
-        raise Unasked("Each level needs at least 1 child, as in 3, 2, 1, 1.", "widths")
+        raise BadRequest("Each level needs at least 1 child, as in 3, 2, 1, 1.", "widths")
     return found
 
 
 def places(text: str) -> list[float]:
-    """Parse acceptance by sibling rank, typed like "0.65, 0.11". Raises Unasked."""
+    """Parse acceptance by sibling rank, typed like "0.65, 0.11". Raises BadRequest."""
     found = [_typed(part, "places") for part in _parts(text, "places", MOST_PLACES)]
     if not all(0.0 <= chance <= 1.0 for chance in found):
-        raise Unasked("Acceptance probabilities lie between 0 and 1, as in 0.65, 0.11.", "places")
+        raise BadRequest(
+            "Acceptance probabilities lie between 0 and 1, as in 0.65, 0.11.", "places"
+        )
     if any(after > before for before, after in pairwise(found)):
-        raise Unasked(
+        raise BadRequest(
             "A later sibling cannot have a higher probability than an earlier one.", "places"
         )
     if sum(found) > 1.0 + 1e-9:
         said = f"Only one sibling can be accepted, but these probabilities sum to {sum(found):.4g}."
-        raise Unasked(said, "places")
+        raise BadRequest(said, "places")
     return found
 
 
 def _finite(value: Any, called: str, field: str = "") -> float:
     real = isinstance(value, int | float) and not isinstance(value, bool)
     if not real or abs(value) > 1e15 or not isfinite(value):
-        raise Unasked(f"{called} must be a number.", field)
+        raise BadRequest(f"{called} must be a number.", field)
     return float(value)
 
 
@@ -96,7 +95,7 @@ def _number(value: Any, name: str) -> float:
     called, least, most = LIMITS[name]
     found = _finite(value, called, name)
     if not least <= found <= most:
-        raise Unasked(f"{called} must be between {least:g} and {most:g}.", name)
+        raise BadRequest(f"{called} must be between {least:g} and {most:g}.", name)
     return found
 
 
@@ -105,23 +104,23 @@ def _run(data: Any) -> MeasuredPoint | None:
     if data is None:
         return None
     if not isinstance(data, dict):
-        raise Unasked("A measured run must be a JSON object.")
+        raise BadRequest("A measured run must be a JSON object.")
     names = [field.name for field in fields(MeasuredPoint)]
     found = {name: _finite(data.get(name), f"A run's {name}") for name in names}
     costs = [found[name] for name in names if name != "alpha"]
     if not 0.0 <= found["alpha"] <= 1.0 or min(costs) < 0.0 or max(costs) > 1e6:
-        raise Unasked("This measured run has impossible numbers.")
+        raise BadRequest("This measured run has impossible numbers.")
     if min(found["verify"], found["gamma"], found["tokens"], found["speedup"]) <= 0.0:
-        raise Unasked("This measured run has impossible numbers.")
+        raise BadRequest("This measured run has impossible numbers.")
     return MeasuredPoint(**found)
 
 
 def _parts(text: str, field: str, most: int) -> list[str]:
     if len(text) > LONGEST_LIST:
-        raise Unasked(f"The list is longer than {LONGEST_LIST} characters.", field)
+        raise BadRequest(f"The list is longer than {LONGEST_LIST} characters.", field)
     found = text.replace(",", " ").split()
     if not 1 <= len(found) <= most:
-        raise Unasked(f"Type 1 to {most} numbers, separated by commas.", field)
+        raise BadRequest(f"Type 1 to {most} numbers, separated by commas.", field)
     return found
 
 
@@ -130,7 +129,7 @@ def _typed(part: str, field: str, whole: bool = False) -> float:
     try:
         found = float(int(part)) if whole else float(part)
     except (ValueError, OverflowError) as problem:
-        raise Unasked(f"“{part[:20]}” is not {kind}.", field) from problem
+        raise BadRequest(f"“{part[:20]}” is not {kind}.", field) from problem
     if not isfinite(found):
-        raise Unasked(f"“{part[:20]}” is not {kind}.", field)
+        raise BadRequest(f"“{part[:20]}” is not {kind}.", field)
     return found

@@ -1,13 +1,12 @@
 """The speed-up formula, with the last run as a point on its surface.
 
-The browser sends one question at a time as JSON; `answer` answers it.
+The browser sends one question at a time; `answer` answers it.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from specviz.ui import question
 from specviz.ui.component import TabContext, component
 from specviz.ui.cost.law.answer import answer
 from specviz.ui.cost.law.question import LIMITS
@@ -26,5 +25,5 @@ START: Final = {
 def build(place: TabContext) -> None:
     """Build the section and wire its events."""
     limits = {name: [least, most] for name, (_, least, most) in LIMITS.items()}
-    view = component(NAME, "cost/law/law", {"start": START, "terms": TERMS, "limits": limits})
-    question.wire(view, "law", f"{NAME}-ask", answer)
+    component(NAME, "cost/law/law", {"start": START, "terms": TERMS, "limits": limits})
+    place.questions.add("law", answer)

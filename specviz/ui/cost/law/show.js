@@ -3,13 +3,12 @@
 import { drawing, el } from "../../shared/dom.js";
 import { plot, plotly } from "../../shared/plot.js";
 import { there } from "../../shared/there.js";
-import { question } from "./ask.js";
 import { showRun } from "./runs.js";
 import { bound, tell } from "./say.js";
 import { $, stage } from "./stage.js";
 import { state } from "./state.js";
 
-/** @import { Stroke } from "../../shared/data.js" */
+/** @import { Refusal, Stroke } from "../../shared/data.js" */
 /** @import { Answer, Card, Fault, Key, MapName, Round, Trees } from "./data.js" */
 
 /** @type {Record<MapName, string>} */
@@ -43,15 +42,8 @@ const DRAWN = {
 /** @type {Answer | null} */
 export let last = null; // the last answer without an error
 
-export function receive() {
-  const answer = stage.props.value && JSON.parse(stage.props.value);
-  if (!answer || !question.answers(answer.id)) return;
-  show(answer);
-  question.next();
-}
-
-/** @param {Answer | (Fault & { id: number })} answer */
-function show(answer) {
+/** @param {Answer | Refusal} answer */
+export function show(answer) {
   tell(answer.problem || "");
   for (const row of stage.all(".sv-law-field")) {
     const box = there(row.querySelector("[type=number]"));

@@ -7,31 +7,27 @@ import { fault, question } from "./ask.js";
 import { chosen, withWhat } from "./controls.js";
 import { $, stage } from "./stage.js";
 
-/** @import { Answer, Beside, Fault, FigureName, Part, Round } from "./data.js" */
+/** @import { Refusal } from "../../shared/data.js" */
+/** @import { Answer, Beside, FigureName, Part, Round } from "./data.js" */
 
 /** @type {Answer | null} */
 let last = null; // the newest answer on screen, for another width or theme
 
 let withThese = ""; // where α and γ of the newest question come from
 
-export function wish() {
+export function request() {
   withThese = withWhat();
-  return JSON.stringify({ ...chosen(), id: question.number });
+  return chosen();
 }
 
-export function receive() {
-  const answer = stage.props.value && JSON.parse(stage.props.value);
-  if (!answer || !question.answers(answer.id)) return;
-  showAnswer(answer);
-  question.next();
-}
-
-/** @param {Answer | Fault} answer */
-function showAnswer(answer) {
-  fault(answer.error ? answer.error + " The results below belong to the last valid choice." : "");
-  if (answer.error !== undefined) return;
+/** @param {Answer | Refusal} answer */
+export function show(answer) {
+  fault(
+    answer.problem ? answer.problem + " The results below belong to the last valid choice." : "",
+  );
+  if (answer.problem !== undefined) return;
   last = answer;
-  $(".sv-roofline-out").dataset.shown = String(answer.id);
+  $(".sv-roofline-out").dataset.shown = String(question.number);
   $(".sv-roofline-say").replaceChildren(
     ...answer.said.map(spoken),
     " ",

@@ -40,7 +40,7 @@ def answer(ask: Ask) -> dict[str, Any]:
     return {
         "said": sentence(ask, found, loss),
         "beside": {
-            "called": "At best" if ask.at_peak else "At this efficiency",
+            "called": f"{drafting(ask)}, {'full' if ask.at_peak else 'this'} efficiency",
             "speedup": format_speedup(found.speedup),
             "best": best_sentence(ask),
             "report": reported(ask),
@@ -153,15 +153,28 @@ def verification(ask: Ask, tokens: int) -> str:
 
 
 def outcome(ask: Ask, found: Prediction, loss: int | None) -> list[Part]:
-    """Say whether speculative decoding is faster here, and from which batch size it is slower."""
+    """Say whether speculative decoding is faster here, and from which batch size it is slower.
+
+    If it is slower with the chosen draft length but not with a shorter one, say so.
+    """
+    best = batches.best_chain(ask.serving, ask.alpha, ask.batch, ask.guessing.draft, MAX_GAMMA)
     return say(
         "cost",
         "roofline_outcome",
+        drafting=drafting(ask),
         faster=found.speedup >= 1,
         at_peak=ask.at_peak,
         speedup=number(format_speedup(found.speedup), "u"),
+        best=best.gamma,
+        best_speedup=format_speedup(best.speedup),
         rest=slower_at(ask, loss),
     )
+
+
+def drafting(ask: Ask) -> str:
+    """Name the chosen chain or tree: "γ = 4", or "This tree"."""
+    widths = ask.guessing.widths
+    return f"γ = {len(widths)}" if sum(widths) == len(widths) else "This tree"
 
 
 def slower_at(ask: Ask, loss: int | None) -> str:

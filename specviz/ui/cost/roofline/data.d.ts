@@ -8,7 +8,6 @@ export type FigureName = "speed" | "pass" | "gamma";
 export type Choice = Record<string, string | number | null>;
 export type Part = string | { n: string; as: string };
 export interface Answer {
-  id: number;
   said: Part[];
   alert: string | null;
   beside: Beside;
@@ -16,11 +15,7 @@ export interface Answer {
   facts: [name: string, plain: string, ours: string][];
   figures: Record<FigureName, Figure>;
   told: Record<FigureName, string>;
-  error?: undefined;
-}
-export interface Fault {
-  id: number;
-  error: string;
+  problem?: undefined;
 }
 /** The bound, what the best γ would give, and the nearest published measurement. */
 export interface Beside {

@@ -15,7 +15,6 @@ from specviz.cost.roofline import DraftPlan, ModelShape, Serving
 from specviz.cost.sources import HEAD, NGRAM, drafters
 from specviz.settings.settings import Settings, require
 from specviz.settings.value_types import parse_integer, parse_integers, parse_number
-from specviz.ui.question import read
 
 LONGEST: Final = 2000  # characters of a question
 LIMITS: Final[Mapping[str, tuple[str, int, int]]] = {
@@ -66,9 +65,8 @@ class Ask:
     computing: int
 
     @classmethod
-    def from_text(cls, text: Any) -> Self:
-        """Parse JSON text. Raises ValueError with a sentence."""
-        data = read(text, LONGEST)
+    def from_data(cls, data: Mapping[str, Any]) -> Self:
+        """Validate the page's question. Raises ValueError with a sentence."""
         names = {f.name for f in fields(cls)}
         require(names <= set(data), f"The question lacks {', '.join(sorted(names - set(data)))}.")
         for name, known in (("hardware", sources.machines()), ("model", sources.models())):

@@ -6,7 +6,7 @@ import { pictures } from "../../shared/picture.js";
 import { fetchPlotly } from "../../shared/plot.js";
 import { there } from "../../shared/there.js";
 import { begin, onTerms, setTerms } from "../shared/terms.js";
-import { draw, receive, toRow, wish } from "./answer.js";
+import { draw, request, toRow } from "./answer.js";
 import { ask, question } from "./ask.js";
 import { fill, follow, fromAddress, link, moved, named, options, questions } from "./controls.js";
 import { $, stage } from "./stage.js";
@@ -64,7 +64,7 @@ function wire() {
 const section = (figure) => there($(`[data-figure=${figure}]`).closest("section"));
 
 /** @type {Start<Config>} */
-export function start(element, props, watch, _trigger, config) {
+export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
   /** @param {Record<string, Preset>} presets @returns {Option[]} */
   const titled = (presets) => Object.entries(presets).map(([name, { title }]) => [name, title]);
@@ -83,7 +83,7 @@ export function start(element, props, watch, _trigger, config) {
   begin(stage.config.terms);
   fromAddress();
   window.specviz.roofline = {
-    wish,
+    request,
     /** @param {Choice & { alpha?: number, gamma?: number }} values */
     ask({ alpha, gamma, ...values }) {
       fill(values);
@@ -105,7 +105,6 @@ export function start(element, props, watch, _trigger, config) {
   }).observe(element);
   onTerms(follow);
   $(".sv-roofline-row").addEventListener("click", toRow);
-  watch("value", receive);
   fetchPlotly().then(() => draw());
   ask();
 }

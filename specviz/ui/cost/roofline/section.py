@@ -13,10 +13,9 @@ from specviz.cost import sources as presets
 from specviz.cost.figures.roofline import BATCH_STOPS
 from specviz.cost.roofline import BYTES_PER_NUMBER
 from specviz.cost.sources import HEAD, NGRAM, drafters
-from specviz.ui import question
 from specviz.ui.component import TabContext, component
 from specviz.ui.cost.roofline.answer import answer, figures, quantity, room_in, short_figures
-from specviz.ui.cost.roofline.question import LIMITS, Ask
+from specviz.ui.cost.roofline.question import LIMITS, LONGEST, Ask
 from specviz.ui.cost.terms.section import START as TERMS
 
 NAME: Final = "sv-roofline"
@@ -61,17 +60,13 @@ QUESTIONS: Final[Sequence[tuple[str, Mapping[str, Any]]]] = (
 
 def build(place: TabContext) -> None:
     """Build the section and wire its events."""
-    view = component(NAME, "cost/roofline/roofline", config())
-    question.wire(view, "roofline", f"{NAME}-ask", section_facts)
+    component(NAME, "cost/roofline/roofline", config())
+    place.questions.add("roofline", section_facts, LONGEST)
 
 
-def section_facts(text: Any) -> str:
-    """Return the answer as JSON text with the question's `id`, or an `error`."""
-    try:
-        made = answer(Ask.from_text(text))
-    except ValueError as problem:
-        made = {"error": str(problem)}
-    return question.packed(made | {"id": question.number_of(text)})
+def section_facts(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Answer a question. Raises ValueError with a sentence."""
+    return answer(Ask.from_data(data))
 
 
 def config() -> dict[str, Any]:

@@ -1,11 +1,12 @@
 """Answer one question about a server's statistics: sentences, a table and two figures.
 
-Pure: text in, text out; nothing that was pasted is kept. Counted and simulated values are kept
+Pure; nothing that was pasted is kept. Counted and simulated values are kept
 apart.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from specviz.cost import formula
@@ -14,24 +15,21 @@ from specviz.cost.server.report import Report, build_report, format_rate
 from specviz.cost.server.stats import SeveralModels, UnreadableStats, shorten
 from specviz.texts import number, say
 from specviz.ui.cost.server.question import ServerQuestion
-from specviz.ui.question import Unasked, number_of, packed
+from specviz.ui.questions import BadRequest
 
 
-def answer(text: Any) -> str:
-    """Return the answer as JSON, or the error sentence for statistics that cannot be used."""
-    try:
-        asked = ServerQuestion.from_text(text)
-    except Unasked as problem:
-        return packed({"id": number_of(text), "problem": str(problem), "field": problem.field})
+def answer(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Answer a question. Raises BadRequest with a sentence, also for unusable statistics."""
+    asked = ServerQuestion.from_data(data)
     if not asked.now.strip():
-        return packed({"id": asked.number, "empty": True})
+        return {"empty": True}
     try:
         made = build_report(asked.now, asked.before, asked.named, asked.site.gamma, asked.site)
     except SeveralModels as problem:
-        return packed({"id": asked.number, "problem": str(problem), "models": problem.models})
+        raise BadRequest(str(problem), models=problem.models) from problem
     except UnreadableStats as problem:
-        return packed({"id": asked.number, "problem": str(problem), "field": "now"})
-    return packed({"id": asked.number} | shown(made, asked))
+        raise BadRequest(str(problem), "now") from problem
+    return shown(made, asked)
 
 
 def shown(made: Report, asked: ServerQuestion) -> dict[str, Any]:

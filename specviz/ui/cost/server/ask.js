@@ -1,11 +1,16 @@
 // Questions about a server's statistics, and the message shown when there is no answer.
 
-import { Question } from "../../shared/question.js";
+import { Question } from "../../shared/ask.js";
+import { chosen } from "./controls.js";
+import { show } from "./show.js";
 import { $ } from "./stage.js";
+
+/** @import { Answer } from "./data.js" */
 
 const SILENT =
   "The server of this page does not answer. The results shown belong to an earlier choice.";
-export const question = new Question("sv-server-ask", () => fault(SILENT));
+/** @type {Question<Answer | { empty: true, problem?: undefined }>} */
+export const question = new Question("server", chosen, show, () => fault(SILENT));
 
 export const ask = () => question.ask();
 

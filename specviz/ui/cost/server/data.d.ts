@@ -8,7 +8,6 @@ export type Site = Record<string, string | number | null>;
 export type Control = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement;
 export type Option = [value: string, title: string];
 export interface Answer {
-  id: number;
   said: [before: string, tokens: string, after: string];
   facts: string[][];
   places: string[][];
@@ -27,7 +26,6 @@ export interface Answer {
   problem?: undefined;
 }
 export interface Fault {
-  id: number;
   problem: string;
   /** The box that it is about. */
   field?: string;

@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 
 from specviz.cost.server.loading import MAX_CHARACTERS
 from specviz.cost.server.outlook import LIMITS, Deployment
-from specviz.ui.question import Unasked, read
+from specviz.ui.questions import BadRequest
 
 # Two texts as JSON, in which one character may take six.
 LONGEST_QUESTION: Final = 4 * MAX_CHARACTERS
@@ -21,27 +21,22 @@ class ServerQuestion:
     """The visitor's pasted text and choices.
 
     Attributes:
-        number: The number of the question.
         now: The statistics.
         before: An earlier snapshot; may be empty.
         named: The model, if the server has several.
         site: Where the server runs.
     """
 
-    number: int
     now: str
     before: str
     named: str | None
     site: Deployment
 
     @classmethod
-    def from_text(cls, text: Any) -> Self:
-        """Parse JSON text. Raises Unasked with a sentence."""
-        data = read(text, LONGEST_QUESTION)
-        number = data.get("id")
+    def from_data(cls, data: Mapping[str, Any]) -> Self:
+        """Validate the page's question. Raises BadRequest with a sentence."""
         named = _text(data, "named", LONGEST_NAME)
         return cls(
-            number if type(number) is int else 0,
             _text(data, "now", MAX_CHARACTERS),
             _text(data, "before", MAX_CHARACTERS),
             named or None,
@@ -54,19 +49,19 @@ def _site(data: Mapping[str, Any]) -> Deployment:
     numbers = {name: _whole(data, name) for name in LIMITS}
     for name in ("cards", "context"):
         if numbers[name] is None:
-            raise Unasked(f"{LIMITS[name][0]} must be an integer.", name)
+            raise BadRequest(f"{LIMITS[name][0]} must be an integer.", name)
     try:
         return Deployment(**names, **numbers)  # type: ignore[arg-type]
     except ValueError as problem:
-        raise Unasked(str(problem)) from problem
+        raise BadRequest(str(problem)) from problem
 
 
 def _text(data: Mapping[str, Any], name: str, longest: int) -> str:
     found = data.get(name, "")
     if not isinstance(found, str):
-        raise Unasked(f"“{name}” must be text.", name)
+        raise BadRequest(f"“{name}” must be text.", name)
     if len(found) > longest:
-        raise Unasked(f"This text is longer than {longest:,} characters.", name)
+        raise BadRequest(f"This text is longer than {longest:,} characters.", name)
     return found
 
 
@@ -77,5 +72,5 @@ def _whole(data: Mapping[str, Any], name: str) -> int | None:
         return None
     whole = isinstance(value, int | float) and not isinstance(value, bool)
     if not whole or abs(value) > 1e9 or value != int(value):
-        raise Unasked(f"{LIMITS[name][0]} must be an integer.", name)
+        raise BadRequest(f"{LIMITS[name][0]} must be an integer.", name)
     return int(value)

@@ -12,9 +12,9 @@ from specviz.cost import sources
 from specviz.cost.server.loading import JSON_NAMES, MAX_CHARACTERS, example
 from specviz.cost.server.outlook import LIMITS
 from specviz.cost.sources import HEAD, drafters
-from specviz.ui import question
 from specviz.ui.component import TabContext, component
 from specviz.ui.cost.server.answer import answer
+from specviz.ui.cost.server.question import LONGEST_QUESTION
 
 NAME: Final = "sv-server"
 START: Final = {
@@ -27,8 +27,8 @@ MEASURED: Final = START | {"hardware": "laptop-cpu", "model": "house", "dtype": 
 
 def build(place: TabContext) -> None:
     """Build the section and wire its events."""
-    view = component(NAME, "cost/server/server", config())
-    question.wire(view, "server", f"{NAME}-ask", answer)
+    component(NAME, "cost/server/server", config())
+    place.questions.add("server", answer, LONGEST_QUESTION)
 
 
 def config() -> dict[str, Any]:

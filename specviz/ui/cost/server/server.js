@@ -6,7 +6,7 @@ import { fetchPlotly } from "../../shared/plot.js";
 import { there } from "../../shared/there.js";
 import { ask, fault, question } from "./ask.js";
 import { chosen, fill, named, paste, wire } from "./controls.js";
-import { draw, receive, take } from "./show.js";
+import { draw, take } from "./show.js";
 import { $, stage } from "./stage.js";
 
 /** @import { Start } from "../../shared/data.js" */
@@ -32,10 +32,10 @@ function clear() {
 const section = (figure) => there($(`[data-figure=${figure}]`).closest("section"));
 
 /** @type {Start<Config>} */
-export function start(element, props, watch, _trigger, config) {
+export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
   window.specviz.server = {
-    wish: () => JSON.stringify({ ...chosen(), id: question.number }),
+    request: chosen,
     get asked() {
       return question.number;
     },
@@ -53,7 +53,6 @@ export function start(element, props, watch, _trigger, config) {
   $("[data-do=example]").addEventListener("click", example);
   $("[data-do=clear]").addEventListener("click", clear);
   $("[data-do=take]").addEventListener("click", take);
-  watch("value", receive);
   onTheme(draw);
   let wide = 0;
   new ResizeObserver(() => {

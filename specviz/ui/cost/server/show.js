@@ -4,7 +4,7 @@ import { el } from "../../shared/dom.js";
 import { plot } from "../../shared/plot.js";
 import { there } from "../../shared/there.js";
 import { setTerms } from "../shared/terms.js";
-import { fault, question } from "./ask.js";
+import { fault } from "./ask.js";
 import { hint, several } from "./controls.js";
 import { $, stage } from "./stage.js";
 
@@ -14,15 +14,8 @@ const OLDER = " The results below belong to the last valid choice.";
 /** @type {Answer | null} */
 let last = null; // the newest answer on screen, for another width or theme
 
-export function receive() {
-  const answer = stage.props.value && JSON.parse(stage.props.value);
-  if (!answer || !question.answers(answer.id)) return;
-  show(answer);
-  question.next();
-}
-
 /** @param {Answer | Fault | { empty: true, problem?: undefined }} answer */
-function show(answer) {
+export function show(answer) {
   if (answer.problem !== undefined) return refuse(answer);
   fault("");
   if ("empty" in answer) return away();

@@ -1,12 +1,16 @@
 // The question: a file that ships or the visitor's own, a model and a context in it, the tab's α.
 
-import { Question } from "../../shared/question.js";
+import { Question } from "../../shared/ask.js";
 import { terms } from "../shared/terms.js";
+import { receive } from "./show.js";
 import { $, stage } from "./stage.js";
+
+/** @import { Answer } from "./data.js" */
 
 const SILENT = "The server does not answer. The results shown belong to an earlier choice.";
 export const OWN = "own"; // the list value of a visitor's file
-export const question = new Question("sv-shapes-ask", () => fault(SILENT));
+/** @type {Question<Answer>} */
+export const question = new Question("shapes", request, receive, () => fault(SILENT));
 /** @type {{ name: string, text: string } | null} */
 let own = null;
 
@@ -22,16 +26,15 @@ export function fault(sentence) {
   wrong.textContent = sentence;
 }
 
-export function wish() {
+export function request() {
   const file = select("file").value;
-  return JSON.stringify({
+  return {
     file,
     text: file === OWN && own ? own.text : null,
     model: select("model").value,
     context: Number(select("context").value),
     alpha: terms.alpha,
-    id: question.number,
-  });
+  };
 }
 
 // A visitor's file is shown at once and listed beside those that ship.

@@ -36,12 +36,7 @@ export interface Shown {
   figure: Figure;
 }
 export interface Answer extends Shown {
-  id: number;
-  error?: undefined;
-}
-export interface Fault {
-  id: number;
-  error: string;
+  problem?: undefined;
 }
 export interface Config {
   name: string;

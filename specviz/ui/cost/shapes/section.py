@@ -25,7 +25,6 @@ from specviz.cost.measured_costs import (
 from specviz.cost.sweep import Sweep
 from specviz.settings.settings import require
 from specviz.settings.value_types import parse_number
-from specviz.ui import question
 from specviz.ui.broken import lacking, spared
 from specviz.ui.component import TabContext, component
 from specviz.ui.cost.terms.section import START as TERMS
@@ -83,8 +82,8 @@ def build(place: TabContext) -> None:
     """Build the section and wire its events."""
     for path in shipped_paths():
         lacking("One of the machines measured below cannot be shown.", partial(load_shipped, path))
-    view = component(NAME, "cost/shapes/shapes", config())
-    question.wire(view, "shapes", f"{NAME}-ask", section_facts)
+    component(NAME, "cost/shapes/shapes", config())
+    place.questions.add("shapes", section_facts, LONGEST)
 
 
 def config() -> dict[str, Any]:
@@ -107,13 +106,9 @@ def files() -> Mapping[str, CostFile]:
     return {name: file for name, file in found.items() if file}
 
 
-def section_facts(text: Any) -> str:
-    """Return the answer as JSON text with the question's `id`, or an `error`."""
-    try:
-        made = answer(Ask.from_data(question.read(text, LONGEST)))
-    except ValueError as problem:
-        made = {"error": str(problem)}
-    return question.packed(made | {"id": question.number_of(text)})
+def section_facts(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Answer a question. Raises ValueError with a sentence."""
+    return answer(Ask.from_data(data))
 
 
 def answer(ask: Ask) -> dict[str, Any]:

@@ -4,8 +4,8 @@ import { onTheme } from "../../shared/page.js";
 import { pictures } from "../../shared/picture.js";
 import { fetchPlotly } from "../../shared/plot.js";
 import { begin, onTerms, setTerms, shown, terms } from "../shared/terms.js";
-import { ask, bring, fault, offerFiles, question, wish } from "./ask.js";
-import { draw, legend, receive, show } from "./show.js";
+import { ask, bring, fault, offerFiles, question, request } from "./ask.js";
+import { draw, legend, show } from "./show.js";
 import { $, stage } from "./stage.js";
 
 /** @import { Start } from "../../shared/data.js" */
@@ -49,7 +49,7 @@ function follow() {
 }
 
 /** @type {Start<Config>} */
-export function start(element, props, watch, _trigger, config) {
+export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
   legend();
   wire();
@@ -57,7 +57,7 @@ export function start(element, props, watch, _trigger, config) {
   follow();
   offerFiles(stage.config.files[0]?.[0]);
   window.specviz.shapes = {
-    wish,
+    request,
     bring,
     get idle() {
       return question.idle;
@@ -70,7 +70,6 @@ export function start(element, props, watch, _trigger, config) {
     follow();
     ask();
   });
-  watch("value", receive);
   fetchPlotly().then(() => draw());
   if (stage.config.first) {
     show(stage.config.first);

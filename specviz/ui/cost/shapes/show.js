@@ -3,10 +3,11 @@
 import { el } from "../../shared/dom.js";
 import { plot } from "../../shared/plot.js";
 import { told } from "../shared/terms.js";
-import { fault, offer, question } from "./ask.js";
+import { fault, offer } from "./ask.js";
 import { $, stage } from "./stage.js";
 
-/** @import { Answer, Fault, Row, Shown } from "./data.js" */
+/** @import { Refusal } from "../../shared/data.js" */
+/** @import { Answer, Row, Shown } from "./data.js" */
 
 /** @type {[title: string, simulated: boolean, cell: (row: Row) => Node | string][]} */
 const COLUMNS = [
@@ -29,17 +30,10 @@ const KEYS = [
 /** @type {Shown | null} */
 let last = null;
 
-export function receive() {
-  const found = stage.props.value && JSON.parse(stage.props.value);
-  if (!found || !question.answers(found.id)) return;
-  heard(found);
-  question.next();
-}
-
-/** @param {Answer | Fault} answer */
-function heard(answer) {
-  fault(answer.error ?? "");
-  if (answer.error === undefined) show(answer);
+/** @param {Answer | Refusal} answer */
+export function receive(answer) {
+  fault(answer.problem ?? "");
+  if (answer.problem === undefined) show(answer);
 }
 
 /** @param {Shown} answer */

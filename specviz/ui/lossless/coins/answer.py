@@ -6,6 +6,7 @@ the same.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import count
 from typing import Any, Final
 
@@ -16,8 +17,6 @@ from specviz.frames.numbers import significant
 from specviz.ui.lossless.coins.throws import THROWS
 from specviz.ui.lossless.sandbox.answer import EXACT, round_of
 from specviz.ui.lossless.sandbox.question import SandboxQuestion, whole
-from specviz.ui.question import Unasked, number_of, packed, read
-from specviz.verification import MismatchedRule
 from specviz.verification.exact import RoundSetup, enumerate_position
 from specviz.verification.exact.enumeration import SampledMass, play_round
 from specviz.verification.exact.monte_carlo import SampleCounts, throw_darts
@@ -29,29 +28,22 @@ TINY: Final = 1e-12  # smaller probabilities are not distinguished
 seeds = count(1)
 
 
-def thrown(text: Any) -> str:
-    """Answer with JSON for the page: the counts of these rounds, or an error sentence."""
-    try:
-        asked = SandboxQuestion.from_text(text)
-        throws = read(text).get("throws")
-        many = whole(throws, "The number of rounds", 1, max(THROWS))
-        round_ = round_of(asked)
-    except (Unasked, MismatchedRule) as problem:
-        return packed({"id": number_of(text), "problem": str(problem)})
+def answer(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the counts of these rounds. Raises BadRequest or MismatchedRule with a sentence."""
+    asked = SandboxQuestion.from_data(data)
+    many = whole(data.get("throws"), "The number of rounds", 1, max(THROWS))
+    round_ = round_of(asked)
     pours = poured(round_, many, next(seeds))
     last = pours[-1]
     counts = [kept + rest for kept, rest in zip(last["kept"], last["filled"], strict=True)]
     found = SampleCounts(counts, list(asked.p), sum(last["kept"]))
-    return packed(
-        {
-            "id": asked.number,
-            "pours": pours,
-            "intervals": [[one.low, one.high] for one in found.intervals],
-            "said": said(found),
-            "told": told(found, enumerate_position(round_).tv),
-            "darts": board(round_, next(seeds)),
-        }
-    )
+    return {
+        "pours": pours,
+        "intervals": [[one.low, one.high] for one in found.intervals],
+        "said": said(found),
+        "told": told(found, enumerate_position(round_).tv),
+        "darts": board(round_, next(seeds)),
+    }
 
 
 def board(round_: RoundSetup, seed: int) -> dict[str, Any] | None:

@@ -1,23 +1,31 @@
 // Run the sandbox's experiment many times with random numbers, and fill the columns step by step.
 
 import { el, flat, percent, word } from "../../shared/dom.js";
-import { Question } from "../../shared/question.js";
+import { Question } from "../../shared/ask.js";
 import { there } from "../../shared/there.js";
 import { whisker } from "../shared/whisker.js";
 import { showBoard } from "./board.js";
 import { $, stage } from "./stage.js";
 
-/** @import { Start } from "../../shared/data.js" */
-/** @import { Config, Fault, Pour, Sandbox, Thrown } from "./data.js" */
+/** @import { Refusal, Start } from "../../shared/data.js" */
+/** @import { Config, Pour, Sandbox, Thrown } from "./data.js" */
 
 const SILENT = "The server does not answer. Try again.";
 const POURING = 45; // milliseconds per animation step
-const question = new Question("sv-coins-ask", () => tell(SILENT), 30000);
+/** @type {Question<Thrown>} */
+const question = new Question(
+  "coins",
+  () => request(),
+  show,
+  () => tell(SILENT),
+);
 let throws = 0;
 let pouring = 0;
 let fresh = false; // whether the columns belong to the sandbox's current state
 
 const sandbox = () => /** @type {Sandbox} */ (there(window.specviz.sandbox));
+
+const request = () => ({ ...sandbox().request(), throws });
 
 /** @param {string} sentence */
 function tell(sentence) {
@@ -25,14 +33,7 @@ function tell(sentence) {
   $(".sv-coins-notice").hidden = !sentence;
 }
 
-function receive() {
-  const answer = stage.props.value && JSON.parse(stage.props.value);
-  if (!answer || !question.answers(answer.id)) return;
-  show(answer);
-  question.next();
-}
-
-/** @param {Thrown | Fault} answer */
+/** @param {Thrown | Refusal} answer */
 function show(answer) {
   tell(answer.problem || "");
   if (answer.problem !== undefined) return;
@@ -90,11 +91,9 @@ function stale() {
 }
 
 /** @type {Start<Config>} */
-export function start(element, props, watch, _trigger, config) {
+export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
-  window.specviz.coins = {
-    wish: () => JSON.stringify({ ...JSON.parse(sandbox().wish({})), throws, id: question.number }),
-  };
+  window.specviz.coins = { request };
   $(".sv-coins-buttons").replaceChildren(
     ...config.throws.map((many) => {
       const made = el("button", "sv-button", "Run " + many.toLocaleString("en") + " rounds");
@@ -106,7 +105,6 @@ export function start(element, props, watch, _trigger, config) {
       return made;
     }),
   );
-  watch("value", receive);
   const wait = () => (window.specviz.sandbox ? sandbox().onAnswer(stale) : setTimeout(wait, 50));
   wait();
 }

@@ -9,13 +9,8 @@ export interface Pour {
   kept: number[];
   filled: number[];
 }
-export interface Fault {
-  id: number;
-  problem: string;
-}
 /** pours: counts after each animation step. intervals: by word, the lowest and highest share. */
 export interface Thrown {
-  id: number;
   problem?: undefined;
   pours: Pour[];
   intervals: [number, number][];
@@ -32,7 +27,7 @@ export interface Board {
 }
 /** The part of the sandbox's API that is used here. */
 export interface Sandbox {
-  wish(more: object): string;
+  request(): object;
   onAnswer(hear: () => void): void;
   state: { words: import("../../shared/data.js").Word[]; p: number[] };
 }

@@ -1,10 +1,11 @@
 """Answer the gallery: all published rules, with their own p and q or the sandbox's, or one case.
 
-Text in, text out. Verdicts are computed; none is written down here.
+Verdicts are computed; none is written down here.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from itertools import count
 from typing import Any, Final
@@ -13,8 +14,8 @@ from specviz import texts
 from specviz.ui.lossless.coins.answer import SURE, seldom
 from specviz.ui.lossless.sandbox.answer import tensor
 from specviz.ui.lossless.sandbox.presets import WORDS
-from specviz.ui.lossless.sandbox.question import law, whole
-from specviz.ui.question import Unasked, number_of, packed, read
+from specviz.ui.lossless.sandbox.question import law
+from specviz.ui.questions import BadRequest
 from specviz.verification.exact.monte_carlo import g_test, wilson_intervals
 from specviz.verification.published_rules import (
     EXACT,
@@ -31,39 +32,34 @@ ASKED: Final = ("list", "evidence")
 seeds = count(1)
 
 
-def answer(text: Any) -> str:
-    """Answer with JSON: the list, evidence for one rule, or an error sentence."""
-    try:
-        data = read(text)
-        number = whole(data.get("id"), "A question's number", -(2**53), 2**53)
-        if data.get("asked") not in ASKED:
-            raise Unasked(f"A question to the gallery is one of these: {', '.join(ASKED)}.")
-        if data["asked"] == "list":
-            return packed({"id": number, "exhibits": exhibits(data.get("p"), data.get("q"))})
-        return packed({"id": number, "evidence": thrown(chosen(data.get("key")), next(seeds))})
-    except Unasked as problem:
-        return packed({"id": number_of(text), "problem": str(problem)})
+def answer(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the list, or evidence for one rule. Raises BadRequest with a sentence."""
+    if data.get("asked") not in ASKED:
+        raise BadRequest(f"A question to the gallery is one of these: {', '.join(ASKED)}.")
+    if data["asked"] == "list":
+        return {"exhibits": exhibits(data.get("p"), data.get("q"))}
+    return {"evidence": thrown(chosen(data.get("key")), next(seeds))}
 
 
 def chosen(key: Any) -> CaseStudy:
-    """Look up a rule by its key. Raises Unasked with a sentence."""
+    """Look up a rule by its key. Raises BadRequest with a sentence."""
     try:
         return find_case_study(str(key))
     except KeyError as problem:
-        raise Unasked("The gallery has no such rule.") from problem
+        raise BadRequest("The gallery has no such rule.") from problem
 
 
 def exhibits(p: Any, q: Any) -> list[dict[str, Any]]:
     """List all rules for the page, computed with this p and q, or each with its own.
 
     Raises:
-        Unasked: With a sentence, if p or q is not a distribution.
+        BadRequest: With a sentence, if p or q is not a distribution.
     """
     if p is None:
         return [told(each, result) for each, result in own()]
     target, draft = law(p, "p"), law(q, "q")
     if len(target) != len(draft):
-        raise Unasked("p and q must have a probability for the same words.")
+        raise BadRequest("p and q must have a probability for the same words.")
     laws = tensor(target), tensor(draft)
     return [told(each, each.result(*laws)) for each in GALLERY]
 

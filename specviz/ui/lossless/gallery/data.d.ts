@@ -30,8 +30,7 @@ export interface Evidence {
   strings: string[][];
 }
 export interface Answer {
-  id: number;
-  problem?: string;
+  problem?: undefined;
   exhibits?: Exhibit[];
   evidence?: Evidence;
 }

@@ -1,15 +1,21 @@
 // Set-up of the gallery, and the API that other sections use: `window.specviz.wild`.
 
-import { Question } from "../../shared/question.js";
+import { Question } from "../../shared/ask.js";
 import { nextCase, showCase } from "./detective.js";
 import { exhibits, showAll } from "./show.js";
 import { $, stage } from "./stage.js";
 
-/** @import { Start, Word } from "../../shared/data.js" */
+/** @import { Refusal, Start, Word } from "../../shared/data.js" */
 /** @import { Answer, Config } from "./data.js" */
 
 const SILENT = "The server does not answer. Try again.";
-const question = new Question("sv-wild-ask", () => tell(SILENT), 30000);
+/** @type {Question<Answer>} */
+const question = new Question(
+  "gallery",
+  () => asked,
+  show,
+  () => tell(SILENT),
+);
 /** @type {object} */
 let asked = { asked: "list" };
 /** @type {Word[] | null} */
@@ -27,14 +33,12 @@ function ask(what) {
   question.ask();
 }
 
-function receive() {
-  /** @type {Answer | null} */
-  const answer = stage.props.value && JSON.parse(stage.props.value);
-  if (!answer || !question.answers(answer.id)) return;
+/** @param {Answer | Refusal} answer */
+function show(answer) {
   tell(answer.problem || "");
+  if (answer.problem !== undefined) return;
   if (answer.exhibits) showAll(answer.exhibits, over || stage.config.words);
   if (answer.evidence) showCase(answer.evidence);
-  question.next();
 }
 
 /** @param {string} mode */
@@ -63,10 +67,10 @@ function onLaws() {
 }
 
 /** @type {Start<Config>} */
-export function start(element, props, watch, _trigger, config) {
+export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
   window.specviz.wild = {
-    wish: () => JSON.stringify({ ...asked, id: question.number }),
+    request: () => asked,
     get exhibits() {
       return exhibits;
     },
@@ -78,6 +82,5 @@ export function start(element, props, watch, _trigger, config) {
     else if (button.dataset.do === "laws") onLaws();
     else if (button.dataset.do === "case") ask({ asked: "evidence", key: nextCase() });
   });
-  watch("value", receive);
   ask({ asked: "list" });
 }

@@ -5,6 +5,7 @@ Needs no model: the trace contains all that is needed. See `verification.exact.r
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
@@ -13,8 +14,8 @@ from specviz.frames import Scene
 from specviz.frames.numbers import significant
 from specviz.trace.events import Judged, Rows
 from specviz.trace.file import Trace
-from specviz.ui.lossless.sandbox.question import FEWEST_WORDS, MOST_WORDS, whole
-from specviz.ui.question import Unasked, number_of, packed, read
+from specviz.ui.lossless.sandbox.question import FEWEST_WORDS, MOST_WORDS
+from specviz.ui.questions import BadRequest
 from specviz.ui.step import recorded
 from specviz.verification.exact.recorded_run import VerdictBounds, verdict_bounds, worst_bounds
 
@@ -22,16 +23,11 @@ SHOWN: Final = MOST_WORDS - 1  # words of one check that fit into the sandbox
 ROUNDING: Final = 1e-9
 
 
-def answer(text: Any) -> str:
-    """Answer with JSON: the checks of the requested run, or an error sentence."""
-    try:
-        data = read(text)
-        number = whole(data.get("id"), "A question's number", -(2**53), 2**53)
-        if data.get("run") not in recorded.names():
-            raise Unasked("There is no recorded run with this name.")
-        return packed({"id": number, **proof(str(data["run"]))})
-    except ValueError as problem:  # bad question or bad trace
-        return packed({"id": number_of(text), "problem": str(problem)})
+def answer(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the checks of a run. Raises ValueError with a sentence: bad question or bad trace."""
+    if data.get("run") not in recorded.names():
+        raise BadRequest("There is no recorded run with this name.")
+    return proof(str(data["run"]))
 
 
 @cache

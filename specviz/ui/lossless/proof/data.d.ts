@@ -16,8 +16,7 @@ export interface Verdict {
   laws: { words: Word[]; p: number[]; q: number[]; drawn: "sampled" | "top" } | null;
 }
 export interface Answer {
-  id: number;
-  problem?: string;
+  problem?: undefined;
   run: string;
   title: string;
   said: string;

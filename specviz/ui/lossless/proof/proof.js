@@ -1,17 +1,23 @@
 // Set-up of the section, and the API that other sections use: `window.specviz.proof`.
 
+import { Question } from "../../shared/ask.js";
 import { byId, el, flat, mark, word } from "../../shared/dom.js";
-import { Question } from "../../shared/question.js";
 import { hand } from "../../shared/tabs.js";
 import { there } from "../../shared/there.js";
 import { job } from "./repeats.js";
 import { $, stage } from "./stage.js";
 
-/** @import { Start } from "../../shared/data.js" */
+/** @import { Refusal, Start } from "../../shared/data.js" */
 /** @import { Answer, Config, Verdict } from "./data.js" */
 
 const SILENT = "The server does not answer. Try again.";
-const question = new Question("sv-proof-ask", () => tell(SILENT), 30000);
+/** @type {Question<Answer>} */
+const question = new Question(
+  "proof",
+  () => ({ run }),
+  show,
+  () => tell(SILENT),
+);
 let run = "";
 
 /** @param {string} sentence */
@@ -20,17 +26,11 @@ function tell(sentence) {
   $(".sv-proof-notice").hidden = !sentence;
 }
 
-function receive() {
-  /** @type {Answer | null} */
-  const answer = stage.props.value && JSON.parse(stage.props.value);
-  if (!answer || !question.answers(answer.id)) return;
+/** @param {Answer | Refusal} answer */
+function show(answer) {
   tell(answer.problem || "");
-  if (answer.problem === undefined) show(answer);
-  question.next();
-}
-
-/** @param {Answer} answer */
-function show({ said, verdicts, title }) {
+  if (answer.problem !== undefined) return;
+  const { said, verdicts, title } = answer;
   $(".sv-proof-said").textContent = said;
   $(".sv-proof-key").hidden = !verdicts.length;
   $(".sv-proof-list").replaceChildren(
@@ -50,17 +50,23 @@ function entry(verdict, title) {
   made.setAttribute("aria-label", flat(w) + ", " + made.title);
   made.addEventListener("click", () => {
     const from = "Round " + round + " of “" + title + "”";
-    hand("sv-sand", { ...there(laws), candidates: 1, rule: "auto", preset: "", from });
+    hand("sv-sand", {
+      ...there(laws),
+      candidates: 1,
+      rule: "auto",
+      preset: "",
+      from,
+    });
     there(byId("sv-sand")).scrollIntoView({ block: "start" });
   });
   return made;
 }
 
 /** @type {Start<Config>} */
-export function start(element, props, watch, _trigger, config) {
+export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
   window.specviz.proof = {
-    wish: () => JSON.stringify({ run, id: question.number }),
+    request: () => ({ run }),
     begin: () => job.begin(),
     stop: () => job.stop(),
     ended: () => job.ended(),
@@ -82,6 +88,5 @@ export function start(element, props, watch, _trigger, config) {
   $("[data-do=go]").textContent = "Run it " + config.times + " times with and without a draft";
   $("[data-do=go]").addEventListener("click", () => there(byId("sv-proof-go")).click());
   $("[data-do=stop]").addEventListener("click", () => there(byId("sv-proof-stop")).click());
-  watch("value", receive);
   ask();
 }

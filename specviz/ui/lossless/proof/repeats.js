@@ -23,11 +23,11 @@ export const job = new Job({
     $("[data-do=go]").hidden = under;
     $("[data-do=stop]").hidden = !under;
     $(".sv-proof-bar").hidden = !under;
-    if (under) $(".sv-proof-counted").textContent = "";
-    else $(".sv-proof-count").textContent = "";
+    if (under) counted("");
+    else count("");
   },
   wait: (sentence, numbers) => write($(".sv-proof-count"), sentence, numbers),
-  end: (sentence) => counted(sentence),
+  end: (sentence) => counted(sentence + " " + $(".sv-proof-counted").textContent),
 });
 
 /** @param {string} sentence */

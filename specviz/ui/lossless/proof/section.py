@@ -16,7 +16,6 @@ from specviz import texts
 from specviz.catalog.entry import with_defaults
 from specviz.settings.settings import Settings
 from specviz.shipped import Recipe
-from specviz.ui import question
 from specviz.ui.component import TabContext, component
 from specviz.ui.live import Job, Start, Texts, wire
 from specviz.ui.step.recorded import names, recipe, title
@@ -36,21 +35,14 @@ RARE: Final = 0.001  # a p-value below this is not luck
 OFTEN: Final = 5  # pairs of runs between two lines of progress
 
 
-def answered(text: Any) -> str:
-    """Call `answer.answer`. torch is imported for the first question, not for the page."""
-    from specviz.ui.lossless.proof.answer import answer
-
-    return answer(text)
-
-
 def build(place: TabContext) -> None:
     """Build the section and connect its events."""
     known = {"runs": [[name, title(name)] for name in names()], "times": TIMES}
     words = {"bound": limit_text(place.runs.limit)}
-    view = component(NAME, "lossless/proof/proof", known, words=words)
+    component(NAME, "lossless/proof/proof", known, words=words)
     told = component(f"{NAME}-told", "lossless/proof/told")
     chosen = gr.Textbox(visible=False)
-    question.wire(view, "proof", f"{NAME}-ask", answered)
+    place.questions.add("proof", "specviz.ui.lossless.proof.answer")
     go = gr.Button("Repeat the run", elem_id=f"{NAME}-go", elem_classes="sv-hidden")
     halt = gr.Button("Stop repeating", elem_id=f"{NAME}-stop", elem_classes="sv-hidden")
     number = gr.Number(visible=False)

@@ -1,6 +1,6 @@
 """Answer one question of the sandbox: the exact output distribution, and the verdict in words.
 
-Stateless: text in, text out. Every branch of a round is run through the production rule itself, so
+Stateless. Every branch of a round is run through the production rule itself, so
 no formula of a rule is repeated here.
 """
 
@@ -17,10 +17,13 @@ from specviz.cost.formula import expected_tokens
 from specviz.settings.settings import Sampling
 from specviz.trace.rule_specs import Drawn, select_rule
 from specviz.ui.lossless.sandbox.question import SandboxQuestion
-from specviz.ui.question import Unasked, number_of, packed
-from specviz.verification import MismatchedRule, Rule, make_rule
-from specviz.verification.exact import CandidateMethod, PositionResult, RoundSetup
-from specviz.verification.exact import enumerate_position as answered
+from specviz.verification import Rule, make_rule
+from specviz.verification.exact import (
+    CandidateMethod,
+    PositionResult,
+    RoundSetup,
+    enumerate_position,
+)
 from specviz.verification.exact.candidates import as_method
 from specviz.verification.exact.closed_form import acceptance_ceiling
 
@@ -38,24 +41,18 @@ HEADS: Final = (
 )
 
 
-def answer(text: Any) -> str:
-    """Answer a question with JSON for the page, or with an error sentence."""
-    try:
-        asked = SandboxQuestion.from_text(text)
-        round_ = round_of(asked)
-    except (Unasked, MismatchedRule) as problem:
-        return packed({"id": number_of(text), "problem": str(problem)})
-    found = answered(round_)
-    return packed(
-        {
-            "id": asked.number,
-            **verdict(asked, round_.rule, found),
-            "kept": found.through_draft.tolist(),
-            "filled": found.through_rest.tolist(),
-            "told": told(asked, found),
-            "table": {"heads": HEADS, "rows": rows(asked.q, found)},
-        }
-    )
+def answer(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Answer a question. Raises BadRequest or MismatchedRule with a sentence."""
+    asked = SandboxQuestion.from_data(data)
+    round_ = round_of(asked)
+    found = enumerate_position(round_)
+    return {
+        **verdict(asked, round_.rule, found),
+        "kept": found.through_draft.tolist(),
+        "filled": found.through_rest.tolist(),
+        "told": told(asked, found),
+        "table": {"heads": HEADS, "rows": rows(asked.q, found)},
+    }
 
 
 def round_of(asked: SandboxQuestion) -> RoundSetup:

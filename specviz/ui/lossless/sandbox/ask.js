@@ -1,24 +1,25 @@
 // The sandbox's question to the server, where the rules are implemented.
 
-import { Question } from "../../shared/question.js";
+import { Question } from "../../shared/ask.js";
 import { tell } from "./say.js";
+import { show } from "./show.js";
 import { ruleText, state } from "./state.js";
 
+/** @import { Answer } from "./data.js" */
+
 const SILENT = "The server does not answer, so the output shown does not match the bars.";
-export const question = new Question("sv-sand-ask", () => tell(SILENT));
+/** @type {Question<Answer>} */
+export const question = new Question(
+  "sandbox",
+  () => request(),
+  show,
+  () => tell(SILENT),
+);
 
 export const ask = () => question.ask();
 
-/** The experiment as the server reads it. @param {object} [more] */
-export const wish = (more) => {
+/** The experiment as the server reads it. */
+export const request = () => {
   const { p, q, drawn, candidates } = state;
-  return JSON.stringify({
-    id: question.number,
-    p,
-    q,
-    drawn,
-    candidates,
-    rule: ruleText(),
-    ...more,
-  });
+  return { p, q, drawn, candidates, rule: ruleText() };
 };

@@ -36,9 +36,12 @@ function presetList(presets, changed) {
   });
 }
 
-/** @param {{ name: string, words: Preset["words"], p: number[], q: number[] }} laws */
-export function load({ name, words, p, q }) {
+/** @param {Preset} preset */
+export function load({ name, words, p, q, rule }) {
   Object.assign(state, { words, p, q, preset: name, from: "" });
+  if (!rule) return;
+  Object.assign(state, { drawn: "sampled", candidates: 1 });
+  choose(rule);
 }
 
 /** @param {RuleRow[]} rules @param {(laws: boolean) => void} changed */
@@ -105,7 +108,7 @@ export function showControls(changed) {
   const presets = $("#sv-sand-preset");
   presets.value = state.preset;
   const few = state.from + ": the likeliest words, with p and q each rescaled to sum to 1.";
-  $(".sv-sand-from").textContent = state.from && few;
+  $("#sv-sand-from").textContent = state.from && few;
   $(".sv-sand-from").hidden = !state.from;
   /** @type {HTMLSelectElement} */
   const rules = $("#sv-sand-rule");

@@ -12,6 +12,8 @@ export interface Preset {
   words: Word[];
   p: number[];
   q: number[];
+  /** The rule that it selects for sampled guesses; "" keeps what is selected. */
+  rule: string;
 }
 /** A number that a rule can be set to. */
 export interface Dial {
@@ -51,13 +53,8 @@ export interface State {
   /** The run that p and q come from; empty if they come from no run. */
   from: string;
 }
-export interface Fault {
-  id: number;
-  problem: string;
-}
 /** worst: index of the word with the largest error, the subject of `said`. kept, filled: by word, the probability of an accepted guess and of a replacement; their sum is the output. */
 export interface Answer {
-  id: number;
   problem?: undefined;
   is: "exact" | "lossy";
   verdict: string;

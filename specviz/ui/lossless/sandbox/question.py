@@ -8,7 +8,7 @@ from math import fsum, isfinite
 from typing import Any, Final, Self
 
 from specviz.trace.rule_specs import Drawn
-from specviz.ui.question import Unasked, read
+from specviz.ui.questions import BadRequest
 
 FEWEST_WORDS: Final = 2
 MOST_WORDS: Final = 6
@@ -26,7 +26,6 @@ DRAWN: Final[Mapping[str, Drawn]] = {
 class SandboxQuestion:
     """p, q: probabilities (V,) of a few words. rule: its name, or "auto" for the one that fits."""
 
-    number: int
     p: tuple[float, ...]
     q: tuple[float, ...]
     drawn: Drawn
@@ -34,20 +33,18 @@ class SandboxQuestion:
     rule: str
 
     @classmethod
-    def from_text(cls, text: Any) -> Self:
-        """Parse JSON text. Raises Unasked with a sentence."""
-        data = read(text)
+    def from_data(cls, data: Mapping[str, Any]) -> Self:
+        """Validate the page's question. Raises BadRequest with a sentence."""
         p, q = law(data.get("p"), "p"), law(data.get("q"), "q")
         if len(p) != len(q):
-            raise Unasked("p and q must have a probability for the same words.")
+            raise BadRequest("p and q must have a probability for the same words.")
         drawn = str(data.get("drawn"))
         if drawn not in DRAWN:
-            raise Unasked(f"Guesses are chosen in one of these ways: {', '.join(DRAWN)}.")
+            raise BadRequest(f"Guesses are chosen in one of these ways: {', '.join(DRAWN)}.")
         rule = data.get("rule")
         if not isinstance(rule, str) or len(rule) > LONGEST_RULE:
-            raise Unasked(f"A rule's name has at most {LONGEST_RULE} characters.")
+            raise BadRequest(f"A rule's name has at most {LONGEST_RULE} characters.")
         return cls(
-            number=whole(data.get("id"), "A question's number", -(2**53), 2**53),
             p=p,
             q=q,
             drawn=DRAWN[drawn],
@@ -60,20 +57,20 @@ class SandboxQuestion:
 
 
 def whole(value: Any, called: str, least: int, most: int) -> int:
-    """Validate a whole number within bounds. Raises Unasked with a sentence."""
+    """Validate a whole number within bounds. Raises BadRequest with a sentence."""
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise Unasked(f"{called} must be a whole number from {least} to {most}.")
+        raise BadRequest(f"{called} must be a whole number from {least} to {most}.")
     return value
 
 
 def law(values: Any, called: str) -> tuple[float, ...]:
-    """Validate probabilities (V,) and scale them to sum to 1. Raises Unasked with a sentence."""
+    """Validate probabilities (V,) and scale them to sum to 1. Raises BadRequest with a sentence."""
     if not isinstance(values, list) or not FEWEST_WORDS <= len(values) <= MOST_WORDS:
-        raise Unasked(f"{called} must have {FEWEST_WORDS} to {MOST_WORDS} probabilities.")
+        raise BadRequest(f"{called} must have {FEWEST_WORDS} to {MOST_WORDS} probabilities.")
     numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
     if len(numbers) < len(values) or not all(isfinite(v) and 0.0 <= v <= 1.0 for v in numbers):
-        raise Unasked(f"Every probability in {called} must be a number from 0 to 1.")
+        raise BadRequest(f"Every probability in {called} must be a number from 0 to 1.")
     total = fsum(numbers)
     if abs(total - 1.0) > NEAR_ONE:
-        raise Unasked(f"The probabilities in {called} sum to {total:.6g}; they must sum to 1.")
+        raise BadRequest(f"The probabilities in {called} sum to {total:.6g}; they must sum to 1.")
     return tuple(value / total for value in numbers)

@@ -1,12 +1,13 @@
 // Set-up of the sandbox, and the API that other sections use: `window.specviz.sandbox`.
 
 import { el } from "../../shared/dom.js";
+import { pictures } from "../../shared/picture.js";
 import { expect } from "../../shared/tabs.js";
-import { ask, question, wish } from "./ask.js";
+import { ask, question, request } from "./ask.js";
 import { bars } from "./bars.js";
 import { keepLink, linked } from "./link.js";
 import { choose, controls, load, showControls } from "./controls.js";
-import { last, onAnswer, receive } from "./show.js";
+import { last, onAnswer } from "./show.js";
 import { $, stage } from "./stage.js";
 import { state } from "./state.js";
 
@@ -44,11 +45,20 @@ export function go(to) {
   changed(true);
 }
 
+/** @type {State | null} */
+let before = null; // what a position of a run replaced
+
+/** Show a position of a run; Undo brings the replaced experiment back. @param {Partial<State>} to */
+function take(to) {
+  if (!state.from) before = structuredClone(state);
+  go(to);
+}
+
 /** @type {Start<Config>} */
-export function start(element, props, watch, _trigger, config) {
+export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
   window.specviz.sandbox = {
-    wish,
+    request,
     go,
     onAnswer,
     get state() {
@@ -67,8 +77,12 @@ export function start(element, props, watch, _trigger, config) {
   controls(changed);
   load(config.presets[0]);
   choose("auto");
-  watch("value", receive);
-  expect("sv-sand", (to) => go(to));
+  expect("sv-sand", take);
+  $(".sv-sand-undo").addEventListener("click", () => {
+    if (before) go(before);
+    $("#sv-sand-preset").focus();
+  });
+  $(".sv-sand-after").before(pictures([["experiment", () => $(".sv-sand-stage")]]));
   write = keepLink();
   go(linked() ?? {});
 }

@@ -6,22 +6,14 @@ browser; everything that depends on a rule is computed in Python.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from specviz.ui import question
 from specviz.ui.component import TabContext, component
 from specviz.ui.lossless.sandbox.choices import DRAWN, rules
 from specviz.ui.lossless.sandbox.presets import PRESETS
 from specviz.ui.lossless.sandbox.question import MOST_CANDIDATES
 
 NAME: Final = "sv-sand"
-
-
-def answered(text: Any) -> str:
-    """Call `answer.answer`. torch is imported for the first question, not for the page."""
-    from specviz.ui.lossless.sandbox.answer import answer
-
-    return answer(text)
 
 
 def build(place: TabContext) -> None:
@@ -32,5 +24,5 @@ def build(place: TabContext) -> None:
         "drawn": [{"value": value, "title": title} for value, title in DRAWN],
         "most": MOST_CANDIDATES,
     }
-    view = component(NAME, "lossless/sandbox/sandbox", known)
-    question.wire(view, "sandbox", f"{NAME}-ask", answered)
+    component(NAME, "lossless/sandbox/sandbox", known)
+    place.questions.add("sandbox", "specviz.ui.lossless.sandbox.answer")

@@ -2,13 +2,13 @@
 
 import { el, flat, mark, word } from "../../shared/dom.js";
 import { there } from "../../shared/there.js";
-import { question } from "./ask.js";
 import { high } from "./bars.js";
 import { tell } from "./say.js";
 import { $, stage } from "./stage.js";
 import { state } from "./state.js";
 
-/** @import { Answer, Fault } from "./data.js" */
+/** @import { Refusal } from "../../shared/data.js" */
+/** @import { Answer } from "./data.js" */
 
 /** @type {Answer | null} */
 export let last = null;
@@ -18,15 +18,8 @@ const heard = new Set();
 /** Call `hear` after each answer is shown. @param {() => void} hear */
 export const onAnswer = (hear) => heard.add(hear);
 
-export function receive() {
-  const answer = stage.props.value && JSON.parse(stage.props.value);
-  if (!answer || !question.answers(answer.id)) return;
-  show(answer);
-  question.next();
-}
-
-/** @param {Answer | Fault} answer */
-function show(answer) {
+/** @param {Answer | Refusal} answer */
+export function show(answer) {
   tell(answer.problem || "");
   stage.element.classList.toggle("sv-sand-faulty", answer.problem !== undefined);
   if (answer.problem !== undefined) return;

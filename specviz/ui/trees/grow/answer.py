@@ -5,7 +5,7 @@ Pure: text in, text out. Everything is computed from a recorded position, withou
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -33,7 +33,6 @@ from specviz.trees.rank_acceptance import shipped_tables
 from specviz.trees.recorded_position import RecordedPosition
 from specviz.trees.shapes import paths_of
 from specviz.ui.broken import spared
-from specviz.ui.trees.answering import answered
 from specviz.ui.trees.drawn import placed
 from specviz.ui.trees.grow.question import GrowQuestion
 from specviz.ui.trees.grow.steps import format_total, steps
@@ -44,9 +43,9 @@ ROUND: Final = 1  # whose coins are used here
 SHOWN: Final = 24  # tokens of the text before the tree
 
 
-def answer(text: Any) -> str:
-    """Return the answer as JSON, or the error sentence for a question that is invalid."""
-    return answered(text, GrowQuestion.from_text, whole)
+def answer(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Answer a question. Raises ValueError with a sentence."""
+    return whole(GrowQuestion.from_data(data))
 
 
 def whole(asked: GrowQuestion) -> dict[str, Any]:

@@ -52,7 +52,6 @@ export interface Length {
 }
 /** mask: by row of the pass, the rows that it sees. */
 export interface Answer {
-  id: number;
   problem?: undefined;
   from: {
     drafter: string;
@@ -77,10 +76,6 @@ export interface Answer {
   lengths: Length[];
   margins: { figure: Figure; said: string };
   notes: string[];
-}
-export interface Fault {
-  id: number;
-  problem: string;
 }
 export type Shown = "all" | "kept";
 export interface PositionLine {

@@ -4,7 +4,7 @@ import { byId } from "../../shared/dom.js";
 import { onTheme } from "../../shared/page.js";
 import { pictures } from "../../shared/picture.js";
 import { there } from "../../shared/there.js";
-import { ask, question, wish } from "./ask.js";
+import { ask, question } from "./ask.js";
 import { controls, showControls } from "./controls.js";
 import { fillLive, keepLink } from "./link.js";
 import { job, wanted } from "./live.js";
@@ -17,20 +17,13 @@ import { onStep, showNow, startSteps } from "./steps.js";
 import { state, view } from "./state.js";
 import { drawTree, showPicked, startTree, wholeTree } from "./tree.js";
 
-/** @import { Start } from "../../shared/data.js" */
-/** @import { Answer, Config, Fault } from "./data.js" */
+/** @import { Refusal, Start } from "../../shared/data.js" */
+/** @import { Answer, Config } from "./data.js" */
 
 let write = () => {}; // to the page's address
 
-function receive() {
-  const answer = stage.props.value && JSON.parse(stage.props.value);
-  if (!answer || !question.answers(answer.id)) return;
-  show(answer);
-  question.next();
-}
-
-/** @param {Answer | Fault} answer */
-function show(answer) {
+/** @param {Answer | Refusal} answer */
+export function show(answer) {
   stage.element.classList.toggle("sv-grow-faulty", answer.problem !== undefined);
   if (answer.problem !== undefined) {
     tell(answer.problem);
@@ -58,10 +51,10 @@ function show(answer) {
 }
 
 /** @type {Start<Config>} */
-export function start(element, props, watch, _trigger, config) {
+export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
   window.specviz.grow = {
-    wish,
+    request: () => state,
     begin: () => job.begin(),
     stop: () => job.stop(),
     ended: () => job.ended(),
@@ -102,7 +95,6 @@ export function start(element, props, watch, _trigger, config) {
   );
   startLive(config);
   write = keepLink();
-  watch("value", receive);
   ask();
 }
 

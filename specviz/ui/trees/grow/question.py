@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 
 from specviz.trees import shapes
 from specviz.trees.shapes import Parameters, check_range
-from specviz.ui.question import Unasked, read
+from specviz.ui.questions import BadRequest
 
 KINDS: Final[Mapping[str, str]] = {
     "dynamic": "Dynamic, as in EAGLE-2",
@@ -27,7 +27,6 @@ class GrowQuestion:
     """A position, a shape and how it is judged.
 
     Attributes:
-        number: The number of the question.
         place: Name of a position.
         kind: One of KINDS.
         parameters: Size of the tree.
@@ -36,7 +35,6 @@ class GrowQuestion:
         cold: Whether to judge at temperature 0 instead of 1.
     """
 
-    number: int
     place: str
     kind: str
     parameters: Parameters
@@ -45,14 +43,12 @@ class GrowQuestion:
     cold: bool
 
     @classmethod
-    def from_text(cls, text: Any) -> Self:
-        """Parse JSON text. Raises Unasked or BadTree with a sentence."""
-        data = read(text)
+    def from_data(cls, data: Mapping[str, Any]) -> Self:
+        """Validate the page's question. Raises BadRequest or BadTree with a sentence."""
         kind = data.get("kind")
         if not isinstance(kind, str) or kind not in KINDS:
-            raise Unasked(f"The shape must be one of {', '.join(KINDS)}.")
+            raise BadRequest(f"The shape must be one of {', '.join(KINDS)}.")
         return cls(
-            number=check_range("The number of a question", data.get("id"), -(2**53), 2**53),
             place=str(data.get("place")),
             kind=kind,
             parameters=Parameters.of(data.get("tree")),

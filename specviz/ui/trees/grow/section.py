@@ -23,10 +23,10 @@ from specviz.trees.recorded_position import (
     recipes,
 )
 from specviz.trees.shapes import PRESETS
-from specviz.ui import question
 from specviz.ui.broken import spared
 from specviz.ui.component import TabContext, component
 from specviz.ui.live import Job, Start, Texts, wire
+from specviz.ui.questions import parse
 from specviz.ui.request import HOUSE, RunRequest
 from specviz.ui.stream import line
 from specviz.ui.task import Desk, Task, lasting
@@ -44,13 +44,6 @@ GROWS: Final = (
 )  # fmt: skip
 
 
-def answered(text: Any) -> str:
-    """See `answer.answer`; torch is imported by the first question, not with the page."""
-    from specviz.ui.trees.grow.answer import answer
-
-    return answer(text)
-
-
 def build(place: TabContext) -> None:
     """Build the section and wire its events."""
     here = {entry.name for entry in entries() if entry.kind == "drafter"}
@@ -62,9 +55,9 @@ def build(place: TabContext) -> None:
         "prompt": spared(lambda: prompts()["stories"][1], EXAMPLE),
         "most": {"depth": LEVELS, "width": WIDEST, "skip": MOST_SKIPPED},
     }
-    view = component(NAME, "trees/grow/grow", known)
+    component(NAME, "trees/grow/grow", known)
     told = component(f"{NAME}-told", "trees/grow/told")
-    question.wire(view, "grow", f"{NAME}-ask", answered)
+    place.questions.add("grow", "specviz.ui.trees.grow.answer")
     wish = gr.Textbox(visible=False)
     go = gr.Button("Draft here", elem_id=f"{NAME}-go", elem_classes="sv-hidden")
     halt = gr.Button("Stop drafting", elem_id=f"{NAME}-stop", elem_classes="sv-hidden")
@@ -75,7 +68,7 @@ def build(place: TabContext) -> None:
 
 def wanted(runs: Worker, text: Any) -> Texts:
     """Validate a request for a live position. Raises ValueError with a sentence."""
-    data = question.read(text)
+    data = parse(text)
     skip = data.get("skip")
     if not isinstance(skip, int) or isinstance(skip, bool) or not 0 <= skip <= MOST_SKIPPED:
         raise ValueError(f"The position must be 0 to {MOST_SKIPPED} tokens into the answer.")

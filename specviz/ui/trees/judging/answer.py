@@ -1,10 +1,11 @@
 """Answer one question about two rules on one sampled tree: their decisions and expectations.
 
-Pure: text in, text out. The production rules run; their formulas are not repeated here.
+Pure. The production rules run; their formulas are not repeated here.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -18,7 +19,6 @@ from specviz.trees.judging import (
     average,
 )
 from specviz.trees.recorded_position import RecordedPosition
-from specviz.ui.trees.answering import answered
 from specviz.ui.trees.drawn import placed
 from specviz.ui.trees.judging.question import JudgingQuestion
 from specviz.ui.trees.places import place
@@ -31,9 +31,9 @@ TITLES: Final = {"top-down": "Top-down", "traversal": "Traversal"}
 GAP: Final = 44
 
 
-def answer(text: Any) -> str:
-    """Return the answer as JSON, or the error sentence for a question that is invalid."""
-    return answered(text, JudgingQuestion.from_text, whole)
+def answer(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Answer a question. Raises ValueError with a sentence."""
+    return whole(JudgingQuestion.from_data(data))
 
 
 def whole(asked: JudgingQuestion) -> dict[str, Any]:

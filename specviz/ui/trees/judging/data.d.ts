@@ -19,14 +19,9 @@ export interface RuleAnswer {
   said: string;
 }
 export interface Answer {
-  id: number;
   problem?: undefined;
   nodes: { w: Word; parent: number }[];
   layout: Layout;
   rules: RuleAnswer[];
   average: { said: string } | null;
-}
-export interface Fault {
-  id: number;
-  problem: string;
 }

@@ -1,16 +1,22 @@
 // Event wiring, and the section's public object `window.specviz.judging`.
 
+import { Question } from "../../shared/ask.js";
 import { el, mark } from "../../shared/dom.js";
-import { Question } from "../../shared/question.js";
 import { listLive } from "../shared/places.js";
 import { become, treeOf } from "../shared/svg.js";
 import { $, stage } from "./stage.js";
 
-/** @import { Start } from "../../shared/data.js" */
-/** @import { Answer, Config, Fault, RuleAnswer } from "./data.js" */
+/** @import { Refusal, Start } from "../../shared/data.js" */
+/** @import { Answer, Config, RuleAnswer } from "./data.js" */
 
 const SILENT = "The server does not answer. Try again.";
-const question = new Question("sv-judge-ask", () => tell(SILENT), 30000);
+/** @type {Question<Answer>} */
+const question = new Question(
+  "judging",
+  () => state,
+  show,
+  () => tell(SILENT),
+);
 const state = { place: "", shape: 0, drawn: "", seed: 1, average: false };
 
 /** @param {string} sentence */
@@ -19,17 +25,14 @@ function tell(sentence) {
   $(".sv-judge-notice").hidden = !sentence;
 }
 
-function receive() {
-  /** @type {Answer | Fault | null} */
-  const answer = stage.props.value && JSON.parse(stage.props.value);
-  if (!answer || !question.answers(answer.id)) return;
+/** @param {Answer | Refusal} answer */
+function show(answer) {
   tell(answer.problem || "");
   if (answer.problem === undefined) {
     $(".sv-judge-pair").replaceChildren(...answer.rules.map((rule) => card(rule, answer)));
     $(".sv-judge-mean").textContent = answer.average ? answer.average.said : "";
     $("[data-do=mean]").hidden = Boolean(answer.average);
   }
-  question.next();
 }
 
 /** @param {RuleAnswer} rule @param {Answer} answer */
@@ -74,10 +77,10 @@ function card({ title, roles, coins, expected, said }, { nodes, layout }) {
 }
 
 /** @type {Start<Config>} */
-export function start(element, props, watch, _trigger, config) {
+export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
   window.specviz.judging = {
-    wish: () => JSON.stringify({ id: question.number, ...state }),
+    request: () => state,
     get idle() {
       return question.idle;
     },
@@ -113,7 +116,6 @@ export function start(element, props, watch, _trigger, config) {
   $(".sv-judge-asked").addEventListener("submit", (event) => event.preventDefault());
   state.place = config.places[0][0];
   state.drawn = config.drawn[0][0];
-  watch("value", receive);
   listLive("sv-judge", () => $("#sv-judge-place"));
   ask();
 }

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
 from specviz.trees.judging import SAMPLING_MODES, SHAPES
 from specviz.trees.shapes import check_range
-from specviz.ui.question import Unasked, read
+from specviz.ui.questions import BadRequest
 
 SEEDS = 2**31
 
@@ -17,7 +18,6 @@ class JudgingQuestion:
     """A sampled tree to judge.
 
     Attributes:
-        number: The number of the question.
         place: Name of a position.
         shape: Index in SHAPES.
         drawn: Key of SAMPLING_MODES.
@@ -25,7 +25,6 @@ class JudgingQuestion:
         average: Whether to average over many trees, too.
     """
 
-    number: int
     place: str
     shape: int
     drawn: str
@@ -33,14 +32,12 @@ class JudgingQuestion:
     average: bool
 
     @classmethod
-    def from_text(cls, text: Any) -> Self:
-        """Parse JSON text. Raises Unasked or BadTree with a sentence."""
-        data = read(text)
+    def from_data(cls, data: Mapping[str, Any]) -> Self:
+        """Validate the page's question. Raises BadRequest or BadTree with a sentence."""
         drawn = data.get("drawn")
         if not isinstance(drawn, str) or drawn not in SAMPLING_MODES:
-            raise Unasked(f"The sampling must be one of {', '.join(SAMPLING_MODES)}.")
+            raise BadRequest(f"The sampling must be one of {', '.join(SAMPLING_MODES)}.")
         return cls(
-            number=check_range("The number of a question", data.get("id"), -(2**53), 2**53),
             place=str(data.get("place")),
             shape=check_range("The shape", data.get("shape"), 0, len(SHAPES) - 1),
             drawn=drawn,

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from specviz.trees.recorded_position import recipes
-from specviz.ui import question
 from specviz.ui.component import TabContext, component
 
 NAME: Final = "sv-judge"
-
-
-def answered(text: Any) -> str:
-    """See `answer.answer`; torch is imported by the first question, not with the page."""
-    from specviz.ui.trees.judging.answer import answer
-
-    return answer(text)
 
 
 def build(place: TabContext) -> None:
@@ -29,8 +21,8 @@ def build(place: TabContext) -> None:
             ["sampled", "with replacement (independent)"],
         ],
     }
-    view = component(NAME, "trees/judging/judging", known)
-    question.wire(view, "judging", f"{NAME}-ask", answered)
+    component(NAME, "trees/judging/judging", known)
+    place.questions.add("judging", "specviz.ui.trees.judging.answer")
 
 
 FIXED: Final = ("medusa",)  # its heads do not see earlier guesses, so no tree is sampled from them

@@ -5,6 +5,7 @@ Pure: text in, text out. Each way is computed in the precision that it names.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from specviz.settings.chance import Chance
@@ -15,7 +16,6 @@ from specviz.trees.payoff import estimate_acceptance, target_probabilities
 from specviz.trees.ranking import RankedTree, rank_all_ways
 from specviz.trees.recorded_position import Path, RecordedPosition
 from specviz.trees.rounding import EXACT
-from specviz.ui.trees.answering import answered
 from specviz.ui.trees.drawn import placed
 from specviz.ui.trees.ranking.question import RankingQuestion
 from specviz.ui.trees.words import quoted, shown
@@ -27,9 +27,9 @@ COINS: Final = Chance(1, 1)  # the same coins for both trees
 SHORT: Final = 34  # between columns without numbers
 
 
-def answer(text: Any) -> str:
-    """Return the answer as JSON, or the error sentence for a question that is invalid."""
-    return answered(text, RankingQuestion.from_text, whole)
+def answer(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Answer a question. Raises ValueError with a sentence."""
+    return whole(RankingQuestion.from_data(data))
 
 
 def whole(asked: RankingQuestion) -> dict[str, Any]:

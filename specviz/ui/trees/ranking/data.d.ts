@@ -50,14 +50,9 @@ export interface Exhibit {
   trees: { name: string; nodes: Twig[]; layout: Layout; moved: boolean[]; length: number; kept: string }[];
 }
 export interface Answer {
-  id: number;
   problem?: undefined;
   nodes: { w: Word; parent: number }[];
   layout: Layout;
   ways: Way[];
   exhibit: Exhibit | null;
-}
-export interface Fault {
-  id: number;
-  problem: string;
 }

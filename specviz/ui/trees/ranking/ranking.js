@@ -1,17 +1,23 @@
 // Event wiring, and the section's public object `window.specviz.ranking`.
 
+import { Question } from "../../shared/ask.js";
 import { el } from "../../shared/dom.js";
-import { Question } from "../../shared/question.js";
 import { listLive } from "../shared/places.js";
 import { become, treeOf } from "../shared/svg.js";
 import { $, stage } from "./stage.js";
 import { startStudy, wayName } from "./study.js";
 
-/** @import { Start } from "../../shared/data.js" */
-/** @import { Answer, Config, Exhibit, Fault, Way } from "./data.js" */
+/** @import { Refusal, Start } from "../../shared/data.js" */
+/** @import { Answer, Config, Exhibit, Way } from "./data.js" */
 
 const SILENT = "The server does not answer. Try again.";
-const question = new Question("sv-rank-ask", () => tell(SILENT), 30000);
+/** @type {Question<Answer>} */
+const question = new Question(
+  "ranking",
+  () => request(),
+  show,
+  () => tell(SILENT),
+);
 /** @type {{ place: string, way: string, answer: Answer | null }} */
 const state = { place: "", way: "sum bfloat16", answer: null };
 /** @type {[name: string, said: string][]} */
@@ -29,19 +35,13 @@ function tell(sentence) {
   $(".sv-rank-notice").hidden = !sentence;
 }
 
-const wish = () => {
+const request = () => {
   const [depth, width, budget] = stage.config.size;
-  return JSON.stringify({
-    id: question.number,
-    place: state.place,
-    tree: { depth, width, budget },
-  });
+  return { place: state.place, tree: { depth, width, budget } };
 };
 
-function receive() {
-  /** @type {Answer | Fault | null} */
-  const answer = stage.props.value && JSON.parse(stage.props.value);
-  if (!answer || !question.answers(answer.id)) return;
+/** @param {Answer | Refusal} answer */
+function show(answer) {
   tell(answer.problem || "");
   if (answer.problem === undefined) {
     state.answer = answer;
@@ -50,7 +50,6 @@ function receive() {
     showTree(answer);
     showExhibit(answer.exhibit);
   }
-  question.next();
 }
 
 // The way of ranking that best shows the effect of an example.
@@ -136,10 +135,10 @@ function showExhibit(exhibit) {
 }
 
 /** @type {Start<Config>} */
-export function start(element, props, watch, _trigger, config) {
+export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
   window.specviz.ranking = {
-    wish,
+    request,
     get idle() {
       return question.idle;
     },
@@ -167,7 +166,6 @@ export function start(element, props, watch, _trigger, config) {
     question.ask();
   };
   list.addEventListener("change", choose);
-  watch("value", receive);
   listLive("sv-rank", () => list);
   choose();
 }

@@ -7,19 +7,11 @@ from typing import Any, Final
 from specviz.catalog.entry import title_of
 from specviz.trees import rounding
 from specviz.trees.recorded_position import recipes
-from specviz.ui import question
 from specviz.ui.component import TabContext, component
 
 NAME: Final = "sv-rank"
 SIZES: Final = {"SGLang 6, 10, 60": [6, 10, 59], "SGLang 5, 4, 8": [5, 4, 7]}
 KEPT: Final = ("differ", "nodes", "tied", "zeros", "orphans", "length", "gain", "gain_interval")
-
-
-def answered(text: Any) -> str:
-    """See `answer.answer`; torch is imported by the first question, not with the page."""
-    from specviz.ui.trees.ranking.answer import answer
-
-    return answer(text)
 
 
 def build(place: TabContext) -> None:
@@ -31,8 +23,8 @@ def build(place: TabContext) -> None:
         "study": studied(),
         "reported": reported(),
     }
-    view = component(NAME, "trees/ranking/ranking", known)
-    question.wire(view, "ranking", f"{NAME}-ask", answered)
+    component(NAME, "trees/ranking/ranking", known)
+    place.questions.add("ranking", "specviz.ui.trees.ranking.answer")
 
 
 def examples() -> list[list[str]]:

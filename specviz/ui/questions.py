@@ -1,0 +1,173 @@
+"""Questions of the page: `POST /gradio_api/sv/ask/SECTION` with a JSON object, answered with one.
+
+A question changes nothing and runs no model, so it does not wait in a queue. A route of ours rather
+than `gr.HTML(server_functions=...)`: it has a documented address, passes the same guards as every
+other request, and says what is wrong with a question by its status and in one sentence.
+
+Status 200: the answer. 400, 413, 415, 429: refused, with `problem` (a sentence) and `field` (the
+input that it is about, "" if none). 404: no such section. 500: the answer failed; see the log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from specviz.ui.routes import PREFIX
+
+log = logging.getLogger(__name__)
+
+LONGEST: Final = 4000  # characters of a question, unless its section allows more
+THREADS: Final = 4  # answers that are computed at the same time
+PER_VISITOR: Final = 16  # questions of one page that are being answered; it sends one per section
+LONGEST_VISITOR: Final = 64  # characters of a page's own name
+VISITOR: Final = "specviz-visitor"  # the header with that name
+FAILED: Final = "An error on the server ended this answer; its log has the details."
+
+Answer = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+
+
+class BadRequest(ValueError):
+    """An invalid question.
+
+    Attributes:
+        field: The input that it is about, "" if none.
+        facts: What the page is told besides the sentence.
+    """
+
+    def __init__(self, sentence: str, field: str = "", **facts: Any) -> None:
+        super().__init__(sentence)
+        self.field = field
+        self.facts = facts
+
+
+class TooManyQuestions(BadRequest):
+    """More questions of one visitor than are answered at the same time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section that answers questions.
+
+    Attributes:
+        answer: Returns what the section shows; raises ValueError with a sentence. Or the dotted
+            name of the module that has such a function `answer`, imported by the first question.
+        longest: Characters of a question.
+    """
+
+    answer: Answer | str
+    longest: int
+
+    def respond(self, body: bytes) -> str:
+        """Answer a question: JSON in, JSON out. Raises ValueError with a sentence."""
+        data = parse(body, self.longest)
+        if isinstance(self.answer, str):
+            answer: Answer = import_module(self.answer).answer
+        else:
+            answer = self.answer
+        return _packed(answer(data))
+
+
+class Questions:
+    """The sections that answer questions, by name."""
+
+    def __init__(self) -> None:
+        self.sections: dict[str, Section] = {}
+        self._pool = ThreadPoolExecutor(THREADS, "questions")
+        self._open: Counter[str] = Counter()  # questions under way, by visitor
+
+    def add(self, name: str, answer: Answer | str, longest: int = LONGEST) -> None:
+        """Add a section; the arguments are those of `Section`."""
+        self.sections[name] = Section(answer, longest)
+
+    def route(self) -> Route:
+        """Return the route that answers questions."""
+        return Route(f"{PREFIX}/ask/{{name}}", self.respond, methods=["POST"])
+
+    async def respond(self, request: Request) -> Response:
+        """Answer a request in a thread."""
+        section = self.sections.get(request.path_params["name"])
+        if section is None:
+            return _refused(404, BadRequest("No section of this page has this name."))
+        # A page of another site cannot send this type unless it is allowed to.
+        if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+            return _refused(415, BadRequest("A question is sent as application/json."))
+        body = await request.body()
+        loop = asyncio.get_running_loop()
+        try:
+            async with self._counted(_visitor(request)):
+                text = await loop.run_in_executor(self._pool, section.respond, body)
+        except TooManyQuestions as problem:
+            return _refused(429, problem)
+        except ValueError as problem:
+            return _refused(400, problem)
+        except Exception as problem:
+            log.error("a question to %s failed", request.path_params["name"], exc_info=problem)
+            return _refused(500, BadRequest(FAILED))
+        return _json(200, text)
+
+    @asynccontextmanager
+    async def _counted(self, visitor: str) -> AsyncIterator[None]:
+        """Count a visitor's question while it is under way. Raises TooManyQuestions."""
+        if self._open[visitor] >= PER_VISITOR:
+            raise TooManyQuestions(
+                f"You already have {PER_VISITOR} questions under way. Wait for an answer."
+            )
+        self._open[visitor] += 1
+        try:
+            yield
+        finally:
+            self._open[visitor] -= 1
+            self._open += Counter()  # drops those without any
+
+
+def parse(text: str | bytes, longest: int = LONGEST) -> Mapping[str, Any]:
+    """Parse the JSON object of a question. Raises BadRequest with a sentence."""
+    try:
+        written = text.decode() if isinstance(text, bytes) else text
+        if not isinstance(written, str) or len(written) > longest:
+            raise BadRequest(f"A question must be JSON text of at most {longest:,} characters.")
+        data = json.loads(written)
+    except BadRequest:
+        raise
+    except (ValueError, RecursionError) as problem:
+        raise BadRequest("This is not valid JSON.") from problem
+    if not isinstance(data, dict):
+        raise BadRequest("A question must be a JSON object.")
+    return data
+
+
+def _visitor(request: Request) -> str:
+    """Return whose question it is: the page's own name, or the client's address."""
+    named = request.headers.get(VISITOR, "")[:LONGEST_VISITOR]
+    return named or (request.client.host if request.client else "")
+
+
+def _packed(data: Mapping[str, Any]) -> str:
+    """Return compact JSON. Raises RuntimeError for numbers that JSON does not have."""
+    try:
+        return json.dumps(data, separators=(",", ":"), allow_nan=False)
+    except ValueError as problem:  # a fault of the answer, not of the question
+        raise RuntimeError("an answer has a number that JSON does not have") from problem
+
+
+def _refused(status: int, problem: Exception) -> Response:
+    told = {"problem": str(problem), "field": getattr(problem, "field", "")}
+    return _json(status, _packed(told | getattr(problem, "facts", {})))
+
+
+def _json(status: int, text: str) -> Response:
+    headers = {"Cache-Control": "no-store"}
+    return Response(text, status, headers, media_type="application/json")

@@ -1,0 +1,82 @@
+// Questions to the server: `ask` sends one; a `Question` is a section's, of which the newest wins.
+
+/** @import { Refusal } from "./data.js" */
+
+const ADDRESS = new URL("../../../ask/", import.meta.url); // of ours below any root path
+const SILENCE = 30000; // milliseconds after which no answer is expected any more
+// The page's own name, by which the server counts questions under way.
+const PAGE = [...crypto.getRandomValues(new Uint32Array(4))].map((n) => n.toString(36)).join("");
+
+/**
+ * The answer, or why there is none: `problem` is a sentence. Rejected if the server is silent.
+ * @template Answer
+ * @param {string} section
+ * @param {object} question
+ * @param {number} [patience] In milliseconds.
+ * @returns {Promise<Answer | Refusal>}
+ */
+export async function ask(section, question, patience = SILENCE) {
+  const response = await fetch(new URL(section, ADDRESS), {
+    method: "POST",
+    headers: { "Content-Type": "application/json", "Specviz-Visitor": PAGE },
+    body: JSON.stringify(question),
+    signal: AbortSignal.timeout(patience),
+  });
+  const text = await response.text();
+  try {
+    return JSON.parse(text);
+  } catch {
+    return { problem: text.slice(0, 300), field: "" }; // from before the question was read
+  }
+}
+
+/** A section's question: at most one is on its way, and then the newest is sent. @template Answer */
+export class Question {
+  #underWay = false;
+  #changed = false; // since the last one was sent
+
+  /**
+   * @param {string} section Its name on the server.
+   * @param {() => object} request Returns the question as it is now.
+   * @param {(answer: Answer | Refusal) => void} show
+   * @param {() => void} silent Says that no answer has come for long.
+   * @param {number} [patience] In milliseconds.
+   */
+  constructor(section, request, show, silent, patience) {
+    this.section = section;
+    this.request = request;
+    this.show = show;
+    this.silent = silent;
+    this.patience = patience;
+    this.number = 0; // of questions sent
+  }
+
+  get idle() {
+    return !this.#underWay && !this.#changed;
+  }
+
+  async ask() {
+    this.#changed = true;
+    if (this.#underWay) return;
+    this.#underWay = true;
+    try {
+      while (this.#changed) await this.#send();
+    } finally {
+      this.#underWay = false;
+    }
+  }
+
+  async #send() {
+    this.#changed = false;
+    this.number += 1;
+    /** @type {Answer | Refusal} */
+    let answer;
+    try {
+      answer = await ask(this.section, this.request(), this.patience);
+    } catch {
+      this.silent();
+      return;
+    }
+    this.show(answer);
+  }
+}

@@ -1,0 +1,32 @@
+"""Ask a section of the page a question, as the browser does."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from specviz.ui.questions import LONGEST, Answer, Questions
+from specviz.ui.routes import PREFIX
+
+JSON = {"Content-Type": "application/json"}
+
+
+def ask(answer: Answer, question: Any, longest: int = LONGEST) -> dict[str, Any]:
+    """Return the answer, or what the page is told about an invalid question.
+
+    Args:
+        answer: The section's.
+        question: Its JSON text, or what the text is made of.
+        longest: Characters that the section allows.
+    """
+    questions = Questions()
+    questions.add("section", answer, longest)
+    client = TestClient(Starlette(routes=[questions.route()]), raise_server_exceptions=True)
+    text = question if isinstance(question, str) else json.dumps(question)
+    came = client.post(f"{PREFIX}/ask/section", content=text.encode(), headers=JSON)
+    told: dict[str, Any] = came.json()
+    assert came.status_code == (400 if "problem" in told else 200), came.text
+    return told
