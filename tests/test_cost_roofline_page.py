@@ -36,6 +36,9 @@ H100 = sources.machines()["h100-sxm"].hardware
 SERVED = Serving(EIGHT, H100, "bf16", 512)
 
 
+ONE_LAYER = replace(EIGHT, layers=1, tied=True)
+
+
 def said(**changes):
     """Return the page's answer for the default question with some changes."""
     return ask(section_facts, {**ASKED, **changes}, LONGEST)
@@ -103,6 +106,16 @@ def test_best_gamma_is_stated_with_its_speedup(changes):
     assert answer["beside"]["speedup"] == format_speedup(gains[4])
 
 
+def test_sentence_names_the_draft_length_that_pays_if_the_chosen_one_does_not():
+    answer = said(batch=512)
+    gains = [predict(SERVED, DraftPlan.chain(0.7, g, ONE_LAYER), 512).speedup for g in (1, 4)]
+    one, four = map(format_speedup, gains)
+    assert gains[0] > 1 > gains[1]
+    assert f"γ = 4 is slower than plain decoding here: {four}" in sentence(answer)
+    assert f"while γ = 1 gives {one};" in sentence(answer)
+    assert "while" not in sentence(said(alpha=0, batch=512)), "nothing pays there"
+
+
 @pytest.mark.slow
 def test_best_sentence_covers_no_gain_and_trees():
     assert said(alpha=0, batch=512)["beside"]["best"].startswith("No draft length pays here")
@@ -112,9 +125,9 @@ def test_best_sentence_covers_no_gain_and_trees():
 
 def test_prediction_is_shown_with_the_nearest_published_measurement():
     answer = said()
-    assert "faster than plain decoding here: at best 2.07 ×" in sentence(answer)
+    assert "γ = 4 is faster than plain decoding here: 2.07 × at full" in sentence(answer)
     beside = answer["beside"]
-    assert (beside["called"], beside["speedup"]) == ("At best", "2.07 ×")
+    assert (beside["called"], beside["speedup"]) == ("γ = 4, full efficiency", "2.07 ×")
     assert beside["report"]["number"] == "1.38 ×"
     assert beside["report"]["about"] == "EAGLE-3: SGLang, batch 64, throughput."
     assert beside["report"]["notes"] == "The source does not state the model or the hardware."
@@ -131,9 +144,9 @@ def test_efficiency_scales_each_peak():
     assert slow["10-memory"]["y"][0] == pytest.approx(2 * full["10-memory"]["y"][0])
     both = said(reading=50, computing=50)
     assert both["beside"]["speedup"] == said()["beside"]["speedup"], "the same share of both"
-    assert both["beside"]["called"] == "At this efficiency"
-    assert "at best" not in sentence(both)
-    assert said(overhead=1)["beside"]["called"] == "At this efficiency"
+    assert both["beside"]["called"] == "γ = 4, this efficiency"
+    assert "full efficiency" not in sentence(both)
+    assert said(overhead=1)["beside"]["called"] == "γ = 4, this efficiency"
     few = said(computing=40)
     serving = replace(SERVED, computing=0.4)
     guessing = DraftPlan.chain(0.7, 4, replace(EIGHT, layers=1, tied=True))
