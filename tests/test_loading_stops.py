@@ -52,7 +52,7 @@ def test_stopped_load_leaves_nothing_and_can_be_repeated(place):
             pytest.raises(Stopped, match=r"^Loading was stopped\.$"),
         ):
             load_target(str(place), "cpu")
-        assert loading.MODELS.kept() == []
+        assert loading.MODELS.entries() == []
         assert next(asked) <= last + 2, "it goes on after it was told to stop"
     assert load_target(str(place), "cpu").card.parameters > 0
 
@@ -65,7 +65,7 @@ def test_load_of_head_can_be_stopped(tmp_path):
     asked = count()
     with stoppable(lambda: next(asked) >= 3), pytest.raises(Stopped):
         load_drafter(str(folder), target)
-    assert loading.HEADS.kept() == []
+    assert loading.HEADS.entries() == []
     assert load_drafter(str(folder), target).card.family == "eagle3"
 
 

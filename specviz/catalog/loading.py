@@ -81,7 +81,7 @@ def loaded_models() -> list[LoadedModel]:
 
     Memory that a head shares with a checkpoint is counted once.
     """
-    models, heads = MODELS.kept(), HEADS.kept()
+    models, heads = MODELS.entries(), HEADS.entries()
     bases = [model for _, model in models]
     made = [
         LoadedModel(model.title, device, dtype, unique_bytes([model], []), model.rounding)

@@ -1,8 +1,8 @@
 """Keep loaded models, so that all users share one copy of the weights.
 
 Models that ship with the app stay. Of all others at most two (a target and a drafter) are kept; the
-least recently used one is dropped before another is loaded, so that naming many models cannot fill
-the memory.
+least recently used one is evicted before another is loaded, so that requests for many models cannot
+fill the memory.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class ModelCache(Generic[T]):
         self._loading = Lock()  # held during a load, so that weights are not read twice
 
     def get(self, key: Key, load: Callable[[], T], shipped: bool) -> T:
-        """Return what is under `key`, loading it if it is not there.
+        """Return the entry under `key`, loading it if it is missing.
 
         Args:
             key: Identifies the copy.
             load: Called without locks on the cache; its exceptions are passed on.
-            shipped: Whether the model ships with the app and so is never dropped.
+            shipped: Whether the model ships with the app and is therefore never evicted.
         """
         if found := self._find(key):
             return found
@@ -51,7 +51,7 @@ class ModelCache(Generic[T]):
                 (self._shipped if shipped else self._others)[key] = loaded
             return loaded
 
-    def kept(self) -> list[tuple[Key, T]]:
+    def entries(self) -> list[tuple[Key, T]]:
         """Return everything in the cache, models that ship first."""
         with self._lock:
             return [*self._shipped.items(), *self._others.items()]

@@ -36,21 +36,21 @@ class _Budget:
 
     Attributes:
         name: The model's name, for errors.
-        held: Size of the weight files.
+        stored: Size of the weight files.
         elements: Numbers of parameters left.
         tensors: Parameters left.
         buffers: Bytes of buffers left.
     """
 
     name: str
-    held: StoredWeights
+    stored: StoredWeights
     elements: int
     tensors: int
     buffers: int
 
     def check(self) -> None:
         if min(self.elements, self.tensors, self.buffers) < 0:
-            raise too_large(self.name, self.held)
+            raise too_large(self.name, self.stored)
 
 
 _BUDGET: ContextVar[_Budget | None] = ContextVar("budget", default=None)
