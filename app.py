@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from specviz.ui.ending import told_to_end
+from specviz.ui.ending import exit_on_signals
 
 if __name__ == "__main__":
-    with told_to_end():  # entered first, so that it covers the imports too
+    with exit_on_signals():  # entered first, so that it covers the imports too
         from specviz.commands.cli import main
 
         sys.exit(main(["serve", *sys.argv[1:]], prog="python app.py"))

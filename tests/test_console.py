@@ -330,8 +330,8 @@ def test_a_download_of_unknown_size_prints_no_line(capsys):
 def test_a_signal_ends_serve_with_one_sentence_even_if_a_library_wraps_it(number, status):
     code = (
         "import os, sys\n"
-        "from specviz.ui.ending import told_to_end\n"
-        "with told_to_end():\n"
+        "from specviz.ui.ending import exit_on_signals\n"
+        "with exit_on_signals():\n"
         "    try:\n"
         f"        os.kill(os.getpid(), {int(number)})\n"
         "        sys.stdin.read()\n"

@@ -34,8 +34,8 @@ from specviz.trace.file import Trace
 from specviz.trace.metrics import summary
 from specviz.ui.compare.domains import live
 from specviz.ui.compare.domains.section import USUAL, map_shown, planned, size
-from specviz.ui.halt import Halt
-from specviz.ui.task import Desk, Machine
+from specviz.ui.stop_flag import StopFlag
+from specviz.ui.task import JobContext, Machine
 
 SHIPPED = {"stories": ["The cat sat on the mat."], "repeat": [tiny.PROMPT, "The dog saw the cat."]}
 
@@ -230,7 +230,7 @@ def test_impossible_drafter_is_reported_before_anything_runs(
     monkeypatch.setattr(NGram, "begin", lambda *_: (_ for _ in ()).throw(ValueError("not here")))
     with pytest.raises(BadSettings, match=r"^ngram: not here"):
         next(run(tiny_target, drafters, PLAN))
-    said = live.tell(PLAN, desk(tiny_target, drafters))
+    said = live.stream_domains(PLAN, desk(tiny_target, drafters))
     assert json.loads(next(said))["state"] == "loading"
     with pytest.raises(BadSettings):
         next(said)
@@ -424,16 +424,16 @@ class Here(Machine):
 
 def desk(target, drafters):
     """The context of a job that was not stopped."""
-    return Desk(Here((target, drafters)), "7", Halt())
+    return JobContext(Here((target, drafters)), "7", StopFlag())
 
 
 def told(tiny_target, drafters, monkeypatch, stops=None):
     """All lines, the map lines, and the cells. stops: stop after this many `now` lines."""
     monkeypatch.setattr(live, "PAUSE", 0)
     here, lines = desk(tiny_target, drafters), []
-    for sent in live.tell(PLAN, here):
+    for sent in live.stream_domains(PLAN, here):
         lines += [json.loads(line) for line in sent.splitlines()]
-        here.unwanted.put(sum(line["kind"] == "now" for line in lines) == stops)
+        here.unwanted.set(sum(line["kind"] == "now" for line in lines) == stops)
     maps = [line for line in lines if line["kind"] == "map"]
     cells = {}
     for line in maps:
@@ -478,6 +478,6 @@ def test_cells_measured_before_an_error_are_sent(tiny_target, drafters, two_doma
     monkeypatch.setattr(live, "PAUSE", 0)
     texts = []
     with pytest.raises(RuntimeError, match="broke"):
-        texts.extend(live.tell(PLAN, desk(tiny_target, drafters)))
+        texts.extend(live.stream_domains(PLAN, desk(tiny_target, drafters)))
     last = json.loads(texts[-1])
     assert (last["kind"], last["badge"]) == ("map", "live, stopped after 2 of 8")

@@ -172,7 +172,7 @@ def test_download_reports_its_steps_and_bytes(monkeypatch):
         watch.report(4, 4)
 
     monkeypatch.setattr(fetching, "fetch", fetch)
-    state, step, *bytes_ = told(lambda *both: tab.tell("smollm2", *both))
+    state, step, *bytes_ = told(lambda *both: tab.download("smollm2", *both))
     assert (state["state"], step["sentence"]) == ("fetching", "Trying it.")
     assert [(line["done"], line["of"]) for line in bytes_] == [(1, 4), (4, 4)]
 
@@ -191,7 +191,7 @@ def test_bytes_are_sent_at_intervals(monkeypatch):
 
 def test_download_cancelled_before_its_start_makes_no_request(monkeypatch):
     monkeypatch.setattr(fetching, "fetch", lambda *_: pytest.fail("it was asked"))
-    assert told(lambda *both: tab.tell("smollm2", *both), stopped=True) == []
+    assert told(lambda *both: tab.download("smollm2", *both), stopped=True) == []
 
 
 def test_cancelled_download_is_not_an_error_but_other_failures_are(monkeypatch):
@@ -205,7 +205,7 @@ def test_cancelled_download_is_not_an_error_but_other_failures_are(monkeypatch):
 
     ticket, story = Ticket("me", 1), Stream("1", lambda _: None)
     monkeypatch.setattr(fetching, "fetch", given_up)
-    list(tab.tell("smollm2", ticket, story))
+    list(tab.download("smollm2", ticket, story))
     monkeypatch.setattr(fetching, "fetch", refused)
     with pytest.raises(NotAvailable, match="Nobody has it"):
-        list(tab.tell("smollm2", Ticket("me", 2), story))
+        list(tab.download("smollm2", Ticket("me", 2), story))

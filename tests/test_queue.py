@@ -135,20 +135,20 @@ def test_stop_reaches_only_its_own_job_in_any_state():
     line = Queue()
     first, second = line.join("a", 1), line.join("b", 1)
     second.stop()
-    assert (first.halt(), second.halt()) == (False, True)
+    assert (first.stop_flag(), second.stop_flag()) == (False, True)
     line.stop("a", 1)
-    assert first.halt()
-    assert line.join("a", 1).halt(), "stopped before it came"
+    assert first.stop_flag()
+    assert line.join("a", 1).stop_flag(), "stopped before it came"
     third = line.join("c", 1)
-    assert not third.halt()
+    assert not third.stop_flag()
     line.close()
-    assert third.halt()
+    assert third.stop_flag()
 
 
 def test_reused_stop_byte_is_cleared(monkeypatch):
-    monkeypatch.setattr("specviz.ui.halt.NUMBERS", iter([7, 7]))
+    monkeypatch.setattr("specviz.ui.stop_flag.NUMBERS", iter([7, 7]))
     Ticket("a", 1).stop()
-    assert not Ticket("b", 1).halt()
+    assert not Ticket("b", 1).stop_flag()
 
 
 def begun(queue, *visitors, phase=Phase.DRAFTING):
@@ -321,4 +321,4 @@ def test_job_stopped_earlier_is_not_overdue():
     for ticket in (overdue, stopped):
         ticket.run_out()
     assert (overdue.overdue, stopped.overdue) == (True, False)
-    assert overdue.halt()
+    assert overdue.stop_flag()

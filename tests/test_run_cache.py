@@ -31,7 +31,7 @@ def made(monkeypatch):
         if wish.prompt == "broken":
             raise ValueError("It cannot be.")
         if wish.prompt == "stopped":
-            desk.unwanted.put(True)
+            desk.unwanted.set(True)
         yield line("round", {"number": 0})
 
     def task(wish):

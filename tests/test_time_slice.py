@@ -12,11 +12,11 @@ from test_runs import heard, kinds, runs, told, wish  # noqa: F401
 from specviz.engine import decode, loop
 from specviz.trace.file import Trace
 from specviz.ui import limits, stream, time_slice, worker
-from specviz.ui.halt import Halt
 from specviz.ui.queue import Phase
 from specviz.ui.step.live import recorded, shown
+from specviz.ui.stop_flag import StopFlag
 from specviz.ui.stream import BaselineNext, Paced, Stream, paced
-from specviz.ui.task import Desk, Machine, Task, performed
+from specviz.ui.task import JobContext, Machine, Task, performed
 
 
 def counted(log, name, steps, desk):
@@ -157,7 +157,7 @@ def test_on_zerogpu_rounds_are_sent_within_the_one_turn(monkeypatch):
 
 def test_only_zerogpu_leaves_out_the_marks_of_interruption(monkeypatch):
     task = Task(lambda desk: iter(["a", "", Paced(""), "b"]), 1.0)
-    desk = Desk(Machine(), "1", Halt())
+    desk = JobContext(Machine(), "1", StopFlag())
     assert list(performed(desk, task)) == ["a", "", "", "b"]
     monkeypatch.setattr("specviz.ui.task.ZEROGPU", True)
     assert list(performed(desk, task)) == ["a", "b"]
@@ -329,7 +329,7 @@ def test_sliced_runs_have_the_text_and_trace_of_unsliced_ones(runs, wish, sliced
 
 
 def test_baseline_can_be_interrupted_at_every_pass(wish):  # noqa: F811
-    texts = list(performed(Desk(Machine("cpu"), "1", Halt()), recorded(wish())))
+    texts = list(performed(JobContext(Machine("cpu"), "1", StopFlag()), recorded(wish())))
     trace = Trace.parse("".join(texts).split("\n"))
     assert texts.count("") == len(trace.baseline.seconds) > 0
     (end,) = (at for at, text in enumerate(texts) if isinstance(text, BaselineNext))

@@ -35,12 +35,12 @@ from specviz.ui import task
 from specviz.ui.compare.domains import live as domains
 from specviz.ui.compare.race import live as races
 from specviz.ui.cost.sweep.section import LIVE
-from specviz.ui.halt import Halt
 from specviz.ui.lossless.proof import section as proof
 from specviz.ui.request import RunRequest
 from specviz.ui.step.live import recorded, shown
 from specviz.ui.step.recorded import names, recipe
-from specviz.ui.task import Desk, Machine
+from specviz.ui.stop_flag import StopFlag
+from specviz.ui.task import JobContext, Machine
 from specviz.ui.trees.grow import section as trees
 
 pytestmark = pytest.mark.slow
@@ -199,12 +199,12 @@ TASKS = {
 
 @pytest.mark.parametrize("name", TASKS)
 def test_tasks_can_be_pickled(name):
-    desk = Desk(Machine("cpu", "float32"), "1", Halt())
+    desk = JobContext(Machine("cpu", "float32"), "1", StopFlag())
     there, asked = ForkingPickler.loads(ForkingPickler.dumps((desk, TASKS[name])))
     assert there == desk
     assert bytes(ForkingPickler.dumps(asked)) == bytes(ForkingPickler.dumps(TASKS[name]))
     assert 10 < asked.seconds < 60, "a visitor without an account has two minutes a day"
-    desk.unwanted.put(True)
+    desk.unwanted.set(True)
     assert there.unwanted()
 
 

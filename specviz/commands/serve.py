@@ -15,7 +15,7 @@ from specviz.commands.options import DEVICE_HELP, DTYPE_HELP
 from specviz.commands.parser import Parser
 from specviz.settings.options import count_type
 from specviz.ui.access import ALLOWED_HOSTS, EMBED_IN, host_name, site
-from specviz.ui.ending import told_to_end
+from specviz.ui.ending import exit_on_signals
 from specviz.ui.limits import LEAST, LIMIT, MOST
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def page_options(args: argparse.Namespace) -> Options:
 
 def run(args: argparse.Namespace) -> int:
     """Serve the page until Ctrl-C or SIGTERM. Raises ValueError if the page cannot be served."""
-    with told_to_end():
+    with exit_on_signals():
         try:
             gettempdir()  # Gradio cannot even be imported without one
         except OSError as error:

@@ -27,7 +27,7 @@ def section(build: Callable[..., Any], *given: Any) -> Any:
         return build(*given)
     except BrokenFile as problem:
         remove()
-        tell("This part cannot be shown.", problem)
+        report("This part cannot be shown.", problem)
         return None
 
 
@@ -44,10 +44,10 @@ def lacking(what: str, read: Callable[[], object]) -> None:
     try:
         read()
     except BrokenFile as problem:
-        tell(what, problem)
+        report(what, problem)
 
 
-def tell(what: str, problem: BrokenFile) -> None:
+def report(what: str, problem: BrokenFile) -> None:
     """Report a hidden part and its broken file, on the page and in the log."""
     log.warning("%s", problem)
     gr.HTML(TOLD.format(what, escape(str(problem))), elem_classes="sv-part")

@@ -15,12 +15,12 @@ from contextlib import contextmanager
 from types import FrameType
 
 
-class Told(BaseException):
+class EndRequested(BaseException):
     """A signal requested the end of the program. No `except Exception` catches it."""
 
 
 @contextmanager
-def told_to_end() -> Iterator[None]:
+def exit_on_signals() -> Iterator[None]:
     """Inside, Ctrl-C and SIGTERM end the process with status 130 or 143.
 
     SIGTERM, too: in a container the program is process 1, which Linux ends only if it has a
@@ -28,15 +28,15 @@ def told_to_end() -> Iterator[None]:
     """
     received: list[int] = []
 
-    def tell(number: int, _: FrameType | None) -> None:
+    def request_end(number: int, _: FrameType | None) -> None:
         received.append(number)
-        raise Told
+        raise EndRequested
 
     numbers = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(number, tell) for number in numbers]
+    before = [signal.signal(number, request_end) for number in numbers]
     try:
         yield
-    except BaseException:  # compiled code may have wrapped Told in another exception
+    except BaseException:  # compiled code may have wrapped EndRequested in another exception
         if not received:
             raise
         print("specviz: Stopped.", file=sys.stderr)

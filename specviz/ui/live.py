@@ -31,13 +31,13 @@ class Job:
         name: Its name in the queue, after the visitor's.
         page: The part's object in the browser, with `begin()` (which numbers the jobs), `stop()`
             and `ended()`.
-        halt: The stop button.
+        stop: The stop button.
         number: Receives the job's number.
     """
 
     name: str
     page: str
-    halt: gr.Button
+    stop: gr.Button
     number: gr.Number
 
     def visitor(self, request: gr.Request) -> str:
@@ -76,7 +76,7 @@ def wire(runs: Worker, job: Job, view: gr.HTML, *starts: Start) -> None:
         )
         event.then(None, js=f"() => {{ {job.page}.ended() }}", **PRIVATE)
     js = f"() => {job.page}.stop()"
-    job.halt.click(stop, job.number, js=js, queue=False, **PRIVATE)
+    job.stop.click(stop, job.number, js=js, queue=False, **PRIVATE)
 
 
 def stream(job: Job, wanted: Callable[..., Texts]) -> Callable[..., AsyncGenerator[str, None]]:

@@ -22,7 +22,7 @@ from statistics import fmean
 from time import monotonic
 from typing import Final, NamedTuple
 
-from specviz.ui.halt import Halt
+from specviz.ui.stop_flag import StopFlag
 
 LONGEST: Final = 64
 PER_VISITOR: Final = 2  # jobs of one visitor that wait or compute at the same time
@@ -70,7 +70,7 @@ class Ticket:
         stopped: Whether it was stopped.
         overdue: Whether its time limit has ended it.
         moved: Set when its position may have changed.
-        halt: The flag that ends it, also in another process.
+        stop_flag: The flag that ends it, also in another process.
         phase: Its phase.
         drawing: Whether it pauses while the page draws its last output.
         served: Numbers of the last turns of this visitor in this phase, and of this job.
@@ -82,14 +82,14 @@ class Ticket:
     stopped: bool = False
     overdue: bool = False
     moved: asyncio.Event = field(default_factory=asyncio.Event)
-    halt: Halt = field(default_factory=Halt)
+    stop_flag: StopFlag = field(default_factory=StopFlag)
     phase: Phase = Phase.FIRST_ROUND
     drawing: bool = False
     served: tuple[int, int] = (0, 0)
     reported: float = -inf
 
     def __post_init__(self) -> None:
-        self.halt.put(self.stopped)
+        self.stop_flag.set(self.stopped)
 
     @property
     def session(self) -> str:
@@ -104,7 +104,7 @@ class Ticket:
     def end(self) -> None:
         """End this job without waking its listeners. Thread-safe."""
         self.stopped = True
-        self.halt.put(True)
+        self.stop_flag.set(True)
 
     def run_out(self) -> None:
         """End this job at its time limit; one that was stopped before is not overdue."""

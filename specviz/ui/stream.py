@@ -84,14 +84,14 @@ class Stream:
     with others, and sends "resumed" once it is alone again.
 
     Attributes:
-        told: All output that was sent.
+        text: All output that was sent.
         begun: Whether more than status lines was sent, or enough is buffered to do so.
     """
 
     def __init__(self, nonce: str, send: Callable[[str], None]) -> None:
         self.nonce = nonce
         self._send = send
-        self.told = ""
+        self.text = ""
         self.begun = False
         self._held = ""
         self._lines = 0  # buffered so far, sent or not
@@ -129,7 +129,7 @@ class Stream:
         """Send the reason why the run failed."""
         self._append(error(explained(problem), self.nonce))
 
-    def tell(self, text: str) -> None:
+    def write(self, text: str) -> None:
         """Send whole lines at once."""
         self.begun |= not text.startswith(STATE)
         self._append(text)
@@ -153,16 +153,16 @@ class Stream:
         return True
 
     def release(self) -> None:
-        """Move the buffer to `told`; it is sent with the next text."""
-        self.told += self._held
+        """Move the buffer to `text`; it is sent with the next text."""
+        self.text += self._held
         self._held, self._due = "", False
 
     def _append(self, text: str) -> None:
         with self._lock:
             self.release()
-            self.told += text
+            self.text += text
             self._sent = perf_counter()
-            self._send(self.told)
+            self._send(self.text)
 
 
 def load_facts(stage: LoadStage) -> dict[str, float | str]:

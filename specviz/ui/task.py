@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 from specviz.adapters.spaces import ZEROGPU, gpu_task
 from specviz.models.files import Stopped
 from specviz.models.weight_budget import stoppable
-from specviz.ui.halt import Halt
 from specviz.ui.request import HOUSE
+from specviz.ui.stop_flag import StopFlag
 from specviz.ui.stream import explained, state
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class JobContext:
     """The context of a task.
 
     Attributes:
@@ -59,7 +59,7 @@ class Desk:
 
     machine: Machine
     nonce: str
-    unwanted: Halt
+    unwanted: StopFlag
 
     def load(self, target: str, drafters: Sequence[str]) -> tuple[Target, list[Drafter]]:
         """Load models like `Machine.load`; on a CPU, also choose the number of threads.
@@ -85,16 +85,16 @@ class Task:
     """A task as data that can be pickled.
 
     Attributes:
-        tell: Runs it and yields whole lines: a module-level function with its arguments bound by
-            `partial`. It ends soon after `Desk.unwanted`.
+        run: Runs it and yields whole lines: a module-level function with its arguments bound by
+            `partial`. It ends soon after `JobContext.unwanted`.
         seconds: The GPU seconds that it requests on ZeroGPU.
     """
 
-    tell: Callable[[Desk], Iterator[str]]
+    run: Callable[[JobContext], Iterator[str]]
     seconds: float
 
 
-def lasting(target: str, tokens: float) -> float:
+def gpu_seconds(target: str, tokens: float) -> float:
     """Return the GPU seconds to request for a task that decodes this many tokens."""
     if target == HOUSE:
         return BEGINNING + tokens * HOUSE_TOKEN
@@ -107,13 +107,13 @@ class Failure(str):
     __slots__ = ()
 
 
-def performed(desk: Desk, task: Task) -> Generator[str, None, None]:
+def performed(context: JobContext, task: Task) -> Generator[str, None, None]:
     """Run a task and yield its texts; the last one is a Failure if it raised.
 
     Empty texts mark where a task may be interrupted; on ZeroGPU none is.
     """
     try:
-        for text in task.tell(desk):
+        for text in task.run(context):
             if text or not ZEROGPU:
                 yield text
     except Stopped:  # while loading; the visitor stopped it
@@ -122,5 +122,5 @@ def performed(desk: Desk, task: Task) -> Generator[str, None, None]:
         yield Failure(explained(problem))
 
 
-Performs = Callable[[Desk, Task], Generator[str, None, None]]
+Performs = Callable[[JobContext, Task], Generator[str, None, None]]
 perform: Final[Performs] = gpu_task(lambda _, task: task.seconds)(performed)

@@ -31,7 +31,7 @@ from specviz.ui.limits import LIMIT
 from specviz.ui.queue import Phase, Queue, QueueFull, Ticket
 from specviz.ui.request import HOUSE
 from specviz.ui.stream import BaselineNext, Paced, Stream, error, explained, log
-from specviz.ui.task import Desk, Failure, Machine, Task, perform
+from specviz.ui.task import Failure, JobContext, Machine, Task, perform
 from specviz.ui.time_slice import SlicedJob, Steps, too_long
 
 LOOK: Final = 0.4  # seconds between two polls of a load's progress
@@ -246,14 +246,14 @@ class Worker:
             if isinstance(text, Paced):
                 output.hold(text)
             elif text:
-                output.tell(transform(text))
+                output.write(transform(text))
             yield phase_after(text, output.begun)
 
     def _perform(self, task: Task, nonce: str, ticket: Ticket) -> Iterator[str]:
         """Yield the texts of a task, none if it was stopped. Raises gr.Error for a Failure."""
         if ticket.unwanted():
             return
-        with closing(perform(Desk(self.machine, nonce, ticket.halt), task)) as texts:
+        with closing(perform(JobContext(self.machine, nonce, ticket.stop_flag), task)) as texts:
             for text in texts:
                 if isinstance(text, Failure):
                     raise gr.Error(text, print_exception=False)
@@ -300,9 +300,9 @@ def run_to_end(work: Work, ticket: Ticket, output: Stream, limit: float) -> Step
 def recall(cached: Cached, work: Work, ticket: Ticket, output: Stream) -> Steps:
     """Send the cached output; without one, do the job and cache its output."""
     if told := cached.told(output.nonce):
-        output.tell(told)
+        output.write(told)
         return
     yield from work(ticket, output)
     if not ticket.stopped:
         output.release()
-        cached.learn(output.told)
+        cached.learn(output.text)

@@ -31,8 +31,8 @@ class Progress:
             return
         self._told = now
         data = {"done": done, "of": whole, "id": self._story.nonce}
-        self._story.tell(line("progress", data))
+        self._story.write(line("progress", data))
 
     def say(self, sentence: str) -> None:
         """Send a step, such as a source that is tried."""
-        self._story.tell(line("step", {"sentence": sentence, "id": self._story.nonce}))
+        self._story.write(line("step", {"sentence": sentence, "id": self._story.nonce}))

@@ -53,22 +53,22 @@ def _wire_fetch(place: TabContext) -> None:
     box = gr.Textbox(visible=False)
     story = component("sv-fetching", "models/fetching")
     go = gr.Button("Download", elem_id=f"{NAME}-go", elem_classes="sv-hidden")
-    halt = gr.Button("Cancel", elem_id=f"{NAME}-stop", elem_classes="sv-hidden")
+    stop = gr.Button("Cancel", elem_id=f"{NAME}-stop", elem_classes="sv-hidden")
     number = gr.Number(visible=False)
 
     def wanted(name: str) -> Texts:
         require(name in fetchable(), f"There is no model {name!r:.100} to download.")
 
         def texts(visitor: str, number: float) -> Any:
-            return place.fetches.story(visitor, number, partial(tell, name))
+            return place.fetches.story(visitor, number, partial(download, name))
 
         return texts
 
-    job = Job("fetch", OURS, halt, number)
+    job = Job("fetch", OURS, stop, number)
     wire(place.fetches, job, story, Start(go, [box], wanted, f"[{OURS}.wanted()]"))
 
 
-def tell(name: str, ticket: Ticket, story: Stream) -> Iterator[None]:
+def download(name: str, ticket: Ticket, story: Stream) -> Iterator[None]:
     """Download a model while sending progress, unless stopped before. Raises NotAvailable."""
     if ticket.unwanted():
         return

@@ -13,7 +13,7 @@ from specviz.ui.request import HOUSE, RunRequest
 from specviz.ui.step.hint import hint
 from specviz.ui.step.lines import lines
 from specviz.ui.stream import BaselineNext, line, paced
-from specviz.ui.task import Desk, Task, lasting
+from specviz.ui.task import JobContext, Task, gpu_seconds
 
 if TYPE_CHECKING:
     from specviz.engine.loop import PlainStep
@@ -21,40 +21,40 @@ if TYPE_CHECKING:
     from specviz.models.target import Target
 
 
-def shown(wish: RunRequest) -> Task:
+def shown(request: RunRequest) -> Task:
     """Build the task that streams a run to the page."""
-    return Task(partial(tell, wish), seconds(wish))
+    return Task(partial(stream_run, request), seconds(request))
 
 
-def recorded(wish: RunRequest) -> Task:
+def recorded(request: RunRequest) -> Task:
     """Build the task that returns a run as the text of a trace file."""
-    return Task(partial(record, wish), seconds(wish))
+    return Task(partial(record, request), seconds(request))
 
 
-def seconds(wish: RunRequest) -> float:
+def seconds(request: RunRequest) -> float:
     """Return the GPU seconds of a run, whose text is decoded twice, the second time plainly."""
-    return lasting(wish.target, 2 * wish.settings.max_new_tokens)
+    return gpu_seconds(request.target, 2 * request.settings.max_new_tokens)
 
 
-def tell(wish: RunRequest, desk: Desk) -> Iterator[str]:
+def stream_run(request: RunRequest, context: JobContext) -> Iterator[str]:
     """Load the models and run; a hint follows at the end, when timing is over."""
-    yield desk.says("loading")
-    target, (drafter,) = desk.load(wish.target, [wish.drafter])
-    if desk.unwanted():
+    yield context.says("loading")
+    target, (drafter,) = context.load(request.target, [request.drafter])
+    if context.unwanted():
         return
-    yield desk.says("drafting")
-    with closing(run(wish, target, drafter, desk)) as events:
-        yield from paced(lines(events, "live", desk.nonce, (wish.target, wish.drafter)))
-    if wish.target == HOUSE and isinstance(wish.prompt, str) and not desk.unwanted():
-        sentence = hint(target, wish.prompt)
+    yield context.says("drafting")
+    with closing(run(request, target, drafter, context)) as events:
+        yield from paced(lines(events, "live", context.nonce, (request.target, request.drafter)))
+    if request.target == HOUSE and isinstance(request.prompt, str) and not context.unwanted():
+        sentence = hint(target, request.prompt)
         if sentence is not None:
             yield line("hint", {"sentence": sentence})
 
 
-def record(wish: RunRequest, desk: Desk) -> Iterator[str]:
+def record(request: RunRequest, context: JobContext) -> Iterator[str]:
     """Load the models and run; yield a line per event, and empty texts for baseline passes."""
-    target, (drafter,) = desk.load(wish.target, [wish.drafter])
-    with closing(run(wish, target, drafter, desk)) as events:
+    target, (drafter,) = context.load(request.target, [request.drafter])
+    with closing(run(request, target, drafter, context)) as events:
         for event in events:
             if isinstance(event, Finished):
                 yield BaselineNext(dumps(event) + "\n")
@@ -63,9 +63,11 @@ def record(wish: RunRequest, desk: Desk) -> Iterator[str]:
 
 
 def run(
-    wish: RunRequest, target: Target, drafter: Drafter, desk: Desk
+    request: RunRequest, target: Target, drafter: Drafter, context: JobContext
 ) -> Generator[Event | PlainStep, None, None]:
     """Run the request."""
     from specviz import engine
 
-    return engine.run_stepwise(target, drafter, wish.prompt, wish.settings, stop=desk.unwanted)
+    return engine.run_stepwise(
+        target, drafter, request.prompt, request.settings, stop=context.unwanted
+    )

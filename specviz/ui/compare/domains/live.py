@@ -18,7 +18,7 @@ from specviz.shipped import domain_label
 from specviz.texts import count, text
 from specviz.ui.request import HOUSE
 from specviz.ui.stream import line
-from specviz.ui.task import Desk, Task, lasting
+from specviz.ui.task import JobContext, Task, gpu_seconds
 
 if TYPE_CHECKING:
     from specviz.compare.domains.run import Measurements, TurnStarted
@@ -29,21 +29,23 @@ PAUSE: Final = 0.5  # seconds between lines: sending one takes time from the mea
 
 def live(plan: Plan) -> Task:
     """Create the task of a measurement. A stop takes effect after the current turn."""
-    return Task(partial(tell, plan), lasting(HOUSE, 2 * len(plan.order) * plan.new_tokens))
+    return Task(
+        partial(stream_domains, plan), gpu_seconds(HOUSE, 2 * len(plan.order) * plan.new_tokens)
+    )
 
 
-def tell(plan: Plan, desk: Desk) -> Iterator[str]:
+def stream_domains(plan: Plan, context: JobContext) -> Iterator[str]:
     """Load the models, then measure turn by turn."""
-    yield desk.says("loading")
-    target, loaded = desk.load(HOUSE, plan.drafters)
-    if desk.unwanted():
+    yield context.says("loading")
+    target, loaded = context.load(HOUSE, plan.drafters)
+    if context.unwanted():
         return
     from specviz.compare.domains.run import Measurements, TurnStarted, run
 
     by_name = dict(zip(plan.drafters, loaded, strict=True))
-    measured, lines = Measurements(), Lines(plan, where(target), desk.nonce)
+    measured, lines = Measurements(), Lines(plan, where(target), context.nonce)
     try:
-        with closing(run(target, by_name, plan, desk.unwanted)) as events:
+        with closing(run(target, by_name, plan, context.unwanted)) as events:
             for event in events:
                 measured.add(event)
                 # Often empty: the job may be interrupted here.

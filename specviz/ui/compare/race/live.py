@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from specviz.compare.race import Race, unique_names
 from specviz.models.files import public_name
 from specviz.ui.compare.race.lines import Ground, RaceLines
-from specviz.ui.task import Desk, Task, lasting
+from specviz.ui.task import JobContext, Task, gpu_seconds
 
 if TYPE_CHECKING:
     from specviz.models.target import Target
@@ -26,7 +26,7 @@ MOST_TURNS: Final = 3  # runs of a short lane, as in `compare.run`
 def live(race: Race) -> Task:
     """Create the task of a race. A stop takes effect after the current round."""
     tokens = MOST_TURNS * (len(race.lanes) + 1) * race.shared.max_new_tokens
-    return Task(partial(tell, named(race)), lasting(race.target, tokens))
+    return Task(partial(stream_race, named(race)), gpu_seconds(race.target, tokens))
 
 
 def named(race: Race) -> Race:
@@ -36,18 +36,18 @@ def named(race: Race) -> Race:
     return replace(race, lanes=tuple(lanes))
 
 
-def tell(race: Race, desk: Desk) -> Iterator[str]:
+def stream_race(race: Race, context: JobContext) -> Iterator[str]:
     """Load the models, then race."""
-    yield desk.says("loading")
-    target, drafters = desk.load(race.target, [lane.drafter for lane in race.lanes])
-    if desk.unwanted():
+    yield context.says("loading")
+    target, drafters = context.load(race.target, [lane.drafter for lane in race.lanes])
+    if context.unwanted():
         return
-    yield desk.says("racing")
+    yield context.says("racing")
     from specviz.compare.run import run
 
     by_name = {lane.name: found for lane, found in zip(race.lanes, drafters, strict=True)}
-    reel = RaceLines(race, "live", desk.nonce, ground(target))
-    with closing(run(target, by_name, race, desk.unwanted)) as events:
+    reel = RaceLines(race, "live", context.nonce, ground(target))
+    with closing(run(target, by_name, race, context.unwanted)) as events:
         for event in events:
             yield reel.take(event)  # often empty: the job may be interrupted here
 

@@ -20,7 +20,7 @@ from specviz.ui.component import TabContext, component
 from specviz.ui.live import Job, Start, wire
 from specviz.ui.request import HOUSE
 from specviz.ui.stream import line, paced
-from specviz.ui.task import BEGINNING, Desk, Task
+from specviz.ui.task import BEGINNING, JobContext, Task
 
 if TYPE_CHECKING:
     from specviz.bench.sweep import SweepRun
@@ -37,28 +37,28 @@ def build(place: TabContext) -> None:
     lacking("The recorded sweep cannot be shown.", Sweep.shipped)
     shown = component(NAME, "cost/sweep/sweep", {"recorded": recorded()})
     go = gr.Button("Measure this machine", elem_id=f"{NAME}-go", elem_classes="sv-hidden")
-    halt = gr.Button("Stop measuring", elem_id=f"{NAME}-stop", elem_classes="sv-hidden")
+    stop = gr.Button("Stop measuring", elem_id=f"{NAME}-stop", elem_classes="sv-hidden")
     number = gr.Number(visible=False)
 
-    job = Job("sweep", OURS, halt, number)
+    job = Job("sweep", OURS, stop, number)
     wire(runs, job, shown, Start(go, [], lambda: partial(runs.texts, LIVE)))
 
 
-def tell(desk: Desk) -> Iterator[str]:
+def stream_sweep(context: JobContext) -> Iterator[str]:
     """Load the target, then measure."""
-    yield desk.says("loading")
-    target, _ = desk.load(HOUSE, [])
-    if desk.unwanted():
+    yield context.says("loading")
+    target, _ = context.load(HOUSE, [])
+    if context.unwanted():
         return
-    yield desk.says("measuring")
+    yield context.says("measuring")
     from specviz.bench.sweep import SweepPlan, SweepRun
 
     # The order need not be reproducible, so each sweep has a new seed, which it reports.
     sweeping = SweepRun(target, SweepPlan(seed=time_ns() % 2**32))
-    yield from paced(lines(sweeping, desk.unwanted, desk.nonce))
+    yield from paced(lines(sweeping, context.unwanted, context.nonce))
 
 
-LIVE: Final = Task(tell, BEGINNING + LONGEST)  # a stopped sweep ends after its pass
+LIVE: Final = Task(stream_sweep, BEGINNING + LONGEST)  # a stopped sweep ends after its pass
 
 
 def lines(sweeping: SweepRun, stop: Callable[[], bool], nonce: str) -> Iterator[str]:

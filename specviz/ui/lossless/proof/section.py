@@ -20,7 +20,7 @@ from specviz.ui.component import TabContext, component
 from specviz.ui.live import Job, Start, Texts, wire
 from specviz.ui.step.recorded import names, recipe, title
 from specviz.ui.stream import line, paced
-from specviz.ui.task import Desk, Task, lasting
+from specviz.ui.task import JobContext, Task, gpu_seconds
 from specviz.ui.time_slice import limit_text
 from specviz.ui.worker import Worker
 
@@ -44,10 +44,10 @@ def build(place: TabContext) -> None:
     chosen = gr.Textbox(visible=False)
     place.questions.add("proof", "specviz.ui.lossless.proof.answer")
     go = gr.Button("Repeat the run", elem_id=f"{NAME}-go", elem_classes="sv-hidden")
-    halt = gr.Button("Stop repeating", elem_id=f"{NAME}-stop", elem_classes="sv-hidden")
+    stop = gr.Button("Stop repeating", elem_id=f"{NAME}-stop", elem_classes="sv-hidden")
     number = gr.Number(visible=False)
     begin = Start(go, [chosen], partial(wanted, place.runs), f"[{OURS}.run]")
-    wire(place.runs, Job("proof", OURS, halt, number), told, begin)
+    wire(place.runs, Job("proof", OURS, stop, number), told, begin)
 
 
 def wanted(runs: Worker, name: Any) -> Texts:
@@ -62,21 +62,21 @@ def wanted(runs: Worker, name: Any) -> Texts:
 
 def live(made: Recipe) -> Task:
     """Create the task of the repeated runs. A stop takes effect after a pair of runs."""
-    return Task(partial(tell, made), lasting(made.target, 2 * TIMES * LOOKED_AT))
+    return Task(partial(stream_repeats, made), gpu_seconds(made.target, 2 * TIMES * LOOKED_AT))
 
 
-def tell(made: Recipe, desk: Desk) -> Iterator[str]:
+def stream_repeats(made: Recipe, context: JobContext) -> Iterator[str]:
     """Load the models, then run the pairs."""
-    yield desk.says("loading")
-    target, (drafter,) = desk.load(made.target, [made.drafter])
+    yield context.says("loading")
+    target, (drafter,) = context.load(made.target, [made.drafter])
     from specviz.engine.repeats import repeat
     from specviz.models.prompt import encode_prompt
 
     settings = Settings.from_json(with_defaults(made.drafter, made.settings))
     ids = encode_prompt(target, made.text, settings).ids
-    yield desk.says("drafting")
-    tallies = repeat(target, drafter, ids, settings, TIMES, desk.unwanted)
-    yield from paced(lines(tallies, settings.sampling.greedy, desk.nonce))
+    yield context.says("drafting")
+    tallies = repeat(target, drafter, ids, settings, TIMES, context.unwanted)
+    yield from paced(lines(tallies, settings.sampling.greedy, context.nonce))
 
 
 def lines(tallies: Iterator[Tally], greedy: bool, nonce: str) -> Iterator[str]:

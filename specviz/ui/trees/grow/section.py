@@ -29,7 +29,7 @@ from specviz.ui.live import Job, Start, Texts, wire
 from specviz.ui.questions import parse
 from specviz.ui.request import HOUSE, RunRequest
 from specviz.ui.stream import line
-from specviz.ui.task import Desk, Task, lasting
+from specviz.ui.task import JobContext, Task, gpu_seconds
 from specviz.ui.trees.grow.question import KINDS
 from specviz.ui.trees.places import HELD
 from specviz.ui.worker import Worker
@@ -58,12 +58,12 @@ def build(place: TabContext) -> None:
     component(NAME, "trees/grow/grow", known)
     told = component(f"{NAME}-told", "trees/grow/told")
     place.questions.add("grow", "specviz.ui.trees.grow.answer")
-    wish = gr.Textbox(visible=False)
+    request = gr.Textbox(visible=False)
     go = gr.Button("Draft here", elem_id=f"{NAME}-go", elem_classes="sv-hidden")
-    halt = gr.Button("Stop drafting", elem_id=f"{NAME}-stop", elem_classes="sv-hidden")
+    stop = gr.Button("Stop drafting", elem_id=f"{NAME}-stop", elem_classes="sv-hidden")
     number = gr.Number(visible=False)
-    begin = Start(go, [wish], partial(wanted, place.runs), f"[{OURS}.live]")
-    wire(place.runs, Job("trees", OURS, halt, number), told, begin)
+    begin = Start(go, [request], partial(wanted, place.runs), f"[{OURS}.live]")
+    wire(place.runs, Job("trees", OURS, stop, number), told, begin)
 
 
 def wanted(runs: Worker, text: Any) -> Texts:
@@ -75,28 +75,28 @@ def wanted(runs: Worker, text: Any) -> Texts:
     prompt = data.get("prompt")
     if not isinstance(prompt, str) or not prompt.strip():
         raise ValueError("Enter a prompt: some text to continue.")
-    wish = RunRequest.from_json({"prompt": prompt, "drafter": data.get("drafter")})
-    task = live(wish, skip)
+    request = RunRequest.from_json({"prompt": prompt, "drafter": data.get("drafter")})
+    task = live(request, skip)
     return lambda visitor, number: runs.texts(task, visitor, number, partial(kept, visitor, number))
 
 
-def live(wish: RunRequest, skip: int) -> Task:
+def live(request: RunRequest, skip: int) -> Task:
     """Return the task that records a position on the visitor's text."""
-    return Task(partial(tell, wish, skip), lasting(HOUSE, LOOKING + skip))
+    return Task(partial(stream_position, request, skip), gpu_seconds(HOUSE, LOOKING + skip))
 
 
-def tell(wish: RunRequest, skip: int, desk: Desk) -> Iterator[str]:
+def stream_position(request: RunRequest, skip: int, context: JobContext) -> Iterator[str]:
     """Load the models, then record; the last text yielded is the whole position, for `kept`."""
-    yield desk.says("loading")
-    target, (drafter,) = desk.load(HOUSE, [wish.drafter])
+    yield context.says("loading")
+    target, (drafter,) = context.load(HOUSE, [request.drafter])
     from specviz.trees.recording import record_position
 
-    if desk.unwanted():
+    if context.unwanted():
         return
-    yield desk.says("drafting")
+    yield context.says("drafting")
     said = {"sampling": {"temperature": 0.8}, "seed": 1}
-    settings = Settings.from_json(with_defaults(wish.drafter, said))
-    yield record_position(target, drafter, str(wish.prompt), settings, skip).to_text()
+    settings = Settings.from_json(with_defaults(request.drafter, said))
+    yield record_position(target, drafter, str(request.prompt), settings, skip).to_text()
 
 
 def kept(visitor: str, number: float, text: str) -> str:

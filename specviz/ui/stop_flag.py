@@ -16,19 +16,19 @@ NUMBERS: Final = count()
 
 
 @dataclass(frozen=True, slots=True)
-class Halt:
+class StopFlag:
     """The stop flag of one job, initially not set.
 
     Attributes:
-        place: Index of its byte, which is reused thousands of jobs later.
+        index: Index of its byte, which is reused thousands of jobs later.
     """
 
-    place: int = field(default_factory=lambda: next(NUMBERS) % len(BYTES))
+    index: int = field(default_factory=lambda: next(NUMBERS) % len(BYTES))
 
-    def put(self, wanted: bool) -> None:
+    def set(self, wanted: bool) -> None:
         """Set or clear the flag."""
-        BYTES[self.place] = wanted
+        BYTES[self.index] = wanted
 
     def __call__(self) -> bool:
         """Whether the job should end; it checks this between its steps."""
-        return bool(BYTES[self.place])
+        return bool(BYTES[self.index])
