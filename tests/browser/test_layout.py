@@ -82,7 +82,8 @@ WRONG = """() => {
   }
   for (const e of root.querySelectorAll("*")) {
     if (!(e instanceof HTMLElement) || !shown(e) || !e.textContent) continue;
-    if (within(e, [".sv-strip", ".sv-treebox", ".sv-legend", ".sv-unseen", ".sv-pass", ".sv-sibs"])) continue;
+    const scrolled = [".sv-strip", ".sv-treebox", ".sv-legend", ".sv-pass", ".sv-sibs"];
+    if (within(e, [...scrolled, ".sv-unseen"])) continue;
     const style = getComputedStyle(e);
     if (style.overflowX === "visible" || style.textOverflow === "ellipsis") continue;
     if (e.scrollWidth > e.clientWidth + 1) wrong.push("cut: " + told(e));
@@ -123,7 +124,8 @@ BELOW = """() => {
   found.push(["the timeline", Math.round(time.bottom - dock.top)]);
   found.push(["the dock", Math.round(dock.bottom - innerHeight)]);
   const many = Math.round(time.height / document.querySelector(".sv").currentCSSZoom);
-  found.push(["lines of the timeline", many > 30 && !document.querySelector(".sv-high") ? many : 0]);
+  const low = !document.querySelector(".sv-high");
+  found.push(["lines of the timeline", low && many > 30 ? many : 0]);
   return found.filter(([, by]) => by > 1);
 }"""
 ALL = {"keep", "rejection", "second try", "recovery", "bonus", "end"}

@@ -376,6 +376,7 @@ def test_other_target_lists_fitting_drafters_until_a_recorded_run_is_opened(visi
     page.locator("#sv-recorded input").click()
     page.get_by_role("option").nth(2).click()
     expect(said).to_contain_text(" drafts for House · ")
+    page.click("#sv-settings")  # Run live has closed it
     assert "EAGLE-3" in visit.listed("#sv-method input")
 
 

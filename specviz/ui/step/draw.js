@@ -2,8 +2,9 @@
 
 import { el, flat, percent, word } from "../shared/dom.js";
 import { there } from "../shared/there.js";
+import { link } from "./hover_links.js";
 import { widthOf } from "./room.js";
-import { GIVEN } from "./table.js";
+import { GIVEN, numberOf } from "./table.js";
 
 /** @import { Draw, Panel, Share } from "./data.js" */
 
@@ -47,11 +48,12 @@ function named(view) {
 /** @param {Panel} panel @param {Draw} view */
 export function draw(panel, view) {
   const bar = el("div", "sv-dbar", ...view.shares.map(stretch));
-  const numbered = panel.table && panel.table.heads.length > GIVEN;
-  const label = el("span", "sv-l", numbered ? el("span", "sv-num") : null, "draw");
+  const { table } = panel;
+  const last = table && table.heads.length > GIVEN ? numberOf(table.heads.length, table) : 0;
+  const label = el("span", "sv-l", last ? el("span", "sv-num", last + " · ") : null, "draw");
   const row = el("div", "sv-drow" + (panel.kind === "law" ? " sv-of-p" : ""), label, bar);
   if (!view.text) return [row, lumps(panel)].filter((each) => each !== null);
-  const pin = el("i", "sv-pin");
+  const pin = link(el("i", "sv-pin"), "u");
   pin.style.left = percent(there(view.u));
   bar.append(pin);
   if (!view.shares.some((part) => part.hit && fits(part))) bar.append(named(view));

@@ -5,6 +5,7 @@ import { link } from "./hover_links.js";
 import { now } from "./now.js";
 import { frameAt, stepsOf } from "./reel.js";
 import { toSandbox } from "./sandbox.js";
+import { $ } from "./stage.js";
 
 /** @import { Child } from "../shared/data.js" */
 /** @import { Head, Table, TableRow } from "./data.js" */
@@ -41,7 +42,7 @@ export function table(view) {
     "div",
     "sv-mh",
     cell("sv-tk", [el("span", "sv-unseen", "token"), toSandbox(view)], "columnheader"),
-    ...view.heads.map(tableHead),
+    ...view.heads.map((each, index) => tableHead(each, index, view)),
   );
   head.setAttribute("role", "row");
   const unit =
@@ -52,9 +53,19 @@ export function table(view) {
   return [made];
 }
 
-/** @param {Head} head @param {number} index */
-function tableHead(head, index) {
-  const step = index < GIVEN ? null : el("span", "sv-num"); // numbered by the style sheet
+// Long numbers leave no room for the bars of p and q on a narrow page (40-narrow.css); the columns
+// that are shown are numbered from 1.
+/** @param {number} index @param {Table} view */
+export function numberOf(index, view) {
+  const narrow = $(".sv").matches(".sv-slim, .sv-tight");
+  const dropped = narrow && view.full && hasQ(view) && digitsOf(view) > 2;
+  return index - GIVEN + (dropped ? 0 : 1);
+}
+
+/** @param {Head} head @param {number} index @param {Table} view */
+function tableHead(head, index, view) {
+  const number = numberOf(index, view);
+  const step = index < GIVEN ? null : el("span", "sv-num", number + " · ");
   const short = head.in;
   const said = short ? [el("span", "sv-wide", head.t), el("span", "sv-narrow", short)] : [head.t];
   const made = cell(head.of ? "sv-h-" + head.of : "", [step, ...said], "columnheader");
@@ -148,7 +159,8 @@ function totals(view) {
   else made.append(cell("", []));
   if (view.full) {
     if (hasQ(view)) made.append(cell("sv-dv", total.apart ?? "0"));
-    made.append(cell("sv-ink-residual", total.left), cell("sv-ink-residual", total.scaled));
+    const left = link(cell("sv-ink-residual", total.left), "residual");
+    made.append(left, cell("sv-ink-residual", total.scaled));
   }
   return made;
 }

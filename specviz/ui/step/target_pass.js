@@ -26,6 +26,9 @@ export function showTargetPass(view, tree) {
   if (!view || !shown) return;
   $(".sv-pass-say").replaceChildren(...view.say.map(part));
   const columns = $(".sv-pass-columns");
+  // On a narrow page they scroll, by keys too.
+  columns.toggleAttribute("tabindex", false);
+  if ($(".sv").matches(".sv-slim")) columns.tabIndex = 0;
   columns.replaceChildren(...(view.columns || []).map(column));
   const here = (view.columns || []).findIndex((one) => one.here);
   columns.scrollLeft = Math.max(0, here - 2) * COLUMN; // where they are wider than the window
