@@ -268,7 +268,9 @@ COLD: dict[str, Forgery] = {
     "a margin that is halved": ("09", margin(lambda m: m / 2), "margin of new token"),
     "a margin that is doubled": ("09", margin(lambda m: m * 2), "but the run shows .* or less"),
     "a margin that is text": ("09", inside("baseline", "margins", 3, value="0"), "margins cannot"),
-    "a first plain token": ("06a", other_first, "its first token is not the one that its u selects"),
+    "a first plain token": (
+        "06a", other_first, "its first token is not the one that its u selects",
+    ),
 }  # fmt: skip
 
 

@@ -110,7 +110,10 @@ HOSTILE = {
         "half a character",
     ),
     "a version of its own": (
-        lambda: [lines_of("06a")[0].replace('"version": 1', '"version": [1]'), *lines_of("06a")[1:]],
+        lambda: [
+            lines_of("06a")[0].replace('"version": 1', '"version": [1]'),
+            *lines_of("06a")[1:],
+        ],
         "version \\[1\\]",
     ),
     "no settings": (

@@ -170,7 +170,7 @@ def test_batch_of_answers_equals_batch_of_same_text(target: Target, written: Pat
 
 def test_head_is_initialised_from_target_last_layer(target: Target, written: Path) -> None:
     counts = batches(target, written).counts()
-    head = training3.initialised(target, counts, HeadOptions(50))
+    head = training3.init_from_target(target, counts, HeadOptions(50))
     assert head.config.rope_theta == target.model.config.rope_parameters["rope_theta"]
     taps = torch.randn(3, 2, 48)
     torch.testing.assert_close(
