@@ -10,7 +10,6 @@ after the second animation frame that shows the new tree.
 
 from __future__ import annotations
 
-import json
 import statistics
 import sys
 from collections.abc import Callable

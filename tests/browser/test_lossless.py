@@ -171,7 +171,8 @@ def test_output_is_in_view_beside_p_and_q_with_larger_text(sand):
 
 # The job of the repeated runs, in the module that the page has loaded.
 REPEATS = """(act) => import(
-  performance.getEntriesByType("resource").find(({ name }) => name.endsWith("proof/repeats.js")).name
+  performance.getEntriesByType("resource")
+    .find(({ name }) => name.endsWith("proof/repeats.js")).name
 ).then(({ job }) => act.forEach(([verb, value]) => job.face[verb](value, true)))"""
 
 
