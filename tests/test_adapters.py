@@ -317,7 +317,7 @@ def test_each_kind_of_undocumented_use_is_detected(source):
         '"""Answers below /gradio_api/ too."""',
     ],
 )
-def test_documented_and_own_names_pass(source):
+def test_documented_and_own_names_are_not_reported(source):
     """Check the test itself."""
     assert not problems(source)
 

@@ -128,7 +128,7 @@ def top(names):
 
 
 @pytest.mark.parametrize("module", PLAYS_WITHOUT_MODELS)
-def test_a_trace_plays_without_torch(module):
+def test_code_that_shows_a_trace_does_not_import_torch(module):
     assert not top(reach(module)) & MODELS
 
 
@@ -197,7 +197,7 @@ def circles(graph):
     return sorted(graph)
 
 
-def test_no_modules_import_each_other_in_a_circle():
+def test_no_modules_import_each_other_in_a_cycle():
     graph = {name: imports(name, True) & modules().keys() - {name} for name in modules()}
     assert not circles(graph)
 
@@ -228,19 +228,19 @@ def js_imports():
 
 
 @pytest.mark.slow
-def test_no_modules_of_the_browser_import_each_other_in_a_circle():
+def test_no_browser_modules_import_each_other_in_a_cycle():
     assert not circles(js_imports())
 
 
 @pytest.mark.slow
-def test_a_section_of_the_browser_imports_only_itself_and_what_is_shared():
+def test_browser_section_imports_only_its_own_and_shared_modules():
     shared = HALF / "shared"
     for path, imported in js_imports().items():
         tab = path.parent.parent / "shared"  # what the sections of one tab share
         assert {each.parent for each in imported} <= {path.parent, shared, tab}, path
 
 
-def test_the_imports_of_a_module_are_read():
+def test_import_pattern_finds_exactly_the_javascript_imports():
     """A guard for the test itself."""
     text = """// import { no } from "./comment.js";
 import { one } from "./one.js";

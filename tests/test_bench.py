@@ -80,7 +80,7 @@ def test_every_method_has_a_row_in_every_domain(tiny_target, tiny_draft, prompt)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("law", [Sampling(temperature=0), Sampling(0.7, top_k=20, top_p=0.9)])
-def test_no_assisted_row_without_an_assistant(tiny_target, prompt, law):
+def test_assisted_generation_needs_an_assistant_model(tiny_target, prompt, law):
     settings = Settings(law, max_new_tokens=8)
     ways = ways_of(tiny_target, [NGram()], settings)
     assert [way.name for way in ways] == [
@@ -144,7 +144,7 @@ def test_ratio_is_the_median_of_ratios_within_a_turn(tiny_target, prompt, monkey
     assert (plain.tokens_per_second, fast.tokens_per_second) == (1, 1)
 
 
-def test_costs_are_in_plain_passes(tiny_target, prompt):
+def test_costs_are_given_in_units_of_a_plain_pass(tiny_target, prompt):
     plain = Method("plain", lambda _: Outcome(9, 9, pass_seconds=0.02), GREEDY)
     made = Outcome(9, 3, draft_seconds=0.005, drafting=0.03, checking=0.05)
     draft = Method("draft", lambda _: made, GREEDY)
@@ -199,7 +199,7 @@ def test_depths_count_guesses_positions_and_accepted(tiny_target):
 
 
 @pytest.mark.slow
-def test_kept_by_depth_agrees_in_compare_bench_and_model_card(tiny_target):
+def test_acceptance_by_depth_agrees_in_compare_bench_and_model_card(tiny_target):
     """Count by position: with siblings, counting by guess gives another number."""
     tiny_draft = tiny.draft(tiny.blurred(tiny.llama(), noise=0.2))
     ids = tiny_target.encode(tiny.PROMPT, TREE.max_new_tokens)

@@ -42,7 +42,7 @@ def test_round_is_one_pass_and_at_most_a_block():
     assert max(lengths) == headed.CONFIGS["blockwise"].block_size
 
 
-def test_layer_equals_paper():
+def test_layer_equals_formula_of_the_paper():
     """Every output depends on all hidden units and has its own residual connection."""
     torch.manual_seed(1)
     head = BlockwiseHeads(BlockwiseConfig(block_size=3, filter_size=5), 4)

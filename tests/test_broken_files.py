@@ -119,7 +119,7 @@ def test_command_with_broken_file_raises_readable_error(broken, capsys):
 
 
 @pytest.mark.parametrize("way", WRONG)
-def test_run_without_catalogue_names_the_file(broken, way):
+def test_error_of_a_run_without_catalogue_names_the_missing_file(broken, way):
     broken("catalog.json", way)
     with pytest.raises(BrokenFile) as said:
         RunRequest.from_json({"prompt": "Once"})

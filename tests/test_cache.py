@@ -27,7 +27,7 @@ def same(cache, other):
     return all(torch.equal(a, b) for a, b in zip(mine, theirs, strict=True))
 
 
-def test_rows_equal_those_of_transformers_cache():
+def test_cache_rows_equal_those_of_transformers_cache():
     ours, theirs = PreallocatedCache(), DynamicCache()
     for turn, many in enumerate([5, 1, 7, SPARE_ROWS, 1, 2 * SPARE_ROWS, 3]):
         for layer in range(2):
@@ -42,7 +42,7 @@ def test_rows_equal_those_of_transformers_cache():
 
 
 @pytest.mark.parametrize("kept", [[], [4], [4, 5, 6], [5], [6, 9], [4, 7, 8], [7, 8, 9], [5, 7, 9]])
-def test_kept_rows_move_behind_the_first_rows(kept):
+def test_rows_of_the_accepted_path_follow_the_rows_of_the_text(kept):
     cache = PreallocatedCache()
     for layer in range(2):
         cache.update(*rows(10, layer), layer)
@@ -56,7 +56,7 @@ def test_kept_rows_move_behind_the_first_rows(kept):
     assert torch.equal(cache.layers[0].keys[:, :, len(index) :], rows(2, 7)[0])
 
 
-def test_rows_are_written_in_place_within_capacity():
+def test_new_rows_are_written_in_place_until_the_buffer_is_full():
     layer = PreallocatedLayer()
     layer.update(*rows(10, 1))
     place = layer.keys.data_ptr()
@@ -70,7 +70,7 @@ def test_rows_are_written_in_place_within_capacity():
     assert layer.keys.data_ptr() != place, "more rows than there was room for"
 
 
-def test_replaced_rows_are_continued():
+def test_new_rows_are_appended_to_keys_replaced_from_outside():
     layer = PreallocatedLayer()
     layer.update(*rows(6, 1))
     other = rows(4, 2)
@@ -81,7 +81,7 @@ def test_replaced_rows_are_continued():
     assert torch.equal(other[0], rows(4, 2)[0]), "and themselves left alone"
 
 
-def test_empty_cache_can_be_cut_and_kept():
+def test_keep_and_cut_work_on_an_empty_cache():
     cache = PreallocatedCache()
     cache.keep(0, [])
     cache.cut(0)

@@ -37,14 +37,14 @@ def test_siblings_equal_sequential_draws(kind, size):
         assert found.probs == said
 
 
-def test_distribution_with_too_few_tokens_repeats_one():
+def test_last_token_is_repeated_if_a_distribution_has_too_few_tokens():
     laws = torch.zeros(2, 100, dtype=torch.float64)
     laws[0, 7], laws[1, :3] = 1.0, torch.tensor([0.5, 0.25, 0.25], dtype=torch.float64)
     found = distinct_draws(laws, [[0.2, 0.3], [0.1, 0.9]], laws)
     assert found.tokens == [[7, 7], [0, 2]]
 
 
-def test_all_siblings_of_a_level_take_one_read():
+def test_siblings_of_a_level_need_one_device_read():
     laws = rows("sharp")
     expected = distinct_draws(laws, thrown(1), laws)
     with pretended() as meetings:

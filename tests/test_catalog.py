@@ -239,7 +239,7 @@ def chained(cause):
     ],
     ids=["write", "open", "quota", "xet", "chained"],
 )
-def test_full_disk_is_reported_as_such(error, monkeypatch):
+def test_full_disk_during_a_fetch_is_named_in_the_error(error, monkeypatch):
     def full(_name, local_files_only=False, **_options):
         raise LocalEntryNotFoundError("not here") if local_files_only else error
 
@@ -328,7 +328,7 @@ def test_listing_rows_have_the_documented_fields():
 
 
 @pytest.mark.parametrize("entry", DRAFTERS, ids=lambda entry: entry.name)
-def test_usual_settings_are_settings_the_drafter_reads(entry):
+def test_default_settings_are_settings_the_drafter_reads(entry):
     assert set(entry.usual) <= set(entry.reads)
     usual = Settings.from_json(with_defaults(entry.name, {}))
     assert {name: getattr(usual, name) for name in entry.usual} == entry.usual
@@ -375,7 +375,7 @@ def test_unsuitable_network_is_refused_when_loaded(network, reason, tmp_path):
         load_target(str(folder))
 
 
-def test_network_with_some_stateful_layers_is_refused():
+def test_network_with_any_stateful_layer_is_refused():
     config = Lfm2Config(num_hidden_layers=2, layer_types=["conv", "full_attention"])
     with pytest.raises(Unsuitable, match="recurrent state"):
         check_config("hybrid", config)
@@ -482,7 +482,7 @@ def edit(path, **changes):
 
 
 @pytest.mark.parametrize("entry", DRAFTERS, ids=lambda entry: entry.name)
-def test_rows_name_existing_code(entry):
+def test_catalogue_rows_name_existing_code(entry):
     kind = resolve_name(entry.drafter)
     assert kind.name == entry.family
     assert entry.name == (entry.family if not lone(entry) else f"{entry.family}-{entry.made_for}")

@@ -33,6 +33,6 @@ def test_u_is_uniform():
         assert abs(share - 0.1) < 0.015  # 5 standard deviations of 10,000 coins
 
 
-def test_known_u_never_changes():
+def test_u_of_a_fixed_seed_never_changes():
     """Check known values, since recorded traces are checked with this function."""
     assert random_u(1, 2, JUDGE, 3) == 0.5753682201422535

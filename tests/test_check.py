@@ -205,7 +205,7 @@ def test_check_detects_argmax_guesses_judged_as_samples(tiny_target):
         check(trace)
 
 
-def test_check_detects_a_moved_draw(sampled):
+def test_check_detects_a_moved_interval_of_a_sampled_token(sampled):
     """Keep u inside the interval and its width right."""
     drew = next(r.drew for r in sampled.rounds if r.drew and r.drew.token != r.drew.tokens[-1])
     half = (drew.drawn.u - drew.drawn.lo) / 2
@@ -374,7 +374,7 @@ def test_alpha_of_siblings_follows_from_their_tries(siblings):
 
 
 @pytest.mark.parametrize(("at", "what"), [(0, "p"), (1, "p"), (0, "q"), (1, "q"), (2, "q")])
-def test_tries_follow_from_scores_draws_and_rows(siblings, at, what):
+def test_check_recomputes_p_and_q_of_every_try(siblings, at, what):
     """Check the next sibling too, although it was not tried."""
     event = lone_first(siblings)
     tries = [[*each] for each in event.tries]
@@ -384,7 +384,7 @@ def test_tries_follow_from_scores_draws_and_rows(siblings, at, what):
         check(edited(siblings, event, forged))
 
 
-def test_every_sibling_has_a_try(siblings):
+def test_check_detects_a_sibling_without_a_try(siblings):
     event = lone_first(siblings)
     forged = replace(
         event, tries=event.tries[:-1], alpha=probability_any_accepted(event.tries[:-1])

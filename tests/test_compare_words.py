@@ -500,7 +500,7 @@ def test_shipped_recordings_are_not_noisy(path):
         assert explain_noise(trace, trace.baseline) is None
 
 
-def test_numbers_of_a_sentence_have_their_owners():
+def test_equal_numbers_in_a_sentence_keep_separate_owners():
     """Equal numbers keep their own owners, and the bold opening has the verdict."""
     lane = lanes({"it": ran(KEPT, draft=1.25 / 4, target=1.25, prompt=1.25)})["it"]
     parts = speed_sentence(lane)
@@ -521,7 +521,7 @@ def test_bytes_count_only_the_files_of_the_drafter():
     assert lanes({"it": Trace(itself, trace.events)})["it"].bytes == 0
 
 
-def test_held_bytes_come_from_the_trace_or_are_unknown():
+def test_memory_of_a_drafter_comes_from_the_trace_or_is_unknown():
     known, older = ran(KEPT), ran(KEPT)
     known.events[-1] = replace(known.events[-1], held_bytes=33_000)
     found = lanes({"known": known, "older": older})

@@ -141,7 +141,7 @@ def test_smallest_of_equal_lengths_is_chosen():
     assert formula.optimal_gamma(0.5, 0.5).gamma == 0
 
 
-def test_longer_is_always_better_without_drafting_cost():
+def test_longer_drafts_are_always_better_without_drafting_cost():
     assert formula.optimal_gamma(0.8, 0) == formula.Optimum(None, pytest.approx(5))
     assert formula.optimal_gamma(1, 0) == formula.Optimum(None, inf)
     assert formula.optimal_gamma(1, 0.25) == formula.Optimum(None, 4)
@@ -196,7 +196,7 @@ def test_predictions_are_marked_simulated():
         ),
     ],
 )
-def test_invalid_values_raise_a_sentence(call, sentence):
+def test_invalid_values_raise_readable_error(call, sentence):
     with pytest.raises(ValueError, match=r".") as refusal:
         call()
     assert str(refusal.value).startswith(sentence) or sentence in str(refusal.value)

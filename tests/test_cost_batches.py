@@ -137,7 +137,7 @@ def test_memory_includes_the_drafter():
         (lambda: best_gamma(SERVED, 0.5, 1, limit=-1), "The longest chain must be at least 0"),
     ],
 )
-def test_invalid_values_raise_a_sentence(call, sentence):
+def test_invalid_values_raise_readable_error(call, sentence):
     with pytest.raises(ValueError, match=r"\.$") as refusal:
         call()
     assert sentence in str(refusal.value)

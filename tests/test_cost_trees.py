@@ -214,7 +214,7 @@ def test_best_tree_equals_brute_force(by_place, nodes):
         ),
     ],
 )
-def test_invalid_values_raise_a_sentence(call, sentence):
+def test_invalid_values_raise_readable_error(call, sentence):
     with pytest.raises(ValueError, match=r".") as refusal:
         call()
     assert str(refusal.value).startswith(sentence) or sentence in str(refusal.value)

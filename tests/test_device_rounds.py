@@ -62,7 +62,7 @@ def test_self_drafting_weights_are_loaded_once(pair):
         assert load(str(pair[0]), "ngram", "cuda:0", "float32")[0].model is target.model
 
 
-def test_small_models_of_the_catalogue_stay_exact_on_a_gpu_and_others_are_halved(pair):
+def test_small_catalogue_models_default_to_float32_on_gpu_and_others_to_bfloat16(pair):
     with counted.gpu():
         assert load("house", "ngram", "cuda")[0].dtype is torch.float32
         assert load("house", "ngram", "cuda", "bfloat16")[0].dtype is torch.bfloat16
@@ -84,7 +84,7 @@ def test_gpu_warms_up_before_timing_without_changing_the_run(monkeypatch):
 
 
 @pytest.mark.parametrize("rule", ["k-seq", "lenience", "typical", "relaxed", "thresholds"])
-def test_a_further_rule_judges_on_the_device_as_on_the_cpu(pair, rule):
+def test_other_rules_give_the_same_verdicts_on_device_and_cpu(pair, rule):
     def kept(device):
         target, drafter = load(str(pair[0]), str(pair[1]), device, "float32")
         settings = Settings(Sampling(1.1), max_new_tokens=12, gamma=3, rule=rule)

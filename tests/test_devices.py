@@ -18,7 +18,7 @@ def here(monkeypatch, cuda=0, mps=False):
 @pytest.mark.parametrize(
     ("cuda", "mps", "best"), [(0, False, "cpu"), (0, True, "mps:0"), (2, False, "cuda:0")]
 )
-def test_best_device_is_picked(monkeypatch, cuda, mps, best):
+def test_best_available_device_is_selected(monkeypatch, cuda, mps, best):
     here(monkeypatch, cuda, mps)
     assert devices.pick_device() == torch.device(best)
 
@@ -91,7 +91,7 @@ def test_out_of_memory_is_distinguished_from_other_errors():
     assert not devices.ran_out_of_memory(ValueError("out of memory"))
 
 
-def test_cpu_name(tmp_path):
+def test_cpu_name_is_read_from_cpuinfo(tmp_path):
     listed = tmp_path / "cpuinfo"
     assert devices.cpu_name(listed)
     listed.write_text("processor\t: 0\nmodel name\t: A  Fast One\nmodel name\t: A  Fast One\n")

@@ -192,7 +192,7 @@ def test_text_of_one_token_gets_a_block():
     assert list(second.proposal.tree.tokens[1:]) == soft.argmax(-1)[: GREEDY.gamma].tolist()
 
 
-def test_missing_states_raise():
+def test_missing_hidden_states_raise_readable_error():
     text = headed.target().encode("The cat saw the", 9)
     session = begun(text, GREEDY)
     with pytest.raises(ValueError, match=f"{len(text) - 1} states for a text of"):

@@ -302,7 +302,7 @@ def test_drafter_that_breaks_its_contract_is_stopped(tiny_target):
         list(run(tiny_target, Greedy(), "cat", WARM))
 
 
-def test_trace_holds_the_random_numbers_of_chance(tiny_target):
+def test_recorded_u_follows_from_seed_round_and_node(tiny_target):
     trace = traced(tiny_target, tiny.draft(), tiny.PROMPT, WARM, baseline=False)
     for played in trace.rounds[1:]:
         chance = Chance(WARM.seed, played.number)

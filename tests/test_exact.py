@@ -24,7 +24,7 @@ def test_probabilities_of_verdicts_sum_to_one():
     assert {v.path for _, v in found} == {(), (1,), (2,), (1, 3)}
 
 
-def test_distance_shown_by_an_exact_sampler():
+def test_expected_distance_of_an_exact_sampler_matches_known_values():
     expected = {500: 0.0328, 2_000: 0.0164, 10_000: 0.0073, 100_000: 0.0023}
     for samples, distance in expected.items():
         assert exact_sampler_distance(P, samples) == pytest.approx(distance, abs=6e-5)

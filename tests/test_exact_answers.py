@@ -61,7 +61,7 @@ def test_independent_candidates_can_always_be_rejected():
 
 
 @pytest.mark.slow
-def test_accepted_length_of_a_tree_adds_up_its_positions():
+def test_accepted_length_of_a_tree_is_the_sum_over_its_positions():
     """With the same p and q everywhere, it is the sum over nodes of the path's acceptances."""
     round = RoundSetup.position(make_rule("without-replacement"), P, Q, REPLACED, 2)
     first = enumerate_position(RoundSetup.position(round.rule, P, Q, REPLACED)).acceptance
@@ -231,7 +231,7 @@ def test_zero_samples_prove_nothing():
     assert (thrown.counts, thrown.tv, thrown.test.p_value) == ([0] * 5, 0.0, 1.0)
 
 
-def test_accepted_darts_follow_p():
+def test_accepted_rejection_samples_follow_p():
     thrown = throw_darts(P, Q, 20_000, seed=2)
     assert thrown.acceptance == pytest.approx(0.25)
     assert int(thrown.kept.sum()) / 20_000 == pytest.approx(0.25, abs=0.015)

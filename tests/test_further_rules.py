@@ -184,7 +184,7 @@ def test_ensemble_output_is_the_weighted_mean():
 
 
 @pytest.mark.parametrize("rule", [name for name in RULE_SPECS if RULE_SPECS[name].lossless])
-def test_equal_disjoint_and_single_token_distributions(rule):
+def test_rules_are_exact_for_equal_disjoint_and_single_token_distributions(rule):
     if RULE_SPECS[rule].temperature_zero:
         return
     drawn = next(iter(sorted(RULE_SPECS[rule].accepts, key=lambda d: d.value)))

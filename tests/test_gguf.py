@@ -121,7 +121,7 @@ CUT = {
 
 
 @pytest.mark.parametrize("name", PRE_TOKENIZERS)
-def test_each_pre_tokenizer(name, tmp_path):
+def test_each_pre_tokenizer_splits_text_as_recorded(name, tmp_path):
     facts = {"tokenizer.ggml.pre": name}
     found = read(write(tmp_path / "a.gguf", tiny_gguf.llama(), facts=facts)).tokenizer
     cut = found.backend_tokenizer.pre_tokenizer.pre_tokenize_str("It'S 12345 it's\n")
@@ -154,7 +154,7 @@ def test_user_defined_tokens_are_found_whole(tmp_path):
     assert found.decode(ids, skip_special_tokens=True) == "xa 7 by"
 
 
-def test_several_end_tokens_and_a_begin_token(tmp_path):
+def test_several_end_tokens_and_a_begin_token_are_read(tmp_path):
     facts = {"tokenizer.ggml.eot_token_id": 0, "tokenizer.ggml.add_bos_token": True}
     target = read(write(tmp_path / "a.gguf", tiny_gguf.llama(), facts=facts))
     assert target.eos == (2, 0)

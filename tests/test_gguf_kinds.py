@@ -137,7 +137,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_gemma_3_values_and_defaults(change, tmp_path):
+def test_gemma_3_values_and_their_defaults_are_read(change, tmp_path):
     model = uneven(gemma3(**CHANGES[change]))
     found = read(write(tmp_path / "a.gguf", model)).model
     torch.testing.assert_close(logits(found), logits(model), atol=2e-3, rtol=2e-3)

@@ -35,7 +35,7 @@ def test_greedy_equals_plain_decoding(pair, drafter):
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 @pytest.mark.parametrize("temperature", [0, 0.8])
-def test_a_trace_checks_again_in_every_precision(pair, dtype, temperature):
+def test_trace_passes_check_in_every_precision(pair, dtype, temperature):
     trace = record(pair, dtype, temperature)
     check(Trace.parse(trace.lines()))
     assert trace.header.dtype == dtype

@@ -311,7 +311,7 @@ def test_agreement_is_averaged_over_all_windows() -> None:
         ([0.5, 0.5, 0.5, 0.51], False),
     ],
 )
-def test_alpha_plateaus_when_it_gains_nothing(values: list[float], plateaued: bool) -> None:
+def test_plateau_is_detected_when_alpha_stops_rising(values: list[float], plateaued: bool) -> None:
     assert head_training.has_plateaued(dict(enumerate(values))) is plateaued
 
 
@@ -359,7 +359,7 @@ def written(folder: Path, tokens: int) -> Domain:
 
 
 @pytest.mark.slow
-def test_own_text_is_what_target_generates() -> None:
+def test_own_text_is_generated_by_the_target() -> None:
     ids = batch(0)[:, :5]
     greedy = own_text.continued(MODEL, ids, 20, None)
     for row in greedy:

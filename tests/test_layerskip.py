@@ -85,7 +85,7 @@ def proposed(target, settings, room=9, layer=3):
 @pytest.mark.parametrize("siblings", SHAPES)
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
 @pytest.mark.parametrize("layer", [2, 5])
-def test_q_is_exit_and_p_is_whole_model(attention, siblings, layer):
+def test_q_comes_from_the_exit_layer_and_p_from_the_whole_model(attention, siblings, layer):
     target = tiny.target(deep())
     target.model.set_attn_implementation(attention)
     settings = replace(WARM, siblings=siblings, gamma=3, sampling=Sampling(1.6))
@@ -185,7 +185,9 @@ def top_layers(model, text, token, layers):
 @pytest.mark.slow
 @pytest.mark.parametrize("temperature", [0, 1.1])
 @pytest.mark.parametrize("siblings", [[], [3, 2]])
-def test_evidence_has_layers_that_agree_and_ran(target, temperature, siblings):
+def test_evidence_lists_the_agreeing_layers_and_counts_the_layers_that_ran(
+    target, temperature, siblings
+):
     settings = replace(WARM, siblings=siblings, sampling=Sampling(temperature))
     last, seen = None, Counter()
     for text, turn in played(target, Exit(target), settings):

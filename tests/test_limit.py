@@ -42,7 +42,7 @@ def test_read_workload_has_the_size_of_the_weights(tiny_target, monkeypatch):
     assert read_workload(tiny_target).size == 4096 < MAX_READ_BYTES
 
 
-def test_limit_is_best_bandwidth_over_bytes_of_a_pass_halfway(tiny_target, monkeypatch):
+def test_limit_is_best_bandwidth_over_bytes_of_a_pass_at_half_the_text(tiny_target, monkeypatch):
     seconds = iter([0.5, 0.25, 1.0, 2.0, 4.0])
     monkeypatch.setattr(limit, "time_seconds", lambda _device, _do: next(seconds))
     found = make_limiter(tiny_target, new_tokens=8)(PROMPT)
@@ -75,7 +75,7 @@ def rows_of(target, monkeypatch, limits):
     return list(measure(target, ways, {"a": [PROMPT]}, repeats=2, limiter=measured))
 
 
-def test_share_is_the_median_of_shares_within_a_turn(tiny_target, monkeypatch):
+def test_share_of_the_limit_is_the_median_of_shares_within_a_turn(tiny_target, monkeypatch):
     """Use 1 of 2 and 2 of 8 tokens per second."""
     plain, drafter, other = rows_of(
         tiny_target, monkeypatch, [MemoryLimit(10.0, 2.0), MemoryLimit(30.0, 8.0)]
@@ -87,12 +87,12 @@ def test_share_is_the_median_of_shares_within_a_turn(tiny_target, monkeypatch):
     assert (plain.same_text, drafter.same_text, other.same_text) == (None, None, False)
 
 
-def test_no_share_without_a_limit(tiny_target, monkeypatch):
+def test_methods_have_no_share_if_the_limit_is_unknown(tiny_target, monkeypatch):
     for row in rows_of(tiny_target, monkeypatch, []):
         assert row.memory_bandwidth is row.limit_tokens_per_second is row.share_of_limit is None
 
 
-def test_only_methods_of_one_token_a_pass_have_a_share(tiny_target, tiny_draft):
+def test_only_methods_with_one_token_per_pass_have_a_share_of_the_limit(tiny_target, tiny_draft):
     taking = [Entrant(tiny_draft, GREEDY), Entrant(NGram(), GREEDY)]
     ways = all_methods(tiny_target, taking, GREEDY)
     assert [way.name for way in ways if way.one_by_one] == ["plain", GENERATE]
@@ -138,7 +138,7 @@ def test_unknown_limit_is_not_mentioned(capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_table_has_the_share():
+def test_table_shows_the_share_of_the_limit():
     columns = table_columns(["stories"], ["plain"])
     at = [column.title for column in columns].index("Of the limit")
     assert len(columns) == len(row_cells(ROW))

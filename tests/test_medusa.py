@@ -32,7 +32,7 @@ def choosing(*paths, gamma=4):
 
 
 @pytest.mark.parametrize("siblings", [[], [3], [3, 2], [1, 3], [2, 2, 2]])
-def test_siblings_give_all_rank_paths(siblings):
+def test_siblings_setting_expands_to_all_rank_paths(siblings):
     settings = replace(GREEDY, siblings=siblings)
     paths = all_paths(settings, 3)
     assert len(paths) == len(set(paths)) == tree_size(siblings, 3)
@@ -96,7 +96,7 @@ def test_rank_path_without_parent_is_refused(paths, named):
         chosen_paths(choosing(*([rank] for rank in range(MAX_GUESSES + 1))))
 
 
-def test_impossible_paths_are_left_out():
+def test_rank_paths_below_an_end_token_or_missing_rank_are_omitted():
     paths = all_paths(replace(GREEDY, siblings=[3, 2]), 2)
     tree, kept = tree_of_ranks(9, paths, [[5, 0], [6, 7]], eos=(0,))
     assert kept == [(0,), (1,), (0, 0), (0, 1)]

@@ -73,7 +73,7 @@ def test_weights_eagle_shares_with_target_are_not_counted():
 
 
 @pytest.mark.slow
-def test_lookup_holds_nothing_and_early_exit_holds_last_states(tiny_target):
+def test_prompt_lookup_holds_no_memory_and_early_exit_holds_the_last_states(tiny_target):
     assert decoded(tiny_target, NGram()).held_bytes == 0
     target = tiny.target(deep())
     settings = Settings(Sampling(temperature=0), gamma=3, max_new_tokens=12, exit_layer=2)
@@ -83,7 +83,7 @@ def test_lookup_holds_nothing_and_early_exit_holds_last_states(tiny_target):
 
 
 @pytest.mark.skipif(not can_pack(), reason="this build of torch has no oneDNN")
-def test_packed_copy_counts_its_real_size():
+def test_packed_weight_counts_with_its_packed_size():
     layer = nn.Linear(37, 65).eval().requires_grad_(False)
     usual = Product(layer.weight, layer.bias, DEFAULT_PLAN)
     assert unique_bytes([usual], excluding=[]) == 4 * (37 * 65 + 65)
@@ -93,7 +93,7 @@ def test_packed_copy_counts_its_real_size():
     assert unique_bytes([packed], excluding=[packed]) == 0
 
 
-def test_cache_counts_with_its_spare_rows():
+def test_memory_of_a_cache_includes_its_spare_rows():
     layer = PreallocatedLayer()
     layer.update(torch.ones(1, 2, 5, 3), torch.ones(1, 2, 5, 3))
     assert unique_bytes([layer], excluding=[]) == 2 * 4 * (2 * (5 + SPARE_ROWS) * 3)
@@ -135,14 +135,14 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_tensor_is_found_anywhere_and_counts_once(way):
+def test_tensor_is_found_in_any_container_and_counted_once(way):
     found = WAYS[way](torch.ones(10))
     places = 80 if way == "a sparse tensor" else 0
     assert unique_bytes([found], excluding=[]) == 40 + places
     assert unique_bytes([found], excluding=[found]) == 0
 
 
-def test_partly_shared_memory_counts_partly():
+def test_only_the_unshared_part_of_memory_is_counted():
     both, mine = torch.ones(10), torch.ones(7)
     assert unique_bytes([{"a": both[3:], "b": mine}], excluding=[both]) == 28
 

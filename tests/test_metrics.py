@@ -45,7 +45,7 @@ def test_round_numbers_count_tokens(trace):
         assert row["accepted"] == row["drafted"][: len(row["accepted"])]
 
 
-def test_alpha_of_greedy_chain_is_its_share_of_hits(trace):
+def test_alpha_of_greedy_chain_is_its_share_of_accepted_guesses(trace):
     judged = [e for r in trace.rounds for e in r.judged]
     hits = sum(e.accepted for e in judged) / len(judged)
     assert summary(trace)["alpha"] == pytest.approx(hits)

@@ -71,12 +71,12 @@ def test_network_that_ignores_its_cache_is_found():
     assert not adapter.has_plain_cache(Recurrent(), PreallocatedCache())
 
 
-def test_recurrent_cache_is_no_plain_cache():
+def test_recurrent_cache_is_not_taken_for_a_plain_cache():
     assert adapter.plans_plain_cache(tiny.llama().config)
     assert not adapter.plans_plain_cache(MambaConfig(num_hidden_layers=2))
 
 
-def test_stateful_network_is_recognised_only_where_it_says_so():
+def test_network_is_stateful_only_if_transformers_marks_it_so():
     assert adapter.keeps_state(SimpleNamespace(_is_stateful=True))
     assert not adapter.keeps_state(SimpleNamespace())
 
@@ -141,7 +141,7 @@ def test_layers_run_by_hand_equal_the_model():
     assert [layer.get_seq_length() for layer in kept.layers] == [4, 4]
 
 
-def test_layers_that_return_tuples_are_understood():
+def test_layers_that_return_tuples_are_supported():
     class Pair(nn.Module):
         def forward(self, hidden, attention_mask, position_embeddings, cache=None, use_cache=None):
             """Return a tuple, as layers of older releases do."""
@@ -162,12 +162,12 @@ def test_layers_that_return_tuples_are_understood():
         ({}, False),
     ],
 )
-def test_bf16_instructions_are_asked_in_the_way_torch_has(monkeypatch, cpu, expected):
+def test_bf16_support_is_read_from_the_function_that_torch_has(monkeypatch, cpu, expected):
     monkeypatch.setattr(torch_adapter.torch, "cpu", SimpleNamespace(**cpu))
     assert torch_adapter.has_bf16_instructions() is expected
 
 
-def test_module_whose_hooks_cannot_be_seen_counts_as_hooked():
+def test_module_with_unreadable_hooks_counts_as_hooked():
     layer = nn.Linear(2, 2)
     assert not torch_adapter.has_hooks(layer)
     layer.register_forward_hook(lambda *_: None)
@@ -175,7 +175,7 @@ def test_module_whose_hooks_cannot_be_seen_counts_as_hooked():
     assert torch_adapter.has_hooks(SimpleNamespace())
 
 
-def test_bytes_of_a_packed_weight_have_a_fallback(monkeypatch):
+def test_size_of_a_packed_weight_falls_back_to_its_shape(monkeypatch):
     monkeypatch.setattr(torch_adapter, "ONEDNN", SimpleNamespace())
     weight = torch.ones(3, 5)
     assert torch_adapter.packed_block(weight) == (id(weight), 60)

@@ -81,7 +81,7 @@ def test_sampled_chain_is_drawn_from_its_q():
 
 
 @pytest.mark.slow
-def test_module_not_trained_on_own_output_degrades_with_depth(monkeypatch):
+def test_module_not_trained_on_its_own_output_loses_acceptance_with_depth(monkeypatch):
     """DeepSeek's loss is one step deep; applying the module again is not trained."""
     batches = [headed.outputs(seed) for seed in (90, 91)]
 
@@ -227,7 +227,7 @@ def test_parallel_heads_read_the_trunk_before_the_last_layer():
     assert headed.drafter("mtp-parallel").capture == CaptureSpec(layers=(headed.LAYERS - 1,))
 
 
-def test_parallel_heads_have_meta_names():
+def test_tensors_of_parallel_heads_have_the_names_of_metas_checkpoints():
     heads = ParallelHeads(ParallelConfig(hidden_dim=10), headed.target().model)
     layers = ["attention.wq", "attention.wk", "attention.wv", "attention.wo", "ffn_norm"]
     layers += ["feed_forward.w1", "feed_forward.w2", "feed_forward.w3", "attention_norm"]

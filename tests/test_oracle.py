@@ -140,7 +140,7 @@ def test_oracle_has_target_card_and_refuses_other_model(tiny_target):
         oracle.begin(tiny.target(tiny.llama(seed=9)).start(CaptureSpec()), WARM)
 
 
-def test_drawn_is_known_before_first_proposal(tiny_target):
+def test_session_states_how_guesses_are_drawn_before_the_first_proposal(tiny_target):
     for change, drawn in [
         ({}, Drawn.SAMPLED),
         ({"siblings": [2]}, Drawn.WITHOUT_REPLACEMENT),

@@ -106,7 +106,7 @@ def test_verified_targets_load_a_tiny_model(tmp_path):
 
 
 @pytest.mark.usefixtures("nothing_here")
-def test_row_of_absent_checkpoint():
+def test_row_of_absent_checkpoint_gives_its_sizes():
     rows = {row["name"]: row for row in public.public_rows()}
     four = rows["Qwen/Qwen3-4B"]
     assert not any(row["on_this_machine"] for row in rows.values())

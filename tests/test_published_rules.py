@@ -146,13 +146,13 @@ def test_cumulative_uniform_accepts_more_than_a_lossless_rule_can():
     assert acceptance_counts(0.0, 0.0) == (1.0, 0.0, 0.0)
 
 
-def test_race_with_equal_starts_follows_the_weights():
+def test_exponential_race_with_equal_starts_samples_by_weight():
     none = torch.zeros(5, dtype=torch.float64)
     assert torch.allclose(win_probabilities(P, none), P)
     assert win_probabilities(P, Q).sum().item() == pytest.approx(1, abs=1e-12)
 
 
-def test_pair_verified_as_if_sampled_without_replacement():
+def test_rule_without_replacement_is_lossy_for_independent_samples():
     case = RuleProcedure(RULES["without-replacement"], as_method(Drawn.SAMPLED), (-1, 0, 0))
     found = replace(GALLERY[0], case=case).result()
     assert found.tv == pytest.approx(0.0182, abs=5e-5)

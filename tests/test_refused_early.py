@@ -51,7 +51,7 @@ def test_block_verification_refuses_a_drafter_that_branches(tiny_target, drafter
         (Uniform, {}),
     ],
 )
-def test_block_verification_takes_a_chain_to_its_end(tiny_target, drafter, chosen):
+def test_block_verification_of_a_chain_completes_the_run(tiny_target, drafter, chosen):
     decoding = begun(tiny_target, drafter(), **chosen)
     assert len(list(decoding.rounds())) > 1
     assert decoding.ended

@@ -78,7 +78,7 @@ def test_greedy_run_with_lossy_rule_passes_check(tiny_target, rule):
 
 
 @pytest.mark.parametrize("rule", TAKES)
-def test_page_states_the_decision(runs, rule):
+def test_captions_of_lossy_rules_state_how_they_decide(runs, rule):
     said = set()
     for index in range(len(runs[rule].rounds)):
         scene = Scene.of(runs[rule], index)
@@ -329,7 +329,7 @@ def test_recorded_runs_have_bounds_of_zero():
     assert judged > 1_000
 
 
-def test_excerpt_is_a_distribution(runs):
+def test_excerpt_of_a_row_is_normalised_and_keeps_the_top_token(runs):
     for rule in ("lenience:0.7", "unverified"):
         event = next(e for e in runs[rule].events if isinstance(e, Judged))
         found = excerpt(event, 4)

@@ -196,7 +196,7 @@ def test_draft_length_scales_with_match():
     assert proposed(text, gamma=9, suffix_factor=0.3).tree.tokens == (7,)
 
 
-def test_path_probability_must_reach_least():
+def test_paths_below_the_minimum_probability_are_not_drafted():
     text = [7, 1, 7, 2, 7, 3, 7]
     assert proposed(text, suffix_least=0.33).tree.tokens == (7, 3)
     weak = proposed(text, suffix_least=0.34)

@@ -106,7 +106,7 @@ def test_stop_keeps_finished_measurements(tiny_target):
     picture(sweep, "live")
 
 
-def test_a_pass_leaves_the_cache_as_it_was(tiny_target):
+def test_measured_pass_leaves_the_cache_unchanged(tiny_target):
     from specviz.bench.sweep import PassTimer
 
     passes = PassTimer(tiny_target, 16, 8)

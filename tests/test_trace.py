@@ -220,7 +220,7 @@ def test_check_detects_a_run_beyond_its_limit(trace):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("drawn", list(Drawn))
-def test_check_derives_later_siblings_from_the_rejection_before(tiny_target, drawn):
+def test_check_derives_p_of_a_later_sibling_from_the_rejection_before_it(tiny_target, drawn):
     settings = Settings(Sampling(1.2), max_new_tokens=40)
     header, *events = run(tiny_target, Branching(drawn), tiny.PROMPT, settings, baseline=False)
     trace = Trace(header, events)
@@ -245,7 +245,7 @@ def test_check_derives_later_siblings_from_the_rejection_before(tiny_target, dra
 
 
 @pytest.mark.slow
-def test_check_detects_a_walk_that_stops_early(tiny_target):
+def test_check_detects_a_round_that_stops_judging_early(tiny_target):
     """Leave out a judged candidate at temperature 0; everything else is consistent."""
     settings = Settings(Sampling(0.0), max_new_tokens=40, gamma=4)
     drafter = tiny.draft(tiny.blurred(tiny.llama(), noise=0.05))

@@ -210,7 +210,7 @@ def test_error_names_tensor_that_does_not_fit(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_untrained_head_has_gradients_and_target_has_none(name):
+def test_loss_gives_gradients_to_the_head_and_none_to_the_target(name):
     torch.manual_seed(1)
     head = headed.HEADS[name].new(headed.CONFIGS[name], headed.target().model)
     headed.LOSSES[name].loss(head, headed.outputs(0)).backward()

@@ -263,7 +263,7 @@ def test_unordered_ties_can_leave_out_a_parent():
         assert one.way == "sum bfloat16" or not one.orphans
 
 
-def test_totals_round_every_step():
+def test_path_scores_are_rounded_after_every_addition():
     logs = torch.tensor([0.3, 0.295]).log()
     assert PathScore("sum", torch.bfloat16).under([-4.59375], logs) == [-5.8125, -5.8125]
     assert SUMS.under([0.0], logs) == logs.tolist()
@@ -374,7 +374,7 @@ def test_sixty_guesses_do_not_overlap_and_no_lines_cross(random, widths):
 
 @settings(max_examples=20)
 @given(st.randoms(use_true_random=False), st.integers(1, 40))
-def test_rows_equal_those_of_the_layout_of_step(random, size):
+def test_tree_rows_equal_those_of_the_step_tab(random, size):
     parents = [-1] + [random.randrange(node) for node in range(1, size)]
     graph = nx.DiGraph()
     graph.add_node(0)

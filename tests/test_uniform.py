@@ -45,7 +45,7 @@ def proposed(settings, room=9, target=None, chance=None):
     st.integers(1, 300) | st.integers(1, 9), st.lists(st.floats(0, 1, exclude_max=True), max_size=8)
 )
 @example(3, [0.1, 0.9, 0.5, 0.2])  # more u than tokens
-def test_picks_equal_draws_without_replacement(size, coins):
+def test_distinct_picks_equal_sequential_draws_without_replacement(size, coins):
     picks = distinct_picks(size, coins)
     assert len(picks) == min(size, len(coins))
     left = torch.full((size,), 1 / size, dtype=torch.float64)
