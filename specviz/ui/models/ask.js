@@ -1,7 +1,6 @@
 // Questions for the list, and the message when there is no answer.
 
 import { Question } from "../shared/ask.js";
-import { receive } from "./models.js";
 import { $ } from "./stage.js";
 
 /** @import { Answer } from "./data.js" */
@@ -16,9 +15,4 @@ export function alarm(sentence) {
 }
 
 /** @type {Question<Answer>} */
-export const question = new Question(
-  "models",
-  () => ({}),
-  (answer) => receive(answer),
-  () => alarm(SILENT),
-);
+export const question = new Question("models", () => alarm(SILENT));

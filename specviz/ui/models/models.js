@@ -27,7 +27,7 @@ async function use(name) {
 }
 
 /** @param {Answer | Refusal} answer */
-export function receive(answer) {
+function receive(answer) {
   alarm(answer.problem ?? "");
   if (answer.problem !== undefined) return;
   list.answer = answer;
@@ -37,6 +37,7 @@ export function receive(answer) {
 /** @type {Start<Config>} */
 export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
+  question.wire(() => ({}), receive);
   window.specviz.models = {
     begin: () => job.begin(),
     stop: () => job.stop(),

@@ -37,18 +37,27 @@ export class Question {
 
   /**
    * @param {string} section Its name on the server.
-   * @param {() => object} request Returns the question as it is now.
-   * @param {(answer: Answer | Refusal) => void} show
    * @param {() => void} silent Says that no answer has come for long.
    * @param {number} [patience] In milliseconds.
    */
-  constructor(section, request, show, silent, patience) {
+  constructor(section, silent, patience) {
     this.section = section;
-    this.request = request;
-    this.show = show;
     this.silent = silent;
     this.patience = patience;
     this.number = 0; // of questions sent
+    /** @type {() => object} */
+    this.request = () => ({});
+    /** @type {(answer: Answer | Refusal) => void} */
+    this.show = () => {};
+  }
+
+  /**
+   * @param {() => object} request Returns the question as it is now.
+   * @param {(answer: Answer | Refusal) => void} show
+   */
+  wire(request, show) {
+    this.request = request;
+    this.show = show;
   }
 
   get idle() {

@@ -3,7 +3,6 @@
 import { Question } from "../../shared/ask.js";
 import { note } from "../shared/address.js";
 import { tell } from "./say.js";
-import { show } from "./show.js";
 import { stage } from "./stage.js";
 import { run, state } from "./state.js";
 
@@ -11,12 +10,7 @@ import { run, state } from "./state.js";
 
 const SILENT = "The server does not answer. The results shown belong to earlier slider values.";
 /** @type {Question<Answer>} */
-export const question = new Question(
-  "law",
-  () => request(),
-  show,
-  () => tell(SILENT),
-);
+export const question = new Question("law", () => tell(SILENT));
 
 /** @type {(keyof State)[]} */
 const UNUSUAL = ["verify", "c_hat", "map", "widths", "places"]; // in a link only where they were changed

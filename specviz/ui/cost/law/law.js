@@ -10,7 +10,7 @@ import { question, request } from "./ask.js";
 import { fields } from "./fields.js";
 import { fromCompare, fromStep, take } from "./runs.js";
 import { tell } from "./say.js";
-import { last, paint } from "./show.js";
+import { last, paint, show } from "./show.js";
 import { $, stage } from "./stage.js";
 import { state } from "./state.js";
 
@@ -36,6 +36,7 @@ const figure = (plot) => there($(plot).closest("figure"));
 /** @type {Start<Config>} */
 export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
+  question.wire(request, show);
   window.specviz.law = {
     request,
     get idle() {

@@ -1,14 +1,13 @@
 // Questions about the roofline, and the message shown when there is no answer.
 
 import { Question } from "../../shared/ask.js";
-import { request, show } from "./answer.js";
 import { $ } from "./stage.js";
 
 /** @import { Answer } from "./data.js" */
 
 const SILENT = "The server does not answer. The results shown belong to an earlier choice.";
 /** @type {Question<Answer>} */
-export const question = new Question("roofline", request, show, () => fault(SILENT));
+export const question = new Question("roofline", () => fault(SILENT));
 
 export const ask = () => question.ask();
 

@@ -6,7 +6,7 @@ import { pictures } from "../../shared/picture.js";
 import { fetchPlotly } from "../../shared/plot.js";
 import { there } from "../../shared/there.js";
 import { begin, onTerms, setTerms } from "../shared/terms.js";
-import { draw, request, toRow } from "./answer.js";
+import { draw, request, show, toRow } from "./answer.js";
 import { ask, question } from "./ask.js";
 import { fill, follow, fromAddress, link, moved, named, options, questions } from "./controls.js";
 import { $, stage } from "./stage.js";
@@ -66,6 +66,7 @@ const section = (figure) => there($(`[data-figure=${figure}]`).closest("section"
 /** @type {Start<Config>} */
 export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
+  question.wire(request, show);
   /** @param {Record<string, Preset>} presets @returns {Option[]} */
   const titled = (presets) => Object.entries(presets).map(([name, { title }]) => [name, title]);
   options(named("hardware"), titled(stage.config.machines));

@@ -1,8 +1,6 @@
 // Questions about a server's statistics, and the message shown when there is no answer.
 
 import { Question } from "../../shared/ask.js";
-import { chosen } from "./controls.js";
-import { show } from "./show.js";
 import { $ } from "./stage.js";
 
 /** @import { Answer } from "./data.js" */
@@ -10,7 +8,7 @@ import { $ } from "./stage.js";
 const SILENT =
   "The server of this page does not answer. The results shown belong to an earlier choice.";
 /** @type {Question<Answer | { empty: true, problem?: undefined }>} */
-export const question = new Question("server", chosen, show, () => fault(SILENT));
+export const question = new Question("server", () => fault(SILENT));
 
 export const ask = () => question.ask();
 

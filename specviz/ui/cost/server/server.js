@@ -6,7 +6,7 @@ import { fetchPlotly } from "../../shared/plot.js";
 import { there } from "../../shared/there.js";
 import { ask, fault, question } from "./ask.js";
 import { chosen, fill, named, paste, wire } from "./controls.js";
-import { draw, take } from "./show.js";
+import { draw, show, take } from "./show.js";
 import { $, stage } from "./stage.js";
 
 /** @import { Start } from "../../shared/data.js" */
@@ -34,6 +34,7 @@ const section = (figure) => there($(`[data-figure=${figure}]`).closest("section"
 /** @type {Start<Config>} */
 export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
+  question.wire(chosen, show);
   window.specviz.server = {
     request: chosen,
     get asked() {

@@ -2,7 +2,6 @@
 
 import { Question } from "../../shared/ask.js";
 import { terms } from "../shared/terms.js";
-import { receive } from "./show.js";
 import { $, stage } from "./stage.js";
 
 /** @import { Answer } from "./data.js" */
@@ -10,7 +9,7 @@ import { $, stage } from "./stage.js";
 const SILENT = "The server does not answer. The results shown belong to an earlier choice.";
 export const OWN = "own"; // the list value of a visitor's file
 /** @type {Question<Answer>} */
-export const question = new Question("shapes", request, receive, () => fault(SILENT));
+export const question = new Question("shapes", () => fault(SILENT));
 /** @type {{ name: string, text: string } | null} */
 let own = null;
 

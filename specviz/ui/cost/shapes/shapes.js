@@ -5,7 +5,7 @@ import { pictures } from "../../shared/picture.js";
 import { fetchPlotly } from "../../shared/plot.js";
 import { begin, onTerms, setTerms, shown, terms } from "../shared/terms.js";
 import { ask, bring, fault, offerFiles, question, request } from "./ask.js";
-import { draw, legend, show } from "./show.js";
+import { draw, legend, receive, show } from "./show.js";
 import { $, stage } from "./stage.js";
 
 /** @import { Start } from "../../shared/data.js" */
@@ -51,6 +51,7 @@ function follow() {
 /** @type {Start<Config>} */
 export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
+  question.wire(request, receive);
   legend();
   wire();
   begin(stage.config.terms);

@@ -13,12 +13,7 @@ import { $, stage } from "./stage.js";
 const SILENT = "The server does not answer. Try again.";
 const POURING = 45; // milliseconds per animation step
 /** @type {Question<Thrown>} */
-const question = new Question(
-  "coins",
-  () => request(),
-  show,
-  () => tell(SILENT),
-);
+const question = new Question("coins", () => tell(SILENT));
 let throws = 0;
 let pouring = 0;
 let fresh = false; // whether the columns belong to the sandbox's current state
@@ -93,6 +88,7 @@ function stale() {
 /** @type {Start<Config>} */
 export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
+  question.wire(request, show);
   window.specviz.coins = { request };
   $(".sv-coins-buttons").replaceChildren(
     ...config.throws.map((many) => {

@@ -10,12 +10,7 @@ import { $, stage } from "./stage.js";
 
 const SILENT = "The server does not answer. Try again.";
 /** @type {Question<Answer>} */
-const question = new Question(
-  "gallery",
-  () => asked,
-  show,
-  () => tell(SILENT),
-);
+const question = new Question("gallery", () => tell(SILENT));
 /** @type {object} */
 let asked = { asked: "list" };
 /** @type {Word[] | null} */
@@ -69,6 +64,7 @@ function onLaws() {
 /** @type {Start<Config>} */
 export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
+  question.wire(() => asked, show);
   window.specviz.wild = {
     request: () => asked,
     get exhibits() {

@@ -12,12 +12,7 @@ import { $, stage } from "./stage.js";
 
 const SILENT = "The server does not answer. Try again.";
 /** @type {Question<Answer>} */
-const question = new Question(
-  "proof",
-  () => ({ run }),
-  show,
-  () => tell(SILENT),
-);
+const question = new Question("proof", () => tell(SILENT));
 let run = "";
 
 /** @param {string} sentence */
@@ -65,6 +60,7 @@ function entry(verdict, title) {
 /** @type {Start<Config>} */
 export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
+  question.wire(() => ({ run }), show);
   window.specviz.proof = {
     request: () => ({ run }),
     begin: () => job.begin(),

@@ -2,19 +2,13 @@
 
 import { Question } from "../../shared/ask.js";
 import { tell } from "./say.js";
-import { show } from "./show.js";
 import { ruleText, state } from "./state.js";
 
 /** @import { Answer } from "./data.js" */
 
 const SILENT = "The server does not answer, so the output shown does not match the bars.";
 /** @type {Question<Answer>} */
-export const question = new Question(
-  "sandbox",
-  () => request(),
-  show,
-  () => tell(SILENT),
-);
+export const question = new Question("sandbox", () => tell(SILENT));
 
 export const ask = () => question.ask();
 

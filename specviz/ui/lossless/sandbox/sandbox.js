@@ -7,7 +7,7 @@ import { ask, question, request } from "./ask.js";
 import { bars } from "./bars.js";
 import { keepLink, linked } from "./link.js";
 import { choose, controls, load, showControls } from "./controls.js";
-import { last, onAnswer } from "./show.js";
+import { last, onAnswer, show } from "./show.js";
 import { $, stage } from "./stage.js";
 import { state } from "./state.js";
 
@@ -57,6 +57,7 @@ function take(to) {
 /** @type {Start<Config>} */
 export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
+  question.wire(request, show);
   window.specviz.sandbox = {
     request,
     go,

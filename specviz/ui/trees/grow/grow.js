@@ -23,7 +23,7 @@ import { drawTree, showPicked, startTree, wholeTree } from "./tree.js";
 let write = () => {}; // to the page's address
 
 /** @param {Answer | Refusal} answer */
-export function show(answer) {
+function show(answer) {
   stage.element.classList.toggle("sv-grow-faulty", answer.problem !== undefined);
   if (answer.problem !== undefined) {
     tell(answer.problem);
@@ -53,6 +53,7 @@ export function show(answer) {
 /** @type {Start<Config>} */
 export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
+  question.wire(() => state, show);
   window.specviz.grow = {
     request: () => state,
     begin: () => job.begin(),

@@ -11,12 +11,7 @@ import { $, stage } from "./stage.js";
 
 const SILENT = "The server does not answer. Try again.";
 /** @type {Question<Answer>} */
-const question = new Question(
-  "judging",
-  () => state,
-  show,
-  () => tell(SILENT),
-);
+const question = new Question("judging", () => tell(SILENT));
 const state = { place: "", shape: 0, drawn: "", seed: 1, average: false };
 
 /** @param {string} sentence */
@@ -79,6 +74,7 @@ function card({ title, roles, coins, expected, said }, { nodes, layout }) {
 /** @type {Start<Config>} */
 export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
+  question.wire(() => state, show);
   window.specviz.judging = {
     request: () => state,
     get idle() {

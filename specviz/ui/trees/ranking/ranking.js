@@ -12,12 +12,7 @@ import { startStudy, wayName } from "./study.js";
 
 const SILENT = "The server does not answer. Try again.";
 /** @type {Question<Answer>} */
-const question = new Question(
-  "ranking",
-  () => request(),
-  show,
-  () => tell(SILENT),
-);
+const question = new Question("ranking", () => tell(SILENT));
 /** @type {{ place: string, way: string, answer: Answer | null }} */
 const state = { place: "", way: "sum bfloat16", answer: null };
 /** @type {[name: string, said: string][]} */
@@ -137,6 +132,7 @@ function showExhibit(exhibit) {
 /** @type {Start<Config>} */
 export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
+  question.wire(request, show);
   window.specviz.ranking = {
     request,
     get idle() {
