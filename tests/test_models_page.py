@@ -18,7 +18,7 @@ from specviz.models.errors import NotAvailable
 from specviz.models.files import Stopped, size_in_float32
 from specviz.models.model_cache import ModelCache
 from specviz.ui.models import rows, tab
-from specviz.ui.models.progress import Progress
+from specviz.ui.models.tab import Progress
 from specviz.ui.queue import Ticket
 from specviz.ui.stream import Stream
 from specviz.ui.task import Machine
@@ -179,7 +179,7 @@ def test_download_reports_its_steps_and_bytes(monkeypatch):
 
 def test_bytes_are_sent_at_intervals(monkeypatch):
     now = iter([0.0, 0.1, 0.6, 0.7])
-    monkeypatch.setattr("specviz.ui.models.progress.monotonic", lambda: next(now))
+    monkeypatch.setattr("specviz.ui.models.tab.monotonic", lambda: next(now))
 
     def work(_, story):
         progress = Progress(story)

@@ -19,12 +19,9 @@ from specviz.settings.threads import shorten_busy_wait
 from specviz.ui import api
 from specviz.ui.access import Access
 from specviz.ui.broken import section, style
-from specviz.ui.compare import tab as compare
 from specviz.ui.compare.race import lane
 from specviz.ui.component import TabContext, css, header
-from specviz.ui.cost import tab as cost
 from specviz.ui.limits import LIMIT
-from specviz.ui.lossless import tab as lossless
 from specviz.ui.models import tab as models
 from specviz.ui.questions import Questions
 from specviz.ui.queue import LONGEST, Queue
@@ -33,8 +30,8 @@ from specviz.ui.sessions import CAPACITY, Sessions
 from specviz.ui.step import drawer, form
 from specviz.ui.step import tab as step
 from specviz.ui.stream import explained
+from specviz.ui.tabs import TABS
 from specviz.ui.task import Machine
-from specviz.ui.trees import tab as trees
 from specviz.ui.worker import Worker, preload
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
@@ -49,7 +46,6 @@ ROOMS: Final = tuple(f"specviz.{room}" for room in ("engine", "trees", "bench", 
 LOOK: Final = 0.02
 PROGRESS: Final = 1.0
 LEAVING: Final = 1.0  # seconds that a run has to end when the server shuts down
-TABS: Final = (("Compare", compare), ("Lossless?", lossless), ("Trees", trees), ("Cost", cost))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +101,10 @@ def build(
         with gr.Tabs(elem_id="sv-tabs"):
             with gr.Tab("Step"):
                 fields = section(step.build, place)
-            for name, tab in TABS:
+            for name, parts in TABS.items():
                 with gr.Tab(name):
-                    tab.build(place)
+                    for part in parts:
+                        section(part.build, place)
             with gr.Tab("Models"):
                 section(models.build, place, fields or {})
 

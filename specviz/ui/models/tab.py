@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
+from time import monotonic
 from typing import Any, Final
 
 import gradio as gr
@@ -16,13 +17,13 @@ from specviz.models.files import FetchMonitor, Stopped
 from specviz.settings.settings import require
 from specviz.ui.component import TabContext, component
 from specviz.ui.live import PRIVATE, Job, Start, Texts, wire
-from specviz.ui.models.progress import Progress
 from specviz.ui.models.rows import answer, fetchable
 from specviz.ui.queue import Ticket
 from specviz.ui.step.drawer import suit
-from specviz.ui.stream import Stream
+from specviz.ui.stream import Stream, line
 
 NAME: Final = "sv-models"
+OFTEN: Final = 0.5  # seconds between two lines of a download, which are all kept
 OURS: Final = "window.specviz.models"
 
 
@@ -80,3 +81,29 @@ def download(name: str, ticket: Ticket, story: Stream) -> Iterator[None]:
     except Stopped:
         if not ticket.unwanted():
             raise
+
+
+class Progress:
+    """Send bytes at most every OFTEN seconds, and sentences at once."""
+
+    def __init__(self, story: Stream) -> None:
+        self._story = story
+        self._told = -OFTEN
+
+    def told(self, done: int, whole: int) -> None:
+        """Send the number of bytes, if enough time has passed.
+
+        Args:
+            done: Bytes that were downloaded.
+            whole: Total bytes; 0 if unknown.
+        """
+        now, last = monotonic(), whole > 0 and done >= whole
+        if now - self._told < OFTEN and not last:
+            return
+        self._told = now
+        data = {"done": done, "of": whole, "id": self._story.nonce}
+        self._story.write(line("progress", data))
+
+    def say(self, sentence: str) -> None:
+        """Send a step, such as a source that is tried."""
+        self._story.write(line("step", {"sentence": sentence, "id": self._story.nonce}))

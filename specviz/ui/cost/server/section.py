@@ -13,8 +13,7 @@ from specviz.cost.server.loading import JSON_NAMES, MAX_CHARACTERS, example
 from specviz.cost.server.outlook import LIMITS
 from specviz.cost.sources import HEAD, drafters
 from specviz.ui.component import TabContext, component
-from specviz.ui.cost.server.answer import answer
-from specviz.ui.cost.server.question import LONGEST_QUESTION
+from specviz.ui.cost.server.answer import LONGEST_QUESTION, answer
 
 NAME: Final = "sv-server"
 START: Final = {

@@ -14,7 +14,7 @@ import torch
 
 from specviz import texts
 from specviz.frames.numbers import significant
-from specviz.ui.lossless.coins.throws import THROWS
+from specviz.ui.lossless.coins.section import THROWS
 from specviz.ui.lossless.sandbox.answer import EXACT, round_of
 from specviz.ui.lossless.sandbox.question import SandboxQuestion, whole
 from specviz.verification.exact import RoundSetup, enumerate_position

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from specviz.ui.component import TabContext, component
-from specviz.ui.lossless.coins.throws import THROWS
 
 NAME: Final = "sv-coins"
+THROWS: Final = (1_000, 20_000, 100_000)  # rounds that one request may run
 
 
 def build(place: TabContext) -> None:

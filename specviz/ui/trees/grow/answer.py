@@ -33,11 +33,10 @@ from specviz.trees.rank_acceptance import shipped_tables
 from specviz.trees.recorded_position import RecordedPosition
 from specviz.trees.shapes import paths_of
 from specviz.ui.broken import spared
-from specviz.ui.trees.drawn import placed
+from specviz.ui.trees.drawing import placed, quoted, shown
 from specviz.ui.trees.grow.question import GrowQuestion
 from specviz.ui.trees.grow.steps import format_total, steps
 from specviz.ui.trees.places import place
-from specviz.ui.trees.words import quoted, shown
 
 ROUND: Final = 1  # whose coins are used here
 SHOWN: Final = 24  # tokens of the text before the tree

@@ -8,7 +8,7 @@ from typing import Any
 from specviz.texts import text
 from specviz.trees.grown_tree import GrownTree
 from specviz.trees.recorded_position import RecordedPosition
-from specviz.ui.trees.words import quoted
+from specviz.ui.trees.drawing import quoted
 
 Step = dict[str, Any]
 

@@ -6,8 +6,9 @@ Pure. The production rules run; their formulas are not repeated here.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from specviz.settings.chance import Chance
 from specviz.texts import text
@@ -19,16 +20,50 @@ from specviz.trees.judging import (
     average,
 )
 from specviz.trees.recorded_position import RecordedPosition
-from specviz.ui.trees.drawn import placed
-from specviz.ui.trees.judging.question import JudgingQuestion
+from specviz.trees.shapes import check_range
+from specviz.ui.questions import BadRequest
+from specviz.ui.trees.drawing import placed, quoted, shown
 from specviz.ui.trees.places import place
-from specviz.ui.trees.words import quoted, shown
 from specviz.verification import Verdict
 
 TREES: Final = 600  # for an average: takes a second or two, once
 ROUND: Final = 1
 TITLES: Final = {"top-down": "Top-down", "traversal": "Traversal"}
 GAP: Final = 44
+SEEDS: Final = 2**31
+
+
+@dataclass(frozen=True, slots=True)
+class JudgingQuestion:
+    """A sampled tree to judge.
+
+    Attributes:
+        place: Name of a position.
+        shape: Index in SHAPES.
+        drawn: Key of SAMPLING_MODES.
+        seed: Seed of the tree and its coins.
+        average: Whether to average over many trees, too.
+    """
+
+    place: str
+    shape: int
+    drawn: str
+    seed: int
+    average: bool
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Self:
+        """Validate the page's question. Raises BadRequest or BadTree with a sentence."""
+        drawn = data.get("drawn")
+        if not isinstance(drawn, str) or drawn not in SAMPLING_MODES:
+            raise BadRequest(f"The sampling must be one of {', '.join(SAMPLING_MODES)}.")
+        return cls(
+            place=str(data.get("place")),
+            shape=check_range("The shape", data.get("shape"), 0, len(SHAPES) - 1),
+            drawn=drawn,
+            seed=check_range("The seed", data.get("seed"), 0, SEEDS),
+            average=bool(data.get("average")),
+        )
 
 
 def answer(data: Mapping[str, Any]) -> dict[str, Any]:

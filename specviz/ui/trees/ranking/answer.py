@@ -16,9 +16,8 @@ from specviz.trees.payoff import estimate_acceptance, target_probabilities
 from specviz.trees.ranking import RankedTree, rank_all_ways
 from specviz.trees.recorded_position import Path, RecordedPosition
 from specviz.trees.rounding import EXACT
-from specviz.ui.trees.drawn import placed
+from specviz.ui.trees.drawing import placed, quoted, shown
 from specviz.ui.trees.ranking.question import RankingQuestion
-from specviz.ui.trees.words import quoted, shown
 from specviz.verification.tree import DraftTree
 
 GAP: Final = 96  # a number on a line has up to eleven characters

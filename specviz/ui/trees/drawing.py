@@ -1,10 +1,12 @@
-"""Tokens of a position as the page shows them."""
+"""Tokens and trees of a position as the page's script draws them."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 from specviz.figures.drawing import FALLBACK_FACTOR, FONT_SIZE
+from specviz.figures.layout import GAP, tree_layout
 from specviz.figures.plot import cut, width
 from specviz.frames.scene import Word, flat, special, word
 from specviz.trees.recorded_position import RecordedPosition
@@ -34,3 +36,33 @@ def quoted(field: RecordedPosition, token: int) -> str:
     """Return a token in quotes, for a sentence."""
     name = flat(shown(field, token))
     return "‘" + "".join(c if c.isprintable() else "\ufffd" for c in name) + "’"
+
+
+def placed(
+    field: RecordedPosition,
+    tokens: Sequence[int],
+    parents: Sequence[int],
+    gap: float = GAP,
+    names: Sequence[int] | None = None,
+) -> dict[str, Any]:
+    """Return the layout of a tree in pixels.
+
+    Args:
+        field: The position.
+        tokens: Tokens by node.
+        parents: Parents by node.
+        gap: Distance between columns.
+        names: Names of the nodes; their numbers if omitted.
+    """
+    labels = [label(field, token) for token in tokens]
+    widths = [pill(text) for text in labels]
+    made = tree_layout(parents, widths, gap)
+    called = range(len(tokens)) if names is None else names
+    rows = zip(called, made.x, made.y, widths, labels, strict=True)
+    return {
+        "places": {str(name): [x, y, wide, text] for name, x, y, wide, text in rows},
+        "columns": made.columns,
+        "width": made.width,
+        "height": made.height,
+        "gap": gap,
+    }
