@@ -1,8 +1,9 @@
-"""A conversation as the tokenizer's template writes it, with the author of every character.
+"""Render a conversation with the tokenizer's chat template, and find who wrote each character.
 
-The template comes with the model, so nothing is assumed about it. It is rendered as it is, in a
-separate process (see `templates`), and again with markers in place of typed text. If the two differ
-in anything else, typed text cannot be told apart from the template's, and it is refused.
+The template comes with the model, so nothing is assumed about it. It is rendered twice, in a
+separate process (see `templates`): once with the typed text, and once with a marker in place of
+each turn. If the two renderings differ in anything else, typed text cannot be distinguished from
+the template's own text, and the conversation is rejected.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 
 from specviz.models.errors import BadPrompt
 from specviz.models.prompt_encoder import EncodedToken, is_fast, prompt_encoder
-from specviz.models.templates import TemplateFailed, TemplateStopped, Written, render
+from specviz.models.templates import Rendering, TemplateFailed, TemplateStopped, render
 from specviz.trace.chat import Chat, Piece, PieceKind, Turn
 
 LONGEST_REASON = 200  # characters of a template's error message
@@ -28,8 +29,8 @@ class Span:
 
     Attributes:
         turn: Index of the turn.
-        start: The first character.
-        end: The character after the last.
+        start: Index of its first character.
+        end: Index after its last character.
     """
 
     turn: int
@@ -42,9 +43,9 @@ class Author:
     """Who wrote a stretch of the text.
 
     Attributes:
-        turn: Index of its turn, or None before the first.
-        kind: Typed, a special token, or the template.
-        at: Its first character.
+        turn: Index of the turn it belongs to, or None before the first turn.
+        kind: Typed by the user, a special token, or written by the template.
+        at: Index of its first character.
     """
 
     turn: int | None
@@ -53,12 +54,12 @@ class Author:
 
 
 def has_template(tokenizer: Any) -> bool:
-    """Return whether conversations can be rendered for this model, apart from typed text."""
+    """Return whether the tokenizer can render conversations and locate typed text in them."""
     return bool(tokenizer.chat_template) and is_fast(tokenizer)
 
 
 def read_chat(name: str, tokenizer: Any, turns: Sequence[Turn]) -> tuple[list[int], Chat]:
-    """Encode a conversation with the beginning of the answer.
+    """Encode a conversation, followed by what the template writes before an answer.
 
     Args:
         name: The model's name, for errors.
@@ -69,21 +70,21 @@ def read_chat(name: str, tokenizer: Any, turns: Sequence[Turn]) -> tuple[list[in
         Token ids, and the conversation with its pieces.
 
     Raises:
-        BadPrompt: The template rejects these turns, or typed text cannot be told apart from its
-            own.
+        BadPrompt: The template rejects these turns, or typed text cannot be distinguished from
+            the template's.
     """
     renderings = _render_all(name, tokenizer, turns)
     text, typed = renderings.text, renderings.typed
-    ends = _ends(turns, renderings)
-    authors = [*_authors(tokenizer, text, typed, [_opening(renderings), *ends])]
-    marked, owners = _marked(tokenizer, text, authors)
+    bounds = [_first_turn_start(renderings), *_turn_ends(turns, renderings)]
+    authors = [*_authors(tokenizer, text, typed, bounds)]
+    marked, owners = _mark_special(tokenizer, text, authors)
     tokens = prompt_encoder(tokenizer).encode_marked(marked)
     counts = [0] * len(authors)
     for token in tokens:
         counts[_author(token, owners, authors)] += 1
-    bounds = [author.at for author in authors] + [len(text)]
+    starts = [author.at for author in authors] + [len(text)]
     pieces = [
-        Piece(author.kind, text[author.at : bounds[i + 1]], counts[i], author.turn)
+        Piece(author.kind, text[author.at : starts[i + 1]], counts[i], author.turn)
         for i, author in enumerate(authors)
     ]
     return [token.id for token in tokens], Chat(list(turns), pieces)
@@ -91,37 +92,37 @@ def read_chat(name: str, tokenizer: Any, turns: Sequence[Turn]) -> tuple[list[in
 
 @dataclass(frozen=True, slots=True)
 class _Renderings:
-    """The renderings of a conversation and of parts of it.
+    """Renderings of a conversation and of parts of it.
 
     Attributes:
         text: The whole conversation.
-        typed: The typed stretches of the text.
-        prefixes: By turn, the rendering of the turns up to it.
-        talk: The rendering of the first turn and an answer.
-        longer: The rendering of these and one more turn of the user.
-        mark: The text of that turn.
+        typed: The stretches of the text that were typed.
+        prefixes: For each turn, the rendering of all turns up to and including it.
+        exchange: The rendering of the first turn and an answer.
+        exchange_and_turn: The rendering of these and one more user turn.
+        marker: The text of that user turn.
     """
 
     text: str
     typed: list[Span]
-    prefixes: list[Written]
-    talk: Written
-    longer: Written
-    mark: str
+    prefixes: list[Rendering]
+    exchange: Rendering
+    exchange_and_turn: Rendering
+    marker: str
 
 
 def _render_all(name: str, tokenizer: Any, turns: Sequence[Turn]) -> _Renderings:
-    """Render everything that is needed, in one process.
+    """Make all renderings of a conversation, in one process.
 
     Raises:
-        BadPrompt: The template rejects these turns, or typed text cannot be told apart from its
-            own.
+        BadPrompt: The template rejects these turns, or typed text cannot be distinguished from
+            the template's.
     """
     marks = [_mark(i) for i in range(len(turns) + 1)]
-    talk = [turns[0], Turn("assistant", "?")]
-    requests = [(turns, True), (_with(turns, marks[:-1]), True)]
+    exchange = [turns[0], Turn("assistant", "?")]
+    requests = [(turns, True), (_replace_texts(turns, marks[:-1]), True)]
     requests += [(turns[: i + 1], False) for i in range(len(turns))]
-    requests += [(talk, False), ([*talk, Turn("user", marks[-1])], False)]
+    requests += [(exchange, False), ([*exchange, Turn("user", marks[-1])], False)]
     try:
         text, marked, *prefixes, before, longer = _render(tokenizer, requests)
     except TemplateStopped as error:
@@ -136,8 +137,8 @@ def _render_all(name: str, tokenizer: Any, turns: Sequence[Turn]) -> _Renderings
     typed = _spans(text, marked, marks[:-1], turns)
     if typed is None:
         raise BadPrompt(
-            f"The chat template of {name} changes the typed text, so that it cannot be told apart "
-            "from the template's own text. Send it as raw text."
+            f"The chat template of {name} changes the typed text, so the two cannot be "
+            "distinguished. Send the prompt as raw text instead."
         )
     if turns[0].role != "user":
         before = longer = TemplateFailed("the first turn is not the user's")
@@ -164,8 +165,8 @@ def turn_end(tokenizer: Any) -> int | None:
     return prompt_encoder(tokenizer).special[first[0]] if first and first.start() == 0 else None
 
 
-def _render(tokenizer: Any, requests: Sequence[tuple[Sequence[Turn], bool]]) -> list[Written]:
-    """Render the template for conversations, each with or without the beginning of an answer."""
+def _render(tokenizer: Any, requests: Sequence[tuple[Sequence[Turn], bool]]) -> list[Rendering]:
+    """Render conversations, each with or without what the template writes before an answer."""
     return render(
         tokenizer,
         [
@@ -175,24 +176,26 @@ def _render(tokenizer: Any, requests: Sequence[tuple[Sequence[Turn], bool]]) -> 
     )
 
 
-def _with(turns: Sequence[Turn], texts: Sequence[str]) -> list[Turn]:
-    """Return the same turns with other texts."""
+def _replace_texts(turns: Sequence[Turn], texts: Sequence[str]) -> list[Turn]:
+    """Return turns of the same roles with other texts."""
     return [Turn(turn.role, text) for turn, text in zip(turns, texts, strict=True)]
 
 
 def _spans(
     text: str, marked: str, marks: Sequence[str], turns: Sequence[Turn]
 ) -> list[Span] | None:
-    """Return where the markers' turns are in the text.
+    """Locate the typed text in a rendering by comparing it with the rendering of markers.
 
-    The result is None if the texts differ in anything else. A template may strip white space from
-    both ends of a turn.
+    A template may strip white space from both ends of a turn.
 
     Args:
         text: The rendering of the conversation.
-        marked: The rendering with markers in place of the turns.
+        marked: The rendering with a marker in place of each turn's text.
         marks: The markers.
         turns: The conversation.
+
+    Returns:
+        The typed stretches, or None if the two renderings differ in anything else.
     """
     spans: list[Span] = []
     literal, rest = _next(marked, marks)
@@ -202,8 +205,8 @@ def _spans(
     while rest:
         turn = next(i for i, mark in enumerate(marks) if rest.startswith(mark))
         literal, rest = _next(rest[len(marks[turn]) :], marks)
-        own = turns[turn].text
-        variants = [own, own.rstrip(), own.lstrip(), own.strip()]
+        typed = turns[turn].text
+        variants = [typed, typed.rstrip(), typed.lstrip(), typed.strip()]
         written = next((v for v in variants if text.startswith(v + literal, at)), None)
         if written is None:
             return None
@@ -213,38 +216,40 @@ def _spans(
 
 
 def _next(marked: str, marks: Sequence[str]) -> tuple[str, str]:
-    """Split a text at its first marker."""
+    """Split a text before its first marker."""
     at = min((found for mark in marks if (found := marked.find(mark)) >= 0), default=len(marked))
     return marked[:at], marked[at:]
 
 
-def _ends(turns: Sequence[Turn], renderings: _Renderings) -> list[int]:
-    """Return by turn where it ends, which is where the rendering of the turns up to it ends.
+def _turn_ends(turns: Sequence[Turn], renderings: _Renderings) -> list[int]:
+    """Return for each turn the index at which it ends.
 
-    If a template renders fewer turns differently or rejects them, a turn ends with its typed text.
+    A turn ends where the rendering of all turns up to it ends. If the template rejects that shorter
+    conversation or renders it differently, the turn ends with its typed text.
     """
     ends: list[int] = []
     text, typed = renderings.text, renderings.typed
     for turn in range(len(turns)):
         least = max((span.end for span in typed if span.turn <= turn), default=0)
         most = min((span.start for span in typed if span.turn > turn), default=len(text))
-        draft = renderings.prefixes[turn]
-        whole = draft if isinstance(draft, str) else ""
+        prefix = renderings.prefixes[turn]
+        whole = prefix if isinstance(prefix, str) else ""
         fits = text.startswith(whole) and least <= len(whole) <= most
         ends.append(len(whole) if fits else least)
     return ends
 
 
-def _opening(renderings: _Renderings) -> int:
-    """Return where the first turn begins, after what the template writes once at the start.
+def _first_turn_start(renderings: _Renderings) -> int:
+    """Return the index at which the first turn begins.
 
-    A later turn of the user shows how a turn begins.
+    The template may write something once at the start of a conversation. What it writes before a
+    later user turn shows where that ends and the first turn begins.
     """
-    before, longer = renderings.talk, renderings.longer
+    before, longer = renderings.exchange, renderings.exchange_and_turn
     if not isinstance(before, str) or not isinstance(longer, str):
         return 0
     head = renderings.text[: renderings.typed[0].start]
-    after = longer.removeprefix(before).partition(renderings.mark)[0]
+    after = longer.removeprefix(before).partition(renderings.marker)[0]
     begins = after if longer.startswith(before) else ""
     return len(head) - len(begins) if begins and head.endswith(begins) else 0
 
@@ -252,15 +257,15 @@ def _opening(renderings: _Renderings) -> int:
 def _authors(
     tokenizer: Any, text: str, typed: Sequence[Span], bounds: Sequence[int]
 ) -> Iterator[Author]:
-    """Yield the stretches of the text in order.
+    """Split the text into stretches of one author each, in order.
 
     Args:
         tokenizer: The tokenizer.
         text: The rendered text.
         typed: The typed stretches.
-        bounds: Where the first turn begins, and where each turn ends.
+        bounds: The start of the first turn, and the end of each turn.
     """
-    special: dict[int, int] = {}  # by character of a special token, where the token begins
+    special: dict[int, int] = {}  # character of a special token -> its first character
     free = 0
     for span in [*typed, Span(0, len(text), len(text))]:
         for match in prompt_encoder(tokenizer).find_special(text[free : span.start]):
@@ -280,8 +285,12 @@ def _authors(
         yield Author(turn, kind, next(characters))
 
 
-def _marked(tokenizer: Any, text: str, authors: Sequence[Author]) -> tuple[str, list[int]]:
-    """Replace special tokens by markers; also return by character the index of its author."""
+def _mark_special(tokenizer: Any, text: str, authors: Sequence[Author]) -> tuple[str, list[int]]:
+    """Replace special tokens by markers.
+
+    Returns:
+        The new text, and for each of its characters the index of the author.
+    """
     parts: list[str] = []
     owners: list[int] = []
     bounds = [author.at for author in authors] + [len(text)]
@@ -293,9 +302,10 @@ def _marked(tokenizer: Any, text: str, authors: Sequence[Author]) -> tuple[str, 
 
 
 def _author(token: EncodedToken, owners: Sequence[int], authors: Sequence[Author]) -> int:
-    """Return the author of a token.
+    """Return the index of a token's author.
 
-    That is the author of the special token it stands for, or of its first typed character.
+    A special token is its own author; any other token belongs to the author of its first typed
+    character, or of its first character if none was typed.
     """
     own = owners[token.start : token.end] or owners[min(token.start, len(owners) - 1) :][:1]
     kind = "special" if token.special else "typed"

@@ -4,9 +4,9 @@ Files may come from anyone, so none of their code is ever run (no remote code, n
 pickles), a checkpoint that lacks weights is refused rather than filled with random ones, and every
 error becomes one sentence.
 
-Whether models and pairs can be used is checked here, when they are loaded, not in the middle of a
-run: a rejected token must leave no trace in the target's cache, and a token id must mean the same
-to both models.
+Models and pairs are checked when they are loaded, not in the middle of a run: it must be possible
+to remove a rejected token from the target's cache, and a token id must mean the same to both
+models.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ from specviz.models.weight_budget import begin_weights, check_size, check_stop
 from specviz.models.weight_files import count_stored, pickle_error
 from specviz.trace.events import ModelCard
 
-# SHA-256 of the target weights that a drafter fits; several, because the same weights are published
-# with several roundings. None: any target of a suitable shape.
+# SHA-256 of the target weights that a drafter fits. There may be several, because the same weights
+# are published in several precisions. None: any target of a suitable shape.
 MadeFor = str | tuple[str, ...] | None
 
 
 def check_config(name: str, config: PreTrainedConfig) -> None:
-    """Check that a kind of network can score a tree and roll back rejected tokens.
+    """Check from its config that a network can score a tree and roll back rejected tokens.
 
     A sliding window is supported, see `masks`.
 
@@ -110,7 +110,7 @@ def check_context_length(drafter: str, model: PreTrainedModel, target: str, leng
     """Check that a drafter's context is long enough for any run of the target.
 
     Raises:
-        Unsuitable: It cannot.
+        Unsuitable: The context is shorter.
     """
     sees = context_length(model)
     if sees is not None and sees < length:
@@ -143,16 +143,16 @@ def check_made_for(drafter: str, made_for: MadeFor, target: str, hash: str | Non
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A model in memory, shared by all who use it.
+    """A model in memory, shared by all runs.
 
     Attributes:
-        title: Its name for people.
+        title: Its display name.
         model: The network.
         tokenizer: Its tokenizer.
         parameters: Number of parameters.
         bytes: Size of its weight files.
         hash: SHA-256 of its weight files.
-        rounding: Kinds of weights of its GGUF file, such as Q4_K. Empty for other files.
+        rounding: Quantization types in its GGUF file, such as Q4_K. Empty for other files.
     """
 
     title: str
@@ -164,7 +164,7 @@ class Checkpoint:
     rounding: tuple[str, ...]
 
     def card(self, name: str, family: str) -> ModelCard:
-        """Return what a trace records of it under `name`."""
+        """Return the trace's description of this model under `name`."""
         return ModelCard(name, family, self.parameters, self.bytes, self.hash)
 
 
@@ -176,9 +176,9 @@ def load_checkpoint(
     Args:
         name: The model's name, for errors.
         path: Its folder or its GGUF file.
-        device: Where to load it.
-        dtype: In which precision.
-        sharded: Whether to split it over the processes that share it.
+        device: The device to load it on.
+        dtype: The precision to load it in.
+        sharded: Whether to split it over the processes of a tensor-parallel run.
 
     Raises:
         Unsuitable: It cannot be used.
@@ -219,7 +219,9 @@ def _load_folder(name: str, folder: Path, dtype: torch.dtype, sharded: bool) -> 
     tokenizer = AutoTokenizer.from_pretrained(
         folder, local_files_only=True, trust_remote_code=False
     )
-    load: Any = AutoModelForCausalLM.from_pretrained  # the stubs know one return only
+    load: Any = (
+        AutoModelForCausalLM.from_pretrained
+    )  # the type stubs declare only one of its return types
     check_stop()
     begin_weights(weights * dtype.itemsize)
     model = _load_weights(
@@ -237,10 +239,10 @@ def _load_folder(name: str, folder: Path, dtype: torch.dtype, sharded: bool) -> 
 
 
 def _checked_config(name: str, folder: Path) -> tuple[PreTrainedConfig, int]:
-    """Return a folder's config and number of weights, after checking that its files hold them all.
+    """Return a folder's config and its number of weights.
 
     Raises:
-        Unsuitable: They do not, or the config cannot be used.
+        Unsuitable: The config cannot be used, or the files hold fewer weights than it announces.
         NotAvailable: There is no config.
     """
     check_folder(name, folder)
@@ -261,7 +263,9 @@ def _checked_config(name: str, folder: Path) -> tuple[PreTrainedConfig, int]:
 
 def _load_gguf(name: str, path: Path, dtype: torch.dtype, sharded: bool) -> Read:
     """Load the network and the tokenizer of a GGUF file, its weights in full precision."""
-    from specviz.models.gguf.model import read_model  # a package that nothing else needs
+    from specviz.models.gguf.model import (
+        read_model,
+    )  # imports the package gguf, which only this needs
 
     if sharded and process_count() > 1:
         raise Unsuitable(f"{name!r} is a GGUF file, which cannot be split over processes.")
@@ -307,12 +311,12 @@ def _load_weights(name: str, load: Any, *path: Any, **options: Any) -> Any:
 
 
 def prepare_model(name: str, model: PreTrainedModel, device: torch.device) -> None:
-    """Move a network to its device, freeze it, lay it out for speed, and warm it up.
+    """Move a network to its device, freeze it, arrange its weights for speed, and warm it up.
 
     The warm-up is one pass with a cache, which also shows whether the cache can be rolled back.
 
     Raises:
-        Unsuitable: It cannot.
+        Unsuitable: The cache cannot be rolled back.
     """
     check_stop()
     fuse_norms(model, device)
@@ -324,11 +328,11 @@ def prepare_model(name: str, model: PreTrainedModel, device: torch.device) -> No
     begin_stage(WARM_UP)
     if not has_plain_cache(model, PreallocatedCache()):
         raise Unsuitable(_stateful(name))
-    layer_masks(model)  # makes a pass, so it is called before others use the model
+    layer_masks(model)  # runs a pass, so call it before the model is shared
 
 
 def _load_error(name: str, error: Exception, device: torch.device) -> ValueError:
-    """Return the error to raise for what went wrong while loading."""
+    """Return the error to raise for an exception of a load."""
     if ran_out_of_memory(error):
         return NotEnoughMemory(f"{name!r} does not fit in the memory of this {device.type}.")
     if "trust_remote_code" in str(error):

@@ -1,7 +1,7 @@
-"""Read the small files of a model's folder, and refuse values that no network has.
+"""Read the small files of a model's folder, and reject impossible values.
 
-A file's size is checked before it is read, and a config's numbers are checked before transformers
-sees them, because some of its classes build lists as long as a number says.
+A file's size is checked before it is read. A config's numbers are checked before transformers reads
+them, because some of its classes build lists whose length is such a number.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def check_folder(name: str, folder: Path) -> None:
 
 
 def read_config(name: str, folder: Path) -> dict[str, Any]:
-    """Return the folder's config.json, its numbers checked; errors call the model `name`.
+    """Read a folder's config.json and check its numbers; errors call the model `name`.
 
     Raises:
         NotAvailable: There is no config.json.

@@ -1,4 +1,4 @@
-"""Where a model runs and in which precision: the best choice here, or a checked choice by name.
+"""Choose the device and precision of a model: the best on this machine, or by name.
 
 On a CPU the precision is float32 unless another is named, because greedy output must equal plain
 decoding token for token. torch is imported only when a device is needed.
@@ -26,9 +26,8 @@ class NotEnoughMemory(ValueError):
 def pick_device(name: str | None = None) -> torch.device:
     """Return a device by name, or the best one of this machine.
 
-    A device of several always has its number ("cuda" is "cuda:0"), as tensors on it say, because
-    under two names the same weights would be loaded twice. Processes that share a target get one
-    device each.
+    "cuda" becomes "cuda:0", the name that tensors report. Under two names, the same weights would
+    be loaded twice. The processes of a tensor-parallel run get one device each.
 
     Args:
         name: "cpu", "cuda", "cuda:1" or "mps". None: the best one.

@@ -1,11 +1,11 @@
-"""Why a model or a prompt cannot be used: one class per reason, with messages for people.
+"""Errors for models and prompts that cannot be used, with messages for users.
 
-All are ValueErrors, so that a caller who only shows the message can catch one class.
+All are ValueErrors, so a caller that only shows the message can catch one class.
 """
 
 
 class BadPrompt(ValueError):
-    """A prompt that cannot be run; the message is for the person who wrote it."""
+    """The prompt cannot be run; the message tells its author why."""
 
 
 class NotAvailable(ValueError):
@@ -13,7 +13,7 @@ class NotAvailable(ValueError):
 
 
 class DiskFull(NotAvailable):
-    """The model could not be fetched because the disk is full; no other source would help."""
+    """The model could not be fetched because the disk is full. Do not try another source."""
 
 
 class UnknownModel(NotAvailable):
@@ -29,8 +29,8 @@ class MismatchedVocabulary(ValueError):
 
 
 class Unsuitable(ValueError):
-    """The files are here, but this model or this pair cannot be used."""
+    """The files are on this machine, but this model or this pair cannot be used."""
 
 
 class ServerFault(ValueError):
-    """A target's server is down, slow, too old, or answers something unusable."""
+    """A target's server is down, slow or too old, or sends an unusable response."""

@@ -1,8 +1,8 @@
-"""Linear layers of a network, laid out and multiplied in the backend that is fastest here.
+"""Compute a network's linear layers with the backend and layout that are fastest on this CPU.
 
 Weights move into one block of memory, in the layout that is fastest for one row. A layer's
-parameter becomes a view of that block, so everything else that reads the parameter works as
-before. oneDNN needs a copy of its own, which is made only if it is used.
+parameter becomes a view of that block, so other code that reads the parameter works as before.
+oneDNN needs a separate copy, which is made only if it is used.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from torch import Tensor, nn
 from specviz.models.parallel import process_count
 from specviz.models.products import Backend, Clock, Group, Plan, Product, choose_plans, shape_of
 
-MOST_BYTES: Final = 1 << 31  # most bytes of weights that may be kept twice
-ALIGNED: Final = 16  # float32 numbers; a matrix begins at a multiple in the block
+MOST_BYTES: Final = 1 << 31  # bytes of weights; larger networks are left unchanged
+ALIGNED: Final = 16  # float32 numbers; each matrix begins at a multiple of it
 ROW_COUNTS: Final = {"one row": "one", "two": "two", "three": "few", "more": "many"}
 NETWORK: Final = "specviz_network"  # attribute of a model with its own network, see `network`
 
 
 class FastLinear(nn.Linear):
-    """A linear layer that is not trained; its weights must not change after planning."""
+    """A linear layer for inference; its weights must not change after planning."""
 
     product: Product
 
     def forward(self, input: Tensor) -> Tensor:
-        """Multiply (..., in) to (..., out), with torch's usual product if gradients are enabled."""
+        """Map (..., in) to (..., out), by torch's own product if gradients are enabled."""
         if torch.is_grad_enabled():
             return super().forward(input)
         return self.product.multiply_tensor(input)
@@ -44,24 +44,24 @@ class FusedPart(Protocol):
     """A module that computes some of its linear layers as one product."""
 
     def product_groups(self) -> list[Group]:
-        """Return its layers, grouped by the rows that they multiply."""
+        """Return its layers in groups that read the same rows."""
 
     def use(self, products: Sequence[Product]) -> None:
-        """Compute with these products from now on, one for each group."""
+        """Use these products, one for each group, in later passes."""
 
 
 def optimize_linears(
     network: nn.Module, groups: Iterable[Group] = (), clock: Clock | None = None
 ) -> list[Product] | None:
-    """Plan and lay out all linear layers of a network, in place.
+    """Choose plans for all linear layers of a network and arrange their weights, in place.
 
-    This is done only on a CPU, in float32, for weights of up to 2 GiB, and not if processes share a
-    target, because each would choose its own plans.
+    Only float32 weights of up to 2 GiB on a CPU are changed. The processes of a tensor-parallel run
+    are excluded, because each would choose different plans.
 
     Args:
         network: The network.
-        groups: Layers that read the same rows and are computed as one product. They stay ordinary
-            layers on the same memory; all other layers become `FastLinear`.
+        groups: Layers that read the same rows and are computed as one product. They remain ordinary
+            layers over the same memory; all other layers become `FastLinear`.
         clock: Reads the time in seconds. None: the machine's clock.
 
     Returns:
@@ -82,8 +82,8 @@ def optimize_linears(
         return None
     plans = choose_plans(all_groups, clock or perf_counter)
     block = _Block(sum(-(-w.numel() // ALIGNED) * ALIGNED for w in weights))
-    made = [_laid_out(group, plans[shape_of(group)], block) for group in all_groups]
-    block.own(network)
+    made = [_lay_out(group, plans[shape_of(group)], block) for group in all_groups]
+    block.separate_others(network)
     for [layer], product in zip(alone, made[len(together) :], strict=True):
         layer.__class__ = FastLinear
         assert isinstance(layer, FastLinear)
@@ -92,7 +92,7 @@ def optimize_linears(
 
 
 def optimize_parts(network: nn.Module) -> None:
-    """Optimize a network whose fused parts define which layers to group."""
+    """Optimize a network; its fused parts define which layers are grouped."""
     parts = [part for part in network.modules() if isinstance(part, FusedPart)]
     groups = [part.product_groups() for part in parts]
     made = optimize_linears(network, chain.from_iterable(groups))
@@ -106,7 +106,7 @@ def optimize_parts(network: nn.Module) -> None:
 class _Block:
     """One allocation for all matrices.
 
-    NumPy requests large pages from the system if it is large.
+    NumPy allocates it, because NumPy requests huge pages for large arrays.
     """
 
     def __init__(self, numbers: int) -> None:
@@ -114,14 +114,14 @@ class _Block:
         self.first = 0
 
     def put(self, matrix: Tensor) -> Tensor:
-        """Copy a matrix into the block, one row after the other."""
+        """Copy a matrix into the block, row by row, and return the copy."""
         numbers = matrix.numel()
         there = self.memory[self.first : self.first + numbers].view(matrix.shape)
         self.first += -(-numbers // ALIGNED) * ALIGNED
         return there.copy_(matrix)
 
-    def own(self, network: nn.Module) -> None:
-        """Copy parameters that are views of other memory, which would keep all of it allocated."""
+    def separate_others(self, network: nn.Module) -> None:
+        """Copy parameters that are views of part of another allocation, so that it can be freed."""
         here = self.memory.untyped_storage().data_ptr()
         for weight in network.parameters():
             storage = weight.untyped_storage()
@@ -130,8 +130,11 @@ class _Block:
 
 
 @torch.no_grad()
-def _laid_out(group: Group, plan: Plan, block: _Block) -> Product:
-    """Return a group's product; its layers' parameters become views of the product's memory."""
+def _lay_out(group: Group, plan: Plan, block: _Block) -> Product:
+    """Copy a group's weights into the block and return its product.
+
+    The parameters of its layers become views of the block.
+    """
     whole = torch.cat([layer.weight for layer in group]) if len(group) > 1 else group[0].weight
     there = (block.put(whole.t()).t() if plan.transposed else block.put(whole)).detach()
     first = 0
@@ -150,7 +153,7 @@ def _bias(group: Group) -> Tensor | None:
 
 
 def unoptimized_copy(network: nn.Module) -> Any:
-    """Return a copy with ordinary layers in torch's usual layout, as others would load it."""
+    """Return a copy with ordinary linear layers in torch's default layout."""
     layers = [module for module in network.modules() if isinstance(module, FastLinear)]
     own: list[object] = [getattr(network, NETWORK, None), *(layer.product for layer in layers)]
     copy = deepcopy(network, {id(each): None for each in own if each is not None})
@@ -173,14 +176,16 @@ def describe_products(network: nn.Module) -> str:
     if not products:
         return "torch"
     texts = {
-        name: _mostly((product.weight.numel(), getattr(product.plan, part)) for product in products)
+        name: _list_backends(
+            (product.weight.numel(), getattr(product.plan, part)) for product in products
+        )
         for name, part in ROW_COUNTS.items()
     }
     return "; ".join(f"{name}: {text}" for name, text in texts.items())
 
 
-def _mostly(sizes: Iterable[tuple[int, Backend]]) -> str:
-    """List the backends by falling number of weights, such as "NumPy, oneDNN (12%)"."""
+def _list_backends(sizes: Iterable[tuple[int, Backend]]) -> str:
+    """List the backends, the one with most weights first: "NumPy, oneDNN (12%)"."""
     by_backend: Counter[Backend] = Counter()
     for numbers, backend in sizes:
         by_backend[backend] += numbers

@@ -1,8 +1,8 @@
 """Find a model's files, fetch them from the Hub, and compute their fingerprint.
 
-Whatever its name, a model is loaded from one path: a folder or a GGUF file. A Hub id is only a way
-to find it, first among the models that were fetched before, so no network is used unless it is
-needed.
+A model is always loaded from a path: a folder or a GGUF file. A Hub id is first looked up among the
+models that were fetched before, so the network is used only for a model that is not on this
+machine.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ HUB_ID: Final = re.compile(
     r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:/((?:[A-Za-z0-9][\w.-]*/)*[A-Za-z0-9][\w.-]*\.gguf))?"
     r"(?:@([A-Za-z0-9](?:[\w.-]|/(?=[\w]))*))?"
 )
-LONGEST_ID: Final = 96  # characters of an id, as the Hub counts
+LONGEST_ID: Final = 96  # characters of an id, the Hub's own limit
 LONGEST_FILE: Final = 200
 GGUF: Final = ".gguf"
-WHOLE: Final = ("model.safetensors", "pytorch_model.bin")
+SINGLE_FILES: Final = ("model.safetensors", "pytorch_model.bin")
 INDEX: Final = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 TEXT_FILES: Final = (
     "config.json",
@@ -59,9 +59,9 @@ LARGEST_INDEX: Final = 1 << 24  # bytes: twice the largest published one
 MOST_SHARDS: Final = 4096
 SHARD: Final = re.compile(r"[A-Za-z0-9][\w.-]*\.(safetensors|bin)")
 HEADS: Final = ("medusa_lm_head.safetensors", "medusa_lm_head.pt", "heads.safetensors")
-PREFIX: Final = re.compile(r"^Got: \w+: (\[Errno -?\d+\] )?")  # of the library's messages
+PREFIX: Final = re.compile(r"^Got: \w+: (\[Errno -?\d+\] )?")  # of huggingface_hub's messages
 FULL: Final = (ENOSPC, EDQUOT)  # no space on the disk; user quota exceeded
-LONGEST_CHAIN: Final = 10  # exceptions, each the cause of the one before
+LONGEST_CHAIN: Final = 10  # causes of an exception that are examined
 
 
 class Stopped(ValueError):
@@ -73,11 +73,11 @@ class FetchMonitor:
     """Callbacks of a fetch.
 
     Attributes:
-        report: Takes the bytes so far and the bytes in all.
+        report: Receives the bytes so far and the total.
         stop: Returns whether to cancel.
     """
 
-    report: Callable[[int, int], object] = lambda _here, _all: None
+    report: Callable[[int, int], object] = lambda _done, _total: None
     stop: Callable[[], bool] = lambda: False
 
 
@@ -90,7 +90,7 @@ def find_or_fetch(name: str) -> Path:
     Raises:
         NotAvailable: There is no such model, or the Hub cannot be reached.
     """
-    return _check_complete(name, _local(name) or find_fetched(name) or fetch(name))
+    return _check_complete(name, _local_path(name) or find_fetched(name) or fetch(name))
 
 
 def fetch(name: str, watch: FetchMonitor | None = None) -> Path:
@@ -99,7 +99,7 @@ def fetch(name: str, watch: FetchMonitor | None = None) -> Path:
     Args:
         name: owner/name or owner/name/file.gguf, with @revision (a commit, branch or tag) to pin
             it.
-        watch: Receives the bytes, and can stop the fetch.
+        watch: Receives progress, and can cancel the fetch.
 
     Returns:
         Its folder, or its GGUF file.
@@ -107,14 +107,14 @@ def fetch(name: str, watch: FetchMonitor | None = None) -> Path:
     Raises:
         NotAvailable: The Hub cannot be reached or does not have it.
         DiskFull: The disk has no space left.
-        Stopped: `watch` stopped the fetch.
+        Stopped: `watch` cancelled the fetch.
         Unsuitable: Its index of weight files is damaged.
     """
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import RevisionNotFoundError
 
     repository, file, revision = _hub_id(name)
-    more: Any = {"revision": revision, "tqdm_class": _bar(watch)}
+    more: Any = {"revision": revision, "tqdm_class": _progress_bar(watch)}
     limit_silence()
     failures: tuple[type[Exception], ...] = (OSError, ValueError, *http_errors())
     caught: tuple[type[Exception], ...] = (RuntimeError, *failures)
@@ -129,7 +129,7 @@ def fetch(name: str, watch: FetchMonitor | None = None) -> Path:
     except caught as error:
         if is_disk_full(error):
             raise DiskFull(
-                f"{name!r} could not be downloaded: the disk that models are kept on is full."
+                f"{name!r} could not be downloaded: the disk that holds the models is full."
             ) from error
         if not isinstance(error, failures):
             raise
@@ -142,16 +142,16 @@ def fetch(name: str, watch: FetchMonitor | None = None) -> Path:
 
 
 def find_fetched(name: str) -> Path | None:
-    """Return where a model from the Hub is on this machine, or None unless it is complete.
+    """Return the path of a Hub model on this machine, or None if it is missing or incomplete.
 
     Raises:
-        NotAvailable: No model can have this name.
+        NotAvailable: The name is not a Hub id.
     """
     repository, file, revision = _hub_id(name)
     try:
         from huggingface_hub import snapshot_download
         from huggingface_hub.errors import LocalEntryNotFoundError
-    except ModuleNotFoundError:  # a machine that only lists models
+    except ModuleNotFoundError:  # optional: listing models does not need it
         return None
     try:
         found = snapshot_download(
@@ -164,10 +164,7 @@ def find_fetched(name: str) -> Path | None:
 
 
 def _patterns(file: str | None) -> list[str]:
-    """Return patterns of the files to fetch.
-
-    The same patterns are used to check whether a fetched model is complete.
-    """
+    """Return patterns of the files to fetch, and to expect in a complete model."""
     return [*TEXT_FILES, *TENSORS] if file is None else [file]
 
 
@@ -188,21 +185,21 @@ def _hub_id(name: str) -> tuple[str, str | None, str | None]:
 
 
 def _check_complete(name: str, path: Path) -> Path:
-    """Return the path.
+    """Return the path after checking that the model there is complete.
 
     Raises:
-        NotAvailable: A part of the model is missing.
+        NotAvailable: A file of the model is missing.
     """
     if head_files(path) and (is_gguf(path) or (path / "config.json").is_file()):
         return path
     raise NotAvailable(
         f"{name!r} is incomplete: its folder needs a config.json and every weight file, "
-        f"{' or '.join(WHOLE)} or the shards of an index."
+        f"{' or '.join(SINGLE_FILES)} or the shards of an index."
     )
 
 
-def _bar(watch: FetchMonitor | None) -> type[Any] | None:
-    """Return a progress bar class that reports to `watch` and raises Stopped when it says so."""
+def _progress_bar(watch: FetchMonitor | None) -> type[Any] | None:
+    """Return a progress bar class that reports to `watch`, and raises Stopped if it cancels."""
     if watch is None:
         return None
 
@@ -228,11 +225,11 @@ def weight_files(folder: Path) -> list[Path]:
         folder: A folder in transformers' layout, or a GGUF file.
 
     Raises:
-        Unsuitable: An index is damaged, or names files elsewhere.
+        Unsuitable: An index is damaged, or names files outside the folder.
     """
     if is_gguf(folder):
         return [folder] if folder.is_file() else []
-    for whole, index in zip(WHOLE, INDEX, strict=True):
+    for whole, index in zip(SINGLE_FILES, INDEX, strict=True):
         if (folder / whole).is_file():
             return [folder / whole]
         if (folder / index).is_file():
@@ -244,10 +241,10 @@ def weight_files(folder: Path) -> list[Path]:
 def _shards(folder: Path, index: str) -> list[Path]:
     """Return the files that an index names, sorted.
 
-    All must be in the index's own folder, because a name with a folder in it could lead anywhere.
+    All must be in the folder of the index, because a name with a path in it could point anywhere.
 
     Raises:
-        Unsuitable: The index is damaged, or names files elsewhere.
+        Unsuitable: The index is damaged, or names files outside the folder.
     """
     name, path = folder_label(folder), folder / index
     if path.stat().st_size > LARGEST_INDEX:
@@ -267,28 +264,28 @@ def _shards(folder: Path, index: str) -> list[Path]:
 
 
 def head_files(folder: Path) -> list[Path]:
-    """Return the files that hold a head's weights: `weight_files`, or the one its family uses."""
+    """Return the weight files of a head: `weight_files`, or the file named as in HEADS."""
     named = [folder / name for name in HEADS if (folder / name).is_file()]
     return weight_files(folder) or named[:1]
 
 
 def folder_label(folder: Path) -> str:
-    """Return how errors name a model's folder: its Hub id if it was fetched from the Hub."""
+    """Return the name of a model's folder for errors: its Hub id if it is from the Hub."""
     if folder.parent.name == "snapshots":
         return folder.parent.parent.name.removeprefix("models--").replace("--", "/")
     return folder.name
 
 
 def size_of(files: Sequence[Path]) -> int:
-    """Return the bytes of all files together."""
+    """Return the total size of the files in bytes."""
     return sum(path.stat().st_size for path in files)
 
 
 def size_in_float32(files: Sequence[Path]) -> int | None:
     """Return the bytes of the tensors once they are converted to float32.
 
-    The sizes are read from the headers of safetensors; for other files the result is None. Integers
-    and booleans keep their size.
+    The sizes are read from the headers of safetensors; for other files the result is None. Integer
+    and boolean tensors are not converted.
     """
     if not files or any(path.suffix != ".safetensors" for path in files):
         return None
@@ -311,7 +308,7 @@ def fingerprint(files: Sequence[Path]) -> str | None:
 
 @cache
 def _sha256(files: tuple[tuple[Path, int, int], ...]) -> str:
-    """Hash the files; cached by path, size and time of change."""
+    """Hash the files; cached by path, size and modification time."""
     begin_stage(FINGERPRINT, sum(size for _, size, _ in files))
     digest = hashlib.sha256()
     for path, _, _ in files:
@@ -323,13 +320,13 @@ def _sha256(files: tuple[tuple[Path, int, int], ...]) -> str:
 
 
 def public_name(name: str) -> str:
-    """Return a model's name for screen and files, without the folders of this machine."""
-    folder = _local(name)
+    """Return a model's name for display and for files, without the path on this machine."""
+    folder = _local_path(name)
     return name if folder is None else folder.resolve().name
 
 
-def _local(name: str) -> Path | None:
-    """Return the folder or GGUF file on this machine that a name means, or None."""
+def _local_path(name: str) -> Path | None:
+    """Return the folder or GGUF file on this machine at this path, or None."""
     try:
         path = Path(name).expanduser()
         return path if path.is_dir() or (is_gguf(path) and path.is_file()) else None
@@ -338,7 +335,7 @@ def _local(name: str) -> Path | None:
 
 
 def is_unreachable(error: Exception) -> bool:
-    """Return whether an error or one of its causes says that there was no connection to the Hub."""
+    """Return whether an error, or one of its causes, is a failed connection to the Hub."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, (ConnectionError, *connection_errors())):
@@ -350,7 +347,7 @@ def is_unreachable(error: Exception) -> bool:
 def is_disk_full(error: BaseException) -> bool:
     """Return whether a download failed because the disk is full.
 
-    The Hub's faster downloader, hf_xet, says so only in the text of a RuntimeError.
+    hf_xet, the Hub's faster downloader, reports this only in the message of a RuntimeError.
     """
     cause: BaseException | None = error
     for _ in range(LONGEST_CHAIN):
@@ -365,10 +362,7 @@ def is_disk_full(error: BaseException) -> bool:
 
 
 def hub_reason(error: Exception) -> str:
-    """Return why a download failed, as the end of a sentence.
-
-    It names no folders of this machine.
-    """
+    """Return why a download failed, as a clause that names no path of this machine."""
     causes = (error, error.__cause__, error.__context__)
     if any(isinstance(cause, timeout_errors()) for cause in causes):
         return f"it did not respond for {TIMEOUT:g} seconds."

@@ -1,7 +1,7 @@
 """A key-value cache with preallocated memory, for passes that are often rolled back.
 
-New rows are written in place behind the kept ones, so a pass over a few rows does not copy all rows
-before them, as transformers' own growing cache does.
+New rows are written in place after the existing ones, so a pass over a few rows does not copy all
+previous rows, as transformers' growing cache does.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from torch import Tensor
 from specviz.adapters.transformers import CacheLayer, LayeredCache
 from specviz.verification.transfer import upload
 
-SPARE_ROWS: Final = 64  # allocated beyond the need, each time the buffer grows
+SPARE_ROWS: Final = 64  # additional rows, each time the buffer grows
 
 
 class PreallocatedLayer(CacheLayer):
     """The rows of one layer.
 
-    To cut rows off, assign shorter views to `keys` and `values`. The next pass overwrites the rows
-    that were cut off, so copy them if they are still needed.
+    To remove the last rows, assign shorter views to `keys` and `values`. The next pass overwrites
+    the removed rows, so copy them if they are still needed.
 
     Attributes:
         keys: (1, heads, rows, head size), a view of the front of the buffer.
@@ -32,7 +32,7 @@ class PreallocatedLayer(CacheLayer):
     buffer: tuple[Tensor, Tensor] | None = None
 
     def append(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Implement `CacheLayer.append`: write the rows in place behind the others."""
+        """Implement `CacheLayer.append`: write the rows in place after the existing ones."""
         first = self.get_seq_length()
         last = first + keys.shape[2]
         if (
@@ -51,15 +51,15 @@ class PreallocatedLayer(CacheLayer):
         return self.keys, self.values
 
     def keep(self, first: int, rows: Tensor) -> None:
-        """Keep the first rows and, behind them, some later ones.
+        """Keep the first rows, followed by some of the later ones.
 
         Args:
-            first: How many rows to keep at the front.
-            rows: Indices of the others, (n,), ascending and not below `first`.
+            first: Number of rows to keep at the front.
+            rows: Indices of the later rows to keep, (n,), ascending and not below `first`.
         """
         last = first + len(rows)
-        for kept in (self.keys, self.values):
-            kept[:, :, first:last] = kept[:, :, rows]
+        for cached in (self.keys, self.values):
+            cached[:, :, first:last] = cached[:, :, rows]
         self.cut(last)
 
     def cut(self, rows: int) -> None:
@@ -79,7 +79,7 @@ class PreallocatedCache(LayeredCache):
         super().__init__(PreallocatedLayer)
 
     def keep(self, first: int, rows: Sequence[int]) -> None:
-        """Keep every layer's first rows and, behind them, `rows`: ascending, not below `first`."""
+        """Implement `KeyValueCache.keep`."""
         if list(rows) == list(range(first, first + len(rows))):
             self.cut(first + len(rows))
         elif self.layers:
@@ -88,19 +88,14 @@ class PreallocatedCache(LayeredCache):
                 layer.keep(first, index)
 
     def cut(self, rows: int) -> None:
-        """Keep only the first `rows` rows of every layer."""
+        """Implement `KeyValueCache.cut`."""
         for layer in self.layers:
             layer.cut(rows)
 
     def newest(self, layer: int, rows: int) -> tuple[Tensor, Tensor]:
-        """Return copies of a layer's newest keys and values, (rows, heads, head size) each.
-
-        Args:
-            layer: The layer, counted from 1.
-            rows: How many rows.
-        """
-        kept = self.layers[layer - 1]
-        return _row_first(kept.keys, rows), _row_first(kept.values, rows)
+        """Implement `KeyValueCache.newest`."""
+        cached = self.layers[layer - 1]
+        return _row_first(cached.keys, rows), _row_first(cached.values, rows)
 
 
 def _row_first(cached: Tensor, rows: int) -> Tensor:
@@ -109,13 +104,13 @@ def _row_first(cached: Tensor, rows: int) -> Tensor:
 
 
 def _allocate(old_rows: Tensor, new: Tensor, first: int, last: int) -> Tensor:
-    """Return a larger buffer that contains the old rows; the new ones are not yet written.
+    """Return a larger buffer that contains the old rows, with space for the new ones.
 
     Args:
         old_rows: The old rows, (1, heads, first, size).
         new: Rows that will be appended, for their shape and dtype.
         first: Number of old rows.
-        last: Number of rows with the new ones.
+        last: Number of old and new rows together.
     """
     one, heads, _, size = new.shape
     buffer = new.new_empty(one, heads, last + SPARE_ROWS, size)

@@ -1,4 +1,4 @@
-"""Import torch and transformers: the first stage of a load, and for small models the longest."""
+"""Import torch and transformers, the first stage of a load; for small models it is the longest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MODULES: Final = ("torch", "transformers.modeling_utils", "specviz.models.checkp
 
 
 def start_libraries() -> None:
-    """Import everything that loads models, unless that was done before.
+    """Import everything that is needed to load models. Does nothing the second time.
 
     Raises:
         Stopped: The load was stopped.
@@ -37,8 +37,8 @@ def start_libraries() -> None:
 def collection_paused() -> Iterator[None]:
     """Pause Python's garbage collector.
 
-    Imports create about a million permanent objects, which the collector would visit again and
-    again: a quarter of the import time, unless it is told that they are permanent (`gc.freeze`).
+    Imports create about a million permanent objects. The collector would visit them again and
+    again, which takes a quarter of the import time; afterwards `gc.freeze` excludes them.
     """
     before = gc.isenabled()
     gc.disable()

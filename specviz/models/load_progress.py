@@ -1,6 +1,6 @@
 """Progress of a load: its stage, the bytes done, and the seconds left.
 
-The code that loads announces stages to a listener. Without a listener nothing is kept. Standard
+Loading code reports its stages to a listener. Without a listener, reports are dropped. Standard
 library only: the command line shows the first stage before torch is imported.
 """
 
@@ -30,10 +30,10 @@ class LoadStage:
 
     Attributes:
         title: What it does.
-        model: Whose load it is; empty for the libraries.
+        model: The model that is loaded; empty for the libraries.
         done: Bytes so far.
-        total: Bytes in all; 0 if the stage has no count.
-        begun: When it began, by the monotonic clock.
+        total: Total bytes; 0 if the stage counts none.
+        begun: Start time on the monotonic clock.
     """
 
     title: str
@@ -57,7 +57,7 @@ class LoadStage:
 
     @property
     def text(self) -> str:
-        """Return it in words: Loading smollm2: reading the weights, 61 of 97 MB, about 1 s left."""
+        """Return a text: Loading smollm2: reading the weights, 61 of 97 MB, about 1 s left."""
         parts = [f"Loading {self.model}: {self.title}" if self.model else self.title.capitalize()]
         if self.total:
             parts.append(f"{self.done / 1e6:.0f} of {self.total / 1e6:.0f} MB")
@@ -71,11 +71,11 @@ Report = Callable[[LoadStage | None], object]  # None: the load is over
 
 @dataclass(slots=True)
 class _Listener:
-    """A listener and the loads under way.
+    """A listener and the loads in progress.
 
     Attributes:
-        report: Is called with each stage.
-        models: Names of the loads, each inside the one before.
+        report: Called with each stage.
+        models: Names of the models, where each load runs inside the previous one.
         stage: The current stage.
     """
 
@@ -99,7 +99,7 @@ def listening(report: Report) -> Iterator[None]:
 
 @contextmanager
 def loading(model: str = "") -> Iterator[None]:
-    """Attribute the stages inside to this model; the empty name stands for the libraries."""
+    """Attribute the stages inside this context to a model; an empty name means the libraries."""
     listener = _LISTENER.get()
     if listener is None:
         yield
@@ -115,7 +115,7 @@ def loading(model: str = "") -> Iterator[None]:
 
 
 def begin_stage(title: str, total: int = 0) -> None:
-    """Announce a stage.
+    """Report that a stage begins.
 
     Args:
         title: What it does.
@@ -128,11 +128,11 @@ def begin_stage(title: str, total: int = 0) -> None:
 
 
 def advance(size: int, title: str | None = None) -> None:
-    """Count bytes of the current stage.
+    """Add bytes to the current stage.
 
     Args:
-        size: How many bytes.
-        title: Count only in the stage of this title.
+        size: Number of bytes.
+        title: Count them only if the current stage has this title.
     """
     listener = _LISTENER.get()
     if listener is None or (stage := listener.stage) is None or title not in (None, stage.title):

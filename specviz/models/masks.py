@@ -1,7 +1,7 @@
 """Attention masks of new rows, for models whose layers may have a sliding window.
 
-The cache keeps the rows of all tokens in every layer, so only the mask implements a window: among
-the rows that a new row sees, a windowed layer attends to the newest only.
+Every layer caches the rows of all tokens, so a window is implemented by the mask alone: of the rows
+that a new row would see, a windowed layer attends to the newest only.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ class LayerMasks:
     windows: Windows | None = None
 
     def split(self, full: Tensor | None) -> list[Tensor]:
-        """Return the masks of a pass, to be sent to the device.
+        """Return the masks of a pass, on the host.
 
         Args:
-            full: Additive mask, (1, 1, r, rows), in which every row sees one row for each position
-                up to its own, in ascending order. None: transformers builds the masks.
+            full: Additive mask, (1, 1, r, rows), in which every row sees exactly one row per
+                position up to its own, in ascending order. None: transformers builds the masks.
 
         Returns:
-            The mask of each kind of layer; empty for None.
+            The mask of each kind of layer; empty if `full` is None.
         """
         if full is None or self.windows is None:
             return [] if full is None else [full]
@@ -62,7 +62,7 @@ _MASKS: WeakKeyDictionary[Any, LayerMasks] = WeakKeyDictionary()
 def layer_masks(model: Any) -> LayerMasks:
     """Return the mask builder of a causal LM.
 
-    The first call for a model makes a pass over two tokens.
+    The first call for a model runs a pass over two tokens.
     """
     if model not in _MASKS:
         windows = sliding_windows(model.config)
@@ -71,9 +71,9 @@ def layer_masks(model: Any) -> LayerMasks:
 
 
 def context_length(model: Any) -> int | None:
-    """Return the most tokens that a causal LM can see, or None if its config sets no limit.
+    """Return the context length of a causal LM in tokens, or None if its config sets no limit.
 
-    A window is no limit, unless `hard_window` says so.
+    A sliding window limits it only if `hard_window` returns the window.
     """
     text = model.config.get_text_config(decoder=True)
     limits = [getattr(text, name, None) for name in ("max_position_embeddings", "n_positions")]
@@ -82,13 +82,16 @@ def context_length(model: Any) -> int | None:
 
 
 def hard_window(model: Any) -> int | None:
-    """Return the window that a text must not exceed, if the model takes no mask for it."""
+    """Return the sliding window if the model accepts no mask for it, and None otherwise.
+
+    A text must then not be longer than the window.
+    """
     windows = sliding_windows(model.config)
     return windows.rows if windows and layer_masks(model).windows is None else None
 
 
 def windowed_mask(full: Tensor, rows: int) -> Tensor:
-    """Return a mask in which each row sees only the newest `rows` rows that it saw.
+    """Restrict a mask: each row sees only the newest `rows` of the rows that it saw.
 
     Args:
         full: Additive mask, (1, 1, r, n).

@@ -1,8 +1,8 @@
-"""Count the bytes that some objects keep in memory and others do not, from their tensors.
+"""Measure the memory of tensors that some objects refer to and other objects do not.
 
-Nothing is computed from shapes, and objects declare nothing. All references are followed, as
-Python's garbage collector sees them, so that weights, packed copies and caches of any drafter are
-found. Objects that are not tensors, and those that belong to classes or modules, are not counted.
+All references are followed, as Python's garbage collector sees them. This finds the weights, packed
+copies and caches of any drafter without its help. Only tensors are counted, and not those that only
+classes or modules refer to.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from specviz.adapters.torch import packed_block
 def unique_bytes(things: Iterable[object], excluding: Iterable[object]) -> int:
     """Return the bytes of tensors reachable from `things` but not from `excluding`.
 
-    A block of memory counts once however many tensors view it, and completely, including the unused
-    part of a preallocated cache.
+    Each block of memory is counted once and completely: views do not count again, and the unused
+    part of a preallocated cache does count.
     """
     seen: set[int] = set()
     others = _blocks(_tensors(excluding, seen))
@@ -43,7 +43,7 @@ def _tensors(things: Iterable[object], seen: set[int]) -> Iterator[Tensor]:
             continue
         seen.add(id(thing))
         if isinstance(thing, Tensor):
-            # A tensor that is split over processes has only its own part here.
+            # Of a tensor that is split over processes, this process has one part.
             yield thing.to_local() if hasattr(thing, "to_local") else thing
         elif isinstance(thing, FunctionType):
             left += thing.__closure__ or ()  # not its globals, which refer to everything
@@ -52,7 +52,7 @@ def _tensors(things: Iterable[object], seen: set[int]) -> Iterator[Tensor]:
 
 
 def _blocks(tensors: Iterable[Tensor]) -> dict[int, int]:
-    """Return by address how many bytes are allocated there."""
+    """Return the size in bytes of each block of memory, by address."""
     found: dict[int, int] = {}
     for tensor in tensors:
         if tensor.is_mkldnn:
@@ -61,6 +61,6 @@ def _blocks(tensors: Iterable[Tensor]) -> dict[int, int]:
         elif tensor.layout is torch.strided:
             storage = tensor.untyped_storage()
             found[storage.data_ptr()] = storage.nbytes()
-        else:  # sparse: its memory is that of the tensors it is made of
+        else:  # sparse: it consists of other tensors
             found |= _blocks(_tensors([tensor.__reduce_ex__(2)], set()))
     return found

@@ -1,8 +1,8 @@
 """Keep loaded models, so that all users share one copy of the weights.
 
-Models that ship with the app stay. Of all others at most two (a target and a drafter) are kept; the
-least recently used one is evicted before another is loaded, so that requests for many models cannot
-fill the memory.
+Models that ship with the app are never evicted. Of all others, the cache holds at most two (a
+target and a drafter). The least recently used one is evicted before another is loaded, so requests
+for many models cannot fill the memory.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Final, Generic, TypeVar
 
-CAPACITY: Final = 2  # models that do not ship
+CAPACITY: Final = 2  # models that do not ship with the app
 
 
-Key = tuple[str, ...]  # folder, device, dtype, and whatever else distinguishes copies
+Key = tuple[str, ...]  # folder, device, dtype, and anything else that distinguishes copies
 
 
 T = TypeVar("T")
@@ -36,7 +36,8 @@ class ModelCache(Generic[T]):
 
         Args:
             key: Identifies the copy.
-            load: Called without locks on the cache; its exceptions are passed on.
+            load: Loads the entry. Other threads can use the cache meanwhile. Its exceptions
+                propagate.
             shipped: Whether the model ships with the app and is therefore never evicted.
         """
         if found := self._find(key):
@@ -52,12 +53,12 @@ class ModelCache(Generic[T]):
             return loaded
 
     def entries(self) -> list[tuple[Key, T]]:
-        """Return everything in the cache, models that ship first."""
+        """Return all entries, models that ship with the app first."""
         with self._lock:
             return [*self._shipped.items(), *self._others.items()]
 
     def drop_newest(self) -> tuple[Key, T] | None:
-        """Remove and return the most recently used model that does not ship, or None."""
+        """Remove and return the most recently used model that may be evicted, or None."""
         with self._lock:
             return self._others.popitem() if self._others else None
 

@@ -1,7 +1,7 @@
 """Backends for the passes of a causal LM: transformers' forward, or `NumpyLlama` on a CPU.
 
-Both take the rows of a text or of a draft tree, extend a cache, and return logits and the requested
-hidden states.
+Both compute the rows of a text or of a draft tree, extend a cache, and return logits and the
+requested hidden states.
 """
 
 from __future__ import annotations
@@ -28,23 +28,27 @@ class KeyValueCache(Protocol):
     """The keys and values of one run."""
 
     def keep(self, first: int, rows: Sequence[int]) -> None:
-        """Keep the first rows of every layer and, behind them, `rows`.
+        """Keep the first rows of every layer, followed by some of the later ones.
 
-        The rows are ascending and not below `first`.
+        Args:
+            first: Number of rows to keep at the front.
+            rows: Indices of the later rows to keep, ascending and not below `first`.
         """
 
     def cut(self, rows: int) -> None:
         """Keep only the first `rows` rows of every layer."""
 
     def newest(self, layer: int, rows: int) -> tuple[Tensor, Tensor]:
-        """Copy a layer's newest keys and values, (rows, heads, head size) each.
+        """Return copies of a layer's newest keys and values, (rows, heads, head size) each.
 
-        Layers are counted from 1.
+        Args:
+            layer: The layer, counted from 1.
+            rows: Number of rows.
         """
 
 
 class Network(Protocol):
-    """The passes of a causal LM. Caches passed to a method come from its own `new_cache`."""
+    """Computes passes of a causal LM. Its methods accept only caches from its `new_cache`."""
 
     def new_cache(self) -> Any:
         """Return an empty `KeyValueCache`."""
@@ -57,9 +61,9 @@ class Network(Protocol):
         Args:
             words: Token ids, (1, r).
             rows: Positions and masks of the rows.
-            cache: Is extended by the rows.
-            capture: Which hidden states to keep.
-            keep_logits: For how many of the last rows to compute logits. 0: all.
+            cache: The cache, which the pass extends.
+            capture: The hidden states to return.
+            keep_logits: Number of last rows to compute logits for. 0: all rows.
         """
 
     def embed(self, words: Tensor) -> Tensor:
@@ -68,17 +72,17 @@ class Network(Protocol):
     def run_layers(
         self, hidden: Tensor, rows: Rows, layers: Iterable[int], cache: Any, capture: CaptureSpec
     ) -> tuple[Tensor, dict[int, Tensor]]:
-        """Run decoder layers in turn, each of which extends its own part of the cache.
+        """Run decoder layers in order. Each extends its part of the cache.
 
         Args:
-            hidden: Input of the first of them, (1, r, h).
+            hidden: Input of the first layer, (1, r, h).
             rows: Positions and masks of the rows.
-            layers: Which layers, counted from 0.
-            cache: Is extended by the rows.
-            capture: Which layer outputs to keep, counted from 1.
+            layers: Indices of the layers, counted from 0.
+            cache: The cache, which the layers extend.
+            capture: The layer outputs to return; it counts layers from 1.
 
         Returns:
-            The last output, (1, r, h), and the captured outputs, (r, h) each.
+            The output of the last layer, (1, r, h), and the captured outputs, (r, h) each.
 
         Raises:
             UnsupportedModel: The layers cannot be run one by one.
@@ -88,7 +92,7 @@ class Network(Protocol):
         """Apply the final norm and the output head to states (1, r, h).
 
         Returns:
-            Logits, (r, V), and the normed states, (r, h).
+            Logits, (r, V), and the states after the norm, (r, h).
 
         Raises:
             UnsupportedModel: The final norm cannot be located.
@@ -96,7 +100,7 @@ class Network(Protocol):
 
 
 class TorchNetwork:
-    """The forward of transformers, on any device and in any precision."""
+    """Computes passes by the model's forward, on any device and in any precision."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -169,13 +173,13 @@ class TorchNetwork:
 
 
 def prepare(model: nn.Module) -> None:
-    """Lay out a model's weights for speed if possible, and build what computes its passes."""
+    """Arrange a model's weights for speed and attach a faster network, where that is possible."""
     built = build(model)
     if built is not None:
         setattr(model, NETWORK, built)
 
 
 def network_of(model: Any) -> Network:
-    """Return what computes the passes of a model: the result of `prepare`, or transformers."""
+    """Return the network that `prepare` attached to a model, or one that uses transformers."""
     found: Network = getattr(model, NETWORK, None) or TorchNetwork(model)
     return found

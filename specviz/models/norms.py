@@ -1,8 +1,8 @@
-"""Replace RMS norms by one kernel on a GPU, where models compute them in six or seven operations.
+"""Compute each RMS norm in one kernel on a GPU, instead of in six or seven.
 
-With a small model a GPU waits for its host to launch kernels, and a third of a Llama layer's
-kernels are its two norms. Only a norm that is checked to compute the same function is replaced, and
-none on a CPU.
+With a small model, a GPU waits for its host to launch kernels, and a third of a Llama layer's
+kernels belong to its two norms. A norm is replaced only if a test shows that it computes the same
+function, and only on a GPU.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from torch import Tensor, nn
 
 from specviz.adapters.torch import has_hooks
 
-TOLERANCE: Final = 1e-5  # of float32 sums computed in another order; relative and absolute
+TOLERANCE: Final = 1e-5  # relative and absolute: float32 sums in another order differ
 
 
 def fuse_norms(network: nn.Module, device: torch.device) -> int:
-    """Replace every norm that equals torch's own, if CUDA runs it, and return how many were.
+    """On a CUDA device, replace every norm that equals torch's; return how many were replaced.
 
-    Weights, their names and `state_dict` stay as they were.
+    Weights, their names and `state_dict` do not change.
     """
     if device.type != "cuda":
         return 0
@@ -36,7 +36,7 @@ def fuse_norms(network: nn.Module, device: torch.device) -> int:
 
 
 def _fused(module: nn.Module) -> nn.RMSNorm | None:
-    """Return torch's norm with this module's weight, or None if the module is something else."""
+    """Return torch's norm with this module's weight, or None if it computes something else."""
     eps = getattr(module, "variance_epsilon", getattr(module, "eps", None))
     weight = getattr(module, "weight", None)
     if not isinstance(eps, float) or not isinstance(weight, Tensor) or weight.dim() != 1:
@@ -52,17 +52,17 @@ def _fused(module: nn.Module) -> nn.RMSNorm | None:
 
 @torch.inference_mode()
 def _same(one: nn.Module, other: nn.RMSNorm) -> bool:
-    """Return whether both compute the same for three rows, large, usual and small, in float32.
+    """Return whether both give equal results for a large, a medium and a small row in float32.
 
-    Gemma's norm, for example, adds 1 to its weight.
+    They differ for Gemma's norm, for example, which adds 1 to its weight.
     """
     assert other.weight is not None
     generator = torch.Generator().manual_seed(1)
     rows = torch.randn(3, len(other.weight), generator=generator)
     rows = (rows * torch.tensor([[100.0], [1.0], [0.01]])).to(other.weight.device)
-    usual = other.weight.to(torch.float32)
+    weight = other.weight.to(torch.float32)
     theirs = one(rows)
-    ours = nn.functional.rms_norm(rows, other.normalized_shape, usual, other.eps)
+    ours = nn.functional.rms_norm(rows, other.normalized_shape, weight, other.eps)
     return theirs.shape == ours.shape and torch.allclose(
         theirs.float(), ours, rtol=TOLERANCE, atol=TOLERANCE
     )

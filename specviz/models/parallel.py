@@ -1,12 +1,12 @@
-"""Tensor parallelism: one target over several processes, each with a part of every layer.
+"""Tensor parallelism: split one target over several processes, each with a part of every layer.
 
-`torchrun --nproc-per-node N -m specviz run …` starts N processes that all decode the same run.
-transformers splits the target by its own plan, and the parts are summed in every pass. Drafting and
-verification happen in each process separately.
+`torchrun --nproc-per-node N -m specviz run …` starts N processes that decode the same text.
+transformers splits the target by its own plan and sums the parts in every pass. Each process drafts
+and verifies on its own.
 
-The processes must stay in step. Random numbers are computed from the seed, so all processes draw
-the same tokens; no decision depends on a measured time; and before each pass all processes check
-that they score the same rows.
+The processes must not diverge. Random numbers are computed from the seed, so all processes sample
+the same tokens. No decision depends on a measured time. Before each pass, all processes check that
+they score the same rows.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ NEEDED: Final = "accelerate"  # transformers requires it to split a model
 
 
 class ProcessesDiverged(ValueError):
-    """The processes of one run no longer decode the same text."""
+    """The processes of one run decode different texts."""
 
 
 def process_count() -> int:
-    """Return how many processes decode this run together, as torchrun says; usually one."""
+    """Return how many processes torchrun started for this run; 1 without torchrun."""
     return int(os.environ.get("WORLD_SIZE", "1")) if "LOCAL_RANK" in os.environ else 1
 
 
@@ -46,9 +46,9 @@ def own_device() -> int:
 
 
 def sharding_options(name: str, config: PreTrainedConfig) -> dict[str, Any]:
-    """Return what `from_pretrained` is given so that each process holds its part.
+    """Return arguments of `from_pretrained` with which each process loads its part of the model.
 
-    The result is empty for a single process.
+    There are none for a single process.
 
     Args:
         name: The model's name, for errors.
@@ -80,11 +80,11 @@ def check_agreement(device: torch.device, *numbers: Sequence[int]) -> None:
     """Check that every process passes the same numbers.
 
     Args:
-        device: Where the numbers are exchanged.
+        device: The device over which the numbers are exchanged.
         *numbers: Lists of whole numbers, such as token ids and positions.
 
     Raises:
-        ProcessesDiverged: One process passes others.
+        ProcessesDiverged: The processes pass different numbers.
     """
     if process_count() == 1:
         return
@@ -97,7 +97,7 @@ def check_agreement(device: torch.device, *numbers: Sequence[int]) -> None:
 
 
 def any_process(device: torch.device, stop: Callable[[], bool]) -> Callable[[], bool]:
-    """Return a stop function that is True in every process once `stop` is True in one."""
+    """Return a function that returns True in all processes once `stop` does in one of them."""
     if process_count() == 1:
         return stop
     return lambda: any(_gather(device, int(stop())))
@@ -116,10 +116,10 @@ def shutdown() -> None:
 def exit_process(status: int) -> NoReturn:
     """End this process with an exit status.
 
-    One of several processes skips the interpreter's finalization. Threads of the connection may
-    still hold tensors then, even after `shutdown`; one that asks for the interpreter's lock while
-    it is finalized aborts the process, and torchrun counts the complete run as failed
-    (https://github.com/pytorch/pytorch/pull/179291).
+    If there are several processes, the interpreter's finalization is skipped. Even after
+    `shutdown`, threads of the connection may still hold tensors. A thread that requests the
+    interpreter's lock during finalization aborts the process, and torchrun then reports a complete
+    run as failed (https://github.com/pytorch/pytorch/pull/179291).
     """
     if process_count() > 1:
         sys.stdout.flush()

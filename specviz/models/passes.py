@@ -1,7 +1,4 @@
-"""Inputs and outputs of a target's pass: rows, hidden states, extra rows, scores.
-
-A pass keeps the states requested in its `CaptureSpec` and nothing else.
-"""
+"""Inputs and outputs of a target's pass: rows, hidden states, extra rows, scores."""
 
 from __future__ import annotations
 
@@ -18,21 +15,21 @@ from specviz.adapters.transformers import decoder_layers, final_norm
 
 
 class MissingStates(ValueError):
-    """Tokens were committed without the target's states that predicted them."""
+    """The number of hidden states differs from the number of committed tokens."""
 
 
 class UnsupportedModel(ValueError):
-    """The model's architecture does not allow what a drafter needs."""
+    """The model's architecture lacks something that a drafter needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaptureSpec:
-    """Which outputs of the target's pass a drafter needs. The target keeps only these.
+    """The outputs of the target's pass that a drafter needs. No others are stored.
 
     Attributes:
-        layers: Decoder layers whose outputs are kept, counted from 1, before the final norm.
-        final: Whether to keep the state after the final norm, which the output head reads.
-        keys_values: Layers, counted from 1, whose new keys and values are kept.
+        layers: Decoder layers whose outputs are stored, counted from 1, before the final norm.
+        final: Whether to store the state after the final norm, which the output head reads.
+        keys_values: Layers, counted from 1, whose new keys and values are stored.
     """
 
     layers: tuple[int, ...] = ()
@@ -45,9 +42,9 @@ class States:
     """The target's hidden states, one row per token.
 
     Attributes:
-        layers: By layer, its output (n, h).
+        layers: The output of each captured layer, (n, h).
         final: The state after the final norm, (n, h), or None.
-        keys_values: By layer, keys and values, (n, heads, head size) each.
+        keys_values: The keys and values of each captured layer, (n, heads, head size) each.
     """
 
     layers: Mapping[int, Tensor] = field(default_factory=dict)
@@ -55,10 +52,10 @@ class States:
     keys_values: Mapping[int, tuple[Tensor, Tensor]] = field(default_factory=dict)
 
     def check_length(self, tokens: int) -> None:
-        """Check that there is one state of every kind for each token.
+        """Check that each token has one state of every kind.
 
         Raises:
-            MissingStates: There is not.
+            MissingStates: The numbers differ.
         """
         pairs = [each for pair in self.keys_values.values() for each in pair]
         final = [] if self.final is None else [self.final]
@@ -81,7 +78,7 @@ class States:
 def _selector(rows: Sequence[int]) -> Callable[[Tensor], Tensor]:
     """Return a function that copies these rows of a tensor.
 
-    The rows are few, so no index tensor is sent to the device.
+    They are few, so they are selected one by one, without sending an index tensor to the device.
     """
     first = rows[0] if rows else 0
     if list(rows) == list(range(first, first + len(rows))):
@@ -90,20 +87,20 @@ def _selector(rows: Sequence[int]) -> Callable[[Tensor], Tensor]:
 
 
 def concat_layers(parts: Sequence[Mapping[int, Tensor]]) -> dict[int, Tensor]:
-    """Concatenate the layer states of several passes, (r, h) each, as if one pass had made them."""
+    """Concatenate the layer states of several passes, (r, h) each."""
     return {k: torch.cat([part[k] for part in parts]) for k in (parts[0] if parts else ())}
 
 
 @dataclass(frozen=True, slots=True)
 class ExtraRows:
-    """Extra rows that are computed in the target's pass and never kept (lookahead's window).
+    """Extra rows that are computed in the target's pass and then discarded (lookahead's window).
 
     Attributes:
         tokens: m token ids.
         positions: m distances from the root.
-        sees: (m, n + m) bool: which of the tree's n nodes and of these m rows each row sees. All
-            see the committed text.
-        logits: (m, V), after the pass.
+        sees: (m, n + m) bool: the nodes of the tree (n) and extra rows (m) that each row sees. All
+            rows see the committed text.
+        logits: (m, V), or None before the pass.
     """
 
     tokens: tuple[int, ...]
@@ -126,7 +123,7 @@ class PrecomputedPrefix:
 
 
 def _checked() -> None:
-    """Do nothing: the scores were checked already."""
+    """Do nothing, because the scores need no check."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +133,9 @@ class Scores:
     Attributes:
         logits: (n, V).
         states: The captured hidden states.
-        extra_rows: The extra rows as they were sent, with their logits.
-        check: Raises BadScores if a row is not a valid distribution. To be called after a tensor
-            was read, because it then does not wait for the device.
+        extra_rows: The extra rows of the pass, now with logits.
+        check: Raises BadScores if a row is not a valid distribution. Call it after a tensor was
+            read from the device; it then causes no further wait.
     """
 
     logits: Tensor
@@ -153,8 +150,8 @@ class Rows:
 
     Attributes:
         positions: (1, r).
-        masks: See `LayerMasks.split`: additive, (1, 1, r, rows of the cache + r) each. Empty for
-            the rows of a text, each of which sees all rows before it.
+        masks: See `LayerMasks.split`: additive, (1, 1, r, rows of the cache + r) each. Empty
+            for the rows of a text, each of which sees all previous rows.
     """
 
     positions: Tensor
@@ -166,9 +163,9 @@ class Pass:
     """The output of a network.
 
     Attributes:
-        logits: (r, V), of the requested rows.
-        layers: Captured layer outputs, see `States`.
-        final: Captured state after the final norm, see `States`.
+        logits: The logits of the requested rows, (r, V).
+        layers: See `States`.
+        final: See `States`.
     """
 
     logits: Tensor
@@ -184,9 +181,9 @@ class _Captured:
 
 @contextmanager
 def capture_outputs(model: Any, capture: CaptureSpec) -> Iterator[_Captured]:
-    """Capture outputs of the passes made inside the context: rows (n, h), without the batch.
+    """Capture outputs of the passes in this context, (n, h), without the batch dimension.
 
-    The hooks are on modules that all runs share, so each responds to its own thread only.
+    All runs share the hooked modules, so each hook ignores other threads.
     """
     found, own_thread = _Captured(), threading.get_ident()
 

@@ -1,4 +1,4 @@
-"""How unusual a text is for a model, in bits per token."""
+"""Measure how unusual a text is for a model, in bits per token."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ BIT: Final = log(2)
 
 @torch.inference_mode()
 def bits_per_token(target: Target, ids: Sequence[int]) -> float | None:
-    """Return the mean cross-entropy in bits per token, without the first (Shannon 1948).
+    """Return the mean cross-entropy of all tokens but the first, in bits (Shannon 1948).
 
-    Its power of two is the perplexity. None for fewer than two tokens.
+    Two to this power is the perplexity. The result is None for fewer than two tokens.
     """
     if len(ids) < 2:
         return None

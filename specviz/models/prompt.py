@@ -1,6 +1,6 @@
-"""A prompt as tokens: raw text that the model continues, or a conversation.
+"""Encode a prompt: raw text for the model to continue, or a conversation.
 
-Runs, races and plain decoding all encode a prompt here, so they encode it alike.
+Runs, races and plain decoding all use this module, so they get the same tokens.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Prompt = str | Sequence[Turn]  # a text, or a conversation whose last turn is th
 
 @dataclass(frozen=True, slots=True)
 class EncodedPrompt:
-    """A prompt as the target reads it.
+    """An encoded prompt.
 
     Attributes:
         text: The text as it was typed; for a conversation, its last turn.
@@ -63,14 +63,14 @@ def _check_characters(texts: Sequence[str]) -> None:
     """Check that every text can be encoded as UTF-8.
 
     Raises:
-        BadPrompt: One cannot.
+        BadPrompt: A text cannot be encoded.
     """
     if any("\ud800" <= character <= "\udfff" for text in texts for character in text):
         raise BadPrompt("The prompt contains half a character (a lone surrogate). Remove it.")
 
 
 def _is_chat(target: Target, settings: Settings) -> bool:
-    """Return whether a text is sent as a turn of a conversation.
+    """Return whether to send a text as a turn of a conversation.
 
     Raises:
         BadPrompt: The settings require it, but the target has no chat template.
@@ -102,6 +102,6 @@ def _check_turns(target: Target, turns: Sequence[Turn], settings: Settings) -> N
 
 
 def no_template(target: Target) -> str:
-    """Return the sentence that a target takes raw text only."""
+    """Return a sentence that says that a target only continues raw text."""
     name = target.card.name
     return f"{name[:1].upper()}{name[1:]} has no chat template: it only continues a text."

@@ -1,8 +1,8 @@
-"""Encode text so that only the program itself can produce a special token.
+"""Encode typed text so that it never becomes a special token.
 
-Typed text is plain characters even where it spells a special token. transformers sanitizes typed
-text too (`sanitize_control_tokens`), but it does not report which characters a token came from, and
-it breaks the text at such a spelling.
+Text that spells a special token is encoded as plain characters. transformers can do this too
+(`sanitize_control_tokens`), but it does not report which characters a token came from, and it
+splits the text where a special token is spelled.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class EncodedToken:
 
     Attributes:
         id: The token id.
-        start: Its first character.
-        end: The character after its last.
+        start: Index of its first character.
+        end: Index after its last character.
         special: Whether it comes from a marker.
     """
 
@@ -46,8 +46,8 @@ class PromptEncoder:
     """Encodes text with one tokenizer.
 
     Attributes:
-        special: By spelling, the ids of tokens that typed text must not become: those that the
-            tokenizer calls special, and those that its chat template writes.
+        special: The ids, by text, of tokens that typed text must not become: those that the
+            tokenizer declares special, and those that its chat template writes.
     """
 
     def __init__(self, tokenizer: Any) -> None:
@@ -59,7 +59,7 @@ class PromptEncoder:
             if token.special or (token.content in template and not token.content.isspace())
         }
         self.special: dict[str, int] = {token.content: i for i, token in added.items()}
-        unknown = tokenizer.unk_token_id  # typed characters that no token covers may become it
+        unknown = tokenizer.unk_token_id  # allowed: it encodes unknown characters
         ends = {tokenizer.eos_token_id, tokenizer.bos_token_id}
         self._forbidden = set(added) - ({unknown} - ends)
         secret = "q" + secrets.token_hex(8)
@@ -69,7 +69,7 @@ class PromptEncoder:
         )
 
     def encode(self, text: str) -> list[int]:
-        """Encode a whole text, with what the tokenizer adds around it.
+        """Encode a text, with the special tokens that the tokenizer adds around it.
 
         With a fast tokenizer, a marker in the text becomes its special token.
 
@@ -89,18 +89,18 @@ class PromptEncoder:
         return ids
 
     def find_special(self, text: str) -> list[re.Match[str]]:
-        """Find the special tokens spelled in a text; of two that begin at one place, the longer."""
+        """Find the special tokens spelled in a text; the longest match wins at each position."""
         longest = sorted(filter(None, self.special), key=len, reverse=True)
         return list(re.finditer("|".join(map(re.escape, longest)) or "(?!)", text))
 
     def mark(self, special: str) -> str:
-        """Return the marker for a special token in `encode_marked`; it cannot be typed."""
+        """Return the marker of a special token for `encode_marked`; users cannot guess it."""
         return self._marks[special]
 
     def encode_marked(self, text: str) -> list[EncodedToken]:
-        """Encode a text that contains markers, adding nothing around it.
+        """Encode a text that contains markers, without adding special tokens around it.
 
-        Only for a fast tokenizer; others do not report the positions of tokens.
+        It needs a fast tokenizer; others do not report the positions of tokens.
 
         Raises:
             BadPrompt: The text would become a special token.
@@ -115,16 +115,16 @@ class PromptEncoder:
 
     @cached_property
     def _marked(self) -> dict[int, int]:
-        """Return by a marker's token id the special token that it stands for."""
+        """Map the token id of each marker to the special token that it represents."""
         assert self._plain is not None
         known: dict[str, int] = self._plain.get_vocab()
         return {known[mark]: self.special[text] for text, mark in self._marks.items()}
 
     def _check(self, ids: Sequence[int]) -> None:
-        """Check that no character became a special token.
+        """Check that no typed text became a special token.
 
         Raises:
-            BadPrompt: One did.
+            BadPrompt: Some of it did.
         """
         wrong = next((i for i in ids if i in self._forbidden), None)
         if wrong is not None:
@@ -132,17 +132,17 @@ class PromptEncoder:
 
 
 def special_ids(tokenizer: Any) -> frozenset[int]:
-    """Return the tokens that typed text never becomes, such as ends of text and of turns."""
+    """Return the ids of tokens that typed text never becomes, such as the end of a turn."""
     return frozenset(prompt_encoder(tokenizer).special.values())
 
 
 def is_fast(tokenizer: Any) -> bool:
-    """Return whether a tokenizer reports the positions of tokens, as those of `tokenizers` do."""
+    """Return whether a tokenizer, like those of `tokenizers`, reports token positions."""
     return bool(tokenizer.is_fast)
 
 
 def _plain_tokenizer(tokenizer: Any, added: Any, marks: dict[str, str]) -> Tokenizer:
-    """Return a copy that ignores special tokens and knows markers in their place."""
+    """Return a copy that recognizes markers instead of special tokens."""
     copy = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
     copy.no_truncation()
     copy.no_padding()
@@ -163,7 +163,7 @@ _ENCODERS: Final[WeakKeyDictionary[Any, PromptEncoder]] = WeakKeyDictionary()
 
 
 def prompt_encoder(tokenizer: Any) -> PromptEncoder:
-    """Return the encoder of a tokenizer, which is built once."""
+    """Return the encoder of a tokenizer, building it on the first call."""
     found = _ENCODERS.get(tokenizer)
     if found is None:
         found = _ENCODERS[tokenizer] = PromptEncoder(tokenizer)

@@ -1,6 +1,6 @@
-"""A causal LM with a cache that scores a draft tree in one pass and keeps one path of it.
+"""The target: a causal LM that scores a draft tree in one pass and caches the accepted path.
 
-The weights are shared by all runs and never changed; each run has its own cache.
+All runs share the weights, which never change; each run has its own cache.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ class Environment:
     """The machine and precision that compute passes, for a trace's header.
 
     Attributes:
-        machine: The device, in words.
-        dtype: The precision, as torch names it.
+        machine: A description of the device.
+        dtype: The name of the precision in torch.
         packing: See `fast_linear.describe_products`. None if unknown.
-        versions: Versions of further programs.
+        versions: Versions of other programs by name.
     """
 
     machine: str
@@ -66,14 +66,14 @@ class Target:
     Attributes:
         model: A causal LM of transformers in eval mode.
         tokenizer: Its tokenizer.
-        card: What the trace records of it.
+        card: The description that traces record.
         vocab_size: Number of logits per row.
         device: The device of the weights.
         dtype: The precision of the weights.
         layers: Number of decoder layers.
         masks: Builds its attention masks.
-        max_length: Number of tokens that it can see.
-        within_window: Whether a sliding window sets that limit, see `hard_window`.
+        max_length: Context length in tokens.
+        within_window: Whether a sliding window limits the context length, see `hard_window`.
         eos: Ids of the tokens that end a text.
     """
 
@@ -97,11 +97,11 @@ class Target:
     def encode(self, prompt: str, new_tokens: int) -> list[int]:
         """Encode raw text.
 
-        Typed text never becomes a special token; only the tokenizer itself adds such tokens.
+        Typed text never becomes a special token; only the tokenizer adds special tokens.
 
         Args:
             prompt: The text.
-            new_tokens: Number of tokens that must fit behind it.
+            new_tokens: Number of tokens to leave space for.
 
         Raises:
             BadPrompt: The text is empty or too long.
@@ -113,10 +113,10 @@ class Target:
         return ids
 
     def check_fits(self, ids: Sequence[int], new_tokens: int) -> None:
-        """Check that token ids are a prompt with space for `new_tokens` behind it.
+        """Check that a prompt has tokens and leaves space for `new_tokens` more.
 
         Raises:
-            BadPrompt: There are none, or too many.
+            BadPrompt: The prompt is empty or too long.
         """
         if not ids:
             raise BadPrompt("The tokenizer finds no tokens in this prompt. Write other words.")
@@ -133,12 +133,12 @@ class Target:
         return token_bytes(self.tokenizer, token)
 
     def text(self, tokens: Iterable[int]) -> str:
-        """Decode tokens; bytes that are not yet a character become U+FFFD."""
+        """Decode tokens; incomplete characters become U+FFFD."""
         return b"".join(map(self.token_bytes, tokens)).decode("utf-8", errors="replace")
 
     @property
     def environment(self) -> Environment:
-        """Describe where its passes are computed."""
+        """Return the machine and precision that compute its passes."""
         dtype = str(self.dtype).removeprefix("torch.")
         machine = describe_device(self.device)
         if process_count() > 1:
@@ -150,11 +150,11 @@ class Target:
 
         Args:
             capture: Outputs that the drafter needs.
-            sampling: How distributions will be truncated, for a target that cannot give complete
-                ones. None: temperature 0.
+            sampling: The sampling settings. A target on a server checks them, because it cannot
+                provide complete distributions. None: temperature 0.
 
         Raises:
-            UnsupportedModel: Keys and values are requested, but each process has a part of them.
+            UnsupportedModel: Keys and values are requested, but they are split over processes.
         """
         if capture.keys_values and process_count() > 1:
             raise UnsupportedModel(
@@ -169,13 +169,13 @@ class Target:
 class TargetRun:
     """The cache of one run.
 
-    It holds every committed token except the newest, which is the next root.
+    It contains every committed token except the newest, which is the root of the next tree.
 
     Attributes:
         target: The shared target.
         capture: Outputs that the drafter needs.
         length: Number of committed tokens in the cache.
-        early: Captured layers, (r, h) each, of each `shallow` pass since the last `keep`.
+        early: For each `shallow` pass since the last `keep`, the captured layers, (r, h) each.
     """
 
     def __init__(self, target: Target, capture: CaptureSpec) -> None:
@@ -186,7 +186,7 @@ class TargetRun:
 
     @cached_property
     def network(self) -> Network:
-        """Return what computes the passes; a server's target has none here."""
+        """Return the network that computes the passes; a target on a server has none."""
         return network_of(self.target.model)
 
     @cached_property
@@ -215,12 +215,12 @@ class TargetRun:
     ) -> Scores:
         """Score a tree and extra rows in one pass.
 
-        It uses explicit positions and an additive float mask; a boolean mask would be silently
-        wrong under eager attention.
+        The pass gets explicit positions and an additive float mask; with eager attention, a boolean
+        mask would give wrong scores without an error.
 
         Args:
             tree: The draft tree, with n nodes.
-            extra_rows: Rows to compute in the same pass and not keep.
+            extra_rows: Rows to compute in the same pass and then discard.
             precomputed: Lower layers that already ran on the first nodes.
 
         Returns:
@@ -250,15 +250,15 @@ class TargetRun:
 
     @torch.inference_mode()
     def keep(self, path: Sequence[int]) -> None:
-        """Keep these tree nodes in the cache: the root, then each the child of the one before."""
+        """Keep a path of tree nodes in the cache, starting at the root, and drop all other nodes."""
         self.cache.keep(self.length, [self.length + node for node in path])
         self.length += len(path)
-        self.early = []  # a new list, because the old one may be in use
+        self.early = []  # not cleared: the old list may be in use
 
     def additive_mask(self, sees: Tensor) -> Tensor:
         """Convert a bool mask over new rows, (r, c), to an additive one, (1, 1, r, length + c).
 
-        All rows see the committed text. The mask is on the host and is sent with its rows.
+        All rows see the committed text. The mask is on the host and is uploaded with its rows.
         """
         mask = torch.zeros(sees.shape[0], self.length + sees.shape[1], dtype=self.target.dtype)
         mask[:, self.length :].masked_fill_(~sees, torch.finfo(self.target.dtype).min)
@@ -268,12 +268,12 @@ class TargetRun:
     def shallow(
         self, tokens: Sequence[int], depths: Sequence[int], sees: Tensor, layer: int
     ) -> Tensor:
-        """Run layers 1 to `layer` on new tree nodes and keep their keys and values, for early exit.
+        """Run layers 1 to `layer` on new tree nodes and cache their keys and values, for early exit.
 
         Args:
             tokens: Token ids of the nodes.
             depths: Their distances from the root.
-            sees: (r, c) bool over all nodes run so far, these included.
+            sees: (r, c) bool: which of all nodes run so far, including these, each node sees.
             layer: The last layer to run.
 
         Returns:
@@ -286,7 +286,7 @@ class TargetRun:
     def plan_shallow(
         self, depths: Sequence[int], sees: Tensor, layer: int, uploads: UploadBatch
     ) -> Callable[[Tensor], Tensor]:
-        """Prepare `shallow` for tokens that are on the device already.
+        """Prepare `shallow` for tokens that are already on the device.
 
         Args:
             depths: See `shallow`.
@@ -295,22 +295,22 @@ class TargetRun:
             uploads: Collects the data that must be sent from the host.
 
         Returns:
-            A function of the nodes' tokens, (r,), on the device.
+            A function from the nodes' tokens, (r,) on the device, to the output of `shallow`.
         """
-        where = uploads.put(torch.tensor([[self.length + depth for depth in depths]]))
+        positions = uploads.put(torch.tensor([[self.length + depth for depth in depths]]))
         masks = [uploads.put(mask) for mask in self.target.masks.split(self.additive_mask(sees))]
 
-        def reading(words: Tensor) -> Tensor:
+        def run(words: Tensor) -> Tensor:
             hidden = self.network.embed(words[None])
-            there = [mask() for mask in masks]
-            result, found = self._layers(hidden, Rows(where(), there), range(layer))
+            rows = Rows(positions(), [mask() for mask in masks])
+            result, found = self._layers(hidden, rows, range(layer))
             self.early.append(found)
             return result
 
-        return reading
+        return run
 
     def truncate_shallow(self, passes: int, nodes: int) -> None:
-        """Drop all but the first `passes` passes of `shallow`, which ran `nodes` nodes."""
+        """Drop all passes of `shallow` but the first `passes`, which ran `nodes` nodes in all."""
         self.early = self.early[:passes]
         self.cache.cut(self.length + nodes)
 
@@ -326,7 +326,7 @@ class TargetRun:
         mask: Tensor | None,
         keep_logits: int = 0,
     ) -> Scores:
-        """Run a complete pass and capture outputs."""
+        """Run a pass through all layers."""
         positions = list(positions)
         check_agreement(self.target.device, tokens, positions)
         host = [torch.tensor([list(tokens), positions]), *self.target.masks.split(mask)]
@@ -342,7 +342,7 @@ class TargetRun:
         mask: Tensor,
         precomputed: PrecomputedPrefix,
     ) -> Scores:
-        """Run the pass from a precomputed prefix; lower layers run only for rows without it."""
+        """Run a pass from a precomputed prefix; only the other rows run the lower layers."""
         check_agreement(self.target.device, tokens, positions)
         done, rows, below = precomputed.states.shape[1], precomputed.states, [*self.early]
         inputs = torch.tensor([list(tokens), positions])
@@ -374,9 +374,11 @@ class TargetRun:
 
 
 def end_tokens(tokenizer: Any, known: Iterable[int | None]) -> tuple[int, ...]:
-    """Return the tokens that end a text.
+    """Return the ids of the tokens that end a text.
 
-    These are the known ones, and the end of a turn, which configs may lack.
+    Args:
+        tokenizer: The tokenizer.
+        known: Ids from the config. The token that ends a turn is added, which configs may lack.
     """
     found = [*known, turn_end(tokenizer) if has_template(tokenizer) else None]
     return tuple(dict.fromkeys(end for end in found if end is not None))

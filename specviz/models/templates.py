@@ -1,7 +1,7 @@
 """Render chat templates in a separate process, with limits on time, memory and output.
 
-A template comes with the model, from anyone. Its text is exactly what transformers would produce,
-or there is none and an error says why.
+A template comes with the model, so it may be hostile. The rendering is exactly what transformers
+would produce; if a limit is exceeded or the template fails, an error says why.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ CACHED: Final = 64  # renderings kept: every lane of a race needs the same
 
 
 class TemplateFailed(ValueError):
-    """A template rejects these turns; the message ends a sentence that says why."""
+    """A template rejects these turns; the message is a clause that says why."""
 
 
 class TemplateStopped(TemplateFailed):
     """Rendering took more time or memory than any template needs."""
 
 
-Written = str | TemplateFailed
+Rendering = str | TemplateFailed
 
 
-def render(tokenizer: Any, conversations: Sequence[tuple[Any, bool]]) -> list[Written]:
+def render(tokenizer: Any, conversations: Sequence[tuple[Any, bool]]) -> list[Rendering]:
     """Render a tokenizer's template for each conversation, in one process.
 
     Args:
         tokenizer: The tokenizer with the template.
-        conversations: Messages as transformers has them, and whether the beginning of an answer is
-            added.
+        conversations: Pairs of messages, in the format of transformers, and whether to add what
+            the template writes before an answer.
 
     Returns:
         For each conversation its text, or the template's error.
@@ -53,7 +53,7 @@ def render(tokenizer: Any, conversations: Sequence[tuple[Any, bool]]) -> list[Wr
     special = {key: str(token) for key, token in tokenizer.special_tokens_map.items()}
     variables = [_variables(messages, answer, special) for messages, answer in conversations]
     job = json.dumps({"template": template, "variables": variables})
-    run = _run.__wrapped__ if "strftime_now" in template else _run  # the time is not cached
+    run = _run.__wrapped__ if "strftime_now" in template else _run  # it depends on the time
     return [
         row["text"] if "text" in row else TemplateFailed(row["error"])
         for row in json.loads(run(job))

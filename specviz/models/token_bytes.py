@@ -1,4 +1,4 @@
-"""The bytes behind a token. A token may be half a character, which text would lose."""
+"""Find the bytes of a token. A token may be part of a character, which a string cannot hold."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def token_bytes(tokenizer: Any, token: int) -> bytes:
 
 
 def vocabulary_bytes(tokenizer: Any, size: int) -> dict[int, bytes]:
-    """Return the bytes of every token below `size`, by id."""
+    """Return the bytes of every token whose id is below `size`, by id."""
     added: Container[int] = tokenizer.added_tokens_decoder
     level = is_byte_level(tokenizer)
     known: Mapping[str, int] = tokenizer.get_vocab()
@@ -31,8 +31,8 @@ def _bytes_of(text: str, added: bool, byte_level: bool) -> bytes:
 
     Args:
         text: The token's entry.
-        added: Whether it is an added token, whose characters are meant literally.
-        byte_level: Whether the tokenizer uses GPT-2's scheme.
+        added: Whether it is an added token, whose characters are not encoded.
+        byte_level: Whether the tokenizer encodes bytes as GPT-2's does.
     """
     if added:
         return text.encode()
@@ -47,14 +47,17 @@ def _bytes_of(text: str, added: bool, byte_level: bool) -> bytes:
 
 
 def is_byte_level(tokenizer: Any) -> bool:
-    """Return whether a tokenizer writes every byte as one printable character, as GPT-2's does."""
+    """Return whether a tokenizer, like GPT-2's, writes each byte as one printable character."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     return backend is not None and "ByteLevel" in str(backend.decoder)
 
 
 @cache
 def byte_of_character() -> dict[str, int]:
-    """Return GPT-2's table: printable bytes stand for themselves, the others for U+0100 and on."""
+    """Return GPT-2's table of bytes by character.
+
+    Printable bytes are written as themselves, all others as characters from U+0100 on.
+    """
     printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [byte for byte in range(256) if byte not in printable]
     table = {chr(byte): byte for byte in printable}

@@ -1,8 +1,8 @@
-"""Limit what a network may register while it is built, and let a load be stopped.
+"""Limit the size of a network while it is built, and make loads cancellable.
 
-A config comes with the files and may announce anything. torch calls a hook for every parameter and
-buffer that a module registers, so a network that grows beyond what its files hold is stopped while
-it is built, whatever its architecture makes of its config.
+A config comes with the files and may claim any size. torch calls a hook for every parameter and
+buffer that a module registers. The hooks here stop the construction of a network that is larger
+than its weight files, whatever its architecture.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PreTrainedConfig
 
-SLACK: Final = 1 << 22  # elements: a few missing weights are reported elsewhere
+SLACK: Final = 1 << 22  # elements: a few missing weights are allowed here and reported later
 SLACK_TENSORS: Final = 256
 TENSORS: Final = 4  # parameters per stored tensor: a network may split one
-TIED: Final = 2  # a network registers tied weights twice before it ties them
-BUFFERS: Final = 1 << 26  # bytes of computed tables, such as masks, which small models have too
+TIED: Final = 2  # tied weights are registered twice before they are tied
+BUFFERS: Final = 1 << 26  # bytes that any network may use for computed tables, such as masks
 
 
 @dataclass(slots=True)
@@ -37,9 +37,9 @@ class _Budget:
     Attributes:
         name: The model's name, for errors.
         stored: Size of the weight files.
-        elements: Numbers of parameters left.
-        tensors: Parameters left.
-        buffers: Bytes of buffers left.
+        elements: Elements of parameters that may still be registered.
+        tensors: Parameters that may still be registered.
+        buffers: Bytes of buffers that may still be registered.
     """
 
     name: str
@@ -58,16 +58,16 @@ _STOP: ContextVar[Callable[[], bool] | None] = ContextVar("stop", default=None)
 
 
 def too_large(name: str, stored: StoredWeights) -> Unsuitable:
-    """Return the error for a config that announces more than the weight files hold."""
+    """Return the error for a config that describes a larger network than the weight files."""
     return Unsuitable(
-        f"The config of {name!r} announces a larger network than its weight files hold: they have "
+        f"The config of {name!r} describes a larger network than its weight files hold: they have "
         f"{stored.elements:,} numbers in {stored.tensors:,} tensors."
     )
 
 
 @contextmanager
 def limited_to(name: str, stored: StoredWeights) -> Iterator[None]:
-    """Limit the modules that this thread builds to the weights that files hold, with some slack.
+    """Limit the modules that this thread builds to about the size of the weight files.
 
     Args:
         name: The model's name, for errors.
@@ -89,9 +89,9 @@ def limited_to(name: str, stored: StoredWeights) -> Iterator[None]:
 
 @contextmanager
 def stoppable(stop: Callable[[], bool]) -> Iterator[None]:
-    """Let loads in this thread end with Stopped soon after `stop` returns True.
+    """Make loads in this thread raise Stopped soon after `stop` returns True.
 
-    It is called at every weight that a network registers, and between the stages of a load.
+    `stop` is called for every weight that a network registers, and between the stages of a load.
     """
     token = _STOP.set(stop)
     try:
@@ -101,10 +101,10 @@ def stoppable(stop: Callable[[], bool]) -> Iterator[None]:
 
 
 def check_stop() -> None:
-    """Check whether the load should end.
+    """Check that the load was not cancelled.
 
     Raises:
-        Stopped: It should.
+        Stopped: It was cancelled.
     """
     stop = _STOP.get()
     if stop is not None:
@@ -114,24 +114,24 @@ def check_stop() -> None:
 
 
 def begin_weights(size: int) -> None:
-    """Begin the stage that reads `size` bytes; each weight in memory advances it."""
+    """Begin the stage that reads `size` bytes of weights; each registered weight advances it."""
     _register_hooks()
     begin_stage(WEIGHTS, size)
 
 
 def check_size(name: str, config: PreTrainedConfig, network: Any, stored: StoredWeights) -> int:
-    """Return how many weights a config's network has, without allocating them.
+    """Return the number of weights in a config's network, without allocating them.
 
-    It is built on torch's meta device, where tensors have shapes and no memory.
+    The network is built on torch's meta device, where tensors have a shape but no memory.
 
     Args:
         name: The model's name, for errors.
         config: The config.
-        network: Builds the model of a config, such as `AutoModelForCausalLM.from_config`.
+        network: Builds a model from a config, such as `AutoModelForCausalLM.from_config`.
         stored: Size of the weight files.
 
     Raises:
-        Unsuitable: The network has more weights than that.
+        Unsuitable: The network has more weights than the files.
     """
     import torch
 

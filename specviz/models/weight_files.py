@@ -1,11 +1,11 @@
-"""Count the numbers in a model's weight files, and check the files before they are read.
+"""Count the elements in a model's weight files, and check the files before they are loaded.
 
-Files may come from anyone, and a config may announce more than they hold, so every
+Files may come from anyone, and a config may describe a larger network than the files hold. So each
 network is compared with this count before it is built (see `weight_budget`).
 
-Pickled files are checked too. torch's own `weights_only` loader runs no code, but it builds
-whatever a pickle says from the types it knows, and some of these take any amount of memory. Only
-plain tensors are allowed here.
+Pickled files are checked too. torch's `weights_only` loader runs no code, but it builds any object
+of the types it allows, and some of these can allocate any amount of memory. Only plain tensors are
+allowed here.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BITS: Final = {
     "U64": 64, "I64": 64, "F64": 64, "C64": 64,
 }  # fmt: skip
 MAX_PICKLE: Final = 1 << 26  # bytes of a pickle without the data of its tensors
-PICKLES: Final = 5  # in a file of the older format, before the data
+PICKLES: Final = 5  # in a file of torch's older format, before the tensor data
 ALLOWED: Final = re.compile(
     r"collections OrderedDict|torch\._utils _rebuild_(tensor(_v2)?|parameter)"
     r"|torch (Size|\w+Storage|b?float\d+|u?int\d+|bool|storage)"
@@ -45,7 +45,7 @@ class StoredWeights:
     """The size of a model's weight files.
 
     Attributes:
-        elements: Numbers in all tensors.
+        elements: Number of elements in all tensors.
         tensors: Number of tensors.
     """
 
@@ -58,7 +58,7 @@ class StoredTensor:
     """A tensor's row in a safetensors header.
 
     Attributes:
-        dtype: The type, in that format's notation.
+        dtype: The type as safetensors names it.
         shape: The dimensions.
         bytes: Size in the file.
     """
@@ -69,17 +69,17 @@ class StoredTensor:
 
     @property
     def elements(self) -> int:
-        """Return how many numbers it holds."""
+        """Return the number of elements."""
         return prod(self.shape)
 
     @property
     def floating(self) -> bool:
-        """Return whether its numbers are floating-point."""
+        """Return whether its elements are floating-point numbers."""
         return self.dtype.lstrip("B").startswith("F")
 
 
 def count_stored(name: str, files: Sequence[Path], quantized: bool = False) -> StoredWeights:
-    """Count what these files hold together.
+    """Count the elements and tensors in weight files.
 
     Args:
         name: The model's name, for errors.
@@ -134,7 +134,7 @@ def read_header(name: str, path: Path) -> dict[str, StoredTensor]:
 
 
 def _stored(name: str, path: Path, key: str, row: Any) -> StoredTensor:
-    """Return one row of a header.
+    """Parse one row of a header.
 
     Raises:
         Unsuitable: The row is inconsistent.
@@ -160,7 +160,7 @@ def _damaged(name: str, path: Path, problem: str) -> Unsuitable:
 
 
 def count_tensors(name: str, path: Path) -> int:
-    """Return how many tensors a pickled file can hold at most; errors call the model `name`.
+    """Return the most tensors that a pickled file can hold; errors call the model `name`.
 
     Raises:
         Unsuitable: The file is damaged, or holds anything but plain tensors.
@@ -180,14 +180,14 @@ def count_tensors(name: str, path: Path) -> int:
 
 
 def pickle_error(name: str) -> Unsuitable:
-    """Return the error for a pickle that holds more than tensors."""
+    """Return the error for a pickle that contains other objects than tensors."""
     return Unsuitable(
         f"{name!r} has more than plain weights in its pickled file, so it is not loaded."
     )
 
 
 def _in_zip(path: Path) -> int:
-    """Count the tensors in a file of the newer format, whose entries are stored uncompressed."""
+    """Count the tensors in a file of torch's newer format, an uncompressed ZIP archive."""
     with ZipFile(path) as archive:
         entries = archive.infolist()
         if any(each.compress_type or each.file_size != each.compress_size for each in entries):
@@ -202,10 +202,10 @@ def _in_zip(path: Path) -> int:
 
 
 def _calls(file: IO[bytes]) -> int:
-    """Return how many calls a pickle makes.
+    """Count the calls in a pickle.
 
     Raises:
-        UnpicklingError: It names something that is not allowed.
+        UnpicklingError: It uses a name or an instruction that is not allowed.
     """
     calls = 0
     for opcode, argument in _operations(file):

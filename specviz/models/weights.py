@@ -1,7 +1,7 @@
-"""Count how many weights a row of a model meets, from the loaded modules.
+"""Count the weights that a pass multiplies or reads, from the loaded modules.
 
-Embedding tables, which are only looked up, are not counted. Work counts matrices; bytes count all
-weights.
+Embedding tables are not counted, because a pass looks up only single rows. Counts of work include
+matrices only; counts of bytes include all weights.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from specviz.trace.work import Weights
 
 
 def causal_lm_weights(model: Any) -> Weights:
-    """Count the weights of a causal LM: its body, and its output head, which may be tied."""
+    """Count the weights of a causal LM's layers and of its output head, which may be tied."""
     head = model.get_output_embeddings().weight
     return Weights(
         matrix_weights(model) - (0 if id(head) in _tables(model) else head.numel()), head.numel()

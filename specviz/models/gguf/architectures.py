@@ -1,6 +1,6 @@
-"""The architectures that can be read from GGUF files, and how their values become a config.
+"""The architectures that can be read from GGUF files, and how to build their configs.
 
-A key that none of these functions reads must have its usual value, or the file is refused. Defaults
+A file is rejected if a key that none of these functions reads differs from its default. Defaults
 that llama.cpp assumes without writing them (Gemma 3's window pattern) are defined here.
 """
 
@@ -26,7 +26,7 @@ from transformers import (
 
 Values = Mapping[str, Any]
 
-ROPE_BASE: Final = 10_000.0  # of rotary angles, if a file names none
+ROPE_BASE: Final = 10_000.0  # of rotary angles, if the file has no value
 LAYER: Final = {
     "attn_norm": "input_layernorm",
     "attn_q": "self_attn.q_proj",
@@ -47,7 +47,7 @@ GEMMA_NORMS: Final = {
 WINDOW_PATTERN: Final = 6  # of Gemma 3: every sixth layer has no window
 WITHOUT_WINDOW: Final = "full_attention"
 WITH_WINDOW: Final = "sliding_attention"
-LAYERS_OF_27B: Final = 62  # llama.cpp recognises the Gemma 3 with another query scale by it
+LAYERS_OF_27B: Final = 62  # by which llama.cpp recognises the Gemma 3 with another query scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +56,20 @@ class Architecture:
 
     Attributes:
         title: Its name in sentences.
-        config: Builds the config from the file's values, the values that all configs share, and the
-            names of the file's tensors.
-        keys: Keys that it reads beyond the shared ones.
+        config: Builds the config from the file's values, the arguments that all configs share, and
+            the names of the file's tensors.
+        keys: Keys that it reads in addition to the shared ones.
         layer: Names of a layer's modules in transformers, by llama.cpp's names.
-        neighbours: Whether the rotated pairs of queries and keys are adjacent rows in the file.
-        shift: How much larger its norm weights are in the file than in transformers.
+        adjacent_pairs: Whether rotated pairs of queries and keys are adjacent rows in the file.
+        norm_offset: Added to norm weights in the file; transformers stores them without it.
     """
 
     title: str
     config: Callable[[Values, Values, Collection[str]], PreTrainedConfig]
     keys: tuple[str, ...] = ()
     layer: Mapping[str, str] = field(default_factory=lambda: LAYER)
-    neighbours: bool = False
-    shift: float = 0.0
+    adjacent_pairs: bool = False
+    norm_offset: float = 0.0
 
 
 def _rope(values: Values) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def _qwen3(values: Values, shared: Values, _: Collection[str]) -> PreTrainedConf
 
 
 def _gemma3(values: Values, shared: Values, _: Collection[str]) -> PreTrainedConfig:
-    """Return a Gemma 3's config; its windowed layers have unscaled rotary angles of their own."""
+    """Return a Gemma 3's config; its windowed layers use separate, unscaled rotary angles."""
     layers, size = values["block_count"], shared["head_dim"]
     window = values.get("attention.sliding_window")
     pattern = values.get("attention.sliding_window_pattern", WINDOW_PATTERN)
@@ -121,7 +121,7 @@ def _gemma3(values: Values, shared: Values, _: Collection[str]) -> PreTrainedCon
 
 
 ARCHITECTURES: Final = {
-    "llama": Architecture("Llama", _llama, ("attention.sliding_window",), neighbours=True),
+    "llama": Architecture("Llama", _llama, ("attention.sliding_window",), adjacent_pairs=True),
     "qwen2": Architecture("Qwen2", _qwen2),
     "qwen3": Architecture("Qwen3", _qwen3, layer=LAYER | HEAD_NORMS),
     "gemma3": Architecture(
@@ -136,7 +136,7 @@ ARCHITECTURES: Final = {
             "rope.scaling.type",
         ),
         layer=LAYER | HEAD_NORMS | GEMMA_NORMS,
-        shift=1.0,
+        norm_offset=1.0,
     ),
 }
 

@@ -22,7 +22,7 @@ MAGIC: Final = b"GGUF"
 VERSIONS: Final = (2, 3)
 MAX_PAIRS: Final = 1 << 14
 MAX_TENSORS: Final = 1 << 16
-MAX_ITEMS: Final = 1 << 21  # of an array that is kept, or strings in all: the most seen is 600,000
+MAX_ITEMS: Final = 1 << 21  # of an array, or strings in the file; the largest file has 600,000
 MAX_NAME: Final = (1 << 16) - 1  # bytes, from the format's specification
 MAX_DIMENSIONS: Final = 4  # of llama.cpp's tensors
 ALIGNMENT: Final = "general.alignment"
@@ -46,7 +46,7 @@ SCALARS: Final = {
 
 
 class DamagedHeader(ValueError):
-    """The file is not a complete GGUF file; the message is a clause that says what is wrong."""
+    """The file is not a complete GGUF file; the message is a clause that says why."""
 
 
 class OtherByteOrder(DamagedHeader):
@@ -59,8 +59,8 @@ class TensorInfo:
 
     Attributes:
         name: llama.cpp's name of the tensor.
-        kind: How its numbers are stored.
-        shape: Rows first, as NumPy has it.
+        kind: The type that its numbers are stored in.
+        shape: Its shape in NumPy's order, rows first.
         start: Offset in the file, in bytes.
         bytes: Size in the file.
     """
@@ -92,7 +92,7 @@ class GgufFile:
     content: mmap
 
     def data(self, tensor: TensorInfo) -> Any:
-        """Return a tensor's bytes as an array that `gguf.dequantize` takes, without copying."""
+        """Return a tensor's bytes as an array for `gguf.dequantize`, without copying."""
         flat = np.frombuffer(self.content, np.uint8, tensor.bytes, tensor.start)
         return flat.reshape(quant_shape_to_byte_shape(tensor.shape, tensor.kind))
 
@@ -102,7 +102,7 @@ def read_gguf(path: Path, wanted: Callable[[str], bool]) -> GgufFile:
 
     Args:
         path: The file.
-        wanted: Whether to keep the value of a key.
+        wanted: Returns whether to keep the value of a key.
 
     Raises:
         DamagedHeader: The file is incomplete or invalid.
@@ -132,12 +132,12 @@ class _Cursor:
     Attributes:
         content: The file's bytes.
         at: Offset of the next byte.
-        texts: How many items of string arrays were passed so far.
+        strings: Number of items in the string arrays read or skipped so far.
     """
 
     content: mmap
     at: int = 0
-    texts: int = 0
+    strings: int = 0
 
     @property
     def left(self) -> int:
@@ -191,7 +191,7 @@ def _decoded(text: bytes) -> str:
 
 
 def _read_values(cursor: _Cursor, count: int, wanted: Callable[[str], bool]) -> dict[str, Any]:
-    """Return the key-value pairs that are wanted; others are skipped."""
+    """Return the wanted key-value pairs and skip the others."""
     found: dict[str, Any] = {}
     seen: set[str] = set()
     for _ in range(count):
@@ -225,17 +225,17 @@ def _scalar(cursor: _Cursor, kind: GGUFValueType, keep: bool) -> Any:
 
 
 def _array(cursor: _Cursor, keep: bool) -> list[Any] | None:
-    """Return an array's items, or None if they are not kept."""
+    """Return the items of an array, or skip them and return None unless `keep`."""
     kind, length = _kind(cursor.number("I")), cursor.number("Q")
     _require(kind is not Type.ARRAY, "it has an array of arrays")
     _require(not keep or length <= MAX_ITEMS, f"it has an array of {length:,} items")
     if kind is Type.STRING:
-        cursor.texts += length
+        cursor.strings += length
         _require(
             length * 8 <= cursor.left, f"its array of {length:,} strings is larger than the file"
         )
-        _require(cursor.texts <= MAX_ITEMS, f"its arrays have {cursor.texts:,} strings")
-        return _texts(cursor, length, keep)
+        _require(cursor.strings <= MAX_ITEMS, f"its arrays have {cursor.strings:,} strings")
+        return _strings(cursor, length, keep)
     code = f"<{SCALARS[kind]}"
     begin = cursor.skip(length * struct.calcsize(code))
     if not keep:
@@ -243,7 +243,7 @@ def _array(cursor: _Cursor, keep: bool) -> list[Any] | None:
     return list(struct.unpack_from(f"<{length}{SCALARS[kind]}", cursor.content, begin))
 
 
-def _texts(cursor: _Cursor, length: int, keep: bool) -> list[Any] | None:
+def _strings(cursor: _Cursor, length: int, keep: bool) -> list[Any] | None:
     if keep:
         return [cursor.text() for _ in range(length)]
     for _ in range(length):
@@ -252,7 +252,11 @@ def _texts(cursor: _Cursor, length: int, keep: bool) -> list[Any] | None:
 
 
 def _read_tensors(cursor: _Cursor, count: int, alignment: Any) -> dict[str, TensorInfo]:
-    """Return the table of tensors, each of which lies in the file and overlaps no other."""
+    """Read the table of tensors; each must be inside the file and overlap no other.
+
+    Raises:
+        DamagedHeader: A row of the table is invalid.
+    """
     power = type(alignment) is int and alignment > 0 and alignment & (alignment - 1) == 0
     _require(power and alignment <= MAX_ALIGNMENT, f"its alignment is {alignment!r:.40}")
     rows = [_row(cursor) for _ in range(count)]

@@ -1,7 +1,7 @@
 """Read a model from a GGUF file, the format of llama.cpp: config, tensors and tokenizer.
 
-Everything that the file says about the network is used, or the file is refused with its name.
-Ignoring a value or a tensor would give another model's logits.
+Every value and tensor that describes the network must be understood, or the file is rejected:
+ignoring one would give the logits of another model.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ FLOATS: Final = (
     "rope.scaling.factor",
 )
 MAX_SIZE: Final = 1 << 40
-AS_USUAL: Final = {"expert_count": 0, "expert_used_count": 0, "rope.scaling.type": "none"}
-WHOLE: Final = {
+DEFAULTS: Final = {"expert_count": 0, "expert_used_count": 0, "rope.scaling.type": "none"}
+OUTER_PARTS: Final = {  # modules outside the layers
     "token_embd": "model.embed_tokens",
     "output_norm": "model.norm",
     "output": "lm_head",
@@ -63,7 +63,7 @@ ROPE_FACTORS: Final = "rope_freqs.weight"  # divisors of the rotary frequencies,
 NAME: Final = re.compile(r"(?:blk\.(\d+)\.)?(\w+)\.(weight|bias)")
 
 
-CHUNK: Final = 1 << 17  # numbers converted at a time, so that they fit into a processor's cache
+CHUNK: Final = 1 << 17  # numbers converted at a time, few enough for a processor's cache
 ALIGNED: Final = 16  # float32 numbers in a cache line
 
 
@@ -74,11 +74,11 @@ class GgufModel:
     Attributes:
         config: The network's config.
         network: The class of the model in transformers.
-        kinds: How its weights are rounded, such as Q4_K and F32, the most frequent first.
-        tensors: float32 tensors by transformers' names, with rows in its order.
+        kinds: The types its weights are stored in, such as Q4_K and F32, the most frequent first.
+        tensors: float32 tensors by their names in transformers, with rows in the same order.
         rope_factors: Divisors of the rotary frequencies, (head size / 2,), or None.
         tokenizer: The tokenizer.
-        generation: The tokens that begin and end a text.
+        generation: The ids of the tokens that begin and end a text.
     """
 
     config: PreTrainedConfig
@@ -96,7 +96,7 @@ def read_model(name: str, path: Path) -> GgufModel:
     Raises:
         Unsuitable: The file is damaged, or has something that is not supported.
     """
-    file = _opened(name, path)
+    file = _open(name, path)
     values = file.values
     kind = values.get("general.architecture")
     if kind not in ARCHITECTURES:
@@ -104,9 +104,9 @@ def read_model(name: str, path: Path) -> GgufModel:
             f"{name!r} has the architecture {kind!r:.40}; GGUF files of these architectures can be "
             f"read: {', '.join(map(repr, ARCHITECTURES))}."
         )
-    reading = _Reading(name, kind, ARCHITECTURES[kind], file)
+    reader = _ModelReader(name, kind, ARCHITECTURES[kind], file)
     found = dict(file.tensors)
-    config = reading.config()
+    config = reader.config()
     network = NETWORKS[type(config)]
     stored_weights = StoredWeights(sum(tensor.elements for tensor in found.values()), len(found))
     check_size(name, config, network, stored_weights)
@@ -118,16 +118,16 @@ def read_model(name: str, path: Path) -> GgufModel:
     return GgufModel(
         config,
         network,
-        _roundings(found.values()),
-        {reading.named(key): reading.values(it, config, block) for key, it in found.items()},
-        None if factors is None else reading.values(factors, config, FloatBlock([factors])),
+        _quantization_types(found.values()),
+        {reader.tensor_name(key): reader.values(it, config, block) for key, it in found.items()},
+        None if factors is None else reader.values(factors, config, FloatBlock([factors])),
         tokenizer,
-        GenerationConfig(**_ends(values)),
+        GenerationConfig(**_special_token_ids(values)),
     )
 
 
-def _roundings(tensors: Iterable[TensorInfo]) -> tuple[str, ...]:
-    """Return the kinds of the tensors, starting with the one that has most numbers."""
+def _quantization_types(tensors: Iterable[TensorInfo]) -> tuple[str, ...]:
+    """Return the types of the tensors, the one with most numbers first."""
     sizes: Counter[str] = Counter()
     for tensor in tensors:
         sizes[tensor.kind.name] += tensor.elements
@@ -138,7 +138,7 @@ def _is_wanted(key: str) -> bool:
     return key.startswith(("general.architecture", "tokenizer.", *(f"{k}." for k in ARCHITECTURES)))
 
 
-def _opened(name: str, path: Path) -> GgufFile:
+def _open(name: str, path: Path) -> GgufFile:
     """Open the file and read its header.
 
     Raises:
@@ -153,13 +153,13 @@ def _opened(name: str, path: Path) -> GgufFile:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
-    """A file whose architecture is known.
+class _ModelReader:
+    """Reads the config and tensors of a file whose architecture is supported.
 
     Attributes:
         name: The model's name in errors.
         kind: The architecture's name in the file.
-        architecture: How to read it.
+        architecture: Describes how to read it.
         file: The file.
     """
 
@@ -172,7 +172,7 @@ class _Reading:
         """Return the network's config.
 
         Raises:
-            Unsuitable: A value is missing or not understood.
+            Unsuitable: A value is missing or not supported.
         """
         values, tensors = self.file.values, self.file.tensors
         prefix = f"{self.kind}."
@@ -188,11 +188,11 @@ class _Reading:
             "head_dim": size,
             "vocab_size": own.get("vocab_size", len(values.get("tokenizer.ggml.tokens", ()))),
             "tie_word_embeddings": "output.weight" not in tensors,
-            **_ends(values),
+            **_special_token_ids(values),
         }
-        usual = {**dict.fromkeys(SIZES, size), **AS_USUAL}
+        defaults = {**dict.fromkeys(SIZES, size), **DEFAULTS}
         for key in own.keys() - {*NEEDED, *OTHERS, *self.architecture.keys}:
-            if key not in usual or own[key] != usual[key]:
+            if key not in defaults or own[key] != defaults[key]:
                 raise Unsuitable(
                     f"{self.name!r} has {self.kind}.{key} = {own[key]!r:.40}, which is not "
                     "supported."
@@ -200,10 +200,10 @@ class _Reading:
         return self.architecture.config(own, shared, tensors.keys())
 
     def _check(self, own: Mapping[str, Any]) -> None:
-        """Check that the values that are used are possible for such a network.
+        """Check that every value is possible for such a network.
 
         Raises:
-            Unsuitable: A value is not.
+            Unsuitable: A value is not possible.
         """
         most = {"block_count": MAX_PARTS, "attention.head_count": MAX_PARTS}
         for key in (*NEEDED, *OTHERS, *SIZES, *self.architecture.keys):
@@ -217,15 +217,15 @@ class _Reading:
                     f"for {self.architecture.title}."
                 )
 
-    def named(self, tensor: str) -> str:
-        """Return transformers' name of a tensor.
+    def tensor_name(self, tensor: str) -> str:
+        """Return the name of a tensor in transformers.
 
         Raises:
             Unsuitable: The architecture has no such tensor.
         """
         found = NAME.fullmatch(tensor)
         layer, part, kind = found.groups() if found else (None, "", "")
-        known = WHOLE if layer is None else self.architecture.layer
+        known = OUTER_PARTS if layer is None else self.architecture.layer
         if part not in known:
             title = self.architecture.title
             raise Unsuitable(
@@ -238,12 +238,12 @@ class _Reading:
         """Return a tensor's numbers in float32, in transformers' order.
 
         Args:
-            tensor: The tensor's row of the table.
+            tensor: The tensor's entry in the header.
             config: The network's config.
-            block: The memory to take them from.
+            block: The memory to allocate the result from.
 
         Raises:
-            Unsuitable: The numbers are stored in a way that cannot be read.
+            Unsuitable: This type of tensor cannot be read.
             Stopped: The load was stopped.
         """
         check_stop()
@@ -255,11 +255,11 @@ class _Reading:
             raise Unsuitable(
                 f"{self.name!r} stores {tensor.name} as {kind}, which cannot be read."
             ) from error
-        if self.architecture.shift and tensor.name.endswith("norm.weight"):
-            numbers -= self.architecture.shift
+        if self.architecture.norm_offset and tensor.name.endswith("norm.weight"):
+            numbers -= self.architecture.norm_offset
         rows = {"attn_q": config.num_attention_heads, "attn_k": config.num_key_value_heads}
         heads = next((rows[part] for part in rows if f".{part}." in tensor.name), None)
-        if heads and self.architecture.neighbours:
+        if heads and self.architecture.adjacent_pairs:
             pair_halves(numbers, heads)
         advance(tensor.bytes)
         return torch.from_numpy(numbers)
@@ -270,8 +270,8 @@ def _is_size(value: Any, real: bool) -> bool:
     return (type(value) is int or (real and isinstance(value, float))) and 0 < value <= MAX_SIZE
 
 
-def _ends(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the ids of the tokens that begin, end and pad a text. Several tokens may end one."""
+def _special_token_ids(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the ids of the tokens that begin, end and pad a text; several tokens may end it."""
     keys = ("eos_token_id", "eot_token_id", "eom_token_id")
     ids = dict.fromkeys(values.get(f"tokenizer.ggml.{key}") for key in keys)
     ends = [id for id in ids if id is not None]
@@ -300,7 +300,7 @@ class FloatBlock:
 
 
 def _padded(tensor: TensorInfo) -> int:
-    """Return how many numbers a tensor takes, so that each tensor begins at a cache line."""
+    """Return how many numbers to allocate, so that each tensor begins at a cache line."""
     return -(-tensor.elements // ALIGNED) * ALIGNED
 
 

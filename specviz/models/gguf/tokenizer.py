@@ -1,13 +1,13 @@
 """Build the tokenizer that a GGUF file describes: byte-level BPE, or SentencePiece's BPE.
 
-Before the merges of byte-level BPE, text is split by a pattern that the file only names. A name
-that is not in PRE_TOKENIZERS is refused, because another pattern gives other tokens than the model
-was trained on.
+Byte-level BPE splits text by a pattern before it merges pieces. The file contains only the
+pattern's name. A name that is not in PRE_TOKENIZERS is rejected, because another pattern would give
+different tokens from those that the model was trained on.
 
-SentencePiece's kind does not split text. It follows llama.cpp: every token has a score, and of two
-neighbours that form a token together, the pair with the highest score is merged first. Spaces are
-characters, written as U+2581. A character that is no token becomes its bytes. A space is added in
-front of a text, and after a special token, unless the file says otherwise (Gemma's does).
+SentencePiece's BPE does not split text. As in llama.cpp, every token has a score, and of all
+adjacent pairs that form a token, the one with the highest score is merged first. Spaces are written
+as U+2581. A character that is not a token becomes its bytes. A space is added before a text, and
+after a special token, unless the file says otherwise (Gemma's does).
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ SPECIAL: Final = {
 }
 
 
-SENTENCEPIECE: Final = "llama"  # llama.cpp's name of it
+SENTENCEPIECE: Final = "llama"  # its name in GGUF files
 NORMAL: Final = 1  # a token's type, as `tokenizer.ggml.token_type` numbers it
 UNKNOWN: Final = 2
 CONTROL: Final = 3
 USER_DEFINED: Final = 4
 SPACE: Final = "▁"
-# Characters of a token. Every position in it is examined. The usual limit is 16.
+# Characters of a token. Limited because `_pairs` tries every split of it. Most models allow 16.
 LONGEST_TOKEN: Final = 1024
 
 
@@ -44,18 +44,18 @@ class PreTokenizer:
     """How text is split before the merges, with the patterns of llama.cpp's `llama-vocab.cpp`.
 
     Attributes:
-        digits: Whether each digit is split off.
+        digits: Whether each digit becomes a separate piece.
         pattern: The pattern. None: GPT-2's.
-        composed: Whether letters and their accents are combined first (NFC).
-        whole: Whether a piece that is a token as it stands is not merged anew.
-        begins: Whether a text begins with the BOS token if the file does not say.
+        nfc: Whether letters and their accents are combined first (NFC).
+        ignore_merges: Whether a piece that is itself a token is used without merging.
+        add_bos: Whether a text begins with the BOS token, if the file does not say.
     """
 
     digits: bool = False
     pattern: str | None = None
-    composed: bool = False
-    whole: bool = False
-    begins: bool = False
+    nfc: bool = False
+    ignore_merges: bool = False
+    add_bos: bool = False
 
     def apply(self, tokenizer: Tokenizer) -> None:
         """Set up the tokenizer to split text this way."""
@@ -66,7 +66,7 @@ class PreTokenizer:
             steps.append(pre_tokenizers.Split(Regex(self.pattern), "isolated"))
         last = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=self.pattern is None)
         tokenizer.pre_tokenizer = pre_tokenizers.Sequence([*steps, last]) if steps else last
-        if self.composed:
+        if self.nfc:
             tokenizer.normalizer = normalizers.NFC()
 
 
@@ -77,8 +77,10 @@ WORDS: Final = (
 PRE_TOKENIZERS: Final = {
     "gpt-2": PreTokenizer(),
     "smollm": PreTokenizer(digits=True),
-    "llama-bpe": PreTokenizer(pattern=WORDS.format(number=r"\p{N}{1,3}"), whole=True, begins=True),
-    "qwen2": PreTokenizer(pattern=WORDS.format(number=r"\p{N}"), composed=True),
+    "llama-bpe": PreTokenizer(
+        pattern=WORDS.format(number=r"\p{N}{1,3}"), ignore_merges=True, add_bos=True
+    ),
+    "qwen2": PreTokenizer(pattern=WORDS.format(number=r"\p{N}"), nfc=True),
 }
 
 
@@ -88,7 +90,7 @@ def build_tokenizer(name: str, values: Mapping[str, Any], longest: int) -> PreTr
     Args:
         name: The model's name, for errors.
         values: The file's values by key.
-        longest: Number of tokens that its model can see.
+        longest: Context length of its model, in tokens.
 
     Raises:
         Unsuitable: The tokenizer is damaged or of an unsupported kind.
@@ -99,19 +101,19 @@ def build_tokenizer(name: str, values: Mapping[str, Any], longest: int) -> PreTr
         if key.startswith("tokenizer.ggml.")
     }
     if own.get("model") == SENTENCEPIECE:
-        bare, begins = build_sentencepiece(name, own), True
+        bare, add_bos = build_sentencepiece(name, own), True
     else:
-        bare, begins = _byte_level(name, own)
+        bare, add_bos = _byte_level(name, own)
     tokens: Sequence[str] = own["tokens"]
     kinds: Sequence[int] = own.get("token_type", ())
     for kind, add in ((CONTROL, bare.add_special_tokens), (USER_DEFINED, bare.add_tokens)):
-        its = [token for token, found in zip(tokens, kinds, strict=False) if found == kind]
-        add([AddedToken(token, normalized=False) for token in its])
+        added = [token for token, found in zip(tokens, kinds, strict=False) if found == kind]
+        add([AddedToken(token, normalized=False) for token in added])
     special = {ours: tokens[own[key]] for ours, key in SPECIAL.items() if key in own}
     made = PreTrainedTokenizerFast(
         tokenizer_object=bare,
         **special,
-        add_bos_token=bool(own.get("add_bos_token", begins)),
+        add_bos_token=bool(own.get("add_bos_token", add_bos)),
         add_eos_token=bool(own.get("add_eos_token", False)),
         model_max_length=longest,
         clean_up_tokenization_spaces=False,
@@ -127,10 +129,10 @@ def _byte_level(name: str, own: Mapping[str, Any]) -> tuple[Tokenizer, bool]:
         Unsuitable: The tokenizer is damaged or of an unsupported kind.
     """
     pre = _pre_tokenizer(name, own)
-    bare = Tokenizer(_bpe(name, own, pre.whole))
+    bare = Tokenizer(_bpe(name, own, pre.ignore_merges))
     bare.decoder = decoders.ByteLevel()
     pre.apply(bare)
-    return bare, pre.begins
+    return bare, pre.add_bos
 
 
 def _pre_tokenizer(name: str, own: Mapping[str, Any]) -> PreTokenizer:
@@ -153,8 +155,8 @@ def _pre_tokenizer(name: str, own: Mapping[str, Any]) -> PreTokenizer:
     return pre
 
 
-def _bpe(name: str, own: Mapping[str, Any], whole: bool) -> models.BPE:
-    """Return the tokens and merges.
+def _bpe(name: str, own: Mapping[str, Any], ignore_merges: bool) -> models.BPE:
+    """Return the BPE model with its tokens and merges.
 
     Raises:
         Unsuitable: They are missing or invalid.
@@ -164,11 +166,11 @@ def _bpe(name: str, own: Mapping[str, Any], whole: bool) -> models.BPE:
     pairs = [tuple(merge.split(" ")) for merge in merges]
     if not pairs or len(vocabulary) < len(tokens) or any(len(pair) != 2 for pair in pairs):
         raise Unsuitable(f"{name!r} lacks tokens or merges, or has a duplicate or invalid one.")
-    return models.BPE(vocab=vocabulary, merges=pairs, ignore_merges=whole)
+    return models.BPE(vocab=vocabulary, merges=pairs, ignore_merges=ignore_merges)
 
 
 def build_sentencepiece(name: str, own: Mapping[str, Any]) -> Tokenizer:
-    """Return the tokenizer without its special tokens.
+    """Build a SentencePiece tokenizer without its special tokens.
 
     Args:
         name: The model's name, for errors.

@@ -1,7 +1,7 @@
-"""Write a loaded Llama as a float32 GGUF file, so that llama.cpp computes with the same numbers.
+"""Write a loaded Llama as a float32 GGUF file, so that llama.cpp computes with the same weights.
 
-Only what llama.cpp's "llama" architecture computes in the same way is written; anything else is
-refused with a reason. This is the opposite of model.py, whose names it uses.
+Only models that llama.cpp's "llama" architecture computes in the same way are written; others are
+rejected with a reason. This is the inverse of model.py, whose tensor names it uses.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from transformers import LlamaForCausalLM
 
 from specviz.adapters.transformers import frequency_factors
 from specviz.models.gguf.architectures import LAYER
-from specviz.models.gguf.model import ROPE_FACTORS, WHOLE
+from specviz.models.gguf.model import OUTER_PARTS, ROPE_FACTORS
 
 ENDS: Final = ("eos_token_id", "eot_token_id", "eom_token_id")  # tokens that end a text
 FIXED_ROPE: Final = ("default", "linear", "llama3")  # frequencies do not depend on the text
 NAME: Final = re.compile(r"(?:model\.layers\.(\d+)\.)?(.+)\.(weight|bias)")
-OURS: Final = {theirs: ours for ours, theirs in {**WHOLE, **LAYER}.items()}
+OURS: Final = {theirs: ours for ours, theirs in {**OUTER_PARTS, **LAYER}.items()}
 
 
 def why_not_writable(model: Any, ends: Sequence[int]) -> str | None:
-    """Return why this model cannot be written, as a sentence, or None if it can.
+    """Return a sentence that says why a model cannot be written, or None if it can.
 
     Args:
         model: A causal LM.
@@ -52,7 +52,7 @@ def why_not_writable(model: Any, ends: Sequence[int]) -> str | None:
 def write_gguf(
     path: Path, model: LlamaForCausalLM, tokens: Sequence[str], ends: Sequence[int]
 ) -> None:
-    """Write the model. Weights are written from memory; only queries' and keys' rows are copied.
+    """Write a model. Only the weights of queries and keys are copied before they are written.
 
     Args:
         path: The file to write.
@@ -65,7 +65,7 @@ def write_gguf(
     file.add_tokenizer_model("gpt2")
     file.add_tokenizer_pre("gpt-2")
     file.add_token_list(list(tokens))
-    file.add_token_merges(["a b"])  # one is required; no text is ever encoded with this file
+    file.add_token_merges(["a b"])  # a file needs one merge; this one never encodes text
     file.add_token_types([1] * len(tokens))  # ordinary tokens, so that all of them are printed
     file.add_add_bos_token(False)
     file.add_bos_token_id(ends[0])
@@ -112,6 +112,6 @@ def _tensors(model: Any) -> Iterator[tuple[str, Tensor]]:
 
 
 def _paired(rows: Tensor, heads: int) -> Tensor:
-    """Return a head's rows as llama.cpp rotates them, in adjacent pairs; see `pair_halves`."""
+    """Return the rows of all heads in llama.cpp's order; the inverse of `pair_halves`."""
     halves = rows.reshape(heads, 2, -1, *rows.shape[1:])
     return halves.transpose(1, 2).reshape(rows.shape).contiguous()

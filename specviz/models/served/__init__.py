@@ -1,5 +1,5 @@
-"""A target that a vLLM server computes: requests over HTTP, responses as distributions.
+"""A target that a vLLM server computes: HTTP requests, and distributions from the responses.
 
-A server may be slow, down, or another program: every request has a time limit, and whatever cannot
-be used is reported in one sentence.
+A server may be slow, down, or another program. Every request has a timeout, and every failure is
+reported in one sentence.
 """

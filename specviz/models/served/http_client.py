@@ -1,7 +1,7 @@
-"""HTTP requests to a server, and the address at which it is: `vllm:URL`, or `vllm:URL#FOLDER`.
+"""Send HTTP requests to a server, and parse its address: `vllm:URL`, or `vllm:URL#FOLDER`.
 
-Every request has a time limit and every response a size limit. Redirects are not followed, so a run
-talks to the address that was named and to no other. Standard library only.
+Every request has a timeout and every response a size limit. Redirects are not followed, so a run
+connects only to the address that the user entered. Standard library only.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from urllib.parse import SplitResult, urlsplit
 from specviz.models.errors import ServerFault
 
 SCHEME: Final = "vllm:"
-GET_SECONDS: Final = 10.0  # for what a server answers without computing
-POST_SECONDS: Final = 60.0  # for a pass, which may wait for the passes of others
-MAX_BYTES: Final = 1 << 27  # of a response
+GET_SECONDS: Final = 10.0  # timeout of a request that needs no pass
+POST_SECONDS: Final = 60.0  # timeout of a pass, which may wait for other clients' passes
+MAX_BYTES: Final = 1 << 27  # maximum size of a response
 CHUNK: Final = 1 << 16
 KEY: Final = "VLLM_API_KEY"  # environment variable, named as in vLLM's server and clients
 
@@ -39,8 +39,9 @@ class Address:
         host: The host.
         port: The port.
         path: The path without /v1.
-        folder: Folder of the tokenizer, if the server's name for its model does not lead to it.
-        called: What messages say instead of the address, if the host of this app has set it.
+        folder: Folder of the tokenizer, if it cannot be found by the server's name for its model.
+        alias: Shown instead of the address, which visitors must not see. Only for the server that
+            the host of this app has set.
     """
 
     secure: bool
@@ -48,10 +49,10 @@ class Address:
     port: int
     path: str
     folder: str | None = None
-    called: str | None = None
+    alias: str | None = None
 
     @classmethod
-    def read(cls, name: str, called: str | None = None) -> Self:
+    def read(cls, name: str, alias: str | None = None) -> Self:
         """Parse `vllm:URL#FOLDER`.
 
         Raises:
@@ -62,9 +63,9 @@ class Address:
             parts = urlsplit(url)
             port = parts.port
         except ValueError as error:
-            raise ServerFault(f"{called or repr(url[:100])} is not an address.") from error
+            raise ServerFault(f"{alias or repr(url[:100])} is not an address.") from error
         if parts.scheme not in ("http", "https") or not parts.hostname or not url.isprintable():
-            shown = called or repr(url[:100])
+            shown = alias or repr(url[:100])
             raise ServerFault(f"{shown} is not a server's address: write vllm:http://HOST:PORT.")
         if parts.username or parts.password or parts.query:
             raise ServerFault(
@@ -74,11 +75,11 @@ class Address:
         secure = parts.scheme == "https"
         usual = 443 if secure else 80
         path = parts.path.rstrip("/").removesuffix("/v1")
-        return cls(secure, parts.hostname, port or usual, path, _folder(parts), called)
+        return cls(secure, parts.hostname, port or usual, path, _folder(parts), alias)
 
     def __str__(self) -> str:
-        if self.called is not None:
-            return self.called
+        if self.alias is not None:
+            return self.alias
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http{'s' if self.secure else ''}://{host}:{self.port}{self.path}"
 
@@ -107,9 +108,9 @@ class HttpClient:
 
     Attributes:
         address: The server's address.
-        get_seconds: Seconds for a GET request.
-        post_seconds: Seconds for a POST request.
-        max_bytes: Bytes of a response.
+        get_seconds: Timeout of a GET request, in seconds.
+        post_seconds: Timeout of a POST request, in seconds.
+        max_bytes: Maximum size of a response, in bytes.
     """
 
     address: Address
@@ -149,8 +150,8 @@ class HttpClient:
         return self._read(*self._send("POST", path, json.dumps(body), self.post_seconds))
 
     def headers(self) -> dict[str, str]:
-        """Return the request headers. The key is sent to the host's own server only."""
-        key = os.environ.get(KEY) if self.address.called else None
+        """Return the request headers. Only the server that the host has set receives the API key."""
+        key = os.environ.get(KEY) if self.address.alias else None
         plain = {"Content-Type": "application/json", "Accept": "application/json"}
         return plain | ({"Authorization": f"Bearer {key}"} if key else {})
 
@@ -180,10 +181,10 @@ class HttpClient:
             connection.close()
 
     def _read_body(self, answer: HTTPResponse, until: float) -> bytes:
-        """Read a response completely.
+        """Read the whole body of a response.
 
         Raises:
-            TimeoutError: It takes too long.
+            TimeoutError: Reading takes too long.
             ServerFault: It is too large.
         """
         found = bytearray()

@@ -1,9 +1,9 @@
 """A vLLM server: its model, its version, and the log-probabilities that it returns.
 
-Everything a run will need is tried before it, so that an unsuitable server is refused beforehand.
+Every feature that a run needs is tested first, so an unsuitable server is rejected before the run.
 
-Log-probabilities are used as they are. Of the tokens that the server does not list only the sum is
-known; it is spread evenly over them, so that a softmax gives every listed token its own
+Log-probabilities are used unchanged. The server does not list all tokens; the probability that
+remains is divided evenly among the others, so a softmax gives every listed token its exact
 probability.
 """
 
@@ -21,13 +21,13 @@ from torch import Tensor
 from specviz.models.errors import ServerFault
 from specviz.models.served.http_client import Address, HttpClient, Refused
 
-MAX_LISTED: Final = 65  # tokens to request per distribution, if the server gives so count
+MAX_LISTED: Final = 65  # tokens to request per distribution, if the server lists that many
 MIN_LISTED: Final = 9  # the eight that are shown, and one more
 LIMIT: Final = re.compile(r"max allowed:? (\d+)")
-TOLERANCE: Final = 0.25  # nats: between two ways to request one distribution, in half precision
+TOLERANCE: Final = 0.25  # nats, between two requests for one distribution in half precision
 TOO_OLD: Final = "vLLM 0.32 does, older versions may not"
 LogProbs = dict[int, float]  # token ids and their log-probabilities
-ID_PREFIX: Final = "token_id:"  # of tokens that are returned as ids
+ID_PREFIX: Final = "token_id:"  # of tokens in a response
 ROUNDING: Final = 0.02  # by how much a sum in half precision may exceed 1
 
 
@@ -38,10 +38,10 @@ class Server:
     Attributes:
         client: Sends the requests.
         model: The server's name for its model.
-        root: Where the server has the model from.
-        longest: Number of tokens that the model can see.
+        root: The path or Hub id that the server loaded the model from.
+        longest: Context length of the model, in tokens.
         version: vLLM's version.
-        listed: Number of tokens that it lists per distribution.
+        listed: Number of tokens listed per distribution.
     """
 
     client: HttpClient
@@ -53,7 +53,7 @@ class Server:
 
     @classmethod
     def connect(cls, address: Address) -> Server:
-        """Identify a server and try one request.
+        """Identify a server and test its responses.
 
         Raises:
             ServerFault: The server cannot be a target; the message says why.
@@ -78,18 +78,18 @@ class Server:
     def logprobs(
         self, texts: Sequence[Sequence[int]], firsts: Sequence[int]
     ) -> list[list[LogProbs]]:
-        """Request the distributions of texts' tokens, in one HTTP request.
+        """Request the distributions at positions of several texts, in one HTTP request.
 
-        If `firsts` equals a text's length, only the next token is requested, so that the server can
-        use its cache.
+        If `firsts` is the length of every text, only the next tokens are requested; the server can
+        then use its cache.
 
         Args:
             texts: Token ids of each text.
             firsts: For each text, the position of the first token whose distribution is needed.
 
         Returns:
-            For each text, the distributions of its tokens from that position on, then of the next
-            token.
+            For each text, one distribution per token from that position on, and the distribution of
+            the next token.
 
         Raises:
             ServerFault: The server fails or its response cannot be used.
@@ -111,7 +111,7 @@ class Server:
     def _request_body(
         self, texts: Sequence[Sequence[int]], listed: int, inner: bool
     ) -> dict[str, Any]:
-        """Return the request body. It disables everything that changes distributions by default."""
+        """Return the request body, which turns off everything that would change distributions."""
         neutral = {"temperature": 0, "top_p": 1, "top_k": -1, "min_p": 0, "repetition_penalty": 1}
         return {
             "model": self.model,
@@ -128,7 +128,7 @@ class Server:
         }
 
     def _limit(self) -> int:
-        """Return how count log-probabilities it gives, at most MAX_LISTED."""
+        """Return how many log-probabilities the server lists per token, at most MAX_LISTED."""
         try:
             self.client.post_json("/v1/completions", self._request_body([[0, 0]], MAX_LISTED, True))
         except Refused as refusal:
@@ -139,26 +139,26 @@ class Server:
         return MAX_LISTED
 
     def _verified(self) -> Server:
-        """Return this server after it gave one distribution in two ways.
+        """Return this server after requesting one distribution in two ways.
 
         Raises:
-            ServerFault: The two differ.
+            ServerFault: The two distributions differ.
         """
         ((inside, _), (after,)) = self.logprobs([[0, 0], [0]], [1, 1])
         shared = sorted(inside.keys() & after.keys(), key=lambda token: -after[token])[:3]
         if not shared or any(abs(inside[token] - after[token]) > TOLERANCE for token in shared):
             raise ServerFault(
                 f"The server at {self.client.address} gives different probabilities for a token "
-                "inside a text and behind it. Start it with --logprobs-mode raw_logprobs."
+                "inside a text and after it. Start it with --logprobs-mode raw_logprobs."
             )
         return self
 
 
 def _model(client: HttpClient) -> dict[str, Any]:
-    """Return the first model that is not an adapter of another.
+    """Return the first model in the server's list that is not an adapter of another model.
 
     Raises:
-        ServerFault: There is none.
+        ServerFault: There is no such model.
     """
     answer = client.get_json("/v1/models")
     rows = answer.get("data") if isinstance(answer, dict) else None
@@ -188,7 +188,7 @@ def _version(client: HttpClient) -> str:
 
 
 def _choices(answer: Any, count: int) -> list[dict[str, Any]]:
-    """Return the response's choices in the order of the request.
+    """Return the choices of a response, in the order of the requested texts.
 
     Raises:
         UnusableResponse: They are missing or incomplete.
@@ -207,7 +207,7 @@ class UnusableResponse(ServerFault):
 
 
 def prompt_logprobs(choice: Mapping[str, Any], first: int) -> list[LogProbs]:
-    """Return the distributions of a text's tokens from position `first` on.
+    """Return the distributions at the positions of a text from `first` on.
 
     Args:
         choice: A choice of a response to a request with `prompt_logprobs`.

@@ -1,7 +1,7 @@
-"""A target whose passes a server computes: a draft tree is scored as its paths, in one request.
+"""A target whose passes a server computes: all paths of a draft tree are scored in one request.
 
-The weights are elsewhere, so there are no hidden states for heads, and no cache except the server's
-own. Distributions are complete at temperature 0, and with top-k up to what the server lists.
+The weights are on the server, so heads get no hidden states, and the only cache is the server's.
+Runs are exact at temperature 0, and with top-k below the number of tokens that the server lists.
 """
 
 from __future__ import annotations
@@ -37,28 +37,28 @@ FAMILY = "served"
 
 
 def served_target(
-    name: str, called: str | None, device: torch.device, dtype: torch.dtype
+    name: str, alias: str | None, device: torch.device, dtype: torch.dtype
 ) -> ServedTarget:
     """Return the target at `vllm:URL`.
 
     Args:
         name: The address.
-        called: What errors say instead of it, if users should not see it.
-        device: Where to compute locally: distributions, a draft model.
-        dtype: In which precision.
+        alias: Shown in errors instead of an address that users must not see.
+        device: The device for distributions and for a draft model, which are computed locally.
+        dtype: The precision of local computations.
 
     Raises:
         ServerFault: The server cannot be a target.
         NotAvailable: Its tokenizer is not on this machine.
         Unsuitable: Its tokenizer cannot be used.
     """
-    address = Address.read(name, called)
+    address = Address.read(name, alias)
     server = Server.connect(address)
     return ServedTarget(server, _tokenizer_folder(address, server), device, dtype)
 
 
 def _tokenizer_folder(address: Address, server: Server) -> Path:
-    """Return the folder of the tokenizer.
+    """Find the folder of the tokenizer.
 
     Raises:
         NotAvailable: It is not on this machine.
@@ -93,7 +93,7 @@ class ServedTarget(Target):
         """Read the tokenizer, config and end-of-text tokens in `folder`.
 
         Raises:
-            Unsuitable: The server has another tokenizer.
+            Unsuitable: The server uses another tokenizer.
         """
         self.server = server
         self.device = device
@@ -116,7 +116,7 @@ class ServedTarget(Target):
 
     @property
     def environment(self) -> Environment:
-        """Implement `Target.environment`. A server does not report its precision."""
+        """Implement `Target.environment`; a server does not report its precision."""
         version = self.server.version
         return Environment(f"vLLM {version}", "unknown precision", None, {"vllm": version})
 
@@ -125,7 +125,7 @@ class ServedTarget(Target):
 
         Raises:
             UnsupportedModel: The drafter needs hidden states.
-            BadSettings: The server would not list complete distributions.
+            BadSettings: The server lists too few tokens for these sampling settings.
         """
         if capture != CaptureSpec():
             raise UnsupportedModel(
@@ -143,10 +143,10 @@ class ServedTarget(Target):
         return ServedRun(self, capture, sampling)
 
     def _check_tokenizer(self) -> None:
-        """Check that the server tokenizes a text as the local tokenizer does.
+        """Check that the server and the local tokenizer split a text into the same tokens.
 
         Raises:
-            Unsuitable: It does not.
+            Unsuitable: They do not.
         """
         text = "Speculation: 3 + 14 = 17, naïve!"
         question = {"model": self.server.model, "prompt": text, "add_special_tokens": False}
@@ -182,7 +182,10 @@ def read_tokenizer(folder: Path) -> tuple[Any, Any, list[int]]:
 
 
 class ServedRun(TargetRun):
-    """The text of one run, which is sent with every pass. It holds all but the newest token."""
+    """One run on a server, to which the whole text is sent in every pass.
+
+    As in `TargetRun`, the text does not contain the newest token.
+    """
 
     target: ServedTarget
 
@@ -207,7 +210,7 @@ class ServedRun(TargetRun):
     ) -> Scores:
         """Score all paths of the tree in one request.
 
-        A node on several paths keeps the values of the first.
+        If a node is on several paths, the values of the first path are used.
         """
         if extra_rows is not None or precomputed is not None:
             raise UnsupportedModel(
@@ -228,7 +231,7 @@ class ServedRun(TargetRun):
         return self._scores([found[node] for node in range(len(tree))])
 
     def keep(self, path: Sequence[int]) -> None:
-        """Continue from these nodes of the tree that was scored last."""
+        """Implement `TargetRun.keep`: append the nodes' tokens to the text."""
         assert self.tree is not None
         self.text += [self.tree.tokens[node] for node in path]
         self.length += len(path)
@@ -240,10 +243,10 @@ class ServedRun(TargetRun):
         return Scores(logits.to(self.target.device, exact_dtype(self.target.device)), States())
 
     def _check_complete(self, logprobs: LogProbs) -> None:
-        """Check that no token outside the list may be as likely as the k-th.
+        """Check that every token that top-k keeps is listed.
 
         Raises:
-            ServerFault: One may be.
+            ServerFault: An unlisted token may be as likely as the k-th.
         """
         if self.sampling.greedy:
             return
