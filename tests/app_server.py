@@ -50,7 +50,7 @@ class Server:
         return self.process.wait(20)
 
     def event(self, inputs: int, name: str) -> dict:
-        """Return the event with this number of values whose name begins like this."""
+        """Return the event whose name has this prefix and which takes this number of values."""
         return next(
             each
             for each in self.config["dependencies"]
@@ -63,12 +63,12 @@ class Server:
         return self.client.post(path, content=json.dumps(body), headers=head)
 
     def ask(self, section: str, question: str | bytes, **headers: str) -> httpx.Response:
-        """Send a section of the page a question, as text, and return its answer."""
+        """Send a question as text to a section of the page and return the section's answer."""
         head = {"Content-Type": "application/json"} | headers
         return self.client.post(f"sv/ask/{section}", content=question, headers=head)
 
     def call(self, number: int, values: list) -> str:
-        """Call the event of this number and return its error or its only text."""
+        """Call the event with this number; return its error message or its single text output."""
         self.calls += 1
         session = f"made-up-{self.calls}"
         joined = self.post("queue/join", fn_index=number, data=values, session_hash=session)

@@ -1,6 +1,6 @@
-"""Chat templates as well-known models have them, shortened where they speak of tools; hostile ones.
+"""Chat templates of well-known models, without their parts for tools, and hostile templates.
 
-Their lines are as long as the models' authors made them.
+Line lengths are those of the models' authors.
 """
 
 # ruff: noqa: E501

@@ -14,19 +14,19 @@ LONGEST = 72
 MADE_BY_GIT = ("Merge ", "Revert ", "fixup! ", "squash! ", "amend! ")
 SCISSORS = "# ------------------------ >8 ------------------------"
 
-# First words that no order begins with. It is a heuristic: other nouns pass.
+# First words that cannot begin an imperative. This is a heuristic: other nouns pass.
 NOT_VERBS = """a an the this that these those it its one no not all any both each every more most
 some many who what when where which while why how if as at by for from in into of on to with without
 and but or new now only there here today i we you they he she my our your their
 after again also always before never readme docs"""
-# Verbs whose plain form looks like another form.
+# Verbs whose imperative looks like another form.
 PLAIN = """bleed breed embed exceed feed heed need proceed seed shed speed weed
 bring cling fling ping ring sing spring sting string swing alias bias focus"""
 OTHER_FORMS = ("ed", "ing", "s")
 
 
 def problems(message: str) -> list[str]:
-    """List the problems of a commit message, a sentence each."""
+    """List the problems of a commit message, one sentence per problem."""
     lines = _own_lines(message)
     subject = lines[0] if lines else ""
     if not subject.strip():
@@ -40,7 +40,7 @@ def problems(message: str) -> list[str]:
 
 
 def _own_lines(message: str) -> list[str]:
-    """The lines that the author wrote, without git's comments and without the diff below them."""
+    """Return the author's lines, without git's comments and the diff below them."""
     written = message.partition(SCISSORS)[0].splitlines()
     lines = [line.rstrip() for line in written if not line.startswith("#")]
     while lines and not lines[0]:
@@ -65,7 +65,7 @@ def _subject_problems(subject: str) -> list[str]:
 
 
 def is_imperative(subject: str) -> bool:
-    """Whether the first word can be the plain form of a verb."""
+    """Return whether the first word can be an imperative."""
     word = subject.split(maxsplit=1)[0].lower()
     if not word.replace("-", "").isalpha() or word in NOT_VERBS.split():
         return False

@@ -1,4 +1,4 @@
-"""Finds a Chromium for the browser tests, or installs one. Standard library only.
+"""Find or install a Chromium for the browser tests. Standard library only.
 
 Rule: a browser that the machine already has is used as it is, the one without windows first, which
 takes a tenth less time; Debian's package comes next, and Playwright's own download last.
@@ -13,24 +13,24 @@ import sys
 from pathlib import Path
 
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome")
-# The font has the marks that the page draws.
+# The font has the symbols that the page draws.
 PACKAGES = ("chromium-headless-shell", "fonts-dejavu-core")
 
 
 def executable() -> str | None:
-    """The path of a browser of this machine; None where only Playwright's own may be there."""
+    """Return the path of an installed browser, or None if only Playwright's own may exist."""
     return next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
 def install() -> None:
-    """Make sure that there is a browser. Raises CalledProcessError where that fails."""
+    """Install a browser if there is none; raise CalledProcessError if that fails."""
     if executable() is None and not (_is_debian() and _from_debian()):
-        # finds its own earlier download by itself
+        # Playwright finds its own earlier download
         subprocess.run([sys.executable, "-m", "playwright", "install", "chromium"], check=True)
 
 
 def _is_debian() -> bool:
-    """Whether this is Debian and we may install packages. (Ubuntu's package is an empty shell.)"""
+    """Return whether this is Debian with root rights. (Ubuntu's package contains no browser.)"""
     release = Path("/etc/os-release")
     return (
         release.exists()
@@ -40,7 +40,7 @@ def _is_debian() -> bool:
 
 
 def _from_debian() -> bool:
-    """Install Debian's package; False where that did not work."""
+    """Install Debian's package; return False if that failed."""
     quiet = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     update = ["apt-get", "-qq", "update"]
     add = ["apt-get", "-qq", "install", "--yes", "--no-install-recommends", *PACKAGES]

@@ -1,8 +1,8 @@
-"""A target that counts round a circle, and EAGLE heads that know it: exact by construction.
+"""A target that counts around a circle, and EAGLE heads that are exact by construction.
 
-Token v has angle v on a circle; after v the target predicts v + 1, with its neighbours as near
-ties when κ is small. A head has the state of token t and is right only if it turns that state by
-one step, so a state that is off by one token makes every guess wrong.
+Token v has angle v on a circle; after v the target predicts v + 1, whose neighbours are near-ties
+if κ is small. A head has the state of token t and is right only if it turns that state by one step,
+so a state that is off by one token makes every guess wrong.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def target(kappa: float = 1.0) -> Target:
 
 
 def eagle_head(counts: Target, noise: float = 0.0) -> EagleHead:
-    """Return a head that rotates the feature and ignores the token's embedding, but for noise."""
+    """Return a head that rotates the feature; only noise makes it read the token's embedding."""
     torch.manual_seed(3)
     head = EagleHead(EagleConfig.like(counts)).eval().requires_grad_(False)
     layer = head.layers[0]

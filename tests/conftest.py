@@ -1,4 +1,4 @@
-"""Tiny models that every test may share, in memory and as folders. See tiny.py."""
+"""Tiny models that all tests share, in memory and as folders. See tiny.py."""
 
 from __future__ import annotations
 
@@ -19,26 +19,27 @@ from specviz.drafters.draft_model import DraftModel
 from specviz.models import fast_linear
 from specviz.models.target import Target
 
-# A busy machine is no counter-example; where CI judges, the same examples every time.
+# A busy machine must not fail a test by its deadline; CI tries the same examples every time.
 hypothesis.settings.register_profile("usual", deadline=None, derandomize="CI" in os.environ)
 hypothesis.settings.load_profile("usual")
-torch.set_num_threads(1)  # a tiny pass gains nothing from a second, and on a busy machine waits
+# Tiny passes gain nothing from a second thread, and would wait for it on a busy machine.
+torch.set_num_threads(1)
 
 
-# These start a program that serves the page, seconds of imports each.
+# Each of these starts a server, which spends seconds on imports.
 SERVED = {"test_api.py", "test_bad_input.py", "test_zero.py"}
 LONG = {"test_style.py"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Order the tests so that two workers share them well."""
+    """Order the tests so that two workers finish at about the same time."""
     items[:] = whole(items)
 
 
 def pytest_collection_finish() -> None:
-    """Never look again through all that was imported: a quarter of a second, time after time.
+    """Exclude imported objects from garbage collection, which took a quarter of a second each time.
 
-    And seldom through what tests make: a twentieth of their time went into that.
+    Collect objects of the tests rarely: that took a twentieth of their time.
     """
     gc.collect()
     gc.freeze()
@@ -46,10 +47,10 @@ def pytest_collection_finish() -> None:
 
 
 def whole(items: list[pytest.Item]) -> list[pytest.Item]:
-    """The tests with LONG first, and SERVED in the middle, where the second of two workers begins.
+    """Return the tests with LONG first and SERVED in the middle, where the second worker begins.
 
-    Workers steal from the ends of each other's queues: a file that stood there would be split, and
-    its server started by both; a long test would be waited for.
+    Workers steal from the ends of each other's queues. A file at an end would be split, so that
+    both workers start its server; a long test at an end would keep the other worker waiting.
     """
     first = [item for item in items if item.path.name in LONG]
     served = [item for item in items if item.path.name in SERVED]
@@ -60,7 +61,7 @@ def whole(items: list[pytest.Item]) -> list[pytest.Item]:
 
 @pytest.fixture(scope="session", autouse=True)
 def same_products_everywhere() -> Iterator[None]:
-    """Stop the clock that products are chosen by: NumPy for one row, oneDNN for more."""
+    """Fix the choice of matrix products without timing: NumPy for one row, oneDNN for more."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fast_linear, "perf_counter", lambda: 0.0)
         yield
@@ -68,7 +69,7 @@ def same_products_everywhere() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def trained_once(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """See once.py."""
+    """Share slow results between workers; see once.py."""
     once.share(tmp_path_factory)
 
 
@@ -94,7 +95,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The page and the API as `app.py` serves them. Nothing that is sent leaves a traceback."""
+    """Serve the page and the API as `app.py` does; assert that no request leaves a traceback."""
     running = Server(tmp_path_factory.mktemp("log"))
     yield running
     assert running.end(signal.SIGINT) == 130
@@ -103,6 +104,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(autouse=True, scope="module")
 def one_thread() -> Iterator[None]:
-    """A file whose tests choose another number of threads leaves one to the next file."""
+    """Restore one thread after a file whose tests change the number of threads."""
     yield
     torch.set_num_threads(1)

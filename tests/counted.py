@@ -40,12 +40,12 @@ PLAIN = "plain"
 SHELVES: tuple[ModelCache[Any], ModelCache[Any]] = (
     ModelCache(),
     ModelCache(),
-)  # what was loaded onto the device
+)  # models already loaded onto the device
 
 
 @contextmanager
 def gpu() -> Iterator[Meetings]:
-    """Simulate the device, with separate model caches that nothing outside uses."""
+    """Simulate the device, with model caches that nothing else uses."""
     with (
         pretended() as meetings,
         patch.object(loading, "MODELS", SHELVES[0]),
@@ -61,9 +61,9 @@ def asked(drafter: str, temperature: float) -> Settings:
 
 
 def row(drafter: str, temperature: float, meetings: Meetings) -> tuple[dict[str, Any], Any]:
-    """A drafter's row of the table and its run's story; to be called within `gpu`.
+    """Return a drafter's row of the table and its run's trace; call this within `gpu`.
 
-    Counts are sums over the rounds counted, which the row says, with the tokens that they gave.
+    Counts are sums over the counted rounds; the row has the number of rounds and of their tokens.
     """
     target, made = load("house", drafter, "cuda", "float32")
     settings = asked(drafter, temperature)
@@ -71,14 +71,14 @@ def row(drafter: str, temperature: float, meetings: Meetings) -> tuple[dict[str,
     played, before = [], Counter(meetings.counts)
     for one in decoding.rounds():
         played.append(one)
-        if len(played) == 2:  # the prompt, and a round in which caches get their first room
+        if len(played) == 2:  # the prompt, and a round in which caches allocate their first buffer
             before = Counter(meetings.counts)
     tokens = sum(len(one.tokens) for one in played[2:])
     return _row(drafter, temperature, len(played) - 2, tokens, meetings, before), summarize(played)
 
 
 def plain_row(temperature: float, meetings: Meetings) -> dict[str, Any]:
-    """Return plain decoding's row: a round is one token."""
+    """Return plain decoding's row, in which a round is one token."""
     target, _ = load("house", "ngram", "cuda", "float32")
     before, steps = Counter(meetings.counts), 0
     settings = asked("ngram", temperature)

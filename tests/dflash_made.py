@@ -1,6 +1,6 @@
-"""A DFlash drafter trained for seconds on the tiny target.
+"""A DFlash drafter, trained for a few seconds on the tiny target.
 
-Also transformers' network of this kind with the same weights, as a reference.
+The reference is transformers' DFlash network with the same weights.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def trained():
 
 
 def drafter(head=None):
-    """Return the drafter of that head, or of another."""
+    """Return the drafter with the learned head, or with the given one."""
     head = head or trained()
     return DFlash(head, tiny.card(head, "tiny-dflash", "dflash"))
 
@@ -83,7 +83,7 @@ def begun(text, settings, head=None, of=None):
 
 
 def theirs(head):
-    """Return transformers' own network of this kind with the same weights."""
+    """Return transformers' DFlash network with the same weights."""
     shape = head.config
     network = MuseGlimmerAssistantModel(
         MuseGlimmerAssistantConfig(
@@ -114,7 +114,7 @@ def theirs(head):
 def plainly(head, target, text, block=None):
     """Return logits (n - 1, V) after `text` by transformers' network: no cache, one pass.
 
-    block: tokens in place of the newest and its masks.
+    block: tokens that replace the newest token and the masks after it.
     """
     shape = head.config
     whole = target.model(torch.tensor([text[:-1]]), output_hidden_states=True).hidden_states
@@ -125,7 +125,7 @@ def plainly(head, target, text, block=None):
 
 
 def generated_by_transformers(head, target, ids, new):
-    """Return what each target pass of transformers' own generation with this method reads."""
+    """Return the tokens that each target pass reads in transformers' own DFlash generation."""
     seen = []
 
     def listen(_module, args, given):

@@ -1,4 +1,4 @@
-"""Sessions that draft from hidden states, driven by a plain pass of the target."""
+"""Drive sessions that draft from hidden states with states of a plain target pass."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from specviz.settings.chance import Chance
 from specviz.verification import Drawn
 
 TEXT = [3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 2, 4, 6, 8]
-CHUNKS = [4, 1, 3, 1, 2]  # tokens committed at a time; the first is the prompt, less one
+CHUNKS = [4, 1, 3, 1, 2]  # tokens per commit; the first commit is the prompt without its last token
 
 
 def deep_target():
@@ -34,9 +34,9 @@ def drafter(target, family=Eagle):
 
 
 def driven(target, drafter, settings, text=TEXT):
-    """Commits `text` a chunk at a time, from a plain pass; after each the text so far, a proposal.
+    """Commit `text` in chunks; after each chunk yield the text so far and a proposal.
 
-    Row i of a chunk's states is that of the token before the chunk's token i.
+    Row i of a chunk's states is the state of the token before the chunk's token i.
     """
     with torch.inference_mode():
         whole = target.model(torch.tensor([text]), output_hidden_states=True).hidden_states
@@ -53,9 +53,9 @@ def driven(target, drafter, settings, text=TEXT):
 
 
 def plainly(head, states, logits_of, target, text, path):
-    """The head's logits after `path`, by plain causal passes: no cache, no mask of a tree.
+    """Return the head's logits after `path`, by plain causal passes without cache or tree mask.
 
-    states: (n - 1, h), as the head takes them, of all tokens of `text` but the last.
+    states: (n - 1, h), in the head's format, for all tokens of `text` but the last.
     """
     embed = target.model.get_input_embeddings()
     tokens = [*text[1:], *path]

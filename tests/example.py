@@ -23,7 +23,7 @@ WARPERS = [
 
 
 def model(seed: int, size: int, sampling: Sampling) -> Callable[[tuple[int, ...]], Tensor]:
-    """A context-dependent model over `size` tokens, its logits warped as in a run."""
+    """A context-dependent model over `size` tokens; its logits are warped as in a run."""
 
     def next_law(context: tuple[int, ...]) -> Tensor:
         key = seed

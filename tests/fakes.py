@@ -1,4 +1,4 @@
-"""Drafters that exist to test the contract: trees, extra rows and early exit in the real engine."""
+"""Drafters for tests of the contract: trees, extra rows and early exit in the real engine."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Recording:
 
 
 class Riding(Recording):
-    """Adds two extra rows: one after the root, one after the first extra row."""
+    """A drafter that adds two extra rows: one after the root, one after the first extra row."""
 
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         tree = DraftTree.chain(context[-1], [5, 6][: max(0, max_tokens - 1)])
@@ -60,9 +60,9 @@ class Riding(Recording):
 
 
 class Branching(Recording):
-    """A tree of siblings drawn from the exit of layer 1, with or without replacement.
+    """A drafter of siblings sampled from the exit of layer 1, with or without replacement.
 
-    Its q really depends on the tree's path, and scoring reuses its early layers, see
+    Its q depends on the path in the tree, and scoring reuses its early layers, see
     `PrecomputedPrefix`.
     """
 

@@ -37,12 +37,12 @@ def small_model():
 
 
 def small_target():
-    """Return a target that reads prompts letter by letter; no letter ends a text."""
+    """Return a target with one token per letter, none of which ends a text."""
     target = tiny.target(small_model())
     target.encode = lambda prompt, new: [1 + letter % 11 for letter in prompt.encode()]
     usual = (
         target.token_bytes
-    )  # a token of a prompt represents several letters, so it has no spelling
+    )  # several letters map to one token, so the token has no bytes of its own
     target.token_bytes = lambda token: b"<unk>" if 1 <= token <= 11 else usual(token)
     return target
 
@@ -88,7 +88,7 @@ RANKS = Settings(gamma=3, siblings=[4, 2])
 SURE = replace(TREE, confidence=0.4)
 NARROW = Settings(gamma=4, budget=3, fan_out=1)
 BLOCKS = [Settings(gamma=1), CHAIN, Settings(gamma=20), replace(CHAIN, schedule="learning")]
-PAIRS = "aabbccddeeffgghhiijjkk"  # any letter has been before, and two things followed it
+PAIRS = "aabbccddeeffgghhiijjkk"  # every letter occurred before, with two different continuations
 LETTERS = ["abcabdabcabcabd", "hello hello hello", "red red red red"]
 FLAT = Sampling(1.3, top_k=5, top_p=0.97)
 
@@ -110,12 +110,12 @@ def counting_model():
 
 @cache
 def heads():
-    """Return the circle's drafters; a check changes their weights only temporarily."""
+    """Return the drafters of circle.py, shared by tests; checks restore weights they change."""
     return circle.drafters(tiny.target(counting_model()), 0.03)
 
 
 def circling(name, *shapes):
-    """Return a case on the target that counts round a circle, with a nearly perfect head."""
+    """Return a case on the target that counts around a circle, with a nearly perfect head."""
     return Case(
         lambda: tiny.target(counting_model()),
         lambda counts: heads()[name],
@@ -125,7 +125,7 @@ def circling(name, *shapes):
     )
 
 
-OTHER = "draft-model with another tokenizer"  # a row of the catalogue only by its weights
+OTHER = "draft-model with another tokenizer"  # a separate catalogue row only because of its weights
 CASES = {
     "draft-model": small(lambda target: small_draft(), CHAIN, TREE, TOPS, SURE),
     OTHER: small(
@@ -162,7 +162,7 @@ CASES = {
     "uniform": small(lambda target: Uniform(), CHAIN, TREE, TOPS),
 }
 
-# Drafters that are nearly always wrong: no text may show it.
+# Drafters that are nearly always wrong, which must not change the text.
 WRONG = {
     "draft-model": small(
         lambda target: tiny.draft(tiny.small_llama(seed=9)), CHAIN, TREE, TOPS, SURE
@@ -194,6 +194,6 @@ KNOWING_NOTHING = {
 
 
 def target_of(name):
-    """Return a fresh target, as deep as the family's tests need it."""
+    """Return a new target with as many layers as the family's tests need."""
     model = tiny.llama(num_hidden_layers=4 if name.startswith("eagle") else headed.LAYERS)
     return Target(model, tiny.tokenizer(), ModelCard("tiny", "causal-lm", 1, 1, headed.HASH))

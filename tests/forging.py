@@ -1,7 +1,7 @@
-"""Recorded runs with one lie: how a table of forgeries reads its trace, changes it and is checked.
+"""Recorded runs with one false value: read a trace, change it, and check that it is refused.
 
-A forgery is (trace, change, words): the shipped trace that it starts from, a function that changes
-its lines (the header first, then events, as JSON objects) in place, and what the refusal says.
+A forgery is (trace, change, words): the shipped trace to start from, a function that changes its
+lines in place (the header, then the events, as JSON objects), and a part of the error message.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ HUGE = 10**30
 
 @cache
 def recorded(name: str) -> list[Line]:
-    """Return a shipped trace's lines as objects, which must not be changed."""
+    """Return a shipped trace's lines as objects, which callers must not change."""
     (path,) = (ASSETS / "traces").glob(f"{name}-*.jsonl")
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
@@ -39,7 +39,7 @@ def forged(name: str, change: Change) -> list[str]:
 
 
 def refused(forgery: Forgery) -> None:
-    """Assert that a forgery is refused in these words and that it is one."""
+    """Assert that the change alters the trace and that `check` refuses it with this message."""
     name, change, says = forgery
     lines = forged(name, change)
     assert lines != list(map(json.dumps, recorded(name)))
@@ -48,13 +48,13 @@ def refused(forgery: Forgery) -> None:
 
 
 def events(lines: list[Line], event: str) -> list[Line]:
-    """Return the events of a kind after the prefill's, or all if there are no others."""
+    """Return the events of a kind after the prefill's; all of them if there are no later ones."""
     found = [line for line in lines if line.get("event") == event]
     return [line for line in found if line.get("round") != 0] or found
 
 
 def first(lines: list[Line], event: str, having: Callable[[Line], Any] = bool) -> Line:
-    """Return the first such event for which `having` is true."""
+    """Return the first event of a kind for which `having` is true."""
     return next(line for line in events(lines, event) if having(line))
 
 
@@ -79,7 +79,7 @@ def put(event: str, **values: Any) -> Change:
 
 
 def inside(event: str, *keys: Any, value: Any, having: Callable[[Line], Any] = bool) -> Change:
-    """Change a value deep inside the first event of a kind, to a value or by a function."""
+    """Change a nested value of the first event of a kind, to a value or by a function."""
 
     def change(lines: list[Line]) -> None:
         at: Any = first(lines, event, having)

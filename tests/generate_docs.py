@@ -1,7 +1,7 @@
-"""Write the generated parts of the documentation; `python tests/generate_docs.py` renews them.
+"""Update the generated parts of the documentation; usage: python tests/generate_docs.py.
 
-A part stands between `<!-- generated: NAME -->` and `<!-- end of generated part -->`. `PARTS` has
-the function that writes each one.
+A part lies between `<!-- generated: NAME -->` and `<!-- end of generated part -->`. `PARTS` maps
+each name to the function that writes the part.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
 
 
 def renewed(text: str) -> str:
-    """Return a page's text with its generated parts written anew."""
+    """Return a page's text with its generated parts updated."""
     return PART.sub(lambda found: f"{found[1]}{PARTS[found[2]]()}\n{found[3]}", text)
 
 

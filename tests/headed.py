@@ -58,7 +58,7 @@ LOSSES: dict[str, Any] = {
 
 @cache
 def words() -> Tensor:
-    """Return sentences of a few words, (N,) ids."""
+    """Return the ids (N,) of generated sentences of a few words."""
     draw = random.Random(1)
     who = ["The cat", "The dog", "A bird", "The king"]
     does, whom = ["saw", "chased", "liked"], ["the red house", "the mat", "a fox", "the old tree"]
@@ -67,14 +67,14 @@ def words() -> Tensor:
 
 
 def windows(seed: int, length: int = 40, rows: int = 16) -> Tensor:
-    """Return windows of the text, (rows, length)."""
+    """Return windows (rows, length) of the text."""
     at = torch.randint(
         len(words()) - length, (rows,), generator=torch.Generator().manual_seed(seed)
     )
     return torch.stack([words()[a : a + length] for a in at.tolist()])
 
 
-# The first use may be in a test's inference mode, in which nothing can be trained.
+# The first use may be within a test's inference mode, which does not allow training.
 LEARNING = torch.inference_mode(False)
 
 

@@ -22,7 +22,7 @@ import torch
 from safetensors.torch import save_file
 
 ADDRESS_SPACE = 6 << 30
-SECONDS = 60.0  # generously: most of it is importing on a busy machine
+SECONDS = 60.0  # generous, since most of it is importing on a busy machine
 ROOT = Path(__file__).resolve().parent.parent
 PROBE = """
 import json, sys, time
@@ -60,7 +60,7 @@ for kind, place in json.loads(sys.argv[2]):
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """The result of loading one file. grown: MiB of peak memory. seconds: of processor time."""
+    """The result of loading one file. grown: MiB added to peak memory. seconds: processor time."""
 
     said: str | None
     grown: int
@@ -68,7 +68,7 @@ class Tried:
 
 
 def attempt(usual: Path, places: list[tuple[str, Path]], root: Path = ROOT) -> list[Tried]:
-    """Load each place, as a target or a drafter, in one process. usual: a model that loads."""
+    """Load each path as a target or a drafter in one process. usual: a model that loads."""
     asked = json.dumps([(kind, str(place)) for kind, place in places])
     done = subprocess.run(
         [sys.executable, "-c", PROBE, str(usual), asked],
@@ -87,7 +87,7 @@ def attempt(usual: Path, places: list[tuple[str, Path]], root: Path = ROOT) -> l
 
 
 def limit() -> None:
-    """Bound the memory of the process that is about to start."""
+    """Limit the memory of the process that is about to start."""
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
 
 
@@ -103,7 +103,7 @@ def text(said: str, length: int | None = None) -> bytes:
 
 
 def pair(key: str, kind: int, value: bytes) -> bytes:
-    """A key and its value."""
+    """Encode a key and its value."""
     return text(key) + struct.pack("<I", kind) + value
 
 
@@ -115,13 +115,13 @@ def array(kind: int, length: int, items: bytes = b"") -> bytes:
 def row(
     name: str, shape: list[int], kind: int = 0, offset: int = 0, many: int | None = None
 ) -> bytes:
-    """A tensor's row in the table."""
+    """Encode a tensor's entry in the tensor table."""
     sizes = struct.pack(f"<I{len(shape)}Q", len(shape) if many is None else many, *shape)
     return text(name) + sizes + struct.pack("<IQ", kind, offset)
 
 
 def gguf(said: list[bytes], rows: tuple[bytes, ...] | list[bytes] = (), **changes: Any) -> bytes:
-    """A file. changes: pairs, tensors: how many it announces; data: what comes after the table."""
+    """Encode a file. changes: announced counts of pairs and tensors; data after the table."""
     many = changes.get("pairs", len(said)), changes.get("tensors", len(rows))
     head = b"GGUF" + struct.pack("<IQQ", 3, many[1], many[0]) + b"".join([*said, *rows])
     return head + changes.get("data", b"")
@@ -200,7 +200,7 @@ GGUF: dict[str, bytes] = {
 
 
 def edited(folder: Path, **changes: Any) -> Path:
-    """Write a tiny model's folder with changes in its config."""
+    """Write a tiny model's folder with changes to its config."""
     tiny.save(tiny.llama(), folder)
     place = folder / "config.json"
     place.write_text(json.dumps(json.loads(place.read_text()) | changes))
@@ -249,7 +249,7 @@ def safetensors(header: bytes, data: bytes = b"", length: int | None = None) -> 
 
 
 def tensor(shape: list[Any], begin: Any, end: Any, dtype: str = "F32") -> bytes:
-    """A header of one tensor."""
+    """Return a header with one tensor."""
     row = {"dtype": dtype, "shape": shape, "data_offsets": [begin, end]}
     return json.dumps({"model.norm.weight": row}).encode()
 
@@ -282,7 +282,7 @@ class Filling:
 
 
 def pickled(folder: Path, way: str) -> Path:
-    """A folder whose pickled weights are hostile in one of several ways."""
+    """Write a folder whose pickled weights are hostile in one of several ways."""
     model = tiny.llama()
     tiny.save(model, folder)
     (folder / "model.safetensors").unlink()
@@ -320,7 +320,7 @@ PICKLED = {
 
 
 def listed(folder: Path, index: Any) -> Path:
-    """A folder with an index of shards."""
+    """Write a folder with an index of shards."""
     tiny.save(tiny.llama(), folder)
     shard = folder / "model-00001-of-00001.safetensors"
     (folder / "model.safetensors").rename(shard)
@@ -386,7 +386,7 @@ MEDUSA_SAYS: dict[str, dict[str, Any]] = {
 
 
 def with_text(folder: Path, name: str, size: int) -> Path:
-    """A tiny model with a file of words that is `size` bytes long, on paper."""
+    """Write a tiny model with a sparse tokenizer file of `size` bytes."""
     tiny.save(tiny.llama(), folder)
     with (folder / name).open("r+b" if (folder / name).exists() else "wb") as file:
         file.truncate(size)

@@ -1,4 +1,4 @@
-"""Made-up runs for tests: real rules and coins on a small invented vocabulary, without a model.
+"""Made-up runs for tests: real rules and random numbers on an invented vocabulary, no model.
 
 Never shipped as a recorded run. `made(...)` decodes a few rounds and writes what an engine would.
 """
@@ -57,12 +57,12 @@ PLAIN = [
 WORDS: list[bytes] = [*(b" " + w.encode() if w[0].isalpha() else w.encode() for w in PLAIN), *ODD]
 SIZE = len(WORDS)
 LISTED = 8
-SIGN = WORDS.index(b"</s>")  # the special token of made-up conversations
+SIGN = WORDS.index(b"</s>")  # the only special token of made-up conversations
 TYPED = " dog was kind\n\n and little<br>"
 
 
 def ids(*words: bytes) -> list[int]:
-    """The tokens of these words."""
+    """Return the token ids of these words."""
     return [WORDS.index(word) for word in words]
 
 
@@ -85,7 +85,7 @@ SIBLINGS = {False: "sampled", True: "without-replacement"}
 
 @dataclass
 class Recipe:
-    """The kind of run to make up. shape: children by depth; (1, 1, 1) is a chain of three.
+    """What kind of run to make up. shape: children by depth; (1, 1, 1) is a chain of three.
 
     bushy: every guess has children, not only the first of its siblings. replaced: siblings are
     drawn without replacement. chat: the prompt is a conversation, and the target may end it.
@@ -109,13 +109,13 @@ class Recipe:
 
     @property
     def prompt_ids(self) -> list[int]:
-        """The prompt's tokens."""
+        """Return the token ids of the prompt."""
         return [token for _, own in SPOKEN for token in own] if self.chat else [0, 1]
 
 
 @dataclass
 class Making:
-    """One run being made: the text so far, and the events."""
+    """A run in progress: its text and events so far."""
 
     recipe: Recipe
     events: list[Event] = field(default_factory=list)
@@ -141,7 +141,7 @@ class Making:
 
 
 def chat() -> Chat:
-    """A conversation of one turn, with what a template wrote before, around and after it."""
+    """Return a conversation of one turn with the template's text before, around and after it."""
     return Chat([Turn("user", TYPED)], [piece for piece, _ in SPOKEN])
 
 
@@ -163,7 +163,7 @@ def without(law: Law, token: int) -> Law:
 
 
 def draw(law: Law, u: float) -> tuple[int, Interval]:
-    """Sample by a walk over the distribution in descending order, ties by id."""
+    """Sample by inverse CDF over tokens of descending probability, ties by id."""
     lo = 0.0
     order = sorted(range(SIZE), key=lambda t: (-law[t], t))
     for token in order:
@@ -175,7 +175,7 @@ def draw(law: Law, u: float) -> tuple[int, Interval]:
 
 
 def rows(p: Law, q: Law, has_q: bool, soft: Law | None, token: int) -> Rows:
-    """Return the listed tokens and the exact rest."""
+    """Return the listed tokens and the exact mass of all others."""
     above = residual(p, q)
     key = soft or p
     tops = [sorted(range(SIZE), key=lambda t: -law[t])[:LISTED] for law in (p, q, above, key)]
@@ -204,7 +204,7 @@ def top(law: Law) -> list[list[float]]:
 
 
 def propose(run: Making, chance: Chance) -> list[Guess]:
-    """A tree of the recipe's shape, its candidates drawn from q, or the top ones of q."""
+    """Draft a tree of the recipe's shape; candidates are sampled from q or are its top tokens."""
     guesses: list[Guess] = []
     level: list[tuple[int, list[int]]] = [(0, run.text)]
     for width in run.recipe.shape if run.recipe.drafts else ():
@@ -239,7 +239,7 @@ def context_of(run: Making, guesses: Sequence[Guess], node: int) -> list[int]:
 
 
 def play(run: Making, number: int) -> None:
-    """One round, judged top down, sibling by sibling."""
+    """Play one round, judged from the root, sibling by sibling."""
     chance = Chance(run.recipe.seed, number)
     guesses = propose(run, chance) if number else []
     fixed = run.recipe.point_mass or run.recipe.greedy
@@ -270,7 +270,7 @@ def play(run: Making, number: int) -> None:
 def judge(
     run: Making, number: int, guesses: Sequence[Guess], children: Sequence[int], law: Law
 ) -> tuple[int | None, Law, tuple[Law, Law | None] | None]:
-    """Judge the children in turn; return the accepted one, the residual of p, and the last pair."""
+    """Judge the children in turn; return the accepted one, the residual of p, and its (p, q)."""
     parent = [guesses[n - 1].parent for n in children]
     context = context_of(run, guesses, parent[0]) if parent else run.text
     soft = run.soft(context, "target") if run.recipe.greedy else None
@@ -367,7 +367,7 @@ def made(recipe: Recipe | None = None) -> Trace:
     return Trace(header, run.events)
 
 
-# What the browser tests record: by name, as the page lists them.
+# Runs that the browser tests record, by name, in the order of the page.
 RUNS = {
     "01-chain": Recipe(odd=False, seed=3),
     "02-siblings": Recipe(shape=(3, 2, 2, 1), odd=False),

@@ -1,4 +1,4 @@
-"""Made-up costs of a shape, round enough to reckon with. Never shipped as measured."""
+"""Made-up costs of a shape, in round numbers. Never shipped as a measurement."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BIG = {
 
 
 def made(**changes: Any) -> CostFile:
-    """A file with round numbers: plain passes of 100 ms."""
+    """Return the data of a file with round numbers: plain passes of 100 ms."""
     shape = ModelShape.of_config(BIG)
     drafters = [
         DrafterFacts("a", "A", "small", 5, 10, 4, 4),

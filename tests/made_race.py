@@ -1,7 +1,7 @@
-"""A made-up race for tests of the page: lines as the server sends them, without a model.
+"""A made-up race for tests of the page: JSON lines as from the server, without a model.
 
-Rule: its numbers agree with each other (tokens with passes, brings and costs with the speed-up),
-and its names and words try to be markup. Never shipped as a recorded race.
+Its numbers are consistent (tokens with passes; tokens per pass and costs with the speed-up), and
+its names and words contain markup. Never shipped as a recorded race.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ STORY: Final = (
 TEXT: Final = STORY.split()
 APART: Final = "It parts from plain decoding at new token 3."
 TOKENS: Final = len(TEXT)
-# By lane: title, settings, seconds of a pass (draft, target, rest), tokens of the passes after the
-# first, which adds one.
+# By lane: title, settings, seconds of a pass (draft, target, rest), and tokens of each pass after
+# the first one, which adds one token.
 LANES: Final[dict[str, tuple[str, str, tuple[float, float, float], int]]] = {
     "eagle3": (HOSTILE, "tree of 15, depth 6", (0.007, 0.031, 0.002), 4),
     "n-gram": ("N-gram lookup", "last 2 to 4 tokens, γ 4", (0.0, 0.029, 0.001), 2),
@@ -34,23 +34,23 @@ ORDER: Final = ["draft", "plain", "n-gram", "eagle3"]
 
 
 def many_passes(name: str) -> int:
-    """How many passes a lane takes for all tokens."""
+    """Return how many passes a lane takes for all tokens."""
     return 1 + -(-(TOKENS - 1) // LANES[name][3])
 
 
 def seconds_of(name: str) -> float:
-    """How long a lane takes."""
+    """Return how many seconds a lane takes."""
     return sum(map(sum, passes(name)))
 
 
 def passes(name: str) -> list[list[float]]:
-    """A lane's passes: the first reads the prompt, twice as long, and drafts nothing."""
+    """Return a lane's passes; the first reads the prompt in twice the time and drafts nothing."""
     draft, target, rest = LANES[name][2]
     return [[0.0, 2 * target, rest], *([draft, target, rest] for _ in range(many_passes(name) - 1))]
 
 
 def brought(name: str) -> list[list[list[Any]]]:
-    """By pass, its new tokens, each as pieces and state."""
+    """Return the new tokens of each pass, each as pieces and state."""
     most, words, found = LANES[name][3], [_pieces(text) for text in TEXT], []
     found.append([[words[0], "plain"]])
     for start in range(1, TOKENS, most):
@@ -66,7 +66,7 @@ def _pieces(text: str) -> list[Any]:
 
 
 def tokens_at(name: str, seconds: float) -> int:
-    """How many tokens a lane has after this many seconds."""
+    """Return how many tokens a lane has after this many seconds."""
     done, at = 0, 0.0
     for spent, new in zip(passes(name), brought(name), strict=True):
         at += sum(spent)
@@ -75,7 +75,7 @@ def tokens_at(name: str, seconds: float) -> int:
 
 
 def told(apart: str | None = None, caution: str | None = None) -> dict[str, Any]:
-    """The numbers of the race. apart: a lane whose text differs. caution: a warning."""
+    """Return the numbers of the race. apart: a lane whose text differs. caution: a warning."""
     same = f"All 4 texts are identical: {TOKENS} of {TOKENS} token ids, compared one by one."
     other = f"1 of 3 texts differs from plain decoding's. {apart}: it parts at new token 3."
     return {
@@ -93,14 +93,14 @@ def told(apart: str | None = None, caution: str | None = None) -> dict[str, Any]
 
 
 def _badge(sentence: str, same: bool) -> dict[str, Any]:
-    """The sentence on all texts; its bold opening ends at the first colon or full stop."""
+    """Return the sentence on all texts; its bold opening ends at the first colon or full stop."""
     cut = re.search(r"[:.](\s|$)", sentence).start() + 1
     parts = [{"b": sentence[:cut]}, sentence[cut:]]
     return {"same": same, "sentence": sentence, "sentence_parts": parts}
 
 
 def _numbers(name: str, apart: bool) -> dict[str, Any]:
-    """A lane's numbers, from its passes."""
+    """Return a lane's numbers, computed from its passes."""
     title, said, _, _ = LANES[name]
     done, brings = many_passes(name), TOKENS / many_passes(name)
     unit = done * seconds_of("plain") / TOKENS
@@ -157,12 +157,12 @@ def _numbers(name: str, apart: bool) -> dict[str, Any]:
 
 
 def _depths() -> list[dict[str, int]]:
-    """Counts of guesses at four depths."""
+    """Return counts of guesses at four depths."""
     return [{"judged": 9, "positions": 9 - d, "kept": 8 - 2 * d} for d in range(4)]
 
 
 def opening(number: str, source: str = "recorded") -> dict[str, Any]:
-    """The race's first line."""
+    """Return the race's first line."""
     lanes = [
         {"name": name, "title": title, "said": said, "drafter": name}
         for name, (title, said, _, _) in LANES.items()
@@ -183,18 +183,18 @@ def opening(number: str, source: str = "recorded") -> dict[str, Any]:
 
 
 def ended(name: str) -> dict[str, Any]:
-    """The line of a finished lane."""
+    """Return the line of a finished lane."""
     done = {"passes": passes(name), "brought": brought(name)}
     return {"kind": "ended", "lane": name, "chat": False, **done}
 
 
 def lines(*said: dict[str, Any]) -> str:
-    """Lines of JSON."""
+    """Return the objects as JSON lines."""
     return "".join(json.dumps(each, separators=(",", ":")) + "\n" for each in said)
 
 
 def recorded(name: str = "made", apart: str | None = None) -> str:
-    """The lines of a whole recorded race."""
+    """Return the lines of a complete recorded race."""
     whole = {"kind": "told", "whole": told(apart)}
     done = {"kind": "state", "state": "done", "id": name}
     return lines(opening(name), *map(ended, ORDER), whole, done)

@@ -27,7 +27,7 @@ ROOT = run.ROOT
 REQUIREMENT = re.compile(r"([\w.-]+)>=([\w.]+),<([\w.]+)")  # the one form that the lists use
 MARKS = ("<!-- versions: python tests/matrix.py --write -->\n", "<!-- /versions -->\n")
 ENDS = ("oldest", "newest", "beyond")
-# Tests of recorded results, which are out of date while a bound is being moved.
+# Tests of recorded results, which are out of date while a version bound is being changed.
 RECORDS = (
     "test_lock_has_every_requirement_within_its_range",
     "test_upper_bounds_are_the_minor_release_after_the_locked_one",
@@ -78,7 +78,7 @@ def make_environment(end: str, folder: Path) -> str:
     subprocess.run([python, "-m", *run.PIP, *packages], cwd=ROOT, check=True)
     if not (ROOT / run.TOOLS).is_dir() and run.install_tools(python):
         raise SystemExit("npm could not install the linters of the browser's modules.")
-    # So that the test command changes no version.
+    # Prevents the test command from changing a version.
     (folder / run.INSTALLED.name).write_text(run.lists_hash())
     return python
 
@@ -126,7 +126,7 @@ def table(results: Sequence[Result]) -> str:
 
 
 def write(results: Sequence[Result]) -> None:
-    """Put the table and its date between the marks in docs/development.md."""
+    """Put the table and its date between the markers in docs/development.md."""
     path = ROOT / "docs" / "development.md"
     before, rest = path.read_text(encoding="utf-8").split(MARKS[0])
     after = rest.split(MARKS[1])[1]
@@ -137,7 +137,7 @@ def write(results: Sequence[Result]) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Try the environments; return 0 if the tests passed in all of them."""
+    """Run the tests in each environment; return 0 if they passed in all."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("end", nargs="*", choices=[*ENDS, []], help="oldest and newest if omitted")
     parser.add_argument("--beyond", action="store_true", help="also the index's newest versions")

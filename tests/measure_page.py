@@ -1,13 +1,13 @@
 """Print the page's response times and sizes; nothing is asserted.
 
 Usage: python tests/measure_page.py [URL]. Without a URL it serves the page itself: with the runs
-that ship, and once more with a made-up run of 60 guesses a round behind the tree's window.
+that ship, and again with a made-up run whose 60 guesses per round exceed the tree's window.
 
-What is measured: bytes over the wire of a cold open, by kind; the time from going to the address in
-a fresh profile to the first caption, tree and step; from a key's press (the event's own time, so
-waiting for the page counts) to after the second animation frame, as a screen would show it; layout
-shifts (Layout Instability API), those right after input too; the heap, nodes and listeners before
-and after 500 steps; and from the click on Run live to the first round, where the models are there.
+Measurements: transferred bytes of a cold open, by kind; the time from navigation in a fresh profile
+to the first caption, tree and step; from a key press (the timestamp of the event, so waiting for
+the page counts) to the end of the second animation frame; layout shifts (Layout Instability API),
+including those right after input; heap, nodes and listeners before and after 500 steps; and from
+the click on Run live to the first round, if the models are installed.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ ROOT = Path(__file__).resolve().parent.parent
 PLAYER = "window.specviz.players['sv-step']"
 OVER = "!document.body.classList.contains('sv-running')"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-LIMIT = 2_000_000  # bytes over the wire for a cold open
+LIMIT = 2_000_000  # transferred bytes of a cold open
 STEPS = 100
-# A key's own time is when it was pressed; the second frame after its handler shows what it did.
+# The event's timestamp is when the key was pressed; its effect is visible by the second frame.
 KEYS = f"""() => {{
   window.taken = [];
   addEventListener("keydown", (event) => {{
@@ -57,7 +57,7 @@ TRIP = f"""(steps) => {{
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure and print everything."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium.executable(), args=FLAGS)
         if len(sys.argv) > 1:
@@ -74,7 +74,7 @@ def main() -> None:
 
 @contextmanager
 def served(command: list[str], port: int) -> Iterator[str]:
-    """The address of a page that is up."""
+    """Yield the address of a running page."""
     with subprocess.Popen([sys.executable, *command, str(port)], cwd=ROOT) as server:
         time.sleep(15)
         yield f"http://127.0.0.1:{port}/"
@@ -82,7 +82,7 @@ def served(command: list[str], port: int) -> Iterator[str]:
 
 
 def everything(browser: Browser, url: str) -> None:
-    """All that can be measured of the page at `url`."""
+    """Measure the page at `url`."""
     weight(browser, url)
     trace_moves(browser, url)
     page = opened(browser, url)
@@ -93,7 +93,7 @@ def everything(browser: Browser, url: str) -> None:
 
 
 def write_wide(folder: Path) -> None:
-    """Put the made-up run with 60 guesses a round there."""
+    """Write the made-up run with 60 guesses per round."""
     sys.path.insert(0, str(ROOT))
     from made import RUNS, made
 
@@ -101,7 +101,7 @@ def write_wide(folder: Path) -> None:
 
 
 def wide(browser: Browser, url: str) -> None:
-    """Steps through a run with 60 guesses a round."""
+    """Measure the steps of a run with 60 guesses per round."""
     print("a made-up run of 60 guesses a round:")
     page = opened(browser, url + "?trace=07-wide")
     steps(page)
@@ -109,7 +109,7 @@ def wide(browser: Browser, url: str) -> None:
 
 
 def fresh(browser: Browser, motion: str = "reduce") -> BrowserContext:
-    """A profile in which nothing is kept from before."""
+    """Yield a new browser profile without caches."""
     context = browser.new_context(
         viewport={"width": 1280, "height": 900},
         reduced_motion=motion,  # type: ignore[arg-type]
@@ -119,7 +119,7 @@ def fresh(browser: Browser, motion: str = "reduce") -> BrowserContext:
 
 
 def opened(browser: Browser, url: str) -> Page:
-    """The page with its first frame and tree drawn, and how long they took."""
+    """Open the page; return it with its first frame and tree drawn, and the seconds these took."""
     page = fresh(browser).new_page()
     page.add_init_script(f"({SHIFTS})()")
     start = time.perf_counter()
@@ -132,7 +132,7 @@ def opened(browser: Browser, url: str) -> Page:
 
 
 def trace_moves(browser: Browser, url: str) -> None:
-    """From going to the address to the first step that plays by itself."""
+    """Measure from navigation to the first step that plays by itself."""
     page = fresh(browser, "no-preference").new_page()
     start = time.perf_counter()
     page.goto(url)
@@ -142,7 +142,7 @@ def trace_moves(browser: Browser, url: str) -> None:
 
 
 def weight(browser: Browser, url: str) -> None:
-    """Bytes over the wire of a cold open, as the browser counts them, by kind."""
+    """Return the transferred bytes of a cold open by kind, as counted by the browser."""
     context = fresh(browser)
     page = context.new_page()
     tools = context.new_cdp_session(page)
@@ -168,7 +168,7 @@ def weight(browser: Browser, url: str) -> None:
 
 
 def kind(name: str, said: str) -> str:
-    """What a request was for."""
+    """Return the kind of a request."""
     if "/sv/" in name:
         kinds = {"/sv/traces/": "trace", "/sv/plotly-": "plotly"}
         return next((kind for part, kind in kinds.items() if part in name), "js")
@@ -176,7 +176,7 @@ def kind(name: str, said: str) -> str:
 
 
 def report(rows: dict[str, tuple[str, int]]) -> None:
-    """Print the weight by kind, and what weighs most."""
+    """Print the bytes by kind, and the largest requests."""
     sums: Counter[str] = Counter()
     for what, size in rows.values():
         sums[what] += size
@@ -190,7 +190,7 @@ def report(rows: dict[str, tuple[str, int]]) -> None:
 
 
 def steps(page: Page) -> None:
-    """Key to paint by kind of step, and what shifted meanwhile."""
+    """Measure from key press to paint by kind of step, and the layout shifts meanwhile."""
     page.evaluate(KEYS)
     page.evaluate("window.shifts.length = 0")
     for _ in range(STEPS):
@@ -215,7 +215,7 @@ def steps(page: Page) -> None:
 
 
 def heap(page: Page) -> None:
-    """What 500 steps leave behind, after as many to warm up."""
+    """Measure the growth of the heap over 500 steps, after 500 steps to warm up."""
     page.evaluate(f"{PLAYER}.first()")
     page.evaluate(TRIP, 250)
     before = kept(page)
@@ -226,7 +226,7 @@ def heap(page: Page) -> None:
 
 
 def kept(page: Page) -> dict[str, float]:
-    """What is still held once everything unused is collected."""
+    """Return heap, nodes and listeners after garbage collection."""
     page.wait_for_timeout(500)
     tools = page.context.new_cdp_session(page)
     tools.send("Performance.enable")
@@ -238,7 +238,7 @@ def kept(page: Page) -> dict[str, float]:
 
 
 def live(page: Page) -> None:
-    """Click to first round of two live runs, or why there is none."""
+    """Measure from click to first round of two live runs, or say why there is none."""
     for name in ("first", "second"):
         before = page.evaluate(f"{PLAYER}.asked")
         start = time.perf_counter()

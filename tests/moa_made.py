@@ -1,6 +1,6 @@
 """A Mixture of Attentions head trained in memory, and a reference written from the paper.
 
-Everything follows from seeds. The reference shares only the rotation's code with the head.
+Everything follows from seeds. The reference shares only the rotary embedding with the head.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def attend(attention, shape, query, place, rows, places):
 
 
 def block(layer, shape, query, place, rows, places):
-    """Compute a decoder layer on one row, which sees `rows`."""
+    """Compute a decoder layer for one row, which attends to `rows`."""
     seen = normed(rows, layer.input_layernorm)
     own = normed(query, layer.input_layernorm)
     out = query + attend(layer.self_attn, shape, own, place, seen, places)

@@ -17,7 +17,7 @@ import pytest
 import torch
 from filelock import FileLock
 
-SHARED: list[Path] = []  # the folder of the run; nothing outside pytest, where nobody shares
+SHARED: list[Path] = []  # the folder of this run; None outside pytest, where nothing is shared
 
 
 def share(factory: pytest.TempPathFactory) -> None:
@@ -29,7 +29,7 @@ def share(factory: pytest.TempPathFactory) -> None:
 def once(make: Callable[..., Any]) -> Callable[..., Any]:
     """Cache a function's results across workers; arguments and results must be picklable.
 
-    Results can be trained even if the first call is within a test's inference mode.
+    Functions can train models even if the first call is within a test's inference mode.
     """
 
     @cache
@@ -45,6 +45,6 @@ def once(make: Callable[..., Any]) -> Callable[..., Any]:
                 part = path.with_suffix(".part")
                 torch.save(make(*given, **named), part)
                 part.rename(path)
-            return torch.load(path, weights_only=False)  # whole modules, written by this run
+            return torch.load(path, weights_only=False)  # written by this run
 
     return found

@@ -13,7 +13,7 @@ BEES = "Bees sat by the mat. The bee saw the boats and the red hat in the house.
 
 @cache
 def bees():
-    """Return a tokenizer with other merges and two special tokens, so that few ids are equal."""
+    """Return a tokenizer with different merges and two special tokens, so that few ids agree."""
     return tiny.tokenizer_of(BEES * 4, tiny.START, tiny.STOP)
 
 

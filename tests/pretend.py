@@ -1,9 +1,9 @@
-"""A simulated CUDA device: CPU tensors that report `cuda:0` and follow a GPU's rules.
+"""A simulated CUDA device: CPU tensors that report `cuda:0` and obey a GPU's rules.
 
-It refuses whatever CUDA refuses (two devices in one op, an index on the device into a tensor of the
-host, `.numpy()`), and counts synchronisations and transfers between host and device. C++ code is
-not involved, so this runs if torch was built without CUDA. Not simulated: rounding of CUDA kernels,
-dtypes that a kernel lacks, streams, time.
+It refuses what CUDA refuses (two devices in one op, a device index into a host tensor, `.numpy()`),
+and counts synchronisations and transfers between host and device. No C++ code is involved, so it
+runs with a torch that was built without CUDA. Not simulated: rounding of CUDA kernels,
+dtypes that a kernel lacks, streams, timing.
 
 Two modes share the work. `Says` handles device arguments and attributes (`.device`, `.to`,
 `device=`); `Ops` handles every op below, also those inside a composite one.
@@ -29,7 +29,7 @@ HOST, DEVICE = torch.device("cpu"), torch.device("cuda", 0)
 EMPTY = {aten.empty, aten.new_empty, aten.empty_like, aten.empty_strided, aten.new_empty_strided}
 INDEX = {aten.index, aten.index_put, aten.index_put_, aten._index_put_impl_, aten._unsafe_index}
 TAKES_SCALARS = {aten.fill_, aten.masked_fill, aten.masked_fill_, aten.copy_}  # as in x[i] = 0.0
-WHOLE = {aten.scaled_dot_product_attention, aten.rms_norm}  # one kernel on CUDA: not taken apart
+WHOLE = {aten.scaled_dot_product_attention, aten.rms_norm}  # one kernel on CUDA, so not decomposed
 ANSWERS = {
     Tensor.device.__get__: DEVICE,
     Tensor.is_cuda.__get__: True,
@@ -44,7 +44,7 @@ class Cuda(Tensor):
 
 
 class Meetings:
-    """The operations that the device was used for so far.
+    """Counts of device operations so far.
 
     counts: launches (ops that start a kernel), reads (the host waits for a value), uploads (values
     of the host go to the device), waits (reads, and uploads without non_blocking), late
@@ -55,7 +55,7 @@ class Meetings:
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.places: Counter[tuple[str, str]] = Counter()
-        self.late: list[tuple[Tensor, Tensor]] = []  # copies under way to the host, and of what
+        self.late: list[tuple[Tensor, Tensor]] = []  # unfinished copies to the host, sources
 
     def note(self, kind: str, waits: bool = True) -> None:
         """Count a synchronisation or transfer."""
@@ -73,7 +73,7 @@ class Meetings:
         return copy
 
     def arrive(self) -> None:
-        """Finish all earlier operations, since the host waited."""
+        """Finish all pending copies, since the host waited."""
         with torch.inference_mode():
             for copy, tensor in self.late:
                 copy.copy_(tensor)
@@ -105,7 +105,7 @@ class Says(TorchFunctionMode):
         return self._made(func, name, args, kwargs | {"device": HOST})
 
     def _made(self, func: Any, name: str, args: Any, kwargs: Any) -> Tensor:
-        """Return a new tensor on the device, from host values or filled there."""
+        """Create a tensor on the device, from host values or by a fill op."""
         of_host = name in ("tensor", "as_tensor")
         self.making = not of_host
         try:
@@ -153,7 +153,7 @@ class Ops(TorchDispatchMode):
         if not (self.says.making or any(isinstance(each, Cuda) for each in tensors)):
             return func(*args, **kwargs)
         if op not in WHOLE:
-            with self:  # the parts of a composite op are handled as separate ops
+            with self:  # a composite op is decomposed, and each of its parts is handled as an op
                 if (out := func.decompose(*args, **kwargs)) is not NotImplemented:
                     return out
         if func.namespace not in ("aten", "prim", "prims"):
@@ -175,7 +175,7 @@ class Ops(TorchDispatchMode):
         ) and op not in EMPTY
         chosen = op in INDEX and any(
             each.dtype == torch.bool for each in _tensors(args[1])
-        )  # a boolean index says how many rows come out
+        )  # the host needs the number of true values of a boolean index
         shaped = torch.Tag.dynamic_output_shape in func.tags and op not in INDEX
         if chosen or shaped or not made or torch.Tag.data_dependent_output in func.tags:
             self.meetings.note("reads")
@@ -200,7 +200,7 @@ class Ops(TorchDispatchMode):
 
 
 def _tensors(given: Any) -> Iterator[Tensor]:
-    """The tensors among an op's arguments or results, in order: the lists there are plain."""
+    """Return the tensors among an op's arguments or results, in order, also from flat lists."""
     if isinstance(given, Tensor):
         yield given
     elif isinstance(given, list | tuple | dict):
@@ -246,7 +246,7 @@ def pretended() -> Iterator[Meetings]:
         "device": nullcontext(),
     }
     overwrites = torch.__future__.get_overwrite_module_params_on_conversion()
-    torch.__future__.set_overwrite_module_params_on_conversion(True)  # else .to keeps their class
+    torch.__future__.set_overwrite_module_params_on_conversion(True)  # or .to keeps their class
     with ExitStack() as stack:
         stack.callback(torch.__future__.set_overwrite_module_params_on_conversion, overwrites)
         for name, answer in answers.items():

@@ -1,4 +1,4 @@
-"""Heads as others publish them: names, shapes, dtypes and keys of config.json, in small.
+"""Small heads in published layouts: their names, shapes, dtypes and keys of config.json.
 
 None of the package's own networks is used here. The expected outputs are computed from the tensors
 in the file by an independent implementation of the published forward.
@@ -18,7 +18,7 @@ from specviz.models.target import Target
 from specviz.trace.events import ModelCard
 
 WIDE, INNER, HEADS, SHARED, SIZE, TOKENS, DRAFT, LAYERS = 24, 40, 4, 2, 6, 12, 9, 8
-KEPT = [0, 1, 2, 4, 5, 6, 8, 10, 11]  # the tokens of a head with its own vocabulary
+KEPT = [0, 1, 2, 4, 5, 6, 8, 10, 11]  # token ids in the vocabulary of a head with fewer tokens
 SHAPE = {
     "hidden_size": WIDE, "intermediate_size": INNER, "num_attention_heads": HEADS,
     "num_key_value_heads": SHARED, "vocab_size": TOKENS, "rms_norm_eps": 1e-5,
@@ -61,15 +61,15 @@ def target() -> Target:
         num_key_value_heads=1, num_hidden_layers=LAYERS, tie_word_embeddings=False,
     )  # fmt: skip
     made = Target(model, tiny.tokenizer(), ModelCard("tiny", "causal-lm", 1, 1, "f" * 64))
-    made.eos = ()  # a text of few tokens would end at once
+    made.eos = ()  # with so few tokens, a text would end at once
     made.encode = lambda prompt, new: [1 + letter % 11 for letter in prompt.encode()]
-    usual = made.token_bytes  # a token of a prompt stands for several letters, so it spells none
+    usual = made.token_bytes  # several letters share a token, so it has no bytes
     made.token_bytes = lambda token: b"<unk>" if 1 <= token <= 11 else usual(token)
     return made
 
 
 def random(*shape):
-    """Follows from the seed that `written` sets."""
+    """Return random numbers that follow from the seed set by `written`."""
     return (torch.randn(shape) * 0.3).half()
 
 
@@ -236,7 +236,7 @@ LLAMA3 = {
     "original_max_position_embeddings": 16, "rope_theta": 500.0,
 }  # fmt: skip
 
-# By layout: whose drafter, what its config.json says, its tensors.
+# By layout: the family, its config.json, its tensors.
 PUBLISHED = {
     "eagle": ("eagle2", LLAMA, eagle_tensors),
     "eagle without a bias": (
@@ -325,7 +325,7 @@ def written(layout, folder, file="model.safetensors", drop=(), more=None, **chan
     return made
 
 
-# The published forwards, from tensors as they are in the files.
+# The published forwards, computed from the tensors of the files.
 
 
 def rms(rows, weight):
@@ -345,7 +345,7 @@ def rates(theta):
 
 
 def llama3_rates():
-    """As Meta wrote it: slow wheels turn `factor` times slower, those between a bit of both."""
+    """Follow Meta's code: divide low frequencies by `factor`, and interpolate those in between."""
     plain, old = rates(LLAMA3["rope_theta"]), LLAMA3["original_max_position_embeddings"]
     low, high, factor = (LLAMA3[k] for k in ("low_freq_factor", "high_freq_factor", "factor"))
     found = []
@@ -460,7 +460,7 @@ def eagle_law(t, text, path):
 
 
 def peagle_laws(t, text, many, taps, wheels):
-    """Return the distributions (many, V) of the positions after `text`, from one causal pass."""
+    """Return the distributions (n, V) at the n positions after `text`, from one causal pass."""
     rows = torch.cat([hidden(text)[k][0, :-1] for k in taps], -1)
     mask = t["mask_hidden"].float().flatten()[None].expand(many - 1, -1)
     states = fused(t, torch.cat([rows, mask]))
@@ -472,7 +472,7 @@ def peagle_laws(t, text, many, taps, wheels):
 
 
 def medusa_laws(t, text):
-    """Return each head's distribution of its token; the state is that of the last token but one."""
+    """Return the distribution of each head, from the state of the second-to-last token."""
     state, laws = hidden(text)[-1][0, -2], []
     for i in range(3):
         block = t.get(f"{i}.0.linear.weight", t.get(f"blocks.{i}.layers.0.weight")).float()
@@ -484,7 +484,7 @@ def medusa_laws(t, text):
 
 
 def mtp_law(t, text, path):
-    """Compute DeepSeek's module, applied again to its own output."""
+    """Compute DeepSeek's module, applied repeatedly to its own output."""
     name = f"model.layers.{LAYERS}"
     states, tokens = hidden(text)[-1][0, :-1], [*text[1:], *path]
     words = t[f"{name}.embed_tokens.weight"].float()

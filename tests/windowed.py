@@ -1,6 +1,6 @@
 """Tiny models whose layers have a sliding window of 8 tokens and a context of 128, by kind.
 
-Rule: the text of each depends on the window, which `test_windows` checks before it compares texts.
+The text of each depends on its window, which `test_windows` checks before it compares texts.
 """
 
 from __future__ import annotations
@@ -48,19 +48,19 @@ YARN = {
 
 
 def gemma2(**changes: Any) -> Any:
-    """Every other layer has a window; logits are capped twice."""
+    """Return a model with a window in every other layer; logits are capped twice."""
     own = {"query_pre_attn_scalar": 12, "tie_word_embeddings": False}  # tied, it repeats one token
     return tiny.loud(Gemma2ForCausalLM, Gemma2Config(**(USUAL | own | changes)), 1)
 
 
 def gemma3(**changes: Any) -> Any:
-    """All layers but every third have a window and different rotary angles."""
+    """Return a model with a window and different rotary angles in two of three layers."""
     own = {"query_pre_attn_scalar": 12, "tie_word_embeddings": False, "sliding_window_pattern": 3}
     return tiny.loud(Gemma3ForCausalLM, Gemma3TextConfig(**(USUAL | own | changes)), 1)
 
 
 def gemma3_images(**changes: Any) -> Any:
-    """The same within a model that could also read images."""
+    """Return the same model within one that could also read images."""
     eyes = {
         "hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1,
         "num_attention_heads": 2, "image_size": 28, "patch_size": 14,
@@ -75,18 +75,18 @@ def gemma3_images(**changes: Any) -> Any:
 
 
 def mistral(**changes: Any) -> Any:
-    """All layers have a window."""
+    """Return a model with a window in every layer."""
     return tiny.loud(MistralForCausalLM, MistralConfig(**(USUAL | changes)), 1)
 
 
 def gpt_oss(**changes: Any) -> Any:
-    """Every other layer has a window; experts; attention has sinks."""
+    """Return a model with experts, attention sinks, and a window in every other layer."""
     experts = {"num_local_experts": 4, "num_experts_per_tok": 2, "rope_parameters": YARN}
     return tiny.loud(GptOssForCausalLM, GptOssConfig(**(USUAL | experts | changes)), 1)
 
 
 def qwen2(**changes: Any) -> Any:
-    """The layers from the third on have a window."""
+    """Return a model with a window from the third layer on."""
     own = {"use_sliding_window": True, "max_window_layers": 2}
     return tiny.loud(Qwen2ForCausalLM, Qwen2Config(**(USUAL | own | changes)), 1)
 
@@ -103,5 +103,5 @@ KINDS: dict[str, Callable[..., Any]] = {
 
 @cache
 def model(kind: str) -> Any:
-    """One of a kind, made once."""
+    """Return the model of a kind, made once."""
     return KINDS[kind]()
