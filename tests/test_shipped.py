@@ -185,7 +185,7 @@ def test_five_starter_runs_begin_with_a_short_chain_rejected_early():
     played, _ = rejection(trace)
     parents = [guess.parent for guess in played.proposed.guesses]
     assert parents == list(range(len(parents)))
-    assert len(parents) in (3, 4)
+    assert len(parents) in (3, 4, 5)
     assert played.number in (1, 2)
 
 
@@ -204,7 +204,7 @@ def test_first_rejection_of_a_starter_run_is_visible(recipe: Recipe):
     else:
         assert min(panel["p"], panel["q"]) >= 0.05
     assert drawn["caption"]["is"] == "recovered"
-    assert next(s["m"] for s in drawn["panel"]["draw"]["shares"] if s.get("hit")) >= 0.1
+    assert next(s["m"] for s in drawn["panel"]["draw"]["shares"] if s.get("hit")) >= 0.05
     assert letters(panel["w"])
     assert letters(drawn["panel"]["drawn"])
 
