@@ -152,7 +152,7 @@ def test_efficiency_lengthens_passes_and_is_marked_simulated(roofline):
     settled(page, lambda: slow.fill("40"))
     shown = part(page).locator(".sv-roofline-slide:has([name=computing]) output")
     assert shown.inner_text() == "40%"
-    assert page.inner_text(".sv-roofline-called") == "At this efficiency"
+    assert page.inner_text(".sv-roofline-called") == "γ = 4, this efficiency"
     assert float(page.inner_text(".sv-roofline-bound").split()[0]) < 2.07
     near = page.locator(".sv-roofline-hint", has_text="peak of the data sheet")
     assert near.locator(".sv-roofline-mark").inner_text() == "simulated"
