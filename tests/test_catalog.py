@@ -1,4 +1,4 @@
-"""Models in folders of transformers' layout: what loads, what is refused, what is shared."""
+"""Models in transformers' folder layout: loading, refusals, and shared weights."""
 
 import ast
 import errno
@@ -246,10 +246,10 @@ def test_full_disk_during_a_fetch_is_named_in_the_error(error, monkeypatch):
     monkeypatch.setattr(huggingface_hub, "snapshot_download", full)
     with pytest.raises(NotAvailable) as refused:
         load_target("some/model")
-    sentence = "'some/model' could not be downloaded: the disk that models are kept on is full."
+    sentence = "'some/model' could not be downloaded: the disk that holds the models is full."
     assert str(refused.value) == sentence
     said = []
-    with pytest.raises(DiskFull):  # another source needs the space too
+    with pytest.raises(DiskFull):  # any other source would need the space too
         sources.fetch("x", [{"hub": "some/model"}, {"hub": "other/model"}], said.append)
     assert said == ["Downloading some/model from the Hub."]
 

@@ -41,7 +41,7 @@ NAMES = [
 ]
 
 
-LARGER = "announces a larger network than its weight files hold"
+LARGER = "describes a larger network than its weight files hold"
 # A part of each error message, which shows that the intended check refuses the file.
 SAYS = {
     "gguf: array of 2^50 numbers": "an array of 1,125,899,906,842,624 items",

@@ -131,7 +131,7 @@ def test_no_estimate_without_a_rate(monkeypatch, done, begun):
 
 @pytest.mark.slow
 def test_library_imports_are_a_stage_and_can_be_stopped():
-    """Runs in a process that has not imported them."""
+    """Run in a process that has not imported the libraries."""
     code = (
         "import gc, sys\n"
         "from specviz.models.files import Stopped\n"
@@ -165,7 +165,7 @@ def test_garbage_collector_is_restored(before):
 
 
 def test_tensor_converted_in_chunks_equals_whole_tensor(monkeypatch, tmp_path):
-    """Quantized tensors too, whatever the size of the last chunk."""
+    """Test quantized tensors too, with any size of the last chunk."""
     path = tmp_path / "a.gguf"
     tiny_gguf.write(path, tiny_gguf.llama(), kind=GGMLQuantizationType.Q8_0)
     whole = gguf_model.read_model("a", path).tensors
@@ -183,7 +183,7 @@ def test_tied_embeddings_count_once():
     held = StoredWeights(70_000 * 64 + 7 * 64 * 64 + 3 * 64, 11)
     assert check_size("tied", config, LlamaForCausalLM, held) == held.elements
     config.tie_word_embeddings = False
-    with pytest.raises(Unsuitable, match="announces a larger network"):
+    with pytest.raises(Unsuitable, match="describes a larger network"):
         check_size("untied", config, LlamaForCausalLM, held)
 
 

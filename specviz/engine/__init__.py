@@ -1,6 +1,6 @@
 """The speculative decoding loop, its protocols, and plain decoding.
 
-The engine depends on protocols only, never on a family of drafters or on a screen.
+The engine depends on protocols only, never on a particular drafter or on the user interface.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A recorded run: the loop with its recorder, followed by plain decoding as the baseline."""
+"""Record a run of the loop, followed by plain decoding as the baseline."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ WARM_UP_ROUNDS: Final = 4  # unmeasured rounds, including the prefill
 
 
 def baseline_event(steps: Sequence[PlainStep], sampling: Sampling) -> Baseline:
-    """Return the passes of plain decoding as an event.
+    """Return the event that records the passes of plain decoding.
 
-    Top logits and margins are included at temperature 0 only.
+    It includes top logits and margins at temperature 0 only.
     """
     return Baseline(
         [step.token for step in steps],
@@ -64,9 +64,9 @@ def run_stepwise(
 ) -> Generator[Event | PlainStep, None, None]:
     """Yield the events of a recorded run, and each baseline pass as soon as it is measured.
 
-    No clock runs while this generator is suspended, so it can be resumed at any time. On a GPU a
-    few unrecorded rounds run first: the first use of each operation costs milliseconds, which would
-    otherwise slow the speculative rounds and not the baseline that follows them.
+    No clock runs while this generator is suspended, so it can be resumed at any time. On a GPU
+    a few unrecorded rounds run first: the first use of each operation takes milliseconds, which
+    would otherwise slow the speculative rounds but not the baseline after them.
 
     Args:
         target: The target model.
@@ -74,29 +74,30 @@ def run_stepwise(
         prompt: A text, sent as the settings say, or the turns of a conversation.
         settings: The run's settings.
         baseline: Whether to measure plain decoding afterwards.
-        stop: Called between rounds. A run that it ends is recorded as stopped and has no baseline.
+        stop: Called between rounds; True ends the run. It is then recorded as stopped and has no
+            baseline.
 
     Raises:
         BadPrompt: The prompt cannot be used.
         BadSettings: A setting does not suit the target or the drafter.
         MismatchedRule: The rule is not lossless for this drafter.
         BadScores: The target computed NaN.
-        ServerFault: A target on a server failed. If it failed before the end of the text, the
+        ServerFault: A target on a server failed. If this happens before the end of the text, the
             `Finished` event of a stopped run is yielded first.
     """
-    reading = encode_prompt(target, prompt, settings)
-    ids = reading.ids
+    encoded = encode_prompt(target, prompt, settings)
+    ids = encoded.ids
     decoding = Decoding(target, drafter, ids, settings)
     recorder = Recorder(target, settings)
     if target.device.type == "cuda":
         _warm_up_gpu(target, drafter, ids, settings, baseline, stop)
-    yield header(target, drafter, reading, settings, decoding.rule)
+    yield header(target, drafter, encoded, settings, decoding.rule)
     yield from recorder.vocabulary(ids)
     recording = 0.0
     try:
-        for played in decoding.rounds(stop):
+        for result in decoding.rounds(stop):
             start = perf_counter()
-            events = recorder.round(played)
+            events = recorder.round(result)
             recording += perf_counter() - start
             yield from events
     except ServerFault:
@@ -114,7 +115,7 @@ def run_stepwise(
 def _measure_baseline(
     target: Target, ids: Sequence[int], settings: Settings, recorder: Recorder, stop: Stop
 ) -> Generator[Event | PlainStep, None, None]:
-    """Yield each pass of plain decoding, and then its events unless it was stopped."""
+    """Yield each pass of plain decoding, then its events unless `stop` ended it."""
     steps: list[PlainStep] = []
     for step in plain(target, ids, settings, stop):
         steps.append(step)
@@ -133,13 +134,13 @@ def _warm_up_gpu(
     baseline: bool,
     stop: Stop,
 ) -> None:
-    """Play a few unmeasured rounds, and plain passes too if a baseline is measured."""
+    """Run a few unmeasured rounds, and a few plain passes if a baseline is measured."""
     warm_up(Decoding(target, drafter, ids, settings).rounds(stop))
     if baseline:
         warm_up(plain(target, ids, settings, stop))
 
 
 def warm_up(rounds: Iterator[object]) -> None:
-    """Play WARM_UP_ROUNDS unmeasured rounds; their memory is free when this returns."""
+    """Run WARM_UP_ROUNDS unmeasured rounds; their memory is freed before this returns."""
     for _ in islice(rounds, WARM_UP_ROUNDS):
         pass

@@ -1,7 +1,7 @@
 """The speculative decoding loop: propose, score, judge, commit.
 
-The loop yields what happened in each round and knows nothing about who consumes it. Every clock is
-stopped before a `yield`, because the consumer may pause for minutes.
+The loop yields the result of each round and does not depend on its consumer. Every clock is stopped
+before a `yield`, because the consumer may pause for minutes.
 """
 
 from __future__ import annotations
@@ -58,20 +58,20 @@ class Clocks:
 
 @dataclass(frozen=True, slots=True)
 class RoundResult:
-    """Everything that one round computed, as live tensors.
+    """The result of one round, with tensors on the device.
 
-    Round 0 is the prefill: its proposal is empty, and it adds one token drawn from the target.
+    Round 0 is the prefill: its proposal is empty, and it adds one token sampled from the target.
 
     Attributes:
         number: The round, counted from 0.
         chance: The round's random numbers.
-        proposal: What the drafter proposed.
-        scores: What the target computed for it.
+        proposal: The drafter's proposal.
+        scores: The target's scores of the proposal.
         p: The target's distribution after each node of the tree, (n, V).
         verdict: The decisions, the accepted path, and the last token with its distribution.
-        tokens: The tokens that the round added to the text. The verdict's last token is missing
-            if the text ended with an accepted token before it.
-        clocks: How long each stage took.
+        tokens: The tokens that the round added to the text. If an accepted token ended the text,
+            the verdict's last token is left out.
+        clocks: The duration of each stage.
     """
 
     number: int
@@ -89,10 +89,10 @@ class PlainStep:
     """One pass of plain decoding.
 
     Attributes:
-        token: The token it added.
-        seconds: How long it took.
-        margin: The target's top logit minus the second.
-        top: The target's top logit.
+        token: The token that it added.
+        seconds: Its duration.
+        margin: The target's largest logit minus the second largest.
+        top: The target's largest logit.
     """
 
     token: int
@@ -102,21 +102,21 @@ class PlainStep:
 
 
 class Decoding:
-    """One speculative run: the text so far, the target's cache, the drafter's session and γ."""
+    """The state of one speculative run: text, target cache, drafter session and γ schedule."""
 
     def __init__(
         self, target: Target, drafter: Drafter, ids: Sequence[int], settings: Settings
     ) -> None:
-        """Check that everything fits together, before any computation.
+        """Check that target, drafter and settings fit together, before any pass.
 
         Args:
-            target: Shared weights and tokenizer.
+            target: The target model.
             drafter: A drafter that fits the target.
             ids: Token ids of the prompt.
             settings: The run's settings.
 
         Raises:
-            MismatchedRule: The rule is not lossless for the way the drafter draws candidates.
+            MismatchedRule: The rule is not lossless for the way in which the drafter samples.
             BadSettings: A setting does not suit the target.
             ValueError: The drafter does not fit the target; the message says why.
         """
@@ -143,22 +143,22 @@ class Decoding:
 
     @property
     def ended(self) -> bool:
-        """Whether the text has ended: by the token limit or an end-of-text token."""
+        """Return whether the token limit or an end-of-text token has ended the text."""
         return self.reason == "eos" or len(self.text) >= self.goal
 
     @property
     def reason(self) -> Literal["eos", "limit"]:
-        """Return why the text ends at its current length."""
+        """Return why the text ended: "eos" after an end-of-text token, otherwise "limit"."""
         return "eos" if self.text[-1] in self.target.eos else "limit"
 
     @property
     def held_bytes(self) -> int:
-        """Return the bytes that drafter and session hold beyond the target and its cache."""
+        """Return the bytes held by drafter and session but not by the target and its cache."""
         # The cache refers to the target, so excluding it excludes both.
         return unique_bytes([self.drafter, self.session], excluding=[self.cache])
 
     def _prefill(self) -> RoundResult:
-        """Play round 0: read the prompt and draw the first token from the target."""
+        """Run round 0: read the prompt and sample the first token from the target."""
         start = self._now()
         scores = self.cache.prefill(self.text)
         scored = self._now()
@@ -167,15 +167,15 @@ class Decoding:
         verdict = finish([], [], p[0], chance)
         scores.check()
         judged = self._now()
-        nothing = Proposal(DraftTree((self.text[-1],), (-1,)), self.session.drawn)
+        empty = Proposal(DraftTree((self.text[-1],), (-1,)), self.session.drawn)
         token = verdict.final.drawn.token
         self.session.commit([*self.text[1:], token], scores.states)
         self.text.append(token)
         clocks = Clocks(0.0, scored - start, judged - scored, self._now() - judged)
-        return RoundResult(0, chance, nothing, scores, p, verdict, (token,), clocks)
+        return RoundResult(0, chance, empty, scores, p, verdict, (token,), clocks)
 
     def _round(self, number: int) -> RoundResult:
-        """Play one round after the prefill."""
+        """Run one round after the prefill."""
         max_tokens = min(self.goal - len(self.text), self.schedule.gamma + 1)
         chance = self.settings.chance(number)
         start = self._now()
@@ -226,7 +226,7 @@ def plain(
 ) -> Iterator[PlainStep]:
     """Decode one token per pass: the measured baseline.
 
-    It uses the same passes, distributions and way of drawing as the speculative loop.
+    It uses the same passes, distributions and sampling as the speculative loop.
     """
     cache, text = target.start(CaptureSpec(), settings.sampling), list(ids)
     for number in range(settings.max_new_tokens):
@@ -247,15 +247,16 @@ def plain(
         yield PlainStep(text[-1], seconds, first - second, first)
 
 
-def alpha(played: RoundResult, decision: Decision) -> AcceptanceProbability:
-    """Return the probability that a position keeps one of its candidates.
+def alpha(result: RoundResult, decision: Decision) -> AcceptanceProbability:
+    """Return the probability that one of the candidates at a position is accepted.
 
-    It is given at the first of several siblings only; for the others both values are None.
+    Siblings share this probability. It is returned for the first sibling only; for the others, both
+    values are None.
     """
-    tree = played.proposal.tree
+    tree = result.proposal.tree
     siblings = tree.children[tree.parents[decision.node]]
     if decision.node != siblings[0]:
         return AcceptanceProbability(None, None)
     return acceptance_probability(
-        decision.distributions, [tree.tokens[n] for n in siblings], played.proposal.drawn
+        decision.distributions, [tree.tokens[n] for n in siblings], result.proposal.drawn
     )

@@ -1,7 +1,7 @@
-"""The drafter protocol: a shared `Drafter`, and a `DraftSession` that holds one run's state.
+"""The drafter protocol: a shared `Drafter`, and a `DraftSession` with the state of one run.
 
-All drafters share one protocol without flags. What some families need of the target (hidden
-states, keys and values, extra rows) is passed to all of them, and the others ignore it.
+All drafters implement the same protocol, which has no flags. Hidden states, keys and values, and
+extra rows are passed to every drafter; those that do not need them ignore them.
 """
 
 from __future__ import annotations
@@ -25,27 +25,28 @@ from specviz.verification.tree import DraftTree
 
 
 class BadProposal(ValueError):
-    """A drafter broke its contract. This is a fault of the drafter, not of the user's settings."""
+    """A drafter violated its contract: a bug in the drafter, not an error in the settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Candidate tokens of one round, and how they were drawn.
+    """Candidate tokens of one round, and how they were sampled.
 
     Attributes:
         tree: The candidates. Node 0 is the last committed token.
-        drawn: How the children of a node were drawn.
-        q: By parent node, the distribution that its children were drawn from, (V,). Empty for a
-            point mass.
-        draws: By node, the draw from q that produced it. Empty for a point mass.
-        score: By node, the drafter's confidence. Used for ranking and display, never to verify.
-        evidence: By node, what the reader is shown (the match, the head, the layer). Node 0 holds a
-            remark on the whole proposal; its key "form" selects the text, see `frames.evidence`.
-            Nothing is shown for an unknown form.
-        extra_rows: Rows that the target computes in the same pass and never keeps, or None.
-        precomputed: Target states that drafting has already computed, or None.
+        drawn: How the children of a node were sampled.
+        q: For each parent node, the distribution that its children were sampled from, (V,). Empty
+            for a point mass.
+        draws: For each node, the draw from q that produced it. Empty for a point mass.
+        score: For each node, the drafter's confidence. Used for ranking and display, never for
+            verification.
+        evidence: For each node, data about its origin to display (the match, the head, the layer).
+            The entry of node 0 describes the whole proposal. The key "form" selects the text, see
+            `frames.evidence`; an unknown form displays nothing.
+        extra_rows: Rows that the target computes in the same pass and then discards, or None.
+        precomputed: Target states that were already computed while drafting, or None.
         shown: Token ids that appear in the evidence only.
-        work: Rows that the drafter's own networks computed, or None if it does not count them.
+        work: Rows computed by the drafter's networks, or None if it does not count them.
     """
 
     tree: DraftTree
@@ -63,12 +64,13 @@ class Proposal:
         """Check the proposal against the drafter's contract.
 
         Args:
-            drawn: How the session announced that it draws.
-            max_tokens: Most tokens that this round may add, including one that is not drafted.
+            drawn: The kind of sampling that the session announced.
+            max_tokens: Maximum number of tokens that this round may add, including the one that the
+                target adds.
             eos: Token ids that end a text.
 
         Raises:
-            BadProposal: The engine cannot use the proposal without giving a wrong result.
+            BadProposal: The proposal violates the contract, so the output could be wrong.
         """
         tree = self.tree
         if self.drawn is not drawn:
@@ -92,10 +94,10 @@ class Drafter(Protocol):
     """A drafter's weights and description, shared by all runs.
 
     Attributes:
-        name: Its name in the catalogue, or its id or folder.
-        card: What the trace records of it.
-        made_for: Hash of the target weights that it fits, see `MadeFor`. None fits any target.
-        capture: Hidden states, keys and values that it needs of the target.
+        name: Its name in the catalogue, or its Hub id or folder.
+        card: The description that traces record.
+        made_for: Hash of the target weights that it fits, see `MadeFor`. None: any target.
+        capture: Hidden states, keys and values that it needs from the target.
     """
 
     name: str
@@ -112,54 +114,54 @@ class Drafter(Protocol):
         ...
 
     def weights(self, target: Target) -> Weights:
-        """Return how many weights each kind of row meets that proposals for this target count."""
+        """Return the number of weights that each kind of row in `Proposal.work` multiplies."""
         ...
 
 
 def can_branch(session: DraftSession) -> bool:
-    """Return whether a session may propose trees. Without the attribute, it proposes chains."""
+    """Return whether a session may propose trees; without the attribute, it proposes chains."""
     return bool(getattr(session, "branches", False))
 
 
 class DraftSession(Protocol):
-    """The state of one run. It keeps its own cache and rolls it back.
+    """The state of one run. A session manages its own cache and rolls it back.
 
     A session that can propose two candidates under one node also sets an attribute `branches`, see
     `can_branch`.
 
     Attributes:
-        drawn: How every proposal of this run is drawn; known before the first one.
+        drawn: How the candidates of every proposal are sampled; set before the first proposal.
     """
 
     drawn: Drawn
 
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """Propose what may follow `context`.
+        """Propose candidate tokens that may follow `context`.
 
         The proposal is at most `max_tokens` - 1 tokens deep, and nothing follows an end-of-text
         token.
 
         Args:
             context: Token ids of the text so far.
-            max_tokens: Most tokens that this round may add: γ + 1, or fewer near the end of the
-                run. One of them is never drafted.
+            max_tokens: Maximum number of tokens that this round may add: γ + 1, or fewer near the
+                end of the run. The target adds one of them.
             chance: The round's random numbers.
 
         Returns:
-            The candidates, perhaps none.
+            The candidates; there may be none.
         """
         ...
 
     def commit(
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
-        """Record that `tokens` were added to the text.
+        """Update the session after `tokens` were added to the text.
 
         Args:
             tokens: The new token ids. The first call receives the prompt without its first token,
                 followed by the first new token.
-            states: Row i is the target's state that *predicted* tokens[i]. The newest token has no
-                state of its own yet.
-            extra_rows: The rows that the proposal added, now with their logits.
+            states: Row i is the target's state that *predicted* tokens[i], so the newest token's
+                own state is not included.
+            extra_rows: The extra rows of the proposal, now with logits.
         """
         ...

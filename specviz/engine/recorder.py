@@ -1,4 +1,4 @@
-"""Turn live rounds into trace events; only a few small batches cross from the device."""
+"""Convert rounds to trace events, with only a few small transfers from the device."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ if TYPE_CHECKING:
     from specviz.engine.loop import RoundResult
 
 TOP = 3  # most likely next tokens listed at every node
-# For rules whose acceptance probability does not follow from the overlap.
+# For rules whose acceptance probability cannot be computed from the overlap.
 NO_ALPHA = AcceptanceProbability(None, None)
 
 
 def header(
     target: Target,
     drafter: Drafter,
-    reading: EncodedPrompt,
+    encoded: EncodedPrompt,
     settings: Settings,
     rule: Rule,
 ) -> Header:
-    """Return the trace header: everything decided before the first round."""
+    """Return the trace header: everything that is known before the first round."""
     where = target.environment
     return Header(
         target=target.card,
@@ -57,8 +57,8 @@ def header(
         settings=settings.at_depth(target.layers).to_json(),
         rule=rule.spec.name,
         lossless=rule.spec.lossless,
-        prompt=reading.text,
-        prompt_ids=list(reading.ids),
+        prompt=encoded.text,
+        prompt_ids=list(encoded.ids),
         vocab_size=target.vocab_size,
         eos=list(target.eos),
         device=str(target.device),
@@ -67,19 +67,22 @@ def header(
         threads=torch.get_num_threads(),
         versions={**versions(), **where.versions},
         packing=where.packing,
-        chat=reading.chat,
+        chat=encoded.chat,
     )
 
 
 @cache
 def versions() -> dict[str, str]:
-    """Return the versions that a run's numbers may depend on. Reading them takes milliseconds."""
+    """Return the package versions that a run's numbers may depend on.
+
+    They are cached, because encoded them takes milliseconds.
+    """
     packages = {name: version(name) for name in ("torch", "transformers")}
     return {"python": platform.python_version(), **packages}
 
 
 class Recorder:
-    """Turns rounds into events, and remembers which tokens' bytes the trace already contains."""
+    """Converts rounds to events, and tracks which tokens' bytes the trace already contains."""
 
     def __init__(self, target: Target, settings: Settings) -> None:
         self.target = target
@@ -97,15 +100,15 @@ class Recorder:
             yield Vocabulary({str(t): self.target.token_bytes(t).decode("latin-1") for t in new})
 
     @torch.inference_mode()
-    def round(self, played: RoundResult) -> list[Event]:
-        """Return the events of one round, preceded by the bytes of every token they show."""
-        number, verdict = played.number, played.verdict
-        soft = self._soft(played)
+    def round(self, result: RoundResult) -> list[Event]:
+        """Return the events of one round, preceded by the bytes of every token in them."""
+        number, verdict = result.number, result.verdict
+        soft = self._soft(result)
         events: list[Event] = []
         if number:
-            events.append(self._proposed(played))
-        events.append(self._scored(played, soft))
-        rows = decision_rows(verdict.decisions, played.proposal.tree, soft, self.leaf_first)
+            events.append(self._proposed(result))
+        events.append(self._scored(result, soft))
+        rows = decision_rows(verdict.decisions, result.proposal.tree, soft, self.leaf_first)
         for decision, row in zip(verdict.decisions, rows, strict=True):
             events.append(
                 Judged(
@@ -115,66 +118,66 @@ class Recorder:
                     decision.threshold,
                     dict(decision.inputs),
                     row,
-                    *(alpha(played, decision) if self.has_alpha else NO_ALPHA),
+                    *(alpha(result, decision) if self.has_alpha else NO_ALPHA),
                 )
             )
-        if len(played.tokens) > len(verdict.path):
-            events.append(self._drew(played, soft))
-        clocks = played.clocks
-        events.append(Committed(number, list(played.tokens), clocks.judge, clocks.commit))
-        return [*self.vocabulary(shown_tokens(events).union(played.proposal.shown)), *events]
+        if len(result.tokens) > len(verdict.path):
+            events.append(self._drew(result, soft))
+        clocks = result.clocks
+        events.append(Committed(number, list(result.tokens), clocks.judge, clocks.commit))
+        return [*self.vocabulary(shown_tokens(events).union(result.proposal.shown)), *events]
 
-    def _proposed(self, played: RoundResult) -> Proposed:
-        proposal, tree = played.proposal, played.proposal.tree
-        guesses = [self._guess(played, node) for node in range(1, len(tree))]
+    def _proposed(self, result: RoundResult) -> Proposed:
+        proposal, tree = result.proposal, result.proposal.tree
+        guesses = [self._guess(result, node) for node in range(1, len(tree))]
         return Proposed(
-            round=played.number,
+            round=result.number,
             root=tree.tokens[0],
             drawn=proposal.drawn.value,
             guesses=guesses,
             remark=proposal.evidence.get(0),
-            seconds=played.clocks.draft,
+            seconds=result.clocks.draft,
             work=proposal.work,
         )
 
-    def _guess(self, played: RoundResult, node: int) -> Guess:
-        proposal: Proposal = played.proposal
+    def _guess(self, result: RoundResult, node: int) -> Guess:
+        proposal: Proposal = result.proposal
         tree = proposal.tree
         made = proposal.draws.get(node)
         return Guess(
             token=tree.tokens[node],
             parent=tree.parents[node],
-            u=played.chance.judge(node),
+            u=result.chance.judge(node),
             q=None if made is None else conditional_q(proposal, node),
             drawn=None if made is None else Interval(made.u, made.lo, made.hi),
             score=proposal.score.get(node),
             evidence=proposal.evidence.get(node),
         )
 
-    def _scored(self, played: RoundResult, soft: Tensor | None) -> Scored:
-        tree, p = played.proposal.tree, played.p
+    def _scored(self, result: RoundResult, soft: Tensor | None) -> Scored:
+        tree, p = result.proposal.tree, result.p
         parents = torch.tensor(tree.parents[1:], dtype=torch.long, device=p.device)
         tokens = torch.tensor(tree.tokens[1:], dtype=torch.long, device=p.device)
         values, ids = p.topk(min(TOP, p.shape[-1]), dim=-1)
         pairs = zip(ids.tolist(), values.tolist(), strict=True)
-        extra_rows = played.proposal.extra_rows
+        extra_rows = result.proposal.extra_rows
         return Scored(
-            round=played.number,
+            round=result.number,
             p=p[parents, tokens].tolist(),
             top=[[[i, v] for i, v in zip(*pair, strict=True) if v > 0] for pair in pairs],
             rows_in_pass=len(tree) + (len(extra_rows.tokens) if extra_rows else 0),
-            seconds=played.clocks.score,
+            seconds=result.clocks.score,
             soft=None if soft is None else soft[parents, tokens].tolist(),
         )
 
-    def _drew(self, played: RoundResult, soft: Tensor | None) -> Drew:
-        final = played.verdict.final
+    def _drew(self, result: RoundResult, soft: Tensor | None) -> Drew:
+        final = result.verdict.final
         probs, drawn = final.probs, final.drawn
         tokens = most_likely(probs, drawn.token)
         index = torch.tensor(tokens, device=probs.device)
-        last = _last_rejected(played) if final.kind == "recovered" else None
+        last = _last_rejected(result) if final.kind == "recovered" else None
         return Drew(
-            round=played.number,
+            round=result.number,
             parent=final.parent,
             token=drawn.token,
             kind=final.kind,
@@ -190,23 +193,26 @@ class Recorder:
             else last.distributions.q[drawn.token].item(),
         )
 
-    def _soft(self, played: RoundResult) -> Tensor | None:
-        """Return the softmax at temperature 1 after every node, (n, V), or None if sampling."""
+    def _soft(self, result: RoundResult) -> Tensor | None:
+        """Return the softmax at temperature 1 after every node, (n, V), if decoding is greedy.
+
+        None at any other temperature.
+        """
         if not self.settings.sampling.greedy:
             return None
-        return played.scores.logits.to(played.p.dtype).softmax(-1)
+        return result.scores.logits.to(result.p.dtype).softmax(-1)
 
 
-def _last_rejected(played: RoundResult) -> Decision:
-    """Return the last rejected candidate under the node that the round's last token follows."""
-    node = played.proposal.tree.children[played.verdict.final.parent][-1]
-    return next(decision for decision in played.verdict.decisions if decision.node == node)
+def _last_rejected(result: RoundResult) -> Decision:
+    """Return the decision on the last rejected sibling of the round's last token."""
+    node = result.proposal.tree.children[result.verdict.final.parent][-1]
+    return next(decision for decision in result.verdict.decisions if decision.node == node)
 
 
 def conditional_q(proposal: Proposal, node: int) -> float:
-    """Return q of a sampled candidate under the distribution it was drawn from.
+    """Return a candidate's probability under the distribution that it was sampled from.
 
-    Without replacement, the siblings before it are removed from that distribution.
+    If candidates are sampled without replacement, its earlier siblings are removed first.
     """
     tree = proposal.tree
     parent = tree.parents[node]
@@ -218,7 +224,7 @@ def conditional_q(proposal: Proposal, node: int) -> float:
 
 
 def shown_tokens(events: Iterable[Event]) -> set[int]:
-    """Return every token id that these events show outside of evidence (see `Proposal.shown`)."""
+    """Return every token id in these events, except those in evidence (see `Proposal.shown`)."""
     ids: set[int] = set()
     for event in events:
         if isinstance(event, Proposed):

@@ -1,7 +1,7 @@
 """Run one prompt many times with and without speculation, and compare the first tokens.
 
-The generator can be abandoned at any time: each step adds one run of either kind, and what it
-yields covers all runs so far.
+Each step of the generator adds one run of each kind and yields the counts of all runs so far, so it
+can be stopped after any step.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from specviz.models.target import Target
 from specviz.settings.settings import Settings
 from specviz.verification.exact.monte_carlo import GTest, g_test_of_two
 
-TOKENS: Final = 3  # compared together: a fault may leave the first token's distribution intact
+TOKENS: Final = 3  # compared together: a bug may affect later tokens only
 Text = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Tally:
-    """How often each beginning of a text occurred.
+    """How often each sequence of first tokens occurred.
 
     Attributes:
-        done: Runs of either kind so far.
-        of: Runs of either kind in all.
-        speculative: Counts by first tokens, with speculation. A text that ended early is shorter.
-        plain: The same for plain decoding.
+        done: Number of runs of each kind so far.
+        of: Number of runs of each kind in all.
+        speculative: Counts with speculation, by first tokens. A text that ended early has fewer.
+        plain: Counts with plain decoding.
     """
 
     done: int
@@ -44,7 +44,7 @@ class Tally:
     def test(self) -> GTest:
         """Test whether both samples come from one distribution.
 
-        Look once, at the end: with repeated looks a small p-value appears by chance.
+        Test once, after the last run: repeated tests produce small p-values by chance.
         """
         return g_test_of_two(self.speculative, self.plain)
 
@@ -57,9 +57,9 @@ class Tally:
 
     @property
     def noise(self) -> float:
-        """Return the distance to expect from two samples of one distribution.
+        """Return the distance to expect between two samples of one distribution.
 
-        It is approximately ½ Σ √(4 p (1 − p) / (π N)) for N runs of either kind.
+        It is approximately ½ Σ √(4 p (1 − p) / (π N)) for N runs of each kind.
         """
         runs = max(self.done, 1)
         both = self.speculative.keys() | self.plain.keys()
@@ -75,41 +75,41 @@ def repeat(
     times: int,
     stop: Stop = never,
 ) -> Iterator[Tally]:
-    """Yield a tally after every pair of runs; each pair has a seed of its own.
+    """Yield a tally after every pair of runs; each pair uses another seed.
 
     Args:
         target: The target model.
         drafter: A drafter that fits it.
         ids: Token ids of the prompt.
-        settings: The settings; their seed is the first pair's.
-        times: How many pairs to run.
+        settings: The settings; the first pair uses their seed.
+        times: Number of pairs to run.
         stop: Called before every pair; True ends the comparison.
 
     Raises:
         ValueError: See `Decoding`.
     """
-    ours: Counter[Text] = Counter()
-    theirs: Counter[Text] = Counter()
+    speculative: Counter[Text] = Counter()
+    baseline: Counter[Text] = Counter()
     for number in range(times):
         if stop():
             return
         chosen = replace(settings, seed=_seed(settings.seed, number))
-        ours[first_tokens(target, drafter, ids, chosen)] += 1
+        speculative[first_tokens(target, drafter, ids, chosen)] += 1
         steps = islice(plain(target, ids, chosen), min(TOKENS, chosen.max_new_tokens))
-        theirs[tuple(step.token for step in steps)] += 1
-        yield Tally(number + 1, times, dict(ours), dict(theirs))
+        baseline[tuple(step.token for step in steps)] += 1
+        yield Tally(number + 1, times, dict(speculative), dict(baseline))
 
 
 def first_tokens(target: Target, drafter: Drafter, ids: Sequence[int], settings: Settings) -> Text:
     """Return the first TOKENS tokens of one speculative run."""
     found: list[int] = []
-    for played in Decoding(target, drafter, ids, settings).rounds():
-        found += played.tokens
+    for result in Decoding(target, drafter, ids, settings).rounds():
+        found += result.tokens
         if len(found) >= TOKENS:
             break
     return tuple(found[:TOKENS])
 
 
 def _seed(first: int, number: int) -> int:
-    """Return the seed of a pair, wrapping around at the end of 64 bits."""
+    """Return the seed of a pair; seeds wrap around at 64 bits."""
     return (first + number + 2**63) % 2**64 - 2**63

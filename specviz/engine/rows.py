@@ -1,7 +1,7 @@
-"""Distributions over a whole vocabulary as a few listed tokens and one sum for all others.
+"""Summarize distributions over a vocabulary: a few listed tokens, and one sum of all others.
 
-The tokens that are not listed are summed one by one for each quantity, because the minimum of two
-sums is not the overlap.
+Each quantity is computed for every token before it is summed: the overlap is a sum of minima, not
+the minimum of two sums.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def decision_rows(
         decisions: The decisions of one round.
         tree: The draft tree.
         soft: The softmax at temperature 1 after each node, (n, V); at temperature 0 only.
-        leaf_first: Whether the rule lets a candidate claim a share of p, which the rows then
-            record.
+        leaf_first: Whether the rule assigns each candidate a share of p, which the rows then
+            include.
 
     Returns:
         One entry per decision, in the same order.
@@ -54,28 +54,29 @@ def decision_rows(
 def _leaders(
     p: Tensor, q: Tensor, claimed: Tensor, soft: Tensor | None, has_q: bool
 ) -> list[Tensor]:
-    """Return the ids of the tokens worth listing beside the candidate.
+    """Return the ids of the tokens to list in addition to the candidate.
 
     Args:
         p: Target distributions, (d, V).
         q: Draft distributions, (d, V).
-        claimed: The part of p that the candidate can claim, (d, V).
-        soft: Softmax at temperature 1, (d, V), at temperature 0 only.
+        claimed: The share of p that is assigned to the candidate, (d, V).
+        soft: Softmax at temperature 1, (d, V), if decoding is greedy, or None.
         has_q: Whether the candidates were sampled from q.
 
     Returns:
-        Token ids (d, k), one tensor for each distribution that matters.
+        Token ids (d, k), one tensor for each relevant distribution.
     """
     few = min(LISTED, p.shape[-1])
     if soft is not None:  # p is one token
         return [p.argmax(dim=-1, keepdim=True), soft.topk(few, dim=-1).indices]
     if has_q:
         return [each.topk(few, dim=-1).indices for each in (p, q, (claimed - q).clamp(min=0.0))]
-    return [p.topk(min(2 * LISTED, p.shape[-1]), dim=-1).indices]  # the residual is p's own rest
+    return [p.topk(min(2 * LISTED, p.shape[-1]), dim=-1).indices]  # the residual is p without the
+    candidate
 
 
 def _draft_probs(decision: Decision, tokens: Sequence[int]) -> Tensor:
-    """Return q of a decision; for a point mass, all mass is on the candidate."""
+    """Return q of a decision; a point mass gives the candidate probability 1."""
     if decision.distributions.q is not None:
         return decision.distributions.q
     mass = torch.zeros_like(decision.distributions.p)
@@ -86,17 +87,17 @@ def _draft_probs(decision: Decision, tokens: Sequence[int]) -> Tensor:
 def _summed(
     p: Tensor, q: Tensor, claimed: Tensor, soft: Tensor | None, ids: Tensor
 ) -> dict[str, Any]:
-    """Return each quantity's values at `ids`, and its sum over all other tokens.
+    """Return the values of each quantity at `ids`, and its sum over all other tokens.
 
     Args:
         p: Target distributions, (d, V).
         q: Draft distributions, (d, V).
-        claimed: The part of p that the candidate can claim, (d, V).
+        claimed: The share of p that is assigned to the candidate, (d, V).
         soft: Softmax at temperature 1, (d, V), or None.
         ids: Listed token ids, (d, k).
 
     Returns:
-        By name, the values of p, q, their overlap and the residual, and the sums "rest_...".
+        The values of p, q, overlap and residual by name, and their sums as "rest_...".
     """
     above = (claimed - q).clamp(min=0.0)
     quantities = {"p": p, "q": q, "both": torch.minimum(claimed, q), "above": above}
@@ -114,7 +115,7 @@ def _summed(
 
 
 def _row(batch: dict[str, Any], i: int, has_q: bool, reach: float | None) -> Rows:
-    """Return one decision of the batch, each token listed once, by falling p, then q, then id."""
+    """Return one decision of the batch, with each token once, sorted by p, then q, then id."""
     p, q, soft = batch["p"][i], batch["q"][i], batch.get("soft")
     first = {token: at for at, token in reversed(list(enumerate(batch["ids"][i])))}
     key = p if soft is None else soft[i]
@@ -138,9 +139,9 @@ def _row(batch: dict[str, Any], i: int, has_q: bool, reach: float | None) -> Row
 
 
 def most_likely(probs: Tensor, token: int) -> list[int]:
-    """Return the most likely tokens of a distribution (V,), by falling probability then id.
+    """Return the most likely tokens of a distribution (V,), sorted by probability, then id.
 
-    `token` is always among them.
+    `token` is always included.
     """
     values, ids = probs.topk(min(DRAWN_LISTED, probs.shape[-1]))
     pairs = zip((-values).tolist(), ids.tolist(), strict=True)

@@ -1,4 +1,4 @@
-"""How many tokens to draft per round: a fixed γ, or one that adapts to the acceptance.
+"""Choose how many tokens to draft per round: a fixed γ, or one that adapts to acceptance.
 
 γ depends on past rounds only, never on the tokens being drafted, so the output distribution stays
 exact.
@@ -21,7 +21,7 @@ class GammaSchedule(Protocol):
 
         Args:
             drafted: Depth of the proposal; for a chain, its number of tokens.
-            accepted: How many of them were accepted.
+            accepted: Number of accepted tokens.
         """
         ...
 
@@ -47,7 +47,7 @@ class Learning:
         self.most = most
 
     def observe(self, drafted: int, accepted: int) -> None:
-        """Adapt γ; a round that drafted nothing changes nothing."""
+        """Adapt γ, unless the round drafted no tokens."""
         if drafted:
             step = 2 if accepted == drafted else -1
             self.gamma = min(self.most, max(1, self.gamma + step))
@@ -56,7 +56,7 @@ class Learning:
 def schedule(settings: Settings) -> GammaSchedule:
     """Return the schedule that the settings choose.
 
-    γ never grows beyond what the settings themselves would allow.
+    γ never exceeds the largest value that is valid for the siblings in the settings.
     """
     if settings.schedule == "fixed":
         return Fixed(settings.gamma)

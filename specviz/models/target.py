@@ -250,7 +250,7 @@ class TargetRun:
 
     @torch.inference_mode()
     def keep(self, path: Sequence[int]) -> None:
-        """Keep a path of tree nodes in the cache, starting at the root, and drop all other nodes."""
+        """Keep a path of tree nodes, starting at the root, in the cache and drop all others."""
         self.cache.keep(self.length, [self.length + node for node in path])
         self.length += len(path)
         self.early = []  # not cleared: the old list may be in use
@@ -268,7 +268,7 @@ class TargetRun:
     def shallow(
         self, tokens: Sequence[int], depths: Sequence[int], sees: Tensor, layer: int
     ) -> Tensor:
-        """Run layers 1 to `layer` on new tree nodes and cache their keys and values, for early exit.
+        """Run layers 1 to `layer` on new tree nodes and cache their keys and values (early exit).
 
         Args:
             tokens: Token ids of the nodes.

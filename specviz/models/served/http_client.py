@@ -150,7 +150,7 @@ class HttpClient:
         return self._read(*self._send("POST", path, json.dumps(body), self.post_seconds))
 
     def headers(self) -> dict[str, str]:
-        """Return the request headers. Only the server that the host has set receives the API key."""
+        """Return the request headers. Only the server set by the host receives the API key."""
         key = os.environ.get(KEY) if self.address.alias else None
         plain = {"Content-Type": "application/json", "Accept": "application/json"}
         return plain | ({"Authorization": f"Bearer {key}"} if key else {})
