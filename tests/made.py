@@ -270,7 +270,7 @@ def play(run: Making, number: int) -> None:
 def judge(
     run: Making, number: int, guesses: Sequence[Guess], children: Sequence[int], law: Law
 ) -> tuple[int | None, Law, tuple[Law, Law | None] | None]:
-    """Judge the children in turn; return the accepted one, the residual of p, and its (p, q)."""
+    """Judge the children in turn: accepted child, residual of p, (p, q) of the last rejection."""
     parent = [guesses[n - 1].parent for n in children]
     context = context_of(run, guesses, parent[0]) if parent else run.text
     soft = run.soft(context, "target") if run.recipe.greedy else None

@@ -66,7 +66,7 @@ DOCUMENTED = {
     "transformers",
     "transformers.utils.logging",
 }
-# Libraries whose modules may not be reached as attributes either, as in `gr.context.Context`.
+# Libraries whose modules must not be used as attributes either, as in `gr.context.Context`.
 CHAINED = {"gradio", "gradio_client", "huggingface_hub", "spaces", "starlette"}
 NAMED_TUPLE = {"_asdict", "_fields", "_make", "_replace"}  # documented despite the underscore
 ROUTE = re.compile(
@@ -103,9 +103,9 @@ def is_module(name: str) -> bool:
 
 
 def problems(source: str, inherited: frozenset[str] = frozenset()) -> list[str]:
-    """What a module's source uses that is not documented, as sentences.
+    """Return one sentence for each undocumented API that a module's source uses.
 
-    inherited: private names that modules of this app define, from which it imports.
+    inherited: private names defined in modules of this app that the source imports from.
     """
     tree = ast.parse(source)
     own = defined(tree) | inherited | NAMED_TUPLE
@@ -256,7 +256,7 @@ def definitions() -> dict[str, frozenset[str]]:
 
 
 def inherited_by(source: str) -> frozenset[str]:
-    """Return private names of the modules that a module imports from, which its classes inherit."""
+    """Return the private names that a module's classes may inherit from the modules it imports."""
     nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)]
     names = [definitions().get(str(node.module), frozenset()) for node in nodes]
     return frozenset().union(*names)

@@ -1,4 +1,4 @@
-"""The endpoint for other programs, on a live server: the documented example, and refusals."""
+"""The API endpoint on a live server: the documented example, and rejected calls."""
 
 import re
 import subprocess

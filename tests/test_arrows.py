@@ -1,4 +1,4 @@
-"""Arrows run one way: what may import what, read from the source and tried in a fresh process."""
+"""Imports go to lower layers only, checked in the source and in a fresh process."""
 
 import ast
 import re
@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-# The rooms from the ground up: a folder or a loose module of the package imports only from rooms
-# that stand before it here. `frames` and `figures` stand on `trace` alone.
+# The layers, lowest first: a folder or top-level module of the package imports only from layers
+# listed before its own. `frames` and `figures` import from `trace` alone.
 FLOORS = (
     "texts",
     "glossary",
@@ -69,14 +69,14 @@ KNOWS_NO_SCREEN = (
     "specviz.compare",
     "specviz.training",
 )
-SERVES = "specviz.commands.serve"  # the one command that opens the page
+SERVES = "specviz.commands.serve"  # the only command that serves the page
 MODELS = {"torch", "transformers", "tokenizers", "safetensors", "numpy"}
 SCREEN = {"gradio", "plotly", "networkx", "specviz.ui", "specviz.figures"}
 
 
 @cache
 def modules():
-    """Every module of the package by name, with its file."""
+    """Return every module of the package by name, with its file."""
     found = {}
     for path in (ROOT / "specviz").rglob("*.py"):
         parts = path.relative_to(ROOT).with_suffix("").parts
@@ -86,7 +86,7 @@ def modules():
 
 @cache
 def imports(module, lazy):
-    """What a module's source imports: at its top only, or inside functions too (lazy)."""
+    """Return what a module imports: at its top only, or also inside functions (lazy)."""
     tree = ast.parse(modules()[module].read_text(encoding="utf-8"))
     found = set()
     waiting = list(tree.body)
@@ -108,7 +108,7 @@ def imports(module, lazy):
 
 
 def reach(start, lazy=False):
-    """Everything that importing a module, or each module of a package, brings in."""
+    """Return everything that is imported along with a module, or with each module of a package."""
     seen = set()
     waiting = [name for name in modules() if name == start or name.startswith(f"{start}.")]
     assert waiting, f"there is no module {start}"
@@ -123,7 +123,7 @@ def reach(start, lazy=False):
 
 
 def top(names):
-    """Names with their top packages."""
+    """Return the names together with their top-level packages."""
     return names | {name.split(".")[0] for name in names}
 
 
@@ -138,7 +138,7 @@ def test_engine_and_training_do_not_import_ui(module):
 
 
 def commands():
-    """The modules of all commands but `serve`."""
+    """Return the modules of all commands except `serve`."""
     return [name for name in modules() if name.startswith("specviz.commands.") and name != SERVES]
 
 
@@ -162,12 +162,12 @@ def test_frames_do_not_import_plotly():
 
 
 def room(module):
-    """The folder or loose module of the package that a module belongs to."""
+    """Return the folder or top-level module of the package that a module belongs to."""
     return module.split(".")[1] if "." in module else ""
 
 
 def arrows(room_of=room):
-    """Every import of one part of the package by another, as (from, to, the modules)."""
+    """Return every import between layers as (importing layer, imported layer, modules)."""
     return {
         (room_of(here), room_of(there), f"{here} -> {there}")
         for here in modules()
@@ -191,7 +191,7 @@ def test_no_import_goes_to_a_higher_layer(floor):
 
 
 def circles(graph):
-    """Nodes that lead back to themselves, found by taking away whatever leads nowhere."""
+    """Return the nodes on cycles and on paths to them, by removing nodes without successors."""
     while ends := {node for node, out in graph.items() if not out & graph.keys()}:
         graph = {node: out for node, out in graph.items() if node not in ends}
     return sorted(graph)
@@ -214,7 +214,7 @@ JS_IMPORT = re.compile(r'^(?:im|ex)port\b[^;"]*"(\.{1,2}/[^"]+)";', re.MULTILINE
 
 
 def js_imports():
-    """By module of the browser's half, the modules that it imports; `given.js` Python writes."""
+    """Return the imports of each JavaScript module; Python generates `given.js`."""
     found = {
         path: {
             (path.parent / name).resolve() for name in JS_IMPORT.findall(path.read_text("utf-8"))
@@ -236,7 +236,7 @@ def test_no_browser_modules_import_each_other_in_a_cycle():
 def test_browser_section_imports_only_its_own_and_shared_modules():
     shared = HALF / "shared"
     for path, imported in js_imports().items():
-        tab = path.parent.parent / "shared"  # what the sections of one tab share
+        tab = path.parent.parent / "shared"  # shared by the sections of one tab
         assert {each.parent for each in imported} <= {path.parent, shared, tab}, path
 
 
@@ -273,7 +273,7 @@ COMMAND = (
     "code", [f"import {LISTED}", *(f"{COMMAND}{call}" for call in CALLS)], ids=["all", *CALLS]
 )
 def test_fresh_process_imports_neither_torch_nor_ui(code):
-    """What the source says, as it happens."""
+    """Check in a fresh process what the other tests read from the source."""
     code = f"{code}\nimport sys; print(sorted({MODELS | SCREEN!r} & set(sys.modules)))"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
@@ -283,7 +283,7 @@ def test_fresh_process_imports_neither_torch_nor_ui(code):
 
 @pytest.mark.slow
 def test_import_walk_detects_torch():
-    """A guard for the test itself: through several steps, and inside functions."""
+    """Check the test itself: imports over several steps, and inside functions."""
     assert "torch" in top(reach("specviz.catalog.loading"))
     assert "specviz.verification.tree" in reach("specviz.engine")
     assert "torch" not in top(reach("specviz.commands.run"))

@@ -1,4 +1,4 @@
-"""The benchmark: the shape of its rows and equal work. It never tests timings."""
+"""The benchmark: its rows, and equal work of all methods. Timings are not tested."""
 
 import json
 import signal
@@ -200,7 +200,7 @@ def test_depths_count_guesses_positions_and_accepted(tiny_target):
 
 @pytest.mark.slow
 def test_acceptance_by_depth_agrees_in_compare_bench_and_model_card(tiny_target):
-    """Count by position: with siblings, counting by guess gives another number."""
+    """Count by position; with siblings, counting by guess would give another number."""
     tiny_draft = tiny.draft(tiny.blurred(tiny.llama(), noise=0.2))
     ids = tiny_target.encode(tiny.PROMPT, TREE.max_new_tokens)
     bench = tally_rounds(list(engine.rounds(tiny_target, tiny_draft, ids, TREE))).kept_by_depth
@@ -297,7 +297,7 @@ def test_failed_early_exit_restores_all_layers(monkeypatch):
 def test_missing_mtp_is_explained_by_transformers():
     target = tiny.target(tiny.llama(seed=6))
     assert "Could not find `num_mtp_layers`" in reference.explain_no_mtp(target)
-    target.model.config.num_mtp_layers = 1  # and were it there, the class knows no such weights
+    target.model.config.num_mtp_layers = 1  # even if installed, the class has no such weights
     assert "does not seem to register any known MTP" in reference.explain_no_mtp(target)
 
 
@@ -343,7 +343,7 @@ class Interrupted:
 
 
 def interrupted(pair, monkeypatch, after, *options):
-    """Run `bench` with two methods, two prompts a domain and one turn; return its exit status."""
+    """Run `bench` with two methods, two prompts per domain and one turn; return its exit status."""
     texts = {"stories": ["The cat", "The dog"], "python": ["def", "import"]}
     way = Interrupted(after)
     ways = [Method(name, way.decode, GREEDY) for name in ("plain", "other")]

@@ -1,4 +1,4 @@
-"""Blockwise parallel decoding: k - 1 heads from one layer, a chain, one pass per round."""
+"""Blockwise parallel decoding: one layer with k - 1 heads drafts a chain, one pass per round."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shipped files that are missing or damaged are named, and the page opens without their part."""
+"""Errors name shipped files that are missing or damaged, and the page opens without their part."""
 
 from __future__ import annotations
 

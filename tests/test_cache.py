@@ -1,4 +1,4 @@
-"""The preallocated cache: the rows of transformers' growing cache, written in place."""
+"""The preallocated cache has the rows of transformers' growing cache, written in place."""
 
 import pytest
 import tiny
@@ -67,7 +67,7 @@ def test_new_rows_are_written_in_place_until_the_buffer_is_full():
     layer.cut(4)
     assert layer.keys.data_ptr() == layer.buffer[0].data_ptr() == place
     layer.update(*rows(2 * SPARE_ROWS, 2))
-    assert layer.keys.data_ptr() != place, "more rows than there was room for"
+    assert layer.keys.data_ptr() != place, "the buffer must grow when it is full"
 
 
 def test_new_rows_are_appended_to_keys_replaced_from_outside():
@@ -78,7 +78,7 @@ def test_new_rows_are_appended_to_keys_replaced_from_outside():
     keys, values = layer.update(*rows(2, 3))
     assert torch.equal(keys, torch.cat([other[0], rows(2, 3)[0]], dim=2))
     assert torch.equal(values, torch.cat([other[1], rows(2, 3)[1]], dim=2))
-    assert torch.equal(other[0], rows(4, 2)[0]), "and themselves left alone"
+    assert torch.equal(other[0], rows(4, 2)[0]), "the replaced keys must not change"
 
 
 def test_keep_and_cut_work_on_an_empty_cache():

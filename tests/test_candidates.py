@@ -1,4 +1,4 @@
-"""Siblings sampled on the device equal those drawn one after another, and are read at once."""
+"""Siblings sampled on the device equal sequential draws, and are read in one transfer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WIDTHS = [1, 4, 2, 4, 3]
 
 
 def rows(kind, size=200):
-    """Distributions (5, V): peaked; flat, with draws beyond the top 64; with many equal values."""
+    """Return distributions (5, V): peaked; flat, with draws beyond the top 64; with many ties."""
     made = torch.Generator().manual_seed(size)
     logits = torch.randn(5, size, generator=made, dtype=torch.float64)
     logits = {"sharp": logits * 6, "flat": logits / 9, "equals": logits.round()}[kind]

@@ -30,7 +30,7 @@ def test_u_is_uniform():
     assert abs(mean(coins) - 0.5) < 0.01
     for tenth in range(10):
         share = mean(tenth / 10 <= u < (tenth + 1) / 10 for u in coins)
-        assert abs(share - 0.1) < 0.015  # 5 standard deviations of 10,000 coins
+        assert abs(share - 0.1) < 0.015  # 5 standard deviations of 10,000 random numbers
 
 
 def test_u_of_a_fixed_seed_never_changes():

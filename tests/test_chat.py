@@ -1,4 +1,4 @@
-"""Conversations: the template as in transformers, and typed text that stays text."""
+"""Conversations: templates as in transformers, and typed text that never becomes control tokens."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_typed_text_never_becomes_added_token_of_the_template():
     assert ids.count(think) == 1
     assert chat.pieces[-1] == Piece("special", "<think>", 1, 1)
     typed = [own for piece, own in chat.tokens(ids) if piece.kind == "typed"]
-    assert gap in typed[0], "white space is no special token, even where the template has it"
+    assert gap in typed[0], "white space must not become a special token"
 
 
 def test_template_and_typed_text_never_form_special_token_together():
@@ -331,7 +331,7 @@ def test_trace_keeps_the_conversation(trace, chatty):
     assert again.header.prompt == LONG[-1].text
     assert again.header.model_text == again.header.chat.text
     check(again)
-    assert token_ids(run(chatty, again.header.chat.turns)) == token_ids(trace), "it replays"
+    assert token_ids(run(chatty, again.header.chat.turns)) == token_ids(trace), "must replay"
     check(run(chatty, "the cat", system="Be brief."))
     check(run(chatty, "the cat", chat="raw"))
 
@@ -342,7 +342,7 @@ def test_run_stops_at_end_of_turn(chatty):
     ids = encode_prompt(chatty, USER, Settings()).ids
     p = logits_to_probs(chatty.start(CaptureSpec()).prefill(ids).logits, warm)[0]
     ahead = sum(x for i, x in enumerate(p.tolist()) if (-x, i) < (-p[2].item(), 2))
-    coins = {"0 final 0": ahead + p[2].item() / 2}  # it draws the end of a turn
+    coins = {"0 final 0": ahead + p[2].item() / 2}  # samples the end of a turn
     ended = run(chatty, USER, sampling=warm, coins=coins)
     assert (ended.finished.reason, token_ids(ended)) == ("eos", [2])
     check(ended)

@@ -64,7 +64,7 @@ def edited(trace, old, new):
 
 
 def other_kind(event):
-    """Make the guesses a point mass without q and draws, although the rule judges by a ratio."""
+    """Make the guesses point masses without q and u, although the rule compares p / q."""
     event["drawn"] = "point-mass"
     for guess in event["guesses"]:
         guess.update(q=None, drawn=None)
@@ -80,7 +80,7 @@ def negative(rows):
 
 
 def wider(guess):
-    """Change q and make the interval around u as wide."""
+    """Change q and widen the interval around u to match."""
     guess["q"] += 0.01
     guess["drawn"]["hi"] += 0.01
 
@@ -180,7 +180,7 @@ def test_check_detects_each_forgery(sampled, lie):
 
 
 class Argmax(Recording):
-    """Takes the top token of q and claims that it was sampled, with a matching interval."""
+    """Takes the top token of q and claims to have sampled it, with a fitting interval."""
 
     taps = CaptureSpec()
     drawn = Drawn.SAMPLED
@@ -198,7 +198,7 @@ class Argmax(Recording):
 
 @pytest.mark.slow
 def test_check_detects_argmax_guesses_judged_as_samples(tiny_target):
-    """The whole run is real and lossy; only the position of the interval shows it."""
+    """The run is real but lossy; only the positions of the intervals reveal it."""
     trace = traced(tiny_target, Argmax(), Settings(Sampling(1.0), max_new_tokens=30))
     assert trace.header.lossless
     with pytest.raises(CheckFailed, match="the interval's lower end"):
@@ -206,7 +206,7 @@ def test_check_detects_argmax_guesses_judged_as_samples(tiny_target):
 
 
 def test_check_detects_a_moved_interval_of_a_sampled_token(sampled):
-    """Keep u inside the interval and its width right."""
+    """Keep u inside the interval, and keep the width of the interval."""
     drew = next(r.drew for r in sampled.rounds if r.drew and r.drew.token != r.drew.tokens[-1])
     half = (drew.drawn.u - drew.drawn.lo) / 2
     moved = replace(drew.drawn, lo=drew.drawn.lo + half, hi=drew.drawn.hi + half)
@@ -274,11 +274,11 @@ def test_check_detects_text_after_the_end(sampled):
         check(Trace(header, sampled.events))
 
 
-# Temperature 0: the text is plain decoding's
+# Temperature 0: the text equals plain decoding's
 
 
 def apart(trace, margin, **header):
-    """Return the trace with another plain text from new token 4 on, with this margin there."""
+    """Return the trace whose plain text differs from new token 4 on, with this margin there."""
     plain = trace.baseline
     ids, margins, tops = [*plain.token_ids], [*plain.margins], [12.0] * len(plain.margins)
     ids[3], margins[3] = next(token for token in ids if token != ids[3]), margin

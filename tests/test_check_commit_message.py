@@ -1,4 +1,4 @@
-"""The check of commit messages: good ones pass, each fault is named, pre-commit runs it."""
+"""The commit message check: good messages pass, each fault is named, pre-commit runs it."""
 
 import subprocess
 import sys

@@ -277,7 +277,7 @@ def test_check_names_the_damaged_line_of_a_trace(trace, tmp_path, capsys, damage
 )
 @given(data=st.data())
 def test_check_never_raises_on_a_damaged_trace(trace, tmp_path, data):
-    """One line is changed, removed or repeated; `check` returns 0 or 1."""
+    """Change, remove or repeat one line; `check` returns 0 or 1."""
     lines = trace.read_text().split("\n")[:-1]
     at = data.draw(st.integers(0, len(lines) - 1))
     event = json.loads(lines[at])

@@ -1,4 +1,4 @@
-"""Files that people expect of a repository: complete, current, and naming only what exists."""
+"""Community files of the repository: complete, current, and naming only existing files."""
 
 import re
 from datetime import date
@@ -23,7 +23,7 @@ CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 RELEASES = re.findall(r"^## (\d+\.\d+\.\d+) - (\d{4}-\d\d-\d\d)$", CHANGELOG, re.MULTILINE)
 KINDS = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
 CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-# In sentences and commands: paths below the folders of the repository, and files at its top.
+# Paths in sentences and commands: below folders of the repository, and files in its root.
 PATH = re.compile(
     r"(?<![\w/.-])((?:\.ci|assets|docs|examples|specviz|tests)/[\w/.-]*\w|[A-Z]+\.(?:md|cff))\b"
 )

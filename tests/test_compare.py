@@ -58,13 +58,13 @@ def once():
 
 @pytest.fixture(scope="module")
 def drafters(tiny_target):
-    """Drafters by lane: the same small model, often wrong, twice; and prompt lookup."""
+    """Return drafters by lane: the same small, often wrong, model twice; and prompt lookup."""
     small = tiny.draft(tiny.blurred(tiny.llama(), 0.1))
     return {"chain": small, "tree": small, "ngram": NGram()}
 
 
 def made(settings=GREEDY, order_seed=1):
-    """A race of a chain, a tree and prompt lookup."""
+    """Return a race of a chain, a tree and prompt lookup."""
     lanes = (
         Lane("chain", "small", settings),
         Lane("tree", "small", replace(settings, siblings=[3, 2])),
@@ -169,7 +169,7 @@ def test_progress_is_reported_after_every_pass(greedy):
 @pytest.mark.slow
 @pytest.mark.parametrize("which", ["greedy", "sampled"])
 def test_every_lane_produces_a_valid_trace(which, request, tiny_target, drafters, tmp_path):
-    """`check` accepts the trace, it can be read again, and a separate run decides the same."""
+    """Assert that the trace passes `check`, round-trips, and decides like a separate run."""
     said, results = request.getfixturevalue(which)
     assert results.complete
     for name, bare in results.traces.items():
@@ -226,7 +226,7 @@ def test_warm_up_of_a_lane_is_not_measured(tiny_target, drafters, monkeypatch):
 
 
 def stopping(lane, after):
-    """A stop function that is true after this many passes of a lane, and its listener."""
+    """Return a listener, and a stop function that is true after this many passes of a lane."""
     heard = []
 
     def hear(event):
@@ -441,7 +441,7 @@ def test_sampled_texts_differ_but_not_their_distribution(sampled):
 
 
 def matrices(work):
-    """FLOPs of all matrix products that torch counts while `work` runs."""
+    """Return the FLOPs of all matrix products that torch counts during `work`."""
     with FlopCounterMode(display=False) as counter:
         work()
     found = counter.get_flop_counts()["Global"].items()
@@ -449,7 +449,7 @@ def matrices(work):
 
 
 def counted(target, drafter, settings):
-    """A run's FLOPs as computed from its trace, and as counted by torch."""
+    """Return a run's FLOPs as computed from its trace, and as counted by torch."""
     settings = replace(settings, max_new_tokens=12)
     ids = target.encode(tiny.PROMPT, settings.max_new_tokens)
     truth = matrices(lambda: list(engine.rounds(target, drafter, ids, settings)))

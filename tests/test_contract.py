@@ -1,4 +1,4 @@
-"""The contract of a drafter: eleven checks, run on every family of the catalogue."""
+"""The drafter contract: eleven checks, run on every family of the catalogue."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from specviz.engine.protocol import Proposal
 from specviz.verification.tree import DraftTree
 
 pytestmark = pytest.mark.slow
-COUNTED = "tokens follow the target's distribution"  # counts hundreds of runs
+COUNTED = "tokens follow the target's distribution"  # counts the outcomes of hundreds of runs
 
 
 def cells():
@@ -48,7 +48,7 @@ def test_every_catalogue_drafter_is_checked():
 
 
 class Broken:
-    """A correct drafter whose sessions a subclass breaks."""
+    """A correct drafter whose sessions are broken by subclasses."""
 
     def __init__(self, drafter):
         self.drafter = drafter
@@ -90,7 +90,7 @@ class TossesItsOwnCoins(Broken):
 
 
 class DrawsByAnotherLaw(Broken):
-    """Reports q as if sampled, but takes q's top token."""
+    """A drafter that reports q as if sampled, but takes q's top token."""
 
     def propose(self, context, room, chance):
         proposal = super().propose(context, min(room, 2), chance)
@@ -151,7 +151,7 @@ class HidesItsFaults(Broken):
             super().commit(tokens, states, extra_rows)
 
 
-# By check: how to break it, and the family that is broken.
+# By check: the drafter that breaks it, and the family that it wraps.
 MUTANTS = {
     "greedy output equals `generate`": (SpoilsTheTargetsCache, "ngram"),
     "sampled runs replay": (TossesItsOwnCoins, "draft-model"),

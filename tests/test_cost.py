@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from specviz.cost import formula
 
-P, Q = (0.40, 0.25, 0.20, 0.10, 0.05), (0.10, 0.45, 0.15, 0.25, 0.05)  # their worked example
+P, Q = (0.40, 0.25, 0.20, 0.10, 0.05), (0.10, 0.45, 0.15, 0.25, 0.05)  # worked example of the paper
 COSTS = (0.01, 0.05, 0.1, 0.2, 0.5)
-BEST = {  # their table: γ and the speed-up
+BEST = {  # table of the paper: γ and the speed-up
     0.5: [(5, "1.88"), (3, "1.63"), (2, "1.46"), (1, "1.25"), (0, "1.00")],
     0.7: [(9, "2.97"), (6, "2.35"), (4, "1.98"), (3, "1.58"), (1, "1.13")],
     0.8: [(14, "4.23"), (8, "3.09"), (6, "2.47"), (4, "1.87"), (2, "1.22")],
@@ -25,7 +25,7 @@ lengths = st.integers(0, 40)
 
 
 def plain_sum(alpha, gamma):
-    """1 + α + … + α^γ, term by term."""
+    """Return 1 + α + … + α^γ, term by term."""
     return sum(alpha**i for i in range(gamma + 1))
 
 
@@ -110,8 +110,8 @@ def test_alpha_equal_to_c_gains_nothing():
 
 def test_relative_operations_match_the_paper():
     assert f"{formula.relative_operations(0.8, 5, 0.05):.3f}" == "1.694"
-    assert formula.relative_operations(1, 5, 0) == 1  # nothing wasted, nothing spent on drafting
-    assert formula.relative_operations(0, 5, 0) == 6  # all five guesses wasted
+    assert formula.relative_operations(1, 5, 0) == 1  # all accepted, and drafting is free
+    assert formula.relative_operations(0, 5, 0) == 6  # all five guesses are rejected
     assert formula.relative_operations(0.8, 0, 0.05) == pytest.approx(1)
 
 

@@ -1,4 +1,4 @@
-"""Batches: where speculation pays and where it loses, by hand and by brute force."""
+"""Batched speed-up predictions against hand calculation and brute force."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_first_losing_batch_is_the_smallest():
 
 
 def test_longer_drafts_lose_earlier():
-    """As vLLM's notes tell of n-grams on four H100: faster at low load, slower at high load."""
+    """Reproduce vLLM's notes on n-grams with four H100: faster at low load, slower at high load."""
     seventy = Serving(sources.models()["llama-3.1-70b"].shape, H100, "bf16", cards=4)
     losses = [first_losing_batch(seventy, DraftPlan.chain(0.6, gamma)) for gamma in (1, 3, 5, 10)]
     assert losses == sorted(losses, reverse=True)

@@ -1,4 +1,4 @@
-"""The Cost tab's data: every figure positive and sourced; a run as a point on the surface."""
+"""The Cost tab's data: every number is positive and has a source; measured points of runs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_machine_has_plausible_figures_with_sources(machine):
 
 
 def test_peaks_are_without_sparsity():
-    """The sheets of these print numbers with sparsity, twice as large."""
+    """The data sheets of these machines give numbers with sparsity, which are twice as large."""
     peaks = {name: machine.peak.get("bf16") for name, machine in sources.machines().items()}
     assert peaks["h100-sxm"] == 989e12
     assert peaks["l4"] == 121e12
@@ -107,7 +107,7 @@ def test_headline_numbers_equal_those_of_the_papers():
 
 
 def test_published_sentences_agree_with_their_numbers():
-    """A speed-up is not called slow, and where a paper had several machines its row says so."""
+    """A speed-up is not called slow, and a row says if its paper used several machines."""
     for row in sources.published_numbers():
         assert ("slower" in row.says) is (row.unit == "× slower"), row.says
         assert (row.method, row.low) != ("LayerSkip", 1.15), "only in a draft of the cited post"
@@ -140,7 +140,7 @@ def test_spec_bench_overall_speedup_is_within_the_range_of_its_tasks():
         for row in board.rows:
             assert min(row.speedups) <= row.overall <= max(row.speedups)
             assert row.overall == pytest.approx(mean(row.speedups), abs=0.15)
-            assert row.overall < row.tokens_per_pass  # checking and drafting are never free
+            assert row.overall < row.tokens_per_pass  # verification and drafting are never free
 
 
 def raw(name):
@@ -171,7 +171,7 @@ def test_a_source_without_a_link_is_refused():
         sources.Source("hearsay", "somewhere", "2", "")
 
 
-# Published chances of being kept
+# Published acceptance rates
 
 
 def test_published_alpha_is_stated_or_derived_from_tokens_per_pass():
@@ -230,7 +230,7 @@ def test_batch_and_load_match_the_conditions():
 def test_point_of_a_recorded_run_uses_its_own_numbers(path):
     trace = Trace.read(path)
     point, numbers = measured_point(trace), metrics.summary(trace)
-    if numbers["alpha"] is None:  # judged from the leaf up, so the formula does not apply
+    if numbers["alpha"] is None:  # judged from the leaf to the root, so the formula does not apply
         assert point is None
         return
     assert point.alpha == numbers["alpha"]
@@ -244,7 +244,7 @@ def test_point_of_a_recorded_run_uses_its_own_numbers(path):
 
 
 def chain_of_two():
-    """A header and two drafted rounds of a chain of two, kept in full, timed by hand."""
+    """Return a header and two rounds that accept a chain of two, with hand-made times."""
     trace = Trace.read(ASSETS / "traces" / "01-chain.jsonl")
     proposed = next(e for e in trace.events if isinstance(e, Proposed) and e.guesses)
     scored = next(e for e in trace.events if isinstance(e, Scored))
@@ -263,7 +263,7 @@ def chain_of_two():
 
 
 def test_point_of_a_run_equals_hand_calculation():
-    """A plain pass takes 2 after the prefill; a level's draft 0.2, a check 1.4."""
+    """After the prefill a plain pass takes 2 s, drafting a level 0.2 s, verification 1.4 s."""
     point = measured_point(chain_of_two())
     assert (point.alpha, point.gamma, point.guesses) == pytest.approx((0.7, 2, 2))
     assert (point.c, point.verify, point.tokens) == pytest.approx((0.1, 0.7, 3))

@@ -1,4 +1,4 @@
-"""Trees: the sum over nodes against every outcome, against chance, and against the notes."""
+"""Tree costs: the sum over nodes equals enumeration, sampling, and the worked example."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from specviz.cost import formula, tree_formula
 
-P, Q = (0.40, 0.25, 0.20, 0.10, 0.05), (0.10, 0.45, 0.15, 0.25, 0.05)  # the notes' worked example
+P, Q = (0.40, 0.25, 0.20, 0.10, 0.05), (0.10, 0.45, 0.15, 0.25, 0.05)  # worked example of the notes
 
 chances = st.floats(0, 1)
 
 
 def keep_without_replacement(width):
-    """By place, the chance to be the kept child: rejection in turn, every draw enumerated."""
+    """Return for each rank the probability of being accepted, by enumeration of all draws."""
     found = [0.0] * width
     for drawn in permutations(range(5), width):
         p, q, weight, alive = list(P), list(Q), 1.0, 1.0
@@ -35,7 +35,7 @@ def keep_without_replacement(width):
 
 
 def _rest_of_draw(q, x, later):
-    """The chance that the remaining siblings were drawn as they were."""
+    """Return the probability that the remaining siblings were drawn in this order."""
     q, weight = [0.0 if i == x else b for i, b in enumerate(q)], 1.0
     for y in later:
         weight *= q[y] / sum(q)
@@ -68,7 +68,7 @@ def test_accepted_tokens_equal_the_enumeration(widths, accepted):
 
 
 def enumerated(parents, keep):
-    """Mean accepted length over every outcome: at each node one child is kept, or none is."""
+    """Return the mean accepted length over all outcomes: each node accepts one child or none."""
     kids = [[n for n, parent in enumerate(parents) if parent == node] for node in range(len(keep))]
     total = 0.0
     for choice in product(*([None, *each] for each in kids)):
@@ -85,7 +85,7 @@ def enumerated(parents, keep):
 
 @st.composite
 def trees_with_chances(draw, most=7):
-    """A small tree, with chances that leave room for rejecting every sibling."""
+    """Generate a small tree with probabilities that allow every sibling to be rejected."""
     size = draw(st.integers(1, most))
     parents = [-1, *(draw(st.integers(0, node - 1)) for node in range(1, size))]
     raw = [draw(st.floats(0, 1)) for _ in parents]

@@ -1,7 +1,7 @@
-"""Every family on the pretended GPU: no op mixes devices, the run is the CPU's, the counts stay.
+"""Every family on the simulated GPU: no mixed devices, the CPU's run, the recorded counts.
 
-The counts that ship are the pin: a new wait in a round shows here. Where one is meant, or one was
-taken out, `PYTHONPATH=. python tests/counted.py` writes them anew.
+The shipped counts are the reference, so a new synchronisation in a round fails here. After an
+intended change, `PYTHONPATH=. python tests/counted.py` writes them again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SAME_VERSIONS = SHIPPED["versions"] == counted.depends_on()
 
 
 def pinned(row):
-    """What no version of torch or transformers should change; and where they are the same, all."""
+    """Return the counts that depend on no version; with the recorded versions, all counts."""
     return row if SAME_VERSIONS else {k: v for k, v in row.items() if k != "launches"}
 
 
@@ -77,7 +77,7 @@ def test_gpu_warms_up_before_timing_without_changing_the_run(monkeypatch):
     settings = counted.asked("eagle", 0.8)
     with counted.gpu():
         there = run_trace(*load("house", "eagle", "cuda"), counted.PROMPT, settings)
-    assert len(prompts) == 4, "the drafter and plain decoding, each once to warm up"
+    assert len(prompts) == 4, "the drafter and plain decoding each warm up once"
     here = run_trace(*load("house", "eagle", "cpu"), counted.PROMPT, settings)
     assert len(prompts) == 6
     assert token_ids(there) == token_ids(here)

@@ -81,7 +81,7 @@ def test_node_sees_text_and_own_path():
         where, sees = sight.under(torch.tensor(above))
     assert where.tolist() == [7, 7]
     assert sees[:, :5].all()
-    # the last level's parents are node 0 of the second, whose parent is node 1 of the first
+    # parents of the last level: node 0 of the second, whose parent is node 1 of the first
     assert sees[:, 5:].tolist() == [
         [False, True, True, False, True, False],
         [False, True, True, False, False, True],

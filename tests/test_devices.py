@@ -1,4 +1,4 @@
-"""Devices and precisions: chosen, named, refused."""
+"""Devices and precisions: selection, names, and refusals."""
 
 import pytest
 import torch

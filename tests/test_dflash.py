@@ -115,7 +115,7 @@ def test_session_equals_training_for_same_anchor():
 
 def test_whole_block_is_filled_in_one_pass(monkeypatch):
     text = headed.target().encode("The cat saw the", 20)
-    trained()  # its training passes count too
+    trained()  # passes during training count too
     seen = []
     forward = DFlashHead.forward
 

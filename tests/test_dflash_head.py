@@ -1,4 +1,4 @@
-"""DFlash's network: attention in training, learning, its files, and refused configs."""
+"""DFlash's network: training attention, learning, files, and refused configs."""
 
 from __future__ import annotations
 

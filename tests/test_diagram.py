@@ -1,4 +1,4 @@
-"""Diagrams of drafters: one each, valid markup, no overlapping boxes."""
+"""Diagrams of drafters: one per drafter, valid markup, no overlapping boxes."""
 
 import itertools
 import xml.etree.ElementTree as ElementTree

@@ -1,8 +1,8 @@
 """The documentation: its commands and code work, its links lead somewhere, its site builds offline.
 
-Shell commands in fenced blocks are run here, or are run by the test that `TESTED_BY` names, or the
-HTML comment `<!-- needs: ... -->` above their block names what the tests do not have. The real
-parser reads the arguments of all commands of specviz.
+Shell commands in fenced blocks are run here or by the test in `TESTED_BY`, unless the HTML comment
+`<!-- needs: ... -->` above the block names what the tests lack. The real parser reads the arguments
+of all commands of specviz.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LINK = re.compile(r"(?<!`)\]\(([^)\s]+)\)|(?:src|srcset|href)=\"([^\"]+)\"")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 EXTERNAL = re.compile(r"<(?:script|img|iframe|link)\b[^>]*\b(?:src|href)=\"(?:https?:)?//[^\"]*")
 
-# By the first words of a command, the file of tests that runs it, and the code that does.
+# By the first words of a command: the test file that runs it, and its code that does.
 TESTED_BY = {
     "python -m specviz serve": ("test_package.py", '[str(program), "serve"'),
     "python -m specviz bench": ("test_bench.py", 'main(["bench"'),
@@ -46,13 +46,13 @@ TESTED_BY = {
     "python -m specviz shapes": ("test_shapes.py", 'main(["shapes"'),
     "SPECVIZ_CATALOG=tests/third_party/catalog.json": ("test_third_party.py", "SPECVIZ_CATALOG"),
 }
-RUN_HERE = "python -m specviz"  # all others, in the order in which a page has them
+RUN_HERE = "python -m specviz"  # all other commands, in the order of their page
 SHORT = ["--max-new-tokens", "8"]  # so that a run takes a second
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A fenced block of code. needs: what it needs that the tests do not have."""
+    """A fenced block of code. needs: its requirements that the tests lack."""
 
     page: Path
     language: str
@@ -93,7 +93,7 @@ def blocks():
 
 
 def shell_commands(marked):
-    """Return the shell commands, of blocks with or without a comment on what they need."""
+    """Return the shell commands of blocks with, or without, a `needs` comment."""
     found = [
         (block.page, command)
         for block in blocks()
@@ -160,7 +160,7 @@ def test_every_script_that_a_command_runs_exists(page, command):
 
 @pytest.mark.parametrize(("page", "command"), shell_commands(False), ids=label)
 def test_every_other_command_is_run_by_a_test(page, command):
-    """A command without a comment on what it needs is run below, or by the test that is named."""
+    """A command without a `needs` comment is run below or by the named test."""
     named = [test for begin, test in TESTED_BY.items() if command.startswith(begin)]
     if not named:
         assert command.startswith(RUN_HERE), command

@@ -108,7 +108,7 @@ def test_round_takes_one_pass_per_level_and_rereads_nothing(siblings):
         levels = Counter(tree.depths)
         assert len(passes) == max(tree.depths)
         assert passes[1:] == [levels[depth] for depth in range(1, max(tree.depths))]
-        if before:  # the new token, and an accepted guess of the last level, which was not read yet
+        if before:  # the new token, and an accepted guess of the last level, not read before
             assert passes[0] == len(text) - before <= 2
         before = len(text) + min(len(turn.verdict.path), max(tree.depths) - 1)
         passes.clear()

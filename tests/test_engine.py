@@ -42,7 +42,7 @@ WARM = Settings(Sampling(0.9, top_k=40, top_p=0.95), max_new_tokens=16, gamma=4)
 
 
 def drafters():
-    """Drafters that the contract tests lack: poor ones, and ones with extra rows or early exit."""
+    """Use drafters missing from the contract tests: poor ones, extra rows, early exit."""
     return {
         "poor draft-model": tiny.draft(tiny.llama(seed=9)),
         "nothing": Recording(),
@@ -193,11 +193,11 @@ def test_committed_states_are_those_that_predicted_the_tokens(tiny_target):
 
 @pytest.mark.slow
 def test_first_two_tokens_with_sampled_siblings_follow_target_distribution():
-    """End to end, with caches, warm states, warpers; false alarm 1 in 1,000.
+    """Test end to end, with caches, reused states and warpers; false alarms are 1 in 1,000.
 
-    Trees drawn without replacement and of point masses are counted in test_contract, warm states
-    too (layerskip); no family draws siblings independently. The token before them is forced:
-    600 runs show in 16 cells what 1,000 show in 64.
+    test_contract covers trees drawn without replacement and of point masses, and reused states
+    (layerskip); no family draws siblings independently. The token before the tested ones is
+    forced, so that 600 runs with 16 cells detect what would need 1,000 runs with 64.
     """
     target = tiny.target()
     sampling = Sampling(1.3, top_k=4, top_p=0.97)
@@ -312,7 +312,7 @@ def test_recorded_u_follows_from_seed_round_and_node(tiny_target):
 
 @pytest.mark.slow
 def test_forced_coin_changes_its_decision_and_nothing_before(tiny_target, tiny_draft):
-    """A what-if is another run, whose trace passes `check`."""
+    """A run with a forced coin is a separate run, whose trace passes `check`."""
     first = traced(tiny_target, tiny_draft, tiny.PROMPT, WARM, baseline=False)
     played = next(r for r in first.rounds if r.judged and not r.judged[-1].accepted)
     last = played.judged[-1]

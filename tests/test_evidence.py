@@ -1,4 +1,4 @@
-"""Why a guess was made, as the inspector shows it, for every drafter family."""
+"""The inspector explains why a guess was made, for every drafter family."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LATE = 14  # a round with some text before it
 
 @pytest.fixture(scope="module", params=KNOWING_NOTHING)
 def run(request):
-    """A real run of every family, with weights that know nothing."""
+    """Yield a real run of every family, with untrained weights."""
     target = target_of(request.param)
     return traced(target, KNOWING_NOTHING[request.param](target), tiny.PROMPT, WARM, baseline=False)
 
@@ -60,7 +60,7 @@ def test_evidence_sections_are_short_and_restored_by_patches(run):
 
 
 def scene_with(remark, each, recipe=CHAIN, index=LATE):
-    """A made-up round whose drafter said this; each: evidence by (node, depth)."""
+    """Return a made-up round with this evidence of the drafter; each: evidence by (node, depth)."""
     scene = Scene.of(made(recipe), index)
     guesses = [
         replace(guess, evidence=each(node, scene.depths[node]))
@@ -71,7 +71,7 @@ def scene_with(remark, each, recipe=CHAIN, index=LATE):
 
 
 def at(scene, place):
-    """The section of the step with this name."""
+    """Return the section of the step with this name."""
     return evidence_section(
         scene, next(step for step in scene.steps if (step.kind, step.at) == place)
     )
@@ -86,12 +86,12 @@ def block(section, form, index=0):
 
 
 def words_by_kind(line):
-    """A line's words by kind."""
+    """Return a line's words by kind."""
     return {one["is"]: [flat(word) for word in one["words"]] for one in line["spans"]}
 
 
 def cells(grid):
-    """A grid's cells as text: word, number or state, by the row's name."""
+    """Return a grid's cells as text (word, number or state) by the row's name."""
     return {
         row.get("label") or flat(row["w"]): [
             flat(cell["w"]) if "w" in cell else cell.get("n") or cell.get("s", "")
@@ -352,7 +352,7 @@ def test_every_family_names_a_known_form(run):
 
 @pytest.mark.slow
 def test_every_form_is_used_by_a_shipped_drafter():
-    """And every recorded round with a remark says a known one."""
+    """Every recorded round with evidence also has a known form."""
     paths = [*(ASSETS / "traces").glob("*.jsonl"), *(ASSETS / "races").glob("*/*.jsonl")]
     rounds = [turn for path in paths for turn in Trace.read(path).rounds]
     named = [
@@ -363,7 +363,7 @@ def test_every_form_is_used_by_a_shipped_drafter():
 
 @pytest.mark.slow
 def test_traces_have_the_bytes_of_all_tokens_in_evidence(run):
-    """The unknown token is shown by its number, as #17."""
+    """A token without bytes is shown by its id, as #17."""
     for _, _, shot in shots(run):
         assert '"c": "#' not in json.dumps(shot["panel"].get("why", {}))
 
@@ -449,7 +449,7 @@ def test_equal_candidates_are_claimed_only_for_complete_trees():
             for guess, path in zip(scene.guesses, paths, strict=True)
         ]
         scene.round.proposed = replace(scene.round.proposed, guesses=change(guesses))
-        return scored(replace(scene))["say"][0]  # anew: a scene keeps the shape of its tree
+        return scored(replace(scene))["say"][0]  # a new scene: it caches its tree
 
     assert "all guesses at a depth have the same" in said_of(lambda guesses: guesses)
     for some in (lambda guesses: guesses[:-1], lambda guesses: guesses[:-2]):

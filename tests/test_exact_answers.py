@@ -62,7 +62,7 @@ def test_independent_candidates_can_always_be_rejected():
 
 @pytest.mark.slow
 def test_accepted_length_of_a_tree_is_the_sum_over_its_positions():
-    """With the same p and q everywhere, it is the sum over nodes of the path's acceptances."""
+    """With the same p and q everywhere, it is the sum over nodes of their path probabilities."""
     round = RoundSetup.position(make_rule("without-replacement"), P, Q, REPLACED, 2)
     first = enumerate_position(RoundSetup.position(round.rule, P, Q, REPLACED)).acceptance
     second = enumerate_position(round).acceptance - first

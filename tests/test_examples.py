@@ -1,4 +1,4 @@
-"""The examples run from start to end, and print what they promise."""
+"""The examples run to the end and print what they announce."""
 
 import json
 import re
@@ -14,14 +14,14 @@ SCRIPTS = sorted(FOLDER.glob("*.py"))
 
 
 def run(name, capsys, monkeypatch):
-    """What a script prints when it is run as a program, without arguments."""
+    """Return the output of a script that is run without arguments."""
     monkeypatch.setattr("sys.argv", [name])
     runpy.run_path(str(FOLDER / name), run_name="__main__")
     return capsys.readouterr().out
 
 
 def cells(notebook, kind):
-    """The texts of a notebook's cells of one kind, in order."""
+    """Return the texts of a notebook's cells of one kind, in order."""
     found = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     return ["".join(cell["source"]) for cell in found if cell["cell_type"] == kind]
 

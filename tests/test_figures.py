@@ -1,4 +1,4 @@
-"""Figures: valid plotly, inside their canvas, no crossing edges, words that stay words."""
+"""Figures: valid plotly inside its canvas, no crossing edges, and tokens that stay text."""
 
 import itertools
 import random
@@ -46,7 +46,7 @@ def figures(shown):
 
 
 def plain(value):
-    """A figure with the names of colours replaced, as the page does."""
+    """Return a figure with colour names replaced, as the page does."""
     if isinstance(value, str):
         return "#123456" if value.startswith("--") else value
     if isinstance(value, dict):
@@ -74,7 +74,7 @@ def test_remainder_bars_are_striped_and_as_wide_as_the_remainder():
 
 
 def spans(trace):
-    """How wide each shape of a batch is."""
+    """Return the width of each shape of a batch."""
     shapes = [list(s) for gap, s in itertools.groupby(trace["x"], lambda x: x is None) if not gap]
     return [max(shape) - min(shape) for shape in shapes]
 
@@ -116,7 +116,7 @@ def test_tokens_cannot_become_markup(frames_of):
 
 
 def pills_of(figure):
-    """Left, right, top and bottom of every pill."""
+    """Return left, right, top and bottom of every pill."""
     pills = []
     for name, trace in figure["data"].items():
         if name.startswith("20-pill"):

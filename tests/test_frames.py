@@ -49,7 +49,7 @@ SHIPPED = {path.stem: path for path in sorted((ASSETS / "traces").glob("*.jsonl"
 
 
 def run(name):
-    """A made-up run, or the first rounds of one that ships."""
+    """Return a made-up run, or the first rounds of a shipped one."""
     if name in RECIPES:
         return made(RECIPES[name])
     trace = Trace.read(SHIPPED[name])
@@ -59,7 +59,7 @@ def run(name):
 
 
 def is_sampled(name):
-    """Coins decide, from the root on; rules from the leaf up have separate tests."""
+    """Return whether a run is sampled and judged from the root; see test_leaf_first_screen."""
     if name in RECIPES:
         return name in SAMPLED
     scene = Scene.of(run(name), 0)
@@ -77,7 +77,7 @@ def sampled(request):
 
 
 def scenes(trace):
-    """Its rounds as scenes; made once for all tests in a row that ask for the same trace."""
+    """Return the rounds of a trace as scenes, cached for consecutive tests of the same trace."""
     if LAST.get("trace") is not trace:
         found = [Scene.of(trace, index) for index in range(len(trace.rounds))]
         LAST.clear()
@@ -87,7 +87,7 @@ def scenes(trace):
 
 
 def shots(trace):
-    """By round, its scene and its frames; the frames, too, are made once for tests in a row."""
+    """Return the scene and the frames of each round, cached for consecutive tests."""
     found = scenes(trace)
     if "shots" not in LAST:
         LAST["shots"] = [frames(scene) for scene in found]
@@ -95,7 +95,7 @@ def shots(trace):
 
 
 def steps(trace, kind):
-    """Every (scene, step, frame) of a kind."""
+    """Yield every (scene, step, frame) of a kind."""
     for scene, made_of_it in shots(trace):
         for step, shot in zip(scene.steps, made_of_it, strict=True):
             if step.kind == kind:
@@ -103,14 +103,14 @@ def steps(trace, kind):
 
 
 def at_cursors(trace):
-    """Every frame, with the cursor at which it is."""
+    """Yield every frame with its cursor."""
     for index, (_, made_of_it) in enumerate(shots(trace)):
         for step, shot in enumerate(made_of_it):
             yield Cursor(index, step), shot
 
 
 def said(shot):
-    """The sentence as text."""
+    """Return the sentence as text."""
     parts = shot["caption"]["parts"]
     return "".join(
         p if isinstance(p, str) else p.get("n") or p.get("t") or flat(p["w"]) for p in parts
@@ -118,12 +118,12 @@ def said(shot):
 
 
 def numbers(shot):
-    """The numbers of the sentence by whose they are."""
+    """Return the numbers of the sentence by their owner."""
     return {p["as"]: p["n"] for p in shot["caption"]["parts"] if "n" in p and isinstance(p, dict)}
 
 
 def until(trace, cursor):
-    """The trace as it was when the cursor's step had just happened."""
+    """Return the trace up to and including the cursor's step."""
     scene = Scene.of(trace, cursor.round)
     step = scene.steps[cursor.step]
     kept = []
@@ -339,7 +339,7 @@ def test_verdict_sentences_for_every_kind_of_number(p, q, u, sentence):
 
 
 def judged_so(inputs, u):
-    """The frame of a chain's first verdict, ␣cat's, with these numbers."""
+    """Return the frame of a chain's first verdict, on ␣cat, with these numbers."""
     scene = Scene.of(made(RECIPES["chain"]), 1)
     cat = next(token for token, data in scene.vocabulary.items() if data == b" cat")
     scene.round.proposed.guesses[0] = replace(scene.guesses[0], token=cat)
@@ -424,7 +424,7 @@ def test_u_is_shown_below_1_in_an_interval_that_ends_at_1():
 
 
 def tables(trace):
-    """The table of every verdict and of every recovered token."""
+    """Yield the table of every verdict and of every recovered token."""
     for kind in ("judge", "draw"):
         for *_, shot in steps(trace, kind):
             if shot["caption"]["is"] not in ("bonus", "plain"):
@@ -448,7 +448,7 @@ def test_table_columns_sum_to_1_and_to_the_residual(trace):
 
 
 def test_hidden_rows_are_summed_token_by_token(sampled):
-    """The rest's overlap is not the min of its lumped masses: its residual must be its own."""
+    """The overlap of unlisted tokens is not the minimum of their total masses."""
     found = 0
     for scene, step, shot in steps(sampled, "judge"):
         rows = scene.round.judged[step.at].rows
@@ -523,7 +523,7 @@ def test_later_siblings_are_judged_by_the_remainder_of_p():
 
 
 def later_tries(trace):
-    """(scene, judged, frame) of every second or later try at a place."""
+    """Yield (scene, judged, frame) of every second or later sibling."""
     for scene, step, shot in steps(trace, "judge"):
         judged = scene.round.judged[step.at]
         if scene.rejected_before(judged) and not scene.greedy:
@@ -649,7 +649,7 @@ def test_caption_reports_a_round_without_guesses():
 
 
 def propose(trace, **changes):
-    """The sentences of the first round's guesses, where its Proposed event is changed."""
+    """Return the sentences of the first round's guesses after a change of its Proposed event."""
     scene = Scene.of(trace, 1)
     scene.round.proposed = replace(scene.round.proposed, **changes)
     return [
@@ -660,7 +660,7 @@ def propose(trace, **changes):
 
 
 def test_only_complete_chains_are_called_all_accepted(trace):
-    """Otherwise it is every guess on the branch: siblings may be rejected or not tried."""
+    """In a tree, siblings of accepted guesses may be rejected or not tried."""
     for scene, _, shot in steps(trace, "draw"):
         if scene.round.drew.kind == "bonus":
             kept = len(accepted_path(scene.round))
@@ -669,7 +669,7 @@ def test_only_complete_chains_are_called_all_accepted(trace):
 
 
 def test_residual_of_fixed_guesses_excludes_every_rejected_sibling(trace):
-    """Recomputed from the target's p: 1 minus the mass of the rejected tokens."""
+    """Recompute from the target's p: 1 minus the mass of the rejected tokens."""
     for scene, _, shot in steps(trace, "draw"):
         last = scene.round.judged[-1] if scene.round.judged else None
         if scene.greedy or scene.round.drew.kind != "recovered" or last.rows.q is not None:
@@ -691,7 +691,7 @@ def test_shares_of_two_rejected_siblings_multiply_to_the_residual():
 
 
 def drawn_in(trace, number):
-    """(scene, frame) of the draw in a round."""
+    """Return (scene, frame) of the draw in a round."""
     scene = Scene.of(trace, number)
     for step, shot in zip(scene.steps, frames(scene), strict=True):
         if step.kind == "draw":
@@ -719,7 +719,7 @@ def test_score_sentence_says_the_order_of_judging(shape, end):
 
 
 def test_last_token_is_not_explained_by_a_failed_search():
-    """The drafter was not asked for a guess, whatever its pool or the text contains."""
+    """The last token of a run needs no guess, whatever the pool or the text contains."""
     trace = made(RECIPES["nothing drafted"])
     scene = Scene.of(trace, len(trace.rounds) - 1)
     assert scene.tokens_left == 1
@@ -805,7 +805,7 @@ def test_shown_rows_subtract_and_share_the_residual_of_the_sentence():
             view = shot["panel"]["table"]
             assert numbers(shot)["residual"] == view["total"]["left"]
             if view["digits"] == 4:
-                continue  # the most that the columns have room for
+                continue  # the most that the columns can hold
             for row in view["rows"]:
                 p, q, apart, above, scaled = (parse_number(text.lstrip("+")) for text in row["t"])
                 if "is" in row:

@@ -142,7 +142,7 @@ def test_gemma_3_values_and_their_defaults_are_read(change, tmp_path):
     found = read(write(tmp_path / "a.gguf", model)).model
     torch.testing.assert_close(logits(found), logits(model), atol=2e-3, rtol=2e-3)
     usual = gemma3(**{k: v for k, v in CHANGES[change].items() if "layers" in k or "size" in k})
-    assert (logits(uneven(usual)) - logits(model)).abs().max() > 0.1  # so the change is noticed
+    assert (logits(uneven(usual)) - logits(model)).abs().max() > 0.1  # so the change is detected
 
 
 def test_gemma_3_window_and_rotary_values_are_read(tmp_path):

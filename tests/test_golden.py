@@ -59,7 +59,7 @@ def golden_lines() -> Iterator[str]:
 
 
 def round_lines(heading: str, shots: list[Frame]) -> Iterator[str]:
-    """The lines of one round. The hash in its heading covers all that is not wording."""
+    """Return the lines of one round; the hash in its heading covers all that is not wording."""
     yield f"== {heading} [{digest([structure(shot) for shot in shots])}]"
     before: list[str] = []
     for shot in shots:
@@ -71,7 +71,7 @@ def round_lines(heading: str, shots: list[Frame]) -> Iterator[str]:
 
 
 def detail_lines(shot: Frame) -> Iterator[str]:
-    """The rest of a frame in words: step names, chips, the inspector's texts and its table."""
+    """Return a frame's other wording: step names, chips, the inspector's texts and its table."""
     step, panel = shot["step"], shot["panel"]
     if {step["label"], step["next"]} != {step["id"].replace("-", " +")}:
         yield f"step: {step['next']!r}, then {step['label']!r}"
@@ -91,30 +91,30 @@ def detail_lines(shot: Frame) -> Iterator[str]:
 
 
 def head_text(head: dict[str, str]) -> str:
-    """A column's heading, with its narrow form where it has one."""
+    """Return a column's heading, with its narrow form if it has one."""
     full = head["t"].replace("\n", " ")
     return f"{full} ({head['in']})" if "in" in head else full
 
 
 def joined(parts: list[Any]) -> str:
-    """A sentence as one line. A token is set in ‹›, so that its full stop ends no sentence."""
+    """Return a sentence on one line, with tokens in ‹› since they may contain a full stop."""
     return "".join(p if isinstance(p, str) else p.get("n") or token(p["w"]) for p in parts)
 
 
 def token(word: Word) -> str:
-    """A token in a sentence, marked as on the page."""
+    """Return a token in a sentence, marked as on the page."""
     return f"‹{flat(word)}›"
 
 
 def structure(value: Any) -> Any:
-    """A frame without its wording: states, numbers and shapes, and how numbers are coloured."""
+    """Return a frame without its wording: states, numbers, shapes, and colours of numbers."""
     if isinstance(value, dict):
         return {k: styles(v) if k in WORDING else structure(v) for k, v in value.items()}
     return [structure(each) for each in value] if isinstance(value, list) else value
 
 
 def styles(value: Any) -> list[Any]:
-    """The values of STYLES inside wording, in order."""
+    """Yield the values of STYLES inside wording, in order."""
     if isinstance(value, dict):
         own = [each for key, each in value.items() if key in STYLES]
         return [
@@ -125,12 +125,12 @@ def styles(value: Any) -> list[Any]:
 
 
 def digest(value: Any) -> str:
-    """Twelve digits that change with any value inside."""
+    """Return twelve digits that change with any value inside."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The path of every string, number and truth value in a frame."""
+    """Yield the path of every string, number and boolean in a frame."""
     if isinstance(value, dict | list):
         pairs = value.items() if isinstance(value, dict) else enumerate(value)
         for key, each in pairs:
@@ -140,7 +140,7 @@ def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def changed(shot: Frame, path: tuple[Any, ...]) -> Frame:
-    """A copy of a frame in which one value differs."""
+    """Return a copy of a frame in which one value differs."""
     copy = deepcopy(shot)
     inner: Any = copy
     for key in path[:-1]:

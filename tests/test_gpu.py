@@ -1,4 +1,4 @@
-"""On a CUDA device: exactness, traces and what the header says. Skipped where there is none."""
+"""Runs on a CUDA device: exactness, traces and headers. Skipped if there is none."""
 
 import pytest
 import tiny

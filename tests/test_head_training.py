@@ -40,7 +40,7 @@ COUNTS = torch.arange(tiny.VOCABULARY)
 
 
 class Toy(nn.Module):
-    """Guesses the second next token from the final state; drops some of it, by chance."""
+    """A head that guesses the second next token from the final state, with dropout."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class Toy(nn.Module):
         return outputs.head(state + self.mix(state) * self.scale)
 
     def save(self, folder: Path) -> None:
-        # so coarse that the shipped head visibly differs from the trained one
+        # so coarse that the exported head differs visibly from the trained one
         tensors = {name: (value * 4).round() / 4 for name, value in self.state_dict().items()}
         save_file(tensors, folder / "model.safetensors")
 
@@ -227,7 +227,7 @@ def test_one_target_pass_per_batch_serves_all_heads(
 
 
 def poisoned(at: int, good: bool) -> Callable[[Toy, TargetOutputs], Tensor]:
-    """A loss that turns bad at a step: no number itself, or (good) with a gradient that is none."""
+    """Make the loss NaN at a step, or (good) only its gradient."""
     calls = []
 
     def loss(head: Toy, outputs: TargetOutputs) -> Tensor:
@@ -304,7 +304,7 @@ def test_agreement_is_averaged_over_all_windows() -> None:
 @pytest.mark.parametrize(
     ("values", "plateaued"),
     [
-        ([0.1, 0.1, 0.1], False),  # too few to say
+        ([0.1, 0.1, 0.1], False),  # too few to judge
         ([0.1, 0.2, 0.3, 0.4, 0.5], False),
         ([0.1, 0.3, 0.5, 0.5009, 0.5003, 0.5011], True),
         ([0.5, 0.4, 0.4, 0.4], True),
@@ -320,7 +320,7 @@ def test_plateau_message_names_total_whose_decay_starts_there(tmp_path: Path) ->
     said: list[str] = []
     plateaued = toy(loss=lambda head, outputs: toy_loss(head, outputs) * 0)
     train_heads(TARGET, [plateaued], plan(tmp_path, 30, measure_every=2), said.append)
-    assert len(said) == 1  # said once
+    assert len(said) == 1  # reported once
     assert "toy: α has stopped rising" in said[0]
     assert "at step 8" in said[0]
     tokens = int(said[0].rsplit(" ", 1)[1].rstrip("."))
@@ -364,7 +364,7 @@ def test_own_text_is_generated_by_the_target() -> None:
     greedy = own_text.continued(MODEL, ids, 20, None)
     for row in greedy:
         before = 5
-        while before < 20:  # it writes on past an end token, where generate would stop
+        while before < 20:  # continues past an end token, where generate would stop
             text = MODEL.generate(row[None, :before], max_length=20, do_sample=False)[0]
             assert torch.equal(text, row[: len(text)])
             before = len(text)
@@ -467,7 +467,7 @@ def test_heads_stage_evaluates_the_exported_weights(workshop: stages.Options) ->
         target, RECIPE, batch, held_out_windows(windows, 16, 16)
     ).held_out_batches
     chosen = head_training.measure_alpha([shipped], held_out_batches([shipped.family]))
-    assert facts["agreement"]["own-text"] == chosen["toy"]  # a point mass, unless a family says
+    assert facts["agreement"]["own-text"] == chosen["toy"]  # a point mass, as in most families
     assert facts["overlap"]["own-text"] != chosen["toy"]
     assert facts["loss"] > 0
 
@@ -526,7 +526,7 @@ def test_every_family_trains_saves_and_loads(tmp_path: Path, deep: Target, name:
     run.head.save(tmp_path)
     with torch.no_grad():
         for weight in run.head.parameters():
-            weight.copy_(weight.bfloat16())  # as it ships
+            weight.copy_(weight.bfloat16())  # as shipped
     back = training.load_head(run.head, tmp_path, deep)
     shares = family.agreement(back, outputs)
     assert shares == pytest.approx(family.agreement(run.head, outputs), abs=1e-5)
@@ -545,5 +545,5 @@ def test_every_family_resumes_to_same_weights(tmp_path: Path, deep: Target, name
 
 
 def test_eagle3_draft_vocabulary_has_most_frequent_tokens(deep: Target) -> None:
-    head = training.family("eagle3").build(deep, COUNTS)  # the last tokens are the common ones
+    head = training.family("eagle3").build(deep, COUNTS)  # the last tokens are the frequent ones
     assert head.tokens.tolist() == list(range(tiny.VOCABULARY // 4, tiny.VOCABULARY))

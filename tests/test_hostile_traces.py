@@ -143,7 +143,7 @@ def test_limits_on_lines_files_and_counts(tmp_path, monkeypatch):
     path.write_text(lines_of("06a")[0] + "\n" + "[" * (bounded.LINE_BYTES + 2))
     with pytest.raises(TraceError, match=r"Line 2: The line is longer than 16 MB\."):
         Trace.read(path)
-    assert bounded.EVENTS >= 4096 * MAX_GUESSES, "the longest run that can be asked for is read"
+    assert bounded.EVENTS >= 4096 * MAX_GUESSES, "the longest permitted run must be readable"
     monkeypatch.setattr("specviz.trace.file.EVENTS", 1000)
     later = '{"event":"later","text":"' + 2000 * "x" + '"}'
     path.write_text("\n".join([lines_of("06a")[0], *[later] * 1001]))
@@ -175,7 +175,7 @@ def test_token_bytes_in_memory_are_checked():
         check(Trace(trace.header, [*trace.events, Vocabulary({"7": "“"})]))
 
 
-# Coins set by hand
+# Forced random numbers
 
 
 def forced(lines):

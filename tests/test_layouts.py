@@ -250,7 +250,7 @@ def test_target_of_other_shape_raises_readable_error(layout, tmp_path):
         with pytest.raises(Unsuitable, match="knows 12 tokens; 'other' knows 11"):
             load_drafter(str(tmp_path / "head"), other_target(vocab_size=11))
     shallow = other_target(num_hidden_layers=2)
-    if family in ("eagle2", "medusa"):  # they read the last state only
+    if family in ("eagle2", "medusa"):  # these read the last state only
         assert load_drafter(str(tmp_path / "head"), shallow).name == family
     else:
         with pytest.raises(Unsuitable, match=r"this target has 1 to 2|target of 8 layers"):

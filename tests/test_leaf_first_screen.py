@@ -1,4 +1,4 @@
-"""What Step tells of a verdict that is judged from the leaf up: sentences, states, questions."""
+"""Step with rules that judge from the leaf to the root: sentences, states, questions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SHAPES = {
 
 @pytest.fixture(scope="module")
 def runs(tiny_target):
-    """By name, runs warm and cold, and the one that ships."""
+    """Return by name sampled runs, runs at temperature 0, and the shipped one."""
     found = {"shipped": Trace.read(FOLDER / "11b-block.jsonl")}
     for name, (rule, drawn, shape) in SHAPES.items():
         drafter, settings = Branching(drawn, shape), replace(WARM, rule=rule)
@@ -69,7 +69,7 @@ def said(shot):
 
 
 def steps(trace, kind="judge"):
-    """Every (scene, step, frame) of a kind."""
+    """Yield every (scene, step, frame) of a kind."""
     for index in range(len(trace.rounds)):
         scene = Scene.of(trace, index)
         for step, shot in zip(scene.steps, frames(scene), strict=True):
@@ -149,7 +149,7 @@ def test_accepted_guess_keeps_all_before_it(runs, name):
 
 
 def test_caption_names_the_guess_that_root_first_judging_would_reject(runs):
-    """By the same coins: the first of those kept whose coin is not below p over q."""
+    """Find with the same coins the first accepted guess whose coin is not below p / q."""
     found = 0
     for scene, step, shot in steps(runs["shipped"]):
         judged = scene.round.judged[step.at]
@@ -162,7 +162,7 @@ def test_caption_names_the_guess_that_root_first_judging_would_reject(runs):
         assert ("judges from the root " in said(shot)) == bool(falls)
         assert not falls or f"from the root would have rejected {falls[0]}: " in said(shot)
         found += bool(falls)
-    assert found >= 2, "the run was chosen to show it"
+    assert found >= 2, "this run was recorded to show such a guess"
     assert not any(
         compare_with_root_first(s, s.round.judged[-1]) for s, *_ in steps(runs["cold chain"])
     )
@@ -225,11 +225,11 @@ def test_temperature_0_caption_says_whether_all_are_top_tokens(runs):
         assert "coin" not in shot["panel"]
 
 
-# What if
+# Forced coins
 
 
 def played(target, name, number, coins):
-    """The same run with these coins, up to the end of a round."""
+    """Return the same run with these coins, up to the end of a round."""
     rule, drawn, shape = SHAPES[name]
     settings = replace(WARM, rule=rule, coins=coins)
     header, *events = takewhile(

@@ -27,7 +27,7 @@ def test_pass_bytes_count_each_weight_once_without_lookup_tables(tied):
     layer = attention + 3 * 48 * 96 + 2 * 48
     numbers = 2 * layer + 48 + 280 * 48
     assert bytes_read(target.model) == 4 * numbers
-    assert shape_of(target).weight_bytes("fp32") == 4 * numbers  # what the roofline counts
+    assert shape_of(target).weight_bytes("fp32") == 4 * numbers  # as counted by the roofline
 
 
 def test_model_in_another_layout_is_counted():

@@ -53,7 +53,7 @@ def test_stopped_load_leaves_nothing_and_can_be_repeated(place):
         ):
             load_target(str(place), "cpu")
         assert loading.MODELS.entries() == []
-        assert next(asked) <= last + 2, "it goes on after it was told to stop"
+        assert next(asked) <= last + 2, "the load must not go on after a stop"
     assert load_target(str(place), "cpu").card.parameters > 0
 
 

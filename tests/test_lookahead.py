@@ -40,7 +40,7 @@ SHAPES = [WindowShape(), WindowShape(1, 3, 1), WindowShape(3, 3, 4), WindowShape
 
 
 class Shaped(Lookahead):
-    """Lookahead with a given shape, whose sessions can be inspected."""
+    """Lookahead with a given shape and sessions that can be inspected."""
 
     def __init__(self, shape, pool=None):
         super().__init__()

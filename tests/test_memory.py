@@ -1,4 +1,4 @@
-"""The memory that a drafter holds, read from its tensors, without the target's."""
+"""The memory of a drafter's tensors, without those of the target."""
 
 import circle
 import pytest
@@ -68,7 +68,7 @@ def test_weights_eagle_shares_with_target_are_not_counted():
     borrowed = target.model.get_output_embeddings().weight.nbytes
     assert reader.embed is target.model.get_input_embeddings()
     states = decoding.held_bytes - weights(drafter.head) - buffer_bytes(reader.layers._cache.cached)
-    assert 0 < states < borrowed, "states that wait for the next round"
+    assert 0 < states < borrowed, "includes the states stored for the next round"
     assert unique_bytes([decoding.session], excluding=[]) > 2 * borrowed
 
 
@@ -100,7 +100,7 @@ def test_memory_of_a_cache_includes_its_spare_rows():
 
 
 class Slotted:
-    """Keeps a tensor in a slot."""
+    """An object that holds a tensor in a slot."""
 
     __slots__ = ("kept",)
 

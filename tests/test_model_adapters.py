@@ -1,4 +1,4 @@
-"""Assumptions about transformers and torch: found by behaviour, each with a fallback."""
+"""Assumptions about transformers and torch: detected by behaviour, each with a fallback."""
 
 import functools
 import logging
@@ -19,24 +19,24 @@ from specviz.models.kv_cache import PreallocatedCache
 
 
 def old(self, input_ids, position_ids=None, past_key_values=None, logits_to_keep=0):
-    """A forward of transformers before 5.24."""
+    """Imitate a forward of transformers before 5.24."""
 
 
 def new(self, input_ids, position_ids=None, cache=None, logits_to_keep=0):
-    """A forward of transformers 5.24."""
+    """Imitate a forward of transformers 5.24."""
 
 
 @functools.wraps(new)
 def renamed(*args, **kwargs):
-    """A forward that a decorator lets take the old name too."""
+    """Imitate a forward whose decorator accepts the old name too."""
 
 
 def without(self, input_ids, position_ids=None):
-    """A forward that takes no cache."""
+    """Imitate a forward without a cache."""
 
 
 def network(forward):
-    """A network with this forward."""
+    """Return a network with this forward."""
     return type("Network", (nn.Module,), {"forward": forward})()
 
 
@@ -66,7 +66,7 @@ def test_network_that_ignores_its_cache_is_found():
         config, device = LlamaConfig(), torch.device("cpu")
 
         def forward(self, input_ids, cache=None, use_cache=None):
-            """Keeps its state elsewhere."""
+            """A layer that stores its state outside the cache."""
 
     assert not adapter.has_plain_cache(Recurrent(), PreallocatedCache())
 
@@ -115,7 +115,7 @@ def test_tensor_parallelism_falls_back_to_the_older_argument(missing_modules):
 
 
 def test_layers_run_by_hand_equal_the_model():
-    """Run layers with a cache, and from their parts without one, and compare hidden states."""
+    """Compare hidden states of layers run with a cache and of their parts run without one."""
     model, ids = tiny.llama(), torch.tensor([[5, 9, 2, 7]])
     decoder = adapter.steppable_decoder(model)
     positions = torch.arange(4)[None]

@@ -41,7 +41,7 @@ ABSENT = "'medusa' is not on this machine."
 
 @pytest.fixture(scope="module")
 def facts():
-    """A measurement of drafters without weights on the tiny target; one is not there."""
+    """Measure drafters without weights on the tiny target; one drafter is not available."""
 
     def load(name, target):
         if name == "medusa":
@@ -53,7 +53,7 @@ def facts():
         patch.setattr(entrants, "prompts", lambda: {"a": [tiny.PROMPT, "The dog"], "b": ["The"]})
         patch.setattr(entrants, "load_drafter", load)
         target = tiny.target()
-        target.card = replace(target.card, hash=HASH, bytes=7)  # which an oracle's card has too
+        target.card = replace(target.card, hash=HASH, bytes=7)  # an oracle's card has them too
         return json.loads(to_text(measure_drafters(target, SHORT)))
 
 
@@ -67,7 +67,7 @@ def test_every_drafter_has_row_per_domain_and_temperature(facts):
         assert row["ratio_to_plain"] > 0
         assert (row["held_bytes"] > 0) is (row["name"] == "oracle")  # its cache; lookup has none
         assert len(row["kept_by_depth"]) == len(row["judged_by_depth"])
-        if row["name"] == "oracle":  # the target itself: sure at temperature 0
+        if row["name"] == "oracle":  # the target itself accepts everything at temperature 0
             assert row["alpha"] == pytest.approx(1, abs=1e-3)
             assert row["round_draft_cost"] > 0
             assert row["round_check_cost"] > 0
@@ -193,7 +193,7 @@ def test_settings_text_leaves_out_settings_that_are_off():
     )
 
 
-# The card.
+# The model card.
 
 ROW = {
     "name": "eagle",
@@ -227,7 +227,7 @@ HEAD = {
 
 @pytest.fixture
 def folder(tmp_path):
-    """Manifests of a target, a draft model and a head, with something for their weights."""
+    """Write manifests of a target, a draft model and a head, with placeholder weights."""
     for name in ("target", "draft-model", "eagle"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "model.safetensors").write_text(f"weights of {name}")
@@ -242,7 +242,7 @@ def hash_of(folder: Path) -> str:
 
 
 def write_facts(folder: Path, **changes) -> None:
-    """measured.json for the weights of that folder; EAGLE-2 drafts with EAGLE's."""
+    """Write measured.json for the weights of the folder; EAGLE-2 uses EAGLE's weights."""
     about = {"hash": hash_of(folder / "eagle"), "bytes": 1_625_088, "settings": {"gamma": 4}}
     drafters = dict.fromkeys(("eagle", "eagle2"), about)
     drafters["ngram"] = {"hash": None, "bytes": 0, "settings": {"gamma": 5}}
@@ -271,7 +271,7 @@ def write_facts(folder: Path, **changes) -> None:
 
 
 def drafter_row(name):
-    """The drafter's row of the catalogue."""
+    """Return the drafter's row of the catalogue."""
     return find(name, "drafter")
 
 

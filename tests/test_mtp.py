@@ -34,9 +34,9 @@ def ids(text=TEXT):
 
 
 def by_hand(modules, text, final, steps):
-    """Logits of each step by the paper's formula, whole texts at a time, no cache.
+    """Return the logits of each step by the paper's formula, over whole texts without a cache.
 
-    One module, used again: the rows are (state of i, token i + 1), then (own output, guess).
+    One module is applied repeatedly, to (state of i, token i + 1), then to (own output, guess).
     """
     module, target = modules.module(1), headed.target().model
     states, words, found = final[: len(text) - 1], list(text[1:]), []
@@ -82,7 +82,7 @@ def test_sampled_chain_is_drawn_from_its_q():
 
 @pytest.mark.slow
 def test_module_not_trained_on_its_own_output_loses_acceptance_with_depth(monkeypatch):
-    """DeepSeek's loss is one step deep; applying the module again is not trained."""
+    """DeepSeek's loss covers one step, so repeated application is not trained."""
     batches = [headed.outputs(seed) for seed in (90, 91)]
 
     def known(head):
@@ -102,7 +102,7 @@ def test_module_not_trained_on_its_own_output_loses_acceptance_with_depth(monkey
 
 @once
 def several(many):
-    """Several modules, trained briefly so that some guesses are accepted."""
+    """Return several modules, trained briefly so that some guesses are accepted."""
     config = replace(headed.CONFIGS["mtp"], num_nextn_predict_layers=many)
     return headed.trained("mtp", config, steps=50)
 

@@ -1,4 +1,4 @@
-"""The oracle drafts with the target: q = p, everything is accepted, and a guess costs a pass."""
+"""The oracle drafts with the target: q = p, all guesses are accepted, each costs a pass."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def test_shared_tokens_have_same_bytes(target, both):
     for token, own in both.to_draft.items():
         assert target.token_bytes(token) == token_bytes(bees(), own)
     assert both.to_draft[0] == 0
-    assert not {1, 2} & set(both.to_draft.values()), "another's special tokens are nobody's"
+    assert not {1, 2} & set(both.to_draft.values()), "special tokens must not be shared"
     missing = set(range(tiny.VOCABULARY)) - set(both.to_draft)
     assert not {target.token_bytes(token) for token in missing} & {
         *vocabulary_bytes(bees(), 280).values()
@@ -108,7 +108,7 @@ def test_shared_special_tokens_are_kept():
     assert rewriting_of(target, both).encode(turn).ids == [1, *bees()("The bee").input_ids, 2]
     alone = find_shared_tokens(other, 280, tiny.tokenizer(), 280, 0)
     read = Retokenizer(target, tiny.tokenizer(), alone).encode(turn).ids
-    assert read == tiny.tokenizer()("The bee").input_ids, "no letters of a name that is not known"
+    assert read == tiny.tokenizer()("The bee").input_ids, "an unknown token must be omitted"
 
 
 def rewriting_of(target, both):
@@ -119,7 +119,7 @@ def rewriting_of(target, both):
     ("before", "then"),
     [
         ("The cat", " sat on the mat"),
-        ("The c", "at saw"),  # the target's tokenizer would use another token than the text has
+        ("The c", "at saw"),  # the target's tokenizer would choose a different token than the text
         ("The cat ", "ü 🦊"),
         ("T", "h"),
     ],
@@ -130,7 +130,7 @@ def test_guesses_are_converted_to_target_tokens(target, rewriting, before, then)
     assert b"".join(map(target.token_bytes, guesses)).decode() == then
     whole = target.encode(before + then, 9)
     if whole[: len(ids)] == ids:
-        assert guesses == whole[len(ids) :], "as the target itself would write it"
+        assert guesses == whole[len(ids) :], "must be the tokens of the target's own tokenizer"
 
 
 def test_guess_must_complete_a_started_character(target, rewriting):

@@ -80,7 +80,7 @@ def test_command_disconnects_from_other_processes_however_it_ends(second, monkey
 
 
 def test_one_of_several_processes_skips_finalization(second):
-    """A connection's thread that outlives the interpreter aborts the process."""
+    """A connection thread that outlives the interpreter would abort the process."""
     late = "import atexit, sys; atexit.register(print, 'finalized')"
     code = f"{late}; from specviz.models.parallel import exit_process; exit_process(3)"
     for processes, printed in (("2", ""), ("1", "finalized\n")):

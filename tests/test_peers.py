@@ -1,4 +1,4 @@
-"""Comparison with vLLM: peers.json fits the shipped weights and what specviz accepts."""
+"""Comparison with vLLM: peers.json agrees with the shipped weights and the rounds of specviz."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_medusa_folder_includes_target_projection(tmp_path):
 
 
 def test_shipped_weights_fit_in_budget():
-    """48 MB for the house, projections that only vLLM reads among them, and 90 MB in all."""
+    """House may take 48 MB, including projections that only vLLM reads, and all weights 90 MB."""
     files = list(MODELS.rglob("*.safetensors"))
     house = [file for file in files if not file.parent.name.endswith("-smollm2")]
     assert len(house) < len(files)

@@ -1,4 +1,4 @@
-"""The pretended device follows a GPU's rules: what CUDA refuses, and where the host waits."""
+"""The simulated device obeys a GPU's rules: what CUDA refuses, and where the host waits."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_asynchronous_copy_is_complete_after_a_later_read(gpu):
     here = torch.tensor([1.5, -2.0]).to("cuda")
     copy = to_host_async(here * 2)
     assert gpu.counts["reads"] == 0
-    assert copy.isnan().all(), "too early"
+    assert copy.isnan().all(), "the copy must not be complete before a wait"
     here.sum().item()
     assert copy.tolist() == [3.0, -4.0]
 
@@ -140,7 +140,7 @@ SLIPS = [
 
 
 def slipped(owner, name, old, new):
-    """Return the function with one change in its source."""
+    """Return the function with one change to its source."""
     function = inspect.unwrap(getattr(owner, name))
     source = textwrap.dedent(inspect.getsource(function))
     assert source.count(old) >= 1

@@ -66,7 +66,7 @@ def test_all_backends_give_the_same_product(way, transposed, bias, shape):
             given.double(), weight.double(), None if own is None else own.double()
         )
         found = product.multiply_tensor(given)
-        atol = 4e-4  # of sums of some hundred products
+        atol = 4e-4  # relative to sums of some hundred products
         torch.testing.assert_close(found.double(), expected, rtol=0, atol=atol)
         again = torch.from_numpy(product(given.numpy()))
         torch.testing.assert_close(again.double(), expected, rtol=0, atol=atol)
@@ -86,7 +86,7 @@ def test_optimized_layer_equals_original(bias, shape):
 
 
 class Seconds:
-    """A clock that charges each product what the test says, by layout, backend and rows."""
+    """A clock that takes each product's time from the test, by layout, backend and rows."""
 
     def __init__(self, costs, monkeypatch):
         self.costs, self.now, self.products = costs, 0.0, []
@@ -131,7 +131,7 @@ def test_fastest_backend_and_layout_are_chosen(plan, monkeypatch, forget):
         assert layer.product.plan == plan
         assert (layer.weight.stride(0) == 1) is plan.transposed
         packs = {plan.one, plan.two, plan.few, plan.many} & {Backend.ONEDNN, Backend.PADDED}
-        assert (layer.product.packed is not None) is bool(packs), "a copy that nobody reads"
+        assert (layer.product.packed is not None) is bool(packs), "must not keep an unused copy"
 
 
 def test_backends_take_turns_and_are_measured_once_per_shapes_and_threads(monkeypatch, forget):
@@ -144,7 +144,7 @@ def test_backends_take_turns_and_are_measured_once_per_shapes_and_threads(monkey
     turn = 2 * len(each)  # two shapes
     assert len(one_row) == turn * (products.TURNS + 1)
     assert set(one_row[:turn]) == set(one_row[turn : 2 * turn]) == each
-    assert one_row[0] != one_row[turn], "the order turns too"
+    assert one_row[0] != one_row[turn], "the order must rotate too"
     optimize_linears(network(), clock=clock)
     assert len(clock.products) == first
     monkeypatch.setattr(torch, "get_num_threads", lambda: 77)
@@ -217,7 +217,7 @@ def test_weight_is_stored_once_besides_packed_copy():
 
 
 def test_original_weight_memory_is_freed():
-    """A file's tensors may be views of one block, which the norms would keep allocated."""
+    """A file's tensors may be views of one block, which the norms alone would keep allocated."""
     model = tiny.llama()
     size = sum(weight.nbytes for weight in model.parameters())
     block = torch.empty(size // 4)
@@ -392,7 +392,7 @@ def test_all_catalogue_models_with_weights_are_optimized():
         assert linear, entry.name
         if entry.name == "draft-model":
             assert isinstance(network_of(drafter.model), NumpyLlama)
-        elif entry.name != "layerskip":  # whose layers are the target's
+        elif entry.name != "layerskip":  # its layers are the target's
             grouped = {
                 id(layer)
                 for part in parts

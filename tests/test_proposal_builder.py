@@ -86,8 +86,9 @@ def vain(monkeypatch):
 
 @pytest.fixture
 def crossings(monkeypatch):
-    """By proposal of the device, its reads and its uploads, of rounds that are neither first nor
-    last: in the first caches make room, the last has none for guesses.
+    """Return (reads, uploads) of each proposal, except those of the first and last rounds.
+
+    Caches allocate in the first round, and the last round has no tokens left for guesses.
     """
 
     def counted_run(drafter, settings):
@@ -115,7 +116,7 @@ def crossings(monkeypatch):
 @pytest.mark.parametrize("settings", [MILD, GREEDY], ids=["sampled", "greedy"])
 @pytest.mark.parametrize("drafter", SESSIONS)
 def test_static_tree_is_built_with_one_read(crossings, vain, drafter, settings):
-    uploads = [1, 2] if drafter == "draft-model" else [1]  # its own cache may be given a path
+    uploads = [1, 2] if drafter == "draft-model" else [1]  # its cache may get a path
     found = crossings(drafter, settings)
     assert found
     assert all(reads == 1 and many in uploads for reads, many in found)

@@ -60,7 +60,7 @@ def test_rows_follow_the_schema(row):
     assert row.sources
     assert all(each.startswith("https://") for each in row.sources)
     assert row.verified.keys() == {"layout", "weights"}
-    assert not row.verified["weights"]  # no weights of others were ever loaded here
+    assert not row.verified["weights"]  # no published weights were ever loaded here
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
@@ -111,7 +111,7 @@ def test_row_of_absent_checkpoint_gives_its_sizes():
     four = rows["Qwen/Qwen3-4B"]
     assert not any(row["on_this_machine"] for row in rows.values())
     assert four["memory_bytes"] == 4 * four["parameters"] == 16_000_000_000
-    assert four["bytes"] == 8_049_600_000  # as the Hub lists its files
+    assert four["bytes"] == 8_049_600_000  # the file sizes that the Hub lists
 
 
 def test_row_of_present_checkpoint_has_size_of_its_files(monkeypatch, tmp_path):

@@ -1,4 +1,4 @@
-"""What cannot run is refused before any work, in one sentence."""
+"""Impossible runs are refused before any work, with one sentence."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BLOCK = "Block verification judges chains, but this drafter proposes a tree"
 
 
 def begun(target, drafter, **chosen):
-    """A run under block verification that has not done anything yet."""
+    """Return a run under block verification that has not started."""
     settings = Settings(Sampling(0.8), rule="block", **{"gamma": 4, **chosen})
     return Decoding(target, drafter, target.encode(tiny.PROMPT, 64), settings)
 

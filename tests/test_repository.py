@@ -32,7 +32,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 
 def text_files():
     """Return every text file that git tracks, or would track if it were added."""
-    git = ["git", "-c", "safe.directory=*"]  # whoever owns this copy
+    git = ["git", "-c", "safe.directory=*"]  # regardless of who owns this copy
     command = [*git, "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in filter(None, listed.split("\0")):
@@ -180,7 +180,7 @@ def imported(folder):
 
 
 def test_requirements_are_exactly_what_the_app_imports():
-    optional = {"spaces", "xllamacpp", *extras()["train"]}  # imported if there, or with a sentence
+    optional = {"spaces", "xllamacpp", *extras()["train"]}  # optional: imported if installed
     assert requirements().keys() - {"tokenizers"} <= imported("specviz")
     assert imported("specviz") - optional == requirements().keys()
 

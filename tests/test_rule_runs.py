@@ -254,7 +254,7 @@ def test_only_a_lossless_run_has_bounds_of_zero(runs, tiny_target):
         assert found[0].place == 1  # the prefill adds the first token
     for rule in ("lenience:0.7", "ensemble:0.6", "typical", "unverified"):
         assert worst_bounds(runs[rule])[0] > 0.01
-    assert worst_bounds(runs["k-seq"]) == (0.0, 1.0)  # the stored rows do not show it
+    assert worst_bounds(runs["k-seq"]) == (0.0, 1.0)  # which the stored rows do not show
     assert worst_bounds(Trace(runs["typical"].header, [])) == (0.0, 0.0)
 
 

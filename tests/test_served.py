@@ -89,7 +89,7 @@ def test_unlisted_tokens_share_the_remaining_mass():
     assert row.softmax(0)[[0, 2, 4, 5]].sum().item() == pytest.approx(0.2)
 
 
-# Another response of a server, and a part of the error message.
+# A faulty response of a server, and a part of the error message.
 
 
 def listed(rows):
@@ -179,7 +179,7 @@ def test_each_server_fault_raises_readable_error(change, sentence):
 
 def test_unreachable_server_raises_readable_error(capsys):
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # and does not listen
+        taken.bind(("127.0.0.1", 0))  # a port without a listener
         name = f"vllm:http://127.0.0.1:{taken.getsockname()[1]}"
         assert main(["run", "--prompt", "a", "--target", name, "--drafter", "ngram"]) == 2
     assert "cannot be reached" in capsys.readouterr().err

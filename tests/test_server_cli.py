@@ -20,7 +20,7 @@ SITE = ["--hardware", "h100-sxm", "--model", "llama-3.1-8b"]
 
 @contextmanager
 def serving(**pages):
-    """Start a server with pages by path, "_" for "/"; a page is a text, or a list to take turns."""
+    """Start a server with pages by path, "_" for "/"; a list of texts is served in turn."""
     asked = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -33,7 +33,7 @@ def serving(**pages):
             self.wfile.write((text or "<h1>Not Found</h1>").encode())
 
         def log_message(self, *_):
-            """Silent."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()

@@ -38,7 +38,7 @@ def pieces() -> tuple[str, ...]:
 
 
 def facts(*added: str) -> dict[str, Any]:
-    """Return the metadata of the tokenizer. added: user-defined tokens, replacing the last bytes."""
+    """Return the metadata of the tokenizer. added: user-defined tokens that replace some bytes."""
     bytes_ = BYTES[: len(BYTES) - len(added)]
     first = len(SPECIAL) + len(BYTES)
     known = [*SPECIAL, *bytes_, *added, *pieces()]
