@@ -71,8 +71,8 @@ def _leaders(
         return [p.argmax(dim=-1, keepdim=True), soft.topk(few, dim=-1).indices]
     if has_q:
         return [each.topk(few, dim=-1).indices for each in (p, q, (claimed - q).clamp(min=0.0))]
-    return [p.topk(min(2 * LISTED, p.shape[-1]), dim=-1).indices]  # the residual is p without the
-    candidate
+    # The residual is p without the candidate, so one longer list contains its largest values too.
+    return [p.topk(min(2 * LISTED, p.shape[-1]), dim=-1).indices]
 
 
 def _draft_probs(decision: Decision, tokens: Sequence[int]) -> Tensor:
