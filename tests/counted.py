@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
-from pretend import Meetings, pretended
+from pretend import DeviceLog, pretended
 
 from specviz.catalog import entries, load, loading
 from specviz.catalog.entry import with_defaults
@@ -44,14 +44,14 @@ SHELVES: tuple[ModelCache[Any], ModelCache[Any]] = (
 
 
 @contextmanager
-def gpu() -> Iterator[Meetings]:
+def gpu() -> Iterator[DeviceLog]:
     """Simulate the device, with model caches that nothing else uses."""
     with (
-        pretended() as meetings,
+        pretended() as device_log,
         patch.object(loading, "MODELS", SHELVES[0]),
         patch.object(loading, "HEADS", SHELVES[1]),
     ):
-        yield meetings
+        yield device_log
 
 
 def asked(drafter: str, temperature: float) -> Settings:
@@ -60,7 +60,7 @@ def asked(drafter: str, temperature: float) -> Settings:
     return Settings.from_json(with_defaults(drafter, given))
 
 
-def row(drafter: str, temperature: float, meetings: Meetings) -> tuple[dict[str, Any], Any]:
+def row(drafter: str, temperature: float, device_log: DeviceLog) -> tuple[dict[str, Any], Any]:
     """Return a drafter's row of the table and its run's trace; call this within `gpu`.
 
     Counts are sums over the counted rounds; the row has the number of rounds and of their tokens.
@@ -68,30 +68,32 @@ def row(drafter: str, temperature: float, meetings: Meetings) -> tuple[dict[str,
     target, made = load("house", drafter, "cuda", "float32")
     settings = asked(drafter, temperature)
     decoding = Decoding(target, made, target.encode(PROMPT, NEW), settings)
-    played, before = [], Counter(meetings.counts)
+    played, before = [], Counter(device_log.counts)
     for one in decoding.rounds():
         played.append(one)
         if len(played) == 2:  # the prompt, and a round in which caches allocate their first buffer
-            before = Counter(meetings.counts)
+            before = Counter(device_log.counts)
     tokens = sum(len(one.tokens) for one in played[2:])
-    return _row(drafter, temperature, len(played) - 2, tokens, meetings, before), summarize(played)
+    return _row(drafter, temperature, len(played) - 2, tokens, device_log, before), summarize(
+        played
+    )
 
 
-def plain_row(temperature: float, meetings: Meetings) -> dict[str, Any]:
+def plain_row(temperature: float, device_log: DeviceLog) -> dict[str, Any]:
     """Return plain decoding's row, in which a round is one token."""
     target, _ = load("house", "ngram", "cuda", "float32")
-    before, steps = Counter(meetings.counts), 0
+    before, steps = Counter(device_log.counts), 0
     settings = asked("ngram", temperature)
     for steps, _ in enumerate(plain(target, target.encode(PROMPT, NEW), settings), 1):
         if steps == 2:
-            before = Counter(meetings.counts)
-    return _row(PLAIN, temperature, steps - 2, steps - 2, meetings, before)
+            before = Counter(device_log.counts)
+    return _row(PLAIN, temperature, steps - 2, steps - 2, device_log, before)
 
 
 def _row(
-    name: str, temperature: float, rounds: int, tokens: int, meetings: Meetings, before: Counter
+    name: str, temperature: float, rounds: int, tokens: int, device_log: DeviceLog, before: Counter
 ) -> dict[str, Any]:
-    made = {kind: meetings.counts[kind] - before[kind] for kind in KINDS}
+    made = {kind: device_log.counts[kind] - before[kind] for kind in KINDS}
     return {
         "drafter": name,
         "temperature": temperature,
@@ -109,10 +111,10 @@ def depends_on() -> dict[str, str]:
 def table() -> dict[str, Any]:
     """Return all rows, with the versions that they depend on."""
     rows = []
-    with gpu() as meetings:
+    with gpu() as device_log:
         for temperature in TEMPERATURES:
-            rows.append(plain_row(temperature, meetings))
-            rows += [row(name, temperature, meetings)[0] for name in DRAFTERS]
+            rows.append(plain_row(temperature, device_log))
+            rows += [row(name, temperature, device_log)[0] for name in DRAFTERS]
     return {
         "device": "a pretended CUDA device: no GPU was used, so there are counts and no times",
         "target": "house",

@@ -72,7 +72,7 @@ def drafter(head=None):
     return DFlash(head, tiny.card(head, "tiny-dflash", "dflash"))
 
 
-def begun(text, settings, head=None, of=None):
+def start_session(text, settings, head=None, of=None):
     """Start a session that reads the whole text at once; its newest token has no state."""
     made = drafter(head)
     run = (of or headed.target()).start(made.capture)
@@ -82,7 +82,7 @@ def begun(text, settings, head=None, of=None):
     return session
 
 
-def theirs(head):
+def transformers_network(head):
     """Return transformers' DFlash network with the same weights."""
     shape = head.config
     network = MuseGlimmerAssistantModel(
@@ -111,7 +111,7 @@ def theirs(head):
 
 
 @torch.inference_mode()
-def plainly(head, target, text, block=None):
+def plain_logits(head, target, text, block=None):
     """Return logits (n - 1, V) after `text` by transformers' network: no cache, one pass.
 
     block: tokens that replace the newest token and the masks after it.
@@ -121,7 +121,7 @@ def plainly(head, target, text, block=None):
     states = torch.cat([whole[k + 1] for k in shape.target_layer_ids], dim=-1)
     block = block or [text[-1], *[shape.mask_token_id] * (shape.block_size - 1)]
     words = target.model.get_input_embeddings()(torch.tensor([block]))
-    return target.model.lm_head(theirs(head)(words, states).last_hidden_state[0, 1:])
+    return target.model.lm_head(transformers_network(head)(words, states).last_hidden_state[0, 1:])
 
 
 def generated_by_transformers(head, target, ids, new):
@@ -136,7 +136,7 @@ def generated_by_transformers(head, target, ids, new):
         target.model.generate(
             torch.tensor([ids]),
             attention_mask=torch.ones(1, len(ids)),
-            assistant_model=theirs(head),
+            assistant_model=transformers_network(head),
             speculation_type="dflash",
             max_new_tokens=new,
             do_sample=False,

@@ -52,7 +52,7 @@ def driven(target, drafter, settings, text=TEXT):
         yield known, session.propose(known, tiny.max_tokens(settings), chance)
 
 
-def plainly(head, states, logits_of, target, text, path):
+def plain_logits(head, states, logits_of, target, text, path):
     """Return the head's logits after `path`, by plain causal passes without cache or tree mask.
 
     states: (n - 1, h), in the head's format, for all tokens of `text` but the last.
@@ -83,7 +83,7 @@ def check_dynamic(target, made, text, proposal, states, logits_of):
     for node, kids in enumerate(tree.children):
         if kids:
             path = [tree.tokens[n] for n in tree.path(node)[1:]]
-            soft = plainly(made.head, states, logits_of, target, text, path).softmax(-1)
+            soft = plain_logits(made.head, states, logits_of, target, text, path).softmax(-1)
             tokens = [tree.tokens[kid] for kid in kids]
             assert tokens == soft.topk(len(kids)).indices.tolist()
             for kid, token in zip(kids, tokens, strict=True):

@@ -148,7 +148,9 @@ def drafter(name: str, head: Any = None) -> Any:
     return made[name](head, card)
 
 
-def begun(name: str, text: list[int], settings: Any, head: Any = None, of: Target | None = None):
+def start_session(
+    name: str, text: list[int], settings: Any, head: Any = None, of: Target | None = None
+):
     """Start a session that reads the whole text at once; its newest token has no state."""
     made = drafter(name, head)
     run = (of or target()).start(made.capture)

@@ -59,7 +59,7 @@ for kind, place in json.loads(sys.argv[2]):
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class LoadResult:
     """The result of loading one file. grown: MiB added to peak memory. seconds: processor time."""
 
     said: str | None
@@ -67,7 +67,7 @@ class Tried:
     seconds: float
 
 
-def attempt(usual: Path, places: list[tuple[str, Path]], root: Path = ROOT) -> list[Tried]:
+def attempt(usual: Path, places: list[tuple[str, Path]], root: Path = ROOT) -> list[LoadResult]:
     """Load each path as a target or a drafter in one process. usual: a model that loads."""
     asked = json.dumps([(kind, str(place)) for kind, place in places])
     done = subprocess.run(
@@ -79,10 +79,10 @@ def attempt(usual: Path, places: list[tuple[str, Path]], root: Path = ROOT) -> l
         timeout=SECONDS + 3 * len(places),
         check=False,
     )
-    found = [Tried(**json.loads(line)) for line in done.stdout.splitlines()]
+    found = [LoadResult(**json.loads(line)) for line in done.stdout.splitlines()]
     if len(found) < len(places):
         broke = f"the process ended with {done.returncode}: {done.stderr[-300:]}"
-        found.append(Tried(broke, ADDRESS_SPACE >> 20, SECONDS))
+        found.append(LoadResult(broke, ADDRESS_SPACE >> 20, SECONDS))
     return found
 
 

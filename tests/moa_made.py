@@ -63,7 +63,7 @@ def wild(target, **changes):
     return tiny.blurred(head, 0.15)
 
 
-def begun(text, settings, head=None, of=None):
+def start_session(text, settings, head=None, of=None):
     """Start a session that reads the whole text at once."""
     made = drafter(head)
     run = (of or headed.target()).start(made.capture)
@@ -124,7 +124,7 @@ def block(layer, shape, query, place, rows, places):
     return out + gate @ mlp.down_proj.weight.T
 
 
-def plainly(head, target, text, path):
+def plain_logits(head, target, text, path):
     """Return the head's logits after `path` by the paper's formulas: no cache, no mask."""
     config = head.config
     past = growing_cache()

@@ -5,7 +5,7 @@ and counts synchronisations and transfers between host and device. No C++ code i
 runs with a torch that was built without CUDA. Not simulated: rounding of CUDA kernels,
 dtypes that a kernel lacks, streams, timing.
 
-Two modes share the work. `Says` handles device arguments and attributes (`.device`, `.to`,
+Two modes share the work. `DeviceMode` handles device arguments and attributes (`.device`, `.to`,
 `device=`); `Ops` handles every op below, also those inside a composite one.
 """
 
@@ -43,7 +43,7 @@ class Cuda(Tensor):
     __torch_function__ = torch._C._disabled_torch_function_impl
 
 
-class Meetings:
+class DeviceLog:
     """Counts of device operations so far.
 
     counts: launches (ops that start a kernel), reads (the host waits for a value), uploads (values
@@ -80,11 +80,11 @@ class Meetings:
         self.late.clear()
 
 
-class Says(TorchFunctionMode):
+class DeviceMode(TorchFunctionMode):
     """Intercepts device queries in Python. making: the running op creates a device tensor."""
 
-    def __init__(self, meetings: Meetings) -> None:
-        self.meetings = meetings
+    def __init__(self, device_log: DeviceLog) -> None:
+        self.device_log = device_log
         self.making = False
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -95,7 +95,7 @@ class Says(TorchFunctionMode):
         if name in ("to", "cpu", "cuda") and args and isinstance(args[0], Tensor):
             return self._moved(name, *args, **kwargs)
         if ours and name == "tolist":
-            self.meetings.note("reads")
+            self.device_log.note("reads")
             return args[0].as_subclass(Tensor).tolist()
         if ours and name in ("numpy", "__array__"):
             raise TypeError("can't convert cuda:0 device type tensor to numpy")
@@ -113,7 +113,7 @@ class Says(TorchFunctionMode):
         finally:
             self.making = False
         if of_host:
-            self.meetings.note("uploads")
+            self.device_log.note("uploads")
         return made.as_subclass(Cuda)
 
     def _moved(self, name: str, tensor: Tensor, *rest: Any, **kwargs: Any) -> Tensor:
@@ -134,23 +134,23 @@ class Says(TorchFunctionMode):
             return made
         up, late = goal.type == "cuda", bool(kwargs.get("non_blocking"))
         if late and not up:
-            return self.meetings.leave(made.as_subclass(Tensor))
-        self.meetings.note("uploads" if up else "reads", not late)
+            return self.device_log.leave(made.as_subclass(Tensor))
+        self.device_log.note("uploads" if up else "reads", not late)
         return made.as_subclass(Tensor).clone().as_subclass(Cuda if up else Tensor)
 
 
 class Ops(TorchDispatchMode):
     """Intercepts every op: refuses mixed devices as CUDA does, marks device tensors, and counts."""
 
-    def __init__(self, says: Says) -> None:
+    def __init__(self, device_mode: DeviceMode) -> None:
         super().__init__()
-        self.says = says
-        self.meetings = says.meetings
+        self.device_mode = device_mode
+        self.device_log = device_mode.device_log
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs, op = kwargs or {}, func.overloadpacket
         tensors = list(_tensors((args, kwargs)))
-        if not (self.says.making or any(isinstance(each, Cuda) for each in tensors)):
+        if not (self.device_mode.making or any(isinstance(each, Cuda) for each in tensors)):
             return func(*args, **kwargs)
         if op not in WHOLE:
             with self:  # a composite op is decomposed, and each of its parts is handled as an op
@@ -158,7 +158,7 @@ class Ops(TorchDispatchMode):
                     return out
         if func.namespace not in ("aten", "prim", "prims"):
             raise NotImplementedError(f"Could not run '{func}' with arguments of the CUDA backend")
-        if not self.says.making:
+        if not self.device_mode.making:
             self._check(func, op, args, [each for each in tensors if not isinstance(each, Cuda)])
         out = func(*args, **kwargs)
         self._count(func, op, args, tensors, out)
@@ -170,7 +170,7 @@ class Ops(TorchDispatchMode):
         """Count a launch if an op writes a result, and a read if the host needs a value."""
         made = list(_tensors(out))
         new = {_memory(each) for each in made} - {_memory(each) for each in tensors}
-        self.meetings.counts["launches"] += (
+        self.device_log.counts["launches"] += (
             bool(new) or func._schema.is_mutable
         ) and op not in EMPTY
         chosen = op in INDEX and any(
@@ -178,7 +178,7 @@ class Ops(TorchDispatchMode):
         )  # the host needs the number of true values of a boolean index
         shaped = torch.Tag.dynamic_output_shape in func.tags and op not in INDEX
         if chosen or shaped or not made or torch.Tag.data_dependent_output in func.tags:
-            self.meetings.note("reads")
+            self.device_log.note("reads")
 
     def _check(self, func: Any, op: Any, args: Any, others: list[Tensor]) -> None:
         """Allow the host tensors that CUDA accepts: scalars in pointwise ops, indices, copies."""
@@ -186,12 +186,12 @@ class Ops(TorchDispatchMode):
         if not others or (scalars and (torch.Tag.pointwise in func.tags or op in TAKES_SCALARS)):
             return
         if op is aten.copy_:
-            self.meetings.note("uploads" if isinstance(args[0], Cuda) else "reads")
+            self.device_log.note("uploads" if isinstance(args[0], Cuda) else "reads")
             return
         if op in INDEX and others[0] is not args[0]:
             indices = [each for each in others if any(each is i for i in _tensors(args[1]))]
             for _ in indices:
-                self.meetings.note("uploads")
+                self.device_log.note("uploads")
             others = [each for each in others if each.dim() and not any(each is i for i in indices)]
         if others:
             raise RuntimeError(
@@ -232,10 +232,10 @@ def _line() -> str:
 
 
 @contextmanager
-def pretended() -> Iterator[Meetings]:
+def pretended() -> Iterator[DeviceLog]:
     """Give torch one CUDA device within this context, in this thread."""
-    meetings = Meetings()
-    says = Says(meetings)
+    device_log = DeviceLog()
+    device_mode = DeviceMode(device_log)
     answers = {
         "is_available": True,
         "device_count": 1,
@@ -253,7 +253,7 @@ def pretended() -> Iterator[Meetings]:
             stack.enter_context(
                 patch.object(torch.cuda, name, lambda *_, _says=answer, **__: _says)
             )
-        stack.enter_context(patch.object(torch.cuda, "synchronize", lambda *_: meetings.arrive()))
-        stack.enter_context(Ops(says))
-        stack.enter_context(says)
-        yield meetings
+        stack.enter_context(patch.object(torch.cuda, "synchronize", lambda *_: device_log.arrive()))
+        stack.enter_context(Ops(device_mode))
+        stack.enter_context(device_mode)
+        yield device_log

@@ -20,7 +20,7 @@ GREEDY = Settings(Sampling(0), gamma=8, max_new_tokens=30)
 
 def test_block_is_chain_of_top_tokens():
     text = headed.target().encode("The cat saw the", 9)
-    session = headed.begun("blockwise", text, replace(GREEDY, siblings=[3, 2]))
+    session = headed.start_session("blockwise", text, replace(GREEDY, siblings=[3, 2]))
     proposal = session.propose(text, 9, Chance(1, 1))
     frozen = headed.read_target_outputs(headed.target().model, torch.tensor([text]))
     with torch.inference_mode():

@@ -19,7 +19,7 @@ def rows(kind, size=200):
     return logits.softmax(-1)
 
 
-def thrown(salt):
+def random_rows(salt):
     made = torch.Generator().manual_seed(salt)
     return [torch.rand(many, generator=made).tolist() for many in WIDTHS]
 
@@ -28,27 +28,32 @@ def thrown(salt):
 @pytest.mark.parametrize("kind", ["sharp", "flat", "equals"])
 @pytest.mark.parametrize("size", [40, 200])
 def test_siblings_equal_sequential_draws(kind, size):
-    laws, chances = rows(kind, size), rows("flat", size).float()
+    distributions, chances = rows(kind, size), rows("flat", size).float()
     for salt in range(20):
-        coins = thrown(salt)
-        found = distinct_draws(laws, coins, chances)
-        assert found.draws == [_draw_one_by_one(*each) for each in zip(laws, coins, strict=True)]
+        coins = random_rows(salt)
+        found = distinct_draws(distributions, coins, chances)
+        assert found.draws == [
+            _draw_one_by_one(*each) for each in zip(distributions, coins, strict=True)
+        ]
         said = [chances[row, some].tolist() for row, some in enumerate(found.tokens)]
         assert found.probs == said
 
 
 def test_last_token_is_repeated_if_a_distribution_has_too_few_tokens():
-    laws = torch.zeros(2, 100, dtype=torch.float64)
-    laws[0, 7], laws[1, :3] = 1.0, torch.tensor([0.5, 0.25, 0.25], dtype=torch.float64)
-    found = distinct_draws(laws, [[0.2, 0.3], [0.1, 0.9]], laws)
+    distributions = torch.zeros(2, 100, dtype=torch.float64)
+    distributions[0, 7], distributions[1, :3] = (
+        1.0,
+        torch.tensor([0.5, 0.25, 0.25], dtype=torch.float64),
+    )
+    found = distinct_draws(distributions, [[0.2, 0.3], [0.1, 0.9]], distributions)
     assert found.tokens == [[7, 7], [0, 2]]
 
 
 def test_siblings_of_a_level_need_one_device_read():
-    laws = rows("sharp")
-    expected = distinct_draws(laws, thrown(1), laws)
-    with pretended() as meetings:
-        there = laws.to("cuda")
-        meetings.counts.clear()
-        assert distinct_draws(there, thrown(1), there) == expected
-    assert (meetings.counts["reads"], meetings.counts["uploads"]) == (1, 1)
+    distributions = rows("sharp")
+    expected = distinct_draws(distributions, random_rows(1), distributions)
+    with pretended() as device_log:
+        there = distributions.to("cuda")
+        device_log.counts.clear()
+        assert distinct_draws(there, random_rows(1), there) == expected
+    assert (device_log.counts["reads"], device_log.counts["uploads"]) == (1, 1)

@@ -52,7 +52,7 @@ from specviz.settings.settings import Sampling, Settings
 DRAFTERS = [entry for entry in entry.entries() if entry.kind == "drafter"]
 
 
-def lone(entry):
+def has_own_target(entry):
     """Return whether a drafter was made for a target that does not ship."""
     return entry.made_for not in ("house", None)
 
@@ -337,7 +337,7 @@ def test_default_settings_are_settings_the_drafter_reads(entry):
     assert said["sampling"] == {"temperature": 0.0, "top_k": 0, "top_p": 1.0}
 
 
-@pytest.mark.parametrize("name", [entry.name for entry in DRAFTERS if not lone(entry)])
+@pytest.mark.parametrize("name", [entry.name for entry in DRAFTERS if not has_own_target(entry)])
 def test_drafter_with_missing_weights_names_their_folder(name, shipped):
     tiny.save(tiny.llama(), shipped / "models" / "target")
     row = entry.find(name, "drafter")
@@ -485,7 +485,9 @@ def edit(path, **changes):
 def test_catalogue_rows_name_existing_code(entry):
     kind = resolve_name(entry.drafter)
     assert kind.name == entry.family
-    assert entry.name == (entry.family if not lone(entry) else f"{entry.family}-{entry.made_for}")
+    assert entry.name == (
+        entry.family if not has_own_target(entry) else f"{entry.family}-{entry.made_for}"
+    )
     if entry.training:
         assert resolve_name(entry.training).name == entry.name
 

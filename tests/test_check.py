@@ -361,14 +361,14 @@ def test_check_detects_missing_and_negative_margins(greedy):
 # α of siblings
 
 
-def lone_first(trace):
+def untried_decision(trace):
     """Return a decision with tries whose later siblings were not tried."""
     first = (r.judged[0] for r in trace.rounds if r.judged)
     return next(event for event in first if event.accepted and event.tries)
 
 
 def test_alpha_of_siblings_follows_from_their_tries(siblings):
-    event = lone_first(siblings)
+    event = untried_decision(siblings)
     with pytest.raises(CheckFailed, match="α is"):
         check(edited(siblings, event, replace(event, alpha=event.alpha / 2)))
 
@@ -376,7 +376,7 @@ def test_alpha_of_siblings_follows_from_their_tries(siblings):
 @pytest.mark.parametrize(("at", "what"), [(0, "p"), (1, "p"), (0, "q"), (1, "q"), (2, "q")])
 def test_check_recomputes_p_and_q_of_every_try(siblings, at, what):
     """Check the next sibling too, although it was not tried."""
-    event = lone_first(siblings)
+    event = untried_decision(siblings)
     tries = [[*each] for each in event.tries]
     tries[at][what == "q"] += 0.01 if tries[at][what == "q"] < 0.9 else -0.01
     forged = replace(event, tries=tries, alpha=probability_any_accepted(tries))
@@ -385,7 +385,7 @@ def test_check_recomputes_p_and_q_of_every_try(siblings, at, what):
 
 
 def test_check_detects_a_sibling_without_a_try(siblings):
-    event = lone_first(siblings)
+    event = untried_decision(siblings)
     forged = replace(
         event, tries=event.tries[:-1], alpha=probability_any_accepted(event.tries[:-1])
     )

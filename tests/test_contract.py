@@ -47,7 +47,7 @@ def test_every_catalogue_drafter_is_checked():
     assert {entry.drafter for entry in drafters} == tried
 
 
-class Broken:
+class BrokenDrafter:
     """A correct drafter whose sessions are broken by subclasses."""
 
     def __init__(self, drafter):
@@ -75,21 +75,21 @@ def nothing(context, drawn):
     return Proposal(DraftTree((context[-1],), (-1,)), drawn)
 
 
-class SpoilsTheTargetsCache(Broken):
+class ChangesTargetCache(BrokenDrafter):
     def propose(self, context, room, chance):
         with torch.inference_mode():
             self.run.cache.layers[0].keys.mul_(-1)
         return super().propose(context, room, chance)
 
 
-class TossesItsOwnCoins(Broken):
+class UsesOtherRandomNumbers(BrokenDrafter):
     tosses = count()
 
     def propose(self, context, room, chance):
         return super().propose(context, room, replace(chance, seed=next(self.tosses)))
 
 
-class DrawsByAnotherLaw(Broken):
+class ReportsWrongDistribution(BrokenDrafter):
     """A drafter that reports q as if sampled, but takes q's top token."""
 
     def propose(self, context, room, chance):
@@ -100,37 +100,37 @@ class DrawsByAnotherLaw(Broken):
         return replace(proposal, tree=DraftTree((context[-1], *top), (-1,) + (0,) * len(top)))
 
 
-class DraftsWhereNothingIsLeft(Broken):
+class DraftsWithoutRemainingTokens(BrokenDrafter):
     def propose(self, context, room, chance):
         return super().propose(context, max(room, 2), chance)
 
 
-class DraftsOneTooMany(Broken):
+class ExceedsTokenLimit(BrokenDrafter):
     def propose(self, context, room, chance):
         return super().propose(context, room + 1, chance)
 
 
-class KnowsNoEnd(Broken):
+class DraftsPastEndOfText(BrokenDrafter):
     def begin(self, target, settings):
         session = super().begin(target, settings)
         session.session.eos = ()
         return session
 
 
-class TakesAwayTheEnd(Broken):
+class RemovesTargetEndTokens(BrokenDrafter):
     def begin(self, target, settings):
         target.target.eos = ()
         return super().begin(target, settings)
 
 
-class HasOneSession(Broken):
+class SharesOneSession(BrokenDrafter):
     def begin(self, target, settings):
         if not hasattr(self, "only"):
             self.only = self.drafter.begin(target, settings)
         return self.only
 
 
-class TiresWithTime(Broken):
+class DraftsLessOverTime(BrokenDrafter):
     def commit(self, tokens, states, extra_rows=None):
         super().commit(tokens, states, extra_rows)
         self.commits += 1
@@ -139,7 +139,7 @@ class TiresWithTime(Broken):
         return super().propose(context, room if self.commits < 3 else 1, chance)
 
 
-class HidesItsFaults(Broken):
+class HidesErrors(BrokenDrafter):
     def propose(self, context, room, chance):
         try:
             return super().propose(context, room, chance)
@@ -153,17 +153,17 @@ class HidesItsFaults(Broken):
 
 # By check: the drafter that breaks it, and the family that it wraps.
 MUTANTS = {
-    "greedy output equals `generate`": (SpoilsTheTargetsCache, "ngram"),
-    "sampled runs replay": (TossesItsOwnCoins, "draft-model"),
-    "tokens follow the target's distribution": (DrawsByAnotherLaw, "draft-model"),
-    "a run stops at its limit": (DraftsWhereNothingIsLeft, "draft-model"),
-    "a draft is no deeper than allowed": (DraftsOneTooMany, "eagle"),
-    "nothing follows an end token": (KnowsNoEnd, "ngram"),
-    "a text ends at its first end token": (TakesAwayTheEnd, "medusa"),
-    "sessions are independent": (HasOneSession, "medusa"),
-    "a fresh session proposes the same": (TiresWithTime, "ngram"),
-    "NaN weights raise BadScores": (HidesItsFaults, "medusa"),
-    "missing states raise ValueError": (HidesItsFaults, "eagle"),
+    "greedy output equals `generate`": (ChangesTargetCache, "ngram"),
+    "sampled runs replay": (UsesOtherRandomNumbers, "draft-model"),
+    "tokens follow the target's distribution": (ReportsWrongDistribution, "draft-model"),
+    "a run stops at its limit": (DraftsWithoutRemainingTokens, "draft-model"),
+    "a draft is no deeper than allowed": (ExceedsTokenLimit, "eagle"),
+    "nothing follows an end token": (DraftsPastEndOfText, "ngram"),
+    "a text ends at its first end token": (RemovesTargetEndTokens, "medusa"),
+    "sessions are independent": (SharesOneSession, "medusa"),
+    "a fresh session proposes the same": (DraftsLessOverTime, "ngram"),
+    "NaN weights raise BadScores": (HidesErrors, "medusa"),
+    "missing states raise ValueError": (HidesErrors, "eagle"),
 }
 
 
@@ -178,7 +178,7 @@ def test_every_check_can_fail(check):
 @pytest.mark.parametrize("check", [check for check in CHECKS if check != COUNTED])
 def test_wrapped_drafters_pass_without_the_fault(check):
     case = CASES[MUTANTS[check][1]]
-    run_check(check, replace(case, drafter=lambda target: Broken(case.drafter(target))))
+    run_check(check, replace(case, drafter=lambda target: BrokenDrafter(case.drafter(target))))
 
 
 def test_check_drafter_names_first_failed_check():
@@ -186,4 +186,4 @@ def test_check_drafter_names_first_failed_check():
     quick = [check for check in CHECKS if check != COUNTED]
     check_drafter(case, quick)
     with pytest.raises(ContractBroken, match="Broken: nothing follows an end token"):
-        check_drafter(replace(case, drafter=lambda target: KnowsNoEnd(NGram())), quick)
+        check_drafter(replace(case, drafter=lambda target: DraftsPastEndOfText(NGram())), quick)

@@ -34,8 +34,8 @@ def pinned(row):
 @pytest.mark.parametrize("temperature", counted.TEMPERATURES)
 @pytest.mark.parametrize("drafter", counted.DRAFTERS)
 def test_run_equals_cpu_run_with_the_recorded_device_reads(drafter, temperature):
-    with counted.gpu() as meetings:
-        row, told = counted.row(drafter, temperature, meetings)
+    with counted.gpu() as device_log:
+        row, told = counted.row(drafter, temperature, device_log)
     target, made = load("house", drafter, "cpu")
     ids = target.encode(counted.PROMPT, counted.NEW)
     assert told == summarize(rounds_of(target, made, ids, counted.asked(drafter, temperature)))
@@ -44,8 +44,8 @@ def test_run_equals_cpu_run_with_the_recorded_device_reads(drafter, temperature)
 
 @pytest.mark.parametrize("temperature", counted.TEMPERATURES)
 def test_plain_decoding_makes_the_recorded_device_reads(temperature):
-    with counted.gpu() as meetings:
-        row = counted.plain_row(temperature, meetings)
+    with counted.gpu() as device_log:
+        row = counted.plain_row(temperature, device_log)
     assert pinned(row) == pinned(ROWS[counted.PLAIN, temperature])
 
 

@@ -10,11 +10,11 @@ import pytest
 import torch
 from dflash_made import (
     SIZE,
-    begun,
     drafter,
     generated_by_transformers,
-    plainly,
+    plain_logits,
     random_head,
+    start_session,
     trained,
 )
 from driven import CHUNKS, Shifted, deep_target, driven
@@ -63,7 +63,7 @@ def test_block_equals_transformers_network():
     made = drafter(head)
     assert made.capture.layers == (2, 3) == tuple(k + 1 for k in head.config.target_layer_ids)
     for number, (text, proposal) in enumerate(driven(target, made, replace(GREEDY, gamma=9))):
-        soft = plainly(head, target, text).softmax(-1)
+        soft = plain_logits(head, target, text).softmax(-1)
         assert list(proposal.tree.tokens) == [text[-1], *soft.argmax(-1).tolist()]
         assert proposal.tree.parents == (-1, *range(SIZE - 1))
         for node, token in enumerate(proposal.tree.tokens[1:], start=1):
@@ -85,13 +85,13 @@ def test_block_equals_transformers_network():
 @pytest.mark.slow
 def test_rounds_equal_transformers_generation():
     ids = headed.target().encode("The cat", 40)
-    prompt, *theirs = generated_by_transformers(trained(), headed.target(), ids, 40)
+    prompt, *transformers_network = generated_by_transformers(trained(), headed.target(), ids, 40)
     assert prompt == ids
     settings = replace(GREEDY, gamma=9)
     _, *ours = rounds(headed.target(), drafter(), list(ids), settings)
-    assert len(ours) == len(theirs) > 10
+    assert len(ours) == len(transformers_network) > 10
     left = 39
-    for turn, tokens in zip(ours, theirs, strict=True):
+    for turn, tokens in zip(ours, transformers_network, strict=True):
         assert len(turn.proposal.tree) == min(SIZE, left)
         assert list(turn.proposal.tree.tokens) == tokens[:left]
         left -= len(turn.tokens)
@@ -124,10 +124,10 @@ def test_whole_block_is_filled_in_one_pass(monkeypatch):
         return forward(head, words, positions, mixes)
 
     monkeypatch.setattr(DFlashHead, "forward", counted)
-    whole = begun(text, GREEDY).propose(text, 20, Chance(1, 1))
+    whole = start_session(text, GREEDY).propose(text, 20, Chance(1, 1))
     assert len(whole.tree) - 1 == SIZE - 1  # a larger γ does not add positions
     for gamma in range(1, SIZE):
-        part = begun(text, GREEDY).propose(text, gamma + 1, Chance(1, 1))
+        part = start_session(text, GREEDY).propose(text, gamma + 1, Chance(1, 1))
         assert part.tree.tokens == whole.tree.tokens[: gamma + 1]
         assert part.evidence[0] == whole.evidence[0]
     assert len(seen) == SIZE
@@ -141,12 +141,12 @@ def test_later_positions_matter_only_as_masks():
     target, head = headed.target(), trained()
     text = target.encode("The cat saw the", 20)
     masks = [text[-1], *[head.config.mask_token_id] * (SIZE - 1)]
-    usual = plainly(head, target, text, masks)
-    other = plainly(head, target, text, [*masks[:-1], 33])
+    usual = plain_logits(head, target, text, masks)
+    other = plain_logits(head, target, text, [*masks[:-1], 33])
     assert (usual[0] - other[0]).abs().max() > 1e-3
-    shorter = plainly(head, target, text, masks[:-1])
+    shorter = plain_logits(head, target, text, masks[:-1])
     assert (usual[0] - shorter[0]).abs().max() > 1e-3
-    proposal = begun(text, GREEDY).propose(text, 20, Chance(1, 1))
+    proposal = start_session(text, GREEDY).propose(text, 20, Chance(1, 1))
     assert [row[0]["token"] for row in proposal.evidence[0]["places"]] == usual.argmax(-1).tolist()
     assert usual.argmax(-1)[0] != masks[1]  # its top token is another one, which no position reads
 
@@ -174,7 +174,7 @@ def test_acceptance_falls_with_states_shifted_by_one():
 @pytest.mark.parametrize(("room", "depth"), [(1, 0), (2, 1), (3, 2), (99, SIZE - 1)])
 def test_chain_is_no_deeper_than_token_budget(room, depth):
     text = headed.target().encode("The cat saw the", 9)
-    proposal = begun(text, GREEDY).propose(text, room, Chance(1, 1))
+    proposal = start_session(text, GREEDY).propose(text, room, Chance(1, 1))
     assert max(proposal.tree.depths) == depth
     assert len(proposal.evidence) == depth + 1
     assert proposal.evidence[0]["passes"] == (depth > 0)
@@ -188,13 +188,13 @@ def test_text_of_one_token_gets_a_block():
     first, second, *_ = rounds(headed.target(), drafter(), prompt, GREEDY)
     assert len(first.proposal.tree) == 1
     text = [5, *first.tokens]
-    soft = plainly(trained(), headed.target(), text)
+    soft = plain_logits(trained(), headed.target(), text)
     assert list(second.proposal.tree.tokens[1:]) == soft.argmax(-1)[: GREEDY.gamma].tolist()
 
 
 def test_missing_hidden_states_raise_readable_error():
     text = headed.target().encode("The cat saw the", 9)
-    session = begun(text, GREEDY)
+    session = start_session(text, GREEDY)
     with pytest.raises(ValueError, match=f"{len(text) - 1} states for a text of"):
         session.propose([*text, 7], 9, Chance(1, 1))
     row = session.past[0][0].new_zeros(1, 48)

@@ -33,7 +33,7 @@ def proposed(settings, text=TEXT, room=9, target=None, chance=None):
     return session.propose(text, tiny.max_tokens(settings, room), chance or Chance(1, 1))
 
 
-def plainly(model, tokens):
+def plain_logits(model, tokens):
     """Return logits after `tokens` from a plain forward pass: no cache, mask or positions."""
     with torch.inference_mode():
         return model(torch.tensor([tokens])).logits[0, -1]
@@ -142,7 +142,7 @@ def test_greedy_siblings_are_top_tokens_in_order():
     assert not proposal.draws
     for node, kids in enumerate(tree.children[:4]):
         path = [tree.tokens[n] for n in tree.path(node)]
-        logits = plainly(tiny.draft().model, [*TEXT[:-1], *path])
+        logits = plain_logits(tiny.draft().model, [*TEXT[:-1], *path])
         assert [tree.tokens[kid] for kid in kids] == logits.topk(len(kids)).indices.tolist()
 
 
@@ -200,7 +200,7 @@ def test_no_guess_follows_end_of_text_but_siblings_continue(candidates):
     assert [len(tree.children[n]) for n in (1, 3)] == [2, 2]
     for node, q in proposal.q.items():
         path = [tree.tokens[n] for n in tree.path(node)]
-        logits = plainly(tiny.draft().model, [*TEXT[:-1], *path])
+        logits = plain_logits(tiny.draft().model, [*TEXT[:-1], *path])
         assert torch.allclose(q, logits_to_probs(logits, settings.sampling), rtol=0, atol=1e-5)
     target.eos = whole.tokens[1:4]
     assert proposed(settings, target=target).tree.parents == (-1, 0, 0, 0)

@@ -16,7 +16,7 @@ from driven import (
     drafter,
     driven,
     finals,
-    plainly,
+    plain_logits,
 )
 from test_engine import traced
 
@@ -49,7 +49,7 @@ def test_node_logits_depend_on_own_path_only(siblings, temperature):
             if not kids:
                 continue
             path = [tree.tokens[n] for n in tree.path(node)[1:]]
-            logits = plainly(made.head, states, target.model.lm_head, target, text, path)
+            logits = plain_logits(made.head, states, target.model.lm_head, target, text, path)
             soft = logits.softmax(-1)
             scores = [proposal.score[kid] for kid in kids]
             assert scores == pytest.approx([soft[tree.tokens[k]].item() for k in kids], abs=1e-4)

@@ -8,7 +8,7 @@ import circle
 import pytest
 import tiny
 import torch
-from driven import check_dynamic, deep_target, driven, plainly
+from driven import check_dynamic, deep_target, driven, plain_logits
 from safetensors.torch import load_file, save_file
 from test_eagle import WARM
 from test_engine import traced
@@ -98,7 +98,7 @@ def test_training_reads_same_rows_as_session():
         assert guessed.shape == (2, 9 - depth, tiny.VOCABULARY)
         for row in (0, 2, 8 - depth):
             text, path = ids[1, : row + 2].tolist(), ids[1, row + 2 : row + 1 + depth].tolist()
-            logits = plainly(head, fused[1, : row + 1], head.logits, target, text, path)
+            logits = plain_logits(head, fused[1, : row + 1], head.logits, target, text, path)
             able = logits.isfinite()
             assert torch.allclose(guessed[1, row][able], logits[able], atol=1e-3)
 

@@ -6,7 +6,7 @@ import circle
 import pytest
 import tiny
 import torch
-from driven import deep_target, drafter, plainly, random_head
+from driven import deep_target, drafter, plain_logits, random_head
 from safetensors.torch import load_file, save_file
 from transformers.models.llama.modeling_llama import LlamaDecoderLayer
 
@@ -29,7 +29,7 @@ def test_loss_reads_same_rows_as_session():
         for row in (0, 3, 8 - depth):
             text, path = ids[1, : row + 2].tolist(), ids[1, row + 2 : row + 1 + depth].tolist()
             states = outputs.final[1, : row + 1]
-            logits = plainly(head, states, target.model.lm_head, target, text, path)
+            logits = plain_logits(head, states, target.model.lm_head, target, text, path)
             assert torch.allclose(guessed[1, row], logits, atol=1e-3)
 
 

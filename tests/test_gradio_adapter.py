@@ -213,7 +213,7 @@ def test_without_context_nothing_is_removed(monkeypatch, warned):
         remove()
     assert len(demo.children) == 1
     (sentence,) = warned()
-    assert "stays half on the page" in sentence
+    assert "remains half visible" in sentence
 
 
 def test_page_without_expected_head_is_left_unchanged(warned):

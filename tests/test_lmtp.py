@@ -38,7 +38,7 @@ def test_earlier_states_fill_the_gaps(leap, sources):
 def test_guesses_match_heads_and_states_in_evidence(leap):
     heads = headed.trained("lmtp", replace(headed.CONFIGS["lmtp"], skip_token=leap), steps=5)
     text = headed.target().encode("The cat saw the", 9)
-    proposal = headed.begun("lmtp", text, GREEDY, heads).propose(text, 7, Chance(1, 1))
+    proposal = headed.start_session("lmtp", text, GREEDY, heads).propose(text, 7, Chance(1, 1))
     final = headed.read_target_outputs(headed.target().model, torch.tensor([text])).final[0]
     assert len(proposal.tree) - 1 == min(GREEDY.gamma, 3 * leap)
     for node in range(1, len(proposal.tree)):
@@ -61,7 +61,7 @@ def test_text_shorter_than_a_leap_gives_empty_draft():
 
 def test_session_stores_as_many_states_as_the_leap():
     text = headed.target().encode("The cat saw the", 9)
-    session = headed.begun("lmtp", text, GREEDY)
+    session = headed.start_session("lmtp", text, GREEDY)
     assert session.heads.states.shape[0] == 2
 
 

@@ -22,7 +22,7 @@ GREEDY = Settings(Sampling(0), gamma=3)
 
 def proposed(settings, head=None, text="The cat saw the", target=None):
     ids = headed.target().encode(text, 9)
-    session = headed.begun("medusa", ids, settings, head, target)
+    session = headed.start_session("medusa", ids, settings, head, target)
     return session.propose(ids, tiny.max_tokens(settings), Chance(1, 1))
 
 

@@ -11,7 +11,18 @@ import headed
 import pytest
 import tiny
 import torch
-from moa_made import GREEDY, TEXT, WARM, begun, drafter, learnt, outputs, plainly, turns, wild
+from moa_made import (
+    GREEDY,
+    TEXT,
+    WARM,
+    drafter,
+    learnt,
+    outputs,
+    plain_logits,
+    start_session,
+    turns,
+    wild,
+)
 
 from specviz.drafters.common.training import EVERY, read_target_outputs
 from specviz.drafters.moa import head as training
@@ -30,7 +41,7 @@ def test_node_logits_follow_paper_for_own_path(settings):
             if not kids:
                 continue
             path = [tree.tokens[n] for n in tree.path(node)[1:]]
-            soft = plainly(head, target, text, path).softmax(-1)
+            soft = plain_logits(head, target, text, path).softmax(-1)
             tokens = [tree.tokens[kid] for kid in kids]
             assert tokens == soft.topk(len(kids)).indices.tolist()
             for kid, token in zip(kids, tokens, strict=True):
@@ -52,7 +63,7 @@ def test_loss_reads_same_rows_as_session():
         for row in (0, 2, 9 - depth):
             text = ids[1, : row + 2].tolist()
             path = ids[1, row + 2 : row + 1 + depth].tolist()
-            session = begun(text, GREEDY, head)
+            session = start_session(text, GREEDY, head)
             session.reader.context = text
             logits = session.reader.read_text(len(text))
             for i in range(len(path)):
@@ -63,13 +74,13 @@ def test_loss_reads_same_rows_as_session():
 
 def test_siblings_do_not_see_each_other():
     head, text = wild(headed.target()), headed.target().encode(TEXT, 9)
-    session = begun(text, GREEDY, head)
+    session = start_session(text, GREEDY, head)
     session.reader.context = text
     session.reader.read_text(len(text))
     both = session.reader.read_level([1, 2], [text[-1], 5, 9], [-1, 0, 0])
     deeper = session.reader.read_level([3, 4], [text[-1], 5, 9, 7, 7], [-1, 0, 0, 1, 2])
     for row, (first, second) in enumerate([(5, 7), (9, 7)]):
-        other = begun(text, GREEDY, head)
+        other = start_session(text, GREEDY, head)
         other.reader.context = text
         other.reader.read_text(len(text))
         one = other.reader.read_level([1], [text[-1], first], [-1, 0])

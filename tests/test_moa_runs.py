@@ -6,7 +6,7 @@ import json
 
 import headed
 import pytest
-from moa_made import GREEDY, TEXT, WARM, begun, drafter, turns
+from moa_made import GREEDY, TEXT, WARM, drafter, start_session, turns
 
 from specviz.settings.chance import Chance
 from specviz.verification import Drawn
@@ -26,10 +26,10 @@ def test_candidates_are_a_point_mass_within_budget():
 
 def test_states_that_do_not_match_text_are_refused():
     text = headed.target().encode(TEXT, 9)
-    session = begun(text, GREEDY)
+    session = start_session(text, GREEDY)
     with pytest.raises(ValueError, match="states for a text of"):
         session.propose([*text, 5], 5, Chance(1, 1))
-    session = begun(text, GREEDY)
+    session = start_session(text, GREEDY)
     session.propose(text, 5, Chance(1, 1))
     with pytest.raises(ValueError, match="no new token"):
         session.propose(text, 5, Chance(1, 1))
@@ -43,5 +43,5 @@ def test_states_of_several_commits_are_read_at_once():
     session = made.begin(run, GREEDY)
     session.commit(text[1:5], states.take(range(4)))
     session.commit(text[5:], states.take(range(4, len(text) - 1)))
-    whole = begun(text, GREEDY).propose(text, 5, Chance(1, 1))
+    whole = start_session(text, GREEDY).propose(text, 5, Chance(1, 1))
     assert session.propose(text, 5, Chance(1, 1)).tree == whole.tree

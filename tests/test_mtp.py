@@ -56,7 +56,7 @@ def by_hand(modules, text, final, steps):
 @pytest.mark.slow
 def test_chain_equals_formula_step_by_step():
     final = headed.read_target_outputs(headed.target().model, torch.tensor([ids()])).final[0]
-    proposal = headed.begun("mtp", ids(), GREEDY).propose(ids(), 5, Chance(1, 1))
+    proposal = headed.start_session("mtp", ids(), GREEDY).propose(ids(), 5, Chance(1, 1))
     with torch.inference_mode():
         logits = by_hand(headed.heads("mtp"), ids(), final, 4)
     assert list(proposal.tree.tokens[1:]) == [int(row.argmax()) for row in logits]
@@ -68,7 +68,7 @@ def test_chain_equals_formula_step_by_step():
 
 def test_sampled_chain_is_drawn_from_its_q():
     chance = Chance(3, 2)
-    proposal = headed.begun("mtp", ids(), WARM).propose(ids(), 5, chance)
+    proposal = headed.start_session("mtp", ids(), WARM).propose(ids(), 5, chance)
     assert proposal.drawn is Drawn.SAMPLED
     assert set(proposal.q) == {0, 1, 2, 3}
     final = headed.read_target_outputs(headed.target().model, torch.tensor([ids()])).final[0]
@@ -118,7 +118,7 @@ def test_several_modules_alternate_and_roll_back(many, settings):
             end = len(ids()) + settings.max_new_tokens
             depth = max(1, len(turn.proposal.tree) - 1)
             as_deep = replace(settings, gamma=depth, schedule="fixed")
-            session = headed.begun("mtp", whole, as_deep, modules)
+            session = headed.start_session("mtp", whole, as_deep, modules)
             fresh = session.propose(whole, tiny.max_tokens(as_deep, end - len(whole)), turn.chance)
             assert fresh.tree == turn.proposal.tree
             for node, score in turn.proposal.score.items():
@@ -168,7 +168,7 @@ def test_own_embeddings_and_projection_load(tmp_path, copies):
     loaded = MTPModules.load(tmp_path, headed.target())
     module = loaded.module(1)
     assert (module.embed_tokens is not None, module.shared_head.head is not None) == copies
-    proposal = headed.begun("mtp", ids(), GREEDY, loaded).propose(ids(), 5, Chance(1, 1))
+    proposal = headed.start_session("mtp", ids(), GREEDY, loaded).propose(ids(), 5, Chance(1, 1))
     assert len(proposal.tree) == 5
 
 
@@ -237,7 +237,7 @@ def test_tensors_of_parallel_heads_have_the_names_of_metas_checkpoints():
 
 
 def test_chain_session_ignores_siblings():
-    session = headed.begun("mtp", ids(), replace(WARM, siblings=[3, 2]))
+    session = headed.start_session("mtp", ids(), replace(WARM, siblings=[3, 2]))
     assert isinstance(session, MTPSession)
     assert session.drawn is Drawn.SAMPLED
     assert session.propose(ids(), 5, Chance(1, 1)).tree.is_chain

@@ -19,8 +19,8 @@ from specviz.verification.transfer import UploadBatch, to_host, to_host_async, u
 
 @pytest.fixture
 def gpu():
-    with pretended() as meetings:
-        yield meetings
+    with pretended() as device_log:
+        yield device_log
 
 
 def test_results_stay_on_the_device_of_their_inputs(gpu):
@@ -157,5 +157,5 @@ def test_tensor_left_on_host_is_detected(monkeypatch, slip):
     monkeypatch.setattr(owner, name, changed)
     if owner is distributions:
         monkeypatch.setattr("specviz.engine.loop.logits_to_probs", changed)
-    with counted.gpu() as meetings, pytest.raises(RuntimeError, match="same device"):
-        counted.row(drafter, temperature, meetings)
+    with counted.gpu() as device_log, pytest.raises(RuntimeError, match="same device"):
+        counted.row(drafter, temperature, device_log)

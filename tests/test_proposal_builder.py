@@ -71,7 +71,7 @@ def same(there, here):
 
 
 @pytest.fixture
-def vain(monkeypatch):
+def dropped_levels(monkeypatch):
     """Return, for each read of the host, how many levels were computed and then dropped."""
     found, settle = [], ProposalBuilder.resolve
 
@@ -85,7 +85,7 @@ def vain(monkeypatch):
 
 
 @pytest.fixture
-def crossings(monkeypatch):
+def transfers(monkeypatch):
     """Return (reads, uploads) of each proposal, except those of the first and last rounds.
 
     Caches allocate in the first round, and the last round has no tokens left for guesses.
@@ -96,12 +96,12 @@ def crossings(monkeypatch):
         found, propose = [], owner.propose
 
         def counting(*given):
-            before = meetings.counts.copy()
+            before = device_log.counts.copy()
             proposal = propose(*given)
-            found.append([meetings.counts[kind] - before[kind] for kind in ("reads", "uploads")])
+            found.append([device_log.counts[kind] - before[kind] for kind in ("reads", "uploads")])
             return proposal
 
-        with counted.gpu() as meetings:
+        with counted.gpu() as device_log:
             few = replace(settings, max_new_tokens=6)
             played("cuda", drafter, few)  # moves the rotary frequencies to the device
             monkeypatch.setattr(owner, "propose", counting)
@@ -115,17 +115,17 @@ def crossings(monkeypatch):
 
 @pytest.mark.parametrize("settings", [MILD, GREEDY], ids=["sampled", "greedy"])
 @pytest.mark.parametrize("drafter", SESSIONS)
-def test_static_tree_is_built_with_one_read(crossings, vain, drafter, settings):
+def test_static_tree_is_built_with_one_read(transfers, dropped_levels, drafter, settings):
     uploads = [1, 2] if drafter == "draft-model" else [1]  # its cache may get a path
-    found = crossings(drafter, settings)
+    found = transfers(drafter, settings)
     assert found
     assert all(reads == 1 and many in uploads for reads, many in found)
-    assert not any(vain)
+    assert not any(dropped_levels)
 
 
 @pytest.mark.parametrize("drafter", DYNAMIC)
-def test_dynamic_tree_is_built_with_one_read_and_one_upload(crossings, drafter):
-    found = crossings(drafter, WIDE)
+def test_dynamic_tree_is_built_with_one_read_and_one_upload(transfers, drafter):
+    found = transfers(drafter, WIDE)
     assert found
     assert found == [[1, 1]] * len(found)
 
@@ -151,37 +151,37 @@ def test_dynamic_tree_equals_tree_built_with_reads(drafter, budget):
 
 @pytest.mark.parametrize("settings", [WARM, GREEDY], ids=["sampled", "greedy"])
 @pytest.mark.parametrize("drafter", SESSIONS)
-def test_no_guess_follows_end_of_text(vain, drafter, settings):
+def test_no_guess_follows_end_of_text(dropped_levels, drafter, settings):
     usual = played("cpu", drafter, settings)
     said = {token for each in usual for token in each.tree.tokens[:1]}
     inner = {each.tree.tokens[each.tree.parents[-1]] for each in usual} - said
     here = played("cpu", drafter, settings, inner)
-    assert not any(vain)
+    assert not any(dropped_levels)
     with counted.gpu():
         there = played("cuda", drafter, settings, inner)
     assert same(there, here)
     assert [each.tree for each in here] != [each.tree for each in usual]
-    assert any(vain)
+    assert any(dropped_levels)
 
 
 @pytest.mark.parametrize("drafter", SESSIONS)
-def test_u_beyond_top_tokens_is_drawn_again(monkeypatch, vain, drafter):
+def test_u_beyond_top_tokens_is_drawn_again(monkeypatch, dropped_levels, drafter):
     here = played("cpu", drafter, HOT)
     monkeypatch.setattr(siblings, "TOP_SIZES", (64, 2))
     with counted.gpu():
         there = played("cuda", drafter, HOT)
     assert same(there, here)
-    assert any(vain)
+    assert any(dropped_levels)
 
 
 @pytest.mark.parametrize("drafter", ["eagle", "draft-model", "layerskip"])
-def test_distribution_with_few_tokens_has_few_siblings(vain, drafter):
+def test_distribution_with_few_tokens_has_few_siblings(dropped_levels, drafter):
     here = played("cpu", drafter, FEW)
     with counted.gpu():
         there = played("cuda", drafter, FEW)
     assert same(there, here)
     assert all(len(kids) <= 2 for each in there for kids in each.tree.children)
-    assert any(vain)
+    assert any(dropped_levels)
 
 
 def test_other_vocabulary_needs_no_extra_reads(pair, tmp_path):
@@ -200,13 +200,13 @@ def test_other_vocabulary_needs_no_extra_reads(pair, tmp_path):
     assert max(len(each.tree) for each in there) > 9
 
 
-def test_confidence_makes_each_level_read(vain):
+def test_confidence_makes_each_level_read(dropped_levels):
     unsure = replace(MILD, confidence=0.5)
     here = played("cpu", "draft-model", unsure)
     with counted.gpu():
         there = played("cuda", "draft-model", unsure)
     assert same(there, here)
-    assert not any(vain)
+    assert not any(dropped_levels)
 
 
 class Apart:

@@ -21,7 +21,7 @@ from specviz.verification import MismatchedRule
 BLOCK = "Block verification judges chains, but this drafter proposes a tree"
 
 
-def begun(target, drafter, **chosen):
+def unstarted_run(target, drafter, **chosen):
     """Return a run under block verification that has not started."""
     settings = Settings(Sampling(0.8), rule="block", **{"gamma": 4, **chosen})
     return Decoding(target, drafter, target.encode(tiny.PROMPT, 64), settings)
@@ -38,7 +38,7 @@ def begun(target, drafter, **chosen):
 )
 def test_block_verification_refuses_a_drafter_that_branches(tiny_target, drafter, chosen):
     with pytest.raises(MismatchedRule, match=BLOCK):
-        begun(tiny_target, drafter(), **chosen)
+        unstarted_run(tiny_target, drafter(), **chosen)
 
 
 @pytest.mark.parametrize(
@@ -52,15 +52,15 @@ def test_block_verification_refuses_a_drafter_that_branches(tiny_target, drafter
     ],
 )
 def test_block_verification_of_a_chain_completes_the_run(tiny_target, drafter, chosen):
-    decoding = begun(tiny_target, drafter(), **chosen)
+    decoding = unstarted_run(tiny_target, drafter(), **chosen)
     assert len(list(decoding.rounds())) > 1
     assert decoding.ended
 
 
 def test_block_verification_refuses_a_draft_model_that_branches(tiny_target, tiny_draft):
     with pytest.raises(MismatchedRule, match=BLOCK):
-        begun(tiny_target, tiny_draft, siblings=[2])
-    assert begun(tiny_target, tiny_draft, siblings=[1]).session
+        unstarted_run(tiny_target, tiny_draft, siblings=[2])
+    assert unstarted_run(tiny_target, tiny_draft, siblings=[1]).session
 
 
 @pytest.mark.parametrize(
@@ -78,8 +78,8 @@ def test_heads_that_branch_are_refused(name, tree, chain):
     target = load_target("house", "cpu")
     drafter = load_drafter(name, target)
     with pytest.raises(MismatchedRule, match=BLOCK):
-        begun(target, drafter, **tree)
-    assert begun(target, drafter, **chain).session
+        unstarted_run(target, drafter, **tree)
+    assert unstarted_run(target, drafter, **chain).session
 
 
 def test_command_line_refuses_branching_before_the_first_round(capsys):

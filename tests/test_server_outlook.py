@@ -58,7 +58,7 @@ def test_positions_have_overall_and_conditional_acceptance():
 
 
 def test_variance_of_tokens_per_pass_is_that_of_accepted_lengths():
-    """20 rounds kept none, 50 one, 30 two: mean 1.1, mean square 1.7."""
+    """20 rounds accepted none, 50 one, 30 two: mean 1.1, mean square 1.7."""
     found = tokens_per_pass(COUNTED)
     half = 1.959964 * sqrt((1.7 - 1.1**2) / 100)
     assert (found.mean, found.low, found.high) == pytest.approx((2.1, 2.1 - half, 2.1 + half))
@@ -86,7 +86,7 @@ def report_of(told, site=SITE):
 
 
 def test_average_gives_one_alpha_that_is_assumed():
-    """1 + 0.6 + 0.36 + 0.216 = 2.176."""
+    """Expect 1 + 0.6 + 0.36 + 0.216 = 2.176 tokens."""
     found = acceptance_model(replace(MEAN, mean=2.176), 3)
     assert found.rest == pytest.approx(0.6)
     assert not any(choice.counted for choice in outlook(MEAN, SERVING, 1, None).options)

@@ -1,4 +1,4 @@
-"""What servers say of their guesses: each format read, each fault refused with a sentence."""
+"""Statistics that servers report: each format is read, each fault refused with a sentence."""
 
 import json
 import re
@@ -22,7 +22,7 @@ from specviz.cost.server.stats import (
 def vllm(
     drafts=100, drafted=400, accepted=180, kept=(80, 60, 40, 0), model="m", engine=0, end="_total"
 ):
-    """What one engine of vLLM counts."""
+    """Return the counters of one vLLM engine."""
     labels = f'engine="{engine}",model_name="{model}"'
     lines = ["# HELP vllm:spec_decode_num_drafts_total Number of spec decoding drafts."]
     for name, value in (
@@ -95,7 +95,7 @@ def iteration(drafted, accepted, drafts):
 
 TRT_JSON = [iteration(24, 12, 8), iteration(0, 0, 0), iteration(24, 16, 8)]
 
-# text, program, tokens a pass, γ, sequences in a pass, kept by position
+# text, program, tokens per pass, γ, sequences per pass, accepted by position
 READ = {
     "vllm": (vllm() + GAUGES, "vLLM", 2.8, 4, 10, (80, 60, 40, 0)),
     "vllm, engines": (
@@ -161,7 +161,7 @@ def test_counts_must_be_finite_and_not_negative(value):
 
 
 def change(old, new, text=None):
-    """A text of vLLM's with one thing changed."""
+    """Return vLLM's text with one change."""
     text = vllm() if text is None else text
     assert old in text
     return text.replace(old, new)
@@ -261,7 +261,7 @@ def test_two_snapshots_give_their_difference():
     made = difference(parse_stats(vllm()), after)
     assert (made.rounds, made.drafted, made.accepted) == (60, 240, 70)
     assert made.accepted_by_position == (40, 20, 10, 0)
-    assert made.batch == 10  # of the later one
+    assert made.batch == 10  # of the later snapshot
     assert tokens_per_pass(made).mean == pytest.approx(1 + 70 / 60)
 
 

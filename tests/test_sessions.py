@@ -62,7 +62,7 @@ def test_free_memory_is_returned_where_supported(monkeypatch):
     monkeypatch.setattr(sessions.sys, "platform", "linux")
     sessions.give_back()
     assert called == [0]
-    del library.malloc_trim  # a C library that is not GNU's
+    del library.malloc_trim  # a C library without malloc_trim
     sessions.give_back()
     monkeypatch.setattr(sessions.sys, "platform", "win32")
     monkeypatch.setattr(sessions.ctypes, "CDLL", lambda _: pytest.fail("there is no such library"))

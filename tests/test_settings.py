@@ -60,7 +60,7 @@ def test_oversized_tree_is_refused_with_its_size():
     assert tree_size([8, 2], 8) == 8 + 7 * 16 == 120
     assert tree_size([], 64) == tree_size([1] * 16, 64) == 64
     Settings(siblings=[8, 2], gamma=max_gamma([8, 2]))
-    Settings(siblings=[8] * 16, gamma=2)  # the depths beyond γ count for nothing
+    Settings(siblings=[8] * 16, gamma=2)  # depths beyond γ are ignored
     with pytest.raises(
         BadSettings, match=r"8, 2 with γ 9 make a tree of 136 guesses; at most 128 are"
     ):

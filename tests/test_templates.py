@@ -1,4 +1,4 @@
-"""Chat templates: the text of transformers, or soon an error, without using much memory."""
+"""Chat templates: the text of transformers, or an early error, within little memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TALKS = {
     "an empty text": [{"role": "user", "content": ""}],
 }
 MOST_MEMORY = 50 << 20
-MOST_SECONDS = 20.0  # wall-clock time, while other tests run; usually 1
+MOST_SECONDS = 20.0  # seconds of wall-clock time while other tests run; usually 1
 
 
 def tokenizer(template):
@@ -65,7 +65,7 @@ def test_date_in_template_is_not_cached():
     assert render(words, [([USER], False)]) == [usual(words, [USER], False)]
     templates._run.cache_clear()
     render(words, [([USER], False)])
-    assert templates._run.cache_info().currsize == 0, "tomorrow it is another"
+    assert templates._run.cache_info().currsize == 0, "the date must not be cached"
 
 
 @pytest.mark.parametrize(

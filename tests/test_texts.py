@@ -19,7 +19,7 @@ CHIP = word([{"g": "space"}, "cat\x02\x03{{ }}"])
 
 
 def rendered(source, **values):
-    """A macro `it` of a source, rendered as `say` does, without a file."""
+    """Render the macro `it` of a template source as `say` does, without a file."""
     macro = render._environment().from_string(source).module.it
     return render.parted(str(macro(**values)))
 
@@ -101,7 +101,7 @@ class Call:
 
 @cache
 def defined():
-    """By template and sentence, the arguments that it needs, and all that it takes."""
+    """Return by template and sentence its required arguments and all its arguments."""
     found = {}
     for template, path in TEMPLATES.items():
         for macro in Environment().parse(path.read_text("utf-8")).find_all(nodes.Macro):
@@ -113,7 +113,7 @@ def defined():
 
 @cache
 def calls():
-    """Every call of `say` and `text` that names its sentence."""
+    """Yield every call of `say` and `text` that names its sentence."""
     found = []
     for path in sorted(PACKAGE.rglob("*.py")):
         source = path.read_text("utf-8")
@@ -129,7 +129,7 @@ def calls():
 
 
 def strings(node):
-    """The strings that an argument may be: itself, or either end of an `if`."""
+    """Return the possible strings of an argument: a constant, or both branches of an `if`."""
     ends = [node.body, node.orelse] if isinstance(node, ast.IfExp) else [node]
     return [end.value for end in ends if isinstance(end, ast.Constant)]
 
@@ -151,7 +151,7 @@ def test_every_call_names_a_sentence_and_its_arguments():
 
 
 def test_every_sentence_is_used():
-    """By a call, by name in the code (tables of sentences), or by another sentence."""
+    """A sentence is used by a call, by its name in the code, or by another sentence."""
     code = " ".join(path.read_text("utf-8") for path in PACKAGE.rglob("*.py"))
     quoted, begun = set(re.findall(r'"(\w+)"', code)), tuple(re.findall(r'f"(\w+_){', code))
     for template, path in TEMPLATES.items():

@@ -83,7 +83,7 @@ def test_third_party_drafter_loads_and_is_lossless(row, pair):
     ids = target.encode(tiny.PROMPT, GREEDY.max_new_tokens)
     assert ours == [step.token for step in engine.plain(target, ids, GREEDY)]
     assert any(event.accepted for played in trace.rounds for event in played.judged)
-    assert trace.finished.held_bytes == 0  # it stores the text, no tensors
+    assert trace.finished.held_bytes == 0  # it stores the text and no tensors
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""How long computing threads spin: set before torch is imported, and never against the host."""
+"""Busy-waiting of computing threads: set before torch is imported, respecting the host."""
 
 import subprocess
 import sys
@@ -40,9 +40,9 @@ def test_other_programs_are_unaffected():
     environment = {"PATH": "/bin"}
     shorten_busy_wait(environment)
     assert original_environment(environment) == {"PATH": "/bin"}
-    told = {"GOMP_SPINCOUNT": "5", "PATH": "/bin"}
-    shorten_busy_wait(environment := dict(told))
-    assert original_environment(environment) == told
+    raise_called = {"GOMP_SPINCOUNT": "5", "PATH": "/bin"}
+    shorten_busy_wait(environment := dict(raise_called))
+    assert original_environment(environment) == raise_called
 
 
 @pytest.mark.slow
@@ -57,15 +57,15 @@ def test_both_entry_points_set_busy_wait_first(monkeypatch):
     from specviz.commands import cli
     from specviz.ui import page
 
-    class Told(Exception):
+    class Called(Exception):
         pass
 
-    def told():
-        raise Told
+    def raise_called():
+        raise Called
 
     for entry, call in ((cli, lambda: cli.main(["models"])), (page, lambda: page.launch(None))):
-        monkeypatch.setattr(entry, "shorten_busy_wait", told)
-        with pytest.raises(Told):
+        monkeypatch.setattr(entry, "shorten_busy_wait", raise_called)
+        with pytest.raises(Called):
             call()
 
 

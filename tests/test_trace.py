@@ -229,7 +229,7 @@ def test_check_derives_p_of_a_later_sibling_from_the_rejection_before_it(tiny_ta
         (before, after)
         for r in trace.rounds
         for before, after in pairwise(r.judged)
-        if not before.accepted and after.accepted  # else the last distribution would betray it
+        if not before.accepted and after.accepted  # otherwise the last distribution would reveal it
     )[1]
     judged = next(r for r in trace.rounds if r.number == rejected.round).proposed.guesses
     one, other = [
@@ -246,7 +246,7 @@ def test_check_derives_p_of_a_later_sibling_from_the_rejection_before_it(tiny_ta
 
 @pytest.mark.slow
 def test_check_detects_a_round_that_stops_judging_early(tiny_target):
-    """Leave out a judged candidate at temperature 0; everything else is consistent."""
+    """Omit a judged candidate at temperature 0, with everything else consistent."""
     settings = Settings(Sampling(0.0), max_new_tokens=40, gamma=4)
     drafter = tiny.draft(tiny.blurred(tiny.llama(), noise=0.05))
     header, *events = run(tiny_target, drafter, tiny.PROMPT, settings)

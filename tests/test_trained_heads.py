@@ -144,7 +144,7 @@ def test_tree_is_no_deeper_than_token_budget(name, room, depth):
     text = headed.target().encode("The cat saw the", 9)
     settings = replace(GREEDY, gamma=3, siblings=TREE)
     room = tiny.max_tokens(settings, room)
-    proposal = headed.begun(name, text, settings).propose(text, room, Chance(1, 1))
+    proposal = headed.start_session(name, text, settings).propose(text, room, Chance(1, 1))
     assert max(proposal.tree.depths) == depth
     chain = name in ("mtp", "blockwise")
     assert len(proposal.tree) - 1 == (depth if chain else tree_size(TREE, depth))
@@ -165,12 +165,12 @@ def test_every_guess_has_evidence(name):
 def test_only_sampling_module_has_q(name):
     settings = replace(WARM, siblings=TREE)
     text = headed.target().encode("The cat", 9)
-    session = headed.begun(name, text, settings)
+    session = headed.start_session(name, text, settings)
     sampled = name == "mtp"
     assert session.drawn is (Drawn.SAMPLED if sampled else Drawn.POINT_MASS)
     assert bool(session.propose(text, 5, Chance(1, 1)).q) is sampled
     for fixed in (replace(settings, candidates="greedy"), replace(settings, sampling=Sampling(0))):
-        session = headed.begun(name, text, fixed)
+        session = headed.start_session(name, text, fixed)
         assert session.drawn is Drawn.POINT_MASS
         assert not session.propose(text, 5, Chance(1, 1)).q
 

@@ -97,7 +97,7 @@ def test_documents_end_with_the_end_token(tokenizer: PreTrainedTokenizerFast) ->
 def test_batch_depends_on_seed_and_step_only(mixture: data.Mixture) -> None:
     other = data.Mixture(mixture.domains, mixture.tokenizer, RECIPE.seed + 1, RECIPE.length)
     again = data.Mixture(mixture.domains, mixture.tokenizer, RECIPE.seed, RECIPE.length)
-    again.batch(3, 8)  # what was drawn before must not matter
+    again.batch(3, 8)  # earlier draws must not matter
     batch = mixture.batch(7, 8)
     assert batch.shape == (8, RECIPE.length + 1)
     assert torch.equal(batch, again.batch(7, 8))
@@ -229,7 +229,7 @@ def test_exported_folder_loads_in_transformers(
     assert AutoTokenizer.from_pretrained(tmp_path)("a").input_ids[0] == END_OF_TEXT_ID
     numbers = sum(weights.numel() for weights in loaded.parameters())
     spare = (tmp_path / "model.safetensors").stat().st_size - 2 * numbers
-    assert 0 <= spare < 10_000  # two bytes a number, and the tied embedding once
+    assert 0 <= spare < 10_000  # two bytes per number, and the tied embedding once
 
 
 def test_held_out_split_depends_on_text_only(tmp_path: Path) -> None:

@@ -153,7 +153,7 @@ def test_held_out_answers_are_not_trained_on(target: Target, written: Path) -> N
 
 
 def test_batch_of_answers_equals_batch_of_same_text(target: Target, written: Path) -> None:
-    """For an answer without any neighbour, the stored rows equal a pass of the target."""
+    """The stored rows of an answer equal those of a separate target pass."""
     answers = batches(target, written)
     (outputs,) = answers._measured_batches(answers.held_out)
     whole = read_target_outputs(target.model, outputs.tokens)
@@ -239,7 +239,7 @@ def test_questions_do_not_overlap_measured_prompts(tmp_path: Path) -> None:
 def test_pipeline_from_questions_to_drafting_head(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The whole path by the command line: greedy text is the target's, and guesses are kept."""
+    """Run all steps by the command line: greedy text equals the target's, some guesses accepted."""
     folder, data = tmp_path / "target", tmp_path / "answers"
     tiny.llama(num_hidden_layers=6).save_pretrained(folder)
     tiny.chat_tokenizer().save_pretrained(folder)

@@ -1,5 +1,5 @@
-"""Trees that grow on a field: closed under ancestors, best-first, whatever the precision; their
-verdicts, gains, and their layout."""
+"""Trees grown at a recorded position: closed under ancestors and best-first in every precision;
+their verdicts, gains and layout."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def made_field(seed, depth, scale=2.0, round_to=0.0, words=WORDS):
                 logs = ((logs / round_to).round() * round_to).clamp(max=0)
             p = (
                 logits[1].softmax(-1) * 0.9
-            ).tolist()  # the rest is on words that are never guessed
+            ).tolist()  # the remaining mass is on tokens that are never guessed
             tokens = (order + 1).tolist()
             chance = [p[token - 1] for token in tokens]
             top = tokens[chance.index(max(chance))]
@@ -76,7 +76,7 @@ def made_field(seed, depth, scale=2.0, round_to=0.0, words=WORDS):
 
 
 def by_hand(field, depth):
-    """Every path with its total, by float32 sums."""
+    """Return every path with its total, by float32 sums."""
     totals = {(): torch.tensor(0.0)}
     for path, row in sorted(field.rows.items(), key=lambda one: len(one[0])):
         for token, log in zip(row.tokens, row.logs, strict=True):
@@ -105,7 +105,7 @@ def test_growth_is_best_first_search_if_all_nodes_expand(seed, depth, budget):
     st.sampled_from([0.3, 3.0, 30.0]),
 )
 def test_no_guess_is_kept_without_its_parent(seed, width, budget, way, round_to, scale):
-    """Nearly sure guesses make a child's rounded total its parent's; ties must not orphan it."""
+    """With a probability near 1, a child's rounded total equals its parent's; both must be kept."""
     field = made_field(seed, 3, scale, round_to)
     one = grow_tree(field, Parameters(3, width, budget), KINDS[way])
     kept = set(one.kept)
@@ -173,7 +173,7 @@ def test_incomplete_row_is_refused():
 @pytest.mark.parametrize("cold", [False, True])
 @pytest.mark.parametrize("seed", range(5))
 def test_expected_length_is_the_mean_over_verdicts(seed, cold):
-    """The point-mass rule on every branch of the coins, against a sum of products of p."""
+    """Enumerate the point-mass rule and compare with a sum of products of p."""
     field = made_field(seed, 3)
     one = grow_tree(field, Parameters(2, 3, 7))
     world = PositionModels(field)
@@ -193,7 +193,7 @@ def test_expected_length_is_the_mean_over_verdicts(seed, cold):
 
 
 class ByPath:
-    """Coins that belong to paths, so that they stay where they are when nodes are renumbered."""
+    """Random numbers by path, which do not change when nodes are renumbered."""
 
     def __init__(self, paths):
         self.paths = paths
@@ -207,7 +207,7 @@ class ByPath:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_verdict_does_not_depend_on_node_numbers(seed):
-    """Level by level, as trees grow, against branch by branch."""
+    """Compare numbering by level, as trees grow, with numbering by branch."""
     field = made_field(seed, 3)
     one = grow_tree(field, Parameters(3, 3, 12))
     world = PositionModels(field)
@@ -253,7 +253,7 @@ def test_worked_examples_match_their_values():
     ends = {way: len(set(one.grown.growth.totals[-4:])) for way, one in found["orders"].items()}
     assert (ends["product float32"], ends["sum float32"]) == (3, 2) or ends["product float32"] > 1
     child = found["orphan"]["sum bfloat16"].grown.growth
-    assert child.totals[-1] == child.totals[child.parents[-1]], "a child as likely as its parent"
+    assert child.totals[-1] == child.totals[child.parents[-1]], "no tie with the parent"
 
 
 def test_unordered_ties_can_leave_out_a_parent():
@@ -271,7 +271,7 @@ def test_path_scores_are_rounded_after_every_addition():
 
 @pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.name)
 def test_off_by_one_tree_is_judged_on_its_actual_paths(recipe):
-    """Where the field knows such a wrong path, its p is the one that the pass over it gave."""
+    """If a position has such a wrong path, its p comes from the pass over that path."""
     field = shipped_position(recipe.name)
     one = grow_tree(field, judging.SIZE)
     wrong = DraftTree(one.tree.tokens, tuple(judging.shift_parents(one.tree.parents)))

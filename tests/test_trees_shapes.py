@@ -1,5 +1,5 @@
-"""Shapes of draft trees as data: published, regular, optimised, from a file; and other engines'
-names and lists for the same tree."""
+"""Shapes of draft trees: published, regular, optimised or from a file, and the formats and
+parameter names of other engines."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_published_shapes_have_their_sizes_and_all_prefixes():
     }
     for name, shape in PUBLISHED_TREES.items():
         made = shapes.published_tree(name)
-        assert shapes.paths_of(made) == list(shape.paths), "ranks are places, without a gap"
+        assert shapes.paths_of(made) == list(shape.paths), "ranks must have no gap"
 
 
 def test_run_accepts_a_published_shape_by_name():
@@ -81,7 +81,7 @@ def test_nodes_of_a_file_may_be_in_any_order(tree, random):
 
 @pytest.mark.parametrize("depth", [None, 1, 2, 3])
 def test_optimal_tree_beats_every_tree_of_its_size(depth):
-    """Against every tree of five guesses whose ranks have no gap."""
+    """Compare with every tree of five guesses whose ranks have no gap."""
     chances = [0.55, 0.25, 0.1]
     found = shapes.optimal_tree(chances, 5, depth)
     best = max(
@@ -144,7 +144,7 @@ def test_invalid_tree_gets_a_sentence(made, says):
 
 
 def read(*words):
-    """What a command line with a tree's size says."""
+    """Return the settings of a command line with a tree's size."""
     parser = argparse.ArgumentParser(exit_on_error=False)
     add_settings(parser)
     add_tree_size(parser)

@@ -1,4 +1,4 @@
-"""Every rule by enumeration, without randomness: the production rule runs on every branch."""
+"""Every rule by enumeration: the real rule runs on every possible outcome of its draws."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What if: what the page predicts for a moved coin is what a run with that coin does."""
+"""Forced coins: the prediction for a moved coin equals a run with that coin."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ DRAFTERS = {
 
 
 def traced(target, drafter, settings, until=100):
-    """A run, or its rounds until the one of this index."""
+    """Return a run, or its rounds up to this index."""
     asked = count()
     header, *events = run(
         target,
@@ -51,7 +51,7 @@ def traced(target, drafter, settings, until=100):
 
 
 def events_before(trace, number):
-    """What a run did before a round, but for the time it took."""
+    """Return the committed tokens and the u of every verdict before a round."""
     return [
         [played.committed.tokens, [judged.u for judged in played.judged]]
         for played in trace.rounds
@@ -60,7 +60,7 @@ def events_before(trace, number):
 
 
 def next_thing(scene, judged):
-    """The token on trial after a verdict, "bonus" or "recovered"."""
+    """Return the next token to judge after a verdict, or "bonus" or "recovered"."""
     place = scene.round.judged.index(judged) + 1
     if place < len(scene.round.judged):
         return scene.word(scene.guesses[scene.round.judged[place].node - 1].token)
@@ -68,7 +68,7 @@ def next_thing(scene, judged):
 
 
 def foretold(parts):
-    """The same, as the sentence has it."""
+    """Return the same as predicted by the sentence."""
     words = [part["w"] for part in parts if isinstance(part, dict)]
     text = "".join(part for part in parts if isinstance(part, str))
     if words:
@@ -100,7 +100,7 @@ def test_moved_coins_do_what_the_page_predicts(tiny_target, drafter, seed):
             assert same.accepted is kept
             assert next_thing(after, same) == foretold(told["kept" if kept else "rejected"])
             turned += 1
-    assert turned >= 3, "hardly anything was tried"
+    assert turned >= 3, "too few coins were tried"
 
 
 @pytest.mark.slow
@@ -150,7 +150,7 @@ def test_captions_say_that_a_coin_was_set_by_hand():
 
 
 def bounds_of(trace, index):
-    """What a round tells of its guesses' chances once it is scored, before any verdict."""
+    """Return the bounds on the guesses of a scored round, before any verdict."""
     return acceptance_bounds(Scene.of(trace, index), [])
 
 
@@ -195,8 +195,8 @@ def test_certain_verdicts_cannot_be_changed_and_others_can(tiny_target, drafter,
                 (known.get(str(n), [0, 1])[1] == 0) if kept else known.get(str(n), [0, 1])[0] == 1
                 for n, kept in way
             )
-            assert came or not promised, "a promise is kept"
-            assert not (came and impossible), "what is called impossible does not happen"
+            assert came or not promised, "certain acceptance must happen"
+            assert not (came and impossible), "impossible acceptance must not happen"
             never, sure = never + impossible, sure + promised
     assert sure >= 3
     assert never or drafter != "tree"

@@ -98,7 +98,7 @@ def test_speculative_decoding_equals_generate(kind, drafter):
     made = target(kind)
     played = [*engine.rounds(made, make(made.model), list(PROMPTS[0]), settings)]
     assert [t for each in played for t in each.tokens] == generated(kind, tuple(PROMPTS[0]))
-    if drafter == "twin":  # a model accepts all of its own tokens
+    if drafter == "twin":  # with itself as draft model, it accepts all tokens
         assert all(len(each.tokens) == settings.gamma + 1 for each in played[1:-1])
     if drafter == "draft":
         assert len({len(each.tokens) for each in played[1:]}) > 2
@@ -182,7 +182,7 @@ def test_layers_that_get_wrong_masks_are_detected(kind):
 
 
 def test_window_named_only_in_config_is_ignored():
-    """Llama has no window, whatever a config says."""
+    """Llama ignores a window in its config."""
     model = tiny.llama(sliding_window=WINDOW)
     assert layer_masks(model).windows is None
     assert tiny.target(model).max_length == WINDOW
