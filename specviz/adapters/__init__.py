@@ -1,1 +1,1 @@
-"""What specviz assumes about its libraries beyond their documented APIs, one by one."""
+"""Uses of undocumented behaviour of libraries, one module per library."""

@@ -1,7 +1,7 @@
-"""What specviz assumes about Gradio beyond its documented API. The only module that does.
+"""All uses of undocumented behaviour of Gradio.
 
-Every function here also works if Gradio has changed: it then does less, and logs once what the page
-loses. What the browser's code assumes about Gradio's page is in `ui/shared/15-gradio.css`,
+Every function here still works if Gradio changes: it then does less, and logs once what the page
+loses. Assumptions of the browser's code about Gradio's page are in `ui/shared/15-gradio.css`,
 `ui/shared/gradio.js` and `ui/shared/early.js`.
 
 Gradio is imported inside the functions, because `skip_stub_files` must run before its import.
@@ -26,12 +26,13 @@ if TYPE_CHECKING:
 # Addresses.
 #
 # Gradio serves its own routes below this prefix, and a proxy in front of it (its Node server, a
-# Space) passes on only such paths, so ours begin with it too. No public attribute names it. If it
-# changes, our routes still answer without a proxy; the routes below are open under new names.
+# Space) forwards only such paths, so specviz's routes begin with it too. No public attribute
+# contains it. If it changes, these routes still work without a proxy, but the routes closed below
+# are open again.
 API_PREFIX: Final = "/gradio_api"
 
-# Routes that accept files, fetch addresses, store pages or count visits; Gradio has no option to
-# disable most of them. If one is renamed, it is open again. Lower case, no trailing slash.
+# Routes that accept files, fetch addresses, store pages or count visits. Gradio has no option to
+# disable most of them. If one is renamed, it is open again. In lower case, without trailing slash.
 CLOSED_ROUTES: Final = frozenset(
     {
         f"{API_PREFIX}/upload",
@@ -51,8 +52,8 @@ CLOSED_PREFIXES: Final = (
     "/monitoring/",
 )
 
-# Routes of events, whose bodies carry the values of the page's components and so may be larger. If
-# one is renamed, it gets the smaller limit of all other routes.
+# Routes of events. Their bodies contain the values of the page's components, so they may be larger.
+# If one is renamed, the smaller size limit of all other routes applies to it.
 EVENT_ROUTES: Final = (
     f"{API_PREFIX}/queue/join",
     f"{API_PREFIX}/run/",
@@ -60,8 +61,8 @@ EVENT_ROUTES: Final = (
     f"{API_PREFIX}/call/",
 )
 
-# What Gradio's page needs in a Content-Security-Policy. If it needs more one day, the browser's
-# console says so, and tests/browser/test_content_policy.py fails.
+# Sources that Gradio's page needs in a Content-Security-Policy. If it needs more in the future, the
+# browser logs a violation and tests/browser/test_content_policy.py fails.
 # Code from strings: gr.HTML compiles its template and `js_on_load`, and events their `js=`, with
 # `new Function`.
 SCRIPT_SOURCES: Final = ("'unsafe-eval'",)
@@ -72,11 +73,11 @@ SPACE_SOURCES: Final = ("https://huggingface.co", "https://*.huggingface.co")
 
 # The page.
 #
-# Gradio adds a `head` of its own to the page only once it is running. What must run earlier is
-# written into the HTML, after the <base> element, which addresses are relative to.
+# Gradio adds its `head` argument to the page only once the page is running. Scripts that must run
+# earlier are written into the HTML, after the <base> element, to which addresses are relative.
 BASE: Final = re.compile(rb"<base\b[^>]*>")
-# CSS selector of an entry in a Dropdown's open list, by its position from 0. No class can be set on
-# an entry. If it matches nothing, lists show no headings and hide no entries.
+# CSS selector of an entry in a Dropdown's open list, by its index from 0, because entries have no
+# class. If it matches nothing, lists show no headings and hide no entries.
 LIST_ENTRY: Final = '.options li[data-index="{}"]'
 
 
@@ -102,10 +103,10 @@ def insert_head(page: bytes, head: bytes) -> bytes:
 
 # Starting.
 #
-# During its import, Gradio parses the source of each component and compares it with a stub file,
-# which only editors read. That is half of the import's time, in a folder that the user may not be
-# allowed to write. No setting disables it. `skip_stub_files` replaces the function that does it. If
-# the function or its module is gone, the app starts more slowly, unless Gradio stopped doing it.
+# During its import, Gradio parses the source of each component and compares it with a stub file for
+# editors. This takes half of the import time and may write to a folder without write permission. No
+# setting disables it, so `skip_stub_files` replaces the function. If the function or its module no
+# longer exists, the app starts more slowly, unless Gradio no longer writes stub files.
 STUB_MODULE: Final = "gradio.component_meta"
 STUB_FUNCTION: Final = "create_or_modify_pyi"
 STUBS_WRITTEN: Final = (
@@ -154,7 +155,7 @@ def check_stub_files() -> None:
 
 
 def launch_arguments(launch: Callable[..., Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments in `wanted` that this Gradio's `launch` accepts; log the others."""
+    """Return the arguments that the installed Gradio's `launch` accepts; log the others."""
     parameters = inspect.signature(launch).parameters
     if any(each.kind is each.VAR_KEYWORD for each in parameters.values()):  # `spaces` wraps it
         return dict(wanted)
@@ -167,12 +168,11 @@ def launch_arguments(launch: Callable[..., Any], wanted: Mapping[str, Any]) -> d
 
 # Middleware.
 #
-# Gradio wraps the middleware of `app_kwargs` in its own, which answers every preflight request
-# itself and permits any origin if the Host is not loopback. A middleware that refuses hosts and
-# origins must be outside of it, and is moved there while the app starts. If that fails, it still
-# refuses all other requests.
+# Gradio wraps the middleware of `app_kwargs` in its own, which answers every preflight request and
+# permits any origin if the Host is not loopback. So the middleware that rejects hosts and origins
+# is moved outside it while the app starts. If that fails, it still rejects all other requests.
 NOT_FIRST: Final = (
-    "Gradio's app builds its middleware differently now: Gradio answers preflight requests itself, "
+    "Gradio's app now builds its middleware differently: Gradio answers preflight requests itself, "
     "for any host and origin, and their answers lack the security headers."
 )
 
@@ -186,11 +186,11 @@ def put_first(app: Any, kind: type) -> None:
 
 # Streams.
 #
-# For a session that Gradio does not know or has dropped, its stream is one message that says so.
-# After it Gradio raises an HTTPException 404, too late for a response: the server logs a traceback
-# and breaks the connection. If the error is raised differently, it does so again.
+# The stream of an unknown or dropped session consists of one message that says so. Gradio then
+# raises an HTTPException 404, too late for a response: the server would log a traceback and break
+# the connection. If Gradio raises another error, this happens again.
 def is_lost_session(error: BaseException | None) -> bool:
-    """Return whether an error, or one of its causes, is Gradio's for an unknown session."""
+    """Return whether an error, or one of its causes, is Gradio's error for an unknown session."""
     while error is not None:
         if getattr(error, "status_code", None) == 404:
             return True
@@ -201,15 +201,15 @@ def is_lost_session(error: BaseException | None) -> bool:
 # The queue.
 #
 # Gradio's queue polls for new events every millisecond (every 50 on Windows), which keeps 6% of a
-# core busy on an idle server. The interval is an attribute without a setting. If it is gone, the
-# server polls at Gradio's own rate.
+# core busy on an idle server. The interval is an attribute without a setting. If it no longer
+# exists, the server polls at Gradio's own rate.
 def poll_less_often(demo: gr.Blocks, event_seconds: float, progress_seconds: float) -> None:
     """Poll Gradio's queue less often. Call it once the page has its queue.
 
     Args:
         demo: The page.
-        event_seconds: Time between polls for new events; an event waits half of it on average.
-        progress_seconds: Time between polls for progress, which no function of this page reports.
+        event_seconds: Seconds between polls for new events; an event waits half of it on average.
+        progress_seconds: Seconds between polls for progress, which this page never reports.
     """
     queue = getattr(demo, "_queue", None)
     intervals = {
@@ -230,10 +230,11 @@ def poll_less_often(demo: gr.Blocks, event_seconds: float, progress_seconds: flo
 # Sessions.
 #
 # Gradio keeps the state of a closed session (about a megabyte: the text of its last runs) until
-# `state_session_capacity` other sessions followed, and its unread messages until 2,000 did. No
-# public function removes them. If a table is gone, sessions are kept until Gradio drops them.
+# there are `state_session_capacity` newer sessions, and its unread messages until there are 2,000.
+# No public function removes them. If a table no longer exists, sessions stay until Gradio drops
+# them.
 KEPT_LONGER: Final = (
-    "Gradio keeps its sessions differently now: closed ones stay in memory until it drops them."
+    "Gradio now stores sessions differently: closed ones stay in memory until Gradio drops them."
 )
 
 
@@ -247,18 +248,18 @@ def busy_sessions(demo: gr.Blocks) -> set[str] | None:
 
 # A call without a session gets its event's id as session. If that changes, each such call counts as
 # a separate visitor.
-NO_SESSION: Final = "Gradio names sessions differently now: calls without one count as visitors."
+NO_SESSION: Final = "Gradio now names sessions differently: calls without one count as visitors."
 
 
 def has_session(demo: gr.Blocks, session: str) -> bool:
-    """Return whether a call came with a session; Gradio invents one for a call without."""
+    """Return whether a call has a real session; Gradio creates an id for a call without one."""
     with Patch(NO_SESSION):
         return session not in demo._queue.event_ids_to_events
     return True
 
 
 def drop_session(demo: gr.Blocks, session: str) -> None:
-    """Remove everything that Gradio keeps for a session without running events."""
+    """Remove all state that Gradio stores for a session that has no running events."""
     with Patch(KEPT_LONGER):
         holder: Any = demo.state_holder
         with holder.lock:
@@ -272,24 +273,27 @@ def drop_session(demo: gr.Blocks, session: str) -> None:
 
 # Events.
 #
-# Every event of a page can be called over HTTP, even by its fn_index, with any values; Gradio then
-# logs a traceback and responds with the text of the exception. `validator=` covers only events that
-# have one, and only values that passed Gradio's own checks. So the two methods that every call goes
-# through are wrapped. If they are gone, such calls end in Gradio's own messages.
+# Every event of a page can be called over HTTP with any values, even by its fn_index. If that
+# fails, Gradio logs a traceback and responds with the text of the exception. `validator=` covers
+# only events that have one, and only values that pass Gradio's checks. So the two methods that
+# handle every call are wrapped. If they no longer exist, such calls end in Gradio's own messages.
 UNEXPLAINED: Final = (
-    "Gradio's Blocks no longer has the methods {} as before: calls with invalid values end in "
+    "Gradio's Blocks no longer has the expected methods {}: calls with invalid values end in "
     "Gradio's own error messages."
 )
-MAX_MESSAGE: Final = 200  # characters of a Gradio message that is passed on
+MAX_MESSAGE: Final = 200  # characters of a Gradio message that is shown
 INVALID: Final = "These values do not fit this part of the page. Reload it and try again."
 NO_FUNCTION: Final = "This event runs in the browser only. The server cannot run it."
 
 
 def explain_errors(demo: gr.Blocks, explain: Callable[[Exception], str]) -> None:
-    """Make every event call end in a result or in a gr.Error with one readable sentence.
+    """Make every event call return a result or a gr.Error with a sentence.
 
-    Invalid values are the caller's fault and are not logged. `explain` returns the sentence for an
-    exception of an event's function, and logs it if necessary.
+    Invalid values are not logged.
+
+    Args:
+        demo: The page.
+        explain: Returns the sentence for an exception of an event's function, and may log it.
     """
     wrappers = {
         "preprocess_data": _checking,
@@ -363,15 +367,15 @@ def _shortened(sentence: str) -> str:
 
 # Layout.
 #
-# A part of the page whose file is broken must remove the blocks that it has rendered, because the
-# browser waits forever for a block that is known but not in the layout. `unrender` is documented;
-# which block is being filled, and its contents, are not. If that is gone, the blocks stay, half a
-# part above the sentence that says what is wrong.
+# If a part of the page fails because its file is damaged, its blocks must be removed: the browser
+# waits forever for a block that exists but is not in the layout. `unrender` is documented, but the
+# current block and its children are not. If they no longer exist, half of the part remains above
+# the error message.
 def removal_point() -> Callable[[], None]:
     """Return a function that removes all blocks rendered after this call, at the same level."""
     loss = (
-        "Gradio no longer says which blocks a part of the page has rendered: a part whose file is "
-        "broken stays half on the page."
+        "Gradio no longer reports which blocks a part of the page has rendered: a part whose file "
+        "is damaged remains half visible."
     )
     parent: Any = None
     count = 0

@@ -1,8 +1,8 @@
-"""What specviz assumes about huggingface_hub beyond its documented API.
+"""Uses of undocumented behaviour of huggingface_hub.
 
-Every function here also works if huggingface_hub has changed: downloads then have no timeout or no
-progress, and the log says so once. The library is imported inside the functions, because a machine
-that only lists models need not have it.
+Every function here still works if huggingface_hub changes: downloads then have no timeout or no
+progress, which is logged once. The library is imported inside the functions, because listing models
+does not need it.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from typing import Any, Final
 
 from specviz.adapters.warning import Patch, warn_once
 
-TIMEOUT: Final = 10.0  # seconds without a byte; huggingface_hub itself would wait forever
+TIMEOUT: Final = 10.0  # seconds without a byte; by default huggingface_hub waits forever
 CONNECT_TIMEOUT: Final = 5.0  # seconds for a connection
 
 
 # The HTTP client.
 #
 # Most requests of huggingface_hub have no timeout, and there is no setting for one. Its shared
-# client is public (`get_session`), but not that it belongs to a library with httpx's interface
-# (httpx, then httpx2) and has request hooks that can set a timeout. Without them a download from a
-# silent Hub never ends, and its errors keep the library's own words.
+# client is public (`get_session`). It is not documented that the client belongs to a library with
+# httpx's interface (httpx, then httpx2), whose request hooks can set a timeout. Without them, a
+# download never ends if the Hub does not respond, and errors are shown in the library's words.
 def limit_silence() -> None:
     """Give every request of huggingface_hub's shared client a timeout of TIMEOUT seconds."""
     with Patch(
-        "huggingface_hub's HTTP client no longer has request hooks: a download from a Hub that "
-        "stays silent waits without end."
+        "huggingface_hub's HTTP client no longer has request hooks: a download never ends if "
+        "the Hub does not respond."
     ):
         from huggingface_hub import get_session
 
@@ -40,10 +40,10 @@ def limit_silence() -> None:
 
 
 def _set_timeout(request: Any) -> None:
-    """Request hook: limit the phases of a request, the connection to CONNECT_TIMEOUT at most."""
+    """Limit each phase of a request to TIMEOUT, and connecting to CONNECT_TIMEOUT (a hook)."""
     with Patch(
-        "A request of huggingface_hub's HTTP client no longer has timeouts: a download from a Hub "
-        "that stays silent waits without end."
+        "A request of huggingface_hub's HTTP client no longer has timeouts: a download never "
+        "ends if the Hub does not respond."
     ):
         limits = request.extensions.get("timeout", {})
         bounded = {phase: limits.get(phase) or TIMEOUT for phase in ("read", "write", "pool")}
@@ -84,19 +84,19 @@ def _errors(name: str) -> tuple[type[Exception], ...]:
 
 # Progress.
 #
-# It is documented that `snapshot_download` takes a class of progress bars, but not that bars which
-# count bytes have the unit "B", or that an exception raised in `update` ends the download. If the
-# unit changes, no progress is shown; if such exceptions are swallowed, a download can only be
-# cancelled between two files.
+# It is documented that `snapshot_download` accepts a progress bar class. It is not documented that
+# bars of bytes have the unit "B", or that an exception raised in `update` ends the download. If the
+# unit changes, no progress is shown. If such exceptions are ignored, a download can be cancelled
+# only between two files.
 def progress_bar(
     report: Callable[[int, int], object], check: Callable[[], object]
 ) -> type[Any] | None:
     """Return a tqdm subclass that reports bytes to a listener and can be cancelled.
 
-    It draws nothing. Without tqdm the result is None, after a warning.
+    It prints nothing. If tqdm is missing, the result is None and a warning is logged.
 
     Args:
-        report: Takes the bytes so far and the bytes in all.
+        report: Receives the bytes so far and the total.
         check: Called before each update. Its exception ends the download.
     """
     try:
@@ -110,10 +110,10 @@ def progress_bar(
             super().__init__(*args, **options | {"file": StringIO(), "disable": False})
 
         def display(self, *_: object, **__: object) -> None:
-            """Draw nothing."""
+            """Print nothing."""
 
         def update(self, n: float | None = 1) -> bool | None:
-            """Count n more."""
+            """Add n to the count."""
             check()
             moved: bool | None = super().update(n)
             if getattr(self, "unit", None) == "B":

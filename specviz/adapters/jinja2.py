@@ -1,12 +1,13 @@
-"""What specviz assumes about jinja2, and about how transformers uses it to render chat templates.
+"""Render chat templates with jinja2, in the same environment as transformers.
 
-A template comes with a model and may never end or fill the memory, and nothing inside one process
-can stop it. So this file is also a program: `models.templates` runs it by its path in a separate
+A template comes with a model. It may run forever or fill the memory, which code in the same process
+cannot prevent. So this file is also a program: `models.templates` runs it by its path in a separate
 process, which first limits its own memory and processor time. It imports only jinja2 and the
 standard library, so that it starts in 50 ms.
 
-The environment is the one in which `apply_chat_template` of transformers compiles templates, with
-the same filters, functions and tags. A test renders templates of well-known models both ways.
+The environment has the same filters, functions and tags as the one in which `apply_chat_template`
+of transformers compiles templates, which is not documented. A test renders templates of well-known
+models both ways.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ LONGEST: Final = 1 << 20  # characters of a rendering
 
 
 class _Generation(Extension):
-    """The tag `generation`, which marks an answer for training and writes its content."""
+    """The tag `generation`, which marks an answer for training; here it only writes its content."""
 
     tags = {"generation"}  # noqa: RUF012
 
@@ -65,7 +66,7 @@ def _check_name(name: Any) -> None:
 
 
 class _Dict:
-    """The function `dict`, without the attributes of the class."""
+    """The functions `dict` and `dict.fromkeys`, without other attributes of the class."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> dict[Any, Any]:
         return dict(*args, **kwargs)
@@ -100,7 +101,7 @@ def _strftime_now(format: str) -> str:
 
 
 def environment() -> ImmutableSandboxedEnvironment:
-    """Return the environment that chat templates are written for."""
+    """Return an environment like the one in which transformers renders chat templates."""
     made = ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols]
     )
@@ -113,9 +114,9 @@ def environment() -> ImmutableSandboxedEnvironment:
 
 
 def limit() -> None:
-    """Limit this process's memory and processor time where the system allows it.
+    """Limit the memory and processor time of this process, if the system supports it.
 
-    Exceeding a limit ends the process.
+    A process that exceeds its processor time is killed; allocating too much memory fails.
     """
     if hasattr(signal, "setitimer"):
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
@@ -134,7 +135,7 @@ def render(template: str, variable_sets: list[dict[str, Any]]) -> list[dict[str,
 
     Args:
         template: The template.
-        variable_sets: The sets of variables.
+        variable_sets: The sets of variables, by name.
 
     Returns:
         For each set {"text": …}, or {"error": reason}.

@@ -1,12 +1,12 @@
-"""What specviz assumes about xllamacpp, a wheel of llama.cpp: plain decoding of a GGUF file.
+"""Decode with llama.cpp, through undocumented parts of its wheel xllamacpp.
 
-A failed check inside llama.cpp ends its whole process. So this file is also a program:
+A failed assertion inside llama.cpp ends its whole process. So this file is also a program:
 `bench.llamacpp` runs it by its path in a separate process, which loads one file, reads requests and
 writes replies, one JSON object per line. It imports only the standard library and xllamacpp.
 
-Assumed: the server returns text without token ids. So the file's vocabulary must call token 7 `<7>`
-(`token_text`), and ids are read from the text. For any other text the reply is an error, and the
-benchmark reports it instead of llama.cpp's speed.
+The server returns text without token ids. So the name of token 7 in the file's vocabulary must be
+`<7>` (`token_text`), and ids are parsed from the text. For any other text the reply is an error,
+which the benchmark reports instead of llama.cpp's speed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def is_installed() -> bool:
 
 
 def token_text(token: int) -> str:
-    """Return the name of a token in the vocabulary of a file for this program."""
+    """Return the name that a token must have in the vocabulary of a file for this program."""
     return f"<{token}>"
 
 
@@ -61,7 +61,7 @@ class Decoder:
         self.server = xllamacpp.Server(params)
 
     def decode(self, ids: Sequence[int], new_tokens: int) -> list[int]:
-        """Return the most likely tokens after a prompt, up to one that ends the text."""
+        """Continue a prompt greedily, until a token ends the text."""
         request = {"prompt": list(ids), "n_predict": new_tokens, "temperature": 0.0}
         answer = self.server.handle_completions(request | {"cache_prompt": False})
         if "error" in answer:
@@ -74,7 +74,7 @@ class Decoder:
 
 
 def main(path: str, context: str, threads: str) -> None:
-    """Load a file, report that, and reply to each request (`ids` and `new_tokens`)."""
+    """Load a file, report that it is ready, and reply to each request (`ids`, `new_tokens`)."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the parent process
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what llama.cpp prints must not be read as a reply

@@ -1,8 +1,8 @@
-"""What specviz assumes about `spaces`, the package of ZeroGPU on Hugging Face Spaces.
+"""Run functions on a GPU of a ZeroGPU Space, with the package `spaces` of Hugging Face.
 
-A ZeroGPU Space lends a GPU for one call at a time, and has the package. Elsewhere it need not be
-installed, and changes nothing if it is. It must be imported in the main thread, before torch is
-asked for a device, so this module imports it at its top.
+A ZeroGPU Space has the package and provides a GPU for one call at a time. Elsewhere the package is
+optional and has no effect. It must be imported in the main thread, before torch accesses a device,
+so this module imports it at its top.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ try:
 except ModuleNotFoundError:
     spaces = None
 except Exception as error:
-    warn_once(f"The package spaces cannot be imported, so no GPU is borrowed: {error!r}")
+    warn_once(f"The package spaces cannot be imported, so no GPU is used: {error!r}")
     spaces = None
 
-# Where `spaces.config.Config.zero_gpu` comes from, and the values that `spaces` considers true.
+# The environment variable behind `spaces.config.Config.zero_gpu`, and its values that mean true.
 VARIABLE: Final = "SPACES_ZERO_GPU"
 TRUE: Final = ("1", "t", "true")
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -30,8 +30,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def is_zerogpu() -> bool:
     """Return whether this process runs on a ZeroGPU Space.
 
-    `spaces` decides that in `spaces.config.Config`, which is not documented. If that is gone, the
-    environment variable that it reads decides.
+    This is read from `spaces.config.Config`, which is not documented. If it no longer exists, the
+    environment variable VARIABLE is read instead.
     """
     if spaces is None:
         return False
@@ -51,12 +51,12 @@ ZEROGPU: Final[bool] = is_zerogpu()
 
 
 def gpu_task(duration: Callable[..., float]) -> Callable[[Function], Function]:
-    """Decorate a function to run on a borrowed GPU, in a process forked for it.
+    """Return a decorator that runs a function on a ZeroGPU GPU, in a forked process.
 
     Outside a ZeroGPU Space, the function is unchanged.
 
     Args:
-        duration: Takes the call's arguments and returns for how many seconds to request the GPU.
+        duration: Returns the seconds to request the GPU for, from the arguments of the call.
     """
     if not ZEROGPU:
         return lambda function: function

@@ -1,6 +1,6 @@
-"""What specviz assumes about torch beyond its documented API.
+"""Uses of undocumented behaviour of torch.
 
-Each assumption states its purpose, what happens when it no longer holds, and the alternative.
+Each function documents what happens if the behaviour changes.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ ONEDNN: Final[Any] = torch.ops.mkldnn
 
 
 def pack_weights(weight: Tensor) -> Tensor:
-    """Copy a float32 weight (out, in) on the CPU into the order in which oneDNN reads it.
+    """Copy a float32 weight (out, in) on the CPU into oneDNN's packed layout.
 
     Raises:
-        AttributeError: torch no longer has it. The caller (`models.products`) then does without it,
-            which is slower.
+        AttributeError: torch no longer has this operator. The caller (`models.products`) then uses
+            other backends, which are slower.
         RuntimeError: As above.
         TypeError: As above.
     """
@@ -38,10 +38,10 @@ def packed_linear(rows: Tensor, packed: Tensor, bias: Tensor | None) -> Tensor:
 
 
 def packed_block(packed: Tensor) -> tuple[int, int]:
-    """Return the address of a packed weight and its bytes, padding included.
+    """Return the address of a packed weight and its size in bytes, including padding.
 
-    If torch no longer provides them, return a unique address and the bytes of its numbers: slightly
-    less.
+    If torch no longer provides them, return a unique number as address, and the size without
+    padding.
     """
     try:
         return int(ONEDNN.data_ptr(packed)), int(ONEDNN._nbytes(packed))
@@ -52,8 +52,9 @@ def packed_block(packed: Tensor) -> tuple[int, int]:
 def has_bf16_instructions() -> bool:
     """Return whether this x86 processor has instructions for bfloat16 products.
 
-    torch documents no such query. Newer releases have `torch.cpu.get_capabilities`, older ones
-    private probes. If both are gone the result is False, and bfloat16 is treated as slow.
+    torch does not document such a function. Newer releases have `torch.cpu.get_capabilities`, older
+    ones have private functions. If neither exists, the result is False, and bfloat16 is treated as
+    slow.
     """
     query: Callable[[], Mapping[str, Any]] | None = getattr(torch.cpu, "get_capabilities", None)
     if query is not None:
@@ -64,10 +65,10 @@ def has_bf16_instructions() -> bool:
 
 
 def has_hooks(module: nn.Module) -> bool:
-    """Return whether hooks run before or after this module's forward.
+    """Return whether hooks run before or after a module's forward.
 
-    The dictionaries are private. If they are gone, a module counts as having hooks, so that nothing
-    replaces it.
+    The dictionaries of hooks are private. If they no longer exist, the result is True, so that the
+    module is not replaced.
     """
     names = ("_forward_hooks", "_forward_pre_hooks")
     return any(bool(getattr(module, name, True)) for name in names)

@@ -1,4 +1,4 @@
-"""Warnings of adapters: a patch no longer applies, and what the app loses by it."""
+"""Log a warning when an adapter no longer fits its library, with the effect on the app."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def warn_once(sentence: str) -> None:
 
 
 class Patch:
-    """Context for code that may no longer fit its library: an Exception becomes one warning."""
+    """Context manager for code that may no longer fit its library; it logs failures once."""
 
     def __init__(self, loss: str) -> None:
-        """Set `loss`, a sentence that says what no longer applies and what the app loses by it."""
+        """Set `loss`, a sentence that says what has changed and what the app loses."""
         self.loss: Final = loss
 
     def __enter__(self) -> None:
@@ -32,7 +32,7 @@ class Patch:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
-        """Log `loss` for an Exception and continue after the block; pass on other exceptions."""
+        """Log `loss` for an Exception and suppress it; let other exceptions propagate."""
         if not isinstance(error, Exception):
             return False
         log.debug("%s", self.loss, exc_info=error)

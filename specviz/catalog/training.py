@@ -1,6 +1,6 @@
-"""The heads that can be trained on a frozen target, and what training needs of each.
+"""Find the heads that can be trained on a frozen target, and their training code.
 
-As in loading.py, a family's code is imported only when it is requested.
+As in loading.py, this code is imported only when it is requested.
 """
 
 from __future__ import annotations
@@ -35,5 +35,5 @@ def family(name: str) -> Family:
 
 
 def load_head(head: Any, folder: Path, target: Target) -> Any:
-    """Load the head that training wrote to `folder`, as the app will load it."""
+    """Load a trained head from `folder` in the same way as the app."""
     return type(head).load(folder, target)

@@ -1,7 +1,7 @@
-"""Reproducible random numbers: each one is a hash of where in the run it is used.
+"""Reproducible random numbers: each u is a hash of (seed, round, purpose, node).
 
-u is a hash of (seed, round, purpose, node). So a run replays exactly, tests are deterministic, and
-no two decisions share a number. (Without the round in the key, block verification would be lossy.)
+So a run can be repeated exactly, tests are deterministic, and no two decisions share a number.
+(Without the round in the key, block verification would be lossy.)
 The page calls these numbers coins. Standard library only.
 """
 
@@ -20,14 +20,14 @@ BASELINE: Final = "baseline"  # samples a token of plain decoding
 
 
 def random_u(seed: int, round: int, purpose: str, node: int) -> float:
-    """Return a number in [0, 1) with 53 random bits, determined by its four keys."""
+    """Return a number in [0, 1) with 53 random bits, determined by the four arguments."""
     text = struct.pack(">qqq", seed, round, node) + purpose.encode()
     bits = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big")
     return (bits >> 11) * 2.0**-53
 
 
 def u_key(round: int, purpose: str, node: int) -> str:
-    """Return the name under which a number can be set by hand, like "3 judge 2"."""
+    """Return the key under which a number can be set by hand, like "3 judge 2"."""
     return f"{round} {purpose} {node}"
 
 
@@ -38,7 +38,7 @@ class Chance:
     Attributes:
         seed: The run's seed.
         round: The round's number.
-        chosen: Numbers set by hand instead of computed ("what if?"), by `u_key`.
+        chosen: Numbers set by hand ("what if?"), by `u_key`. All others are computed.
     """
 
     seed: int

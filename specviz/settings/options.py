@@ -24,7 +24,7 @@ MAX_COUNT: Final = 1000  # prompts per domain, and repeats per prompt
 
 
 def option_group(parser: argparse.ArgumentParser, heading: str) -> argparse._ArgumentGroup:
-    """Return the option group with this heading in the help; create it if there is none."""
+    """Return the option group with this heading, creating it on the first call."""
     groups: dict[str, argparse._ArgumentGroup] = vars(parser).setdefault("sections", {})
     if heading not in groups:
         groups[heading] = parser.add_argument_group(heading)
@@ -32,7 +32,7 @@ def option_group(parser: argparse.ArgumentParser, heading: str) -> argparse._Arg
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
-    """Add an option for every setting. An option that is not given keeps the drafter's default."""
+    """Add an option for every setting. The drafter's default applies to an option left out."""
     for row in specs.SETTING_SPECS:
         group = option_group(parser, row.heading)
         either = group.add_mutually_exclusive_group() if row.flags else None
@@ -66,7 +66,7 @@ def _metavar(row: SettingSpec) -> str:
 
 
 def _help(row: SettingSpec) -> str:
-    """Return the help text, with the range if the placeholder does not list the values."""
+    """Return the help text, followed by the range unless the placeholder shows it."""
     if isinstance(row.kind, Choice):
         return f"{row.help} ({', '.join(row.kind.words)})" if row.example else row.help
     return f"{row.help} ({row.kind.range})" if row.kind.range else row.help

@@ -1,8 +1,8 @@
 """Shapes of published static draft trees, as paths of ranks. Standard library only.
 
-Ranks count from 0: the path [0, 2, 1] is the most probable first token, then the third most
-probable token after it, then the second. Paths are ordered by level and then by rank, like the
-nodes of the tree that `rank_paths` builds.
+Ranks count from 0. The path [0, 2, 1] is the most probable first token, the third most probable
+token after it, and the second most probable token after that. Paths are ordered by level and then
+by rank, like the nodes of the tree that `rank_paths` builds.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ RankPaths = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class PublishedTree:
-    """A tree shape that was published.
+    """A published tree shape.
 
     Attributes:
-        title: The name shown to people.
-        paths: A path of ranks for each node.
-        source: The repository and file that the shape is from.
+        title: The display name.
+        paths: The path of ranks of each node.
+        source: The repository and file that define the shape.
     """
 
     title: str

@@ -1,7 +1,7 @@
 """The settings of a run, checked when they are created. Standard library only.
 
-Each setting's meaning, default and range are in its spec in `specs`; this module checks settings
-that depend on each other.
+`specs` defines the meaning, default and range of each setting; this module checks settings that
+depend on each other.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ __all__ = [
 
 
 def tree_size(siblings: Sequence[int], gamma: int) -> int:
-    """Return how many guesses a full tree of depth γ has.
+    """Return the number of guesses in a full tree of depth γ.
 
-    A tree in which a branch reaches the end of the text has fewer.
+    A tree has fewer if a branch reaches the end of the text.
     """
     level, total = 1, 0
     for width in [*siblings, *[1] * gamma][:gamma]:
@@ -49,17 +49,21 @@ def tree_size(siblings: Sequence[int], gamma: int) -> int:
 
 
 def max_gamma(siblings: Sequence[int]) -> int:
-    """Return the largest γ with which these siblings make a tree of at most MAX_GUESSES."""
+    """Return the largest γ for which a tree with these siblings has at most MAX_GUESSES."""
     return max(g for g in range(1, MAX_GAMMA + 1) if tree_size(siblings, g) <= MAX_GUESSES)
 
 
 def _names(chosen: Any) -> list[str]:
-    """Return the names of a dataclass's own settings, without those inside `sampling`."""
+    """Return the names of a dataclass's settings, without those inside `sampling`."""
     return [f.name for f in fields(chosen) if f.name != "sampling"]
 
 
 def check_each(chosen: Any) -> None:
-    """Check each setting of a dataclass by itself. Raises BadSettings."""
+    """Check each setting of a dataclass against its spec.
+
+    Raises:
+        BadSettings: A value is not valid.
+    """
     for name in _names(chosen):
         find_spec(name).check(getattr(chosen, name))
 
@@ -85,16 +89,20 @@ class Sampling:
 
     @property
     def greedy(self) -> bool:
-        """Whether the temperature is 0, where the distribution is one token."""
+        """Return whether the temperature is 0, so that only the top token has probability."""
         return self.temperature == 0
 
     @property
     def cuts(self) -> bool:
-        """Whether top-k or top-p may remove tokens."""
+        """Return whether top-k or top-p may remove tokens."""
         return self.top_k > 0 or self.top_p < 1.0
 
     def fit(self, vocab_size: int) -> None:
-        """Raise BadSettings if top-k is larger than the vocabulary."""
+        """Check that top-k is not larger than the vocabulary.
+
+        Raises:
+            BadSettings: It is larger.
+        """
         sentence = (
             f"Top-k {self.top_k:,} is larger than the vocabulary of {vocab_size:,} tokens; "
             "use 0 to keep every token."
@@ -104,18 +112,18 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings of one run. The trace's header keeps them, so a run can be repeated.
+    """The settings of one run. A trace's header stores them, so the run can be repeated.
 
-    The meaning of each field is in its spec in `specs.SETTING_SPECS`; this adds details.
+    `specs.SETTING_SPECS` defines each field. Some need more explanation:
 
     Attributes:
-        siblings: Guesses after each node, by the node's depth, the root's first; 1 beyond the end
-            of the list, so an empty list is a chain.
-        rank_paths: The tree's shape by ranks; if empty, `siblings` is used.
-        confidence: A guess below it is still checked, but nothing is drafted after it, so rules
-            stay exact.
+        siblings: Number of guesses after a node at each depth, beginning with the root. It is 1 for
+            depths beyond the end of the list, so an empty list is a chain.
+        rank_paths: The tree's shape as paths of ranks; if empty, `siblings` is used.
+        confidence: A guess with a lower probability is still verified, but nothing is drafted
+            after it. So the rules remain exact.
         rule: A name in `specviz.verification.RULES`, or "auto".
-        chat: "auto" is a chat if the target's tokenizer has a template.
+        chat: "auto" means "chat" if the target's tokenizer has a chat template, otherwise "raw".
         coins: Random numbers set by hand ("what if?"), by `chance.u_key`.
     """
 
@@ -158,7 +166,7 @@ class Settings:
         require(not raw, "Raw text has no system turn: remove the system text or send a chat.")
 
     def at_depth(self, layers: int) -> Self:
-        """Fill in the defaults that depend on the target's number of layers."""
+        """Return settings with the defaults that depend on the target's number of layers."""
         rows = [row for row in map(find_spec, _names(self)) if row.at_depth is not None]
         undecided = [row for row in rows if getattr(self, row.name) == row.default]
         return replace(
@@ -167,12 +175,12 @@ class Settings:
 
     @property
     def branches(self) -> bool:
-        """Whether a node of the draft can have two guesses after it; otherwise it is a chain."""
+        """Return whether a node can have two guesses after it; otherwise the draft is a chain."""
         reached = self.gamma if self.schedule == "fixed" else MAX_GAMMA
         return max(self.siblings[:reached], default=1) > 1
 
     def width(self, depth: int) -> int:
-        """Return how many guesses follow a node at `depth`; the root's depth is 0."""
+        """Return the number of guesses after a node at `depth`; the root's depth is 0."""
         return self.siblings[depth] if depth < len(self.siblings) else 1
 
     def chance(self, round: int) -> Chance:
@@ -185,7 +193,11 @@ class Settings:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Read what `to_json` wrote. Raises BadSettings for unknown names and wrong types."""
+        """Create settings from the result of `to_json`.
+
+        Raises:
+            BadSettings: A name is unknown or a value is not valid.
+        """
         known = {f.name for f in fields(cls)}
         unknown = sorted(set(data) - known)
         require(not unknown, f"Unknown setting: {', '.join(unknown)}.")

@@ -1,7 +1,7 @@
-"""The specification of every setting of a run, each declared once.
+"""The specification of every setting of a run.
 
-Checks, command-line options, fields of the page, help texts and a run's summary are generated from
-these specs and name no setting themselves. To add a setting, add a spec here and a field to
+Checks, command-line options, fields of the page, help texts and a run's summary are all generated
+from these specs. To add a setting, add a spec here and a field to
 `Settings`; a test checks that both exist. Standard library only.
 """
 
@@ -28,9 +28,9 @@ Candidates = Literal["sampled", "greedy"]
 ChatMode = Literal["auto", "chat", "raw"]
 Group = Literal["drafting", "sampling", "run", "prompt"]
 MAX_GAMMA: Final = 64
-MAX_GUESSES: Final = 128  # of a whole tree, which the target scores in one pass
+MAX_GUESSES: Final = 128  # in a whole tree, which the target scores in one pass
 SEEDS: Final = Integer(-(2**63), 2**63 - 1, words="fit in 64 bits")
-MIN_TEMPERATURE: Final = 1e-30  # above 0: float32 logits divided by it are still finite in float64
+MIN_TEMPERATURE: Final = 1e-30  # small, but float32 logits divided by it are finite in float64
 # The names of the verification rules, and their titles on the page.
 RULES: Final = (
     ("auto", "The rule that fits"),
@@ -55,20 +55,20 @@ class SettingSpec:
     Attributes:
         name: The name of its field in `Settings` or `Sampling`.
         kind: The type of its values.
-        default: The value if nothing is chosen.
-        noun: What sentences call it.
-        help: What it does, in one line, for the command line and the page.
+        default: The default value.
+        noun: Its name in sentences.
+        help: A one-line description for the command line and the page.
         label: The label of its field on the page; empty if it has no field there.
         group: The group on the page. All settings of "sampling" are fields of `Sampling`.
         slider: Minimum, maximum and step of a slider; None for a text field.
         placeholder: The placeholder of a text field.
         example: The value's placeholder in the command line's help.
-        brief: Its words in a run's summary, with {} for the value; empty to leave it out.
-        replaces: The setting whose words it replaces in the summary.
-        rarely_read: Whether few drafters read it; then the summary names it only for those.
+        brief: Its text in a run's summary, with {} for the value; empty to leave it out.
+        replaces: The setting whose text it replaces in the summary.
+        rarely_read: Whether few drafters read it. The summary then includes it only for those.
         read_by_all: Whether it applies with every drafter, because the engine reads it.
         at_depth: Computes the default from the target's number of layers.
-        flags: Words with a flag of their own and its help, instead of one option.
+        flags: Values that each have a flag instead of one option with a value, and the flags' help.
         heading: The heading of its option in the command line's help.
     """
 
@@ -92,28 +92,28 @@ class SettingSpec:
 
     @property
     def sentence(self) -> str:
-        """The help text as a sentence."""
+        """Return the help text as a sentence."""
         return self.help[0].upper() + self.help[1:] + "."
 
     def check(self, value: Any) -> None:
-        """Raise BadSettings unless a run can have this value."""
+        """Check a value; see `ValueType.check`."""
         self.kind.check(self.noun, value)
 
     def parse(self, value: Any) -> Any:
-        """Parse text or a form's number. Raises BadSettings."""
+        """Parse text or a form's number; see `ValueType.parse`."""
         return self.kind.parse(self.noun, value)
 
     def form_value(self, value: Any) -> Any:
-        """Return the value as the page's field holds it: lists as text, all else unchanged."""
+        """Return the value for the page's field: a list as text, any other value unchanged."""
         return self.kind.text(value, " ") if isinstance(value, list) else value
 
     def summary_text(self, value: Any) -> str:
-        """Return its words in a run's summary; empty if the summary leaves it out."""
+        """Return its text in a run's summary; empty if the summary leaves it out."""
         words = self.kind.brief(value) if self.brief else ""
         return self.brief.replace("{}", words) if words else ""
 
 
-# In the order of a run's summary; the page shows them group by group.
+# In the order of a run's summary. The page shows them by group.
 SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
     SettingSpec(
         "temperature",
@@ -385,12 +385,12 @@ READ_BY_ALL: Final = tuple(row.name for row in SETTING_SPECS if row.read_by_all)
 
 
 def find_spec(name: str) -> SettingSpec:
-    """Return the spec of this name. Raises KeyError if there is none."""
+    """Return the spec of a setting. Raises KeyError for an unknown name."""
     return {row.name: row for row in SETTING_SPECS}[name]
 
 
 def default(name: str) -> Any:
-    """Return the default of a dataclass field, taken from its spec."""
+    """Return a dataclass field's default, or its factory for a list or dict, from its spec."""
     default = find_spec(name).default
     return field(default_factory=default.copy) if isinstance(default, list | dict) else default
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Final
 
-MIN_PREFIX: Final = 3  # characters that a prefix needs to suggest a longer name
+MIN_PREFIX: Final = 3  # characters of a prefix for which a longer name is suggested
 
 
 def did_you_mean(typed: str, known: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""A run's settings in a few words, built from their specs. Standard library only.
+"""Summarize a run's settings in a few words, from their specs. Standard library only.
 
 The page builds the same sentence in the browser while settings change, from the same specs: see
 `ROWS` of `specviz.ui.step.form`.
@@ -26,12 +26,12 @@ def summarize(settings: Mapping[str, Any], reads: Sequence[str] | None = None) -
 def summary_parts(
     settings: Mapping[str, Any], reads: Sequence[str] | None = None
 ) -> list[tuple[str, str]]:
-    """Return the parts of `summarize` as pairs of a setting's name and its words."""
+    """Return the parts of the summary as pairs of a setting's name and its text."""
     return _summary(specs.SETTING_SPECS, settings, reads)
 
 
 def summarize_draft(settings: Mapping[str, Any], reads: Sequence[str] | None = None) -> str:
-    """Summarize only the draft's settings (tree, depth, budget); may be empty."""
+    """Summarize only the settings of the draft (tree, depth, budget); may be empty."""
     rows = [row for row in specs.SETTING_SPECS if row.group == "drafting"]
     return " · ".join(words for _, words in _summary(rows, settings, reads))
 
@@ -39,7 +39,7 @@ def summarize_draft(settings: Mapping[str, Any], reads: Sequence[str] | None = N
 def _summary(
     rows: Sequence[SettingSpec], settings: Mapping[str, Any], reads: Sequence[str] | None
 ) -> list[tuple[str, str]]:
-    """Return name and words of each setting that is not replaced by another."""
+    """Return the name and text of each setting that no other setting replaces."""
     values = {**settings, **settings.get("sampling", {})}
     words_by_name = {
         row.name: row.summary_text(values[row.name])
@@ -53,7 +53,7 @@ def _summary(
 
 
 def is_relevant(row: SettingSpec, reads: Sequence[str] | None) -> bool:
-    """Return whether the summary names this setting: every run has it or the drafter reads it."""
+    """Return whether a setting affects the run: it applies to all runs or the drafter reads it."""
     if row.group != "drafting" or row.name in specs.READ_BY_ALL:
         return True
     return not row.rarely_read if reads is None else row.name in reads

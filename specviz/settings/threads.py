@@ -1,9 +1,9 @@
-"""How long idle compute threads spin before they sleep. Set this before torch is imported.
+"""Shorten the time that idle compute threads spin before they sleep. Call before importing torch.
 
 By default OpenMP's threads spin for about a millisecond, many times the length of a small
-operation. Next to any other busy process, one of two threads is then often descheduled while the
-other burns the core that it needs: a pass of the bundled target takes ten times as long. Spinning
-briefly and then sleeping costs an idle machine little (tests/load/waiting.py measures both).
+operation. If another process is busy, one of two threads is then often descheduled while the
+other occupies its core by spinning: a pass of the bundled target takes ten times as long. A short
+spin costs little on an idle machine (tests/load/waiting.py measures both).
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import os
 from collections.abc import MutableMapping
 from typing import Final
 
-SPIN_COUNT: Final = "10000"  # iterations: some microseconds, the gap between two operations
+SPIN_COUNT: Final = "10000"  # iterations: a few microseconds, the gap between two operations
 OPENBLAS_TIMEOUT: Final = "OPENBLAS_THREAD_TIMEOUT"
 USER_VARIABLES: Final = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
 
 
 def shorten_busy_wait(environment: MutableMapping[str, str] = os.environ) -> None:
-    """Make idle threads sleep soon, unless the environment already says how they wait.
+    """Make idle threads sleep soon, unless the user has already set how they wait.
 
     GOMP_SPINCOUNT is read by GNU's OpenMP, which torch uses on Linux; KMP_BLOCKTIME (milliseconds)
     by LLVM's, which it uses on macOS and Windows; OPENBLAS_THREAD_TIMEOUT (a power of two of clock
@@ -33,7 +33,10 @@ def shorten_busy_wait(environment: MutableMapping[str, str] = os.environ) -> Non
 
 
 def original_environment(environment: MutableMapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the environment without what `shorten_busy_wait` added, for other decoders."""
+    """Return the environment without the variables that `shorten_busy_wait` set.
+
+    Other decoders run with it, so their speed is not affected.
+    """
     added = {"GOMP_SPINCOUNT": SPIN_COUNT, "KMP_BLOCKTIME": "0"}
     ours = added.items() <= environment.items() and "OMP_WAIT_POLICY" not in environment
     removed = {**(added if ours else {}), OPENBLAS_TIMEOUT: "4"}

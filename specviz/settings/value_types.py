@@ -1,7 +1,7 @@
-"""Value types of settings: how a value of each is checked, parsed and formatted.
+"""Value types of settings, which check, parse and format values.
 
-`parse` is the only way from text to a value and `format` the only way back, for the page, the
-command line and a lane of a race. Standard library only.
+The page, the command line and the lanes of a race all use `parse` to convert text to a value and
+`text` to convert it back. Standard library only.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ U_KEY: Final = re.compile(r"\d{1,6} (draft|judge|final|baseline) \d{1,6}")  # se
 
 
 class BadSettings(ValueError):
-    """A setting that no run can have; the message is a sentence for the person who chose it."""
+    """A setting is not valid; the message is a sentence for the user."""
 
 
 def require(fits: bool, sentence: str) -> None:
@@ -32,7 +32,7 @@ def parse_integer(name: str, value: Any) -> int:
     """Parse a whole number from text or from a form's number.
 
     Raises:
-        BadSettings: If it is not a whole number.
+        BadSettings: It is not a whole number.
     """
     if isinstance(value, int) and not isinstance(value, bool):
         return value
@@ -47,7 +47,7 @@ def parse_number(name: str, value: Any) -> float:
     """Parse a finite number from text or from a form's number.
 
     Raises:
-        BadSettings: If it is not a finite number.
+        BadSettings: It is not a finite number.
     """
     try:
         number = float(value)
@@ -64,7 +64,7 @@ def parse_integers(name: str, text: Any) -> list[int]:
     """Parse whole numbers separated by commas or spaces.
 
     Raises:
-        BadSettings: If the text contains anything else.
+        BadSettings: The text contains anything else.
     """
     typed = str(text or "").strip(" ,")
     require(bool(NUMBERS.fullmatch(typed)), f"{name} must be whole numbers like 3, 2.")
@@ -75,7 +75,7 @@ def parse_paths(name: str, text: Any) -> list[list[int]]:
     """Parse lists of whole numbers separated by semicolons.
 
     Raises:
-        BadSettings: If the text contains anything else.
+        BadSettings: The text contains anything else.
     """
     typed = str(text or "").strip(" ;")
     sentence = f"{name} must be whole numbers with a semicolon between paths, like 0; 1; 0,0."
@@ -85,27 +85,35 @@ def parse_paths(name: str, text: Any) -> list[list[int]]:
 
 
 class ValueType(Protocol):
-    """The type of a setting's values. `noun` is what sentences call the setting."""
+    """The type of a setting's values. `noun` is the setting's name in error messages."""
 
     @property
     def name(self) -> str:
-        """The type's name in the page's scripts."""
+        """Return the type's name in the page's scripts."""
 
     @property
     def range(self) -> str:
-        """The allowed values in a few words; empty if there is nothing to say."""
+        """Return the allowed values in a few words; empty if any value is allowed."""
 
     def check(self, noun: str, value: Any) -> None:
-        """Raise BadSettings unless a run can have this value."""
+        """Check a value.
+
+        Raises:
+            BadSettings: The value is not valid.
+        """
 
     def parse(self, noun: str, value: Any) -> Any:
-        """Parse text or a form's number. Raises BadSettings if it is not of this type."""
+        """Parse text or a form's number.
+
+        Raises:
+            BadSettings: The value is not of this type.
+        """
 
     def text(self, value: Any, space: str = "") -> str:
-        """Format the value as a person types it, with `space` between the items of a list."""
+        """Format a value as a user would type it, with `space` between the items of a list."""
 
     def brief(self, value: Any) -> str:
-        """Format the value for a run's summary; empty if the summary leaves it out."""
+        """Format a value for a run's summary; empty if the summary leaves it out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +125,7 @@ class Number:
         most: The upper limit; None if there is none.
         above: Whether the value must be above `least`.
         below: Whether the value must be below `most`.
-        words: What the number must do, where the limits have too many digits to be read.
+        words: A predicate like "fit in 64 bits", used instead of limits with too many digits.
     """
 
     least: float
@@ -140,7 +148,7 @@ class Number:
         return low and (self.most is None or value < self.most or value == self.most != self.below)
 
     def limits(self) -> str:
-        """Return the range as the predicate of a sentence whose subject is the setting."""
+        """Return the range as a predicate, such as "must be between 1 and 16"."""
         if self.words or self.most is None:
             return f"must {self.words or f'be {self.least:,} or more'}"
         if self.above or self.below:
@@ -195,7 +203,7 @@ class Choice:
 
     Attributes:
         words: The words; empty if any word is allowed.
-        titles: What the page calls them, in the same order.
+        titles: The words' titles on the page, in the same order.
     """
 
     name: ClassVar = "word"
@@ -231,7 +239,7 @@ class Choice:
 class RuleName(Choice):
     """A rule's name and its parameters, like "typical:0.09,0.3"; the first name is the default.
 
-    Names and parameters are checked where the rule is made; see `trace.rule_specs.parse_rule`.
+    Names and parameters are checked when the rule is created; see `trace.rule_specs.parse_rule`.
     """
 
     name: ClassVar = "named"
@@ -256,7 +264,7 @@ class IntegerList:
     Attributes:
         least: The smallest number allowed.
         most: The largest number allowed.
-        longest: The most numbers that the list can have.
+        longest: The maximum length of the list.
         each: A clause about one number, with {} for the range.
     """
 
@@ -346,8 +354,8 @@ class Text:
         require(isinstance(value, str), f"{noun} must be text, not {value!r:.40}.")
         short = len(value) <= self.longest
         require(short, f"{noun} is longer than {self.longest:,} characters.")
-        halves = any("\ud800" <= letter <= "\udfff" for letter in value)
-        require(not halves, f"{noun} contains half a character (a lone surrogate).")
+        surrogates = any("\ud800" <= letter <= "\udfff" for letter in value)
+        require(not surrogates, f"{noun} contains half a character (a lone surrogate).")
 
     def parse(self, noun: str, value: Any) -> Any:
         """Implement `ValueType.parse`: None is an empty text."""
@@ -358,7 +366,7 @@ class Text:
         return str(value)
 
     def brief(self, value: Any) -> str:
-        """Implement `ValueType.brief`: only says that there is a system text."""
+        """Implement `ValueType.brief`: only mentions that there is a system text."""
         return "system text" if value else ""
 
 

@@ -1,7 +1,7 @@
-"""What specviz assumes about transformers beyond its documented API.
+"""Uses of undocumented behaviour of transformers.
 
-Nothing here compares version numbers: what a network accepts is read from that network. Each
-assumption states its purpose, what happens when it no longer holds, and the alternative.
+Nothing here compares version numbers; the code inspects each network instead. Each module documents
+what happens if the behaviour changes.
 """
 
 from __future__ import annotations

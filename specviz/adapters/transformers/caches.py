@@ -1,8 +1,8 @@
-"""The cache that a network takes, and which networks keep only keys and values.
+"""Key-value caches for networks of transformers, and checks that a network uses no other state.
 
-The cache classes are public, but not how models call them: `update` with the new keys and values,
-`get_seq_length`, and the attributes `keys`, `values` and `is_initialized`. A model that calls them
-in another way fails the pass that `has_plain_cache` makes, and is refused.
+The cache classes are public, but it is not documented how models use them: `update` with the new
+keys and values, `get_seq_length`, and the attributes `keys`, `values` and `is_initialized`. A model
+that uses them in another way fails the pass in `has_plain_cache` and is rejected.
 """
 
 from __future__ import annotations
@@ -21,44 +21,43 @@ from transformers import (
     PreTrainedModel,
 )
 
-# The cache argument is `cache` in transformers 5.24 and later; before, it was `past_key_values`,
-# which 5.24 to 5.39 accept with a warning. A network that takes neither is refused when it is
-# loaded.
-
+# The cache argument is called `cache` since transformers 5.24, and `past_key_values` before. (5.24
+# to 5.39 also accept the old name, with a warning.) A network that has neither is rejected when it
+# is loaded.
 CACHE_NAMES: Final = ("cache", "past_key_values")
 
 
 def cache_name(network: nn.Module) -> str | None:
-    """Return the parameter by which a network's forward takes its key-value cache, or None."""
+    """Return the name of the forward's parameter for the key-value cache, or None."""
     takes = _parameters(type(network).forward)
     return next((name for name in CACHE_NAMES if name in takes), None)
 
 
 @cache
 def _parameters(forward: Any) -> frozenset[str]:
-    """Return the names of a function's parameters, looking through decorators."""
+    """Return the names of a function's parameters, also if it is decorated."""
     return frozenset(inspect.signature(forward).parameters)
 
 
-def with_cache(network: nn.Module, kept: Cache | None) -> dict[str, Any]:
-    """Return the keyword arguments that give a network a cache to read and extend, or none."""
+def with_cache(network: nn.Module, kv_cache: Cache | None) -> dict[str, Any]:
+    """Return the keyword arguments that pass a cache, or no cache, to a network's forward."""
     name = cache_name(network)
-    given = {} if kept is None or name is None else {name: kept}
-    return {**given, "use_cache": kept is not None}
+    given = {} if kv_cache is None or name is None else {name: kv_cache}
+    return {**given, "use_cache": kv_cache is not None}
 
 
 def biases_by_distance(config: PreTrainedConfig) -> bool:
     """Return whether attention is biased by distance (ALiBi) instead of using positions.
 
-    transformers computes the biases from a two-dimensional mask, but a tree needs a mask that says
-    for every node which other nodes it sees.
+    transformers computes the biases from a mask with one entry per token. A tree needs a mask with
+    one entry per pair of nodes.
     """
     found = config.get_text_config(decoder=True)
     return bool(getattr(found, "alibi", False))
 
 
 def takes_tree_nodes(model: PreTrainedModel) -> bool:
-    """Return whether a causal LM's forward takes positions, a cache and a number of logits."""
+    """Return whether a causal LM's forward accepts positions, a cache and a logit count."""
     takes = _parameters(type(model).forward)
     return cache_name(model) is not None and {"position_ids", "logits_to_keep"} <= takes
 
@@ -72,7 +71,7 @@ class CacheLayer(DynamicLayer):
     def update(
         self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any
     ) -> tuple[Tensor, Tensor]:
-        """Append new rows, called by the model, and return all rows."""
+        """Append new rows and return all rows; called by the model."""
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
         return self.append(key_states, value_states)
@@ -83,7 +82,7 @@ class CacheLayer(DynamicLayer):
 
 
 class LayeredCache(Cache):
-    """A cache that creates a layer of one class for each decoder layer that writes to it."""
+    """A cache that creates a layer of the given class for each decoder layer that uses it."""
 
     layers: list[Any]
 
@@ -96,9 +95,14 @@ def growing_cache() -> DynamicCache:
     return DynamicCache()
 
 
-def cached_keys_values(kept: DynamicCache, layer: int) -> tuple[Tensor, Tensor]:
-    """Return keys and values, (B, heads, rows, head size), of a decoder layer, counted from 1."""
-    rows: Any = kept.layers[layer - 1]
+def cached_keys_values(kv_cache: DynamicCache, layer: int) -> tuple[Tensor, Tensor]:
+    """Return the keys and values of a layer, (B, heads, rows, head size) each.
+
+    Args:
+        kv_cache: The cache.
+        layer: The decoder layer, counted from 1.
+    """
+    rows: Any = kv_cache.layers[layer - 1]
     return rows.keys, rows.values
 
 
@@ -112,10 +116,10 @@ def attends_in_chunks(config: PreTrainedConfig) -> bool:
 
 
 def plans_plain_cache(config: PreTrainedConfig) -> bool:
-    """Return whether transformers would give this network a cache of plain keys and values.
+    """Return whether transformers would create a plain key-value cache for this network.
 
-    A sliding window counts as plain. Any other kind of cache layer (such as a recurrent state)
-    cannot forget a rejected token.
+    Layers with a sliding window count as plain. Other kinds of cache layers, such as recurrent
+    states, cannot remove a rejected token.
     """
     window = getattr(config.get_text_config(decoder=True), "sliding_window", None)
     plain = {"DynamicLayer", "DynamicSlidingWindowLayer"} if window else {"DynamicLayer"}
@@ -123,19 +127,20 @@ def plans_plain_cache(config: PreTrainedConfig) -> bool:
 
 
 def keeps_state(model: PreTrainedModel) -> bool:
-    """Return whether a network says that it keeps a recurrent state beside its cache.
+    """Return whether a network declares that it keeps a recurrent state besides its cache.
 
-    `_is_stateful` is private. If it is gone, `has_plain_cache` still finds such a network.
+    `_is_stateful` is private. If it no longer exists, `has_plain_cache` still detects such a
+    network.
     """
     return bool(getattr(model, "_is_stateful", False))
 
 
 @torch.inference_mode()
-def has_plain_cache(model: PreTrainedModel, kept: LayeredCache) -> bool:
+def has_plain_cache(model: PreTrainedModel, kv_cache: LayeredCache) -> bool:
     """Return whether a pass over two tokens leaves two rows in every layer of an empty cache.
 
-    The pass also warms up the network, so that no measured run pays for it.
+    The pass also warms up the network, so that no measured run includes the warm-up.
     """
     ids = torch.zeros(1, 2, dtype=torch.long, device=model.device)
-    model(input_ids=ids, **with_cache(model, kept))
-    return {layer.get_seq_length() for layer in kept.layers} == {2}
+    model(input_ids=ids, **with_cache(model, kv_cache))
+    return {layer.get_seq_length() for layer in kv_cache.layers} == {2}

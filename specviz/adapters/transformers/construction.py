@@ -1,4 +1,4 @@
-"""How networks are constructed: without initialization, and split over processes."""
+"""Construct networks without initializing weights, or split over processes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from specviz.adapters.warning import warn_once
 
 
 def without_initialization() -> AbstractContextManager[None]:
-    """Leave the weights of new models uninitialized; they are set afterwards.
+    """Leave the weights of models that are created in this context uninitialized.
 
-    Undocumented. Without it, random weights are drawn and then overwritten, which takes minutes for
-    billions of parameters.
+    transformers does not document this. Otherwise, random weights are sampled and then overwritten,
+    which takes minutes for billions of parameters.
     """
     try:
         found: AbstractContextManager[None] = import_module(
@@ -27,10 +27,10 @@ def without_initialization() -> AbstractContextManager[None]:
 
 
 def tensor_parallel_options() -> dict[str, Any]:
-    """Return what `from_pretrained` is given so that each process holds a part of every layer.
+    """Return arguments of `from_pretrained` with which each process loads a part of every layer.
 
-    The config class is not documented. If it is gone or has no plan, the older argument `tp_plan`
-    is used.
+    The config class is not documented. If it does not exist or has no field `tp_plan`, the older
+    argument `tp_plan` is used.
     """
     try:
         config: Any = import_module(

@@ -1,8 +1,8 @@
-"""The parts of a decoder, and running its layers one by one.
+"""Find the parts of a decoder, and run its layers one by one.
 
-Heads read hidden states, and early exit runs layers one by one. transformers documents neither
-where a network keeps its layers nor how to call one. If a part is not found, callers report that
-this kind of model cannot be used for that.
+Heads read hidden states, and early exit runs single layers. transformers documents neither the
+attributes that hold the layers nor how to call a layer. If a part is not found, callers report that
+this model does not support the feature.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ Rotary = tuple[Tensor, Tensor]  # cosines and sines of the rotary angles, (B, r,
 
 
 def decoder_layers(model: Any) -> Any | None:
-    """Return the decoder layers in order, or None if the architecture keeps them elsewhere."""
+    """Return the decoder layers in order, or None if they are not found."""
     return _part(model, ("layers", "h"))
 
 
 def final_norm(model: Any) -> Any | None:
-    """Return the norm before the output projection, or None if it is elsewhere."""
+    """Return the norm before the output head, or None if it is not found."""
     return _part(model, ("norm", "ln_f", "final_layer_norm"))
 
 
 def _part(model: Any, names: Sequence[str]) -> Any | None:
-    """Return the first part that the base model or its text decoder has under one of the names."""
+    """Return the first attribute with one of the names, of the base model or its text decoder."""
     bases = [model.base_model]
     if hasattr(model, "get_decoder"):  # of a model that also reads images (Gemma 3 from 4B on)
         bases.append(model.get_decoder())
@@ -41,9 +41,9 @@ def _part(model: Any, names: Sequence[str]) -> Any | None:
 
 
 def steppable_decoder(model: Any) -> Any | None:
-    """Return the decoder if its layers can be run one by one as a Llama's, or None.
+    """Return the decoder if its layers can be run one by one like a Llama's, or None.
 
-    It has `embed_tokens`, `layers`, `norm`, and what `rotary_angles` needs.
+    The decoder has `embed_tokens`, `layers` and `norm`, and can be passed to `rotary_angles`.
     """
     base = model.base_model
     parts = ("embed_tokens", "layers", "norm", "rotary_emb")
@@ -60,10 +60,10 @@ FIXED_ANGLES: Final = ("default", "linear", "llama3", "yarn")  # independent of 
 
 
 def llama_decoder(model: Any) -> Any | None:
-    """Return the decoder of a Llama, or of a Llama with biases or query and key norms.
+    """Return the decoder of a Llama, or of a network that only adds biases or query and key norms.
 
-    None for any other network, for one with a sliding window, and if a part of a layer is not
-    found. The network's own forward is then used, which is slower on a CPU.
+    The result is None for any other network, for a sliding window, and if a part of a layer is not
+    found. The caller then uses the network's own forward, which is slower on a CPU.
     """
     kind, config = type(model), model.config
     if kind.__name__ not in LLAMA_LIKE or not kind.__module__.startswith("transformers."):
@@ -85,12 +85,12 @@ def llama_decoder(model: Any) -> Any | None:
 
 
 def rotary_angles(decoder: Any, hidden: Tensor, positions: Tensor) -> Rotary:
-    """Return what `run_layer` rotates rows by.
+    """Return the rotary angles of rows, for `run_layer`.
 
     Args:
         decoder: The decoder.
-        hidden: (B, r, h), for its dtype.
-        positions: (B, r).
+        hidden: Hidden states, (B, r, h); only the dtype and device are used.
+        positions: Positions of the rows, (B, r).
     """
     angles: Rotary = decoder.rotary_emb(hidden, position_ids=positions)
     return angles
@@ -101,21 +101,21 @@ def run_layer(
     hidden: Tensor,
     rotary: Rotary,
     mask: Tensor,
-    kept: Cache | None = None,
+    kv_cache: Cache | None = None,
     positions: Tensor | None = None,
 ) -> Tensor:
-    """Run one decoder layer on rows, which extends its own part of the cache.
+    """Run one decoder layer on rows. The layer extends its part of the cache.
 
     Args:
         layer: The layer.
-        hidden: (B, r, h).
-        rotary: The rotation of the rows.
-        mask: Additive, (B, 1, r, rows of the cache + r).
-        kept: The cache, or None.
-        positions: (B, r), for layers that need them.
+        hidden: Input of the layer, (B, r, h).
+        rotary: The rotary angles of the rows.
+        mask: Additive mask, (B, 1, r, rows of the cache + r).
+        kv_cache: The cache, or None.
+        positions: Positions of the rows, (B, r), for layers that need them.
 
     Returns:
-        (B, r, h).
+        Output of the layer, (B, r, h).
     """
     placed = {} if positions is None else {"position_ids": positions}
     out = layer(
@@ -123,14 +123,14 @@ def run_layer(
         attention_mask=mask,
         position_embeddings=rotary,
         **placed,
-        **with_cache(layer, kept),
+        **with_cache(layer, kv_cache),
     )
     rows: Tensor = out[0] if isinstance(out, tuple) else out
     return rows
 
 
 def attention_inputs(layer: Any, hidden: Tensor, rotary: Rotary) -> tuple[Tensor, Tensor, Tensor]:
-    """Return a Llama layer's rotated queries, keys, and values, (B, heads, r, head size) each."""
+    """Return a Llama layer's rotated queries and keys, and values, (B, heads, r, size) each."""
     attention, rows = layer.self_attn, layer.input_layernorm(hidden)
     queries, keys, values = (
         projection(rows).unflatten(-1, (-1, attention.head_dim)).transpose(1, 2)
@@ -140,12 +140,12 @@ def attention_inputs(layer: Any, hidden: Tensor, rotary: Rotary) -> tuple[Tensor
 
 
 def attention_scale(layer: Any) -> float:
-    """Return the factor of a Llama layer's attention scores."""
+    """Return the factor that scales a Llama layer's attention scores."""
     return float(layer.self_attn.scaling)
 
 
 def layer_output(layer: Any, hidden: Tensor, mixed: Tensor) -> Tensor:
-    """Return a Llama layer's output, (B, r, h).
+    """Compute the rest of a Llama layer after attention, and return its output, (B, r, h).
 
     Args:
         layer: The layer.
@@ -158,7 +158,7 @@ def layer_output(layer: Any, hidden: Tensor, mixed: Tensor) -> Tensor:
 
 
 def _rotated(rows: Tensor, rotary: Rotary) -> Tensor:
-    """Rotate (B, heads, r, size) as Llama's attention does: the halves of a row are its pairs."""
+    """Rotate rows (B, heads, r, size) as Llama does, with pairs of the two halves of a row."""
     cosines, sines = (each.unsqueeze(1) for each in rotary)
     first, second = rows.chunk(2, dim=-1)
     return rows * cosines + torch.cat([-second, first], dim=-1) * sines

@@ -1,7 +1,7 @@
-"""Llama's building blocks, for heads that are built like a Llama's layer.
+"""Llama's building blocks, for heads that have the structure of a Llama layer.
 
-transformers documents the models, not the module that defines these classes. If it moves, the
-classes are taken from a tiny model instead.
+transformers documents the models, but not the module that defines these classes. If the module
+moves, the classes are taken from a tiny model.
 """
 
 from __future__ import annotations
@@ -52,12 +52,11 @@ if not TYPE_CHECKING:
 def block_config(**sizes: Any) -> LlamaConfig:
     """Return the config of a decoder layer outside a model.
 
-    A layer reads its attention implementation from the config. In a model, `from_pretrained` writes
-    it there; `attn_implementation` does the same here. Without it, attention is eager, which is
-    slower.
+    A layer reads its attention implementation from the config. For a model, `from_pretrained` sets
+    it; here, `attn_implementation` does. Otherwise attention is eager, which is slower.
 
     Args:
-        **sizes: Sizes, as `LlamaConfig` takes them.
+        **sizes: Arguments of `LlamaConfig`.
     """
     with_attention: Any = {**sizes, "attn_implementation": "sdpa"}
     return LlamaConfig(**with_attention)
@@ -66,7 +65,7 @@ def block_config(**sizes: Any) -> LlamaConfig:
 def scaled_frequencies(config: LlamaConfig) -> tuple[Tensor, float]:
     """Return rotary frequencies and the attention scaling of scaled rotary embeddings.
 
-    transformers defines the formulas (Llama 3.1, YaRN, ...).
+    They are computed by transformers (Llama 3.1, YaRN, ...).
 
     Returns:
         Frequencies in radians per position, (head size / 2,), and the scaling.
@@ -78,26 +77,25 @@ def scaled_frequencies(config: LlamaConfig) -> tuple[Tensor, float]:
 def divide_frequencies(model: Any, factors: Tensor) -> None:
     """Divide a Llama's rotary frequencies in place.
 
-    A GGUF file lists such factors, but no documented setting takes them.
+    A GGUF file may contain such factors, and transformers has no documented option for them.
 
     Args:
         model: The model.
         factors: (head size / 2,).
 
     Raises:
-        AttributeError: The model keeps its frequencies elsewhere. The file is then refused rather
-            than misread.
+        AttributeError: The frequencies are not found. The file is then rejected.
     """
     model.model.rotary_emb.inv_freq /= factors
 
 
 def frequency_factors(model: Any) -> Tensor:
-    """Return what a Llama's rotary frequencies are divided by, (head size / 2,); usually ones.
+    """Return the divisors of a Llama's rotary frequencies, (head size / 2,); usually ones.
 
-    This is the opposite of `divide_frequencies`.
+    This is the inverse of `divide_frequencies`.
 
     Raises:
-        AttributeError: The model keeps its frequencies elsewhere.
+        AttributeError: The frequencies are not found.
     """
     size, base = model.config.head_dim, model.config.rope_parameters["rope_theta"]
     exponents = torch.arange(0, size, 2, dtype=torch.float32) / size

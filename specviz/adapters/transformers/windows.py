@@ -1,10 +1,10 @@
 """Sliding windows: layers that attend to the newest rows only.
 
-Which layers have a window is read from the config as `create_masks_for_generate` of transformers
-reads it: `layer_types`, or `sliding_window` for all layers. A forward takes one mask per kind of
-layer, in a dict, or one mask if all layers are alike. None of this is documented, so
-`passes_masks_on` tries it; if it does not hold, callers stay within the window. Without a mask,
-transformers makes its own, of the cache's sizes.
+The config defines which layers have a window, by `layer_types`, or by `sliding_window` for all
+layers, as in `create_masks_for_generate` of transformers. A forward takes a dict with one mask per
+kind of layer, or a single mask if all layers are of one kind. None of this is documented, so
+`passes_masks_on` tests it. If it fails, callers limit the text to the window. Without a mask,
+transformers builds one from the sizes of the cache.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Windows:
     """Which layers attend to the newest `rows` rows only.
 
     Attributes:
-        rows: Size of the window, a row's own included.
+        rows: Size of the window, including the row itself.
         sliding: By layer, whether it has the window.
         by_kind: Whether the forward takes one mask per kind of layer.
     """
@@ -45,7 +45,7 @@ class Windows:
 
 
 def sliding_windows(config: PreTrainedConfig) -> Windows | None:
-    """Return what a config says about sliding windows, or None if no layer has one."""
+    """Return the sliding windows in a config, or None if no layer has one."""
     text: Any = config.get_text_config(decoder=True)
     rows = getattr(text, "sliding_window", None)
     if not rows or not getattr(text, "use_sliding_window", True):
@@ -59,10 +59,10 @@ def sliding_windows(config: PreTrainedConfig) -> Windows | None:
 
 @torch.inference_mode()
 def passes_masks_on(model: PreTrainedModel, windows: Windows) -> bool:
-    """Return whether every decoder layer receives the mask of its kind, in a pass over two tokens.
+    """Return whether every decoder layer gets the mask of its kind, in a pass over two tokens.
 
-    A config may name a window that its network does not implement. A network that takes one mask
-    and has a window builds its mask by a function that its module imports.
+    A config may have a window that its network does not implement. If a network takes a single
+    mask, it implements the window only if its module imports the function that builds such masks.
     """
     layers = decoder_layers(model)
     if layers is None or len(layers) != len(windows.sliding):
