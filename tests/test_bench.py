@@ -169,7 +169,7 @@ def test_guess_statistics_equal_those_of_a_trace(tiny_target, tiny_draft, settin
     assert found.accepted_length == pytest.approx(said["accepted_length"])
     assert found.rounds == said["target_passes"]
     judged = sum(depth.judged for depth in found.depths)
-    assert sum(depth.kept for depth in found.depths) / judged == said["acceptance_rate"]
+    assert sum(depth.accepted for depth in found.depths) / judged == said["acceptance_rate"]
     assert found.guesses == sum(len(r.proposed.guesses) for r in trace.rounds if r.proposed)
     again = sum_tallies([found, found])
     assert (again.alpha, again.kept_by_depth) == (found.alpha, found.kept_by_depth)
@@ -194,8 +194,8 @@ def test_depths_count_guesses_positions_and_accepted(tiny_target):
             expected[depth] = expected.get(depth, DepthTally()) + new
     assert dict(enumerate(found.depths, 1)) == expected
     first = found.depths[0]
-    assert first.judged > first.positions > first.kept > 0
-    assert found.kept_by_depth[0] == first.kept / first.positions
+    assert first.judged > first.positions > first.accepted > 0
+    assert found.kept_by_depth[0] == first.accepted / first.positions
 
 
 @pytest.mark.slow

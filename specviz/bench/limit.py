@@ -1,4 +1,4 @@
-"""The speed that memory bandwidth allows: how many plain passes a second it can feed.
+"""The speed limit set by memory bandwidth, in plain passes per second.
 
 A plain pass reads every weight once, however fast the processor is. This counts all matrices and
 norms (a tied output head reads the whole embedding table; an embedding table that is only looked up

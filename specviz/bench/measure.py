@@ -32,7 +32,7 @@ class Row:
         name: The method.
         domain: The domain of the prompts.
         device: The machine in words.
-        dtype: What the target computes in.
+        dtype: The target's number format.
         threads: The number of CPU threads.
         temperature: The sampling temperature.
         gamma: The draft length.
@@ -89,7 +89,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class TimedCall:
-    """One call: its outcome, its seconds, and what memory allowed in its turn."""
+    """One call: its outcome, its seconds, and the memory limit measured in its turn."""
 
     outcome: Outcome
     seconds: float
@@ -113,7 +113,7 @@ def count_calls(
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How a caller follows and stops a measurement.
+    """Callbacks with which a caller follows and stops a measurement.
 
     Attributes:
         stop: Called before every call; True stops.
@@ -135,7 +135,7 @@ def measure(
     watch: Progress = NO_PROGRESS,
     limiter: Limiter | None = None,
 ) -> Iterator[Row]:
-    """Yield rows as soon as a domain is done. The first call of each method only warms up.
+    """Yield the rows of each domain when it is done. The first call of each method is a warm-up.
 
     If it is stopped, the last rows are those of the current domain, from its complete turns, if it
     has any.
@@ -146,7 +146,7 @@ def measure(
         domains: The prompts of each domain.
         repeats: How often each prompt is decoded.
         watch: Stops and follows the measurement.
-        limiter: Measures what memory allows in every turn; without it rows have no limit.
+        limiter: Measures the memory limit in every turn; without it rows have no limit.
     """
     for method in methods:
         if watch.stop():

@@ -1,7 +1,7 @@
 """The ways of decoding that are measured, each as one call on one prompt.
 
-A method does all its work inside the call, prompt included, and returns only counts and times that
-it has anyway. The caller times the call and counts the rest after the clock has stopped.
+A method does all its work within the call, prompt included, and returns only counts and times that
+cost nothing to collect. The caller times the call and counts the rest after the clock has stopped.
 
 A drafter whose weights are not on this machine is left out with a sentence, unless it was the one
 requested.
@@ -48,14 +48,14 @@ def load_entrants(
         target: The target model.
         names: The drafters' names.
         settings: Returns the settings of a drafter.
-        must: Whether all of them must take part.
+        must: Whether a missing drafter is an error.
 
     Returns:
         The drafters, and for each missing one the reason.
 
     Raises:
-        NotAvailable: If one is missing and must take part.
-        Unsuitable: If one does not fit the target and must take part.
+        NotAvailable: If a drafter is missing and `must` is set.
+        Unsuitable: If a drafter does not fit the target and `must` is set.
     """
     found, absent = [], {}
     for name in names:
@@ -94,8 +94,8 @@ class Outcome:
     Attributes:
         tokens: The number of new tokens.
         passes: The number of target passes, prefill included.
-        draft_seconds: Per drafted token; None if nothing was drafted or it is unknown.
-        pass_seconds: Of one plain target pass after the prefill; None if there is none.
+        draft_seconds: Seconds per drafted token; None if nothing was drafted or it is unknown.
+        pass_seconds: Seconds of one plain target pass after the prefill; None if there is none.
         drafting: The drafter's seconds per round after the prefill.
         checking: Seconds per round after the prefill of the target's pass, judging and committing.
         count_tally: Counts the guesses; called after the clock has stopped.
@@ -177,15 +177,15 @@ def all_methods(target: Target, entrants: Sequence[Entrant], settings: Settings)
     """
     found = [plain_method(target, settings)]
     for entrant in entrants:
-        found += [drafter_method(target, entrant), _traced(target, entrant)]
-    return found + _theirs(target, entrants, settings)
+        found += [drafter_method(target, entrant), _traced_method(target, entrant)]
+    return found + _transformers_methods(target, entrants, settings)
 
 
 def plain_method(target: Target, settings: Settings) -> Method:
     """Return plain decoding, the baseline."""
     return Method(
         PLAIN,
-        lambda prompt: _plainly(target, prompt, settings),
+        lambda prompt: _run_plain(target, prompt, settings),
         settings,
         GENERATE,
         one_by_one=True,
@@ -207,8 +207,10 @@ def counterpart_of(drafter: Drafter) -> str | None:
     return entry.counterpart or None if entry else None
 
 
-def _theirs(target: Target, entrants: Sequence[Entrant], defaults: Settings) -> list[Method]:
-    """Return transformers' own methods; those that need a drafter of ours only if it takes part."""
+def _transformers_methods(
+    target: Target, entrants: Sequence[Entrant], defaults: Settings
+) -> list[Method]:
+    """Return transformers' methods; those that use our drafter need it among the entrants."""
     beside = {counterpart_of(entrant.drafter): entrant for entrant in reversed(entrants)}
     small = beside[ASSISTED].drafter if ASSISTED in beside else None
     assert small is None or isinstance(small, DraftModel)
@@ -222,12 +224,14 @@ def _theirs(target: Target, entrants: Sequence[Entrant], defaults: Settings) -> 
         calls[MTP] = reference.mtp
     stock = Target(unoptimized_copy(target.model), target.tokenizer, target.card)
     return [
-        _way(name, stock, call, beside[name].settings if name in beside else defaults)
+        _transformers_method(
+            name, stock, call, beside[name].settings if name in beside else defaults
+        )
         for name, call in calls.items()
     ]
 
 
-def _way(name: str, target: Target, call: Call, settings: Settings) -> Method:
+def _transformers_method(name: str, target: Target, call: Call, settings: Settings) -> Method:
     """Return one of transformers' methods."""
     one_by_one = name == GENERATE
     return Method(
@@ -235,7 +239,7 @@ def _way(name: str, target: Target, call: Call, settings: Settings) -> Method:
     )
 
 
-def _plainly(target: Target, prompt: Prompt, settings: Settings) -> Outcome:
+def _run_plain(target: Target, prompt: Prompt, settings: Settings) -> Outcome:
     steps = list(engine.plain(target, prompt.ids, settings))
     after = [step.seconds for step in steps[1:]]
     return Outcome(
@@ -253,7 +257,7 @@ def _rounds(target: Target, entrant: Entrant, prompt: Prompt) -> Outcome:
     return Outcome(
         tokens=sum(len(round.tokens) for round in played),
         passes=len(played),
-        draft_seconds=_a_guess(played),
+        draft_seconds=_seconds_per_guess(played),
         drafting=fmean(c.draft for c in after) if after else None,
         checking=fmean(c.score + c.judge + c.commit for c in after) if after else None,
         count_tally=partial(tally_rounds, played),
@@ -261,13 +265,13 @@ def _rounds(target: Target, entrant: Entrant, prompt: Prompt) -> Outcome:
     )
 
 
-def _a_guess(played: Sequence[RoundResult]) -> float | None:
+def _seconds_per_guess(played: Sequence[RoundResult]) -> float | None:
     """Return seconds of drafting per drafted token."""
     drafted = sum(len(round.proposal.tree) - 1 for round in played)
     return sum(round.clocks.draft for round in played) / drafted if drafted else None
 
 
-def _traced(target: Target, entrant: Entrant) -> Method:
+def _traced_method(target: Target, entrant: Entrant) -> Method:
     """Return a drafter's loop with the recording of a trace."""
 
     def decode(prompt: Prompt) -> Outcome:

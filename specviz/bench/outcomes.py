@@ -1,6 +1,6 @@
 """Counts of a run's accepted and rejected guesses, which add up over runs, and their rates.
 
-Nothing here is timed; a method passes its rounds, and they are counted after the clock has stopped.
+A method passes its rounds, which are counted after the clock has stopped.
 """
 
 from __future__ import annotations
@@ -23,16 +23,18 @@ class DepthTally:
     Attributes:
         judged: Guesses judged.
         positions: Positions judged; siblings share one.
-        kept: Guesses accepted, at most one per position.
+        accepted: Guesses accepted, at most one per position.
     """
 
     judged: int = 0
     positions: int = 0
-    kept: int = 0
+    accepted: int = 0
 
     def __add__(self, other: DepthTally) -> DepthTally:
         return DepthTally(
-            self.judged + other.judged, self.positions + other.positions, self.kept + other.kept
+            self.judged + other.judged,
+            self.positions + other.positions,
+            self.accepted + other.accepted,
         )
 
 
@@ -70,7 +72,7 @@ class Tally:
     @property
     def accepted_length(self) -> float | None:
         """Accepted guesses per round, prefill included, as in `metrics.summary`."""
-        return share(sum(depth.kept for depth in self.depths), self.rounds)
+        return share(sum(depth.accepted for depth in self.depths), self.rounds)
 
     @property
     def kept_by_depth(self) -> list[float | None]:
@@ -80,7 +82,7 @@ class Tally:
         so per guess each further sibling would lower the number, however much it helps. α is its
         expectation.
         """
-        return [share(depth.kept, depth.positions) for depth in self.depths]
+        return [share(depth.accepted, depth.positions) for depth in self.depths]
 
 
 def share(part: float, whole: int) -> float | None:
@@ -94,7 +96,7 @@ def sum_tallies(tallies: Iterable[Tally]) -> Tally:
 
 
 def tally_rounds(rounds: Sequence[RoundResult]) -> Tally:
-    """Count what happened to a run's guesses."""
+    """Count the guesses of a run that were judged and accepted."""
     return sum_tallies(_of(played) for played in rounds)
 
 

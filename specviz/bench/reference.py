@@ -1,7 +1,7 @@
 """transformers' own decoding on the same models: plain, and each way in which it speculates.
 
-It gets the same work as ours: equally many drafted tokens per round, early ends of drafts only
-where ours has them, the same sampling and the same limit.
+It gets the same work as ours: the same number of drafted tokens per round, early ends of drafts
+only where ours has them, the same sampling and the same token limit.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ def early_exit(target: Target, ids: Sequence[int], settings: Settings) -> Counts
     continues from where the draft stopped.
     """
     exit_layer = settings.at_depth(target.layers).exit_layer
-    with _drafting_like_ours(target.model.generation_config, settings), _whole_again(target.model):
+    with (
+        _drafting_like_ours(target.model.generation_config, settings),
+        _restoring_layers(target.model),
+    ):
         return count_passes(target, ids, settings, assistant_early_exit=exit_layer)
 
 
@@ -63,7 +66,7 @@ def mtp(target: Target, ids: Sequence[int], settings: Settings) -> Counts:
 def explain_no_mtp(target: Target) -> str | None:
     """Return transformers' own sentence on why `use_mtp` does not work here; None if it does.
 
-    It is found by trying. For transformers a Llama has no such modules: its config lacks
+    The function tries it. In transformers a Llama has no such modules: its config lacks
     `num_mtp_layers`, and with that added, its class registers no weight names for them.
     """
     try:
@@ -124,7 +127,7 @@ def _counting(model: Any) -> Iterator[list[None]]:
 
 
 @contextmanager
-def _whole_again(model: Any) -> Iterator[None]:
+def _restoring_layers(model: Any) -> Iterator[None]:
     """Restore all layers afterwards, even if transformers failed while it drafted with fewer."""
     config = model.config.get_text_config()
     layers = config.num_hidden_layers

@@ -39,7 +39,7 @@ MIN_ROUNDS, MAX_ROUNDS = 5, 15  # rounds
 DIGITS: Final = 7  # of seconds: a tenth of a microsecond
 
 
-Turn = int | str  # a size, or which peak
+Turn = int | str  # the size of a pass, or the name of a peak
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class SweepPlan:
     Attributes:
         sizes: Numbers of tokens in a pass.
         context: Tokens in the cache.
-        seed: Of the order.
+        seed: Seed of the order.
         budget: Seconds for all rounds, if MIN_ROUNDS of them fit.
         longest: Seconds after which no further round starts.
     """
@@ -61,7 +61,7 @@ class SweepPlan:
     longest: float = 20.0
 
     def order(self, number: int) -> list[Turn]:
-        """Return what takes turns in a round, shuffled by the seed and the round's number."""
+        """Return the turns of a round, shuffled by the seed and the round's number."""
         turns: list[Turn] = [*self.sizes, PRODUCT, READ]
         Random(f"{self.seed} {number}").shuffle(turns)
         return turns
@@ -158,7 +158,7 @@ class SweepRun:
 
 
 class PassTimer:
-    """A run's cache with a context in it, over which passes of any size can be timed."""
+    """Times passes of any size after a context in the cache."""
 
     def __init__(self, target: Target, context: int, most: int) -> None:
         if context + most > target.max_length:
@@ -179,7 +179,7 @@ class PassTimer:
         return elapsed
 
     def _ids(self, count: int) -> list[int]:
-        """Return any token ids: which they are does not change the time."""
+        """Return arbitrary token ids, since they do not change the time."""
         return [1 + at % (self.target.vocab_size - 1) for at in range(count)]
 
 

@@ -1,8 +1,8 @@
 """`bench`: the speed of each method of decoding on this machine, as a table or as JSON rows.
 
 The temperature is 0 unless it is given, so that all methods write the same text. Each drafter has
-its own default settings; an option applies to all of them. Ctrl-C ends the measurement with the
-rows that are finished.
+its own default settings; an option applies to all of them. After Ctrl-C the finished rows
+are written.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def add_other_programs(
         target: The target.
         settings: The settings of the measurement.
         texts: Encoded prompts, by domain.
-        absent: Receives, by name, why a program is left out.
+        absent: Receives the reason for each program that is left out, by name.
         stack: Ends the programs when it is closed.
 
     Returns:
@@ -142,7 +142,7 @@ def add_other_programs(
 
 
 def print_limit(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Say what memory allows, what share plain decoding reached, and which texts differ."""
+    """Print the memory limit, the share of it that was reached, and texts that differ."""
     from specviz.bench.limit_text import limit_text, text_mismatches
 
     for sentence, style in ((limit_text(rows), ""), (text_mismatches(rows), "yellow")):
@@ -172,7 +172,7 @@ class Printer:
     Args:
         columns: The columns of the table.
         progress: The bar that is hidden while rows are printed.
-        quiet: Whether to collect the rows only.
+        quiet: Whether to collect the rows without printing them.
     """
 
     def __init__(self, columns: Sequence[Column], progress: CallProgress, quiet: bool) -> None:

@@ -38,8 +38,8 @@ class Command:
 
         Args:
             subparsers: The action returned by `ArgumentParser.add_subparsers`.
-            named: Whether this command will run. Only then are its options added.
-            prog: What the command is called in its help, if not `specviz NAME`.
+            named: Whether this is the command to run; the options of others are not added.
+            prog: The program name that its help shows; `specviz NAME` if None.
         """
         sentence = f"{self.summary[0].upper()}{self.summary[1:]}."
         parser = subparsers.add_parser(self.name, prog=prog, description=sentence)
@@ -48,7 +48,7 @@ class Command:
 
 
 GROUPS: Final[Mapping[str, tuple[Command, ...]]] = {
-    "Decode and look": (
+    "Decode and inspect": (
         Command("serve", "start the web page and print its address"),
         Command("run", "decode one prompt with a drafter, then without one, and compare"),
         Command("compare", "compare two to four drafters with plain decoding on one prompt"),
@@ -98,7 +98,7 @@ def build_parser(named: str | None, prog: str | None = None) -> TopParser:
 
     Args:
         named: The command whose options are added; None for no command.
-        prog: What that command is called in its help, if not `specviz NAME`.
+        prog: The program name that its help shows; `specviz NAME` if None.
     """
     top = TopParser(
         prog="specviz",
@@ -124,7 +124,7 @@ def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
 
     Args:
         argv: The arguments; those of the process if None.
-        prog: What the command is called in its help, if not `specviz NAME`.
+        prog: The program name that the command's help shows; `specviz NAME` if None.
     """
     shorten_busy_wait()
     words = sys.argv[1:] if argv is None else argv
@@ -156,7 +156,7 @@ def main(argv: Sequence[str] | None = None, prog: str | None = None) -> int:
 
 
 def _sentence(error: ValueError | OSError) -> str:
-    """Return the error's message, without the system's error number if no file is concerned."""
+    """Return the error's message, without the error number if the error names no file."""
     if isinstance(error, OSError) and error.filename is None:
         return error.strerror or str(error)
     return str(error)

@@ -1,7 +1,7 @@
 """`compare`: two to four lanes and plain decoding on one prompt, as a table or as one JSON object.
 
-An option applies to all lanes, a setting inside a lane only to that lane. A setting that neither
-gives has the drafter's own default.
+An option applies to all lanes, and a setting within a lane only to that lane. Settings given
+nowhere have the drafter's own defaults.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Progress of measurements, downloads and loads, on standard error.
 
-A terminal shows a bar. A pipe or a file gets a line now and then.
+A terminal shows a bar. A pipe or a file gets occasional lines.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ REDRAW_SECONDS: Final = 0.2  # between two drawings of a bar, so that it disturb
 
 
 class Progress(ABC):
-    """A bar on a terminal; otherwise a line whenever one is due."""
+    """A bar on a terminal; otherwise occasional lines."""
 
     def __init__(self) -> None:
         self._bar: Bar | None = None
@@ -114,7 +114,7 @@ class CallProgress(Progress):
         self._since = self._last = monotonic()
 
     def advance(self) -> None:
-        """Count one more."""
+        """Count one more call as done."""
         self._done += 1
         self.update(self._done, self._total)
 

@@ -20,7 +20,7 @@ from specviz.shipped import FOLDER, Recipe, recipes
 
 def add_options(parser: Parser) -> None:
     """Add the options of `record`."""
-    parser.add_argument("--out", type=Path, help="folder to write to (default: where they ship)")
+    parser.add_argument("--out", type=Path, help="folder to write to (default: that of the app)")
     only = "only recipes whose name contains this; a race is named races/NAME"
     parser.add_argument("--only", metavar="WORD", default="", help=only)
     parser.set_defaults(func=run)

@@ -1,7 +1,7 @@
 """`run`: one speculative run with its baseline, as text, as one JSON object, or as a trace.
 
-No measurement is lost: output paths are checked before the run, and an interrupted run is written
-as far as it got.
+Output paths are checked before the run, and the finished part of an interrupted run is written, so
+no measurement is lost.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     """Run, write the outputs and return the exit status.
 
     Raises:
-        ServerFault: If the target's server failed. The run is written before, as far as it got.
+        ServerFault: If the target's server failed; the finished part of the run is written first.
     """
     settings = settings_from_args(args)
     require_writable(args.json, args.trace)
@@ -90,7 +90,7 @@ def record(
     """Decode until the end, until `stop` returns true, or until the target's server fails.
 
     Returns:
-        The trace as far as it got, and the server's fault if there was one.
+        The trace up to that point, and the server's fault if there was one.
     """
     from specviz import engine
     from specviz.models.errors import ServerFault

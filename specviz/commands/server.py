@@ -1,7 +1,7 @@
 """`server`: the acceptance statistics of an inference server, and which γ would be best there.
 
-What the server counted and what is simulated are kept apart. Input that cannot be read or fetched
-ends with one sentence and exit status 2.
+Counted and simulated numbers are printed separately. If the statistics cannot be read or fetched,
+the command prints one sentence and exits with status 2.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ CHOICES: Final = (
 
 def add_options(parser: Parser) -> None:
     """Add the options of `server`."""
-    parser.add_argument("place", metavar="URL", help=SOURCE)
+    parser.add_argument("source", metavar="URL", help=SOURCE)
     again = parser.add_mutually_exclusive_group()
     again.add_argument(
         "--again", metavar="SECONDS", type=count_type("The wait", 1, MAX_WAIT),
-        help="read twice, this many seconds apart, and count only what happened in between",
+        help="read twice, this many seconds apart, and count only the drafts in between",
     )  # fmt: skip
     again.add_argument(
-        "--before", metavar="FILE", help="an earlier snapshot; count only what happened since then"
+        "--before", metavar="FILE", help="an earlier snapshot; count only the drafts since then"
     )
     parser.add_argument("--name", help="the model, if the server serves several")
     parser.add_argument("--json", metavar="FILE", help="write the numbers as JSON (- prints them)")
@@ -78,10 +78,10 @@ def add_options(parser: Parser) -> None:
     parser.set_defaults(func=run)
 
 
-def _add_number(group: Any, name: str, default: int | None, what: str) -> None:
-    called, least, most = LIMITS[name]
+def _add_number(group: Any, name: str, default: int | None, meaning: str) -> None:
+    label, least, most = LIMITS[name]
     shown = "what the server reports" if default is None else str(default)
-    kind, text = count_type(called, least, most), f"{what} (default: {shown})"
+    kind, text = count_type(label, least, most), f"{meaning} (default: {shown})"
     group.add_argument(f"--{name}", type=kind, default=default, metavar="N", help=text)
 
 
@@ -114,13 +114,13 @@ def _deployment(args: argparse.Namespace) -> Deployment | None:
 def _snapshots(args: argparse.Namespace) -> tuple[str, str]:
     """Return the earlier snapshot, or "", and the later one."""
     before = _read_file(args.before) if args.before else ""
-    if not args.place.startswith(("http://", "https://")):
+    if not args.source.startswith(("http://", "https://")):
         if args.again is not None:
             raise ValueError("--again needs a server; give an earlier snapshot as --before FILE.")
-        stdin = args.place == "-"
-        return before, sys.stdin.read(MAX_CHARACTERS + 1) if stdin else _read_file(args.place)
+        stdin = args.source == "-"
+        return before, sys.stdin.read(MAX_CHARACTERS + 1) if stdin else _read_file(args.source)
     try:
-        endpoint, text = find_stats(args.place, args.name)
+        endpoint, text = find_stats(args.source, args.name)
     except SeveralModels as error:
         raise ValueError(f"{error} Use --name.") from error
     if args.again is None:

@@ -1,8 +1,8 @@
 """`shapes`: what drafting costs on this machine for models of public sizes, with random weights.
 
 Nothing is downloaded and no text is generated, so one command measures the costs on a GPU. It first
-says how much memory a model takes, and leaves out one that does not fit. Ctrl-C ends it with the
-measurements that are finished.
+prints how much memory a model takes, and skips models that do not fit. After Ctrl-C the finished
+measurements are written.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _print(file: CostFile) -> None:
 
 
 def _passes(file: CostFile, costs: ModelCosts, context: ContextCosts) -> list[list[str]]:
-    """Return, by tokens in a pass, its time, the same in plain passes, and the roofline."""
+    """Return one row per pass size: its time, the same in plain passes, and the roofline."""
     sweep, found = file.sweep(costs, context), []
     for point in context.passes:
         cost, line = sweep.passes(point.tokens), sweep.predicted(point.tokens)

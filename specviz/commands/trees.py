@@ -1,6 +1,6 @@
 """`trees`: record again the data of the Trees tab: positions, acceptance by rank, rankings.
 
-This command wrote everything that the tab shows as measured, together with its provenance.
+All measured numbers on that tab come from files that this command wrote, with their provenance.
 """
 
 from __future__ import annotations

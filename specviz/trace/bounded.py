@@ -1,4 +1,4 @@
-"""Reading JSON Lines within limits, so that a hostile file costs little and fails with a sentence.
+"""Read JSON Lines within limits, so that a hostile file costs little and gives a readable error.
 
 All limits on reading a trace file are in this module. Standard library only.
 """
@@ -18,7 +18,7 @@ EVENTS: Final = 4096 * 134
 LINE_BYTES: Final = 16 * 2**20
 FILE_BYTES: Final = 256 * 2**20
 DEPTH: Final = 64  # levels of nested objects and lists; real traces have 8
-DIGITS: Final = 40  # of a whole number; the longest in real traces is a 64-bit seed
+DIGITS: Final = 40  # per whole number; the longest in real traces is a 64-bit seed
 SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 

@@ -1,4 +1,4 @@
-"""A prompt as a conversation: its turns, and what the tokenizer's chat template wrote around them.
+"""A prompt as a conversation: its turns, and the text that the chat template added around them.
 
 The text that the model read is stored in pieces by author, so no reader has to guess which tokens a
 person typed. Standard library only.
@@ -26,14 +26,14 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A stretch of the prompt with one author.
+    """A part of the prompt that was written by one author.
 
     Attributes:
         kind: "special" for a special token and "template" for ordinary text, both written by the
-            template; "typed" for what a person typed.
+            template; "typed" for text that a person typed.
         text: The characters.
-        tokens: How many of the prompt's tokens belong to it. A token with both typed characters
-            and the template's counts as typed.
+        tokens: The number of its tokens. A token that contains characters of both a person and
+            the template counts as typed.
         turn: The index of its turn. One more than the last index is the answer; None comes before
             all turns (a default system turn, for example).
     """

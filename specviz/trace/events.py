@@ -1,4 +1,4 @@
-"""The events of a run: a header and what followed, one JSON object per line of a trace.
+"""The header and the events of a run, one JSON object per line of a trace.
 
 Events store causes. Acceptance, lengths, ratios and speed-ups are computed from them in
 `metrics.py`. p and q belong to a parent node and describe its children. Standard library only: a
@@ -40,7 +40,7 @@ class ModelCard:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The first line: everything that was decided before the first round.
+    """The first line: everything that is fixed before the first round.
 
     Attributes:
         target: The target model.
@@ -53,8 +53,8 @@ class Header:
         vocab_size: The number of token ids.
         eos: The token ids that end a text.
         device: The device as torch names it.
-        machine: The device in words: a GPU's name or the number of CPU cores.
-        dtype: What the target computes in, as torch names it.
+        machine: A readable name of the device: a GPU's name or the number of CPU cores.
+        dtype: The target's number format, as torch names it.
         threads: The number of CPU threads.
         versions: Versions of the libraries, by name.
         packing: How the target's matrix products were computed, see models/products.py; None in
@@ -87,7 +87,7 @@ class Header:
 
     @property
     def special_tokens(self) -> set[int]:
-        """Tokens known not to be text: those that end a text and the template's special tokens."""
+        """The special tokens that are known: end-of-text tokens and those of the chat template."""
         special = self.chat.special(self.prompt_ids) if self.chat else set[int]()
         return special.union(self.eos)
 
@@ -104,7 +104,7 @@ class Vocabulary:
 class Interval:
     """How a token was sampled: u is in [lo, hi).
 
-    The interval is the token's part of the running total of probabilities, in falling order.
+    The interval is the token's part of the cumulative probabilities, in descending order.
     """
 
     u: float
@@ -247,7 +247,7 @@ class Judged:
         u: The random number.
         threshold: What u was compared with.
         inputs: The numbers that the threshold is computed from.
-        rows: The distributions in force when the guess was judged.
+        rows: The distributions with which the guess was judged.
         alpha: At the first candidate of a position, the probability that one of its candidates is
             accepted, before any u is known: Σ min(p, q) for one sampled candidate, Σ p for a point
             mass, 1 − Π(1 − min(1, pᵢ/qᵢ)) for several sampled ones, given them. None at later ones.
@@ -388,7 +388,7 @@ EVENT_TYPES: Mapping[str, type] = {
 
 @dataclass(slots=True)
 class Round:
-    """The events of one round, as far as they are known. Round 0 is the prefill."""
+    """The events of one round so far. Round 0 is the prefill."""
 
     number: int
     proposed: Proposed | None = None

@@ -16,9 +16,9 @@ from specviz.trace.file import Trace
 
 # How far rounding moves a float32 logit when the same value is computed with other tensor shapes.
 FLOAT32_MARGIN = 1e-3
-# Half precision moves it by its last places, so with its size: 2 to 4 of them (8 and 11 bits).
+# In half precision the error grows with the logit: 2 to 4 units in the last of 8 or 11 bits.
 HALF_PRECISION_MARGIN = {"bfloat16": 2.0**-6, "float16": 2.0**-9}
-TYPICAL_TOP_LOGIT = 16.0  # stands for the top logit if a trace lacks it; usual values are 8 to 32
+TYPICAL_TOP_LOGIT = 16.0  # assumed if a trace lacks the top logit; typical values are 8 to 32
 
 
 def near_tie(margin: float, dtype: str, top: float | None = None) -> bool:
@@ -64,7 +64,7 @@ def path_after(played: Round, judged: Sequence[Judged]) -> list[int]:
 
 
 def decided_nodes(played: Round) -> list[int]:
-    """Return the nodes that were decided, by their own u or by that of a node after them."""
+    """Return the nodes decided by their own u or, for ancestors, by that of an accepted node."""
     own = [event.node for event in played.judged]
     return own + [node for node in accepted_path(played) if node not in own]
 
@@ -133,7 +133,7 @@ def summary(trace: Trace) -> dict[str, Any]:
     judged = [event for played in rounds for event in played.judged]
     accepted = sum(len(accepted_path(played)) for played in rounds)
     decided = sum(len(decided_nodes(played)) for played in rounds)
-    chances = [event.alpha for event in judged if event.alpha is not None]
+    alphas = [event.alpha for event in judged if event.alpha is not None]
     draft = sum(r.proposed.seconds for r in rounds if r.proposed)
     verify = sum(verify_seconds(r) for r in rounds)
     commit = sum(r.committed.commit_seconds for r in rounds if r.committed)
@@ -145,7 +145,7 @@ def summary(trace: Trace) -> dict[str, Any]:
         "tokens_per_pass": _share(tokens, passes),
         "accepted_length": _share(accepted, passes),
         "acceptance_rate": _share(accepted, decided),
-        "alpha": _share(sum(chances), len(chances)),
+        "alpha": _share(sum(alphas), len(alphas)),
         "draft_seconds": draft,
         "verify_seconds": verify,
         "total_seconds": total,

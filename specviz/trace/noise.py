@@ -16,8 +16,8 @@ from specviz.trace import metrics
 from specviz.trace.events import Baseline, Round
 from specviz.trace.file import Trace
 
-EVEN: Final = 0.05  # two measurements of one lane differ by this much
-MIN_CHECK: Final = 0.95  # in plain passes; on idle machines checking passes took at least 1.03
+EVEN: Final = 0.05  # speed-ups within 1 ± this count as equal: repeated runs differ as much
+MIN_CHECK: Final = 0.95  # plain passes; on idle machines a checking pass took at least 1.03
 MAX_SPREAD: Final = 1.25  # see `run_spread`; on idle machines it was at most 1.11
 MIN_PASSES: Final = 4  # for a mean
 MIN_FOR_QUARTILES: Final = 8  # passes
@@ -46,7 +46,7 @@ def explain_noise(trace: Trace, plain: Baseline) -> str | None:
 
 
 def explain_disagreement(speedups: tuple[float, float] | None) -> str | None:
-    """Return why several runs of one thing disagree on its speed; None if they agree.
+    """Return why repeated runs of a drafter disagree on its speed; None if they agree.
 
     Args:
         speedups: The smallest and the largest speed-up.
@@ -58,10 +58,10 @@ def explain_disagreement(speedups: tuple[float, float] | None) -> str | None:
 
 
 def run_spread(trace: Trace) -> float | None:
-    """Return how unequal the times of passes of one size are; near 1 on an idle machine.
+    """Return the spread of the times of equally large passes; near 1 on an idle machine.
 
     The larger of two ratios: mean to median, which a few slow passes raise, and third quartile to
-    first, which many raise. The prompt's pass is left out. None if there is no other.
+    first, which many slow passes raise. The prompt's pass is left out. None if it is the only one.
     """
     if not trace.rounds and trace.baseline:
         return plain_spread(trace.baseline)

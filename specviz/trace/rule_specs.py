@@ -18,7 +18,7 @@ class Drawn(Enum):
     """How the children of a node were chosen."""
 
     SAMPLED = "sampled"  # independently, each from q
-    WITHOUT_REPLACEMENT = "without-replacement"  # in turn, each from q without those before it
+    WITHOUT_REPLACEMENT = "without-replacement"  # one by one, each from q without earlier ones
     POINT_MASS = "point-mass"  # without randomness: argmax, top-k, lookup
 
 
@@ -58,7 +58,7 @@ class RuleSpec:
         name: The rule's name.
         accepts: The kinds of candidates for which the guarantee holds.
         lossless: Whether the text follows the target's distribution.
-        temperature_zero: Whether it works only at temperature 0, where p is one-hot.
+        temperature_zero: Whether it requires temperature 0, where p is one-hot.
         reads_q: Whether its test needs q.
         after_rejection: The distribution that follows a rejection.
         extra_inputs: Inputs of the test beyond p and q of the candidate.
@@ -162,7 +162,7 @@ def parse_rule(text: str) -> tuple[str, dict[str, float]]:
     """Parse a rule's name and parameters, like "typical" or "typical:0.09,0.3".
 
     Raises:
-        ValueError: With a sentence, if a parameter is not a number, out of range, or one too many.
+        ValueError: If a parameter is not a number or out of range, or there are too many of them.
     """
     name, _, given = text.partition(":")
     parameters = RULE_SPECS[name].parameters if name in RULE_SPECS else ()

@@ -1,7 +1,7 @@
 """The acceptance threshold of each rule: a candidate is accepted if its u is below this number.
 
-Rules use these functions to judge and `check` uses them to judge again. The test is strict, u <
-threshold: with u <= threshold, u = 0 would accept a token of probability zero. Standard library
+Rules judge with these functions, and `check` uses them to repeat the judgement. The test is strict,
+u < threshold: with u <= threshold, u = 0 would accept a token of probability zero. Standard library
 only.
 """
 
@@ -21,8 +21,8 @@ def greedy_threshold(inputs: Mapping[str, float]) -> float:
 def speculative_threshold(inputs: Mapping[str, float]) -> float:
     """Return min(1, p/q) for a candidate sampled from q. Reads p and q.
 
-    Leviathan et al. 2211.17192, Chen et al. 2302.01318. For later siblings p (and q, without
-    replacement) are what the earlier rejections left: 2305.09781, 2402.14160.
+    Leviathan et al. 2211.17192, Chen et al. 2302.01318. For later siblings, p (and q, without
+    replacement) are the residuals after the earlier rejections: 2305.09781, 2402.14160.
     """
     p, q = inputs["p"], inputs["q"]
     if q <= 0.0:
@@ -106,8 +106,8 @@ def two_thresholds(inputs: Mapping[str, float]) -> float:
     least u. Given that the earlier siblings were rejected, that is the probability returned here.
 
     Args:
-        inputs: p, in what the earlier siblings left of the distribution; before, the probability of
-            those siblings; single; together.
+        inputs: p, in the distribution after the earlier siblings were removed; before, the total
+            probability of those siblings; single; together.
     """
     left, together = 1.0 - inputs["before"], inputs["together"] - inputs["before"]
     own = inputs["p"] * left

@@ -31,9 +31,9 @@ class Weights:
     """Weights that each row of a `Work` of the same model uses.
 
     Attributes:
-        body: In a pass.
-        head: For logits; the target's output head if the drafter borrows it.
-        entry: For rows made from the target's states, if that takes a matrix of its own.
+        body: Weights that every row uses.
+        head: Weights for logits; those of the target's output head if the drafter uses it.
+        entry: Weights of a separate matrix for rows made from the target's states, if there is one.
     """
 
     body: int

@@ -1,6 +1,6 @@
 """Reading and writing of the checkpoint folders that ship, and of their manifests.
 
-A folder is a complete transformers checkpoint; the manifest adds what the model card shows. A
+A folder is a complete transformers checkpoint; the manifest adds facts for the model card. A
 model is read back from its folder before it is evaluated.
 """
 
@@ -63,7 +63,7 @@ METRICS: Final[Mapping[str, Metric]] = {
 }
 HeldOutBatches = Callable[
     [Sequence[Family]], Iterable[TargetOutputs]
-]  # held-out batches, as `Lessons` has them
+]  # yields held-out batches, as `BatchSource` does
 
 
 def ship(
@@ -74,9 +74,10 @@ def ship(
     out: Path,
     corpus_tokens: Mapping[str, Any],
 ) -> None:
-    """Write the folder and manifest of every head that was not stopped.
+    """Write the folder and manifest of every head that did not diverge.
 
-    exams: by domain, what is measured on. corpus_tokens: for the manifest, tokens by domain.
+    Held-out text by domain (`exams`) is used to evaluate the heads, and token counts by domain
+    (`corpus_tokens`) go into the manifest.
     """
     shipped = []
     for run in runs:
@@ -103,7 +104,7 @@ def ship(
 
 
 def write_shared_projection(folder: Path, target: Target) -> None:
-    """Write the target's output projection beside heads that share it.
+    """Write a copy of the target's output projection into the folders of heads that share it.
 
     vLLM reads a projection from the head's own folder. The file is a separate one, which specviz
     ignores.

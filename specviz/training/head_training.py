@@ -1,4 +1,4 @@
-"""Trains any set of heads on the frozen target; one pass of the target per batch serves all heads.
+"""Train any set of heads on the frozen target; all heads share one target pass per batch.
 
 A head's weights after n steps are a function of the recipe. They do not depend on which other heads
 are trained in the same run, or on how often the run was interrupted.
@@ -165,14 +165,14 @@ def train_heads(
     Args:
         target: The frozen target.
         families: Families of the heads to train.
-        plan: What the heads have in common.
+        plan: The settings that all heads share.
         report: Called with each message for the user.
 
     Returns:
         The heads in the order of `families`, in eval mode.
 
     Raises:
-        ResumeError: If a checkpoint is one of another recipe.
+        ResumeError: If a checkpoint belongs to another recipe.
     """
     runs = [_start_run(target, family, plan) for family in families]
     begun = min(run.trainer.step for run in runs)
@@ -240,7 +240,7 @@ def measured(
 
 
 def has_plateaued(alpha: Mapping[int, float]) -> bool:
-    """Return whether α gained next to nothing over the last few measurements."""
+    """Return whether α gained less than PLATEAU_GAIN over the last few measurements."""
     values = [alpha[step] for step in sorted(alpha)]
     if len(values) <= PLATEAU_MEASUREMENTS:
         return False
@@ -283,7 +283,9 @@ def _shared_step(due: Sequence[HeadRun], plan: Plan, report: Report) -> None:
             _advance(run, outputs, plan)
         except Diverged as error:
             run.error = f"{run.name} {error}"
-            report(f"{run.error}. It stops here and the others go on; try a lower --rate for it.")
+            report(
+                f"{run.error}. It stops here and the others continue; try a lower --rate for it."
+            )
 
 
 def _advance(run: HeadRun, outputs: TargetOutputs, plan: Plan) -> None:
@@ -323,7 +325,7 @@ def _measure(runs: Sequence[HeadRun], plan: Plan, report: Report) -> None:
 
 
 def _report_plateau(run: HeadRun, plan: Plan, report: Report) -> None:
-    """Report once per plateau, while the learning rate is constant, that α stopped rising."""
+    """Report once per plateau that α stopped rising, while the learning rate is constant."""
     step, recipe = run.trainer.step, plan.recipe
     plateaued = has_plateaued(run.alpha) and step <= decay_start(recipe, plan.steps)
     if plateaued and not run.plateaued:
@@ -357,7 +359,7 @@ def _log(run: HeadRun) -> Path:
 
 
 def _logged(path: Path) -> list[dict[str, Any]]:
-    """Return the lines of a log, without one that an interruption left incomplete."""
+    """Return the lines of a log, without a line that an interruption cut off."""
     found = []
     for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
         with suppress(json.JSONDecodeError):

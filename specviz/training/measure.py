@@ -1,8 +1,8 @@
 """Measures every drafter of the catalogue on a target, for the model card.
 
-Each prompt is decoded by the drafter and by plain decoding in turn, so that a ratio compares
-neighbours in time. The numbers are stored with the hashes of the weights. To compare accepted
-lengths, each tree drafter also drafts with as many tokens as EAGLE's own static tree, and as deep.
+Each prompt is decoded by the drafter and by plain decoding in turns, so that a ratio compares runs
+made shortly after each other. The numbers are stored with the hashes of the weights. To compare
+accepted lengths, each tree drafter also makes drafts of the size and depth of EAGLE's static tree.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ def measure_drafters(target: Target, plan: MeasurementPlan) -> dict[str, Any]:
 
 
 def with_progress(entrants: Sequence[Entrant]) -> Iterator[Entrant]:
-    """Yield the entrants behind a progress bar that names them."""
+    """Yield the entrants and show a progress bar with their names."""
     bar = tqdm(entrants, unit="drafter")
     for entrant in bar:
         bar.set_description(entrant.name)
@@ -230,7 +230,7 @@ def _rows(
 
 
 def _round_row(row: Row) -> dict[str, Any]:
-    """Return a row with rounded numbers, without the fields that the file holds once."""
+    """Return a row with rounded numbers, without the fields that are the same in all rows."""
     return {name: rounded(v) for name, v in asdict(row).items() if name not in SHARED_FIELDS}
 
 

@@ -57,5 +57,5 @@ class Options:
 
     @property
     def answers(self) -> Path:
-        """Return the folder that the target's answers are kept in."""
+        """Return the folder of the target's answers."""
         return self.data or self.work / "answers"

@@ -202,7 +202,7 @@ def make_questions(options: Options) -> None:
 
 
 def make_answers(options: Options) -> None:
-    """Let the target answer the questions, and store its hidden states to train heads on."""
+    """Generate the target's answers to the questions, and store its hidden states for training."""
     lower_priority(options.nice)
     torch.set_num_threads(options.threads)
     target = load_target(options.target, options.device)
@@ -241,11 +241,11 @@ def _frozen_target(folder: Path, space: Workspace) -> Target:
 
 
 def _head_recipe(options: Options, made_for: str) -> HeadRecipe:
-    usual = HeadRecipe(seed=options.seed)
+    default = HeadRecipe(seed=options.seed)
     return replace(
-        usual,
-        matrix_rate=usual.matrix_rate * options.rate,
-        other_rate=usual.other_rate * options.rate,
+        default,
+        matrix_rate=default.matrix_rate * options.rate,
+        other_rate=default.other_rate * options.rate,
         made_for=made_for,
         own_text=options.own_text,
         precision=options.precision,
@@ -284,7 +284,7 @@ def _fit(
 
 
 def _ship(space: Workspace, stage: str, model: LlamaForCausalLM) -> LlamaForCausalLM:
-    """Write a model's folder and read it back, so that the bf16 weights that ship are evaluated."""
+    """Write a model's folder and reload it, so that the shipped bf16 weights are evaluated."""
     folder = space.options.out / stage
     export_model(model, space.tokenizer, folder)
     return load_exported(folder, space.options.device)

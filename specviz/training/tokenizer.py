@@ -1,7 +1,7 @@
 """The tokenizer of the house models: byte-level BPE with 4,096 tokens.
 
-Any text survives encoding and decoding, and a prompt is split into the same tokens whatever
-follows it.
+Decoding the tokens of any text returns that text, and a prompt is split into the same tokens
+whatever follows it.
 """
 
 from __future__ import annotations

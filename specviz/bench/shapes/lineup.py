@@ -58,9 +58,9 @@ class HeadSpec:
     Attributes:
         name: Its name.
         entry: Its entry in the catalogue, whose default settings it has.
-        title: Its title for people.
+        title: Its readable title.
         build: Builds its network for a target.
-        kind: The drafter around the network.
+        kind: The drafter class that uses the network.
         settings: Settings that differ from the defaults.
     """
 

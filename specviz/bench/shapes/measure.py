@@ -1,7 +1,7 @@
 """Measure shapes one after the other, each with texts of several lengths, and build the file.
 
 Everything takes turns in an order that is shuffled each round, and the first turn of each only
-warms up. A measurement that is stopped keeps what it has.
+warms up. If a measurement is stopped, its finished parts are kept.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class ShapePlan:
     Attributes:
         contexts: Lengths of the texts.
         rounds: The number of rounds.
-        seed: Of the order.
+        seed: Seed of the order.
         sizes: Sizes of bare passes.
     """
 
@@ -53,7 +53,7 @@ class ShapePlan:
 
 
 def _load() -> float | None:
-    """Return how many processes wanted a core on average over the last minute; None if unknown."""
+    """Return the load average of the last minute, in processes; None if unknown."""
     return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
 
 
@@ -63,11 +63,11 @@ class ShapeMeasurement:
 
     Attributes:
         device: The device.
-        dtype: What the networks compute in.
+        dtype: The networks' number format.
         plan: How much is measured.
-        command: The command that was typed.
+        command: The command that repeats the measurement.
         models: The shapes measured.
-        load: See `ShapeFile`.
+        load: See `CostFile`.
     """
 
     device: torch.device
@@ -116,7 +116,7 @@ class ShapeMeasurement:
             rounds.grow()
 
     def file(self) -> CostFile:
-        """Return what has been measured. Raises ValueError if that is nothing."""
+        """Return the costs measured so far. Raises ValueError if there are none."""
         return CostFile(
             date=datetime.now(UTC).date().isoformat(),
             command=self.command,

@@ -1,9 +1,9 @@
 """Rounds of every drafter after one text, timed in turns with plain and bare passes.
 
-All drafters share one text and one cache of the target. In a turn each drafts once, is checked, and
-its guesses are dropped whatever the verdict, which means nothing with random weights. Then the text
-grows by one predetermined token. So every drafter gets the same text, and no time depends on what
-would have been accepted.
+All drafters share one text and one cache of the target. In a turn each drafter drafts once and its
+guesses are checked, then discarded, because verdicts mean nothing with random weights. Then one
+predetermined token is added to the text. So every drafter gets the same text, and no time depends
+on acceptance.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SIZES: Final = (1, 2, 4, 8, 16, 32, 64)
 PLAIN: Final = "plain"
 PHASES: Final = ("draft", "check", "rest")
 
-Turn = int | str  # a size of a pass; plain decoding, a drafter, or which of the machine's peaks
+Turn = int | str  # the size of a pass, or the name of plain decoding, a drafter or a peak
 
 
 @dataclass
@@ -87,7 +87,7 @@ class ShapeRounds:
         }
 
     def order(self, seed: int, number: int) -> list[Turn]:
-        """Return what takes turns, shuffled by the two numbers."""
+        """Return the turns, shuffled by the two numbers."""
         turns: list[Turn] = [*self.sizes, PRODUCT, READ, PLAIN, *self.drafting]
         Random(f"{seed} {self.context} {number}").shuffle(turns)
         return turns
@@ -180,7 +180,7 @@ class ShapeRounds:
 
 
 def _all_taps(members: Sequence[Member]) -> CaptureSpec:
-    """Return what any of the drafters needs from the prompt."""
+    """Return the captures of the prompt pass that any of the drafters needs."""
     captures = [member.drafter.capture for member in members]
     return CaptureSpec(
         tuple(sorted({k for each in captures for k in each.layers})),

@@ -1,7 +1,7 @@
 """Networks of a published shape with random weights, created on their device in their precision.
 
-Nothing is larger on the way than at the end: no weight is ever elsewhere or in a wider type. On the
-"meta" device the same code creates networks without memory, to count them beforehand.
+No weight is ever on another device or in a wider type, so creation needs no extra memory. On the
+"meta" device the same code creates networks without memory, to count their bytes beforehand.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from specviz.shipped import ASSETS
 from specviz.trace.events import ModelCard
 
 BLOCK_SIZE: Final = 1_000_003  # a prime, so no two rows of a matrix are the same
-WEIGHT_STD: Final = 0.02  # with which public models start their training
+WEIGHT_STD: Final = 0.02  # the standard deviation of public models' initial weights
 
 
 @contextmanager

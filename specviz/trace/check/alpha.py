@@ -28,7 +28,7 @@ def check_alpha(
         judged: The position's decisions, in order.
         scored: The score p of each guess.
         guesses: The round's guesses.
-        replaced: Whether siblings were sampled independently (with replacement).
+        replaced: Whether siblings were sampled with replacement, that is, independently.
         where: The position, for messages.
     """
     first = judged[0]
@@ -46,7 +46,7 @@ def check_alpha(
         expect_close(alpha, math.fsum(mass.values()), where, "α")
     elif not several:
         expect_close(alpha, first.rows.overlap, where, "α")
-    elif first.tries is None:  # recorded before tries were kept: see `unproven`
+    elif first.tries is None:  # recorded before tries were stored: see `list_assumptions`
         expect_probabilities([alpha], where, "α")
     else:
         check_tries(first.tries, judged, [guesses[node - 1] for node in siblings], where)

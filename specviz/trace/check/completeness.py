@@ -169,8 +169,8 @@ def check_passes(plain: Baseline, greedy: bool) -> None:
     expect(len(plain.seconds) == size, "Baseline", "it does not have a time for every token")
     for seconds in plain.seconds:
         expect_pass_duration(seconds, "Baseline", "a pass")
-    kept = (plain.margins is not None) == greedy
-    expect(kept, "Baseline", "it must have margins at temperature 0 and only there")
+    only_greedy = (plain.margins is not None) == greedy
+    expect(only_greedy, "Baseline", "it must have margins at temperature 0 and only there")
     for logits in (plain.margins, plain.tops):
         fits = logits is None or len(logits) == size
         expect(fits, "Baseline", "it does not have a margin for every token")

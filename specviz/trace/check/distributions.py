@@ -1,4 +1,4 @@
-"""Check distributions against each other: scores, rows, what a rejection leaves, the last draw."""
+"""Check that scores, rows, residuals and the final distribution agree with each other."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def check_siblings_q(rows: Rows, parent: int, guesses: Sequence[Guess], where: s
 
 
 def check_later_siblings(played: Round, guesses: Sequence[Guess], plan: RunSpec) -> None:
-    """Check that a later sibling is judged by what the rejection before it left of p (and q)."""
+    """Check that a later sibling is judged by the residual of the rejection before it."""
     tried = [pairwise(judged) for judged in positions(played, guesses).values()]
     for before, event in chain.from_iterable(tried):
         if before.accepted or plan.spec.temperature_zero:
@@ -143,9 +143,9 @@ def check_later_q(rows: Rows, known: Mapping[int, float], masked: int | None, wh
 
 
 def residual_after(rows: Rows, tried: int) -> dict[int, float]:
-    """Return what rejecting `tried` leaves of p at the listed tokens: (p − q)₊ scaled to 1.
+    """Return the residual (p − q)₊, scaled to 1, at the listed tokens after `tried` was rejected.
 
-    A point mass removes only its own token. Empty if only rounding is left.
+    A point mass removes only its own token. Empty if the residual is only rounding.
     """
     q = rows.q or [1.0 if token == tried else 0.0 for token in rows.tokens]
     if rows.residual < MIN_MASS:
@@ -190,7 +190,7 @@ def has_q(played: Round, plan: RunSpec) -> bool:
 
 
 def last_rejected(played: Round, guesses: Sequence[Guess], parent: int, where: str) -> Judged:
-    """Return the verdict on the last guess under `parent`, which left the final distribution."""
+    """Return the verdict on the last guess under `parent`; its residual is sampled at the end."""
     last = max(children(guesses, parent), default=0)
     found = next((event for event in played.judged if event.node == last), None)
     if found is None:
@@ -201,7 +201,7 @@ def last_rejected(played: Round, guesses: Sequence[Guess], parent: int, where: s
 def final_after_rejection(
     last: Judged, tried: int, after_rejection: AfterRejection
 ) -> dict[int, float]:
-    """Return what the last rejection leaves for the last token, at the listed tokens."""
+    """Return the distribution of the last token after a rejection, at the listed tokens."""
     rows = last.rows
     probs = dict(zip(rows.tokens, rows.p, strict=True))
     match after_rejection:
@@ -212,7 +212,7 @@ def final_after_rejection(
         case AfterRejection.TOP:
             return top_alone(probs)
         case AfterRejection.BEYOND:
-            return {}  # its total is not kept: see `facts.check_beyond`
+            return {}  # its total is not stored: see `extra_inputs.check_beyond`
 
 
 def top_alone(probs: Mapping[int, float]) -> dict[int, float]:

@@ -1,7 +1,7 @@
 """Check drafts against settings: depth, siblings, budget, confidence, and how guesses were sampled.
 
-Every drafter must respect what the engine guarantees; what a family does with the settings is
-checked only for that family.
+The engine's guarantees are checked for every drafter, and the use of the settings only for the
+built-in families.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class GammaReplay:
 
 
 def check_tree(proposed: Proposed, eos: frozenset[int], size: int, where: str) -> None:
-    """Check what holds for every tree of guesses; `size` is the vocabulary size."""
+    """Check the rules of every tree of guesses; `size` is the vocabulary size."""
     guesses = proposed.guesses
     few = len(guesses) <= MAX_GUESSES
     expect(few, where, f"it has {len(guesses)} guesses, but a draft has at most {MAX_GUESSES}")
@@ -72,7 +72,7 @@ def check_depth(proposed: Proposed, most: int, where: str) -> None:
 def check_drafting(
     proposed: Proposed, family: str, settings: Settings, limits: DraftLimits, where: str
 ) -> None:
-    """Check what a built-in family does with its settings. Raises CheckFailed."""
+    """Check that a built-in family followed its settings. Raises CheckFailed."""
     if family not in BUILT_IN:
         return
     check_kind(proposed, family, settings, where)

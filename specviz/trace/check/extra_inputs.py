@@ -1,4 +1,4 @@
-"""Check what tests read of the distributions beside p and q, as far as the listed tokens allow."""
+"""Check the inputs of thresholds other than p and q, as far as the listed tokens allow."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def check_extra_inputs(played: Round, guesses: Sequence[Guess], where: str) -> N
 
 
 def check_least(event: Judged, guesses: Sequence[Guess], played: Round, where: str) -> None:
-    """Check that the least q/p of all tokens is at most that of any listed one."""
+    """Check that the smallest q/p of all tokens is at most that of any listed token."""
     least, rows = event.inputs["least"], event.rows
     listed = zip(rows.p, rows.q or [], strict=True)
     fits = least >= 0.0 and all(least * p <= q + TOLERANCE for p, q in listed)
@@ -51,7 +51,7 @@ def check_beyond(rows: Rows, rho: float, drew: Drew, where: str) -> None:
 
 
 def check_entropy(event: Judged, guesses: Sequence[Guess], played: Round, where: str) -> None:
-    """Check H: the listed tokens plus the rest, from one heap of mass to evenly spread."""
+    """Check H. It is least if one unlisted token has all the rest, most if the rest is spread."""
     rows, found = event.rows, event.inputs["entropy"]
     least = sum(-p * math.log(p) for p in [*rows.p, rows.rest_p] if p > 0)
     most = least + rows.rest_p * math.log(max(rows.rest_tokens, 1))
@@ -65,7 +65,7 @@ def check_top(event: Judged, guesses: Sequence[Guess], played: Round, where: str
 
 
 def check_rank(event: Judged, guesses: Sequence[Guess], played: Round, where: str) -> None:
-    """Check the rank: listed tokens above it, and others only if they have as much mass."""
+    """Check the rank: above it are listed tokens, and unlisted ones only if they can be."""
     p, rank = event.inputs["p"], event.inputs["rank"]
     above = sum(other > p for other in event.rows.p)
     hidden = event.rows.rest_tokens if event.rows.rest_p > p else 0
@@ -74,7 +74,7 @@ def check_rank(event: Judged, guesses: Sequence[Guess], played: Round, where: st
 
 
 def check_before(event: Judged, guesses: Sequence[Guess], played: Round, where: str) -> None:
-    """Check the total score of the siblings tried before."""
+    """Check the total score of the siblings that were tried earlier."""
     siblings = _siblings(event, guesses)
     earlier = siblings[: siblings.index(event.node)]
     scored = played.scored.p if played.scored else []

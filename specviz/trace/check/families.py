@@ -1,6 +1,6 @@
 """The settings that each drafter family reads, and a check that its drafts are complete.
 
-A family that is not listed is held only to what the engine guarantees.
+Families that are not listed are checked only against the guarantees of the engine.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def ranks(guesses: Sequence[Guess], node: int) -> list[int]:
 
 
 def is_leaf(guesses: Sequence[Guess], node: int, settings: Settings, eos: frozenset[int]) -> bool:
-    """Return whether nothing follows a guess: it ends the text, or its score is too low."""
+    """Return whether a guess ends its branch: it ends the text, or its score is too low."""
     if not node:
         return False
     guess = guesses[node - 1]

@@ -17,8 +17,8 @@ from specviz.trace.metrics import (
     accepted_path,
 )
 
-SURE: Final = 1e-9  # if less than this is left beside the top token, its logarithm is rounding
-SLACK: Final = 8  # times what rounding moves a logit: two logits in each of two passes
+SURE: Final = 1e-9  # a smaller probability is rounding, so its logarithm means nothing
+SLACK: Final = 8  # times the rounding of a logit; a margin has two logits in each of two passes
 
 
 def check_soft(played: Round, guesses: Sequence[Guess], where: str) -> None:
@@ -83,7 +83,7 @@ def margin_slack(dtype: str, top: float | None) -> float:
 
 
 def known_margins(trace: Trace) -> list[tuple[int, MarginBounds]]:
-    """Return for each new token its id and what the run's softmax says about its margin."""
+    """Return each new token's id with the bounds of its margin from the run's softmax."""
     found: list[tuple[int, MarginBounds]] = []
     for played in trace.rounds:
         tokens = played.committed.tokens if played.committed else []
@@ -92,7 +92,7 @@ def known_margins(trace: Trace) -> list[tuple[int, MarginBounds]]:
 
 
 def round_margins(played: Round) -> Iterator[MarginBounds]:
-    """Yield what the softmax says about the margin of each token of a round, in order."""
+    """Yield the bounds of the margin of each token of a round, in order."""
     guesses = played.proposed.guesses if played.proposed else []
     listed: dict[int, MarginBounds] = {}
     for event in played.judged:
@@ -118,6 +118,6 @@ def bounds_from_two(soft: Sequence[float]) -> MarginBounds:
 
 
 def bounds_from_top(first: float) -> MarginBounds:
-    """Return bounds from the top token alone: the second has at most what the top leaves."""
+    """Return bounds from the top token alone: the second has at most the remaining mass."""
     left = max(1.0 - first, SURE)
     return MarginBounds(max(0.0, math.log(first / left)) if first > 0.5 else 0.0, math.inf)

@@ -32,15 +32,15 @@ class _Visit:
     """One traversal of the tree.
 
     Attributes:
-        at: How many verdicts it has passed.
-        kept: Whether one of them accepted its guess.
+        at: The index of the next verdict.
+        accepted: Whether an earlier verdict accepted its guess.
     """
 
     played: Round
     guesses: Sequence[Guess]
     where: str
     at: int = 0
-    kept: bool = False
+    accepted: bool = False
     drawn: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -54,11 +54,11 @@ class _Visit:
         """
         inputs = {"reach": reach}
         siblings = children(self.guesses, node)
-        left = [self._scored(child) for child in siblings]  # of p at each, as tries take from it
+        left = [self._scored(child) for child in siblings]  # p of each, reduced by rejections
         for index, child in enumerate(siblings):
             q = self._given(siblings, index)
             event = self._try(child, reach, left[index], q[index])
-            if self.kept or event is None:
+            if self.accepted or event is None:
                 return inputs
             residual = event.rows.residual
             inputs = {"reach": reach, "left": residual}
@@ -74,7 +74,7 @@ class _Visit:
             else math.nan
         )
         inputs = self.below(child, own)
-        if self.kept:
+        if self.accepted:
             return None
         event = self._next(child)
         here = f"{self.where}, node {child}"
@@ -83,7 +83,7 @@ class _Visit:
         expect(set(inputs) == names, here, f"its inputs should be {sorted(inputs)}")
         for name, value in inputs.items():
             agree(event.inputs[name], value, here, f"its {name!r}")
-        self.kept = event.accepted
+        self.accepted = event.accepted
         return event
 
     def _next(self, child: int) -> Judged:

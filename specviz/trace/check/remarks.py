@@ -1,4 +1,4 @@
-"""Check what a drafter remarked on its proposal, as far as settings, text and guesses repeat it."""
+"""Check a proposal's remark and evidence against the settings, the text and the guesses."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def check_ranks(proposed: Proposed, where: str) -> None:
 
 
 def check_ngram(proposed: Proposed, settings: Settings, text: Sequence[int], where: str) -> None:
-    """Check that the guesses are what followed the match, and the match is the text's end.
+    """Check that the match equals the end of the text, and that the guesses followed it.
 
     Args:
         proposed: The proposal.

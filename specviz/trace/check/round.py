@@ -83,7 +83,7 @@ def check_guesses(proposed: Proposed, chance: Chance) -> None:
 
 
 def check_judged(event: Judged, guess: Guess, plan: RunSpec, with_q: bool, where: str) -> None:
-    """Check one decision: the threshold follows from its inputs, and these are in the rows.
+    """Check one decision: its threshold against its inputs, and its inputs against the rows.
 
     Args:
         event: The decision.
@@ -124,7 +124,7 @@ def check_judged(event: Judged, guess: Guess, plan: RunSpec, with_q: bool, where
 
 
 def check_walk(played: Round, guesses: Sequence[Guess], where: str) -> None:
-    """Check that the judged nodes are those of a walk from the root, children in order."""
+    """Check that nodes were judged from the root down, and siblings in order."""
     left = children(guesses, 0)
     for event in played.judged:
         in_order = bool(left) and left[0] == event.node

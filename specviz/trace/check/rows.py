@@ -1,7 +1,7 @@
 """Check listed distributions: rows of a decision, and draws from a distribution.
 
-Values must be between 0 and 1, totals 1, sums what the listed values allow, and u in the drawn
-token's interval.
+Values must be between 0 and 1 and total 1, sums must be possible for the listed values, and u must
+be in the drawn token's interval.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def check_values(rows: Rows, q: list[float], where: str) -> None:
 def check_totals(rows: Rows, q: list[float], where: str) -> None:
     """Check the totals: p and q sum to 1; overlap and residual match their parts.
 
-    Of p, the available share counts.
+    Overlap and residual use the available share of p.
     """
     share = rows.share
     expect_close(math.fsum([*rows.p, rows.rest_p]), 1.0, where, "the total of p")

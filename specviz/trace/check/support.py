@@ -1,4 +1,4 @@
-"""Check distributions against temperature, top-k and top-p: how many tokens they can have left.
+"""Check distributions against temperature, top-k and top-p.
 
 A trace stores distributions after they were cut and scaled to 1, so a wrong top-p shows only if a
 token is so improbable that it cannot have been needed to reach it.
@@ -30,7 +30,7 @@ class Listed:
     Attributes:
         p: The listed probabilities.
         rest: The mass of all others; None if it is not stored.
-        own: Whether it is the target's own, not what rejections left of it.
+        own: Whether it is the target's distribution rather than a residual.
     """
 
     p: Sequence[float]

@@ -1,4 +1,4 @@
-"""Check a whole trace, and list what no trace can prove."""
+"""Check a whole trace, and list the claims that no trace can prove."""
 
 from __future__ import annotations
 
@@ -70,13 +70,13 @@ def check(trace: Trace) -> None:
 def draft_limits(
     played: Round, text: Sequence[int], gamma: int, plan: RunSpec, header: Header
 ) -> DraftLimits | None:
-    """Return what limited a round's draft; None without a draft. Raises CheckFailed.
+    """Return the limits of a round's draft; None without a draft. Raises CheckFailed.
 
     Args:
         played: The round.
         text: The tokens before it.
         gamma: γ of the round.
-        plan: What the run is checked against.
+        plan: The expectations that follow from the header.
         header: The trace's header. An unknown drafter family is limited only by γ.
     """
     if played.proposed is None:
@@ -105,7 +105,7 @@ def describe_losslessness(trace: Trace) -> str:
 
 
 def list_assumptions(trace: Trace) -> list[str]:
-    """Return what `check` cannot verify, in sentences."""
+    """Return sentences on the claims that `check` cannot verify."""
     sentences = ["A file cannot prove its times, or that these models gave its scores."]
     if trace.header.rule in WHOLE:
         fact = WHOLE[trace.header.rule]

@@ -49,7 +49,7 @@ class BatchedDecoder:
         model: A Llama.
         layers: Layers whose outputs are returned, counted from 1, before the final norm.
         prompts: Token ids of each prompt.
-        max_new: Most tokens that a text grows by.
+        max_new: Most new tokens per text.
 
     Raises:
         Unsuitable: If the model is not built like Llama.
@@ -152,7 +152,7 @@ def _mixed(queries: Tensor, keys: Tensor, values: Tensor, visible: Tensor, scale
 
 
 class GenerationBatch:
-    """The texts of a batch in progress, with the hidden states of what was read; on the CPU.
+    """The texts of a batch in progress and the hidden states of the tokens read, on the CPU.
 
     A token belongs to an answer once it has been read; the last sampled token never is.
 

@@ -36,7 +36,7 @@ from specviz.training.options import Options
 MEASURED_TOKENS: Final = 1024  # tokens of an evaluation batch, which needs the full distributions
 MEASURED_ANSWERS: Final = 24  # answers to evaluate on during training
 NEIGHBOURHOOD: Final = (
-    4  # batches are drawn from so many times their number of neighbours by length
+    4  # a batch is sampled from this many times its number of answers, of similar length
 )
 
 
@@ -105,8 +105,8 @@ class AnswerBatches:
     def training_batch(self, step: int, families: Sequence[Family]) -> TargetOutputs:
         """Implement `BatchSource.training_batch`: answers of similar length, rows × length tokens.
 
-        Longer answers are more likely to be chosen first and have fewer others beside them, so that
-        all answers are seen equally often.
+        A batch starts from an answer chosen with probability proportional to its length. Batches of
+        long answers hold fewer of them, so all answers are seen equally often.
         """
         rng = np.random.default_rng([self.recipe.seed, step])
         size = self.recipe.rows * self.recipe.length
@@ -161,7 +161,7 @@ class AnswerBatches:
 
 
 def _own_rows(answer: Answer) -> Tensor:
-    """Return after which tokens the next one was the target's own, (n,) bool."""
+    """Return a mask of the tokens after which the target wrote the next one, (n,) bool."""
     return torch.arange(len(answer.tokens)) >= answer.prompt - 1
 
 

@@ -1,9 +1,8 @@
 """Questions for a target to answer: a JSON Lines file, filled from templates and from the corpus.
 
-A file is a function of (corpus, seed, count). The prompts that specviz measures on are in it as
-held
-out: the target answers them, but no head is trained on the answers. No other question shares a
-long run of text with one of them.
+A file is a function of (corpus, seed, count). It includes the prompts that specviz measures
+on, marked as held out: the target answers them, but no head is trained on these answers. No other
+question shares a long passage with one of them.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ class Question:
     """A question for the target.
 
     Attributes:
-        text: What is asked; if empty, the target makes up a question itself.
+        text: The question; if empty, the target makes up a question itself.
         domain: Kind of question.
-        held_out: Whether its answer is kept out of training.
+        held_out: Whether its answer is excluded from training.
     """
 
     text: str
@@ -180,7 +179,7 @@ Passages = Callable[[], str]
 
 
 def generate_questions(corpus: str, count: int, seed: int) -> list[Question]:
-    """Generate questions to train on, and the prompts that specviz measures on, as held out.
+    """Generate questions for training, and add the prompts that specviz measures on as held out.
 
     Args:
         corpus: Folder or Hub data set of the corpus.

@@ -1,4 +1,4 @@
-"""Answers on disk: a folder of shards, one per batch, and the settings that they were written with.
+"""Answers on disk: a folder with one shard per batch, and the settings of their generation.
 
 A shard is complete or absent. Hidden states are stored in bf16, which suffices to train a head.
 """
@@ -26,12 +26,12 @@ class Answer:
 
     Attributes:
         tokens: Token ids, (n,).
-        prompt: Number of tokens that are not the target's.
+        prompt: Number of tokens of the prompt.
         tops: The target's most probable next token after each token, (n,).
         states: bf16 hidden states, (n, layers + 1, h): of the tapped layers before the final norm,
             then after it.
         domain: Kind of question.
-        held_out: Whether it is kept out of training.
+        held_out: Whether it is excluded from training.
         temperature: Temperature that it was sampled at.
     """
 
@@ -129,8 +129,8 @@ def check_settings(folder: Path, facts: dict[str, Any]) -> None:
     if not path.is_file():
         folder.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
-    elif (kept := read_settings(folder)) != facts:
-        names = ", ".join(sorted(k for k in facts if kept.get(k) != facts[k]))
+    elif (stored := read_settings(folder)) != facts:
+        names = ", ".join(sorted(k for k in facts if stored.get(k) != facts[k]))
         raise ValueError(
             f"The answers in {str(folder)!r} were written with other settings ({names}). "
             "Give the same settings, or another folder."

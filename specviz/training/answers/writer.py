@@ -32,11 +32,11 @@ from specviz.training.answers.shards import (
 )
 
 MIN_QUESTION_TOKENS: Final = 4  # a shorter question that the target made up is discarded
-# Fewer active texts than this share of a batch are not finished: a pass over few texts costs
-# nearly as much as a pass over all.
+# A batch ends when fewer than this share of its texts are active, because a pass over few texts
+# costs nearly as much as a pass over all.
 ACTIVE_SHARE: Final = 0.25
 BATCH_SHARE: Final = 0.8  # when fewer texts of a pass are active, the others are removed from it
-SORTED_BATCHES: Final = 16  # batches whose questions are sorted by length among themselves
+SORTED_BATCHES: Final = 16  # the questions of this many batches are sorted by length together
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def answer_batch(
 ) -> list[Answer]:
     """Answer a batch of questions, without those that are too long."""
     generator = torch.Generator(device=target.device).manual_seed(_batch_seed(settings, number))
-    questions = [q for q in batch if q.text] + _self_asked(target, batch, settings, generator)
+    questions = [q for q in batch if q.text] + _own_questions(target, batch, settings, generator)
     read_in = [
         (q, ids) for q in questions if (ids := _encode(target, q.text, settings)) is not None
     ]
@@ -156,7 +156,7 @@ def _encode(target: Target, text: str, settings: AnswerSettings) -> list[int] | 
     return ids if len(ids) <= settings.question else None
 
 
-def _self_asked(
+def _own_questions(
     target: Target, batch: Sequence[Question], settings: AnswerSettings, generator: torch.Generator
 ) -> list[Question]:
     """Let the target make up questions by continuing an empty user turn (Magpie, 2406.08464)."""
@@ -176,7 +176,7 @@ def _self_asked(
 
 
 def _empty_turn(target: Target) -> list[int]:
-    """Return what the chat template writes before the user's words; without one, an end token."""
+    """Return the chat template's tokens before the user's text; an end token without a template."""
     reading = encode_prompt(target, "?", Settings(max_new_tokens=1))
     if reading.chat is None:
         return list(target.eos[:1]) or reading.ids
@@ -210,10 +210,10 @@ def _continue(
         if batch_texts.active.sum() < ACTIVE_SHARE * len(prompts):
             break
         if batch_texts.active.float().mean() < BATCH_SHARE:
-            kept = batch_texts.active.nonzero().flatten()
-            decoder.keep(kept)
-            batch_texts.keep(kept)
-            tokens = tokens[kept]
+            active = batch_texts.active.nonzero().flatten()
+            decoder.keep(active)
+            batch_texts.keep(active)
+            tokens = tokens[active]
         batch_texts.append(tokens)
         output = decoder.step(tokens)
     return batch_texts.answers()
@@ -234,7 +234,7 @@ def sample(logits: Tensor, tops: Tensor, temperature: Tensor, generator: torch.G
     sampled = (temperature > 0).nonzero().flatten()
     if not len(sampled):
         return tops
-    walk = (logits[sampled] / temperature[sampled, None]).softmax(-1).cumsum(-1)
-    coins = torch.rand(len(sampled), 1, generator=generator, device=logits.device) * walk[:, -1:]
-    found = torch.searchsorted(walk, coins, right=True)[:, 0].clamp(max=logits.shape[1] - 1)
+    totals = (logits[sampled] / temperature[sampled, None]).softmax(-1).cumsum(-1)
+    u = torch.rand(len(sampled), 1, generator=generator, device=logits.device) * totals[:, -1:]
+    found = torch.searchsorted(totals, u, right=True)[:, 0].clamp(max=logits.shape[1] - 1)
     return tops.index_copy(0, sampled, found)

@@ -36,7 +36,7 @@ class Models:
         folder: The folder.
         manifests: Manifests by stage.
         measured: Contents of measured.json; None if there is none.
-        peers: What another program did with the weights; None if never tried.
+        peers: Contents of peers.json, vLLM's results with the weights; None if never tested.
     """
 
     folder: Path
@@ -90,10 +90,10 @@ def read_measured(folder: Path) -> dict[str, Any] | None:
 
 
 def read_peers(folder: Path) -> dict[str, Any] | None:
-    """Read what vLLM did with the weights in `folder`; None if that was never tried.
+    """Read vLLM's results with the weights in `folder`; None if they were never tested.
 
     Raises:
-        StaleMeasurements: If it was tried with other weights.
+        StaleMeasurements: If the results belong to other weights.
     """
     found = measured(folder / PEERS_FILE)
     if found is None:

@@ -255,8 +255,8 @@ HEAD_COUNT_KEYS: Final = ("medusa_num_heads", "n_head")
 
 def difference_text(entry: Entry) -> str:
     """Return a sentence on how a drafter of the catalogue differs from its paper's."""
-    many = head_count(entry) if "{heads}" in entry.smaller else None
-    size = entry.smaller.format(guesses=guess_count(entry), heads=many) if entry.smaller else ""
+    heads = head_count(entry) if "{heads}" in entry.smaller else None
+    size = entry.smaller.format(guesses=guess_count(entry), heads=heads) if entry.smaller else ""
     return f"{entry.differences} {size}".rstrip()
 
 
