@@ -339,7 +339,7 @@ HALF = ROOT / "specviz" / "ui"
 SHEET = HALF / "shared" / "15-gradio.css"
 SCRIPTS = {HALF / "shared" / "gradio.js", HALF / "shared" / "early.js"}
 CLASS = re.compile(r"(?<![\w\d])\.(-?[A-Za-z_][\w-]*)")
-PLOTLY = {"barlayer", "scatterlayer"}
+PLOTLY = {"barlayer", "hoverlayer", "scatterlayer"}
 
 
 def foreign_classes(sheet: str) -> set[str]:

@@ -37,6 +37,11 @@ export function tabButton(id, name) {
   return [...found].find((one) => one.textContent.trim() === name) || null;
 }
 
+// The name of the tab whose button an event came from; "" if it came from none.
+/** @param {string} id @param {EventTarget | null} target */
+export const tabAt = (id, target) =>
+  (target instanceof Element && target.closest("#" + id + " " + TAB)?.textContent?.trim()) || "";
+
 /** @param {HTMLElement} button */
 export const isSelected = (button) => button.getAttribute("aria-selected") === "true";
 

@@ -3,6 +3,7 @@
 // branch of a run, and the way back from it, lead to a step in the same manner.
 
 import { byId } from "../shared/dom.js";
+import { tabAt } from "../shared/gradio.js";
 import { openTab } from "../shared/tabs.js";
 import { there } from "../shared/there.js";
 import { go } from "./cursor.js";
@@ -153,9 +154,7 @@ function onBack(event) {
 // A tab that is chosen is an entry of its own. While Back opens one, that is the entry's already.
 /** @param {Event} event */
 function onTab(event) {
-  const target =
-    event.target instanceof Element ? event.target.closest("#sv-tabs [role=tab]") : null;
-  const tab = target?.textContent?.trim();
+  const tab = tabAt("sv-tabs", event.target);
   if (!tab || tab === (history.state?.tab ?? "Step")) return;
   write();
   history.pushState({ ...history.state, tab }, "", location.href);
