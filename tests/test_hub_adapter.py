@@ -12,7 +12,7 @@ from huggingface_hub import get_session
 
 from specviz.adapters import hub, spaces
 from specviz.adapters.warning import warn_once
-from specviz.models.files import FetchMonitor, Stopped, _bar
+from specviz.models.files import FetchMonitor, Stopped, _progress_bar
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_client_without_hooks_gets_no_timeout(monkeypatch, warned, client):
     for _ in range(2):
         hub.limit_silence()
     (sentence,) = warned()
-    assert "waits without end" in sentence
+    assert "never ends" in sentence
 
 
 def test_downloads_work_without_public_session(monkeypatch, warned):
@@ -77,7 +77,7 @@ def test_private_client_factory_is_not_needed(monkeypatch, warned):
 
 def test_only_byte_progress_bars_report():
     told = []
-    kind = _bar(FetchMonitor(report=lambda *both: told.append(both)))
+    kind = _progress_bar(FetchMonitor(report=lambda *both: told.append(both)))
     files, data = kind(total=2), kind(total=10, unit="B")
     files.update(1)
     data.update(4)
@@ -98,7 +98,7 @@ def test_progress_bar_reports_with_progress_disabled():
 
 
 def test_progress_bar_cancels_download():
-    bar = _bar(FetchMonitor(stop=lambda: True))(total=1)
+    bar = _progress_bar(FetchMonitor(stop=lambda: True))(total=1)
     with pytest.raises(Stopped):
         bar.update()
     bar.close()
@@ -106,8 +106,8 @@ def test_progress_bar_cancels_download():
 
 def test_without_tqdm_there_is_no_progress_bar(monkeypatch, warned):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    assert _bar(FetchMonitor()) is None
-    assert _bar(None) is None
+    assert _progress_bar(FetchMonitor()) is None
+    assert _progress_bar(None) is None
     assert len(warned()) == 1
 
 
