@@ -54,7 +54,7 @@ def gpu() -> Iterator[DeviceLog]:
         yield device_log
 
 
-def asked(drafter: str, temperature: float) -> Settings:
+def counted_settings(drafter: str, temperature: float) -> Settings:
     """Return the settings of a counted run."""
     given = {"max_new_tokens": NEW, "sampling": {"temperature": temperature}}
     return Settings.from_json(with_defaults(drafter, given))
@@ -66,7 +66,7 @@ def row(drafter: str, temperature: float, device_log: DeviceLog) -> tuple[dict[s
     Counts are sums over the counted rounds; the row has the number of rounds and of their tokens.
     """
     target, made = load("house", drafter, "cuda", "float32")
-    settings = asked(drafter, temperature)
+    settings = counted_settings(drafter, temperature)
     decoding = Decoding(target, made, target.encode(PROMPT, NEW), settings)
     played, before = [], Counter(device_log.counts)
     for one in decoding.rounds():
@@ -83,7 +83,7 @@ def plain_row(temperature: float, device_log: DeviceLog) -> dict[str, Any]:
     """Return plain decoding's row, in which a round is one token."""
     target, _ = load("house", "ngram", "cuda", "float32")
     before, steps = Counter(device_log.counts), 0
-    settings = asked("ngram", temperature)
+    settings = counted_settings("ngram", temperature)
     for steps, _ in enumerate(plain(target, target.encode(PROMPT, NEW), settings), 1):
         if steps == 2:
             before = Counter(device_log.counts)

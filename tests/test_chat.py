@@ -50,7 +50,7 @@ def messages(turns):
     return [{"role": turn.role, "content": turn.text} for turn in turns]
 
 
-def usual(tokenizer, turns):
+def transformers_ids(tokenizer, turns):
     """Return the token ids that transformers makes of these turns."""
     ids = tokenizer.apply_chat_template(
         messages(turns), add_generation_prompt=True, return_dict=False
@@ -86,7 +86,7 @@ def test_tokens_equal_those_of_apply_chat_template(turns):
             else [t for t in turns if t.role != "system"]
         )
         ids, chat = pieces(tokenizer, own)
-        assert ids == usual(tokenizer, own)
+        assert ids == transformers_ids(tokenizer, own)
         assert chat.text == tokenizer.apply_chat_template(
             messages(own), add_generation_prompt=True, tokenize=False
         )
@@ -100,7 +100,7 @@ def test_tokens_equal_those_of_apply_chat_template_for_any_harmless_text(text):
     tokenizer = tiny.chat_tokenizer()
     turns = [Turn("system", text), Turn("user", text + "?")]
     ids, chat = pieces(tokenizer, turns)
-    assert ids == usual(tokenizer, turns)
+    assert ids == transformers_ids(tokenizer, turns)
     typed = [piece.text for piece in chat.pieces if piece.kind == "typed"]
     assert typed == [text, text + "?"]
 
@@ -109,7 +109,7 @@ def test_tokens_equal_those_of_apply_chat_template_for_any_harmless_text(text):
 def test_special_token_strips_adjacent_space(flags):
     tokenizer = sentencepiece(**flags)
     for turns in (USER, [*USER, Turn("assistant", "On the mat."), *USER]):
-        assert pieces(tokenizer, turns)[0] == usual(tokenizer, turns)
+        assert pieces(tokenizer, turns)[0] == transformers_ids(tokenizer, turns)
 
 
 def test_typed_text_never_becomes_special_token():
@@ -117,7 +117,9 @@ def test_typed_text_never_becomes_special_token():
     turns = [Turn("system", EVIL), Turn("user", EVIL), Turn("assistant", EVIL), Turn("user", EVIL)]
     ids, chat = pieces(tokenizer, turns)
     harmless, _ = pieces(tokenizer, [Turn(turn.role, "x") for turn in turns])
-    assert usual(tokenizer, turns).count(2) > ids.count(2), "else the test would show nothing"
+    assert transformers_ids(tokenizer, turns).count(2) > ids.count(2), (
+        "else the test would show nothing"
+    )
     assert [ids.count(i) for i in range(3)] == [harmless.count(i) for i in range(3)]
     assert tokenizer.decode(ids, skip_special_tokens=False) == chat.text
     for piece, own in chat.tokens(ids):
@@ -151,10 +153,13 @@ def test_typed_text_never_becomes_added_token_of_the_template():
 def test_template_and_typed_text_never_form_special_token_together():
     tokenizer = tiny.chat_tokenizer("{{ '<|im_' + messages[-1]['content'] + '<|im_end|>' }}")
     turns = [Turn("user", "start|> the cat")]
-    assert usual(tokenizer, turns).count(1) == 1, "else the test would show nothing"
+    assert transformers_ids(tokenizer, turns).count(1) == 1, "else the test would show nothing"
     ids, chat = pieces(tokenizer, turns)
     assert (ids.count(1), ids.count(2)) == (0, 1)
-    assert told(chat)[:2] == [(0, "template", "<|im_"), (0, "typed", "start|> the cat")]
+    assert authors_and_turns(chat)[:2] == [
+        (0, "template", "<|im_"),
+        (0, "typed", "start|> the cat"),
+    ]
 
 
 def test_text_that_can_only_be_a_special_token_is_refused():
@@ -171,13 +176,13 @@ def test_text_that_can_only_be_a_special_token_is_refused():
         tiny.target(words=words).encode("the <s> cat", 4)
 
 
-def told(chat):
+def authors_and_turns(chat):
     return [(piece.turn, piece.kind, piece.text) for piece in chat.pieces]
 
 
 def test_every_piece_has_its_author_and_turn():
     _, chat = pieces(tiny.chat_tokenizer(), USER)
-    assert told(chat) == [
+    assert authors_and_turns(chat) == [
         (None, "special", "<|im_start|>"),
         (None, "template", "system\nYou are the cat."),
         (None, "special", "<|im_end|>"),
@@ -193,7 +198,7 @@ def test_every_piece_has_its_author_and_turn():
     _, long = pieces(tiny.chat_tokenizer(), LONG)
     typed = [(p.turn, p.text) for p in long.pieces if p.kind == "typed"]
     assert typed == [(i, turn.text) for i, turn in enumerate(LONG)]
-    assert [turn for turn, kind, _ in told(long) if kind == "special"] == [
+    assert [turn for turn, kind, _ in authors_and_turns(long) if kind == "special"] == [
         0,
         0,
         1,

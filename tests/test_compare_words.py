@@ -44,7 +44,7 @@ ROWS = next(
 )
 
 
-def ran(kept, guesses=4, draft=0.25, target=1.25, prompt=1.0, reason="limit", **header):
+def drafted_run(kept, guesses=4, draft=0.25, target=1.25, prompt=1.0, reason="limit", **header):
     """A lane whose rounds accept these numbers of a chain's guesses; its token ids count from 0.
 
     draft, target: seconds of every round. prompt: of the prefill.
@@ -66,7 +66,7 @@ def ran(kept, guesses=4, draft=0.25, target=1.25, prompt=1.0, reason="limit", **
     return Trace(replace(HEADER, **header), events)
 
 
-def plainly(tokens, margins=9.0, seconds=1.0, reason="limit"):
+def plain_run(tokens, margins=9.0, seconds=1.0, reason="limit"):
     """Plain decoding of these tokens, one second each."""
     margins = [margins] * len(tokens) if isinstance(margins, float) else margins
     measured = Baseline(list(tokens), [seconds] * len(tokens), margins)
@@ -80,7 +80,7 @@ def race(traces, temperature=0.0):
     names += [name for name in ("idle", "idler") if len(names) < 2]
     lanes = tuple(Lane(name, "ngram", settings) for name in names)
     results = Results(Race("Once", "made up", lanes, 1))
-    results.traces |= {PLAIN: plainly(range(11))} | traces
+    results.traces |= {PLAIN: plain_run(range(11))} | traces
     return results
 
 
@@ -89,7 +89,7 @@ def lanes(traces, **options):
     return {lane.name: lane for lane in reports(race(traces, **options))}
 
 
-def said(trace, **others):
+def lane_sentence(trace, **others):
     """The sentence of one lane."""
     return plain_text(speed_sentence(lanes({"it": trace} | others)["it"]))
 
@@ -98,14 +98,14 @@ KEPT = (2, 2, 1, 1)  # 11 tokens in 5 passes: 2.20 a round; 6 kept: 1.20 a round
 
 
 def test_sentence_of_a_fast_lane():
-    assert said(ran(KEPT)) == (
+    assert lane_sentence(drafted_run(KEPT)) == (
         "Faster here, 1.57 × plain decoding: a round adds 2.20 tokens in the time of 1.40 plain "
         "tokens (0.20 to draft 3.2 guesses, 1.00 to check them, 0.20 to read the prompt)."
     )
 
 
 def test_sentence_names_expensive_drafting():
-    assert said(ran(KEPT, draft=2.5)) == (
+    assert lane_sentence(drafted_run(KEPT, draft=2.5)) == (
         "Slower here, 0.69 × plain decoding: drafting 3.2 guesses takes as long as 2.00 plain "
         "tokens, checking them 1.00, and the prompt’s share is 0.20. But only 1.20 guesses per "
         "round are accepted. So a round adds 2.20 tokens in the time of 3.20 plain tokens."
@@ -113,7 +113,7 @@ def test_sentence_names_expensive_drafting():
 
 
 def test_sentence_names_expensive_checking():
-    assert said(ran(KEPT, target=3.0)) == (
+    assert lane_sentence(drafted_run(KEPT, target=3.0)) == (
         "Slower here, 0.79 × plain decoding: checking 3.2 guesses takes as long as 2.40 plain "
         "tokens, drafting them 0.20, and the prompt’s share is 0.20. But only 1.20 guesses per "
         "round are accepted. So a round adds 2.20 tokens in the time of 2.80 plain tokens."
@@ -121,14 +121,14 @@ def test_sentence_names_expensive_checking():
 
 
 def test_sentence_of_a_lane_without_gain():
-    assert said(ran(KEPT, draft=0.5, target=2.0)) == (
+    assert lane_sentence(drafted_run(KEPT, draft=0.5, target=2.0)) == (
         "No gain here, 1.00 × plain decoding: a round adds 2.20 tokens in the time of 2.20 plain "
         "tokens (0.40 to draft 3.2 guesses, 1.60 to check them, 0.20 to read the prompt)."
     )
 
 
 def test_sentence_of_a_lane_without_accepted_guesses():
-    assert said(ran((0, 0, 0, 0), draft=0.5), plain=plainly(range(5))) == (
+    assert lane_sentence(drafted_run((0, 0, 0, 0), draft=0.5), plain=plain_run(range(5))) == (
         "Slower here, 0.62 × plain decoding: drafting 3.2 guesses takes as long as 0.40 plain "
         "tokens, checking them 1.00, and the prompt’s share is 0.20. But no guess is accepted. So "
         "a round adds 1.00 tokens in the time of 1.60 plain tokens."
@@ -136,31 +136,31 @@ def test_sentence_of_a_lane_without_accepted_guesses():
 
 
 def test_sentence_of_a_lane_without_guesses():
-    trace = ran((0, 0, 0, 0), guesses=0, draft=0.0)
-    assert said(trace, plain=plainly(range(5))) == (
+    trace = drafted_run((0, 0, 0, 0), guesses=0, draft=0.0)
+    assert lane_sentence(trace, plain=plain_run(range(5))) == (
         "Slower here, 0.83 × plain decoding: the drafter found nothing to guess in 5 rounds, so a "
         "round adds 1.00 tokens in the time of 1.20 plain tokens."
     )
 
 
 def test_sentence_mentions_that_guesses_are_rare():
-    trace = ran(KEPT)
+    trace = drafted_run(KEPT)
     events = [
         replace(e, guesses=[]) if isinstance(e, Proposed) and e.round > 1 else e
         for e in trace.events
         if not (isinstance(e, Judged) and e.round > 1)
     ]
-    assert said(Trace(trace.header, events)).endswith(
+    assert lane_sentence(Trace(trace.header, events)).endswith(
         " The drafter found something to guess in only 1 of 4 rounds."
     )
-    assert "It found" not in said(trace)
+    assert "It found" not in lane_sentence(trace)
 
 
 @pytest.mark.parametrize("draft", [0.006, 0.123, 0.256, 0.2571])
 @pytest.mark.parametrize("target", [0.987, 1.257, 1.3333, 2.3])
 def test_shown_costs_add_up_and_divide_to_the_speedup(draft, target):
     """As shown, the parts add up to the cost, and tokens divided by cost are the speed-up."""
-    text = said(ran(KEPT, draft=draft, target=target, prompt=0.777))
+    text = lane_sentence(drafted_run(KEPT, draft=draft, target=target, prompt=0.777))
     numbers = map(float, re.findall(r"\d+\.\d+", text))
     ratio, brings, price, drafting, _, checking, reading = numbers
     assert f"{drafting + checking + reading:.4f}" == f"{price:.4f}"
@@ -170,7 +170,7 @@ def test_shown_costs_add_up_and_divide_to_the_speedup(draft, target):
 @pytest.mark.parametrize("draft", [0.006, 2.5, 2.5714])
 @pytest.mark.parametrize("target", [3.0, 3.3333])
 def test_sentence_of_a_slow_lane_lists_all_costs(draft, target):
-    text = said(ran(KEPT, draft=draft, target=target, prompt=0.777))
+    text = lane_sentence(drafted_run(KEPT, draft=draft, target=target, prompt=0.777))
     ratio, guesses, *paid, kept, brings, price = map(float, re.findall(r"\d+\.\d+", text))
     assert (ratio < 0.95, len(paid), guesses) == (True, 3, 3.2)
     assert f"{sum(paid):.4f}" == f"{price:.4f}"
@@ -179,17 +179,19 @@ def test_sentence_of_a_slow_lane_lists_all_costs(draft, target):
 
 
 def test_speed_is_not_judged_without_plain_decoding():
-    half = plainly(range(6), reason="stopped")
-    assert said(ran(KEPT), plain=half).startswith("Plain decoding did not finish")
-    assert said(ran(KEPT, reason="stopped")) == (
+    half = plain_run(range(6), reason="stopped")
+    assert lane_sentence(drafted_run(KEPT), plain=half).startswith("Plain decoding did not finish")
+    assert lane_sentence(drafted_run(KEPT, reason="stopped")) == (
         "Stopped after 11 tokens, so its speed is not compared."
     )
-    assert "no baseline" in plain_text(speed_sentence(lanes({"it": ran(KEPT), PLAIN: half})[PLAIN]))
-    assert "one plain token" in plain_text(speed_sentence(lanes({"it": ran(KEPT)})[PLAIN]))
+    assert "no baseline" in plain_text(
+        speed_sentence(lanes({"it": drafted_run(KEPT), PLAIN: half})[PLAIN])
+    )
+    assert "one plain token" in plain_text(speed_sentence(lanes({"it": drafted_run(KEPT)})[PLAIN]))
 
 
 def test_headline_names_the_fastest_and_the_slower_lanes():
-    fast, slow = ran(KEPT), ran(KEPT, draft=2.5)
+    fast, slow = drafted_run(KEPT), drafted_run(KEPT, draft=2.5)
     assert headline([*lanes({"a": fast, "b": slow}).values()]) == (
         "a is the fastest here, 1.57 times as fast as plain decoding; "
         "b is slower than plain decoding."
@@ -210,14 +212,14 @@ def test_headline_names_the_fastest_and_the_slower_lanes():
 
 def compared(trace, plain=None, **options):
     """The equality of one lane's text, its sentence, and the sentence on all texts."""
-    found = lanes({"it": trace, PLAIN: plain or plainly(range(11))}, **options)
+    found = lanes({"it": trace, PLAIN: plain or plain_run(range(11))}, **options)
     same, every = texts_sentence([*found.values()])
     told = {"same": same, "sentence": plain_text(every)}
     return found["it"].equality, equality_sentence(found["it"]), told
 
 
 def test_identical_texts_are_compared_by_ids_and_length():
-    found, one, every = compared(ran(KEPT))
+    found, one, every = compared(drafted_run(KEPT))
     assert (found.verdict, found.tokens, found.position) == ("same", 11, None)
     assert one == "Identical to plain decoding’s text: 11 of 11 token ids."
     assert every["same"] is True
@@ -229,7 +231,7 @@ OTHER = [0, 1, 2, 3, 4, 77, 6, 7, 8, 9, 10]
 
 def test_near_tie_is_reported_with_position_and_margin():
     margins = [9.0] * 5 + [0.0004] + [9.0] * 5
-    found, one, every = compared(ran(KEPT), plainly(OTHER, margins))
+    found, one, every = compared(drafted_run(KEPT), plain_run(OTHER, margins))
     assert (found.verdict, found.position, found.margin) == ("near-tie", 5, 0.0004)
     assert one == (
         "Differs from plain decoding, starting at new token 6, where the target’s two highest "
@@ -242,12 +244,12 @@ def test_near_tie_is_reported_with_position_and_margin():
 
 
 def test_difference_without_near_tie_is_an_error():
-    found, one, _ = compared(ran(KEPT, dtype="float32"), plainly(OTHER))
+    found, one, _ = compared(drafted_run(KEPT, dtype="float32"), plain_run(OTHER))
     assert (found.verdict, found.position, found.margin) == ("fault", 5, 9.0)
     assert one.endswith(
         "logits are 9 apart: more than float32 rounding explains, so this is an error."
     )
-    _, coarse, _ = compared(ran(KEPT, dtype="bfloat16"), plainly(OTHER))
+    _, coarse, _ = compared(drafted_run(KEPT, dtype="bfloat16"), plain_run(OTHER))
     assert coarse.endswith(
         "logits are 9 apart: more than bfloat16 rounding explains, so this is an error."
     )
@@ -257,7 +259,7 @@ def test_half_precision_rounding_is_a_near_tie():
     """In bfloat16 logits between 8 and 16 lie 0.0625 apart."""
     margins = [9.0] * 5 + [0.0625] + [9.0] * 5
     verdicts = {
-        kind: compared(ran(KEPT, dtype=kind), plainly(OTHER, margins))[0].verdict
+        kind: compared(drafted_run(KEPT, dtype=kind), plain_run(OTHER, margins))[0].verdict
         for kind in ("float32", "bfloat16", "float16")
     }
     assert verdicts == {"float32": "fault", "bfloat16": "near-tie", "float16": "fault"}
@@ -266,7 +268,7 @@ def test_half_precision_rounding_is_a_near_tie():
 @pytest.mark.parametrize("plain", [range(9), range(13)])
 def test_different_length_is_an_error_whatever_the_margin(plain):
     """metrics.difference gives a longer text a margin of 0, which is no near-tie."""
-    found, one, every = compared(ran(KEPT), plainly(plain, 0.0))
+    found, one, every = compared(drafted_run(KEPT), plain_run(plain, 0.0))
     assert (found.verdict, found.position) == ("length", min(len(plain), 11))
     assert one.startswith(f"The two texts agree for {found.position} tokens. Then one ends and ")
     assert every["same"] is False
@@ -274,10 +276,10 @@ def test_different_length_is_an_error_whatever_the_margin(plain):
 
 def test_lossy_rule_may_change_the_text():
     lossy = {"rule": "typical", "lossless": False}
-    found, one, _ = compared(ran(KEPT, **lossy), plainly(OTHER))
+    found, one, _ = compared(drafted_run(KEPT, **lossy), plain_run(OTHER))
     assert (found.verdict, found.position) == ("lossy", 5)
     assert "the rule 'typical' does not promise the same text" in one
-    found, _, every = compared(ran(KEPT, **WARM, **lossy), plainly(OTHER, None))
+    found, _, every = compared(drafted_run(KEPT, **WARM, **lossy), plain_run(OTHER, None))
     assert (found.verdict, found.margin) == ("lossy", None)
     assert (
         "it samples from a different distribution: its rule, 'typical', is not lossless"
@@ -290,7 +292,7 @@ WARM = {"settings": HEADER.settings | {"sampling": {"temperature": 0.8, "top_k":
 
 
 def test_different_sampled_texts_are_expected():
-    found, one, every = compared(ran(KEPT, **WARM), plainly(OTHER, None))
+    found, one, every = compared(drafted_run(KEPT, **WARM), plain_run(OTHER, None))
     assert (found.verdict, found.position, found.margin) == ("sampled", 5, None)
     assert one == (
         "Differs from plain decoding, starting at new token 6: another sample of the same "
@@ -302,7 +304,7 @@ def test_different_sampled_texts_are_expected():
         "is the same: every rule here is lossless, so each text is as likely as with plain "
         "decoding."
     )
-    _, _, every = compared(ran(KEPT, **WARM), plainly(range(11), None))
+    _, _, every = compared(drafted_run(KEPT, **WARM), plain_run(range(11), None))
     assert every["same"] is True
     assert every["sentence"].startswith("All 2 texts happen to be identical. Sampled texts may")
 
@@ -310,8 +312,8 @@ def test_different_sampled_texts_are_expected():
 @pytest.mark.parametrize(
     ("trace", "plain", "verdict"),
     [
-        (ran(KEPT, reason="stopped"), plainly(range(11)), "stopped"),
-        (ran(KEPT), plainly(range(5), reason="stopped"), "unknown"),
+        (drafted_run(KEPT, reason="stopped"), plain_run(range(11)), "stopped"),
+        (drafted_run(KEPT), plain_run(range(5), reason="stopped"), "unknown"),
     ],
 )
 def test_unfinished_texts_are_not_compared(trace, plain, verdict):
@@ -322,7 +324,7 @@ def test_unfinished_texts_are_not_compared(trace, plain, verdict):
 
 
 def test_nothing_is_compared_if_a_lane_did_not_run():
-    found = race({"a": ran(KEPT), "b": ran(KEPT)})
+    found = race({"a": drafted_run(KEPT), "b": drafted_run(KEPT)})
     del found.traces[PLAIN]
     whole = race_summary(found)
     assert [lane["name"] for lane in whole["lanes"]] == ["a", "b"]
@@ -334,7 +336,7 @@ def test_nothing_is_compared_if_a_lane_did_not_run():
 
 
 def test_spread_compares_passes_of_equal_size():
-    trace = ran(KEPT)
+    trace = drafted_run(KEPT)
     assert run_spread(trace) == 1
     assert caution([*lanes({"it": trace}).values()]) == ""
     slow = [replace(e, seconds=6.25) if isinstance(e, Scored) and e.round == 2 else e
@@ -347,8 +349,8 @@ def test_spread_compares_passes_of_equal_size():
 
 
 def test_spread_ignores_that_larger_passes_take_longer():
-    wide = ran((2,), guesses=40, target=8.0).events
-    trace = ran(KEPT)
+    wide = drafted_run((2,), guesses=40, target=8.0).events
+    trace = drafted_run(KEPT)
     both = [*trace.events, *(replace(e, round=9) for e in wide if getattr(e, "round", 0) == 1)]
     mixed = Trace(trace.header, both)
     assert run_spread(mixed) == 1
@@ -356,7 +358,7 @@ def test_spread_ignores_that_larger_passes_take_longer():
 
 def alike(tokens):
     """Plain decoding of this many tokens, one second each."""
-    return plainly(range(tokens))
+    return plain_run(range(tokens))
 
 
 def verdicts(trace, plain):
@@ -371,7 +373,7 @@ def verdicts(trace, plain):
 
 def test_lane_that_saved_no_pass_is_too_noisy():
     """40 tokens in 40 passes, each half as long as a plain pass: caused by the machine."""
-    trace = ran((0,) * 39, draft=0.001, target=0.5, prompt=0.5)
+    trace = drafted_run((0,) * 39, draft=0.001, target=0.5, prompt=0.5)
     one, first, line, step = verdicts(trace, alike(40))
     assert one == f"Too noisy here; measure again: {explain_noise(trace, alike(40).baseline)}."
     assert "2.00 times as fast" in one
@@ -383,7 +385,7 @@ def test_lane_that_saved_no_pass_is_too_noisy():
 
 def test_check_cheaper_than_a_plain_pass_is_too_noisy():
     for target, rough in ((0.94, True), (0.96, False)):
-        found = verdicts(ran((2,) * 8, draft=0.0, target=target), alike(25))
+        found = verdicts(drafted_run((2,) * 8, draft=0.0, target=target), alike(25))
         assert all(("oo noisy" in text) is rough for text in (found[0], found[1], found[3]))
         assert bool(found[2]) is not rough
         assert ("a checking pass took 0.94 plain passes" in found[0]) is rough
@@ -392,17 +394,19 @@ def test_check_cheaper_than_a_plain_pass_is_too_noisy():
 def test_early_exit_counts_drafting_as_part_of_the_check():
     """A drafter without weights: its drafting counts as checking."""
     own, exits = (replace(HEADER.drafter, parameters=size) for size in (7, 0))
-    trace = ran((2,) * 8, draft=0.5, target=0.6, drafter=own)
+    trace = drafted_run((2,) * 8, draft=0.5, target=0.6, drafter=own)
     assert "a checking pass took 0.60" in explain_noise(trace, alike(25).baseline)
     assert (
-        explain_noise(ran((2,) * 8, draft=0.5, target=0.6, drafter=exits), alike(25).baseline)
+        explain_noise(
+            drafted_run((2,) * 8, draft=0.5, target=0.6, drafter=exits), alike(25).baseline
+        )
         is None
     )
 
 
 @pytest.mark.parametrize("where", ["lane", "plain"])
 def test_uneven_passes_are_too_noisy(where):
-    trace, plain = ran((2,) * 8, target=1.25), alike(25)
+    trace, plain = drafted_run((2,) * 8, target=1.25), alike(25)
     assert explain_noise(trace, plain.baseline) is None
     if where == "lane":  # every third pass doubles: many slow passes, which the median hides
         events = [
@@ -419,8 +423,8 @@ def test_uneven_passes_are_too_noisy(where):
 
 
 def test_headline_only_names_noisy_lanes():
-    rough = ran((0,) * 10, draft=0.001, target=0.5, prompt=0.5)
-    found = [*lanes({"a": ran(KEPT), "b": rough}).values()]
+    rough = drafted_run((0,) * 10, draft=0.001, target=0.5, prompt=0.5)
+    found = [*lanes({"a": drafted_run(KEPT), "b": rough}).values()]
     assert headline(found) == (
         "a is the fastest here, 1.57 times as fast as plain decoding. "
         "Too noisy here; measure again: b. "
@@ -441,7 +445,7 @@ def test_rounded_parts_add_up_and_stay_within_one_unit():
 
 def in_turns(mine, plain=(11.0,)):
     """The race of one lane of 7 s, 1.57 times as fast; seconds of the runs of both."""
-    found = race({"it": ran(KEPT)})
+    found = race({"it": drafted_run(KEPT)})
     found.seconds |= {"it": list(mine), PLAIN: list(plain)}
     return reports(found)
 
@@ -457,7 +461,7 @@ def test_several_runs_have_a_range_of_speedups():
 
 def race_lane(mine):
     """The JSON of a lane of such a race."""
-    found = race({"it": ran(KEPT)})
+    found = race({"it": drafted_run(KEPT)})
     found.seconds |= {"it": mine, PLAIN: [11.0]}
     return next(lane for lane in race_summary(found)["lanes"] if lane["name"] == "it")
 
@@ -485,8 +489,8 @@ def test_runs_of_unequal_length_cause_a_warning():
 
 
 def test_warning_names_lane_and_reason():
-    rough = ran((0,) * 10, draft=0.001, target=0.5, prompt=0.5)
-    found = [*lanes({"a": ran(KEPT), "b": rough}).values()]
+    rough = drafted_run((0,) * 10, draft=0.001, target=0.5, prompt=0.5)
+    found = [*lanes({"a": drafted_run(KEPT), "b": rough}).values()]
     assert caution(found) == (
         f"Too noisy here; measure again when this machine is idle. b: {found[1].noise}."
     )
@@ -502,7 +506,7 @@ def test_shipped_recordings_are_not_noisy(path):
 
 def test_equal_numbers_in_a_sentence_keep_separate_owners():
     """Equal numbers keep their own owners, and the bold opening has the verdict."""
-    lane = lanes({"it": ran(KEPT, draft=1.25 / 4, target=1.25, prompt=1.25)})["it"]
+    lane = lanes({"it": drafted_run(KEPT, draft=1.25 / 4, target=1.25, prompt=1.25)})["it"]
     parts = speed_sentence(lane)
     owned = [(part["n"], part["as"]) for part in parts if "n" in part and isinstance(part, dict)]
     assert parts[0] == {"b": "Faster here, 1.47 × plain decoding:"}
@@ -513,16 +517,16 @@ def test_equal_numbers_in_a_sentence_keep_separate_owners():
 
 def test_bytes_count_only_the_files_of_the_drafter():
     own = replace(HEADER.drafter, bytes=70, hash="a")
-    assert lanes({"it": ran(KEPT, drafter=own)})["it"].bytes == 70
+    assert lanes({"it": drafted_run(KEPT, drafter=own)})["it"].bytes == 70
     nameless = replace(own, hash=None)  # as a model in memory, which has no files
-    assert lanes({"it": ran(KEPT, drafter=nameless)})["it"].bytes == 70
-    trace = ran(KEPT)
+    assert lanes({"it": drafted_run(KEPT, drafter=nameless)})["it"].bytes == 70
+    trace = drafted_run(KEPT)
     itself = replace(trace.header, drafter=own, target=replace(HEADER.target, hash="a"))
     assert lanes({"it": Trace(itself, trace.events)})["it"].bytes == 0
 
 
 def test_memory_of_a_drafter_comes_from_the_trace_or_is_unknown():
-    known, older = ran(KEPT), ran(KEPT)
+    known, older = drafted_run(KEPT), drafted_run(KEPT)
     known.events[-1] = replace(known.events[-1], held_bytes=33_000)
     found = lanes({"known": known, "older": older})
     assert (found["known"].held_bytes, found["older"].held_bytes) == (33_000, None)
@@ -531,10 +535,10 @@ def test_memory_of_a_drafter_comes_from_the_trace_or_is_unknown():
 
 
 @pytest.mark.parametrize(
-    ("number", "said"),
+    ("number", "shown"),
     [(0, "none"), (7, "7 B"), (999, "999 B"), (1000, "1.0 kB"), (9_949, "9.9 kB"),
      (9_950, "10 kB"), (33_000, "33 kB"), (999_600, "1.0 MB"), (7_649_280, "7.6 MB"),
      (5e15, "5000 TB")],
 )  # fmt: skip
-def test_bytes_are_formatted_for_readers(number, said):
-    assert format_bytes(number) == said
+def test_bytes_are_formatted_for_readers(number, shown):
+    assert format_bytes(number) == shown

@@ -38,7 +38,9 @@ def test_run_equals_cpu_run_with_the_recorded_device_reads(drafter, temperature)
         row, told = counted.row(drafter, temperature, device_log)
     target, made = load("house", drafter, "cpu")
     ids = target.encode(counted.PROMPT, counted.NEW)
-    assert told == summarize(rounds_of(target, made, ids, counted.asked(drafter, temperature)))
+    assert told == summarize(
+        rounds_of(target, made, ids, counted.counted_settings(drafter, temperature))
+    )
     assert pinned(row) == pinned(ROWS[drafter, temperature])
 
 
@@ -74,7 +76,7 @@ def test_gpu_warms_up_before_timing_without_changing_the_run(monkeypatch):
     monkeypatch.setattr(
         TargetRun, "prefill", lambda run, ids: prompts.append(ids) or prefill(run, ids)
     )
-    settings = counted.asked("eagle", 0.8)
+    settings = counted.counted_settings("eagle", 0.8)
     with counted.gpu():
         there = run_trace(*load("house", "eagle", "cuda"), counted.PROMPT, settings)
     assert len(prompts) == 4, "the drafter and plain decoding each warm up once"

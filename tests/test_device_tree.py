@@ -19,7 +19,7 @@ TOKENS, WIDTH, DEEPEST = 7, 3, 4
 HOST = torch.device("cpu")
 
 
-def said(path, seed):
+def logits_after(path, seed):
     """Return logits after a path: integers, so that scores tie, with some tokens forbidden."""
     made = torch.Generator().manual_seed(hash((seed, *path)) % 2**31)
     logits = torch.randint(0, 4, (TOKENS,), generator=made).float()
@@ -32,7 +32,10 @@ def seen(seed, budget, ends):
     for level in growth.levels(DEEPEST, WIDTH, budget, ends):
         first = len(growth.tokens)
         growth.add_children(
-            level, read_top_tokens(torch.stack([said(paths[n], seed) for n in level]), WIDTH, "it")
+            level,
+            read_top_tokens(
+                torch.stack([logits_after(paths[n], seed) for n in level]), WIDTH, "it"
+            ),
         )
         for node in range(first, len(growth.tokens)):
             paths[node] = (*paths[growth.parents[node]], growth.tokens[node])
@@ -46,7 +49,7 @@ def unseen(seed, budget, ends, spoiled=None):
         if depth:
             words, above = (each.tolist() for each in picking.pick())
             paths = [(*paths[row], word) for word, row in zip(words, above, strict=True)]
-        logits = torch.stack([said(path, seed) for path in paths])
+        logits = torch.stack([logits_after(path, seed) for path in paths])
         picking.guess(logits * torch.nan if depth == spoiled else logits)
     replay(growth, picking, growth.levels(DEEPEST, WIDTH, budget, ends), "it")
     return growth

@@ -109,7 +109,7 @@ def at_cursors(trace):
             yield Cursor(index, step), shot
 
 
-def said(shot):
+def sentence_text(shot):
     """Return the sentence as text."""
     parts = shot["caption"]["parts"]
     return "".join(
@@ -217,7 +217,7 @@ def test_shown_p_over_shown_q_is_the_shown_probability(sampled):
 
 def test_verdict_sentences_compare_the_coin_correctly(sampled):
     for scene, step, shot in steps(sampled, "judge"):
-        judged, text = scene.round.judged[step.at], said(shot)
+        judged, text = scene.round.judged[step.at], sentence_text(shot)
         coin, _, bar = text.partition("The coin, ")[2].partition(" below ")
         assert coin.endswith(", is" if judged.accepted else ", is not")
         assert bar.endswith(": accepted." if judged.accepted else ": rejected.")
@@ -335,7 +335,7 @@ def test_sentences_have_no_negligible_or_misleading_numbers(sampled):
     ],
 )
 def test_verdict_sentences_for_every_kind_of_number(p, q, u, sentence):
-    assert said(judged_so({"p": p, "q": q}, u)) == sentence
+    assert sentence_text(judged_so({"p": p, "q": q}, u)) == sentence
 
 
 def judged_so(inputs, u):
@@ -395,12 +395,12 @@ def test_recovery_sentences_say_what_is_sampled_from_and_why(sampled):
         if scene.round.drew.kind != "recovered":
             continue
         last = scene.round.judged[-1]
-        assert said(shot).startswith("To keep the target's distribution, ")
-        assert ("p without" in said(shot)) == (last.rows.q is None)
+        assert sentence_text(shot).startswith("To keep the target's distribution, ")
+        assert ("p without" in sentence_text(shot)) == (last.rows.q is None)
         if last.rows.q is not None:
             has = "the part of p′ above" if scene.rejected_before(last) else "the part of p above"
-            assert has in said(shot)
-            assert ("above q′" in said(shot)) == (
+            assert has in sentence_text(shot)
+            assert ("above q′" in sentence_text(shot)) == (
                 scene.without_replacement and bool(scene.rejected_before(last))
             )
         shown = numbers(shot)["residual"]
@@ -412,7 +412,7 @@ def test_recovery_sentences_say_what_is_sampled_from_and_why(sampled):
 def test_lossy_rules_do_not_claim_the_target_distribution():
     scene = Scene.of(made(RECIPES["chain"]), 1)
     told = replace(scene, header=replace(scene.header, lossless=False))
-    draws = [said(s) for s in frames(told) if s["caption"]["is"] == "recovered"]
+    draws = [sentence_text(s) for s in frames(told) if s["caption"]["is"] == "recovered"]
     assert draws == [text for text in draws if text.startswith("The replacement is sampled from ")]
     assert draws
 
@@ -513,7 +513,7 @@ def test_all_p_appear_together_at_the_score_step(trace):
 def test_later_siblings_are_judged_by_the_remainder_of_p():
     for name in ("siblings", "point-mass siblings"):
         told = [
-            said(shot)
+            sentence_text(shot)
             for scene, step, shot in steps(made(RECIPES[name]), "judge")
             if scene.rejected_before(scene.round.judged[step.at])
         ]
@@ -613,8 +613,8 @@ def test_fixed_guesses_have_no_q_and_are_judged_by_p(name):
         later = scene.rejected_before(scene.round.judged[step.at])
         first = "did not sample "
         again = " was not sampled either. Accept with probability p′"
-        assert (again if later else first) in said(shot)
-        assert later or "no q to divide by. Accept with probability p" in said(shot)
+        assert (again if later else first) in sentence_text(shot)
+        assert later or "no q to divide by. Accept with probability p" in sentence_text(shot)
         assert "q" not in numbers(shot)
         panel = shot["panel"]
         assert "q" not in panel
@@ -630,7 +630,7 @@ def test_fixed_guesses_have_no_q_and_are_judged_by_p(name):
 def test_temperature_0_has_no_coin_and_outlines_the_softmax():
     trace = made(RECIPES["temperature 0"])
     for *_, shot in steps(trace, "judge"):
-        assert "temperature 0" in said(shot)
+        assert "temperature 0" in sentence_text(shot)
         assert not numbers(shot)
         assert "coin" not in shot["panel"]
         assert sum(row["soft"] for row in shot["panel"]["table"]["rows"]) == pytest.approx(
@@ -642,7 +642,7 @@ def test_temperature_0_has_no_coin_and_outlines_the_softmax():
 
 def test_caption_reports_a_round_without_guesses():
     trace = made(RECIPES["nothing drafted"])
-    texts = [said(shot) for *_, shot in steps(trace, "propose")]
+    texts = [sentence_text(shot) for *_, shot in steps(trace, "propose")]
     assert texts
     assert all("This round is one step of plain decoding." in text for text in texts)
     assert all(shot["caption"]["is"] == "plain" for *_, shot in steps(trace, "draw"))
@@ -653,7 +653,7 @@ def propose(trace, **changes):
     scene = Scene.of(trace, 1)
     scene.round.proposed = replace(scene.round.proposed, **changes)
     return [
-        said(shot)
+        sentence_text(shot)
         for step, shot in zip(scene.steps, frames(scene), strict=True)
         if step.kind == "propose"
     ]
@@ -664,8 +664,8 @@ def test_only_complete_chains_are_called_all_accepted(trace):
     for scene, _, shot in steps(trace, "draw"):
         if scene.round.drew.kind == "bonus":
             kept = len(accepted_path(scene.round))
-            assert ("on this branch" in said(shot)) == (kept < len(scene.guesses))
-            assert str(kept) in said(shot) or kept <= 2
+            assert ("on this branch" in sentence_text(shot)) == (kept < len(scene.guesses))
+            assert str(kept) in sentence_text(shot) or kept <= 2
 
 
 def test_residual_of_fixed_guesses_excludes_every_rejected_sibling(trace):
@@ -686,7 +686,7 @@ def test_residual_of_fixed_guesses_excludes_every_rejected_sibling(trace):
 
 def test_shares_of_two_rejected_siblings_multiply_to_the_residual():
     trace = Trace.read(SHIPPED["13-eagle2"])
-    sentence = next(said(shot) for _, shot in drawn_in(trace, 5))
+    sentence = next(sentence_text(shot) for _, shot in drawn_in(trace, 5))
     assert "sampled from p without ␣water and ␣boat (0.59 × 0.94 = 0.55 in total)." in sentence
 
 
@@ -715,7 +715,7 @@ def test_score_sentence_says_the_order_of_judging(shape, end):
     shot = next(
         s for step, s in zip(scene.steps, frames(scene), strict=True) if step.kind == "score"
     )
-    assert said(shot).endswith(end)
+    assert sentence_text(shot).endswith(end)
 
 
 def test_last_token_is_not_explained_by_a_failed_search():
@@ -724,7 +724,7 @@ def test_last_token_is_not_explained_by_a_failed_search():
     scene = Scene.of(trace, len(trace.rounds) - 1)
     assert scene.tokens_left == 1
     scene.round.proposed = replace(scene.round.proposed, remark=MATCH)
-    assert said(frames(scene)[0]).startswith("Only one token is left to generate")
+    assert sentence_text(frames(scene)[0]).startswith("Only one token is left to generate")
 
 
 MATCH = {"form": "match", "min": 1, "max": 3}

@@ -110,7 +110,7 @@ SAYS = {
 
 
 @pytest.fixture(scope="module")
-def usual(tmp_path_factory):
+def valid_model(tmp_path_factory):
     """Save a model that loads."""
     return tiny.save(tiny.llama(), tmp_path_factory.mktemp("usual") / "model")
 
@@ -146,11 +146,11 @@ def made(name, place):
 
 
 @pytest.fixture(scope="module")
-def tried(usual, tmp_path_factory):
+def tried(valid_model, tmp_path_factory):
     """Load each hostile file, all in one process; return the results by name."""
     root = tmp_path_factory.mktemp("hostile")
     places = [made(name, root / str(number)) for number, name in enumerate(NAMES)]
-    return dict(zip(NAMES, hostile.attempt(usual, places), strict=False))
+    return dict(zip(NAMES, hostile.attempt(valid_model, places), strict=False))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -193,12 +193,12 @@ def mutated_config(data, rng):
 
 
 @pytest.fixture(scope="module")
-def mutants(usual, tmp_path_factory):
+def mutants(valid_model, tmp_path_factory):
     """Yield random mutations of a GGUF file, a safetensors header and a config."""
     root, rng, places = tmp_path_factory.mktemp("mutants"), random.Random(5), []
     whole = tiny_gguf.write(root / "whole.gguf", tiny_gguf.llama(num_hidden_layers=1)).read_bytes()
-    weights = (usual / "model.safetensors").read_bytes()
-    config = (usual / "config.json").read_bytes()
+    weights = (valid_model / "model.safetensors").read_bytes()
+    config = (valid_model / "config.json").read_bytes()
     head = 8 + int.from_bytes(weights[:8], "little")
     for number in range(MUTANTS):
         place = root / f"{number}.gguf"
@@ -210,7 +210,7 @@ def mutants(usual, tmp_path_factory):
         ):
             folder = root / f"{number}-{name}"
             folder.mkdir()
-            for each in usual.iterdir():
+            for each in valid_model.iterdir():
                 (folder / each.name).symlink_to(each)
             (folder / name).unlink()
             (folder / name).write_bytes(text)
@@ -218,8 +218,8 @@ def mutants(usual, tmp_path_factory):
     return places
 
 
-def test_mutated_files_are_refused_or_load(usual, mutants):
-    found = hostile.attempt(usual, mutants)
+def test_mutated_files_are_refused_or_load(valid_model, mutants):
+    found = hostile.attempt(valid_model, mutants)
     assert len(found) == len(mutants), found[-1].said
     for (_, place), each in zip(mutants, found, strict=True):
         assert each.said is None or "!: " not in each.said, (place.name, each.said)
@@ -229,13 +229,13 @@ def test_mutated_files_are_refused_or_load(usual, mutants):
     assert len(found) / 3 < len(refusals) < len(found), "mutations should break most, not all"
 
 
-def test_stored_weights_are_counted(usual, tmp_path):
+def test_stored_weights_are_counted(valid_model, tmp_path):
     model = tiny.llama()
     every = StoredWeights(sum(p.numel() for p in model.parameters()), len(list(model.parameters())))
-    assert count_stored("x", files.weight_files(usual)) == every
+    assert count_stored("x", files.weight_files(valid_model)) == every
     shards = tiny.save(model, tmp_path / "shards", max_shard_size="60KB")
     assert count_stored("x", files.weight_files(shards)) == every
-    packed = count_stored("x", files.weight_files(usual), quantized=True)
+    packed = count_stored("x", files.weight_files(valid_model), quantized=True)
     assert packed.elements > every.elements
 
 
@@ -249,8 +249,8 @@ def test_tensors_in_plain_pickle_are_counted(tmp_path):
         assert count_tensors("x", place) >= len(state) - 1
 
 
-def test_header_round_trips(usual):
-    header = read_header("x", usual / "model.safetensors")
+def test_header_round_trips(valid_model):
+    header = read_header("x", valid_model / "model.safetensors")
     for name, weight in tiny.llama().named_parameters():
         assert header[name].shape == tuple(weight.shape)
         assert header[name].bytes == weight.nbytes

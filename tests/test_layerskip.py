@@ -54,7 +54,7 @@ def target():
     return tiny.target(deep())
 
 
-def said(model, tokens):
+def logits_by_layer(model, tokens):
     """Return logits after `tokens` by layer, from 1, in a plain pass without cache or mask."""
     with torch.inference_mode():
         out = model(torch.tensor([tokens]), output_hidden_states=True)
@@ -94,7 +94,7 @@ def test_q_comes_from_the_exit_layer_and_p_from_the_whole_model(attention, sibli
         tree = turn.proposal.tree
         for node in range(len(tree)):
             path = [tree.tokens[n] for n in tree.path(node)]
-            by_layer = said(target.model, [*text[:-1], *path])
+            by_layer = logits_by_layer(target.model, [*text[:-1], *path])
             p, q = (logits_to_probs(by_layer[k], settings.sampling) for k in (LAYERS, layer))
             assert torch.allclose(turn.p[node], p, rtol=0, atol=1e-4)
             if node in turn.proposal.q:
@@ -178,7 +178,7 @@ def test_reading_evidence_runs_no_layer():
 
 def top_layers(model, text, token, layers):
     """Return the layers whose top token after `text` is this one."""
-    by_layer = said(model, text)
+    by_layer = logits_by_layer(model, text)
     return [k for k in layers if by_layer[k].argmax().item() == token]
 
 
@@ -274,7 +274,7 @@ def test_greedy_siblings_are_exit_top_tokens_in_order(target):
     assert not proposal.draws
     for node, kids in enumerate(tree.children[:4]):
         path = [tree.tokens[n] for n in tree.path(node)[1:]]
-        best = said(target.model, [*ids, *path])[3].topk(len(kids)).indices.tolist()
+        best = logits_by_layer(target.model, [*ids, *path])[3].topk(len(kids)).indices.tolist()
         assert [tree.tokens[kid] for kid in kids] == best
 
 

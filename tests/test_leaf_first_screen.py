@@ -61,7 +61,7 @@ EVERY = ["shipped", *SHAPES, "cold chain", "cold sampled tree", "cold tree witho
 OF_CHANCE = ["shipped", *SHAPES]
 
 
-def said(shot):
+def sentence_text(shot):
     parts = shot["caption"]["parts"]
     return "".join(
         p if isinstance(p, str) else p.get("n") or p.get("t") or flat(p["w"]) for p in parts
@@ -90,7 +90,7 @@ def product(text):
 def test_shown_numbers_multiply_to_the_probability_and_u_is_on_its_side(runs, name):
     seen = 0
     for scene, step, shot in steps(runs[name]):
-        judged, text = scene.round.judged[step.at], said(shot)
+        judged, text = scene.round.judged[step.at], sentence_text(shot)
         for whole, chance in re.findall(
             r"ccept with probability (\d.*?) = ([\d.]+)\. The coin", text
         ):
@@ -134,7 +134,7 @@ def test_accepted_guess_keeps_all_before_it(runs, name):
         assert {s for n, s in states.items() if n not in (*kept, *fell)} <= {rest}
         before = len(kept) - 1
         how = "the guess before it" if before == 1 else f"the {before} guesses before it"
-        assert (f"together with {how}" in said(shot)) == (before > 0)
+        assert (f"together with {how}" in sentence_text(shot)) == (before > 0)
         over = judged.accepted or step.at == len(scene.round.judged) - 1
         assert ("slot" in shot["tree"]) == over
     for scene, _, shot in steps(runs[name], "commit"):
@@ -159,8 +159,8 @@ def test_caption_names_the_guess_that_root_first_judging_would_reject(runs):
             if (guess := scene.guesses[node - 1]).u
             >= speculative_threshold({"p": scene.round.scored.p[node - 1], "q": guess.q})
         ]
-        assert ("judges from the root " in said(shot)) == bool(falls)
-        assert not falls or f"from the root would have rejected {falls[0]}: " in said(shot)
+        assert ("judges from the root " in sentence_text(shot)) == bool(falls)
+        assert not falls or f"from the root would have rejected {falls[0]}: " in sentence_text(shot)
         found += bool(falls)
     assert found >= 2, "this run was recorded to show such a guess"
     assert not any(
@@ -183,7 +183,7 @@ def test_last_token_is_sampled_from_the_residual_in_the_table(runs, name):
         assert drawn["m"][3] == pytest.approx(scene.round.drew.p[at], abs=1e-5)
         if rows.share < 0.995 and not scene.greedy and rows.q is not None:
             later = scene.rejected_before(scene.last_rejected)
-            assert f" × p{'′' if later else ''} above q" in said(shot)
+            assert f" × p{'′' if later else ''} above q" in sentence_text(shot)
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -208,8 +208,8 @@ def test_questions_do_not_reveal_their_answer(runs, name):
             # Neither the probability of acceptance (in the colour of both models) nor the coin.
             colours = {p["as"] for p in parts if isinstance(p, dict) and "n" in p}
             assert colours <= {"p", "q", "residual"}
-            assert not re.search("÷|with probability|always|never", said(question))
-            assert "?" in said(question)
+            assert not re.search("÷|with probability|always|never", sentence_text(question))
+            assert "?" in sentence_text(question)
             asked += 1
     assert asked > 5
 
@@ -221,7 +221,7 @@ def test_temperature_0_caption_says_whether_all_are_top_tokens(runs):
         while scene.guesses[nodes[-1] - 1].parent:
             nodes.append(scene.guesses[nodes[-1] - 1].parent)
         top = all(scene.round.scored.p[node - 1] == 1.0 for node in nodes)
-        assert (" All guesses up to" in said(shot)) == top == judged.accepted
+        assert (" All guesses up to" in sentence_text(shot)) == top == judged.accepted
         assert "coin" not in shot["panel"]
 
 

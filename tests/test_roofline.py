@@ -9,12 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specviz.cost import sources
-from specviz.cost.model_shape import ModelShape, bytes_per_number
 from specviz.cost.roofline import (
     BATCHES,
     Hardware,
+    ModelShape,
     PassTime,
     Serving,
+    bytes_per_number,
     fits_in_memory,
     free_tokens,
     memory_needed,
@@ -79,7 +80,7 @@ def test_parameters_of_a_tiny_model_equal_hand_count():
     assert TOY.cache_bytes("bf16") == 2 * (2 * 2 * 2) * 2  # keys, values; layers, heads, head size
 
 
-def test_operations_are_two_a_weight_and_four_a_pair_and_channel():
+def test_operations_are_two_per_weight_and_four_per_pair_and_channel():
     """One token: itself and its ten predecessors. Three tokens look at thirteen each."""
     channels = 2 * 4 * 2
     assert TOY.flops(1, 10) == 2 * TOY.matrices + 4 * channels * 11
@@ -87,7 +88,7 @@ def test_operations_are_two_a_weight_and_four_a_pair_and_channel():
     assert TOY.flops(0, 10) == 0
 
 
-def test_a_config_may_leave_out_what_follows_from_the_rest():
+def test_missing_config_values_are_derived_from_the_others():
     config = {
         "num_hidden_layers": 2,
         "hidden_size": 8,
@@ -130,7 +131,7 @@ def test_pass_of_a_tiny_model_equals_hand_calculation():
     assert time.origin == "simulated"
 
 
-def test_a_share_of_a_peak_makes_that_part_of_a_pass_longer():
+def test_lower_efficiency_lengthens_its_part_of_a_pass():
     full = pass_time(SERVED, 2, 4)
     part = pass_time(replace(SERVED, reading=0.5, computing=0.25), 2, 4)
     assert part.memory == pytest.approx(2 * full.memory)
@@ -145,7 +146,7 @@ def test_invalid_efficiency_is_refused(share):
             replace(SERVED, **{name: share})
 
 
-def test_longer_resource_is_the_bound():
+def test_slower_resource_is_the_bound():
     assert (PassTime(2, 1).bound, PassTime(2, 1).seconds) == ("memory", 2)
     assert (PassTime(1, 2).bound, PassTime(1, 2).seconds) == ("compute", 2)
     assert PassTime(1, 1).bound == "memory"
@@ -153,7 +154,7 @@ def test_longer_resource_is_the_bound():
 
 @pytest.mark.slow
 @given(every_serving, st.integers(1, 512), st.integers(1, 300))
-def test_a_pass_never_gets_shorter_by_a_token_a_sequence_or_more_context(serving, batch, tokens):
+def test_more_tokens_sequences_or_context_never_shorten_a_pass(serving, batch, tokens):
     now = pass_time(serving, batch, tokens)
     longer = (
         pass_time(serving, batch, tokens + 1),
@@ -168,7 +169,7 @@ def test_a_pass_never_gets_shorter_by_a_token_a_sequence_or_more_context(serving
 
 @pytest.mark.slow
 @given(every_serving, st.integers(1, 512))
-def test_free_tokens_end_exactly_where_arithmetic_takes_over(serving, batch):
+def test_free_tokens_end_where_compute_time_exceeds_memory_time(serving, batch):
     free = free_tokens(serving, batch)
     assert free == 0 or pass_time(serving, batch, free).bound == "memory"
     assert pass_time(serving, batch, free + 1).bound == "compute"
@@ -194,7 +195,7 @@ def test_longer_context_has_more_free_tokens():
     assert free_tokens(replace(SERVED, context=32_000), 256) > 2 * free_tokens(SERVED, 256)
 
 
-def test_memory_decides_what_fits():
+def test_workload_fits_only_within_memory():
     assert memory_needed(replace(SERVED, context=0), 1) == 2 * BIG.parameters + 131_072
     assert fits_in_memory(SERVED, 512)
     assert not fits_in_memory(replace(SERVED, context=8192), 512)
@@ -224,7 +225,7 @@ def test_memory_decides_what_fits():
         (lambda: memory_needed(SERVED, 0), "The batch size must be greater than 0"),
     ],
 )
-def test_invalid_values_raise_a_sentence(call, sentence):
+def test_invalid_values_raise_readable_error(call, sentence):
     with pytest.raises(ValueError, match=r"\.$") as refusal:
         call()
     assert sentence in str(refusal.value)

@@ -36,7 +36,7 @@ def tokenizer(template):
     return made
 
 
-def usual(words, talk, answer):
+def transformers_text(words, talk, answer):
     """Return transformers' rendering, or that it fails."""
     try:
         return words.apply_chat_template(talk, tokenize=False, add_generation_prompt=answer)
@@ -48,7 +48,7 @@ def usual(words, talk, answer):
 def test_rendering_equals_transformers(name):
     words = tokenizer(chat_templates.KNOWN[name])
     asked = [(talk, answer) for talk in TALKS.values() for answer in (True, False)]
-    theirs = [usual(words, *each) for each in asked]
+    theirs = [transformers_text(words, *each) for each in asked]
     assert sum(isinstance(each, str) for each in theirs) >= 6, "else the test would show little"
     for ours, other in zip(render(words, asked), theirs, strict=True):
         assert type(ours) is type(other)
@@ -57,12 +57,12 @@ def test_rendering_equals_transformers(name):
 
 def test_special_tokens_are_variables_of_a_template():
     words = tokenizer("{{ bos_token }}|{{ eos_token }}|{{ pad_token is defined }}|{{ tools }}")
-    assert render(words, [([USER], False)]) == [usual(words, [USER], False)]
+    assert render(words, [([USER], False)]) == [transformers_text(words, [USER], False)]
 
 
 def test_date_in_template_is_not_cached():
     words = tokenizer("{{ strftime_now('%Y-%m-%d') }}")
-    assert render(words, [([USER], False)]) == [usual(words, [USER], False)]
+    assert render(words, [([USER], False)]) == [transformers_text(words, [USER], False)]
     templates._run.cache_clear()
     render(words, [([USER], False)])
     assert templates._run.cache_info().currsize == 0, "the date must not be cached"
@@ -84,7 +84,7 @@ def test_date_in_template_is_not_cached():
 )
 def test_templates_that_transformers_refuses_are_refused(template):
     words = tokenizer(template)
-    assert isinstance(usual(words, [USER], True), TemplateFailed)
+    assert isinstance(transformers_text(words, [USER], True), TemplateFailed)
     (found,) = render(words, [([USER], True)])
     assert isinstance(found, TemplateFailed)
 

@@ -59,7 +59,7 @@ def events_before(trace, number):
     ]
 
 
-def next_thing(scene, judged):
+def actual_next(scene, judged):
     """Return the next token to judge after a verdict, or "bonus" or "recovered"."""
     place = scene.round.judged.index(judged) + 1
     if place < len(scene.round.judged):
@@ -67,7 +67,7 @@ def next_thing(scene, judged):
     return scene.round.drew.kind if scene.round.drew else "end"
 
 
-def foretold(parts):
+def predicted_next(parts):
     """Return the same as predicted by the sentence."""
     words = [part["w"] for part in parts if isinstance(part, dict)]
     text = "".join(part for part in parts if isinstance(part, str))
@@ -98,7 +98,7 @@ def test_moved_coins_do_what_the_page_predicts(tiny_target, drafter, seed):
             after = Scene.of(other, index)
             same = next(j for j in after.round.judged if j.node == judged.node)
             assert same.accepted is kept
-            assert next_thing(after, same) == foretold(told["kept" if kept else "rejected"])
+            assert actual_next(after, same) == predicted_next(told["kept" if kept else "rejected"])
             turned += 1
     assert turned >= 3, "too few coins were tried"
 
