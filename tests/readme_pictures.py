@@ -32,8 +32,8 @@ MARGIN: Final = 16  # pixels around a crop
 # As narrow as the tree beside the panel allows, so that a README shows the text large.
 NARROW, WIDE, HEIGHT = 1100, 1280, 900
 
-# The rejection: four guesses are accepted, to (p 0.64, q 0.85) is rejected, me replaces it.
-REJECTION_RUN, REJECTION_ROUND = "01-chain", 1
+# The rejection: she is accepted, was (p 0.117, q 0.271) is rejected, wanted replaces it.
+REJECTION_RUN, REJECTION_ROUND = "06a-story", 1
 SHORT, LONG = 900, 2500  # milliseconds per frame of the animation
 STEP_RUN, STEP_ROUND, STEP_VERDICT = "03-tree", 1, "rejected"
 
@@ -90,6 +90,7 @@ def opened(browser: Browser, address: str, width: int, scale: float) -> Iterator
     page.wait_for_selector(".sv-tree .main-svg", state="attached")
     page.add_style_tag(content=QUIET)
     page.locator(".sv-intro .sv-away").first.click()
+    page.wait_for_timeout(1000)  # the layout fills the room that this has made
     yield page
     context.close()
 

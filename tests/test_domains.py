@@ -368,7 +368,7 @@ def test_details_have_a_range_only_for_several_prompts():
         "N-gram on stories",
         "Speed-up 1.10 ×",
         "Accepted length 2.20, so 3.20 tokens per pass; 4.0 guesses per round",
-        "α 0.50: the probability that some guess for a position is accepted",
+        "α 0.50: the probability that one of the guesses for a position is accepted",
         "1 prompt, 100 tokens per second: 24 tokens in 0.50 s",
     ]
     two = heat_of({"ngram": [1.1, 2.4, 2.0]}, prompts=2, lowest=1.0, highest=2.5)

@@ -315,7 +315,8 @@ def _typical(inputs: Mapping[str, float]) -> list[Part]:
 def _relaxed(inputs: Mapping[str, float]) -> list[Part]:
     among, rank = f"{inputs['among']:g}", f"{inputs['rank']:g}"
     margin, top = f"{inputs['margin']:g}", f"{inputs['top']:.2f}"
-    return say("step", "test_relaxed", among=among, margin=margin, top=top, rank=rank)
+    gap = format_nonzero(inputs["top"] - inputs["p"]) if inputs["top"] > inputs["p"] else "0"
+    return say("step", "test_relaxed", among=among, margin=margin, top=top, rank=rank, gap=gap)
 
 
 def _thresholds(inputs: Mapping[str, float]) -> list[Part]:

@@ -17,7 +17,7 @@ Place = Literal[
     "plain", "guess", "check", "rejection", "recovery", "commit", "end", "own"
 ]  # positions that `tour.js` finds
 INTRO: Final = "A small model guesses words; for speed, a big one checks them in one pass."
-EXACT: Final = "Same words at temperature 0, same distribution otherwise."
+EXACT: Final = "The result is the big model’s: same words at temperature 0, else same distribution."
 LOSSY: Final = (
     "The rule used here is not lossless: the text does not follow the big model’s distribution."
 )
@@ -73,9 +73,9 @@ STOPS: Final = (
     Stop(
         "recovery",
         "The replacement.",
-        "It is sampled from the residual: the probability that the target gives beyond the draft, "
-        "hatched here. This makes every word as likely as if the target had written alone: the "
-        "text follows the target’s distribution.",
+        "It is sampled from the residual: the probability that the target gives words in excess of "
+        "the drafter’s, hatched here. This makes every word as likely as if the target had "
+        "written alone: the text follows the target’s distribution.",
         ".sv-panel",
     ),
     Stop(
@@ -89,7 +89,7 @@ STOPS: Final = (
         "end",
         "The speed-up.",
         "Both rows were measured on the same machine. The speed-up, at the end of the first row, "
-        "says how many times as fast a token came as in plain decoding.",
+        "says how many times as fast as plain decoding this run was.",
         ".sv-time",
     ),
     Stop(
