@@ -278,7 +278,7 @@ def test_tokens_follow_target_when_confidence_stops_drafts():
     assert g_test([counts[c] for c in cells], [laws[c] for c in cells]).p_value > 1e-3
 
 
-def test_learning_schedule_limits_tree_to_one_pass():
+def test_learning_schedule_keeps_the_tree_small_enough_for_one_pass():
     learning = schedule(Settings(gamma=3, siblings=[8, 2], schedule="learning"))
     for _ in range(40):
         learning.observe(learning.gamma, learning.gamma)

@@ -557,7 +557,7 @@ def test_first_siblings_have_no_remainder(trace):
             assert not {"left", "left_q"} & shot["tree"]["nodes"][str(judged.node)].keys()
 
 
-def test_tree_shows_the_remainder_only_from_its_verdict_on(trace):
+def test_remainder_of_a_guess_is_shown_only_from_its_verdict_on(trace):
     for scene in scenes(trace):
         for step, shot in zip(scene.steps, frames(scene), strict=True):
             fallen = {j.node for j in verdicts_at(scene, step) if scene.rejected_before(j)}

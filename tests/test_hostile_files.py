@@ -272,7 +272,7 @@ def test_real_configs_pass_number_checks(config):
     check_numbers("x", config, StoredWeights(1000, 10))
 
 
-def test_size_in_float32_reads_headers_only(tmp_path):
+def test_size_in_float32_rejects_a_hostile_header(tmp_path):
     (tmp_path / "model.safetensors").write_bytes(hostile.HEADERS["a header of 2^60"])
     with pytest.raises(Unsuitable, match="header is longer than the file"):
         files.size_in_float32([tmp_path / "model.safetensors"])

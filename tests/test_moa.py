@@ -32,7 +32,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("settings", [GREEDY, WARM])
-def test_node_logits_follow_paper_for_own_path(settings):
+def test_logits_of_each_node_equal_the_papers_on_its_path(settings):
     """Queries see their ancestors and the whole text, memory up to the newest token's predictor."""
     target, head, seen, depths = headed.target(), wild(headed.target()), 0, set()
     for text, turn in list(turns(replace(settings, max_new_tokens=5), head))[:3]:

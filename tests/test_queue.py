@@ -194,7 +194,7 @@ def test_second_job_of_a_visitor_waits_behind_visitors_who_came_earlier():
     assert turns(queue, 4, Phase.DRAFTING) == ["a 1", "b", "c", "a 2"]
 
 
-def test_baseline_is_measured_after_drafting_and_never_starves():
+def test_baseline_waits_for_other_jobs_drafting_but_never_starves():
     queue = Queue()
     begun(queue, "late", phase=Phase.BASELINE)
     queue.give_way(queue._running, Phase.BASELINE)

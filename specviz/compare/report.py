@@ -81,7 +81,7 @@ class LaneReport:
         speedups: Lowest and highest speed-up over several runs; None if all lanes ran once.
         brings: Tokens per round.
         costs: Cost per round, in plain tokens.
-        speedup: `brings` divided by the total cost.
+        speedup: `brings` divided by `costs.total`.
         guesses: Guesses per round.
         kept: Accepted guesses per round.
         drafting: Number of rounds with at least one guess.

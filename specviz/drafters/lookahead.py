@@ -100,7 +100,7 @@ class Window:
         self.levels[0][0] = root
 
     def _without_ends(self, tokens: Sequence[int]) -> list[int]:
-        """Replace end-of-text tokens, since no token can follow them."""
+        """Replace end-of-text tokens by filler tokens, since nothing can follow an end."""
         return [next(self.filler) if token in self.ends else token for token in tokens]
 
 

@@ -136,7 +136,7 @@ def _sibling_bounds(scene: Scene, siblings: Sequence[int]) -> dict[int, Bounds]:
 
 
 def _bounds_from_p(scene: Scene, siblings: Sequence[int]) -> dict[int, Bounds]:
-    """Compute the probabilities of siblings judged by p alone, without those rejected before."""
+    """Compute what siblings judged by p alone get, p being rescaled after each rejection."""
     found: dict[int, Bounds] = {}
     left, rejected = 1.0, set[int]()
     for node in siblings:
@@ -152,7 +152,8 @@ def _bounds_from_p(scene: Scene, siblings: Sequence[int]) -> dict[int, Bounds]:
 def _bounds_from_ratio(scene: Scene, siblings: Sequence[int]) -> dict[int, Bounds]:
     """Bound the probabilities of siblings judged by p ÷ q; the first one's is exact.
 
-    A rejection leaves (p − q)₊ / Z. Only Z ≤ 1 − Σ min(p, q) over the siblings is known here, which
+    A rejection leaves (p − q)₊ / Z, where Z sums (p − q)₊ over the vocabulary. Only the siblings' p
+    and q are known here, so Z is known to be at most 1 − Σ min(p, q) over the siblings, which
     bounds the second sibling's probability from below. For later siblings it is only known whether
     the probability is 0.
     """

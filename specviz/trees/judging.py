@@ -206,7 +206,7 @@ SIZE: Final = Parameters(4, 3, 10)  # of the tree whose parents are off by one
 
 
 def shift_parents(parents: Sequence[int]) -> list[int]:
-    """Replace the parent of every guess below the first level by the node before it."""
+    """Return parents with a deliberate error: below the first level, each is one lower."""
     return [parent - 1 if parent >= 1 else parent for parent in parents]
 
 

@@ -265,7 +265,7 @@ class LinkedTree:
 
     @property
     def parents(self) -> list[int]:
-        """The tree as parents."""
+        """The parent of each node, in order."""
         found = [NONE] * len(self.next_token)
         for parent, first in enumerate(self.next_token):
             child = first

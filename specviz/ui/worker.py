@@ -93,8 +93,8 @@ class Worker:
         Args:
             visitor: Who requests it.
             number: The number of the request on the page.
-            work: Called at its first turn, in the thread of all jobs. It checks `Ticket.unwanted`
-                between its steps, and an exception becomes the last line.
+            work: Called at its first turn, in the thread that all jobs share. It checks
+                `Ticket.unwanted` between its steps, and an exception becomes the last line.
         """
         loop = asyncio.get_running_loop()
         texts: asyncio.Queue[str | None] = asyncio.Queue()
@@ -217,7 +217,7 @@ class Worker:
             output.loading(lambda: self._stage)
 
     def _compute(self, job: SlicedJob, others: Callable[[], bool]) -> bool:
-        """Compute one turn, in the thread of all jobs, and return whether the job is over."""
+        """Compute one turn in the thread that all jobs share; return whether the job is over."""
         with listening(self._show):
             return job.take_turn(others)
 

@@ -107,7 +107,7 @@ def test_run_on_step_is_a_point_of_the_chart_and_can_be_selected(cost):
     assert "γ is their depth" in page.inner_text(".sv-law-why")
 
 
-def test_compare_lane_sets_the_sliders_and_its_name_stays_text(cost):
+def test_compare_lane_sets_the_sliders_and_html_in_its_name_is_not_rendered(cost):
     page = cost
     hand(page, LANE)
     says(page, ".sv-law-best", best_sentence(SpeedupModel(0.8, 0.05)))

@@ -157,7 +157,7 @@ def test_probability_estimate_reports_its_error(call, panel, guess, off, said):
 @pytest.mark.parametrize(
     ("seconds", "passes"), [(0, 0), (0.99, 0), (1, 1), (1.5, 1), (2.5, 2), (9, 3)]
 )
-def test_pass_is_counted_once_it_has_ended(call, seconds, passes):
+def test_pass_counts_only_after_it_has_ended(call, seconds, passes):
     assert call("compare/race/lines", "passesBy", {"ends": [1, 2.5, 4]}, seconds) == passes
 
 

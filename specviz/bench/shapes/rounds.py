@@ -47,7 +47,7 @@ Turn = int | str  # the size of a pass, or the name of plain decoding, a drafter
 
 @dataclass
 class DrafterTimes:
-    """A drafter between its turns.
+    """State and times of a drafter, kept between its turns.
 
     Attributes:
         member: The drafter and its settings.

@@ -136,7 +136,7 @@ def outlook(
     draft: ModelShape | None,
     gamma: int | None = None,
 ) -> Outlook:
-    """Predict the speed-up by γ.
+    """Predict the speed-up for each draft length γ.
 
     Args:
         stats: The server's statistics.
@@ -263,7 +263,7 @@ class Deployment:
         return self.batch or min(stats.batch or 1, LIMITS["batch"][2])
 
     def outlook(self, stats: ServerStats) -> Outlook:
-        """Predict the speed-up by γ. Raises UnreadableStats if that is impossible."""
+        """Predict the speed-up for each γ. Raises UnreadableStats if that is impossible."""
         gamma = stats.draft_length or self.gamma
         return outlook(stats, self.serving, self.batch_of(stats), self.draft, gamma)
 

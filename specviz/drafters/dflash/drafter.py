@@ -97,7 +97,7 @@ class DFlashSession:
 
         There are at most block_size - 1 guesses; the whole block is computed anyway.
 
-        Score by node: its probability at temperature 1. Evidence by node: its position in the
+        A score is a probability at temperature 1. Evidence by node: its position in the
         block. Evidence on the proposal: the number of states and masks that the pass saw, and by
         position the most probable tokens and their probabilities, including positions after γ and
         after an end-of-text token.

@@ -152,7 +152,7 @@ class PEagleSession:
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
-        """Implement `DraftSession.propose`. Score by node: its probability at temperature 1."""
+        """Implement `DraftSession.propose`. Scores are probabilities at temperature 1."""
         depth = min(self.head.config.speculative_tokens or max_tokens, max_tokens - 1)
         tokens, score, work = [context[-1]], {}, Work()
         if depth > 0:

@@ -33,7 +33,7 @@ def check_rows(rows: Rows, token: int, size: int, where: str) -> None:
 
 
 def rest_tokens(rows: Rows, where: str) -> int:
-    """Return how many tokens are not listed; if there are none, they must have no mass."""
+    """Return how many tokens are not listed. If all are listed, the others have no mass."""
     masses = (rows.rest_p, rows.rest_q, rows.rest_both, rows.rest_residual, rows.rest_soft)
     empty = rows.rest_tokens > 0 or not any(masses)
     expect(empty, where, "the rows give mass to other tokens, but all are listed")

@@ -244,7 +244,7 @@ class OneUniform:
     chance: UniformSource
 
     def judge(self, node: int) -> float:
-        """Return the first node's number."""
+        """Return the random number of node 1, whichever node is judged."""
         return self.chance.judge(1)
 
     def final(self) -> float:
