@@ -156,6 +156,7 @@ def go_to_round(page: Page, number: int) -> None:
 
 def around(page: Page, *selectors: str) -> FloatRect:
     """Return the smallest rectangle around these elements, with a margin."""
+    page.wait_for_timeout(800)  # until the layout has settled
     boxes = [box(page, selector) for selector in selectors]
     left, top = (min(each[side] for each in boxes) - MARGIN for side in ("x", "y"))
     right = max(each["x"] + each["width"] for each in boxes) + MARGIN

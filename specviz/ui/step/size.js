@@ -1,7 +1,7 @@
 // The player's own width decides its layout (a page may be zoomed, so the window's does not), and
 // what a round will need is reserved from its first step on, so that nothing moves while stepping.
 
-import { flat } from "../shared/dom.js";
+import { byId, flat } from "../shared/dom.js";
 import { there } from "../shared/there.js";
 import { frameAt, reel, stepsOf } from "./reel.js";
 import { $, stage } from "./stage.js";
@@ -45,7 +45,7 @@ const ABOVE = [".sv-notice", ".sv-again", ".sv-strange", ".sv-fork"];
 
 // The height of the line above the row on top, and of the notices above the text.
 function said() {
-  const intro = document.querySelector("#sv-intro");
+  const intro = byId("sv-intro");
   const all = [intro, ...ABOVE.map((name) => $(name))];
   return all.reduce((sum, each) => sum + (each ? each.getBoundingClientRect().height : 0), 0);
 }
@@ -65,7 +65,10 @@ export const squash = () => 0.73 + 0.27 * ease;
 /** @param {() => void} paint */
 export function showSize(paint) {
   fit(paint);
-  new ResizeObserver(() => fit(paint)).observe(stage.element);
+  const observer = new ResizeObserver(() => fit(paint));
+  observer.observe(stage.element);
+  const intro = byId("sv-intro"); // putting it away leaves the player's own size as it is
+  if (intro) observer.observe(intro);
   window.addEventListener("resize", () => fit(paint));
 }
 
