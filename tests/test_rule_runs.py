@@ -94,7 +94,7 @@ def test_captions_of_lossy_rules_state_how_they_decide(runs, rule):
         "lenience:0.7": "divides by 0.7 q instead of q",
         "ensemble:0.6": "uses 0.6 p + 0.4 q in place of p",
         "typical": "under this rule the target's top token",
-        "relaxed:3,0.05": "among the 3 likeliest, with p within 0.05 of the top token's",
+        "relaxed:3,0.05": "among the 3 likeliest, with p at most 0.05 below the top token's",
         "thresholds:0.5,0.6": "if p is 0.5 or more, and divides a smaller p by 0.6",
         "unverified": "This rule checks nothing",
     }
