@@ -130,7 +130,11 @@ def test_no_label_covers_an_open_list(visit):
     page.click("#sv-recorded input")
     page.locator("[role=option]:visible").nth(4).wait_for()
     covered = """() => [...document.querySelectorAll("[role=option]")]
-      .filter((one) => one.checkVisibility() && one.getBoundingClientRect().bottom < innerHeight)
+      .filter((one) => one.checkVisibility())
+      .filter((one) => { // not those that the list itself cuts off
+        const list = one.closest("[role=listbox]")?.getBoundingClientRect();
+        return list && one.getBoundingClientRect().bottom <= Math.min(list.bottom, innerHeight);
+      })
       .filter((one) => {
         const { left, right, top, bottom } = one.getBoundingClientRect();
         const list = one.closest("[role=listbox]");

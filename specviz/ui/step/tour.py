@@ -17,7 +17,7 @@ Place = Literal[
     "plain", "guess", "check", "rejection", "recovery", "commit", "end", "own"
 ]  # positions that `tour.js` finds
 INTRO: Final = "A small model guesses words; for speed, a big one checks them in one pass."
-EXACT: Final = "The result is the big model’s: same words at temperature 0, else same distribution."
+EXACT: Final = "Same words as its own at temperature 0, else same distribution."
 LOSSY: Final = (
     "The rule used here is not lossless: the text does not follow the big model’s distribution."
 )

@@ -11,7 +11,7 @@ import { $, stage } from "./stage.js";
 const SILENT = "The server does not answer. Try again.";
 /** @type {Question<Answer>} */
 const question = new Question("gallery", () => tell(SILENT));
-/** @type {object} */
+/** @type {{ asked: "list" | "evidence" }} */
 let asked = { asked: "list" };
 /** @type {Word[] | null} */
 let over = null; // the sandbox's words, if its p and q are used
@@ -22,7 +22,7 @@ function tell(sentence) {
   $(".sv-wild-notice").hidden = !sentence;
 }
 
-/** @param {object} what */
+/** @param {typeof asked & Record<string, unknown>} what */
 function ask(what) {
   asked = what;
   question.ask();
@@ -32,8 +32,10 @@ function ask(what) {
 function show(answer) {
   tell(answer.problem || "");
   if (answer.problem !== undefined) return;
-  if (answer.exhibits) showAll(answer.exhibits, over || stage.config.words);
-  if (answer.evidence) showCase(answer.evidence);
+  // An answer that comes after the mode has changed is of no use.
+  if (answer.exhibits && asked.asked === "list")
+    showAll(answer.exhibits, over || stage.config.words);
+  if (answer.evidence && asked.asked === "evidence") showCase(answer.evidence);
 }
 
 /** @param {string} mode */
@@ -48,6 +50,7 @@ function turn(mode) {
   if (!exhibits.length) return;
   if (!detective) return ask({ asked: "list" });
   $(".sv-wild-on").textContent = "";
+  $(".sv-wild-options").replaceChildren(); // those of an earlier case
   over = null;
   ask({ asked: "evidence", key: nextCase() });
 }
