@@ -3,7 +3,7 @@
 Usage: python tests/measure_trees.py [URL]. Without a URL it serves the page itself.
 
 What is measured: building a dynamic tree of 60 tokens (6, 10, 60) beside the drafter's passes in
-it, each with its law's top guesses, in one process, on real places; the layout of the kept tree and
+it, each with the top guesses of its distribution, in one process, on real positions; the layout of the kept tree and
 of the whole pool; a question's answer on the server; and in the browser, from a slider's move to
 after the second animation frame that shows the new tree.
 """
@@ -28,8 +28,9 @@ PLACES = 30
 MOVE = """(to) => new Promise((done) => {
   const box = document.querySelector("#sv-grow-budget");
   const began = performance.now();
-  const before = window.specviz.grow.view.answer.id;
-  const look = () => window.specviz.grow.view.answer.id === before ? requestAnimationFrame(look)
+  const { view } = window.specviz.grow;
+  const before = view.answer;
+  const look = () => view.answer === before ? requestAnimationFrame(look)
     : requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - began)));
   box.value = String(to);
   box.dispatchEvent(new Event("input", { bubbles: true }));
@@ -62,7 +63,7 @@ def building() -> None:
     """A tree of 60 tokens, and how much of its time the drafter's passes take."""
     from specviz.catalog.loading import load_drafter, load_target
     from specviz.drafters.common import dynamic_session as dynamic
-    from specviz.drafters.common.dynamic_tree import read_top_tokens
+    from specviz.drafters.common.dynamic_tree import rank_tokens
     from specviz.models.prompt import encode_prompt
     from specviz.settings.chance import Chance
     from specviz.settings.settings import Sampling, Settings
@@ -76,8 +77,8 @@ def building() -> None:
         walk = Walk(target, load_drafter(name, target), ids, settings)
         session: Any = walk.session
         passes: list[float] = []
-        session.after = timed(session.after, passes)
-        dynamic.read_top_tokens = timed(read_top_tokens, passes)
+        session.logits_after = timed(session.logits_after, passes)
+        dynamic.rank_tokens = timed(rank_tokens, passes)
         whole, share = [], []
         for place in range(PLACES):
             passes.clear()
@@ -141,7 +142,7 @@ def painting(url: str) -> None:
         page.locator("#sv-grow-preset").select_option("1")
         page.wait_for_function("window.specviz.grow.idle")
         moves(page, "a slider's move, tree of 60 of 450, all drawn")
-        page.get_by_role("button", name="Kept only").click()
+        page.get_by_role("button", name="Tree only").click()
         moves(page, "a slider's move, tree of 60, kept only")
         browser.close()
 

@@ -96,11 +96,11 @@ def test_expensive_verification_scales_the_formula():
 def test_tokens_and_cost_of_a_round_equal_the_formulas():
     told_round = told(alpha=0.8, gamma=5, c=0.1, verify=1.2, c_hat=0.05)["round"]
     tokens = formula.expected_tokens(0.8, 5)
-    assert told_round["told"] == {
+    assert told_round["numbers"] == {
         "tokens": f"{tokens:.2f}", "cost": "1.70", "draft": "0.50", "check": "1.20",
         "speedup": f"{tokens / 1.7:.2f} ×", "work": "1.69 ×",
     }  # fmt: skip
-    assert told(gamma=0, verify=2)["round"]["told"]["cost"] == "1.00", "nothing is checked"
+    assert told(gamma=0, verify=2)["round"]["numbers"]["cost"] == "1.00", "nothing is checked"
 
 
 def test_curve_points_follow_the_formula():
@@ -155,7 +155,7 @@ def test_chart_extends_to_the_best_gamma():
 
 def test_tokens_of_trees_equal_the_formulas():
     cards = told(widths="2,2", places="0.65 0.10636")["trees"]["cards"]
-    tree, chain, best = (card["told"]["tokens"] for card in cards)
+    tree, chain, best = (card["numbers"]["tokens"] for card in cards)
     assert tree == "2.328", "1.32845 are accepted"
     assert chain == f"{formula.expected_tokens(0.65, 6):.3f}"
     chances = [0.65, 0.10636]
@@ -164,9 +164,9 @@ def test_tokens_of_trees_equal_the_formulas():
         parents, tree_formula.acceptance_by_position(parents, chances)
     )
     assert best == f"{expected:.3f}"
-    assert [card["told"]["levels"] for card in cards][:2] == ["2", "6"]
+    assert [card["numbers"]["levels"] for card in cards][:2] == ["2", "6"]
     levels = 2 * START["c"] + START["verify"]
-    assert cards[0]["told"]["speedup"] == f"{2.328449 / levels:.2f} ×", "a level costs c"
+    assert cards[0]["numbers"]["speedup"] == f"{2.328449 / levels:.2f} ×", "a level costs c"
 
 
 def test_invalid_tree_does_not_affect_other_results():

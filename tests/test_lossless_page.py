@@ -51,8 +51,8 @@ def told(of=answer, **more):
 def test_worked_example_has_known_acceptance_and_distance(more, kept, tv):
     """Acceptance and distance by the definitions in the papers: 2211.17192, 2310.15141."""
     found = told(**more)
-    assert found["told"]["kept"] == kept
-    assert found["told"]["tv"] == (tv if tv == "0" else "0" + tv)
+    assert found["numbers"]["kept"] == kept
+    assert found["numbers"]["tv"] == (tv if tv == "0" else "0" + tv)
     assert found["is"] == ("exact" if tv == "0" else "lossy")
     assert (found["worst"] is None) == (tv == "0")
     assert sum(found["kept"]) + sum(found["filled"]) == pytest.approx(1.0)
@@ -67,14 +67,14 @@ def test_fitting_rule_is_exact_on_every_preset(preset, drawn):
 
 
 def test_ceiling_bounds_every_lossless_rule():
-    found = told(candidates=3, drawn="without-replacement")["told"]
+    found = told(candidates=3, drawn="without-replacement")["numbers"]
     assert (found["kept"], found["ceiling"]) == ("0.8297", "1.0000")
-    assert told(candidates=2)["told"]["ceiling"] == "0.7900"
+    assert told(candidates=2)["numbers"]["ceiling"] == "0.7900"
 
 
 def test_tokens_of_a_round_follow_the_formula():
     """Equation 1 of Leviathan et al. (2211.17192): 1 + α + … + α⁴ at α = 0.65."""
-    assert told()["told"]["tokens"] == f"{sum(0.65**i for i in range(5)):.3f}" == "2.526"
+    assert told()["numbers"]["tokens"] == f"{sum(0.65**i for i in range(5)):.3f}" == "2.526"
 
 
 def test_every_rule_has_an_answer_and_a_reason():
@@ -118,8 +118,8 @@ def test_random_rounds_add_up_and_show_expected_noise():
     pours = found["pours"]
     assert [sum(p["kept"]) + sum(p["filled"]) for p in pours] == [p["thrown"] for p in pours]
     assert pours[-1]["thrown"] == 20_000
-    assert found["told"]["exact"] == "0"
-    assert found["told"]["noise"] == "0.0052"
+    assert found["numbers"]["exact"] == "0"
+    assert found["numbers"]["noise"] == "0.0052"
     assert all(low <= p <= high for (low, high), p in zip(found["intervals"], P, strict=True))
 
 
@@ -127,7 +127,7 @@ def test_random_rounds_add_up_and_show_expected_noise():
 def test_random_rounds_reveal_a_lossy_rule():
     found = told(coins.answer, throws=20_000, drawn="top", rule="speculative")
     assert "do not follow p" in found["said"]
-    assert found["told"]["exact"] == "0.3056"
+    assert found["numbers"]["exact"] == "0.3056"
     assert "Luck cannot explain" in told(
         coins.answer, throws=100, p=[0.0, 1.0, 0, 0, 0], rule="unverified"
     )["said"]  # fmt: skip

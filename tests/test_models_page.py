@@ -184,7 +184,7 @@ def test_bytes_are_sent_at_intervals(monkeypatch):
     def work(_, story):
         progress = Progress(story)
         for done in (1, 2, 3, 4):
-            yield progress.told(done, 0)
+            yield progress.update(done, 0)
 
     assert [line["done"] for line in told(work)] == [1, 3]
 

@@ -193,8 +193,8 @@ def test_memory_is_bounded_by_count_and_by_bytes():
     assert len(few) == 3
     last = few.asked(replace(WISH, settings=Settings(seed=8)), "me")
     first = few.asked(replace(WISH, settings=Settings(seed=0)), "me")
-    assert last.told("2")
-    assert not first.told("2")
+    assert last.recall("2")
+    assert not first.recall("2")
     small = Memory(size=1000)
     for seed in range(9):
         small.asked(replace(WISH, settings=Settings(seed=seed)), "me").learn(lines_of(200))
@@ -207,7 +207,7 @@ def test_remembered_visitors_of_one_run_are_limited(monkeypatch):
     memory = Memory()
     memory.asked(WISH, "me").learn(lines_of(3))
     for number in range(9):
-        assert memory.asked(WISH, f"nobody {number}").told("1")
+        assert memory.asked(WISH, f"nobody {number}").recall("1")
     assert len(memory._kept[question(WISH)].seen) <= 3
 
 

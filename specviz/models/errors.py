@@ -5,7 +5,7 @@ All are ValueErrors, so a caller that only shows the message can catch one class
 
 
 class BadPrompt(ValueError):
-    """The prompt cannot be run; the message tells its author why."""
+    """The prompt cannot be run; the message explains why."""
 
 
 class NotAvailable(ValueError):

@@ -16,7 +16,7 @@ from specviz.adapters.gradio import removal_point
 from specviz.shipped import BrokenFile
 from specviz.ui.stream import log
 
-TOLD: Final = '<p class="sv-error" role="alert">{} {} Restore the file and restart the app.</p>'
+MESSAGE: Final = '<p class="sv-error" role="alert">{} {} Restore the file and restart the app.</p>'
 Made = TypeVar("Made")
 
 
@@ -50,7 +50,7 @@ def lacking(what: str, read: Callable[[], object]) -> None:
 def report(what: str, problem: BrokenFile) -> None:
     """Report a hidden part and its broken file, on the page and in the log."""
     log.warning("%s", problem)
-    gr.HTML(TOLD.format(what, escape(str(problem))), elem_classes="sv-part")
+    gr.HTML(MESSAGE.format(what, escape(str(problem))), elem_classes="sv-part")
 
 
 def style(*makers: Callable[[], str]) -> str:

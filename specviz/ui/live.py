@@ -82,7 +82,7 @@ def wire(runs: Worker, job: Job, view: gr.HTML, *starts: Start) -> None:
 def stream(job: Job, wanted: Callable[..., Texts]) -> Callable[..., AsyncGenerator[str, None]]:
     """Return an event handler; its last value is the page's number of the job."""
 
-    async def told(request: gr.Request, *values: Any) -> AsyncGenerator[str, None]:
+    async def stream_job(request: gr.Request, *values: Any) -> AsyncGenerator[str, None]:
         *said, last = values
         number = parse_number(NUMBER, last)
         try:
@@ -94,4 +94,4 @@ def stream(job: Job, wanted: Callable[..., Texts]) -> Callable[..., AsyncGenerat
             async for text in story:
                 yield text
 
-    return told
+    return stream_job

@@ -44,7 +44,7 @@ class BadRequest(ValueError):
 
     Attributes:
         field: The input that it is about, "" if none.
-        facts: What the page is told besides the sentence.
+        facts: Further data for the page.
     """
 
     def __init__(self, sentence: str, field: str = "", **facts: Any) -> None:
@@ -164,8 +164,8 @@ def _packed(data: Mapping[str, Any]) -> str:
 
 
 def _refused(status: int, problem: Exception) -> Response:
-    told = {"problem": str(problem), "field": getattr(problem, "field", "")}
-    return _json(status, _packed(told | getattr(problem, "facts", {})))
+    data = {"problem": str(problem), "field": getattr(problem, "field", "")}
+    return _json(status, _packed(data | getattr(problem, "facts", {})))
 
 
 def _json(status: int, text: str) -> Response:

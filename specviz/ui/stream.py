@@ -121,9 +121,9 @@ class Stream:
     def loading(self, stage: Callable[[], LoadStage | None]) -> None:
         """Send the progress of a load, unless it is over or unchanged. Thread-safe."""
         with self._lock:  # keeps later output behind this line
-            if (now := stage()) is not None and (told := load_facts(now)) != self._load:
-                self._load = told
-                self.say("loading", **told)
+            if (now := stage()) is not None and (facts := load_facts(now)) != self._load:
+                self._load = facts
+                self.say("loading", **facts)
 
     def fail(self, problem: Exception) -> None:
         """Send the reason why the run failed."""

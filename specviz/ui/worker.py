@@ -43,10 +43,10 @@ Transform = Callable[[str], str]  # a text of the task -> its text for the page
 class Cached(Protocol):
     """A cache of one task's output."""
 
-    def told(self, nonce: str) -> str:
+    def recall(self, nonce: str) -> str:
         """Return the cached output; empty if there is none."""
 
-    def learn(self, told: str) -> None:
+    def learn(self, output: str) -> None:
         """Keep the complete output."""
 
 
@@ -299,8 +299,8 @@ def run_to_end(work: Work, ticket: Ticket, output: Stream, limit: float) -> Step
 
 def recall(cached: Cached, work: Work, ticket: Ticket, output: Stream) -> Steps:
     """Send the cached output; without one, do the job and cache its output."""
-    if told := cached.told(output.nonce):
-        output.write(told)
+    if text := cached.recall(output.nonce):
+        output.write(text)
         return
     yield from work(ticket, output)
     if not ticket.stopped:

@@ -60,7 +60,7 @@ def test_sliders_and_fields_update_the_answer_to_the_newest_values(cost):
     gain = times(formula.speedup(0.8, 3, 0.1))
     says(page, ".sv-law-chosen", f"Your γ = 3 gives {gain} plain decoding.")
     assert page.input_value("#sv-law-gamma") == "3"
-    tokens = page.locator(".sv-law-round [data-told=tokens]").inner_text()
+    tokens = page.locator(".sv-law-round [data-number=tokens]").inner_text()
     assert tokens == f"{formula.expected_tokens(0.8, 3):.2f}"
     page.focus("#sv-law-c")
     page.keyboard.press("Home")

@@ -76,7 +76,7 @@ def test_bars_can_be_moved_with_the_keyboard(sand):
 def test_wrong_rule_is_lossy_and_names_word_and_reason(sand):
     sand.get_by_role("button", name="the top words of q").click()
     sand.locator("#sv-sand-rule").select_option("speculative")
-    assert settled(sand)["told"]["tv"] == "0.3056"
+    assert settled(sand)["numbers"]["tv"] == "0.3056"
     words = sand.locator(".sv-sand-verdict").inner_text()
     assert words.replace("\n", " ").startswith(
         "Lossy dog appears too often: with probability 0.556"
@@ -95,7 +95,7 @@ def test_random_rounds_disappear_when_the_sandbox_changes(sand):
     sand.get_by_role("button", name="Run 1,000 rounds").click()
     expect(sand.locator(".sv-coins-count")).to_have_text("1,000 rounds")
     assert sand.locator(".sv-coins-columns .sv-coins-whisker").count() == 5
-    assert float(sand.locator("[data-told=seen]").inner_text()) < 0.1
+    assert float(sand.locator("[data-number=seen]").inner_text()) < 0.1
     sand.locator("#sv-sand-rule").select_option("unverified")
     expect(sand.locator(".sv-coins-body")).to_be_hidden()
 

@@ -77,7 +77,7 @@ def download(name: str, ticket: Ticket, story: Stream) -> Iterator[None]:
     story.say("fetching")
     progress = Progress(story)
     try:
-        fetching.fetch(name, progress.say, FetchMonitor(progress.told, ticket.unwanted))
+        fetching.fetch(name, progress.say, FetchMonitor(progress.update, ticket.unwanted))
     except Stopped:
         if not ticket.unwanted():
             raise
@@ -88,9 +88,9 @@ class Progress:
 
     def __init__(self, story: Stream) -> None:
         self._story = story
-        self._told = -OFTEN
+        self._sent = -OFTEN
 
-    def told(self, done: int, whole: int) -> None:
+    def update(self, done: int, whole: int) -> None:
         """Send the number of bytes, if enough time has passed.
 
         Args:
@@ -98,9 +98,9 @@ class Progress:
             whole: Total bytes; 0 if unknown.
         """
         now, last = monotonic(), whole > 0 and done >= whole
-        if now - self._told < OFTEN and not last:
+        if now - self._sent < OFTEN and not last:
             return
-        self._told = now
+        self._sent = now
         data = {"done": done, "of": whole, "id": self._story.nonce}
         self._story.write(line("progress", data))
 

@@ -47,13 +47,13 @@ export class Question {
     this.number = 0; // of questions sent
     /** @type {() => object} */
     this.request = () => ({});
-    /** @type {(answer: Answer | Refusal) => void} */
+    /** @type {(answer: Answer | Refusal, request: object) => void} */
     this.show = () => {};
   }
 
   /**
    * @param {() => object} request Returns the question as it is now.
-   * @param {(answer: Answer | Refusal) => void} show
+   * @param {(answer: Answer | Refusal, request: object) => void} show request: what was asked.
    */
   wire(request, show) {
     this.request = request;
@@ -78,14 +78,15 @@ export class Question {
   async #send() {
     this.#changed = false;
     this.number += 1;
+    const request = this.request();
     /** @type {Answer | Refusal} */
     let answer;
     try {
-      answer = await ask(this.section, this.request(), this.patience);
+      answer = await ask(this.section, request, this.patience);
     } catch {
       this.silent();
       return;
     }
-    this.show(answer);
+    this.show(answer, request);
   }
 }

@@ -13,9 +13,8 @@ export function startCopy(button) {
   button.addEventListener("click", async () => {
     const detail = { problem: "" }; // set by the tab that is open if no link leads to it
     window.dispatchEvent(new CustomEvent("sv-link", { detail }));
-    const done = () => copied(location.href);
     word.textContent =
-      detail.problem || ((await done()) ? "Link copied" : "Copy the address above");
+      detail.problem || ((await copied(location.href)) ? "Link copied" : "Copy the address above");
     button.classList.add("sv-said-so");
     setTimeout(() => {
       word.textContent = usual;
@@ -26,7 +25,7 @@ export function startCopy(button) {
 
 /**
  * A button that copies a text.
- * @param {string} name What the text is.
+ * @param {string} name Names the text for screen readers.
  * @param {string} text
  */
 export function copyButton(name, text) {

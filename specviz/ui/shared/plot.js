@@ -85,7 +85,7 @@ function coloured(trace, style) {
 /**
  * @typedef {object} Fit
  * @property {((customdata: number) => void) | null} [onPick]
- * @property {(point: Hovered | null) => void} [onHover] Hears what the pointer is over.
+ * @property {(point: Hovered | null) => void} [onHover] Called with the point under the pointer; null when it leaves.
  * @property {number} [squash] How much less high than its layout says; words keep their size.
  * @property {number} [room] The width that there is, where it was read already.
  */

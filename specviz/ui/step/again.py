@@ -122,7 +122,7 @@ class Asked:
     visitor: str
     anew: bool
 
-    def told(self, nonce: str) -> str:
+    def recall(self, nonce: str) -> str:
         """The kept lines for a job with this number; empty if the run must be measured."""
         kept = self.memory.recall(self.key, self.visitor) if self.key and not self.anew else None
         if kept is None:
@@ -132,11 +132,11 @@ class Asked:
         again = SAME.format(ago(monotonic() - kept.at))
         return line(run.pop("kind"), run | {"id": nonce, "again": again}) + rest
 
-    def learn(self, told: str) -> None:
+    def learn(self, output: str) -> None:
         """Keep a run's output from its own line on, without status lines."""
         if not self.key:
             return
-        lines = told.splitlines(keepends=True)
+        lines = output.splitlines(keepends=True)
         own = [each for each in lines if not each.startswith('{"kind":"state"')]
         if own and own[0].startswith('{"kind":"run"'):
             self.memory.keep(self.key, compress("".join(own).encode(), 1))
@@ -236,8 +236,8 @@ async def texts(
     If the other visitor's run ends early, this visitor's own run follows, from its first line.
     """
     asked, nonce = memory.asked(wish, visitor), f"{number:.0f}"
-    if told := asked.told(nonce):
-        yield told + state("done", nonce)
+    if text := asked.recall(nonce):
+        yield text + state("done", nonce)
         return
     stopped = partial(runs.line.is_stopped, visitor, number)
     before = ""

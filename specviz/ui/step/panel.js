@@ -39,7 +39,7 @@ function panelTitle(panel) {
   if (panel.kind === "round") return ["Round " + panel.number];
   if (panel.kind === "law") return ["Sampled from p: ", el("span", "sv-token", word(panel.w))];
   const tries =
-    panel.tries > 1 ? " · " + (ORDINALS[panel.tries] || panel.tries + "th") + " alternative" : "";
+    panel.tries > 1 ? " · " + (ORDINALS[panel.tries] || panel.tries + "th") + " guess" : "";
   return [
     "Judging: ",
     el("span", "sv-token", word(panel.w)),

@@ -18,7 +18,7 @@ function fit(paint) {
   if (!width) return; // another tab is open
   const zoom = root.getBoundingClientRect().width / width;
   // What is said above the run takes its height from the run's own air.
-  const height = Math.round((innerHeight - said()) / zoom);
+  const height = Math.round((innerHeight - heightAbove()) / zoom);
   const size = [width, height].join();
   if (size === fitted) return;
   fitted = size;
@@ -44,7 +44,7 @@ const EASE = [
 const ABOVE = [".sv-notice", ".sv-again", ".sv-strange", ".sv-fork"];
 
 // The height of the line above the row on top, and of the notices above the text.
-function said() {
+function heightAbove() {
   const intro = byId("sv-intro");
   const all = [intro, ...ABOVE.map((name) => $(name))];
   return all.reduce((sum, each) => sum + (each ? each.getBoundingClientRect().height : 0), 0);

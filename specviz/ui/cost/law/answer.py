@@ -74,7 +74,7 @@ def round_of(terms: SpeedupModel, gamma: float) -> dict[str, Any]:
     work = terms.arithmetic(gamma)
     return {
         "tokens": tokens, "draft": draft, "check": check,
-        "told": {
+        "numbers": {
             "tokens": f"{tokens:.2f}", "cost": f"{draft + check:.2f}", "draft": f"{draft:.2f}",
             "check": f"{check:.2f}", "speedup": times(terms.speedup(gamma)), "work": times(work),
         },
@@ -153,14 +153,14 @@ def _card(
         "tokens": tokens,
         "speedup": speedup,
         "figure": small_tree(parents, tree_formula.path_probabilities(parents, keep)),
-        "told": {"tokens": f"{tokens:.3f}", "levels": str(depth), "speedup": times(speedup)},
+        "numbers": {"tokens": f"{tokens:.3f}", "levels": str(depth), "speedup": times(speedup)},
     }
 
 
 def _trees_sentence(cards: Sequence[dict[str, Any]], guesses: int) -> str:
-    tree, chain, best = (card["told"]["tokens"] for card in cards)
+    tree, chain, best = (card["numbers"]["tokens"] for card in cards)
     fastest = max(cards, key=lambda card: float(card["speedup"]))
-    same = fastest is cards[2] or fastest["told"]["speedup"] == cards[2]["told"]["speedup"]
+    same = fastest is cards[2] or fastest["numbers"]["speedup"] == cards[2]["numbers"]["speedup"]
     faster = "" if same else fastest["name"].lower()
     return text(
         "cost", "trees_compared", guesses=guesses, tree=tree, chain=chain, best=best, faster=faster

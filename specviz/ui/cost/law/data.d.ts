@@ -32,7 +32,7 @@ export interface Round {
   tokens: number;
   draft: number;
   check: number;
-  told: Record<string, string>;
+  numbers: Record<string, string>;
 }
 export interface Trees {
   cards: Card[];
@@ -45,7 +45,7 @@ export interface Card {
   tokens: number;
   speedup: number;
   figure: Figure;
-  told: Record<string, string>;
+  numbers: Record<string, string>;
 }
 /** What the figures' legends name. */
 export type Key = "chosen" | "best" | "run" | "law" | "ridge";

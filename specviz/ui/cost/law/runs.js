@@ -61,27 +61,27 @@ function showSwitch() {
 
 const DIAMOND = () => drawing("0 0 12 12", [["M6 .6 11.4 6 6 11.4.6 6z", "sv-fill"]], "sv-mark");
 
-// Show the run's numbers beside the formula's. told: the server's sentences and numbers.
-/** @param {RunTold | null} told */
-export function showRun(told) {
+// Show the run's numbers beside the formula's. answer: the server's sentences and numbers.
+/** @param {RunTold | null} answer */
+export function showRun(answer) {
   const point = chosen();
-  $(".sv-law-none").hidden = Boolean(point && told);
-  $(".sv-law-point").hidden = !(point && told);
+  $(".sv-law-none").hidden = Boolean(point && answer);
+  $(".sv-law-point").hidden = !(point && answer);
   showSwitch();
-  if (!point || !told) return;
+  if (!point || !answer) return;
   const name = String(point.name || "a run");
   const from = el("span", "sv-law-from", FROM[point.source] || "measured on this machine");
   $(".sv-law-name").replaceChildren(
     DIAMOND(),
-    el("b", "", `measured: ${name}, ${bound(told.measured)}`),
+    el("b", "", `measured: ${name}, ${bound(answer.measured)}`),
     from,
   );
   $(".sv-law-gap").textContent = bound(
-    `The formula predicts ${told.law}; the run measured ${told.measured}.`,
+    `The formula predicts ${answer.law}; the run measured ${answer.measured}.`,
   );
-  $(".sv-law-why").textContent = bound(told.why);
+  $(".sv-law-why").textContent = bound(answer.why);
   $(".sv-law-facts").replaceChildren(
-    ...told.rows.map(([term, value, said]) =>
+    ...answer.rows.map(([term, value, said]) =>
       el("div", "", el("dt", "", term), el("dd", "", el("b", "", value), " ", said)),
     ),
   );

@@ -83,8 +83,8 @@ function showKeys(answer, figure, keys) {
 
 /** @param {Round} round */
 function showRound(round) {
-  for (const place of stage.all("[data-told]"))
-    place.textContent = round.told[there(place.dataset.told)];
+  for (const place of stage.all("[data-number]"))
+    place.textContent = round.numbers[there(place.dataset.number)];
   const whole = Math.max(round.tokens, round.draft + round.check);
   const wide = { brings: round.tokens, draft: round.draft, check: round.check };
   for (const [name, value] of Object.entries(wide)) {
@@ -92,19 +92,19 @@ function showRound(round) {
   }
 }
 
-/** @param {Trees | Fault} told */
-function showTrees(told) {
-  $(".sv-law-fault").textContent = told.problem || "";
-  $(".sv-law-fault").hidden = !told.problem;
+/** @param {Trees | Fault} trees */
+function showTrees(trees) {
+  $(".sv-law-fault").textContent = trees.problem || "";
+  $(".sv-law-fault").hidden = !trees.problem;
   for (const box of stage.all("[data-text]")) {
-    box.setAttribute("aria-invalid", String(box.dataset.text === told.field));
+    box.setAttribute("aria-invalid", String(box.dataset.text === trees.field));
   }
-  if (told.problem !== undefined) return;
-  $(".sv-law-said").textContent = told.said;
-  const most = Math.max(...told.cards.map((card) => card.tokens));
-  if (!stage.find(".sv-law-card")) $(".sv-law-cards").append(...told.cards.map(treeCard));
+  if (trees.problem !== undefined) return;
+  $(".sv-law-said").textContent = trees.said;
+  const most = Math.max(...trees.cards.map((card) => card.tokens));
+  if (!stage.find(".sv-law-card")) $(".sv-law-cards").append(...trees.cards.map(treeCard));
   stage.all(".sv-law-card").forEach((card, at) => {
-    const { told: words, tokens } = told.cards[at];
+    const { numbers: words, tokens } = trees.cards[at];
     /** @type {NodeListOf<HTMLElement>} */
     const places = card.querySelectorAll("[data-card]");
     for (const place of places) place.textContent = words[there(place.dataset.card)];
@@ -152,13 +152,13 @@ export function paint() {
   $(".sv-law-speed").setAttribute("aria-label", last.best + " " + last.chosen);
   $(".sv-law-time").setAttribute(
     "aria-label",
-    `Per token: arithmetic ${last.round.told.work}, speed-up ${last.round.told.speedup}.`,
+    `Per token: arithmetic ${last.round.numbers.work}, speed-up ${last.round.numbers.speedup}.`,
   );
   $(".sv-law-map").setAttribute("aria-label", MAPPED[state.map].replace(/ Click to set .*/, ""));
   const places = stage.all(".sv-law-card .sv-plot");
   const cards = last.trees.problem === undefined ? last.trees.cards : [];
   cards.forEach((card, at) => {
     plot(places[at], card.figure);
-    places[at].setAttribute("aria-label", `${card.name}: ${card.told.tokens} tokens a round.`);
+    places[at].setAttribute("aria-label", `${card.name}: ${card.numbers.tokens} tokens a round.`);
   });
 }

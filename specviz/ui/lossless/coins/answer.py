@@ -41,7 +41,7 @@ def answer(data: Mapping[str, Any]) -> dict[str, Any]:
         "pours": pours,
         "intervals": [[one.low, one.high] for one in found.intervals],
         "said": said(found),
-        "told": told(found, enumerate_position(round_).tv),
+        "numbers": format_numbers(found, enumerate_position(round_).tv),
         "darts": board(round_, next(seeds)),
     }
 
@@ -122,7 +122,7 @@ def _small(chance: float) -> str:
     return "< 10⁻¹²" if chance < TINY else significant(1)(chance)
 
 
-def told(found: SampleCounts, exact: float) -> dict[str, str]:
+def format_numbers(found: SampleCounts, exact: float) -> dict[str, str]:
     """Format the numbers beside the columns."""
     chance = found.test.p_value
     return {

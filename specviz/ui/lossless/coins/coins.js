@@ -38,8 +38,8 @@ function show(answer) {
   stage.element.style.setProperty("--sv-sand-many", String(words.length));
   $(".sv-coins-words").replaceChildren(...words.map((one) => el("span", "", word(one))));
   $(".sv-coins-said").textContent = answer.said;
-  for (const place of stage.all("[data-told]"))
-    place.textContent = answer.told[there(place.dataset.told)];
+  for (const place of stage.all("[data-number]"))
+    place.textContent = answer.numbers[there(place.dataset.number)];
   showBoard(answer.darts);
   clearTimeout(pouring);
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;

@@ -15,7 +15,7 @@ export interface Thrown {
   pours: Pour[];
   intervals: [number, number][];
   said: string;
-  told: Record<string, string>;
+  numbers: Record<string, string>;
   darts: Board | null;
 }
 /** Von Neumann's dartboard. high: by word, M q. darts: word, height, and whether it is accepted. */

@@ -56,12 +56,12 @@ def exhibits(p: Any, q: Any) -> list[dict[str, Any]]:
         BadRequest: With a sentence, if p or q is not a distribution.
     """
     if p is None:
-        return [told(each, result) for each, result in own()]
+        return [describe_case(each, result) for each, result in own()]
     target, draft = law(p, "p"), law(q, "q")
     if len(target) != len(draft):
         raise BadRequest("p and q must have a probability for the same words.")
     laws = tensor(target), tensor(draft)
-    return [told(each, each.result(*laws)) for each in GALLERY]
+    return [describe_case(each, each.result(*laws)) for each in GALLERY]
 
 
 @cache
@@ -70,7 +70,7 @@ def own() -> tuple[tuple[CaseStudy, CaseResult], ...]:
     return tuple((each, each.result()) for each in GALLERY)
 
 
-def told(each: CaseStudy, result: CaseResult) -> dict[str, Any]:
+def describe_case(each: CaseStudy, result: CaseResult) -> dict[str, Any]:
     """Convert a rule to JSON: its texts, its verdict, and its output by first word."""
     out, p = result.first()
     tv = "0" if result.tv < EXACT else f"{result.tv:.4f}"

@@ -11,7 +11,7 @@ import { $, stage } from "./stage.js";
 const SILENT = "The server does not answer. Try again.";
 /** @type {Question<Answer>} */
 const question = new Question("gallery", () => tell(SILENT));
-/** @type {{ asked: "list" | "evidence" }} */
+/** @type {object} */
 let asked = { asked: "list" };
 /** @type {Word[] | null} */
 let over = null; // the sandbox's words, if its p and q are used
@@ -22,20 +22,19 @@ function tell(sentence) {
   $(".sv-wild-notice").hidden = !sentence;
 }
 
-/** @param {typeof asked & Record<string, unknown>} what */
+/** @param {object} what */
 function ask(what) {
   asked = what;
   question.ask();
 }
 
-/** @param {Answer | Refusal} answer */
-function show(answer) {
+/** @param {Answer | Refusal} answer @param {object} request */
+function show(answer, request) {
+  if (request !== asked) return; // the mode or the case has changed meanwhile
   tell(answer.problem || "");
   if (answer.problem !== undefined) return;
-  // An answer that comes after the mode has changed is of no use.
-  if (answer.exhibits && asked.asked === "list")
-    showAll(answer.exhibits, over || stage.config.words);
-  if (answer.evidence && asked.asked === "evidence") showCase(answer.evidence);
+  if (answer.exhibits) showAll(answer.exhibits, over || stage.config.words);
+  if (answer.evidence) showCase(answer.evidence);
 }
 
 /** @param {string} mode */

@@ -35,7 +35,10 @@ def proof(name: str) -> dict[str, Any]:
     """Every check of a recorded run, and the largest distance in a sentence."""
     trace = recorded.trace(name)
     judged = {(r.number, j.node): j for r in trace.rounds for j in r.judged}
-    verdicts = [told(trace, step, judged[step.round, step.node]) for step in verdict_bounds(trace)]
+    verdicts = [
+        describe_verdict(trace, step, judged[step.round, step.node])
+        for step in verdict_bounds(trace)
+    ]
     return {"run": name, "title": recorded.title(name), "said": said(trace), "verdicts": verdicts}
 
 
@@ -49,7 +52,7 @@ def said(trace: Trace) -> str:
     return texts.text("lossless", "run_lossy", least=f"{least:.4f}", most=f"{most:.4f}", **shown)
 
 
-def told(trace: Trace, step: VerdictBounds, judged: Judged) -> dict[str, Any]:
+def describe_verdict(trace: Trace, step: VerdictBounds, judged: Judged) -> dict[str, Any]:
     """Convert a check to JSON: round, token, accepted or not, distance, p and q for the sandbox."""
     scene = Scene.of(trace, step.round)
     proposed = scene.round.proposed

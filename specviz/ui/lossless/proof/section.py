@@ -40,14 +40,14 @@ def build(place: TabContext) -> None:
     known = {"runs": [[name, title(name)] for name in names()], "times": TIMES}
     words = {"bound": limit_text(place.runs.limit)}
     component(NAME, "lossless/proof/proof", known, words=words)
-    told = component(f"{NAME}-told", "lossless/proof/told")
+    output = component(f"{NAME}-told", "lossless/proof/told")
     chosen = gr.Textbox(visible=False)
     place.questions.add("proof", "specviz.ui.lossless.proof.answer")
     go = gr.Button("Repeat the run", elem_id=f"{NAME}-go", elem_classes="sv-hidden")
     stop = gr.Button("Stop repeating", elem_id=f"{NAME}-stop", elem_classes="sv-hidden")
     number = gr.Number(visible=False)
     begin = Start(go, [chosen], partial(wanted, place.runs), f"[{OURS}.run]")
-    wire(place.runs, Job("proof", OURS, stop, number), told, begin)
+    wire(place.runs, Job("proof", OURS, stop, number), output, begin)
 
 
 def wanted(runs: Worker, name: Any) -> Texts:

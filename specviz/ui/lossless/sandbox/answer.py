@@ -50,7 +50,7 @@ def answer(data: Mapping[str, Any]) -> dict[str, Any]:
         **verdict(asked, round_.rule, found),
         "kept": found.through_draft.tolist(),
         "filled": found.through_rest.tolist(),
-        "told": told(asked, found),
+        "numbers": format_numbers(asked, found),
         "table": {"heads": HEADS, "rows": rows(asked.q, found)},
     }
 
@@ -113,7 +113,7 @@ MISFIT: Final[Mapping[Drawn, str]] = {  # macros, by how the guesses were chosen
 }
 
 
-def told(asked: SandboxQuestion, found: PositionResult) -> dict[str, str]:
+def format_numbers(asked: SandboxQuestion, found: PositionResult) -> dict[str, str]:
     """Format the numbers beside the bars."""
     best = acceptance_ceiling(tensor(asked.p), tensor(asked.q), asked.drawn, asked.candidates)
     return {

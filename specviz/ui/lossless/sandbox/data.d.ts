@@ -63,6 +63,6 @@ export interface Answer {
   why: string;
   kept: number[];
   filled: number[];
-  told: Record<string, string>;
+  numbers: Record<string, string>;
   table: { heads: string[]; rows: string[][] };
 }

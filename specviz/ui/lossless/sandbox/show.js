@@ -33,8 +33,8 @@ export function show(answer) {
   const off = answer.worst === null ? [] : [chip(answer.worst), " "];
   $(".sv-sand-said").replaceChildren(...off, answer.said);
   $(".sv-sand-why").textContent = answer.why;
-  for (const place of stage.all("[data-told]"))
-    place.textContent = answer.told[there(place.dataset.told)];
+  for (const place of stage.all("[data-number]"))
+    place.textContent = answer.numbers[there(place.dataset.number)];
   showOut(answer);
   showTable(answer);
   for (const hear of heard) hear();

@@ -56,14 +56,14 @@ def build(place: TabContext) -> None:
         "most": {"depth": LEVELS, "width": WIDEST, "skip": MOST_SKIPPED},
     }
     component(NAME, "trees/grow/grow", known)
-    told = component(f"{NAME}-told", "trees/grow/told")
+    output = component(f"{NAME}-told", "trees/grow/told")
     place.questions.add("grow", "specviz.ui.trees.grow.answer")
     request = gr.Textbox(visible=False)
     go = gr.Button("Draft here", elem_id=f"{NAME}-go", elem_classes="sv-hidden")
     stop = gr.Button("Stop drafting", elem_id=f"{NAME}-stop", elem_classes="sv-hidden")
     number = gr.Number(visible=False)
     begin = Start(go, [request], partial(wanted, place.runs), f"[{OURS}.live]")
-    wire(place.runs, Job("trees", OURS, stop, number), told, begin)
+    wire(place.runs, Job("trees", OURS, stop, number), output, begin)
 
 
 def wanted(runs: Worker, text: Any) -> Texts:
