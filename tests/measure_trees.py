@@ -3,9 +3,9 @@
 Usage: python tests/measure_trees.py [URL]. Without a URL it serves the page itself.
 
 What is measured: building a dynamic tree of 60 tokens (6, 10, 60) beside the drafter's passes in
-it, each with the top guesses of its distribution, in one process, on real positions; the layout of the kept tree and
-of the whole pool; a question's answer on the server; and in the browser, from a slider's move to
-after the second animation frame that shows the new tree.
+it, each with the top guesses of its distribution, in one process, on real positions; the layout of
+the kept tree and of the whole pool; a question's answer on the server; and in the browser, from a
+slider's move to after the second animation frame that shows the new tree.
 """
 
 from __future__ import annotations
