@@ -164,8 +164,11 @@ def test_output_is_in_view_beside_p_and_q_with_larger_text(sand):
     larger = sand.get_by_role("button", name="Larger text")
     larger.click()
     sand.evaluate("scrollTo(0, 0)")
-    words = sand.locator(".sv-sand-words").first.bounding_box()
-    assert words["y"] + words["height"] <= 800
+    words = sand.locator(".sv-sand-words").first
+    box = words.bounding_box()
+    assert box["y"] + box["height"] <= 800
+    cut = "(row) => [...row.children].filter((one) => one.scrollWidth > one.clientWidth).length"
+    assert words.evaluate(cut) == 0, "no word is cut"
     larger.click()
 
 
