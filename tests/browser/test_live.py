@@ -156,7 +156,7 @@ def test_reloading_the_page_during_a_run_keeps_its_rounds(visit, url, pair):
     notice(visitor, "reloaded before the run ended")
     assert visitor.page.inner_text(".sv-badge") == "live"
     assert visitor.ask("rounds") >= rounds > 0
-    assert visitor.page.get_by_label("Prompt").first.input_value() == PROMPT
+    expect(visitor.page.get_by_label("Prompt").first).to_have_value(PROMPT)
     visitor.page.evaluate("sessionStorage.setItem('sv-unfinished', 'of a visit before')")
     visitor.open("?trace=02-siblings")
     assert visitor.page.inner_text(".sv-badge") == "recorded", "a link leads elsewhere"

@@ -22,10 +22,21 @@ def test_copied_link_opens_the_same_step(visit, another):
     assert another.ask("cursor") == visit.ask("cursor")
 
 
+# A promise made before the click, since the button says so for a moment only.
+SAID_SO = """() => {
+  const button = document.querySelector(".sv-copy");
+  window.saidSo = new Promise((done) =>
+    new MutationObserver(() => button.classList.contains("sv-said-so") && done())
+      .observe(button, { attributes: true }));
+}"""
+
+
 def copied(page):
     """The link that the button copies."""
+    page.bring_to_front()  # the clipboard is that of the page in front
+    page.evaluate(SAID_SO)
     page.click(".sv-copy")
-    page.wait_for_selector(".sv-copy.sv-said-so")
+    page.evaluate("window.saidSo")
     return page.evaluate("navigator.clipboard.readText()")
 
 

@@ -102,7 +102,7 @@ def test_controls_grow_another_tree_and_invalid_ones_get_a_sentence(trees):
     expect(trees.locator(".sv-grow-lists")).to_contain_text("[1,-1,-1]")
     trees.context.grant_permissions(["clipboard-read", "clipboard-write"])
     trees.get_by_role("button", name="Copy retrieve_next_token").click()
-    expect(trees.locator(".sv-copy", has_text="Copied")).to_have_count(1)
+    expect(trees.locator(".sv-copy-text", has_text="Copied")).to_have_count(1)
     assert trees.evaluate("navigator.clipboard.readText()") == "[1,-1,-1]"
 
 

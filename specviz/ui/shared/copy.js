@@ -29,7 +29,7 @@ export function startCopy(button) {
  * @param {string} text
  */
 export function copyButton(name, text) {
-  const made = el("button", "sv-link sv-copy", "Copy");
+  const made = el("button", "sv-link sv-copy-text", "Copy");
   made.type = "button";
   made.setAttribute("aria-label", "Copy " + name);
   made.addEventListener("click", async () => {
