@@ -51,13 +51,14 @@ def test_answers_of_one_pass_arrive_together_and_are_lit_one_by_one(looker):
 def test_link_is_computed_at_the_click(visit):
     page = visit.open(f"?trace={OPENING}&round=1&step=propose-1")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    copied = """async () => {
+    copied = """() => new Promise((done) => {
+      const button = document.querySelector(".sv-copy");
+      new MutationObserver(() => button.classList.contains("sv-said-so") && done())
+        .observe(button, { attributes: true });
       window.specviz.players["sv-step"].next();
-      document.querySelector(".sv-copy").click();
-      return navigator.clipboard.readText();
-    }"""
+      button.click();
+    })"""
     page.evaluate(copied)
-    page.wait_for_selector(".sv-copy.sv-said-so")
     link = page.evaluate("navigator.clipboard.readText()")
     assert parse_qs(urlsplit(link).query)["step"] == [visit.ask("frame.step.id")]
 
