@@ -37,3 +37,9 @@ def test_checker_reports_no_problem(name):
     command = [sys.executable, "-m", *CHECKS[name]]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{done.stdout}{done.stderr}"
+
+
+def test_vendored_preact_is_the_published_file_of_the_version_whose_types_are_checked():
+    vendor, package = ROOT / "specviz/ui/vendor", ROOT / TOOLS / "preact"
+    assert (vendor / "preact.js").read_bytes() == (package / "dist/preact.mjs").read_bytes()
+    assert (vendor / "LICENSE.preact").read_bytes() == (package / "LICENSE").read_bytes()

@@ -16,7 +16,7 @@ from specviz.ui.access import Access
 from specviz.ui.policy import POLICY, page_policy
 from specviz.ui.routes import EARLY, lean, module_address, modules
 
-FIRST: Final = ("shared/", "step/")  # what the tab that opens first is made of
+FIRST: Final = ("shared/", "step/", "vendor/")  # what the tab that opens first is made of
 
 
 @cache

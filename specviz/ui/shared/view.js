@@ -1,0 +1,83 @@
+// What components are made of: elements, marks and words as Preact's virtual nodes. Text is data,
+// never markup. `render(node, place)` shows a node in an element and later changes only what differs,
+// so focus, selection and listeners stay.
+
+import { h, render } from "../vendor/preact.js";
+import { GLOSSARY } from "./given.js";
+import { GLYPHS, ICONS, MARKS } from "./marks.js";
+
+/** @import { ComponentChild, VNode } from "../vendor/preact.js" */
+/** @import { Stroke, Word } from "./data.js" */
+
+export { h, render };
+
+/** Joins class names; those that are empty or false are left out. @param {...(string | false | null | undefined)} names */
+export const classes = (...names) => names.filter(Boolean).join(" ");
+
+/** @param {string} box @param {Stroke[]} paths @param {string} name Its class. */
+export function Drawing(box, paths, name) {
+  return h(
+    "svg",
+    { viewBox: box, class: name, "aria-hidden": "true" },
+    ...paths.map(([d, style]) => h("path", { d, class: style })),
+  );
+}
+
+/** The mark of what became of a token; nothing for a state without one. @param {string} state */
+export function Mark(state) {
+  const paths = MARKS[state];
+  return paths ? Drawing("0 0 12 12", paths, "sv-mark") : null;
+}
+
+/** @param {string} name */
+export const Icon = (name) => Drawing("0 0 16 16", ICONS[name], "sv-icon");
+
+/** A special token: no text, but a sign that a template or an end of text is made of. @param {string} name */
+export const Special = (name) =>
+  h(
+    "span",
+    {
+      class: "sv-special",
+      title: "A special token: one token for the model, not part of the text",
+    },
+    name,
+  );
+
+/** @param {Word[number]} piece @returns {ComponentChild} */
+function Piece(piece) {
+  if (typeof piece === "string") return piece;
+  if (piece.s) return Special(piece.s);
+  if (piece.g) return Drawing(...GLYPHS[piece.g], "sv-glyph sv-" + piece.g);
+  return h("span", { class: "sv-code" }, "<" + piece.c + ">");
+}
+
+/** A token: text, white space made visible, bytes that are no text by number. @param {Word} pieces */
+export const Token = (pieces) => h("span", { class: "sv-w" }, ...pieces.map(Piece));
+
+/** A token inside running text, where spaces and new lines do their work. @param {Word} pieces */
+export function RunningToken(pieces) {
+  const isGlyph = /** @param {Word[number]} piece @param {string} name */ (piece, name) =>
+    typeof piece === "object" && piece.g === name;
+  const shown = pieces.map((piece) => (isGlyph(piece, "space") ? " " : Piece(piece)));
+  const breaks = pieces.some((piece) => isGlyph(piece, "newline"));
+  return h("span", { class: "sv-w" }, ...shown, breaks ? h("br", null) : null);
+}
+
+/**
+ * The attributes of an element that is one of the field's terms: its card opens at a click, a tap or
+ * a stay (terms.js).
+ * @param {string | undefined} term
+ */
+export const termAttributes = (term) => (term && term in GLOSSARY ? { "data-term": term } : {});
+
+/**
+ * A new element of the page from a node, for a place that other code fills.
+ * @template {Element} [Made=HTMLElement]
+ * @param {VNode<any>} node
+ * @returns {Made}
+ */
+export function toElement(node) {
+  const place = document.createElement("div");
+  render(node, place);
+  return /** @type {Made} */ (place.firstElementChild);
+}
