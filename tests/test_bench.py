@@ -256,7 +256,7 @@ def test_transformers_early_exit_gives_the_same_greedy_text(deep_target):
         played = list(engine.rounds(deep_target, LayerSkip(deep_target), ids, settings))
         ours = [token for each in played for token in each.tokens]
         assert reference.new_tokens(deep_target, ids, settings, assistant_early_exit=2) == ours
-        tokens, passes = reference.early_exit(deep_target, ids, settings)
+        tokens, passes, _ = reference.early_exit(deep_target, ids, settings)
         assert tokens == len(ours)
         assert abs(passes - len(played)) <= 2  # passes of all layers; those of two are drafts
     assert tokens / passes > 1

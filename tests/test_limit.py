@@ -1,5 +1,7 @@
 """The speed that memory allows: what a pass reads, and the share of the limit. No timings."""
 
+from time import perf_counter
+
 import pytest
 import tiny
 import torch
@@ -16,7 +18,13 @@ from specviz.settings.settings import Sampling, Settings
 
 GREEDY = Settings(Sampling(temperature=0), max_new_tokens=8)
 PROMPT = Prompt(tiny.PROMPT, (5, 9, 77, 31))
-FIELDS = ("memory_bandwidth", "limit_tokens_per_second", "share_of_limit", "same_text")
+FIELDS = (
+    "memory_bandwidth",
+    "limit_tokens_per_second",
+    "share_of_limit",
+    "share_of_limit_after_prompt",
+    "same_text",
+)
 
 
 @pytest.mark.parametrize("tied", [True, False])
@@ -57,6 +65,9 @@ def test_mixture_of_experts_has_no_limit(tiny_target, monkeypatch):
     assert make_limiter(tiny_target, 8) is None
 
 
+PLAIN_OUTCOME = Outcome(4, 4, text=(1, 2, 3, 4), decode_seconds=1.5)
+
+
 def rows_of(target, monkeypatch, limits):
     """Return rows of plain decoding at 1 and 2 tokens/s, a drafter, and an equal method."""
     clock = iter([4.0] * 3 + [2.0] * 3)
@@ -66,7 +77,7 @@ def rows_of(target, monkeypatch, limits):
 
     monkeypatch.setattr("specviz.bench.measure._timed", timed)
     ways = [
-        Method("plain", lambda _: Outcome(4, 4, text=(1, 2, 3, 4)), GREEDY, one_by_one=True),
+        Method("plain", lambda _: PLAIN_OUTCOME, GREEDY, one_by_one=True),
         Method("drafter", lambda _: Outcome(4, 2), GREEDY),
         Method("other", lambda _: Outcome(4, 4, text=(1, 2, 3, 5)), GREEDY, one_by_one=True),
     ]
@@ -82,6 +93,9 @@ def test_share_of_the_limit_is_the_median_of_shares_within_a_turn(tiny_target, m
     )
     assert (plain.memory_bandwidth, plain.limit_tokens_per_second) == (20.0, 5.0)
     assert plain.share_of_limit == other.share_of_limit == (0.5 + 0.25) / 2
+    assert plain.tokens_per_second_after_prompt == 2.0  # 3 tokens in 1.5 s
+    assert plain.share_of_limit_after_prompt == (2 / 2 + 2 / 8) / 2
+    assert other.tokens_per_second_after_prompt is other.share_of_limit_after_prompt is None
     assert drafter.limit_tokens_per_second == 5.0
     assert drafter.share_of_limit is None
     assert (plain.same_text, drafter.same_text, other.same_text) == (None, None, False)
@@ -98,6 +112,14 @@ def test_only_methods_with_one_token_per_pass_have_a_share_of_the_limit(tiny_tar
     assert [way.name for way in ways if way.one_by_one] == ["plain", GENERATE]
 
 
+def test_speed_after_the_prompt_is_timed_within_the_call(tiny_target):
+    plain, generate, *_ = all_methods(tiny_target, [], GREEDY)
+    for method in (plain, generate):
+        start = perf_counter()
+        outcome = method.decode(PROMPT)
+        assert 0 < outcome.decode_seconds < perf_counter() - start
+
+
 def test_plain_decoding_returns_its_text(tiny_target):
     plain, *_ = all_methods(tiny_target, [], GREEDY)
     ids = torch.tensor([PROMPT.ids])
@@ -109,13 +131,20 @@ ROW = {
     "name": "plain", "domain": "stories", "device": "2 CPU cores", "threads": 2, "partial": False,
     "tokens_per_second": 20.0, "ratio_to_plain": 1.0, "ratio_to_transformers": None,
     "tokens_per_pass": 1.0, "alpha": None, "draft_cost": None, "memory_bandwidth": 2e10,
-    "limit_tokens_per_second": 40.0, "share_of_limit": 0.5, "same_text": None,
+    "limit_tokens_per_second": 40.0, "share_of_limit": 0.5,
+    "share_of_limit_after_prompt": 0.6, "same_text": None,
 }  # fmt: skip
 ROWS = [
     ROW,
-    ROW | {"name": "ngram", "share_of_limit": None},
-    ROW | {"name": "llama.cpp", "share_of_limit": 0.9, "same_text": False},
-    ROW | {"domain": "python", "share_of_limit": 0.7},
+    ROW | {"name": "ngram", "share_of_limit": None, "share_of_limit_after_prompt": None},
+    ROW
+    | {
+        "name": "llama.cpp",
+        "share_of_limit": 0.9,
+        "share_of_limit_after_prompt": None,
+        "same_text": False,
+    },
+    ROW | {"domain": "python", "share_of_limit": 0.7, "share_of_limit_after_prompt": 0.8},
 ]
 
 
@@ -125,7 +154,10 @@ def test_limit_is_stated_in_words(capsys):
     assert "memory is read here at 20.0 GB/s with 2 threads" in said
     assert "a plain pass reads 500.0 MB" in said
     assert "at most 40.0 tokens/s without drafting" in said
-    assert "Share of it reached, prompt included: plain 0.60, llama.cpp 0.90." in said
+    assert (
+        "reached, after the prompt: plain 0.70; prompt included: plain 0.60, llama.cpp 0.90."
+        in said
+    )
     assert "llama.cpp wrote other tokens than plain decoding in stories." in said
 
 
@@ -142,5 +174,5 @@ def test_table_shows_the_share_of_the_limit():
     columns = table_columns(["stories"], ["plain"])
     at = [column.title for column in columns].index("Of the limit")
     assert len(columns) == len(row_cells(ROW))
-    assert row_cells(ROW)[at] == "0.50"
+    assert row_cells(ROW)[at] == "0.60"
     assert row_cells(ROWS[1])[at] == ""

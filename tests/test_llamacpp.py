@@ -57,7 +57,7 @@ class Server:
         (HERE / "told.json").write_text(json.dumps(told, default=str))
         if ANSWER == "abort": os.abort()
         if isinstance(ANSWER, dict): return ANSWER
-        return {"choices": [{"text": ANSWER}]}
+        return {"choices": [{"text": ANSWER}], "timings": {"predicted_ms": 250.0}}
 '''
 
 
@@ -86,6 +86,7 @@ def test_llamacpp_decodes_token_ids_from_float32_file(tiny_target, stand_in):
         made = way.decode(prompt)
     assert (way.name, way.one_by_one, way.counterpart) == ("llama.cpp", True, None)
     assert (made.tokens, made.passes, made.text) == (3, 3, (7, 279, 0))
+    assert made.speed_after_prompt == 8.0  # the prompt's pass gives the first of its 3 tokens
     asked = told()
     assert asked["request"] == {
         "prompt": list(prompt.ids), "n_predict": 16, "temperature": 0.0, "cache_prompt": False,

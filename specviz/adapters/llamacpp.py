@@ -60,8 +60,11 @@ class Decoder:
         params.api_keys = [secrets.token_hex()]
         self.server = xllamacpp.Server(params)
 
-    def decode(self, ids: Sequence[int], new_tokens: int) -> list[int]:
-        """Continue a prompt greedily, until a token ends the text."""
+    def decode(self, ids: Sequence[int], new_tokens: int) -> tuple[list[int], float | None]:
+        """Continue a prompt greedily, until a token ends the text.
+
+        Returns the new tokens, and the seconds after the prompt's pass, if llama.cpp reports them.
+        """
         request = {"prompt": list(ids), "n_predict": new_tokens, "temperature": 0.0}
         answer = self.server.handle_completions(request | {"cache_prompt": False})
         if "error" in answer:
@@ -70,7 +73,8 @@ class Decoder:
         tokens = [int(number) for number in TOKEN.findall(text)]
         if "".join(map(token_text, tokens)) != text:
             raise RuntimeError(f"its text does not consist of the file's tokens: {text[:80]!r}")
-        return tokens
+        milliseconds = answer.get("timings", {}).get("predicted_ms")
+        return tokens, milliseconds / 1000 if milliseconds else None
 
 
 def main(path: str, context: str, threads: str) -> None:
@@ -87,7 +91,8 @@ def main(path: str, context: str, threads: str) -> None:
         decoder = Decoder(path, int(context), int(threads))
         reply(ready=True)
         for line in sys.stdin:
-            reply(tokens=decoder.decode(**json.loads(line)))
+            tokens, seconds = decoder.decode(**json.loads(line))
+            reply(tokens=tokens, seconds=seconds)
     except Exception as error:  # any error; the parent process reports it
         reply(error=str(error) or type(error).__name__)
 

@@ -15,19 +15,20 @@ Rows = Sequence[Mapping[str, Any]]
 def limit_text(rows: Rows) -> str:
     """Return the limit and the share of it that each plain method reached; empty if unknown."""
     limited = [row for row in rows if row["limit_tokens_per_second"] is not None]
-    names = dict.fromkeys(row["name"] for row in limited if row["share_of_limit"] is not None)
-    if not names:
+    whole = _shares(limited, "share_of_limit")
+    if not whole:
         return ""
     bandwidth = median(row["memory_bandwidth"] for row in limited)
     limit = median(row["limit_tokens_per_second"] for row in limited)
     size = median(row["memory_bandwidth"] / row["limit_tokens_per_second"] for row in limited)
-    reached = ", ".join(f"{name} {_share(limited, name):.2f}" for name in names)
+    after = _shares(limited, "share_of_limit_after_prompt")
+    reached = f"after the prompt: {after}; prompt included" if after else "prompt included"
     threads = f"{limited[0]['threads']} thread{'' if limited[0]['threads'] == 1 else 's'}"
     used = f" with {threads}" if limited[0]["device"].endswith(("CPU core", "CPU cores")) else ""
     return (
         f"The limit: memory is read here at {bandwidth / 1e9:.1f} GB/s{used}, and a plain pass "
         f"reads {size / 1e6:,.1f} MB (weights, keys and values), so at most {limit:,.1f} tokens/s "
-        f"without drafting. Share of it reached, prompt included: {reached}."
+        f"without drafting. Share of it reached, {reached}: {whole}."
     )
 
 
@@ -40,9 +41,13 @@ def text_mismatches(rows: Rows) -> str:
     )
 
 
-def _share(rows: Rows, name: str) -> float:
-    found: list[float | None] = [row["share_of_limit"] for row in rows if row["name"] == name]
-    return median(share for share in found if share is not None)
+def _shares(rows: Rows, field: str) -> str:
+    """Return the methods that have this field, with its median over the domains."""
+    known = [row for row in rows if row.get(field) is not None]
+    names = dict.fromkeys(row["name"] for row in known)
+    return ", ".join(
+        f"{name} {median(row[field] for row in known if row['name'] == name):.2f}" for name in names
+    )
 
 
 def _domains(rows: Rows, name: str) -> str:

@@ -48,8 +48,9 @@ def llama_cpp(target: Target, settings: Settings, prompts: Sequence[Prompt]) -> 
             process.decode(prompts[0].ids, 1)
 
             def decode(prompt: Prompt) -> Outcome:
-                tokens = process.decode(prompt.ids, settings.max_new_tokens)
-                return Outcome(len(tokens), len(tokens), text=tuple(tokens))
+                tokens, seconds = process.decode(prompt.ids, settings.max_new_tokens)
+                made = len(tokens)
+                return Outcome(made, made, decode_seconds=seconds, text=tuple(tokens))
 
             yield Method(LLAMA_CPP, decode, settings, one_by_one=True)
 
@@ -76,14 +77,17 @@ class LlamaCppProcess:
     def __init__(self, running: subprocess.Popen[str]) -> None:
         self._running = running
 
-    def decode(self, ids: Sequence[int], new_tokens: int) -> list[int]:
-        """Return new token ids after a prompt. Raises LlamaCppError."""
+    def decode(self, ids: Sequence[int], new_tokens: int) -> tuple[list[int], float | None]:
+        """Return new token ids after a prompt, and seconds of decoding after the prompt's pass.
+
+        The seconds are llama.cpp's own; None if it gives none. Raises LlamaCppError.
+        """
         assert self._running.stdin is not None
         with suppress(OSError):  # if the process has ended, `reply` reports it
             self._running.stdin.write(json.dumps({"ids": ids, "new_tokens": new_tokens}) + "\n")
             self._running.stdin.flush()
-        tokens: list[int] = self.reply()["tokens"]
-        return tokens
+        reply = self.reply()
+        return reply["tokens"], reply["seconds"]
 
     def reply(self) -> dict[str, Any]:
         """Return the next line that it writes. Raises LlamaCppError."""

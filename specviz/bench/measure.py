@@ -6,7 +6,7 @@ ratios within one turn, so a machine that slows down slows all methods alike.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from time import perf_counter
@@ -56,6 +56,9 @@ class Row:
         memory_bandwidth: Bytes that this machine reads per second with that many threads.
         limit_tokens_per_second: The plain passes per second that this allows, see limit.py.
         share_of_limit: tokens_per_second over the limit, for methods of one token a pass.
+        tokens_per_second_after_prompt: The same speed without the prompt's pass and the token that
+            it gives; None where a method does not report it.
+        share_of_limit_after_prompt: That over the limit.
         same_text: Whether every run gave plain decoding's tokens, if that is compared.
     """
 
@@ -84,6 +87,8 @@ class Row:
     memory_bandwidth: float | None = None
     limit_tokens_per_second: float | None = None
     share_of_limit: float | None = None
+    tokens_per_second_after_prompt: float | None = None
+    share_of_limit_after_prompt: float | None = None
     same_text: bool | None = None
 
 
@@ -241,6 +246,7 @@ def _row(method: Method, domain: str, target: Target, turns: Turns) -> Row:
         **guess_statistics(outcomes),
         held_bytes=max((o.held_bytes for o in outcomes if o.held_bytes is not None), default=None),
         **_limits(mine, method.one_by_one),
+        tokens_per_second_after_prompt=_median(o.speed_after_prompt for o in outcomes),
         same_text=None if method.name == PLAIN else _same_text(mine, plain),
     )
 
@@ -251,11 +257,23 @@ def _limits(mine: Sequence[TimedCall], one_by_one: bool) -> dict[str, Any]:
     if not limited:
         return {}
     shares = [speed / limit.passes for speed, limit in limited]
+    after = [
+        speed / timed.limit.passes
+        for timed in mine
+        if timed.limit is not None and (speed := timed.outcome.speed_after_prompt) is not None
+    ]
     return {
         "memory_bandwidth": median(limit.bandwidth for _, limit in limited),
         "limit_tokens_per_second": median(limit.passes for _, limit in limited),
         "share_of_limit": median(shares) if one_by_one else None,
+        "share_of_limit_after_prompt": _median(after) if one_by_one else None,
     }
+
+
+def _median(values: Iterable[float | None]) -> float | None:
+    """Return the median of the values known; None if none is."""
+    known = [value for value in values if value is not None]
+    return median(known) if known else None
 
 
 def _same_text(mine: Sequence[TimedCall], plain: Sequence[TimedCall]) -> bool | None:
@@ -272,6 +290,5 @@ def _ratio(mine: Sequence[TimedCall], theirs: Sequence[TimedCall]) -> float:
 
 def _cost(mine: Sequence[float | None], plain: Sequence[float | None]) -> float | None:
     """Return seconds in plain passes: median over median, of the values known."""
-    spent = [seconds for seconds in mine if seconds is not None]
-    passes = [seconds for seconds in plain if seconds is not None]
-    return median(spent) / median(passes) if spent and passes else None
+    spent, passes = _median(mine), _median(plain)
+    return spent / passes if spent is not None and passes else None

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from statistics import fmean, median
+from time import perf_counter
 from typing import Final
 
 from specviz import engine
@@ -98,6 +99,8 @@ class Outcome:
         pass_seconds: Seconds of one plain target pass after the prefill; None if there is none.
         drafting: The drafter's seconds per round after the prefill.
         checking: Seconds per round after the prefill of the target's pass, judging and committing.
+        decode_seconds: Seconds from the first new token, which the prompt's pass gives, to the
+            last; None if unknown.
         count_tally: Counts the guesses; called after the clock has stopped.
         measure_memory: Returns the drafter's memory; called after the clock has stopped.
         tally: What `count_tally` returned.
@@ -111,11 +114,18 @@ class Outcome:
     pass_seconds: float | None = None
     drafting: float | None = None
     checking: float | None = None
+    decode_seconds: float | None = None
     count_tally: Callable[[], Tally] | None = None
     measure_memory: Callable[[], int] | None = None
     tally: Tally | None = None
     held_bytes: int | None = None
     text: tuple[int, ...] | None = None
+
+    @property
+    def speed_after_prompt(self) -> float | None:
+        """New tokens per second after the prompt's pass; None if unknown."""
+        after = self.tokens - 1
+        return after / self.decode_seconds if self.decode_seconds and after > 0 else None
 
     def finalize(self) -> Outcome:
         """Return numbers instead of the run, whose rounds hold whole distributions."""
@@ -234,18 +244,26 @@ def _transformers_methods(
 def _transformers_method(name: str, target: Target, call: Call, settings: Settings) -> Method:
     """Return one of transformers' methods."""
     one_by_one = name == GENERATE
-    return Method(
-        name, lambda p: Outcome(*call(target, p.ids, settings)), settings, one_by_one=one_by_one
-    )
+
+    def decode(prompt: Prompt) -> Outcome:
+        tokens, passes, seconds = call(target, prompt.ids, settings)
+        return Outcome(tokens, passes, decode_seconds=seconds if one_by_one else None)
+
+    return Method(name, decode, settings, one_by_one=one_by_one)
 
 
 def _run_plain(target: Target, prompt: Prompt, settings: Settings) -> Outcome:
-    steps = list(engine.plain(target, prompt.ids, settings))
+    running = engine.plain(target, prompt.ids, settings)
+    steps = [next(running)]
+    start = perf_counter()
+    steps.extend(running)
+    decoding = perf_counter() - start
     after = [step.seconds for step in steps[1:]]
     return Outcome(
         len(steps),
         len(steps),
         pass_seconds=median(after) if after else None,
+        decode_seconds=decoding,
         text=tuple(step.token for step in steps),
     )
 

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from time import perf_counter
 from typing import Any
 
 import torch
 
+from specviz.models.devices import synchronize
 from specviz.models.target import Target
 from specviz.settings.settings import Settings
 
 SCHEDULES = {"fixed": "constant", "learning": "heuristic_transient"}
 
 
-Counts = tuple[int, int]  # new tokens, target passes
+Counts = tuple[int, int, float]  # new tokens, target passes, seconds since the second pass began
 
 
 def generate(target: Target, ids: Sequence[int], settings: Settings) -> Counts:
@@ -77,10 +79,12 @@ def explain_no_mtp(target: Target) -> str | None:
 
 
 def count_passes(target: Target, ids: Sequence[int], settings: Settings, **options: Any) -> Counts:
-    """Return new tokens and target passes of one `generate` with these options."""
-    with _counting(target.model) as passes:
+    """Run one `generate` with these options, and return what it took."""
+    with _counting(target.model) as begun:
         tokens = new_tokens(target, ids, settings, **options)
-    return len(tokens), len(passes)
+    synchronize(target.device)
+    end = perf_counter()
+    return len(tokens), len(begun), end - begun[1] if len(begun) > 1 else 0.0
 
 
 def new_tokens(target: Target, ids: Sequence[int], settings: Settings, **options: Any) -> list[int]:
@@ -109,19 +113,19 @@ def _sampling(settings: Settings) -> dict[str, Any]:
 
 
 @contextmanager
-def _counting(model: Any) -> Iterator[list[None]]:
-    """Yield a list that grows by one with every pass through all of the model's layers."""
-    passes: list[None] = []
+def _counting(model: Any) -> Iterator[list[float]]:
+    """Yield a list of the times at which passes through all of the model's layers began."""
+    begun: list[float] = []
     config = model.config.get_text_config()
     layers = config.num_hidden_layers
 
     def count(*_: object) -> None:
         if config.num_hidden_layers == layers:  # an early exit sets fewer layers while it drafts
-            passes.append(None)
+            begun.append(perf_counter())
 
     hook = model.register_forward_pre_hook(count)
     try:
-        yield passes
+        yield begun
     finally:
         hook.remove()
 

@@ -203,7 +203,7 @@ class Printer:
 def row_cells(row: Mapping[str, Any]) -> list[str]:
     """Return a row of the table; cells that were not measured are empty."""
     ratio, cost, alpha = row["ratio_to_transformers"], row["draft_cost"], row["alpha"]
-    share = row["share_of_limit"]
+    share = row["share_of_limit_after_prompt"]
     return [
         row["domain"],
         row["name"],

@@ -81,6 +81,8 @@ SHARED_FIELDS: Final = (
     "memory_bandwidth",
     "limit_tokens_per_second",
     "share_of_limit",
+    "share_of_limit_after_prompt",
+    "tokens_per_second_after_prompt",
     "same_text",
     "partial",
 )
