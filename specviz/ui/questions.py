@@ -2,10 +2,12 @@
 
 A question changes nothing and runs no model, so it does not wait in a queue. A route of ours rather
 than `gr.HTML(server_functions=...)`: it has a documented address, passes the same guards as every
-other request, and says what is wrong with a question by its status and in one sentence.
+other request, and says what is wrong with a question in one sentence.
 
-Status 200: the answer. 400, 413, 415, 429: refused, with `problem` (a sentence) and `field` (the
-input that it is about, "" if none). 404: no such section. 500: the answer failed; see the log.
+Status 200: the answer, or, if what the visitor typed is invalid, `problem` (a sentence) and `field`
+(the input that it is about, "" if none). A browser's console reports every other status, so those
+are for what the page does not send, and have a `problem` too: 400, no JSON object, or a long one;
+413, 415; 429, too many questions at a time; 404, no such section; 500, the answer failed (see log).
 """
 
 from __future__ import annotations
@@ -71,13 +73,16 @@ class Section:
     longest: int
 
     def respond(self, body: bytes) -> str:
-        """Answer a question: JSON in, JSON out. Raises ValueError with a sentence."""
+        """Answer or refuse a question: JSON in, JSON out. Raises BadRequest if it is malformed."""
         data = parse(body, self.longest)
         if isinstance(self.answer, str):
             answer: Answer = import_module(self.answer).answer
         else:
             answer = self.answer
-        return _packed(answer(data))
+        try:
+            return _packed(answer(data))
+        except ValueError as problem:
+            return _refusal(problem)
 
 
 class Questions:
@@ -111,7 +116,7 @@ class Questions:
                 text = await loop.run_in_executor(self._pool, section.respond, body)
         except TooManyQuestions as problem:
             return _refused(429, problem)
-        except ValueError as problem:
+        except BadRequest as problem:
             return _refused(400, problem)
         except Exception as problem:
             log.error("a question to %s failed", request.path_params["name"], exc_info=problem)
@@ -163,9 +168,13 @@ def _packed(data: Mapping[str, Any]) -> str:
         raise RuntimeError("an answer has a number that JSON does not have") from problem
 
 
-def _refused(status: int, problem: Exception) -> Response:
+def _refusal(problem: Exception) -> str:
     data = {"problem": str(problem), "field": getattr(problem, "field", "")}
-    return _json(status, _packed(data | getattr(problem, "facts", {})))
+    return _packed(data | getattr(problem, "facts", {}))
+
+
+def _refused(status: int, problem: Exception) -> Response:
+    return _json(status, _refusal(problem))
 
 
 def _json(status: int, text: str) -> Response:

@@ -35,9 +35,7 @@ class Visit:
         self.errors.append(str(error))
 
     def _console(self, message) -> None:
-        # Browsers report every status 400; here it is the answer to an invalid question.
-        refused = "/sv/ask/" in message.location["url"] and "status of 400" in message.text
-        if message.type == "error" and not refused:
+        if message.type == "error":
             self.errors.append(message.text)
 
     def _request(self, request) -> None:
