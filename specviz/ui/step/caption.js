@@ -1,7 +1,8 @@
 // The sentence and its badge.
 
 import { el, flat, mark, termed, word } from "../shared/dom.js";
-import { link } from "./hover_links.js";
+import { h, termAttributes, Token } from "../shared/view.js";
+import { link, linkAttributes } from "./hover_links.js";
 import { $ } from "./stage.js";
 
 /** @import { Caption, Part } from "./data.js" */
@@ -13,6 +14,21 @@ export function part(piece) {
   if (piece.t !== undefined) return termed(el("span", "", piece.t), piece.term);
   const made = el("span", "sv-n sv-n-" + piece.as, piece.n);
   return link(termed(made, piece.as === "u" ? "coin" : piece.as), piece.as);
+}
+
+/** A part of a sentence as a node. @param {Part} piece */
+export function SentencePart(piece) {
+  if (typeof piece === "string") return piece;
+  if (piece.w)
+    return h(
+      "b",
+      { class: "sv-token", ...linkAttributes("word " + flat(piece.w)) },
+      Token(piece.w),
+    );
+  if (piece.t !== undefined) return h("span", termAttributes(piece.term), piece.t);
+  const term = piece.as === "u" ? "coin" : piece.as;
+  const attributes = { ...termAttributes(term), ...linkAttributes(piece.as) };
+  return h("span", { class: "sv-n sv-n-" + piece.as, ...attributes }, piece.n);
 }
 
 // A button that a sentence ends with.

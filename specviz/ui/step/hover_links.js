@@ -15,6 +15,9 @@ export function link(element, ...names) {
   return element;
 }
 
+/** The same for a component. @param {...string} names */
+export const linkAttributes = (...names) => ({ "data-link": names.join(BETWEEN) });
+
 /** @type {string[]} */
 let lit = [];
 
