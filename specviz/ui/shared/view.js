@@ -64,9 +64,20 @@ export function RunningToken(pieces) {
 }
 
 /**
+ * A sentence, and behind it numbers that change too often to be read aloud.
+ * @param {string} sentence
+ * @param {string} [numbers]
+ */
+export const Sentence = (sentence, numbers) => [
+  sentence,
+  numbers ? h("span", { class: "sv-numbers", "aria-hidden": "true" }, numbers) : null,
+];
+
+/**
  * The attributes of an element that is one of the field's terms: its card opens at a click, a tap or
  * a stay (terms.js).
  * @param {string | undefined} term
+ * @returns {Record<string, string>}
  */
 export const termAttributes = (term) => (term && term in GLOSSARY ? { "data-term": term } : {});
 
