@@ -29,7 +29,7 @@ from specviz.trace.events import (
     Vocabulary,
 )
 from specviz.trace.file import Trace
-from specviz.trace.thresholds import point_mass_threshold, speculative_threshold
+from specviz.trace.rule_specs import point_mass_threshold, speculative_threshold
 
 ODD = [
     b"<script>window.hacked=1</script>",

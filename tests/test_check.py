@@ -20,7 +20,7 @@ from specviz.trace.check import CheckFailed, check, list_assumptions
 from specviz.trace.events import Baseline, Committed, Judged, Vocabulary
 from specviz.trace.file import Trace
 from specviz.trace.metrics import accepted_path
-from specviz.trace.thresholds import probability_any_accepted
+from specviz.trace.rule_specs import probability_any_accepted
 from specviz.verification import Drawn
 from specviz.verification.distributions import Draw
 from specviz.verification.tree import DraftTree

@@ -32,7 +32,7 @@ from specviz.frames.numbers import format_bytes
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.events import Baseline, Committed, Finished, Guess, Judged, Proposed, Scored
 from specviz.trace.file import Trace
-from specviz.trace.noise import MAX_SPREAD, explain_noise, run_spread
+from specviz.trace.metrics import MAX_SPREAD, explain_noise, run_spread
 from specviz.ui.step.lines import RunLines
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -13,7 +13,7 @@ from specviz.shipped import ASSETS
 from specviz.trace import metrics
 from specviz.trace.events import Baseline, Finished
 from specviz.trace.file import Trace
-from specviz.trace.noise import VERDICT, explain_noise
+from specviz.trace.metrics import VERDICT, explain_noise
 from specviz.ui.step.lines import RunLines
 
 pytestmark = pytest.mark.slow

@@ -9,7 +9,7 @@ from forging import Forgery, Line, events, first, inside, recorded, refused, sam
 
 from specviz.settings.settings import Sampling
 from specviz.trace.check import CheckFailed
-from specviz.trace.check.support import check_q, check_temperature
+from specviz.trace.check.sampling import check_q, check_temperature
 from specviz.trace.file import Trace
 
 

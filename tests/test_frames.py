@@ -30,7 +30,7 @@ from specviz.shipped import ASSETS
 from specviz.trace.events import Baseline, Committed, Drew, Finished, Judged, Proposed, Scored
 from specviz.trace.file import Trace
 from specviz.trace.metrics import accepted_path
-from specviz.trace.thresholds import speculative_threshold
+from specviz.trace.rule_specs import speculative_threshold
 
 RECIPES = {
     "chain": Recipe(rounds=12),

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from test_distributions import laws
 
 from specviz.settings.settings import Sampling
-from specviz.trace.rule_specs import RULE_SPECS, parse_rule
-from specviz.trace.thresholds import THRESHOLDS
+from specviz.trace.rule_specs import RULE_SPECS, THRESHOLDS, parse_rule
 from specviz.verification import (
     RULE_FACTORIES,
     RULES,

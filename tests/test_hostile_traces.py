@@ -11,7 +11,7 @@ from forging import events, first, forged, recorded
 
 from specviz.commands.cli import main
 from specviz.settings.specs import MAX_GUESSES
-from specviz.trace import bounded
+from specviz.trace import codec
 from specviz.trace.check import CheckFailed, check, describe_losslessness
 from specviz.trace.events import Vocabulary
 from specviz.trace.file import Trace, TraceError
@@ -140,10 +140,10 @@ def test_hostile_file_gives_one_sentence(name, tmp_path, capsys):
 
 def test_limits_on_lines_files_and_counts(tmp_path, monkeypatch):
     path = tmp_path / "run.jsonl"
-    path.write_text(lines_of("06a")[0] + "\n" + "[" * (bounded.LINE_BYTES + 2))
+    path.write_text(lines_of("06a")[0] + "\n" + "[" * (codec.LINE_BYTES + 2))
     with pytest.raises(TraceError, match=r"Line 2: The line is longer than 16 MB\."):
         Trace.read(path)
-    assert bounded.EVENTS >= 4096 * MAX_GUESSES, "the longest permitted run must be readable"
+    assert codec.EVENTS >= 4096 * MAX_GUESSES, "the longest permitted run must be readable"
     monkeypatch.setattr("specviz.trace.file.EVENTS", 1000)
     later = '{"event":"later","text":"' + 2000 * "x" + '"}'
     path.write_text("\n".join([lines_of("06a")[0], *[later] * 1001]))
@@ -151,7 +151,7 @@ def test_limits_on_lines_files_and_counts(tmp_path, monkeypatch):
         Trace.read(path)
     path.write_text("\n".join([lines_of("06a")[0], *[later] * 1000]))
     assert len(Trace.read(path).events) == 1000
-    monkeypatch.setattr(bounded, "FILE_BYTES", 2**20)
+    monkeypatch.setattr(codec, "FILE_BYTES", 2**20)
     with pytest.raises(TraceError, match="The file is longer than 1 MB"):
         Trace.read(path)
 

@@ -24,7 +24,7 @@ from specviz.trace import metrics
 from specviz.trace.check import CheckFailed, check
 from specviz.trace.events import Judged
 from specviz.trace.file import Trace
-from specviz.trace.thresholds import THRESHOLDS
+from specviz.trace.rule_specs import THRESHOLDS
 from specviz.verification import Drawn, MismatchedRule
 from specviz.verification.distributions import logits_to_probs
 from specviz.verification.exact import distance

@@ -30,7 +30,7 @@ from specviz.settings.settings import Sampling
 from specviz.shipped import FOLDER
 from specviz.trace.file import Trace
 from specviz.trace.metrics import accepted_path
-from specviz.trace.thresholds import speculative_threshold
+from specviz.trace.rule_specs import speculative_threshold
 from specviz.verification import Drawn
 
 pytestmark = pytest.mark.slow

@@ -3,7 +3,7 @@
 import pytest
 
 from specviz.trace import metrics
-from specviz.trace.noise import explain_noise
+from specviz.trace.metrics import explain_noise
 from specviz.ui.step.recorded import names, trace
 
 

@@ -22,8 +22,7 @@ from specviz.trace.check import CheckFailed, check, list_assumptions
 from specviz.trace.events import Judged
 from specviz.trace.file import Trace
 from specviz.trace.metrics import summary
-from specviz.trace.rule_specs import RULE_SPECS, AfterRejection
-from specviz.trace.thresholds import THRESHOLDS
+from specviz.trace.rule_specs import RULE_SPECS, THRESHOLDS, AfterRejection
 from specviz.verification import Drawn, MismatchedRule, make_rule
 from specviz.verification.base import Decision, NodeDistributions
 from specviz.verification.exact.closed_form import closed_form

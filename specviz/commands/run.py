@@ -146,7 +146,7 @@ def summary_lines(trace: Trace, summary: dict[str, Any]) -> Iterator[str]:
 
 def _speed(trace: Trace, speedup: float) -> str:
     """Return the speed-up, or why none can be stated."""
-    from specviz.trace.noise import VERDICT, explain_noise
+    from specviz.trace.metrics import VERDICT, explain_noise
 
     rough = explain_noise(trace, trace.baseline) if trace.baseline else None
     return f"{VERDICT.lower()}, {rough}" if rough else f"{speedup:.2f} × as fast per token"

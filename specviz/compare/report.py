@@ -28,7 +28,7 @@ from specviz.compare.race import PLAIN, Results
 from specviz.trace import metrics
 from specviz.trace.events import Baseline, EndReason
 from specviz.trace.file import Trace
-from specviz.trace.noise import explain_disagreement, explain_noise, run_spread
+from specviz.trace.metrics import explain_disagreement, explain_noise, run_spread
 
 
 @dataclass(frozen=True, slots=True)

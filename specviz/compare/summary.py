@@ -18,7 +18,7 @@ from specviz.compare.report import Costs, LaneReport, reports
 from specviz.cost.formula import measured_point
 from specviz.texts import Part, say, text
 from specviz.trace.file import Trace
-from specviz.trace.noise import EVEN, MAX_SPREAD, VERDICT
+from specviz.trace.metrics import EVEN, MAX_SPREAD, VERDICT
 
 Sentence = Sequence[Part]
 Owner = Literal["q", "p", "prefill", "k"]  # the drafter, the target, the prompt; k: none of these

@@ -26,7 +26,7 @@ from specviz.texts import Part, number, say, term
 from specviz.trace import metrics
 from specviz.trace.events import Judged
 from specviz.trace.file import Trace
-from specviz.trace.noise import VERDICT, explain_noise
+from specviz.trace.metrics import VERDICT, explain_noise
 
 Frame = dict[str, Any]
 

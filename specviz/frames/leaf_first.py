@@ -22,7 +22,7 @@ from specviz.frames.scene import Scene
 from specviz.texts import Part, number, say, term
 from specviz.trace.events import Judged
 from specviz.trace.metrics import path_after
-from specviz.trace.thresholds import speculative_threshold
+from specviz.trace.rule_specs import speculative_threshold
 
 
 def explaining_verdict(scene: Scene, judged: Judged) -> Judged:

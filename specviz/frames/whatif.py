@@ -17,8 +17,12 @@ from specviz.frames.scene import Scene
 from specviz.settings.chance import JUDGE, u_key
 from specviz.texts import Part, say
 from specviz.trace.events import Judged
-from specviz.trace.rule_specs import RULE_SPECS, AfterRejection
-from specviz.trace.thresholds import point_mass_threshold, speculative_threshold
+from specviz.trace.rule_specs import (
+    RULE_SPECS,
+    AfterRejection,
+    point_mass_threshold,
+    speculative_threshold,
+)
 
 NEXT_DRAW: Final = {
     AfterRejection.RESIDUAL: "then_residual",

@@ -1,17 +1,22 @@
-"""Dataclasses to plain JSON data and back, with every field checked on the way in.
+"""Read JSON Lines within limits, and convert dataclasses to plain JSON data and back.
 
-Data from a file is checked against the type of each field, and the error names the field. A field
-may be missing if its default is None. Standard library only.
+A hostile file costs little and gives a readable error; all limits on reading a trace file are in
+this module. Data from a file is checked against the type of each field, and the error names the
+field. A field may be missing if its default is None. Standard library only.
 """
 
 from __future__ import annotations
 
+import json
+import math
+import re
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Final, Literal
 
 
 def to_plain(value: Any) -> Any:
@@ -79,3 +84,114 @@ def _fits(hint: Any, origin: Any, args: tuple[Any, ...], value: Any) -> bool:
     if hint is float:
         return isinstance(value, int | float)
     return origin is None and isinstance(value, hint)
+
+
+# Lines after the header. The longest run allowed has 4,096 rounds, and a round that judges a whole
+# tree of 128 guesses has 134 lines.
+EVENTS: Final = 4096 * 134
+LINE_BYTES: Final = 16 * 2**20
+FILE_BYTES: Final = 256 * 2**20
+DEPTH: Final = 64  # levels of nested objects and lists; real traces have 8
+DIGITS: Final = 40  # per whole number; the longest in real traces is a 64-bit seed
+SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+class OverLimit(ValueError):
+    """A limit was exceeded; the message is a sentence.
+
+    Attributes:
+        line: The number of the line, from 1.
+    """
+
+    def __init__(self, line: int, problem: str) -> None:
+        super().__init__(problem)
+        self.line = line
+
+
+def read_lines(path: Path | str) -> Iterator[str]:
+    """Yield the lines of a UTF-8 file, one at a time.
+
+    Raises:
+        OverLimit: If a line or the file is too long.
+        OSError: If the file cannot be opened.
+        UnicodeDecodeError: If a line is not UTF-8.
+    """
+    total, number = 0, 0
+    with Path(path).open("rb") as file:
+        while line := file.readline(LINE_BYTES + 1):
+            number, total = number + 1, total + len(line)
+            if len(line) > LINE_BYTES:
+                raise OverLimit(number, f"The line is longer than {LINE_BYTES // 2**20} MB.")
+            if total > FILE_BYTES:
+                raise OverLimit(number, f"The file is longer than {FILE_BYTES // 2**20} MB.")
+            yield line.decode()
+
+
+def parse_json(line: str) -> Any:
+    """Parse one line of strict JSON.
+
+    Raises:
+        ValueError: With a clause that says what is wrong. Unlike Python's parser it refuses
+            duplicate keys, numbers that are not finite, whole numbers of more than DIGITS digits,
+            nesting deeper than DEPTH, and lone surrogates.
+    """
+    try:
+        data = json.loads(
+            line,
+            parse_constant=_refuse_constant,
+            parse_float=_finite,
+            parse_int=_short,
+            object_pairs_hook=_distinct,
+        )
+    except RecursionError as error:
+        raise ValueError(_too_deep()) from error
+    if not _shallow(data, DEPTH):
+        raise ValueError(_too_deep())
+    if SURROGATE.search(line):
+        _refuse_surrogates(data)
+    return data
+
+
+def _too_deep() -> str:
+    return f"it is nested deeper than {DEPTH} levels"
+
+
+def _shallow(value: Any, levels: int) -> bool:
+    """Return whether a value is nested at most `levels` deep."""
+    if not isinstance(value, dict | list):
+        return True
+    inside = value.values() if isinstance(value, dict) else value
+    return levels > 0 and all(_shallow(each, levels - 1) for each in inside)
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {twice!r:.40} occurs twice")
+    return found
+
+
+def _refuse_constant(constant: str) -> float:
+    raise ValueError(f"{constant} is not a number")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"the number {text:.40} is too large")
+    return number
+
+
+def _short(text: str) -> int:
+    if len(text) > DIGITS:
+        raise ValueError(f"a whole number has {len(text):,} digits")
+    return int(text)
+
+
+def _refuse_surrogates(data: Any) -> None:
+    try:
+        json.dumps(data, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise ValueError("it contains half a character (a lone surrogate)") from error

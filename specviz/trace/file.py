@@ -8,8 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from specviz.trace.bounded import DIGITS, EVENTS, OverLimit, parse_json, read_lines
-from specviz.trace.codec import from_plain, to_plain
+from specviz.trace.codec import (
+    DIGITS,
+    EVENTS,
+    OverLimit,
+    from_plain,
+    parse_json,
+    read_lines,
+    to_plain,
+)
 from specviz.trace.events import (
     EVENT_TYPES,
     Baseline,
@@ -91,7 +98,7 @@ class Trace:
 
     @classmethod
     def parse(cls, lines: Iterable[str]) -> Self:
-        """Parse JSON Lines within the limits of `bounded`.
+        """Parse JSON Lines within the limits of `codec`.
 
         Raises:
             TraceError: If a line is damaged, not part of a trace, or over a limit; names the line.

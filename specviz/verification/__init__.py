@@ -7,7 +7,7 @@
 - `exact`: the distribution that really comes out of a rule.
 - `published_rules`: rules as found in public, right and wrong.
 
-What each rule guarantees is in `trace.rule_specs`, its threshold in `trace.thresholds`.
+What each rule guarantees, and its threshold, is in `trace.rule_specs`.
 """
 
 from __future__ import annotations

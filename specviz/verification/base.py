@@ -13,8 +13,13 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from torch import Tensor
 
-from specviz.trace.rule_specs import RULE_SPECS, Drawn, RuleSpec
-from specviz.trace.thresholds import THRESHOLDS, probability_any_accepted
+from specviz.trace.rule_specs import (
+    RULE_SPECS,
+    THRESHOLDS,
+    Drawn,
+    RuleSpec,
+    probability_any_accepted,
+)
 from specviz.verification.distributions import Draw, draw, overlap, remove_token, residual
 from specviz.verification.transfer import to_host
 from specviz.verification.tree import DraftTree

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import chain, pairwise
 
-from specviz.trace.check.alpha import check_alpha, children
 from specviz.trace.check.expectations import (
     MIN_MASS,
     TOLERANCE,
@@ -16,7 +15,7 @@ from specviz.trace.check.expectations import (
     expect_probabilities,
 )
 from specviz.trace.check.header import RunSpec
-from specviz.trace.check.rows import check_lower
+from specviz.trace.check.position import check_alpha, check_lower, children
 from specviz.trace.events import Guess, Judged, Round, Rows, Scored
 from specviz.trace.rule_specs import AfterRejection
 

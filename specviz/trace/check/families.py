@@ -1,4 +1,4 @@
-"""The settings that each drafter family reads, and a check that its drafts are complete.
+"""The settings that each drafter family reads, and checks of the rows and guesses that follow.
 
 Families that are not listed are checked only against the guarantees of the engine.
 """
@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from specviz.settings.settings import Settings
-from specviz.trace.check.alpha import children
 from specviz.trace.check.expectations import TOLERANCE, expect
-from specviz.trace.events import Guess, Proposed
+from specviz.trace.check.position import children
+from specviz.trace.events import Guess, Proposed, Round
+from specviz.trace.work import Work
 
 # Sample a tree from a model's q, with the siblings that the settings give every depth.
 GROWING: Final = frozenset({"draft-model", "oracle", "layerskip", "eagle", "mtp"})
@@ -99,3 +100,48 @@ def exhausts_q(guesses: Sequence[Guess], siblings: Sequence[int]) -> bool:
     """Return whether the last of these siblings had all the remaining mass of q."""
     q = guesses[siblings[-1] - 1].q
     return q is not None and q >= 1.0 - TOLERANCE
+
+
+MOST_EXTRA_ROWS: Final = 4096  # in one pass, beside the text and its guesses
+
+
+def check_counts(played: Round, family: str, length: int, where: str) -> None:
+    """Check the rows of a round's pass and of its draft.
+
+    Args:
+        played: The round.
+        family: The drafter's family.
+        length: The number of tokens before the round.
+        where: The round, for messages.
+    """
+    guesses = len(played.proposed.guesses) if played.proposed else 0
+    if played.scored:
+        rows, least = played.scored.rows_in_pass, guesses + 1
+        extra = extra_rows(played.proposed, family)
+        fits = rows == least + extra if extra is not None else rows >= least
+        expect(fits, where, f"its pass has {rows!r} rows instead of {least + (extra or 0)}")
+        expect(rows <= length + MOST_EXTRA_ROWS, where, f"a pass cannot have {rows!r} rows")
+    if played.proposed and played.proposed.work:
+        check_work(played.proposed.work, guesses, family, length, where)
+
+
+def extra_rows(proposed: Proposed | None, family: str) -> int | None:
+    """Return how many rows beside the tree are in the pass; None if the file does not say."""
+    if proposed is None:
+        return 0
+    if family != LOOKAHEAD:
+        return 0 if family in WITH_NETWORK or family in WITHOUT_NETWORK else None
+    found = (proposed.remark or {}).get("rows_window")
+    return found if type(found) is int and found >= 0 else None
+
+
+def check_work(work: Work, guesses: int, family: str, length: int, where: str) -> None:
+    """Check the rows that the drafter's networks read: some if it guessed with one, else none."""
+    counts = (work.body, work.head, work.entry)
+    expect(min(counts) >= 0, where, f"the drafter read {min(counts)!r} rows")
+    most = (length + guesses + 64) * (guesses + 64)  # all rows again for every guess
+    expect(max(counts) <= most, where, f"the drafter cannot have read {max(counts)!r} rows")
+    if family in WITHOUT_NETWORK:
+        expect(not any(counts), where, f"{family} has no network, but it read rows")
+    if family in WITH_NETWORK and guesses:
+        expect(any(counts), where, f"{family} guessed, but its network read no rows")

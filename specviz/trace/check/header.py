@@ -1,14 +1,16 @@
-"""Check the settings, the rule and the chat prompt, which precede the first round."""
+"""Check the header, which precedes the first round: sizes, settings, rule and chat prompt."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from specviz.settings.settings import BadSettings, Settings
 from specviz.trace.chat import Chat
 from specviz.trace.check.expectations import CheckFailed, expect
-from specviz.trace.events import Header, Proposed
+from specviz.trace.events import Header, ModelCard, Proposed
 from specviz.trace.rule_specs import (
     RULE_SPECS,
     Drawn,
@@ -17,6 +19,12 @@ from specviz.trace.rule_specs import (
     refuse_rule,
     select_rule,
 )
+
+MOST_PARAMETERS: Final = 10**14
+MOST_BYTES: Final = 10**16
+MOST_THREADS: Final = 4096
+LEAST_BITS: Final = 1  # per weight
+HASH: Final = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +62,28 @@ def read_run_spec(header: Header) -> RunSpec:
     expect(known, "Header", "a token id is outside the vocabulary")
     check_chat(header, settings)
     return RunSpec(settings, spec, frozenset(header.eos), parameters)
+
+
+def check_header_counts(header: Header) -> None:
+    """Check that the sizes in the header are possible. Raises CheckFailed."""
+    for who, card in (("target", header.target), ("drafter", header.drafter)):
+        check_card(card, who)
+    threads = 1 <= header.threads <= MOST_THREADS
+    expect(threads, "Header", f"{header.threads!r} threads are not possible")
+    expect(bool(header.prompt_ids), "Header", "the prompt has no tokens")
+
+
+def check_card(card: ModelCard, who: str) -> None:
+    """Check that a model's size and hash are possible."""
+    possible = 0 <= card.parameters <= MOST_PARAMETERS
+    expect(possible, "Header", f"the {who} cannot have {card.parameters!r} parameters")
+    possible = 0 <= card.bytes <= MOST_BYTES
+    expect(possible, "Header", f"the {who} cannot have {card.bytes!r} bytes")
+    fits = card.bytes == 0 or 8 * card.bytes >= LEAST_BITS * card.parameters
+    problem = f"{card.bytes!r} bytes are too few for the {who}'s {card.parameters!r} parameters"
+    expect(fits, "Header", problem)
+    hashed = card.hash is None or HASH.fullmatch(card.hash) is not None
+    expect(hashed, "Header", f"the {who}'s hash is not a SHA-256")
 
 
 def _parse_rule(rule: str) -> tuple[str, dict[str, float]]:

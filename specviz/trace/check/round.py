@@ -1,12 +1,17 @@
-"""Check one round: order of the verdicts, random numbers, and the tokens that it added."""
+"""Check one round: inputs of thresholds, order of the verdicts, random numbers, tokens added.
+
+A round judged from the leaf up is recomputed from scores, draws and random numbers, and at each
+position from the sum of the residual over the whole vocabulary, which a list of few tokens cannot
+give (`position` compares it with the listed ones). Reach, threshold and order follow from these.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from specviz.settings.chance import Chance
-from specviz.trace.check.alpha import children
 from specviz.trace.check.distributions import (
     check_final_distribution,
     check_later_siblings,
@@ -15,22 +20,223 @@ from specviz.trace.check.distributions import (
     check_top_tokens,
     has_q,
 )
-from specviz.trace.check.expectations import expect, expect_close, expect_equal
-from specviz.trace.check.extra_inputs import check_extra_inputs
-from specviz.trace.check.greedy import check_soft
+from specviz.trace.check.expectations import (
+    MIN_MASS,
+    TOLERANCE,
+    CheckFailed,
+    expect,
+    expect_close,
+    expect_equal,
+)
 from specviz.trace.check.header import RunSpec, check_drawn
-from specviz.trace.check.leaf_first import check_leaf_first
-from specviz.trace.check.rows import (
+from specviz.trace.check.position import (
     check_begins,
     check_drew,
     check_interval,
     check_lower,
     check_rows,
+    children,
 )
-from specviz.trace.check.support import check_supports
-from specviz.trace.events import Guess, Header, Judged, Proposed, Round
+from specviz.trace.check.sampling import check_soft, check_supports
+from specviz.trace.events import Drew, Guess, Header, Judged, Proposed, Round, Rows
 from specviz.trace.metrics import accepted_path
-from specviz.trace.thresholds import THRESHOLDS
+from specviz.trace.rule_specs import THRESHOLDS, leaf_first_threshold, speculative_threshold
+
+InputCheck = Callable[[Judged, Sequence[Guess], Round, str], None]
+
+
+def check_extra_inputs(played: Round, guesses: Sequence[Guess], where: str) -> None:
+    """Check every extra input of every verdict of a round. Raises CheckFailed."""
+    for event in played.judged:
+        for name, check in EXTRA_INPUTS.items():
+            if name in event.inputs:
+                check(event, guesses, played, f"{where}, node {event.node}")
+
+
+def check_least(event: Judged, guesses: Sequence[Guess], played: Round, where: str) -> None:
+    """Check that the smallest q/p of all tokens is at most that of any listed token."""
+    least, rows = event.inputs["least"], event.rows
+    listed = zip(rows.p, rows.q or [], strict=True)
+    fits = least >= 0.0 and all(least * p <= q + TOLERANCE for p, q in listed)
+    expect(fits, where, f"the least q/p is {least!r}, but a listed token has less")
+
+
+def check_rho(event: Judged, guesses: Sequence[Guess], played: Round, where: str) -> None:
+    """Check that ρ is between 1 and the number of siblings, and check the residual after them."""
+    rho, siblings = event.inputs["rho"], _siblings(event, guesses)
+    fits = 1.0 <= rho <= len(siblings) + TOLERANCE
+    expect(fits, where, f"ρ is {rho!r}, but must be between 1 and {len(siblings)}")
+    drew = played.drew
+    if drew is not None and drew.kind == "recovered" and event is played.judged[-1]:
+        check_beyond(event.rows, rho, drew, where)
+
+
+def check_beyond(rows: Rows, rho: float, drew: Drew, where: str) -> None:
+    """Check that the last distribution is proportional to (p − ρ q)₊ where both are listed."""
+    pairs = zip(rows.tokens, rows.p, rows.q or [], strict=True)
+    above = {token: max(p - rho * q, 0.0) for token, p, q in pairs}
+    both = [(above[t], p) for t, p in zip(drew.tokens, drew.p, strict=True) if t in above]
+    total, scaled = sum(a for a, _ in both), sum(p for _, p in both)
+    if total < MIN_MASS:
+        return
+    for one, p in both:
+        expect_close(p, one * scaled / total, where, "the last distribution, (p − ρ q)₊,")
+
+
+def check_entropy(event: Judged, guesses: Sequence[Guess], played: Round, where: str) -> None:
+    """Check H. It is least if one unlisted token has all the rest, most if the rest is spread."""
+    rows, found = event.rows, event.inputs["entropy"]
+    least = sum(-p * math.log(p) for p in [*rows.p, rows.rest_p] if p > 0)
+    most = least + rows.rest_p * math.log(max(rows.rest_tokens, 1))
+    fits = least - TOLERANCE <= found <= most + TOLERANCE
+    expect(fits, where, f"the entropy is {found!r} but should be {least!r} to {most!r}")
+
+
+def check_top(event: Judged, guesses: Sequence[Guess], played: Round, where: str) -> None:
+    """Check the probability of the top token, which is listed."""
+    expect_close(event.inputs["top"], max(event.rows.p), where, "the top token's p")
+
+
+def check_rank(event: Judged, guesses: Sequence[Guess], played: Round, where: str) -> None:
+    """Check the rank: above it are listed tokens, and unlisted ones only if they can be."""
+    p, rank = event.inputs["p"], event.inputs["rank"]
+    above = sum(other > p for other in event.rows.p)
+    hidden = event.rows.rest_tokens if event.rows.rest_p > p else 0
+    fits = above + 1 <= rank <= above + 1 + hidden
+    expect(fits, where, f"the rank is {rank!r} but should be {above + 1}")
+
+
+def check_before(event: Judged, guesses: Sequence[Guess], played: Round, where: str) -> None:
+    """Check the total score of the siblings that were tried earlier."""
+    siblings = _siblings(event, guesses)
+    earlier = siblings[: siblings.index(event.node)]
+    scored = played.scored.p if played.scored else []
+    tried: Mapping[int, float] = {guesses[n - 1].token: scored[n - 1] for n in earlier}
+    expect_close(event.inputs["before"], math.fsum(tried.values()), where, "what was tried before")
+
+
+def _siblings(event: Judged, guesses: Sequence[Guess]) -> list[int]:
+    return children(guesses, guesses[event.node - 1].parent)
+
+
+EXTRA_INPUTS: Mapping[str, InputCheck] = {
+    "least": check_least,
+    "rho": check_rho,
+    "entropy": check_entropy,
+    "top": check_top,
+    "rank": check_rank,
+    "before": check_before,
+}
+
+
+def check_leaf_first(played: Round, guesses: Sequence[Guess], rule: str, where: str) -> None:
+    """Repeat the traversal of `verification.leaf_first` from what the trace stores."""
+    chain = len({guess.parent for guess in guesses}) == len(guesses)
+    expect(chain or rule != "block", where, "block verification judges chains, but this is a tree")
+    visit = _Visit(played, guesses, where)
+    visit.below(0, 1.0)
+    complete = visit.at == len(played.judged)
+    expect(complete, where, "guesses were judged after one was accepted, or in the wrong order")
+
+
+@dataclass
+class _Visit:
+    """One traversal of the tree.
+
+    Attributes:
+        at: The index of the next verdict.
+        accepted: Whether an earlier verdict accepted its guess.
+    """
+
+    played: Round
+    guesses: Sequence[Guess]
+    where: str
+    at: int = 0
+    accepted: bool = False
+    drawn: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.drawn = self.played.proposed.drawn if self.played.proposed else ""
+
+    def below(self, node: int, reach: float) -> dict[str, float]:
+        """Visit the guesses after a node that is reached with `reach`.
+
+        Returns:
+            The inputs of the node's own threshold, after all of them were rejected.
+        """
+        inputs = {"reach": reach}
+        siblings = children(self.guesses, node)
+        left = [self._scored(child) for child in siblings]  # p of each, reduced by rejections
+        for index, child in enumerate(siblings):
+            q = self._given(siblings, index)
+            event = self._try(child, reach, left[index], q[index])
+            if self.accepted or event is None:
+                return inputs
+            residual = event.rows.residual
+            inputs = {"reach": reach, "left": residual}
+            left = [rest(reach * p, given, residual) for p, given in zip(left, q, strict=True)]
+            reach = leaf_first_threshold(inputs) if math.isfinite(reach) else math.nan
+        return inputs
+
+    def _try(self, child: int, reach: float, p: float, q: float) -> Judged | None:
+        """Visit everything below a child, then judge the child with p and q under `reach`."""
+        own = (
+            speculative_threshold({"p": reach * p, "q": q})
+            if math.isfinite(reach * p)
+            else math.nan
+        )
+        inputs = self.below(child, own)
+        if self.accepted:
+            return None
+        event = self._next(child)
+        here = f"{self.where}, node {child}"
+        agree(event.rows.share, reach, here, "the reach of its position")
+        names = set(event.inputs) & {"reach", "left"}
+        expect(set(inputs) == names, here, f"its inputs should be {sorted(inputs)}")
+        for name, value in inputs.items():
+            agree(event.inputs[name], value, here, f"its {name!r}")
+        self.accepted = event.accepted
+        return event
+
+    def _next(self, child: int) -> Judged:
+        """Return the next verdict, which must be on `child`."""
+        found = self.played.judged[self.at] if self.at < len(self.played.judged) else None
+        if found is None or found.node != child:
+            other = "nothing" if found is None else f"node {found.node}"
+            raise CheckFailed(f"{self.where}: node {child} is next, but {other} is judged.")
+        self.at += 1
+        return found
+
+    def _scored(self, child: int) -> float:
+        return self.played.scored.p[child - 1] if self.played.scored else math.nan
+
+    def _given(self, siblings: Sequence[int], first: int) -> list[float]:
+        """Return q of each sibling in the distribution that the one at `first` was sampled from.
+
+        Without replacement a later sibling has its share of what the earlier ones left.
+        """
+        found = [0.0] * len(siblings)
+        scale = 1.0
+        for at in range(first, len(siblings)):
+            own = self.guesses[siblings[at] - 1].q
+            if own is None:
+                tried = self.guesses[siblings[first] - 1].token
+                found[at] = float(self.guesses[siblings[at] - 1].token == tried)
+                continue
+            found[at] = own * scale
+            scale *= 1.0 - own if self.drawn == "without-replacement" else 1.0
+        return found
+
+
+def rest(claimed: float, q: float, residual: float) -> float:
+    """Return p at a token after a rejection: its part of the residual, NaN if that is rounding."""
+    return max(claimed - q, 0.0) / residual if residual >= MIN_MASS else math.nan
+
+
+def agree(found: float, expected: float, where: str, what: str) -> None:
+    """Raise CheckFailed unless a number is the expected one, if that is known (not NaN)."""
+    if not math.isnan(expected):
+        expect_close(found, expected, where, what)
 
 
 def check_round(played: Round, text: Sequence[int], plan: RunSpec, header: Header) -> None:

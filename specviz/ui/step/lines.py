@@ -34,7 +34,7 @@ from specviz.trace.events import (
     Vocabulary,
 )
 from specviz.trace.file import Trace
-from specviz.trace.noise import VERDICT, explain_noise
+from specviz.trace.metrics import VERDICT, explain_noise
 from specviz.ui.stream import BaselineNext, Source, line
 
 if TYPE_CHECKING:
