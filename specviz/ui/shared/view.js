@@ -32,7 +32,7 @@ export function Mark(state) {
 /** @param {string} name */
 export const Icon = (name) => Drawing("0 0 16 16", ICONS[name], "sv-icon");
 
-/** A special token: no text, but a sign that a template or an end of text is made of. @param {string} name */
+/** A special token: no text, but a sign that a template or an end of text is made of. @param {ComponentChild} name */
 export const Special = (name) =>
   h(
     "span",
@@ -54,14 +54,22 @@ function Piece(piece) {
 /** A token: text, white space made visible, bytes that are no text by number. @param {Word} pieces */
 export const Token = (pieces) => h("span", { class: "sv-w" }, ...pieces.map(Piece));
 
+/** Whether a token ends the line. @param {Word} pieces */
+export const breaksLine = (pieces) =>
+  pieces.some((piece) => typeof piece === "object" && piece.g === "newline");
+
+/** The pieces of a token inside running text, where spaces do their work. @param {Word} pieces */
+export const runningPieces = (pieces) =>
+  pieces.map((piece) => (typeof piece === "object" && piece.g === "space" ? " " : Piece(piece)));
+
 /** A token inside running text, where spaces and new lines do their work. @param {Word} pieces */
-export function RunningToken(pieces) {
-  const isGlyph = /** @param {Word[number]} piece @param {string} name */ (piece, name) =>
-    typeof piece === "object" && piece.g === name;
-  const shown = pieces.map((piece) => (isGlyph(piece, "space") ? " " : Piece(piece)));
-  const breaks = pieces.some((piece) => isGlyph(piece, "newline"));
-  return h("span", { class: "sv-w" }, ...shown, breaks ? h("br", null) : null);
-}
+export const RunningToken = (pieces) =>
+  h(
+    "span",
+    { class: "sv-w" },
+    ...runningPieces(pieces),
+    breaksLine(pieces) ? h("br", null) : null,
+  );
 
 /**
  * A sentence, and behind it numbers that change too often to be read aloud.
