@@ -270,7 +270,7 @@ def problems_in(path: Path) -> list[str]:
 def test_undocumented_apis_are_used_in_adapters_only():
     found = {name_of(path): problems_in(path) for path in sources()}
     wrong = {name: each for name, each in found.items() if each}
-    assert len(found) > 400
+    assert len(found) > 250
     assert wrong == {}
 
 
@@ -325,7 +325,7 @@ def test_documented_and_own_names_are_not_reported(source):
 def test_adapters_import_neither_the_app_nor_each_other():
     for path in ADAPTERS.glob("*.py"):
         names = re.findall(r"^\s*(?:from|import) (specviz[\w.]*)", path.read_text(), re.MULTILINE)
-        assert {name.rpartition(".")[0] for name in names} <= {"specviz.adapters"}, path
+        assert set(names) <= {"specviz.adapters"}, path
     code = f"import sys, specviz.adapters; print(sorted({LIBRARIES!r} & set(sys.modules)))"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True

@@ -14,8 +14,8 @@ from starlette.testclient import TestClient
 
 from specviz.catalog import entry, public
 from specviz.commands.cli import main
+from specviz.compare import domains
 from specviz.compare import storage as races
-from specviz.compare.domains import plan
 from specviz.cost import measured_costs, sources
 from specviz.cost.server import loading
 from specviz.shipped import ASSETS, EXAMPLE, BrokenFile, prompts, recipes
@@ -40,7 +40,7 @@ READERS = {
     "trees/recipes.json": recorded_position.recipes,
     "trees/ranking.json": rounding.load_study,
     "trees/ranks.json": rank_acceptance.shipped_tables,
-    "models/measured.json": plan.recorded,
+    "models/measured.json": domains.recorded,
     "models/peers.json": loading.example,
     "models/target/config.json": sources.models,
     "cost/hardware.json": sources.machines,

@@ -37,7 +37,6 @@ from specviz.catalog import (
     load_target,
     loading,
     sources,
-    training,
 )
 from specviz.catalog.entry import with_defaults
 from specviz.drafters.medusa import Medusa
@@ -498,7 +497,7 @@ def test_counterparts_are_measured_transformers_methods():
     assert methods.counterpart_of(NGram()) == methods.LOOKUP
 
 
-@pytest.mark.parametrize("name", training.names())
+@pytest.mark.parametrize("name", loading.trainable_heads())
 def test_house_head_with_other_target_names_its_target(name, tiny_target):
     """The drafter is refused before its tensors are read."""
     with pytest.raises(Unsuitable, match=f"'{name}' was made for another target than 'tiny'"):

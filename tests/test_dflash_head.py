@@ -15,7 +15,7 @@ from dflash_made import SIZE, config, drafter, learned, random_head, trained
 from safetensors.torch import load_file, save_file
 from transformers import LlamaConfig
 
-from specviz.catalog import training
+from specviz.catalog import loading
 from specviz.drafters.common.training import same_tops
 from specviz.drafters.dflash import head as dflash_loss
 from specviz.drafters.dflash.config import DFlashConfig, evenly_spaced
@@ -265,7 +265,7 @@ def test_house_drafter_is_small_and_trained_by_name():
         card=SimpleNamespace(hash="a" * 64),
     )  # fmt: skip
     with torch.device("meta"):
-        head = training.family("dflash").build(target, torch.ones(8192))
+        head = loading.training_family("dflash").build(target, torch.ones(8192))
     assert isinstance(head, DFlashHead)
     assert 1.5e6 < 2 * sum(weight.numel() for weight in head.parameters()) < 2.5e6  # in bf16
     assert (head.config.block_size, head.config.mask_token_id) == (8, 3)

@@ -13,7 +13,8 @@ from specviz import engine
 from specviz.bench import measure
 from specviz.bench.measure import TimedCall
 from specviz.bench.methods import Outcome, drafter_names
-from specviz.compare.domains import plan as domains
+from specviz.compare import domains
+from specviz.compare.domains import Cell, Plan, choices, recorded
 from specviz.compare.domains import run as domain_run
 from specviz.compare.domains.heatmap import (
     MEAN,
@@ -24,7 +25,6 @@ from specviz.compare.domains.heatmap import (
     headline,
     view,
 )
-from specviz.compare.domains.plan import Cell, Plan, choices, recorded
 from specviz.compare.domains.run import Measurements, TurnMeasured, TurnStarted, run
 from specviz.drafters.ngram import NGram
 from specviz.settings.settings import BadSettings

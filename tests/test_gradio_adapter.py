@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from specviz.adapters import gradio as adapter
-from specviz.adapters.warning import warn_once
+from specviz.adapters import warn_once
 from specviz.ui.page import LOOK, PROGRESS, Options, build, launch_arguments
 from specviz.ui.sessions import Sessions
 from specviz.ui.task import Machine

@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from specviz.adapters.transformers import cached_keys_values, growing_cache, with_cache
-from specviz.catalog import training
+from specviz.catalog import loading
 from specviz.commands import cli, train
 from specviz.drafters.common.training import (
     Family,
@@ -26,7 +26,7 @@ from specviz.drafters.common.training import (
     same_tops,
 )
 from specviz.models.target import Target
-from specviz.training import export, head_training, own_text, stages
+from specviz.training import data, export, head_training, stages
 from specviz.training.corpus import SOURCES
 from specviz.training.data import Domain, held_out_windows
 from specviz.training.head_training import HeadRecipe, HeadRun, Plan, TextBatches, train_heads
@@ -350,18 +350,18 @@ def domain(name: str, share: float = 1.0) -> Domain:
     return Domain(name, share, stream, np.arange(0, 380, 20), stream[::-1][19:150].copy())
 
 
-WRITER = own_text.Writer(MODEL, seed=3, rows=4, length=24, prompts=(3, 6))
+WRITER = data.Writer(MODEL, seed=3, rows=4, length=24, prompts=(3, 6))
 
 
 def written(folder: Path, tokens: int) -> Domain:
     domains = [domain("one", 0.25), domain("three", 0.75)]
-    return own_text.with_own_text(domains, WRITER, tokens, "f" * 64, folder)[-1]
+    return data.with_own_text(domains, WRITER, tokens, "f" * 64, folder)[-1]
 
 
 @pytest.mark.slow
 def test_own_text_is_generated_by_the_target() -> None:
     ids = batch(0)[:, :5]
-    greedy = own_text.continued(MODEL, ids, 20, None)
+    greedy = data.continued(MODEL, ids, 20, None)
     for row in greedy:
         before = 5
         while before < 20:  # continues past an end token, where generate would stop
@@ -369,8 +369,7 @@ def test_own_text_is_generated_by_the_target() -> None:
             assert torch.equal(text, row[: len(text)])
             before = len(text)
     drawn = [
-        own_text.continued(MODEL, ids, 20, torch.Generator().manual_seed(seed))
-        for seed in (1, 1, 2)
+        data.continued(MODEL, ids, 20, torch.Generator().manual_seed(seed)) for seed in (1, 1, 2)
     ]
     assert torch.equal(drawn[0], drawn[1])
     assert not torch.equal(drawn[0], drawn[2])
@@ -379,7 +378,7 @@ def test_own_text_is_generated_by_the_target() -> None:
 
 @pytest.mark.slow
 def test_own_text_starts_with_prompts_and_fills_half_the_windows(tmp_path: Path) -> None:
-    one, three, own = own_text.with_own_text(
+    one, three, own = data.with_own_text(
         [domain("one", 0.25), domain("three", 0.75)], WRITER, 200, "f" * 64, tmp_path
     )
     assert [one.share, three.share, own.share] == [0.125, 0.375, 0.5]
@@ -405,7 +404,7 @@ def test_own_text_is_generated_once_and_extended(
     def no_more(*_arguments: object) -> None:
         raise AssertionError("written again")
 
-    monkeypatch.setattr(own_text, "continued", no_more)
+    monkeypatch.setattr(data, "continued", no_more)
     assert written(tmp_path / "grown", 400).training.tolist() == longer.tolist()
 
 
@@ -431,9 +430,9 @@ def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> stages.Options:
     save_tokenizer(tokenizer, tmp_path / "work" / "tokenizer")
     export.export_model(tiny.llama(), tokenizer, tmp_path / "out" / "target")
     monkeypatch.setattr(stages, "HeadRecipe", partial(HeadRecipe, rows=2, length=16, warm_up=2))
-    monkeypatch.setattr(stages, "Writer", partial(own_text.Writer, rows=4, length=48))
+    monkeypatch.setattr(stages, "Writer", partial(data.Writer, rows=4, length=48))
     toys = {"toy": toy, "bad": lambda: toy("bad", poisoned(2, good=False))}
-    monkeypatch.setattr(stages, "family", lambda name: toys[name]())
+    monkeypatch.setattr(stages, "training_family", lambda name: toys[name]())
     return stages.Options(
         corpus=str(corpus),
         out=tmp_path / "out",
@@ -516,9 +515,9 @@ def tells(head: nn.Module, inputs: TargetOutputs, family: Family) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", training.names())
+@pytest.mark.parametrize("name", loading.trainable_heads())
 def test_every_family_trains_saves_and_loads(tmp_path: Path, deep: Target, name: str) -> None:
-    family = training.family(name)
+    family = loading.training_family(name)
     before = head_training._start_run(deep, family, plan(tmp_path / "new", 20)).head
     (run,) = train_heads(deep, [family], plan(tmp_path, 20, deep, measure_every=10))
     outputs = read_target_outputs(deep.model, batch(3), family.keys_values)
@@ -527,7 +526,7 @@ def test_every_family_trains_saves_and_loads(tmp_path: Path, deep: Target, name:
     with torch.no_grad():
         for weight in run.head.parameters():
             weight.copy_(weight.bfloat16())  # as shipped
-    back = training.load_head(run.head, tmp_path, deep)
+    back = loading.load_head(run.head, tmp_path, deep)
     shares = family.agreement(back, outputs)
     assert shares == pytest.approx(family.agreement(run.head, outputs), abs=1e-5)
     assert all(0 <= share <= 1 for share in shares)
@@ -535,9 +534,9 @@ def test_every_family_trains_saves_and_loads(tmp_path: Path, deep: Target, name:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", training.names())
+@pytest.mark.parametrize("name", loading.trainable_heads())
 def test_every_family_resumes_to_same_weights(tmp_path: Path, deep: Target, name: str) -> None:
-    family = training.family(name)
+    family = loading.training_family(name)
     (straight,) = train_heads(deep, [family], plan(tmp_path / "straight", target=deep))
     interrupted(tmp_path / "resumed", 4, family, target=deep)
     (resumed,) = train_heads(deep, [family], plan(tmp_path / "resumed", target=deep))
@@ -545,5 +544,7 @@ def test_every_family_resumes_to_same_weights(tmp_path: Path, deep: Target, name
 
 
 def test_eagle3_draft_vocabulary_has_most_frequent_tokens(deep: Target) -> None:
-    head = training.family("eagle3").build(deep, COUNTS)  # the last tokens are the frequent ones
+    head = loading.training_family("eagle3").build(
+        deep, COUNTS
+    )  # the last tokens are the frequent ones
     assert head.tokens.tolist() == list(range(tiny.VOCABULARY // 4, tiny.VOCABULARY))

@@ -10,8 +10,7 @@ import huggingface_hub
 import pytest
 from huggingface_hub import get_session
 
-from specviz.adapters import hub, spaces
-from specviz.adapters.warning import warn_once
+from specviz.adapters import hub, spaces, warn_once
 from specviz.models.files import FetchMonitor, Stopped, _progress_bar
 
 

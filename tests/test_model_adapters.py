@@ -13,8 +13,8 @@ from transformers import DynamicCache, LlamaConfig, MambaConfig
 
 from specviz.adapters import torch as torch_adapter
 from specviz.adapters import transformers as adapter
-from specviz.adapters.transformers import construction, llama
-from specviz.adapters.warning import warn_once
+from specviz.adapters import warn_once
+from specviz.adapters.transformers import construction
 from specviz.models.kv_cache import PreallocatedCache
 
 
@@ -89,14 +89,14 @@ def missing_modules(monkeypatch):
         raise ImportError(name)
 
     monkeypatch.setattr(construction, "import_module", refuse)
-    monkeypatch.setattr(llama, "import_module", refuse)
+    monkeypatch.setattr(construction, "import_module", refuse)
     warn_once.cache_clear()
     yield
     warn_once.cache_clear()
 
 
 def test_llama_classes_are_found_without_their_module(missing_modules):
-    found = llama._llama_classes()
+    found = construction._llama_classes()
     assert found == (adapter.LlamaDecoderLayer, adapter.LlamaRMSNorm, adapter.LlamaRotaryEmbedding)
 
 

@@ -21,9 +21,14 @@ from specviz.models.files import fingerprint
 from specviz.settings.settings import Sampling, Settings
 from specviz.shipped import ASSETS
 from specviz.training import measure
+from specviz.training.card import (
+    StaleMeasurements,
+    percents,
+    read_models,
+    settings_text,
+    single_head,
+)
 from specviz.training.card import measured as card_measured
-from specviz.training.card import single_head
-from specviz.training.card.base import StaleMeasurements, percents, read_models, settings_text
 from specviz.training.card.models_card import (
     card,
     difference_text,

@@ -13,7 +13,7 @@ from gguf import GGMLQuantizationType as Kind
 from huggingface_hub.errors import LocalEntryNotFoundError
 from safetensors.torch import save_file
 
-from specviz.catalog import fetching, load_target, loading, sources
+from specviz.catalog import load_target, loading, public, sources
 from specviz.models.errors import NotAvailable
 from specviz.models.files import Stopped, size_in_float32
 from specviz.models.model_cache import ModelCache
@@ -171,7 +171,7 @@ def test_download_reports_its_steps_and_bytes(monkeypatch):
         watch.report(2, 4)  # too soon after the other
         watch.report(4, 4)
 
-    monkeypatch.setattr(fetching, "fetch", fetch)
+    monkeypatch.setattr(public, "fetch", fetch)
     state, step, *bytes_ = told(lambda *both: tab.download("smollm2", *both))
     assert (state["state"], step["sentence"]) == ("fetching", "Trying it.")
     assert [(line["done"], line["of"]) for line in bytes_] == [(1, 4), (4, 4)]
@@ -190,7 +190,7 @@ def test_bytes_are_sent_at_intervals(monkeypatch):
 
 
 def test_download_cancelled_before_its_start_makes_no_request(monkeypatch):
-    monkeypatch.setattr(fetching, "fetch", lambda *_: pytest.fail("it was asked"))
+    monkeypatch.setattr(public, "fetch", lambda *_: pytest.fail("it was asked"))
     assert told(lambda *both: tab.download("smollm2", *both), stopped=True) == []
 
 
@@ -204,8 +204,8 @@ def test_cancelled_download_is_not_an_error_but_other_failures_are(monkeypatch):
         raise NotAvailable("Nobody has it.")
 
     ticket, story = Ticket("me", 1), Stream("1", lambda _: None)
-    monkeypatch.setattr(fetching, "fetch", given_up)
+    monkeypatch.setattr(public, "fetch", given_up)
     list(tab.download("smollm2", ticket, story))
-    monkeypatch.setattr(fetching, "fetch", refused)
+    monkeypatch.setattr(public, "fetch", refused)
     with pytest.raises(NotAvailable, match="Nobody has it"):
         list(tab.download("smollm2", Ticket("me", 2), story))

@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 from specviz.catalog import load_drafter, load_target
 from specviz.models.files import fingerprint, weight_files
 from specviz.shipped import ASSETS, prompts
-from specviz.training.card.base import StaleMeasurements, read_peers
+from specviz.training.card import StaleMeasurements, read_peers
 from specviz.training.card.measured import other_programs
 from specviz.training.export import SHARED, write_shared_projection
 
@@ -129,7 +129,7 @@ def test_shipped_weights_fit_in_budget():
 
 
 def test_card_shows_comparison_with_vllm():
-    from specviz.training.card.base import read_models
+    from specviz.training.card import read_models
 
     models = read_models(MODELS)
     said = other_programs(models)

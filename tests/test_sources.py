@@ -16,9 +16,16 @@ import tiny_gguf
 from huggingface_hub.errors import RevisionNotFoundError
 
 from specviz.adapters.hub import connection_errors
-from specviz.catalog import NotAvailable, entry, fetching, listing, load_target, loading, sources
-from specviz.catalog.fetching import fetch
-from specviz.catalog.public import public_checkpoints
+from specviz.catalog import (
+    NotAvailable,
+    entry,
+    listing,
+    load_target,
+    loading,
+    public,
+    sources,
+)
+from specviz.catalog.public import fetch, public_checkpoints
 from specviz.commands.cli import main
 from specviz.commands.progress import DownloadProgress
 from specviz.models.files import FetchMonitor, Stopped, find_fetched, hub_reason, is_unreachable
@@ -357,8 +364,8 @@ def test_pinned_model_uses_its_revision(machine, monkeypatch):
 
 def test_public_model_uses_revision_of_its_row(monkeypatch):
     row = replace(public_checkpoints()[0], revision="c0ffee")
-    monkeypatch.setattr(fetching, "public_checkpoints", lambda: (row,))
-    monkeypatch.setattr(fetching, "fetch_from_hub", lambda name, _: Path(name))
+    monkeypatch.setattr(public, "public_checkpoints", lambda: (row,))
+    monkeypatch.setattr(public, "fetch_from_hub", lambda name, _: Path(name))
     assert fetch(row.name, str) == Path(f"{row.name}@c0ffee")
     assert fetch(f"{row.name}@v2", str) == Path(f"{row.name}@v2")
 

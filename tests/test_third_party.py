@@ -15,8 +15,8 @@ from families import CHAIN, LETTERS, PAIRS, small
 from specviz import engine
 from specviz.catalog import NotAvailable, entry, load, load_drafter
 from specviz.commands import cli
+from specviz.compare.domains import Cell, choices
 from specviz.compare.domains.heatmap import HeatMap, headline
-from specviz.compare.domains.plan import Cell, choices
 from specviz.compare.race import Lane, Race, Results
 from specviz.compare.run import run as race
 from specviz.compare.summary import race_summary

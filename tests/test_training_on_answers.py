@@ -26,9 +26,14 @@ from specviz.trace.metrics import baseline_difference, summary
 from specviz.training import stages
 from specviz.training.answers import questions as question_files
 from specviz.training.answers.batched_decode import BatchedDecoder, Bf16Linear, bf16_copy
-from specviz.training.answers.dataset import AnswerBatches, AnswerRecipe, family_with_options
+from specviz.training.answers.dataset import (
+    AnswerBatches,
+    AnswerRecipe,
+    Shard,
+    family_with_options,
+    shard_paths,
+)
 from specviz.training.answers.questions import Question, read_questions, write_questions
-from specviz.training.answers.shards import Shard, shard_paths
 from specviz.training.answers.writer import AnswerSettings, order_batches, write_answers
 
 close = partial(torch.testing.assert_close, rtol=1e-4, atol=1e-4)

@@ -21,19 +21,20 @@ from specviz.settings.chance import Chance
 from specviz.shipped import ASSETS
 from specviz.trace.rule_specs import Drawn
 from specviz.trees import judging, shapes
-from specviz.trees.grown_tree import grow_tree, static_tree
+from specviz.trees.grown_tree import (
+    estimate_acceptance,
+    fitted_pass_cost,
+    grow_tree,
+    marginal_prices,
+    static_tree,
+    target_probabilities,
+)
 from specviz.trees.judging import (
     SAMPLING_MODES,
     SHAPES,
     TOP_Q,
     PositionModels,
     average,
-)
-from specviz.trees.payoff import (
-    estimate_acceptance,
-    fitted_pass_cost,
-    marginal_prices,
-    target_probabilities,
 )
 from specviz.trees.ranking import WAYS as KINDS
 from specviz.trees.ranking import rank_all_ways

@@ -26,7 +26,7 @@ from zero.visitor import Visitor
 
 from specviz.adapters import spaces as adapter
 from specviz.catalog.entry import entries
-from specviz.compare.domains.plan import Plan
+from specviz.compare.domains import Plan
 from specviz.compare.race import Lane, Race
 from specviz.settings.settings import Settings
 from specviz.trace.check import check

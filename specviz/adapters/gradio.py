@@ -18,7 +18,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
-from specviz.adapters.warning import Patch, warn_once
+from specviz.adapters import Patch, warn_once
 
 if TYPE_CHECKING:
     import gradio as gr

@@ -13,7 +13,7 @@ from importlib import import_module
 from io import StringIO
 from typing import Any, Final
 
-from specviz.adapters.warning import Patch, warn_once
+from specviz.adapters import Patch, warn_once
 
 TIMEOUT: Final = 10.0  # seconds without a byte; by default huggingface_hub waits forever
 CONNECT_TIMEOUT: Final = 5.0  # seconds for a connection

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-from specviz.adapters.warning import warn_once
+from specviz.adapters import warn_once
 
 try:
     import spaces

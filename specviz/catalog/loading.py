@@ -1,7 +1,7 @@
 """Load a target and a drafter by name, and check that they fit each other.
 
 Weights are read once per process and shared. A model or pair that cannot be used raises one of the
-catalogue's errors.
+catalogue's errors. A drafter's class and the code that trains a head are imported on request.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
@@ -46,6 +46,10 @@ from specviz.models.served.target import served_target
 from specviz.models.target import Target
 from specviz.models.weight_budget import check_stop, limited_to
 from specviz.models.weight_files import count_stored
+
+if TYPE_CHECKING:
+    from specviz.drafters.common.training import Family
+
 
 MODELS: Final[ModelCache[Checkpoint]] = ModelCache()
 HEADS: Final[ModelCache[Drafter]] = ModelCache()
@@ -332,3 +336,28 @@ def models_that_fit(free: int) -> str:
     if largest is None:
         return f"{text}."
     return f"{text}. The largest model on this machine that fits is {largest.title}."
+
+
+def trainable_heads() -> tuple[str, ...]:
+    """Return the names of the heads that can be trained, in the catalogue's order."""
+    return tuple(entry.name for entry in entries() if entry.training)
+
+
+def training_family(name: str) -> Family:
+    """Return the training family of a head.
+
+    Raises:
+        ValueError: No head of this name can be trained.
+    """
+    entry = find(name, "drafter")
+    if entry is None or not entry.training:
+        raise ValueError(
+            f"No head is called {name!r}; choose one of {', '.join(trainable_heads())}."
+        )
+    found: Family = resolve_name(entry.training)
+    return found
+
+
+def load_head(head: Any, folder: Path, target: Target) -> Any:
+    """Load a trained head from `folder` in the same way as the app."""
+    return type(head).load(folder, target)

@@ -2,18 +2,22 @@
 
 A row contains facts that were looked up; all others are None, and none are guessed from a name. The
 tests never load these weights. They only verify that a tiny checkpoint in the same layout loads.
-Standard library only.
+`fetch` downloads one to this machine, or any other model of the catalogue. Standard library only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
-from specviz.catalog.entry import Kind
-from specviz.models.files import find_fetched, head_files, size_in_float32, size_of
+from specviz.catalog import sources
+from specviz.catalog.entry import Kind, entries, missing_message, suggestion, weights_path
+from specviz.models.errors import NotAvailable, UnknownModel
+from specviz.models.files import FetchMonitor, find_fetched, head_files, size_in_float32, size_of
+from specviz.models.files import fetch as fetch_from_hub
 from specviz.shipped import ASSETS, read_shipped_json
 
 CAUSAL_LM: Final = "causal LM"  # the layout of targets, as transformers saves them
@@ -99,3 +103,45 @@ def _row(each: PublicCheckpoint) -> dict[str, Any]:
     if path is not None:
         found["memory_bytes"] = size_in_float32(head_files(path)) or each.memory
     return found | {"bytes": size, "on_this_machine": path is not None}
+
+
+def fetch(name: str, say: Callable[[str], object], watch: FetchMonitor | None = None) -> Path:
+    """Fetch a model unless it is already here.
+
+    Args:
+        name: A name of the catalogue, or a Hub id. For a model of the public list, the listed
+            revision is fetched unless the id names another.
+        say: Called with a sentence for each step.
+        watch: Receives progress, and can cancel the fetch.
+
+    Returns:
+        The model's folder or its GGUF file.
+
+    Raises:
+        NotAvailable: No source has the model.
+        Stopped: `watch` cancelled the fetch.
+    """
+    entry = next((each for each in entries() if each.name == name), None)
+    wanted = next((each.pinned for each in public_checkpoints() if each.name == name), name)
+    found = _find_fetched(wanted) if entry is None else weights_path(entry)
+    if found is not None:
+        say(f"{name} is already on this machine.")
+        return found
+    if entry is None:
+        say(f"Downloading {name} from the Hub.")
+        return fetch_from_hub(wanted, watch)
+    if not entry.sources:
+        raise NotAvailable(missing_message(entry))
+    return sources.fetch(name, entry.sources, say, watch)
+
+
+def _find_fetched(name: str) -> Path | None:
+    """Return the path of a Hub model on this machine, or None.
+
+    Raises:
+        UnknownModel: The name is not a Hub id; the message suggests a similar name.
+    """
+    try:
+        return find_fetched(name)
+    except UnknownModel as error:
+        raise UnknownModel(f"{error}{suggestion(name, 'target', 'drafter')}") from error

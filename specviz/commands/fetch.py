@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 
-from specviz.catalog.fetching import fetch
+from specviz.catalog.public import fetch
 from specviz.commands.output import say
 from specviz.commands.parser import Parser
 from specviz.commands.progress import DownloadProgress

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from specviz.catalog.training import names
+from specviz.catalog.loading import trainable_heads
 from specviz.commands.parser import Parser
 from specviz.drafters.common.training import HeadOptions
 from specviz.settings.options import MAX_COUNT, count_type, number_type, seed_type
@@ -27,7 +27,9 @@ DESCRIPTION: Final = (
 def add_options(parser: Parser) -> None:
     """Add the options of `train`."""
     parser.description = DESCRIPTION
-    parser.add_argument("stage", choices=(*STAGES, *names()), metavar="STAGE", help="see above")
+    parser.add_argument(
+        "stage", choices=(*STAGES, *trainable_heads()), metavar="STAGE", help="see above"
+    )
     parser.add_argument(
         "--corpus", default="corpus", help="training text: a folder, or owner/name on the Hub"
     )
@@ -60,7 +62,7 @@ def add_options(parser: Parser) -> None:
 def _add_heads(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("heads, trained together on passes of the frozen target")
     group.add_argument(
-        "--names", type=_parse_names, default=(), help=f"some of: {', '.join(names())}"
+        "--names", type=_parse_names, default=(), help=f"some of: {', '.join(trainable_heads())}"
     )
     group.add_argument(
         "--own-text",
@@ -146,17 +148,17 @@ def _parse_names(text: str) -> tuple[str, ...]:
     """Split names such as "eagle,medusa". Raises ArgumentTypeError for an unknown one."""
     wanted = tuple(dict.fromkeys(text.split(",")))
     for name in wanted:
-        if name not in names():
+        if name not in trainable_heads():
             raise argparse.ArgumentTypeError(
-                f"No head is called {name!r}; there are {', '.join(names())}."
-                f"{did_you_mean(name, names())}"
+                f"No head is called {name!r}; there are {', '.join(trainable_heads())}."
+                f"{did_you_mean(name, trainable_heads())}"
             )
     return wanted
 
 
 def train(arguments: argparse.Namespace) -> int:
     """Run one stage and return 0. Raises ValueError or OSError if something is missing."""
-    stage = "heads" if arguments.stage in names() else arguments.stage
+    stage = "heads" if arguments.stage in trainable_heads() else arguments.stage
     options = Options(
         corpus=arguments.corpus,
         out=arguments.out,

@@ -22,7 +22,7 @@ from safetensors.torch import save_file
 from torch import nn
 from transformers import GenerationConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from specviz.catalog.training import load_head
+from specviz.catalog.loading import load_head
 from specviz.drafters.common.checkpoint import read_config
 from specviz.drafters.common.training import Family, TargetOutputs, overlaps, same_tops
 from specviz.models.files import size_of, weight_files

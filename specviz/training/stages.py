@@ -17,7 +17,7 @@ from torch import nn
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from specviz.catalog import load_target
-from specviz.catalog.training import family, names
+from specviz.catalog.loading import trainable_heads, training_family
 from specviz.drafters.eagle.config import default_taps
 from specviz.models.devices import has_fast_bf16
 from specviz.models.target import Target
@@ -29,7 +29,7 @@ from specviz.training.answers.questions import generate_questions, read_question
 from specviz.training.answers.writer import AnswerSettings, write_answers
 from specviz.training.card.models_card import write_card
 from specviz.training.card.single_head import write_single_head_card
-from specviz.training.data import Domain, Mixture, load_domains, token_counts
+from specviz.training.data import Domain, Mixture, Writer, load_domains, token_counts, with_own_text
 from specviz.training.export import (
     export_model,
     held_out_by_domain,
@@ -44,7 +44,6 @@ from specviz.training.head_training import HeadRecipe, HeadRun, Plan, TextBatche
 from specviz.training.losses import closeness, draft_loss, exit_losses, last_loss, target_loss
 from specviz.training.measure import write_measured
 from specviz.training.options import Options
-from specviz.training.own_text import Writer, with_own_text
 from specviz.training.tokenizer import (
     END_OF_TEXT_ID,
     MAXIMUM_LENGTH,
@@ -153,7 +152,7 @@ def make_heads(options: Options) -> None:
     if options.data is not None:
         raise_if_diverged(train_on_answers(options, options.data))
         return
-    families = [family(name) for name in options.names or names()]
+    families = [training_family(name) for name in options.names or trainable_heads()]
     space, folder = _workspace(options), options.out / "target"
     target = _frozen_target(folder, space)
     recipe = _head_recipe(options, weights_hash(folder))

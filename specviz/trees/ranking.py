@@ -26,8 +26,7 @@ from specviz.engine.protocol import Drafter
 from specviz.models.target import Target
 from specviz.settings.settings import Settings
 from specviz.shipped import ASSETS
-from specviz.trees.grown_tree import GrownTree, grow_tree
-from specviz.trees.payoff import greedy_matches, target_probabilities
+from specviz.trees.grown_tree import GrownTree, greedy_matches, grow_tree, target_probabilities
 from specviz.trees.recorded_position import Path, RecordedPosition
 from specviz.trees.recording import Walk
 from specviz.trees.rounding import EXACT

@@ -14,7 +14,7 @@ import gradio as gr
 
 from specviz.adapters import gradio as adapter
 from specviz.adapters.spaces import ZEROGPU
-from specviz.compare.domains.plan import choices
+from specviz.compare.domains import choices
 from specviz.settings.threads import shorten_busy_wait
 from specviz.ui import api
 from specviz.ui.access import Access

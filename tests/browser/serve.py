@@ -68,11 +68,11 @@ def main() -> None:
     """Launch the page as `app.py` does, with other recorded runs."""
     os.environ["HF_HOME"] = str(Path(sys.argv[1]) / "hub")  # nothing that this machine has fetched
     from specviz import engine
-    from specviz.catalog import fetching, sources
+    from specviz.catalog import public, sources
     from specviz.ui import page
     from specviz.ui.step import recorded
 
-    engine.run_stepwise, fetching.fetch_from_hub = unhurried(engine.run_stepwise), slow_hub
+    engine.run_stepwise, public.fetch_from_hub = unhurried(engine.run_stepwise), slow_hub
     recorded.FOLDER = sources.ASSETS = Path(sys.argv[1])
     for name, path in SHIPPED.items():
         shutil.copy(path, recorded.FOLDER / f"{name}.jsonl")

@@ -7,8 +7,8 @@ import json
 import pytest
 from playwright.sync_api import expect
 
+from specviz.compare.domains import recorded
 from specviz.compare.domains.heatmap import HeatMap, view
-from specviz.compare.domains.plan import recorded
 
 PART = "window.specviz.domains['sv-domains']"
 FIRST = ".sv-domains-map td[data-row='0'][data-column='0']"

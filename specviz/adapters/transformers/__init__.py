@@ -21,22 +21,6 @@ from specviz.adapters.transformers.caches import (
     with_cache,
 )
 from specviz.adapters.transformers.construction import (
-    tensor_parallel_options,
-    without_initialization,
-)
-from specviz.adapters.transformers.decoder import (
-    Rotary,
-    attention_inputs,
-    attention_scale,
-    decoder_layers,
-    final_norm,
-    layer_output,
-    llama_decoder,
-    rotary_angles,
-    run_layer,
-    steppable_decoder,
-)
-from specviz.adapters.transformers.llama import (
     LlamaDecoderLayer,
     LlamaRMSNorm,
     LlamaRotaryEmbedding,
@@ -44,8 +28,24 @@ from specviz.adapters.transformers.llama import (
     divide_frequencies,
     frequency_factors,
     scaled_frequencies,
+    tensor_parallel_options,
+    without_initialization,
 )
-from specviz.adapters.transformers.windows import Windows, passes_masks_on, sliding_windows
+from specviz.adapters.transformers.decoder import (
+    Rotary,
+    Windows,
+    attention_inputs,
+    attention_scale,
+    decoder_layers,
+    final_norm,
+    layer_output,
+    llama_decoder,
+    passes_masks_on,
+    rotary_angles,
+    run_layer,
+    sliding_windows,
+    steppable_decoder,
+)
 
 __all__ = [
     "CacheLayer",

@@ -1,13 +1,35 @@
-"""Construct networks without initializing weights, or split over processes."""
+"""Construct networks: without initial weights, split over processes, and Llama's building blocks.
+
+transformers documents the models, but not the module that defines Llama's classes, from which heads
+are built. If the module moves, the classes are taken from a tiny model.
+"""
 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from specviz.adapters.warning import warn_once
+import torch
+from torch import Tensor, nn
+from transformers import (
+    LlamaConfig,
+    LlamaForCausalLM,
+)
+
+from specviz.adapters import warn_once
+
+if TYPE_CHECKING:
+    from transformers.models.llama.modeling_llama import (
+        LlamaDecoderLayer as LlamaDecoderLayer,  # noqa: PLC0414
+    )
+    from transformers.models.llama.modeling_llama import (
+        LlamaRMSNorm as LlamaRMSNorm,  # noqa: PLC0414
+    )
+    from transformers.models.llama.modeling_llama import (
+        LlamaRotaryEmbedding as LlamaRotaryEmbedding,  # noqa: PLC0414
+    )
 
 
 def without_initialization() -> AbstractContextManager[None]:
@@ -42,3 +64,78 @@ def tensor_parallel_options() -> dict[str, Any]:
     if "tp_plan" not in known:
         return {"tp_plan": "auto"}
     return {"distributed_config": config(tp_plan="auto")}
+
+
+def _llama_classes() -> tuple[type[nn.Module], type[nn.Module], type[nn.Module]]:
+    """Return Llama's decoder layer, RMS norm and rotary embedding."""
+    try:
+        module = import_module("transformers.models.llama.modeling_llama")
+        return module.LlamaDecoderLayer, module.LlamaRMSNorm, module.LlamaRotaryEmbedding
+    except (ImportError, AttributeError):
+        return _classes_of_a_tiny_llama()
+
+
+def _classes_of_a_tiny_llama() -> tuple[type[nn.Module], type[nn.Module], type[nn.Module]]:
+    """Return the same classes, read from a model of one layer and two tokens."""
+    sizes: Any = {"vocab_size": 2, "hidden_size": 4, "intermediate_size": 4}
+    config = LlamaConfig(**sizes, num_hidden_layers=1, num_attention_heads=1)
+    decoder: Any = LlamaForCausalLM(config).model
+    return type(decoder.layers[0]), type(decoder.norm), type(decoder.rotary_emb)
+
+
+if not TYPE_CHECKING:
+    LlamaDecoderLayer, LlamaRMSNorm, LlamaRotaryEmbedding = _llama_classes()
+
+
+def block_config(**sizes: Any) -> LlamaConfig:
+    """Return the config of a decoder layer outside a model.
+
+    A layer reads its attention implementation from the config. For a model, `from_pretrained` sets
+    it; here, `attn_implementation` does. Otherwise attention is eager, which is slower.
+
+    Args:
+        **sizes: Arguments of `LlamaConfig`.
+    """
+    with_attention: Any = {**sizes, "attn_implementation": "sdpa"}
+    return LlamaConfig(**with_attention)
+
+
+def scaled_frequencies(config: LlamaConfig) -> tuple[Tensor, float]:
+    """Return rotary frequencies and the attention scaling of scaled rotary embeddings.
+
+    They are computed by transformers (Llama 3.1, YaRN, ...).
+
+    Returns:
+        Frequencies in radians per position, (head size / 2,), and the scaling.
+    """
+    made: Any = LlamaRotaryEmbedding(config)
+    return made.inv_freq, float(made.attention_scaling)
+
+
+def divide_frequencies(model: Any, factors: Tensor) -> None:
+    """Divide a Llama's rotary frequencies in place.
+
+    A GGUF file may contain such factors, and transformers has no documented option for them.
+
+    Args:
+        model: The model.
+        factors: (head size / 2,).
+
+    Raises:
+        AttributeError: The frequencies are not found. The file is then rejected.
+    """
+    model.model.rotary_emb.inv_freq /= factors
+
+
+def frequency_factors(model: Any) -> Tensor:
+    """Return the divisors of a Llama's rotary frequencies, (head size / 2,); usually ones.
+
+    This is the inverse of `divide_frequencies`.
+
+    Raises:
+        AttributeError: The frequencies are not found.
+    """
+    size, base = model.config.head_dim, model.config.rope_parameters["rope_theta"]
+    exponents = torch.arange(0, size, 2, dtype=torch.float32) / size
+    factors: Tensor = (1.0 / base**exponents) / model.model.rotary_emb.inv_freq.float().cpu()
+    return factors

@@ -12,7 +12,7 @@ from math import log
 from typing import Any, Final
 
 from specviz.catalog.entry import find, title_of
-from specviz.compare.domains.plan import Cell
+from specviz.compare.domains import Cell
 from specviz.compare.lanes import join_names
 from specviz.frames.numbers import format_seconds
 from specviz.shipped import domain_label

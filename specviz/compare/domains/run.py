@@ -20,7 +20,7 @@ from specviz.bench.methods import (
     encode_prompts,
     plain_method,
 )
-from specviz.compare.domains.plan import Cell, Plan, Turn
+from specviz.compare.domains import Cell, Plan, Turn
 from specviz.engine.loop import Decoding, Stop, never
 from specviz.engine.protocol import Drafter
 from specviz.models.target import Target

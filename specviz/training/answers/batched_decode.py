@@ -24,7 +24,7 @@ from specviz.adapters.transformers import (
     rotary_angles,
 )
 from specviz.models.errors import Unsuitable
-from specviz.training.answers.shards import Answer
+from specviz.training.answers.dataset import Answer
 
 PREFILL_TOKENS: Final = 2048  # tokens per prefill pass, which bounds its memory
 

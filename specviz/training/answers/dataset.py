@@ -1,23 +1,29 @@
-"""Batches of stored answers, and the training of heads on them (`train heads --data`).
+"""Answers on disk, batches of them, and the training of heads on them (`train heads --data`).
 
-A batch is a function of (seed, step, stored answers); held-out answers are never trained on. The
+A folder has one shard per batch of answers, and the settings of their generation. A shard is
+complete or absent. Hidden states are stored in bf16, which suffices to train a head. A training
+batch is a function of (seed, step, stored answers); held-out answers are never trained on. The
 training loop, checkpoints and files are those of the house heads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from specviz.catalog import load_target
-from specviz.catalog.training import family, names
+from specviz.catalog.loading import trainable_heads, training_family
 from specviz.drafters.common.training import (
     Family,
     GeneratedText,
@@ -28,10 +34,142 @@ from specviz.drafters.common.training import (
 )
 from specviz.models.devices import has_fast_bf16
 from specviz.models.target import Target
-from specviz.training.answers.shards import Answer, Shard, read_settings, shard_paths
 from specviz.training.export import ship
 from specviz.training.head_training import HeadRecipe, HeadRun, Plan, train_heads
 from specviz.training.options import Options
+
+SETTINGS_FILE = "answers.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A question and the target's answer, n tokens in all.
+
+    Attributes:
+        tokens: Token ids, (n,).
+        prompt: Number of tokens of the prompt.
+        tops: The target's most probable next token after each token, (n,).
+        states: bf16 hidden states, (n, layers + 1, h): of the tapped layers before the final norm,
+            then after it.
+        domain: Kind of question.
+        held_out: Whether it is excluded from training.
+        temperature: Temperature that it was sampled at.
+    """
+
+    tokens: Tensor
+    prompt: int
+    tops: Tensor
+    states: Tensor
+    domain: str
+    held_out: bool
+    temperature: float
+
+    @property
+    def own(self) -> int:
+        """Return the number of rows whose distribution the target sampled from."""
+        return len(self.tokens) - self.prompt + 1
+
+
+def write_shard(path: Path, answers: Sequence[Answer]) -> None:
+    """Write a batch."""
+    facts = [
+        {"length": len(a.tokens), "prompt": a.prompt, "domain": a.domain}
+        | {"held_out": a.held_out, "temperature": a.temperature}
+        for a in answers
+    ]
+    none = torch.empty(0, dtype=torch.int32)  # for a batch without answers
+    tensors = {
+        name: torch.cat([getattr(answer, name) for answer in answers]) if answers else none
+        for name in ("tokens", "tops", "states")
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    save_file(tensors, partial, metadata={"answers": json.dumps(facts)})
+    partial.replace(path)
+
+
+class Shard:
+    """A batch on disk; hidden states are read on demand.
+
+    Attributes:
+        facts: Properties of each answer.
+        lengths: Tokens of each answer.
+        starts: First row of each answer in the tensors.
+        token_rows: Token ids and top tokens of all answers.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.file = safe_open(path, "pt")
+        self.facts: list[dict[str, Any]] = json.loads(self.file.metadata()["answers"])
+        self.lengths = [int(each.pop("length")) for each in self.facts]
+        self.starts = [0, *accumulate(self.lengths)]
+        self.token_rows = {name: self.file.get_tensor(name) for name in ("tokens", "tops")}
+
+    def token_ids(self, number: int) -> tuple[Tensor, Tensor, int]:
+        """Return an answer's tokens, its top tokens and the length of its prompt."""
+        rows = slice(self.starts[number], self.starts[number + 1])
+        return (
+            self.token_rows["tokens"][rows],
+            self.token_rows["tops"][rows],
+            self.facts[number]["prompt"],
+        )
+
+    def read(self, number: int) -> Answer:
+        """Read a whole answer."""
+        tokens, tops, _ = self.token_ids(number)
+        states = self.file.get_slice("states")[self.starts[number] : self.starts[number + 1]]
+        return Answer(tokens=tokens, tops=tops, states=states, **self.facts[number])
+
+
+def shard_path(folder: Path, number: int) -> Path:
+    """Return the path of a batch."""
+    return folder / f"{number:05}.safetensors"
+
+
+def shard_paths(folder: Path) -> list[Path]:
+    """Return the paths of the shards in a folder, in order."""
+    return sorted(folder.glob("[0-9]*.safetensors"))
+
+
+def count_own_tokens(paths: Iterable[Path]) -> int:
+    """Count the tokens that the target wrote in these shards."""
+    total = 0
+    for path in paths:
+        found = Shard(path)
+        total += sum(found.lengths) - sum(each["prompt"] for each in found.facts)
+    return total
+
+
+def check_settings(folder: Path, facts: dict[str, Any]) -> None:
+    """Store the settings of a folder's shards, or compare them with those stored.
+
+    Raises:
+        ValueError: If the folder's shards were written with other settings.
+    """
+    path = folder / SETTINGS_FILE
+    if not path.is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+    elif (stored := read_settings(folder)) != facts:
+        names = ", ".join(sorted(k for k in facts if stored.get(k) != facts[k]))
+        raise ValueError(
+            f"The answers in {str(folder)!r} were written with other settings ({names}). "
+            "Give the same settings, or another folder."
+        )
+
+
+def read_settings(folder: Path) -> dict[str, Any]:
+    """Return the settings of a folder's shards.
+
+    Raises:
+        ValueError: If there are none.
+    """
+    path = folder / SETTINGS_FILE
+    if not path.is_file():
+        raise ValueError(f"There are no answers in {str(folder)!r}: run `train write` first.")
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
 
 MEASURED_TOKENS: Final = 1024  # tokens of an evaluation batch, which needs the full distributions
 MEASURED_ANSWERS: Final = 24  # answers to evaluate on during training
@@ -165,7 +303,7 @@ def _own_rows(answer: Answer) -> Tensor:
     return torch.arange(len(answer.tokens)) >= answer.prompt - 1
 
 
-TOKENS: Final = 1_000_000  # tokens trained on, prompts and repeats included
+DEFAULT_TOKENS: Final = 1_000_000  # tokens trained on, prompts and repeats included
 
 
 @dataclass(frozen=True)
@@ -200,7 +338,7 @@ def train_on_answers(options: Options, data: Path) -> list[HeadRun]:
     target = load_target(options.target, options.device)
     recipe = _recipe(options, target)
     answers = AnswerBatches(target, data, recipe)
-    tokens, folder = options.tokens or TOKENS, options.work / "heads"
+    tokens, folder = options.tokens or DEFAULT_TOKENS, options.work / "heads"
     plan = Plan(recipe, tokens, folder, answers, answers.counts())
     runs = train_heads(target, families, plan)
     ship(runs, target, plan, answers.held_out_by_domain(), options.out, answers.tokens())
@@ -213,9 +351,9 @@ def family_with_options(name: str, options: HeadOptions) -> Family:
     Raises:
         ValueError: If the head cannot be trained on answers.
     """
-    found = family(name)
+    found = training_family(name)
     if found.with_options is None:
-        able = ", ".join(each for each in names() if family(each).with_options)
+        able = ", ".join(each for each in trainable_heads() if training_family(each).with_options)
         raise ValueError(f"{name} cannot be trained on answers; these heads can: {able}.")
     return found.with_options(options)
 

@@ -21,8 +21,7 @@ from specviz.models.prompt import encode_prompt
 from specviz.models.target import Target
 from specviz.settings.settings import Settings
 from specviz.training.answers.batched_decode import BatchedDecoder, GenerationBatch
-from specviz.training.answers.questions import Question
-from specviz.training.answers.shards import (
+from specviz.training.answers.dataset import (
     Answer,
     check_settings,
     count_own_tokens,
@@ -30,6 +29,7 @@ from specviz.training.answers.shards import (
     shard_paths,
     write_shard,
 )
+from specviz.training.answers.questions import Question
 
 MIN_QUESTION_TOKENS: Final = 4  # a shorter question that the target made up is discarded
 # A batch ends when fewer than this share of its texts are active, because a pass over few texts

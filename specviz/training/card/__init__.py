@@ -1,1 +1,165 @@
-"""Model cards, generated from manifests and measurements."""
+"""Model cards, generated from manifests and measurements: what their sections read, and tables.
+
+Measurements of other weights than those in the folder are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from specviz import shipped
+from specviz.catalog import find
+from specviz.catalog.loading import trainable_heads
+from specviz.models.files import fingerprint, weight_files
+from specviz.training.export import MANIFEST, read_manifest
+
+Manifest = dict[str, Any]
+
+
+FINISHED: Final = ("target", "draft-model")
+PEERS_FILE: Final = "peers.json"
+MEASURE_HINT: Final = "run `python -m specviz train measure`"
+
+
+class StaleMeasurements(ValueError):
+    """Measurements belong to other weights. The message says which, and what to do."""
+
+
+@dataclass(frozen=True)
+class Models:
+    """Manifests and measurements of a folder of models.
+
+    Attributes:
+        folder: The folder.
+        manifests: Manifests by stage.
+        measured: Contents of measured.json; None if there is none.
+        peers: Contents of peers.json, vLLM's results with the weights; None if never tested.
+    """
+
+    folder: Path
+    manifests: dict[str, Manifest]
+    measured: dict[str, Any] | None = None
+    peers: dict[str, Any] | None = None
+
+    @property
+    def target(self) -> Manifest:
+        """Return the target's manifest."""
+        return self.manifests["target"]
+
+    @property
+    def draft(self) -> Manifest:
+        """Return the draft model's manifest."""
+        return self.manifests["draft-model"]
+
+    @property
+    def heads(self) -> dict[str, Manifest]:
+        """Return the manifests of the finished heads, in the order of the families."""
+        return {name: self.manifests[name] for name in trainable_heads() if name in self.manifests}
+
+
+def read_models(folder: Path) -> Models:
+    """Read all manifests and measurements of a folder.
+
+    Raises:
+        FileNotFoundError: If the target or the draft model is not finished.
+        StaleMeasurements: If measurements belong to other weights.
+    """
+    heads = [name for name in trainable_heads() if (folder / name / MANIFEST).is_file()]
+    manifests = {name: read_manifest(folder / name) for name in (*FINISHED, *heads)}
+    return Models(folder, manifests, read_measured(folder), read_peers(folder))
+
+
+def read_measured(folder: Path) -> dict[str, Any] | None:
+    """Read the measurements of the weights in `folder`; None if there are none.
+
+    Raises:
+        StaleMeasurements: If they belong to other weights.
+    """
+    found = shipped.measured(folder / shipped.MEASURED.name)
+    if found is None:
+        return None
+    _require(folder / "target", "the target", found["target"])
+    for facts in (found["drafters"], found["same_budget"]["drafters"]):
+        for name, about in facts.items():
+            if about["hash"] is not None:
+                _require(folder / _weights_of(name), name, about["hash"])
+    return found
+
+
+def read_peers(folder: Path) -> dict[str, Any] | None:
+    """Read vLLM's results with the weights in `folder`; None if they were never tested.
+
+    Raises:
+        StaleMeasurements: If the results belong to other weights.
+    """
+    found = shipped.measured(folder / PEERS_FILE)
+    if found is None:
+        return None
+    helps = "run `python tests/peers/vllm_accepted.py FOLDER`"
+    _require(folder / "target", "the target", found["target"], PEERS_FILE, helps)
+    for row in found["rows"]:
+        if row["hash"] is not None:
+            name = row["drafter"]
+            _require(folder / _weights_of(name), name, row["hash"], PEERS_FILE, helps)
+    return found
+
+
+def _weights_of(drafter: str) -> str:
+    """Return the name of the folder with a drafter's weights: EAGLE-2 uses EAGLE's."""
+    entry = find(drafter, "drafter")
+    return drafter if entry is None or entry.folder is None else Path(entry.folder).name
+
+
+def _require(
+    folder: Path,
+    name: str,
+    hash: str | None,
+    file: str = shipped.MEASURED.name,
+    helps: str = MEASURE_HINT,
+) -> None:
+    if fingerprint(weight_files(folder)) != hash:
+        raise StaleMeasurements(
+            f"{file} has measurements of {name} with other weights than those in "
+            f"{folder.name!r}: {helps}, or delete that file."
+        )
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Format a Markdown table."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """Format a number for a table; None becomes a dash."""
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def percents(values: Sequence[float | None] | None, counts: Sequence[int], least: int) -> str:
+    """Format shares as "90 · 75", in percent; a dash for a share of fewer than `least` cases."""
+    shown = [
+        "–" if value is None or count < least else f"{value:.0%}".rstrip("%")
+        for value, count in zip(values or [], counts, strict=True)
+    ]
+    while shown and shown[-1] == "–":
+        shown.pop()
+    return " · ".join(shown) or "–"
+
+
+def megabytes(size: float) -> str:
+    """Format a number of bytes for a table."""
+    return f"{size / 1e6:.2f} MB" if size else "none"
+
+
+def settings_text(settings: Mapping[str, Any]) -> str:
+    """Format settings for a table, without those that are off or empty."""
+    skipped = {"schedule", "candidates"}
+    parts = []
+    for name, value in settings.items():
+        if name not in skipped and value not in ([], 0, 0.0):
+            nested = isinstance(value, list) and value and isinstance(value[0], list)
+            parts.append(f"{name} {f'{len(value)} paths' if nested else value}")
+    return ", ".join(parts) or "none"

@@ -13,7 +13,14 @@ from typing import Any, Final
 from specviz.bench.methods import drafter_names
 from specviz.glossary import GLOSSARY
 from specviz.trace.metrics import mean_over_equal_text
-from specviz.training.card.base import Models, megabytes, number, percents, settings_text, table
+from specviz.training.card import (
+    Models,
+    megabytes,
+    number,
+    percents,
+    settings_text,
+    table,
+)
 from specviz.training.export import SHARED
 
 MIN_JUDGED: Final = 10  # judged guesses; a share of fewer is not shown

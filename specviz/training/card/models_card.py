@@ -15,7 +15,7 @@ from typing import Any, Final
 from specviz.bench.methods import drafter_names
 from specviz.catalog import find
 from specviz.catalog.entry import Entry, with_defaults
-from specviz.training.card.base import FINISHED, Models, read_models, table
+from specviz.training.card import FINISHED, Models, read_models, table
 from specviz.training.card.measured import heads_section, measured_sections, other_programs
 from specviz.training.corpus import SOURCES
 from specviz.training.data import REPEAT_SHARE

@@ -16,7 +16,7 @@ from specviz.models.files import fingerprint, weight_files
 from specviz.shipped import MEASURED
 from specviz.training.answers.dataset import AnswerRecipe
 from specviz.training.answers.questions import OVERLAP_LETTERS
-from specviz.training.card.base import StaleMeasurements, megabytes, table
+from specviz.training.card import StaleMeasurements, megabytes, table
 from specviz.training.card.measured import NOT_YET, section_of
 from specviz.training.export import read_manifest
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import gradio as gr
 
-from specviz.catalog import fetching
+from specviz.catalog import public
 from specviz.models.files import FetchMonitor, Stopped
 from specviz.settings.settings import require
 from specviz.ui.component import TabContext, component
@@ -77,7 +77,7 @@ def download(name: str, ticket: Ticket, story: Stream) -> Iterator[None]:
     story.say("fetching")
     progress = Progress(story)
     try:
-        fetching.fetch(name, progress.say, FetchMonitor(progress.update, ticket.unwanted))
+        public.fetch(name, progress.say, FetchMonitor(progress.update, ticket.unwanted))
     except Stopped:
         if not ticket.unwanted():
             raise

@@ -12,8 +12,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
 from specviz.catalog.entry import title_of
+from specviz.compare.domains import Plan
 from specviz.compare.domains.heatmap import HeatMap, view
-from specviz.compare.domains.plan import Plan
 from specviz.shipped import domain_label
 from specviz.texts import count, text
 from specviz.ui.request import HOUSE

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import gradio as gr
 
-from specviz.compare.domains import plan
+from specviz.compare import domains
+from specviz.compare.domains import Plan, choices, recorded
 from specviz.compare.domains.heatmap import HeatMap, view
-from specviz.compare.domains.plan import Plan, choices, recorded
 from specviz.glossary import GLOSSARY
 from specviz.settings.settings import BadSettings, require
 from specviz.settings.value_types import parse_integer, parse_number
@@ -60,9 +60,11 @@ class Form:
                 gr.CheckboxGroup(
                     choices(), value=list(USUAL), label="Drafters", elem_id="sv-domains-drafters"
                 ),
-                gr.Slider(1, plan.max_prompts(), 1, step=1, label="Prompts per domain"),
-                gr.Slider(plan.MIN_TOKENS, plan.MAX_TOKENS, 24, step=8, label="New tokens per run"),
-                gr.Slider(0, plan.MAX_TEMPERATURE, 0, step=0.1, label="Temperature"),
+                gr.Slider(1, domains.max_prompts(), 1, step=1, label="Prompts per domain"),
+                gr.Slider(
+                    domains.MIN_TOKENS, domains.MAX_TOKENS, 24, step=8, label="New tokens per run"
+                ),
+                gr.Slider(0, domains.MAX_TEMPERATURE, 0, step=0.1, label="Temperature"),
                 gr.Number(1, precision=0, label="Order seed"),
             ]
             run = gr.Button("Run on this machine", variant="primary", elem_id="sv-domains-go")
@@ -106,7 +108,7 @@ def config() -> dict[str, Any]:
     }
 
 
-def map_shown(one: plan.Recorded) -> dict[str, Any]:
+def map_shown(one: domains.Recorded) -> dict[str, Any]:
     """Convert a recorded measurement for the page."""
     heat = HeatMap.from_cells(one.cells, one.drafters, one.domains, one.prompts)
     where = (

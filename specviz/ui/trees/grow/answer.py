@@ -18,17 +18,19 @@ from specviz.settings.chance import Chance
 from specviz.shipped import HOUSE
 from specviz.texts import text
 from specviz.trees import shapes
-from specviz.trees.grown_tree import GrownTree, grow_tree, static_tree
-from specviz.trees.judging import PositionModels
-from specviz.trees.payoff import (
+from specviz.trees.grown_tree import (
     AcceptanceEstimates,
+    GrownTree,
     Table,
     estimate_acceptance,
     fitted_pass_cost,
     greedy_matches,
+    grow_tree,
     marginal_prices,
+    static_tree,
     target_probabilities,
 )
+from specviz.trees.judging import PositionModels
 from specviz.trees.rank_acceptance import shipped_tables
 from specviz.trees.recorded_position import RecordedPosition
 from specviz.trees.shapes import paths_of

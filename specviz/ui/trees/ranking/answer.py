@@ -11,8 +11,7 @@ from typing import Any, Final
 from specviz.settings.chance import Chance
 from specviz.texts import text
 from specviz.trees import judging
-from specviz.trees.grown_tree import grow_tree
-from specviz.trees.payoff import estimate_acceptance, target_probabilities
+from specviz.trees.grown_tree import estimate_acceptance, grow_tree, target_probabilities
 from specviz.trees.ranking import RankedTree, rank_all_ways
 from specviz.trees.recorded_position import Path, RecordedPosition
 from specviz.trees.rounding import EXACT
