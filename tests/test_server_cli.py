@@ -97,7 +97,7 @@ def test_only_advice_is_marked_simulated(tmp_path, capsys):
     assert "Tokens/pass" not in plain
     counted, simulated = said(capsys, str(path), *SITE, "--batch", "256").split("Simulated, ")
     assert re.search("1  80.5%, 76.9 to 83.6", counted)
-    assert re.search("γ = 2 is best: 1.81 × .* 1.22 × .* γ = 4", simulated)
+    assert re.search("γ = 1 is best: 1.70 × .* 1.23 × .* γ = 4", simulated)
     assert simulated.count("(tokens assumed)") == 12
 
 

@@ -6,6 +6,7 @@ from math import sqrt
 import pytest
 
 from specviz.cost import formula, sources
+from specviz.cost.efficiency import at_default_efficiency
 from specviz.cost.roofline import Serving, pass_time
 from specviz.cost.server.outlook import MAX_GAMMA, Deployment, acceptance_model, outlook
 from specviz.cost.server.report import Report, advice, build_report
@@ -29,7 +30,7 @@ COUNTED = ServerStats(
 )
 MEAN = ServerStats("SGLang", "/server_info", mean=2.44, gamma=3)
 EIGHT = sources.models()["llama-3.1-8b"].shape
-SERVING = Serving(EIGHT, sources.machines()["h100-sxm"].hardware, "bf16")
+SERVING = at_default_efficiency(Serving(EIGHT, sources.machines()["h100-sxm"].hardware, "bf16"))
 SITE = Deployment("h100-sxm", "llama-3.1-8b", "bf16", "n-gram")
 
 
@@ -132,14 +133,14 @@ def test_no_draft_pays_if_the_drafter_costs_as_much_as_the_target():
 
 def test_best_length_is_given_for_both_interval_ends():
     few = replace(COUNTED, rounds=10, drafted=20, accepted=11, accepted_by_position=(8, 3))
-    low, high = outlook(few, SERVING, 128, None).best_interval
+    low, high = outlook(few, SERVING, 32, None).best_interval
     many = replace(
         COUNTED, rounds=1e6, drafted=2e6, accepted=1.1e6, accepted_by_position=(8e5, 3e5)
     )
-    sure = outlook(many, SERVING, 128, None).best_interval
+    sure = outlook(many, SERVING, 32, None).best_interval
     assert low < high
-    assert sure[0] == sure[1] == outlook(many, SERVING, 128, None).best.gamma
-    assert outlook(MEAN, SERVING, 128, None).best_interval is None
+    assert sure[0] == sure[1] == outlook(many, SERVING, 32, None).best.gamma
+    assert outlook(MEAN, SERVING, 32, None).best_interval is None
 
 
 def test_tree_statistics_are_not_predicted():
@@ -156,12 +157,55 @@ def test_batch_size_defaults_to_that_of_the_server():
     assert "at batch size 38" in report_of(busy).advice[0]
 
 
-def test_round_time_is_compared_with_the_roofline():
-    timed = replace(COUNTED, output_gaps=(10.0, 1000.0))
+def fitted(milliseconds, drafter="llama-3.2-1b", told=COUNTED):
+    """The report of a server whose outputs are so far apart."""
+    timed = replace(told, output_gaps=(milliseconds, 1000.0))
+    return report_of(timed, replace(SITE, drafter=drafter))
+
+
+def test_ranking_uses_costs_calibrated_to_the_servers_outputs():
+    """A round has two passes of the drafter and one of the target, so each has a third."""
+    draft = drafters("llama-3.1-8b")["llama-3.2-1b"][1]
+    least = (
+        2 * pass_time(replace(SERVING, shape=draft), 1).seconds + pass_time(SERVING, 1, 3).seconds
+    )
+    made = fitted(40.0)
+    slow = replace(SERVING, overhead=(0.040 - least) / 3)
+    assert made.outlook.calibration.overhead == pytest.approx(slow.overhead)
+    assert made.outlook.round.draft + made.outlook.round.verify == pytest.approx(0.040)
+    assert made.outlook.options == outlook(COUNTED, slow, 1, draft).options
+    said = " ".join(made.advice)
+    assert said.startswith("With costs calibrated to your server, for Llama-3.1-8B")
+    assert "its outputs were 40.00 ms apart" in said
+    assert f"predicts {1000 * least:.2f} ms per round" in said
+    assert f"each of the round’s 3 passes has {1000 * slow.overhead:.2f} ms of overhead." in said
+    assert "the round’s pass has" in " ".join(fitted(40.0, "n-gram").advice)
+
+
+def test_calibration_can_change_the_best_gamma():
+    """A launch per pass makes drafting, with one pass per token, more expensive."""
+    good = replace(COUNTED, accepted_by_position=(95, 90), accepted=185)
+    ideal, slow = fitted(0.1, told=good), fitted(200.0, told=good)
+    assert slow.outlook.best.gamma < ideal.outlook.best.gamma
+    assert slow.outlook.best_otherwise == (ideal.outlook.best.gamma,) * 2
+    said = " ".join(slow.advice)
+    assert f"all passes are slower by one factor, γ = {ideal.outlook.best.gamma} is best." in said
+
+
+def test_server_that_is_faster_than_predicted_gets_a_higher_efficiency():
     least = pass_time(SERVING, 1, 3).seconds
-    said = " ".join(report_of(timed).advice)
-    assert f"The roofline predicts {1000 * least:.2f} ms per round." in said
-    assert "The server's outputs were 10.00 ms apart" in said
+    made = fitted(900 * least, "n-gram")
+    assert made.outlook.round.verify == pytest.approx(0.9 * least)
+    assert "passes are 1.11 times as fast as predicted." in " ".join(made.advice)
+    assert "faster than the data sheet allows" not in " ".join(made.advice)
+    assert "faster than the data sheet allows" in " ".join(fitted(1.0, "n-gram").advice)
+
+
+def test_ranking_without_times_names_the_assumed_efficiency():
+    said = " ".join(report_of(COUNTED, replace(SITE, batch=256)).advice)
+    assert said.startswith("For Llama")
+    assert "at 70% of the peak bandwidth and 65% of the peak arithmetic." in said
+    assert "Over the efficiencies that sources report, the best γ is 1 to 2." in said
 
 
 def test_out_of_memory_is_reported():

@@ -165,7 +165,9 @@ def _print_simulated(report: Report) -> None:
     if report.not_predicted or report.outlook is None:
         say(report.not_predicted or UNNAMED)
         return
-    say("Simulated, with passes as fast as the data sheet allows:", "bold")
+    fitted = report.outlook.calibration is not None
+    costs = "calibrated to the server's own times" if fitted else "at the usual efficiency"
+    say(f"Simulated, {costs}:", "bold")
     choices = [
         [
             str(choice.gamma),

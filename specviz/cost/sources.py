@@ -89,6 +89,34 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
+class Efficiency:
+    """The share of a peak that real programs reach, in percent.
+
+    Attributes:
+        name: The peak: "reading" for bandwidth, "computing" for arithmetic.
+        title: Its name on the page.
+        default: The share that predictions assume.
+        low: The smallest share that the sources report.
+        high: The largest.
+        note: Where the default comes from.
+        sources: Where the shares were read.
+    """
+
+    name: Literal["reading", "computing"]
+    title: str
+    default: int
+    low: int
+    high: int
+    note: str
+    sources: list[Source]
+
+    def __post_init__(self) -> None:
+        _require_source(self.title, self.sources)
+        if not 0 < self.low <= self.default <= self.high <= 100:
+            raise ValueError(f"{self.default}% of the {self.title} is outside its range.")
+
+
+@dataclass(frozen=True, slots=True)
 class Model:
     """A model to choose from. `config` has the fields of its config.json that define its shape."""
 
@@ -239,6 +267,12 @@ class Board:
 def machines() -> dict[str, Machine]:
     """Return hardware by name."""
     return {one.name: one for one in _read("hardware", Machine)}
+
+
+@cache
+def efficiencies() -> dict[str, Efficiency]:
+    """Return the efficiency of "reading" and of "computing"."""
+    return {one.name: one for one in _read("efficiency", Efficiency)}
 
 
 @cache

@@ -35,7 +35,7 @@ def test_server_numbers_are_shown_refused_and_applied(section):
     """One visit, for its price."""
     for act in (the_example_is_shown, a_machine_that_cannot_be_is_refused, the_tab_takes_them):
         act(section, section.locator("#sv-server"))
-    for act in (words_stay_words, keys_stay_here, two_snapshots_differ):
+    for act in (words_stay_words, other_texts_are_named, keys_stay_here, two_snapshots_differ):
         act(section, section.locator("#sv-server"))
 
 
@@ -76,6 +76,21 @@ def words_stay_words(page, part):
     assert HOSTILE in page.inner_text(".sv-server-facts")
     assert part.locator("img").count() == 0
     assert page.evaluate("window.hacked") is None
+
+
+def other_texts_are_named(page, _part):
+    """As they arrive, since the page shortens a text before it sends it."""
+    for text, found in (
+        ("[2026-11-25 10:00:00] INFO ready", "This is a log, which begins with “[2026-11-25"),
+        ('{"choices": [], "usage": {"total_tokens": 3}}', "This is JSON without counts"),
+        ('{"timings": {"draft_n": 3', "This begins like JSON but is not valid JSON"),
+        ("# HELP node_load1 x\nnode_load1 0.5", "These are metrics of node_exporter"),
+    ):
+        paste(page, text)
+        said = page.inner_text(".sv-server-wrong")
+        assert said.startswith(found)
+        assert said.endswith("an answer of vLLM or llama.cpp with its counts.")
+        assert said.count(". ") == 0, "one sentence"
 
 
 def keys_stay_here(page, _part):

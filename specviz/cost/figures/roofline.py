@@ -12,6 +12,7 @@ from dataclasses import replace
 from math import log2, log10
 from typing import Any, Final
 
+from specviz.cost.efficiency import speedup_range
 from specviz.cost.roofline import (
     BATCHES,
     DraftPlan,
@@ -106,7 +107,8 @@ def speed_figure(serving: Serving, guessing: DraftPlan, batch: int, loss: int | 
     gains = [predict(serving, guessing, b).speedup for b in sizes]
     free = replace(guessing, draft=None)
     costless = [predict(serving, free, b).speedup for b in sizes] if guessing.draft else gains
-    high = 1.2 * max(1.0, *gains, *costless)
+    span = [speedup_range(serving, guessing, b) for b in sizes]
+    high = 1.2 * max(1.0, *gains, *costless, *(most for _, most in span))
     fit = bisect_left(sizes, largest_fit + 1)  # number of sizes that fit
     here, soon = (predict(serving, guessing, b).speedup for b in (batch, 2 * batch))
     right = log2(batch) > log2(MAX_BATCH) / 2
@@ -127,7 +129,18 @@ def speed_figure(serving: Serving, guessing: DraftPlan, batch: int, loss: int | 
         "range": [-0.05, log10(MAX_BATCH) + 0.05],
         "tickvals": list(BATCHES),
     }
-    return {"data": data | _unfit(largest_fit, high) | _loss(loss, high), "layout": made}
+    marks = _unfit(largest_fit, high) | _loss(loss, high)
+    return {"data": data | _span(sizes, span) | marks, "layout": made}
+
+
+def _span(sizes: Sequence[int], span: Sequence[tuple[float, float]]) -> dict[str, Trace]:
+    """Shade the speed-ups over the efficiencies that sources report; nothing if they are one."""
+    if all(high - low < 0.005 for low, high in span):
+        return {}
+    lows, highs = zip(*span, strict=True)
+    area: Trace = {"x": [*sizes, *reversed(sizes)], "y": [*lows, *reversed(highs)]}
+    area |= {"fill": "toself", "fillcolor": "--edge", "hoverinfo": "skip"}
+    return {"02-efficiencies": area | {"line": {"width": 0, "color": "--edge"}}}
 
 
 def _gains(sizes: Sequence[int], gains: Sequence[float]) -> list[str]:

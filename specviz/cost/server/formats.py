@@ -21,6 +21,7 @@ from specviz.cost.server.stats import (
     UnreadableStats,
     shorten,
 )
+from specviz.cost.server.unrecognized import of_lines, unrecognized
 
 MAX_LINES: Final = 20_000
 MAX_LINE: Final = 8_000  # characters
@@ -53,21 +54,27 @@ def parse_metrics(text: str) -> list[Sample]:
     lines = text.splitlines()
     if len(lines) > MAX_LINES:
         raise UnreadableStats(f"The text has more than {MAX_LINES:,} lines.")
-    found = [_sample(line.strip()) for line in lines if line.strip() and line.lstrip()[0] != "#"]
+    found = []
+    for row in (line.strip() for line in lines if line.strip() and line.lstrip()[0] != "#"):
+        sample = _sample(row)
+        if sample is None:
+            raise of_lines(text, row)
+        found.append(sample)
     return [sample for sample in found if not sample.name.endswith(IGNORED_SUFFIXES)]
 
 
-def _sample(line: str) -> Sample:
+def _sample(line: str) -> Sample | None:
+    """Parse a line; None if it is no sample. Raises UnreadableStats for a label given twice."""
     match = LINE.fullmatch(line) if len(line) <= MAX_LINE else None
     if match is None:
-        raise UnreadableStats(f"This line is not in Prometheus’ text format: “{shorten(line)}”.")
+        return None
     pairs = [(name, _unescape(value)) for name, value in PAIR.findall(match["labels"] or "")]
     if len(dict(pairs)) < len(pairs):
         raise UnreadableStats(f"This line has a label twice: “{shorten(line)}”.")
     try:
         return Sample(match["name"], dict(pairs), float(match["value"]))
-    except ValueError as problem:
-        raise UnreadableStats(f"“{shorten(match['value'])}” is not a number.") from problem
+    except ValueError:
+        return None
 
 
 def _unescape(value: str) -> str:
@@ -81,6 +88,11 @@ class Metrics:
         self._by_name: dict[str, list[Sample]] = {}
         for sample in samples:
             self._by_name.setdefault(sample.name, []).append(sample)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all samples."""
+        return list(self._by_name)
 
     def programs(self) -> set[str]:
         """Return the supported programs whose prefixes these metrics have."""
@@ -160,7 +172,7 @@ def parse_json(text: str) -> Any:
     try:
         return json.loads(text, parse_constant=_refused)
     except (ValueError, RecursionError) as problem:
-        raise UnreadableStats("This is not valid JSON, or it is incomplete.") from problem
+        raise unrecognized("cut_json") from problem
 
 
 def _refused(name: str) -> float:

@@ -10,6 +10,7 @@ did not store the text of /metrics, so the lines around the numbers are written 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -26,15 +27,12 @@ from specviz.cost.server.programs import (
     vllm_request,
 )
 from specviz.cost.server.stats import ServerStats, SeveralModels, UnknownFormat, UnreadableStats
+from specviz.cost.server.unrecognized import of_metrics, unrecognized
 from specviz.models.errors import ServerFault
 from specviz.models.served.http_client import Address, HttpClient, Refused
 from specviz.shipped import ASSETS, read_shipped_json
 
 MAX_CHARACTERS: Final = 400_000
-READABLE: Final = (
-    "Supported are /metrics of vLLM, SGLang, TensorRT-LLM and llama.cpp, SGLang’s "
-    "/server_info, and an answer of vLLM or llama.cpp that includes its counts."
-)
 # Every name that is read from JSON. The page removes all other names before it sends a text,
 # because the settings of an SGLang server contain API keys.
 JSON_NAMES: Final = (
@@ -64,11 +62,11 @@ def parse_stats(text: str, model: str | None = None) -> ServerStats:
         )
     stripped = text.strip()
     if not stripped:
-        raise UnreadableStats(f"The text is empty. {READABLE}")
-    if stripped[0] in "{[":
+        raise unrecognized("nothing")
+    if stripped[0] == "{" or re.match(r"\[\s*[{\[\]]", stripped):
         return _of_json(parse_json(stripped))
     if stripped[0] == "<":
-        raise UnknownFormat(f"This is a web page. {READABLE}")
+        raise unrecognized("web_page")
     return _of_metrics(Metrics(parse_metrics(stripped)), model)
 
 
@@ -87,7 +85,7 @@ def _of_metrics(family: Metrics, model: str | None) -> ServerStats:
         return tensorrt_metrics(family, model)
     if "llamacpp" in programs:
         return llamacpp_metrics(family)
-    raise UnknownFormat(f"None of these metrics is supported. {READABLE}")
+    raise of_metrics(family.names)
 
 
 def _of_json(data: Any) -> ServerStats:
@@ -103,7 +101,7 @@ def _of_json(data: Any) -> ServerStats:
     timings = _first(data, ("timings",))
     if timings is not None or "draft_n" in data:
         return llamacpp_timings(timings or data)
-    raise UnknownFormat(f"This JSON has no counts of draft tokens. {READABLE}")
+    raise unrecognized("json")
 
 
 def _first(data: Mapping[str, Any], *paths: tuple[str, ...]) -> Mapping[str, Any] | None:

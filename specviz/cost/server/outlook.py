@@ -1,5 +1,7 @@
 """Predict the speed-up for every γ from a server's acceptance and a roofline. Simulated.
 
+The roofline is fitted to the time between the server's outputs, if it reports that.
+
 For a shorter draft, acceptance was counted. For a longer one, the acceptance of the last position
 is assumed to hold. If only an average is reported, one α is assumed at every position. A deployment
 adds what a server does not report: machine, model, drafter, context and batch size, by names of
@@ -13,7 +15,9 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from specviz.cost import formula, sources
+from specviz.cost.efficiency import at_default_efficiency, at_extremes
 from specviz.cost.roofline import DraftPlan, ModelShape, Prediction, Serving, predict
+from specviz.cost.server.calibration import Calibration, calibrate
 from specviz.cost.server.stats import (
     PositionAcceptance,
     ServerStats,
@@ -75,6 +79,9 @@ class Outlook:
         best_interval: The best γ at the lower ends of all intervals and at their upper ends, in
             increasing order; None without intervals.
         round: The predicted round at `current`.
+        calibration: How the costs were fitted to the server's own; None if it reports no times.
+        best_otherwise: The lowest and the highest best γ if the costs are different: if all passes
+            are slow by one factor, or without a calibration, over the efficiencies of the sources.
         fits: Whether weights and caches fit in memory with `best`.
     """
 
@@ -84,6 +91,8 @@ class Outlook:
     best: GammaOption
     best_interval: tuple[int, int] | None
     round: Prediction | None
+    calibration: Calibration | None
+    best_otherwise: tuple[int, int]
     fits: bool
 
     @property
@@ -155,9 +164,14 @@ def outlook(
         )
     present = stats.draft_length or gamma
     expected = acceptance_model(stats, present)
+    before = serving
+    serving, calibration = _calibrated(stats, serving, batch, draft, expected, present)
+    others = [before] if calibration else at_extremes(serving)
 
-    def gains(each: AcceptanceModel) -> list[float]:
+    def gains(each: AcceptanceModel, serving: Serving = serving) -> list[float]:
         return [_predicted(serving, batch, draft, each, g).speedup for g in range(MAX_GAMMA + 1)]
+
+    otherwise = [_best(gains(expected, other)) for other in others]
 
     made = tuple(
         GammaOption(
@@ -173,8 +187,27 @@ def outlook(
         best,
         _best_interval(acceptance_by_position(stats), gains),
         _predicted(serving, batch, draft, expected, now.gamma) if now else None,
+        calibration,
+        (min(otherwise), max(otherwise)),
         _predicted(serving, batch, draft, expected, best.gamma).fits,
     )
+
+
+def _calibrated(
+    stats: ServerStats,
+    serving: Serving,
+    batch: int,
+    draft: ModelShape | None,
+    expected: AcceptanceModel,
+    gamma: int | None,
+) -> tuple[Serving, Calibration | None]:
+    """Fit the deployment to the time between the server's outputs, if that and γ are known."""
+    if gamma is None or not (stats.output_gaps and all(stats.output_gaps)):
+        return serving, None
+    seconds, count = stats.output_gaps
+    passes = 1 + (gamma if draft else 0)
+    round = _predicted(serving, batch, draft, expected, gamma)
+    return calibrate(serving, round, passes, seconds / count)
 
 
 def _predicted(
@@ -248,10 +281,10 @@ class Deployment:
 
     @property
     def serving(self) -> Serving:
-        """The target on the machine, with the peaks of the data sheet."""
+        """The target on the machine, at the default efficiency."""
         machine = sources.machines()[self.hardware].hardware
         shape = sources.models()[self.model].shape
-        return Serving(shape, machine, self.dtype, self.context, self.cards)
+        return at_default_efficiency(Serving(shape, machine, self.dtype, self.context, self.cards))
 
     @property
     def draft(self) -> ModelShape | None:

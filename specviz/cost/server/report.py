@@ -235,28 +235,42 @@ def advice(site: Deployment, stats: ServerStats, outlook: Outlook) -> list[str]:
     if not outlook.fits:
         found.append(text("server", "does_not_fit"))
     found += _assumptions(stats, outlook)
-    if now and outlook.round and stats.output_gaps and stats.output_gaps[1]:
-        measured = stats.output_gaps[0] / stats.output_gaps[1]
-        roofline = outlook.round.draft + outlook.round.verify
-        sentence = text(
-            "server",
-            "round_time",
-            roofline=f"{1000 * roofline:.2f}",
-            measured=f"{1000 * measured:.2f}",
-            ratio=f"{measured / roofline:.1f}",
-        )
-        found.append(sentence)
-    return found
+    return [*found, *_costs(outlook)]
+
+
+def _costs(outlook: Outlook) -> list[str]:
+    """Say which costs the ranking rests on, and what other costs would change."""
+    fit, (low, high) = outlook.calibration, outlook.best_otherwise
+    shares = {name: one.default for name, one in sources.efficiencies().items()}
+    if fit is None:
+        span = f"{low} to {high}" if low < high else ""
+        return [text("server", "not_calibrated", span=span, **shares)]
+    same = low == high == outlook.best.gamma
+    sentence = text(
+        "server",
+        "calibrated",
+        measured=f"{1000 * fit.measured:.2f}",
+        roofline=f"{1000 * fit.roofline:.2f}",
+        overhead=f"{1000 * fit.overhead:.2f}" if fit.overhead else "",
+        passes=fit.passes,
+        faster=f"{fit.faster:.2f}",
+        possible=fit.possible,
+        **shares,
+    )
+    if not fit.overhead:
+        return [sentence]
+    return [sentence, text("server", "slow_by_a_factor", gamma=low, same=same)]
 
 
 def _verdict(deployment: str, outlook: Outlook) -> str:
     best, now = outlook.best, outlook.current
+    ranked = {"deployment": deployment, "calibrated": outlook.calibration is not None}
     if best.gamma == 0:
         yours = {
             "gamma": now.gamma if now else 0,
             "speedup": format_speedup(now.speedup if now else 1),
         }
-        return text("server", "never_pays", deployment=deployment, **yours)
+        return text("server", "never_pays", **ranked, **yours)
     comparison = ""
     if now is not None and now.gamma == best.gamma:
         comparison = text("server", "is_yours")
@@ -267,7 +281,7 @@ def _verdict(deployment: str, outlook: Outlook) -> str:
     return text(
         "server",
         "best_gamma",
-        deployment=deployment,
+        **ranked,
         gamma=best.gamma,
         longest=best.gamma == MAX_GAMMA,
         speedup=format_speedup(best.speedup),

@@ -135,6 +135,7 @@ function legends(answer) {
   const keys = {
     speed: [
       ["ink", "this drafter"],
+      ["area", "over the efficiencies that sources report"],
       ["dash", "if drafting were free"],
       ["open", "first batch size that is slower"],
     ],
@@ -152,6 +153,7 @@ function legends(answer) {
     const used = rows.filter(
       ([style]) =>
         !(name === "speed" && style === "dash" && !data["11-costless"]) &&
+        !(style === "area" && !data["02-efficiencies"]) &&
         !(style === "open" && !data["41-loss"]),
     );
     const made = used.map(([style, text]) =>

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from specviz.cost import roofline as batches
 from specviz.cost import sources
+from specviz.cost.efficiency import at_extremes, speedup_range
 from specviz.cost.figures.roofline import (
     BATCH_STOPS,
     MAX_GAMMA,
@@ -40,7 +41,7 @@ def answer(ask: Ask) -> dict[str, Any]:
     return {
         "said": sentence(ask, found, loss),
         "beside": {
-            "called": f"{drafting(ask)}, {'full' if ask.at_peak else 'this'} efficiency",
+            "called": called(ask),
             "speedup": format_speedup(found.speedup),
             "best": best_sentence(ask),
             "report": reported(ask),
@@ -106,17 +107,29 @@ def sentence(ask: Ask, found: Prediction, loss: int | None) -> list[Part]:
     )
 
 
+def called(ask: Ask) -> str:
+    """Name the draft, the efficiency and the overhead that the speed-up belongs to."""
+    overhead = f", {ask.overhead:g} ms overhead" if ask.overhead else ""
+    return f"{drafting(ask)}, {ask.reading}% bandwidth, {ask.computing}% arithmetic{overhead}"
+
+
 def best_sentence(ask: Ask) -> str:
-    """Say which draft length up to MAX_GAMMA would be best here."""
+    """Say which draft length up to MAX_GAMMA would be best here, and over the efficiencies."""
     best = batches.best_chain(ask.serving, ask.alpha, ask.batch, ask.guessing.draft, MAX_GAMMA)
+    known = [
+        batches.best_gamma(serving, ask.alpha, ask.batch, ask.guessing.draft, MAX_GAMMA)
+        for serving in at_extremes(ask.serving)
+    ]
+    span = f"{min(known)} to {max(known)}" if min(known) < max(known) else ""
     if not best.gamma:
-        return text("cost", "roofline_never_pays")
+        return text("cost", "roofline_never_pays", span=span)
     widths = ask.guessing.widths
     if len(widths) == best.gamma == sum(widths):
-        return text("cost", "roofline_yours_is_best", gamma=best.gamma)
+        return text("cost", "roofline_yours_is_best", gamma=best.gamma, span=span)
     return text(
         "cost",
         "roofline_best",
+        span=span,
         gamma=best.gamma,
         speedup=format_speedup(best.speedup),
         longest=best.gamma == MAX_GAMMA,
@@ -158,13 +171,16 @@ def outcome(ask: Ask, found: Prediction, loss: int | None) -> list[Part]:
     If it is slower with the chosen draft length but not with a shorter one, say so.
     """
     best = batches.best_chain(ask.serving, ask.alpha, ask.batch, ask.guessing.draft, MAX_GAMMA)
+    low, high = speedup_range(ask.serving, ask.guessing, ask.batch)
+    ends = [format_speedup(end) for end in (low, high)]
     return say(
         "cost",
         "roofline_outcome",
         drafting=drafting(ask),
         faster=found.speedup >= 1,
-        at_peak=ask.at_peak,
         speedup=number(format_speedup(found.speedup), "u"),
+        span=f"{ends[0].removesuffix(' ×')} to {ends[1]}" if ends[0] != ends[1] else "",
+        uncertain=low < 1 < high,
         best=best.gamma,
         best_speedup=format_speedup(best.speedup),
         rest=slower_at(ask, loss),

@@ -40,13 +40,16 @@ export interface Round {
   speedup: string;
 }
 export type Source = [title: string, url: string, evidence: string, note: string];
-/** A machine or a model; facts by dtype. */
-export interface Preset {
+/** What has sources: a machine, a model or an efficiency. */
+export interface Sourced {
   title: string;
-  facts: Record<string, string>;
   sources: Source[];
   sheet: string;
   note: string;
+}
+/** A machine or a model; facts by dtype. */
+export interface Preset extends Sourced {
+  facts: Record<string, string>;
 }
 /** What a choice is made with. */
 export type Control = HTMLInputElement | HTMLSelectElement;
@@ -60,6 +63,8 @@ export interface Config {
   questions: { title: string; set: Choice }[];
   machines: Record<string, Preset>;
   models: Record<string, Preset & { drafters: Option[] }>;
+  /** Of bandwidth and of arithmetic; reported: the range that sources report, as a sentence. */
+  efficiencies: Record<string, Sourced & { reported: string }>;
   limits: Record<string, [least: number, most: number]>;
   stops: number[];
   evidence: Record<string, string>;

@@ -107,11 +107,6 @@ class Ask:
         )
 
     @property
-    def at_peak(self) -> bool:
-        """Whether passes run at the peaks of the data sheet."""
-        return self.reading == self.computing == 100 and self.overhead == 0
-
-    @property
     def wanted(self) -> Setup:
         """The setup for which a published measurement is looked up."""
         kind = {HEAD: "head", NGRAM: "n-gram"}.get(self.drafter, "model")

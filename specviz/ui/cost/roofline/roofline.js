@@ -12,14 +12,16 @@ import { fill, follow, fromAddress, link, moved, named, options, questions } fro
 import { $, stage } from "./stage.js";
 
 /** @import { Start } from "../../shared/data.js" */
-/** @import { Choice, Config, Control, Option, Preset } from "./data.js" */
+/** @import { Choice, Config, Control, Option, Preset, Sourced } from "./data.js" */
 
 function sourceList() {
   const letters = Object.entries(stage.config.evidence).map(([letter, meaning]) =>
     el("div", "", el("dt", "sv-roofline-letter", letter), el("dd", "", meaning)),
   );
   $(".sv-roofline-evidence").replaceChildren(...letters);
-  const presets = [...Object.values(stage.config.machines), ...Object.values(stage.config.models)];
+  const { machines, models, efficiencies } = stage.config;
+  /** @type {Sourced[]} */
+  const presets = [machines, models, efficiencies].flatMap((each) => Object.values(each));
   const made = presets.map((preset) => {
     const rows = preset.sources.map((source) =>
       el("li", "", link(source), source[3] ? ": " + source[3] : ""),
@@ -73,6 +75,9 @@ export function start(element, props, _watch, _trigger, config) {
   options(named("model"), titled(stage.config.models));
   questions();
   sourceList();
+  $(".sv-roofline-reached").textContent = Object.values(config.efficiencies)
+    .map(({ title, reported }) => title + ": " + reported)
+    .join(" ");
   $(".sv-roofline-figures").after(
     pictures([
       ["speed-up by batch", () => section("speed")],

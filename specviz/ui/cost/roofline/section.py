@@ -13,6 +13,7 @@ from specviz.cost import sources as presets
 from specviz.cost.figures.roofline import BATCH_STOPS
 from specviz.cost.roofline import BYTES_PER_NUMBER
 from specviz.cost.sources import HEAD, NGRAM, drafters
+from specviz.texts import text
 from specviz.ui.component import TabContext, component
 from specviz.ui.cost.roofline.answer import answer, figures, quantity, room_in, short_figures
 from specviz.ui.cost.roofline.question import LIMITS, LONGEST, Ask
@@ -31,8 +32,7 @@ USUAL: Final[Mapping[str, Any]] = {
     "siblings": "",
     "alpha": TERMS["alpha"],
     "batch": 64,
-    "reading": 100,
-    "computing": 100,
+    **{name: found.default for name, found in presets.efficiencies().items()},
 }
 
 
@@ -80,6 +80,16 @@ def config() -> dict[str, Any]:
         "models": {name: model_facts(one) for name, one in presets.models().items()},
         "limits": {name: [least, most] for name, (_, least, most) in LIMITS.items()},
         "stops": list(BATCH_STOPS),
+        "efficiencies": {
+            name: {
+                "title": f"{one.title[:1].upper()}{one.title[1:]}",
+                "reported": text("cost", "efficiency_reported", low=one.low, high=one.high),
+                "note": one.note,
+                "sheet": "",
+                "sources": sources(one.sources),
+            }
+            for name, one in presets.efficiencies().items()
+        },
         "evidence": dict(presets.EVIDENCE),
     }
 

@@ -1,5 +1,6 @@
 // Remove from a pasted text what is never read: most of it, and sometimes an API key.
 
+const JSON_BEGINS = /^\s*(\{|\[\s*[{[\]])/; // a log may begin with a bracket, too
 const UNREAD = /^(#|[\w:]+_(bucket|created)[{ ])/;
 
 /**
@@ -8,8 +9,7 @@ const UNREAD = /^(#|[\w:]+_(bucket|created)[{ ])/;
  * @param {number} longest
  */
 export function shorter(text, names, longest) {
-  const begun = text.trimStart()[0];
-  const made = begun === "{" || begun === "[" ? kept(text, names) : read(text);
+  const made = JSON_BEGINS.test(text) ? kept(text, names) : read(text);
   return made.slice(0, longest + 1); // one more than allowed, so that it is refused, not truncated
 }
 
