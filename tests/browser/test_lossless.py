@@ -65,11 +65,11 @@ def test_bars_can_be_moved_with_the_keyboard(sand):
     bar = sand.get_by_role("slider", name="Target: ␣cat")
     bar.focus()
     sand.keyboard.press("PageUp")
-    expect(bar).to_have_attribute("aria-valuenow", "0.50")
+    expect(bar).to_have_attribute("aria-valuenow", "0.5")
     sand.keyboard.press("ArrowDown")
     expect(bar).to_have_attribute("aria-valuenow", "0.49")
     sand.keyboard.press("Home")
-    expect(bar).to_have_attribute("aria-valuenow", "0.00")
+    expect(bar).to_have_attribute("aria-valuenow", "0")
     assert settled(sand)["is"] == "exact"
 
 
@@ -173,20 +173,34 @@ def test_output_is_in_view_beside_p_and_q_with_larger_text(sand):
 
 
 # The job of the repeated runs, in the module that the page has loaded.
-REPEATS = """(act) => import(
+REPEATS = """(steps) => import(
   performance.getEntriesByType("resource")
     .find(({ name }) => name.endsWith("proof/repeats.js")).name
-).then(({ job }) => act.forEach(([verb, value]) => job.face[verb](value, true)))"""
+).then(({ job, takeLine }) => steps.forEach(([verb, value]) =>
+  verb === "line" ? takeLine(value) : job.face[verb](value, true)))"""
 
 
 def test_counts_stay_after_a_stop(sand):
     counted = sand.locator(".sv-proof-counted")
-    sand.evaluate(REPEATS, [["turn", True]])
-    sand.evaluate("document.querySelector('.sv-proof-counted').textContent = 'Among 12 runs'")
+    tally = {"kind": "tally", "done": 12, "of": 200, "said": "Among 12 runs"}
+    sand.evaluate(REPEATS, [["turn", True], ["line", tally]])
+    expect(sand.locator(".sv-proof-count")).to_have_text("12 of 200 pairs of runs")
+    assert sand.locator(".sv-proof-bar").evaluate("(bar) => bar.value / bar.max") == 0.06
     sand.evaluate(REPEATS, [["end", "Stopped."], ["turn", False]])
     expect(counted).to_have_text("Stopped. Among 12 runs")
     sand.evaluate(REPEATS, [["turn", True], ["turn", False]])
     expect(counted).to_have_text("")
+
+
+def test_focus_stays_on_a_rule_of_the_gallery_when_the_list_changes(sand):
+    sand.locator("#sv-sand-preset").select_option("same")
+    settled(sand)
+    rule = sand.get_by_role("button", name="Resampling from p itself")
+    expect(rule).to_contain_text("lossy")
+    rule.focus()
+    sand.locator("[data-do=laws]").evaluate("(button) => button.click()")
+    expect(rule).to_contain_text("exact")
+    expect(rule).to_be_focused()
 
 
 def test_run_without_recipe_cannot_be_repeated(sand):

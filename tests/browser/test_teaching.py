@@ -64,7 +64,7 @@ def test_links_to_the_sandbox_and_to_a_tree_open_them(visit, another):
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.get_by_role("tab", name="Lossless?").click()
     laws = {"p": [0.5, 0.3, 0.1, 0.06, 0.04], "q": [0.1, 0.2, 0.3, 0.3, 0.1]}
-    sandbox = {**laws, "preset": "", "candidates": 2, "rule": "lenience", "dials": [0.4]}
+    sandbox = {**laws, "preset": "", "candidates": 2, "rule": "lenience", "parameters": [0.4]}
     page.wait_for_function("window.specviz.sandbox?.idle")
     page.evaluate("to => window.specviz.sandbox.go(to)", sandbox)
     there = another.open(copied(page).removeprefix(another.url))

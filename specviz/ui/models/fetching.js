@@ -1,12 +1,8 @@
 // Downloading: one model at a time; its row shows progress and the result.
 
-import { byId } from "../shared/dom.js";
 import { Job } from "../shared/job.js";
 import { Stage } from "../shared/stage.js";
-import { there } from "../shared/there.js";
-import { question } from "./ask.js";
-import { paint, status } from "./show.js";
-import { fetched } from "./state.js";
+import { download, question, show, state } from "./models_list.js";
 
 /** @import { Start } from "../shared/data.js" */
 /** @import { Line } from "./data.js" */
@@ -15,9 +11,9 @@ import { fetched } from "./state.js";
 const stage = new Stage();
 
 /** @param {string} sentence */
-function say(sentence) {
-  fetched.sentence = sentence;
-  paint();
+function announce(sentence) {
+  state.status = sentence;
+  show();
 }
 
 /** @type {Job<Line>} */
@@ -33,55 +29,44 @@ export const job = new Job({
     lost: "The connection to the server was lost.",
   },
   waits: { fetching: "Locating the files.", done: "" },
-  turn(under) {
-    fetched.under = under;
-    if (under) {
-      fetched.done = fetched.of = 0;
-      fetched.failed = false;
-    }
-    paint();
-    if (!under) question.ask();
+  turn(runs) {
+    Object.assign(download, runs ? { runs, done: 0, of: 0, failed: false } : { runs });
+    show();
+    if (!runs) question.ask();
   },
-  wait: say,
+  wait(sentence) {
+    download.sentence = sentence;
+    show();
+  },
   end(sentence) {
-    say(sentence);
-    status(sentence);
+    download.sentence = sentence;
+    announce(sentence);
   },
 });
 
 function receive() {
   for (const line of job.hear(stage.props.value)) {
-    if (line.kind === "progress") [fetched.done, fetched.of] = [line.done, line.of];
-    else if (line.kind === "step") fetched.sentence = line.sentence;
+    if (line.kind === "progress") [download.done, download.of] = [line.done, line.of];
+    else if (line.kind === "step") download.sentence = line.sentence;
     else if (line.kind === "error") fail(line.sentence);
     else if (line.kind === "state") {
       job.state(line);
       if (line.state === "done") end();
     }
   }
-  paint();
+  show();
 }
 
 function end() {
-  fetched.sentence = "";
-  status(fetched.name + " is on this machine now.");
+  download.sentence = "";
+  announce(download.name + " is on this machine now.");
 }
 
 /** @param {string} sentence */
 function fail(sentence) {
-  fetched.sentence = sentence;
-  fetched.failed = true;
-  status(sentence);
+  Object.assign(download, { sentence, failed: true });
+  announce(sentence);
 }
-
-/** @param {string} name */
-export function fetchModel(name) {
-  if (fetched.under) return;
-  fetched.name = name;
-  there(byId("sv-models-go")).click();
-}
-
-export const cancel = () => there(byId("sv-models-stop")).click();
 
 /** @type {Start<object>} */
 export function start(element, props, watch, _trigger, config) {

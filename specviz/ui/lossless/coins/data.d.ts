@@ -10,7 +10,7 @@ export interface Pour {
   filled: number[];
 }
 /** pours: counts after each animation step. intervals: by word, the lowest and highest share. */
-export interface Thrown {
+export interface Throws {
   problem?: undefined;
   pours: Pour[];
   intervals: [number, number][];
@@ -28,6 +28,6 @@ export interface Board {
 /** The part of the sandbox's API that is used here. */
 export interface Sandbox {
   request(): object;
-  onAnswer(hear: () => void): void;
+  onAnswer(listener: () => void): void;
   state: { words: import("../../shared/data.js").Word[]; p: number[] };
 }

@@ -6,7 +6,7 @@ export interface Config {
   words: Word[];
 }
 /** said: its result in a sentence. out, p: by word, the probability to come first, and the right one. */
-export interface Exhibit {
+export interface CaseStudy {
   key: string;
   name: string;
   claimed: string;
@@ -31,6 +31,6 @@ export interface Evidence {
 }
 export interface Answer {
   problem?: undefined;
-  exhibits?: Exhibit[];
+  exhibits?: CaseStudy[];
   evidence?: Evidence;
 }

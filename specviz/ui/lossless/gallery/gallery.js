@@ -1,84 +1,180 @@
-// Set-up of the gallery, and the API that other sections use: `window.specviz.wild`.
+// The gallery of published rules, and the API that other sections use: `window.specviz.wild`.
 
 import { Question } from "../../shared/ask.js";
-import { nextCase, showCase } from "./detective.js";
-import { exhibits, showAll } from "./show.js";
-import { $, stage } from "./stage.js";
+import { Stage } from "../../shared/stage.js";
+import { h, render } from "../../shared/view.js";
+import { isSolved, nextCase, Quiz } from "./find_the_fault.js";
+import { Badge, CaseEvidence, GalleryCase } from "./gallery_case.js";
 
 /** @import { Refusal, Start, Word } from "../../shared/data.js" */
-/** @import { Answer, Config } from "./data.js" */
+/** @import { Answer, CaseStudy, Config, Evidence } from "./data.js" */
+/** @typedef {{ state: { p: number[], q: number[], words: Word[] } }} Borrowed */
 
 const SILENT = "The server does not answer. Try again.";
+/** @type {Stage<Config>} */
+const stage = new Stage();
+const { $ } = stage;
 /** @type {Question<Answer>} */
-const question = new Question("gallery", () => tell(SILENT));
+const question = new Question("gallery", () => showProblem(SILENT));
 /** @type {object} */
-let asked = { asked: "list" };
-/** @type {Word[] | null} */
-let over = null; // the sandbox's words, if its p and q are used
+let request = {};
+/** @type {Word[]} */
+let asked = []; // the words of the question's p and q
 
-/** @param {string} sentence */
-function tell(sentence) {
-  $(".sv-wild-notice").textContent = sentence;
-  $(".sv-wild-notice").hidden = !sentence;
+/** own: with their own p and q. studies, words: as shown, maybe with the sandbox's. */
+const state = {
+  /** @type {CaseStudy[]} */
+  own: [],
+  /** @type {CaseStudy[]} */
+  studies: [],
+  /** @type {Word[]} */
+  words: [],
+  open: "", // the key of the study in the list
+  quizzes: false, // whether this is "Find the fault"
+  key: "", // of the quiz's case
+  /** @type {Evidence | null} */
+  evidence: null, // of the quiz's case
+  borrows: false, // whether the sandbox's p and q are used
+};
+
+function show() {
+  const { studies, quizzes } = state;
+  render(Modes(), $(".sv-wild-do"));
+  $(".sv-wild-wait").hidden = studies.length > 0;
+  $(".sv-wild-body").hidden = !studies.length;
+  if (!studies.length) return;
+  render(quizzes ? null : studies.map(Entry), $(".sv-wild-list"));
+  $(".sv-wild-list").hidden = quizzes;
+  $(".sv-wild-options").hidden = !quizzes;
+  render(state.evidence && Quiz(studies, { chosen: show, next: askCase }), $(".sv-wild-options"));
+  render(Article(), $(".sv-wild-one"));
 }
 
-/** @param {object} what */
-function ask(what) {
-  asked = what;
+function Modes() {
+  const { quizzes, borrows } = state;
+  /** @param {string} mode @param {string} title @param {boolean} on */
+  const mode = (mode, title, on) =>
+    h(
+      "button",
+      {
+        type: "button",
+        "data-mode": mode,
+        "aria-pressed": quizzes === on,
+        onClick: () => turn(on),
+      },
+      title,
+    );
+  return [
+    h(
+      "div",
+      { class: "sv-sand-switch", role: "group", "aria-label": "Mode" },
+      mode("gallery", "Gallery", false),
+      mode("detective", "Find the fault", true),
+    ),
+    h(
+      "button",
+      { type: "button", class: "sv-button", "data-do": "laws", hidden: quizzes, onClick: borrow },
+      "Test all with the sandbox’s p and q",
+    ),
+    h(
+      "span",
+      { class: "sv-wild-on", hidden: quizzes },
+      borrows ? "Computed with the sandbox’s p and q." : "",
+    ),
+  ];
+}
+
+/** @param {CaseStudy} study */
+const Entry = (study) =>
+  h(
+    "li",
+    { key: study.key },
+    h(
+      "button",
+      {
+        type: "button",
+        "data-key": study.key,
+        "aria-current": study === openStudy(),
+        onClick: () => {
+          state.open = study.key;
+          show();
+          // On narrow screens the details are below the list.
+          if (matchMedia("(max-width: 1100px)").matches) $(".sv-wild-one").scrollIntoView();
+        },
+      },
+      Badge(study),
+      h("span", null, study.name),
+      h("b", null, study.tv),
+    ),
+  );
+
+const openStudy = () => state.studies.find(({ key }) => key === state.open) ?? state.studies[0];
+
+function Article() {
+  const { evidence, studies, words } = state;
+  if (!evidence) return GalleryCase(openStudy(), words);
+  const solved = isSolved() && studies.find(({ key }) => key === state.key);
+  return solved ? GalleryCase(solved, words) : CaseEvidence(evidence, words);
+}
+
+/** @param {object} next @param {Word[]} words Of its p and q. */
+function ask(next, words) {
+  [request, asked] = [next, words];
   question.ask();
 }
 
-/** @param {Answer | Refusal} answer @param {object} request */
-function show(answer, request) {
-  if (request !== asked) return; // the mode or the case has changed meanwhile
-  tell(answer.problem || "");
-  if (answer.problem !== undefined) return;
-  if (answer.exhibits) showAll(answer.exhibits, over || stage.config.words);
-  if (answer.evidence) showCase(answer.evidence);
+function askCase() {
+  state.key = nextCase(state.studies);
+  ask({ asked: "evidence", key: state.key }, stage.config.words);
 }
 
-/** @param {string} mode */
-function turn(mode) {
-  const detective = mode === "detective";
-  for (const button of stage.all("[data-mode]"))
-    button.setAttribute("aria-pressed", String(button.dataset.mode === mode));
-  $(".sv-wild-list").hidden = detective;
-  $(".sv-wild-options").hidden = !detective;
-  $("[data-do=laws]").hidden = detective;
-  $(".sv-wild-on").hidden = detective;
-  if (!exhibits.length) return;
-  if (!detective) return ask({ asked: "list" });
-  $(".sv-wild-on").textContent = "";
-  $(".sv-wild-options").replaceChildren(); // those of an earlier case
-  over = null;
-  ask({ asked: "evidence", key: nextCase() });
+/** @param {boolean} quizzes */
+function turn(quizzes) {
+  const { words } = stage.config;
+  Object.assign(state, { quizzes, evidence: null, borrows: false, studies: state.own, words });
+  request = {}; // an answer under way is not shown
+  show();
+  if (quizzes && state.own.length) askCase();
 }
 
-function onLaws() {
+function borrow() {
   const { sandbox } = window.specviz;
   if (!sandbox) return;
-  const { state } = /** @type {{ state: { words: Word[], p: number[], q: number[] } }} */ (sandbox);
-  over = state.words;
-  $(".sv-wild-on").textContent = "Computed with the sandbox’s p and q.";
-  ask({ asked: "list", p: state.p, q: state.q });
+  const { p, q, words } = /** @type {Borrowed} */ (sandbox).state;
+  state.borrows = true;
+  show();
+  ask({ asked: "list", p, q }, words);
+}
+
+/** @param {string} sentence */
+function showProblem(sentence) {
+  render(sentence, $(".sv-wild-notice"));
+}
+
+/** @param {Answer | Refusal} answer @param {object} of The question. */
+function receive(answer, of) {
+  if (of !== request) return; // the mode or the case has changed meanwhile
+  showProblem(answer.problem ?? "");
+  if (answer.problem !== undefined) return;
+  const { exhibits, evidence } = answer;
+  if (exhibits) {
+    Object.assign(state, { studies: exhibits, words: asked });
+    if (!state.borrows) state.own = exhibits;
+  }
+  if (evidence) state.evidence = evidence;
+  show();
 }
 
 /** @type {Start<Config>} */
 export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
-  question.wire(() => asked, show);
+  question.wire(() => request, receive);
   window.specviz.wild = {
-    request: () => asked,
+    request: () => request,
     get exhibits() {
-      return exhibits;
+      return state.studies;
     },
   };
-  element.addEventListener("click", (event) => {
-    const button = event.target instanceof Element && event.target.closest("button");
-    if (!button) return;
-    if (button.dataset.mode) turn(button.dataset.mode);
-    else if (button.dataset.do === "laws") onLaws();
-    else if (button.dataset.do === "case") ask({ asked: "evidence", key: nextCase() });
-  });
-  ask({ asked: "list" });
+  show();
+  ask({ asked: "list" }, config.words);
 }

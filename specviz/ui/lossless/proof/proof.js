@@ -1,88 +1,103 @@
-// Set-up of the section, and the API that other sections use: `window.specviz.proof`.
+// The checks of a recorded run, and the API that other sections use: `window.specviz.proof`.
 
 import { Question } from "../../shared/ask.js";
-import { byId, el, flat, mark, word } from "../../shared/dom.js";
+import { byId, flat } from "../../shared/dom.js";
 import { hand } from "../../shared/tabs.js";
 import { there } from "../../shared/there.js";
-import { job } from "./repeats.js";
-import { $, stage } from "./stage.js";
+import { h, Mark, render, Token } from "../../shared/view.js";
+import { job, showRepeats, stage } from "./repeats.js";
 
 /** @import { Refusal, Start } from "../../shared/data.js" */
 /** @import { Answer, Config, Verdict } from "./data.js" */
 
 const SILENT = "The server does not answer. Try again.";
+const { $ } = stage;
 /** @type {Question<Answer>} */
-const question = new Question("proof", () => tell(SILENT));
-let run = "";
+const question = new Question("proof", () => showProblem(SILENT));
+const state = {
+  run: "",
+  /** @type {Answer | null} */
+  answer: null,
+};
 
-/** @param {string} sentence */
-function tell(sentence) {
-  $(".sv-proof-notice").textContent = sentence;
-  $(".sv-proof-notice").hidden = !sentence;
-}
-
-/** @param {Answer | Refusal} answer */
-function show(answer) {
-  tell(answer.problem || "");
-  if (answer.problem !== undefined) return;
-  const { said, verdicts, title } = answer;
-  $(".sv-proof-said").textContent = said;
-  $(".sv-proof-key").hidden = !verdicts.length;
-  $(".sv-proof-list").replaceChildren(
-    ...verdicts.map((verdict) => el("li", "", entry(verdict, title))),
+function show() {
+  const { run, answer } = state;
+  render(RunList(run), $("#sv-proof-run"));
+  render(answer?.said, $(".sv-proof-said"));
+  $(".sv-proof-key").hidden = !answer?.verdicts.length;
+  render(
+    answer?.verdicts.map((verdict) => h("li", null, VerdictButton(verdict, answer.title))),
+    $(".sv-proof-list"),
   );
 }
 
 /** @param {Verdict} verdict @param {string} title */
-function entry(verdict, title) {
-  const { round, w, kept, tv, laws } = verdict;
-  const sign = mark(kept ? "accepted" : "rejected");
-  const made = el("button", "", sign, el("span", "", word(w)), el("b", "", tv));
-  made.type = "button";
-  made.disabled = !laws;
+function VerdictButton({ round, w, kept, tv, laws }, title) {
   const became = kept ? "accepted" : "rejected";
-  made.title = "Round " + round + ", " + became + ". Distance " + tv + ". Open in the sandbox";
-  made.setAttribute("aria-label", flat(w) + ", " + made.title);
-  made.addEventListener("click", () => {
-    const from = "Round " + round + " of “" + title + "”";
-    hand("sv-sand", {
-      ...there(laws),
-      candidates: 1,
-      rule: "auto",
-      preset: "",
-      from,
-    });
-    there(byId("sv-sand")).scrollIntoView({ block: "start" });
-  });
-  return made;
+  const facts = "Round " + round + ", " + became + ". Distance " + tv + ". Open in the sandbox";
+  const from = "Round " + round + " of “" + title + "”";
+  return h(
+    "button",
+    {
+      type: "button",
+      title: facts,
+      "aria-label": flat(w) + ", " + facts,
+      disabled: !laws,
+      onClick() {
+        hand("sv-sand", { ...there(laws), candidates: 1, rule: "auto", preset: "", from });
+        there(byId("sv-sand")).scrollIntoView({ block: "start" });
+      },
+    },
+    Mark(became),
+    h("span", null, Token(w)),
+    h("b", null, tv),
+  );
+}
+
+/** @param {string} run */
+const RunList = (run) =>
+  stage.config.runs.map(([name, title]) =>
+    h("option", { value: name, selected: name === run }, title),
+  );
+
+/** @param {string} sentence */
+function showProblem(sentence) {
+  render(sentence, $(".sv-proof-notice"));
+}
+
+/** @param {Answer | Refusal} answer */
+function receive(answer) {
+  showProblem(answer.problem ?? "");
+  if (answer.problem !== undefined) return;
+  state.answer = answer;
+  show();
+}
+
+/** @param {string} run */
+function choose(run) {
+  state.run = run;
+  show();
+  if (run) question.ask();
 }
 
 /** @type {Start<Config>} */
 export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
-  question.wire(() => ({ run }), show);
+  const request = () => ({ run: state.run });
+  question.wire(request, receive);
   window.specviz.proof = {
-    request: () => ({ run }),
+    request,
     begin: () => job.begin(),
     stop: () => job.stop(),
     ended: () => job.ended(),
     get run() {
-      return run;
+      return state.run;
     },
   };
-  for (const state of /** @type {const} */ (["accepted", "rejected"])) {
-    $(`[data-mark=${state}]`).replaceChildren(there(mark(state)));
-  }
+  for (const place of stage.all("[data-mark]")) render(Mark(there(place.dataset.mark)), place);
   /** @type {HTMLSelectElement} */
   const list = $("#sv-proof-run");
-  list.replaceChildren(...config.runs.map(([name, title]) => new Option(title, name)));
-  const ask = () => {
-    run = list.value;
-    if (run) question.ask();
-  };
-  list.addEventListener("change", ask);
-  $("[data-do=go]").textContent = "Run it " + config.times + " times with and without a draft";
-  $("[data-do=go]").addEventListener("click", () => there(byId("sv-proof-go")).click());
-  $("[data-do=stop]").addEventListener("click", () => there(byId("sv-proof-stop")).click());
-  ask();
+  list.addEventListener("change", () => choose(list.value));
+  showRepeats();
+  choose(config.runs[0]?.[0] ?? "");
 }

@@ -1,10 +1,61 @@
 // Repeated runs of one prompt: the page starts the job, the server counts.
 
-import { write } from "../../shared/dom.js";
+import { byId } from "../../shared/dom.js";
 import { Job } from "../../shared/job.js";
-import { $ } from "./stage.js";
+import { Stage } from "../../shared/stage.js";
+import { there } from "../../shared/there.js";
+import { h, render, Sentence } from "../../shared/view.js";
 
-/** @import { Line } from "./data.js" */
+/** @import { Config, Line } from "./data.js" */
+
+/** @type {Stage<Config>} */
+export const stage = new Stage();
+const { $ } = stage;
+
+/** done, of: pairs of runs. waiting: what the visitor waits for. result: what was found, or why not. */
+const state = { runs: false, done: 0, of: 0, waiting: Sentence(""), result: "" };
+
+export function showRepeats() {
+  render(Repeats(), $(".sv-proof-repeats"));
+  render(state.result, $(".sv-proof-counted"));
+}
+
+/** @param {Partial<typeof state>} changes */
+function update(changes) {
+  Object.assign(state, changes);
+  showRepeats();
+}
+
+function Repeats() {
+  const { runs, done, of } = state;
+  const title = "Run it " + stage.config.times + " times with and without a draft";
+  return [
+    Button("go", title, runs),
+    Button("stop", "Stop", !runs),
+    h("progress", {
+      class: "sv-proof-bar",
+      key: of ? "measured" : "unknown",
+      "aria-label": "Pairs of runs so far",
+      hidden: !runs,
+      ...(of ? { max: of, value: done } : {}),
+    }),
+    h("span", { class: "sv-proof-count" }, ...state.waiting),
+  ];
+}
+
+/** @param {"go" | "stop"} name @param {string} title @param {boolean} hidden */
+const Button = (name, title, hidden) =>
+  h(
+    "button",
+    {
+      type: "button",
+      class: "sv-button",
+      "data-do": name,
+      hidden,
+      onClick: () => there(byId("sv-proof-" + name)).click(),
+    },
+    title,
+  );
 
 /** @type {Job<Line>} */
 export const job = new Job({
@@ -19,37 +70,22 @@ export const job = new Job({
     lost: "The connection to the server was lost.",
   },
   waits: { loading: "Loading the models.", drafting: "Running.", done: "" },
-  turn(under) {
-    $("[data-do=go]").hidden = under;
-    $("[data-do=stop]").hidden = !under;
-    $(".sv-proof-bar").hidden = !under;
-    if (under) counted("");
-    else count("");
-  },
-  wait: (sentence, numbers) => write($(".sv-proof-count"), sentence, numbers),
-  end: (sentence) => counted(sentence + " " + $(".sv-proof-counted").textContent),
+  turn: (runs) => update(runs ? { runs, done: 0, of: 0, result: "" } : { runs, waiting: [] }),
+  wait: (sentence, numbers) => update({ waiting: Sentence(sentence, numbers) }),
+  end: (sentence) => update({ result: sentence + " " + state.result }),
 });
 
-/** @param {string} sentence */
-const count = (sentence) => {
-  $(".sv-proof-count").textContent = sentence;
-};
-/** @param {string} sentence */
-const counted = (sentence) => {
-  $(".sv-proof-counted").textContent = sentence;
-};
+/** @param {Line} line */
+export function takeLine(line) {
+  if (line.kind === "state") job.state(line);
+  else if (line.kind === "error") update({ result: line.sentence });
+  else {
+    const { done, of, said: result = state.result } = line;
+    update({ done, of, result, waiting: [done + " of " + of + " pairs of runs"] });
+  }
+}
 
 /** @param {string | null} text */
 export function receive(text) {
-  for (const line of job.hear(text)) {
-    if (line.kind === "state") job.state(line);
-    else if (line.kind === "error") counted(line.sentence);
-    else {
-      /** @type {HTMLProgressElement} */
-      const bar = $(".sv-proof-bar");
-      [bar.max, bar.value] = [line.of, line.done];
-      count(line.done + " of " + line.of + " pairs of runs");
-      if (line.said) counted(line.said);
-    }
-  }
+  for (const line of job.hear(text)) takeLine(line);
 }

@@ -25,7 +25,7 @@ from specviz.ui.time_slice import limit_text
 from specviz.ui.worker import Worker
 
 if TYPE_CHECKING:
-    from specviz.engine.repeats import Tally
+    from specviz.engine.decode import Tally
 
 NAME: Final = "sv-proof"
 OURS: Final = "window.specviz.proof"
@@ -69,7 +69,7 @@ def stream_repeats(made: Recipe, context: JobContext) -> Iterator[str]:
     """Load the models, then run the pairs."""
     yield context.says("loading")
     target, (drafter,) = context.load(made.target, [made.drafter])
-    from specviz.engine.repeats import repeat
+    from specviz.engine.decode import repeat
     from specviz.models.prompt import encode_prompt
 
     settings = Settings.from_json(with_defaults(made.drafter, made.settings))

@@ -37,19 +37,20 @@ def rules() -> list[dict[str, Any]]:
     for name, title in TITLES.items():
         spec = RULE_SPECS.get(name)
         group = FITS if spec is None else EXACT if spec.lossless else LOSSY
-        dials = [] if spec is None else [_dial(each) for each in spec.parameters]
+        numbers = [] if spec is None else [_parameter(each) for each in spec.parameters]
         own = spec.tradeoff if spec is not None and not spec.lossless else ""
         about = own or texts.text("lossless", f"rule_{name.replace('-', '_')}")
-        found.append({"name": name, "title": title, "group": group, "about": about, "dials": dials})
+        shown = {"name": name, "title": title, "group": group, "about": about}
+        found.append(shown | {"parameters": numbers})
     return found
 
 
-def _dial(parameter: RuleParameter) -> dict[str, Any]:
+def _parameter(parameter: RuleParameter) -> dict[str, Any]:
     """Return a parameter as the page's script reads it."""
     return {
         "name": parameter.name,
-        "usual": parameter.default,
+        "default": parameter.default,
         "least": parameter.least,
         "most": parameter.most,
-        "means": parameter.meaning,
+        "meaning": parameter.meaning,
     }

@@ -1,144 +1,140 @@
-// The controls: a preset, how guesses are chosen, how many, the rule and its parameters.
+// The controls: starting distributions, how guesses are chosen, how many, the rule and its parameters.
 
-import { el } from "../../shared/dom.js";
-import { there } from "../../shared/there.js";
-import { $, stage } from "./stage.js";
-import { state } from "./state.js";
+import { h } from "../../shared/view.js";
+import { choose, load, ruleOf, stage, state } from "./state.js";
 
-/** @import { Choice, Preset, RuleRow } from "./data.js" */
+/** @import { Choice, RuleRow } from "./data.js" */
+/** @typedef {{ currentTarget: HTMLSelectElement }} Chosen */
 
 const OWN = "Your own p and q";
+const RESCALED = ": the likeliest words, with p and q each rescaled to sum to 1.";
 
-/** @param {(laws: boolean) => void} changed laws: whether p or q have changed, too. */
-export function controls(changed) {
-  const { presets, rules, drawn, most } = stage.config;
-  presetList(presets, changed);
-  ruleList(rules, changed);
-  choices("drawn", drawn, () => changed(false));
-  const many = Array.from({ length: most }, (_, at) => ({ value: at + 1, title: String(at + 1) }));
-  choices("candidates", many, () => changed(false));
-  $(".sv-sand-asked").addEventListener("submit", (event) => event.preventDefault());
+/** @param {{ changed: () => void, undo: () => void }} callbacks changed: the state has. */
+export function Controls({ changed, undo }) {
+  const { drawn, most } = stage.config;
+  const counts = Array.from({ length: most }, (_, at) => ({ value: at + 1, title: "" + (at + 1) }));
+  const rule = ruleOf(state.rule);
+  return [
+    h("label", { class: "sv-sand-label", for: "sv-sand-preset" }, "Starting distributions"),
+    PresetList(changed),
+    h(
+      "p",
+      { class: "sv-sand-from", hidden: !state.from },
+      h("span", { id: "sv-sand-from" }, state.from && state.from + RESCALED),
+      " ",
+      h("button", { type: "button", class: "sv-sand-undo", onClick: undo }, "Undo"),
+    ),
+    Switch("drawn", "How is a guess chosen?", drawn, changed),
+    Switch("candidates", "How many guesses for this position?", counts, changed),
+    h("label", { class: "sv-sand-label", for: "sv-sand-rule" }, "Which rule checks it?"),
+    RuleList(changed),
+    h(
+      "div",
+      { class: "sv-sand-dials" },
+      ...rule.parameters.map((_, at) => ParameterSlider(rule, at, changed)),
+    ),
+    h("p", { class: "sv-sand-about" }, rule.about),
+  ];
 }
 
-/** @param {Preset[]} presets @param {(laws: boolean) => void} changed */
-function presetList(presets, changed) {
-  /** @type {HTMLSelectElement} */
-  const list = $("#sv-sand-preset");
-  list.replaceChildren(
-    ...presets.map(({ name, title }) => new Option(title, name)),
-    new Option(OWN, ""),
+/** @param {() => void} changed */
+function PresetList(changed) {
+  const { presets } = stage.config;
+  return h(
+    "select",
+    {
+      id: "sv-sand-preset",
+      "aria-describedby": "sv-sand-from",
+      value: state.preset,
+      /** @param {Chosen} event */
+      onChange: ({ currentTarget }) => {
+        const preset = presets.find(({ name }) => name === currentTarget.value);
+        if (preset) load(preset);
+        changed();
+      },
+    },
+    ...presets.map(({ name, title }) => h("option", { value: name }, title)),
+    h("option", { value: "" }, OWN),
   );
-  list.addEventListener("change", () => {
-    const preset = presets.find(({ name }) => name === list.value);
-    if (!preset) return showControls();
-    load(preset);
-    changed(true);
-  });
 }
 
-/** @param {Preset} preset */
-export function load({ name, words, p, q, rule }) {
-  Object.assign(state, { words, p, q, preset: name, from: "" });
-  if (!rule) return;
-  Object.assign(state, { drawn: "sampled", candidates: 1 });
-  choose(rule);
-}
-
-/** @param {RuleRow[]} rules @param {(laws: boolean) => void} changed */
-function ruleList(rules, changed) {
-  /** @type {HTMLSelectElement} */
-  const list = $("#sv-sand-rule");
+/** @param {() => void} changed */
+function RuleList(changed) {
+  const { rules } = stage.config;
   const groups = [...new Set(rules.map(({ group }) => group))];
-  list.replaceChildren(
-    ...groups.map((name) => {
-      const made = el("optgroup");
-      made.label = name;
-      const own = rules.filter(({ group }) => group === name);
-      made.append(...own.map((rule) => new Option(rule.title, rule.name)));
-      return made;
-    }),
+  return h(
+    "select",
+    {
+      id: "sv-sand-rule",
+      value: state.rule,
+      /** @param {Chosen} event */
+      onChange: ({ currentTarget }) => {
+        choose(currentTarget.value);
+        changed();
+      },
+    },
+    ...groups.map((label) =>
+      h(
+        "optgroup",
+        { label },
+        ...rules
+          .filter(({ group }) => group === label)
+          .map(({ name, title }) => h("option", { value: name }, title)),
+      ),
+    ),
   );
-  list.addEventListener("change", () => {
-    choose(list.value);
-    changed(false);
-  });
 }
-
-/** @param {string} name @param {number[]} [dials] */
-export function choose(name, dials) {
-  state.rule = name;
-  state.dials = dials || rowOf(name).dials.map(({ usual }) => usual);
-}
-
-/** @param {string} name */
-const rowOf = (name) => there(stage.config.rules.find((row) => row.name === name));
 
 /**
  * @template {string | number} Value
  * @param {"drawn" | "candidates"} name
- * @param {Choice<Value>[]} all
+ * @param {string} legend
+ * @param {Choice<Value>[]} choices
  * @param {() => void} changed
  */
-function choices(name, all, changed) {
-  const place = $(`[data-choice=${name}]`);
-  place.replaceChildren(
-    ...all.map(({ value, title }) => {
-      const made = el("button", "", title);
-      made.type = "button";
-      made.dataset.value = String(value);
-      made.addEventListener("click", () => {
-        Object.assign(state, { [name]: value });
+function Switch(name, legend, choices, changed) {
+  const buttons = choices.map(({ value, title }) =>
+    h(
+      "button",
+      {
+        type: "button",
+        "aria-pressed": state[name] === value,
+        onClick: () => {
+          Object.assign(state, { [name]: value });
+          changed();
+        },
+      },
+      title,
+    ),
+  );
+  return h(
+    "fieldset",
+    { class: "sv-sand-field" },
+    h("legend", null, legend),
+    h("div", { class: "sv-sand-switch", "data-choice": name }, ...buttons),
+  );
+}
+
+/** @param {RuleRow} rule @param {number} at @param {() => void} changed */
+function ParameterSlider(rule, at, changed) {
+  const { name, least, most, meaning } = rule.parameters[at];
+  const whole = least === 1 && most > 1;
+  const value = state.parameters[at];
+  return h(
+    "label",
+    { class: "sv-sand-dial", key: rule.name + at },
+    h("span", null, h("b", null, name), ": " + meaning),
+    h("output", null, value),
+    h("input", {
+      type: "range",
+      min: least,
+      max: whole ? Math.min(most, state.words.length) : most,
+      step: whole ? 1 : 0.01,
+      value,
+      onInput: ({ currentTarget }) => {
+        state.parameters[at] = Number(currentTarget.value);
         changed();
-      });
-      return made;
+      },
     }),
   );
-}
-
-/** Show the state in the controls, with the chosen rule's parameters. @param {() => void} [changed] */
-export function showControls(changed) {
-  for (const place of stage.all("[data-choice]")) {
-    const value = String(state[/** @type {"drawn" | "candidates"} */ (place.dataset.choice)]);
-    for (const button of place.children) {
-      const own = /** @type {HTMLElement} */ (button).dataset.value;
-      button.setAttribute("aria-pressed", String(own === value));
-    }
-  }
-  /** @type {HTMLSelectElement} */
-  const presets = $("#sv-sand-preset");
-  presets.value = state.preset;
-  const few = state.from + ": the likeliest words, with p and q each rescaled to sum to 1.";
-  $("#sv-sand-from").textContent = state.from && few;
-  $(".sv-sand-from").hidden = !state.from;
-  /** @type {HTMLSelectElement} */
-  const rules = $("#sv-sand-rule");
-  rules.value = state.rule;
-  const row = rowOf(state.rule);
-  $(".sv-sand-about").textContent = row.about;
-  if (changed)
-    $(".sv-sand-dials").replaceChildren(...row.dials.map((_, at) => dial(row, at, changed)));
-}
-
-/** @param {RuleRow} row @param {number} at @param {() => void} changed */
-function dial(row, at, changed) {
-  const { name, least, most, means } = row.dials[at];
-  const whole = least === 1 && most > 1;
-  const slider = el("input");
-  const top = whole ? Math.min(most, state.words.length) : most;
-  Object.assign(slider, { type: "range", min: least, max: top, step: whole ? 1 : 0.01 });
-  slider.value = String(state.dials[at]);
-  const shown = el("output", "", slider.value);
-  const label = el(
-    "label",
-    "sv-sand-dial",
-    el("span", "", el("b", "", name), ": " + means),
-    shown,
-    slider,
-  );
-  slider.addEventListener("input", () => {
-    state.dials[at] = Number(slider.value);
-    shown.textContent = slider.value;
-    changed();
-  });
-  return label;
 }

@@ -3,7 +3,7 @@
 import type { Word } from "../../shared/data.js";
 
 export type DrawnName = "sampled" | "without-replacement" | "top";
-export type LawName = "p" | "q";
+export type DistributionName = "p" | "q";
 
 /** Two distributions over a few words. */
 export interface Preset {
@@ -16,19 +16,19 @@ export interface Preset {
   rule: string;
 }
 /** A number that a rule can be set to. */
-export interface Dial {
+export interface Parameter {
   name: string;
-  usual: number;
+  default: number;
   least: number;
   most: number;
-  means: string;
+  meaning: string;
 }
 export interface RuleRow {
   name: string;
   title: string;
   group: string;
   about: string;
-  dials: Dial[];
+  parameters: Parameter[];
 }
 export interface Choice<Value> {
   value: Value;
@@ -48,7 +48,7 @@ export interface State {
   drawn: DrawnName;
   candidates: number;
   rule: string;
-  dials: number[];
+  parameters: number[];
   preset: string;
   /** The run that p and q come from; empty if they come from no run. */
   from: string;

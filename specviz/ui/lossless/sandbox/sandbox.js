@@ -1,55 +1,149 @@
-// Set-up of the sandbox, and the API that other sections use: `window.specviz.sandbox`.
+// The sandbox, and the API that other sections use: `window.specviz.sandbox`.
 
-import { el } from "../../shared/dom.js";
+import { Question } from "../../shared/ask.js";
 import { pictures } from "../../shared/picture.js";
 import { expect } from "../../shared/tabs.js";
-import { ask, question, request } from "./ask.js";
-import { bars } from "./bars.js";
-import { keepLink, linked } from "./link.js";
-import { choose, controls, load, showControls } from "./controls.js";
-import { last, onAnswer, show } from "./show.js";
-import { $, stage } from "./stage.js";
-import { state } from "./state.js";
+import { h, render } from "../../shared/view.js";
+import { OutputColumns, WordRow } from "../shared/output_columns.js";
+import { Controls } from "./controls.js";
+import { keepLink, linkedState } from "./link.js";
+import { ProbabilityBars } from "./probability_bars.js";
+import { $, choose, load, move, request, stage, state } from "./state.js";
+import { NumbersTable, Verdict } from "./verdict.js";
 
-/** @import { Start } from "../../shared/data.js" */
-/** @import { Config, State } from "./data.js" */
+/** @import { Refusal, Start, Word } from "../../shared/data.js" */
+/** @import { Answer, Config, DistributionName, State } from "./data.js" */
 
-/** @type {[name: string, meaning: string][]} */
+const SILENT = "The server does not answer, so the output shown does not match the bars.";
+const ROOM = 1.12; // space above the tallest bar, so that it can be dragged higher
+const OFF = 5e-4; // a larger difference from p is marked
 const KEYS = [
   ["kept", "an accepted guess"],
   ["filled", "a replacement after a rejection"],
   ["outline", "the target’s p"],
 ];
-
-let write = () => {}; // writes the state to the page's URL
-
-/** @param {boolean} laws */
-function changed(laws) {
-  write();
-  if (laws) bars(moved);
-  showControls(() => ask());
-  ask();
-}
-
-function moved() {
-  write();
-  showControls();
-  ask();
-}
-
-/** Show other distributions or another rule in the sandbox. @param {Partial<State>} to */
-export function go(to) {
-  const { rule, dials, ...rest } = to;
-  Object.assign(state, rest);
-  if (rule) choose(rule, dials);
-  changed(true);
-}
-
+/** @type {Question<Answer>} */
+const question = new Question("sandbox", () => showProblem(SILENT));
+/** @type {Set<() => void>} */
+const listeners = new Set(); // called after each answer is shown
+let writeLink = () => {};
+let dragScale = 0; // of the bars while one is dragged: it must not change under the pointer
 /** @type {State | null} */
 let before = null; // what a position of a run replaced
+let asked = state; // of the question under way
+/** @type {{ answer: Answer, words: Word[], p: number[] } | null} */
+let shown = null; // the last answer, and the words and p that it is about
+
+/** The probability of a full column, the same in all three rows. */
+const scale = () =>
+  dragScale || Math.min(1, Math.max(0.2, ROOM * Math.max(...state.p, ...state.q)));
+
+function show() {
+  const undo = () => {
+    if (before) go(before);
+    $("#sv-sand-preset").focus();
+  };
+  render(Controls({ changed, undo }), $(".sv-sand-asked"));
+  render(Grid(), $(".sv-sand-grid"));
+  const { answer = null, words = [] } = shown ?? {};
+  render(Verdict(answer, words), $(".sv-sand-found"));
+  render(answer && NumbersTable(answer, words), $(".sv-sand-scroll"));
+}
+
+/** @param {string} title @param {string} note @param {string} [ink] @param {string} [noteClass] */
+const RowName = (title, note, ink, noteClass) =>
+  h(
+    "p",
+    { class: "sv-sand-name" },
+    h("b", { class: ink }, title),
+    h("span", { class: noteClass }, note),
+  );
+
+/** The rows of p, q and the output, and the words under them. */
+function Grid() {
+  return [
+    RowName("target p", "drag a bar", "sv-sand-p-ink"),
+    DraggedBars("p"),
+    RowName("drafter q", "drag a bar", "sv-sand-q-ink"),
+    DraggedBars("q"),
+    RowName("output", "outline: p", undefined, "sv-sand-outline-key"),
+    Output(),
+    h("span", null),
+    WordRow(state.words),
+  ];
+}
+
+/** @param {DistributionName} name */
+const DraggedBars = (name) =>
+  ProbabilityBars({
+    name,
+    words: state.words,
+    values: state[name],
+    scale: scale(),
+    onMove(at, value) {
+      move(name, at, value);
+      changed();
+    },
+    onDrag(drags) {
+      dragScale = drags ? scale() : 0;
+      if (!drags) changed();
+    },
+  });
+
+function Output() {
+  const name = "sv-sand-out";
+  if (!shown) return h("div", { class: "sv-sand-bars " + name, role: "img" });
+  const { answer, words, p } = shown;
+  return OutputColumns({
+    words,
+    p,
+    parts: [
+      ["sv-sand-kept", answer.kept],
+      ["sv-sand-filled", answer.filled],
+    ],
+    scale: scale(),
+    digits: 2,
+    tolerance: OFF,
+    name,
+  });
+}
+
+const Legend = () =>
+  KEYS.map(([name, meaning]) =>
+    h("li", null, h("i", { class: "sv-sand-key sv-sand-" + name }), meaning),
+  );
+
+function changed() {
+  writeLink();
+  show();
+  question.ask();
+}
+
+/** @param {string} sentence */
+function showProblem(sentence) {
+  render(sentence, $(".sv-sand-notice"));
+}
+
+/** @param {Answer | Refusal} answer */
+function receive(answer) {
+  showProblem(answer.problem ?? "");
+  stage.element.classList.toggle("sv-sand-faulty", answer.problem !== undefined);
+  if (answer.problem !== undefined) return;
+  shown = { answer, words: asked.words, p: asked.p };
+  show();
+  for (const listener of listeners) listener();
+}
+
+/** Show other distributions or another rule. @param {Partial<State>} to */
+function go(to) {
+  const { rule, parameters, ...rest } = to;
+  Object.assign(state, rest);
+  if (rule) choose(rule, parameters);
+  changed();
+}
 
 /** Show a position of a run; Undo brings the replaced experiment back. @param {Partial<State>} to */
-function take(to) {
+function openPosition(to) {
   if (!state.from) before = structuredClone(state);
   go(to);
 }
@@ -57,11 +151,15 @@ function take(to) {
 /** @type {Start<Config>} */
 export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
-  question.wire(request, show);
+  question.wire(() => {
+    asked = structuredClone(state);
+    return request();
+  }, receive);
   window.specviz.sandbox = {
     request,
     go,
-    onAnswer,
+    /** @param {() => void} listener */
+    onAnswer: (listener) => listeners.add(listener),
     get state() {
       return structuredClone(state);
     },
@@ -69,21 +167,15 @@ export function start(element, props, _watch, _trigger, config) {
       return question.idle;
     },
     get last() {
-      return last;
+      return shown?.answer;
     },
   };
-  $(".sv-sand-keys").replaceChildren(
-    ...KEYS.map(([name, meaning]) => el("li", "", el("i", "sv-sand-key sv-sand-" + name), meaning)),
-  );
-  controls(changed);
+  $(".sv-sand-asked").addEventListener("submit", (event) => event.preventDefault());
   load(config.presets[0]);
   choose("auto");
-  expect("sv-sand", take);
-  $(".sv-sand-undo").addEventListener("click", () => {
-    if (before) go(before);
-    $("#sv-sand-preset").focus();
-  });
+  writeLink = keepLink();
+  render(Legend(), $(".sv-sand-keys"));
   $(".sv-sand-after").before(pictures([["experiment", () => $(".sv-sand-stage")]]));
-  write = keepLink();
-  go(linked() ?? {});
+  expect("sv-sand", openPosition);
+  go(linkedState() ?? {});
 }

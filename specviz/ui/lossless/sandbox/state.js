@@ -1,6 +1,13 @@
-// The sandbox's state: two distributions, how guesses are chosen, and the rule.
+// The sandbox's experiment: two distributions, how guesses are chosen, and the rule.
 
-/** @import { LawName, State } from "./data.js" */
+import { Stage } from "../../shared/stage.js";
+import { there } from "../../shared/there.js";
+
+/** @import { Config, DistributionName, Preset, State } from "./data.js" */
+
+/** @type {Stage<Config>} */
+export const stage = new Stage();
+export const { $ } = stage;
 
 /** @type {State} */
 export const state = {
@@ -10,7 +17,7 @@ export const state = {
   drawn: "sampled",
   candidates: 1,
   rule: "auto",
-  dials: [],
+  parameters: [],
   preset: "",
   from: "",
 };
@@ -18,25 +25,48 @@ export const state = {
 /**
  * Set one word's probability; the others share the rest in their old proportions, or evenly if all
  * of them were 0.
- * @param {number[]} law
+ * @param {number[]} probabilities
  * @param {number} at
- * @param {number} chance
+ * @param {number} value
  */
-export function moved(law, at, chance) {
-  const own = Math.min(Math.max(chance, 0), 1);
-  const others = law.reduce((sum, value, index) => (index === at ? sum : sum + value), 0);
-  return law.map((value, index) => {
+export function moved(probabilities, at, value) {
+  const own = Math.min(Math.max(value, 0), 1);
+  const others = probabilities.reduce((sum, each, index) => (index === at ? sum : sum + each), 0);
+  return probabilities.map((each, index) => {
     if (index === at) return own;
-    return others > 0 ? (value / others) * (1 - own) : (1 - own) / (law.length - 1);
+    return others > 0 ? (each / others) * (1 - own) : (1 - own) / (probabilities.length - 1);
   });
 }
 
-/** @param {LawName} name @param {number} at @param {number} chance */
-export function move(name, at, chance) {
-  state[name] = moved(state[name], at, chance);
+/** @param {DistributionName} name @param {number} at @param {number} value */
+export function move(name, at, value) {
+  state[name] = moved(state[name], at, Math.round(value * 100) / 100);
   [state.preset, state.from] = ["", ""];
 }
 
+/** @param {Preset} preset */
+export function load({ name, words, p, q, rule }) {
+  Object.assign(state, { words, p, q, preset: name, from: "" });
+  if (!rule) return;
+  Object.assign(state, { drawn: "sampled", candidates: 1 });
+  choose(rule);
+}
+
+/** @param {string} name @param {number[]} [parameters] */
+export function choose(name, parameters) {
+  state.rule = name;
+  state.parameters = parameters || ruleOf(name).parameters.map((each) => each.default);
+}
+
+/** @param {string} name */
+export const ruleOf = (name) => there(stage.config.rules.find((row) => row.name === name));
+
 /** The rule as it is sent: its name, and its parameters if it has any. */
 export const ruleText = () =>
-  state.dials.length ? state.rule + ":" + state.dials.join(",") : state.rule;
+  state.parameters.length ? state.rule + ":" + state.parameters.join(",") : state.rule;
+
+/** The experiment as the server reads it. */
+export const request = () => {
+  const { p, q, drawn, candidates } = state;
+  return { p, q, drawn, candidates, rule: ruleText() };
+};

@@ -1,0 +1,98 @@
+// "Find the fault": a quiz that shows one rule's statistics, and its name only after a choice.
+
+import { there } from "../../shared/there.js";
+import { h } from "../../shared/view.js";
+import { Badge } from "./gallery_case.js";
+
+/** @import { CaseStudy } from "./data.js" */
+
+const SOUND = "No fault: the output follows p";
+const OFFERED = 4;
+
+/** offered: keys to choose from. choice: a key, "" for no fault; null before a choice. */
+const quiz = {
+  key: "",
+  /** @type {string[]} */
+  offered: [],
+  /** @type {string | null} */
+  choice: null,
+  right: 0,
+  tried: 0,
+};
+
+/** Whether the rule's name may be shown. */
+export const isSolved = () => quiz.choice !== null;
+
+/** Choose the next case, and return its key. @param {CaseStudy[]} studies */
+export function nextCase(studies) {
+  const others = studies.filter(({ key }) => key !== quiz.key);
+  const own = others[Math.floor(Math.random() * others.length)];
+  const wrong = studies.filter(({ is, key }) => is === "lossy" && key !== own.key);
+  const picked = shuffled(wrong).slice(0, OFFERED - 1);
+  const offered = shuffled([...picked, ...(own.is === "lossy" ? [own] : [])]).slice(0, OFFERED);
+  Object.assign(quiz, { key: own.key, offered: offered.map(({ key }) => key), choice: null });
+  return quiz.key;
+}
+
+/** @template Item @param {Item[]} items */
+function shuffled(items) {
+  const found = [...items];
+  for (let at = found.length - 1; at > 0; at -= 1) {
+    const other = Math.floor(Math.random() * (at + 1));
+    [found[at], found[other]] = [found[other], found[at]];
+  }
+  return found;
+}
+
+/** @param {CaseStudy} study */
+const fault = ({ is, key }) => (is === "lossy" ? key : "");
+
+/**
+ * The question and its options, or what the choice was worth.
+ * @param {CaseStudy[]} studies
+ * @param {{ chosen: () => void, next: () => void }} callbacks
+ */
+export function Quiz(studies, { chosen, next }) {
+  /** @param {string} key */
+  const named = (key) => there(studies.find((each) => each.key === key));
+  /** @param {string} choice */
+  const choose = (choice) => {
+    quiz.choice = choice;
+    quiz.tried += 1;
+    quiz.right += choice === fault(named(quiz.key)) ? 1 : 0;
+    chosen();
+  };
+  return [
+    ...(isSolved() ? Solution(named(quiz.key), next) : Options(named, choose)),
+    h(
+      "p",
+      { class: "sv-wild-score" },
+      quiz.tried ? quiz.right + " of " + quiz.tried + " cases solved" : "",
+    ),
+  ];
+}
+
+/** @param {(key: string) => CaseStudy} named @param {(choice: string) => void} choose */
+const Options = (named, choose) => [
+  h("p", null, "Which rule produced this?"),
+  ...[...quiz.offered, ""].map((key) =>
+    h("button", { type: "button", key, onClick: () => choose(key) }, key ? named(key).name : SOUND),
+  ),
+];
+
+/** @param {CaseStudy} study @param {() => void} next */
+const Solution = (study, next) => [
+  h(
+    "p",
+    { class: "sv-wild-said" },
+    h("b", null, quiz.choice === fault(study) ? "Correct:" : "No, it was this one:"),
+    " ",
+    Badge(study),
+    " " + study.name + ".",
+  ),
+  h(
+    "button",
+    { type: "button", class: "sv-button", "data-do": "case", onClick: next },
+    "Another case",
+  ),
+];

@@ -1,0 +1,72 @@
+// One published rule: its result, its output, how it works, and what its source claims.
+
+import { h, Mark } from "../../shared/view.js";
+import { OutputColumns, WordRow } from "../shared/output_columns.js";
+
+/** @import { Word } from "../../shared/data.js" */
+/** @import { CaseStudy, Evidence } from "./data.js" */
+
+/** @param {CaseStudy} study */
+export const Badge = ({ is }) =>
+  h(
+    "span",
+    { class: "sv-wild-badge", "data-is": is },
+    Mark(is === "exact" ? "accepted" : "rejected"),
+    is,
+  );
+
+/** @param {Word[]} words @param {number[]} out @param {number[]} p @param {[number, number][]} [intervals] */
+const Output = (words, out, p, intervals) => [
+  OutputColumns({ words, p, parts: [["sv-wild-fill", out]], intervals, name: "sv-wild-columns" }),
+  WordRow(words),
+];
+
+/** @param {CaseStudy} study @param {Word[]} words */
+export function GalleryCase(study, words) {
+  const { title, url } = study.source;
+  const link = h("a", { href: url, rel: "noopener noreferrer", target: "_blank" }, title);
+  return [
+    h("h3", null, Badge(study), " " + study.name),
+    h("p", { class: "sv-wild-found" }, study.said),
+    ...Output(words, study.out, study.p),
+    h(
+      "dl",
+      null,
+      Row("How guesses are chosen", study.drawn),
+      Row("How they are checked", study.judged),
+      Row("Why", study.why),
+      Row("The claim in the source", study.claimed, h("br", null), link),
+    ),
+  ];
+}
+
+/** @param {string} name @param {...import("../../vendor/preact.js").ComponentChild} inside */
+const Row = (name, ...inside) => h("div", null, h("dt", null, name), h("dd", null, ...inside));
+
+/** A rule's statistics, without its name. @param {Evidence} evidence @param {Word[]} words */
+export function CaseEvidence({ lead, draft, out, p, intervals, strings }, words) {
+  return [
+    h("h3", null, "The evidence"),
+    h("p", { class: "sv-wild-found" }, lead),
+    h("p", { class: "sv-wild-found" }, draft),
+    ...Output(words, out, p, intervals),
+    ...(strings.length
+      ? [h("p", { class: "sv-wild-found" }, "Counts of whole sequences:"), SequenceTable(strings)]
+      : []),
+  ];
+}
+
+/** @param {string[][]} rows */
+function SequenceTable(rows) {
+  const heads = ["sequence", "count", "expected from p", "difference"];
+  return h(
+    "table",
+    { class: "sv-sand-table" },
+    h("thead", null, h("tr", null, ...heads.map((head) => h("th", null, head)))),
+    h(
+      "tbody",
+      null,
+      ...rows.map((row) => h("tr", null, ...row.map((text) => h("td", null, text)))),
+    ),
+  );
+}

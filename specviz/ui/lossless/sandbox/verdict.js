@@ -1,0 +1,68 @@
+// What an answer says: the verdict, its numbers, and the table of all numbers by word.
+
+import { flat } from "../../shared/dom.js";
+import { h, Mark, termAttributes, Token } from "../../shared/view.js";
+
+/** @import { Word } from "../../shared/data.js" */
+/** @import { Answer } from "./data.js" */
+
+/** @type {[name: string, title: string, term?: string][]} */
+const NUMBERS = [
+  ["tv", "distance from p (TV)", "tv"],
+  ["kept", "probability that a guess is accepted", "alpha"],
+  ["ceiling", "highest probability with a lossless rule"],
+  ["tokens", "tokens per round, with 4 guesses in a row"],
+];
+
+/** @param {Answer | null} answer Null before the first. @param {Word[]} words */
+export function Verdict(answer, words) {
+  const worst = answer?.worst ?? null;
+  const subject = worst === null ? null : h("span", { class: "sv-sand-word" }, Token(words[worst]));
+  return [
+    h(
+      "p",
+      { class: "sv-sand-verdict", role: "status", "aria-live": "polite" },
+      h(
+        "b",
+        { class: "sv-sand-badge", "data-is": answer?.is },
+        answer && Mark(answer.is === "exact" ? "accepted" : "rejected"),
+        answer?.verdict,
+      ),
+      " ",
+      h("span", { class: "sv-sand-said" }, subject, subject && " ", answer?.said),
+    ),
+    h(
+      "dl",
+      { class: "sv-sand-numbers" },
+      ...NUMBERS.map(([name, title, term]) =>
+        h(
+          "div",
+          null,
+          h("dt", { ...termAttributes(term) }, title),
+          h("dd", { "data-number": name }, answer?.numbers[name]),
+        ),
+      ),
+    ),
+    h("p", { class: "sv-sand-why" }, answer?.why),
+  ];
+}
+
+/** @param {Answer} answer @param {Word[]} words */
+export function NumbersTable({ table }, words) {
+  const heads = ["word", ...table.heads].map((head) => h("th", { scope: "col" }, head));
+  const rows = table.rows.map((row, at) =>
+    h(
+      "tr",
+      null,
+      h("th", { scope: "row" }, at < words.length ? flat(words[at]) : "sum"),
+      ...row.map((text) => h("td", null, text)),
+    ),
+  );
+  return h(
+    "table",
+    { class: "sv-sand-table" },
+    h("caption", null, "All numbers of the sandbox, word by word"),
+    h("thead", null, h("tr", null, ...heads)),
+    h("tbody", null, ...rows),
+  );
+}
