@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 from specviz.commands.cli import main
-from specviz.models.parallel import exit_process
+from specviz.models.devices import exit_process
 
 
 def run() -> NoReturn:

@@ -12,9 +12,8 @@ import math
 import tiny
 import torch
 
-from specviz.drafters.eagle.config import Eagle3Config, EagleConfig
-from specviz.drafters.eagle.drafter import Eagle, Eagle2, Eagle3
-from specviz.drafters.eagle.head import EagleHead
+from specviz.drafters.eagle import Eagle, Eagle2, Eagle3
+from specviz.drafters.eagle.head import Eagle3Config, EagleConfig, EagleHead
 from specviz.drafters.eagle.head3 import Eagle3Head
 from specviz.models.target import Target
 

@@ -20,7 +20,7 @@ from specviz.catalog.entry import with_defaults
 from specviz.drafters.contract.harness import summarize
 from specviz.engine.loop import Decoding, plain
 from specviz.engine.recorder import versions
-from specviz.models.model_cache import ModelCache
+from specviz.models.memory import ModelCache
 from specviz.settings.settings import Settings
 from specviz.shipped import ASSETS
 

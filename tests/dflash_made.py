@@ -18,9 +18,9 @@ from transformers.models.muse_glimmer_assistant.modeling_muse_glimmer_assistant 
     MuseGlimmerAssistantModel,
 )
 
+from specviz.drafters.dflash import DFlash
 from specviz.drafters.dflash import head as training
 from specviz.drafters.dflash.config import DFlashConfig
-from specviz.drafters.dflash.drafter import DFlash
 from specviz.drafters.dflash.head import DFlashHead
 
 SIZE = 6  # positions of a block, including the anchor

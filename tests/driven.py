@@ -7,9 +7,8 @@ import tiny
 import torch
 
 from specviz.drafters.common.layers import causal
-from specviz.drafters.eagle.config import EagleConfig
-from specviz.drafters.eagle.drafter import Eagle
-from specviz.drafters.eagle.head import EagleHead
+from specviz.drafters.eagle import Eagle
+from specviz.drafters.eagle.head import EagleConfig, EagleHead
 from specviz.models.passes import States
 from specviz.settings.chance import Chance
 from specviz.verification import Drawn

@@ -19,8 +19,8 @@ import tiny
 from test_layerskip import deep
 
 from specviz.drafters.contract import Case
-from specviz.drafters.eagle.drafter import Eagle2
-from specviz.drafters.layerskip.drafter import LayerSkip
+from specviz.drafters.eagle import Eagle2
+from specviz.drafters.layerskip import LayerSkip
 from specviz.drafters.lookahead import Found, Lookahead
 from specviz.drafters.ngram import NGram
 from specviz.drafters.oracle import Oracle

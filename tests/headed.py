@@ -22,8 +22,8 @@ from specviz.drafters.blockwise import Blockwise, BlockwiseConfig, BlockwiseHead
 from specviz.drafters.common.training import TargetOutputs, read_target_outputs
 from specviz.drafters.lmtp import LeapConfig, LeapHeads, LeapMTP
 from specviz.drafters.medusa import Medusa, MedusaConfig, MedusaHeads
+from specviz.drafters.mtp import MTP
 from specviz.drafters.mtp import head as training
-from specviz.drafters.mtp.drafter import MTP
 from specviz.drafters.mtp.head import MTPConfig, MTPModules
 from specviz.drafters.mtp_parallel import ParallelConfig, ParallelHeads, ParallelMTP
 from specviz.models.target import Target

@@ -29,7 +29,7 @@ import json, sys, time
 from pathlib import Path
 from specviz.catalog.loading import load_drafter, load_target
 from specviz.models.errors import NotAvailable, Unsuitable
-import specviz.models.gguf.model
+import specviz.models.gguf
 import tiny
 from specviz.models.devices import NotEnoughMemory
 
@@ -346,7 +346,7 @@ INDEXES: dict[str, Any] = {
 
 def head(folder: Path, **changes: Any) -> Path:
     """Write a published EAGLE head for the tiny target with changes in its config."""
-    from specviz.drafters.eagle.config import Eagle3Config
+    from specviz.drafters.eagle.head import Eagle3Config
     from specviz.drafters.eagle.head3 import Eagle3Head
 
     config = Eagle3Config.like(

@@ -18,8 +18,8 @@ from specviz.adapters.transformers import growing_cache, with_cache
 from specviz.drafters.common import layers
 from specviz.drafters.common.layers import plain_rates, rotate
 from specviz.drafters.common.training import EVERY, read_target_outputs
+from specviz.drafters.moa import Moa
 from specviz.drafters.moa import head as training
-from specviz.drafters.moa.drafter import Moa
 from specviz.drafters.moa.head import MoaConfig, MoaHead
 from specviz.engine.loop import rounds
 from specviz.settings.settings import Sampling, Settings

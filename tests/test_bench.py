@@ -18,7 +18,7 @@ from specviz.catalog import NotAvailable, entries, load_target, loading
 from specviz.commands import progress
 from specviz.commands.cli import main
 from specviz.compare.report import count_by_depth
-from specviz.drafters.layerskip.drafter import LayerSkip
+from specviz.drafters.layerskip import LayerSkip
 from specviz.drafters.ngram import NGram
 from specviz.glossary import GLOSSARY
 from specviz.settings.settings import Sampling, Settings

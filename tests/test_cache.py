@@ -5,7 +5,7 @@ import tiny
 import torch
 from transformers import DynamicCache
 
-from specviz.models.kv_cache import SPARE_ROWS, PreallocatedCache, PreallocatedLayer
+from specviz.models.attention import SPARE_ROWS, PreallocatedCache, PreallocatedLayer
 from specviz.models.passes import CaptureSpec
 from specviz.verification.tree import DraftTree
 

@@ -45,7 +45,7 @@ from specviz.models import checkpoint, files
 from specviz.models.checkpoint import check_config, check_made_for
 from specviz.models.devices import NotEnoughMemory
 from specviz.models.errors import DiskFull
-from specviz.models.model_cache import ModelCache
+from specviz.models.memory import ModelCache
 from specviz.settings.settings import Sampling, Settings
 
 DRAFTERS = [entry for entry in entry.entries() if entry.kind == "drafter"]

@@ -31,7 +31,7 @@ from specviz.compare.race import (
 from specviz.compare.report import report, reports
 from specviz.compare.run import run
 from specviz.compare.summary import race_summary
-from specviz.drafters.layerskip.drafter import LayerSkip
+from specviz.drafters.layerskip import LayerSkip
 from specviz.drafters.lookahead import Lookahead
 from specviz.drafters.ngram import NGram
 from specviz.drafters.oracle import Oracle

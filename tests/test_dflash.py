@@ -20,8 +20,8 @@ from dflash_made import (
 from driven import CHUNKS, Shifted, deep_target, driven
 from test_engine import traced
 
+from specviz.drafters.dflash import TOP_COUNT
 from specviz.drafters.dflash import head as training
-from specviz.drafters.dflash.drafter import TOP_COUNT
 from specviz.drafters.dflash.head import DFlashHead
 from specviz.engine.loop import rounds
 from specviz.models.passes import States

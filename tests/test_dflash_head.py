@@ -17,9 +17,9 @@ from transformers import LlamaConfig
 
 from specviz.catalog import loading
 from specviz.drafters.common.training import same_tops
+from specviz.drafters.dflash import DFlash
 from specviz.drafters.dflash import head as dflash_loss
 from specviz.drafters.dflash.config import DFlashConfig, evenly_spaced
-from specviz.drafters.dflash.drafter import DFlash
 from specviz.drafters.dflash.head import DFlashHead
 from specviz.models.checkpoint import check_made_for
 from specviz.models.errors import NotAvailable, Unsuitable

@@ -11,7 +11,7 @@ import torch
 from test_engine import joint, traced
 
 from specviz.drafters.common.candidates import limit_widths, top_candidates
-from specviz.drafters.layerskip.drafter import LayerSkip
+from specviz.drafters.layerskip import LayerSkip
 from specviz.engine.loop import rounds
 from specviz.engine.schedule import schedule
 from specviz.models.passes import CaptureSpec, States

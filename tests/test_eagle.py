@@ -20,7 +20,7 @@ from driven import (
 )
 from test_engine import traced
 
-from specviz.drafters.eagle.drafter import Eagle, Eagle2, width_under
+from specviz.drafters.eagle import Eagle, Eagle2, width_under
 from specviz.engine.loop import rounds
 from specviz.models.passes import States
 from specviz.settings.chance import Chance

@@ -16,9 +16,9 @@ from transformers.models.llama.modeling_llama import LlamaAttention
 
 from specviz.drafters.common.layers import causal
 from specviz.drafters.common.training import read_target_outputs
+from specviz.drafters.eagle import Eagle3
 from specviz.drafters.eagle import head3 as training3
-from specviz.drafters.eagle.config import Eagle3Config, default_taps, draft_vocabulary
-from specviz.drafters.eagle.drafter import Eagle3
+from specviz.drafters.eagle.head import Eagle3Config, default_taps, draft_vocabulary
 from specviz.drafters.eagle.head3 import Eagle3Head
 from specviz.models.errors import Unsuitable
 from specviz.settings.settings import Sampling

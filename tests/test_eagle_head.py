@@ -12,10 +12,9 @@ from transformers.models.llama.modeling_llama import LlamaDecoderLayer
 
 from specviz.drafters.common.layers import causal
 from specviz.drafters.common.training import read_target_outputs
+from specviz.drafters.eagle import Eagle, Eagle2
 from specviz.drafters.eagle import head as training
-from specviz.drafters.eagle.config import EagleConfig
-from specviz.drafters.eagle.drafter import Eagle, Eagle2
-from specviz.drafters.eagle.head import EagleHead
+from specviz.drafters.eagle.head import EagleConfig, EagleHead
 from specviz.models.errors import NotAvailable, Unsuitable
 from specviz.settings.settings import Settings
 

@@ -15,7 +15,7 @@ from specviz import engine
 from specviz.catalog import Unsuitable, load, load_drafter, load_target, loading
 from specviz.catalog.entry import find, weights_path
 from specviz.models.gguf.tokenizer import PRE_TOKENIZERS
-from specviz.models.model_cache import ModelCache
+from specviz.models.memory import ModelCache
 from specviz.settings.settings import Sampling, Settings
 
 IDS = torch.tensor([[5, 90, 17, 4, 250, 33, 33, 8, 120, 61]])

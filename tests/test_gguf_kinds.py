@@ -18,7 +18,7 @@ from transformers import Qwen3Config, Qwen3ForCausalLM
 from specviz import engine
 from specviz.catalog import Unsuitable, load_target, loading
 from specviz.drafters.suffix import Suffix
-from specviz.models.model_cache import ModelCache
+from specviz.models.memory import ModelCache
 from specviz.settings.settings import Sampling, Settings
 
 pytestmark = pytest.mark.slow

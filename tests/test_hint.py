@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from specviz.catalog.loading import load_target
-from specviz.models.perplexity import bits_per_token
+from specviz.models.prompt import bits_per_token
 from specviz.shipped import prompts
 from specviz.ui.step.hint import USUAL, hint
 

@@ -15,10 +15,15 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from specviz.models import files
-from specviz.models.config_file import check_numbers
 from specviz.models.errors import Unsuitable
-from specviz.models.weight_budget import SLACK, check_size
-from specviz.models.weight_files import StoredWeights, count_stored, count_tensors, read_header
+from specviz.models.file_checks import (
+    StoredWeights,
+    check_numbers,
+    count_stored,
+    count_tensors,
+    read_header,
+)
+from specviz.models.load_control import SLACK, check_size
 
 pytestmark = [
     pytest.mark.slow,

@@ -13,7 +13,7 @@ from test_engine import PROMPTS, traced
 from transformers import GraniteConfig, GraniteForCausalLM
 
 from specviz.catalog.entry import with_defaults
-from specviz.drafters.layerskip.drafter import LayerSkip, LayerSkipSession
+from specviz.drafters.layerskip import LayerSkip, LayerSkipSession
 from specviz.engine.loop import rounds
 from specviz.models.passes import UnsupportedModel
 from specviz.settings.chance import Chance

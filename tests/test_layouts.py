@@ -21,9 +21,8 @@ from specviz.catalog import Unsuitable, load_drafter, load_target, loading
 from specviz.catalog.entry import entries
 from specviz.drafters.common.checkpoint import layout_in, read_config
 from specviz.drafters.contract import Case, check_drafter
-from specviz.drafters.eagle.config import AUX
-from specviz.drafters.eagle.head import EagleHead
-from specviz.models.model_cache import ModelCache
+from specviz.drafters.eagle.head import AUX, EagleHead
+from specviz.models.memory import ModelCache
 from specviz.models.target import Target
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.events import ModelCard

@@ -16,8 +16,8 @@ from fakes import Branching
 from test_check import edited, refused, traced
 
 from specviz.compare.report import count_by_depth
+from specviz.engine.decode import repeat
 from specviz.engine.loop import rounds
-from specviz.engine.repeats import repeat
 from specviz.settings.chance import DRAFT, FINAL, JUDGE, u_key
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace import metrics

@@ -17,9 +17,10 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from specviz.catalog import load_target, loading
 from specviz.models import files, load_progress
+from specviz.models import gguf as gguf_model
 from specviz.models.errors import Unsuitable
-from specviz.models.gguf import model as gguf_model
-from specviz.models.libraries import collection_paused
+from specviz.models.file_checks import StoredWeights
+from specviz.models.load_control import check_size, collection_paused
 from specviz.models.load_progress import (
     FINGERPRINT,
     LIBRARIES,
@@ -33,9 +34,7 @@ from specviz.models.load_progress import (
     begin_stage,
     listening,
 )
-from specviz.models.model_cache import ModelCache
-from specviz.models.weight_budget import check_size
-from specviz.models.weight_files import StoredWeights
+from specviz.models.memory import ModelCache
 
 ROOT = Path(__file__).resolve().parent.parent
 STAGES = [TOKENIZER, WEIGHTS, PRODUCTS, WARM_UP, FINGERPRINT]
@@ -135,9 +134,9 @@ def test_library_imports_are_a_stage_and_can_be_stopped():
     code = (
         "import gc, sys\n"
         "from specviz.models.files import Stopped\n"
-        "from specviz.models.libraries import start_libraries\n"
+        "from specviz.models.load_control import start_libraries\n"
         "from specviz.models.load_progress import listening\n"
-        "from specviz.models.weight_budget import stoppable\n"
+        "from specviz.models.load_control import stoppable\n"
         "heard = []\n"
         "try:\n"
         "    with listening(heard.append), stoppable(lambda: 'torch' in sys.modules):\n"

@@ -15,7 +15,7 @@ from specviz.catalog import loading
 from specviz.models import checkpoint
 from specviz.models.load_progress import WEIGHTS, advance, begin_stage
 from specviz.models.load_progress import loading as load_of
-from specviz.models.model_cache import ModelCache
+from specviz.models.memory import ModelCache
 from specviz.ui import worker
 from specviz.ui.step.live import recorded, shown
 from specviz.ui.stream import load_facts

@@ -10,8 +10,8 @@ import tiny_gguf
 
 from specviz.catalog import load_drafter, load_target, loading
 from specviz.models.files import Stopped
-from specviz.models.model_cache import ModelCache
-from specviz.models.weight_budget import stoppable
+from specviz.models.load_control import stoppable
+from specviz.models.memory import ModelCache
 
 
 @pytest.fixture(autouse=True)

@@ -199,7 +199,7 @@ def test_unknown_run_is_answered_with_a_sentence():
 
 @pytest.mark.slow
 def test_repeated_runs_report_their_distance_at_the_end(tiny_target, tiny_draft):
-    from specviz.engine.repeats import repeat
+    from specviz.engine.decode import repeat
 
     ids = tiny_target.encode("The cat", 8)
     tallies = repeat(tiny_target, tiny_draft, ids, Settings(max_new_tokens=8), 12)

@@ -9,11 +9,11 @@ from torch import nn
 
 from specviz import engine
 from specviz.adapters.torch import ONEDNN
-from specviz.drafters.layerskip.drafter import LayerSkip
+from specviz.drafters.layerskip import LayerSkip
 from specviz.drafters.ngram import NGram
 from specviz.drafters.oracle import Oracle
 from specviz.engine.loop import Decoding
-from specviz.models.kv_cache import SPARE_ROWS, PreallocatedLayer
+from specviz.models.attention import SPARE_ROWS, PreallocatedLayer
 from specviz.models.memory import unique_bytes
 from specviz.models.products import DEFAULT_PLAN, Backend, Plan, Product, can_pack
 from specviz.settings.settings import Sampling, Settings

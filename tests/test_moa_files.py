@@ -11,7 +11,7 @@ import torch
 from moa_made import GREEDY, drafter, learnt, wild
 from safetensors.torch import load_file, save_file
 
-from specviz.drafters.moa.drafter import Moa
+from specviz.drafters.moa import Moa
 from specviz.drafters.moa.head import MoaConfig, MoaHead, kv_width
 from specviz.models.checkpoint import check_made_for
 from specviz.models.errors import NotAvailable, Unsuitable

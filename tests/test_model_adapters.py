@@ -15,7 +15,7 @@ from specviz.adapters import torch as torch_adapter
 from specviz.adapters import transformers as adapter
 from specviz.adapters import warn_once
 from specviz.adapters.transformers import construction
-from specviz.models.kv_cache import PreallocatedCache
+from specviz.models.attention import PreallocatedCache
 
 
 def old(self, input_ids, position_ids=None, past_key_values=None, logits_to_keep=0):

@@ -14,7 +14,7 @@ from specviz.bench.methods import Prompt
 from specviz.catalog import Entry, entries, find
 from specviz.commands.cli import main
 from specviz.drafters.common.rank_paths import chosen_paths
-from specviz.drafters.eagle.drafter import width_under
+from specviz.drafters.eagle import width_under
 from specviz.drafters.ngram import NGram
 from specviz.glossary import GLOSSARY
 from specviz.models.files import fingerprint

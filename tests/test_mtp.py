@@ -12,8 +12,8 @@ from once import once
 
 from specviz.drafters.common.layers import causal_mask, own_rows_mask
 from specviz.drafters.common.training import overlaps
+from specviz.drafters.mtp import MTPSession
 from specviz.drafters.mtp import head as training
-from specviz.drafters.mtp.drafter import MTPSession
 from specviz.drafters.mtp.head import MTPModules
 from specviz.drafters.mtp_parallel import ParallelConfig, ParallelHeads, SelfAttention
 from specviz.engine.loop import rounds

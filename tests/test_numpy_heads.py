@@ -11,8 +11,7 @@ from torch import nn
 from specviz.drafters.common.checkpoint import freeze_like
 from specviz.drafters.common.features import FeatureReader, NumpyLayers, TorchLayers
 from specviz.drafters.common.layers import Attention, Mlp, causal
-from specviz.drafters.eagle.config import Eagle3Config, EagleConfig
-from specviz.drafters.eagle.head import EagleHead
+from specviz.drafters.eagle.head import Eagle3Config, EagleConfig, EagleHead
 from specviz.drafters.eagle.head3 import Eagle3Head
 from specviz.models.passes import States
 

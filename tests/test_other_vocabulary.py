@@ -15,7 +15,7 @@ from specviz.drafters.other_vocabulary import (
     SharedTokens,
     find_shared_tokens,
 )
-from specviz.models.token_bytes import token_bytes, vocabulary_bytes
+from specviz.models.tokenizer import token_bytes, vocabulary_bytes
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.check import check
 from specviz.trace.metrics import token_ids

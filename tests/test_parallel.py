@@ -14,7 +14,7 @@ import tiny
 import torch
 
 from specviz.commands.cli import main
-from specviz.models import parallel
+from specviz.models import devices
 from specviz.models.devices import pick_device
 from specviz.models.errors import Unsuitable
 from specviz.models.passes import CaptureSpec, UnsupportedModel
@@ -82,7 +82,7 @@ def test_command_disconnects_from_other_processes_however_it_ends(second, monkey
 def test_one_of_several_processes_skips_finalization(second):
     """A connection thread that outlives the interpreter would abort the process."""
     late = "import atexit, sys; atexit.register(print, 'finalized')"
-    code = f"{late}; from specviz.models.parallel import exit_process; exit_process(3)"
+    code = f"{late}; from specviz.models.devices import exit_process; exit_process(3)"
     for processes, printed in (("2", ""), ("1", "finalized\n")):
         done = subprocess.run(
             [sys.executable, "-c", code],
@@ -97,22 +97,22 @@ def test_one_of_several_processes_skips_finalization(second):
 
 
 def test_single_process_exchanges_nothing():
-    assert parallel.is_leader()
-    parallel.check_agreement(CPU, [1, 2], [3])
-    assert not parallel.any_process(CPU, lambda: False)()
-    assert parallel.sharding_options("it", tiny.llama().config) == {}
+    assert devices.is_leader()
+    devices.check_agreement(CPU, [1, 2], [3])
+    assert not devices.any_process(CPU, lambda: False)()
+    assert devices.sharding_options("it", tiny.llama().config) == {}
 
 
 def test_diverged_processes_raise_readable_error(others):
     others.append(hash(((1, 2), (0, 1))))
-    parallel.check_agreement(CPU, [1, 2], [0, 1])
+    devices.check_agreement(CPU, [1, 2], [0, 1])
     others.append(hash(((1, 3), (0, 1))))
-    with pytest.raises(parallel.ProcessesDiverged, match="no longer decode the same text"):
-        parallel.check_agreement(CPU, [1, 2], [0, 1])
+    with pytest.raises(devices.ProcessesDiverged, match="no longer decode the same text"):
+        devices.check_agreement(CPU, [1, 2], [0, 1])
 
 
 def test_stop_in_one_process_stops_all(others):
-    stop = parallel.any_process(CPU, lambda: False)
+    stop = devices.any_process(CPU, lambda: False)
     others.append(0)
     assert not stop()
     others.append(1)
@@ -120,9 +120,9 @@ def test_stop_in_one_process_stops_all(others):
 
 
 def test_missing_accelerate_is_reported(second, monkeypatch):
-    monkeypatch.setattr(parallel, "find_spec", lambda name: None)
+    monkeypatch.setattr(devices, "find_spec", lambda name: None)
     with pytest.raises(Unsuitable, match="pip install accelerate"):
-        parallel.sharding_options("it", tiny.llama().config)
+        devices.sharding_options("it", tiny.llama().config)
 
 
 def test_indivisible_heads_are_refused(second):
@@ -131,7 +131,7 @@ def test_indivisible_heads_are_refused(second):
     with pytest.raises(
         Unsuitable, match="3 key-value heads, which cannot be divided evenly among 2"
     ):
-        parallel.sharding_options("it", config)
+        devices.sharding_options("it", config)
 
 
 def test_drafter_that_reads_keys_and_values_is_refused(second, tiny_target):
@@ -140,8 +140,8 @@ def test_drafter_that_reads_keys_and_values_is_refused(second, tiny_target):
 
 
 def test_only_first_process_writes_and_each_has_its_own_gpu(second, monkeypatch):
-    assert not parallel.is_leader()
-    assert parallel.own_device() == 1
+    assert not devices.is_leader()
+    assert devices.own_device() == 1
     assert pick_device("cpu") == CPU
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)

@@ -20,9 +20,9 @@ from specviz.drafters.common.dynamic_session import DynamicSession
 from specviz.drafters.common.proposal_builder import ProposalBuilder, TreeShape, build_tree
 from specviz.drafters.contract.harness import ROUNDING, SCORE_TOLERANCE, rounds_of
 from specviz.drafters.draft_model import DraftModelSession
-from specviz.drafters.eagle.drafter import EagleSession
-from specviz.drafters.layerskip.drafter import LayerSkipSession
-from specviz.drafters.mtp.drafter import MTPSession
+from specviz.drafters.eagle import EagleSession
+from specviz.drafters.layerskip import LayerSkipSession
+from specviz.drafters.mtp import MTPSession
 from specviz.drafters.other_vocabulary import OtherVocabulary
 from specviz.settings.settings import Sampling, Settings
 from specviz.verification.transfer import UploadBatch

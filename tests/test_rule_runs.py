@@ -11,8 +11,8 @@ from fakes import Branching
 from test_check import edited, refused, traced
 
 from specviz.commands.run import compare_with_baseline, summary_lines
-from specviz.engine.repeats import Tally, repeat
-from specviz.engine.rows import decision_rows
+from specviz.engine.decode import Tally, repeat
+from specviz.engine.recorder import decision_rows
 from specviz.frames import Scene
 from specviz.frames.caption import caption
 from specviz.frames.inspector import inspector

@@ -7,8 +7,14 @@ import math
 
 import pytest
 
-from specviz.settings.settings import BadSettings, Sampling, Settings, max_gamma, tree_size
-from specviz.settings.summary import summarize
+from specviz.settings.settings import (
+    BadSettings,
+    Sampling,
+    Settings,
+    max_gamma,
+    summarize,
+    tree_size,
+)
 
 
 @pytest.mark.parametrize(

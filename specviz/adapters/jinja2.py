@@ -1,7 +1,7 @@
 """Render chat templates with jinja2, in the same environment as transformers.
 
 A template comes with a model. It may run forever or fill the memory, which code in the same process
-cannot prevent. So this file is also a program: `models.templates` runs it by its path in a separate
+cannot prevent. So this file is also a program: `models.chat` runs it by its path in a separate
 process, which first limits its own memory and processor time. It imports only jinja2 and the
 standard library, so that it starts in 50 ms.
 

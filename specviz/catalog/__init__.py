@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from specviz.catalog.entry import Entry, entries, find, listing
 from specviz.models.errors import MismatchedVocabulary, NotAvailable, Unsuitable
-from specviz.models.libraries import start_libraries
+from specviz.models.load_control import start_libraries
 
 if TYPE_CHECKING:
     from specviz.catalog.loading import load, load_drafter, load_target

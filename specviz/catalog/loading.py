@@ -33,19 +33,16 @@ from specviz.models.checkpoint import (
     load_checkpoint,
     same_vocabulary,
 )
-from specviz.models.config_file import check_numbers, read_config
-from specviz.models.devices import free_memory, pick_device, pick_dtype
+from specviz.models.devices import free_memory, pick_device, pick_dtype, process_count
 from specviz.models.errors import NotAvailable, UnknownModel, Unsuitable
+from specviz.models.file_checks import check_numbers, count_stored, read_config
 from specviz.models.files import find_or_fetch, folder_label, head_files, is_gguf, public_name
+from specviz.models.load_control import check_stop, limited_to
 from specviz.models.load_progress import WEIGHTS, begin_stage, loading
-from specviz.models.memory import unique_bytes
-from specviz.models.model_cache import ModelCache
-from specviz.models.parallel import process_count
+from specviz.models.memory import ModelCache, unique_bytes
 from specviz.models.served.http_client import is_served
 from specviz.models.served.target import served_target
 from specviz.models.target import Target
-from specviz.models.weight_budget import check_stop, limited_to
-from specviz.models.weight_files import count_stored
 
 if TYPE_CHECKING:
     from specviz.drafters.common.training import Family

@@ -17,7 +17,7 @@ from specviz import __version__
 from specviz.commands.options import INTERRUPTED
 from specviz.commands.output import printable
 from specviz.commands.parser import Parser
-from specviz.models.parallel import process_count, shutdown
+from specviz.models.devices import process_count, shutdown
 from specviz.settings.threads import shorten_busy_wait
 
 

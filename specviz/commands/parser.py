@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
 from specviz.commands.output import print_help, printable
-from specviz.settings.suggestions import did_you_mean
+from specviz.settings.options import did_you_mean
 
 HELP_OPTIONS: Final = {"-h", "--help", "--help-all"}
 

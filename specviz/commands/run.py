@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     require_writable(args.json, args.trace)
     with show_loading():
         from specviz.catalog.loading import load
-        from specviz.models.parallel import any_process, is_leader
+        from specviz.models.devices import any_process, is_leader
 
         pair = load(args.target, args.drafter, args.device, args.dtype)
     with interruptible() as interrupted:

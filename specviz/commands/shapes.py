@@ -27,11 +27,10 @@ from specviz.cost.measured_costs import ContextCosts, CostFile, ModelCosts
 from specviz.cost.measured_costs_text import caution, describe_machine, drafter_rows
 from specviz.cost.sources import Model, models
 from specviz.models.devices import NotEnoughMemory, ran_out_of_memory
-from specviz.settings.options import count_type
-from specviz.settings.suggestions import did_you_mean
+from specviz.settings.options import count_type, did_you_mean
 
 if TYPE_CHECKING:
-    from specviz.bench.shapes.measure import ShapeMeasurement
+    from specviz.bench.shapes import ShapeMeasurement
     from specviz.engine.loop import Stop
 
 DEFAULT_NAMES: Final = ("smollm2-135m", "qwen3-4b")
@@ -77,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     """Measure, print or write the result, and return the exit status."""
     require_writable(args.json)
     chosen = [_model(name) for name in dict.fromkeys(args.names)]
-    from specviz.bench.shapes.measure import ShapeMeasurement, ShapePlan
+    from specviz.bench.shapes import ShapeMeasurement, ShapePlan
     from specviz.models.devices import pick_device, pick_dtype
 
     device = pick_device(args.device)

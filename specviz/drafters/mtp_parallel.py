@@ -29,7 +29,7 @@ from specviz.drafters.common.checkpoint import read_head
 from specviz.drafters.common.layers import Project, causal_mask
 from specviz.drafters.common.rank_paths import HeadOutputs, RankPathSession
 from specviz.drafters.common.training import Family, TargetOutputs, future_loss, weighted
-from specviz.models.kv_cache import PreallocatedCache
+from specviz.models.attention import PreallocatedCache
 from specviz.models.passes import CaptureSpec, States, require_part
 from specviz.models.target import Target, TargetRun
 from specviz.models.weights import causal_lm_weights, matrix_weights

@@ -24,12 +24,11 @@ from specviz.drafters.common.proposal_builder import candidate_kind
 from specviz.drafters.common.tree_reader import TreeReader
 from specviz.drafters.draft_model import DraftModel, DraftModelSession
 from specviz.engine.protocol import DraftSession, Proposal
+from specviz.models.attention import context_length
 from specviz.models.errors import BadPrompt, MismatchedVocabulary, Unsuitable
-from specviz.models.masks import context_length
 from specviz.models.passes import ExtraRows, States
-from specviz.models.prompt_encoder import is_fast, prompt_encoder, special_ids
 from specviz.models.target import Target, TargetRun
-from specviz.models.token_bytes import vocabulary_bytes
+from specviz.models.tokenizer import is_fast, prompt_encoder, special_ids, vocabulary_bytes
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.settings.specs import MAX_GAMMA

@@ -36,18 +36,26 @@ from specviz.adapters.transformers import (
     plans_plain_cache,
     takes_tree_nodes,
 )
-from specviz.models.config_file import check_folder, check_numbers, read_config
-from specviz.models.devices import NotEnoughMemory, ran_out_of_memory
+from specviz.models.attention import PreallocatedCache, context_length, layer_masks
+from specviz.models.devices import (
+    NotEnoughMemory,
+    process_count,
+    ran_out_of_memory,
+    sharding_options,
+)
 from specviz.models.errors import NotAvailable, Unsuitable
+from specviz.models.file_checks import (
+    check_folder,
+    check_numbers,
+    count_stored,
+    pickle_error,
+    read_config,
+)
 from specviz.models.files import Stopped, fingerprint, is_gguf, size_of, weight_files
-from specviz.models.kv_cache import PreallocatedCache
+from specviz.models.load_control import begin_weights, check_size, check_stop
 from specviz.models.load_progress import NETWORK, PRODUCTS, TOKENIZER, WARM_UP, begin_stage, loading
-from specviz.models.masks import context_length, layer_masks
 from specviz.models.network import prepare
 from specviz.models.norms import fuse_norms
-from specviz.models.parallel import process_count, sharding_options
-from specviz.models.weight_budget import begin_weights, check_size, check_stop
-from specviz.models.weight_files import count_stored, pickle_error
 from specviz.trace.events import ModelCard
 
 # SHA-256 of the target weights that a drafter fits. There may be several, because the same weights
@@ -58,7 +66,7 @@ MadeFor = str | tuple[str, ...] | None
 def check_config(name: str, config: PreTrainedConfig) -> None:
     """Check from its config that a network can score a tree and roll back rejected tokens.
 
-    A sliding window is supported, see `masks`.
+    A sliding window is supported, see `attention`.
 
     Raises:
         Unsuitable: It cannot; the message says why.
@@ -263,9 +271,7 @@ def _checked_config(name: str, folder: Path) -> tuple[PreTrainedConfig, int]:
 
 def _load_gguf(name: str, path: Path, dtype: torch.dtype, sharded: bool) -> Read:
     """Load the network and the tokenizer of a GGUF file, its weights in full precision."""
-    from specviz.models.gguf.model import (
-        read_model,
-    )  # imports the package gguf, which only this needs
+    from specviz.models.gguf import read_model  # imports the package gguf, which only this needs
 
     if sharded and process_count() > 1:
         raise Unsuitable(f"{name!r} is a GGUF file, which cannot be split over processes.")

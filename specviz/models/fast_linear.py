@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from specviz.models.parallel import process_count
+from specviz.models.devices import process_count
 from specviz.models.products import Backend, Clock, Group, Plan, Product, choose_plans, shape_of
 
 MOST_BYTES: Final = 1 << 31  # bytes of weights; larger networks are left unchanged

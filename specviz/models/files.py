@@ -32,8 +32,8 @@ from specviz.models.errors import (
     UnknownModel,
     Unsuitable,
 )
+from specviz.models.file_checks import read_header
 from specviz.models.load_progress import FINGERPRINT, advance, begin_stage
-from specviz.models.weight_files import read_header
 
 # owner/name, optionally a GGUF file in it, and optionally a commit, branch or tag
 HUB_ID: Final = re.compile(

@@ -17,9 +17,8 @@ from specviz.adapters.transformers import (
     steppable_decoder,
     with_cache,
 )
+from specviz.models.attention import PreallocatedCache, layer_masks
 from specviz.models.fast_linear import NETWORK
-from specviz.models.kv_cache import PreallocatedCache
-from specviz.models.masks import layer_masks
 from specviz.models.numpy_llama import build
 from specviz.models.passes import CaptureSpec, Pass, Rows, UnsupportedModel, capture_outputs
 

@@ -23,8 +23,8 @@ import torch
 from torch import Tensor, nn
 
 from specviz.adapters.torch import pack_weights, packed_linear
+from specviz.models.load_control import check_stop
 from specviz.models.threads import share_with_numpy
-from specviz.models.weight_budget import check_stop
 
 SAMPLE: Final = 24 << 20  # bytes of weights of one shape that a measurement reads
 CACHE: Final = 64 << 20  # bytes: more than a processor's caches hold

@@ -1,4 +1,4 @@
-"""Encode a prompt: raw text for the model to continue, or a conversation.
+"""Encode a prompt, raw text or a conversation, and measure how unusual it is for the model.
 
 Runs, races and plain decoding all use this module, so they get the same tokens.
 """
@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import log
+from typing import Final
+
+import torch
 
 from specviz.models.chat import has_template, read_chat
 from specviz.models.errors import BadPrompt
@@ -105,3 +109,19 @@ def no_template(target: Target) -> str:
     """Return a sentence that says that a target only continues raw text."""
     name = target.card.name
     return f"{name[:1].upper()}{name[1:]} has no chat template: it only continues a text."
+
+
+BIT: Final = log(2)
+
+
+@torch.inference_mode()
+def bits_per_token(target: Target, ids: Sequence[int]) -> float | None:
+    """Return the mean cross-entropy of all tokens but the first, in bits (Shannon 1948).
+
+    Two to this power is the perplexity. The result is None for fewer than two tokens.
+    """
+    if len(ids) < 2:
+        return None
+    logits = target.model(torch.tensor([list(ids)], device=target.device)).logits[0, :-1]
+    following = torch.tensor(list(ids)[1:], device=logits.device).unsqueeze(-1)
+    return float(-logits.float().log_softmax(-1).gather(-1, following).mean() / BIT)

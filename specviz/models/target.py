@@ -13,13 +13,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from specviz.models.attention import context_length, hard_window, layer_masks
 from specviz.models.chat import has_template, turn_end
-from specviz.models.devices import describe_device
+from specviz.models.devices import check_agreement, describe_device, process_count
 from specviz.models.errors import BadPrompt
 from specviz.models.fast_linear import describe_products
-from specviz.models.masks import context_length, hard_window, layer_masks
 from specviz.models.network import KeyValueCache, Network, network_of
-from specviz.models.parallel import check_agreement, process_count
 from specviz.models.passes import (
     CaptureSpec,
     ExtraRows,
@@ -32,9 +31,8 @@ from specviz.models.passes import (
     concat_layers,
 )
 from specviz.models.products import is_large
-from specviz.models.prompt_encoder import prompt_encoder
 from specviz.models.threads import share_with_numpy
-from specviz.models.token_bytes import token_bytes
+from specviz.models.tokenizer import prompt_encoder, token_bytes
 from specviz.models.weights import bytes_read
 from specviz.settings.settings import Sampling
 from specviz.trace.events import ModelCard

@@ -1,12 +1,13 @@
 """Settings as argparse options, for the command line and for the lanes of a race.
 
-Standard library only.
+`did_you_mean` suggests a name for a misspelled one. Standard library only.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
 from typing import Any, Final
 
 from specviz.settings import specs
@@ -19,6 +20,18 @@ from specviz.settings.value_types import (
     UniformOverrides,
     ValueType,
 )
+
+MIN_PREFIX: Final = 3  # characters of a prefix for which a longer name is suggested
+
+
+def did_you_mean(typed: str, known: Iterable[str]) -> str:
+    """Return " Did you mean 'name'?" for the closest known name; empty if none is close."""
+    names = {name.casefold(): name for name in known}
+    word = typed.casefold()[:100]
+    longer = [name for name in names if len(word) >= MIN_PREFIX and name.startswith(word)]
+    found = get_close_matches(word, longer or names, n=1, cutoff=0.0 if longer else 0.6)
+    return f" Did you mean {names[found[0]]!r}?" if found else ""
+
 
 MAX_COUNT: Final = 1000  # prompts per domain, and repeats per prompt
 

@@ -1,7 +1,8 @@
-"""The settings of a run, checked when they are created. Standard library only.
+"""The settings of a run, checked when they are created, and their summary in a few words.
 
 `specs` defines the meaning, default and range of each setting; this module checks settings that
-depend on each other.
+depend on each other. The page builds the summary in the browser while settings change, from the
+same specs: see `ROWS` of `specviz.ui.step.form`. Standard library only.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Self
 
+from specviz.settings import specs
 from specviz.settings.chance import Chance
 from specviz.settings.specs import (
     MAX_GAMMA,
@@ -18,6 +20,7 @@ from specviz.settings.specs import (
     Candidates,
     ChatMode,
     Schedule,
+    SettingSpec,
     default,
     find_spec,
 )
@@ -206,3 +209,49 @@ class Settings:
             return cls(**{**data, "sampling": sampling})
         except TypeError as error:
             raise BadSettings(f"These settings cannot be read: {error}.") from error
+
+
+def summarize(settings: Mapping[str, Any], reads: Sequence[str] | None = None) -> str:
+    """Summarize a run's settings in a few words.
+
+    Args:
+        settings: Plain data as `Settings.to_json` writes it.
+        reads: The settings that the run's drafter reads, if known; others are left out.
+    """
+    return " · ".join(words for _, words in summary_parts(settings, reads))
+
+
+def summary_parts(
+    settings: Mapping[str, Any], reads: Sequence[str] | None = None
+) -> list[tuple[str, str]]:
+    """Return the parts of the summary as pairs of a setting's name and its text."""
+    return _summary(specs.SETTING_SPECS, settings, reads)
+
+
+def summarize_draft(settings: Mapping[str, Any], reads: Sequence[str] | None = None) -> str:
+    """Summarize only the settings of the draft (tree, depth, budget); may be empty."""
+    rows = [row for row in specs.SETTING_SPECS if row.group == "drafting"]
+    return " · ".join(words for _, words in _summary(rows, settings, reads))
+
+
+def _summary(
+    rows: Sequence[SettingSpec], settings: Mapping[str, Any], reads: Sequence[str] | None
+) -> list[tuple[str, str]]:
+    """Return the name and text of each setting that no other setting replaces."""
+    values = {**settings, **settings.get("sampling", {})}
+    words_by_name = {
+        row.name: row.summary_text(values[row.name])
+        for row in rows
+        if row.name in values and is_relevant(row, reads)
+    }
+    replaced = {row.replaces for row in rows if words_by_name.get(row.name)}
+    return [
+        (name, words) for name, words in words_by_name.items() if words and name not in replaced
+    ]
+
+
+def is_relevant(row: SettingSpec, reads: Sequence[str] | None) -> bool:
+    """Return whether a setting affects the run: it applies to all runs or the drafter reads it."""
+    if row.group != "drafting" or row.name in specs.READ_BY_ALL:
+        return True
+    return not row.rarely_read if reads is None else row.name in reads

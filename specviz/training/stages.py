@@ -18,7 +18,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from specviz.catalog import load_target
 from specviz.catalog.loading import trainable_heads, training_family
-from specviz.drafters.eagle.config import default_taps
+from specviz.drafters.eagle.head import default_taps
 from specviz.models.devices import has_fast_bf16
 from specviz.models.target import Target
 from specviz.shipped import HOUSE

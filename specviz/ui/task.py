@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from specviz.adapters.spaces import ZEROGPU, gpu_task
 from specviz.models.files import Stopped
-from specviz.models.weight_budget import stoppable
+from specviz.models.load_control import stoppable
 from specviz.ui.request import HOUSE
 from specviz.ui.stop_flag import StopFlag
 from specviz.ui.stream import explained, state
@@ -38,7 +38,7 @@ class Machine:
 
     def load(self, target: str, drafters: Sequence[str]) -> tuple[Target, list[Drafter]]:
         """Load models, drafters in the given order. Raises the catalogue's errors."""
-        from specviz.models.libraries import start_libraries
+        from specviz.models.load_control import start_libraries
 
         start_libraries()
         from specviz.catalog.loading import load_drafter, load_target

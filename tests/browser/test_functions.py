@@ -5,7 +5,7 @@ import json
 import pytest
 
 from specviz.catalog.entry import entries, settings_read_by, with_defaults
-from specviz.settings.summary import summarize_draft
+from specviz.settings.settings import summarize_draft
 from specviz.ui.compare.race import form, lane, presets
 from specviz.ui.compare.race.request import LaneAsked, RaceRequest, suits
 from specviz.ui.routes import module_address

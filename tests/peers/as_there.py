@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from specviz.drafters.dflash.head import DFlashHead, Past, rotate
-from specviz.drafters.mtp.drafter import MTPSession
+from specviz.drafters.mtp import MTPSession
 
 
 @contextmanager

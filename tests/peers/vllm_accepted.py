@@ -210,7 +210,7 @@ def main() -> None:
     from peers.environment import ready
     from peers.table import PEERS
 
-    from specviz.training.measure import as_text
+    from specviz.training.measure import to_text
 
     comparison = Comparison(ready(args.environment.absolute()))
     same = facts(comparison)
@@ -222,7 +222,7 @@ def main() -> None:
             print(peer.drafter, one["said"], one["texts_equal"], one["rounds_equal"], flush=True)
             print(one["by_position"], one["rounds"], flush=True)
     told = [rows[peer.drafter] for peer in PEERS if peer.drafter in rows]
-    args.out.write_text(as_text(same | {"rows": told}), encoding="utf-8")
+    args.out.write_text(to_text(same | {"rows": told}), encoding="utf-8")
 
 
 def known(file: Path, same: dict[str, Any]) -> dict[str, Any]:

@@ -1,1 +1,355 @@
-"""The costs of public models' shapes on this machine: random weights, times and bytes, no text."""
+"""Measure what models of public shapes cost on this machine, with random weights: times and bytes.
+
+Everything takes turns in an order that is shuffled each round, and the first turn of each only
+warms up. If a measurement is stopped, its finished parts are kept.
+
+All drafters share one text and one cache of the target. In a turn each drafter drafts once and its
+guesses are checked, then discarded, because verdicts mean nothing with random weights. Then one
+predetermined token is added to the text. So every drafter gets the same text, and no time depends
+on acceptance.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from random import Random
+from time import perf_counter
+from typing import Final
+
+import torch
+
+from specviz.bench.shapes.lineup import Lineup, Member, build_lineup
+from specviz.bench.sweep import (
+    DIGITS,
+    PRODUCT,
+    READ,
+    Workload,
+    matmul_workload,
+    read_workload,
+    time_seconds,
+)
+from specviz.cost.measured_costs import ContextCosts, CostFile, DrafterFacts, ModelCosts, RoundTimes
+from specviz.cost.sources import Model
+from specviz.cost.sweep import PassSamples
+from specviz.engine.loop import Stop, never
+from specviz.engine.protocol import DraftSession
+from specviz.engine.recorder import versions
+from specviz.models.devices import cpu_name, describe_device, synchronize
+from specviz.models.fast_linear import describe_products
+from specviz.models.memory import unique_bytes
+from specviz.models.passes import CaptureSpec
+from specviz.models.target import TargetRun
+from specviz.verification import choose_rule
+from specviz.verification.base import finish
+from specviz.verification.distributions import logits_to_probs
+from specviz.verification.tree import DraftTree
+
+SIZES: Final = (1, 2, 4, 8, 16, 32, 64)
+PLAIN: Final = "plain"
+PHASES: Final = ("draft", "check", "rest")
+
+Turn = int | str  # the size of a pass, or the name of plain decoding, a drafter or a peak
+
+
+@dataclass
+class DrafterTimes:
+    """State and times of a drafter, kept between its turns.
+
+    Attributes:
+        member: The drafter and its settings.
+        session: Its session.
+        seen: Seconds by phase.
+        guesses: The size of the last draft.
+    """
+
+    member: Member
+    session: DraftSession
+    seen: dict[str, list[float]] = field(default_factory=lambda: {part: [] for part in PHASES})
+    guesses: int = 0
+
+
+class ShapeRounds:
+    """One text of `context` tokens in the target's cache, and all the times measured after it."""
+
+    def __init__(self, cast: Lineup, context: int, sizes: Sequence[int] = SIZES) -> None:
+        self.cast = cast
+        self.context = context
+        self.sizes = sizes
+        self.target = cast.target
+        self.text = [self._token(at) for at in range(context + 1)]
+        self.run: TargetRun = self.target.start(_all_taps(cast.members))
+        states = self.run.prefill(self.text[:-1]).states
+        self.drafting: dict[str, DrafterTimes] = {}
+        for member in cast.members:
+            session = member.drafter.begin(self.run, member.settings)
+            session.commit(self.text[1:], states)
+            self.drafting[member.name] = DrafterTimes(member, session)
+        self.plain: list[float] = []
+        self.passes: dict[int, list[float]] = {}
+        self.peaks: dict[str, list[float]] = {}
+        self._busy: Mapping[str, Workload] = {
+            PRODUCT: matmul_workload(self.target),
+            READ: read_workload(self.target),
+        }
+
+    def order(self, seed: int, number: int) -> list[Turn]:
+        """Return the turns, shuffled by the two numbers."""
+        turns: list[Turn] = [*self.sizes, PRODUCT, READ, PLAIN, *self.drafting]
+        Random(f"{seed} {self.context} {number}").shuffle(turns)
+        return turns
+
+    def take(self, turn: Turn, keep: bool) -> None:
+        """Do one measurement; `keep` is false for a turn that only warms up."""
+        if isinstance(turn, int):
+            _add(self.passes.setdefault(turn, []), self._pass(turn), keep)
+        elif turn in self._busy:
+            workload = self._busy[turn]
+            seconds = time_seconds(self.target.device, workload.do)
+            _add(self.peaks.setdefault(turn, []), float(f"{workload.size / seconds:.4g}"), keep)
+        elif turn == PLAIN:
+            _add(self.plain, time_seconds(self.target.device, self._plainly), keep)
+        else:
+            self._round(self.drafting[turn], keep)
+
+    @torch.inference_mode()
+    def grow(self) -> None:
+        """Add a token to the text; every drafter received it in its turn."""
+        self.run.score(DraftTree((self.text[-1],), (-1,)))
+        self.run.keep((0,))
+        self.text.append(self._token(len(self.text)))
+
+    def costs(self) -> ContextCosts | None:
+        """Return the costs measured so far; None if too few were."""
+        sizes = [size for size in self.sizes if self.passes.get(size)]
+        if not self.plain or not sizes:
+            return None
+        measured = [each for each in self.drafting.values() if each.seen["draft"]]
+        return ContextCosts(
+            self.context,
+            unique_bytes([self.run.cache], excluding=[]),
+            list(self.plain),
+            [PassSamples(size, list(self.passes[size])) for size in sizes],
+            [RoundTimes(each.member.name, **each.seen) for each in measured],
+            _peak(self.target.device),
+        )
+
+    def _pass(self, tokens: int) -> float:
+        """Time a bare pass over a chain of tokens."""
+        root, *guesses = (self._token(len(self.text) - 1 + at) for at in range(tokens))
+        tree = DraftTree.chain(root, guesses)
+        seconds = time_seconds(self.target.device, lambda: self.run.score(tree))
+        self.run.keep(())
+        return seconds
+
+    def _plainly(self) -> None:
+        """Do one step of plain decoding: the pass, its distribution, and the sample."""
+        settings = self.cast.members[0].settings
+        scores = self.run.score(DraftTree((self.text[-1],), (-1,)))
+        probs = logits_to_probs(scores.logits, settings.sampling)
+        finish([], [], probs[0], settings.chance(len(self.text)))
+        scores.check()
+        self.run.keep(())
+
+    def _round(self, drafting: DrafterTimes, keep: bool) -> None:
+        """Draft, check, judge and drop; then tell the session which token follows."""
+        member, session, run = drafting.member, drafting.session, self.run
+        settings, chance = member.settings, member.settings.chance(len(self.text))
+        following, run.capture = self._token(len(self.text)), member.drafter.capture
+        start = self._now()
+        proposal = session.propose(self.text, settings.gamma + 1, chance)
+        drafted = self._now()
+        scores = run.score(proposal.tree, proposal.extra_rows, proposal.precomputed)
+        checked = self._now()
+        probs = logits_to_probs(scores.logits, settings.sampling)
+        rule = choose_rule(settings.rule, session.drawn, settings.sampling)
+        rule.judge(proposal.tree, proposal.drawn, probs, proposal.q, chance)
+        scores.check()
+        run.keep(())
+        session.commit([following], scores.states.take([0]), scores.extra_rows)
+        end = self._now()
+        run.capture = CaptureSpec()
+        drafting.guesses = len(proposal.tree) - 1
+        parts = (drafted - start, checked - drafted, end - checked)
+        for part, seconds in zip(PHASES, parts, strict=True):
+            _add(drafting.seen[part], seconds, keep)
+
+    def _token(self, at: int) -> int:
+        """Return the text's token at a position.
+
+        The second half of the text repeats the first, so that n-grams find a match.
+        """
+        return 1 + at % max(1, self.context // 2) % (self.target.vocab_size - 1)
+
+    def _now(self) -> float:
+        synchronize(self.target.device)
+        return perf_counter()
+
+
+def _all_taps(members: Sequence[Member]) -> CaptureSpec:
+    """Return the captures of the prompt pass that any of the drafters needs."""
+    captures = [member.drafter.capture for member in members]
+    return CaptureSpec(
+        tuple(sorted({k for each in captures for k in each.layers})),
+        any(each.final for each in captures),
+        tuple(sorted({k for each in captures for k in each.keys_values})),
+    )
+
+
+def _add(times: list[float], value: float, keep: bool) -> None:
+    if keep:
+        times.append(round(value, DIGITS))
+
+
+def _peak(device: torch.device) -> int | None:
+    """Return the most bytes that this process used on the device; None on a CPU."""
+    return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None
+
+
+@dataclass(frozen=True, slots=True)
+class ShapePlan:
+    """How much is measured.
+
+    Attributes:
+        contexts: Lengths of the texts.
+        rounds: The number of rounds.
+        seed: Seed of the order.
+        sizes: Sizes of bare passes.
+    """
+
+    contexts: tuple[int, ...]
+    rounds: int
+    seed: int = 1
+    sizes: tuple[int, ...] = SIZES
+
+    @property
+    def longest(self) -> int:
+        """The number of tokens that a target must support."""
+        return max(self.contexts) + max(self.sizes) + self.rounds + 2
+
+    def turns(self, drafters: int) -> int:
+        """Return the number of measurements of one shape, those to warm up included."""
+        return len(self.contexts) * (self.rounds + 1) * (len(self.sizes) + 3 + drafters)
+
+
+def _load() -> float | None:
+    """Return the load average of the last minute, in processes; None if unknown."""
+    return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
+
+
+@dataclass
+class ShapeMeasurement:
+    """A file in progress; `file` returns what has been measured so far.
+
+    Attributes:
+        device: The device.
+        dtype: The networks' number format.
+        plan: How much is measured.
+        command: The command that repeats the measurement.
+        models: The shapes measured.
+        load: See `CostFile`.
+    """
+
+    device: torch.device
+    dtype: torch.dtype
+    plan: ShapePlan
+    command: str
+    models: list[ModelCosts] = field(default_factory=list)
+    load: float | None = field(default_factory=_load)
+
+    def steps(self, row: Model, stop: Stop = never) -> Iterator[None]:
+        """Measure a shape, one measurement per step; measurements are kept however it ends."""
+        if self.device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats(self.device)
+        found: list[ContextCosts] = []
+        lineup = build_lineup(row, self.device, self.dtype, self.plan.longest)
+        rates: dict[str, list[float]] = {PRODUCT: [], READ: []}
+        drafters: dict[str, DrafterFacts] = {}
+        try:
+            for context in self.plan.contexts:
+                rounds = ShapeRounds(lineup, context, self.plan.sizes)
+                try:
+                    yield from self._turns(rounds, stop)
+                finally:
+                    if costs := rounds.costs():
+                        found.append(costs)
+                        drafters |= _drafters(rounds)
+                    for name, seen in rounds.peaks.items():
+                        rates[name] += seen
+                if stop():
+                    return
+        finally:
+            if found:
+                self.models.append(_costs(lineup, rates, drafters, found))
+            del lineup
+            gc.collect()
+            if self.device.type == "cuda":
+                torch.cuda.empty_cache()
+
+    def _turns(self, rounds: ShapeRounds, stop: Stop) -> Iterator[None]:
+        for number in range(self.plan.rounds + 1):
+            for turn in rounds.order(self.plan.seed, number):
+                if stop():
+                    return
+                rounds.take(turn, keep=number > 0)
+                yield
+            rounds.grow()
+
+    def file(self) -> CostFile:
+        """Return the costs measured so far. Raises ValueError if there are none."""
+        return CostFile(
+            date=datetime.now(UTC).date().isoformat(),
+            command=self.command,
+            machine=describe_device(self.device),
+            processor=cpu_name(),
+            device=str(self.device),
+            dtype=str(self.dtype).removeprefix("torch."),
+            threads=torch.get_num_threads(),
+            versions=dict(versions()),
+            seed=self.plan.seed,
+            rounds=self.plan.rounds,
+            models=list(self.models),
+            load=self.load,
+        )
+
+
+def _costs(
+    lineup: Lineup,
+    rates: Mapping[str, list[float]],
+    drafters: Mapping[str, DrafterFacts],
+    contexts: Sequence[ContextCosts],
+) -> ModelCosts:
+    target, row = lineup.target, lineup.row
+    return ModelCosts(
+        row.name,
+        row.title,
+        row.shape,
+        unique_bytes([target.model], excluding=[]),
+        describe_products(target.model),
+        rates[PRODUCT],
+        rates[READ],
+        list(drafters.values()),
+        list(contexts),
+    )
+
+
+def _drafters(rounds: ShapeRounds) -> dict[str, DrafterFacts]:
+    """Return the drafters by name, with the size of the last draft."""
+    found = {}
+    for name, each in rounds.drafting.items():
+        if each.seen["draft"] and each.guesses:
+            member = each.member
+            card, levels = member.drafter.card, min(member.settings.gamma, each.guesses)
+            about = f"{people(card.parameters)}, {each.guesses} guesses in {levels} levels"
+            found[name] = DrafterFacts(
+                name, member.title, about, card.parameters, card.bytes, each.guesses, levels
+            )
+    return found
+
+
+def people(parameters: int) -> str:
+    """Return a number of weights in words."""
+    return f"{parameters / 1e6:,.3g} M weights" if parameters else "no weights"

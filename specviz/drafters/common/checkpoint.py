@@ -22,14 +22,14 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from specviz.drafters.common.layouts import EAGLE1, EAGLE3, MEDUSA, OTHERS, Head, Layout, Names
-from specviz.models import config_file
+from specviz.models import file_checks
 from specviz.models.checkpoint import MadeFor
 from specviz.models.errors import NotAvailable, Unsuitable
 from specviz.models.fast_linear import optimize_parts
+from specviz.models.file_checks import count_tensors, pickle_error
 from specviz.models.files import fingerprint, folder_label, head_files, size_of
 from specviz.models.norms import fuse_norms
 from specviz.models.target import Target
-from specviz.models.weight_files import count_tensors, pickle_error
 from specviz.trace.events import ModelCard
 
 
@@ -47,7 +47,7 @@ def read_config(folder: Path) -> dict[str, Any]:
         NotAvailable: If there is none.
         Unsuitable: If it cannot be used.
     """
-    return config_file.read_config(folder_label(folder), folder)
+    return file_checks.read_config(folder_label(folder), folder)
 
 
 def made_for(folder: Path) -> MadeFor:

@@ -21,7 +21,7 @@ from transformers import LlamaConfig
 
 from specviz.adapters.transformers import LlamaRMSNorm, block_config, scaled_frequencies
 from specviz.drafters.common.config import HeadConfig
-from specviz.models.kv_cache import PreallocatedLayer
+from specviz.models.attention import PreallocatedLayer
 from specviz.models.numpy_layers import NumpyAttention, NumpyMlp
 from specviz.models.products import Array, Group, Product
 

@@ -137,8 +137,8 @@ def _mtp(config: Mapping[str, Any], names: Names) -> bool:
 
 
 OTHERS: Final = (
-    Layout("DFlash (z-lab)", "dflash", "specviz.drafters.dflash.drafter:DFlash", _dflash),
-    Layout("MTP (DeepSeek)", "mtp", "specviz.drafters.mtp.drafter:MTP", _mtp),
+    Layout("DFlash (z-lab)", "dflash", "specviz.drafters.dflash:DFlash", _dflash),
+    Layout("MTP (DeepSeek)", "mtp", "specviz.drafters.mtp:MTP", _mtp),
     Layout(
         "L-MTP",
         "lmtp",
@@ -148,7 +148,7 @@ OTHERS: Final = (
     Layout(
         "Mixture of Attentions",
         "moa",
-        "specviz.drafters.moa.drafter:Moa",
+        "specviz.drafters.moa:Moa",
         lambda config, names: any_match(r"layer_self_attention\.", names),
     ),
     Layout(
@@ -346,7 +346,7 @@ def _count_from_one(name: str, key: str, taps: Any) -> list[int]:
     return [k + 1 for k in taps]
 
 
-EAGLE3_DRAFTER: Final = "specviz.drafters.eagle.drafter:Eagle3"
+EAGLE3_DRAFTER: Final = "specviz.drafters.eagle:Eagle3"
 EAGLE3: Final = (
     Layout(
         "P-EAGLE", "p-eagle", "specviz.drafters.eagle.parallel:PEagle", _parallel, from_parallel
@@ -368,7 +368,5 @@ def _from_eagle(head: Head) -> Head:
 
 
 EAGLE1: Final = (
-    Layout(
-        "EAGLE (SafeAILab)", "eagle", "specviz.drafters.eagle.drafter:Eagle2", _eagle, _from_eagle
-    ),
+    Layout("EAGLE (SafeAILab)", "eagle", "specviz.drafters.eagle:Eagle2", _eagle, _from_eagle),
 )

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from specviz.models.masks import layer_masks
+from specviz.models.attention import layer_masks
 from specviz.models.network import KeyValueCache, network_of
 from specviz.models.passes import CaptureSpec, Rows
 from specviz.trace.work import Work

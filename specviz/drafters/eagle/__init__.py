@@ -1,1 +1,236 @@
-"""EAGLE, EAGLE-2, EAGLE-3 and P-EAGLE: small heads that predict the target's next hidden state."""
+"""EAGLE, EAGLE-2 and EAGLE-3.
+
+EAGLE (2401.15077): a one-layer head predicts the target's next hidden state (feature), from which
+the target's own output head computes q. The tree is static: its shape does not depend on the
+tokens. Sampled candidates: siblings are drawn from q without replacement, under the run's
+temperature, top-k and top-p. Greedy candidates, and all at temperature 0: the top tokens, a point
+mass.
+
+EAGLE-2 (2406.16858) uses the same head with a dynamic tree, which grows level by level from the
+most probable guesses; of all guesses considered, the most probable are kept.
+
+EAGLE-3 (2503.01840) reads three of the target's layers and drafts a dynamic tree. It was trained on
+its own outputs, so its later guesses are better than EAGLE's. It proposes only the tokens of a
+smaller vocabulary, which makes its output head cheap; the target still samples from all tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from specviz.drafters.common.base import HeadDrafter
+from specviz.drafters.common.dynamic_session import DynamicSession, logits_after_nodes
+from specviz.drafters.common.features import FeatureReader
+from specviz.drafters.common.proposal_builder import (
+    Level,
+    LevelPass,
+    ProposalBuilder,
+    TreeShape,
+    build_tree,
+    candidate_kind,
+    fit_vocabulary,
+)
+from specviz.drafters.eagle.head import EagleHead
+from specviz.drafters.eagle.head3 import Eagle3Head
+from specviz.engine.protocol import DraftSession, Proposal
+from specviz.models.passes import CaptureSpec, ExtraRows, States
+from specviz.models.target import Target, TargetRun
+from specviz.models.weights import causal_lm_weights, matrix_weights
+from specviz.settings.chance import Chance
+from specviz.settings.settings import Settings
+from specviz.settings.specs import MAX_GAMMA
+from specviz.trace.events import ModelCard
+from specviz.trace.work import Weights, Work
+from specviz.verification.transfer import UploadBatch
+
+
+class Eagle(HeadDrafter):
+    """The EAGLE drafter: a head in eval mode, on the target's device and in its dtype."""
+
+    name = "eagle"
+    network = EagleHead
+    head: EagleHead
+
+    def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
+        """Implement `Drafter.begin`.
+
+        Raises:
+            Unsuitable: If the target has another width.
+        """
+        self.head.config.check_fit(self.card.name, target.target)
+        reader = eagle_reader(self.head, target.target, self.card.name)
+        return EagleSession(reader, target.target, settings)
+
+    def weights(self, target: Target) -> Weights:
+        """Implement `Drafter.weights`. The output head is the target's."""
+        return Weights(matrix_weights(self.head), causal_lm_weights(target.model).head)
+
+
+class EagleSession:
+    """A session that caches the text's rows and drafts trees with the shape of `width_under`."""
+
+    max_depth = MAX_GAMMA
+
+    def __init__(self, reader: FeatureReader, target: Target, settings: Settings) -> None:
+        self.reader = reader
+        self.vocab_size = target.vocab_size
+        self.eos = target.eos
+        self.settings = settings
+        self.drawn = candidate_kind(settings)
+        self.branches = settings.branches
+
+    @torch.inference_mode()
+    def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
+        """Implement `DraftSession.propose`.
+
+        The head makes one pass per level; nodes are numbered level by level. Score by node: the
+        head's probability at temperature 1. Evidence by node: its rank among siblings, from 0, and
+        the number of consecutive predicted features that it depends on.
+        """
+        self.reader.work = Work()
+        builder = ProposalBuilder(self.reader.name, context[-1], self.settings, self.eos, chance)
+        build_tree(
+            builder, self, context, TreeShape(max_tokens - 1, partial(width_under, self.settings))
+        )
+        return self._proposal(builder)
+
+    def logits_after(
+        self,
+        context: Sequence[int],
+        tokens: Sequence[int],
+        parents: Sequence[int],
+        nodes: Sequence[int],
+    ) -> Tensor:
+        """Implement `NodePredictor.logits_after`."""
+        return fit_vocabulary(
+            logits_after_nodes(self.reader, len(context), tokens, parents, nodes), self.vocab_size
+        )
+
+    @property
+    def device(self) -> torch.device:
+        """Implement `LevelModel.device`."""
+        return self.reader.device
+
+    def plan_level(self, context: Sequence[int], level: Level, uploads: UploadBatch) -> LevelPass:
+        """Implement `LevelModel.plan_level`."""
+        if level.nodes == (0,):
+            text = self.reader.plan_text(len(context), uploads)
+            return lambda _: fit_vocabulary(text(), self.vocab_size)
+        after = self.reader.plan_level(level.nodes, level.parents, uploads)
+        return lambda words: fit_vocabulary(after(words), self.vocab_size)
+
+    def discard_from(self, node: int) -> None:
+        """Implement `LevelModel.discard_from`."""
+        self.reader.discard_from(node)
+
+    def commit(
+        self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
+    ) -> None:
+        """Implement `DraftSession.commit`: state i and token i form a row of the head."""
+        states.check_length(len(tokens))
+        self.reader.add_states(states, tokens)
+
+    def _proposal(self, builder: ProposalBuilder) -> Proposal:
+        """Return the built tree as a proposal with its evidence."""
+        evidence: dict[int, dict[str, Any]] = {
+            node: {"rank": path[-1], "guessed_features": len(path) - 1}
+            for node, path in enumerate(builder.paths)
+            if node
+        }
+        passes = self.reader.passes if len(builder.tokens) > 1 else 0
+        evidence[0] = {"form": "features", "passes": passes}
+        return Proposal(
+            builder.tree(),
+            self.drawn,
+            builder.q,
+            builder.draws,
+            builder.score,
+            evidence,
+            work=self.reader.work,
+        )
+
+
+def eagle_reader(head: EagleHead, target: Target, name: str) -> FeatureReader:
+    """Return a reader that reads the target's final states and uses its output head."""
+
+    def final(states: States) -> Tensor:
+        assert states.final is not None
+        return states.final
+
+    return FeatureReader(head, target, final, target.model.get_output_embeddings(), name)
+
+
+def width_under(settings: Settings, ranks: Sequence[int]) -> int:
+    """Return the number of guesses under a node.
+
+    It is the width in the settings at its depth, minus one for every better sibling on the path, so
+    more probable paths have more guesses. [4, 3, 3, 2] and γ = 4 give 25 guesses, as many as
+    EAGLE's own tree and in nearly its shape. Ranks do not depend on the target, so the rules stay
+    exact.
+
+    Args:
+        settings: Settings of the run.
+        ranks: Ranks on the node's path, from 0; empty for the root.
+    """
+    return max(0, settings.width(len(ranks)) - sum(ranks))
+
+
+class Eagle2(Eagle):
+    """EAGLE-2, which uses EAGLE's own weights."""
+
+    name = "eagle2"
+
+    def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
+        """Implement `Drafter.begin`.
+
+        Raises:
+            Unsuitable: If the target has another width.
+        """
+        self.head.config.check_fit(self.card.name, target.target)
+        reader = eagle_reader(self.head, target.target, self.card.name)
+        return DynamicSession(reader, target.target, settings)
+
+
+class Eagle3(HeadDrafter):
+    """The EAGLE-3 drafter: a head in eval mode, on the target's device and in its dtype.
+
+    It captures the outputs of the layers that the head's config names, before the final norm.
+    """
+
+    name = "eagle3"
+    network = Eagle3Head
+    head: Eagle3Head
+
+    def __init__(self, head: Eagle3Head, card: ModelCard) -> None:
+        super().__init__(head, card)
+        self.capture = CaptureSpec(layers=head.config.tap_layers)
+
+    def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
+        """Implement `Drafter.begin`.
+
+        Raises:
+            Unsuitable: If the target has another width.
+        """
+        head = self.head
+        head.config.check_fit(self.card.name, target.target)
+
+        def fused(states: States) -> Tensor:
+            return head.fuse(states.layers)
+
+        reader = FeatureReader(head, target.target, fused, head.logits_function(), self.card.name)
+        remark = {"tap_layers": list(self.capture.layers), "draft_vocabulary": len(head.d2t)}
+        return DynamicSession(reader, target.target, settings, remark)
+
+    def weights(self, target: Target) -> Weights:
+        """Implement `Drafter.weights`.
+
+        `fc` runs only when the target's hidden states are read, so it is counted separately. The
+        output head belongs to this drafter, not to the target.
+        """
+        fuse, own = matrix_weights(self.head.fc), matrix_weights(self.head.lm_head)
+        return Weights(matrix_weights(self.head) - fuse - own, own, fuse)

@@ -24,15 +24,15 @@ from specviz.drafters.common.checkpoint import HeadNetwork, read_head, restore
 from specviz.drafters.common.features import NumpyPass
 from specviz.drafters.common.layers import Attention, Mix, Mlp, weight_of
 from specviz.drafters.common.training import DEPTH, Family, HeadOptions, TargetOutputs
-from specviz.drafters.eagle.config import (
+from specviz.drafters.eagle.head import (
     Eagle3Config,
     add_missing_parts,
     default_taps,
     draft_vocabulary,
     has_own_embedding,
     read_eagle3,
+    unroll,
 )
-from specviz.drafters.eagle.head import unroll
 from specviz.models.errors import Unsuitable
 from specviz.models.fast_linear import FastLinear
 from specviz.models.numpy_layers import NumpyCache, Rotation, rms_norm

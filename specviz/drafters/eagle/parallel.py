@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from specviz.drafters.common.base import HeadDrafter
 from specviz.drafters.common.layers import KeysValues, Layer, Mix
 from specviz.drafters.common.proposal_builder import fit_vocabulary
-from specviz.drafters.eagle.config import Eagle3Config
+from specviz.drafters.eagle.head import Eagle3Config
 from specviz.drafters.eagle.head3 import Eagle3Head
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.errors import Unsuitable

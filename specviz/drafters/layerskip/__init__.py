@@ -1,1 +1,203 @@
-"""LayerSkip: the target's own first layers draft."""
+"""Early exit (LayerSkip, 2404.16710): the target's first layers draft, and the others verify.
+
+The first layers draft with the target's own norm and output head. The cache and the exit's states
+are shared: verification continues where drafting stopped, so no layer runs twice on a token.
+Sampled: q is the exit's distribution under the run's temperature, top-k and top-p; siblings are
+sampled without replacement, level by level. Greedy (and at temperature 0): the exit's top tokens, a
+point mass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+
+from specviz.drafters.common.proposal_builder import (
+    Level,
+    LevelPass,
+    ProposalBuilder,
+    TreeShape,
+    build_tree,
+    candidate_kind,
+)
+from specviz.drafters.layerskip.exits import (
+    ExitReader,
+    LazyEvidence,
+    check_split,
+    draft_evidence,
+    verification_evidence,
+)
+from specviz.engine.protocol import Proposal
+from specviz.models.checkpoint import MadeFor
+from specviz.models.passes import CaptureSpec, ExtraRows, States
+from specviz.models.target import Target, TargetRun
+from specviz.models.weights import causal_lm_weights
+from specviz.settings.chance import Chance
+from specviz.settings.settings import Settings, require
+from specviz.settings.specs import MAX_GAMMA
+from specviz.trace.events import ModelCard
+from specviz.trace.work import Weights, Work
+from specviz.verification.transfer import UploadBatch
+from specviz.verification.tree import DraftTree
+
+
+class LayerSkip:
+    """The LayerSkip drafter of one target; it has no weights of its own.
+
+    It captures every layer, to show which of them predict the same token.
+    """
+
+    name = "layerskip"
+    card = ModelCard("layerskip", "layerskip", 0, 0, None)
+
+    def __init__(self, target: Target) -> None:
+        """Create the drafter; `load` checks that the target's layers can run one by one."""
+        self.model = target.model
+        self.made_for: MadeFor = target.card.hash
+        self.capture = CaptureSpec(layers=tuple(range(1, target.layers + 1)))
+
+    @classmethod
+    def load(cls, title: str, folder: Path | None, target: Target) -> Self:
+        """Return the drafter of this target.
+
+        Raises:
+            Unsupported: If the target's layers cannot be run one by one.
+        """
+        made = cls(target)
+        check_split(target)
+        return made
+
+    def begin(self, target: TargetRun, settings: Settings) -> LayerSkipSession:
+        """Implement `Drafter.begin`.
+
+        Raises:
+            ValueError: If the run is one of another target.
+            BadSettings: If the exit layer does not exist.
+        """
+        name, layers = target.target.card.name, len(self.capture.layers)
+        if target.target.model is not self.model:
+            raise ValueError(f"This drafter uses the layers of another model than {name}.")
+        exit_layer = settings.at_depth(layers).exit_layer
+        require(layers > 1, f"{name} has one layer, so there is no early exit.")
+        sentence = (
+            f"{name} has {layers} layers, so the exit layer must be between 1 and {layers - 1}, "
+            f"not {exit_layer}."
+        )
+        require(1 <= exit_layer < layers, sentence)
+        return LayerSkipSession(target, settings, exit_layer)
+
+    def weights(self, target: Target) -> Weights:
+        """Implement `Drafter.weights`.
+
+        Verification reuses the layers' outputs, so only the output head is extra work.
+        """
+        return Weights(0, causal_lm_weights(target.model).head)
+
+
+class LayerSkipSession:
+    """A session that drafts with the target's cache, which the engine truncates.
+
+    Args:
+        target: The target's run.
+        settings: Settings of the run.
+        exit_layer: Layers 1..exit_layer draft.
+    """
+
+    def __init__(self, target: TargetRun, settings: Settings, exit_layer: int) -> None:
+        self.target = target
+        self.settings = settings
+        self.max_depth = MAX_GAMMA
+        self.exit_layer = exit_layer
+        self.eos = target.target.eos
+        self.drawn = candidate_kind(settings)
+        self.branches = settings.branches
+        self.reader = ExitReader(target, exit_layer)  # replaced for every proposal
+        self.tree: DraftTree | None = None  # the proposal that is not committed yet
+        self.before: Callable[[], dict[str, Any]] = dict  # evidence of the last round
+
+    @torch.inference_mode()
+    def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
+        """Implement `DraftSession.propose`.
+
+        There is one pass per level; nodes are numbered level by level. Score by node: the exit's
+        probability at temperature 1. Evidence: see `_evidence`.
+        """
+        self.reader = ExitReader(self.target, self.exit_layer)
+        builder = ProposalBuilder(self.reader.name, context[-1], self.settings, self.eos, chance)
+        build_tree(builder, self, context, TreeShape(max_tokens - 1, whole=True))
+        self.tree = tree = builder.tree()
+        reader = self.reader
+        evidence = self._evidence(tree, len(reader.states))
+        precomputed, work = reader.precomputed(), Work(head=reader.head_rows)
+        return Proposal(
+            tree,
+            self.drawn,
+            builder.q,
+            builder.draws,
+            builder.score,
+            evidence,
+            precomputed=precomputed,
+            work=work,
+        )
+
+    def logits_after(
+        self,
+        context: Sequence[int],
+        tokens: Sequence[int],
+        parents: Sequence[int],
+        nodes: Sequence[int],
+    ) -> Tensor:
+        """Implement `NodePredictor.logits_after`."""
+        if nodes[0] == 0:
+            self.reader = ExitReader(self.target, self.exit_layer)
+        tree = DraftTree(tuple(tokens), tuple(parents))
+        return self.reader.read_level(tree, range(nodes[0], len(tree)))
+
+    @property
+    def device(self) -> torch.device:
+        """Implement `LevelModel.device`."""
+        return self.target.target.device
+
+    def plan_level(self, context: Sequence[int], level: Level, uploads: UploadBatch) -> LevelPass:
+        """Implement `LevelModel.plan_level`.
+
+        The root is a node like the others: its token is not in the cache yet.
+        """
+        return self.reader.plan_level(level.nodes, level.parents, uploads)
+
+    def discard_from(self, node: int) -> None:
+        """Implement `LevelModel.discard_from`."""
+        self.reader.discard_from(node)
+
+    def commit(
+        self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
+    ) -> None:
+        """Implement `DraftSession.commit`: the states are kept for the next round's evidence."""
+        states.check_length(len(tokens))
+        if self.tree is None:  # the prompt
+            return
+        self.before = partial(verification_evidence, self.target, self.tree, tuple(tokens), states)
+        self.tree = None
+
+    def _evidence(self, tree: DraftTree, passes: int) -> LazyEvidence:
+        """Return the evidence by node, see `draft_evidence`, and on the proposal.
+
+        The latter holds the exit, the number of layers, the passes through 1..exit, and `before`:
+        the previous round's `verification_evidence`. It comes one round late, since a proposal must
+        not reveal its own verdicts.
+        """
+        run, layer, early, before = self.target, self.exit_layer, self.target.early, self.before
+        layers = len(self.target.capture.layers)
+
+        def work() -> dict[int, dict[str, Any]]:
+            ran = layer if passes else 0
+            remark = {"form": "layers", "exit": layer, "layers": layers, "ran": ran}
+            remark |= {"passes": passes, "before": before()}
+            return {0: remark} | draft_evidence(run, tree, early, layer)
+
+        return LazyEvidence(work)

@@ -1,1 +1,232 @@
-"""Mixture of Attentions: a head that reads the keys and values of all the target's layers."""
+"""Mixture of Attentions (2410.03804): guesses attend to a memory of all the target's layers.
+
+After every pass of the target, the keys and values of its newly verified tokens, from all layers,
+are mixed into one memory row each. The memory does not change while a draft is built; every guess
+attends to it. The tree follows the head's confidence like EAGLE-2's: top tokens, a point mass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from specviz.drafters.common.base import HeadDrafter
+from specviz.drafters.common.dynamic_session import DynamicSession
+from specviz.drafters.common.dynamic_tree import DeviceLevelPass, LevelMasks
+from specviz.drafters.common.layers import KeysValues
+from specviz.drafters.moa.head import MoaHead, Remembered, concat_keys_values, recall
+from specviz.engine.protocol import DraftSession, Proposal
+from specviz.models.passes import CaptureSpec, States
+from specviz.models.target import Target, TargetRun
+from specviz.models.weights import causal_lm_weights, matrix_weights
+from specviz.settings.chance import Chance
+from specviz.settings.settings import Settings
+from specviz.trace.events import ModelCard
+from specviz.trace.work import Weights, Work
+from specviz.verification.transfer import UploadBatch, upload_together
+
+
+class Moa(HeadDrafter):
+    """The drafter of a Mixture of Attentions head.
+
+    Args:
+        head: The head.
+        card: Its card.
+        layers: Number of the target's layers; the keys and values of all are captured.
+    """
+
+    name = "moa"
+    network = MoaHead
+    head: MoaHead
+
+    def __init__(self, head: MoaHead, card: ModelCard, layers: int) -> None:
+        super().__init__(head, card)
+        self.capture = CaptureSpec(keys_values=tuple(range(1, layers + 1)))
+
+    @classmethod
+    def from_head(cls, head: MoaHead, card: ModelCard, target: Target) -> Self:
+        """Implement `HeadDrafter.from_head`."""
+        return cls(head, card, target.model.config.get_text_config().num_hidden_layers)
+
+    def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
+        """Implement `Drafter.begin`.
+
+        Raises:
+            Unsuitable: If the target has other widths.
+        """
+        self.head.config.check_fit(self.card.name, target.target)
+        reader = MemoryReader(self.head, target.target, self.card.name)
+        return MoaSession(reader, target.target, settings, len(self.capture.keys_values))
+
+    def weights(self, target: Target) -> Weights:
+        """Implement `Drafter.weights`.
+
+        A memory row costs one row of layer self-attention per layer, and is stored as keys and
+        values. The rest of cross-attention runs before the output head, which is the target's.
+        """
+        head, attention = self.head, self.head.cross_attention
+        stored = matrix_weights(attention.self_attn.k_proj) + matrix_weights(
+            attention.self_attn.v_proj
+        )
+        layers = len(self.capture.keys_values) * matrix_weights(head.layer_self_attention)
+        entry = layers + matrix_weights(head.Ekv2E) + stored
+        borrowed = causal_lm_weights(target.model).head
+        return Weights(
+            matrix_weights(head.self_attention),
+            borrowed + matrix_weights(attention) - stored,
+            entry,
+        )
+
+
+class MoaSession(DynamicSession):
+    """A session that drafts dynamic trees with a `MemoryReader`."""
+
+    def __init__(
+        self, reader: MemoryReader, target: Target, settings: Settings, layers: int
+    ) -> None:
+        super().__init__(reader, target, settings, {"layers": layers})
+        self.memory_reader = reader
+
+    def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
+        """Implement `DraftSession.propose`.
+
+        The evidence on the proposal also has the size of the memory.
+        """
+        self.remark["memory"] = len(context) - 1
+        self.memory_reader.context = context
+        return super().propose(context, max_tokens, chance)
+
+    def logits_after(
+        self,
+        context: Sequence[int],
+        tokens: Sequence[int],
+        parents: Sequence[int],
+        nodes: Sequence[int],
+    ) -> Tensor:
+        """Implement `NodePredictor.logits_after`."""
+        self.memory_reader.context = context
+        return super().logits_after(context, tokens, parents, nodes)
+
+
+class MemoryReader:
+    """A head's caches in one run: memory of verified tokens, and rows of self-attention.
+
+    Attributes:
+        context: The text, including its first token, which is not passed to any commit.
+        words: Self-attention's rows of the text, then of the last tree's nodes.
+        passes: Passes of the head since the last text.
+        work: Rows computed since it was last reset.
+    """
+
+    def __init__(self, head: MoaHead, target: Target, name: str) -> None:
+        self.head = head
+        self.embed = target.model.get_input_embeddings()
+        self.project = target.model.get_output_embeddings()
+        self.device = target.device
+        self.name = name
+        self.context: Sequence[int] = ()
+        self.waiting: list[States] = []  # states not in the memory yet
+        self.remembered: Remembered | None = None
+        self.words = KeysValues()
+        self.rows = 0  # rows of the text in `words`
+        self.paths: dict[int, list[int]] = {}  # by node, the rows of its path, its own included
+        self.passes = 0
+        self.work = Work()
+
+    def add_states(self, states: States, tokens: Sequence[int]) -> None:
+        """Implement `HeadReader.add_states`; the states are read with the next text."""
+        self.waiting.append(states)
+
+    def read_text(self, length: int) -> Tensor:
+        """Implement `HeadReader.read_text`.
+
+        Returns: Logits (1, V) after the newest token, which is node 0 of the next tree and not in
+        the memory.
+
+        Raises:
+            ValueError: If the states do not match the text.
+        """
+        return self.plan_text(length, UploadBatch(self.device))()
+
+    def plan_text(self, length: int, uploads: UploadBatch) -> Callable[[], Tensor]:
+        """Implement `HeadReader.plan_text`."""
+        if not self.waiting:
+            raise ValueError("There is no new token to read.")
+        known = self._remember(length)
+        self.words.cut(self.rows)
+        start = self.rows
+        self.rows, self.paths, self.passes = length, {0: []}, 0
+        words = uploads.put(torch.tensor(self.context[start:length]))
+        where = uploads.put(torch.arange(start, length))
+        sees = uploads.put(torch.ones(length - start, length, dtype=torch.bool).tril(start))
+
+        def reading() -> Tensor:
+            rows = self._self_attend(words(), where(), sees())
+            return self._cross_attend(rows[:, -1:], where()[-1:], known)
+
+        return reading
+
+    def read_level(
+        self, nodes: Sequence[int], tokens: Sequence[int], parents: Sequence[int]
+    ) -> Tensor:
+        """Implement `HeadReader.read_level`."""
+        assert self.remembered is not None
+        first = self.rows + len(self.paths) - 1
+        sees = torch.zeros(len(nodes), first + len(nodes), dtype=torch.bool)
+        sees[:, : self.rows] = True
+        for i, node in enumerate(nodes):
+            self.paths[node] = [*self.paths[parents[node]], first + i]
+            sees[i, self.paths[node]] = True
+        positions = [self.rows - 1 + len(self.paths[node]) for node in nodes]
+        inputs = torch.tensor([[tokens[node] for node in nodes], positions])
+        (words, where), sees = upload_together(self.device, inputs, sees)
+        return self._cross_attend(self._self_attend(words, where, sees), where, self.remembered)
+
+    def plan_device_levels(self, count: int, levels: int, uploads: UploadBatch) -> DeviceLevelPass:
+        """Implement `HeadReader.plan_device_levels`."""
+        sight = LevelMasks(self.rows, count, levels, uploads)
+
+        def reading(words: Tensor, above: Tensor) -> Tensor:
+            assert self.remembered is not None
+            where, sees = sight.under(above)
+            return self._cross_attend(self._self_attend(words, where, sees), where, self.remembered)
+
+        return reading
+
+    def _remember(self, length: int) -> Remembered:
+        """Add the waiting states to the memory; runs once after each pass of the target."""
+        layers = torch.cat([concat_keys_values(states.keys_values) for states in self.waiting])[
+            None
+        ]
+        past = 0 if self.remembered is None else self.remembered[0].shape[2]
+        new = layers.shape[1]
+        if past + new != length - 1:
+            raise ValueError(f"{past} + {new} states for a text of {length} tokens.")
+        remembered = self.head.remember(layers, torch.arange(past, past + new, device=self.device))
+        self.work += Work(entry=new)
+        if self.remembered is not None:
+            keys, values = self.remembered
+            remembered = (
+                torch.cat([keys, remembered[0]], dim=2),
+                torch.cat([values, remembered[1]], dim=2),
+            )
+        self.waiting, self.remembered = [], remembered
+        return remembered
+
+    def _self_attend(self, words: Tensor, positions: Tensor, sees: Tensor) -> Tensor:
+        """Compute self-attention of new rows, (1, n, h). sees: (n, rows) attention mask."""
+        self.work += Work(body=len(words))
+        mix = self.words.mix(sees)
+        rows: Tensor = self.head.self_attention(self.embed(words)[None], positions, mix)
+        return rows
+
+    def _cross_attend(self, rows: Tensor, positions: Tensor, known: Remembered) -> Tensor:
+        """Compute cross-attention of rows (1, n, h) to the whole memory, and logits (n, V)."""
+        self.passes += 1
+        output = self.head.cross_attention(rows, positions, recall(known))[0]
+        logits: Tensor = self.project(output)
+        self.work += Work(head=len(logits))
+        return logits

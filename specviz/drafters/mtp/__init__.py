@@ -1,1 +1,190 @@
-"""DeepSeek-V3's sequential modules for multi-token prediction."""
+"""MTP (DeepSeek-V3, 2412.19437): a module maps a hidden state and the next token to the next state.
+
+Let the newest token be x at position n. Rows (state of i, embedding of token i + 1) are known up to
+(state of n - 1, x); the module's output there predicts n + 1. Every further step reads the module's
+own output instead of the target's state, which does not exist yet, so guesses get worse with depth.
+The draft is a chain: sampled from q, or top tokens, which are a point mass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from specviz.drafters.common.base import HeadDrafter
+from specviz.drafters.common.layers import causal_mask
+from specviz.drafters.common.proposal_builder import (
+    Level,
+    LevelPass,
+    ProposalBuilder,
+    TreeShape,
+    build_tree,
+    fit_vocabulary,
+)
+from specviz.drafters.mtp.head import MTPModules
+from specviz.engine.protocol import Proposal
+from specviz.models.attention import PreallocatedCache
+from specviz.models.passes import ExtraRows, States
+from specviz.models.target import Target, TargetRun
+from specviz.models.weights import causal_lm_weights, matrix_weights
+from specviz.settings.chance import Chance
+from specviz.settings.settings import Settings
+from specviz.trace.work import Weights, Work
+from specviz.verification import Drawn
+from specviz.verification.transfer import UploadBatch
+
+
+class MTP(HeadDrafter):
+    """The drafter of MTP modules, in eval mode, trained for one target."""
+
+    name = "mtp"
+    network = MTPModules
+    head: MTPModules
+
+    def begin(self, target: TargetRun, settings: Settings) -> MTPSession:
+        """Implement `Drafter.begin`."""
+        return MTPSession(self, target, settings)
+
+    def weights(self, target: Target) -> Weights:
+        """Implement `Drafter.weights`.
+
+        Counts one module, since all are alike; its output head may be the target's.
+        """
+        count, own = self.head.config.num_nextn_predict_layers, self.head.module(1).shared_head
+        size = 0 if own.head is None else matrix_weights(own.head)
+        return Weights(
+            matrix_weights(self.head) // count - size, size or causal_lm_weights(target.model).head
+        )
+
+
+class MTPSession:
+    """A session with the modules' caches over verified rows.
+
+    Attributes:
+        known: Number of rows that every module has read with verified states and tokens.
+        states: The target's states of the rows from `known` on, (1, n - known, h).
+    """
+
+    def __init__(self, drafter: MTP, target: TargetRun, settings: Settings) -> None:
+        self.modules = drafter.head
+        self.count = self.modules.config.num_nextn_predict_layers
+        self.name = drafter.card.name
+        self.target = target.target
+        self.embed = self.target.model.get_input_embeddings()
+        self.project = self.target.model.get_output_embeddings()
+        self.settings = settings
+        greedy = settings.candidates == "greedy" or settings.sampling.greedy
+        self.drawn = Drawn.POINT_MASS if greedy else Drawn.SAMPLED
+        self.cache = PreallocatedCache()
+        self.known = 0
+        self.states: Tensor | None = None
+        self.work = Work()  # of the current proposal
+        self._outputs: list[Tensor] = []  # by step, starting with the target's states: (1, r, h)
+        self._guesses: list[Tensor] = []  # by step, the guess that no earlier step has read
+
+    @torch.inference_mode()
+    def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
+        """Implement `DraftSession.propose`.
+
+        Score by node: the module's probability at temperature 1.
+        """
+        assert self.states is not None
+        self.work, self._outputs, self._guesses = Work(), [self.states], []
+        builder = ProposalBuilder(self.name, context[-1], self.settings, self.target.eos, chance)
+        build_tree(builder, self, context, TreeShape(max_tokens - 1, lambda _: 1))
+        newest, steps = len(context) - 1, len(builder.tokens) - 1
+        evidence: dict[int, dict[str, Any]] = {0: {"form": "modules", "modules": self.count}}
+        evidence |= {step: self._guess_evidence(step, newest - 1) for step in range(1, steps + 1)}
+        self._keep(newest, steps)
+        return Proposal(
+            builder.tree(),
+            self.drawn,
+            builder.q,
+            builder.draws,
+            builder.score,
+            evidence,
+            work=self.work,
+        )
+
+    def commit(
+        self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
+    ) -> None:
+        """Implement `DraftSession.commit`; rows with guesses are already discarded."""
+        states.check_length(len(tokens))
+        assert states.final is not None
+        new = states.final[None]
+        self.states = new if self.states is None else torch.cat([self.states, new], dim=1)
+
+    @property
+    def device(self) -> torch.device:
+        """Implement `LevelModel.device`."""
+        return self.target.device
+
+    def plan_level(self, context: Sequence[int], level: Level, uploads: UploadBatch) -> LevelPass:
+        """Implement `LevelModel.plan_level`.
+
+        A module runs on all its new rows. When it is applied again, it runs on one row, after its
+        own last one.
+        """
+        step, newest = level.nodes[0] + 1, len(context) - 1
+        again = max(0, step - self.count)
+        past = newest + again - 1 if again else self.known
+        # Position of the first token that the module reads; it reads ahead of its row.
+        ahead = past + min(step, self.count)
+        text = uploads.put(torch.tensor(context[ahead:], dtype=torch.long))
+
+        def reading(words: Tensor) -> Tensor:
+            del self._outputs[step:], self._guesses[step - 1 :]
+            self._guesses.append(words)  # the first is the text's newest token
+            rows = self._outputs[-1][:, -1:] if again else self._outputs[-1]
+            tokens = torch.cat([text(), *self._guesses[1:]])[-rows.shape[1] :]
+            self._outputs.append(self._step(step, rows, tokens[None], past))
+            logits = self.modules.module(step).logits(self._outputs[-1][0, -1], self.project)
+            self.work += Work(body=rows.shape[1], head=1)
+            return fit_vocabulary(logits, self.target.vocab_size)[None]
+
+        return reading
+
+    def discard_from(self, node: int) -> None:
+        """Implement `LevelModel.discard_from`. Node n is read in step n + 1."""
+        newest = self.known + self._outputs[0].shape[1]
+        for module, layer in enumerate(self.cache.layers, 1):
+            steps = max(0, node - module + 1) if module == self.count else int(module <= node)
+            layer.cut(newest + steps - 1 if steps else self.known)
+
+    def _step(self, step: int, rows: Tensor, tokens: Tensor, past: int) -> Tensor:
+        """Return a module's output, (1, r, h).
+
+        Args:
+            step: Step, from 1.
+            rows: Output of the step before; at first the target's states.
+            tokens: Tokens, (1, r).
+            past: Rows before them in the module's cache.
+        """
+        joined = self.modules.module(step).join(rows, tokens, self.embed)
+        positions = torch.arange(past, past + rows.shape[1], device=rows.device)[None]
+        mask = causal_mask(rows.shape[1], past, joined)
+        return self.modules.run(step, joined, positions, mask, self.cache)
+
+    def _guess_evidence(self, step: int, state: int) -> dict[str, Any]:
+        """Return a guess's evidence.
+
+        It has the module, from 1, the position of the target's newest state, and the number of
+        consecutive steps that read an output in place of a state (`own`).
+        """
+        return {"module": min(step, self.count), "state": state, "own": step - 1}
+
+    def _keep(self, newest: int, steps: int) -> None:
+        """Cut every cache to the rows with verified states and tokens that all modules have read.
+
+        Module k reads k tokens ahead, so its last k - 1 rows contain guesses.
+        """
+        kept = newest - self.count + 1 if steps >= self.count else self.known
+        kept = max(kept, self.known)
+        self.cache.cut(kept)
+        assert self.states is not None
+        self.states = self.states[:, kept - self.known :]
+        self.known = kept

@@ -1,7 +1,7 @@
 """Write a loaded Llama as a float32 GGUF file, so that llama.cpp computes with the same weights.
 
 Only models that llama.cpp's "llama" architecture computes in the same way are written; others are
-rejected with a reason. This is the inverse of model.py, whose tensor names it uses.
+rejected with a reason. This is the inverse of reading (`GgufModel`), whose tensor names it uses.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from torch import Tensor
 from transformers import LlamaForCausalLM
 
 from specviz.adapters.transformers import frequency_factors
+from specviz.models.gguf import OUTER_PARTS, ROPE_FACTORS
 from specviz.models.gguf.architectures import LAYER
-from specviz.models.gguf.model import OUTER_PARTS, ROPE_FACTORS
 
 ENDS: Final = ("eos_token_id", "eot_token_id", "eom_token_id")  # tokens that end a text
 FIXED_ROPE: Final = ("default", "linear", "llama3")  # frequencies do not depend on the text

@@ -14,8 +14,8 @@ from typing import Any, NoReturn
 import torch
 from transformers import AutoConfig, AutoTokenizer, GenerationConfig
 
-from specviz.models.config_file import check_folder, read_config
 from specviz.models.errors import NotAvailable, ServerFault, Unsuitable
+from specviz.models.file_checks import check_folder, read_config
 from specviz.models.files import find_fetched
 from specviz.models.passes import (
     CaptureSpec,

@@ -13,8 +13,8 @@ import gradio as gr
 from specviz.adapters.gradio import scroll_to_start
 from specviz.catalog.entry import settings_read_by, title_of
 from specviz.settings import specs
+from specviz.settings.settings import summarize
 from specviz.settings.specs import SettingSpec
-from specviz.settings.summary import summarize
 from specviz.shipped import FOLDER, domain_label, prompts, recipes
 from specviz.ui.broken import lacking, spared
 from specviz.ui.component import bound, component
@@ -26,7 +26,7 @@ from specviz.ui.step.recorded import group, names, opening, title
 UNLISTED: Final = "There are no examples to choose from."
 
 
-# The settings in one sentence, by the same specs that `settings.summary` reads. What a visitor
+# The settings in one sentence, by the same specs that `settings.settings` reads. What a visitor
 # types reaches the page as text only.
 SENTENCE: Final = """(method, ...typed) => {
   const rows = %s, target = typed[%s], other = { title: method, reads: ['gamma', 'rule'] };

@@ -19,7 +19,7 @@ HINT: Final = (
 
 def hint(target: Target, prompt: str) -> str | None:
     """The sentence, or None if the prompt is like the examples. Takes one pass of the target."""
-    from specviz.models.perplexity import bits_per_token
+    from specviz.models.prompt import bits_per_token
 
     bits = bits_per_token(target, target.encode(prompt, 0))
     return HINT.format(bits, USUAL) if bits is not None and bits > USUAL else None

@@ -17,7 +17,7 @@ from specviz.frames import Frame, Scene, frames, make_patch, questions
 from specviz.frames.frame import end_card
 from specviz.frames.numbers import format_seconds
 from specviz.frames.tree import added_tokens, turns
-from specviz.settings.summary import summary_parts
+from specviz.settings.settings import summary_parts
 from specviz.texts import count
 from specviz.trace import metrics
 from specviz.trace.events import (

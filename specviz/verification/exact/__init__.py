@@ -11,7 +11,7 @@
 - `recorded_run`: for each verdict of a recorded run, the distance of the rule's output from p
   (`verdict_bounds`, `worst_bounds`), and its distributions cut to few tokens (`excerpt`).
 
-Repeating one prompt with and without speculation needs models: `specviz.engine.repeats.repeat`.
+Repeating one prompt with and without speculation needs models: `specviz.engine.decode.repeat`.
 """
 
 from __future__ import annotations

@@ -10,12 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from specviz.verification.published_rules import (
-    blocks,
-    mismatched,
-    point_masses,
-    randomness,
-)
+from specviz.verification.published_rules import blocks, candidates, randomness
 from specviz.verification.published_rules.case_study import (
     EXACT,
     CaseResult,
@@ -35,8 +30,8 @@ __all__ = [
 ]
 
 GALLERY: Final[tuple[CaseStudy, ...]] = (
-    *point_masses.CASE_STUDIES,
-    *mismatched.CASE_STUDIES,
+    *candidates.WITHOUT_Q,
+    *candidates.WITH_OTHER_Q,
     *randomness.CASE_STUDIES,
     *blocks.CASE_STUDIES,
 )

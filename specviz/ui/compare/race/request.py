@@ -19,8 +19,8 @@ from specviz.compare.lanes import LaneRequest, parse_lane
 from specviz.compare.race import MAX_LANES, MAX_NAME_LENGTH, Lane, Race, unique_names
 from specviz.models.files import public_name
 from specviz.settings.settings import BadSettings, Sampling, Settings, require
+from specviz.settings.settings import summarize_draft as brief_shape
 from specviz.settings.specs import READ_BY_ALL, find_spec
-from specviz.settings.summary import summarize_draft as brief_shape
 from specviz.ui.request import HOUSE, RunRequest
 from specviz.ui.step.choices import read, read_turns
 

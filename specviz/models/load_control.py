@@ -1,27 +1,33 @@
-"""Limit the size of a network while it is built, and make loads cancellable.
+"""Control a load: import torch and transformers, limit the size of a network, stop on request.
 
 A config comes with the files and may claim any size. torch calls a hook for every parameter and
 buffer that a module registers. The hooks here stop the construction of a network that is larger
-than its weight files, whatever its architecture.
+than its weight files, whatever its architecture. The same hooks let a load be stopped.
+
+Importing the libraries is the first stage of a load; for small models it is the longest.
 """
 
 from __future__ import annotations
 
+import gc
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from specviz.models.errors import Unsuitable
+from specviz.models.file_checks import StoredWeights
 from specviz.models.files import Stopped
-from specviz.models.load_progress import WEIGHTS, advance, begin_stage
-from specviz.models.weight_files import StoredWeights
+from specviz.models.load_progress import LIBRARIES, WEIGHTS, advance, begin_stage, loading
 
 if TYPE_CHECKING:
     from torch import Tensor
     from transformers import PreTrainedConfig
+
 
 SLACK: Final = 1 << 22  # elements: a few missing weights are allowed here and reported later
 SLACK_TENSORS: Final = 256
@@ -176,3 +182,40 @@ def _on_buffer(_module: Any, _name: str, table: Tensor | None) -> None:
     if (budget := _BUDGET.get()) is not None and table is not None:
         budget.buffers -= table.nbytes
         budget.check()
+
+
+# Imported in this order. A load can be stopped between two of them.
+MODULES: Final = ("torch", "transformers.modeling_utils", "specviz.models.checkpoint")
+
+
+def start_libraries() -> None:
+    """Import everything that is needed to load models. Does nothing the second time.
+
+    Raises:
+        Stopped: The load was stopped.
+    """
+    missing = [name for name in MODULES if name not in sys.modules]
+    if not missing:
+        return
+    with loading(), collection_paused():
+        begin_stage(LIBRARIES)
+        for name in missing:
+            check_stop()
+            import_module(name)
+        gc.freeze()
+
+
+@contextmanager
+def collection_paused() -> Iterator[None]:
+    """Pause Python's garbage collector.
+
+    Imports create about a million permanent objects. The collector would visit them again and
+    again, which takes a quarter of the import time; afterwards `gc.freeze` excludes them.
+    """
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if before:
+            gc.enable()
