@@ -74,7 +74,7 @@ def tokens_at(name: str, seconds: float) -> int:
     return done
 
 
-def told(apart: str | None = None, caution: str | None = None) -> dict[str, Any]:
+def summary(apart: str | None = None, caution: str | None = None) -> dict[str, Any]:
     """Return the numbers of the race. apart: a lane whose text differs. caution: a warning."""
     same = f"All 4 texts are identical: {TOKENS} of {TOKENS} token ids, compared one by one."
     other = f"1 of 3 texts differs from plain decoding's. {apart}: it parts at new token 3."
@@ -195,6 +195,6 @@ def lines(*said: dict[str, Any]) -> str:
 
 def recorded(name: str = "made", apart: str | None = None) -> str:
     """Return the lines of a complete recorded race."""
-    whole = {"kind": "told", "whole": told(apart)}
+    whole = {"kind": "summary", "whole": summary(apart)}
     done = {"kind": "state", "state": "done", "id": name}
     return lines(opening(name), *map(ended, ORDER), whole, done)

@@ -82,7 +82,7 @@ def whole(runs, race):
 def test_race_lines_come_lane_by_lane_and_only_append(whole):
     assert all(b.startswith(a) and b != a for a, b in itertools.pairwise(whole))
     assert kinds(whole[-1]) == [
-        "loading", "racing", "race", *["started", "ended", "told"] * 3, "done",
+        "loading", "racing", "race", *["started", "ended", "summary"] * 3, "done",
     ]  # fmt: skip
     order = of(whole[-1], "race")[0]["order"]
     assert order == [line["lane"] for line in of(whole[-1], "started")]
@@ -98,7 +98,7 @@ def test_repeated_lanes_send_their_median_run(runs, race, monkeypatch):
     order = of(text, "race")[0]["order"]
     began = [(line["turn"], line["place"], line["lane"]) for line in of(text, "started")]
     assert began == [(t, place, name) for t in (1, 2, 3) for place, name in enumerate(order, 1)]
-    last = {lane["name"]: lane for lane in of(text, "told")[-1]["whole"]["lanes"]}
+    last = {lane["name"]: lane for lane in of(text, "summary")[-1]["whole"]["lanes"]}
     shown = {line["lane"]: line["passes"] for line in of(text, "ended")}
     for name, lane in last.items():
         assert len(lane["runs"]) == 3
@@ -129,7 +129,7 @@ def test_output_contains_no_folder_names(whole, pair):
 
 
 def test_ended_line_has_seconds_and_tokens_by_pass(whole):
-    numbers = {lane["name"]: lane for lane in of(whole[-1], "told")[-1]["whole"]["lanes"]}
+    numbers = {lane["name"]: lane for lane in of(whole[-1], "summary")[-1]["whole"]["lanes"]}
     for line in of(whole[-1], "ended"):
         lane = numbers[line["lane"]]
         assert len(line["passes"]) == len(line["brought"]) == lane["passes"]
@@ -144,7 +144,7 @@ def test_ended_line_has_seconds_and_tokens_by_pass(whole):
 
 
 def test_numbers_follow_every_lane_without_repetition(whole):
-    lines = [line["whole"] for line in of(whole[-1], "told")]
+    lines = [line["whole"] for line in of(whole[-1], "summary")]
     assert [len(line["lanes"]) for line in lines] == [1, 2, 3]
     assert [line["complete"] for line in lines] == [False, False, True]
     last = lines[-1]
@@ -238,8 +238,8 @@ def test_stopped_race_keeps_the_lanes_that_started(runs, race, stopping, place):
     asked = live.named(race(settings))
     stopping(asked.order[place], 2)
     text = texts(runs, asked)[-1]
-    assert kinds(text)[2:] == ["race", *["started", "ended", "told"] * (place + 1), "stopped"]
-    last = of(text, "told")[-1]["whole"]
+    assert kinds(text)[2:] == ["race", *["started", "ended", "summary"] * (place + 1), "stopped"]
+    last = of(text, "summary")[-1]["whole"]
     assert last["complete"] is False
     ended = {lane["name"]: lane["ended"] for lane in last["lanes"]}
     assert ended == {
@@ -326,7 +326,7 @@ def test_error_in_a_lane_keeps_earlier_lanes(runs, race, monkeypatch, caplog, fa
     assert asked.order[1] != PLAIN
     monkeypatch.setattr(racing, "run", breaking)
     text = texts(runs, asked)[-1]
-    assert kinds(text)[2:] == ["race", "started", "ended", "told", "started", "error"]
+    assert kinds(text)[2:] == ["race", "started", "ended", "summary", "started", "error"]
     assert word in told(text)[-1]["sentence"]
     assert "secret" not in text
     assert "secret" in caplog.text

@@ -134,7 +134,7 @@ def test_folder_without_a_race_is_reported_with_one_sentence(tmp_path):
 def test_recorded_race_sends_every_lane_and_the_numbers_once(raced):
     lines = [json.loads(line) for line in "".join(replay(raced, "1-a")).splitlines()]
     kinds = [line["kind"] for line in lines]
-    assert kinds == ["race", *["started", "ended"] * 3, "told"]
+    assert kinds == ["race", *["started", "ended"] * 3, "summary"]
     assert (lines[0]["source"], lines[0]["id"]) == ("recorded", "1-a")
     assert lines[0]["order"] == list(raced.order)
     assert lines[-1]["whole"]["complete"] is True
@@ -165,7 +165,7 @@ def test_recorded_race_is_cached_by_the_browser(routes):
     first = routes.get(f"{server.PREFIX}/races/1-a-race")
     assert first.status_code == 200
     assert first.headers["content-encoding"] == "gzip"
-    assert json.loads(first.text.splitlines()[-1])["kind"] == "told"
+    assert json.loads(first.text.splitlines()[-1])["kind"] == "summary"
     again = {"If-None-Match": first.headers["etag"]}
     assert routes.get(f"{server.PREFIX}/races/1-a-race", headers=again).status_code == 304
 

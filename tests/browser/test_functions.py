@@ -59,7 +59,7 @@ def test_frame_is_the_first_of_its_round_plus_a_merge_patch(call, patch, is_):
     ],
 )
 def test_coin_snaps_to_hundredths_but_never_across_the_threshold(call, pointed, threshold, laid):
-    found = call("step/whatif", "snapped", pointed, threshold)
+    found = call("step/what_if", "snapped", pointed, threshold)
     assert (found < threshold) == (min(max(pointed, 0), 0.999) < threshold)
     assert found == pytest.approx(laid)
 
@@ -69,7 +69,7 @@ def test_coin_snaps_to_hundredths_but_never_across_the_threshold(call, pointed, 
     [(0.3, 0.7, 2), (0.699, 0.7, 3), (0.70004, 0.7, 5), (0.5, 0.5, 2), (0.6999999, 0.7, 6)],
 )
 def test_coin_text_has_enough_decimals_to_show_its_side(call, u, threshold, digits):
-    assert call("step/whatif", "digitsApart", u, threshold) == digits
+    assert call("step/what_if", "digitsApart", u, threshold) == digits
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_coin_text_has_enough_decimals_to_show_its_side(call, u, threshold, digi
     ],
 )
 def test_coin_text_predicts_only_possible_outcomes(call, needed, chances, found):
-    assert call("step/whatif", "prospect", needed, chances) == found
+    assert call("step/what_if", "prospect", needed, chances) == found
 
 
 def trial(threshold, accepted, **more):
@@ -134,7 +134,7 @@ ALONE = {"q": None, "laws": {"p": "target p", "none": "not drawn by chance", "le
     ],
 )  # fmt: skip
 def test_prediction_is_scored_by_the_probability_and_not_by_the_coin(call, panel, kept, good, said):
-    found = call("step/guess", "judgeBet", panel, kept)
+    found = call("step/predict_first", "scorePrediction", panel, kept)
     assert found["good"] is good
     assert said in plain(found["parts"])
 
@@ -149,7 +149,7 @@ def test_prediction_is_scored_by_the_probability_and_not_by_the_coin(call, panel
     ],
 )  # fmt: skip
 def test_probability_estimate_reports_its_error(call, panel, guess, off, said):
-    found = call("step/guess", "judgeChance", panel, guess)
+    found = call("step/predict_first", "scoreEstimate", panel, guess)
     assert found["off"] == pytest.approx(off)
     assert said in plain(found["parts"])
 
@@ -339,9 +339,11 @@ def settings_of(name, text):
 @pytest.mark.parametrize("name", DRAFTERS)
 def test_lane_fields_write_the_settings_syntax_of_their_drafter(call, name):
     rows, known = lane.rows(), drafter(name)
-    assert call("compare/race/knobs", "written", rows, known, "", known["usual"]) == suits(name)
+    assert call(
+        "compare/race/lane_settings", "settingsText", rows, known, "", known["defaults"]
+    ) == suits(name)
     told = summarize_draft(with_defaults(name, {}), settings_read_by(name))
-    assert call("compare/race/knobs", "words", rows, known, suits(name)) == told
+    assert call("compare/race/lane_settings", "summary", rows, known, suits(name)) == told
 
 
 LANES = {(one.drafter, one.settings) for preset in presets.presets() for one in preset.lanes}
@@ -352,8 +354,8 @@ LANES |= {("ngram", "gamma=4 ngram-max=5"), ("medusa", "gamma=2 rank-paths=")}
 @pytest.mark.parametrize(("name", "text"), sorted(LANES))
 def test_lane_settings_round_trip_through_the_fields(call, name, text):
     rows, known = lane.rows(), drafter(name)
-    values = call("compare/race/knobs", "filled", rows, known, text)
-    again = call("compare/race/knobs", "written", rows, known, text, values)
+    values = call("compare/race/lane_settings", "fieldValues", rows, known, text)
+    again = call("compare/race/lane_settings", "settingsText", rows, known, text, values)
     settings = settings_of(name, text)
     assert settings_of(name, again) == settings
     by_name = {row["name"]: value for row, value in zip(rows, values, strict=True)}
@@ -362,26 +364,28 @@ def test_lane_settings_round_trip_through_the_fields(call, name, text):
         said = ", ".join(map(str, wanted)) if field["kind"] == "wholes" else wanted
         assert field["kind"] == "paths" or by_name[field["name"]] == said
     told = summarize_draft(settings.to_json(), settings_read_by(name))
-    assert call("compare/race/knobs", "words", rows, known, text) == told
+    assert call("compare/race/lane_settings", "summary", rows, known, text) == told
 
 
 def test_only_fields_that_differ_from_the_default_are_written(call):
     rows, known = lane.rows(), drafter("draft-model")
     names = [row["name"] for row in rows]
-    values = list(known["usual"])
+    values = list(known["defaults"])
     changes = {"confidence": 0.15000000000000002, "siblings": "3, 2, ", "candidates": "greedy"}
     for name, value in changes.items():
         values[names.index(name)] = value
-    text = call("compare/race/knobs", "written", rows, known, "gamma=5", values)
+    text = call("compare/race/lane_settings", "settingsText", rows, known, "gamma=5", values)
     found = settings_of("draft-model", text)
     assert (found.confidence, found.siblings, found.candidates) == (0.15, [3, 2], "greedy")
-    usual = known["usual"]
-    assert call("compare/race/knobs", "written", rows, known, text, usual) == suits("draft-model")
+    usual = known["defaults"]
+    assert call("compare/race/lane_settings", "settingsText", rows, known, text, usual) == suits(
+        "draft-model"
+    )
 
 
 def test_count_of_hidden_tokens_fits_its_column(call):
-    assert call("step/table", "others", 4088) == "4,088 others"
-    assert call("step/table", "others", 49144) == "49 k others"
+    assert call("step/residual_table", "others", 4088) == "4,088 others"
+    assert call("step/residual_table", "others", 49144) == "49 k others"
 
 
 CHANGED = """async (address) => {

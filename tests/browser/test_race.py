@@ -6,6 +6,7 @@ import re
 import made_race
 import pytest
 from made_race import APART, HOSTILE, LANES, ORDER, PROMPT, TOKENS, tokens_at
+from playwright.sync_api import expect
 from test_access import faint, faults
 
 RACE = "window.specviz.races['sv-race']"
@@ -53,7 +54,7 @@ class Racer:
         """Evaluate a property or a call of the race's public object."""
         return self.page.evaluate(f"{RACE}.{expression}")
 
-    def told(self, *lines):
+    def receive(self, *lines):
         """Send lines as those of a live race."""
         self.page.evaluate(f"(text) => {RACE}.hear(text)", made_race.lines(*lines))
 
@@ -256,7 +257,7 @@ def test_text_line_ends_with_the_newest_word(racer):
 def test_repeated_lanes_show_their_speedup_range(racer):
     page = racer.page
     row = page.locator(".sv-race-numbers").filter(has_text="Draft model")
-    low, high = next(n for n in made_race.told()["lanes"] if n["name"] == "draft")["speedups"]
+    low, high = next(n for n in made_race.summary()["lanes"] if n["name"] == "draft")["speedups"]
     assert row.locator(".sv-race-spread").inner_text() == f"{low:.2f} to {high:.2f}"
     assert page.locator(".sv-race-plain .sv-race-spread").count() == 0
     foot = page.locator(".sv-race-foot").inner_text()
@@ -304,9 +305,9 @@ def test_warning_is_shown_beside_the_headline(racer):
     page, number = racer.page, str(racer.ask("begin()"))
     caution = "Too noisy here; measure again when this machine is idle. Draft model: <b>slow</b>."
     assert page.locator(".sv-race-caution").is_hidden()
-    whole = {"kind": "told", "whole": made_race.told(caution=caution)}
+    whole = {"kind": "summary", "whole": made_race.summary(caution=caution)}
     lines = [made_race.opening(number, "live"), *map(made_race.ended, ORDER), whole]
-    racer.told(*lines, {"kind": "state", "state": "done", "id": number})
+    racer.receive(*lines, {"kind": "state", "state": "done", "id": number})
     box = page.locator(".sv-race-caution").bounding_box()
     head = page.locator(".sv-race-headline").bounding_box()
     assert page.locator(".sv-race-caution").inner_text() == caution
@@ -318,7 +319,7 @@ def test_finished_live_race_replays_and_shows_numbers(racer):
     number = str(racer.ask("begin()"))
     done = {"kind": "state", "state": "done", "id": number}
     lines = [made_race.opening(number, "live"), *map(made_race.ended, ORDER)]
-    racer.told(*lines, {"kind": "told", "whole": made_race.told()}, done)
+    racer.receive(*lines, {"kind": "summary", "whole": made_race.summary()}, done)
     assert racer.page.locator(".sv-race-numbers[role=rowgroup]").count() == len(LANES)
     assert "Measured on this machine" in racer.page.locator(".sv-race-foot").inner_text()
     assert racer.page.get_by_role("button", name="Play the race").is_enabled()
@@ -344,17 +345,27 @@ def test_columns_have_tooltips_and_lanes_link_to_cost(racer):
     page.get_by_role("button", name="See it on Cost: Draft model").click()
     page.wait_for_function("window.given")
     point = page.evaluate("window.given")
-    known = next(lane for lane in made_race.told()["lanes"] if lane["name"] == "draft")["point"]
+    known = next(lane for lane in made_race.summary()["lanes"] if lane["name"] == "draft")["point"]
     whose = {"name": "Draft model", "source": "recorded", "where": racer.ask("race.where")}
     assert json.loads(point) == known | whose
 
 
+def test_focus_stays_in_the_table_when_another_race_is_shown(racer):
+    term = racer.page.get_by_role("button", name="acceptance α")
+    link = racer.page.get_by_role("button", name="See it on Cost: Draft model")
+    for button, name in ((term, "apart"), (link, "made")):
+        button.focus()
+        racer.ask(f"load('{name}')")
+        expect(racer.page.locator(".sv-race-apart")).to_have_count(int(name == "apart"))
+        expect(button).to_be_focused()
+
+
 def test_repeated_short_lanes_are_announced(racer):
     page, number = racer.page, str(racer.ask("begin()"))
-    told = [made_race.opening(number, "live")]
+    lines = [made_race.opening(number, "live")]
     for place, name in enumerate(ORDER, 1):
-        told += [started(name, place), made_race.ended(name)]
-    racer.told(*told, started("plain", 2, 2))
+        lines += [started(name, place), made_race.ended(name)]
+    racer.receive(*lines, started("plain", 2, 2))
     now = page.locator(".sv-race-who")
     assert now.inner_text() == "Short lanes again, run 2 · Lane 2 of 4: Plain decoding"
     assert page.locator(".sv-race-order [aria-current]").inner_text() == "Plain decoding"
@@ -363,43 +374,43 @@ def test_repeated_short_lanes_are_announced(racer):
 
 def test_queued_race_shows_its_waiting_time(racer):
     number = str(racer.ask("begin()"))
-    told = [{"kind": "state", "state": "queued", "place": 1, "seconds": 3, "id": number}]
-    racer.told(*told)
+    lines = [{"kind": "state", "state": "queued", "place": 1, "seconds": 3, "id": number}]
+    racer.receive(*lines)
     assert racer.notice() == "In the queue: 1 run before yours, about 3 seconds."
-    told.append(made_race.opening(number, "live"))
-    racer.told(*told)
-    told.append({"kind": "state", "state": "queued", "place": 2, "seconds": 1, "id": number})
-    racer.told(*told)
+    lines.append(made_race.opening(number, "live"))
+    racer.receive(*lines)
+    lines.append({"kind": "state", "state": "queued", "place": 2, "seconds": 1, "id": number})
+    racer.receive(*lines)
     assert racer.notice() == "Taking turns with 2 other runs: about 1 second between two turns."
-    told.append({"kind": "state", "state": "resumed", "id": number})
-    racer.told(*told)
+    lines.append({"kind": "state", "state": "resumed", "id": number})
+    racer.receive(*lines)
     assert racer.notice() == ""
 
 
 def test_running_race_shows_its_state_and_keeps_results(racer):
     page, number = racer.page, str(racer.ask("begin()"))
-    told = [{"kind": "state", "state": "queued", "place": 2, "id": number}]
-    racer.told(*told)
+    lines = [{"kind": "state", "state": "queued", "place": 2, "id": number}]
+    racer.receive(*lines)
     assert racer.notice() == "In the queue: 2 runs before yours."
     assert racer.ask("race.source") == "recorded", "what was shown stays meanwhile"
-    told += [made_race.opening(number, "live"), started("draft", 1)]
-    racer.told(*told)
+    lines += [made_race.opening(number, "live"), started("draft", 1)]
+    racer.receive(*lines)
     assert racer.notice() == ""
     assert page.locator(".sv-race .sv-badge").inner_text() == "live"
     now = page.locator(".sv-race-now")
     assert now.text_content().startswith("Lane 1 of 4: Draft model, warming up")
     assert page.locator(".sv-race-result").is_hidden()
-    told += [made_race.ended("draft"), started("plain", 2)]
-    told += [{"kind": "progress", "lane": "plain", "tokens": 31, "seconds": 0.414}]
-    racer.told(*told)
+    lines += [made_race.ended("draft"), started("plain", 2)]
+    lines += [{"kind": "progress", "lane": "plain", "tokens": 31, "seconds": 0.414}]
+    racer.receive(*lines)
     assert now.text_content().startswith("Lane 2 of 4: Plain decoding, 31 tokens, 0.41 s")
     assert page.locator(".sv-race-order").inner_text().split(": ", 1)[1].startswith("Draft model")
     assert racer.ask("tokens") == {name: TOKENS if name == "draft" else 0 for name in LANES}
     assert page.locator("[data-race=play]").is_disabled()
     assert str(racer.ask("stop()")) == number
     assert racer.notice() == "Stopping after this round."
-    told += [{"kind": "error", "sentence": "The model is <i>gone</i>.", "id": number}]
-    racer.told(*told)
+    lines += [{"kind": "error", "sentence": "The model is <i>gone</i>.", "id": number}]
+    racer.receive(*lines)
     racer.ask("ended()")
     page.get_by_role("alert").filter(has_text="The model is <i>gone</i>.").wait_for()
     assert page.locator(".sv-race-now").is_hidden()

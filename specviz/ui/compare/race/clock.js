@@ -1,63 +1,73 @@
 // The clock of the replay. Web animations move the playhead and uncover the bars; the script updates
 // counts and words in frames in which a pass has ended.
 
-import { icon } from "../../shared/dom.js";
-import { showPin, tellTime } from "./axis.js";
-import { hands } from "./hands.js";
-import { rows, showLane } from "./lanes.js";
-import { longest, story } from "./lines.js";
-import { $ } from "./stage.js";
+import { longest, stage, story } from "./lines.js";
 
 const BRIEF = 8,
   LONG = 12; // seconds that a replay takes at its first speed, at least and at most
 const STEP = 500; // ms between still pictures if the visitor prefers reduced motion
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
-let speeds = [1]; // speeds to choose from, relative to real time, slowest first
-let speed = 0; // which of them
-let invites = false; // reduced motion, and nothing has moved yet: the button has a longer label
+
+export const replay = {
+  width: 0, // of the bars, in px
+  playing: false,
+  due: false, // the replay starts as soon as it is in view
+  inView: false,
+  withheld: false, // the result is hidden until a replay has shown it
+  invites: false, // reduced motion, and nothing has moved yet: the button has a longer label
+  announced: 0, // the time that is read aloud, which does not change while it plays
+  speeds: [1], // to choose from, relative to real time, slowest first
+  speed: 0, // which of them
+};
 /** @type {Animation | null} */
-export let lead = null; // the animation whose time counts; the others follow it
+let lead = null; // the animation whose time counts; the others follow it
 /** @type {Animation[]} */
 let others = [];
-let waits = 0; // the timer of still pictures
+let timer = 0; // of still pictures
+let show = () => {};
+
+/** Call `listener` whenever the time or the state of the replay has changed. @param {() => void} listener */
+export const onChange = (listener) => {
+  show = listener;
+};
 
 // The largest of 1, 1.5, 2, 3, 4, 6, 8 … that is at most this number (1 or more).
 /** @param {number} most */
-function upTo(most) {
+function roundDown(most) {
   const two = 2 ** Math.floor(Math.log2(most));
   return most < 1.5 * two ? two : 1.5 * two;
 }
 
 // The speed at which a race of this many seconds takes 8 to 12 seconds.
 /** @param {number} seconds */
-const fitting = (seconds) =>
-  seconds > BRIEF ? upTo(seconds / BRIEF) : 1 / upTo(LONG / Math.max(seconds, 1e-4));
-
-// A speed as a fraction of real time: 1/32, 2/3, 6.
-/** @param {number} rate */
-function fraction(rate) {
-  const over = [1, 2, 3].find((each) => Math.abs(each / rate - Math.round(each / rate)) < 1e-9);
-  return Number.isInteger(rate) || !over ? String(rate) : over + "/" + Math.round(over / rate);
-}
-/** @param {number} rate */
-const spoken = (rate) => (rate === 1 ? "real time" : fraction(rate) + " × real time");
+const fittingSpeed = (seconds) =>
+  seconds > BRIEF ? roundDown(seconds / BRIEF) : 1 / roundDown(LONG / Math.max(seconds, 1e-4));
 
 export const time = () => (lead ? Math.min(Number(lead.currentTime) / 1000, longest()) : 0);
-const atEnd = () => time() >= longest() - 1e-6;
-
-const all = () => (lead ? [lead, ...others] : []);
+export const hasStarted = () => lead !== null;
+const isAtEnd = () => time() >= longest() - 1e-6;
+const animations = () => (lead ? [lead, ...others] : []);
 
 // Build the animations for the current bars, at this moment.
 /** @param {number} seconds */
 export function wind(seconds) {
-  for (const each of all()) each.cancel();
-  if (!story.lanes.size) hands.moving = [];
+  for (const each of animations()) each.cancel();
+  const slide = [
+    { transform: "translateX(0)" },
+    { transform: "translateX(" + replay.width + "px)" },
+  ];
+  const uncover = [{ clipPath: "inset(0 100% 0 0)" }, { clipPath: "inset(0 0 0 0)" }];
   /** @type {KeyframeEffectOptions} */
   const timing = { duration: Math.max(longest(), 1e-3) * 1000, fill: "both" };
+  /** @param {string} selector @param {Keyframe[]} frames */
+  const animated = (selector, frames) =>
+    stage
+      .all(selector)
+      .map((element) => new Animation(new KeyframeEffect(element, frames, timing)));
   lead = new Animation(new KeyframeEffect(null, null, timing));
-  others = hands.moving.map(
-    ([target, frames]) => new Animation(new KeyframeEffect(target, frames, timing)),
-  );
+  others = story.lanes.size
+    ? [...animated(".sv-race-past", uncover), ...animated(".sv-race-playhead, .sv-race-pin", slide)]
+    : [];
   turn(seconds);
 }
 
@@ -65,45 +75,39 @@ export function wind(seconds) {
 /** @param {number} seconds */
 function turn(seconds) {
   const to = 1000 * Math.max(0, Math.min(seconds, longest()));
-  for (const each of all()) {
+  for (const each of animations()) {
     each.pause();
     each.currentTime = to;
   }
 }
 
-/** @param {number} seconds */
-export function show(seconds) {
-  const end = longest();
-  for (const made of rows.values()) if (made.lane) showLane(made, made.lane, seconds);
-  showPin(seconds, hands.width, end);
-  if (story.over && seconds >= end - 1e-6) withhold(false);
+function update() {
+  if (!replay.playing) replay.announced = time();
+  if (story.over && isAtEnd()) replay.withheld = false;
+  show();
 }
-
-// Hide the rest of the bars and the result, whose space is kept, until a replay has shown them.
-/** @param {boolean} until */
-const withhold = (until) => $(".sv-race").classList.toggle("sv-race-withheld", until);
 
 /** @param {number} seconds */
 export function seek(seconds) {
   if (!lead) return;
-  hands.due = false;
-  const on = hands.playing;
-  if (on) pause();
+  Object.assign(replay, { due: false, playing: false });
+  clearTimeout(timer);
   turn(seconds);
-  show(time());
-  tellTime(time());
+  update();
 }
 
 export function play() {
-  if (!lead || hands.playing || !story.over || !longest()) return;
-  hands.due = invites = false;
-  if (atEnd()) turn(0);
-  hands.playing = true;
-  showPlay();
-  if (calm.matches) return still();
+  if (!lead || replay.playing || !story.over || !longest()) return;
+  if (isAtEnd()) turn(0);
+  Object.assign(replay, { due: false, invites: false, playing: true });
+  update();
+  if (calm.matches) {
+    playStills();
+    return;
+  }
   const from = lead.currentTime;
-  for (const each of all()) {
-    each.playbackRate = speeds[speed];
+  for (const each of animations()) {
+    each.playbackRate = replay.speeds[replay.speed];
     each.play();
     each.currentTime = from;
   }
@@ -111,45 +115,41 @@ export function play() {
 }
 
 function tick() {
-  if (!hands.playing) return;
-  show(time());
-  if (atEnd()) pause();
-  else requestAnimationFrame(tick);
+  if (!replay.playing) return;
+  if (isAtEnd()) pause();
+  else {
+    update();
+    requestAnimationFrame(tick);
+  }
 }
 
 // Play with reduced motion: one picture every half second.
-function still() {
-  waits = setTimeout(() => {
-    turn(time() + (STEP / 1000) * speeds[speed]);
-    show(time());
-    if (atEnd()) pause();
-    else still();
+function playStills() {
+  timer = setTimeout(() => {
+    turn(time() + (STEP / 1000) * replay.speeds[replay.speed]);
+    if (isAtEnd()) pause();
+    else {
+      update();
+      playStills();
+    }
   }, STEP);
 }
 
 export function pause() {
-  clearTimeout(waits);
-  hands.playing = false;
+  clearTimeout(timer);
+  replay.playing = false;
   if (lead) turn(time());
-  showPlay();
-  tellTime(time());
+  update();
 }
 
-export function showPlay() {
-  const button = $("[data-race=play]");
-  const said = hands.playing ? "Pause" : invites ? "Play the race" : "Play";
-  button.replaceChildren(icon(hands.playing ? "pause" : "play"), invites ? said : "");
-  button.setAttribute("aria-label", said);
-}
-
-export function showSpeed() {
-  const said = spoken(speeds[speed]);
-  $("[data-race=speed]").textContent = fraction(speeds[speed]) + " ×";
-  $("[data-race=speed]").setAttribute(
-    "aria-label",
-    "Speed: " + said + ". Press for " + spoken(speeds[(speed + 1) % speeds.length]),
-  );
-  if (story.over) $(".sv-race-sub").textContent = "· measured times, " + said;
+/** Build the animations again, for other bars. @param {number} seconds */
+export function rewind(seconds) {
+  const { playing } = replay;
+  clearTimeout(timer);
+  replay.playing = false;
+  wind(seconds);
+  update();
+  if (playing) play();
 }
 
 /** @type {Record<string, () => void>} */
@@ -158,15 +158,17 @@ const ACTS = {
     seek(0);
     play();
   },
-  play: () => (hands.playing ? pause() : play()),
+  play: () => (replay.playing ? pause() : play()),
   speed: () => {
-    speed = (speed + 1) % speeds.length;
-    showSpeed();
-    if (!hands.playing) return;
+    replay.speed = (replay.speed + 1) % replay.speeds.length;
+    if (!replay.playing) return update();
     pause();
     play();
   },
-  reveal: () => withhold(false),
+  reveal: () => {
+    replay.withheld = false;
+    update();
+  },
 };
 
 /** @param {string} name */
@@ -175,26 +177,21 @@ export const act = (name) => story.lanes.size && ACTS[name]();
 // A new race: it plays once as soon as it is in view. With reduced motion it is shown at its end, and
 // can be played.
 export function present() {
-  const fits = fitting(longest());
-  speeds = [...new Set([fits / 2, fits, fits < 1 ? Math.min(4 * fits, 1) : 2 * fits, 1])];
+  const fits = fittingSpeed(longest());
+  const speeds = [...new Set([fits / 2, fits, fits < 1 ? Math.min(4 * fits, 1) : 2 * fits, 1])];
   speeds.sort((one, other) => one - other);
-  speed = speeds.indexOf(fits);
-  showSpeed();
-  hands.due = !calm.matches;
-  invites = calm.matches;
-  showPlay();
-  withhold(hands.due);
-  seekQuietly(hands.due ? 0 : longest());
-  playIfSeen();
+  seek(calm.matches ? longest() : 0);
+  Object.assign(replay, {
+    speeds,
+    speed: speeds.indexOf(fits),
+    due: !calm.matches,
+    invites: calm.matches,
+    withheld: !calm.matches,
+  });
+  update();
+  playIfInView();
 }
 
-/** @param {number} seconds */
-function seekQuietly(seconds) {
-  const again = hands.due;
-  seek(seconds);
-  hands.due = again;
-}
-
-export function playIfSeen() {
-  if (hands.due && hands.seen && document.visibilityState === "visible") play();
+export function playIfInView() {
+  if (replay.due && replay.inView && document.visibilityState === "visible") play();
 }

@@ -50,8 +50,8 @@ export interface EndedLine {
   passes: Pass[];
   brought: Token[][];
 }
-export interface ToldLine {
-  kind: "told";
+export interface SummaryLine {
+  kind: "summary";
   whole: Whole;
 }
 export type Line =
@@ -59,7 +59,7 @@ export type Line =
   | StartedLine
   | ProgressLine
   | EndedLine
-  | ToldLine
+  | SummaryLine
   | StateLine
   | ErrorLine;
 
@@ -82,21 +82,6 @@ export interface Now {
   tokens: number;
   seconds: number | null;
 }
-/** The parts of a lane's row that change. */
-export interface Row {
-  root: HTMLElement;
-  count: HTMLElement;
-  noun: HTMLElement;
-  bar: HTMLElement;
-  text: HTMLElement;
-  state: HTMLElement;
-  words: HTMLElement[];
-  passes: number;
-  tokens: number;
-  lane?: Lane;
-  newest?: Element | null;
-}
-
 /** A part of a sentence: text, bold text, or a number and its owner. */
 export type Part = string | { b: string } | { b?: undefined; n: string; as: string };
 /** All numbers so far: see compare/summary.py. */
@@ -161,14 +146,14 @@ export interface Field {
   quiet: boolean;
   place: number;
 }
-/** A drafter in the catalogue. usual: its default settings by field; suits: the same as text. */
+/** A drafter in the catalogue. defaults: its default settings by field; suits: the same as text. */
 export interface Known {
   title: string;
   suits: string;
   /** The target that its weights were trained for; null if it fits any. */
   made_for: string | null;
   reads: string[];
-  usual: Value[];
+  defaults: Value[];
 }
 /** The form's config: see race/form.py. */
 export interface FormConfig {
@@ -186,5 +171,3 @@ export interface FormConfig {
 
 /** A time span, in seconds. */
 export type Span = [at: number, long: number];
-/** An animated element, and its keyframes over the whole race. */
-export type Moving = [element: Element, frames: Keyframe[]];

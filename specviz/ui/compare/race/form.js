@@ -1,20 +1,21 @@
 // The form of a race: a summary of its settings on the button that opens them, adding and removing
-// lanes, presets and recorded races. Values are lists in the form's order.
+// lanes, presets and recorded races. Values are lists in the form's order. Gradio draws the drawer.
 
 import { byId } from "../../shared/dom.js";
 import { Stage } from "../../shared/stage.js";
 import { there } from "../../shared/there.js";
-import { filled, words, written } from "./knobs.js";
+import { h, render } from "../../shared/view.js";
+import { fieldValues, settingsText, summary } from "./lane_settings.js";
 
 /** @import { Start } from "../../shared/data.js" */
 /** @import { Filled, FormConfig, Slots, Value } from "./data.js" */
 
 const OPEN = "sv-raceform-open";
+const DRAWER = "sv-raceform-drawer";
 /** @type {Stage<FormConfig>} */
 const stage = new Stage();
 const { $ } = stage;
 let edited = -1; // index of the lane whose settings are open; -1 if none
-const shared = () => stage.config.first.length - 2 * stage.config.most; // number of values before those of the lanes
 
 // The lanes in use, as pairs of a drafter and its settings.
 /** @param {Slots} values */
@@ -29,19 +30,17 @@ function lanesOf(values) {
 
 // The form's values for these lanes; unused lanes have no drafter.
 /** @param {Slots[]} lanes */
-function slots(lanes) {
-  return Array.from({ length: stage.config.most }, (_, place) => lanes[place] || [null, ""]).flat();
-}
+const slots = (lanes) =>
+  Array.from({ length: stage.config.most }, (_, place) => lanes[place] || [null, ""]).flat();
 
 /** @param {Slots} one @param {Slots} other */
-const same = (one, other) =>
-  JSON.stringify(slots(lanesOf(one))) === JSON.stringify(slots(lanesOf(other)));
-/** @param {string} name */
-const known = (name) => stage.config.drafters[name] || stage.config.drafters["draft-model"];
+const same = (one, other) => slots(lanesOf(one)).join("\n") === slots(lanesOf(other)).join("\n");
+/** @param {string | null} name */
+const known = (name) => stage.config.drafters[name || ""] || stage.config.drafters["draft-model"];
 /** @param {string | null} name */
 const suits = (name) => (name ? known(name).suits : "");
 /** @param {string} path */
-const nameOf = (path) =>
+const fileName = (path) =>
   path
     .trim()
     .replace(/[\\/]+$/, "")
@@ -71,25 +70,26 @@ function remove(place, values) {
 /** @param {string | null} name @param {string} settings @param {string} target */
 function hint(name, settings, target) {
   if (!name) return "";
-  const whose = name in stage.config.drafters ? known(name).made_for : null;
-  if (whose && whose !== target && target in stage.config.targets)
-    return `made for ${stage.config.targets[whose]}: it cannot draft for ${stage.config.targets[target]}`;
-  const said = words(stage.config.fields, known(name), settings);
-  return settings.trim() === known(name).suits ? said + " (default)" : said;
+  const { drafters, fields, targets } = stage.config;
+  const madeFor = name in drafters ? known(name).made_for : null;
+  if (madeFor && madeFor !== target && target in targets)
+    return `made for ${targets[madeFor]}: it cannot draft for ${targets[target]}`;
+  const isDefault = settings.trim() === known(name).suits;
+  return summary(fields, known(name), settings) + (isDefault ? " (default)" : "");
 }
 
 // The values of the fields for the open lane.
 /** @param {Slots} values */
 function fields(values) {
   const [drafter, settings] = values.slice(2 * Math.max(edited, 0));
-  return filled(stage.config.fields, known(drafter || ""), settings || "");
+  return fieldValues(stage.config.fields, known(drafter), settings || "");
 }
 
 // Open the settings of a lane, or close them if they are open.
 /** @param {number} place @param {Slots} values */
 function edit(place, values) {
   edited = edited === place ? -1 : place;
-  showFields(there(byId("sv-raceform-drawer")), values);
+  showFields(there(byId(DRAWER)), values);
   return fields(values);
 }
 
@@ -100,71 +100,76 @@ function write(both) {
   if (edited < 0) return lanes;
   const [drafter, settings] = lanes.slice(2 * edited);
   const values = both.slice(2 * stage.config.most);
-  const text = written(stage.config.fields, known(drafter || ""), settings || "", values);
+  const text = settingsText(stage.config.fields, known(drafter), settings || "", values);
   return lanes.map((value, at) => (at === 2 * edited + 1 ? text : value));
 }
 
 /** @param {Filled} values */
 function show(values) {
   const [model, temperature, , , seed, tokens] = values;
-  const typed = /** @type {Slots} */ (values.slice(shared()));
-  const lanes = lanesOf(typed);
-  const [many, , target, rest] = $(".sv-said").children;
-  many.textContent = lanes.length === 1 ? "1 drafter" : lanes.length + " drafters";
-  const named = String(model || "");
-  target.textContent = stage.config.targets[named] || nameOf(named) || "House";
-  rest.textContent = ["", "T " + temperature, tokens + " tokens", "seed " + seed].join(" · ");
+  const { first, most, targets } = stage.config;
+  const lanes = /** @type {Slots} */ (values.slice(first.length - 2 * most));
+  const count = lanesOf(lanes).length;
+  const target = String(model || "");
+  const rest = ["", "T " + temperature, tokens + " tokens", "seed " + seed].join(" · ");
+  const parts = [
+    h("b", null, count === 1 ? "1 drafter" : count + " drafters"),
+    h("span", null, " for "),
+    h("b", null, targets[target] || fileName(target) || "House"),
+    h("span", null, rest),
+  ];
+  render(parts, $(".sv-said"));
   $("button").title = $("button").textContent.trim();
-  const drawer = byId("sv-raceform-drawer");
-  if (drawer) drawer.dataset.target = named; // drafters that fit it are listed
-  return showDrawer(typed);
+  const drawer = byId(DRAWER);
+  if (drawer) drawer.dataset.target = target; // drafters that fit it are listed
+  return drawer !== null && isDrawn(drawer) && showDrawer(drawer, lanes);
 }
 
-// Returns false while the page is still building the form.
-/** @param {Slots} typed */
-function showDrawer(typed) {
-  const drawer = byId("sv-raceform-drawer");
-  const hints = drawer ? drawer.querySelectorAll(".sv-raceform-hint p") : [];
-  const needed = ["said p", ...Object.keys(stage.config.presets)].map(
-    (name) => "#sv-raceform-" + name,
+// Whether Gradio has drawn the whole form.
+/** @param {HTMLElement} drawer */
+function isDrawn(drawer) {
+  const { presets, most } = stage.config;
+  const needed = ["said p", "fields h2", ...Object.keys(presets)];
+  return (
+    needed.every((name) => drawer.querySelector("#sv-raceform-" + name)) &&
+    drawer.querySelectorAll(".sv-raceform-hint p").length >= most &&
+    drawer.querySelectorAll(".sv-raceform-remove").length >= most
   );
-  if (
-    !drawer ||
-    !needed.every((one) => drawer.querySelector(one)) ||
-    hints.length < stage.config.most ||
-    drawer.querySelectorAll(".sv-raceform-remove").length < stage.config.most ||
-    !drawer.querySelector("#sv-raceform-fields h2")
-  )
-    return false;
-  const lanes = lanesOf(typed);
-  if (edited >= lanes.length) edited = -1;
-  showFields(drawer, typed);
-  drawer.dataset.lanes = String(lanes.length);
-  for (let place = 0; place < stage.config.most; place += 1) {
-    const row = there(byId("sv-raceform-lane-" + (place + 1)));
-    const [drafter, settings] = typed.slice(2 * place);
-    row.dataset.there = String(Boolean(drafter));
-    const remove = there(row.querySelector(".sv-raceform-remove"));
-    remove.setAttribute("aria-label", "Remove lane " + (place + 1));
-    hints[place].textContent = hint(drafter, settings || "", drawer.dataset.target || "");
+}
+
+/** @param {HTMLElement} drawer @param {Slots} values */
+function showDrawer(drawer, values) {
+  const { presets, most } = stage.config;
+  const count = lanesOf(values).length;
+  if (edited >= count) edited = -1;
+  showFields(drawer, values);
+  drawer.dataset.lanes = String(count);
+  for (let place = 0; place < most; place += 1) {
+    const [drafter, settings] = values.slice(2 * place);
+    showLane(place, drafter, hint(drafter, settings || "", drawer.dataset.target || ""));
   }
-  const preset = Object.keys(stage.config.presets).find((name) =>
-    same(stage.config.presets[name].lanes, typed),
-  );
-  for (const name of Object.keys(stage.config.presets)) {
-    const button = there(drawer.querySelector("#sv-raceform-" + name));
-    button.setAttribute("aria-pressed", String(name === preset));
-  }
-  const said = preset ? stage.config.presets[preset].said : "Your own choice of lanes.";
-  there(drawer.querySelector("#sv-raceform-said p")).textContent = said;
+  const preset = Object.keys(presets).find((name) => same(presets[name].lanes, values));
+  for (const name of Object.keys(presets))
+    there(byId("sv-raceform-" + name)).setAttribute("aria-pressed", String(name === preset));
+  const about = preset ? presets[preset].said : "Your own choice of lanes.";
+  there(drawer.querySelector("#sv-raceform-said p")).textContent = about;
   return true;
 }
 
+/** @param {number} place @param {string | null} drafter @param {string} text */
+function showLane(place, drafter, text) {
+  const row = there(byId("sv-raceform-lane-" + (place + 1)));
+  row.dataset.there = String(Boolean(drafter));
+  const remove = there(row.querySelector(".sv-raceform-remove"));
+  remove.setAttribute("aria-label", "Remove lane " + (place + 1));
+  there(row.querySelector(".sv-raceform-hint p")).textContent = text;
+}
+
 // Show the fields of the open lane, and the state of the buttons that open them.
-/** @param {HTMLElement} drawer @param {Slots} typed */
-function showFields(drawer, typed) {
+/** @param {HTMLElement} drawer @param {Slots} values */
+function showFields(drawer, values) {
   const open = edited >= 0,
-    name = typed[2 * edited] || "";
+    name = values[2 * edited] || "";
   drawer.querySelectorAll(".sv-raceform-edit").forEach((button, place) => {
     button.setAttribute("aria-label", "Settings of lane " + (place + 1));
     button.setAttribute("aria-controls", "sv-raceform-fields");
@@ -173,8 +178,8 @@ function showFields(drawer, typed) {
   drawer.dataset.edits = open ? String(edited + 1) : "";
   const box = there(byId("sv-raceform-fields"));
   box.dataset.reads = open ? known(name).reads.join(" ") : "";
-  const called = name in stage.config.drafters ? known(name).title : nameOf(name);
-  there(box.querySelector("h2")).textContent = "Settings of lane " + (edited + 1) + ": " + called;
+  const title = name in stage.config.drafters ? known(name).title : fileName(name);
+  there(box.querySelector("h2")).textContent = "Settings of lane " + (edited + 1) + ": " + title;
 }
 
 // The form's values for a recorded race; unchanged if its recipe is unknown.
@@ -185,14 +190,11 @@ function follow(name, filled) {
 }
 
 // The page's URL may name another recorded race than the first.
-const asked = new URLSearchParams(location.search).get("race");
+const named = new URLSearchParams(location.search).get("race") ?? "";
 
 /** @param {Filled} chosen */
-function linked([chosen, ...filled]) {
-  return asked && asked in stage.config.recorded
-    ? [asked, ...follow(asked, filled)]
-    : [chosen, ...filled];
-}
+const linked = ([chosen, ...filled]) =>
+  named in stage.config.recorded ? [named, ...follow(named, filled)] : [chosen, ...filled];
 
 /** @type {Start<FormConfig>} */
 export function start(element, props, _watch, trigger, config) {
@@ -206,7 +208,7 @@ export function start(element, props, _watch, trigger, config) {
     /** @param {string} name */
     preset(name) {
       edited = -1;
-      return stage.config.presets[name].lanes;
+      return config.presets[name].lanes;
     },
     suits,
     show,
@@ -217,8 +219,7 @@ export function start(element, props, _watch, trigger, config) {
     const open = document.body.classList.toggle(OPEN);
     $("button").setAttribute("aria-expanded", String(open));
   });
-  const ready = () => show(stage.config.first) || requestAnimationFrame(ready);
-  ready();
-  if (asked && asked in stage.config.recorded && asked !== Object.keys(stage.config.recorded)[0])
-    trigger(stage.config.event);
+  const showWhenDrawn = () => show(config.first) || requestAnimationFrame(showWhenDrawn);
+  showWhenDrawn();
+  if (Object.keys(config.recorded).indexOf(named) > 0) trigger(config.event);
 }

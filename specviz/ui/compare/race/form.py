@@ -97,7 +97,7 @@ def config(first: Sequence[Any]) -> dict[str, Any]:
             "made_for": entry.made_for,
             "suits": suits(entry.name),
             "reads": [*entry.reads, *READ_BY_ALL],
-            "usual": suited(entry.name),
+            "defaults": suited(entry.name),
         }
         for entry in drafters()
     }

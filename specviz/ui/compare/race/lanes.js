@@ -2,147 +2,177 @@
 // words, or its whole text on demand. Words still to come are invisible but keep their space, so
 // nothing moves during a replay.
 
-import { el, flat, mark, running, startsSpaced } from "../../shared/dom.js";
+import { flat, startsSpaced } from "../../shared/dom.js";
 import { there } from "../../shared/there.js";
-import { called, passesBy, plainFirst, story, tokensBy } from "./lines.js";
-import { $ } from "./stage.js";
-import { clocked } from "./words.js";
+import { breaksLine, classes, h, Mark, runningPieces } from "../../shared/view.js";
+import { Component } from "../../vendor/preact.js";
+import { replay } from "./clock.js";
+import { PassBars } from "./pass_bars.js";
+import { longest, passesBy, plainFirst, story, titleOf, tokensBy } from "./lines.js";
+import { inSeconds } from "./words.js";
 
-/** @import { Lane, LaneFacts, Row, Token } from "./data.js" */
+/** @import { ComponentChild } from "../../vendor/preact.js" */
+/** @import { Lane, LaneFacts, Now, RaceLine, Token } from "./data.js" */
 
 const PROMPT_SHOWN = 80; // characters of the prompt shown before each text; a longer one is cut at its start
-/** @type {Map<string, Row>} */
-export const rows = new Map(); // by lane: the parts of its row that change
+const BRIEF = 24; // characters of a word that stays on one line with its mark
 
-export function showLanes() {
-  rows.clear();
-  $(".sv-race-lanes").replaceChildren(...plainFirst(there(story.race).lanes).map(row));
-}
+/**
+ * A component that is rendered again only if one of its properties has changed: a replay renders the
+ * lanes in every frame.
+ * @template {Record<string, unknown>} Props
+ * @param {(props: Props) => ComponentChild} view
+ */
+const memo = (view) =>
+  /** @extends {Component<Props>} */
+  class extends Component {
+    /** @param {Props} next */
+    shouldComponentUpdate(next) {
+      const now = /** @type {Props} */ (this.props);
+      return Object.keys(next).some((name) => next[name] !== now[name]);
+    }
 
-/** @param {LaneFacts} lane */
-function row(lane) {
-  const made = {
-    root: el(
-      "article",
-      "sv-race-row sv-race-lane sv-race-lane-" + (lane.name === "plain" ? "plain" : "drafts"),
-    ),
-    count: el("b", "", "0"),
-    noun: el("span", "", "tokens"),
-    bar: el("div", "sv-race-bar"),
-    text: el("span", "sv-race-run"),
-    state: el("span", "sv-race-state", "waiting"),
-    /** @type {HTMLElement[]} */
-    words: [],
-    passes: -1,
-    tokens: -1,
+    render() {
+      return view(this.props);
+    }
   };
-  rows.set(lane.name, made);
-  made.text.append(prompt());
-  made.root.append(
-    el("div", "sv-race-name", el("h3", "", lane.title), el("p", "", lane.said)),
-    el("div", "sv-race-count", made.count, made.noun),
-    el(
-      "div",
-      "sv-race-body",
-      el("div", "sv-race-track", made.bar, made.state),
-      el("p", "sv-race-text", made.text),
-    ),
-  );
-  made.root.setAttribute("aria-label", called(lane.name));
-  return made.root;
+
+/** @param {number} seconds */
+export const Lanes = (seconds) =>
+  plainFirst(there(story.race).lanes).map((facts) => {
+    const lane = story.lanes.get(facts.name) ?? null;
+    const now = !story.over && story.now?.lane === facts.name ? story.now : null;
+    const equality = story.whole?.lanes.find(({ name }) => name === facts.name)?.equality;
+    return h(LaneRow, {
+      key: facts.name,
+      race: there(story.race),
+      facts,
+      lane,
+      passes: lane ? passesBy(lane, seconds) : 0,
+      tokens: lane ? tokensBy(lane, seconds) : (now?.tokens ?? 0),
+      runs: now !== null,
+      state: lane ? inSeconds(lane.end) : waitingText(now),
+      partsAt: (story.over ? equality?.position : null) ?? -1,
+      width: replay.width,
+      end: longest(),
+    });
+  });
+
+/** @param {Now | null} now */
+function waitingText(now) {
+  if (!now) return story.over ? "did not run" : "waiting";
+  return now.seconds === null ? "warming up" : "running, " + inSeconds(now.seconds);
 }
 
-function prompt() {
-  const whole = there(story.race).prompt,
-    cut = whole.length > PROMPT_SHOWN;
-  const made = el(
+/**
+ * runs: whether it runs now. state: beside its bar. partsAt: the token from which its text differs
+ * from plain decoding's; -1 if none does. width: of the bars, for `end` seconds.
+ * @typedef {object} Row
+ * @property {RaceLine} race
+ * @property {LaneFacts} facts
+ * @property {Lane | null} lane Once it has finished.
+ * @property {number} passes
+ * @property {number} tokens
+ * @property {boolean} runs
+ * @property {string} state
+ * @property {number} partsAt
+ * @property {number} width
+ * @property {number} end
+ */
+
+const LaneRow = memo(
+  /** @param {Row} row */
+  ({ race, facts, lane, tokens, runs, state, partsAt, width, end }) => {
+    const kind = "sv-race-lane-" + (facts.name === "plain" ? "plain" : "drafts");
+    const scale = width && end ? width / end : 0;
+    const left = lane && scale ? { left: Math.round(lane.end * scale) + 4 + "px" } : undefined;
+    return h(
+      "article",
+      {
+        class: classes("sv-race-row sv-race-lane", kind, runs && "sv-race-runs"),
+        "aria-label": titleOf(facts.name),
+      },
+      h("div", { class: "sv-race-name" }, h("h3", null, facts.title), h("p", null, facts.said)),
+      h(
+        "div",
+        { class: "sv-race-count" },
+        h("b", null, tokens),
+        h("span", null, tokens === 1 ? "token" : "tokens"),
+      ),
+      h(
+        "div",
+        { class: "sv-race-body" },
+        h(
+          "div",
+          { class: "sv-race-track" },
+          h("div", { class: "sv-race-bar" }, lane && scale ? PassBars(lane, scale, width) : null),
+          h("span", { class: "sv-race-state", style: left }, state),
+        ),
+        h(
+          "p",
+          { class: "sv-race-text" },
+          h("span", { class: "sv-race-run" }, ...LaneText(race, lane, tokens, partsAt)),
+        ),
+      ),
+    );
+  },
+);
+
+/** @param {RaceLine} race @param {Lane | null} lane @param {number} tokens @param {number} partsAt */
+function LaneText({ prompt }, lane, tokens, partsAt) {
+  const all = lane ? lane.brought.flat() : [];
+  const isNewest = /** @param {number} at */ (at) => at === tokens - 1 && tokens < all.length;
+  const cut = prompt.length > PROMPT_SHOWN;
+  const start = h(
     "span",
-    "sv-race-prompt",
-    cut ? "… " + whole.slice(-PROMPT_SHOWN).replace(/^\S*\s+/, "") : whole,
+    {
+      class: classes(
+        "sv-race-prompt",
+        lane?.chat && "sv-race-asked",
+        lane && isNewest(-1) && "sv-race-newest",
+      ),
+      title: cut ? prompt : undefined,
+    },
+    cut ? "… " + prompt.slice(-PROMPT_SHOWN).replace(/^\S*\s+/, "") : prompt,
   );
-  if (cut) made.title = whole;
-  return made;
+  const words = all.flatMap((token, at) => [
+    startsSpaced(token[0]) ? " " : null,
+    h(LaneWord, { token, unseen: at >= tokens, newest: isNewest(at), parts: at === partsAt }),
+  ]);
+  return [start, ...words];
 }
 
-// The lane has ended: add its whole text.
-/** @param {string} name */
-export function fillLane(name) {
-  const made = rows.get(name),
-    lane = story.lanes.get(name);
-  if (!made || !lane || made.lane === lane) return;
-  Object.assign(made, { lane, passes: -1, tokens: -1, words: [] });
-  const asked = prompt();
-  if (lane.chat) asked.classList.add("sv-race-asked");
-  made.text.replaceChildren(asked);
-  for (const token of lane.brought.flat()) addWord(made, token);
-  made.state.textContent = clocked(lane.end);
-}
+/**
+ * parts: whether the text differs from plain decoding's from here on.
+ * @typedef {{ token: Token, unseen: boolean, newest: boolean, parts: boolean }} Word
+ */
 
-/** @param {Row} made @param {Token} token */
-function addWord(made, [pieces, kind]) {
-  const spaced = startsSpaced(pieces); // underline the word without its space
-  if (spaced) made.text.append(" ");
-  const token = el(
-    "span",
-    "sv-race-word sv-race-" + kind + " sv-race-unseen",
-    running(spaced ? pieces.slice(1) : pieces),
-  );
-  if (kind === "recovered" || kind === "bonus") {
-    const end = token.querySelector("br"); // put the mark before the line break
-    const sign = there(mark(kind));
-    if (end) end.before(sign);
-    else token.append(sign);
-  }
-  if (flat(pieces).length < 24) token.classList.add("sv-race-brief"); // keep its mark on the same line
-  made.text.append(token);
-  made.words.push(token);
-}
-
-// Mark where a text first differs from plain decoding's.
-export function showParting() {
-  for (const lane of story.whole ? story.whole.lanes : []) {
-    const made = rows.get(lane.name),
-      at = lane.equality.position;
-    const token = made && at !== null && at !== undefined ? made.words[at] : null;
-    if (!token) continue;
-    token.classList.add("sv-race-parts");
-    token.title = "From here on, the text differs from plain decoding’s.";
-  }
-}
-
-// Show a lane at a moment; update only what has changed.
-/** @param {Row} made @param {Lane} lane @param {number} seconds */
-export function showLane(made, lane, seconds) {
-  const passes = passesBy(lane, seconds);
-  if (passes === made.passes) return;
-  made.passes = passes;
-  const tokens = tokensBy(lane, passes),
-    before = Math.max(0, made.tokens);
-  for (let at = before; at < tokens; at += 1) made.words[at].classList.remove("sv-race-unseen");
-  for (let at = tokens; at < before; at += 1) made.words[at].classList.add("sv-race-unseen");
-  if (made.newest) made.newest.classList.remove("sv-race-newest");
-  made.newest =
-    tokens < made.words.length ? made.words[tokens - 1] || made.text.firstElementChild : null;
-  if (made.newest) made.newest.classList.add("sv-race-newest");
-  made.count.textContent = String(tokens);
-  made.noun.textContent = tokens === 1 ? "token" : "tokens";
-  made.tokens = tokens;
-}
-
-// Show what is known of a lane before it ends.
-/** @param {string} name */
-export function showWaiting(name) {
-  const made = there(rows.get(name)),
-    now = story.now && story.now.lane === name && !story.over ? story.now : null;
-  made.root.classList.toggle("sv-race-runs", Boolean(now));
-  if (made.lane) return;
-  made.count.textContent = String(now ? now.tokens : 0);
-  made.noun.textContent = now && now.tokens === 1 ? "token" : "tokens";
-  made.state.textContent = !now
-    ? story.over
-      ? "did not run"
-      : "waiting"
-    : now.seconds === null
-      ? "warming up"
-      : "running, " + clocked(now.seconds);
-}
+// A word without the space before it, so that only the word is underlined.
+const LaneWord = memo(
+  /** @param {Word} word */
+  ({ token: [pieces, kind], unseen, newest, parts }) => {
+    const shown = startsSpaced(pieces) ? pieces.slice(1) : pieces;
+    const sign = kind === "recovered" || kind === "bonus" ? Mark(kind) : null;
+    const breaks = breaksLine(shown);
+    return h(
+      "span",
+      {
+        class: classes(
+          "sv-race-word sv-race-" + kind,
+          flat(pieces).length < BRIEF && "sv-race-brief",
+          parts && "sv-race-parts",
+          newest && "sv-race-newest",
+          unseen && "sv-race-unseen",
+        ),
+        title: parts ? "From here on, the text differs from plain decoding’s." : undefined,
+      },
+      h(
+        "span",
+        { class: "sv-w" },
+        ...runningPieces(shown),
+        ...(breaks ? [sign, h("br", null)] : []),
+      ),
+      breaks ? null : sign,
+    );
+  },
+);

@@ -1,9 +1,14 @@
-// The state of the race shown, built from its append-only lines.
+// The race shown, built from its append-only lines.
 
 import { isLast, newLines } from "../../shared/job.js";
+import { Stage } from "../../shared/stage.js";
 import { there } from "../../shared/there.js";
 
-/** @import { EndedLine, Lane, LaneFacts, Line, Now, RaceLine, Whole } from "./data.js" */
+/** @import { Config, EndedLine, Lane, LaneFacts, Line, Now, RaceLine, Whole } from "./data.js" */
+
+/** @type {Stage<Config>} */
+export const stage = new Stage();
+export const { $ } = stage;
 
 /**
  * whole: the numbers so far. mine: the lines belong to the race shown.
@@ -29,28 +34,20 @@ export const story = {
 
 // A finished lane, with seconds and tokens after every pass.
 /** @param {EndedLine} line @returns {Lane} */
-function laid(line) {
+function finishedLane({ lane: name, passes, brought, chat }) {
   /** @type {number[]} */
   const ends = [];
   /** @type {number[]} */
   const counts = [];
-  let seconds = 0,
+  let end = 0,
     tokens = 0;
-  line.passes.forEach((parts, index) => {
-    seconds += parts[0] + parts[1] + parts[2];
-    tokens += line.brought[index].length;
-    ends.push(seconds);
+  passes.forEach(([draft, target, rest], index) => {
+    end += draft + target + rest;
+    tokens += brought[index].length;
+    ends.push(end);
     counts.push(tokens);
   });
-  return {
-    name: line.lane,
-    passes: line.passes,
-    chat: line.chat,
-    brought: line.brought,
-    ends,
-    counts,
-    end: seconds,
-  };
+  return { name, passes, chat, brought, ends, counts, end };
 }
 
 // How many passes have ended at this time.
@@ -66,9 +63,12 @@ export function passesBy(lane, seconds) {
   return low;
 }
 
-/** @param {Lane} lane @param {number} passes */
-export const tokensBy = (lane, passes) => (passes ? lane.counts[passes - 1] : 0);
+// How many tokens there are at this time.
+/** @param {Lane} lane @param {number} seconds */
+export const tokensBy = (lane, seconds) => lane.counts[passesBy(lane, seconds) - 1] ?? 0;
 export const longest = () => Math.max(0, ...[...story.lanes.values()].map((lane) => lane.end));
+/** Whether a live race is under way. */
+export const isRunning = () => story.race?.source === "live" && !story.over;
 /** @param {string} name @returns {LaneFacts} */
 export const factsOf = (name) =>
   there(story.race).lanes.find((lane) => lane.name === name) || { name, title: name, said: "" };
@@ -82,7 +82,7 @@ export const plainFirst = (lanes) => [
 
 // A lane's title, with its settings if another lane has the same title.
 /** @param {string} name */
-export function called(name) {
+export function titleOf(name) {
   const lane = factsOf(name);
   const twin = there(story.race).lanes.some(
     (other) => other !== lane && other.title === lane.title,
@@ -90,64 +90,45 @@ export function called(name) {
   return twin ? lane.title + " (" + lane.said + ")" : lane.title;
 }
 
-// The listener of new lines: `line` is called for each, then `race` once if another race has started,
-// and `lines` with all of them if they belong to the race shown.
 /**
- * @type {{
- *   line: (line: Line) => void,
- *   race: (race: RaceLine) => void,
- *   lines: (told: Line[]) => void,
- * }}
+ * What is called for each new line, then once if another race has started, and then with all new
+ * lines of the race shown.
+ * @typedef {object} Listener
+ * @property {(line: Line) => void} line
+ * @property {(race: RaceLine) => void} race
+ * @property {(lines: Line[]) => void} lines
  */
-let hearer = { line() {}, race() {}, lines() {} };
-
-/** @param {typeof hearer} shows */
-export function onNews(shows) {
-  hearer = shows;
-}
 
 // Take in the text of a race. Text that does not continue the last one belongs to another race.
-/** @param {string} text */
-export function feed(text) {
+/** @param {string} text @param {Listener} listener */
+export function feed(text, listener) {
   const grown = story.text !== "" && text.startsWith(story.text);
   /** @type {Line[]} */
-  const told = newLines(text, story.text);
+  const lines = newLines(text, story.text);
   story.text = text;
   story.mine = story.mine && grown;
-  for (const line of told) {
+  for (const line of lines) {
     take(line);
-    hearer.line(line);
+    listener.line(line);
   }
-  if (told.some((line) => line.kind === "race")) hearer.race(there(story.race));
-  if (!story.mine || !told.length) return; // status lines before the race: keep showing the old one
-  if (there(story.race).source === "recorded" || told.some(isLast)) story.over = true;
-  hearer.lines(told);
+  if (lines.some((line) => line.kind === "race")) listener.race(there(story.race));
+  if (!story.mine || !lines.length) return; // status lines before the race: keep showing the old one
+  if (there(story.race).source === "recorded" || lines.some(isLast)) story.over = true;
+  listener.lines(lines);
 }
 
 /** @param {Line} line */
 function take(line) {
-  if (line.kind === "race")
-    Object.assign(story, {
-      race: line,
-      whole: null,
-      lanes: new Map(),
-      now: null,
-      over: false,
-      mine: true,
-    });
-  else if (line.kind === "started")
-    story.now = {
-      lane: line.lane,
-      place: line.place,
-      turn: line.turn,
-      done: false,
-      tokens: 0,
-      seconds: null,
-    };
-  else if (line.kind === "progress")
+  if (line.kind === "race") {
+    const empty = { whole: null, lanes: new Map(), now: null, over: false };
+    Object.assign(story, empty, { race: line, mine: true });
+  } else if (line.kind === "started") {
+    const { lane, place, turn } = line;
+    story.now = { lane, place, turn, done: false, tokens: 0, seconds: null };
+  } else if (line.kind === "progress") {
     Object.assign(story.now || {}, { tokens: line.tokens, seconds: line.seconds });
-  else if (line.kind === "ended") {
-    story.lanes.set(line.lane, laid(line));
+  } else if (line.kind === "ended") {
+    story.lanes.set(line.lane, finishedLane(line));
     Object.assign(story.now || {}, { done: true });
-  } else if (line.kind === "told") story.whole = line.whole;
+  } else if (line.kind === "summary") story.whole = line.whole;
 }

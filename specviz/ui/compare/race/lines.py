@@ -150,4 +150,4 @@ def numbers(results: Results) -> str:
     """The line with all numbers and sentences so far."""
     whole: dict[str, Any] = race_summary(results)
     lanes = [{k: v for k, v in lane.items() if k not in ELSEWHERE} for lane in whole["lanes"]]
-    return line("told", {"whole": whole | {"lanes": lanes}})
+    return line("summary", {"whole": whole | {"lanes": lanes}})

@@ -1,27 +1,31 @@
 // Load recorded races, and receive live races as a stream.
 
-import { meaning, write } from "../../shared/dom.js";
+import { linkable } from "../../shared/address.js";
 import { Job } from "../../shared/job.js";
-import { remember } from "./address.js";
-import { tellTime } from "./axis.js";
-import { showResult } from "./badge.js";
-import { showBars } from "./bars.js";
-import { pause, present, show, showSpeed, time, wind } from "./clock.js";
-import { hands } from "./hands.js";
-import { fillLane, showLanes } from "./lanes.js";
-import { feed, longest, story } from "./lines.js";
-import { showNow } from "./now.js";
-import { $, stage } from "./stage.js";
+import { Sentence } from "../../shared/view.js";
+import { pause, present, replay, wind } from "./clock.js";
+import { feed, longest, stage, story } from "./lines.js";
+import { redraw, show, view } from "./race_view.js";
 
 /** @import { Line, RaceLine } from "./data.js" */
 
-export const EMPTY = "Choose the drafters, write a prompt and press Run live.";
-let awaited = ""; // the notice that the race's first line removes
+const EMPTY = "Choose the drafters, write a prompt and press Run live.";
+const UNREADABLE = "This recorded race could not be read. ";
+let waits = false; // whether the notice is what the race's first line ends
+let linked = ""; // the recorded race in the page's URL: ?race=2-repeat; a live race has no link
+let writeLink = () => {};
+
+/** @param {string} name */
+function link(name) {
+  linked = name;
+  writeLink();
+}
 
 /** @param {string} sentence @param {string} [numbers] */
-export function notice(sentence, numbers) {
-  write($(".sv-race-notice"), sentence, numbers);
-  $(".sv-race-notice").hidden = !sentence;
+function notify(sentence, numbers) {
+  view.notice = Sentence(sentence, numbers);
+  waits = false;
+  show();
 }
 
 /** @type {Job<Line>} */
@@ -37,75 +41,51 @@ export const job = new Job({
     lost: "The connection to the server was lost. What was received is kept; try the race again.",
   },
   waits: { loading: "Loading the models.", racing: "" },
-  turn(under) {
-    if (under) {
-      pause();
-      hands.due = false;
-    }
-    document.body.classList.toggle("sv-racing", under);
+  turn(runs) {
+    if (runs) stopReplay();
+    document.body.classList.toggle("sv-racing", runs);
   },
   wait(sentence, numbers) {
-    notice(sentence, numbers);
-    awaited = job.stopping ? "" : $(".sv-race-notice").textContent;
+    notify(sentence, numbers);
+    waits = !job.stopping;
   },
-  end(sentence, told) {
-    notice(sentence);
-    if (told || !job.begun) return;
+  end(sentence, fromServer) {
+    notify(sentence);
+    if (fromServer || !job.begun) return;
     story.over = true; // what was received can be replayed
     onLines([]);
   },
 });
 
+function stopReplay() {
+  replay.due = false;
+  pause();
+}
+
+const listener = { line: onLine, race: onRace, lines: onLines };
+
 /** @param {Line} line */
 function onLine(line) {
-  if (line.kind === "error") notice(line.sentence);
+  if (line.kind === "error") notify(line.sentence);
   else if (line.kind === "state") job.state(line);
 }
 
-export const news = {
-  line: onLine,
-  race: onRace,
-  lines: onLines,
-};
-
 /** @param {RaceLine} race */
-function onRace(race) {
-  pause();
-  hands.due = false;
+function onRace({ source }) {
+  replay.withheld = false;
+  stopReplay();
   wind(0); // no lane has ended yet
-  $(".sv-race-top").hidden = true;
-  if (!job.number || race.source === "recorded" || $(".sv-race-notice").textContent === awaited)
-    notice("");
-  $(".sv-race").dataset.from = race.source;
-  document.body.classList.toggle("sv-races-live", race.source === "live");
-  if (race.source !== "recorded") remember("");
-  $(".sv-race .sv-badge").textContent = race.source;
-  $(".sv-race .sv-badge").title = meaning(race.source);
-  $(".sv-race .sv-where").textContent = [race.where, race.said].filter(Boolean).join(" · ");
-  showLanes();
+  if (!job.number || source === "recorded" || waits) notify("");
+  document.body.classList.toggle("sv-races-live", source === "live");
+  if (source !== "recorded") link("");
 }
 
 // New lines of a race: draw the lanes that have ended, and replay the race once it is over.
-/** @param {Line[]} told */
-function onLines(told) {
-  for (const name of story.lanes.keys()) fillLane(name);
-  showNow();
-  if (told.some((line) => line.kind === "ended")) redraw(longest());
-  showResult();
-  if (!story.over) return;
-  showSpeed();
-  if (story.lanes.size) present();
-}
-
-// Draw bars and animations at the current width, at this moment of the replay.
-/** @param {number} seconds */
-export function redraw(seconds) {
-  $(".sv-race-top").hidden = false;
-  hands.width = $(".sv-race-ticks").clientWidth;
-  showBars();
-  wind(seconds);
-  show(time());
-  tellTime(time());
+/** @param {Line[]} lines */
+function onLines(lines) {
+  if (lines.some((line) => line.kind === "ended")) redraw(longest());
+  else show();
+  if (story.over && story.lanes.size) present();
 }
 
 // Show a recorded race; returns its first line, or nothing if it cannot be read.
@@ -114,22 +94,30 @@ export async function load(name) {
   pause();
   const answer = await fetch(stage.config.races + encodeURIComponent(name)).catch(() => null);
   if (!answer?.ok) {
-    notice(
-      "This recorded race could not be read. " +
-        (answer && answer.status === 422 ? await answer.text() : ""),
-    );
+    notify(UNREADABLE + (answer?.status === 422 ? await answer.text() : ""));
     return undefined;
   }
   const text = await answer.text();
   job.wanted = 0;
   story.text = "";
-  feed(text);
-  remember(name);
+  feed(text, listener);
+  link(name);
   return story.race;
+}
+
+/** Show the recorded race that the page's URL names, or the first. */
+export function openFirst() {
+  writeLink = linkable("race", () => linked, stage.element, true);
+  const names = stage.config.recorded;
+  const named = new URLSearchParams(location.search).get("race") ?? "";
+  const first = names.includes(named) ? named : names[0];
+  if (first) return load(first);
+  notify(EMPTY);
+  return undefined;
 }
 
 // Receive the whole output of a live race so far.
 /** @param {string | null} text */
 export function hear(text) {
-  if (text && job.hear(text).length) feed(text);
+  if (text && job.hear(text).length) feed(text, listener);
 }

@@ -1,11 +1,11 @@
 // A lane's settings: as text such as "gamma=8 siblings=3,2", as values of Step's fields, as a summary.
-// What is said and what is left out is as request.py's `shape` and settings/summary.py have it.
+// What is written and what is left out is as in request.py's `shape` and settings/summary.py.
 
 /** @import { Field, Known, Value } from "./data.js" */
 
 // The settings in a text, by name.
 /** @param {string} text @returns {Partial<Record<string, string>>} */
-function said(text) {
+function parse(text) {
   const pairs = text.split(/\s+/).filter((pair) => pair.includes("="));
   return Object.fromEntries(
     pairs.map((pair) => {
@@ -17,7 +17,7 @@ function said(text) {
 
 // A field's value as written in a text.
 /** @param {Field} field @param {Value} value */
-function typed({ kind }, value) {
+function valueText({ kind }, value) {
   if (value === null) return "";
   if (kind === "wholes" || kind === "paths")
     return String(value)
@@ -28,40 +28,40 @@ function typed({ kind }, value) {
 
 // The values of the fields for a text; the drafter's defaults for settings it does not name.
 /** @param {Field[]} fields @param {Known} known @param {string} text @returns {Value[]} */
-export function filled(fields, known, text) {
-  const told = said(text);
+export function fieldValues(fields, known, text) {
+  const settings = parse(text);
   return fields.map(({ name, kind }, at) => {
-    const words = told[name];
-    if (words === undefined) return known.usual[at];
-    if (kind === "wholes") return words.replaceAll(",", ", ");
-    if (kind === "paths") return words.replaceAll(";", "; ");
-    return kind === "word" || Number.isNaN(Number(words)) ? words : Number(words);
+    const value = settings[name];
+    if (value === undefined) return known.defaults[at];
+    if (kind === "wholes") return value.replaceAll(",", ", ");
+    if (kind === "paths") return value.replaceAll(";", "; ");
+    return kind === "word" || Number.isNaN(Number(value)) ? value : Number(value);
   });
 }
 
 // The text for these values of the fields; settings without a field are kept.
 /** @param {Field[]} fields @param {Known} known @param {string} text @param {Value[]} values */
-export function written(fields, known, text, values) {
+export function settingsText(fields, known, text, values) {
   const rows = fields
     .map((field, at) => ({
-      field,
-      now: typed(field, values[at]),
-      usual: typed(field, known.usual[at]),
+      ...field,
+      value: valueText(field, values[at]),
+      isDefault: valueText(field, values[at]) === valueText(field, known.defaults[at]),
     }))
-    .filter(({ field }) => known.reads.includes(field.name));
-  const rest = Object.entries(said(text)).filter(
-    ([name]) => !rows.some(({ field }) => field.name === name),
+    .filter(({ name }) => known.reads.includes(name));
+  const written = rows.filter(
+    ({ value, isDefault, quiet, always }) =>
+      !isDefault || (!quiet && (always || (value !== "" && value !== "0"))),
   );
-  const loud = rows.filter(
-    ({ field, now, usual }) =>
-      now !== usual || (!field.quiet && (field.always || (now !== "" && now !== "0"))),
+  written.sort((one, other) => one.place - other.place);
+  const others = Object.entries(parse(text)).filter(
+    ([name]) => !rows.some((row) => row.name === name),
   );
-  loud.sort((one, other) => one.field.place - other.field.place);
-  const pairs = [...loud.map(({ field, now }) => [field.name, now]), ...rest];
+  const pairs = [...written.map(({ name, value }) => [name, value]), ...others];
   return pairs.map(([name, value]) => name?.replaceAll("_", "-") + "=" + value).join(" ");
 }
 
-/** @type {Partial<Record<string, (typed: string) => string>>} */
+/** @type {Partial<Record<string, (text: string) => string>>} */
 const BRIEF = {
   wholes: (list) =>
     list.split(",").some((one) => Number(one) > 1) ? list.replaceAll(",", "·") : "",
@@ -71,15 +71,15 @@ const BRIEF = {
 
 // A summary of the draft's shape.
 /** @param {Field[]} fields @param {Known} known @param {string} text */
-export function words(fields, known, text) {
-  const told = said(text);
+export function summary(fields, known, text) {
+  const settings = parse(text);
   const rows = fields.map((field, at) => {
-    const value = told[field.name] ?? typed(field, known.usual[at]);
-    const heeded = field.brief && known.reads.includes(field.name);
-    const brief = heeded ? (BRIEF[field.kind] || String)(value) : "";
+    const value = settings[field.name] ?? valueText(field, known.defaults[at]);
+    const shown = field.brief && known.reads.includes(field.name);
+    const brief = shown ? (BRIEF[field.kind] || String)(value) : "";
     return { ...field, words: brief && field.brief.replace("{}", brief) };
   });
-  const gone = rows.filter((row) => row.words).map((row) => row.instead);
-  const parts = rows.filter((row) => row.words && !gone.includes(row.name));
+  const replaced = rows.filter((row) => row.words).map((row) => row.instead);
+  const parts = rows.filter((row) => row.words && !replaced.includes(row.name));
   return parts.map((row) => row.words).join(" · ");
 }

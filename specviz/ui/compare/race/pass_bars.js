@@ -1,0 +1,64 @@
+// A lane's bar: every pass to scale, split into drafting, target pass and the rest. One path per kind,
+// drawn twice: pale for the future, and solid up to the playhead.
+
+import { classes, h } from "../../shared/view.js";
+
+/** @import { Lane, Span } from "./data.js" */
+
+const GAP = 1.5; // px between passes, where they are wide enough
+const TALL = 16;
+const NARROW = 4; // px: a narrower box would be mostly outline
+
+/** @param {Lane} lane @param {number} scale px of a second. @param {number} width */
+export const PassBars = (lane, scale, width) => [
+  Passes(lane, scale, width, "sv-race-ahead"),
+  Passes(lane, scale, width, "sv-race-past"),
+  h("i", { class: "sv-race-playhead" }),
+];
+
+/** @param {Lane} lane @param {number} scale @param {number} width @param {string} name */
+function Passes(lane, scale, width, name) {
+  const { draft, target, rest } = spansOf(lane, scale);
+  const edged = draft.length > 0 && draft.every(([, seconds]) => seconds * scale > NARROW);
+  /** @param {string} d @param {string} kind */
+  const path = (d, kind) => h("path", { d, class: "sv-race-t-" + kind });
+  return h(
+    "svg",
+    {
+      viewBox: "0 0 " + width + " " + TALL,
+      width,
+      class: "sv-race-t " + name,
+      "aria-hidden": "true",
+    },
+    path(boxes(rest, scale), "rest"),
+    path(boxes(target, scale), "target"),
+    path(boxes(draft, scale, edged ? 0.5 : 0), classes("draft", edged && "sv-race-edged")),
+  );
+}
+
+// The boxes of each kind; each pass ends a little earlier, to leave a gap.
+/** @param {Lane} lane @param {number} scale */
+function spansOf(lane, scale) {
+  /** @type {Record<"draft" | "target" | "rest", Span[]>} */
+  const found = { draft: [], target: [], rest: [] };
+  lane.passes.forEach(([draft, target, rest], index) => {
+    const start = index ? lane.ends[index - 1] : 0,
+      whole = lane.ends[index] - start;
+    const keep = 1 - Math.min(GAP / Math.max(whole * scale, 1e-9), 0.3);
+    if (draft) found.draft.push([start, draft * keep]);
+    found.target.push([start + draft * keep, target * keep]);
+    if (rest) found.rest.push([start + (draft + target) * keep, rest * keep]);
+  });
+  return found;
+}
+
+// Rectangles as one path. spans: [start, seconds] in seconds; inset: of an outline, in px.
+/** @param {Span[]} spans @param {number} scale */
+const boxes = (spans, scale, inset = 0) =>
+  spans
+    .map(([at, seconds]) => {
+      const wide = Math.max(seconds * scale - 2 * inset, 0.4).toFixed(2);
+      const left = (at * scale + inset).toFixed(2);
+      return `M${left} ${inset}h${wide}v${TALL - 2 * inset}h-${wide}z`;
+    })
+    .join("");

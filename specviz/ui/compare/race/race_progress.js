@@ -1,0 +1,44 @@
+// A race in progress: the lane that runs, and the order of the lanes.
+
+import { there } from "../../shared/there.js";
+import { h } from "../../shared/view.js";
+import { story, titleOf } from "./lines.js";
+import { inSeconds, plural, Sign } from "./words.js";
+
+export function RaceProgress() {
+  const { now, race } = story;
+  const { order } = there(race);
+  const turn = now && now.turn > 1 ? "Short lanes again, run " + now.turn + " · " : "";
+  const lane = now && "Lane " + now.place + " of " + order.length + ": " + titleOf(now.lane);
+  const progress =
+    now?.seconds == null
+      ? now && ", warming up"
+      : ", " + plural(now.tokens, "token") + ", " + inSeconds(now.seconds);
+  return [
+    h("span", { class: "sv-race-who", role: "status" }, lane ? turn + lane : "Getting ready"),
+    h("span", { class: "sv-race-far" }, progress),
+    h(
+      "span",
+      { class: "sv-race-order" },
+      "Random order: ",
+      ...order.flatMap((name, at) => [at ? ", " : "", Step(name, at + 1)]),
+    ),
+  ];
+}
+
+// A lane in the order: done, running or still to come.
+/** @param {string} name @param {number} place */
+function Step(name, place) {
+  const { now } = story;
+  const runs = now?.place === place && !now.done;
+  const done = now !== null && !runs && now.place >= place;
+  return h(
+    "span",
+    {
+      class: done ? "sv-race-did" : runs ? "sv-race-does" : "",
+      "aria-current": runs ? "step" : undefined,
+    },
+    titleOf(name),
+    done ? Sign("same") : null,
+  );
+}

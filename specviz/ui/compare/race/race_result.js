@@ -1,0 +1,65 @@
+// The result: whether all texts are the same, the headline, the table, and how it was measured.
+
+import { meaning } from "../../shared/dom.js";
+import { there } from "../../shared/there.js";
+import { h, render } from "../../shared/view.js";
+import { $, story, titleOf } from "./lines.js";
+import { COLUMNS, RaceTable } from "./race_table.js";
+import { SentencePart, Sign } from "./words.js";
+
+/** @import { Whole } from "./data.js" */
+
+/** Further terms of the table, as in COLUMNS. @type {[string, string][]} */
+const TERMS = [
+  ["tokens", "brings"],
+  ["cost", "costs"],
+  ["plain token", "plain token"],
+];
+
+export function showResult() {
+  const whole = story.over ? story.whole : null;
+  $(".sv-race-result").hidden = $(".sv-race-same").hidden = !whole;
+  if (!whole) return;
+  const { same, sentence_parts } = whole.texts;
+  const kind = same === null ? "open" : same ? "same" : "apart";
+  $(".sv-race-same").dataset.is = kind;
+  render([Sign(kind), h("p", null, ...sentence_parts.map(SentencePart))], $(".sv-race-same"));
+  render(Headline(whole), $(".sv-race-verdict"));
+  render(RaceTable(whole.lanes), $(".sv-race-table"));
+  render(footnote(whole), $(".sv-race-foot"));
+  render(Definitions(), $(".sv-race-words dl"));
+}
+
+/** @param {Whole} whole */
+const Headline = ({ headline, caution }) => [
+  h("p", { class: "sv-race-headline" }, headline),
+  h(
+    "p",
+    { class: "sv-race-caution", role: "note", hidden: !caution },
+    Sign("rough"),
+    h("span", null, caution),
+  ),
+];
+
+const Definitions = () =>
+  [...Object.values(COLUMNS), ...TERMS].map(([title, term]) =>
+    h("div", null, h("dt", null, title), h("dd", null, meaning(term))),
+  );
+
+/** @param {Whole} whole */
+function footnote({ order, lanes }) {
+  const race = there(story.race);
+  const most = Math.max(...lanes.map(({ runs }) => runs.length));
+  const sentences = [
+    race.source === "live"
+      ? "Measured on this machine."
+      : "Recorded: measured when the race was recorded.",
+    "The lanes ran one at a time, in random order: " + order.map(titleOf).join(", ") + ".",
+    most > 1 &&
+      "Lanes that took less than a second ran " +
+        most +
+        " times: the table shows their median run, and the lowest and highest speed-up.",
+    [race.where, "batch 1", race.said].filter(Boolean).join(" · ") + ".",
+  ];
+  return sentences.filter(Boolean).join(" ");
+}

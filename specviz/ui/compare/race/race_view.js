@@ -1,0 +1,123 @@
+// The race on screen, from its lines and the time of its replay.
+
+import { meaning } from "../../shared/dom.js";
+import { classes, h, Icon, Mark, render, Sentence } from "../../shared/view.js";
+import { act, hasStarted, onChange, replay, rewind, time } from "./clock.js";
+import { Lanes } from "./lanes.js";
+import { $, isRunning, longest, story } from "./lines.js";
+import { RaceProgress } from "./race_progress.js";
+import { showResult } from "./race_result.js";
+import { TimeAxis } from "./time_axis.js";
+import { Key, Patch } from "./words.js";
+
+const WIDE = 1050,
+  SLIM = 728; // px of the section's width, which depends on the zoom
+
+/** width: of the section. full: whether whole texts are shown. */
+export const view = { width: 0, full: false, notice: Sentence("") };
+
+/** Show everything. */
+export function show() {
+  const { race } = story;
+  render(view.notice, $(".sv-race-notice"));
+  render(Legend(), $(".sv-race-times"));
+  if (race) {
+    $(".sv-race").dataset.from = race.source;
+    render(Source(race.source, [race.where, race.said]), $(".sv-race-source"));
+    render(isRunning() ? RaceProgress() : null, $(".sv-race-now"));
+    showResult();
+  }
+  showMoment();
+}
+
+/** Show what changes while the race is replayed. */
+function showMoment() {
+  $(".sv-race").className = classes(
+    "sv-race",
+    view.width < WIDE && "sv-race-mid",
+    view.width <= SLIM && "sv-race-slim",
+    view.full && "sv-race-full",
+    isRunning() && "sv-race-live",
+    replay.withheld && "sv-race-withheld",
+  );
+  render(subtitle(), $(".sv-race-sub"));
+  render(Buttons(), $(".sv-race-buttons"));
+  $(".sv-race-top").hidden = !story.lanes.size;
+  if (!story.race) return;
+  render(TimeAxis(time(), view.width <= SLIM), $(".sv-race-axis"));
+  render(Lanes(time()), $(".sv-race-lanes"));
+}
+onChange(showMoment);
+
+/** Show the lanes at the present width, at this moment of the replay. @param {number} seconds */
+export function redraw(seconds) {
+  show();
+  replay.width = $(".sv-race-ticks").clientWidth;
+  showMoment();
+  rewind(seconds);
+}
+
+/** Follow the width of the section. */
+export function fit() {
+  const width = $(".sv-race").clientWidth;
+  if (!width || width === view.width) return;
+  view.width = width;
+  if (story.lanes.size) redraw(hasStarted() ? time() : longest());
+  else show();
+}
+
+/** @param {string} source @param {string[]} facts */
+const Source = (source, facts) => [
+  h("span", { class: "sv-badge", title: meaning(source) }, source),
+  h("span", { class: "sv-where" }, facts.filter(Boolean).join(" · ")),
+];
+
+const Legend = () => [
+  Key(Patch("q"), "drafting"),
+  Key(Patch("p"), "target pass"),
+  Key(Patch("rest"), "other"),
+  ...["accepted", "recovered", "bonus"].map((state) => Key(Mark(state), state, state)),
+];
+
+// A speed as a fraction of real time: 1/32, 2/3, 6.
+/** @param {number} rate */
+function fraction(rate) {
+  const over = [1, 2, 3].find((each) => Math.abs(each / rate - Math.round(each / rate)) < 1e-9);
+  return Number.isInteger(rate) || !over ? String(rate) : over + "/" + Math.round(over / rate);
+}
+/** @param {number} rate */
+const spoken = (rate) => (rate === 1 ? "real time" : fraction(rate) + " × real time");
+
+function subtitle() {
+  if (isRunning()) return "· lanes run one at a time, then replay side by side";
+  return story.over ? "· measured times, " + spoken(replay.speeds[replay.speed]) : "";
+}
+
+function Buttons() {
+  const { playing, invites, speeds, speed } = replay;
+  const disabled = isRunning() || !story.lanes.size;
+  const play = playing ? "Pause" : invites ? "Play the race" : "Play";
+  const next = spoken(speeds[(speed + 1) % speeds.length]);
+  /** @param {string} name @param {object} attributes @param {...import("../../vendor/preact.js").ComponentChild} inside */
+  const button = (name, attributes, ...inside) =>
+    h(
+      "button",
+      { type: "button", "data-race": name, disabled, onClick: () => act(name), ...attributes },
+      ...inside,
+    );
+  return [
+    button("texts", { "aria-pressed": view.full, onClick: toggleTexts }, "Full texts"),
+    button("again", {}, Icon("first"), "Again"),
+    button("play", { "aria-label": play }, Icon(playing ? "pause" : "play"), invites && play),
+    button(
+      "speed",
+      { "aria-label": "Speed: " + spoken(speeds[speed]) + ". Press for " + next },
+      fraction(speeds[speed]) + " ×",
+    ),
+  ];
+}
+
+function toggleTexts() {
+  view.full = !view.full;
+  showMoment();
+}

@@ -1,0 +1,116 @@
+// The time axis. Its pin is a slider: arrow keys move to the end of the next pass, a press or a drag
+// to its position.
+
+import { h } from "../../shared/view.js";
+import { act, replay, seek, time } from "./clock.js";
+import { $, isRunning, longest, story, titleOf, tokensBy } from "./lines.js";
+import { inSeconds, plural } from "./words.js";
+
+const UNITS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500];
+const PIN = 34; // px: half of the pin's label, and some space
+const TICK = 40; // px: width of a tick's label
+
+/** @param {number} seconds @param {boolean} narrow Whether the screen's edge would cut the pin's label. */
+export function TimeAxis(seconds, narrow) {
+  const end = longest();
+  const x = end ? (seconds / end) * replay.width : 0;
+  const shift = narrow ? Math.max(0, PIN - 8 - x) : 0;
+  /** @param {number} at */
+  const isCovered = (at) => at + TICK > x + shift - PIN && at < x + shift + PIN;
+  return [
+    h("div", { class: "sv-race-ticks" }, ...Ticks(end, isCovered)),
+    h(
+      "div",
+      {
+        class: "sv-race-pin",
+        role: "slider",
+        tabindex: isRunning() ? -1 : 0,
+        "aria-label": "Time of the replay",
+        "aria-valuemin": 0,
+        "aria-valuemax": Number(end.toFixed(3)),
+        "aria-valuenow": Number(replay.announced.toFixed(3)),
+        "aria-valuetext": timeText(replay.announced),
+      },
+      h("b", { style: { marginLeft: shift ? shift + "px" : "" } }, inSeconds(seconds)),
+    ),
+  ];
+}
+
+/** @param {number} end @param {(at: number) => boolean} isCovered By the pin's label, at px. */
+function Ticks(end, isCovered) {
+  const { width } = replay;
+  if (!width || !end) return [];
+  const most = width > 600 ? 5 : 3;
+  const unit = UNITS.find((each) => end / each <= most) || end;
+  const count = Math.floor((end + 1e-9) / unit) + 1;
+  return Array.from({ length: count }, (_, number) => {
+    const left = ((number * unit) / end) * width;
+    return h(
+      "span",
+      { class: isCovered(left) ? "sv-race-under" : "", style: { left: left + "px" } },
+      (number * unit).toFixed(unit < 0.1 ? 2 : 1) + " s",
+    );
+  });
+}
+
+/** @param {number} seconds */
+function timeText(seconds) {
+  const lanes = [...story.lanes.values()].map(
+    (lane) => titleOf(lane.name) + " " + plural(tokensBy(lane, seconds), "token"),
+  );
+  return [inSeconds(seconds) + " of " + inSeconds(longest()), ...lanes].join(", ");
+}
+
+// The next or previous moment at which a pass ends.
+/** @param {number} seconds @param {number} way */
+function neighbour(seconds, way) {
+  const ends = [...story.lanes.values()].flatMap((lane) => lane.ends);
+  return way > 0
+    ? Math.min(longest(), ...ends.filter((at) => at > seconds + 1e-6))
+    : Math.max(0, ...ends.filter((at) => at < seconds - 1e-6));
+}
+
+/** @type {Record<string, () => number>} */
+const STRIDES = {
+  ArrowRight: () => neighbour(time(), 1),
+  ArrowUp: () => neighbour(time(), 1),
+  ArrowLeft: () => neighbour(time(), -1),
+  ArrowDown: () => neighbour(time(), -1),
+  PageUp: () => time() + longest() / 10,
+  PageDown: () => time() - longest() / 10,
+  Home: () => 0,
+  End: () => longest(),
+};
+
+/** @param {KeyboardEvent} event */
+function onKey(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === " ") act("play");
+  else if (STRIDES[event.key]) seek(STRIDES[event.key]());
+  else return;
+  event.preventDefault();
+}
+
+// Dragging the pin, or a press anywhere on the axis.
+/** @param {PointerEvent} event */
+function onPress(event) {
+  if (event.button !== 0 || !longest()) return;
+  $(".sv-race-axis").setPointerCapture(event.pointerId);
+  event.preventDefault();
+  $(".sv-race-pin").focus({ preventScroll: true });
+  onDrag(event);
+}
+
+/** @param {PointerEvent} event */
+function onDrag({ clientX, pointerId }) {
+  if (!$(".sv-race-axis").hasPointerCapture(pointerId)) return;
+  const { left, width } = $(".sv-race-ticks").getBoundingClientRect();
+  seek(((clientX - left) / width) * longest());
+}
+
+export function startAxis() {
+  const axis = $(".sv-race-axis");
+  axis.addEventListener("pointerdown", onPress);
+  axis.addEventListener("pointermove", onDrag);
+  axis.addEventListener("keydown", onKey);
+}
