@@ -15,8 +15,7 @@ from specviz.ui.lossless.gallery import answer as gallery
 from specviz.ui.lossless.proof import answer as proof
 from specviz.ui.lossless.proof import section as repeats
 from specviz.ui.lossless.sandbox.answer import answer
-from specviz.ui.lossless.sandbox.choices import TITLES, rules
-from specviz.ui.lossless.sandbox.presets import PRESETS
+from specviz.ui.lossless.sandbox.section import PRESETS, TITLES, rules
 
 P, Q = PRESETS[0].p, PRESETS[0].q
 WITH_Q = "speculative"
@@ -115,9 +114,9 @@ def test_malformed_question_is_answered_with_a_sentence(text):
 @pytest.mark.slow
 def test_random_rounds_add_up_and_show_expected_noise():
     found = told(coins.answer, throws=20_000)
-    pours = found["pours"]
-    assert [sum(p["kept"]) + sum(p["filled"]) for p in pours] == [p["thrown"] for p in pours]
-    assert pours[-1]["thrown"] == 20_000
+    steps = found["steps"]
+    assert [sum(p["kept"]) + sum(p["filled"]) for p in steps] == [p["thrown"] for p in steps]
+    assert steps[-1]["thrown"] == 20_000
     assert found["numbers"]["exact"] == "0"
     assert found["numbers"]["noise"] == "0.0052"
     assert all(low <= p <= high for (low, high), p in zip(found["intervals"], P, strict=True))
@@ -126,16 +125,16 @@ def test_random_rounds_add_up_and_show_expected_noise():
 @pytest.mark.slow
 def test_random_rounds_reveal_a_lossy_rule():
     found = told(coins.answer, throws=20_000, drawn="top", rule="speculative")
-    assert "do not follow p" in found["said"]
+    assert "do not follow p" in found["sentence"]
     assert found["numbers"]["exact"] == "0.3056"
     assert "Luck cannot explain" in told(
         coins.answer, throws=100, p=[0.0, 1.0, 0, 0, 0], rule="unverified"
-    )["said"]  # fmt: skip
+    )["sentence"]  # fmt: skip
 
 
 @pytest.mark.slow
 def test_random_rounds_differ_each_time():
-    one, two = (told(coins.answer, throws=1000)["pours"][-1] for _ in range(2))
+    one, two = (told(coins.answer, throws=1000)["steps"][-1] for _ in range(2))
     assert one != two
 
 
@@ -183,11 +182,11 @@ def test_every_check_of_a_recorded_run_is_exact():
     found = ask(proof.answer, {"run": "01-chain"})
     trace = Trace.read(FOLDER / "01-chain.jsonl")
     assert len(found["verdicts"]) == sum(len(played.judged) for played in trace.rounds)
-    assert "rounding" in found["said"]
+    assert "rounding" in found["sentence"]
     for verdict in found["verdicts"]:
         assert verdict["tv"] == "0"
-        laws = {name: verdict["laws"][name] for name in ("p", "q", "drawn")}
-        assert verdict["w"] in verdict["laws"]["words"]
+        laws = {name: verdict["experiment"][name] for name in ("p", "q", "drawn")}
+        assert verdict["w"] in verdict["experiment"]["words"]
         assert told(**laws)["is"] == "exact"
 
 
@@ -205,5 +204,5 @@ def test_repeated_runs_report_their_distance_at_the_end(tiny_target, tiny_draft)
     tallies = repeat(tiny_target, tiny_draft, ids, Settings(max_new_tokens=8), 12)
     told = [json.loads(one) for one in repeats.lines(tallies, False, "1") if one]
     assert [line.get("done") for line in told] == [5, 10, 12]
-    assert ["said" in line for line in told] == [False, False, True]
-    assert "12 runs with a draft and 12 without" in told[-1]["said"]
+    assert ["sentence" in line for line in told] == [False, False, True]
+    assert "12 runs with a draft and 12 without" in told[-1]["sentence"]

@@ -182,7 +182,7 @@ REPEATS = """(steps) => import(
 
 def test_counts_stay_after_a_stop(sand):
     counted = sand.locator(".sv-proof-counted")
-    tally = {"kind": "tally", "done": 12, "of": 200, "said": "Among 12 runs"}
+    tally = {"kind": "tally", "done": 12, "of": 200, "sentence": "Among 12 runs"}
     sand.evaluate(REPEATS, [["turn", True], ["line", tally]])
     expect(sand.locator(".sv-proof-count")).to_have_text("12 of 200 pairs of runs")
     assert sand.locator(".sv-proof-bar").evaluate("(bar) => bar.value / bar.max") == 0.06

@@ -99,11 +99,13 @@ def test_models_tab_does_not_overflow_and_passes_axe(seen, looker):
         larger.click()
 
 
-def test_downloaded_model_can_be_used_on_step(models):
-    row(models, OTHER).get_by_role("button", name="Download").click()
+def test_downloaded_model_can_be_used_on_step_by_keyboard(models):
+    row(models, OTHER).get_by_role("button", name="Download").focus()
+    models.keyboard.press("Enter")
     here = group(models, "On this machine").locator(f'[data-model="{OTHER}"]')
     here.wait_for()
-    here.get_by_role("button", name="Use on Step").click()
+    expect(here.get_by_role("button", name="Use on Step")).to_be_focused()
+    models.keyboard.press("Enter")
     tab = models.get_by_role("tab", name="Step", exact=True)
     expect(tab).to_have_attribute("aria-selected", "true")
     expect(models.locator("#sv-target input")).to_have_value(OTHER)

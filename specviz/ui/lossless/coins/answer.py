@@ -15,8 +15,7 @@ import torch
 from specviz import texts
 from specviz.frames.numbers import significant
 from specviz.ui.lossless.coins.section import THROWS
-from specviz.ui.lossless.sandbox.answer import EXACT, round_of
-from specviz.ui.lossless.sandbox.question import SandboxQuestion, whole
+from specviz.ui.lossless.sandbox.answer import EXACT, SandboxQuestion, round_of, whole
 from specviz.verification.exact import RoundSetup, enumerate_position
 from specviz.verification.exact.enumeration import SampledMass, play_round
 from specviz.verification.exact.monte_carlo import SampleCounts, throw_darts
@@ -30,17 +29,17 @@ seeds = count(1)
 
 def answer(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the counts of these rounds. Raises BadRequest or MismatchedRule with a sentence."""
-    asked = SandboxQuestion.from_data(data)
+    question = SandboxQuestion.from_data(data)
     many = whole(data.get("throws"), "The number of rounds", 1, max(THROWS))
-    round_ = round_of(asked)
-    pours = poured(round_, many, next(seeds))
-    last = pours[-1]
+    round_ = round_of(question)
+    steps = count_steps(round_, many, next(seeds))
+    last = steps[-1]
     counts = [kept + rest for kept, rest in zip(last["kept"], last["filled"], strict=True)]
-    found = SampleCounts(counts, list(asked.p), sum(last["kept"]))
+    found = SampleCounts(counts, list(question.p), sum(last["kept"]))
     return {
-        "pours": pours,
+        "steps": steps,
         "intervals": [[one.low, one.high] for one in found.intervals],
-        "said": said(found),
+        "sentence": sentence(found),
         "numbers": format_numbers(found, enumerate_position(round_).tv),
         "darts": board(round_, next(seeds)),
     }
@@ -71,7 +70,7 @@ def board(round_: RoundSetup, seed: int) -> dict[str, Any] | None:
     return {
         "high": (thrown.bound * q).tolist(),
         "p": p.tolist(),
-        "said": caption,
+        "caption": caption,
         "darts": [
             [token, round(height, 4), int(kept)]
             for token, height, kept in zip(
@@ -81,7 +80,7 @@ def board(round_: RoundSetup, seed: int) -> dict[str, Any] | None:
     }
 
 
-def poured(round_: RoundSetup, throws: int, seed: int) -> list[dict[str, Any]]:
+def count_steps(round_: RoundSetup, throws: int, seed: int) -> list[dict[str, Any]]:
     """Count accepted guesses and replacements by word, after each animation step."""
     coins = torch.Generator().manual_seed(seed)
     size = len(round_.target(()))
@@ -99,7 +98,7 @@ def poured(round_: RoundSetup, throws: int, seed: int) -> list[dict[str, Any]]:
     return found
 
 
-def said(found: SampleCounts) -> str:
+def sentence(found: SampleCounts) -> str:
     """Say what the counts show about the rule, and no more."""
     if found.impossible:
         return texts.text("lossless", "coins_impossible", times=found.impossible)

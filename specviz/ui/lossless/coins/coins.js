@@ -28,20 +28,20 @@ const request = () => ({ ...sandbox().request(), throws });
 
 function show() {
   $(".sv-coins-body").hidden = !shown;
-  render(shown && shown.pours[step].thrown.toLocaleString("en") + " rounds", $(".sv-coins-count"));
+  render(shown && shown.steps[step].thrown.toLocaleString("en") + " rounds", $(".sv-coins-count"));
   if (!shown) return;
   const { words } = sandbox().state;
   render(CoinTally(shown, step), $(".sv-coins-stage"));
-  render(shown.said, $(".sv-coins-said"));
+  render(shown.sentence, $(".sv-coins-said"));
   for (const place of stage.all("[data-number]"))
     render(shown.numbers[there(place.dataset.number)], place);
   render(shown.darts && Dartboard(shown.darts, words), $(".sv-coins-board"));
 }
 
 /** @param {Throws} throws @param {number} at */
-function CoinTally({ pours, intervals }, at) {
+function CoinTally({ steps, intervals }, at) {
   const { words, p } = sandbox().state;
-  const { thrown, kept, filled } = pours[at];
+  const { thrown, kept, filled } = steps[at];
   /** @param {number[]} counts */
   const shares = (counts) => counts.map((count) => count / thrown);
   const columns = OutputColumns({
@@ -51,7 +51,7 @@ function CoinTally({ pours, intervals }, at) {
       ["sv-sand-kept", shares(kept)],
       ["sv-sand-filled", shares(filled)],
     ],
-    intervals: at === pours.length - 1 ? intervals : [],
+    intervals: at === steps.length - 1 ? intervals : [],
     name: "sv-coins-columns",
   });
   return [columns, WordRow(words, "sv-coins-words")];
@@ -59,7 +59,7 @@ function CoinTally({ pours, intervals }, at) {
 
 function animate() {
   show();
-  if (!shown || step === shown.pours.length - 1) return;
+  if (!shown || step === shown.steps.length - 1) return;
   timer = window.setTimeout(() => {
     step += 1;
     animate();
@@ -78,7 +78,7 @@ function receive(answer) {
   clearTimeout(timer);
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
   shown = answer;
-  step = calm ? answer.pours.length - 1 : 0;
+  step = calm ? answer.steps.length - 1 : 0;
   animate();
 }
 

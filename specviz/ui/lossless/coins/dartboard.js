@@ -11,7 +11,7 @@ const GOLDEN = 0.618034; // steps of this size spread darts evenly over a column
 const ROOM = 1.08; // space above the tallest column
 
 /** @param {Board} board @param {Word[]} words */
-export function Dartboard({ high, p, said, darts }, words) {
+export function Dartboard({ high, p, caption, darts }, words) {
   const scale = ROOM * Math.max(...high, ...p);
   /** @param {number} at */
   const column = (at) =>
@@ -39,11 +39,11 @@ export function Dartboard({ high, p, said, darts }, words) {
       {
         class: "sv-sand-bars sv-coins-darts",
         role: "img",
-        "aria-label": said,
+        "aria-label": caption,
         style: gridStyle(words),
       },
       ...high.map((_, at) => column(at)),
     ),
-    h("figcaption", { class: "sv-coins-board-said" }, said),
+    h("figcaption", { class: "sv-coins-board-said" }, caption),
   ];
 }

@@ -3,18 +3,18 @@
 export interface Config {
   throws: number[];
 }
-/** Counts so far. kept, filled: by word, accepted guesses and replacements. */
-export interface Pour {
+/** Counts after a step of the animation. kept, filled: by word, accepted guesses and replacements. */
+export interface Step {
   thrown: number;
   kept: number[];
   filled: number[];
 }
-/** pours: counts after each animation step. intervals: by word, the lowest and highest share. */
+/** intervals: by word, the lowest and highest share. */
 export interface Throws {
   problem?: undefined;
-  pours: Pour[];
+  steps: Step[];
   intervals: [number, number][];
-  said: string;
+  sentence: string;
   numbers: Record<string, string>;
   darts: Board | null;
 }
@@ -23,7 +23,7 @@ export interface Board {
   high: number[];
   p: number[];
   darts: [word: number, height: number, kept: number][];
-  said: string;
+  caption: string;
 }
 /** The part of the sandbox's API that is used here. */
 export interface Sandbox {

@@ -12,9 +12,8 @@ from typing import Any, Final
 
 from specviz import texts
 from specviz.ui.lossless.coins.answer import SURE, seldom
-from specviz.ui.lossless.sandbox.answer import tensor
-from specviz.ui.lossless.sandbox.presets import WORDS
-from specviz.ui.lossless.sandbox.question import law
+from specviz.ui.lossless.sandbox.answer import distribution, tensor
+from specviz.ui.lossless.sandbox.section import WORDS
 from specviz.ui.questions import BadRequest
 from specviz.verification.exact.monte_carlo import g_test, wilson_intervals
 from specviz.verification.published_rules import (
@@ -57,11 +56,11 @@ def exhibits(p: Any, q: Any) -> list[dict[str, Any]]:
     """
     if p is None:
         return [describe_case(each, result) for each, result in own()]
-    target, draft = law(p, "p"), law(q, "q")
+    target, draft = distribution(p, "p"), distribution(q, "q")
     if len(target) != len(draft):
         raise BadRequest("p and q must have a probability for the same words.")
-    laws = tensor(target), tensor(draft)
-    return [describe_case(each, each.result(*laws)) for each in GALLERY]
+    pair = tensor(target), tensor(draft)
+    return [describe_case(each, each.result(*pair)) for each in GALLERY]
 
 
 @cache
@@ -84,7 +83,7 @@ def describe_case(each: CaseStudy, result: CaseResult) -> dict[str, Any]:
         "why": each.why,
         "is": result.verdict,
         "tv": tv,
-        "said": found(result, each.case.length, tv),
+        "sentence": found(result, each.case.length, tv),
         "out": out,
         "p": p,
     }

@@ -5,7 +5,7 @@ import type { Word } from "../../shared/data.js";
 export interface Config {
   words: Word[];
 }
-/** said: its result in a sentence. out, p: by word, the probability to come first, and the right one. */
+/** sentence: its result. out, p: by word, the probability to come first, and the right one. */
 export interface CaseStudy {
   key: string;
   name: string;
@@ -16,7 +16,7 @@ export interface CaseStudy {
   why: string;
   is: "exact" | "lossy";
   tv: string;
-  said: string;
+  sentence: string;
   out: number[];
   p: number[];
 }

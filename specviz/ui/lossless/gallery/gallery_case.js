@@ -27,7 +27,7 @@ export function GalleryCase(study, words) {
   const link = h("a", { href: url, rel: "noopener noreferrer", target: "_blank" }, title);
   return [
     h("h3", null, Badge(study), " " + study.name),
-    h("p", { class: "sv-wild-found" }, study.said),
+    h("p", { class: "sv-wild-found" }, study.sentence),
     ...Output(words, study.out, study.p),
     h(
       "dl",

@@ -6,7 +6,7 @@ from typing import Final
 
 from specviz.frames.scene import word
 from specviz.ui.component import TabContext, component
-from specviz.ui.lossless.sandbox.presets import WORDS
+from specviz.ui.lossless.sandbox.section import WORDS
 
 NAME: Final = "sv-wild"
 

@@ -14,7 +14,7 @@ from specviz.frames import Scene
 from specviz.frames.numbers import significant
 from specviz.trace.events import Judged, Rows
 from specviz.trace.file import Trace
-from specviz.ui.lossless.sandbox.question import FEWEST_WORDS, MOST_WORDS
+from specviz.ui.lossless.sandbox.section import FEWEST_WORDS, MOST_WORDS
 from specviz.ui.questions import BadRequest
 from specviz.ui.step import recorded
 from specviz.verification.exact.recorded_run import VerdictBounds, verdict_bounds, worst_bounds
@@ -39,10 +39,15 @@ def proof(name: str) -> dict[str, Any]:
         describe_verdict(trace, step, judged[step.round, step.node])
         for step in verdict_bounds(trace)
     ]
-    return {"run": name, "title": recorded.title(name), "said": said(trace), "verdicts": verdicts}
+    return {
+        "run": name,
+        "title": recorded.title(name),
+        "sentence": sentence(trace),
+        "verdicts": verdicts,
+    }
 
 
-def said(trace: Trace) -> str:
+def sentence(trace: Trace) -> str:
     """Say what all checks show together."""
     least, most = worst_bounds(trace)
     shown = {"checks": sum(1 for _ in verdict_bounds(trace)), "rule": trace.header.rule}
@@ -58,13 +63,15 @@ def describe_verdict(trace: Trace, step: VerdictBounds, judged: Judged) -> dict[
     proposed = scene.round.proposed
     assert proposed is not None  # a guess was checked
     token = proposed.guesses[step.node - 1].token
-    laws = few(judged.rows, token)
+    experiment = few(judged.rows, token)
+    if experiment:
+        experiment["words"] = [scene.word(each) for each in experiment["words"]]
     return {
         "round": step.round,
         "w": scene.word(token),
         "kept": judged.accepted,
         "tv": "0" if step.most < ROUNDING else f"{step.most:.4f}",
-        "laws": laws and {**laws, "words": [scene.word(each) for each in laws["words"]]},
+        "experiment": experiment,
     }
 
 

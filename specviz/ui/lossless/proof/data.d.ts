@@ -7,19 +7,19 @@ export interface Config {
   runs: [name: string, title: string][];
   times: number;
 }
-/** laws: p and q for the sandbox, cut to a few words and rescaled to sum to 1. */
+/** experiment: p and q for the sandbox, cut to a few words and rescaled to sum to 1. */
 export interface Verdict {
   round: number;
   w: Word;
   kept: boolean;
   tv: string;
-  laws: { words: Word[]; p: number[]; q: number[]; drawn: "sampled" | "top" } | null;
+  experiment: { words: Word[]; p: number[]; q: number[]; drawn: "sampled" | "top" } | null;
 }
 export interface Answer {
   problem?: undefined;
   run: string;
   title: string;
-  said: string;
+  sentence: string;
   verdicts: Verdict[];
 }
 export interface TallyLine {
@@ -27,6 +27,6 @@ export interface TallyLine {
   id: string;
   done: number;
   of: number;
-  said?: string;
+  sentence?: string;
 }
 export type Line = TallyLine | StateLine | ErrorLine;

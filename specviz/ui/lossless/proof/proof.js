@@ -23,7 +23,7 @@ const state = {
 function show() {
   const { run, answer } = state;
   render(RunList(run), $("#sv-proof-run"));
-  render(answer?.said, $(".sv-proof-said"));
+  render(answer?.sentence, $(".sv-proof-said"));
   $(".sv-proof-key").hidden = !answer?.verdicts.length;
   render(
     answer?.verdicts.map((verdict) => h("li", null, VerdictButton(verdict, answer.title))),
@@ -32,7 +32,7 @@ function show() {
 }
 
 /** @param {Verdict} verdict @param {string} title */
-function VerdictButton({ round, w, kept, tv, laws }, title) {
+function VerdictButton({ round, w, kept, tv, experiment }, title) {
   const became = kept ? "accepted" : "rejected";
   const facts = "Round " + round + ", " + became + ". Distance " + tv + ". Open in the sandbox";
   const from = "Round " + round + " of “" + title + "”";
@@ -42,9 +42,9 @@ function VerdictButton({ round, w, kept, tv, laws }, title) {
       type: "button",
       title: facts,
       "aria-label": flat(w) + ", " + facts,
-      disabled: !laws,
+      disabled: !experiment,
       onClick() {
-        hand("sv-sand", { ...there(laws), candidates: 1, rule: "auto", preset: "", from });
+        hand("sv-sand", { ...there(experiment), candidates: 1, rule: "auto", preset: "", from });
         there(byId("sv-sand")).scrollIntoView({ block: "start" });
       },
     },

@@ -80,7 +80,7 @@ export function takeLine(line) {
   if (line.kind === "state") job.state(line);
   else if (line.kind === "error") update({ result: line.sentence });
   else {
-    const { done, of, said: result = state.result } = line;
+    const { done, of, sentence: result = state.result } = line;
     update({ done, of, result, waiting: [done + " of " + of + " pairs of runs"] });
   }
 }

@@ -96,10 +96,10 @@ def counted(tally: Tally, greedy: bool) -> dict[str, Any]:
     """Say what all pairs of runs show together."""
     beginnings = len(tally.speculative.keys() | tally.plain.keys())
     if greedy:
-        said = texts.text("lossless", "repeats_greedy", beginnings=beginnings)
+        sentence = texts.text("lossless", "repeats_greedy", beginnings=beginnings)
     else:
         chance = tally.test.p_value
-        said = texts.text(
+        sentence = texts.text(
             "lossless",
             "repeats_sampled",
             pairs=tally.done,
@@ -109,4 +109,4 @@ def counted(tally: Tally, greedy: bool) -> dict[str, Any]:
             percent=f"{100 * chance:.0f}",
             differ=chance < RARE,
         )
-    return {"done": tally.done, "of": tally.of, "said": said}
+    return {"done": tally.done, "of": tally.of, "sentence": sentence}

@@ -7,7 +7,9 @@ no formula of a rule is repeated here.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from dataclasses import dataclass
+from math import fsum, isfinite
+from typing import Any, Final, Self
 
 import torch
 from torch import Tensor
@@ -16,7 +18,8 @@ from specviz import texts
 from specviz.cost.formula import expected_tokens
 from specviz.settings.settings import Sampling
 from specviz.trace.rule_specs import Drawn, select_rule
-from specviz.ui.lossless.sandbox.question import SandboxQuestion
+from specviz.ui.lossless.sandbox.section import DRAWN, FEWEST_WORDS, MOST_CANDIDATES, MOST_WORDS
+from specviz.ui.questions import BadRequest
 from specviz.verification import Rule, make_rule
 from specviz.verification.exact import (
     CandidateMethod,
@@ -30,6 +33,9 @@ from specviz.verification.exact.closed_form import acceptance_ceiling
 DEEP: Final = 4  # positions of a round; p and q are the same at each, so the formula is exact
 EXACT: Final = 1e-9  # a distance below this is rounding
 WARM: Final = Sampling(1.0)
+LONGEST_RULE: Final = 80  # characters
+NEAR_ONE: Final = 1e-6  # how far from 1 the probabilities may sum
+DRAWN_BY_NAME: Final = {name: drawn for name, _, drawn in DRAWN}
 HEADS: Final = (
     "p",
     "q",
@@ -41,21 +47,76 @@ HEADS: Final = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class SandboxQuestion:
+    """p, q: probabilities (V,) of a few words. rule: its name, or "auto" for the one that fits."""
+
+    p: tuple[float, ...]
+    q: tuple[float, ...]
+    drawn: Drawn
+    candidates: int
+    rule: str
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Self:
+        """Validate the page's question. Raises BadRequest with a sentence."""
+        p, q = distribution(data.get("p"), "p"), distribution(data.get("q"), "q")
+        if len(p) != len(q):
+            raise BadRequest("p and q must have a probability for the same words.")
+        drawn = str(data.get("drawn"))
+        if drawn not in DRAWN_BY_NAME:
+            ways = ", ".join(DRAWN_BY_NAME)
+            raise BadRequest(f"Guesses are chosen in one of these ways: {ways}.")
+        rule = data.get("rule")
+        if not isinstance(rule, str) or len(rule) > LONGEST_RULE:
+            raise BadRequest(f"A rule's name has at most {LONGEST_RULE} characters.")
+        return cls(
+            p=p,
+            q=q,
+            drawn=DRAWN_BY_NAME[drawn],
+            candidates=min(
+                whole(data.get("candidates"), "The number of guesses", 1, MOST_CANDIDATES),
+                len(p),
+            ),
+            rule=rule,
+        )
+
+
+def whole(value: Any, called: str, least: int, most: int) -> int:
+    """Validate a whole number within bounds. Raises BadRequest with a sentence."""
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise BadRequest(f"{called} must be a whole number from {least} to {most}.")
+    return value
+
+
+def distribution(values: Any, called: str) -> tuple[float, ...]:
+    """Validate probabilities (V,) and scale them to sum to 1. Raises BadRequest with a sentence."""
+    if not isinstance(values, list) or not FEWEST_WORDS <= len(values) <= MOST_WORDS:
+        raise BadRequest(f"{called} must have {FEWEST_WORDS} to {MOST_WORDS} probabilities.")
+    numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+    if len(numbers) < len(values) or not all(isfinite(v) and 0.0 <= v <= 1.0 for v in numbers):
+        raise BadRequest(f"Every probability in {called} must be a number from 0 to 1.")
+    total = fsum(numbers)
+    if abs(total - 1.0) > NEAR_ONE:
+        raise BadRequest(f"The probabilities in {called} sum to {total:.6g}; they must sum to 1.")
+    return tuple(value / total for value in numbers)
+
+
 def answer(data: Mapping[str, Any]) -> dict[str, Any]:
     """Answer a question. Raises BadRequest or MismatchedRule with a sentence."""
-    asked = SandboxQuestion.from_data(data)
-    round_ = round_of(asked)
+    question = SandboxQuestion.from_data(data)
+    round_ = round_of(question)
     found = enumerate_position(round_)
     return {
-        **verdict(asked, round_.rule, found),
+        **verdict(question, round_.rule, found),
         "kept": found.through_draft.tolist(),
         "filled": found.through_rest.tolist(),
-        "numbers": format_numbers(asked, found),
-        "table": {"heads": HEADS, "rows": rows(asked.q, found)},
+        "numbers": format_numbers(question, found),
+        "table": {"heads": HEADS, "rows": rows(question.q, found)},
     }
 
 
-def round_of(asked: SandboxQuestion) -> RoundSetup:
+def round_of(question: SandboxQuestion) -> RoundSetup:
     """Build the round that a question describes.
 
     A rule that reads q gets q even if the guess was not sampled: a common mistake, which visitors
@@ -65,44 +126,47 @@ def round_of(asked: SandboxQuestion) -> RoundSetup:
     Raises:
         MismatchedRule: With a sentence, if the rule cannot check such guesses.
     """
-    rule = make_rule(select_rule(asked.drawn, WARM) if asked.rule == "auto" else asked.rule)
-    drawing = CandidateMethod(asked.drawn) if rule.spec.reads_q else as_method(asked.drawn)
-    return RoundSetup.position(rule, tensor(asked.p), tensor(asked.q), drawing, asked.candidates)
+    drawn, fits = question.drawn, question.rule == "auto"
+    rule = make_rule(select_rule(drawn, WARM) if fits else question.rule)
+    method = CandidateMethod(drawn) if rule.spec.reads_q else as_method(drawn)
+    p, q = tensor(question.p), tensor(question.q)
+    return RoundSetup.position(rule, p, q, method, question.candidates)
 
 
-def tensor(law: Sequence[float]) -> Tensor:
+def tensor(probabilities: Sequence[float]) -> Tensor:
     """Convert a distribution to a float64 tensor of shape (V,)."""
-    return torch.tensor(law, dtype=torch.float64)
+    return torch.tensor(probabilities, dtype=torch.float64)
 
 
-def verdict(asked: SandboxQuestion, rule: Rule, found: PositionResult) -> dict[str, Any]:
+def verdict(question: SandboxQuestion, rule: Rule, found: PositionResult) -> dict[str, Any]:
     """Say whether the output is p, and why. worst: index of the word with the largest error."""
     exact = found.tv < EXACT
     worst = None if exact else int(found.wrong.abs().argmax())
-    said = texts.text("lossless", "output_is_p")
+    sentence = texts.text("lossless", "output_is_p")
     if worst is not None:
-        out, p = found.output[worst].item(), asked.p[worst]
+        out, p = found.output[worst].item(), question.p[worst]
         numbers = {"out": f"{out:.3f}", "p": f"{p:.3f}"}
-        said = texts.text("lossless", "output_differs", too_often=out > p, **numbers)
+        sentence = texts.text("lossless", "output_differs", too_often=out > p, **numbers)
     name = "exact" if exact else "lossy"
-    reason = why(asked, rule, exact)
-    return {"is": name, "verdict": name.title(), "said": said, "worst": worst, "why": reason}
+    reason = why(question, rule, exact)
+    shown = {"is": name, "verdict": name.title(), "sentence": sentence}
+    return shown | {"worst": worst, "why": reason}
 
 
-def why(asked: SandboxQuestion, rule: Rule, exact: bool) -> str:
+def why(question: SandboxQuestion, rule: Rule, exact: bool) -> str:
     """Explain the verdict by the rule and the way guesses are chosen."""
     spec = rule.spec
     hidden = [texts.text("lossless", "error_hidden")] if exact else []
     if not spec.lossless:
         return " ".join([spec.tradeoff, *hidden])
-    if asked.drawn in spec.accepts:
+    if question.drawn in spec.accepts:
         name = spec.name if spec.name in EXPLAINED else "speculative"
         return texts.text("lossless", f"why_{name.replace('-', '_')}")
-    if exact and asked.candidates == 1 and asked.drawn is not Drawn.POINT_MASS:
+    if exact and question.candidates == 1 and question.drawn is not Drawn.POINT_MASS:
         hidden = [texts.text("lossless", "try_more_guesses")]
     elif exact:
         hidden.append(texts.text("lossless", "move_a_bar"))
-    return " ".join([texts.text("lossless", MISFIT[asked.drawn]), *hidden])
+    return " ".join([texts.text("lossless", MISFIT[question.drawn]), *hidden])
 
 
 EXPLAINED: Final = ("speculative", "point-mass", "accept-reject", "k-seq")
@@ -113,9 +177,11 @@ MISFIT: Final[Mapping[Drawn, str]] = {  # macros, by how the guesses were chosen
 }
 
 
-def format_numbers(asked: SandboxQuestion, found: PositionResult) -> dict[str, str]:
+def format_numbers(question: SandboxQuestion, found: PositionResult) -> dict[str, str]:
     """Format the numbers beside the bars."""
-    best = acceptance_ceiling(tensor(asked.p), tensor(asked.q), asked.drawn, asked.candidates)
+    best = acceptance_ceiling(
+        tensor(question.p), tensor(question.q), question.drawn, question.candidates
+    )
     return {
         "tv": "0" if found.tv < EXACT else f"{found.tv:.4f}",
         "kept": f"{found.acceptance:.4f}",
@@ -124,9 +190,9 @@ def format_numbers(asked: SandboxQuestion, found: PositionResult) -> dict[str, s
     }
 
 
-def rows(law: Sequence[float], found: PositionResult) -> list[list[str]]:
-    """Build the table: one row per word, then the sums. law: the draft's distribution."""
-    p, q = found.p, tensor(law)
+def rows(draft: Sequence[float], found: PositionResult) -> list[list[str]]:
+    """Build the table: one row per word, then the sums. draft: the draft's distribution."""
+    p, q = found.p, tensor(draft)
     both, above = torch.minimum(p, q), (p - q).clamp(min=0.0)
     columns = (p, q, both, above, found.through_draft, found.through_rest)
     lines = [

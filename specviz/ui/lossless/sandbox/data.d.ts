@@ -53,12 +53,12 @@ export interface State {
   /** The run that p and q come from; empty if they come from no run. */
   from: string;
 }
-/** worst: index of the word with the largest error, the subject of `said`. kept, filled: by word, the probability of an accepted guess and of a replacement; their sum is the output. */
+/** worst: index of the word with the largest error, the subject of `sentence`. kept, filled: by word, the probability of an accepted guess and of a replacement; their sum is the output. */
 export interface Answer {
   problem?: undefined;
   is: "exact" | "lossy";
   verdict: string;
-  said: string;
+  sentence: string;
   worst: number | null;
   why: string;
   kept: number[];

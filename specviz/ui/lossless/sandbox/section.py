@@ -6,14 +6,110 @@ browser; everything that depends on a rule is computed in Python.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
 
+from specviz import texts
+from specviz.frames.scene import word
+from specviz.trace.rule_specs import RULE_SPECS, Drawn, RuleParameter
 from specviz.ui.component import TabContext, component
-from specviz.ui.lossless.sandbox.choices import DRAWN, rules
-from specviz.ui.lossless.sandbox.presets import PRESETS
-from specviz.ui.lossless.sandbox.question import MOST_CANDIDATES
 
 NAME: Final = "sv-sand"
+WORDS: Final = (" cat", " dog", " bird", " man", " tree")
+FEWEST_WORDS: Final = 2
+MOST_WORDS: Final = 6
+MOST_CANDIDATES: Final = 3
+# Ways of choosing a guess: the name, the title, and what a rule has to fit.
+DRAWN: Final = (
+    ("sampled", "sampled from q", Drawn.SAMPLED),
+    ("without-replacement", "sampled, no word twice", Drawn.WITHOUT_REPLACEMENT),
+    ("top", "the top words of q", Drawn.POINT_MASS),
+)
+FITS, EXACT, LOSSY = "Automatic", "Lossless for the right guesses", "Lossy on purpose"
+# By rule, its title. What a lossless rule does is said in the template, a lossy one says it itself.
+TITLES: Final[Mapping[str, str]] = {
+    "auto": "The rule that fits",
+    "speculative": "Speculative sampling: min(1, p/q)",
+    "without-replacement": "Speculative sampling without repeats",
+    "point-mass": "Point mass: p(x), then remove x",
+    "accept-reject": "Accept-reject (von Neumann, 1951)",
+    "k-seq": "k-SEQ (SpecTr)",
+    "lenience": "Lenience",
+    "ensemble": "Average of both models",
+    "typical": "Typical acceptance (Medusa)",
+    "relaxed": "Relaxed acceptance (TensorRT-LLM)",
+    "thresholds": "Thresholds (SGLang)",
+    "unverified": "No verification at all",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """Two distributions over WORDS to start with, which show one effect.
+
+    Attributes:
+        name: Its name in links.
+        title: Its name on the page.
+        p: The target's distribution.
+        q: The drafter's distribution.
+        rule: Name of the rule that it selects for sampled guesses; "" keeps what is selected.
+    """
+
+    name: str
+    title: str
+    p: tuple[float, ...]
+    q: tuple[float, ...]
+    rule: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Convert to JSON for the page."""
+        words = [word(text.encode()) for text in WORDS]
+        named = {"name": self.name, "title": self.title, "words": words}
+        return named | {"p": list(self.p), "q": list(self.q), "rule": self.rule}
+
+
+SOME: Final = (0.1, 0.45, 0.15, 0.25, 0.05)
+DOG: Final = (0.25, 0.55, 0.1, 0.07, 0.03)
+SAME: Final = (0.4, 0.3, 0.15, 0.1, 0.05)
+SURE: Final = (0.9, 0.04, 0.03, 0.02, 0.01)
+APART: Final = ((0.6, 0.4, 0.0, 0.0, 0.0), (0.0, 0.0, 0.5, 0.3, 0.2))
+PRESETS: Final = (
+    # The worked example of the field's sheets: its numbers are all known.
+    Preset("example", "They agree on some words", (0.4, 0.25, 0.2, 0.1, 0.05), SOME),
+    Preset("near", "A good drafter", (0.5, 0.25, 0.15, 0.07, 0.03), (0.45, 0.3, 0.13, 0.09, 0.03)),
+    Preset("sure", "A confident drafter that is wrong", (0.1, 0.4, 0.3, 0.15, 0.05), SURE),
+    Preset("flat", "A drafter that guesses at random", (0.6, 0.2, 0.12, 0.05, 0.03), (0.2,) * 5),
+    Preset("same", "The target drafts for itself", SAME, SAME),
+    Preset("apart", "They have no word in common", *APART),
+    Preset("top", "Temperature 0: p is one word", (0.0, 1.0, 0.0, 0.0, 0.0), DOG),
+    Preset("darts", "Von Neumann’s dartboard", (0.4, 0.25, 0.2, 0.1, 0.05), SOME, "accept-reject"),
+)
+
+
+def rules() -> list[dict[str, Any]]:
+    """List the rules for the page: name, title, group, what each does, and its parameters."""
+    found: list[dict[str, Any]] = []
+    for name, title in TITLES.items():
+        spec = RULE_SPECS.get(name)
+        group = FITS if spec is None else EXACT if spec.lossless else LOSSY
+        parameters = [] if spec is None else [_parameter(each) for each in spec.parameters]
+        own = spec.tradeoff if spec is not None and not spec.lossless else ""
+        about = own or texts.text("lossless", f"rule_{name.replace('-', '_')}")
+        shown = {"name": name, "title": title, "group": group, "about": about}
+        found.append(shown | {"parameters": parameters})
+    return found
+
+
+def _parameter(parameter: RuleParameter) -> dict[str, Any]:
+    """Return a parameter as the page's script reads it."""
+    return {
+        "name": parameter.name,
+        "default": parameter.default,
+        "least": parameter.least,
+        "most": parameter.most,
+        "meaning": parameter.meaning,
+    }
 
 
 def build(place: TabContext) -> None:
@@ -21,7 +117,7 @@ def build(place: TabContext) -> None:
     known = {
         "presets": [preset.to_json() for preset in PRESETS],
         "rules": rules(),
-        "drawn": [{"value": value, "title": title} for value, title in DRAWN],
+        "drawn": [{"value": value, "title": title} for value, title, _ in DRAWN],
         "most": MOST_CANDIDATES,
     }
     component(NAME, "lossless/sandbox/sandbox", known)

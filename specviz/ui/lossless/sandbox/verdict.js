@@ -29,7 +29,7 @@ export function Verdict(answer, words) {
         answer?.verdict,
       ),
       " ",
-      h("span", { class: "sv-sand-said" }, subject, subject && " ", answer?.said),
+      h("span", { class: "sv-sand-said" }, subject, subject && " ", answer?.sentence),
     ),
     h(
       "dl",
