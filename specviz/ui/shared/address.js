@@ -7,19 +7,19 @@ const given = new URLSearchParams(location.search);
 export const linkedText = (key) => given.get(key) ?? "";
 
 /**
- * Keeps a part's place in the address: always, or from when a link named it or somebody wants one.
+ * Keeps a part's place in the address: always, or once a link named it or was copied.
  * @param {string} key
- * @param {() => string} told Where the part stands; "" where no link can lead.
+ * @param {() => string} place What leads back to the part; "" where no link can.
  * @param {HTMLElement} element
  * @param {boolean} [always]
- * @returns {() => void} To be called when it stands elsewhere.
+ * @returns {() => void} To be called when that changes.
  */
-export function linkable(key, told, element, always = false) {
+export function linkable(key, place, element, always = false) {
   let here = false;
   let wanted = always || given.has(key);
   const write = () => {
     const url = new URL(location.href);
-    const text = here && wanted ? told() : "";
+    const text = here && wanted ? place() : "";
     if (text) url.searchParams.set(key, text);
     else url.searchParams.delete(key);
     if (url.href !== location.href) history.replaceState(history.state, "", url);

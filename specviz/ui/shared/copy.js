@@ -1,49 +1,52 @@
-// The link to what is on screen, copied: each tab keeps its own place in the page's address, or puts
-// it there when it hears "sv-link".
+// Copying: the link to what is on screen (each tab keeps its own place in the page's address, or puts
+// it there when it receives "sv-link"), and texts.
 
-import { el } from "./dom.js";
+import { Component } from "../vendor/preact.js";
 import { there } from "./there.js";
+import { h } from "./view.js";
 
-const WHILE = 1600; // ms that the button says what it did
+const SHOWN = 1600; // ms that a button says what it did
 
 /** @param {Element} button */
 export function startCopy(button) {
-  const word = there(button.querySelector("span"));
-  const usual = word.textContent;
+  const label = there(button.querySelector("span"));
+  const before = label.textContent;
   button.addEventListener("click", async () => {
     const detail = { problem: "" }; // set by the tab that is open if no link leads to it
     window.dispatchEvent(new CustomEvent("sv-link", { detail }));
-    word.textContent =
-      detail.problem || ((await copied(location.href)) ? "Link copied" : "Copy the address above");
+    const copied = !detail.problem && (await copy(location.href));
+    label.textContent = detail.problem || (copied ? "Link copied" : "Copy the address above");
     button.classList.add("sv-said-so");
     setTimeout(() => {
-      word.textContent = usual;
+      label.textContent = before;
       button.classList.remove("sv-said-so");
-    }, WHILE);
+    }, SHOWN);
   });
 }
 
 /**
- * A button that copies a text.
- * @param {string} name Names the text for screen readers.
- * @param {string} text
+ * A button that copies a text. name: names the text for screen readers.
+ * @extends {Component<{ name: string, text: string }, { label?: string }>}
  */
-export function copyButton(name, text) {
-  const made = el("button", "sv-link sv-copy-text", "Copy");
-  made.type = "button";
-  made.setAttribute("aria-label", "Copy " + name);
-  made.addEventListener("click", async () => {
-    made.textContent = (await copied(text)) ? "Copied" : "Select it and copy";
-    setTimeout(() => {
-      made.textContent = "Copy";
-    }, WHILE);
-  });
-  return made;
+export class CopyButton extends Component {
+  async copy() {
+    this.setState({ label: (await copy(this.props.text)) ? "Copied" : "Select it and copy" });
+    setTimeout(() => this.setState({ label: undefined }), SHOWN);
+  }
+
+  render() {
+    const attributes = { type: "button", class: "sv-link sv-copy-text" };
+    return h(
+      "button",
+      { ...attributes, "aria-label": "Copy " + this.props.name, onClick: () => this.copy() },
+      this.state.label ?? "Copy",
+    );
+  }
 }
 
 // A page in a frame, or one that is not served safely, may not write to the clipboard.
 /** @param {string} text */
-const copied = (text) =>
+const copy = (text) =>
   navigator.clipboard
     ? navigator.clipboard.writeText(text).then(
         () => true,

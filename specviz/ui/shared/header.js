@@ -1,9 +1,10 @@
-// The head of the page: help, and two switches, each a class of the body: larger text, and dark.
-// They are kept for the visit.
+// The head of the page: help, and two switches, each a class of the body that is kept for the visit:
+// larger text, and dark.
 
 import { startCopy } from "./copy.js";
 import { startHelp } from "./help.js";
 import { tameLists } from "./lists.js";
+import { onBodyClass } from "./page.js";
 import { startTerms } from "./terms.js";
 import { there } from "./there.js";
 
@@ -26,20 +27,23 @@ export function start(element) {
   startCopy(there(element.querySelector(".sv-copy")));
   /** @type {NodeListOf<HTMLElement>} */
   const buttons = element.querySelectorAll("[data-toggle]");
+  const { classList } = document.body;
+  const show = () => {
+    for (const button of buttons)
+      button.setAttribute("aria-pressed", String(classList.contains(nameOf(button))));
+  };
   for (const button of buttons) {
-    const name = there(button.dataset.toggle);
-    const show = () =>
-      button.setAttribute("aria-pressed", String(document.body.classList.contains(name)));
+    const name = nameOf(button);
     const kept = sessionStorage.getItem(name);
-    if (kept !== null) document.body.classList.toggle(name, kept === "true");
-    show();
-    new MutationObserver(show).observe(document.body, {
-      attributes: true,
-      attributeFilter: ["class"],
-    });
+    if (kept !== null) classList.toggle(name, kept === "true");
     button.addEventListener("click", () => {
-      sessionStorage.setItem(name, String(document.body.classList.toggle(name)));
+      sessionStorage.setItem(name, String(classList.toggle(name)));
       window.dispatchEvent(new Event("resize"));
     });
   }
+  show();
+  onBodyClass(show); // Gradio, too, turns the page dark
 }
+
+/** @param {HTMLElement} button */
+const nameOf = (button) => there(button.dataset.toggle);

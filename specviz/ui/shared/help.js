@@ -1,9 +1,9 @@
 // Help: what this page is, the tour, keys, and the terms of the open tab.
 
-import { el } from "./dom.js";
 import { GLOSSARY } from "./given.js";
 import { explainFocus, titleOf } from "./terms.js";
 import { there } from "./there.js";
+import { h, render } from "./view.js";
 
 /** @param {HTMLElement} head */
 export function startHelp(head) {
@@ -48,9 +48,10 @@ function showWords(dialog) {
   );
   const here = terms.filter((term) => shown.has(term));
   const others = terms.filter((term) => !shown.has(term));
-  there(dialog.querySelector(".sv-words-here")).replaceChildren(...here.map(entry));
-  there(dialog.querySelector(".sv-words-others")).replaceChildren(...others.map(entry));
+  render(here.map(GlossaryEntry), there(dialog.querySelector(".sv-words-here")));
+  render(others.map(GlossaryEntry), there(dialog.querySelector(".sv-words-others")));
 }
 
 /** @param {string} term */
-const entry = (term) => el("div", "", el("dt", "", titleOf(term)), el("dd", "", GLOSSARY[term]));
+const GlossaryEntry = (term) =>
+  h("div", { key: term }, h("dt", null, titleOf(term)), h("dd", null, GLOSSARY[term]));

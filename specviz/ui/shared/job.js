@@ -1,7 +1,7 @@
 // A live job: the page numbers it, the server sends append-only lines of JSON about it. A section has
 // at most one job at a time; its texts and callbacks are the section's `face`.
 
-import { knock } from "./page.js";
+import { watchServer } from "./page.js";
 
 /** @import { JobLine, StateLine } from "./data.js" */
 
@@ -98,7 +98,7 @@ export class Job {
       this.face.turn(true);
       this.face.wait(this.face.words.asking);
       const mine = this.number;
-      knock(
+      watchServer(
         () => this.number === mine,
         () => this.ended(),
       );

@@ -17,7 +17,7 @@ function found(within, selector) {
   return there(element);
 }
 
-/** @template Config What Python told the section. */
+/** @template Config The section's config from Python. */
 export class Stage {
   /** @type {{ element: HTMLElement, props: Props, config: Config } | null} */
   #set = null;

@@ -15,7 +15,10 @@ function stops(place) {
 export function oneStop(place, chosen) {
   const all = stops(place);
   const first = all.find((each) => each === chosen) || all[0];
-  for (const each of all) each.tabIndex = each === first ? 0 : -1;
+  for (const each of all) {
+    const index = each === first ? "0" : "-1";
+    if (each.getAttribute("tabindex") !== index) each.setAttribute("tabindex", index);
+  }
 }
 
 /** @param {KeyboardEvent} event */

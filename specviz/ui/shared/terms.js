@@ -1,8 +1,8 @@
 // The glossary's card, shown beside a term. A click or a tap opens it until the next one, a mouse
 // that rests on the term as long as it rests, and `?` opens that of the focused term.
 
-import { el } from "./dom.js";
 import { GLOSSARY, TITLES } from "./given.js";
+import { h, render } from "./view.js";
 
 const REST = 350; // ms of a mouse on a word before its card comes
 const GAP = 6; // px between a word and its card
@@ -12,14 +12,18 @@ const EDGE = 8; // px that the card keeps from the window's edge
 let about = null; // the word whose card is open
 let stays = false;
 let timer = 0;
-const card = el("div", "sv-gloss");
+const card = document.createElement("div");
 
 /** @param {string} term */
 export const titleOf = (term) => TITLES[term] || term;
 
 export function startTerms() {
-  Object.assign(card, { popover: "manual", id: "sv-gloss" });
-  card.setAttribute("role", "tooltip");
+  Object.assign(card, {
+    popover: "manual",
+    id: "sv-gloss",
+    className: "sv-gloss",
+    role: "tooltip",
+  });
   document.body.append(card);
   document.addEventListener("click", onClick);
   document.addEventListener("pointerover", onOver);
@@ -69,7 +73,7 @@ export function hide() {
 export function show(word) {
   const term = word.dataset.term || "";
   if (!word.isConnected || !GLOSSARY[term]) return;
-  card.replaceChildren(el("b", "", titleOf(term)), el("p", "", GLOSSARY[term]));
+  render([h("b", null, titleOf(term)), h("p", null, GLOSSARY[term])], card);
   about = word;
   word.setAttribute("aria-describedby", card.id);
   card.showPopover();

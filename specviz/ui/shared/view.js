@@ -3,8 +3,7 @@
 // so focus, selection and listeners stay.
 
 import { h, render } from "../vendor/preact.js";
-import { GLOSSARY } from "./given.js";
-import { GLYPHS, ICONS, MARKS } from "./marks.js";
+import { GLOSSARY, GLYPHS, ICONS, MARKS } from "./given.js";
 
 /** @import { ComponentChild, VNode } from "../vendor/preact.js" */
 /** @import { Stroke, Word } from "./data.js" */
@@ -64,12 +63,7 @@ export const runningPieces = (pieces) =>
 
 /** A token inside running text, where spaces and new lines do their work. @param {Word} pieces */
 export const RunningToken = (pieces) =>
-  h(
-    "span",
-    { class: "sv-w" },
-    ...runningPieces(pieces),
-    breaksLine(pieces) ? h("br", null) : null,
-  );
+  h("span", { class: "sv-w" }, ...runningPieces(pieces), breaksLine(pieces) ? h("br", null) : null);
 
 /**
  * A sentence, and behind it numbers that change too often to be read aloud.

@@ -1,17 +1,36 @@
-// The cursor: where the reader is, and how it moves. The painter is called after every move.
+// The cursor: where the reader is, how it moves, and what the page is waiting for. The painter is
+// called after every move.
 
-import { now } from "./now.js";
 import { reel, stepsOf } from "./reel.js";
 
-/** @import { Place } from "./data.js" */
+/** @import { Link, Place, Supposition } from "./data.js" */
+
+/**
+ * @type {{
+ *   at: { round: number, step: number },
+ *   question: Place | null,
+ *   whatIf: Supposition | null,
+ *   shown: "recorded" | "live" | "none",
+ *   link: Link | null,
+ *   offered: string,
+ * }}
+ */
+export const now = {
+  at: { round: 0, step: 0 },
+  question: null, // the [round, step] whose verdict is being predicted
+  whatIf: null, // what is shown in place of what happened
+  shown: "none", // "recorded", "live" or "none": whose run is on screen
+  link: null, // the { round, step } to open as soon as it is here
+  offered: "", // the run that is shown while a link's live run waits to be started
+};
 
 /** @type {(onward: boolean) => void} */
-let tell = () => {};
+let showMove = () => {};
 
 // Calls `show` after every move; it learns whether that was one step on.
 /** @param {(onward: boolean) => void} show */
 export function onMove(show) {
-  tell = show;
+  showMove = show;
 }
 
 /** @param {number} round @param {number} step @returns {[number, number] | null} */
@@ -30,9 +49,19 @@ export function preceding(round, step) {
 // Asks for the verdict at a place before it is shown; the cursor stays where it is.
 /** @param {Place} to */
 export function pose(to) {
-  now.question = to;
-  tell(false);
+  Object.assign(now, { question: to, whatIf: null });
+  showMove(false);
 }
+
+/** Shows a supposition in place of what happened; the cursor stays where it is.
+ * @param {Supposition} whatIf */
+export function suppose(whatIf) {
+  now.whatIf = whatIf;
+  showMove(false);
+}
+
+/** Shows the place on screen once more, after something else has changed. */
+export const repaint = () => showMove(false);
 
 /** @param {number} round @param {number} step */
 export function go(round, step) {
@@ -40,7 +69,6 @@ export function go(round, step) {
   const index = Math.max(0, Math.min(round, reel.rounds.length - 1));
   const to = { round: index, step: Math.max(0, Math.min(step, stepsOf(index) - 1)) };
   const onward = to.round === now.at.round && to.step === now.at.step + 1;
-  now.at = to;
-  now.question = null;
-  tell(onward);
+  Object.assign(now, { at: to, question: null, whatIf: null });
+  showMove(onward);
 }

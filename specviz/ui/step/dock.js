@@ -1,47 +1,97 @@
 // The dock: first, back, play, the next step by name, last; and the rounds, this one opened.
 
-import { el, mark, word } from "../shared/dom.js";
+import { moveAmong, oneStop } from "../shared/stops.js";
 import { there } from "../shared/there.js";
-import { oneStop } from "../shared/stops.js";
-import { following, go } from "./cursor.js";
+import { classes, h, Icon, Mark, render, Token } from "../shared/view.js";
+import { following, go, now } from "./cursor.js";
 import { waiting } from "./live.js";
-import { now } from "./now.js";
+import { act, isPlaying } from "./playback.js";
 import { reel, stepName } from "./reel.js";
 import { widthOf } from "./room.js";
-import { reserve } from "./size.js";
-import { $ } from "./stage.js";
+import { $, stage } from "./stage.js";
 
-/** @import { Place, StepName } from "./data.js" */
+/** @import { ComponentChild } from "../vendor/preact.js" */
+/** @import { StepName } from "./data.js" */
 
-/** @param {number} round @param {number} step */
-export function showDock(round, step) {
-  reserve(round);
-  const near = roundsBeside();
-  const after = following(round, step);
-  $(".sv-next-name").replaceChildren(...nextName(after));
-  /** @type {HTMLButtonElement} */
-  const next = $("[data-do=next]");
-  next.disabled = !after;
-  const start = Math.max(0, Math.min(round - near, reel.rounds.length - 2 * near - 1));
-  const shown = reel.rounds.slice(start, start + 2 * near + 1);
-  /** @type {HTMLElement[]} */
-  const made = shown.map((_, offset) => {
-    const index = start + offset;
-    return index === round ? openRound(index, step) : closedRound(index, round);
-  });
-  if (start > 0) made.unshift(el("span", "sv-far", "+" + start));
-  const beyond = reel.rounds.length - start - shown.length;
-  if (beyond > 0) made.push(el("span", "sv-far", "+" + beyond));
-  $(".sv-rounds").replaceChildren(...made);
-  oneStop($(".sv-rounds"), $(".sv-steps").querySelector("[aria-current]"));
+export function showDock() {
+  render(Dock(0), $(".sv-dock"));
+  oneStop($(".sv-rounds"), stage.find(".sv-steps [aria-current]"));
 }
 
 // No step is cut: the oldest go where there is no room for all.
 export function fitSteps() {
   const steps = $(".sv-steps");
-  while (steps.scrollWidth > steps.clientWidth && steps.children.length > 1) {
-    steps.children[0].remove();
-  }
+  const over = steps.scrollWidth - steps.clientWidth;
+  if (over <= 0) return;
+  const [first, ...others] = /** @type {HTMLElement[]} */ ([...steps.children]);
+  const cut = others.findIndex((each) => each.offsetLeft - first.offsetLeft >= over);
+  render(Dock(cut < 0 ? others.length : cut + 1), $(".sv-dock"));
+}
+
+/** @param {number} cut Steps that are not shown, of those taken. */
+function Dock(cut) {
+  const { round, step } = now.at;
+  const after = reel.rounds.length ? following(round, step) : null;
+  const [play, label] = isPlaying() ? ["pause", "Pause"] : ["play", "Play"];
+  const next = { class: "sv-next", disabled: reel.rounds.length > 0 && !after };
+  return [
+    h(
+      "div",
+      { class: "sv-buttons", role: "group", "aria-label": "Steps" },
+      DockButton("first", { "aria-label": "First step" }, Icon("first")),
+      DockButton("back", { "aria-label": "Back" }, Icon("back")),
+      DockButton("play", { "aria-label": label }, Icon(play)),
+      DockButton("next", next, h("span", { class: "sv-next-name" }, nextName()), Icon("next")),
+      DockButton("last", { "aria-label": "Last step" }, Icon("last")),
+    ),
+    h(
+      "div",
+      {
+        class: "sv-rounds",
+        role: "group",
+        "aria-label": "Rounds: up and down arrows move, Enter opens one",
+        onKeyDown: moveAmong,
+      },
+      reel.rounds.length ? rounds(cut) : null,
+    ),
+  ];
+}
+
+/** @param {string} name @param {object} attributes @param {...ComponentChild} parts */
+const DockButton = (name, attributes, ...parts) =>
+  h(
+    "button",
+    { type: "button", "data-do": name, onClick: () => act(name), ...attributes },
+    ...parts,
+  );
+
+/** @returns {ComponentChild} */
+function nextName() {
+  if (!reel.rounds.length) return "Next";
+  if (now.question) return "Show the verdict";
+  const after = following(now.at.round, now.at.step);
+  if (!after) return waiting() ? "Waiting for more" : "End of the run";
+  const [round, step] = after;
+  if (step === 0) return "Next: round " + reel.rounds[round].number;
+  const { kind, next, w } = stepName(round, step);
+  return ["Next: " + next, w && kind === "judge" ? Token(w) : null];
+}
+
+// The rounds near this one, and how many there are beyond.
+/** @param {number} cut */
+function rounds(cut) {
+  const { round } = now.at;
+  const near = roundsBeside();
+  const start = Math.max(0, Math.min(round - near, reel.rounds.length - 2 * near - 1));
+  const shown = reel.rounds.slice(start, start + 2 * near + 1);
+  const beyond = reel.rounds.length - start - shown.length;
+  return [
+    start > 0 ? h("span", { key: "before", class: "sv-far" }, "+" + start) : null,
+    ...shown.map((_, offset) =>
+      start + offset === round ? OpenRound(cut) : ClosedRound(start + offset),
+    ),
+    beyond > 0 ? h("span", { key: "beyond", class: "sv-far" }, "+" + beyond) : null,
+  ];
 }
 
 // Long numbers need room, and a narrow player has little.
@@ -51,68 +101,72 @@ function roundsBeside() {
   return 4;
 }
 
-/** @param {Place | null} after */
-function nextName(after) {
-  if (now.question) return ["Show the verdict"];
-  if (!after) return [waiting() ? "Waiting for more" : "End of the run"];
-  const [round, step] = after;
-  if (step === 0) return ["Next: round " + reel.rounds[round].number];
-  const coming = stepName(round, step);
-  return coming.w && coming.kind === "judge"
-    ? ["Next: " + coming.next, word(coming.w)]
-    : ["Next: " + coming.next];
+/** @param {number} index */
+function ClosedRound(index) {
+  const { number } = reel.rounds[index];
+  const attributes = {
+    key: number,
+    type: "button",
+    class: classes("sv-seg", index < now.at.round && "sv-was"),
+    "aria-label": "Round " + number,
+    onClick: () => openRound(index),
+  };
+  return h("button", attributes, number);
 }
 
-/** @param {number} index @param {number} round */
-function closedRound(index, round) {
-  const made = el(
-    "button",
-    "sv-seg" + (index < round ? " sv-was" : ""),
-    String(reel.rounds[index].number),
-  );
-  made.type = "button";
-  made.setAttribute("aria-label", "Round " + reel.rounds[index].number);
-  made.addEventListener("click", () => go(index, 0));
-  return made;
+// The round's button is gone then; its first step takes the focus.
+/** @param {number} index */
+function openRound(index) {
+  go(index, 0);
+  /** @type {HTMLElement | null} */
+  const here = $(".sv-steps").querySelector("[aria-current]");
+  here?.focus({ preventScroll: true });
 }
 
 // Only steps that have been taken are listed: how many are to come would tell the verdicts.
-/** @param {number} index @param {number} step */
-function openRound(index, step) {
-  const made = el("div", "sv-seg sv-open", el("b", "", String(reel.rounds[index].number)));
-  const steps = el("div", "sv-steps");
-  for (let at = 0; at <= step; at += 1) {
-    const name = stepName(index, at);
-    const here = at === step && !now.question;
-    if (name.kind === "propose" && at < step && stepName(index, at + 1).kind === "propose")
-      continue;
-    steps.append(stepButton(index, at, name, here));
-  }
-  if (now.question) steps.append(questionMark(stepName(...now.question)));
-  made.append(steps);
-  return made;
+/** @param {number} cut */
+function OpenRound(cut) {
+  const { round, step } = now.at;
+  const { number } = reel.rounds[round];
+  const names = Array.from({ length: step + 1 }, (_, at) => stepName(round, at));
+  /** @type {ComponentChild[]} */
+  const shown = names.flatMap((name, at) =>
+    name.kind === "propose" && names[at + 1]?.kind === "propose" ? [] : [StepButton(at, name)],
+  );
+  if (now.question) shown.push(QuestionMark(stepName(...now.question)));
+  return h(
+    "div",
+    { key: number, class: "sv-seg sv-open" },
+    h("b", null, number),
+    h("div", { class: "sv-steps" }, ...shown.slice(cut)),
+  );
 }
 
 // The verdict that is asked for: its place is known, and nothing else.
 /** @param {StepName} name */
-function questionMark(name) {
-  const made = el("span", "sv-step sv-here", "? ", word(there(name.w)));
-  made.setAttribute("aria-current", "step");
-  made.tabIndex = -1;
-  return made;
-}
+const QuestionMark = ({ w }) =>
+  h(
+    "span",
+    { key: "question", class: "sv-step sv-here", "aria-current": "step", tabIndex: -1 },
+    "? ",
+    Token(there(w)),
+  );
 
-/** @param {number} index @param {number} at @param {StepName} name @param {boolean} here */
-function stepButton(index, at, name, here) {
+/** @param {number} at @param {StepName} name */
+function StepButton(at, name) {
+  const { round, step } = now.at;
+  const here = at === step && !now.question;
   const judged = name.kind === "judge";
+  const attributes = {
+    key: at,
+    type: "button",
+    class: classes("sv-step", here && "sv-here", judged && "sv-judged"),
+    "aria-label": judged ? name.label + ", " + name.is : name.label,
+    "aria-current": here ? "step" : undefined,
+    onClick: () => go(round, at),
+  };
   const parts = judged
-    ? [mark(name.is), here ? word(name.w) : null]
-    : [here ? name.label : name.kind === "propose" ? "propose" : name.label];
-  const kind = (here ? " sv-here" : "") + (judged ? " sv-judged" : "");
-  const made = el("button", "sv-step" + kind, ...parts);
-  made.type = "button";
-  made.setAttribute("aria-label", judged ? name.label + ", " + name.is : name.label);
-  if (here) made.setAttribute("aria-current", "step");
-  made.addEventListener("click", () => go(index, at));
-  return made;
+    ? [Mark(name.is), here ? Token(name.w) : null]
+    : [!here && name.kind === "propose" ? "propose" : name.label];
+  return h("button", attributes, ...parts);
 }

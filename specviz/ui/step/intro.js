@@ -1,12 +1,11 @@
-// What this is, in a line that can be put away, and the way round that it offers.
+// What this is, in a line that can be put away, and the tour that it offers.
 
-import { stage } from "./intro_stage.js";
-import { startTour } from "./tour.js";
+import { stage, startTour } from "./tour.js";
 
 /** @import { Start } from "../shared/data.js" */
 /** @import { TourConfig } from "./tour.js" */
 
-const AWAY = "sv-intro"; // what the browser remembers, where it may
+const KEY = "sv-intro"; // in the browser's storage, where there is one
 
 /** @type {Start<TourConfig>} */
 export function start(element, props, _watch, _trigger, config) {
@@ -23,7 +22,7 @@ export function start(element, props, _watch, _trigger, config) {
 function putAway() {
   stage.$(".sv-intro").hidden = true;
   try {
-    localStorage.setItem(AWAY, "away");
+    localStorage.setItem(KEY, "away");
   } catch {
     // A browser that keeps nothing shows the line again.
   }
@@ -31,7 +30,7 @@ function putAway() {
 
 function recall() {
   try {
-    return localStorage.getItem(AWAY);
+    return localStorage.getItem(KEY);
   } catch {
     return null;
   }

@@ -6,24 +6,23 @@ import { byId } from "../shared/dom.js";
 import { tabAt } from "../shared/gradio.js";
 import { openTab } from "../shared/tabs.js";
 import { there } from "../shared/there.js";
-import { go } from "./cursor.js";
+import { go, now } from "./cursor.js";
 import { liveLink } from "./live_link.js";
-import { now } from "./now.js";
-import { isPlaying, pause } from "./play.js";
+import { isPlaying, pause } from "./playback.js";
 import { reel, stepName, stepsOf } from "./reel.js";
 import { stage } from "./stage.js";
 
 /** @import { Frame, Link } from "./data.js" */
 /** @typedef {{ run: string, round: number, step: string, recorded: boolean }} Moment */
 
-export const asked = new URLSearchParams(location.search);
-now.link = asked.get("round")
-  ? { round: Number(asked.get("round")), step: asked.get("step") }
+export const query = new URLSearchParams(location.search);
+now.link = query.get("round")
+  ? { round: Number(query.get("round")), step: query.get("step") }
   : null;
 
 // The notice for a link to a recorded run that is not here; its round is then ignored.
-export function lost() {
-  const name = asked.get("trace");
+export function missingRunNotice() {
+  const name = query.get("trace");
   if (!name || stage.config.recorded.includes(name)) return "";
   now.link = null;
   const called = name.length > 60 ? name.slice(0, 60) + "…" : name;
@@ -43,7 +42,7 @@ const TABS = {
 };
 
 export function openLinked() {
-  const key = Object.keys(TABS).find((name) => asked.has(name));
+  const key = Object.keys(TABS).find((name) => query.has(name));
   if (!key) return;
   history.replaceState({ ...history.state, tab: TABS[key] }, "", location.href);
   openTab(TABS[key]);

@@ -45,10 +45,10 @@ function patched(old, patch) {
 
 /** @param {number} round @param {number} step */
 export function frameAt(round, step) {
-  const told = reel.rounds[round];
-  if (cached.round !== told) cached = { round: told, frames: [] };
+  const line = reel.rounds[round];
+  if (cached.round !== line) cached = { round: line, frames: [] };
   if (!cached.frames[step]) {
-    cached.frames[step] = step ? merged(told.first, told.then[step - 1]) : told.first;
+    cached.frames[step] = step ? merged(line.first, line.then[step - 1]) : line.first;
   }
   return cached.frames[step];
 }
@@ -64,8 +64,8 @@ export const stepsOf = (round) => reel.rounds[round].then.length + 1;
 // What a step is called needs only its own line of the patch.
 /** @param {number} round @param {number} step */
 export function stepName(round, step) {
-  const told = reel.rounds[round];
-  return step ? merged(told.first.step, told.then[step - 1].step || {}) : told.first.step;
+  const line = reel.rounds[round];
+  return step ? merged(line.first.step, line.then[step - 1].step || {}) : line.first.step;
 }
 
 /** Where the first guess is rejected. @returns {Place | null} */
@@ -79,11 +79,11 @@ export function firstRejection() {
 
 // Who shows what came: `line` hears each line once it is taken in, `lines` the kinds of all.
 /** @type {{ line: (line: Line) => void, lines: (kinds: Line["kind"][]) => void }} */
-let hearer = { line() {}, lines() {} };
+let views = { line() {}, lines() {} };
 
-/** @param {typeof hearer} shows */
-export function onNews(shows) {
-  hearer = shows;
+/** @param {typeof views} shows */
+export function onLines(shows) {
+  views = shows;
 }
 
 // New text of a run. It grows; text that does not go on from the last is another run.
@@ -94,9 +94,9 @@ export function feed(text) {
   reel.text = text;
   for (const line of lines) {
     take(line);
-    hearer.line(line);
+    views.line(line);
   }
-  hearer.lines(lines.map((line) => line.kind));
+  views.lines(lines.map((line) => line.kind));
 }
 
 // The step after the last round's own: with the baseline it says more than before.

@@ -1,19 +1,19 @@
 // What arrives: recorded runs that are fetched, live runs that are streamed.
 
-import { el, termed } from "../shared/dom.js";
 import { there } from "../shared/there.js";
-import { showFork } from "./branch.js";
+import { showBranch } from "./branch.js";
 import { showDock } from "./dock.js";
-import { asked, follow, lost } from "./links.js";
+import { follow, missingRunNotice, query } from "./links.js";
 import { came, job, notice, STOPPED, waiting } from "./live.js";
-import { now } from "./now.js";
+import { now } from "./cursor.js";
 import { paint } from "./paint.js";
-import { pause, play } from "./play.js";
+import { pause, play } from "./playback.js";
 import { feed, firstRejection, frameAt, reel } from "./reel.js";
 import { reserveText } from "./size.js";
 import { $, stage } from "./stage.js";
-import { clearText } from "./text.js";
-import { showTime } from "./time.js";
+import { showSource } from "./source_line.js";
+import { showTimeline } from "./timeline.js";
+import { clearTokenStrip } from "./token_strip.js";
 
 /** @import { Line, RunLine } from "./data.js" */
 
@@ -31,81 +31,60 @@ function onLine(line) {
   }
 }
 
-export const news = {
+export const lineViews = {
   line: onLine,
   /** @param {Line["kind"][]} kinds */
   lines(kinds) {
     if (kinds.includes("round")) onRounds();
     if (kinds.includes("finished") || kinds.includes("baseline")) onEnd();
-    if (kinds.includes("baseline")) tellMeasured();
+    if (kinds.includes("baseline")) publishMeasured();
   },
 };
 
 /** @param {string} sentence */
 function showHint(sentence) {
-  tell(".sv-strange", sentence);
+  write(".sv-strange", sentence);
 }
 
-/** @param {string} where @param {string} sentence */
-function tell(where, sentence) {
-  $(where).textContent = sentence;
-  $(where).hidden = !sentence;
+/** @param {string} selector @param {string} sentence */
+function write(selector, sentence) {
+  $(selector).textContent = sentence;
+  $(selector).hidden = !sentence;
 }
 
 /** @param {RunLine} run */
 function onRun(run) {
   showHint("");
-  tell(".sv-again", run.again ?? "");
+  write(".sv-again", run.again ?? "");
   fresh = true;
-  now.question = null;
-  now.at = { round: 0, step: 0 };
+  Object.assign(now, { at: { round: 0, step: 0 }, question: null, whatIf: null });
   now.shown = run.source;
-  clearText();
+  clearTokenStrip();
   if (!job.number || now.shown === "recorded") notice("");
-  $(".sv-badge").textContent = run.source;
-  termed($(".sv-badge"), run.source);
-  $(".sv-where").replaceChildren(...whereabouts(run));
-  $(".sv-drafts").replaceChildren(
-    ...(run.how ? [el("b", "", run.drafter + "."), " " + run.how] : []),
-  );
-  $(".sv-lossy").textContent = run.lossless ? "" : "not lossless";
-  document.body.classList.toggle("sv-is-lossy", !run.lossless);
-  $(".sv").dataset.source = run.source;
-  document.body.classList.toggle("sv-shows-live", run.source === "live");
+  showSource(run);
   window.dispatchEvent(new CustomEvent("sv-run"));
-}
-
-// Whose run it is, on what, and with which settings; what has a meaning of its own is a term.
-/** @param {RunLine} run */
-function whereabouts(run) {
-  const settings = run.said.flatMap(([name, words]) => [
-    " · ",
-    termed(el("span", "", words), name),
-  ]);
-  const target = termed(el("span", "", run.on), run.names[0]);
-  return [run.drafter + " drafts for ", target, " · " + run.where, ...settings];
 }
 
 function onRounds() {
   if (fresh) {
     came();
     const led = follow();
-    if (!led && now.link && waiting()) return; // the round that is asked for is still to come
+    if (!led && now.link && waiting()) return; // the linked round is still to come
     fresh = false;
     now.link = null;
     reserveText();
-    showFork();
+    showBranch();
     const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
     if (!led) now.at = startOf(calm);
     paint();
     if (!led && !calm) play(true);
   } else {
-    showDock(now.at.round, now.at.step);
-    showTime(frameAt(now.at.round, now.at.step), now.at.round);
+    showDock();
+    showTimeline(frameAt(now.at.round, now.at.step), now.at.round);
   }
 }
 
-let opening = !asked.has("trace"); // the page opens with the first run
+let opening = !query.has("trace"); // the page opens with the first run
 
 // Where a run is opened: at the first guesses, not at the prefill before them. Where nothing may move
 // by itself, the page opens at the rejection at which it would have halted.
@@ -114,12 +93,12 @@ function startOf(calm) {
   const rejected = opening && calm ? firstRejection() : null;
   opening = false;
   if (rejected) return { round: rejected[0], step: rejected[1] };
-  const drafted = reel.rounds.findIndex((told) => Object.keys(told.first.tree.nodes).length);
+  const drafted = reel.rounds.findIndex(({ first }) => Object.keys(first.tree.nodes).length);
   return { round: Math.max(0, drafted), step: 0 };
 }
 
 // The run's measured point for the Cost tab; null if it has none.
-function tellMeasured() {
+function publishMeasured() {
   const { point } = there(reel.baseline);
   const { drafter: name, source, on, where: machine, id } = there(reel.run);
   const where = on + " · " + machine;
@@ -129,10 +108,10 @@ function tellMeasured() {
 }
 
 function onEnd() {
-  if (fresh && reel.rounds.length) onRounds(); // it ended before the round that was asked for
+  if (fresh && reel.rounds.length) onRounds(); // it ended before the linked round
   const { finished } = reel;
   if (finished && finished.reason === "stopped" && $(".sv-notice").hidden) notice(STOPPED);
-  if (reel.rounds.length) showTime(frameAt(now.at.round, now.at.step), now.at.round);
+  if (reel.rounds.length) showTimeline(frameAt(now.at.round, now.at.step), now.at.round);
 }
 
 // Shows a recorded run; what the form would say to make it again, or nothing where it cannot be read.
@@ -140,7 +119,7 @@ function onEnd() {
 export async function load(name) {
   pause();
   if (reel.run) now.link = null; // a link in the page's address is for its first run
-  const missing = reel.run ? "" : lost();
+  const missing = reel.run ? "" : missingRunNotice();
   const answer = await fetch(stage.config.traces + encodeURIComponent(name));
   if (!answer.ok)
     return notice(

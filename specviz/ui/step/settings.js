@@ -2,41 +2,71 @@
 
 import { fieldOf } from "../shared/gradio.js";
 import { there } from "../shared/there.js";
+import { h, render } from "../shared/view.js";
 import { reel } from "./reel.js";
+
+/** @typedef {{ drafter: string, target: string, rest: string, open: boolean }} Sentence */
 
 /** @param {HTMLElement} element */
 export function start(element) {
-  const button = there(element.querySelector("button"));
-  const [drafter, , target, rest] = there(element.querySelector(".sv-said")).children;
-
-  /** @type {HTMLElement | null} */
-  const told = element.querySelector(".sv-differs-said");
-  // Whether the form asks for another run than the one on screen.
+  // Python wrote the first sentence, which stays until the form changes.
+  const words = [...element.querySelectorAll(".sv-said > *")].map((each) => each.textContent);
+  const state = { drafter: words[0], target: words[2], rest: words[3], open: false };
   const show = () => {
-    const { run } = reel;
-    const form = [drafter, target, rest].map((each) => each.textContent);
-    const same =
-      !run ||
-      (run.drafter === form[0] &&
-        run.on === form[1] &&
-        run.said.map(([, words]) => " · " + words).join("") === form[2] &&
-        (fieldOf("sv-prompt")?.value ?? run.prompt) === run.prompt);
+    const same = isShown(state);
     document.body.classList.toggle("sv-differs", !same);
-    if (told) told.hidden = same;
-    const said = form[0] + " drafts for " + form[1] + form[2];
-    button.title = same ? said : said + ". This is not the run shown; press Run live to make it.";
+    render(SettingsButton(state, same, toggle), element);
+  };
+  const toggle = () => {
+    state.open = document.body.classList.toggle("sv-drawer-open");
+    show();
   };
   show();
-  button.addEventListener("sv-said", ({ detail }) => {
-    [drafter.textContent, target.textContent, rest.textContent] = detail;
+  there(element.querySelector("button")).addEventListener("sv-said", ({ detail }) => {
+    [state.drafter, state.target, state.rest] = detail;
     show();
   });
   window.addEventListener("sv-run", show);
   // The form follows a recorded run a moment later than the run is shown.
   document.addEventListener("input", () => setTimeout(show));
-  new MutationObserver(show).observe(rest, { childList: true, characterData: true });
-  button.addEventListener("click", () => {
-    const open = document.body.classList.toggle("sv-drawer-open");
-    button.setAttribute("aria-expanded", String(open));
-  });
+}
+
+// Whether the form asks for the run on screen.
+/** @param {Sentence} sentence */
+function isShown({ drafter, target, rest }) {
+  const { run } = reel;
+  if (!run) return true;
+  const settings = run.said.map(([, words]) => " · " + words).join("");
+  const prompt = fieldOf("sv-prompt")?.value ?? run.prompt;
+  return run.drafter === drafter && run.on === target && settings === rest && run.prompt === prompt;
+}
+
+/** @param {Sentence} sentence @param {boolean} same @param {() => void} onClick */
+function SettingsButton({ drafter, target, rest, open }, same, onClick) {
+  const words = drafter + " drafts for " + target + rest;
+  const attributes = {
+    type: "button",
+    "aria-expanded": String(open),
+    "aria-controls": "sv-drawer",
+    title: same ? words : words + ". This is not the run shown; press Run live to make it.",
+    onClick,
+  };
+  return h(
+    "button",
+    attributes,
+    h(
+      "span",
+      { class: "sv-said" },
+      h("b", null, drafter),
+      h("span", null, " drafts for "),
+      h("b", null, target),
+      h("span", null, rest),
+    ),
+    h("span", { class: "sv-differs-said", hidden: same }, "not run yet"),
+    h(
+      "svg",
+      { viewBox: "0 0 10 10", "aria-hidden": "true" },
+      h("path", { d: "M1.5 3 5 6.8 8.5 3" }),
+    ),
+  );
 }

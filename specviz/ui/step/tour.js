@@ -1,11 +1,12 @@
 // The tour: a few stops. Each moves the player to a matching step and highlights what it is about.
 // Nothing is blocked; the reader may step elsewhere at any time.
 
+import { Stage } from "../shared/stage.js";
 import { openTab } from "../shared/tabs.js";
 import { there } from "../shared/there.js";
+import { h, render } from "../shared/view.js";
 import { go } from "./cursor.js";
-import { stage } from "./intro_stage.js";
-import { pause } from "./play.js";
+import { pause } from "./playback.js";
 import { firstRejection, reel, stepName, stepsOf } from "./reel.js";
 import { load } from "./runs.js";
 import { $ } from "./stage.js";
@@ -14,50 +15,74 @@ import { $ } from "./stage.js";
 /** @typedef {{ place: string, title: string, say: string, at: string }} Stop */
 /** @typedef {{ stops: Stop[], run: string }} TourConfig */
 
-/** @type {number | null} */
-let at = null; // the current stop; null outside the tour
+/** @type {Stage<TourConfig>} */
+export const stage = new Stage();
 
-/** @param {() => void} begun */
-export function startTour(begun) {
+/** @param {() => void} onBegin */
+export function startTour(onBegin) {
   window.addEventListener("sv-tour", async () => {
-    begun();
+    onBegin();
     await openTab("Step");
     if (reel.run?.id !== stage.config.run) await load(stage.config.run);
     show(0);
     stage.$("[data-tour=next]").focus();
   });
-  stage.$("[data-tour=back]").addEventListener("click", () => show(there(at) - 1));
-  stage.$("[data-tour=next]").addEventListener("click", () => show(there(at) + 1));
-  stage.$("[data-tour=end]").addEventListener("click", end);
   stage.$(".sv-tour").addEventListener("keydown", (event) => {
     if (event.key === "Escape") end();
   });
 }
 
 function end() {
-  at = null;
   stage.$(".sv-tour").hidden = true;
   ring(null);
 }
 
 /** @param {number} number */
 function show(number) {
-  const stops = stage.config.stops;
-  if (number < 0 || number >= stops.length) return end();
-  at = number;
-  const stop = stops[number];
+  const stop = stage.config.stops[number];
+  if (!stop) return end();
   stage.$(".sv-tour").hidden = false;
-  stage.$(".sv-tour-title").textContent = stop.title;
-  stage.$(".sv-tour-say").textContent = stop.say;
-  stage.$(".sv-tour-at").textContent = number + 1 + " of " + stops.length;
-  /** @type {HTMLButtonElement} */
-  const back = stage.$("[data-tour=back]");
-  back.disabled = number === 0;
-  stage.$("[data-tour=next]").textContent = number + 1 < stops.length ? "Next" : "Done";
+  render(TourCard(stop, number), stage.$(".sv-tour"));
   pause();
   const to = placeOf(stop.place);
   if (to) go(...to);
   ring(stop.at);
+}
+
+/** @param {Stop} stop @param {number} number */
+function TourCard({ title, say }, number) {
+  const { length } = stage.config.stops;
+  /** @param {string} name @param {number} to @param {string} label */
+  const MoveButton = (name, to, label) =>
+    h(
+      "button",
+      {
+        type: "button",
+        class: "sv-button",
+        "data-tour": name,
+        disabled: to < 0,
+        onClick: () => show(to),
+      },
+      label,
+    );
+  const away = { type: "button", class: "sv-away", "aria-label": "End the tour" };
+  return [
+    h(
+      "p",
+      { role: "status" },
+      h("b", { class: "sv-tour-title" }, title),
+      " ",
+      h("span", { class: "sv-tour-say" }, say),
+    ),
+    h(
+      "div",
+      { class: "sv-tour-go" },
+      h("span", { class: "sv-tour-at" }, number + 1 + " of " + length),
+      MoveButton("back", number - 1, "Back"),
+      MoveButton("next", number + 1, number + 1 < length ? "Next" : "Done"),
+      h("button", { ...away, title: "End the tour", "data-tour": "end", onClick: end }, "×"),
+    ),
+  ];
 }
 
 // Where in the run that is open a stop is true; null where it is about none of its steps.
@@ -68,10 +93,10 @@ export function placeOf(place) {
   if (place === "guess") return [round, there(stepsNamed(round, "propose").at(-1))];
   if (place === "check") return [round, stepsNamed(round, "score")[0]];
   if (place === "end") return [reel.rounds.length - 1, stepsOf(reel.rounds.length - 1) - 1];
-  const fell = place === "own" ? null : firstRejection();
-  if (!fell || place === "rejection") return fell;
-  const next = stepsNamed(fell[0], place === "commit" ? "commit" : "draw")[0];
-  return next === undefined ? null : [fell[0], next];
+  const rejected = place === "own" ? null : firstRejection();
+  if (!rejected || place === "rejection") return rejected;
+  const next = stepsNamed(rejected[0], place === "commit" ? "commit" : "draw")[0];
+  return next === undefined ? null : [rejected[0], next];
 }
 
 /** @param {number} round @param {string} kind */

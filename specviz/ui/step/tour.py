@@ -53,14 +53,14 @@ STOPS: Final = (
         "A draft.",
         "A cheap drafter guesses the next few tokens, one after the other. They are only guesses: "
         "nothing is in the text yet.",
-        ".sv-evidence > section:first-child",
+        ".sv-tree-part",
     ),
     Stop(
         "check",
         "The check.",
         "One pass of the target reads all guesses at once and gives each a probability: p, in "
         "blue. The probability that the drafter gave it is q, in orange.",
-        ".sv-evidence > section:first-child",
+        ".sv-tree-part",
     ),
     Stop(
         "rejection",

@@ -1,18 +1,19 @@
 // Buttons, keys and autoplay: what moves the cursor.
 
-import { icon } from "../shared/dom.js";
-import { following, go, pose, preceding } from "./cursor.js";
-import { mustAsk, reveal } from "./guess.js";
+import { following, go, now, pose, preceding } from "./cursor.js";
+import { mustAsk, reveal } from "./predict_first.js";
 import { waiting } from "./live.js";
-import { now } from "./now.js";
 import { frameAt, reel, stepsOf } from "./reel.js";
-import { $ } from "./stage.js";
-
-/** @import { Place } from "./data.js" */
 
 const PACE = { propose: 450, score: 1000, judge: 1500, draw: 2000, commit: 1100, end: 1100 };
 let timer = 0; // 0 while nothing plays
 let untilRejection = false;
+let showPlaying = () => {};
+
+/** Calls `show` when autoplay begins and ends. @param {() => void} show */
+export function onPlayback(show) {
+  showPlaying = show;
+}
 
 // One step on; false at the end.
 function advance() {
@@ -23,16 +24,18 @@ function advance() {
   return Boolean(to);
 }
 
+function goBack() {
+  const { round, step } = now.at;
+  const to = now.question ? [round, step] : preceding(round, step);
+  if (to) go(to[0], to[1]);
+}
+
 /** @type {Record<string, () => void>} */
-const DO = {
+const ACTIONS = {
   first: () => go(0, 0),
   last: () => go(reel.rounds.length - 1, stepsOf(reel.rounds.length - 1) - 1),
   next: advance,
-  back: () => {
-    const { round, step } = now.at;
-    const to = now.question ? /** @type {Place} */ ([round, step]) : preceding(round, step);
-    if (to) go(...to);
-  },
+  back: goBack,
   play: () => (timer ? pause() : play(false)),
 };
 /** @type {Record<string, string>} */
@@ -47,7 +50,7 @@ export const KEYS = {
 /** @param {string} name */
 export function act(name) {
   if (name !== "play") pause();
-  if (reel.rounds.length) DO[name]();
+  if (reel.rounds.length) ACTIONS[name]();
 }
 
 // Autoplay. On its own it starts once, and halts at the first rejection.
@@ -56,7 +59,7 @@ export function play(halts) {
   untilRejection = halts;
   clearTimeout(timer);
   timer = setTimeout(tick, pace());
-  showPlay();
+  showPlaying();
 }
 
 function pace() {
@@ -75,13 +78,8 @@ function tick() {
 export const isPlaying = () => timer !== 0;
 
 export function pause() {
+  if (!timer) return;
   clearTimeout(timer);
   timer = 0;
-  showPlay();
-}
-
-function showPlay() {
-  const button = $("[data-do=play]");
-  button.replaceChildren(icon(timer ? "pause" : "play"));
-  button.setAttribute("aria-label", timer ? "Pause" : "Play");
+  showPlaying();
 }

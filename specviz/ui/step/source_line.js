@@ -1,0 +1,33 @@
+// Whose run is on screen, on what, and with which settings; and what is said of its drafter.
+
+import { h, render, termAttributes } from "../shared/view.js";
+import { $ } from "./stage.js";
+
+/** @import { RunLine } from "./data.js" */
+
+/** @param {RunLine} run */
+export function showSource(run) {
+  render(SourceLine(run), $(".sv-source"));
+  const drafter = run.how ? [h("b", null, run.drafter + "."), " " + run.how] : null;
+  render(drafter, $(".sv-drafts"));
+  $(".sv").dataset.source = run.source;
+  document.body.classList.toggle("sv-is-lossy", !run.lossless);
+  document.body.classList.toggle("sv-shows-live", run.source === "live");
+}
+
+// What has a meaning of its own is a term.
+/** @param {RunLine} run */
+function SourceLine({ source, lossless, drafter, on, names, where, said: settings }) {
+  return [
+    h("span", { class: "sv-badge", ...termAttributes(source) }, source),
+    h("span", { class: "sv-lossy" }, lossless ? null : "not lossless"),
+    h(
+      "span",
+      { class: "sv-where" },
+      drafter + " drafts for ",
+      h("span", termAttributes(names[0]), on),
+      " · " + where,
+      settings.map(([name, words]) => [" · ", h("span", termAttributes(name), words)]),
+    ),
+  ];
+}

@@ -1,0 +1,233 @@
+// The timeline: drafting and target time of each round above plain decoding, on one measured scale.
+
+import { percent } from "../shared/dom.js";
+import { h, render } from "../shared/view.js";
+import { LegendEntry, Swatch } from "./legend.js";
+import { reel } from "./reel.js";
+import { widthOf } from "./room.js";
+import { $ } from "./stage.js";
+
+/** @import { ComponentChild } from "../vendor/preact.js" */
+/** @import { Frame, RoundLine, Span } from "./data.js" */
+/**
+ * What the lanes have in common. scale: of the width, per second. until: the end of this round, in
+ * seconds. ours: all rounds.
+ * @typedef {{ round: number, scale: number, until: number, ours: number, tokens: number }} View
+ */
+
+/** @param {RoundLine} line */
+const total = ({ seconds: [draft, target, rest] }) => draft + target + rest;
+/** @param {number[]} numbers */
+const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
+
+/** @param {Frame} frame @param {number} round */
+export function showTimeline(frame, round) {
+  const ours = sum(reel.rounds.map(total));
+  const until = sum(reel.rounds.slice(0, round + 1).map(total));
+  const view = { round, scale: scaleOf(ours), until, ours, tokens: tokensAt(frame, round) };
+  render(Timeline(view), $(".sv-time"));
+}
+
+// Before the first run.
+export const showEmptyTimeline = () => render(Timeline(null), $(".sv-time"));
+
+/** @param {View | null} view */
+function Timeline(view) {
+  return [
+    Lane("Speculative", "sv-lane-first", "sv-lane-fast", view && FastLane(view)),
+    Lane("Plain decoding", "", "sv-lane-plain", view && PlainLane(view)),
+    h(
+      "div",
+      { class: "sv-lane sv-scale" },
+      h("span", null),
+      h("div", { class: "sv-axis" }, view && axis(view.scale)),
+    ),
+    h(
+      "div",
+      { class: "sv-under" },
+      h(
+        "div",
+        { class: "sv-legend sv-times" },
+        LegendEntry("draft", "drafting", Swatch("q")),
+        LegendEntry("target", "target pass", Swatch("p")),
+        LegendEntry("baseline", view ? measurement(view) : "", null),
+      ),
+      KEYS,
+    ),
+  ];
+}
+
+const KEYS = h(
+  "p",
+  { class: "sv-last" },
+  "Keys: ",
+  h("kbd", null, "←"),
+  " ",
+  h("kbd", null, "→"),
+  " step · ",
+  h("kbd", null, "space"),
+  " plays · ",
+  h("kbd", null, "Home"),
+  " ",
+  h("kbd", null, "End"),
+);
+
+/** @param {string} name @param {string} lane @param {string} track @param {ComponentChild} bars */
+const Lane = (name, lane, track, bars) =>
+  h(
+    "div",
+    { class: "sv-lane " + lane },
+    h("b", null, name),
+    h("div", { class: "sv-track " + track }, bars),
+  );
+
+// Room for the end's words beside the bars; on a narrow player they are below.
+/** @param {number} ours */
+function scaleOf(ours) {
+  const theirs = reel.baseline ? sum(reel.baseline.seconds) : 0;
+  const words = (summary().length * 7 + 20) / (widthOf("lane") || 1000);
+  const room = words < 0.6 ? 1 / (1 - Math.max(words, 0.31)) : 1.45;
+  return 1 / Math.max(room * ours, theirs, 1e-9);
+}
+
+const summary = () => (reel.baseline || reel.finished)?.summary ?? "";
+
+// What was measured, and what the line marks.
+/** @param {View} view */
+function measurement({ round, until }) {
+  const both = reel.baseline
+    ? "Both measured in this run, one after the other."
+    : "Measured in this run.";
+  const after = until < 10 ? Math.round(until * 1000) + " ms" : until.toFixed(1) + " s";
+  const { number } = reel.rounds[round];
+  return `${both} The line marks the end of round ${number}, ${after} after the start.`;
+}
+
+// Tokens at this step: those of earlier rounds, and those of this round so far.
+/** @param {Frame} frame @param {number} round */
+function tokensAt(frame, round) {
+  const before = sum(reel.rounds.slice(0, round).map((line) => line.brings.length));
+  const sure = ["accepted", "recovered", "bonus", "plain"];
+  return before + frame.chips.filter((view) => sure.includes(view.is)).length;
+}
+
+/** @param {View} view */
+function FastLane({ round, scale, until, ours, tokens }) {
+  /** @type {Record<"past" | "ahead", [draft: Span[], target: Span[]]>} */
+  const spans = { past: [[], []], ahead: [[], []] };
+  let at = 0;
+  reel.rounds.forEach((line, index) => {
+    const [draft, target] = spans[index <= round ? "past" : "ahead"];
+    if (line.seconds[0]) draft.push([at, line.seconds[0]]);
+    target.push([at + line.seconds[0], line.seconds[1]]);
+    at += total(line);
+  });
+  const long = total(reel.rounds[round]);
+  const ended = Boolean(reel.baseline || reel.finished);
+  // Near the end the summary is where the flag would be, and at the end it says the same.
+  const left = ours - until;
+  const flagged = left > 0 || !ended;
+  return [
+    Track(scale, [
+      [spans.ahead[0], "sv-t-draft sv-ahead"],
+      [spans.ahead[1], "sv-t-target sv-ahead"],
+      [spans.past[0], "sv-t-draft"],
+      [spans.past[1], "sv-t-target"],
+    ]),
+    h("i", {
+      class: "sv-t-now",
+      style: { left: percent((until - long) * scale), width: percent(long * scale) },
+    }),
+    Line(until, scale),
+    flagged ? Flag(until, scale, tokens, ended && left * scale < 0.1) : null,
+    h(
+      "span",
+      {
+        class: "sv-t-end",
+        style: { left: percent(Math.min(ours * scale, 0.72)) },
+        title: summary(),
+      },
+      ended ? lastWords(summary()) : null,
+    ),
+  ];
+}
+
+/** The end in words; its speed-up, where one was measured, is what it comes to.
+ * @param {string} words @returns {ComponentChild} */
+function lastWords(words) {
+  const cut = words.endsWith("plain") ? words.lastIndexOf(", ") + 2 : words.length;
+  return [words.slice(0, cut), h("b", null, words.slice(cut))];
+}
+
+/** @param {View} view */
+function PlainLane({ scale, until }) {
+  if (!reel.baseline) {
+    const live = reel.run?.source === "live" && reel.finished?.reason !== "stopped";
+    return h("span", { class: "sv-t-none" }, live ? "measured next" : "not measured in this run");
+  }
+  /** @type {Span[]} */
+  const past = [];
+  /** @type {Span[]} */
+  const ahead = [];
+  let at = 0;
+  for (const seconds of reel.baseline.seconds) {
+    const done = at + seconds <= until * (1 + 1e-9);
+    (done ? past : ahead).push([at, seconds]);
+    at += seconds;
+  }
+  return [
+    Track(scale, [
+      [ahead, "sv-t-target sv-ahead"],
+      [past, "sv-t-target"],
+    ]),
+    Line(until, scale),
+    Flag(until, scale, past.length, false),
+  ];
+}
+
+/** @param {number} scale @param {[spans: Span[], name: string][]} groups */
+function Track(scale, groups) {
+  const paths = groups.map(([spans, name]) =>
+    h("path", { d: rectangles(spans, scale), class: name }),
+  );
+  const attributes = { viewBox: "0 0 1000 16", class: "sv-t", preserveAspectRatio: "none" };
+  return h("svg", { ...attributes, "aria-hidden": "true" }, ...paths);
+}
+
+/** @param {Span[]} spans @param {number} scale */
+function rectangles(spans, scale) {
+  return spans
+    .map(([at, width]) => {
+      const wide = Math.max(1000 * width * scale - 0.6, 0.3).toFixed(2);
+      return `M${(1000 * at * scale).toFixed(2)} 0h${wide}v16h-${wide}z`;
+    })
+    .join("");
+}
+
+/** @param {number} until @param {number} scale */
+const Line = (until, scale) =>
+  h("i", { class: "sv-t-line", style: { left: percent(until * scale) } });
+
+/** @param {number} until @param {number} scale @param {number} tokens @param {boolean} before */
+function Flag(until, scale, tokens, before) {
+  const style = {
+    left: "calc(" + percent(until * scale) + " + 8px)",
+    transform: before || until * scale > 0.85 ? "translateX(calc(-100% - 16px))" : "",
+  };
+  const words = tokens === 1 ? "1 token" : tokens + " tokens";
+  return h("span", { class: "sv-t-flag", style }, words);
+}
+
+/** @param {number} scale */
+function axis(scale) {
+  const whole = 1 / scale;
+  const unit =
+    [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100].find((u) => whole / u <= 5) || 200;
+  const ticks = [];
+  const room = 1 - 40 / (widthOf("axis") || 1000); // for the last one's words
+  for (let at = 0; at <= whole * room; at += unit) {
+    const words = unit < 0.1 ? Math.round(at * 1000) + " ms" : at.toFixed(1) + " s";
+    ticks.push(h("span", { style: { left: percent(at * scale) } }, words));
+  }
+  return ticks;
+}
