@@ -126,7 +126,7 @@ def opened(browser: Browser, url: str) -> Page:
     page.goto(url)
     page.wait_for_selector(".sv-verdict:not(:empty)")
     print(f"first caption   {time.perf_counter() - start:6.2f} s")
-    page.wait_for_selector(".sv-tree .main-svg", state="attached")
+    page.wait_for_selector(".sv-tree svg", state="attached")
     print(f"first tree      {time.perf_counter() - start:6.2f} s")
     return page
 
@@ -161,7 +161,7 @@ def weight(browser: Browser, url: str) -> None:
     tools.on("Network.responseReceived", answered)
     tools.on("Network.loadingFinished", loaded)
     page.goto(url)
-    page.wait_for_selector(".sv-tree .main-svg", state="attached")
+    page.wait_for_selector(".sv-tree svg", state="attached")
     page.wait_for_timeout(3000)
     report({told[key]: (kind(told[key], kinds[key]), size) for key, size in sizes.items()})
     context.close()

@@ -108,12 +108,14 @@ def laying_out() -> None:
     from specviz.trees.grown_tree import grow_tree
     from specviz.trees.recorded_position import shipped_position
     from specviz.trees.shapes import Parameters
+    from specviz.ui.trees.drawing import drawn
     from specviz.ui.trees.grow.answer import answer, layout
 
     field = shipped_position("2-eagle2-dialogue")
     one = grow_tree(field, Parameters(**SIZE))
+    labels = [drawn(field, token)["label"] for token in one.growth.tokens]
     for name, only in (("layout of 60 nodes", one.kept), ("layout of the pool", None)):
-        said(name, [clocked(lambda only=only: layout(field, one, only)) for _ in range(50)])
+        said(name, [clocked(lambda only=only: layout(labels, one, only)) for _ in range(50)])
     usual = {"place": "2-eagle2-dialogue", "kind": "dynamic", "seed": 1, "cold": False}
     question = usual | {"tree": SIZE}
     said(

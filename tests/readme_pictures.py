@@ -87,7 +87,7 @@ def opened(browser: Browser, address: str, width: int, scale: float) -> Iterator
     page = context.new_page()
     page.goto(address)
     page.wait_for_selector(".sv-verdict:not(:empty)", state="attached")
-    page.wait_for_selector(".sv-tree .main-svg", state="attached")
+    page.wait_for_selector(".sv-tree svg", state="attached")
     page.add_style_tag(content=QUIET)
     page.locator(".sv-intro .sv-away").first.click()
     page.wait_for_timeout(1000)  # the layout fills the room that this has made

@@ -125,7 +125,7 @@ def take(browser: Browser, url: str, folder: Path, name: str, scene: Scene) -> N
     page = context.new_page()
     page.goto(url + (f"&trace={scene.trace}" if scene.trace else ""))
     page.wait_for_selector(".sv-verdict:not(:empty)")
-    page.wait_for_selector(".sv-tree .main-svg", state="attached")
+    page.wait_for_selector(".sv-tree svg", state="attached")
     scene.act(page)
     # The window is as tall as the page; otherwise the dock at its edge would cover the middle.
     height = page.evaluate("document.documentElement.scrollHeight")

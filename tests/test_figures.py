@@ -1,18 +1,22 @@
-"""Figures: valid plotly inside its canvas, no crossing edges, and tokens that stay text."""
+"""Figures: valid plotly inside its canvas, trees without overlaps, and tokens that stay text."""
 
 import itertools
 import random
+import re
+from pathlib import Path
 
 import plotly.graph_objects as go
 import pytest
 from made import Recipe, made
 
 from specviz.figures.charts import add_figures, guesses_figure
-from specviz.figures.drawing import MAX_WORD_WIDTH
 from specviz.figures.layout import COLUMNS, ROWS, window_layout, window_start
+from specviz.figures.marks import GLYPHS, LEAST_WIDTH, MARK_WIDTH, MARKS, STATES, state_rules
 from specviz.figures.plot import TRACE_DEFAULTS, cut, escaped, width
-from specviz.figures.tree import tree_figure
+from specviz.figures.tree import MAX_WORD_WIDTH, label, step_tree
 from specviz.frames import Scene, frames
+
+UI = Path(__file__).resolve().parent.parent / "specviz" / "ui"
 
 
 def shots(recipe):
@@ -39,10 +43,7 @@ def frames_of(request):
 
 
 def figures(shown):
-    for shot in shown:
-        yield shot["tree"]["figure"]
-        if "figure" in shot["panel"]:
-            yield shot["panel"]["figure"]
+    return [shot["panel"]["figure"] for shot in shown if "figure" in shot["panel"]]
 
 
 def plain(value):
@@ -52,31 +53,6 @@ def plain(value):
     if isinstance(value, dict):
         return {key: plain(inner) for key, inner in value.items()}
     return [plain(inner) for inner in value] if isinstance(value, list) else value
-
-
-@pytest.mark.slow
-def test_remainder_bars_are_striped_and_as_wide_as_the_remainder():
-    found = 0
-    for shot in shots(Recipe(shape=(3, 2), rounds=12, replaced=True)):
-        lefts = [n for n in shot["tree"]["nodes"].values() if "left" in n]
-        data = shot["tree"]["figure"]["data"]
-        assert ("40-p-left" in data) == ("41-q-left" in data) == bool(lefts)
-        if lefts:
-            wide = spans(data["40-p-left"])
-            assert wide == pytest.approx([max(52 * n["left"], 0.5) for n in lefts], abs=0.11)
-            assert spans(data["41-q-left"]) == pytest.approx(
-                [max(52 * n["left_q"], 0.5) for n in lefts], abs=0.11
-            )
-            hover = [text for text in data["80-hover"]["hovertext"] if "judged by: p′ " in text]
-            assert len(hover) == len(lefts)
-            found += 1
-    assert found
-
-
-def spans(trace):
-    """Return the width of each shape of a batch."""
-    shapes = [list(s) for gap, s in itertools.groupby(trace["x"], lambda x: x is None) if not gap]
-    return [max(shape) - min(shape) for shape in shapes]
 
 
 def test_equal_guesses_have_a_second_line_with_what_they_follow():
@@ -97,9 +73,9 @@ def test_every_figure_is_valid_plotly(frames_of):
 
 def test_every_shape_is_inside_the_figure(frames_of):
     for figure in figures(frames_of):
-        wide, high = figure["layout"]["xaxis"]["range"][1], figure["layout"]["height"]
+        high = figure["layout"]["height"]
         for name, trace in figure["data"].items():
-            assert all(-4 <= x <= wide for x in trace["x"] if x is not None), name
+            assert all(0 <= x <= 1 for x in trace["x"] if x is not None), name
             assert all(0 <= y <= high for y in trace["y"] if y is not None), name
 
 
@@ -115,39 +91,56 @@ def test_tokens_cannot_become_markup(frames_of):
     assert escaped("<s>&amp;</s>") == "&lt;s&gt;&amp;amp;&lt;/s&gt;"
 
 
-def pills_of(figure):
+def pills_of(tree):
     """Return left, right, top and bottom of every pill."""
-    pills = []
-    for name, trace in figure["data"].items():
-        if name.startswith("20-pill"):
-            gaps = [i for i, x in enumerate(trace["x"]) if x is None]
-            for a, b in itertools.pairwise([-1, *gaps, len(trace["x"])]):
-                xs, ys = trace["x"][a + 1 : b], trace["y"][a + 1 : b]
-                pills.append((min(xs), max(xs), min(ys), max(ys)))
-    return pills
+    shown = tree["nodes"] | ({"-1": {"is": "slot"} | tree["slot"]} if "slot" in tree else {})
+    for node, (x, y) in tree["layout"]["places"].items():
+        if node in shown:
+            mark = MARK_WIDTH if shown[node]["is"] in MARKS else 0
+            wide = max(LEAST_WIDTH, shown[node]["label"]["pill"] + mark)
+            yield x, x + wide, y - 13, y + 13
 
 
-def test_pills_of_a_row_do_not_overlap(frames_of):
+def test_pills_of_a_tree_are_inside_it_and_do_not_overlap(frames_of):
     for shot in frames_of:
-        for one, two in itertools.combinations(pills_of(shot["tree"]["figure"]), 2):
+        tree = shot["tree"]
+        pills = list(pills_of(tree))
+        for left, right, top, bottom in pills:
+            assert left >= 0
+            assert right <= tree["layout"]["width"] + 4
+            assert 0 <= top < bottom <= tree["layout"]["height"]
+        for one, two in itertools.combinations(pills, 2):
             apart = one[1] < two[0] or two[1] < one[0] or one[3] < two[2] or two[3] < one[2]
             assert apart, (one, two)
 
 
-def test_edge_to_the_last_token_crosses_no_pill(frames_of):
-    for shot in frames_of:
-        figure = shot["tree"]["figure"]
-        for name, trace in figure["data"].items():
-            if not name.startswith("11-slot"):
-                continue
-            corners = list(zip(trace["x"], trace["y"], strict=True))
-            (start, level), *_ = corners
-            for (x, y), (to_x, to_y) in itertools.pairwise(corners):
-                for left, right, top, bottom in pills_of(figure):
-                    if left <= start <= right and top <= level <= bottom:
-                        continue  # the parent's own, under which the line begins
-                    beside = max(x, to_x) <= left or min(x, to_x) >= right
-                    assert beside or max(y, to_y) <= top or min(y, to_y) >= bottom
+def test_labels_keep_every_letter_that_fits_and_show_white_space():
+    word = [{"g": "space"}, "cat"]
+    assert label(word)["at"] == [0, GLYPHS["space"].advance]
+    assert "cut" not in label(word)
+    long = label(["internationalisation", "beyond"])
+    assert long["cut"].endswith("…")
+    assert long["at"] == [0]
+    assert long["end"] <= MAX_WORD_WIDTH
+    assert long["pill"] == MAX_WORD_WIDTH + 16
+
+
+def test_facts_name_the_remainder_that_judged_a_guess():
+    found = 0
+    for shot in shots(Recipe(shape=(3, 2), rounds=4, replaced=True)):
+        for node in shot["tree"]["nodes"].values():
+            assert ("left" in node) == any("judged by: p′ " in line for line in node["facts"])
+            found += "left" in node
+    assert found
+
+
+def test_colours_of_states_are_names_that_the_page_defines():
+    sheet = (UI / "shared" / "10-colours.css").read_text(encoding="utf-8")
+    used = set(re.findall(r"var\((--[a-z0-9-]+)\)", state_rules()))
+    assert len(used) > 10
+    assert {name for name in used if f"{name}:" not in sheet} == set()
+    assert all(f".sv-twig-is-{name} " in state_rules() for name in STATES)
+    assert set(MARKS) <= set(STATES)
 
 
 def random_tree(dice, size):
@@ -189,7 +182,7 @@ def test_tree_does_not_move_within_a_round():
     trace = made(Recipe(rounds=6))
     for index in range(len(trace.rounds)):
         rows = [frame["tree"] for frame in frames(Scene.of(trace, index))]
-        assert len({tree_figure(tree)["layout"]["height"] for tree in rows}) == 1
+        assert len({step_tree(tree)["layout"]["height"] for tree in rows}) == 1
 
 
 def test_long_words_are_cut_to_their_pill():

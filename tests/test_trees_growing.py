@@ -8,7 +8,6 @@ import math
 from dataclasses import replace
 from itertools import pairwise, product
 
-import networkx as nx
 import pytest
 import torch
 from hypothesis import given, settings
@@ -16,7 +15,7 @@ from hypothesis import strategies as st
 
 from specviz.cost.sweep import Sweep
 from specviz.drafters.common.dynamic_tree import SUMS, PathScore
-from specviz.figures.layout import GAP, branch_rows, rows_of, tree_layout
+from specviz.figures.layout import GAP, tree_layout
 from specviz.settings.chance import Chance
 from specviz.shipped import ASSETS
 from specviz.trace.rule_specs import Drawn
@@ -354,33 +353,33 @@ def test_cost_of_a_guess_is_its_share_of_the_pass():
 @pytest.mark.slow
 @settings(max_examples=30)
 @given(st.randoms(use_true_random=False), st.lists(st.floats(30, 110), min_size=60, max_size=60))
-def test_sixty_guesses_do_not_overlap_and_no_lines_cross(random, widths):
+def test_sixty_guesses_do_not_overlap_and_no_edges_cross(random, widths):
     parents = [-1] + [random.randrange(max(0, node - 12), node) for node in range(1, 60)]
-    made = tree_layout(parents, widths)
-    boxes = sorted((y, x, x + wide) for x, y, wide in zip(made.x, made.y, widths, strict=True))
+    places = tree_layout(parents, widths).places
+    boxes = sorted((y, x, x + widths[node]) for node, (x, y) in places.items())
     for (y, _, right), (below, left, _) in pairwise(boxes):
         assert below > y or left >= right + GAP - 1e-6, "in one row, a gap apart"
-    lines = []
-    for node, parent in enumerate(parents):
-        if node:
-            turn = made.x[node] - GAP + 8
-            assert made.x[parent] + widths[parent] <= turn, "a line turns behind its parent's box"
-            lines.append((parent, turn, made.y[parent], made.y[node], made.x[node]))
-    for one, other in product(lines, lines):
-        (mine, turn, top, low, _), (theirs, _, _, y, end) = one, other
-        start = made.x[theirs] + widths[theirs] if made.y[theirs] == y else other[1]
-        crossed = mine != theirs and top < y < low and start < turn < end
-        assert not crossed
+    for node, (x, y) in places.items():
+        if not node or y == places[parents[node]][1]:
+            continue
+        from_x, top = places[parents[node]]
+        turn = from_x + 14  # an edge goes down below its parent's pill, then right
+        for other, (left, middle) in places.items():
+            right = left + widths[other]
+            assert not (left < turn < right and top < middle < y), "passes a pill on the way down"
+            assert not (turn < right and left < x and middle == y), "passes a pill on the way right"
 
 
 @settings(max_examples=20)
 @given(st.randoms(use_true_random=False), st.integers(1, 40))
-def test_tree_rows_equal_those_of_the_step_tab(random, size):
+def test_upper_levels_keep_their_columns(random, size):
     parents = [-1] + [random.randrange(node) for node in range(1, size)]
-    graph = nx.DiGraph()
-    graph.add_node(0)
-    graph.add_edges_from((parent, node) for node, parent in enumerate(parents) if node)
-    assert dict(enumerate(rows_of(parents))) == branch_rows(graph)
+    whole = tree_layout(parents, [40.0] * size)
+    for deepest in range(3):
+        part = tree_layout(parents, [40.0] * size, deepest=deepest)
+        assert (part.heads, part.width) == (whole.heads, whole.width)
+        assert all(part.places[node][0] == whole.places[node][0] for node in part.places)
+        assert part.height <= whole.height
 
 
 def test_sixty_kept_guesses_fit_a_page_at_1280():

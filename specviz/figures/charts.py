@@ -10,23 +10,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from specviz.figures.plot import Figure, Trace, cut, layout, texts
-from specviz.figures.tree import tree_figure
+from specviz.figures.tree import step_tree
 from specviz.frames import Frame
 from specviz.frames.numbers import format_nonzero
 from specviz.frames.scene import flat
 
 
 def add_figures(frame: Frame) -> Frame:
-    """Add a figure to a frame's tree and, if it has a chart, to its panel."""
-    # The likeliest next tokens are in the figure's hover text; the page needs them once.
-    nodes = {
-        n: {k: v for k, v in node.items() if k != "top"}
-        for n, node in frame["tree"]["nodes"].items()
-    }
-    tree = {k: v for k, v in frame["tree"].items() if k != "shape"} | {
-        "nodes": nodes,
-        "figure": tree_figure(frame["tree"]),
-    }
+    """Add to a frame how its tree is drawn and, if its panel has a chart, the figure."""
+    tree = step_tree(frame["tree"])
     panel = frame["panel"]
     if panel["kind"] == "guesses":
         panel = {k: v for k, v in panel.items() if k != "rows"} | {"figure": guesses_figure(panel)}

@@ -2,29 +2,30 @@
 
 A first child continues its parent's row; every other child opens a new row. The Step tab shows a
 window of at most COLUMNS positions and ROWS branches around the cursor, and counts the nodes
-outside it (`window_layout`). The Trees tab shows a whole tree, with columns as wide as their widest
-word (`tree_layout`). The edges to a node's children lie in the gap before the children's column.
+outside it (`window_layout`). Trees and Cost show whole trees, with columns as wide as their widest
+pill (`tree_layout`). Places are in pixels: the left end of a pill and its middle's height.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Final
 
 import networkx as nx
 
+from specviz.figures.plot import Point, short
 from specviz.trace.depths import node_depths
 
 COLUMNS: Final = 6  # in addition to the root's column
 ROWS: Final = 7
 PAGE: Final = 5  # columns by which the window moves
-ROW_HEIGHT: Final = 27  # pixels from one row to the next, in `tree_layout`
-GAP: Final = 60  # pixels between columns: room for a number of seven characters on an edge
-MARGIN: Final = 4
-MARK_WIDTH: Final = 18  # reserved behind a pill for its mark
-HEADER_HEIGHT: Final = 24  # reserved above the first row for the positions
+ROW_HEIGHT: Final = 32  # from one row to the next, in a whole tree
+BARS_HEIGHT: Final = 12  # below a pill
+GAP: Final = 60  # between columns: room for a number of seven characters on an edge
+MARGIN: Final = 10
+HEADER_HEIGHT: Final = 24  # above the first row, for the positions
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,40 @@ class WindowLayout:
         return max((cell.row for cell in self.cells.values()), default=0) + 1
 
 
+@dataclass(frozen=True, slots=True)
+class TreeLayout:
+    """Places in pixels.
+
+    Attributes:
+        places: By node.
+        heads: Where each column starts, and its position in the text.
+        width: Of everything.
+        height: Of everything.
+        trunk: How far below a pill its edges to other rows begin.
+    """
+
+    places: Mapping[int, Point]
+    heads: Sequence[tuple[float, str]]
+    width: float
+    height: float
+    trunk: float = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as the page reads it."""
+        places = {str(node): [short(x), short(y)] for node, (x, y) in self.places.items()}
+        heads = [[short(x), name] for x, name in self.heads]
+        size = {"width": short(self.width), "height": short(self.height), "trunk": self.trunk}
+        return {"places": places, "heads": heads} | size
+
+
+def tree_graph(edges: Iterable[tuple[int, int]]) -> Any:
+    """Return the graph of a tree. edges: from parent to child, siblings in the order tried."""
+    graph = nx.DiGraph()
+    graph.add_node(0)
+    graph.add_edges_from(edges)
+    return graph
+
+
 def window_layout(parents: Mapping[int, int], focus: int) -> WindowLayout:
     """Lay out the window in which depth `focus` is visible.
 
@@ -64,9 +99,7 @@ def window_layout(parents: Mapping[int, int], focus: int) -> WindowLayout:
         parents: Parent by node, without the root, which is node 0.
         focus: The depth that must be visible.
     """
-    graph = nx.DiGraph()
-    graph.add_node(0)
-    graph.add_edges_from((parent, node) for node, parent in sorted(parents.items()))
+    graph = tree_graph((parent, node) for node, parent in sorted(parents.items()))
     depth = nx.single_source_shortest_path_length(graph, 0)
     first = window_start(focus)
     rows = branch_rows(graph)
@@ -81,80 +114,52 @@ def window_layout(parents: Mapping[int, int], focus: int) -> WindowLayout:
     return WindowLayout(cells, first, deeper, len(inside) - len(cells))
 
 
-def branch_rows(graph: Any) -> dict[int, int]:
-    """Return the row of every node; branches are numbered in the order in which they are judged."""
-    rows: dict[int, int] = {}
-    last = 0
-    for node in nx.dfs_preorder_nodes(graph, 0):
-        parent = next(iter(graph.predecessors(node)), None)
-        if parent is None or next(iter(graph.successors(parent))) == node:
-            rows[node] = 0 if parent is None else rows[parent]
-        else:
-            last += 1
-            rows[node] = last
-    return rows
-
-
 def window_start(focus: int) -> int:
     """Return the depth of the window's first column, which moves by whole pages."""
     pages = max(0, -(-(focus - COLUMNS) // PAGE))
     return pages * PAGE
 
 
-@dataclass(frozen=True, slots=True)
-class TreeLayout:
-    """A whole tree in pixels.
-
-    Attributes:
-        x: By node, the left end of its pill.
-        y: By node, the middle of its pill.
-        columns: By depth, the left end of the column.
-        width: Of the whole tree.
-        height: Of the whole tree.
-    """
-
-    x: list[float]
-    y: list[float]
-    columns: list[float]
-    width: float
-    height: float
+def branch_rows(graph: Any) -> dict[int, int]:
+    """Return the row of every node; branches are numbered in the order in which they are judged."""
+    first = {next(iter(children)) for children in graph.adj.values() if children}
+    rows: dict[int, int] = {}
+    last = 0
+    for parent, node in nx.dfs_edges(graph, 0):
+        last += node not in first
+        rows[node] = rows.get(parent, 0) if node in first else last
+    return {0: 0} | rows
 
 
-def tree_layout(parents: Sequence[int], widths: Sequence[float], gap: float = GAP) -> TreeLayout:
+def tree_layout(
+    parents: Sequence[int],
+    widths: Sequence[float],
+    gap: float = GAP,
+    deepest: int | None = None,
+    bars: float = 0,
+) -> TreeLayout:
     """Lay out a whole tree.
 
     Args:
         parents: By node, its parent, as in `DraftTree`.
-        widths: By node, the width of its pill.
+        widths: By node, the width of its pill with its mark.
         gap: The space between columns.
+        deepest: Deeper nodes are left out, but keep their columns.
+        bars: The height of the bars below each pill.
     """
-    depths, rows = node_depths(list(parents)), rows_of(parents)
+    depths = node_depths(list(parents))
+    shown = [depth if deepest is None else min(depth, deepest) for depth in depths]
+    nodes = [node for node, depth in enumerate(depths) if depth == shown[node]]
+    rows = branch_rows(tree_graph((parents[node], node) for node in nodes if node))
     widest = [0.0] * (max(depths) + 1)
     for depth, width in zip(depths, widths, strict=True):
         widest[depth] = max(widest[depth], width)
     columns = list(accumulate((width + gap for width in widest[:-1]), initial=float(MARGIN)))
+    middle, pitch = HEADER_HEIGHT + ROW_HEIGHT / 2, ROW_HEIGHT + bars
     return TreeLayout(
-        [columns[depth] for depth in depths],
-        [HEADER_HEIGHT + ROW_HEIGHT * (rows[node] + 0.5) for node in range(len(parents))],
-        columns,
-        columns[-1] + widest[-1] + MARGIN + MARK_WIDTH,
-        HEADER_HEIGHT + ROW_HEIGHT * (max(rows) + 1.0) + MARGIN,
+        {node: (columns[depths[node]], middle + pitch * rows[node]) for node in nodes},
+        [(x, f"+{at}" if at else "last token") for at, x in enumerate(columns)],
+        columns[-1] + widest[-1] + MARGIN,
+        HEADER_HEIGHT + pitch * (max(rows.values()) + 1.0) + MARGIN,
+        bars,
     )
-
-
-def rows_of(parents: Sequence[int]) -> list[int]:
-    """Return the row of every node, like `branch_rows` but without networkx, which is slower."""
-    children: list[list[int]] = [[] for _ in parents]
-    for node, parent in enumerate(parents):
-        if node:
-            children[parent].append(node)
-    rows, last, waiting = [0] * len(parents), 0, [0]
-    while waiting:
-        node = waiting.pop()
-        if node and children[parents[node]][0] == node:
-            rows[node] = rows[parents[node]]
-        elif node:
-            last += 1
-            rows[node] = last
-        waiting += reversed(children[node])
-    return rows

@@ -9,6 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final
 
 ASCII_WIDTHS: Final = (
@@ -25,6 +26,7 @@ OTHER_WIDTH: Final = 600
 WIDE_WIDTH: Final = 1300
 
 
+@lru_cache(8192)  # bounded, since visitors' tokens change
 def width(text: str, size: float) -> float:
     """Return the width of one line of text, in the unit of `size`."""
     return sum(map(_advance, text)) * size / 1000

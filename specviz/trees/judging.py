@@ -56,6 +56,13 @@ class SampledTree:
     p: Tensor
     q: dict[int, Tensor]
 
+    def scores(self, node: int) -> dict[str, float]:
+        """Return a guess's q and the target's p of it; nothing for the root."""
+        if not node:
+            return {}
+        parent, token = self.tree.parents[node], self.tree.tokens[node]
+        return {"p": float(self.p[parent][token]), "q": float(self.q[parent][token])}
+
     def rules(self) -> dict[str, str]:
         """Return the two applicable rules by direction."""
         down = "speculative" if self.drawn is Drawn.SAMPLED else "without-replacement"

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import gradio as gr
 
+from specviz.figures.marks import state_rules
 from specviz.ui.questions import Questions
 from specviz.ui.routes import HALF, module_address
 from specviz.ui.time_slice import limit_text
@@ -94,6 +95,9 @@ def script(name: str, module: str, config: Mapping[str, Any]) -> str:
 
 
 def css() -> str:
-    """Return all style sheets of this folder, in the order of the numbers in their names."""
+    """Return all style sheets of this folder, in the order of the numbers in their names.
+
+    Before them are the rules for the states of a draft tree.
+    """
     files = sorted(HALF.rglob("*.css"), key=lambda file: (file.name, file))
-    return "\n".join(file.read_text(encoding="utf-8") for file in files)
+    return "\n".join([state_rules(), *(file.read_text(encoding="utf-8") for file in files)])

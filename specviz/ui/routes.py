@@ -18,6 +18,7 @@ from typing import Any, Final
 from plotly.offline import get_plotlyjs
 
 from specviz.adapters.gradio import API_PREFIX
+from specviz.figures.marks import given_marks
 from specviz.figures.plot import TRACE_DEFAULTS
 from specviz.glossary import GLOSSARY, TITLES
 from specviz.settings import specs
@@ -53,7 +54,7 @@ def lean(text: bytes) -> bytes:
 
 
 def given() -> str:
-    """Return the module of shared values from Python: plotly's address, terms, trace defaults.
+    """Return the module of values from Python: terms, marks, trace defaults, plotly's address.
 
     Addresses are relative to the module's own, so the page works behind any root path.
     """
@@ -62,7 +63,7 @@ def given() -> str:
         | dict(GLOSSARY),
         "TITLES": {row.name: row.label for row in specs.SETTING_SPECS if row.label} | dict(TITLES),
         "TRACE": dict(TRACE_DEFAULTS),
-    }
+    } | given_marks()
     lines = [f"export const {name} = {json.dumps(value)};" for name, value in facts.items()]
     address = json.dumps(f"../../../{plotly_js()[0]}")
     lines.append(f"export const PLOTLY = new URL({address}, import.meta.url).href;")

@@ -102,11 +102,7 @@ def test_unreached_guesses_name_the_verdicts_that_lead_to_them(visit, pair):
     page = visit.page
     nodes = visit.ask("frame.tree.nodes")
     node, view = next((n, v) for n, v in nodes.items() if v["is"] == "unreached")
-    spots = visit.ask("frame.tree.figure.data['80-hover']")
-    at = spots["customdata"].index(int(node))
-    page.locator(".sv-tree").evaluate("e => e.scrollIntoView({ block: 'center' })")
-    box = page.locator(".sv-tree").bounding_box()
-    page.mouse.click(box["x"] + spots["x"][at], box["y"] + spots["y"][at])
+    page.locator(f".sv-tree [data-node='{node}']").click()
     page.wait_for_function("document.querySelector('.sv-verdict').innerText === 'What if?'")
     assert f"+{view['depth']} would be in the text if" in visit.caption()
     laid = set(page.evaluate("JSON.parse(window.specviz.players['sv-step'].wish()).settings.coins"))
@@ -148,8 +144,7 @@ def test_temperature_0_has_no_coin_to_set(looker):
 
 def click_guess(visit: Visit, node: int) -> None:
     """Click a guess in the tree."""
-    spots = visit.ask("frame.tree.figure.data['80-hover'].customdata")
-    visit.page.locator(".sv-spot").nth(spots.index(node)).evaluate("e => e.click()")
+    visit.page.locator(f".sv-tree [data-node='{node}']").click()
 
 
 SURE = """frame.step.kind === "judge" && "stuck" in frame.panel.whatif && frame.panel.accepted

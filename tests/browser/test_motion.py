@@ -88,7 +88,6 @@ def test_every_kind_of_step_is_animated_briefly(mover):
         if moving:
             kinds.add(player(mover, "frame.step.kind"))
         mover.wait_for_function(STILL, timeout=20 * LONGEST)
-        assert mover.locator(".sv-cover").count() == 0
     assert kinds == {"propose", "score", "judge", "draw", "commit"}
 
 

@@ -46,7 +46,7 @@ class Visit:
         """Open the page and wait until a frame is drawn."""
         self.page.goto(self.url + query)
         self.page.wait_for_selector(".sv-verdict:not(:empty)", state="attached")
-        self.page.wait_for_selector(".sv-tree .main-svg", state="attached")
+        self.page.wait_for_selector(".sv-tree svg", state="attached")
         return self.page
 
     def dress(self, theme: str) -> None:

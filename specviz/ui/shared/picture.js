@@ -9,7 +9,7 @@ const SHARP = 2; // pixels of a PNG for one of the page
 const AIR = 16; // px around a picture
 
 // What only a live page can use.
-const ALIVE = "input, [hidden], .sv-spots, .sv-what-now, .sv-pictures";
+const ALIVE = "input, [hidden], .sv-what-now, .sv-pictures";
 
 /** @param {HTMLElement} part */
 export function svgOf(part) {

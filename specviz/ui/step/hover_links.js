@@ -40,17 +40,12 @@ export function relight() {
 /** @param {EventTarget | null} target */
 function namesAt(target) {
   const found = target instanceof Element ? target.closest("[data-link]") : null;
-  return found instanceof HTMLElement ? (found.dataset.link ?? "").split(BETWEEN) : [];
+  return (found?.getAttribute("data-link") ?? "").split(BETWEEN).filter(Boolean);
 }
 
 /** @param {HTMLElement} root */
 export function startHoverLinks(root) {
-  // What lies over the tree is plotly's, which reports a guess by itself.
-  const felt = (/** @type {EventTarget | null} */ target) =>
-    target instanceof Element && target.closest(".sv-tree") !== null;
-  root.addEventListener("pointerover", (event) => {
-    if (!felt(event.target)) light(namesAt(event.target));
-  });
+  root.addEventListener("pointerover", (event) => light(namesAt(event.target)));
   root.addEventListener("pointerleave", () => light([]));
   root.addEventListener("focusin", (event) => light(namesAt(event.target)));
   root.addEventListener("focusout", () => light([]));

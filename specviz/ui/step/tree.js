@@ -1,148 +1,100 @@
-// The draft tree: the figure, and on narrow screens a list by position.
+// Step's draft tree, and on narrow screens a list by position instead.
 
-import { el, flat, mark, percent, termed } from "../shared/dom.js";
-import { plot } from "../shared/plot.js";
-import { there } from "../shared/there.js";
-import { light, link } from "./hover_links.js";
-import { showKeys } from "./keys.js";
+import { flat, percent } from "../shared/dom.js";
+import { DraftTree, Facts } from "../shared/draft_tree.js";
+import { classes, h, render } from "../shared/view.js";
+import { linkAttributes } from "./hover_links.js";
+import { TreeKey } from "./legend.js";
 import { widthOf } from "./room.js";
 import { squash } from "./size.js";
-import { $, stage } from "./stage.js";
-import { chip } from "./text.js";
-import { pickNode } from "./whatif.js";
+import { $ } from "./stage.js";
+import { TokenChip } from "./token_strip.js";
+import { pickNode } from "./what_if.js";
 
-/** @import { Child, Hovered } from "../shared/data.js" */
 /** @import { Entry, Guess, Slot, Tree } from "./data.js" */
+/** @import { Node } from "../shared/draft_tree.js" */
 
-/** @param {HTMLElement} place @param {[term: string, label: string, sign: Child][]} entries */
-export function legend(place, entries) {
-  place.replaceChildren(
-    ...entries.map(([term, label, sign]) =>
-      termed(el("span", "sv-key sv-key-" + term, sign, label), term),
-    ),
-  );
-}
-
-/** @param {string} name */
-export const swatch = (name) => el("i", "sv-sw sv-sw-" + name);
-
-export function legends() {
-  legend($(".sv-marks"), [
-    ["accepted", "accepted", mark("accepted")],
-    ["rejected", "rejected", mark("rejected")],
-    ["recovered", "recovered", mark("recovered")],
-    ["bonus", "bonus", mark("bonus")],
-    ["unreached", "not reached", mark("unreached")],
-  ]);
-  legend($(".sv-hues"), [
-    ["p", "target p", swatch("p")],
-    ["q", "drafter q", swatch("q")],
-    ["both", "both", swatch("b")],
-    ["residual", "residual", swatch("r")],
-  ]);
-}
-
-/** @param {Tree} tree */
-export function plotTree(tree) {
-  plot($(".sv-tree"), tree.figure, {
-    onPick: pickNode,
-    onHover: feel,
-    squash: squash(),
-    room: widthOf("tree"),
-  });
-}
-
-// What the pointer is over: its facts are written below the tree, where they cover no word of it.
-/** @param {Hovered | null} point */
-function feel(point) {
-  showFelt(point ? point.hovertext : "");
-  const spots = stage.all(".sv-spot");
-  const at = point ? spots[point.pointNumber] : null;
-  light(at?.dataset.link?.split("\n") ?? []);
-}
-
-// A hover text is plotly's: lines, a bold word, and three letters escaped.
-/** @param {string} text */
-function showFelt(text) {
-  const place = $(".sv-felt");
-  place.hidden = !text;
-  const plain = text
-    .replaceAll(/<\/?b>/g, "")
-    .replaceAll("&lt;", "<")
-    .replaceAll("&gt;", ">")
-    .replaceAll("&amp;", "&");
-  place.replaceChildren(...plain.split("<br>").map((each) => el("span", "", each)));
-}
+const COLUMN = 92; // pixels from one position to the next
+const ROW = 26; // of the list
 
 /** @param {Tree} tree */
 export function showTree(tree) {
   const guesses = Object.keys(tree.nodes).length;
-  const said = guesses === 1 ? "1 guess" : guesses + " guesses";
-  $(".sv-sub").textContent = guesses ? "· " + said : "· nothing drafted";
-  $(".sv-tree").setAttribute("aria-label", "Draft tree: " + said);
-  showSpots(tree);
-  const more = tree.figure.more;
+  const count = guesses === 1 ? "1 guess" : guesses + " guesses";
+  $(".sv-sub").textContent = guesses ? "· " + count : "· nothing drafted";
+  const { more } = tree.layout;
   const hidden = [
     more.deeper ? "+" + more.deeper + " deeper" : "",
     more.lower ? "+" + more.lower + " on other branches" : "",
   ].filter(Boolean);
-  showKeys(tree);
   $(".sv-more").textContent = hidden.join(", ");
-  $(".sv-list").replaceChildren(...positions(tree));
+  render(TreeKey(tree), $(".sv-keys"));
+  render(positions(tree), $(".sv-list"));
+  const drawn = h(DraftTree, {
+    nodes: nodesOf(tree),
+    layout: tree.layout,
+    label: "Draft tree: " + count + ". Up and down arrows move, Enter opens one",
+    here: tree.here,
+    squash: squash(),
+    onPick: pickNode,
+    onPoint: (/** @type {number | null} */ node) => showFacts(tree, node),
+  });
+  render(drawn, $(".sv-tree"));
 }
 
-// For the keyboard: a button over every guess in the window, one of them in the order of tabs.
-/** @param {Tree} tree */
-function showSpots(tree) {
-  const felt = tree.figure.data["80-hover"];
-  const spots = felt.customdata.map((node, index) => {
-    const view = node < 0 ? there(tree.slot) : tree.nodes[node];
-    const made = el("button", "sv-spot");
-    made.type = "button";
-    made.tabIndex = index ? -1 : 0;
-    const name = flat(there(view.w));
-    made.setAttribute("aria-label", name + " at +" + view.depth + ", " + view.is);
-    link(made, "node " + node, "word " + name);
-    made.addEventListener("focus", () => showFelt(felt.hovertext[index]));
-    made.addEventListener("blur", () => showFelt(""));
-    made.style.left = felt.x[index] - 30 + "px";
-    made.style.top = felt.y[index] * squash() - 15 + "px";
-    made.addEventListener("click", () => pickNode(node));
-    return made;
-  });
-  $(".sv-spots").replaceChildren(...spots);
+/** @param {Tree} tree @returns {Record<string, Node>} */
+function nodesOf({ root, label, nodes, slot }) {
+  /** @type {Record<string, Node>} */
+  const made = { 0: { w: root, label, is: "root" } };
+  for (const [id, node] of Object.entries(nodes)) made[id] = { ...node, ...namesOf(id, node) };
+  if (slot) made[-1] = { is: "slot", w: ["?"], ...slot, ...(slot.w ? namesOf("-1", slot) : {}) };
+  return made;
+}
+
+/** @param {string} id @param {Pick<Guess, "w" | "depth" | "is">} guess */
+function namesOf(id, { w, depth, is }) {
+  const word = flat(w);
+  const links = linkAttributes("node " + id, "word " + word);
+  return { name: word + " at +" + depth + ", " + is, link: links["data-link"] };
+}
+
+// The facts of a guess are written below the tree, where they cover no word of it.
+/** @param {Tree} tree @param {number | null} node */
+function showFacts({ nodes, slot }, node) {
+  const lines = node === -1 ? [flat(slot?.w ?? [])] : (nodes[node ?? 0]?.facts ?? []);
+  $(".sv-felt").hidden = !lines.length;
+  render(Facts(lines), $(".sv-felt"));
 }
 
 // Where there is no room for all columns, the one that is spoken of is in sight.
 /** @param {Tree} tree */
-export function follow(tree) {
-  const { customdata, x } = tree.figure.data["80-hover"];
-  const asked = tree.slot ? customdata.indexOf(-1) : customdata.indexOf(tree.here ?? 0);
-  const proposed = Object.values(tree.nodes).every((node) => node.is === "waiting");
-  const right = asked >= 0 ? x[asked] + 46 : proposed ? Math.max(0, ...x) + 46 : 0;
-  const list = $(".sv-list");
-  const here = tree.slot ?? tree.nodes[tree.here ?? 0];
-  list.scrollTop = here ? (here.depth - 4) * 26 : 0;
+export function follow({ layout: { places }, nodes, slot, here: judged }) {
+  const columns = Object.entries(places).map(([id, [x]]) => (id === "0" ? 0 : x + COLUMN - 4));
+  const farthest = Math.max(0, ...columns);
+  const place = places[slot ? -1 : (judged ?? 0)];
+  const proposed = Object.values(nodes).every((node) => node.is === "waiting");
+  const right = place && (slot || judged) ? place[0] + COLUMN - 4 : proposed ? farthest : 0;
+  const here = slot ?? nodes[judged ?? 0];
+  $(".sv-list").scrollTop = here ? (here.depth - 4) * ROW : 0;
   const box = $(".sv-treebox");
   const width = widthOf("columns");
-  const columns = Math.ceil((right - width) / 92);
-  box.scrollLeft = columns > 0 ? columns * 92 : 0;
-  const most = Math.max(0, ...x) + 30;
-  box.classList.toggle("sv-more-right", most > box.scrollLeft + width);
+  const hidden = Math.ceil((right - width) / COLUMN);
+  box.scrollLeft = hidden > 0 ? hidden * COLUMN : 0;
+  box.classList.toggle("sv-more-right", farthest - 30 > box.scrollLeft + width);
 }
 
 // One row a position: the guess that is followed, its p and q, and its siblings folded.
 /** @param {Tree} tree */
-function positions(tree) {
+function positions({ nodes, slot }) {
   const rows = [];
   let parent = 0;
   for (let depth = 1; ; depth += 1) {
-    const here = Object.entries(tree.nodes).filter(([, node]) => node.parent === parent);
-    const slot = tree.slot && tree.slot.parent === parent ? tree.slot : null;
-    if (!here.length && !slot) break;
+    const here = Object.entries(nodes).filter(([, node]) => node.parent === parent);
+    const open = slot && slot.parent === parent ? slot : null;
+    if (!here.length && !open) break;
     const order = ["accepted", "waiting", "unreached", "rejected"];
     const lead = [...here].sort((a, b) => order.indexOf(a[1].is) - order.indexOf(b[1].is))[0];
-    rows.push(position(depth, lead, here, slot));
+    rows.push(Position(depth, lead, here, open));
     if (!lead) break;
     parent = Number(lead[0]);
   }
@@ -155,35 +107,38 @@ function positions(tree) {
  * @param {Entry[]} here
  * @param {Slot | null} slot
  */
-function position(depth, lead, here, slot) {
+function Position(depth, lead, here, slot) {
   const siblings = here.filter((entry) => entry !== lead);
-  const row = el(
+  return h(
     "li",
-    "sv-row" + (lead ? " sv-row-" + lead[1].is : ""),
-    el("span", "sv-at", "+" + depth),
+    { key: depth, class: classes("sv-row", lead && "sv-row-" + lead[1].is) },
+    h("span", { class: "sv-at" }, "+" + depth),
+    lead ? TokenChip(lead[1], Number(lead[0])) : h("span", null),
+    lead ? Bars(lead[1]) : h("span", null),
+    h(
+      "span",
+      { class: "sv-sibs" },
+      siblings.map(([node, view]) => TokenChip(view, Number(node))),
+      slot && (slot.w ? TokenChip(slot) : h("span", { class: "sv-chip sv-slot" }, "?")),
+    ),
   );
-  row.append(lead ? chip(lead[1], Number(lead[0])) : el("span"));
-  row.append(lead ? bars(lead[1]) : el("span"));
-  const folded = el("span", "sv-sibs", ...siblings.map(([node, view]) => chip(view, Number(node))));
-  if (slot) folded.append(slot.w ? chip(slot) : el("span", "sv-chip sv-slot", "?"));
-  row.append(folded);
-  return row;
 }
 
 /** @param {Guess} node */
-function bars(node) {
-  const made = el("span", "sv-bars");
+function Bars({ p, q, soft, left, left_q }) {
   /** @type {[name: string, value: number | undefined, left: number | undefined][]} */
   const all = [
-    ["p", node.p, node.left],
-    ["soft", node.soft, undefined],
-    ["q", node.q, node.left_q],
+    ["p", p, left],
+    ["soft", soft, undefined],
+    ["q", q, left_q],
   ];
-  for (const [name, value, left] of all) {
-    if (value === undefined) continue;
-    const bar = el("i", "sv-bar-" + name + (left === undefined ? "" : " sv-left-" + name));
-    bar.style.width = percent(left ?? value);
-    made.append(bar);
-  }
-  return made;
+  const shown = all.flatMap(([name, value, rest]) =>
+    value === undefined
+      ? []
+      : h("i", {
+          class: classes("sv-bar-" + name, rest !== undefined && "sv-left-" + name),
+          style: { width: percent(rest ?? value) },
+        }),
+  );
+  return h("span", { class: "sv-bars" }, shown);
 }

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from math import exp
 from typing import Any, Final
 
 from specviz.catalog.entry import title_of
 from specviz.cost import tree_formula
 from specviz.cost.figures.speedup import payoff_figure
 from specviz.cost.sweep import Sweep
-from specviz.figures.layout import rows_of
+from specviz.figures.tree import whole_tree
 from specviz.settings.chance import Chance
 from specviz.shipped import HOUSE
 from specviz.texts import text
@@ -35,7 +36,7 @@ from specviz.trees.rank_acceptance import shipped_tables
 from specviz.trees.recorded_position import RecordedPosition
 from specviz.trees.shapes import paths_of
 from specviz.ui.broken import spared
-from specviz.ui.trees.drawing import placed, quoted, shown
+from specviz.ui.trees.drawing import drawn, quoted, shown
 from specviz.ui.trees.grow.question import GrowQuestion
 from specviz.ui.trees.grow.steps import format_total, steps
 from specviz.ui.trees.places import place
@@ -56,13 +57,15 @@ def whole(asked: GrowQuestion) -> dict[str, Any]:
     one = tree_of(asked, field, table)
     value = chances_of(field, one, table, asked.cold)
     verdict = verified(field, one, asked)
+    found = nodes(field, one, value)
+    labels = [node["label"] for node in found]
     return {
         "from": origin(field),
         "text": [shown(field, token) for token in field.context[-SHOWN:]],
-        "nodes": nodes(field, one, value),
+        "nodes": found,
         "kept": one.kept,
-        "layouts": {"all": layout(field, one, None), "kept": layout(field, one, one.kept)},
-        "rows": rows_by_level(one),
+        "layouts": {"all": layout(labels, one, None), "kept": layout(labels, one, one.kept)},
+        "levels": levels(labels, one),
         "steps": [*steps(field, one, asked.kind == "dynamic"), judged(field, one, verdict)],
         "mask": shapes.mask(one.tree.parents),
         "positions": shapes.positions(one.tree.parents, field.length),
@@ -124,11 +127,12 @@ def nodes(
     at = {node: row for row, node in enumerate(one.kept)}
     rank = {node: number for number, node in enumerate(one.order, 1)}
     return [
-        {
-            "w": shown(field, token),
+        drawn(field, token)
+        | {
             "parent": growth.parents[node],
             "depth": growth.depths[node],
             "total": format_total(growth.totals[node]) if node else "",
+            "q": round(_confidence(one, node), 4),
             "rank": rank.get(node, 0),
             "row": at.get(node),
             "p": round(p[node], 5),
@@ -140,20 +144,29 @@ def nodes(
     ]
 
 
-def layout(field: RecordedPosition, one: GrownTree, only: Sequence[int] | None) -> dict[str, Any]:
-    """Return positions in pixels by node of the pool, for all nodes or some of them."""
-    chosen = list(range(len(one.growth.tokens))) if only is None else list(only)
+def _confidence(one: GrownTree, node: int) -> float:
+    """Return the drafter's probability of a guess after its parent."""
+    totals, parent = one.growth.totals, one.growth.parents[node]
+    return exp(totals[node] - totals[parent]) if node else 1.0
+
+
+def layout(labels: Sequence[Any], one: GrownTree, only: Sequence[int] | None) -> dict[str, Any]:
+    """Return the layout by node of the pool, for all nodes or some of them."""
+    chosen = list(range(len(labels))) if only is None else list(only)
     new = {node: place for place, node in enumerate(chosen)}
     parents = [new[one.growth.parents[node]] if node else -1 for node in chosen]
-    return placed(field, [one.growth.tokens[node] for node in chosen], parents, names=chosen)
+    found = whole_tree([labels[node] for node in chosen], parents).to_json()
+    places = {str(node): found["places"][str(place)] for place, node in enumerate(chosen)}
+    return found | {"places": places}
 
 
-def rows_by_level(one: GrownTree) -> list[list[int]]:
-    """Return, by depth, the layout rows of the pool down to that depth."""
+def levels(labels: Sequence[Any], one: GrownTree) -> list[dict[str, Any]]:
+    """Return, by depth, the layout of the pool down to that depth: its height, and each node's."""
     parents, depths = one.growth.parents, one.growth.depths
+    found = [whole_tree(labels, parents, deepest=depth) for depth in range(max(depths) + 1)]
     return [
-        rows_of(parents[: sum(depth <= deepest for depth in depths)])
-        for deepest in range(max(depths) + 1)
+        {"height": made.height, "y": [made.places[node][1] for node in sorted(made.places)]}
+        for made in found
     ]
 
 

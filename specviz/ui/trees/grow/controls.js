@@ -1,9 +1,8 @@
 // Position, shape and size: lists and three sliders, with the names that other engines use.
 
-import { el } from "../../shared/dom.js";
-import { $, stage } from "./stage.js";
-import { fromLink } from "./link.js";
-import { state, view } from "./state.js";
+import { classes, h, render } from "../../shared/view.js";
+import { Options } from "../shared/options.js";
+import { $, look, stage, state, view } from "./state.js";
 
 /** @import { Dial } from "./data.js" */
 
@@ -28,108 +27,103 @@ const ELSEWHERE = {
   budget: (n) => `SGLang num_draft_tokens ${n + 1} · EAGLE total_tokens ${n + 1}`,
 };
 
-/** @param {() => void} changed */
-export function controls(changed) {
+/** @returns {HTMLTextAreaElement} */
+const own = () => $("#sv-grow-own");
+
+/** The preset of the current size; "" for none. */
+function preset() {
+  const { kind, tree } = state;
+  const at = stage.config.presets.findIndex(
+    ([, size]) =>
+      kind === "dynamic" && size.join() === [tree.depth, tree.width, tree.budget].join(),
+  );
+  return at < 0 ? "" : String(at);
+}
+
+/** @type {() => void} */
+let changed = () => {};
+
+/** Writes the state into the controls. */
+export function showControls() {
   const { places, kinds, presets } = stage.config;
-  list("#sv-grow-place", places, (value) => {
+  const heeds = HEEDS[state.kind] || [];
+  render(Options(view.own ? [view.own, ...places] : places, state.place), $("#sv-grow-place"));
+  render(Options(kinds, state.kind), $("#sv-grow-kind"));
+  const sizes = presets.map(([title], at) => /** @type {[string, string]} */ ([String(at), title]));
+  render(Options([["", "Custom (sliders)"], ...sizes], preset()), $("#sv-grow-preset"));
+  render(
+    DIALS.filter(([name]) => heeds.includes(name)).map(([name, title]) => Slider(name, title)),
+    $(".sv-grow-dials"),
+  );
+  $(".sv-grow-dials").hidden = !heeds.length;
+  $(".sv-grow-own").hidden = state.kind !== "own";
+}
+
+/** @param {Dial} name @param {string} title */
+function Slider(name, title) {
+  const { depth, width } = stage.config.most;
+  const value = state.tree[name];
+  const id = "sv-grow-" + name;
+  return h(
+    "div",
+    { key: name, class: classes("sv-grow-dial"), "data-dial": name },
+    h("label", { for: id }, title),
+    h("output", null, value),
+    h("input", {
+      type: "range",
+      id,
+      min: 1,
+      max: { depth, width, budget: MOST_BUDGET }[name],
+      value,
+      onInput: (/** @type {Event & { currentTarget: HTMLInputElement }} */ { currentTarget }) => {
+        state.tree[name] = Number(currentTarget.value);
+        changed();
+      },
+    }),
+    h("small", null, state.kind === "dynamic" ? ELSEWHERE[name](value) : ""),
+  );
+}
+
+/** @param {string} id @param {(value: string) => void} choose */
+function onChoice(id, choose) {
+  /** @type {HTMLSelectElement} */
+  const list = $(id);
+  list.addEventListener("change", () => {
+    choose(list.value);
+    changed();
+  });
+}
+
+/** @param {() => void} ask Called after every change. */
+export function startControls(ask) {
+  changed = () => {
+    showControls();
+    ask();
+  };
+  onChoice("#sv-grow-place", (value) => {
     state.place = value;
     view.live = value.startsWith("live:");
-    changed();
   });
-  list("#sv-grow-kind", kinds, (value) => {
+  onChoice("#sv-grow-kind", (value) => {
     state.kind = value;
     state.own = value === "own" ? own().value : "";
-    showControls();
-    changed();
   });
-  /** @type {[string, string][]} */
-  const sizes = presets.map(([title], at) => [String(at), title]);
-  list("#sv-grow-preset", [["", "Custom (sliders)"], ...sizes], (value) => {
+  onChoice("#sv-grow-preset", (value) => {
     if (!value) return;
-    const [depth, width, budget] = presets[Number(value)][1];
+    const [depth, width, budget] = stage.config.presets[Number(value)][1];
     state.tree = { depth, width, budget };
     state.kind = "dynamic";
-    showControls();
-    changed();
   });
-  $(".sv-grow-dials").replaceChildren(...DIALS.map(([name, title]) => dial(name, title, changed)));
   own().addEventListener("input", () => {
     state.own = own().value;
     changed();
   });
-  state.place = places[0][0];
-  fromLink();
-  select("#sv-grow-place", state.place);
   if (state.own) own().value = state.own;
   showControls();
 }
 
-/** @returns {HTMLTextAreaElement} */
-const own = () => $("#sv-grow-own");
-
-/** @param {string} id @param {[string, string][]} rows @param {(value: string) => void} heard */
-function list(id, rows, heard) {
-  /** @type {HTMLSelectElement} */
-  const made = $(id);
-  made.replaceChildren(...rows.map(([value, title]) => new Option(title, value)));
-  made.addEventListener("change", () => heard(made.value));
-}
-
-/** @param {Dial} name @param {string} title @param {() => void} changed */
-function dial(name, title, changed) {
-  const { depth, width } = stage.config.most;
-  const most = { depth, width, budget: MOST_BUDGET }[name];
-  const box = el("input");
-  Object.assign(box, { type: "range", id: "sv-grow-" + name, min: "1", max: String(most) });
-  const label = el("label", "", title);
-  label.htmlFor = box.id;
-  box.addEventListener("input", () => {
-    state.tree[name] = Number(box.value);
-    showControls();
-    changed();
-  });
-  const made = el("div", "sv-grow-dial", label, el("output"), box, el("small"));
-  made.dataset.dial = name;
-  return made;
-}
-
-/** Write the state into the controls. */
-export function showControls() {
-  const { kind, tree } = state;
-  const heeds = HEEDS[kind] || [];
-  $(".sv-grow-own").hidden = kind !== "own";
-  $(".sv-grow-dials").hidden = !heeds.length;
-  for (const made of stage.all("[data-dial]")) {
-    const name = /** @type {Dial} */ (made.dataset.dial);
-    made.hidden = !heeds.includes(name);
-    const [box, output, small] = ["input", "output", "small"].map((tag) => made.querySelector(tag));
-    if (!(box instanceof HTMLInputElement) || !output || !small) continue;
-    box.value = String(tree[name]);
-    output.textContent = String(tree[name]);
-    small.textContent = kind === "dynamic" ? ELSEWHERE[name](tree[name]) : "";
-  }
-  select("#sv-grow-kind", kind);
-  const at = stage.config.presets.findIndex(
-    ([, [depth, width, budget]]) =>
-      kind === "dynamic" && depth === tree.depth && width === tree.width && budget === tree.budget,
-  );
-  select("#sv-grow-preset", at < 0 ? "" : String(at));
-}
-
-/** @param {string} id @param {string} value */
-function select(id, value) {
-  /** @type {HTMLSelectElement} */
-  const made = $(id);
-  made.value = value;
-}
-
-/** Put a live position first in the list and select it. @param {string} place @param {string} title */
+/** Selects a live position, first in the list. @param {string} place @param {string} title */
 export function addPlace(place, title) {
-  /** @type {HTMLSelectElement} */
-  const made = $("#sv-grow-place");
-  for (const old of [...made.options]) if (old.value.startsWith("live:")) old.remove();
-  made.prepend(new Option(title, place));
-  made.value = place;
   state.place = place;
-  view.live = true;
+  look({ own: [place, title], live: true, at: 0, notice: "" });
 }

@@ -1,7 +1,7 @@
 // What the growing tree asks, what Python answers, and what it is told at the start.
 
 import type { Figure, StateLine, ErrorLine, Word } from "../../shared/data.js";
-import type { Layout, Twig } from "../shared/data.js";
+import type { Label, TreeLayout } from "../../shared/draft_tree.js";
 
 export interface Config {
   places: [name: string, title: string][];
@@ -22,8 +22,13 @@ export interface State {
   cold: boolean;
 }
 /** A guess of the pool. total: its log-probability as text; rank: among all weighed; row: in the target's pass, null where it was dropped. kept, forecast, believed: the chance that a round keeps it, by p here, by rank, by the drafter. */
-export interface Node extends Twig {
+export interface Node {
+  w: Word;
+  label: Label;
+  parent: number;
   depth: number;
+  total: string;
+  q: number;
   rank: number;
   row: number | null;
   p: number;
@@ -64,9 +69,9 @@ export interface Answer {
   text: Word[];
   nodes: Node[];
   kept: number[];
-  layouts: Record<Shown, Layout>;
-  /** By depth, the rows of the guesses down to there. */
-  rows: number[][];
+  layouts: Record<Shown, TreeLayout>;
+  /** By depth, the layout of the guesses down to there: its height, and that of each guess. */
+  levels: { height: number; y: number[] }[];
   steps: Step[];
   mask: number[][];
   positions: number[];

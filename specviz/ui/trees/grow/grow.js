@@ -1,54 +1,75 @@
-// Event wiring, and the section's public object `window.specviz.grow`.
+// The growing tree: its events, what shows its state, and `window.specviz.grow`.
 
+import { Question } from "../../shared/ask.js";
 import { byId } from "../../shared/dom.js";
 import { onTheme } from "../../shared/page.js";
 import { pictures } from "../../shared/picture.js";
 import { there } from "../../shared/there.js";
-import { ask, question } from "./ask.js";
-import { controls, showControls } from "./controls.js";
-import { fillLive, keepLink } from "./link.js";
-import { job, wanted } from "./live.js";
-import { drawMask, showPickedRow, startMask } from "./mask.js";
-import { showLengths, showLists, showOne, showText, showWorth } from "./one.js";
-import { onPick } from "./pick.js";
-import { tell } from "./say.js";
-import { $, stage } from "./stage.js";
-import { onStep, showNow, startSteps } from "./steps.js";
-import { state, view } from "./state.js";
-import { drawTree, showPicked, startTree, wholeTree } from "./tree.js";
+import { render } from "../../shared/view.js";
+import { Options } from "../shared/options.js";
+import { AttentionMask } from "./attention_mask.js";
+import { showControls, startControls } from "./controls.js";
+import { AcceptedLengths, showWorth, TreeFormats } from "./gains.js";
+import { showGrowingTree, startDragging, wholeTree } from "./growing_tree.js";
+import { fillLive, fromLink, keepLink } from "./link.js";
+import { job, onPosition, wanted } from "./live.js";
+import { ContextText, SelectedGuess } from "./selected_guess.js";
+import { $, look, onChange, ranked, stage, state, view } from "./state.js";
+import { Legend, ShownSwitch, StepCaption, StepDock, ZoomButtons } from "./steps.js";
 
 /** @import { Refusal, Start } from "../../shared/data.js" */
 /** @import { Answer, Config } from "./data.js" */
 
-let write = () => {}; // to the page's address
+const SILENT = "The server does not answer. What is shown is older than the settings.";
+/** @type {Question<Answer>} */
+const question = new Question("grow", () => look({ notice: SILENT }));
+let keep = () => {}; // writes the page's address
 
-/** @param {Answer | Refusal} answer */
-function show(answer) {
-  stage.element.classList.toggle("sv-grow-faulty", answer.problem !== undefined);
-  if (answer.problem !== undefined) {
-    tell(answer.problem);
-    return;
-  }
-  tell(answer.notes.join(" "));
-  const atEnd = view.answer !== null && view.at >= view.answer.steps.length - 1;
-  view.answer = answer;
-  write();
-  const last = answer.steps.length - 1;
-  view.at = atEnd ? last : Math.min(Math.max(view.at, 0), last);
-  view.picked = Math.min(view.picked, answer.nodes.length - 1);
-  const { target, drafter, machine } = answer.from;
+/** Shows the state in every part of the section. */
+function draw() {
+  showControls();
+  $(".sv-grow-notice").textContent = view.notice;
+  $(".sv-grow-notice").hidden = !view.notice;
+  if (!view.answer) return;
+  const { target, drafter, machine } = view.answer.from;
   const kind = view.live ? "live" : "recorded";
   $(".sv-grow-source").textContent = `${kind} · ${drafter} drafts for ${target} · ${machine}`;
   $(".sv-grow-source").dataset.source = kind;
-  drawTree();
-  drawMask();
-  showNow();
-  showText();
-  showOne();
-  showLists();
-  showLengths();
+  showGrowingTree();
+  $(".sv-grow-later").hidden = ranked();
+  $(".sv-grow-mask").hidden = !ranked();
+  if (ranked()) render(AttentionMask(), $(".sv-grow-mask"));
+  $(".sv-grow-hint").hidden = view.picked >= 0;
+  const parts = {
+    text: ContextText,
+    say: StepCaption,
+    dock: StepDock,
+    switch: ShownSwitch,
+    zoom: ZoomButtons,
+    one: SelectedGuess,
+    "lengths tbody": AcceptedLengths,
+    "lists dl": TreeFormats,
+  };
+  for (const [place, part] of Object.entries(parts)) render(part(), $(".sv-grow-" + place));
+}
+
+/** @param {Answer | Refusal} found */
+function show(found) {
+  stage.element.classList.toggle("sv-grow-faulty", found.problem !== undefined);
+  if (found.problem !== undefined) return look({ notice: found.problem });
+  const last = found.steps.length - 1;
+  const atEnd = view.answer !== null && view.at >= view.answer.steps.length - 1;
+  look({
+    notice: found.notes.join(" "),
+    answer: found,
+    at: atEnd ? last : Math.min(Math.max(view.at, 0), last),
+    picked: Math.min(view.picked, found.nodes.length - 1),
+  });
+  keep();
   showWorth();
 }
+
+const ask = () => question.ask();
 
 /** @type {Start<Config>} */
 export function start(element, props, _watch, _trigger, config) {
@@ -72,38 +93,28 @@ export function start(element, props, _watch, _trigger, config) {
       return view;
     },
   };
-  controls(ask);
-  startSteps();
-  startTree();
-  startMask();
-  onPick(() => {
-    showPicked();
-    showPickedRow();
-    showText();
-    showOne();
-  });
-  onStep(() => {
-    drawMask();
-    showOne();
-    showLengths();
-  });
+  state.place = config.places[0][0];
+  fromLink();
+  onChange(draw);
+  onPosition(ask);
+  startControls(ask);
+  startDragging();
+  render(Legend(), $(".sv-grow-keys"));
   onTheme(() => view.answer && showWorth());
-  $(".sv-grow-below").after(
-    pictures([
-      ["draft tree", wholeTree],
-      ["attention mask", () => $(".sv-grow-mask")],
-    ]),
-  );
+  const saved = pictures([
+    ["draft tree", wholeTree],
+    ["attention mask", () => $(".sv-grow-mask")],
+  ]);
+  $(".sv-grow-below").after(saved);
   startLive(config);
-  write = keepLink();
+  startCoins();
+  keep = keepLink();
   ask();
 }
 
 /** @param {Config} config */
 function startLive({ drafters, prompt, most }) {
-  /** @type {HTMLSelectElement} */
-  const drafter = $("#sv-grow-drafter");
-  drafter.replaceChildren(...drafters.map(([name, title]) => new Option(title, name)));
+  render(Options(drafters, drafters[0][0]), $("#sv-grow-drafter"));
   /** @type {HTMLInputElement} */
   const text = $("#sv-grow-prompt");
   text.value = prompt;
@@ -114,17 +125,19 @@ function startLive({ drafters, prompt, most }) {
     there(byId("sv-grow-go")).click();
   });
   $("[data-do=stop]").addEventListener("click", () => there(byId("sv-grow-stop")).click());
+  $(".sv-grow-asked").addEventListener("submit", (event) => event.preventDefault());
+}
+
+function startCoins() {
   $("[data-do=throw]").addEventListener("click", () => {
     state.seed += 1;
     ask();
   });
-  $(".sv-grow-cold").addEventListener("change", ({ target }) => {
-    state.cold = target instanceof HTMLInputElement && target.checked;
-    ask();
-  });
-  $(".sv-grow-asked").addEventListener("submit", (event) => event.preventDefault());
-  showControls();
   /** @type {HTMLInputElement} */
   const cold = $(".sv-grow-cold");
   cold.checked = state.cold;
+  cold.addEventListener("change", () => {
+    state.cold = cold.checked;
+    ask();
+  });
 }

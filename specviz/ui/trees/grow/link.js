@@ -2,8 +2,7 @@
 // visitor's own shape (&tree-shape=) or text (?tree-text=), which fills the form but runs nothing.
 
 import { linkable, linkedText } from "../../shared/address.js";
-import { $, stage } from "./stage.js";
-import { state, view } from "./state.js";
+import { $, stage, state, view } from "./state.js";
 
 const SIZES = /** @type {const} */ (["depth", "width", "budget"]);
 

@@ -1,13 +1,10 @@
 // Draft on the visitor's own text: the page numbers the jobs, the server runs each once.
 
-import { write } from "../../shared/dom.js";
 import { Job } from "../../shared/job.js";
 import { hand } from "../../shared/tabs.js";
-import { ask } from "./ask.js";
+import { h, render } from "../../shared/view.js";
 import { addPlace } from "./controls.js";
-import { tell } from "./say.js";
-import { $ } from "./stage.js";
-import { view } from "./state.js";
+import { $, look } from "./state.js";
 
 /** @import { Line } from "./data.js" */
 
@@ -35,7 +32,8 @@ export const job = new Job({
 
 /** @param {string} sentence @param {string} [numbers] */
 function wait(sentence, numbers) {
-  write($(".sv-grow-wait"), sentence, numbers);
+  const counted = numbers && h("span", { class: "sv-numbers", "aria-hidden": "true" }, numbers);
+  render([sentence, counted], $(".sv-grow-wait"));
 }
 
 /** The request as the server reads it. */
@@ -53,19 +51,25 @@ export function wanted() {
   });
 }
 
+/** What shows a live position. @type {() => void} */
+let ask = () => {};
+
+/** @param {() => void} show */
+export const onPosition = (show) => {
+  ask = show;
+};
+
 /** @param {string | null} text */
 export function receive(text) {
   for (const line of job.hear(text)) {
     if (line.kind === "state") job.state(line);
-    else if (line.kind === "error") tell(line.sentence);
+    else if (line.kind === "error") look({ notice: line.sentence });
     else {
       /** @type {HTMLInputElement} */
       const prompt = $("#sv-grow-prompt");
       const title = "Live: " + prompt.value.slice(-40);
       addPlace(line.place, title);
       for (const part of ["sv-rank", "sv-judge"]) hand(part, { place: line.place, title });
-      view.at = 0;
-      tell("");
       ask();
     }
   }

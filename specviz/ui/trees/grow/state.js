@@ -1,8 +1,13 @@
-// What the growing tree stands at: what is asked, and where the reader is in it.
+// The state of the growing tree: the question, and where the reader is in the answer.
 
+import { Stage } from "../../shared/stage.js";
 import { there } from "../../shared/there.js";
 
-/** @import { Answer, Shown, State } from "./data.js" */
+/** @import { Answer, Config, Shown, State } from "./data.js" */
+
+/** @type {Stage<Config>} */
+export const stage = new Stage();
+export const { $ } = stage;
 
 /** @type {State} */
 export const state = {
@@ -14,7 +19,7 @@ export const state = {
   cold: false,
 };
 
-/** Where the reader is. at: the step; picked: the guess pointed at, -1 for none. */
+/** at: the step; picked: the selected guess, -1 for none; zoom: 0 fits the width. */
 export const view = {
   at: -1,
   picked: -1,
@@ -22,6 +27,9 @@ export const view = {
   shown: "all",
   zoom: 1,
   live: false,
+  notice: "",
+  /** The live position of the visitor. @type {[place: string, title: string] | null} */
+  own: null,
   /** @type {Answer | null} */
   answer: null,
 };
@@ -38,9 +46,25 @@ export const ranked = () => {
   );
 };
 
-/** The guesses from the first one to this, the root left out. @param {number} node */
+/** The guesses from the first one to this, without the root. @param {number} node */
 export function pathTo(node) {
   const path = [];
   for (let at = node; at > 0; at = answer().nodes[at].parent) path.unshift(at);
   return path;
 }
+
+/** @type {() => void} */
+let draw = () => {};
+/** Sets what shows the state. @param {() => void} render */
+export const onChange = (render) => {
+  draw = render;
+};
+
+/** Changes where the reader is. @param {Partial<typeof view>} change */
+export function look(change) {
+  Object.assign(view, change);
+  draw();
+}
+
+/** @param {number} node */
+export const pick = (node) => node !== view.picked && look({ picked: node });

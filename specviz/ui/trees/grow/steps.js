@@ -1,9 +1,9 @@
 // The steps of the growing tree: first, back, next, last; which guesses are shown, and the zoom.
 
-import { el, icon, termed } from "../../shared/dom.js";
-import { $, stage } from "./stage.js";
-import { answer, step, view } from "./state.js";
-import { drawTree, follow, showStep } from "./tree.js";
+import { StateKey } from "../../shared/draft_tree.js";
+import { h, Icon, termAttributes } from "../../shared/view.js";
+import { follow } from "./growing_tree.js";
+import { answer, look, step, view } from "./state.js";
 
 /** @import { Shown } from "./data.js" */
 
@@ -11,7 +11,7 @@ import { drawTree, follow, showStep } from "./tree.js";
 const MOVES = [
   ["first", "First step", () => 0],
   ["back", "Back", (at) => Math.max(0, at - 1)],
-  ["next", "Next", (at, last) => Math.min(last, at + 1)],
+  ["next", "Next", (at, last) => (at === last ? 0 : at + 1)],
   ["last", "Last step", (_at, last) => last],
 ];
 /** @type {[value: Shown, title: string][]} */
@@ -19,7 +19,7 @@ const SHOWN = [
   ["all", "Whole pool"],
   ["kept", "Tree only"],
 ];
-/** @type {[title: string, said: string, to: (zoom: number) => number][]} */
+/** @type {[title: string, name: string, to: (zoom: number) => number][]} */
 const ZOOMS = [
   ["−", "Smaller", (zoom) => Math.max(0.25, (zoom || 1) / 1.25)],
   ["+", "Larger", (zoom) => Math.min(3, (zoom || 1) * 1.25)],
@@ -33,7 +33,7 @@ const WORDS = {
   mask: "Mask",
   verify: "Verify",
 };
-/** @type {[name: string, said: string][]} */
+/** @type {[state: string, label: string][]} */
 const KEYS = [
   ["reading", "being expanded"],
   ["frontier", "frontier: expanded next"],
@@ -42,90 +42,76 @@ const KEYS = [
   ["dropped", "dropped"],
   ["accepted", "accepted"],
   ["rejected", "rejected"],
+  ["unreached", "not reached"],
 ];
 
-export function startSteps() {
-  $(".sv-grow-dock").replaceChildren(
-    ...MOVES.map(([name, title, to]) => {
-      const made = el("button", "", icon(name));
-      if (name === "next") made.append(el("span", "sv-grow-next"));
-      made.type = "button";
-      made.dataset.move = name;
-      made.title = title;
-      made.setAttribute("aria-label", title);
-      made.addEventListener("click", () => {
-        const last = answer().steps.length - 1;
-        move(name === "next" && view.at === last ? 0 : to(view.at, last));
-      });
-      return made;
-    }),
-    el("span", "sv-grow-count"),
-  );
-  $(".sv-grow-switch").replaceChildren(
-    ...SHOWN.map(([value, title]) => {
-      const made = el("button", "", title);
-      made.type = "button";
-      made.dataset.shown = value;
-      made.addEventListener("click", () => {
-        view.shown = value;
-        drawTree();
-        showNow();
-      });
-      return made;
-    }),
-  );
-  $(".sv-grow-zoom").replaceChildren(
-    ...ZOOMS.map(([title, said, to]) => {
-      const made = el("button", "", title);
-      made.type = "button";
-      made.setAttribute("aria-label", said);
-      made.title = said;
-      made.addEventListener("click", () => {
-        view.zoom = to(view.zoom);
-        drawTree();
-      });
-      return made;
-    }),
-  );
-  $(".sv-grow-keys").replaceChildren(
-    ...KEYS.map(([name, said]) => {
-      const words = termed(el("span", "", said), name);
-      return el("li", "", el("i", "sv-grow-key sv-grow-key-" + name), words);
-    }),
-  );
-}
+/** The step in words. */
+export const StepCaption = () => [
+  h("b", { class: "sv-grow-kindword" }, WORDS[step().kind]),
+  " ",
+  h("span", { class: "sv-grow-said" }, step().say),
+];
 
-/** @param {number} to */
-function move(to) {
-  view.at = to;
-  showStep();
-  follow();
-  showNow();
-  for (const hear of heard) hear();
-}
-
-/** @type {Set<() => void>} */
-const heard = new Set();
-
-/** Call `hear` after every step. @param {() => void} hear */
-export const onStep = (hear) => heard.add(hear);
-
-/** Update the caption and the buttons. */
-export function showNow() {
+export function StepDock() {
   const { steps } = answer();
-  const { kind, say } = step();
-  $(".sv-grow-kindword").textContent = WORDS[kind];
-  $(".sv-grow-said").textContent = say;
-  $(".sv-grow-count").textContent = `step ${view.at + 1} of ${steps.length}`;
+  const last = steps.length - 1;
   const next = steps[view.at + 1];
-  $(".sv-grow-next").textContent = next
-    ? "Next: " + WORDS[next.kind].toLowerCase()
-    : "Watch it grow";
-  for (const button of stage.all("[data-move]")) {
-    const { move: name } = button.dataset;
-    const over = name === "last" && view.at === steps.length - 1;
-    button.toggleAttribute("disabled", over || ((name === "first" || name === "back") && !view.at));
-  }
-  for (const button of stage.all("[data-shown]"))
-    button.setAttribute("aria-pressed", String(button.dataset.shown === view.shown));
+  const title = next ? "Next: " + WORDS[next.kind].toLowerCase() : "Watch it grow";
+  const buttons = MOVES.map(([name, label, to]) => {
+    const over = name === "last" && view.at === last;
+    return h(
+      "button",
+      {
+        key: name,
+        type: "button",
+        "data-move": name,
+        title: label,
+        "aria-label": label,
+        disabled: over || ((name === "first" || name === "back") && !view.at),
+        onClick: () => {
+          look({ at: to(view.at, last) });
+          follow();
+        },
+      },
+      Icon(name),
+      name === "next" && h("span", { class: "sv-grow-next" }, title),
+    );
+  });
+  const count = `step ${view.at + 1} of ${steps.length}`;
+  return [...buttons, h("span", { class: "sv-grow-count" }, count)];
 }
+
+export const ShownSwitch = () =>
+  SHOWN.map(([value, title]) =>
+    h(
+      "button",
+      {
+        key: value,
+        type: "button",
+        "data-shown": value,
+        "aria-pressed": String(value === view.shown),
+        onClick: () => look({ shown: value }),
+      },
+      title,
+    ),
+  );
+
+export const ZoomButtons = () =>
+  ZOOMS.map(([title, name, to]) =>
+    h(
+      "button",
+      {
+        key: name,
+        type: "button",
+        "aria-label": name,
+        title: name,
+        onClick: () => look({ zoom: to(view.zoom) }),
+      },
+      title,
+    ),
+  );
+
+export const Legend = () =>
+  KEYS.map(([state, label]) =>
+    h("li", { key: state }, StateKey(state), h("span", termAttributes(state), label)),
+  );

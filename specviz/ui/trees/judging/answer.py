@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Self
 
+from specviz.figures.tree import whole_tree
 from specviz.settings.chance import Chance
 from specviz.texts import text
 from specviz.trees.judging import (
@@ -22,7 +23,7 @@ from specviz.trees.judging import (
 from specviz.trees.recorded_position import RecordedPosition
 from specviz.trees.shapes import check_range
 from specviz.ui.questions import BadRequest
-from specviz.ui.trees.drawing import placed, quoted, shown
+from specviz.ui.trees.drawing import drawn, quoted
 from specviz.ui.trees.places import place
 from specviz.verification import Verdict
 
@@ -78,11 +79,16 @@ def whole(asked: JudgingQuestion) -> dict[str, Any]:
     draft = PositionModels(field).draft(SHAPES[asked.shape], SAMPLING_MODES[asked.drawn], chance)
     tokens = [field.root, *(draft.vocabulary[at] for at in draft.tree.tokens[1:])]
     verdicts, expected = draft.verdicts(chance), draft.expected()
-    words = [shown(field, token) for token in tokens]
-    rows = zip(words, draft.tree.parents, strict=True)
+    parents = draft.tree.parents
+    nodes = [
+        drawn(field, token) | {"parent": parent, "depth": depth} | draft.scores(node)
+        for node, (token, parent, depth) in enumerate(
+            zip(tokens, parents, draft.tree.depths, strict=True)
+        )
+    ]
     return {
-        "nodes": [{"w": word, "parent": parent} for word, parent in rows],
-        "layout": placed(field, tokens, draft.tree.parents, GAP),
+        "nodes": nodes,
+        "layout": whole_tree([node["label"] for node in nodes], parents, GAP).to_json(),
         "rules": [
             {
                 "name": name,

@@ -1,7 +1,7 @@
 // What the two rules are asked, what Python answers, and what is told at the start.
 
 import type { Word } from "../../shared/data.js";
-import type { Layout } from "../shared/data.js";
+import type { Label, TreeLayout } from "../../shared/draft_tree.js";
 
 export interface Config {
   places: [name: string, title: string][];
@@ -18,10 +18,19 @@ export interface RuleAnswer {
   expected: string;
   said: string;
 }
+/** p and q: after its parent; the root has none. */
+export interface JudgedNode {
+  w: Word;
+  label: Label;
+  parent: number;
+  depth: number;
+  p?: number;
+  q?: number;
+}
 export interface Answer {
   problem?: undefined;
-  nodes: { w: Word; parent: number }[];
-  layout: Layout;
+  nodes: JudgedNode[];
+  layout: TreeLayout;
   rules: RuleAnswer[];
   average: { said: string } | null;
 }

@@ -1,125 +1,146 @@
-// Event wiring, and the section's public object `window.specviz.judging`.
+// Two rules on one sampled tree: their events, what shows them, and `window.specviz.judging`.
 
 import { Question } from "../../shared/ask.js";
-import { el, mark } from "../../shared/dom.js";
-import { listLive } from "../shared/places.js";
-import { become, treeOf } from "../shared/svg.js";
-import { $, stage } from "./stage.js";
+import { flat } from "../../shared/dom.js";
+import { DraftTree, Facts } from "../../shared/draft_tree.js";
+import { Stage } from "../../shared/stage.js";
+import { h, Mark, render } from "../../shared/view.js";
+import { listLive, Options } from "../shared/options.js";
 
 /** @import { Refusal, Start } from "../../shared/data.js" */
-/** @import { Answer, Config, RuleAnswer } from "./data.js" */
+/** @import { Answer, Config, JudgedNode, RuleAnswer } from "./data.js" */
 
+/** @type {Stage<Config>} */
+const stage = new Stage();
+const { $ } = stage;
 const SILENT = "The server does not answer. Try again.";
 /** @type {Question<Answer>} */
-const question = new Question("judging", () => tell(SILENT));
-const state = { place: "", shape: 0, drawn: "", seed: 1, average: false };
+const question = new Question("judging", () => change({ notice: SILENT }));
+/** What is asked. */
+const asked = { place: "", shape: 0, drawn: "", seed: 1, average: false };
+const state = {
+  notice: "",
+  /** The visitor's live position. @type {[place: string, title: string] | null} */
+  own: null,
+  /** @type {Answer | null} */
+  answer: null,
+};
 
-/** @param {string} sentence */
-function tell(sentence) {
-  $(".sv-judge-notice").textContent = sentence;
-  $(".sv-judge-notice").hidden = !sentence;
+/** @param {Partial<typeof state>} part */
+function change(part) {
+  Object.assign(state, part);
+  draw();
 }
 
-/** @param {Answer | Refusal} answer */
-function show(answer) {
-  tell(answer.problem || "");
-  if (answer.problem === undefined) {
-    $(".sv-judge-pair").replaceChildren(...answer.rules.map((rule) => card(rule, answer)));
-    $(".sv-judge-mean").textContent = answer.average ? answer.average.said : "";
-    $("[data-do=mean]").hidden = Boolean(answer.average);
-  }
+/** @param {Answer | Refusal} found */
+const show = (found) =>
+  change(found.problem === undefined ? { notice: "", answer: found } : { notice: found.problem });
+
+function draw() {
+  const { answer, own, notice } = state;
+  const { places, shapes, drawn } = stage.config;
+  render(Options(own ? [own, ...places] : places, asked.place), $("#sv-judge-place"));
+  const numbered = shapes.map((title, at) => /** @type {[string, string]} */ ([String(at), title]));
+  render(Options(numbered, String(asked.shape)), $("#sv-judge-shape"));
+  render(Options(drawn, asked.drawn), $("#sv-judge-drawn"));
+  $(".sv-judge-notice").textContent = notice;
+  $(".sv-judge-notice").hidden = !notice;
+  if (!answer) return;
+  render(
+    answer.rules.map((rule) => RuleCard(rule, answer)),
+    $(".sv-judge-pair"),
+  );
+  $(".sv-judge-mean").textContent = answer.average ? answer.average.said : "";
+  $("[data-do=mean]").hidden = Boolean(answer.average);
+}
+
+const HEADS = ["guess", "coin u", "accepted if u <", ""];
+
+/** @param {RuleAnswer} rule @param {Answer} answer */
+function RuleCard(rule, answer) {
+  const heads = HEADS.map((text) => h("th", { scope: "col" }, text));
+  const rows = rule.coins.map(([guess, u, keep, is]) =>
+    h(
+      "tr",
+      null,
+      ...[guess, u, keep].map((text) => h("td", null, text)),
+      h("td", null, Mark(is), " ", is),
+    ),
+  );
+  return h(
+    "div",
+    { key: rule.name, class: "sv-judge-card" },
+    h("h3", null, rule.title),
+    h("p", { class: "sv-judge-said" }, rule.said),
+    h("div", { class: "sv-judge-view" }, JudgedTree(rule, answer)),
+    h("p", { class: "sv-twig-facts", "data-rule": rule.name }),
+    h(
+      "table",
+      { class: "sv-judge-coins" },
+      h("thead", null, h("tr", null, ...heads)),
+      h("tbody", null, ...rows),
+    ),
+    h(
+      "p",
+      { class: "sv-judge-expected" },
+      "Expected accepted length of this tree, over all coins: ",
+      h("b", null, rule.expected),
+    ),
+  );
 }
 
 /** @param {RuleAnswer} rule @param {Answer} answer */
-function card({ title, roles, coins, expected, said }, { nodes, layout }) {
-  const [svg, groups] = treeOf(
+function JudgedTree({ name, title, roles }, { nodes, layout }) {
+  const drawn = nodes.map((node, at) => ({
+    ...node,
+    is: at ? roles[at] : "root",
+    name: at ? `${flat(node.w)} at +${node.depth}, ${roles[at]}` : undefined,
+  }));
+  return h(DraftTree, {
+    nodes: Object.fromEntries(drawn.entries()),
     layout,
-    nodes.map((node) => ({ ...node, total: "" })),
-  );
-  for (const [node, group] of groups) become(group, roles[node], layout.places[String(node)]);
-  const rows = coins.map(([guess, u, keep, is]) =>
-    el(
-      "tr",
-      "",
-      ...[guess, u, keep].map((text) => el("td", "", text)),
-      el("td", "", mark(is), " ", is),
-    ),
-  );
-  const heads = ["guess", "coin u", "accepted if u <", ""].map((text) => {
-    const made = el("th", "", text);
-    made.setAttribute("scope", "col");
-    return made;
+    label: `The tree as judged ${title}. Arrow keys move between guesses`,
+    sideways: true,
+    onPoint: (/** @type {number | null} */ at) =>
+      render(Facts(at ? facts(nodes[at], roles[at]) : []), $(`.sv-twig-facts[data-rule=${name}]`)),
   });
-  return el(
-    "div",
-    "sv-judge-card",
-    el("h3", "", title),
-    el("p", "sv-judge-said", said),
-    el("div", "sv-judge-view", svg),
-    el(
-      "table",
-      "sv-judge-coins",
-      el("thead", "", el("tr", "", ...heads)),
-      el("tbody", "", ...rows),
-    ),
-    el(
-      "p",
-      "sv-judge-expected",
-      "Expected accepted length of this tree, over all coins: ",
-      el("b", "", expected),
-    ),
-  );
 }
+
+/** @param {JudgedNode} node @param {string} is */
+const facts = ({ w, depth, p, q }, is) => [
+  `${flat(w)} at +${depth}, ${is === "unreached" ? "not reached" : is}`,
+  `p ${p?.toFixed(3)} · q ${q?.toFixed(3)}`,
+];
 
 /** @type {Start<Config>} */
 export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
-  question.wire(() => state, show);
+  question.wire(() => asked, show);
   window.specviz.judging = {
-    request: () => state,
+    request: () => asked,
     get idle() {
       return question.idle;
     },
   };
-  const ask = () => {
-    state.average = false;
+  /** @param {Partial<typeof asked>} part */
+  const ask = (part) => {
+    Object.assign(asked, { average: false }, part);
+    draw();
     question.ask();
   };
-  list("#sv-judge-place", config.places, (value) => {
-    state.place = value;
-    ask();
-  });
-  list(
-    "#sv-judge-shape",
-    config.shapes.map((title, at) => [String(at), title]),
-    (value) => {
-      state.shape = Number(value);
-      ask();
-    },
-  );
-  list("#sv-judge-drawn", config.drawn, (value) => {
-    state.drawn = value;
-    ask();
-  });
-  $("[data-do=again]").addEventListener("click", () => {
-    state.seed += 1;
-    ask();
-  });
-  $("[data-do=mean]").addEventListener("click", () => {
-    state.average = true;
-    question.ask();
-  });
+  onChoice("#sv-judge-place", (place) => ask({ place }));
+  onChoice("#sv-judge-shape", (shape) => ask({ shape: Number(shape) }));
+  onChoice("#sv-judge-drawn", (drawn) => ask({ drawn }));
+  $("[data-do=again]").addEventListener("click", () => ask({ seed: asked.seed + 1 }));
+  $("[data-do=mean]").addEventListener("click", () => ask({ average: true }));
   $(".sv-judge-asked").addEventListener("submit", (event) => event.preventDefault());
-  state.place = config.places[0][0];
-  state.drawn = config.drawn[0][0];
-  listLive("sv-judge", () => $("#sv-judge-place"));
-  ask();
+  listLive("sv-judge", (own) => change({ own }));
+  ask({ place: config.places[0][0], drawn: config.drawn[0][0] });
 }
 
-/** @param {string} id @param {[string, string][]} rows @param {(value: string) => void} heard */
-function list(id, rows, heard) {
+/** @param {string} id @param {(value: string) => void} choose */
+function onChoice(id, choose) {
   /** @type {HTMLSelectElement} */
-  const made = $(id);
-  made.replaceChildren(...rows.map(([value, title]) => new Option(title, value)));
-  made.addEventListener("change", () => heard(made.value));
+  const list = $(id);
+  list.addEventListener("change", () => choose(list.value));
 }

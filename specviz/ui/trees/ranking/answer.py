@@ -5,17 +5,19 @@ Pure: text in, text out. Each way is computed in the precision that it names.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from specviz.figures.tree import whole_tree
 from specviz.settings.chance import Chance
 from specviz.texts import text
+from specviz.trace.depths import node_depths
 from specviz.trees import judging
 from specviz.trees.grown_tree import estimate_acceptance, grow_tree, target_probabilities
 from specviz.trees.ranking import RankedTree, rank_all_ways
 from specviz.trees.recorded_position import Path, RecordedPosition
 from specviz.trees.rounding import EXACT
-from specviz.ui.trees.drawing import placed, quoted, shown
+from specviz.ui.trees.drawing import drawn, quoted
 from specviz.ui.trees.ranking.question import RankingQuestion
 from specviz.verification.tree import DraftTree
 
@@ -38,14 +40,22 @@ def whole(asked: RankingQuestion) -> dict[str, Any]:
     at = {path: node for node, path in enumerate(paths)}
     parents = [at[path[:-1]] if path else -1 for path in paths]
     tokens = [path[-1] if path else field.root for path in paths]
-    words = [shown(field, token) for token in tokens]
     real = asked.example is None
-    return {
-        "nodes": [{"w": word, "parent": up} for word, up in zip(words, parents, strict=True)],
-        "layout": placed(field, tokens, parents, GAP),
+    return _tree(field, tokens, parents, GAP) | {
         "ways": [way(field, one, paths, real) for one in made],
         "exhibit": off_by_one_facts(field) if real and field.p_off_by_one else None,
     }
+
+
+def _tree(
+    field: RecordedPosition, tokens: Sequence[int], parents: Sequence[int], gap: float
+) -> dict[str, Any]:
+    """Return the nodes of a tree and its layout."""
+    depths = node_depths(list(parents))
+    rows = zip(tokens, parents, depths, strict=True)
+    nodes = [drawn(field, token) | {"parent": up, "depth": depth} for token, up, depth in rows]
+    layout = whole_tree([node["label"] for node in nodes], parents, gap).to_json()
+    return {"nodes": nodes, "layout": layout}
 
 
 def union(made: list[RankedTree]) -> list[Path]:
@@ -141,12 +151,8 @@ def _hung(
 ) -> dict[str, Any]:
     """Return a tree's guesses under these parents, its expected length, and one verdict."""
     kept = judging.accepted_nodes(parents, tree.tokens, p, COINS)
-    words = [shown(field, token) for token in tree.tokens]
-    rows = zip(words, parents, strict=True)
-    return {
+    return _tree(field, tree.tokens, parents, SHORT) | {
         "name": name,
-        "nodes": [{"w": word, "parent": parent, "total": ""} for word, parent in rows],
-        "layout": placed(field, tree.tokens, parents, SHORT),
         "moved": [a != b for a, b in zip(parents, tree.parents, strict=True)],
         "length": round(judging.expected_length(parents, tree.tokens, p), 2),
         "kept": " ".join(quoted(field, tree.tokens[node]) for node in kept) or "none",

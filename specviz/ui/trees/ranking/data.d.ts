@@ -1,7 +1,7 @@
 // What the ranking lab asks, what Python answers, and what it is told at the start.
 
 import type { Word } from "../../shared/data.js";
-import type { Layout, Twig } from "../shared/data.js";
+import type { Label, TreeLayout } from "../../shared/draft_tree.js";
 
 /** Of one way at hundreds of places: means, and 95% of the gain in accepted length. */
 export interface Measured {
@@ -46,13 +46,21 @@ export interface Way {
   totals: string[];
   said: string;
 }
-export interface Exhibit {
-  trees: { name: string; nodes: Twig[]; layout: Layout; moved: boolean[]; length: number; kept: string }[];
+export interface RankedNode {
+  w: Word;
+  label: Label;
+  parent: number;
+  depth: number;
 }
-export interface Answer {
+export interface TreeAnswer {
+  nodes: RankedNode[];
+  layout: TreeLayout;
+}
+export interface Exhibit {
+  trees: (TreeAnswer & { name: string; moved: boolean[]; length: number; kept: string })[];
+}
+export interface Answer extends TreeAnswer {
   problem?: undefined;
-  nodes: { w: Word; parent: number }[];
-  layout: Layout;
   ways: Way[];
   exhibit: Exhibit | null;
 }

@@ -1,8 +1,10 @@
-// The study on real text, the published claim, and the time of the arithmetic; shown at the start.
+// The study on real text, the published claim, and the time of the arithmetic.
 
-import { el } from "../../shared/dom.js";
-import { $, stage } from "./stage.js";
+import { h, render } from "../../shared/view.js";
+import { Options } from "../shared/options.js";
+import { $, stage } from "./state.js";
 
+/** @import { ComponentChild } from "../../vendor/preact.js" */
 /** @import { Measured } from "./data.js" */
 
 const HEADS = [
@@ -15,36 +17,33 @@ const HEADS = [
   "accepted length minus exact (95%)",
 ];
 
-/** @param {string} place @param {string[]} heads @param {(string | Node)[][]} rows */
-function table(place, heads, rows) {
-  const head = heads.map((text) => cell("th", text, "col"));
-  $(place + " thead").replaceChildren(el("tr", "", ...head));
-  $(place + " tbody").replaceChildren(
-    ...rows.map(([name, ...values]) =>
-      el("tr", "", cell("th", name, "row"), ...values.map((value) => cell("td", value))),
+/** @param {string} place @param {string[]} heads @param {ComponentChild[][]} rows */
+function showTable(place, heads, rows) {
+  render(
+    Row(
+      "",
+      heads.map((text) => h("th", { scope: "col" }, text)),
     ),
+    $(place + " thead"),
   );
+  const body = rows.map(([name, ...cells], at) =>
+    Row(String(at), [h("th", { scope: "row" }, name), ...cells.map((cell) => h("td", null, cell))]),
+  );
+  render(body, $(place + " tbody"));
 }
 
-/** @param {"th" | "td"} kind @param {string | Node} text @param {string} [scope] */
-function cell(kind, text, scope) {
-  const made = el(kind, "", text);
-  if (scope) made.setAttribute("scope", scope);
-  return made;
-}
+/** @param {string} key @param {ComponentChild[]} cells */
+const Row = (key, cells) => h("tr", { key }, ...cells);
 
 export function startStudy() {
   const { study, reported } = stage.config;
-  table(".sv-rank-reported", ["", "products", "sums of logs"], reported.rows);
-  const link = el("a", "", "SGLang #12637");
-  link.href = reported.url;
-  link.rel = "noopener noreferrer";
-  link.target = "_blank";
-  const said = `, closed without merging: ${reported.where}. Its author: “${reported.quote}”. The two runs generated different numbers of tokens, so their texts differ. SGLang ranks in float32, where no tree in our study changes: the reported difference does not come from the ranking.`;
-  $(".sv-rank-quote").replaceChildren(link, said);
+  showTable(".sv-rank-reported", ["", "products", "sums of logs"], reported.rows);
+  const link = { href: reported.url, rel: "noopener noreferrer", target: "_blank" };
+  const claim = `, closed without merging: ${reported.where}. Its author: “${reported.quote}”. The two runs generated different numbers of tokens, so their texts differ. SGLang ranks in float32, where no tree in our study changes: the reported difference does not come from the ranking.`;
+  render([h("a", link, "SGLang #12637"), claim], $(".sv-rank-quote"));
   $(".sv-rank-study").hidden = !study;
   if (!study) return;
-  table(
+  showTable(
     ".sv-rank-arithmetic",
     ["µs per step", "multiply", "add"],
     study.arithmetic.map(({ dtype, product, sum }) => [dtype, product.toFixed(2), sum.toFixed(2)]),
@@ -54,10 +53,11 @@ export function startStudy() {
     `One step of the tree loop, shapes (1, ${width}) and (1, ${width}, ${width}); medians of 2,000 alternating runs on ${study.where}. Both take about as long as the call to torch itself; a drafter pass takes hundreds of times longer.`;
   /** @type {HTMLSelectElement} */
   const list = $("#sv-rank-study");
-  const named = study.rows.map(
-    ({ drafter, size }, at) => new Option(`${drafter} · ${size}`, String(at)),
+  const titles = study.rows.map(
+    ({ drafter, size }, at) =>
+      /** @type {[string, string]} */ ([String(at), `${drafter} · ${size}`]),
   );
-  list.replaceChildren(...named);
+  render(Options(titles, "0"), list);
   list.addEventListener("change", () => showStudy(Number(list.value)));
   $(".sv-rank-made").textContent =
     `Measured with ${study.made}. All ways rank the same guesses at the same positions, and the accepted length is computed from the target’s p at temperature 1, so any difference comes from the ranking. Intervals: bootstrap over prompts.`;
@@ -70,7 +70,7 @@ function showStudy(at) {
   if (!row) return;
   $(".sv-rank-verdict").textContent = row.said;
   $(".sv-rank-noise").textContent = row.noise;
-  table(
+  showTable(
     ".sv-rank-study .sv-rank-table",
     HEADS,
     Object.entries(row.ways).map(([way, one]) => [wayName(way), ...cells(one)]),
@@ -84,7 +84,7 @@ const cells = (one) => [
   percent(one.tied),
   one.zeros ? one.zeros.toFixed(1) : "0",
   percent(one.orphans),
-  gain(one),
+  Gain(one),
 ];
 
 /** @param {number} share */
@@ -94,17 +94,19 @@ const signed = (value) =>
   Math.abs(value) < 5e-5 ? "0" : (value > 0 ? "+" : "−") + Math.abs(value).toFixed(4);
 
 /** A difference with its interval, as numbers and as a whisker around 0. @param {Measured} one */
-function gain({ gain: mean, gain_interval: [low, high] }) {
+function Gain({ gain: mean, gain_interval: [low, high] }) {
   if (!low && !high) return "0 (the same trees)";
   const scale = 50 / 0.016;
-  const line = el("i", "sv-rank-whisker");
   /** @param {number} value */
-  const at = (value) => Math.max(0, Math.min(100, 50 + value * scale));
-  line.style.setProperty("--low", at(low) + "%");
-  line.style.setProperty("--high", at(high) + "%");
-  line.style.setProperty("--mean", at(mean) + "%");
-  const said = `${signed(mean)} (${signed(low)} to ${signed(high)})`;
-  return el("span", "sv-rank-gain", line, el("span", "", said));
+  const at = (value) => Math.max(0, Math.min(100, 50 + value * scale)) + "%";
+  const style = { "--low": at(low), "--high": at(high), "--mean": at(mean) };
+  const numbers = `${signed(mean)} (${signed(low)} to ${signed(high)})`;
+  return h(
+    "span",
+    { class: "sv-rank-gain" },
+    h("i", { class: "sv-rank-whisker", style }),
+    h("span", null, numbers),
+  );
 }
 
 /** @param {string} way */

@@ -1,0 +1,86 @@
+// The attention mask as a matrix, with each row's token and position.
+
+import { flat } from "../../shared/dom.js";
+import { h } from "../../shared/view.js";
+import { answer, pick, view } from "./state.js";
+
+const SIDE = 372; // pixels
+const LABELLED = 26; // rows at most for which there is space for labels
+const WORDS = 92;
+const NUMBERS = 30;
+const HEAD = 16;
+
+/** Where the cells are. */
+function sizes() {
+  const rows = answer().mask.length;
+  const labelled = rows <= LABELLED;
+  const [left, right] = labelled ? [WORDS, NUMBERS] : [0, 0];
+  const cell = Math.min(18, (SIDE - left - right) / rows);
+  return { rows, labelled, cell, left, top: labelled ? HEAD : 0, side: rows * cell };
+}
+
+export function AttentionMask() {
+  const { rows, labelled, cell, left, top, side } = sizes();
+  const pad = cell > 6 ? 1 : 0;
+  const filled = answer().mask.flatMap((columns, row) =>
+    columns.map((column) => square(left + column * cell + pad, top + row * cell + pad, cell - pad)),
+  );
+  return h(
+    "svg",
+    {
+      viewBox: `0 0 ${SIDE} ${side + top}`,
+      class: "sv-grow-matrix",
+      role: "img",
+      "aria-label": `Attention mask with ${rows} rows: each attends to its ancestors and itself`,
+      onPointerMove: point,
+    },
+    h("rect", { x: left, y: top, width: side, height: side, class: "sv-grow-ground" }),
+    h("path", { d: filled.join(""), class: "sv-grow-seen" }),
+    h("path", { d: cross(), class: "sv-grow-cross" }),
+    labelled && labels(),
+  );
+}
+
+function labels() {
+  const { positions, nodes, kept } = answer();
+  const { cell, left, top, side } = sizes();
+  const head = { x: left + side + 4, y: 11, class: "sv-grow-position" };
+  return [
+    h("text", head, "position"),
+    ...positions.flatMap((position, row) => {
+      const y = top + (row + 0.5) * cell + 4;
+      const name = { x: left - 5, y, class: "sv-grow-rowname" };
+      return [
+        h("text", name, cut(flat(nodes[kept[row]].w))),
+        h("text", { ...head, y }, String(position)),
+      ];
+    }),
+  ];
+}
+
+/** @param {number} x @param {number} y @param {number} side */
+const square = (x, y, side) => `M${x} ${y}h${side}v${side}h${-side}z`;
+/** @param {string} word */
+const cut = (word) => (word.length > 12 ? word.slice(0, 11) + "…" : word);
+
+/** The row and column of the selected guess. */
+function cross() {
+  const row = answer().nodes[view.picked]?.row ?? null;
+  if (row === null) return "";
+  const { cell, left, top, side } = sizes();
+  const at = row * cell;
+  return `M${left} ${top + at}h${side}v${cell}h${-side}zM${left + at} ${top}h${cell}v${side}h${-cell}z`;
+}
+
+/** Selects the guess of the row, or of the column that it attends to. @param {PointerEvent} event */
+function point(event) {
+  const svg = /** @type {SVGSVGElement} */ (event.currentTarget);
+  const box = svg.getBoundingClientRect();
+  const scale = SIDE / box.width;
+  const { cell, left, top } = sizes();
+  const x = (event.clientX - box.left) * scale - left;
+  const row = Math.floor(((event.clientY - box.top) * scale - top) / cell);
+  const column = Math.floor(x / cell);
+  const { kept, mask } = answer();
+  if (row >= 0 && row < kept.length) pick(kept[x > 0 && mask[row].includes(column) ? column : row]);
+}

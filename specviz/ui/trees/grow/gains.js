@@ -1,0 +1,62 @@
+// What the tree gains: accepted lengths, the worth of each guess, and the tree in other formats.
+
+import { CopyButton } from "../../shared/copy.js";
+import { fetchPlotly, plot } from "../../shared/plot.js";
+import { h } from "../../shared/view.js";
+import { $, answer, step } from "./state.js";
+
+/** Accepted lengths; the result of the coins only at the last step. */
+export function AcceptedLengths() {
+  const { lengths } = answer();
+  const most = Math.max(1, ...lengths.map(({ value }) => value));
+  return lengths.map(({ name, said, value }) => {
+    const thrown = name === "thrown";
+    const hidden = thrown && step().kind !== "verify";
+    const number = hidden ? "?" : thrown ? String(value) : value.toFixed(2);
+    const width = hidden ? "0" : (100 * value) / most + "%";
+    return h(
+      "tr",
+      { key: name },
+      h("th", { scope: "row" }, said),
+      h("td", null, number),
+      h("td", null, h("i", { class: "sv-grow-length sv-grow-length-" + name, style: { width } })),
+    );
+  });
+}
+
+/** The gain and the cost of each guess. */
+export async function showWorth() {
+  const { figure, said } = answer().margins;
+  $(".sv-grow-paid").textContent = said;
+  await fetchPlotly();
+  plot($(".sv-grow-figure"), figure);
+}
+
+/** @type {Record<string, string>} */
+const FORMATS = {
+  next_token: "retrieve_next_token (SGLang): first child",
+  next_sibling: "retrieve_next_sibling (SGLang)",
+  retrieve_indices: "retrieve_indices (EAGLE, Medusa): one row per leaf",
+  rank_paths: "--rank-paths (specviz), medusa_choices",
+};
+
+/** The tree in the formats of other engines. */
+export function TreeFormats() {
+  const { views, names } = answer();
+  const sizes = Object.entries(names).map(([engine, numbers]) => {
+    const parts = Object.entries(numbers).map(([name, value]) => `${name} ${value}`);
+    return [engine, parts.join(", ")];
+  });
+  const arrays = Object.entries(views).map(([name, value]) => [
+    FORMATS[name] || name,
+    typeof value === "string" ? value : JSON.stringify(value),
+  ]);
+  return [...sizes, ...arrays].map(([name, text]) =>
+    h(
+      "div",
+      { key: name },
+      h("dt", null, name, " ", h(CopyButton, { name, text })),
+      h("dd", null, h("code", null, text)),
+    ),
+  );
+}

@@ -1,0 +1,69 @@
+// The selected guess: its path in the text, and its numbers.
+
+import { flat } from "../../shared/dom.js";
+import { h, RunningToken, Token } from "../../shared/view.js";
+import { answer, pathTo, ranked, step, view } from "./state.js";
+
+/** @import { ComponentChild } from "../../vendor/preact.js" */
+/** @import { Word } from "../../shared/data.js" */
+/** @import { Node } from "./data.js" */
+
+/** @param {Word} w */
+const Chip = (w) => h("span", { class: "sv-grow-chip" }, Token(w));
+
+/** The text up to the tree, and the path to the selected guess. */
+export function ContextText() {
+  const { text, nodes } = answer();
+  const path = view.picked > 0 ? pathTo(view.picked) : [];
+  return [
+    "… ",
+    ...text.slice(0, -1).map(RunningToken),
+    h("span", { class: "sv-grow-root" }, RunningToken(text[text.length - 1])),
+    ...path.map((node) => Chip(nodes[node].w)),
+  ];
+}
+
+/** @param {number} value */
+const share = (value) => (value >= 0.0005 ? value.toFixed(3) : value ? "<0.001" : "0");
+
+export function SelectedGuess() {
+  const node = answer().nodes[view.picked];
+  if (!node) return null;
+  return rows(node, view.picked).map(([name, value]) =>
+    h("div", { key: name }, h("dt", null, name), h("dd", null, value)),
+  );
+}
+
+/** @param {Node} node @param {number} id @returns {[name: string, value: ComponentChild][]} */
+function rows(node, id) {
+  const { nodes, verdict } = answer();
+  /** @type {[string, ComponentChild][]} */
+  const found = [["guess", Chip(node.w)]];
+  if (id) {
+    found.push(["path’s log-probability", node.total], ["as a probability", share(node.believed)]);
+    found.push(["rank in the pool", `${node.rank} of ${nodes.length - 1}`]);
+  }
+  found.push(...inTree(node));
+  if (id) {
+    found.push(["target’s p after its parent", share(node.p)]);
+    const would = node.row === null ? "would be accepted with" : "accepted with";
+    found.push([would, share(node.kept)]);
+    const judged = verdict.decisions.find((one) => one.node === id);
+    if (judged && step().kind === "verify")
+      found.push(["coin u, and p", `${judged.u}, ${judged.p}`]);
+  }
+  return found;
+}
+
+/** @param {Node} node @returns {[name: string, value: string][]} */
+function inTree({ row }) {
+  const { positions, mask, nodes, kept } = answer();
+  if (!ranked()) return [["in the tree", "decided at the rerank"]];
+  if (row === null) return [["in the tree", "no, dropped at the rerank"]];
+  const sees = mask[row].map((other) => flat(nodes[kept[other]].w)).join(" ");
+  return [
+    ["row of the pass", String(row)],
+    ["position", String(positions[row])],
+    ["attends to", "the text, " + sees],
+  ];
+}

@@ -1,0 +1,20 @@
+// The state of the ranking lab.
+
+import { Stage } from "../../shared/stage.js";
+
+/** @import { Answer, Config } from "./data.js" */
+
+/** @type {Stage<Config>} */
+export const stage = new Stage();
+export const { $ } = stage;
+
+/** way: the one whose tree is shown; own: the visitor's live position. */
+export const state = {
+  place: "",
+  way: "sum bfloat16",
+  notice: "",
+  /** @type {[place: string, title: string] | null} */
+  own: null,
+  /** @type {Answer | null} */
+  answer: null,
+};

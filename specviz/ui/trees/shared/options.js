@@ -1,0 +1,16 @@
+// The lists of positions and shapes, and a live position that all sections list.
+
+import { expect } from "../../shared/tabs.js";
+import { h } from "../../shared/view.js";
+
+/** @import { Handed } from "./data.js" */
+
+/** @param {[value: string, title: string][]} rows @param {string} chosen */
+export const Options = (rows, chosen) =>
+  rows.map(([value, title]) =>
+    h("option", { key: value, value, selected: value === chosen }, title),
+  );
+
+/** Lists a live position in place of the previous one. @param {string} part @param {(row: [place: string, title: string]) => void} list */
+export const listLive = (part, list) =>
+  expect(part, (/** @type {Handed} */ { place, title }) => list([place, title]));
