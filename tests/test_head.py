@@ -1,11 +1,14 @@
 """The content inserted into the head of Gradio's page."""
 
+import re
+
 import pytest
 from starlette.applications import Starlette
 from starlette.responses import HTMLResponse, JSONResponse, StreamingResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
+from specviz.ui.component import LONGEST, script
 from specviz.ui.head import head
 from specviz.ui.routes import modules
 from specviz.ui.server import app_kwargs
@@ -54,16 +57,26 @@ def test_responses_without_a_base_element_are_unchanged(client):
     assert client.get("/data").json() == {"page": PAGE}
 
 
-def test_every_module_of_the_first_tab_is_fetched_at_once_and_no_other(client):
-    links = head().decode().count("modulepreload")
-    first = [name for name in modules()[1] if name.startswith(("shared/", "step/"))]
-    assert links == len(first) > 10
-    for name in first:
-        address = f"gradio_api/sv/{modules()[0]}/{name}"
-        assert f'href="{address}"' in head().decode()
-        assert client.get("/" + address).status_code == 200
+def test_every_module_that_the_first_tab_imports_is_fetched_at_once_and_no_other(client):
+    links = re.findall(r'<link rel="modulepreload" href="([^"]+)">', head().decode())
+    folder = f"gradio_api/sv/{modules()[0]}/"
+    names = {link.removeprefix(folder) for link in links}
+    assert len(links) == len(names) > 10
+    assert {"vendor/preact.js", "shared/given.js", "step/dock.js"} <= names
+    assert not [name for name in names if name.startswith(("compare/", "cost/", "trees/"))]
+    assert "shared/ask.js" not in names  # no section of the first tab asks questions
+    for link in links:
+        assert client.get("/" + link).status_code == 200
 
 
 def test_early_script_is_not_a_module():
     assert "shared/early.js" not in modules()[1]
     assert b"requestAnimationFrame" in head()
+
+
+def test_long_config_is_fetched_and_a_short_one_is_in_the_page(client):
+    long = {"words": "<b>" * LONGEST}
+    assert '"a":1}' in script("part", "step/intro", {"a": 1})
+    (address,) = re.findall(r'fetch\(new URL\("([^"]+)"', script("part", "step/intro", long))
+    assert client.get("/" + address).json() == {"name": "part"} | long
+    assert client.get("/" + address.replace("part", "other")).status_code == 404

@@ -7,6 +7,7 @@ sheets are beside the Python of its section; shared ones are in `shared/`.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
@@ -16,14 +17,16 @@ import gradio as gr
 
 from specviz.figures.marks import state_rules
 from specviz.ui.questions import Questions
-from specviz.ui.routes import HALF, module_address
+from specviz.ui.routes import HALF, config_address, module_address
 from specviz.ui.time_slice import limit_text
 from specviz.ui.worker import Worker
 
 START: Final = (
     "import(new URL(%s, document.baseURI))"
-    ".then((section) => section.start(element, props, watch, trigger, %s));"
+    ".then(async (section) => section.start(element, props, watch, trigger, %s));"
 )
+FETCH: Final = "{...%s, ...await fetch(new URL(%s, document.baseURI)).then((it) => it.json())}"
+LONGEST: Final = 4000  # characters of a config that the page contains; a longer one is fetched
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,17 +90,25 @@ def bound(limit: float) -> gr.HTML:
 
 
 def script(name: str, module: str, config: Mapping[str, Any]) -> str:
-    """Return the script that imports a part's module and starts it with its config."""
+    """Return the script that imports a part's module and starts it with its config.
+
+    A long config is fetched once its tab is opened, so that the page stays small. Its "event" stays
+    in the script: Gradio gives a component the events that its script names.
+    """
     known = {"name": name} | dict(config)
     # Escape "<", since Gradio puts this text inside a script of the page.
     data = json.dumps(known, separators=(",", ":")).replace("<", "\\u003c")
+    if len(data) > LONGEST:
+        event = {key: known[key] for key in ("event",) if key in known}
+        data = FETCH % (json.dumps(event), json.dumps(config_address(name, data)))
     return START % (json.dumps(module_address(module)), data)
 
 
 def css() -> str:
     """Return all style sheets of this folder, in the order of the numbers in their names.
 
-    Before them are the rules for the states of a draft tree.
+    Before them are the rules for the states of a draft tree. Comments are left out.
     """
     files = sorted(HALF.rglob("*.css"), key=lambda file: (file.name, file))
-    return "\n".join([state_rules(), *(file.read_text(encoding="utf-8") for file in files)])
+    text = "\n".join([state_rules(), *(file.read_text(encoding="utf-8") for file in files)])
+    return re.sub(r"/\*.*?\*/\n?", "", text, flags=re.DOTALL)

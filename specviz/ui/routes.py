@@ -70,6 +70,16 @@ def given() -> str:
     return "\n".join(lines) + "\n"
 
 
+configs: Final[dict[str, bytes]] = {}  # compressed JSON by file name, of all sections built
+
+
+def config_address(section: str, data: str) -> str:
+    """Keep a section's config to be fetched; return its address relative to the page."""
+    name = f"{section}-{hashlib.sha256(data.encode()).hexdigest()[:12]}.json"
+    configs[name] = gzip.compress(data.encode(), 9, mtime=0)
+    return f"{PREFIX}/config/{name}".lstrip("/")
+
+
 def module_address(name: str) -> str:
     """Return a module's address relative to the page. name: its path without ".js"."""
     folder, packed = modules()

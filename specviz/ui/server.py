@@ -25,7 +25,7 @@ from specviz.ui.compare.race import recorded
 from specviz.ui.guard import Guard
 from specviz.ui.head import Head
 from specviz.ui.questions import Questions
-from specviz.ui.routes import FOR_EVER, PREFIX, modules, plotly_js
+from specviz.ui.routes import FOR_EVER, PREFIX, configs, modules, plotly_js
 from specviz.ui.step.recorded import body, names
 
 
@@ -45,9 +45,17 @@ async def send_module(request: Request) -> Response:
     return PlainTextResponse("No module has this name.", 404) if packed is None else _script(packed)
 
 
-def _script(packed: bytes) -> Response:
+async def send_config(request: Request) -> Response:
+    """Send a section's config, cached forever: its name changes with its text."""
+    packed = configs.get(request.path_params["name"])
+    if packed is None:
+        return PlainTextResponse("No section has this config.", 404)
+    return _script(packed, "application/json")
+
+
+def _script(packed: bytes, kind: str = "text/javascript") -> Response:
     headers = {"Content-Encoding": "gzip", "Cache-Control": FOR_EVER}
-    return Response(packed, media_type="text/javascript", headers=headers)
+    return Response(packed, media_type=kind, headers=headers)
 
 
 def send_recorded(request: Request) -> Response:
@@ -97,6 +105,7 @@ def app_kwargs(access: Access | None = None, questions: Questions | None = None)
         Route(f"{PREFIX}/health", send_health),
         Route(f"{PREFIX}/{plotly_js()[0]}", send_plotly),
         Route(f"{PREFIX}/{modules()[0]}/{{name:path}}", send_module),
+        Route(f"{PREFIX}/config/{{name}}", send_config),
         Route(f"{PREFIX}/traces/{{name}}", send_recorded),
         Route(f"{PREFIX}/races/{{name}}", send_race),
         (questions or Questions()).route(),
