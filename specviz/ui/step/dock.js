@@ -13,10 +13,16 @@ import { $, stage } from "./stage.js";
 /** @import { ComponentChild } from "../vendor/preact.js" */
 /** @import { StepName } from "./data.js" */
 
+let cut = 0; // steps that are not shown, of those taken
+
 export function showDock() {
-  render(Dock(0), $(".sv-dock"));
+  cut = 0;
+  redrawDock();
   oneStop($(".sv-rounds"), stage.find(".sv-steps [aria-current]"));
 }
+
+// At the same step: autoplay has begun or ended.
+export const redrawDock = () => render(Dock(), $(".sv-dock"));
 
 // No step is cut: the oldest go where there is no room for all.
 export function fitSteps() {
@@ -24,12 +30,12 @@ export function fitSteps() {
   const over = steps.scrollWidth - steps.clientWidth;
   if (over <= 0) return;
   const [first, ...others] = /** @type {HTMLElement[]} */ ([...steps.children]);
-  const cut = others.findIndex((each) => each.offsetLeft - first.offsetLeft >= over);
-  render(Dock(cut < 0 ? others.length : cut + 1), $(".sv-dock"));
+  const fitting = others.findIndex((each) => each.offsetLeft - first.offsetLeft >= over);
+  cut = fitting < 0 ? others.length : fitting + 1;
+  redrawDock();
 }
 
-/** @param {number} cut Steps that are not shown, of those taken. */
-function Dock(cut) {
+function Dock() {
   const { round, step } = now.at;
   const after = reel.rounds.length ? following(round, step) : null;
   const [play, label] = isPlaying() ? ["pause", "Pause"] : ["play", "Play"];
@@ -52,7 +58,7 @@ function Dock(cut) {
         "aria-label": "Rounds: up and down arrows move, Enter opens one",
         onKeyDown: moveAmong,
       },
-      reel.rounds.length ? rounds(cut) : null,
+      reel.rounds.length ? rounds() : null,
     ),
   ];
 }
@@ -78,8 +84,7 @@ function nextName() {
 }
 
 // The rounds near this one, and how many there are beyond.
-/** @param {number} cut */
-function rounds(cut) {
+function rounds() {
   const { round } = now.at;
   const near = roundsBeside();
   const start = Math.max(0, Math.min(round - near, reel.rounds.length - 2 * near - 1));
@@ -88,7 +93,7 @@ function rounds(cut) {
   return [
     start > 0 ? h("span", { key: "before", class: "sv-far" }, "+" + start) : null,
     ...shown.map((_, offset) =>
-      start + offset === round ? OpenRound(cut) : ClosedRound(start + offset),
+      start + offset === round ? OpenRound() : ClosedRound(start + offset),
     ),
     beyond > 0 ? h("span", { key: "beyond", class: "sv-far" }, "+" + beyond) : null,
   ];
@@ -124,8 +129,7 @@ function openRound(index) {
 }
 
 // Only steps that have been taken are listed: how many are to come would tell the verdicts.
-/** @param {number} cut */
-function OpenRound(cut) {
+function OpenRound() {
   const { round, step } = now.at;
   const { number } = reel.rounds[round];
   const names = Array.from({ length: step + 1 }, (_, at) => stepName(round, at));

@@ -9,7 +9,7 @@ import { there } from "../shared/there.js";
 import { branchRequest } from "./branch.js";
 import { AnswerButton } from "./caption.js";
 import { go, now, onMove } from "./cursor.js";
-import { showDock } from "./dock.js";
+import { redrawDock, showDock } from "./dock.js";
 import { startHoverLinks } from "./hover_links.js";
 import { keepUnfinished, showUnfinished } from "./kept.js";
 import { openLinked, query, restore, startLinks } from "./links.js";
@@ -66,7 +66,7 @@ export function start(element, props, watch, _trigger, config) {
   stage.set(element, props, config);
   onLines(lineViews);
   onMove(paintMove);
-  onPlayback(showDock);
+  onPlayback(redrawDock);
   showLegends();
   $(".sv").append(
     pictures([

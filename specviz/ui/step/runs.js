@@ -2,7 +2,7 @@
 
 import { there } from "../shared/there.js";
 import { showBranch } from "./branch.js";
-import { showDock } from "./dock.js";
+import { fitSteps, showDock } from "./dock.js";
 import { follow, missingRunNotice, query } from "./links.js";
 import { came, job, notice, STOPPED, waiting } from "./live.js";
 import { now } from "./cursor.js";
@@ -80,6 +80,7 @@ function onRounds() {
     if (!led && !calm) play(true);
   } else {
     showDock();
+    fitSteps();
     showTimeline(frameAt(now.at.round, now.at.step), now.at.round);
   }
 }

@@ -52,25 +52,15 @@ function Timeline(view) {
         LegendEntry("target", "target pass", Swatch("p")),
         LegendEntry("baseline", view ? measurement(view) : "", null),
       ),
-      KEYS,
+      h("p", { class: "sv-last" }, HINT),
     ),
   ];
 }
 
-const KEYS = h(
-  "p",
-  { class: "sv-last" },
-  "Keys: ",
-  h("kbd", null, "←"),
-  " ",
-  h("kbd", null, "→"),
-  " step · ",
-  h("kbd", null, "space"),
-  " plays · ",
-  h("kbd", null, "Home"),
-  " ",
-  h("kbd", null, "End"),
+const [LEFT, RIGHT, SPACE, HOME, END] = ["←", "→", "space", "Home", "End"].map((key) =>
+  h("kbd", null, key),
 );
+const HINT = ["Keys: ", LEFT, " ", RIGHT, " step · ", SPACE, " plays · ", HOME, " ", END];
 
 /** @param {string} name @param {string} lane @param {string} track @param {ComponentChild} bars */
 const Lane = (name, lane, track, bars) =>
