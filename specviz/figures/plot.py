@@ -102,32 +102,6 @@ def short(value: float) -> float:
     return int(tenth) if tenth == int(tenth) else tenth
 
 
-def rectangle(x: float, y: float, width: float, height: float) -> list[Point]:
-    """Return a closed rectangle with its top left corner at (x, y)."""
-    return [(x, y), (x + width, y), (x + width, y + height), (x, y + height), (x, y)]
-
-
-def rounded(x: float, y: float, width: float, height: float, r: float = 5) -> list[Point]:
-    """Return a closed rectangle with rounded corners, three points per corner."""
-    k = r * 0.2929  # distance of the arc's middle from the corner
-    right, bottom = x + width, y + height
-    return [
-        (x + r, y),
-        (right - r, y),
-        (right - k, y + k),
-        (right, y + r),
-        (right, bottom - r),
-        (right - k, bottom - k),
-        (right - r, bottom),
-        (x + r, bottom),
-        (x + k, bottom - k),
-        (x, bottom - r),
-        (x, y + r),
-        (x + k, y + k),
-        (x + r, y),
-    ]
-
-
 def texts(rows: Sequence[tuple[float, float, str, str]], size: int, anchor: str) -> Trace:
     """Return texts as one trace.
 

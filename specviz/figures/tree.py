@@ -81,10 +81,12 @@ def whole_tree(
     parents: Sequence[int],
     gap: float = GAP,
     deepest: int | None = None,
+    bars: float = 0,
 ) -> TreeLayout:
-    """Lay out a whole tree by the labels of its nodes, each with room for a mark."""
-    widths = [max(LEAST_WIDTH, each["pill"] + MARK_WIDTH) for each in labels]
-    return tree_layout(parents, widths, gap, deepest)
+    """Lay out a whole tree by the labels of its nodes, each with room for a mark or with bars."""
+    mark = 0 if bars else MARK_WIDTH
+    widths = [max(LEAST_WIDTH, each["pill"] + mark) for each in labels]
+    return tree_layout(parents, widths, gap, deepest, bars)
 
 
 def step_tree(tree: Mapping[str, Any]) -> dict[str, Any]:

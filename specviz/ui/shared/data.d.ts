@@ -76,7 +76,6 @@ export interface Trace {
   y: (number | null)[];
   text?: string[];
   hovertext?: string[];
-  customdata?: number[];
   [more: string]: unknown;
 }
 export type TraceType = "scatter" | "bar";
@@ -91,17 +90,6 @@ export interface Layout {
 export interface Figure {
   data: Record<string, Trace>;
   layout: Layout;
-}
-/** A part of the page once plotly has drawn in it. */
-export interface PlotlyElement extends HTMLElement {
-  on(event: "plotly_click", heard: (click: { points: { customdata: number }[] }) => void): void;
-  on(event: "plotly_hover", heard: (hover: { points: Hovered[] }) => void): void;
-  on(event: "plotly_unhover", heard: () => void): void;
-}
-/** A point of a figure under the pointer. */
-export interface Hovered {
-  pointNumber: number;
-  hovertext: string;
 }
 /** As much of plotly as is used. */
 export interface Plotly {

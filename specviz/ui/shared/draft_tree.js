@@ -52,7 +52,7 @@ import { classes, h } from "./view.js";
  * @property {[low: number, high: number]} [seen] Only what lies between two heights is drawn.
  * @property {boolean} [sideways] Whether left and right move too, to the parent and the first child.
  * @property {(node: number) => void} [onPick] After a click or Enter.
- * @property {(node: number | null) => void} [onPoint] The token under the pointer or with the focus.
+ * @property {(node: number | null, svg: Element) => void} [onPoint] The token under the pointer or with the focus.
  * @property {(node: number) => void} [onReveal] Called before a token that may be out of sight is focused.
  */
 
@@ -89,6 +89,18 @@ export class DraftTree extends Component {
     this.state = { current: null };
     /** @type {Element | null} */
     this.svg = null;
+    this.listeners = {
+      onClick: (/** @type {Event} */ event) => this.pick(event),
+      onKeyDown: (/** @type {KeyboardEvent} */ event) => this.key(event),
+      onPointerOver: (/** @type {Event} */ event) => this.point(this.nodeAt(event)),
+      onPointerLeave: () => this.point(null),
+      onFocusIn: (/** @type {Event} */ event) => {
+        const node = this.nodeAt(event);
+        this.setState({ current: String(node) });
+        this.point(node);
+      },
+      onFocusOut: () => this.point(null),
+    };
   }
 
   /** @param {Event} event @returns {number | null} */
@@ -100,7 +112,15 @@ export class DraftTree extends Component {
   /** @param {Event} event */
   pick(event) {
     const node = this.nodeAt(event);
+    /** @type {SVGGElement | null | undefined} */
+    const group = this.svg?.querySelector(":focus");
+    group?.blur(); // keys go to the page after a click
     if (node !== null) this.props.onPick?.(node);
+  }
+
+  /** @param {number | null} node */
+  point(node) {
+    if (this.svg) this.props.onPoint?.(node, this.svg);
   }
 
   /** @param {KeyboardEvent} event */
@@ -108,7 +128,8 @@ export class DraftTree extends Component {
     const node = this.nodeAt(event);
     if (node === null || event.ctrlKey || event.metaKey || event.altKey) return;
     const next = neighbour(this.props, String(node), event.key);
-    if (event.key === "Enter" || event.key === " ") this.props.onPick?.(node);
+    const { onPick } = this.props;
+    if (onPick && (event.key === "Enter" || event.key === " ")) onPick(node);
     else if (next !== undefined) this.focus(next);
     else if (!event.key.startsWith("Arrow") || !(this.props.sideways || /[UD]/.test(event.key)))
       return;
@@ -125,7 +146,7 @@ export class DraftTree extends Component {
   }
 
   render() {
-    const { nodes, layout, label, squash = 1, zoom = 1, seen, onPoint } = this.props;
+    const { nodes, layout, label, squash = 1, zoom = 1, seen } = this.props;
     const { width, height, heads, places } = layout;
     const [low, high] = seen ?? [-Infinity, Infinity];
     const inside = (/** @type {string} */ id) =>
@@ -141,21 +162,13 @@ export class DraftTree extends Component {
         ref: (/** @type {Element | null} */ svg) => {
           this.svg = svg;
         },
+        preserveAspectRatio: "xMinYMin meet",
         viewBox: `0 0 ${width} ${tall}`,
         width: Math.round(width * zoom),
         height: Math.round(tall * zoom),
         role: "group",
         "aria-label": label,
-        onClick: (/** @type {Event} */ event) => this.pick(event),
-        onKeyDown: (/** @type {KeyboardEvent} */ event) => this.key(event),
-        onPointerOver: (/** @type {Event} */ event) => onPoint?.(this.nodeAt(event)),
-        onPointerLeave: () => onPoint?.(null),
-        onFocusIn: (/** @type {Event} */ event) => {
-          const node = this.nodeAt(event);
-          this.setState({ current: String(node) });
-          onPoint?.(node);
-        },
-        onFocusOut: () => onPoint?.(null),
+        ...this.listeners,
       },
       heads.map(([x, name]) =>
         h("text", { key: name, class: "sv-twig-head", x, y: 4 + 9 * squash }, name),

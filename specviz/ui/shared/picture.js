@@ -1,8 +1,8 @@
 // Pictures to keep: a part of the page as SVG or PNG, each element with the style that it shows.
 
-import { el } from "./dom.js";
 import { still } from "./still.js";
 import { there } from "./there.js";
+import { h, toElement } from "./view.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const SHARP = 2; // pixels of a PNG for one of the page
@@ -52,7 +52,7 @@ async function pngOf(svg) {
 
 /** @param {Blob} blob @param {string} name */
 function save(blob, name) {
-  const link = el("a");
+  const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
   link.download = name;
   link.click();
@@ -60,27 +60,29 @@ function save(blob, name) {
 }
 
 /** @param {string} name @param {() => string} draw */
-function savers(name, draw) {
+function Savers(name, draw) {
   const file = "specviz-" + name.replaceAll(" ", "-");
-  const svg = button("SVG", name, () =>
-    save(new Blob([draw()], { type: "image/svg+xml" }), file + ".svg"),
+  const svg = () => save(new Blob([draw()], { type: "image/svg+xml" }), file + ".svg");
+  const png = async () => save(await pngOf(draw()), file + ".png");
+  return h(
+    "span",
+    { class: "sv-saver", key: name },
+    name + " ",
+    Saver("SVG", name, svg),
+    " ",
+    Saver("PNG", name, png),
   );
-  const png = button("PNG", name, async () => save(await pngOf(draw()), file + ".png"));
-  return el("span", "sv-saver", name + " ", svg, " ", png);
 }
 
-/** @param {string} kind @param {string} name @param {() => void} act */
-function button(kind, name, act) {
-  const made = el("button", "sv-link", kind);
-  made.type = "button";
-  made.setAttribute("aria-label", "Save " + name + " as " + kind);
-  made.addEventListener("click", act);
-  return made;
+/** @param {string} kind @param {string} name @param {() => void} onClick */
+function Saver(kind, name, onClick) {
+  const label = "Save " + name + " as " + kind;
+  return h("button", { class: "sv-link", type: "button", "aria-label": label, onClick }, kind);
 }
 
 // A line of parts that can be kept as pictures: each one's name, and where it is.
 /** @param {[name: string, part: () => HTMLElement][]} parts */
 export function pictures(parts) {
-  const each = parts.map(([name, part]) => savers(name, () => svgOf(part())));
-  return el("p", "sv-pictures", "Save a picture: ", ...each);
+  const each = parts.map(([name, part]) => Savers(name, () => svgOf(part())));
+  return toElement(h("p", { class: "sv-pictures" }, "Save a picture: ", ...each));
 }

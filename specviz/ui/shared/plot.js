@@ -1,11 +1,10 @@
 // Figures: plotly is fetched once the page is up; colours are names that the style sheet resolves.
 
-import { el } from "./dom.js";
 import { PLOTLY, TRACE } from "./given.js";
 import { isDark } from "./gradio.js";
 import { there } from "./there.js";
 
-/** @import { Figure, Hovered, Plotly, PlotlyElement, Trace } from "./data.js" */
+/** @import { Figure, Plotly, Trace } from "./data.js" */
 
 /** @type {Plotly | null} */
 export let plotly = null;
@@ -15,7 +14,7 @@ let fetched = null;
 export function fetchPlotly() {
   if (!fetched) {
     fetched = new Promise((resolve, reject) => {
-      const script = el("script");
+      const script = document.createElement("script");
       script.src = PLOTLY;
       script.charset = "utf-8";
       script.onload = () => {
@@ -84,8 +83,6 @@ function coloured(trace, style) {
 
 /**
  * @typedef {object} Fit
- * @property {((customdata: number) => void) | null} [onPick]
- * @property {(point: Hovered | null) => void} [onHover] Called with the point under the pointer; null when it leaves.
  * @property {number} [squash] How much less high than its layout says; words keep their size.
  * @property {number} [room] The width that there is, where it was read already.
  */
@@ -94,7 +91,7 @@ function coloured(trace, style) {
 const shown = new WeakMap(); // what each place shows: many a step leaves a figure as it is
 
 /** @param {HTMLElement} place @param {Figure | null | undefined} figure @param {Fit} [fit] */
-export function plot(place, figure, { onPick, onHover, squash = 1, room = roomOf(place) } = {}) {
+export function plot(place, figure, { squash = 1, room = roomOf(place) } = {}) {
   place.hidden = !figure;
   if (!figure || !plotly) return;
   const theme = isDark();
@@ -115,13 +112,6 @@ export function plot(place, figure, { onPick, onHover, squash = 1, room = roomOf
   // Clips are named by the page's address, which changes with every step; nothing here needs one.
   for (const clipped of place.querySelectorAll("[clip-path]")) clipped.removeAttribute("clip-path");
   shown.set(place, asked);
-  if (onPick && !place.dataset.listens) {
-    place.dataset.listens = "yes";
-    const drawn = /** @type {PlotlyElement} */ (place);
-    drawn.on("plotly_click", (event) => onPick(event.points[0].customdata));
-    if (onHover) drawn.on("plotly_hover", (event) => onHover(event.points[0]));
-    if (onHover) drawn.on("plotly_unhover", () => onHover(null));
-  }
 }
 
 /** @param {HTMLElement} place */

@@ -1,7 +1,6 @@
 // A copy of a part of the page that needs no style sheet: each element says itself how it looks, as
 // far as that differs from an element of its kind on an empty page.
 
-import { el } from "./dom.js";
 import { there } from "./there.js";
 
 // Styles that a still picture has no use for, or that say again what others say.
@@ -38,7 +37,7 @@ function named(style) {
 // An empty page, to see what elements look like there.
 class Blank {
   constructor() {
-    this.frame = document.body.appendChild(el("iframe"));
+    this.frame = document.body.appendChild(document.createElement("iframe"));
     /** @type {Map<string, Styles>} */
     this.known = new Map();
   }
@@ -78,7 +77,8 @@ function dress(original, copy, blank) {
   ])) {
     const style = getComputedStyle(original, pseudo);
     if (style.content === "none" || style.content === "normal") continue;
-    const made = el("span", "", style.content.replace(/^"|"$/g, ""));
+    const made = document.createElement("span");
+    made.textContent = style.content.replace(/^"|"$/g, "");
     made.setAttribute("style", written(named(style), {}));
     copy[put](made);
   }

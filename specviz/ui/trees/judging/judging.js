@@ -101,8 +101,10 @@ function JudgedTree({ name, title, roles }, { nodes, layout }) {
     layout,
     label: `The tree as judged ${title}. Arrow keys move between guesses`,
     sideways: true,
-    onPoint: (/** @type {number | null} */ at) =>
-      render(Facts(at ? facts(nodes[at], roles[at]) : []), $(`.sv-twig-facts[data-rule=${name}]`)),
+    onPoint: (/** @type {number | null} */ at) => {
+      const place = $(`.sv-twig-facts[data-rule=${name}]`);
+      render(Facts(at ? facts(nodes[at], roles[at]) : []), place);
+    },
   });
 }
 
