@@ -453,14 +453,14 @@ def test_special_tokens_are_not_shown_as_text(trace):
 
 @pytest.mark.slow
 def test_page_can_repeat_the_run(trace, chatty):
-    again = run_facts(trace.header, "live")["asked"]
+    again = run_facts(trace.header, "live")["request"]
     wish = RunRequest.from_json({"prompt": again})
     assert list(wish.prompt) == LONG
     one = run_facts(run(chatty, "the cat", system="Be brief.").header, "live")
-    assert one["asked"] == "the cat"
+    assert one["request"] == "the cat"
     assert one["settings"]["system"] == "Be brief."
     raw = run_facts(run(chatty, "the cat", chat="raw").header, "live")
-    assert (raw["asked"], raw["turns"]) == ("the cat", [])
+    assert (raw["request"], raw["turns"]) == ("the cat", [])
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,11 @@
 
 import { byId } from "../shared/dom.js";
 import { there } from "../shared/there.js";
-import { answerButton } from "./caption.js";
+import { render } from "../shared/view.js";
+import { AnswerButton } from "./caption.js";
 import { job, notice } from "./live.js";
-import { now } from "./now.js";
-import { pause } from "./play.js";
+import { now } from "./cursor.js";
+import { pause } from "./playback.js";
 import { feed, reel, stepName } from "./reel.js";
 import { $ } from "./stage.js";
 
@@ -17,7 +18,7 @@ import { $ } from "./stage.js";
  */
 let origin = null;
 
-// Asks the server for the run on screen once more, from its prompt on, with the supposed coins.
+/** Asks the server for the run on screen once more, from its prompt on, with the supposed coins. */
 export function branch() {
   if (job.number)
     return notice("Another run is still in progress. Stop it, or wait until it ends.");
@@ -28,53 +29,53 @@ export function branch() {
     step: stepName(round, step).id,
     rounds: reel.rounds,
   };
-  const first = Object.keys(there(now.supposed))[0].split(" ");
+  const first = Object.keys(there(there(now.whatIf).coins))[0].split(" ");
   now.link = { round: origin.round, step: "judge-" + first[2] };
   there(byId("sv-branch")).click();
   return undefined;
 }
 
-// The request for a branch, as JSON: the run on screen, and coins up to this round.
-export function wish() {
-  const { asked: prompt, names, settings } = there(reel.run);
+/** The request for a branch, as JSON: the run on screen, and coins up to this round. */
+export function branchRequest() {
+  const { request: prompt, names, settings } = there(reel.run);
   const number = reel.rounds[now.at.round].number;
   const before = Object.entries(settings.coins || {}).filter(
     ([name]) => Number(name.split(" ")[0]) <= number,
   );
-  const coins = { ...Object.fromEntries(before), ...now.supposed };
+  const coins = { ...Object.fromEntries(before), ...now.whatIf?.coins };
   const [target, drafter] = names;
   return JSON.stringify({ prompt, target, drafter, settings: { ...settings, coins } });
 }
 
-// Says that a run is a branch, and leads back to the original run.
-export function showFork() {
+/** Says that a run is a branch, and leads back to the original run. */
+export function showBranch() {
   const coins = Object.keys(reel.run?.settings.coins || {});
-  const place = $(".sv-fork");
-  place.hidden = !coins.length;
   if (!coins.length) origin = null;
-  if (!coins.length) return;
-  const rounds = [...new Set(coins.map((name) => Number(name.split(" ")[0])))];
-  /** @type {(string | HTMLElement)[]} */
-  const parts = [
-    "A new run with ",
-    coins.length === 1 ? "one coin" : coins.length + " coins",
-    " set by hand in round " + rounds.join(", ") + ". ",
-  ];
-  if (origin && !sameBefore(rounds[0])) {
-    parts.push(
-      "Earlier rounds differ too: this machine computes slightly different probabilities than the one that made the first run. ",
-    );
-  }
-  if (origin) parts.push(answerButton("Back to the original run", returnToOrigin));
-  place.replaceChildren(...parts);
+  $(".sv-fork").hidden = !coins.length;
+  render(coins.length ? BranchNotice(coins) : null, $(".sv-fork"));
 }
 
-/** @param {number} number */
-function sameBefore(number) {
-  /** @param {RoundLine[]} rounds */
-  const brought = (rounds) =>
-    JSON.stringify(rounds.filter((told) => told.number < number).map((told) => told.brings));
-  return brought(reel.rounds) === brought(there(origin).rounds);
+const OTHER_MACHINE =
+  "Earlier rounds differ too: this machine computes slightly different probabilities than the one that made the first run. ";
+
+/** @param {string[]} coins Names of the coins set by hand. */
+function BranchNotice(coins) {
+  const rounds = [...new Set(coins.map((name) => Number(name.split(" ")[0])))];
+  const count = coins.length === 1 ? "one coin" : coins.length + " coins";
+  return [
+    "A new run with " + count + " set by hand in round " + rounds.join(", ") + ". ",
+    origin && !sameBefore(origin.rounds, rounds[0]) ? OTHER_MACHINE : null,
+    origin ? AnswerButton("Back to the original run", returnToOrigin) : null,
+  ];
+}
+
+/** Whether the rounds before a number yielded the same tokens as before.
+ * @param {RoundLine[]} rounds @param {number} number */
+function sameBefore(rounds, number) {
+  /** @param {RoundLine[]} all */
+  const tokens = (all) =>
+    JSON.stringify(all.filter((round) => round.number < number).map((round) => round.brings));
+  return tokens(reel.rounds) === tokens(rounds);
 }
 
 function returnToOrigin() {

@@ -3,14 +3,13 @@
 import type {
   ErrorLine,
   Figure,
-  Layout,
   MeasuredPoint,
   Source,
   State,
   StateLine,
-  Trace,
   Word,
 } from "../shared/data.js";
+import type { Label, TreeLayout } from "../shared/draft_tree.js";
 
 /** Where the reader is: a round by its index, and one of its steps. */
 export type Place = [round: number, step: number];
@@ -28,7 +27,7 @@ export interface RunLine {
   source: Source;
   prompt: string;
   /** What asks for the prompt again: its text, or the turns of a conversation. */
-  asked: string | { role: string; text: string }[];
+  request: string | { role: string; text: string }[];
   /** The prompt as a conversation: see frames/turns.py. None of raw text. */
   turns: TurnBlock[];
   target: string;
@@ -41,7 +40,7 @@ export interface RunLine {
   on: string;
   where: string;
   /** The settings: each one's name, and its words in the sentence. */
-  said: [name: string, words: string][];
+  summary: [name: string, words: string][];
   greedy: boolean;
   rule: string;
   lossless: boolean;
@@ -168,7 +167,9 @@ export interface Tree {
   chances?: Chances;
   here?: number;
   slot?: Slot;
-  figure: TreeFigure;
+  /** The root's. */
+  label: Label;
+  layout: TreeLayout & { more: { deeper: number; lower: number } };
 }
 export type Chances = Partial<Record<string, [least: number, most: number]>>;
 export interface Guess {
@@ -182,27 +183,17 @@ export interface Guess {
   left?: number;
   left_q?: number;
   soft?: number;
+  label: Label;
+  /** To hover over. */
+  facts: string[];
 }
 /** A guess with its node, as text. */
 export type Entry = [node: string, guess: Guess];
 /** The place of the round's last token; its word once it is drawn. */
-export type Slot = { parent: number; depth: number } & (
+export type Slot = { parent: number; depth: number; label: Label } & (
   | { w: Word; is: State }
   | { w?: undefined; is?: undefined }
 );
-export interface TreeFigure {
-  data: Record<string, Trace> & { "80-hover": Felt };
-  layout: Layout;
-  more: { deeper?: number; lower?: number };
-}
-/** What the pointer feels of a tree: places in pixels, by node. */
-export interface Felt extends Trace {
-  x: number[];
-  y: number[];
-  customdata: number[];
-  hovertext: string[];
-}
-
 /** What the inspector shows beside the tree. */
 export type Panel =
   | GuessesPanel
@@ -311,6 +302,17 @@ export interface WhatIf {
   stuck?: Part[];
 }
 
+/** What is shown in place of what happened: another coin, or another guess. */
+export interface Supposition {
+  parts: Part[];
+  /** Those that "Run it from here" sets; null if none can do it. */
+  coins: Coins | null;
+  /** What that button is called, where coins only may do it. */
+  run?: string;
+  /** Where the coin on screen was moved to. */
+  coin?: { u: number; text: string };
+}
+
 /** p, q and residual by token; full: with the columns of a rejection. */
 export interface Table {
   full: boolean;
@@ -405,11 +407,12 @@ export interface Config {
   name: string;
   traces: string;
   recorded: string[];
-  usual: Settings;
+  defaults: Settings;
   form: { name: string; kind: string }[];
   targets: string[];
   drafters: string[];
-  laid: { kept: number; fallen: number };
+  /** Values of u that surely accept and reject where anything can. */
+  coins: { accept: number; reject: number };
 }
 
 /** A stretch of time, in seconds. */

@@ -185,7 +185,7 @@ def parts(played: Round) -> tuple[float, float, float]:
     return draft, scored, rest
 
 
-def asked(header: Header) -> str | list[dict[str, str]]:
+def request_of(header: Header) -> str | list[dict[str, str]]:
     """The prompt for a new request: its text, or the turns of a longer conversation."""
     chat = header.chat
     one = chat is None or len(chat.turns) == 1 + bool(header.settings.get("system"))
@@ -200,14 +200,14 @@ def run_facts(header: Header, source: Source, names: Names | None = None) -> dic
     return {
         "source": source,
         "prompt": header.prompt,
-        "asked": asked(header),
+        "request": request_of(header),
         "turns": turns(header.chat) if header.chat else [],
         "target": header.target.name,
         "drafter": title_of(header.drafter.name),
         "how": entry.how if entry else "",
         "on": title_of(header.target.name),
         "where": f"{header.machine} · {header.dtype}",
-        "said": summary_parts(settings, settings_read_by(header.drafter.name)),
+        "summary": summary_parts(settings, settings_read_by(header.drafter.name)),
         "greedy": sampling.get("temperature") == 0,
         "rule": header.rule,
         "lossless": header.lossless,

@@ -13,11 +13,11 @@ const LONGEST = 6000; // letters: longer addresses are cut by some programs
 export function liveLink(run) {
   const problem = obstacle(run);
   if (problem) return { text: "", problem };
-  const { usual } = stage.config;
+  const { defaults } = stage.config;
   const same = (/** @type {unknown} */ one, /** @type {unknown} */ other) =>
     JSON.stringify(one) === JSON.stringify(other);
   const settings = Object.entries(run.settings).filter(
-    ([name, value]) => !same(value, usual[name]),
+    ([name, value]) => !same(value, defaults[name]),
   );
   const [target, drafter] = run.names;
   const link = { prompt: run.prompt, target, drafter, settings: Object.fromEntries(settings) };
@@ -28,9 +28,9 @@ export function liveLink(run) {
 }
 
 /** @param {RunLine} run */
-function obstacle({ asked, names, settings }) {
+function obstacle({ request, names, settings }) {
   const { targets, drafters } = stage.config;
-  if (typeof asked !== "string") return "No link to a conversation";
+  if (typeof request !== "string") return "No link to a conversation";
   if (Object.keys(settings.coins || {}).length) return "No link to a run with forced coins";
   const known = targets.includes(names[0]) && drafters.includes(names[1]);
   return known ? "" : "No link to a run of your own models";
@@ -41,10 +41,10 @@ function obstacle({ asked, names, settings }) {
 export function readLink(text) {
   try {
     const { prompt, target, drafter, settings } = JSON.parse(text);
-    const { usual, targets, drafters } = stage.config;
+    const { defaults, targets, drafters } = stage.config;
     const known = targets.includes(target) && drafters.includes(drafter);
     if (typeof prompt !== "string" || !known) return null;
-    return { prompt, names: [target, drafter], settings: alike(settings, usual) };
+    return { prompt, names: [target, drafter], settings: alike(settings, defaults) };
   } catch {
     return null;
   }
@@ -53,12 +53,12 @@ export function readLink(text) {
 /** @param {unknown} value */
 const kindOf = (value) => (Array.isArray(value) ? "list" : typeof value);
 
-/** The values that have the type of the usual ones.
- * @template {Record<string, unknown>} Values @param {unknown} given @param {Values} usual
+/** The values that have the type of the default ones.
+ * @template {Record<string, unknown>} Values @param {unknown} given @param {Values} defaults
  * @returns {Values} */
-function alike(given, usual) {
+function alike(given, defaults) {
   const values = /** @type {Record<string, unknown>} */ (Object(given));
-  const all = Object.entries(usual).map(([name, value]) => {
+  const all = Object.entries(defaults).map(([name, value]) => {
     const other = values[name];
     if (kindOf(other) !== kindOf(value)) return [name, value];
     const nested = kindOf(value) === "object";

@@ -30,9 +30,9 @@ def config() -> dict[str, Any]:
     return {
         "traces": f"{PREFIX}/traces/".lstrip("/"),
         "recorded": list(names()),
-        "usual": Settings().to_json(),
+        "defaults": Settings().to_json(),
         "form": choices.config(),
         "targets": [entry.name for entry in targets()],
         "drafters": [entry.name for entry in entries() if entry.kind == "drafter"],
-        "laid": {"kept": U_TO_ACCEPT, "fallen": U_TO_REJECT},
+        "coins": {"accept": U_TO_ACCEPT, "reject": U_TO_REJECT},
     }

@@ -137,7 +137,7 @@ export async function load(name) {
 // The form's values that ask for this run, in the order of its inputs; lists as they are typed.
 /** @param {Pick<RunLine, "prompt" | "names" | "settings">} run */
 export function formOf(run) {
-  const { sampling, ...chosen } = { ...stage.config.usual, ...run.settings };
+  const { sampling, ...chosen } = { ...stage.config.defaults, ...run.settings };
   const { targets, drafters } = stage.config;
   const target = targets.includes(run.names[0]) ? run.names[0] : targets[0];
   const drafter = drafters.includes(run.names[1]) ? run.names[1] : drafters[0];

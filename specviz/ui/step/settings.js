@@ -36,7 +36,7 @@ export function start(element) {
 function isShown({ drafter, target, rest }) {
   const { run } = reel;
   if (!run) return true;
-  const settings = run.said.map(([, words]) => " · " + words).join("");
+  const settings = run.summary.map(([, words]) => " · " + words).join("");
   const prompt = fieldOf("sv-prompt")?.value ?? run.prompt;
   return run.drafter === drafter && run.on === target && settings === rest && run.prompt === prompt;
 }

@@ -1,4 +1,4 @@
-// Whose run is on screen, on what, and with which settings; and what is said of its drafter.
+// Whose run is on screen, on what, and with which settings; and how its drafter drafts.
 
 import { h, render, termAttributes } from "../shared/view.js";
 import { $ } from "./stage.js";
@@ -17,7 +17,7 @@ export function showSource(run) {
 
 // What has a meaning of its own is a term.
 /** @param {RunLine} run */
-function SourceLine({ source, lossless, drafter, on, names, where, said: settings }) {
+function SourceLine({ source, lossless, drafter, on, names, where, summary: settings }) {
   return [
     h("span", { class: "sv-badge", ...termAttributes(source) }, source),
     h("span", { class: "sv-lossy" }, lossless ? null : "not lossless"),
