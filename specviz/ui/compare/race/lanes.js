@@ -8,7 +8,7 @@ import { breaksLine, classes, h, Mark, runningPieces } from "../../shared/view.j
 import { Component } from "../../vendor/preact.js";
 import { replay } from "./clock.js";
 import { PassBars } from "./pass_bars.js";
-import { longest, passesBy, plainFirst, story, titleOf, tokensBy } from "./lines.js";
+import { longest, plainFirst, story, titleOf, tokensBy } from "./lines.js";
 import { inSeconds } from "./words.js";
 
 /** @import { ComponentChild } from "../../vendor/preact.js" */
@@ -38,17 +38,17 @@ const memo = (view) =>
   };
 
 /** @param {number} seconds */
-export const Lanes = (seconds) =>
-  plainFirst(there(story.race).lanes).map((facts) => {
+export function Lanes(seconds) {
+  const race = there(story.race);
+  return plainFirst(race.lanes).map((facts) => {
     const lane = story.lanes.get(facts.name) ?? null;
     const now = !story.over && story.now?.lane === facts.name ? story.now : null;
     const equality = story.whole?.lanes.find(({ name }) => name === facts.name)?.equality;
     return h(LaneRow, {
-      key: facts.name,
-      race: there(story.race),
+      key: race.id + " " + facts.name,
+      race,
       facts,
       lane,
-      passes: lane ? passesBy(lane, seconds) : 0,
       tokens: lane ? tokensBy(lane, seconds) : (now?.tokens ?? 0),
       runs: now !== null,
       state: lane ? inSeconds(lane.end) : waitingText(now),
@@ -57,6 +57,7 @@ export const Lanes = (seconds) =>
       end: longest(),
     });
   });
+}
 
 /** @param {Now | null} now */
 function waitingText(now) {
@@ -71,7 +72,6 @@ function waitingText(now) {
  * @property {RaceLine} race
  * @property {LaneFacts} facts
  * @property {Lane | null} lane Once it has finished.
- * @property {number} passes
  * @property {number} tokens
  * @property {boolean} runs
  * @property {string} state
