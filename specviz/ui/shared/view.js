@@ -2,13 +2,13 @@
 // never markup. `render(node, place)` shows a node in an element and later changes only what differs,
 // so focus, selection and listeners stay.
 
-import { h, render } from "../vendor/preact.js";
+import { Component, h, render } from "../vendor/preact.js";
 import { GLOSSARY, GLYPHS, ICONS, MARKS } from "./given.js";
 
 /** @import { ComponentChild, VNode } from "../vendor/preact.js" */
 /** @import { Stroke, Word } from "./data.js" */
 
-export { h, render };
+export { Component, h, render };
 
 /** Joins class names; those that are empty or false are left out. @param {...(string | false | null | undefined)} names */
 export const classes = (...names) => names.filter(Boolean).join(" ");
@@ -30,6 +30,10 @@ export function Mark(state) {
 
 /** @param {string} name */
 export const Icon = (name) => Drawing("0 0 16 16", ICONS[name], "sv-icon");
+
+/** @param {ComponentChild} label @param {() => void} onClick @param {object} [attributes] */
+export const Button = (label, onClick, attributes) =>
+  h("button", { type: "button", onClick, ...attributes }, label);
 
 /** A special token: no text, but a sign that a template or an end of text is made of. @param {ComponentChild} name */
 export const Special = (name) =>
