@@ -96,6 +96,21 @@ def test_space_plays_and_pauses(looker):
     page.get_by_role("button", name="Play").wait_for()
 
 
+def test_newest_step_of_a_long_round_stays_in_the_dock(visit):
+    """The oldest steps give way, at a step and when autoplay begins or ends there."""
+    visit.page.set_viewport_size({"width": 1024, "height": 700})
+    page = visit.open("?trace=06-long-chain")
+    visit.step_until(
+        "document.querySelectorAll('.sv-step').length < player.cursor.step - 3"
+        " && frame.step.kind === 'judge'"
+    )
+    for _ in range(3):
+        steps = page.locator(".sv-steps").evaluate("e => [e.scrollWidth, e.clientWidth]")
+        assert steps[0] <= steps[1]
+        assert page.locator(".sv-step").last.get_attribute("aria-current") == "step"
+        page.click("[data-do=play]")
+
+
 def test_link_opens_a_run_at_a_step_and_the_address_follows(visit):
     page = visit.open("?trace=02-siblings&round=2&step=score")
     assert visit.ask("run.id") == "02-siblings"

@@ -1,9 +1,8 @@
 // Copying: the link to what is on screen (each tab keeps its own place in the page's address, or puts
 // it there when it receives "sv-link"), and texts.
 
-import { Component } from "../vendor/preact.js";
 import { there } from "./there.js";
-import { h } from "./view.js";
+import { Component, h } from "./view.js";
 
 const SHOWN = 1600; // ms that a button says what it did
 

@@ -1,4 +1,4 @@
-// Elements, marks and words. Text is set as text, never as markup.
+// Elements of the page, and what the texts of tokens, terms and shares are.
 
 import { GLOSSARY } from "./given.js";
 

@@ -1,10 +1,9 @@
 // The draft tree of Step, Trees and Cost: pills with marks, edges, bars of p and q, facts to hover
 // over. Python lays it out and cuts its words: see figures/tree.py.
 
-import { Component } from "../vendor/preact.js";
 import { flat } from "./dom.js";
 import { GLYPHS, MARKS, PILL, RISES, STRUCK } from "./given.js";
-import { classes, h } from "./view.js";
+import { Component, classes, h } from "./view.js";
 
 /** @import { Word } from "./data.js" */
 

@@ -14,7 +14,7 @@ export function hand(part, data) {
   window.dispatchEvent(new CustomEvent("sv-handed", { detail: part }));
 }
 
-// The tabs' own buttons may be there only after a part's script has run, without their listeners at first.
+// The tabs' buttons may be there only after a part's script has run, and get listeners later.
 /** @param {string} tab */
 export async function openTab(tab) {
   for (let tries = 0; tries < 100; tries++) {

@@ -17,7 +17,7 @@ function fit(paint) {
   const width = root.clientWidth;
   if (!width) return; // another tab is open
   const zoom = root.getBoundingClientRect().width / width;
-  // What is said above the run takes its height from the run's own air.
+  // Notices above the run take their height from the run's own air.
   const height = Math.round((innerHeight - heightAbove()) / zoom);
   const size = [width, height].join();
   if (size === fitted) return;

@@ -23,7 +23,7 @@ import { pickNode } from "./what_if.js";
 
 /** @import { ComponentChild, VNode } from "../vendor/preact.js" */
 /** @import { Chip, Frame, Marks, RoundLine, RunLine, TurnBlock } from "./data.js" */
-/** @typedef {NonNullable<Marks["prompt"]>} Spans Where guesses came from, by letters of the prompt. */
+/** @typedef {NonNullable<Marks["prompt"]>} Spans By letters of the prompt. */
 
 const RECENT = 120; // rounds; a longer text is cut at its start, so that a step stays quick
 /** @type {Spans} */

@@ -4,8 +4,7 @@
 
 import { flat, startsSpaced } from "../../shared/dom.js";
 import { there } from "../../shared/there.js";
-import { breaksLine, classes, h, Mark, runningPieces } from "../../shared/view.js";
-import { Component } from "../../vendor/preact.js";
+import { breaksLine, classes, Component, h, Mark, runningPieces } from "../../shared/view.js";
 import { replay } from "./clock.js";
 import { PassBars } from "./pass_bars.js";
 import { longest, plainFirst, story, titleOf, tokensBy } from "./lines.js";
