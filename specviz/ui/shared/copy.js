@@ -2,7 +2,7 @@
 // it there when it receives "sv-link"), and texts.
 
 import { there } from "./there.js";
-import { Component, h } from "./view.js";
+import { Button, Component } from "./view.js";
 
 const SHOWN = 1600; // ms that a button says what it did
 
@@ -34,12 +34,10 @@ export class CopyButton extends Component {
   }
 
   render() {
-    const attributes = { type: "button", class: "sv-link sv-copy-text" };
-    return h(
-      "button",
-      { ...attributes, "aria-label": "Copy " + this.props.name, onClick: () => this.copy() },
-      this.state.label ?? "Copy",
-    );
+    return Button(this.state.label ?? "Copy", () => this.copy(), {
+      class: "sv-link sv-copy-text",
+      "aria-label": "Copy " + this.props.name,
+    });
   }
 }
 

@@ -2,7 +2,7 @@
 
 import { moveAmong, oneStop } from "../shared/stops.js";
 import { there } from "../shared/there.js";
-import { classes, h, Icon, Mark, render, Token } from "../shared/view.js";
+import { Button, classes, h, Icon, Mark, render, Token } from "../shared/view.js";
 import { following, go, now } from "./cursor.js";
 import { waiting } from "./live.js";
 import { act, isPlaying } from "./playback.js";
@@ -13,10 +13,10 @@ import { $, stage } from "./stage.js";
 /** @import { ComponentChild } from "../vendor/preact.js" */
 /** @import { StepName } from "./data.js" */
 
-let cut = 0; // steps that are not shown, of those taken
+let dropped = 0; // of the steps taken, the oldest that are not shown
 
 export function showDock() {
-  cut = 0;
+  dropped = 0;
   redrawDock();
   oneStop($(".sv-rounds"), stage.find(".sv-steps [aria-current]"));
 }
@@ -31,7 +31,7 @@ export function fitSteps() {
   if (over <= 0) return;
   const [first, ...others] = /** @type {HTMLElement[]} */ ([...steps.children]);
   const fitting = others.findIndex((each) => each.offsetLeft - first.offsetLeft >= over);
-  cut = fitting < 0 ? others.length : fitting + 1;
+  dropped = fitting < 0 ? others.length : fitting + 1;
   redrawDock();
 }
 
@@ -47,7 +47,7 @@ function Dock() {
       DockButton("first", { "aria-label": "First step" }, Icon("first")),
       DockButton("back", { "aria-label": "Back" }, Icon("back")),
       DockButton("play", { "aria-label": label }, Icon(play)),
-      DockButton("next", next, h("span", { class: "sv-next-name" }, nextName()), Icon("next")),
+      DockButton("next", next, [h("span", { class: "sv-next-name" }, nextName()), Icon("next")]),
       DockButton("last", { "aria-label": "Last step" }, Icon("last")),
     ),
     h(
@@ -63,13 +63,9 @@ function Dock() {
   ];
 }
 
-/** @param {string} name @param {object} attributes @param {...ComponentChild} parts */
-const DockButton = (name, attributes, ...parts) =>
-  h(
-    "button",
-    { type: "button", "data-do": name, onClick: () => act(name), ...attributes },
-    ...parts,
-  );
+/** @param {string} name @param {object} attributes @param {ComponentChild} label */
+const DockButton = (name, attributes, label) =>
+  Button(label, () => act(name), { "data-do": name, ...attributes });
 
 /** @returns {ComponentChild} */
 function nextName() {
@@ -109,14 +105,11 @@ function roundsBeside() {
 /** @param {number} index */
 function ClosedRound(index) {
   const { number } = reel.rounds[index];
-  const attributes = {
+  return Button(number, () => openRound(index), {
     key: number,
-    type: "button",
     class: classes("sv-seg", index < now.at.round && "sv-was"),
     "aria-label": "Round " + number,
-    onClick: () => openRound(index),
-  };
-  return h("button", attributes, number);
+  });
 }
 
 // The round's button is gone then; its first step takes the focus.
@@ -142,7 +135,7 @@ function OpenRound() {
     "div",
     { key: number, class: "sv-seg sv-open" },
     h("b", null, number),
-    h("div", { class: "sv-steps" }, ...shown.slice(cut)),
+    h("div", { class: "sv-steps" }, ...shown.slice(dropped)),
   );
 }
 
@@ -163,14 +156,12 @@ function StepButton(at, name) {
   const judged = name.kind === "judge";
   const attributes = {
     key: at,
-    type: "button",
     class: classes("sv-step", here && "sv-here", judged && "sv-judged"),
     "aria-label": judged ? name.label + ", " + name.is : name.label,
     "aria-current": here ? "step" : undefined,
-    onClick: () => go(round, at),
   };
   const parts = judged
     ? [Mark(name.is), here ? Token(name.w) : null]
     : [!here && name.kind === "propose" ? "propose" : name.label];
-  return h("button", attributes, ...parts);
+  return Button(parts, () => go(round, at), attributes);
 }

@@ -4,7 +4,7 @@
 import { Stage } from "../shared/stage.js";
 import { openTab } from "../shared/tabs.js";
 import { there } from "../shared/there.js";
-import { h, render } from "../shared/view.js";
+import { Button, h, render } from "../shared/view.js";
 import { go } from "./cursor.js";
 import { pause } from "./playback.js";
 import { firstRejection, reel, stepName, stepsOf } from "./reel.js";
@@ -52,20 +52,9 @@ function show(number) {
 /** @param {Stop} stop @param {number} number */
 function TourCard({ title, say }, number) {
   const { length } = stage.config.stops;
-  /** @param {string} name @param {number} to @param {string} label */
-  const MoveButton = (name, to, label) =>
-    h(
-      "button",
-      {
-        type: "button",
-        class: "sv-button",
-        "data-tour": name,
-        disabled: to < 0,
-        onClick: () => show(to),
-      },
-      label,
-    );
-  const away = { type: "button", class: "sv-away", "aria-label": "End the tour" };
+  const back = { class: "sv-button", "data-tour": "back", disabled: !number };
+  const next = { class: "sv-button", "data-tour": "next" };
+  const away = { class: "sv-away", "data-tour": "end", title: "End the tour" };
   return [
     h(
       "p",
@@ -78,9 +67,9 @@ function TourCard({ title, say }, number) {
       "div",
       { class: "sv-tour-go" },
       h("span", { class: "sv-tour-at" }, number + 1 + " of " + length),
-      MoveButton("back", number - 1, "Back"),
-      MoveButton("next", number + 1, number + 1 < length ? "Next" : "Done"),
-      h("button", { ...away, title: "End the tour", "data-tour": "end", onClick: end }, "×"),
+      Button("Back", () => show(number - 1), back),
+      Button(number + 1 < length ? "Next" : "Done", () => show(number + 1), next),
+      Button("×", end, { ...away, "aria-label": "End the tour" }),
     ),
   ];
 }
