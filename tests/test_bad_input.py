@@ -115,31 +115,28 @@ FILE = {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}}
 TOO_DEEP = "[" * 1500
 LAW = {"map": "gamma", "alpha": 0.7, "gamma": 4, "c": 0.1, "verify": 1, "c_hat": 0.1}
 POINT = ("gamma", "guesses", "c", "verify", "tokens", "speedup")
+PAGE = "a" * 32  # the key of a page
+NAME = f'["{PAGE}", 1000]'  # of a job
 # The values to send instead of each of the event's; a list: all values.
 EVENTS = [
-    (26, "stream_job", [], "it has 0 and needs 26"),
-    (26, "stream_job", None, "do not fit"),
-    (26, "stream_job", "x", "not in the list of choices"),
-    (26, "stream_job", float("nan"), "not in the list of choices"),
-    (26, "stream_job", [[[1]]], "it has 1 and needs 26"),
-    (26, "stream_job", "x" * 10**5, "xxx…"),
-    (26, "stream_job", "\ud800", "not in the list of choices"),
-    (26, "stream_job", FILE, "do not fit"),
-    (2, "stream_job", ["{", None], "number of a job must be a number"),
-    (2, "stream_job", ["{", "first"], "number of a job must be a number, not 'first'"),
-    (2, "stream_job", ["{", float("nan")], "number of a job must be a finite number"),
-    (2, "stream_job", ["{", [1]], "number of a job must be a number"),
-    (2, "stream_job", ["{", 1], "not valid JSON"),
-    (2, "stream_job", [TOO_DEEP, 1], "not valid JSON"),
-    (2, "stream_job", ["[1]", 1], "A run must be a JSON object"),
-    (2, "stream_job", [None, 1], "A run must be JSON text"),
-    (2, "stream_job", ['{"prompt": "a", "target": "/etc"}', 1], "No target is called"),
-    (2, "stream_job", ['{"prompt": "", "seed": 1}', 1], "A run has no field seed"),
-    (1, "stop", ["now"], "number of a job must be a number"),
-    (1, "stop", [{}], "number of a job must be a number"),
+    (26, "start_job", [], "it has 0 and needs 26"),
+    (26, "start_job", None, "do not fit"),
+    (26, "start_job", "x", "not in the list of choices"),
+    (26, "start_job", float("nan"), "not in the list of choices"),
+    (26, "start_job", [[[1]]], "it has 1 and needs 26"),
+    (26, "start_job", "x" * 10**5, "xxx…"),
+    (26, "start_job", "\ud800", "not in the list of choices"),
+    (26, "start_job", FILE, "do not fit"),
+    (1, "start_job", None, "does not name a job"),
+    (1, "start_job", "{", "does not name a job"),
+    (1, "start_job", TOO_DEEP, "does not name a job"),
+    (1, "start_job", "x" * 10**5, "does not name a job"),
+    (1, "start_job", '["a", "b"]', "does not name a job"),
+    (1, "start_job", '["a", 1, "{}"]', "named by the key of a page"),
+    (1, "start_job", f'["{PAGE}", -1, "{{}}"]', "named by the key of a page"),
     (5, "size", [None] * 5, "do not fit"),
     (5, "size", [["ngram"], 99, 24, 0, 1], "greater than maximum value"),
-    (6, "stream_job", [["nobody"], 1, 24, 0, 1, 1], "not in the list of choices"),
+    (6, "start_job", [["nobody"], 1, 24, 0, 1, NAME], "not in the list of choices"),
 ]
 SECTIONS = (
     "sandbox", "coins", "gallery", "proof", "grow", "judging", "ranking", "law", "roofline",
@@ -161,6 +158,26 @@ def test_event_called_by_fn_index_returns_readable_error(server, inputs, name, v
     number = server.event(inputs, name)["id"]
     given = values if isinstance(values, list) else [values] * inputs
     assert phrase in server.call(number, given)
+
+
+@pytest.mark.parametrize(
+    ("wish", "phrase"),
+    [
+        ("{", "not valid JSON"),
+        (TOO_DEEP, "not valid JSON"),
+        ("[1]", "A run must be a JSON object"),
+        (None, "A run must be JSON text"),
+        ('{"prompt": "a", "target": "/etc"}', "No target is called"),
+        ('{"prompt": "", "seed": 1}', "A run has no field seed"),
+    ],
+)
+def test_invalid_request_for_a_run_is_explained_in_its_lines(server, wish, phrase):
+    server.calls += 1
+    number = server.calls
+    server.call(server.event(1, "start_job")["id"], [json.dumps([PAGE, number, wish])])
+    lines = server.client.get(f"sv/jobs/{PAGE}/{number}/lines").text
+    assert lines.count("data: ") == 1
+    assert phrase in lines
 
 
 @pytest.mark.parametrize(("text", "phrase"), QUESTIONS)
@@ -224,7 +241,8 @@ def test_chart_axis_fits_extremely_fast_run(server):
         ("call/v2/none", {}, "matches no event"),
         ("run/run", {"data": []}, "it has 0 and needs 4"),
         ("run/js_fn", {"data": []}, "too few values|in the browser only"),
-        ("run/stop", {"data": [None]}, "number of a job must be a number"),
+        ("run/start_job", {"data": [None]}, "has 1 and needs 26"),
+        (f"sv/jobs/{PAGE}/x/stop", {}, "named by the key of a page"),
         ("component_server", {"session_hash": "a", "component_id": 1, "fn_name": "x"}, "."),
         ("upload", {}, "This route is closed"),
         ("deep_link?session_hash=a", {}, "This route is closed"),

@@ -9,6 +9,7 @@ from threading import Event
 
 import gradio as gr
 import pytest
+from reader import texts as texts_of
 from test_runs import heard, kinds, runs, told, until, wish  # noqa: F401
 
 from specviz.catalog import loading
@@ -100,7 +101,7 @@ def test_visitor_who_arrives_during_a_load_sees_its_progress(runs, wish, held): 
         runs.warm_up()
         await reached(there)
         text = ""
-        async for text in runs.texts(shown(wish()), "me", 1):
+        async for text in texts_of(runs, shown(wish()), "me", 1):
             if stages(text):
                 go.set()
         return text
@@ -117,7 +118,7 @@ def test_stop_or_leaving_ends_a_load_and_the_next_one_works(runs, wish, held, wa
     async def story():
         job = asyncio.create_task(heard(runs, wish()))
         await reached(there)
-        runs.line.stop("me", 1) if way == "stop" else job.cancel()
+        runs.line.stop("me") if way == "stop" else job.cancel()
         await asyncio.sleep(0)
         go.set()
         try:

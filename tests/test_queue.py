@@ -1,7 +1,6 @@
 """The queue: order of turns, reports to waiting jobs, stops, and limits."""
 
 import asyncio
-from math import inf
 
 import pytest
 
@@ -25,7 +24,7 @@ class Waiting:
 
     def __init__(self, names):
         self.line = Queue()
-        self.tickets = {name: self.line.join(name, 1) for name in names}
+        self.tickets = {name: self.line.join(name) for name in names}
         self.seen = {name: [] for name in names}
         self.tasks = [
             asyncio.create_task(follow(self.line, ticket, self.seen[name]))
@@ -56,7 +55,7 @@ def test_job_stopped_while_waiting_leaves_at_once_and_later_jobs_move_up():
     async def story():
         waiting = Waiting("abc")
         await settle()
-        waiting.line.stop("b", 1)
+        waiting.line.stop("b")
         await settle()
         assert waiting.seen["b"] == [1, "stopped"]
         await waiting.leave("b")
@@ -80,40 +79,12 @@ def test_position_is_reported_once_even_if_it_changes_before_it_is_read():
     asyncio.run(story())
 
 
-def test_stop_applies_to_one_run_even_if_it_arrives_before_the_run():
+def test_leaving_visitor_ends_all_own_runs():
     line = Queue()
-    line.stop("me", 3)
-    assert line.join("me", 3).stopped
-    assert not line.join("me", 4).stopped
-    assert not line.join("you", 3).stopped
-    line.drop_session("me")
-    fresh, later = line.join("me", 5), line.join("me", 6)
-    line.stop("me", 5)
-    assert (fresh.stopped, later.stopped) == (True, False)
-
-
-def test_stops_of_unknown_visitors_do_not_accumulate(monkeypatch):
-    monkeypatch.setattr("specviz.ui.queue.MOST_STOPS", 3)
-    line = Queue()
-    for number in range(9):
-        line.stop(f"nobody {number}", 1)
-    line.stop("me", 1)
-    assert len(line._stops) == 3
-    assert line.join("me", 1).stopped, "the newest are kept"
-
-
-def test_leaving_visitor_ends_all_own_runs_and_leaves_no_state():
-    line = Queue()
-    line.stop("me", 1)
-    api, yours = line.join("me"), line.join("you", 2)
-    race, other = line.join("me race", 2), line.join("metoo", 2)
-    line.stop("me race", 1)
-    assert api.number == inf
-    line.drop_session("me")
-    assert (api.stopped, race.stopped) == (True, True)
-    assert (yours.stopped, other.stopped) == (False, False)
-    assert not line.join("me race", 1).stopped, "what they asked before is forgotten"
-    assert not line.join("me", 1).stopped, "what they asked before is forgotten"
+    mine = [line.join("me"), line.join("me")]
+    others = [line.join("you"), line.join("metoo")]
+    line.stop("me")
+    assert [ticket.stopped for ticket in (*mine, *others)] == [True, True, False, False]
 
 
 def test_full_queue_rejects_with_a_message():
@@ -133,13 +104,12 @@ def test_all_jobs_end_when_the_server_stops():
 
 def test_stop_reaches_only_its_own_job_in_any_state():
     line = Queue()
-    first, second = line.join("a", 1), line.join("b", 1)
+    first, second = line.join("a"), line.join("b")
     second.stop()
     assert (first.stop_flag(), second.stop_flag()) == (False, True)
-    line.stop("a", 1)
+    line.stop("a")
     assert first.stop_flag()
-    assert line.join("a", 1).stop_flag(), "stopped before it came"
-    third = line.join("c", 1)
+    third = line.join("c")
     assert not third.stop_flag()
     line.close()
     assert third.stop_flag()
@@ -147,8 +117,8 @@ def test_stop_reaches_only_its_own_job_in_any_state():
 
 def test_reused_stop_byte_is_cleared(monkeypatch):
     monkeypatch.setattr("specviz.ui.stop_flag.NUMBERS", iter([7, 7]))
-    Ticket("a", 1).stop()
-    assert not Ticket("b", 1).stop_flag()
+    Ticket("a").stop()
+    assert not Ticket("b").stop_flag()
 
 
 def begun(queue, *visitors, phase=Phase.DRAFTING):
@@ -181,17 +151,15 @@ def test_new_job_gets_its_first_round_before_others_continue():
 
 def test_started_jobs_take_turns_by_visitor():
     queue = Queue()
-    begun(queue, "a step", "a race", "b", "c")
+    begun(queue, "a", "a", "b", "c")
     served = turns(queue, 12)
-    assert {name: served.count(name) for name in "bc"} == {"b": 4, "c": 4}
-    assert [name.split()[0] for name in served] == ["a", "b", "c"] * 4
-    assert served.count("a step") == served.count("a race") == 2
+    assert served == ["a", "b", "c"] * 4
 
 
 def test_second_job_of_a_visitor_waits_behind_visitors_who_came_earlier():
     queue = Queue()
-    queue.join("a 1"), queue.join("a 2"), queue.join("b"), queue.join("c")
-    assert turns(queue, 4, Phase.DRAFTING) == ["a 1", "b", "c", "a 2"]
+    queue.join("a"), queue.join("a"), queue.join("b"), queue.join("c")
+    assert turns(queue, 4, Phase.DRAFTING) == ["a", "b", "c", "a"]
 
 
 def test_baseline_waits_for_other_jobs_drafting_but_never_starves():
@@ -225,23 +193,21 @@ def test_endless_new_jobs_do_not_starve_started_jobs():
 
 def test_jobs_per_visitor_are_limited_with_a_message():
     queue = Queue()
-    mine = [queue.join("me race", 1), queue.join("me")]
-    assert len(mine) == PER_VISITOR
-    for name in ("me", "me step", "me race"):
-        with pytest.raises(QueueFull, match=r"^You already have 2 runs waiting or running\. Stop"):
-            queue.join(name, 2)
+    mine = [queue.join("me") for _ in range(PER_VISITOR)]
+    with pytest.raises(QueueFull, match=r"^You already have 2 runs waiting or running\. Stop"):
+        queue.join("me")
     queue.join("metoo"), queue.join("you")
     mine[1].stop()
-    queue.join("me", 2), "one that is about to end does not count"
+    queue.join("me"), "one that is about to end does not count"
     with pytest.raises(QueueFull):
-        queue.join("me", 3)
+        queue.join("me")
 
 
 def test_two_thousand_jobs_of_one_visitor_do_not_block_others():
     queue, refused = Queue(), 0
-    for number in range(2000):
+    for _ in range(2000):
         try:
-            queue.join("greedy", number)
+            queue.join("greedy")
         except QueueFull:
             refused += 1
     assert refused == 2000 - PER_VISITOR
@@ -316,7 +282,7 @@ def test_job_stopped_between_its_turns_ends_before_the_next_job_starts():
 
 
 def test_job_stopped_earlier_is_not_overdue():
-    overdue, stopped = Ticket("a", 1), Ticket("b", 1)
+    overdue, stopped = Ticket("a"), Ticket("b")
     stopped.stop()
     for ticket in (overdue, stopped):
         ticket.run_out()

@@ -10,6 +10,8 @@ from dataclasses import replace
 
 import pytest
 import tiny
+from reader import read
+from reader import texts as texts_of
 from test_runs import told
 
 from specviz.compare import run as racing
@@ -55,7 +57,7 @@ def race(pair):
 
 
 async def heard(runs, race, visitor="me", number=1.0):
-    return [text async for text in runs.texts(live.live(race), visitor, number)]
+    return [text async for text in texts_of(runs, live.live(race), visitor, number)]
 
 
 def texts(*args):
@@ -225,7 +227,7 @@ def stopping(runs, monkeypatch):
                 yield event
                 count += isinstance(event, LaneProgress) and event.lane == lane
                 if count == passes:
-                    runs.line.stop("me", 1)
+                    runs.line.stop("me")
 
         monkeypatch.setattr(racing, "run", run)
 
@@ -253,7 +255,7 @@ def test_stopped_race_keeps_the_lanes_that_started(runs, race, stopping, place):
 def test_leaving_visitor_ends_the_race_after_its_round(runs, race):
     async def story():
         long = race(Settings(Sampling(temperature=0), max_new_tokens=200, gamma=3))
-        async with aclosing(runs.texts(live.live(long), "a", 1)) as leaving:
+        async with aclosing(texts_of(runs, live.live(long), "a", 1)) as leaving:
             async for text in leaving:
                 if of(text, "started"):
                     break
@@ -268,7 +270,7 @@ def test_race_is_one_job_in_the_queue(runs, race, pair):
         racer = asyncio.create_task(heard(runs, race(), "a"))
         await asyncio.sleep(0)
         wish = RunRequest(tiny.PROMPT, str(pair[0]), str(pair[1]), GREEDY)
-        other = asyncio.create_task(_all(runs.texts(shown(wish), "b", 1)))
+        other = asyncio.create_task(_all(texts_of(runs, shown(wish), "b", 1)))
         await asyncio.sleep(0)
         assert len(runs.line) == 2
         return await racer, await other
@@ -284,8 +286,14 @@ async def _all(texts):
 
 
 def test_stop_while_queued_sends_only_a_stopped_line(runs, race):
-    runs.line.stop("me", 1)
-    assert kinds(texts(runs, race())[-1]) == ["stopped"]
+    def start(stream):
+        stream.stop()
+        return runs.start(live.live(race()), stream)
+
+    async def story():
+        return [text async for text in read("me", 1, start)]
+
+    assert kinds(asyncio.run(story())[-1]) == ["stopped"]
 
 
 @pytest.mark.parametrize(

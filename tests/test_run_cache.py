@@ -4,14 +4,17 @@ import asyncio
 import json
 import threading
 from dataclasses import replace
+from functools import partial
 
 import pytest
+from reader import read
 from test_runs import kinds, told, until
 
 from specviz.settings.settings import Settings
+from specviz.ui.job import Job
 from specviz.ui.request import RunRequest
 from specviz.ui.step import again
-from specviz.ui.step.again import Memory, question, texts
+from specviz.ui.step.again import Memory, question
 from specviz.ui.stream import line
 from specviz.ui.task import Machine, Task
 from specviz.ui.worker import Worker
@@ -46,13 +49,25 @@ def ask():
     """Requests runs on one server."""
     runs, memory = Worker(Machine("cpu")), Memory()
 
+    streams = {}
+
+    def start(stream, wish):
+        streams[stream.visitor] = stream
+        task = memory.task(runs, wish, stream)
+        return None if task is None else runs.start(task, stream)
+
+    async def texts(wish, visitor, number):
+        async for text in read(visitor, number, partial(start, wish=wish)):
+            yield text
+
     async def heard(wish, visitor, number):
-        return [text async for text in texts(runs, memory, wish, visitor, number)][-1]
+        return [text async for text in texts(wish, visitor, number)][-1]
 
     def asked(wish=WISH, visitor="me", number=1):
         return asyncio.run(heard(wish, visitor, number))
 
-    asked.runs, asked.memory, asked.heard = runs, memory, heard
+    asked.runs, asked.memory, asked.heard, asked.texts = runs, memory, heard, texts
+    asked.streams = streams
     return asked
 
 
@@ -95,13 +110,13 @@ def test_different_requests_are_different_runs(made, ask, other):
 def test_unfinished_runs_are_not_kept(made, ask, prompt, monkeypatch):
     ended = replace(WISH, prompt=prompt)
     if prompt == "stopped":
-        tell = ask.runs._perform
+        finish = Job._finish
 
-        def stopping(task, nonce, ticket):
-            yield from tell(task, nonce, ticket)
-            ticket.stop()
+        def stopping(job):
+            job.ticket.stop()
+            finish(job)
 
-        monkeypatch.setattr(ask.runs, "_perform", stopping)
+        monkeypatch.setattr(Job, "_finish", stopping)
     assert kinds(ask(ended))[-1] in ("error", "stopped")
     assert len(ask.memory) == 0
 
@@ -118,7 +133,6 @@ def test_simultaneous_requests_are_computed_once(made, ask):
 
 
 def test_a_watcher_can_stop_without_stopping_the_run(made, ask, monkeypatch):
-    monkeypatch.setattr(again, "LOOK", 0.01)
     go_on = threading.Event()
 
     def tell(desk):
@@ -132,7 +146,7 @@ def test_a_watcher_can_stop_without_stopping_the_run(made, ask, monkeypatch):
         outputs = {"a": [], "b": []}
 
         async def collect(visitor, number):
-            async for text in texts(ask.runs, ask.memory, WISH, visitor, number):
+            async for text in ask.texts(WISH, visitor, number):
                 outputs[visitor].append(text)
 
         def has_begun(visitor):
@@ -143,7 +157,7 @@ def test_a_watcher_can_stop_without_stopping_the_run(made, ask, monkeypatch):
         second = asyncio.create_task(collect("b", 2))
         await until(lambda: has_begun("b"))
         assert len(ask.runs.line) == 1
-        ask.runs.line.stop("b", 2)
+        ask.streams["b"].stop()
         await asyncio.wait_for(second, 60)
         assert not first.done()
         go_on.set()
@@ -157,7 +171,6 @@ def test_a_watcher_can_stop_without_stopping_the_run(made, ask, monkeypatch):
 
 
 def test_own_run_follows_if_the_watched_run_ends_early(made, ask, monkeypatch):
-    monkeypatch.setattr(again, "LOOK", 0.01)
 
     async def story():
         ended = replace(WISH, prompt="broken")
@@ -167,7 +180,7 @@ def test_own_run_follows_if_the_watched_run_ends_early(made, ask, monkeypatch):
     assert kinds(first) == ["loading", "run", "error"]
     assert kinds(second) == ["loading", "run", "loading", "run", "error"]
     assert len(made) == 2
-    assert len(ask.memory.ongoing) == 0
+    assert len(ask.memory._ongoing) == 0
 
 
 @pytest.mark.parametrize("name", ["owner/name", "vllm:http://127.0.0.1:8000"])
@@ -183,21 +196,21 @@ def test_models_outside_the_catalogue_are_always_measured(made, ask, name, monke
 
 def lines_of(size):
     text = "".join(map(chr, range(65, 65 + size)))
-    return line("run", {"id": "1"}) + line("round", {"text": text})
+    return [line("run", {"id": "1"})[:-1], line("round", {"text": text})[:-1]]
+
+
+def key_of(seed):
+    return question(replace(WISH, settings=Settings(seed=seed)))
 
 
 def test_memory_is_bounded_by_count_and_by_bytes():
     few = Memory(most=3)
     for seed in range(9):
-        few.asked(replace(WISH, settings=Settings(seed=seed)), "me").learn(lines_of(3))
-    assert len(few) == 3
-    last = few.asked(replace(WISH, settings=Settings(seed=8)), "me")
-    first = few.asked(replace(WISH, settings=Settings(seed=0)), "me")
-    assert last.recall("2")
-    assert not first.recall("2")
+        few.keep(key_of(seed), lines_of(3))
+    assert list(few._kept) == [key_of(seed) for seed in (6, 7, 8)]
     small = Memory(size=1000)
     for seed in range(9):
-        small.asked(replace(WISH, settings=Settings(seed=seed)), "me").learn(lines_of(200))
+        small.keep(key_of(seed), lines_of(200))
     assert 0 < len(small) < 9
     assert small.size <= 1000
 
@@ -205,10 +218,12 @@ def test_memory_is_bounded_by_count_and_by_bytes():
 def test_remembered_visitors_of_one_run_are_limited(monkeypatch):
     monkeypatch.setattr(again, "PRESSED", 3)
     memory = Memory()
-    memory.asked(WISH, "me").learn(lines_of(3))
+    memory.keep(question(WISH), lines_of(3))
+    kept = memory._kept[question(WISH)]
     for number in range(9):
-        assert memory.asked(WISH, f"nobody {number}").recall("1")
-    assert len(memory._kept[question(WISH)].seen) <= 3
+        kept.saw(f"nobody {number}")
+    assert len(kept.seen) <= 3
+    assert "nobody 8" in kept.seen
 
 
 def test_text_that_looks_like_a_number_is_not_changed(ask, made):

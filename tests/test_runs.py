@@ -1,6 +1,7 @@
 """Live runs: streamed after a wait in line, stopped, refused, broken, and each visitor's own."""
 
 import asyncio
+import inspect
 import itertools
 import json
 import threading
@@ -10,6 +11,7 @@ from functools import partial
 import gradio as gr
 import pytest
 import torch
+from reader import texts as texts_of
 
 from specviz import engine
 from specviz.catalog.loading import MODELS, unload_last
@@ -17,6 +19,8 @@ from specviz.models import checkpoint
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.check import check
 from specviz.trace.file import Trace
+from specviz.ui.jobs import Jobs
+from specviz.ui.live import starting
 from specviz.ui.queue import Queue, QueueFull
 from specviz.ui.request import RunRequest
 from specviz.ui.step.live import recorded, shown
@@ -58,7 +62,7 @@ def kinds(text):
 
 
 async def heard(runs, wish, visitor="me", number=1):
-    return [text async for text in runs.texts(shown(wish), visitor, number)]
+    return [text async for text in texts_of(runs, shown(wish), visitor, number)]
 
 
 def texts(*args):
@@ -291,7 +295,7 @@ def test_stopped_waiting_run_leaves_the_queue_at_once(runs, wish, held):
         running = asyncio.create_task(heard(runs, wish(), "a", 1))
         waiting = asyncio.create_task(heard(runs, wish(), "b", 1))
         await until(lambda: len(runs.line) == 2)
-        runs.line.stop("b", 1)
+        runs.line.stop("b")
         seen = await asyncio.wait_for(waiting, 60)
         assert not running.done()
         assert len(runs.line) == 1
@@ -305,10 +309,10 @@ def test_stopped_waiting_run_leaves_the_queue_at_once(runs, wish, held):
 def test_stopped_run_ends_after_its_round_with_a_status(runs, wish):
     async def story():
         seen = []
-        async for text in runs.texts(shown(wish(max_new_tokens=200)), "me", 7):
+        async for text in texts_of(runs, shown(wish(max_new_tokens=200)), "me", 7):
             seen.append(text)
             if "round" in kinds(text):
-                runs.line.stop("me", 7)
+                runs.line.stop("me")
         return seen
 
     seen = asyncio.run(story())
@@ -335,7 +339,7 @@ def test_run_of_a_leaving_visitor_ends_before_the_next_run_starts(runs, wish, mo
     monkeypatch.setattr(engine, "run_stepwise", watched)
 
     async def story():
-        async with aclosing(runs.texts(shown(wish(max_new_tokens=200)), "a", 1)) as leaving:
+        async with aclosing(texts_of(runs, shown(wish(max_new_tokens=200)), "a", 1)) as leaving:
             async for text in leaving:
                 if "round" in kinds(text):
                     break
@@ -377,7 +381,7 @@ def test_api_run_shares_the_queue_and_ends_when_its_client_disconnects(runs, wis
         cancelled = asyncio.create_task(runs.whole(recorded(wish()), "another"))
         await until(lambda: len(runs.line) == 3)
         cancelled.cancel()
-        runs.line.drop_session("client")
+        runs.line.stop("client")
         with pytest.raises(gr.Error, match="stopped"):
             await asyncio.wait_for(client, 60)
         with pytest.raises(asyncio.CancelledError):
@@ -416,7 +420,7 @@ def test_all_computation_runs_in_one_thread(runs, wish, monkeypatch):
 
     async def job(number):
         task = Task(noted, 1.0)
-        return [text async for text in runs.texts(task, f"visitor{number}", number)]
+        return [text async for text in texts_of(runs, task, f"visitor{number}", number)]
 
     async def all_of_them():
         await asyncio.gather(
@@ -438,10 +442,44 @@ def test_waiting_jobs_occupy_no_thread(runs, wish, held):
         await until(lambda: len(runs.line) == 30)
         threads = threading.active_count()
         for n in range(30):
-            runs.line.stop(str(n), 1)
+            runs.line.stop(str(n))
         held.set()
         await asyncio.gather(*tasks)
         return threads
 
     before = threading.active_count()
     assert asyncio.run(story()) <= before + 2
+
+
+def test_at_most_five_calls_lead_from_the_event_to_the_engine(runs, wish, monkeypatch):
+    """Of the project's own functions, on the event loop and then in the thread that computes."""
+    calls, whole, take_turns = [], engine.run_stepwise, runs._take_turns
+
+    def ours(function):
+        frames = inspect.stack()[::-1]
+        names = [each.function for each in frames if "/specviz/" in each.filename]
+        calls.extend(name for name in names if name not in calls)
+        return function
+
+    async def noted(job):
+        await ours(take_turns)(job)
+
+    def start_turns(job):
+        return ours(noted)(job)
+
+    def run_stepwise(*args, **kwargs):
+        return ours(whole)(*args, **kwargs)
+
+    monkeypatch.setattr(engine, "run_stepwise", run_stepwise)
+    monkeypatch.setattr(runs, "_take_turns", start_turns)
+
+    async def story():
+        jobs = Jobs()
+        handler = starting(jobs, runs, lambda stream: shown(wish()))
+        await handler(json.dumps(["a" * 32, 1]))
+        stream = jobs._streams["a" * 32, 1]
+        return [line async for batch in stream.read() for line in batch]
+
+    assert '"done"' in asyncio.run(story())[-1]
+    assert calls == ["start_job", "start", "take_turn", "performed", "stream_run"]
+    assert take_turns.__name__ == "_take_turns", "the fifth call, before take_turn"

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 import tiny
+from reader import texts as texts_of
 
 from specviz.bench.sweep import MAX_ROUNDS, MIN_ROUNDS, PRODUCT, READ, SweepPlan, SweepRun
 from specviz.commands.cli import main
@@ -292,9 +293,9 @@ def told_lines(text):
 
 async def heard(runs, stop_at=None):
     text = ""
-    async for text in runs.texts(LIVE, "me", 1.0):
+    async for text in texts_of(runs, LIVE, "me", 1.0):
         if stop_at is not None and text.count('"progress"') >= stop_at:
-            runs.line.stop("me", 1.0)
+            runs.line.stop("me")
     return told_lines(text)
 
 

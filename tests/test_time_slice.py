@@ -7,12 +7,15 @@ import time
 from collections import Counter
 
 import pytest
+from reader import texts as texts_of
 from test_runs import heard, kinds, runs, told, wish  # noqa: F401
 
 from specviz.engine import decode, loop
 from specviz.trace.file import Trace
+from specviz.ui import job as job_module
 from specviz.ui import limits, stream, time_slice, worker
-from specviz.ui.queue import Phase
+from specviz.ui.job import Job
+from specviz.ui.queue import Phase, Ticket
 from specviz.ui.step.live import recorded, shown
 from specviz.ui.stop_flag import StopFlag
 from specviz.ui.stream import BaselineNext, Paced, Stream, paced
@@ -43,7 +46,7 @@ def job(runs, log):  # noqa: F811
         def tell(desk):
             return counted(log, name, steps, desk)
 
-        return [text async for text in runs.texts(Task(tell, 1.0), name, 1)][-1]
+        return [text async for text in texts_of(runs, Task(tell, 1.0), name, 1)][-1]
 
     return made
 
@@ -51,7 +54,7 @@ def job(runs, log):  # noqa: F811
 @pytest.fixture
 def sliced(monkeypatch):
     """A turn ends after every step if another job waits; nothing is sent because of the time."""
-    monkeypatch.setattr(time_slice, "SLICE", 0.0)
+    monkeypatch.setattr(job_module, "SLICE", 0.0)
     monkeypatch.setattr(stream, "PAUSE", 1000.0)
     monkeypatch.setattr(stream, "DRAWING", 0.0)
 
@@ -98,7 +101,7 @@ def test_new_job_interrupts_a_long_job_that_checks_for_it(job, log, sliced):
 
 
 def test_one_turn_can_hold_several_rounds(job, log, sliced, monkeypatch):
-    monkeypatch.setattr(time_slice, "SLICE", 0.02)
+    monkeypatch.setattr(job_module, "SLICE", 0.02)
 
     async def story():
         await asyncio.gather(job("a", 60), job("b", 60))
@@ -110,37 +113,53 @@ def test_one_turn_can_hold_several_rounds(job, log, sliced, monkeypatch):
 
 
 def test_single_job_is_never_reported_as_waiting(job, log, monkeypatch):
-    monkeypatch.setattr(time_slice, "SLICE", 0.0)
+    monkeypatch.setattr(job_module, "SLICE", 0.0)
     assert [state["state"] for state in states(asyncio.run(job("alone", 20)))] == ["done"]
     assert log == ["alone"] * 20
 
 
-def steps(*phases):
-    return iter(phases)
+class Silent:
+    """An output that nobody reads."""
+
+    nonce = "1"
+    begun = False
+
+    def write(self, text):
+        self.begun |= text == "round"
+
+    def say(self, *_, **__):
+        pass
+
+    end = say
+
+
+def steps(*texts):
+    """A job whose task yields these texts."""
+    task = Task(lambda _: iter(texts), 1.0)
+    return Job(task, Ticket("me"), Silent(), Machine(), 60.0)
 
 
 def test_turn_ends_with_the_first_round_and_before_the_baseline(monkeypatch):
     monkeypatch.setattr(stream, "PAUSE", 1000.0)
-    job = time_slice.SlicedJob(
-        steps(None, Phase.DRAFTING, Phase.DRAFTING, Phase.BASELINE, Phase.DRAFTING)
-    )
+    job = steps("", "round", "round", BaselineNext("end"), "last")
     ends = [(job.take_turn(lambda: False), job.phase) for _ in range(3)]
     assert ends == [(False, Phase.DRAFTING), (False, Phase.BASELINE), (True, Phase.BASELINE)]
 
 
 def test_job_without_output_for_long_loses_new_job_priority(monkeypatch):
-    monkeypatch.setattr(time_slice, "FIRST_TURN", 0.0)
-    job = time_slice.SlicedJob(steps(None, None))
+    monkeypatch.setattr(job_module, "FIRST_TURN", 0.0)
+    job = steps("", "")
     assert not job.take_turn(lambda: True)
     assert job.phase is Phase.DRAFTING
 
 
 def test_on_zerogpu_no_job_is_interrupted(monkeypatch):
-    monkeypatch.setattr(time_slice, "SLICE", 0.0)
-    monkeypatch.setattr(time_slice, "FIRST_TURN", 0.0)
+    monkeypatch.setattr(job_module, "SLICE", 0.0)
+    monkeypatch.setattr(job_module, "FIRST_TURN", 0.0)
     monkeypatch.setattr(stream, "PAUSE", -1.0)
+    monkeypatch.setattr(job_module, "ZEROGPU", True)
     monkeypatch.setattr(time_slice, "ZEROGPU", True)
-    job = time_slice.SlicedJob(steps(None, Phase.DRAFTING, Phase.BASELINE))
+    job = steps("", "round", BaselineNext("end"))
     assert job.take_turn(lambda: True)
     assert "turns" not in time_slice.limit_text(60)
 
@@ -148,11 +167,13 @@ def test_on_zerogpu_no_job_is_interrupted(monkeypatch):
 def test_on_zerogpu_rounds_are_sent_within_the_one_turn(monkeypatch):
     monkeypatch.setattr(stream, "ZEROGPU", True)
     monkeypatch.setattr(stream, "PAUSE", 1000.0)
-    sent = []
-    output = Stream("1", sent.append)
-    for text in paced(["run\n", "first\n", "second\n", "third\n", BaselineNext("end\n")]):
-        output.hold(text)
-    assert sent == ["run\nfirst\nsecond\n", "run\nfirst\nsecond\nthird\nend\n"]
+    texts = paced(["run\n", "first\n", "second\n", "third\n", BaselineNext("end\n")])
+
+    async def story():
+        output = Stream("me", "1")
+        return [len(output.lines) for text in texts if output.write(text) is None]
+
+    assert asyncio.run(story()) == [0, 0, 3, 3, 5]
 
 
 def test_only_zerogpu_leaves_out_the_marks_of_interruption(monkeypatch):
@@ -186,14 +207,14 @@ async def stopped_between_turns(runs, job, log, end):  # noqa: F811
         while len(runs.line) > 1:
             await asyncio.sleep(0.002)
     assert not other.done()
-    runs.line.stop("other", 1)
+    runs.line.stop("other")
     await other
     assert len(runs.line) == 0
     return text
 
 
 def test_job_that_is_stopped_between_turns_ends_at_once(job, runs, log, sliced):  # noqa: F811
-    text = asyncio.run(stopped_between_turns(runs, job, log, lambda _: runs.line.stop("long", 1)))
+    text = asyncio.run(stopped_between_turns(runs, job, log, lambda _: runs.line.stop("long")))
     assert "long asked to end\n" in text
     assert states(text)[-1]["state"] == "stopped"
     assert log.count("long") < 1000
@@ -205,7 +226,7 @@ def test_job_whose_visitor_leaves_between_turns_ends_at_once(job, runs, log, sli
         if way == "closes the stream":
             task.cancel()
         else:
-            runs.line.drop_session("long")
+            runs.line.stop("long")
 
     asyncio.run(stopped_between_turns(runs, job, log, leave))
     assert log.count("long") < 1000
@@ -214,17 +235,17 @@ def test_job_whose_visitor_leaves_between_turns_ends_at_once(job, runs, log, sli
 def test_resumed_job_computes_with_as_many_threads_as_before(monkeypatch):
     import torch
 
-    monkeypatch.setattr(time_slice, "SLICE", 0.0)
+    monkeypatch.setattr(job_module, "SLICE", 0.0)
     many, seen = torch.get_num_threads(), []
 
-    def work():
-        for _ in range(3):
+    def work(_):
+        for _ in range(4):
             seen.append(torch.get_num_threads())
-            yield Phase.DRAFTING
+            yield "round"
 
     try:
         torch.set_num_threads(2)
-        job = time_slice.SlicedJob(work())
+        job = Job(Task(work, 1.0), Ticket("me"), Silent(), Machine(), 60.0)
         for _ in range(3):
             assert not job.take_turn(lambda: True)
             torch.set_num_threads(1)
@@ -281,7 +302,7 @@ async def beside_another(runs, request, step):  # noqa: F811
     before = len(steps)
     text = await runs.whole(recorded(request), "me")
     between = len(steps) - before
-    runs.line.stop("other", float("inf"))
+    runs.line.stop("other")
     with pytest.raises(Exception, match="stopped"):
         await other
     return text, between
@@ -339,7 +360,7 @@ def test_baseline_can_be_interrupted_at_every_pass(wish):  # noqa: F811
 @pytest.mark.slow
 def test_a_run_that_reaches_the_limit_says_so_and_keeps_what_it_has(runs, wish):  # noqa: F811
     async def story():
-        async for text in runs.texts(shown(wish(max_new_tokens=200)), "me", 1):
+        async for text in texts_of(runs, shown(wish(max_new_tokens=200)), "me", 1):
             if "round" in kinds(text) and runs.line._tickets:
                 runs.line._tickets[0].run_out()
             last = text

@@ -150,7 +150,7 @@ def test_stopped_run_ends_after_its_round_and_process_continues(scheduler, visit
     run = streamed(visitor, max_new_tokens=300)
     for text in run:
         if "round" in kinds(text):
-            visitor.ask("sv-stop", visitor.job)
+            visitor.stop()
         last = text
     assert kinds(last)[-2:] == ["finished", "stopped"]
     assert '"reason":"stopped"' in last

@@ -16,6 +16,7 @@ from typing import Any, Final
 import gradio as gr
 
 from specviz.figures.marks import state_rules
+from specviz.ui.jobs import Jobs
 from specviz.ui.questions import Questions
 from specviz.ui.routes import HALF, config_address, module_address
 from specviz.ui.time_slice import limit_text
@@ -39,6 +40,7 @@ class TabContext:
         any_model: Whether visitors may name folders and Hub ids, and so download them.
         fetches: A second queue for downloads, which must not wait for runs.
         questions: Where its sections answer the page's questions.
+        jobs: Where its sections' jobs can be read and stopped.
     """
 
     demo: Any
@@ -46,6 +48,7 @@ class TabContext:
     any_model: bool
     fetches: Worker
     questions: Questions
+    jobs: Jobs
 
 
 def header() -> gr.HTML:

@@ -1,48 +1,29 @@
-"""A live job of a section: a start button, a stop button, and a stream of output.
+"""Live jobs of a section: a start button, whose event starts a job, and nothing more.
 
-Each kind of job has its own name in the queue, so Stop ends only that job of the visitor.
+The job's lines reach the page by a route (`jobs`), and so does its stop. The start stays an event
+of Gradio, which sends the form's values, and by whose request a ZeroGPU Space lends a GPU.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import gradio as gr
 
-from specviz.settings.value_types import parse_number
-from specviz.ui.stream import error
+from specviz.adapters.spaces import ZEROGPU
+from specviz.ui.jobs import Jobs
+from specviz.ui.task import Task
 from specviz.ui.worker import Worker
 
-NUMBER: Final = "The number of a job"
 PRIVATE: Final[dict[str, Any]] = {"show_progress": "hidden", "api_visibility": "private"}
+LONGEST: Final = 70_000  # characters of a job's name with the page's own request
+INVALID: Final = "This call does not name a job of the page."
 
-
-Texts = Callable[[str, float], AsyncGenerator[str, None]]  # (visitor, number) -> the growing text
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """A kind of job.
-
-    Attributes:
-        name: Its name in the queue, after the visitor's.
-        page: The part's object in the browser, with `begin()` (which numbers the jobs), `stop()`
-            and `ended()`.
-        stop: The stop button.
-        number: Receives the job's number.
-    """
-
-    name: str
-    page: str
-    stop: gr.Button
-    number: gr.Number
-
-    def visitor(self, request: gr.Request) -> str:
-        """Return the job's owner as the queue names it."""
-        return f"{request.session_hash} {self.name}"
+# A stream and the values of a form -> the task whose lines it gets; None if it has them already.
+Wanted = Callable[..., Task | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,46 +33,70 @@ class Start:
     Attributes:
         button: The start button.
         inputs: Components whose values are sent.
-        wanted: Turns their values into the output; a ValueError's sentence is shown instead.
-        values: The values as the page sends them, in JavaScript.
+        wanted: Turns the stream and their values into the task; for a ValueError, the stream gets
+            its sentence.
+        request: A value of the page's script that is sent after those, in JavaScript.
     """
 
     button: gr.Button
     inputs: Sequence[Any]
-    wanted: Callable[..., Texts]
-    values: str = "values.slice(0, -1)"
+    wanted: Wanted
+    request: str = ""
 
 
-def wire(runs: Worker, job: Job, view: gr.HTML, *starts: Start) -> None:
-    """Connect the buttons to the job. `view` receives its output."""
+def wire(jobs: Jobs, worker: Worker, view: gr.HTML, page: str, *starts: Start) -> None:
+    """Connect start buttons to a job.
 
-    async def stop(number: float, request: gr.Request) -> None:
-        runs.line.stop(job.visitor(request), parse_number(NUMBER, number))
-
+    Args:
+        jobs: Where the job's lines can be read.
+        worker: Computes the job.
+        view: The section, in whose place the page sends the job's name.
+        page: The section's object in the browser, with `begin()`, which names a job, and `ended()`.
+        starts: The buttons.
+    """
     for start in starts:
-        begin = f"(...values) => [...{start.values}, {job.page}.begin()]"
-        filled = [*start.inputs, job.number]
+        name = f"JSON.stringify([...{page}.begin(), {start.request}])"
         event = start.button.click(
-            stream(job, start.wanted), filled, view, js=begin, concurrency_limit=None, **PRIVATE
+            starting(jobs, worker, start.wanted),
+            [*start.inputs, view],
+            js=f"(...values) => [...values.slice(0, -1), {name}]",
+            concurrency_limit=None,
+            **PRIVATE,
         )
-        event.then(None, js=f"() => {{ {job.page}.ended() }}", **PRIVATE)
-    js = f"() => {job.page}.stop()"
-    job.stop.click(stop, job.number, js=js, queue=False, **PRIVATE)
+        event.failure(None, js=f"() => {{ {page}.ended() }}", **PRIVATE)
 
 
-def stream(job: Job, wanted: Callable[..., Texts]) -> Callable[..., AsyncGenerator[str, None]]:
-    """Return an event handler; its last value is the page's number of the job."""
+def starting(jobs: Jobs, worker: Worker, wanted: Wanted) -> Callable[..., Any]:
+    """Return the event handler that starts a job."""
 
-    async def stream_job(request: gr.Request, *values: Any) -> AsyncGenerator[str, None]:
-        *said, last = values
-        number = parse_number(NUMBER, last)
+    async def start_job(*values: Any) -> None:
+        *filled, name = values
+        page, number, *request = parse_name(name)
+        stream = jobs.open(page, number)
         try:
-            texts = wanted(*said)
+            task = wanted(stream, *filled, *request)
+            under_way = None if task is None else worker.start(task, stream)
         except ValueError as problem:
-            yield error(str(problem), f"{number:.0f}")
+            stream.fail(problem)
             return
-        async with aclosing(texts(job.visitor(request), number)) as story:
-            async for text in story:
-                yield text
+        if ZEROGPU and under_way is not None:
+            # While it waits for a GPU, the package `spaces` looks whether this event is open.
+            await under_way
 
-    return stream_job
+    return start_job
+
+
+def parse_name(text: Any) -> tuple[Any, ...]:
+    """Return a page's key, its number of a job, and the page's own request if there is one.
+
+    Raises ValueError with a sentence.
+    """
+    try:
+        if len(text) > LONGEST:
+            raise ValueError(INVALID)
+        page, number, *request = json.loads(text)
+    except (TypeError, ValueError, RecursionError) as problem:
+        raise ValueError(INVALID) from problem
+    if not (isinstance(page, str) and isinstance(number, int) and len(request) <= 1):
+        raise ValueError(INVALID)
+    return page, number, *request

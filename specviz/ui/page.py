@@ -21,6 +21,7 @@ from specviz.ui.access import Access
 from specviz.ui.broken import section, style
 from specviz.ui.compare.race import lane
 from specviz.ui.component import TabContext, css, header
+from specviz.ui.jobs import Jobs
 from specviz.ui.limits import LIMIT
 from specviz.ui.models import tab as models
 from specviz.ui.questions import Questions
@@ -82,7 +83,11 @@ def taken(options: Options) -> str:
 
 
 def build(
-    options: Options, runs: Worker, fetches: Worker, questions: Questions | None = None
+    options: Options,
+    runs: Worker,
+    fetches: Worker,
+    questions: Questions | None = None,
+    jobs: Jobs | None = None,
 ) -> gr.Blocks:
     """Build the page and wire its events.
 
@@ -91,13 +96,14 @@ def build(
         runs: Runs jobs on the machine.
         fetches: Downloads models; it has a separate queue.
         questions: Where sections answer the page's questions.
+        jobs: Where sections' jobs can be read and stopped.
     """
     adapter.check_stub_files()
     demo: gr.Blocks
     with gr.Blocks(title="specviz", fill_width=True) as demo:
         header()
-        answers = questions or Questions()
-        place = TabContext(demo, runs, options.allow_any_model, fetches, answers)
+        wires = questions or Questions(), jobs or Jobs()
+        place = TabContext(demo, runs, options.allow_any_model, fetches, *wires)
         with gr.Tabs(elem_id="sv-tabs"):
             with gr.Tab("Step"):
                 fields = section(step.build, place)
@@ -111,10 +117,9 @@ def build(
         sessions = Sessions(demo)
 
         async def leave(request: gr.Request) -> None:
-            visitor = str(request.session_hash)
-            runs.line.drop_session(visitor)
-            fetches.line.drop_session(visitor)
-            sessions.part(visitor)
+            session = str(request.session_hash)
+            runs.line.stop(session)  # runs of an API client; a page's may go on when it is reloaded
+            sessions.part(session)
 
         api.add(demo, runs, options.allow_any_model)
         demo.unload(leave)
@@ -132,9 +137,9 @@ def launch(options: Options) -> None:
     shorten_busy_wait()
     machine = Machine(options.device, options.dtype)
     runs, fetches = Worker(machine, options.longest_run), Worker(machine, inf)
-    questions = Questions()
+    questions, jobs = Questions(), Jobs()
     try:
-        demo = build(options, runs, fetches, questions)
+        demo = build(options, runs, fetches, questions, jobs)
     except OSError as problem:
         raise ServeError(UNWRITABLE.format(problem.strerror)) from problem
     # While one thread imports transformers, which replaces itself by a module of another kind, a
@@ -143,7 +148,9 @@ def launch(options: Options) -> None:
     if ZEROGPU:
         prepare(machine)
     try:
-        arguments = adapter.launch_arguments(demo.launch, launch_arguments(options, questions))
+        arguments = adapter.launch_arguments(
+            demo.launch, launch_arguments(options, questions, jobs)
+        )
         demo.launch(**arguments, prevent_thread_lock=True)
     except OSError as problem:
         raise ServeError(taken(options)) from problem
@@ -176,7 +183,9 @@ def prepare(machine: Machine) -> None:
     preload(machine, [name for _, name in choices()])
 
 
-def launch_arguments(options: Options, questions: Questions | None = None) -> dict[str, Any]:
+def launch_arguments(
+    options: Options, questions: Questions | None = None, jobs: Jobs | None = None
+) -> dict[str, Any]:
     """Return the fixed launch arguments: no browser storage, no uploads, no usage statistics.
 
     Raises ValueError with a sentence for an invalid allowed host or site.
@@ -193,7 +202,7 @@ def launch_arguments(options: Options, questions: Questions | None = None) -> di
         "max_file_size": "64kb",
         "mcp_server": False,
         "footer_links": [],
-        "app_kwargs": app_kwargs(access, questions),
+        "app_kwargs": app_kwargs(access, questions, jobs),
         "theme": gr.themes.Base(font=["Arial", "Helvetica", "sans-serif"], font_mono=["monospace"]),
         "css": css() + style(drawer.css, drawer.heads, drawer.fitting, form.css, lane.css),
     }

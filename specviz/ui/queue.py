@@ -17,7 +17,6 @@ from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import count
-from math import inf
 from statistics import fmean
 from time import monotonic
 from typing import Final, NamedTuple
@@ -27,7 +26,6 @@ from specviz.ui.stop_flag import StopFlag
 LONGEST: Final = 64
 PER_VISITOR: Final = 2  # jobs of one visitor that wait or compute at the same time
 PASSED_OVER: Final = 4  # turns in a row that may pass over a phase in which jobs wait
-MOST_STOPS: Final = 10_000  # visitors whose stops are remembered; a made-up one never leaves
 REPEAT: Final = 5.0  # seconds between two reports to a job that takes turns with others
 FEWEST, LATEST = 3, 20  # measured turns that an estimate needs, and that it looks back on
 TOO_MANY: Final = (
@@ -65,8 +63,7 @@ class Ticket:
     """One job in the queue.
 
     Attributes:
-        visitor: The session, perhaps followed by the kind of job ("ab12 race").
-        number: The page counts its jobs upwards; inf for a run of an API client.
+        visitor: The page's key, or the session of an API client.
         stopped: Whether it was stopped.
         overdue: Whether its time limit has ended it.
         moved: Set when its position may have changed.
@@ -74,11 +71,10 @@ class Ticket:
         phase: Its phase.
         drawing: Whether it pauses while the page draws its last output.
         served: Numbers of the last turns of this visitor in this phase, and of this job.
-        reported: When its position was last sent after it had begun; -inf if never.
+        reported: When its position was last sent after it had begun.
     """
 
     visitor: str
-    number: float
     stopped: bool = False
     overdue: bool = False
     moved: asyncio.Event = field(default_factory=asyncio.Event)
@@ -86,15 +82,10 @@ class Ticket:
     phase: Phase = Phase.FIRST_ROUND
     drawing: bool = False
     served: tuple[int, int] = (0, 0)
-    reported: float = -inf
+    reported: float = -REPEAT
 
     def __post_init__(self) -> None:
         self.stop_flag.set(self.stopped)
-
-    @property
-    def session(self) -> str:
-        """The visitor's session, without the name of the job."""
-        return self.visitor.partition(" ")[0]
 
     def stop(self) -> None:
         """End this job: it leaves the queue, or ends after its round. On the event loop only."""
@@ -121,19 +112,13 @@ class Ticket:
         return self.stopped
 
 
-def belongs_to(name: str, session: str) -> bool:
-    """Whether a ticket's visitor is this session, with or without the name of a job."""
-    return name == session or name.startswith(f"{session} ")
-
-
 class Queue:
-    """All jobs that compute or wait, and the stop requests of visitors."""
+    """All jobs that compute or wait."""
 
     def __init__(self, longest: int = LONGEST) -> None:
         self._longest = longest
         self._tickets: list[Ticket] = []
         self._running: Ticket | None = None
-        self._stops: dict[str, float] = {}
         self._numbers = count(1)  # of turns and arrivals
         self._passed_over = dict.fromkeys(Phase, 0)
         self._turns = {phase: deque[float](maxlen=LATEST) for phase in Phase}
@@ -141,10 +126,10 @@ class Queue:
     def __len__(self) -> int:
         return len(self._tickets)
 
-    def join(self, visitor: str, number: float = inf) -> Ticket:
+    def join(self, visitor: str) -> Ticket:
         """Add a job. Raises QueueFull with a sentence: the queue or the visitor's part is full."""
-        ticket = Ticket(visitor, number, stopped=self.is_stopped(visitor, number))
-        mine = [t for t in self._tickets if t.session == ticket.session and not t.stopped]
+        ticket = Ticket(visitor)
+        mine = [t for t in self._tickets if t.visitor == visitor and not t.stopped]
         if len(mine) >= PER_VISITOR:
             raise QueueFull(TOO_MANY)
         if len(self) >= self._longest:
@@ -222,7 +207,7 @@ class Queue:
             self._turns[ticket.phase].append(seconds)  # a job that is alone has longer turns
         number = next(self._numbers)
         for other in self._tickets:
-            if other.session == ticket.session and other.phase is ticket.phase:
+            if other.visitor == ticket.visitor and other.phase is ticket.phase:
                 other.served = (number, other.served[1])
         ticket.served = (number, number)
 
@@ -262,25 +247,10 @@ class Queue:
         waiting = [ticket for ticket in list(self._tickets) if ticket is not self._running]
         return not all(ticket.stopped or ticket.drawing for ticket in waiting)
 
-    def stop(self, visitor: str, number: float) -> None:
-        """End the visitor's job of this number, also one that joins only later."""
-        self._stops[visitor] = max(number, self._stops.get(visitor, number))
-        if len(self._stops) > MOST_STOPS:
-            del self._stops[next(iter(self._stops))]
+    def stop(self, visitor: str) -> None:
+        """End all jobs of a visitor."""
         for ticket in self._tickets:
-            if ticket.visitor == visitor and ticket.number <= number:
-                ticket.stop()
-
-    def is_stopped(self, visitor: str, number: float) -> bool:
-        """Whether the visitor stopped the job of this number."""
-        return number <= self._stops.get(visitor, -inf)
-
-    def drop_session(self, session: str) -> None:
-        """End all jobs of a visitor who has left, and forget their stop requests."""
-        for visitor in [name for name in self._stops if belongs_to(name, session)]:
-            del self._stops[visitor]
-        for ticket in self._tickets:
-            if belongs_to(ticket.visitor, session):
+            if ticket.visitor == visitor:
                 ticket.stop()
 
     def close(self) -> None:

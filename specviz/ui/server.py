@@ -1,4 +1,4 @@
-"""Routes besides Gradio's: scripts, recorded runs and races, questions; and the middleware.
+"""Routes besides Gradio's: scripts, recorded runs and races, questions, jobs; and the middleware.
 
 No route accepts, stores or downloads a file; `guard` closes those of Gradio's that do. All paths
 start with Gradio's prefix, which a proxy in front of Gradio passes on.
@@ -24,6 +24,7 @@ from specviz.ui.access import Access
 from specviz.ui.compare.race import recorded
 from specviz.ui.guard import Guard
 from specviz.ui.head import Head
+from specviz.ui.jobs import Jobs
 from specviz.ui.questions import Questions
 from specviz.ui.routes import FOR_EVER, PREFIX, configs, modules, plotly_js
 from specviz.ui.step.recorded import body, names
@@ -94,12 +95,15 @@ async def put_guard_first(app: ASGIApp) -> AsyncIterator[None]:
     yield
 
 
-def app_kwargs(access: Access | None = None, questions: Questions | None = None) -> dict[str, Any]:
+def app_kwargs(
+    access: Access | None = None, questions: Questions | None = None, jobs: Jobs | None = None
+) -> dict[str, Any]:
     """Return routes and middleware for `launch(app_kwargs=...)`.
 
     Args:
         access: As for `Guard`.
         questions: Answers the page's questions.
+        jobs: Whose lines are sent, and which can be stopped.
     """
     routes = [
         Route(f"{PREFIX}/health", send_health),
@@ -109,6 +113,7 @@ def app_kwargs(access: Access | None = None, questions: Questions | None = None)
         Route(f"{PREFIX}/traces/{{name}}", send_recorded),
         Route(f"{PREFIX}/races/{{name}}", send_race),
         (questions or Questions()).route(),
+        *(jobs or Jobs()).routes(),
     ]
     access = access or Access()
     middleware = [

@@ -1,11 +1,17 @@
-"""The output of a running job for the page: JSON Lines, sent in batches."""
+"""The output of a job for the page: lines of JSON, kept until every reader has had each once.
+
+A job writes them in its thread, in batches; readers follow on the server's event loop, each from
+the line that it asks for, so one that was cut off or reloads its page goes on where it was.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from math import ceil
 from threading import RLock
 from time import perf_counter
@@ -39,6 +45,9 @@ def state(name: str, nonce: str, **more: float | str) -> str:
 
 
 STATE: Final = '{"kind":"state"'  # how such a line begins
+BEAT: Final = 10.0  # seconds without a line after which a reader gets an empty batch
+BATCH: Final = 64  # lines
+ABSENT: Final = 6.0  # seconds without a reader after which a job is stopped: a reload takes less
 
 
 FIRST: Final = 3  # lines of the first batch, which ends with the first round
@@ -75,7 +84,7 @@ def paced(lines: Iterable[str]) -> Iterator[str]:
 
 
 class Stream:
-    """Append-only JSON Lines output of one job, including its status lines.
+    """The lines of one job, status lines among them.
 
     Status lines name what the visitor waits for: "queued" (with `queue.Position`), "lending" (with
     the seconds for which a GPU is requested), "loading" (with `load_facts`, if the load takes
@@ -84,22 +93,84 @@ class Stream:
     with others, and sends "resumed" once it is alone again.
 
     Attributes:
-        text: All output that was sent.
+        visitor: The key of the visitor's page.
+        nonce: The page's number of the job.
+        lines: All lines that were sent, without their newlines.
         begun: Whether more than status lines was sent, or enough is buffered to do so.
+        stopped: Whether the visitor has stopped the job, or has left.
+        over: Whether the last line was sent.
+        sent: When the last batch was sent, on the performance counter.
+        readers: How many readers there are.
     """
 
-    def __init__(self, nonce: str, send: Callable[[str], None]) -> None:
+    def __init__(self, visitor: str, nonce: str) -> None:
+        self.visitor = visitor
         self.nonce = nonce
-        self._send = send
-        self.text = ""
-        self.begun = False
-        self._held = ""
-        self._lines = 0  # buffered so far, sent or not
+        self.lines: list[str] = []
+        self.begun = self.stopped = self.over = False
+        self._held: list[str] = []
+        self._count = 0  # buffered so far, sent or not
         self._due = False
-        self._sent = perf_counter()
+        self.sent = perf_counter()
+        self.readers = 0
         self._takes_turns = False
         self._load: dict[str, float | str] = {}  # the load's last status
         self._lock = RLock()
+        self._loop = asyncio.get_running_loop()
+        self._changed = asyncio.Event()
+        self._leaving: asyncio.TimerHandle | None = None
+        self._on_stop: Callable[[], object] = lambda: None
+        self._on_end: Callable[[], None] = lambda: None
+
+    async def read(self, at: int = 0) -> AsyncIterator[list[str]]:
+        """Yield the lines from this one on, in batches, until the last; empty ones every BEAT."""
+        while True:
+            changed, over = self._changed, self.over
+            while batch := self.lines[at : at + BATCH]:
+                at += len(batch)
+                yield batch
+            if over:
+                return
+            with suppress(TimeoutError):
+                await asyncio.wait_for(changed.wait(), BEAT)
+            if not changed.is_set():
+                yield []
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Count a reader. A job that has had none for ABSENT seconds is stopped."""
+        self.readers += 1
+        try:
+            yield
+        finally:
+            self.readers -= 1
+            self.expect_reader()
+
+    def expect_reader(self) -> None:
+        """Stop the job ABSENT seconds from now if it has no reader then."""
+        if self._leaving is not None:
+            self._leaving.cancel()
+        self._leaving = self._loop.call_later(ABSENT, self._end_if_absent)
+
+    def _end_if_absent(self) -> None:
+        if not self.readers:
+            self.stop()
+
+    def on_stop(self, stop: Callable[[], object]) -> None:
+        """Set the function that ends what writes here; called at once if it is stopped already."""
+        self._on_stop = stop
+        if self.stopped:
+            stop()
+
+    def on_end(self, act: Callable[[], None]) -> None:
+        """Set a function that is called on the event loop once the last line was sent."""
+        self._on_end = act
+
+    def stop(self) -> None:
+        """End the job soon. On the event loop only."""
+        if not (self.stopped or self.over):
+            self.stopped = True
+            self._on_stop()
 
     def queued(self, position: Position) -> None:
         """Send the position in the queue, and the estimated seconds if there are any."""
@@ -125,21 +196,29 @@ class Stream:
                 self._load = facts
                 self.say("loading", **facts)
 
+    def end(self, name: str, **more: float | str) -> None:
+        """Send the last line: how the job ended."""
+        self.resumed()
+        self._append(state(name, self.nonce, **more), last=True)
+
     def fail(self, problem: Exception) -> None:
-        """Send the reason why the run failed."""
-        self._append(error(explained(problem), self.nonce))
+        """Send the last line: the reason why the run failed."""
+        self._append(error(explained(problem), self.nonce), last=True)
 
     def write(self, text: str) -> None:
-        """Send whole lines at once."""
-        self.begun |= not text.startswith(STATE)
-        self._append(text)
+        """Send whole lines: those that are `Paced` with the next flush, others at once."""
+        if isinstance(text, Paced):
+            self._hold(text)
+        elif text:
+            self.begun |= not text.startswith(STATE)
+            self._append(text)
 
-    def hold(self, text: str) -> None:
+    def _hold(self, text: str) -> None:
         """Buffer whole lines until `flush`, which sends the first round without delay."""
         with self._lock:
-            self._held += text
-        self._lines += bool(text)
-        if not self.begun and self._lines >= FIRST:
+            self._held += split(text)
+        self._count += bool(text)
+        if not self.begun and self._count >= FIRST:
             self.begun = self._due = True
         self._due |= isinstance(text, BaselineNext)
         if ZEROGPU:
@@ -147,22 +226,32 @@ class Stream:
 
     def flush(self) -> bool:
         """Send the buffer if it is due, and return whether something was sent."""
-        if not self._held or not (self._due or perf_counter() - self._sent > PAUSE):
+        if not self._held or not (self._due or perf_counter() - self.sent > PAUSE):
             return False
         self._append("")
         return True
 
-    def release(self) -> None:
-        """Move the buffer to `text`; it is sent with the next text."""
-        self.text += self._held
-        self._held, self._due = "", False
-
-    def _append(self, text: str) -> None:
+    def _append(self, text: str, last: bool = False) -> None:
         with self._lock:
-            self.release()
-            self.text += text
-            self._sent = perf_counter()
-            self._send(self.text)
+            self.lines += [*self._held, *split(text)]
+            self._held, self._due = [], False
+            self.sent = perf_counter()
+            self.over = last
+        with suppress(RuntimeError):  # the loop has ended with the server
+            self._loop.call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
+        """Tell readers of new lines."""
+        if self.over:
+            act, self._on_end = self._on_end, lambda: None
+            act()
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+
+def split(text: str) -> list[str]:
+    """Split whole lines, which end with a newline."""
+    return text.split("\n")[:-1]
 
 
 def load_facts(stage: LoadStage) -> dict[str, float | str]:

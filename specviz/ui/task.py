@@ -88,10 +88,12 @@ class Task:
         run: Runs it and yields whole lines: a module-level function with its arguments bound by
             `partial`. It ends soon after `JobContext.unwanted`.
         seconds: The GPU seconds that it requests on ZeroGPU.
+        transform: Converts texts that are not paced for the page, in the server's process.
     """
 
     run: Callable[[JobContext], Iterator[str]]
     seconds: float
+    transform: Callable[[str], str] = str
 
 
 def gpu_seconds(target: str, tokens: float) -> float:

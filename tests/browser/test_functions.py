@@ -7,7 +7,7 @@ import pytest
 from specviz.catalog.entry import entries, settings_read_by, with_defaults
 from specviz.settings.settings import summarize_draft
 from specviz.ui.compare.race import form, lane, presets
-from specviz.ui.compare.race.request import LaneAsked, RaceRequest, suits
+from specviz.ui.compare.race.request import FormLane, RaceRequest, suits
 from specviz.ui.routes import module_address
 
 
@@ -176,11 +176,9 @@ def test_large_numbers_have_two_or_three_digits_and_a_unit(call, value, said):
     assert call("compare/race/words", "scaled", value, ["", "k", "M"]) == said
 
 
-def test_growing_text_yields_only_its_new_lines(call):
-    one, two = (json.dumps({"kind": kind}) + "\n" for kind in ("run", "round"))
-    assert call("shared/job", "newLines", one, "") == [{"kind": "run"}]
-    assert call("shared/job", "newLines", one + two, one) == [{"kind": "round"}]
-    assert call("shared/job", "newLines", two, one) == [{"kind": "round"}]
+def test_recording_is_read_as_lines(call):
+    text = "".join(json.dumps({"kind": kind}) + "\n" for kind in ("run", "round"))
+    assert call("shared/job", "parseLines", text) == [{"kind": "run"}, {"kind": "round"}]
 
 
 def test_long_word_starts_a_new_line(call):
@@ -198,10 +196,10 @@ JOB = """async (address) => {
   const job = new Job({ kind: "run", words, waits: { loading: "loads" },
     turn: (under) => told.push(under ? "on" : "off"),
     wait: (said, numbers = "") => told.push(said + numbers),
-    end: (said, server) => told.push((server ? "server " : "page ") + said) });
-  const line = (kind, more) =>
-    JSON.stringify({ kind, id: String(job.number), ...more }) + "\\n";
-  const hear = (text) => job.hear(text).forEach((each) => job.state(each));
+    end: (said, server) => told.push((server ? "server " : "page ") + said),
+    take: (lines) => lines.forEach((each) => job.state(each)) });
+  const line = (kind, more) => ({ kind, ...more });
+  const hear = (each) => job.hear([each]);
   %s
   return told;
 }"""
@@ -265,8 +263,8 @@ JOB = """async (address) => {
             ["on", "asking", "off"],
         ),
         (
-            "job.begin(); hear(line('state', { state: 'loading', id: '7' })); job.ended();",
-            ["on", "asking", "off", "page untaken"],
+            "job.begin(); const n = job.number; job.begin(); told.push(job.number > n);",
+            ["on", "asking", "on", "asking", True],
         ),
     ],
 )
@@ -332,7 +330,7 @@ def drafter(name):
 
 def settings_of(name, text):
     """The settings of a lane, as the server reads them."""
-    lanes = (LaneAsked(name, text), LaneAsked("ngram", ""))
+    lanes = (FormLane(name, text), FormLane("ngram", ""))
     return RaceRequest("Once", "house", 0, 0, 1, 7, 12, lanes).race().lanes[0].settings
 
 

@@ -29,7 +29,6 @@ from statistics import median
 from typing import Any
 
 import httpx
-from gradio_client.utils import apply_diff
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 API = "/gradio_api"
@@ -111,6 +110,7 @@ class Visitor:
     def __init__(self, server: Server, random: Random, seen: Seen) -> None:
         self.server, self.random, self.seen = server, random, seen
         self.session = f"{random.getrandbits(50):011x}"
+        self.page = f"{random.getrandbits(128):032x}"
         self.number = 0
         limits = httpx.Limits(max_connections=8, keepalive_expiry=2.0)
         self.http = httpx.AsyncClient(base_url=server.address, timeout=PATIENCE, limits=limits)
@@ -153,7 +153,7 @@ class Visitor:
         wish = self._wish(drafter)
         start = time.perf_counter()
         first: dict[str, float] = {}
-        async for kinds in self._press("sv-branch", json.dumps(wish), self.number):
+        async for kinds in self._press("sv-branch", json.dumps(wish)):
             now = time.perf_counter() - start
             for kind in kinds:
                 first.setdefault(kind, now)
@@ -161,7 +161,7 @@ class Visitor:
                 break
             if "round" in kinds and stops:
                 stops = False
-                await self._post("/run/predict", self._call("sv-stop", self.number))
+                await self._post(f"/sv/jobs/{self.page}/{self.number}/stop", {})
         self._count(first)
         ends = ("done", "stopped", "error")
         return next((each for each in ends if each in first), "left" if leaves else "lost")
@@ -184,19 +184,28 @@ class Visitor:
         soon = first.get("round", PATIENCE) <= ROUND or first.get("queued", PATIENCE) <= PLACE
         self.seen.in_time.append(soon)
 
-    async def _press(self, button: str, *values: Any) -> AsyncIterator[set[str]]:
-        """What a button's event streams: the kinds of lines so far, a state by its own name."""
-        await self._post("/queue/join", self._call(button, *values))
-        text: Any = None
+    async def _press(self, button: str, wish: str) -> AsyncIterator[set[str]]:
+        """The lines of the job that a button starts: the kinds so far, a state by its own name."""
+        await self._post(
+            "/queue/join", self._call(button, json.dumps([self.page, self.number, wish]))
+        )
+        kinds: set[str] = set()
+        where = f"{API}/sv/jobs/{self.page}/{self.number}/lines"
+        async with self.http.stream("GET", where) as lines:
+            async for line in lines.aiter_lines():
+                if line.startswith("data: "):
+                    kinds.add(_kind(line.removeprefix("data: ")))
+                elif not line and kinds:
+                    yield set(kinds)
+        await self._started()
+
+    async def _started(self) -> None:
+        """The end of the event, which its page hears, too."""
         where = {"session_hash": self.session}
-        async with self.http.stream("GET", f"{API}/queue/data", params=where) as heard:
-            async for line in heard.aiter_lines():
+        async with self.http.stream("GET", f"{API}/queue/data", params=where) as messages:
+            async for line in messages.aiter_lines():
                 message = json.loads(line.removeprefix("data:")) if line else {}
-                if message.get("msg") == "process_generating":
-                    (news,) = message["output"]["data"]
-                    text = news if text is None else apply_diff(text, news)
-                    yield {_kind(each) for each in text.splitlines()}
-                elif message.get("msg") == "process_completed":
+                if message.get("msg") == "process_completed":
                     if not message["success"]:
                         self.seen.wrong.append(str(message["output"])[:200])
                     return

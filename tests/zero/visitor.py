@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any, Self
 
 import httpx
-from gradio_client.utils import apply_diff
 
 API = "/gradio_api"
 SESSION = "a-visitor"
+PAGE = "a" * 32  # the key of its page
 
 
 class Visitor:
@@ -32,27 +32,22 @@ class Visitor:
         self._http.close()
 
     def press(self, button: str, wish: str) -> Iterator[str]:
-        """What a button's event streams, as the text grows. button: its id on the page."""
+        """The lines of the job that a button starts, as they come. button: its id on the page."""
         self.job += 1
-        self._post("/queue/join", self._call(button, (wish, self.job)))
-        text: Any = None
-        where = {"session_hash": SESSION}
-        with self._http.stream("GET", f"{API}/queue/data", params=where) as heard:
-            for line in heard.iter_lines():
-                message = json.loads(line.removeprefix("data:")) if line else {}
-                if message.get("msg") == "process_generating":
-                    assert message["success"], message
-                    (news,) = message["output"]["data"]
-                    text = news if text is None else apply_diff(text, news)
+        name = json.dumps([PAGE, self.job, wish])
+        self._post("/queue/join", self._call(button, (name,)))
+        text = ""
+        with self._http.stream("GET", f"{API}/sv/jobs/{PAGE}/{self.job}/lines") as lines:
+            for line in lines.iter_lines():
+                if line.startswith("data: "):
+                    text += line.removeprefix("data: ") + "\n"
+                if not line and text:
                     yield text
-                elif message.get("msg") == "process_completed":
-                    assert message["success"], message
-                    return
 
-    def ask(self, button: str, *values: Any) -> str | None:
-        """What a button's event that waits in no line answers."""
-        data = self._post("/run/predict", self._call(button, values))["data"]
-        return data[0] if data else None
+    def stop(self) -> None:
+        """Stop the newest job."""
+        where = f"{API}/sv/jobs/{PAGE}/{self.job}/stop"
+        self._http.post(where).raise_for_status()
 
     def question(self, section: str, question: dict[str, Any]) -> dict[str, Any]:
         """What a section answers to a question."""

@@ -1,14 +1,9 @@
 // Downloading: one model at a time; its row shows progress and the result.
 
 import { Job } from "../shared/job.js";
-import { Stage } from "../shared/stage.js";
 import { download, question, show, state } from "./models_list.js";
 
-/** @import { Start } from "../shared/data.js" */
 /** @import { Line } from "./data.js" */
-
-/** @type {Stage<object>} */
-const stage = new Stage();
 
 /** @param {string} sentence */
 function announce(sentence) {
@@ -42,10 +37,12 @@ export const job = new Job({
     download.sentence = sentence;
     announce(sentence);
   },
+  take: receive,
 });
 
-function receive() {
-  for (const line of job.hear(stage.props.value)) {
+/** @param {Line[]} lines */
+function receive(lines) {
+  for (const line of lines) {
     if (line.kind === "progress") [download.done, download.of] = [line.done, line.of];
     else if (line.kind === "step") download.sentence = line.sentence;
     else if (line.kind === "error") fail(line.sentence);
@@ -66,10 +63,4 @@ function end() {
 function fail(sentence) {
   Object.assign(download, { sentence, failed: true });
   announce(sentence);
-}
-
-/** @type {Start<object>} */
-export function start(element, props, watch, _trigger, config) {
-  stage.set(element, props, config);
-  watch("value", receive);
 }

@@ -16,6 +16,7 @@ const OFFERS = {
 export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
   question.wire(() => ({}), receive);
+  download.cancel = () => job.stop();
   window.specviz.models = {
     begin: () => job.begin(),
     stop: () => job.stop(),

@@ -24,7 +24,15 @@ export const state = {
   chosen: "", // the target to use on Step
 };
 /** The current or last download. */
-export const download = { name: "", runs: false, done: 0, of: 0, sentence: "", failed: false };
+export const download = {
+  cancel() {},
+  name: "",
+  runs: false,
+  done: 0,
+  of: 0,
+  sentence: "",
+  failed: false,
+};
 
 /** @type {[title: string, about: string, has: (row: Row) => boolean][]} */
 const GROUPS = [
@@ -230,7 +238,7 @@ function begin(name) {
   there(byId("sv-models-go")).click();
 }
 
-const cancel = () => there(byId("sv-models-stop")).click();
+const cancel = () => download.cancel();
 
 /** @param {string} name */
 async function use(name) {

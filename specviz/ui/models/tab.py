@@ -6,21 +6,23 @@ Only an app that lets visitors name any model downloads for them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from queue import SimpleQueue
 from time import monotonic
 from typing import Any, Final
 
 import gradio as gr
 
 from specviz.catalog import public
-from specviz.models.files import FetchMonitor, Stopped
+from specviz.models.files import FetchMonitor
 from specviz.settings.settings import require
 from specviz.ui.component import TabContext, component
-from specviz.ui.live import PRIVATE, Job, Start, Texts, wire
+from specviz.ui.live import PRIVATE, Start, wire
 from specviz.ui.models.rows import answer, fetchable
-from specviz.ui.queue import Ticket
 from specviz.ui.step.drawer import suit
 from specviz.ui.stream import Stream, line
+from specviz.ui.task import JobContext, Task
 
 NAME: Final = "sv-models"
 OFTEN: Final = 0.5  # seconds between two lines of a download, which are all kept
@@ -35,12 +37,13 @@ def build(place: TabContext, fields: Mapping[str, Any]) -> None:
         fields: Components of Step's form by name; empty if the form could not be built.
     """
     fetchable()  # raises if a list of models is broken, and the tab then says which
-    component(NAME, "models/models", {"any": place.any_model})
+    view = component(NAME, "models/models", {"any": place.any_model})
     place.questions.add("models", partial(answer, place.any_model, place.runs.machine))
     if fields:
         _wire_use(dict(fields))
     if place.any_model:
-        _wire_fetch(place)
+        go = gr.Button("Download", elem_id=f"{NAME}-go", elem_classes="sv-hidden")
+        wire(place.jobs, place.fetches, view, OURS, Start(go, [], wanted, f"{OURS}.wanted()"))
 
 
 def _wire_use(fields: dict[str, Any]) -> None:
@@ -50,48 +53,35 @@ def _wire_use(fields: dict[str, Any]) -> None:
     suit(fields, chosen.then, prefer_own=True)
 
 
-def _wire_fetch(place: TabContext) -> None:
-    box = gr.Textbox(visible=False)
-    story = component("sv-fetching", "models/fetching")
-    go = gr.Button("Download", elem_id=f"{NAME}-go", elem_classes="sv-hidden")
-    stop = gr.Button("Cancel", elem_id=f"{NAME}-stop", elem_classes="sv-hidden")
-    number = gr.Number(visible=False)
-
-    def wanted(name: str) -> Texts:
-        require(name in fetchable(), f"There is no model {name!r:.100} to download.")
-
-        def texts(visitor: str, number: float) -> Any:
-            return place.fetches.story(visitor, number, partial(download, name))
-
-        return texts
-
-    job = Job("fetch", OURS, stop, number)
-    wire(place.fetches, job, story, Start(go, [box], wanted, f"[{OURS}.wanted()]"))
+def wanted(_: Stream, name: Any) -> Task:
+    """Return the task of a download. Raises BadSettings for a model that cannot be downloaded."""
+    require(name in fetchable(), f"There is no model {name!r:.100} to download.")
+    return Task(partial(download, name), 0.0)
 
 
-def download(name: str, ticket: Ticket, story: Stream) -> Iterator[None]:
-    """Download a model while sending progress, unless stopped before. Raises NotAvailable."""
-    if ticket.unwanted():
-        return
-    yield
-    story.say("fetching")
-    progress = Progress(story)
-    try:
-        public.fetch(name, progress.say, FetchMonitor(progress.update, ticket.unwanted))
-    except Stopped:
-        if not ticket.unwanted():
-            raise
+def download(name: str, context: JobContext) -> Iterator[str]:
+    """Download a model in a thread of its own, and yield its progress. Raises NotAvailable."""
+    yield context.says("fetching")
+    progress = Progress(context.nonce)
+    watch = FetchMonitor(progress.update, context.unwanted)
+    with ThreadPoolExecutor(1, "fetch") as thread:
+        fetching = thread.submit(public.fetch, name, progress.say, watch)
+        fetching.add_done_callback(lambda _: progress.lines.put(""))
+        while text := progress.lines.get():
+            yield text
+        fetching.result()
 
 
 class Progress:
-    """Send bytes at most every OFTEN seconds, and sentences at once."""
+    """Lines on a download: bytes at most every OFTEN seconds, and sentences at once."""
 
-    def __init__(self, story: Stream) -> None:
-        self._story = story
+    def __init__(self, nonce: str) -> None:
+        self.lines = SimpleQueue[str]()
+        self._nonce = nonce
         self._sent = -OFTEN
 
     def update(self, done: int, whole: int) -> None:
-        """Send the number of bytes, if enough time has passed.
+        """Add the number of bytes, if enough time has passed.
 
         Args:
             done: Bytes that were downloaded.
@@ -101,9 +91,8 @@ class Progress:
         if now - self._sent < OFTEN and not last:
             return
         self._sent = now
-        data = {"done": done, "of": whole, "id": self._story.nonce}
-        self._story.write(line("progress", data))
+        self.lines.put(line("progress", {"done": done, "of": whole, "id": self._nonce}))
 
     def say(self, sentence: str) -> None:
-        """Send a step, such as a source that is tried."""
-        self._story.write(line("step", {"sentence": sentence, "id": self._story.nonce}))
+        """Add a step, such as a source that is tried."""
+        self.lines.put(line("step", {"sentence": sentence, "id": self._nonce}))

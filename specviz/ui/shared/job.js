@@ -1,18 +1,59 @@
-// A live job: the page numbers it, the server sends append-only lines of JSON about it. A section has
-// at most one job at a time; its texts and callbacks are the section's `face`.
-
-import { watchServer } from "./page.js";
+// A live job: the page numbers it, and its lines of JSON arrive by server-sent events, each once. A
+// section has at most one job at a time; its texts and callbacks are the section's `face`.
 
 /** @import { JobLine, StateLine } from "./data.js" */
 
+// The page's own key, by which the server knows whose job it is; a page that is reloaded keeps it.
+const PAGE = stored("sv-page") ?? randomKey();
+const ADDRESS = new URL("../../../jobs/" + PAGE + "/", import.meta.url); // of ours below any root path
+const PATIENCE = 8000; // milliseconds without a connection after which the server is lost
+const LEAVING = 300; // the same if it was closed for good, which a page that is being left sees, too
+const KEPT = "sv-job-"; // the number of the job under way, by kind, for the visit
+
+/** @param {string} key @param {string} [value] */
+function store(key, value) {
+  try {
+    if (value === undefined) sessionStorage.removeItem(key);
+    else sessionStorage.setItem(key, value);
+  } catch {
+    // A page in a frame may be denied all storage: a reload then ends its jobs.
+  }
+}
+
+/** @param {string} key */
+function stored(key) {
+  try {
+    return sessionStorage.getItem(key);
+  } catch {
+    return null;
+  }
+}
+
+// 128 random bits.
+function randomKey() {
+  const key = [...crypto.getRandomValues(new Uint8Array(16))]
+    .map((byte) => byte.toString(16).padStart(2, "0"))
+    .join("");
+  store("sv-page", key);
+  return key;
+}
+
+/** Whether the page was reloaded; a link, even in the same tab, leads elsewhere. */
+export function isReloaded() {
+  const [arrival] = performance.getEntriesByType("navigation");
+  return arrival instanceof PerformanceNavigationTiming && arrival.type === "reload";
+}
+
 /**
+ * @template {JobLine} [Line=JobLine]
  * @typedef {object} Face
  * @property {string} kind Of the job's first own line; those before it are states.
  * @property {Record<"asking" | "dropping" | "stopping" | "stopped" | "unbegun" | "untaken" | "lost", string>} words
  * @property {Record<string, string>} waits What the visitor waits for, by the server's state.
  * @property {(under: boolean) => void} turn A job has begun, or is over.
- * @property {(sentence: string, numbers?: string) => void} wait Says what the visitor waits for; numbers: see `write`.
+ * @property {(sentence: string, numbers?: string) => void} wait Says what the visitor waits for; numbers: see `Sentence`.
  * @property {(sentence: string, told: boolean) => void} end Says how the job ended; told: by the server.
+ * @property {(lines: Line[]) => void} take Shows new lines of the job.
  */
 /** @param {number | undefined} seconds An estimate; undefined where the server has none. */
 const about = (seconds) => (seconds === 1 ? "about 1 second" : `about ${seconds} seconds`);
@@ -57,19 +98,16 @@ function howFar({ done = 0, of = 0, left, spent = 0 }) {
 const borrowing = (seconds) => `Requesting a GPU for at most ${seconds} seconds.`;
 
 /**
- * The lines, parsed, by which a text has grown; all of them where it does not go on from `before`.
+ * The lines of a recording.
  * @template {JobLine} Line
  * @param {string} text
- * @param {string} before
  * @returns {Line[]}
  */
-export function newLines(text, before) {
-  const fresh = before && text.startsWith(before) ? text.slice(before.length) : text;
-  return fresh
+export const parseLines = (text) =>
+  text
     .split("\n")
     .filter(Boolean)
     .map((line) => JSON.parse(line));
-}
 
 /** Whether this line is a job's last. @param {JobLine} line */
 export const isLast = ({ kind, state }) =>
@@ -78,73 +116,98 @@ export const isLast = ({ kind, state }) =>
 
 /** @template {JobLine} Line */
 export class Job {
-  /** @param {Face} face */
+  /** @type {EventSource | null} */
+  #source = null;
+  #lost = 0; // the timer that ends a job without a connection
+
+  /** @param {Face<Line>} face */
   constructor(face) {
     this.face = face;
     this.number = 0; // of the job under way; 0 when there is none
     this.wanted = 0; // the job to show; 0 once something recorded was chosen instead
-    this.text = ""; // what came of it
+    this.count = 0; // lines that came
     this.begun = false; // its own first line has come
     this.over = false; // its last line has come
     this.stopping = false; // the visitor asked for its end
   }
 
-  /** Starts a job, unless one is under way. Returns its number, for the server. */
+  /** Begins a job and listens to it. Returns its name, by which the server is to start it. */
   begin() {
-    if (!this.number) {
-      this.number = Date.now();
-      this.text = "";
-      this.begun = this.over = this.stopping = false;
-      this.face.turn(true);
-      this.face.wait(this.face.words.asking);
-      const mine = this.number;
-      watchServer(
-        () => this.number === mine,
-        () => this.ended(),
-      );
-    }
-    if (this.wanted !== this.number) this.text = ""; // all of it is wanted again
-    this.wanted = this.number;
-    return this.number;
+    this.#listen(Math.max(Date.now(), this.number + 1), 0, ""); // the server waits for its start
+    this.face.wait(this.face.words.asking);
+    store(KEPT + this.face.kind, String(this.number));
+    return [PAGE, this.number];
   }
 
-  /** Asks for its end. Returns the number of the job that the server should stop. */
+  /**
+   * Goes on with the job that was under way when the page was reloaded.
+   * @param {number} [count] Lines of it that the page has kept.
+   * @returns {boolean} Whether there is one.
+   */
+  resume(count = 0) {
+    const number = isReloaded() ? Number(stored(KEPT + this.face.kind)) : 0;
+    store(KEPT + this.face.kind, number ? String(number) : undefined);
+    if (number) this.#listen(number, count, "?from=" + count);
+    return number > 0;
+  }
+
+  /** @param {number} number @param {number} count @param {string} cursor */
+  #listen(number, count, cursor) {
+    if (this.number) this.#end();
+    this.number = this.wanted = number;
+    this.count = count;
+    this.begun = count > 0;
+    this.over = this.stopping = false;
+    this.face.turn(true);
+    const source = new EventSource(new URL(number + "/lines" + cursor, ADDRESS));
+    source.onmessage = ({ data }) => this.hear(parseLines(data));
+    source.onopen = () => this.#connected();
+    source.onerror = () => {
+      const closed = source.readyState === EventSource.CLOSED;
+      if (closed) this.#connected();
+      this.#lost ||= setTimeout(() => this.ended(), closed ? LEAVING : PATIENCE);
+    };
+    this.#source = source;
+  }
+
+  #connected() {
+    clearTimeout(this.#lost);
+    this.#lost = 0;
+  }
+
+  /** Asks for its end. */
   stop() {
-    if (!this.number) return 0;
+    if (!this.number) return;
     this.stopping = true;
     this.face.wait(this.begun ? this.face.words.stopping : this.face.words.dropping);
-    return this.number;
+    fetch(new URL(this.number + "/stop", ADDRESS), { method: "POST" }).catch(() => {});
   }
 
-  /** The server is done with the job, however it went. */
+  /** Nothing more will come of the job, however it went. */
   ended() {
     if (!this.number) return;
     const mine = this.wanted === this.number;
     const { stopped, lost, untaken } = this.face.words;
-    this.number = 0;
+    this.#end();
     this.face.turn(false);
     if (mine && !this.over)
-      this.face.end(this.stopping ? stopped : this.text ? lost : untaken, false);
+      this.face.end(this.stopping ? stopped : this.count ? lost : untaken, false);
   }
 
-  /**
-   * The lines that are new in a text, if it is of the job that is wanted.
-   * @param {string | null} text
-   * @returns {Line[]}
-   */
-  hear(text) {
-    if (!text || !this.wanted) return [];
-    /** @type {Line[]} */
-    const lines = newLines(text, this.text);
-    if (
-      !lines.length ||
-      lines.some((line) => line.id !== undefined && Number(line.id) !== this.wanted)
-    )
-      return [];
-    this.text = text;
+  #end() {
+    this.#source?.close();
+    this.#connected();
+    this.number = 0;
+    store(KEPT + this.face.kind);
+  }
+
+  /** Takes new lines in. @param {Line[]} lines */
+  hear(lines) {
+    this.count += lines.length;
     this.begun ||= lines.some((line) => line.kind === this.face.kind);
-    this.over = isLast(lines[lines.length - 1]);
-    return lines;
+    this.over = lines.some(isLast);
+    if (this.number && this.wanted === this.number) this.face.take(lines);
+    if (this.over) this.ended();
   }
 
   /** Says what a state means to the visitor. @param {StateLine} line */

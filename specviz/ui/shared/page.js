@@ -1,6 +1,5 @@
-// The page around the sections: its theme, and whether the server still answers.
+// The page around the sections: its theme, and where sections publish their functions.
 
-import { PLOTLY } from "./given.js";
 import { isDark } from "./gradio.js";
 
 /** @import { Section, Shared } from "./data.js" */
@@ -27,18 +26,4 @@ export function onTheme(repaint) {
     dark = !dark;
     repaint();
   });
-}
-
-// The page is not told when the server is gone: while a job is `underWay` it asks now and then.
-/** @param {() => boolean} underWay @param {() => void} onLost */
-export async function watchServer(underWay, onLost) {
-  await new Promise((done) => setTimeout(done, 5000));
-  if (!underWay()) return;
-  const isUp = await fetch(PLOTLY, { method: "HEAD", cache: "no-store" }).then(
-    () => true,
-    () => false,
-  );
-  if (!underWay()) return;
-  if (isUp) watchServer(underWay, onLost);
-  else onLost();
 }

@@ -10,11 +10,11 @@ import { pause } from "./playback.js";
 import { feed, reel, stepName } from "./reel.js";
 import { $ } from "./stage.js";
 
-/** @import { RoundLine } from "./data.js" */
+/** @import { Line, RoundLine } from "./data.js" */
 
 /**
  * The run that was branched from.
- * @type {{ text: string, round: number, step: string, rounds: RoundLine[] } | null}
+ * @type {{ lines: Line[], round: number, step: string, rounds: RoundLine[] } | null}
  */
 let origin = null;
 
@@ -24,7 +24,7 @@ export function branch() {
     return notice("Another run is still in progress. Stop it, or wait until it ends.");
   const { round, step } = now.at;
   origin = {
-    text: reel.text,
+    lines: reel.lines,
     round: reel.rounds[round].number,
     step: stepName(round, step).id,
     rounds: reel.rounds,
@@ -84,6 +84,5 @@ function returnToOrigin() {
   pause();
   job.wanted = 0; // should the branch still be running, it is not shown any more
   now.link = { round: back.round, step: back.step };
-  reel.text = "";
-  feed(back.text);
+  feed(back.lines);
 }

@@ -88,7 +88,6 @@ class Controls:
     run: gr.Button
     stop: gr.Button
     recorded: gr.Dropdown
-    number: gr.Number
 
 
 def build(allow_any_model: bool, limit: float, opened: Any) -> Controls:
@@ -115,13 +114,12 @@ def build(allow_any_model: bool, limit: float, opened: Any) -> Controls:
         settings = drawer(first, allow_any_model)
         models = model_boxes() if allow_any_model else {}
         bound(limit)
-    number = gr.Number(0, visible=False)
     rest = [settings[row.name] for row in sentence_rows()]
     said = [settings["method"], *rest, settings["target"]]
     changes = [component.change for component in said]
     gr.on(changes, None, said, js=sentence(), api_visibility="private")
     fit(settings, opened)
-    return Controls({"prompt": prompt, **settings, **models}, run, stop, recorded, number)
+    return Controls({"prompt": prompt, **settings, **models}, run, stop, recorded)
 
 
 def prompt_box(text: str, elem_id: str, examples_id: str) -> gr.Textbox:

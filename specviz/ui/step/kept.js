@@ -1,46 +1,50 @@
-// A live run that had not ended when the page was reloaded (Gradio reloads by itself once a server
-// that was away answers again): its rounds are kept for the visit and shown again.
+// A live run that had not ended when the page was reloaded goes on where it was. Its lines are kept for
+// the visit, too: Gradio reloads the page by itself once a server that was away answers again, and a
+// server that was started anew does not know the run.
 
-import { notice } from "./live.js";
-import { now } from "./now.js";
+import { isReloaded } from "../shared/job.js";
+import { now } from "./cursor.js";
+import { job } from "./live.js";
 import { feed, reel } from "./reel.js";
 
+/** @import { Line, RunLine } from "./data.js" */
+
 const KEY = "sv-unfinished";
-const TOLD = "The page was reloaded before the run ended. Finished rounds are kept; run it again.";
 
 export function keepUnfinished() {
   addEventListener("pagehide", () => {
-    if (now.shown !== "live" || reel.finished || !reel.rounds.length) return;
+    if (!job.number || now.shown !== "live" || !reel.rounds.length) return;
     try {
-      sessionStorage.setItem(KEY, reel.text);
+      sessionStorage.setItem(KEY, JSON.stringify({ lines: reel.lines, count: job.count }));
     } catch {
-      // More than a browser keeps, or a page in a frame that may keep nothing: as usual then.
+      // More than a browser keeps, or a page in a frame that may keep nothing: all of it comes anew.
     }
   });
 }
 
-// Shows the kept run, once. Returns whether there was one.
-export function showUnfinished() {
-  const text = taken();
-  if (!text) return false;
-  feed(text);
-  notice(TOLD);
-  return true;
+/** Shows the unfinished run, and goes on with it. @returns {Promise<RunLine> | null} */
+export function resumeUnfinished() {
+  const { lines, count } = taken();
+  feed(lines);
+  if (!job.resume(count)) return lines.length ? Promise.resolve(firstOf(lines)) : null;
+  return new Promise((done) => {
+    const look = () => (reel.run ? done(reel.run) : setTimeout(look, 50));
+    look();
+  });
 }
 
-// The kept text, if the page was reloaded; a link, even in the same tab, leads elsewhere. The address
-// cannot tell, since it follows the steps with a delay.
+/** @param {Line[]} lines */
+const firstOf = (lines) => /** @type {RunLine} */ (lines[0]);
+
+// The kept lines, once, if the page was reloaded.
 function taken() {
+  /** @type {{ lines: Line[], count: number }} */
+  const none = { lines: [], count: 0 };
   try {
-    const text = sessionStorage.getItem(KEY) ?? "";
+    const text = sessionStorage.getItem(KEY);
     sessionStorage.removeItem(KEY);
-    return anew() ? text : "";
+    return text && isReloaded() ? JSON.parse(text) : none;
   } catch {
-    return ""; // A page in a frame may be denied all storage.
+    return none;
   }
-}
-
-function anew() {
-  const [arrival] = performance.getEntriesByType("navigation");
-  return arrival instanceof PerformanceNavigationTiming && arrival.type === "reload";
 }

@@ -1,19 +1,21 @@
 // The live run: notices while it waits, and when it ends.
 
-import { byId, write } from "../shared/dom.js";
+import { byId } from "../shared/dom.js";
 import { Job } from "../shared/job.js";
-import { now } from "./now.js";
-import { reel } from "./reel.js";
+import { render, Sentence } from "../shared/view.js";
+import { now } from "./cursor.js";
+import { feed, reel } from "./reel.js";
 import { $ } from "./stage.js";
 
+/** @import { ComponentChild } from "../vendor/preact.js" */
 /** @import { Line } from "./data.js" */
 
 export const STOPPED = "Stopped. Finished rounds are kept.";
 let awaited = ""; // the notice that the first round takes away
 
-/** @param {string} sentence @param {string} [numbers] */
-export function notice(sentence, numbers) {
-  write($(".sv-notice"), sentence, numbers);
+/** @param {string} sentence @param {string} [numbers] @param {ComponentChild} [action] */
+export function notice(sentence, numbers, action) {
+  render([...Sentence(sentence, numbers), action ? [" ", action] : null], $(".sv-notice"));
   $(".sv-notice").hidden = !sentence;
 }
 
@@ -48,6 +50,7 @@ export const job = new Job({
     awaited = job.stopping ? "" : $(".sv-notice").textContent;
   },
   end: (sentence) => notice(sentence),
+  take: (lines) => feed(lines),
 });
 
 export const waiting = () => now.shown === "live" && job.number > 0 && !reel.finished;

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING
 
 from specviz.trace.events import Event, Finished
 from specviz.trace.file import dumps
@@ -14,11 +13,6 @@ from specviz.ui.step.hint import hint
 from specviz.ui.step.lines import lines
 from specviz.ui.stream import BaselineNext, line, paced
 from specviz.ui.task import JobContext, Task, gpu_seconds
-
-if TYPE_CHECKING:
-    from specviz.engine.loop import PlainStep
-    from specviz.engine.protocol import Drafter
-    from specviz.models.target import Target
 
 
 def shown(request: RunRequest) -> Task:
@@ -43,7 +37,12 @@ def stream_run(request: RunRequest, context: JobContext) -> Iterator[str]:
     if context.unwanted():
         return
     yield context.says("drafting")
-    with closing(run(request, target, drafter, context)) as events:
+    from specviz import engine
+
+    run = engine.run_stepwise(
+        target, drafter, request.prompt, request.settings, stop=context.unwanted
+    )
+    with closing(run) as events:
         yield from paced(lines(events, "live", context.nonce, (request.target, request.drafter)))
     if request.target == HOUSE and isinstance(request.prompt, str) and not context.unwanted():
         sentence = hint(target, request.prompt)
@@ -54,20 +53,14 @@ def stream_run(request: RunRequest, context: JobContext) -> Iterator[str]:
 def record(request: RunRequest, context: JobContext) -> Iterator[str]:
     """Load the models and run; yield a line per event, and empty texts for baseline passes."""
     target, (drafter,) = context.load(request.target, [request.drafter])
-    with closing(run(request, target, drafter, context)) as events:
+    from specviz import engine
+
+    run = engine.run_stepwise(
+        target, drafter, request.prompt, request.settings, stop=context.unwanted
+    )
+    with closing(run) as events:
         for event in events:
             if isinstance(event, Finished):
                 yield BaselineNext(dumps(event) + "\n")
             else:
                 yield dumps(event) + "\n" if isinstance(event, Event) else ""
-
-
-def run(
-    request: RunRequest, target: Target, drafter: Drafter, context: JobContext
-) -> Generator[Event | PlainStep, None, None]:
-    """Run the request."""
-    from specviz import engine
-
-    return engine.run_stepwise(
-        target, drafter, request.prompt, request.settings, stop=context.unwanted
-    )

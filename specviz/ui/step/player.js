@@ -11,7 +11,7 @@ import { AnswerButton } from "./caption.js";
 import { go, now, onMove } from "./cursor.js";
 import { redrawDock, showDock } from "./dock.js";
 import { startHoverLinks } from "./hover_links.js";
-import { keepUnfinished, showUnfinished } from "./kept.js";
+import { keepUnfinished, resumeUnfinished } from "./kept.js";
 import { openLinked, query, restore, startLinks } from "./links.js";
 import { showLegends } from "./legend.js";
 import { job, notice } from "./live.js";
@@ -19,7 +19,7 @@ import { readLink } from "./live_link.js";
 import { paint, paintMove } from "./paint.js";
 import { act, KEYS, onPlayback, pause, play } from "./playback.js";
 import { feed, frameAt, onLines, reel } from "./reel.js";
-import { formOf, lineViews, load, receive } from "./runs.js";
+import { formOf, lineViews, load } from "./runs.js";
 import { showSize } from "./size.js";
 import { $, stage } from "./stage.js";
 import { showEmptyTimeline } from "./timeline.js";
@@ -62,7 +62,7 @@ async function offer(text, name) {
 }
 
 /** @type {Start<Config>} */
-export function start(element, props, watch, _trigger, config) {
+export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
   onLines(lineViews);
   onMove(paintMove);
@@ -81,7 +81,6 @@ export function start(element, props, watch, _trigger, config) {
   document.addEventListener("keydown", onKey);
   startHoverLinks($(".sv"));
   onTheme(paint);
-  watch("value", receive);
   const api = {
     begin: () => job.begin(),
     stop: () => job.stop(),
@@ -102,6 +101,10 @@ export function start(element, props, watch, _trigger, config) {
     },
     get rounds() {
       return reel.rounds.length;
+    },
+    /** The rounds' own numbers. */
+    get numbers() {
+      return reel.rounds.map((round) => round.number);
     },
     get frame() {
       return reel.rounds.length ? frameAt(now.at.round, now.at.step) : null;
@@ -126,7 +129,8 @@ export function start(element, props, watch, _trigger, config) {
   startLinks();
   keepUnfinished();
   const linked = query.get("run");
-  if (showUnfinished()) api.opened = Promise.resolve(formOf(there(reel.run)));
+  const resumed = resumeUnfinished();
+  if (resumed) api.opened = resumed.then(formOf);
   else if (name && linked !== null) api.opened = offer(linked, name);
   else if (name) {
     const opened = load(name);

@@ -1,7 +1,5 @@
 // The run that is shown: lines in, frames out. A frame is a merge patch on its round's first.
 
-import { newLines } from "../shared/job.js";
-
 /** @import { BaselineLine, FinishedLine, Frame, Line, Patch, Place } from "./data.js" */
 /** @import { RoundLine, RunLine } from "./data.js" */
 
@@ -11,10 +9,10 @@ import { newLines } from "../shared/job.js";
  *   rounds: RoundLine[],
  *   finished: FinishedLine | null,
  *   baseline: BaselineLine | null,
- *   text: string,
+ *   lines: Line[],
  * }}
  */
-export const reel = { run: null, rounds: [], finished: null, baseline: null, text: "" };
+export const reel = { run: null, rounds: [], finished: null, baseline: null, lines: [] };
 /** @type {{ round: RoundLine | null, frames: Frame[] }} */
 let cached = { round: null, frames: [] };
 
@@ -86,12 +84,8 @@ export function onLines(shows) {
   views = shows;
 }
 
-// New text of a run. It grows; text that does not go on from the last is another run.
-/** @param {string} text */
-export function feed(text) {
-  /** @type {Line[]} */
-  const lines = newLines(text, reel.text);
-  reel.text = text;
+/** Takes new lines in; a run's own first line begins another run. @param {Line[]} lines */
+export function feed(lines) {
   for (const line of lines) {
     take(line);
     views.line(line);
@@ -113,7 +107,7 @@ function end(patch) {
 /** @param {Line} line */
 function take(line) {
   if (line.kind === "run") {
-    Object.assign(reel, { run: line, rounds: [], finished: null, baseline: null });
+    Object.assign(reel, { run: line, rounds: [], finished: null, baseline: null, lines: [] });
     cached = { round: null, frames: [] };
   } else if (line.kind === "round") {
     reel.rounds.push(line);
@@ -124,4 +118,5 @@ function take(line) {
     reel.baseline = line;
     end(line.end);
   }
+  if (line.kind !== "state") reel.lines.push(line);
 }

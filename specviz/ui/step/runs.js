@@ -1,5 +1,6 @@
 // What arrives: recorded runs that are fetched, live runs that are streamed.
 
+import { parseLines } from "../shared/job.js";
 import { there } from "../shared/there.js";
 import { showBranch } from "./branch.js";
 import { fitSteps, showDock } from "./dock.js";
@@ -128,8 +129,7 @@ export async function load(name) {
     );
   const text = await answer.text();
   job.wanted = 0;
-  reel.text = "";
-  feed(text);
+  feed(parseLines(text));
   notice(missing);
   return formOf(there(reel.run));
 }
@@ -152,9 +152,4 @@ function typed(value, kind) {
   if (kind !== "paths") return value;
   const paths = /** @type {number[][]} */ (value);
   return paths.map((path) => path.join(",")).join("; ");
-}
-
-export function receive() {
-  const { value } = stage.props;
-  if (value && job.hear(value).length) feed(value);
 }

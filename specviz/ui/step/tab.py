@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from typing import Any, Final
 
 import gradio as gr
 
 from specviz.ui.component import TabContext
-from specviz.ui.live import PRIVATE, Job, Start, Texts, wire
+from specviz.ui.live import PRIVATE, Start, wire
 from specviz.ui.request import RunRequest
 from specviz.ui.step import form as controls
-from specviz.ui.step.again import Memory, texts
+from specviz.ui.step.again import Memory
 from specviz.ui.step.choices import Choices
 from specviz.ui.step.choices import names as field_names
 from specviz.ui.step.player import player
 from specviz.ui.step.recorded import names
 from specviz.ui.step.tour import intro
+from specviz.ui.stream import Stream
+from specviz.ui.task import Task
 
 PLAYER: Final = "sv-step"
 
@@ -51,25 +52,20 @@ def build(place: TabContext) -> dict[str, Any]:
     intro()
     form = controls.build(any_model, runs.limit, demo.load)
     view = player(PLAYER)
-    wish = gr.Textbox(visible=False)
     restore = gr.Button("Back to that run", elem_id="sv-restore", elem_classes="sv-hidden")
     branch = gr.Button("Run it from here", elem_id="sv-branch", elem_classes="sv-hidden")
 
-    def from_form(*values: Any) -> Texts:
+    def from_form(stream: Stream, *values: Any) -> Task | None:
         filled = dict(zip(form.inputs, values, strict=True))
-        wish = Choices.from_form(filled).wish().allowed(any_model)
-        return partial(texts, runs, memory, wish)
+        return memory.task(runs, Choices.from_form(filled).wish().allowed(any_model), stream)
 
-    def from_text(text: str) -> Texts:
-        return partial(texts, runs, memory, RunRequest.from_text(text, any_model))
+    def from_text(stream: Stream, text: str) -> Task | None:
+        return memory.task(runs, RunRequest.from_text(text, any_model), stream)
 
-    wire(
-        runs,
-        Job("step", OURS, form.stop, form.number),
-        view,
-        Start(form.run, list(form.inputs.values()), from_form),
-        Start(branch, [wish], from_text, f"[{OURS}.wish()]"),
-    )
+    filled = Start(form.run, list(form.inputs.values()), from_form)
+    branched = Start(branch, [], from_text, f"{OURS}.wish()")
+    wire(place.jobs, runs, view, OURS, filled, branched)
+    form.stop.click(None, js=f"() => {{ {OURS}.stop() }}", **PRIVATE)
     usual = [form.inputs[name] for name in field_names()]
     form.recorded.select(None, [form.recorded, *usual], usual, js=LOAD, **PRIVATE)
     restore.click(None, usual, [form.recorded, *usual], js=RESTORE, **PRIVATE)

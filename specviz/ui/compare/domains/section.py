@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final
 
 import gradio as gr
@@ -17,8 +16,10 @@ from specviz.settings.value_types import parse_integer, parse_number
 from specviz.texts import count, text
 from specviz.ui.compare.domains.live import live
 from specviz.ui.component import TabContext, bound, component
-from specviz.ui.live import PRIVATE, Job, Start, Texts, wire
+from specviz.ui.live import PRIVATE, Start, wire
 from specviz.ui.step.drawer import group
+from specviz.ui.stream import Stream
+from specviz.ui.task import Task
 
 MAP: Final = "sv-domains"
 USUAL: Final = ("draft-model", "eagle3", "medusa", "ngram")
@@ -32,11 +33,11 @@ def build(place: TabContext) -> None:
     runs, heat = place.runs, component(MAP, "compare/domains/domains", config())
     form = Form.build(runs.limit)
 
-    def wanted(*said: Any) -> Texts:
-        return partial(runs.texts, live(planned(*said)))
+    def wanted(_: Stream, *said: Any) -> Task:
+        return live(planned(*said))
 
-    job = Job("domains", OURS, form.stop, form.number)
-    wire(runs, job, heat, Start(form.run, form.inputs, wanted))
+    wire(place.jobs, runs, heat, OURS, Start(form.run, form.inputs, wanted))
+    form.stop.click(None, js=f"() => {{ {OURS}.stop() }}", **PRIVATE)
     changes = [box.change for box in form.inputs]
     sized = gr.on(changes, size, form.inputs, form.size, queue=False, **LATEST, **PRIVATE)
     sized.then(None, form.size, js=SIZE, **PRIVATE)
@@ -49,7 +50,6 @@ class Form:
     inputs: list[Any]
     run: gr.Button
     stop: gr.Button
-    number: gr.Number
     size: gr.Textbox
 
     @classmethod
@@ -71,7 +71,7 @@ class Form:
             stop = gr.Button("Stop", elem_id="sv-domains-stop")
             gr.HTML(f'<p class="sv-domains-size">{Plan(USUAL).size}</p>', elem_id="sv-domains-size")
             bound(limit)
-        return cls(inputs, run, stop, gr.Number(0, visible=False), gr.Textbox(visible=False))
+        return cls(inputs, run, stop, gr.Textbox(visible=False))
 
 
 def planned(drafters: Any, prompts: Any, tokens: Any, warmth: Any, seed: Any) -> Plan:

@@ -26,7 +26,7 @@ from specviz.ui.request import HOUSE
 from specviz.ui.step.drawer import drafters, suited
 from specviz.ui.step.form import UNLISTED, prompt_box, recorded_box
 
-SAID: Final = f"(...values) => {{ {OURS}.show(values) }}"
+SHOW: Final = f"(...values) => {{ {OURS}.show(values) }}"
 LINKED: Final = f"(...filled) => {OURS}.linked(filled)"
 
 
@@ -38,7 +38,6 @@ class Form:
     run: gr.Button
     stop: gr.Button
     recorded: gr.Dropdown
-    number: gr.Number
 
 
 def build(any_model: bool, limit: float) -> Form:
@@ -56,18 +55,18 @@ def build(any_model: bool, limit: float) -> Form:
     lacking("The recorded races have no titles.", partial(recipes, FOLDER))
     made = drawer(first[1:], any_model, limit)
     inputs = [prompt, *made.shared, *made.lanes]
-    said = inputs[1:]
-    changes = [component.change for component in said]
-    gr.on(changes, None, said, js=SAID, api_visibility="private")
+    settings = inputs[1:]
+    changes = [component.change for component in settings]
+    gr.on(changes, None, settings, js=SHOW, api_visibility="private")
     # Triggered by the page's script if the URL names another recorded race than the first.
     both = [chosen, *inputs]
     sentence.linked(None, both, both, js=LINKED, api_visibility="private")
-    return Form(inputs, run, stop, chosen, gr.Number(0, visible=False))
+    return Form(inputs, run, stop, chosen)
 
 
 def opening() -> list[Any]:
     """The form's initial values: of the race shown first, else of the first preset."""
-    made = followed().get(next(iter(recorded.names()), ""))
+    made = recorded_values().get(next(iter(recorded.names()), ""))
     if made is not None:
         return made
     prompt = spared(lambda: prompts()["stories"][0], EXAMPLE)
@@ -75,16 +74,16 @@ def opening() -> list[Any]:
     return [*shared, *slots(presets()[0].lanes)]
 
 
-def followed() -> dict[str, list[Any]]:
+def recorded_values() -> dict[str, list[Any]]:
     """The form's values for each recorded race, by its name."""
     made = {name: recorded.recipe(name) for name in recorded.names()}
-    asked: dict[str, list[Any]] = {
-        name: spared(partial(asking, recipe), []) for name, recipe in made.items() if recipe
+    found: dict[str, list[Any]] = {
+        name: spared(partial(form_values, recipe), []) for name, recipe in made.items() if recipe
     }
-    return {name: fields for name, fields in asked.items() if fields}
+    return {name: fields for name, fields in found.items() if fields}
 
 
-def asking(recipe: RaceRecipe) -> list[Any]:
+def form_values(recipe: RaceRecipe) -> list[Any]:
     """The form's values for a recorded race. Raises BrokenFile."""
     return list(values(recipe.race))
 
@@ -107,7 +106,7 @@ def config(first: Sequence[Any]) -> dict[str, Any]:
         "drafters": known,
         "targets": {entry.name: entry.title for entry in entries() if entry.kind == "target"},
         "presets": {p.name: {"said": p.sentence, "lanes": slots(p.lanes)} for p in presets()},
-        "recorded": followed(),
+        "recorded": recorded_values(),
         "fields": lanes.rows(),
         "fewest": MIN_LANES,
         "most": MAX_LANES,

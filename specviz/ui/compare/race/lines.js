@@ -1,6 +1,6 @@
 // The race shown, built from its append-only lines.
 
-import { isLast, newLines } from "../../shared/job.js";
+import { isLast } from "../../shared/job.js";
 import { Stage } from "../../shared/stage.js";
 import { there } from "../../shared/there.js";
 
@@ -17,7 +17,6 @@ export const { $ } = stage;
  *   whole: Whole | null,
  *   lanes: Map<string, Lane>,
  *   now: Now | null,
- *   text: string,
  *   mine: boolean,
  *   over: boolean,
  * }}
@@ -27,7 +26,6 @@ export const story = {
   whole: null,
   lanes: new Map(),
   now: null,
-  text: "",
   mine: false,
   over: false,
 };
@@ -99,14 +97,10 @@ export function titleOf(name) {
  * @property {(lines: Line[]) => void} lines
  */
 
-// Take in the text of a race. Text that does not continue the last one belongs to another race.
-/** @param {string} text @param {Listener} listener */
-export function feed(text, listener) {
-  const grown = story.text !== "" && text.startsWith(story.text);
-  /** @type {Line[]} */
-  const lines = newLines(text, story.text);
-  story.text = text;
-  story.mine = story.mine && grown;
+// Take in new lines. anew: they are the first of a job or a recording.
+/** @param {Line[]} lines @param {boolean} anew @param {Listener} listener */
+export function feed(lines, anew, listener) {
+  story.mine &&= !anew;
   for (const line of lines) {
     take(line);
     listener.line(line);

@@ -5,11 +5,11 @@ import { pictures } from "../../shared/picture.js";
 import { act, pause, play, playIfInView, replay, seek, time } from "./clock.js";
 import { $, stage, story, tokensBy } from "./lines.js";
 import { fit, show } from "./race_view.js";
-import { hear, job, load, openFirst } from "./runs.js";
+import { job, load, openFirst } from "./runs.js";
 import { startAxis } from "./time_axis.js";
 
 /** @import { Start } from "../../shared/data.js" */
-/** @import { Config } from "./data.js" */
+/** @import { Config, Line } from "./data.js" */
 
 const MOSTLY = 0.6; // share of the lanes, or of the window, that must be visible
 const RATIOS = Array.from({ length: 21 }, (_, at) => at / 20);
@@ -34,7 +34,7 @@ const shownTokens = () =>
   );
 
 /** @type {Start<Config>} */
-export function start(element, props, watch, _trigger, config) {
+export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
   show();
   fit();
@@ -49,13 +49,13 @@ export function start(element, props, watch, _trigger, config) {
       ["result", () => $(".sv-race-result")],
     ]),
   );
-  watch("value", () => hear(props.value));
   const api = {
     begin: () => job.begin(),
     stop: () => job.stop(),
     ended: () => job.ended(),
     load,
-    hear,
+    /** @param {Line[]} lines */
+    hear: (lines) => job.hear(lines),
     seek,
     play,
     pause,
@@ -77,4 +77,5 @@ export function start(element, props, watch, _trigger, config) {
     opened: openFirst(),
   };
   page("races")[config.name] = api;
+  job.resume();
 }

@@ -1,7 +1,7 @@
 // Load recorded races, and receive live races as a stream.
 
 import { linkable } from "../../shared/address.js";
-import { Job } from "../../shared/job.js";
+import { Job, parseLines } from "../../shared/job.js";
 import { Sentence } from "../../shared/view.js";
 import { pause, present, replay, wind } from "./clock.js";
 import { feed, longest, stage, story } from "./lines.js";
@@ -55,6 +55,7 @@ export const job = new Job({
     story.over = true; // what was received can be replayed
     onLines([]);
   },
+  take: (lines) => feed(lines, job.count === lines.length, listener),
 });
 
 function stopReplay() {
@@ -97,10 +98,10 @@ export async function load(name) {
     notify(UNREADABLE + (answer?.status === 422 ? await answer.text() : ""));
     return undefined;
   }
-  const text = await answer.text();
+  /** @type {Line[]} */
+  const lines = parseLines(await answer.text());
   job.wanted = 0;
-  story.text = "";
-  feed(text, listener);
+  feed(lines, true, listener);
   link(name);
   return story.race;
 }
@@ -114,10 +115,4 @@ export function openFirst() {
   if (first) return load(first);
   notify(EMPTY);
   return undefined;
-}
-
-// Receive the whole output of a live race so far.
-/** @param {string | null} text */
-export function hear(text) {
-  if (text && job.hear(text).length) feed(text, listener);
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, Final
 
 from specviz.ui.compare.race import form as forms
@@ -11,7 +10,9 @@ from specviz.ui.compare.race.lane import OURS
 from specviz.ui.compare.race.live import live
 from specviz.ui.compare.race.request import RaceRequest
 from specviz.ui.component import TabContext, component
-from specviz.ui.live import PRIVATE, Job, Start, Texts, wire
+from specviz.ui.live import PRIVATE, Start, wire
+from specviz.ui.stream import Stream
+from specviz.ui.task import Task
 
 RACE: Final = "sv-race"
 PLAYER: Final = f"window.specviz.races['{RACE}']"
@@ -27,10 +28,10 @@ def build(place: TabContext) -> None:
     runs, form = place.runs, forms.build(place.any_model, place.runs.limit)
     view = component(RACE, "compare/race/race", recorded.config())
 
-    def wanted(*filled: Any) -> Texts:
-        return partial(runs.texts, live(RaceRequest.from_form(*filled).race(place.any_model)))
+    def wanted(_: Stream, *filled: Any) -> Task:
+        return live(RaceRequest.from_form(*filled).race(place.any_model))
 
-    job = Job("race", PLAYER, form.stop, form.number)
-    wire(runs, job, view, Start(form.run, form.inputs, wanted))
+    wire(place.jobs, runs, view, PLAYER, Start(form.run, form.inputs, wanted))
+    form.stop.click(None, js=f"() => {{ {PLAYER}.stop() }}", **PRIVATE)
     chosen = [form.recorded, *form.inputs]
     form.recorded.select(None, chosen, form.inputs, js=LOAD, **PRIVATE)

@@ -6,7 +6,6 @@ A sweep is one job in the queue. If it is stopped, finished measurements are kep
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from time import perf_counter, time_ns
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,7 +16,7 @@ from specviz.cost.sweep import Sweep
 from specviz.cost.sweep_text import sweep_facts
 from specviz.ui.broken import lacking, spared
 from specviz.ui.component import TabContext, component
-from specviz.ui.live import Job, Start, wire
+from specviz.ui.live import Start, wire
 from specviz.ui.request import HOUSE
 from specviz.ui.stream import line, paced
 from specviz.ui.task import BEGINNING, JobContext, Task
@@ -33,15 +32,10 @@ OURS: Final = f"window.specviz.sweeps['{NAME}']"
 
 def build(place: TabContext) -> None:
     """Build the section and wire its events."""
-    runs = place.runs
     lacking("The recorded sweep cannot be shown.", Sweep.shipped)
     shown = component(NAME, "cost/sweep/sweep", {"recorded": recorded()})
     go = gr.Button("Measure this machine", elem_id=f"{NAME}-go", elem_classes="sv-hidden")
-    stop = gr.Button("Stop measuring", elem_id=f"{NAME}-stop", elem_classes="sv-hidden")
-    number = gr.Number(visible=False)
-
-    job = Job("sweep", OURS, stop, number)
-    wire(runs, job, shown, Start(go, [], lambda: partial(runs.texts, LIVE)))
+    wire(place.jobs, place.runs, shown, OURS, Start(go, [], lambda _: LIVE))
 
 
 def stream_sweep(context: JobContext) -> Iterator[str]:

@@ -99,5 +99,6 @@ export function start(element, props, _watch, _trigger, config) {
   const list = $("#sv-proof-run");
   list.addEventListener("change", () => choose(list.value));
   showRepeats();
+  job.resume();
   choose(config.runs[0]?.[0] ?? "");
 }

@@ -52,7 +52,7 @@ const Button = (name, title, hidden) =>
       class: "sv-button",
       "data-do": name,
       hidden,
-      onClick: () => there(byId("sv-proof-" + name)).click(),
+      onClick: () => (name === "go" ? there(byId("sv-proof-go")).click() : job.stop()),
     },
     title,
   );
@@ -73,6 +73,7 @@ export const job = new Job({
   turn: (runs) => update(runs ? { runs, done: 0, of: 0, result: "" } : { runs, waiting: [] }),
   wait: (sentence, numbers) => update({ waiting: Sentence(sentence, numbers) }),
   end: (sentence) => update({ result: sentence + " " + state.result }),
+  take: (lines) => lines.forEach(takeLine),
 });
 
 /** @param {Line} line */
@@ -83,9 +84,4 @@ export function takeLine(line) {
     const { done, of, sentence: result = state.result } = line;
     update({ done, of, result, waiting: [done + " of " + of + " pairs of runs"] });
   }
-}
-
-/** @param {string | null} text */
-export function receive(text) {
-  for (const line of job.hear(text)) takeLine(line);
 }

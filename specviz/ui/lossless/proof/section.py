@@ -17,12 +17,11 @@ from specviz.catalog.entry import with_defaults
 from specviz.settings.settings import Settings
 from specviz.shipped import Recipe
 from specviz.ui.component import TabContext, component
-from specviz.ui.live import Job, Start, Texts, wire
+from specviz.ui.live import Start, wire
 from specviz.ui.step.recorded import names, recipe, title
-from specviz.ui.stream import line, paced
+from specviz.ui.stream import Stream, line, paced
 from specviz.ui.task import JobContext, Task, gpu_seconds
 from specviz.ui.time_slice import limit_text
-from specviz.ui.worker import Worker
 
 if TYPE_CHECKING:
     from specviz.engine.decode import Tally
@@ -39,25 +38,20 @@ def build(place: TabContext) -> None:
     """Build the section and connect its events."""
     known = {"runs": [[name, title(name)] for name in names()], "times": TIMES}
     words = {"bound": limit_text(place.runs.limit)}
-    component(NAME, "lossless/proof/proof", known, words=words)
-    output = component(f"{NAME}-told", "lossless/proof/told")
-    chosen = gr.Textbox(visible=False)
+    view = component(NAME, "lossless/proof/proof", known, words=words)
     place.questions.add("proof", "specviz.ui.lossless.proof.answer")
     go = gr.Button("Repeat the run", elem_id=f"{NAME}-go", elem_classes="sv-hidden")
-    stop = gr.Button("Stop repeating", elem_id=f"{NAME}-stop", elem_classes="sv-hidden")
-    number = gr.Number(visible=False)
-    begin = Start(go, [chosen], partial(wanted, place.runs), f"[{OURS}.run]")
-    wire(place.runs, Job("proof", OURS, stop, number), output, begin)
+    wire(place.jobs, place.runs, view, OURS, Start(go, [], wanted, f"{OURS}.run"))
 
 
-def wanted(runs: Worker, name: Any) -> Texts:
-    """Queue repeated runs of a recorded run. Raises ValueError with a sentence if it is unknown."""
+def wanted(_: Stream, name: Any) -> Task:
+    """Return the task of repeating a recorded run. Raises ValueError if it is unknown."""
     made = recipe(name) if isinstance(name, str) and name in names() else None
     if made is None:
         raise ValueError(
             "This run cannot be repeated, because its settings were not recorded with it."
         )
-    return partial(runs.texts, live(made))
+    return live(made)
 
 
 def live(made: Recipe) -> Task:

@@ -107,6 +107,7 @@ export function start(element, props, _watch, _trigger, config) {
   ]);
   $(".sv-grow-below").after(saved);
   startLive(config);
+  job.resume();
   startCoins();
   keep = keepLink();
   ask();
@@ -124,7 +125,7 @@ function startLive({ drafters, prompt, most }) {
     event.preventDefault();
     there(byId("sv-grow-go")).click();
   });
-  $("[data-do=stop]").addEventListener("click", () => there(byId("sv-grow-stop")).click());
+  $("[data-do=stop]").addEventListener("click", () => job.stop());
   $(".sv-grow-asked").addEventListener("submit", (event) => event.preventDefault());
 }
 

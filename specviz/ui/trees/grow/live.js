@@ -28,6 +28,7 @@ export const job = new Job({
   },
   wait,
   end: (sentence) => wait(sentence),
+  take: receive,
 });
 
 /** @param {string} sentence @param {string} [numbers] */
@@ -59,9 +60,9 @@ export const onPosition = (show) => {
   ask = show;
 };
 
-/** @param {string | null} text */
-export function receive(text) {
-  for (const line of job.hear(text)) {
+/** @param {Line[]} lines */
+function receive(lines) {
+  for (const line of lines) {
     if (line.kind === "state") job.state(line);
     else if (line.kind === "error") look({ notice: line.sentence });
     else {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from secrets import token_hex
 from typing import Any, Final
 
 import gradio as gr
@@ -25,14 +26,13 @@ from specviz.trees.recorded_position import (
 from specviz.trees.shapes import PRESETS
 from specviz.ui.broken import spared
 from specviz.ui.component import TabContext, component
-from specviz.ui.live import Job, Start, Texts, wire
+from specviz.ui.live import Start, wire
 from specviz.ui.questions import parse
 from specviz.ui.request import HOUSE, RunRequest
-from specviz.ui.stream import line
+from specviz.ui.stream import Stream, line
 from specviz.ui.task import JobContext, Task, gpu_seconds
 from specviz.ui.trees.grow.question import KINDS
 from specviz.ui.trees.places import HELD
-from specviz.ui.worker import Worker
 
 NAME: Final = "sv-grow"
 OURS: Final = "window.specviz.grow"
@@ -55,19 +55,14 @@ def build(place: TabContext) -> None:
         "prompt": spared(lambda: prompts()["stories"][1], EXAMPLE),
         "most": {"depth": LEVELS, "width": WIDEST, "skip": MOST_SKIPPED},
     }
-    component(NAME, "trees/grow/grow", known)
-    output = component(f"{NAME}-told", "trees/grow/told")
+    view = component(NAME, "trees/grow/grow", known)
     place.questions.add("grow", "specviz.ui.trees.grow.answer")
-    request = gr.Textbox(visible=False)
     go = gr.Button("Draft here", elem_id=f"{NAME}-go", elem_classes="sv-hidden")
-    stop = gr.Button("Stop drafting", elem_id=f"{NAME}-stop", elem_classes="sv-hidden")
-    number = gr.Number(visible=False)
-    begin = Start(go, [request], partial(wanted, place.runs), f"[{OURS}.live]")
-    wire(place.runs, Job("trees", OURS, stop, number), output, begin)
+    wire(place.jobs, place.runs, view, OURS, Start(go, [], wanted, f"{OURS}.live"))
 
 
-def wanted(runs: Worker, text: Any) -> Texts:
-    """Validate a request for a live position. Raises ValueError with a sentence."""
+def wanted(_: Stream, text: Any) -> Task:
+    """Return the task of recording a live position. Raises ValueError with a sentence."""
     data = parse(text)
     skip = data.get("skip")
     if not isinstance(skip, int) or isinstance(skip, bool) or not 0 <= skip <= MOST_SKIPPED:
@@ -76,13 +71,13 @@ def wanted(runs: Worker, text: Any) -> Texts:
     if not isinstance(prompt, str) or not prompt.strip():
         raise ValueError("Enter a prompt: some text to continue.")
     request = RunRequest.from_json({"prompt": prompt, "drafter": data.get("drafter")})
-    task = live(request, skip)
-    return lambda visitor, number: runs.texts(task, visitor, number, partial(kept, visitor, number))
+    return live(request, skip)
 
 
 def live(request: RunRequest, skip: int) -> Task:
     """Return the task that records a position on the visitor's text."""
-    return Task(partial(stream_position, request, skip), gpu_seconds(HOUSE, LOOKING + skip))
+    seconds = gpu_seconds(HOUSE, LOOKING + skip)
+    return Task(partial(stream_position, request, skip), seconds, kept)
 
 
 def stream_position(request: RunRequest, skip: int, context: JobContext) -> Iterator[str]:
@@ -99,10 +94,9 @@ def stream_position(request: RunRequest, skip: int, context: JobContext) -> Iter
     yield record_position(target, drafter, str(request.prompt), settings, skip).to_text()
 
 
-def kept(visitor: str, number: float, text: str) -> str:
+def kept(text: str) -> str:
     """Hold a recorded position for the visitor and return the line that names it."""
     if not is_position_file(text):
         return text
-    nonce = f"{number:.0f}"
-    place = HELD.keep(f"{visitor.split(maxsplit=1)[0]}-{nonce}", RecordedPosition.from_text(text))
-    return line("position", {"id": nonce, "place": place})
+    place = HELD.keep(token_hex(8), RecordedPosition.from_text(text))
+    return line("position", {"place": place})

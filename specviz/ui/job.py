@@ -1,0 +1,117 @@
+"""A job: a task that computes in turns, for a short time while others wait, and up to a limit.
+
+Rule: a turn ends only between two texts of the task. Every clock of a run is stopped there, so
+measured times never include waiting. On ZeroGPU a GPU is requested for one whole job, so no job is
+interrupted there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from time import monotonic
+from typing import Final
+
+import gradio as gr
+
+from specviz.adapters.spaces import ZEROGPU
+from specviz.ui import stream
+from specviz.ui.queue import Phase, Ticket
+from specviz.ui.stream import BaselineNext, Paced, Stream
+from specviz.ui.task import Failure, JobContext, Machine, Task, perform
+
+SLICE: Final = 0.2  # seconds of a turn while others wait
+FIRST_TURN: Final = 2.0  # seconds of a turn of a job that has shown nothing yet
+
+
+class Job:
+    """A task with its ticket in the queue and its output.
+
+    Attributes:
+        ticket: Its ticket.
+        output: Receives its lines.
+        left: Seconds for which it may still compute.
+        begun: Whether it has had a turn.
+        phase: Its present phase.
+    """
+
+    def __init__(
+        self, task: Task, ticket: Ticket, output: Stream, machine: Machine, limit: float
+    ) -> None:
+        self.ticket = ticket
+        self.output = output
+        self.left = self._limit = limit
+        self.begun = False
+        self.phase = Phase.FIRST_ROUND
+        self._task = task
+        self._context = JobContext(machine, output.nonce, ticket.stop_flag)
+        self._texts: Iterator[str] | None = None
+        self._threads: int | None = None
+
+    def take_turn(self, others: Callable[[], bool]) -> bool:
+        """Compute until the job is over (True) or its turn is (False).
+
+        others: whether another job waits. What the task raises becomes the last line.
+        """
+        start = monotonic()
+        try:
+            texts = self._begin() if self._texts is None else self._texts
+            self._restore_threads()
+            for text in texts:
+                if isinstance(text, Failure):
+                    raise gr.Error(text, print_exception=False)
+                self.output.write(text if isinstance(text, Paced) else self._task.transform(text))
+                if not ZEROGPU and self._ends(text, monotonic() - start, others):
+                    self._threads = threads_now()
+                    return False
+            self._finish()
+        except Exception as problem:
+            self.output.fail(problem)
+        return True
+
+    def _begin(self) -> Iterator[str]:
+        """Start the task, unless the visitor has stopped it before."""
+        self.begun = True
+        if self.ticket.stopped:
+            self._texts = iter(())
+        else:
+            if ZEROGPU:
+                self.output.say("lending", seconds=round(self._task.seconds))
+            self._texts = perform(self._context, self._task)
+        return self._texts
+
+    def _ends(self, text: str, seconds: float, others: Callable[[], bool]) -> bool:
+        """Whether the turn ends after this text, and so many seconds."""
+        reached = Phase.DRAFTING if self.output.begun else Phase.FIRST_ROUND
+        if isinstance(text, BaselineNext):
+            reached = Phase.BASELINE
+        if reached > self.phase:
+            self.phase = reached
+            return True
+        if self.phase is not Phase.FIRST_ROUND:
+            # After PAUSE the output is flushed, whether or not others wait.
+            return seconds >= stream.PAUSE or (seconds >= SLICE and others())
+        if seconds < FIRST_TURN or not others():
+            return False
+        self.phase = Phase.DRAFTING
+        return True
+
+    def _finish(self) -> None:
+        """Say how the job ended: done, stopped, or at its time limit."""
+        if self.ticket.overdue:
+            self.output.end("overdue", seconds=round(self._limit))
+        else:
+            self.output.end("stopped" if self.ticket.stopped else "done")
+
+    def _restore_threads(self) -> None:
+        """Restore the last turn's thread count, so that a job's measurements are comparable."""
+        if self._threads is not None:
+            import torch
+
+            torch.set_num_threads(self._threads)
+
+
+def threads_now() -> int:
+    """Return the number of threads that torch uses now."""
+    import torch
+
+    return torch.get_num_threads()

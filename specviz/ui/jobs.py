@@ -1,0 +1,180 @@
+"""The jobs of all pages, and their routes below `/gradio_api/sv/jobs/PAGE/NUMBER`.
+
+`GET .../lines` sends a job's lines of JSON by server-sent events, each line once per reader. An
+event is a batch of lines, and its id is the number of lines so far: a browser that reconnects sends
+it as Last-Event-ID, other readers as `?from=`, and the stream goes on there. Without either, the
+answer waits for the job, whose start the page requests at the same time. A comment now and then
+keeps proxies from closing it. Status 204: there are no further lines, or no such job.
+
+`POST .../stop` ends a job, even one whose start is still on its way.
+
+PAGE is a key of 128 random bits that each page makes for itself and keeps when it is reloaded, so
+nobody can name another visitor's jobs. (Gradio's session hash would not do: it is a new one after a
+reload, of 52 bits from a generator that is not meant for secrets.) A job that nobody reads for a
+few seconds is stopped; its lines are kept for a while, in bounded memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from functools import partial
+from time import perf_counter
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import Message, Receive, Scope, Send
+
+from specviz.ui.routes import PREFIX
+from specviz.ui.stream import Stream
+
+log = logging.getLogger(__name__)
+
+KEPT: Final = 120.0  # seconds for which the lines of a job that is over are kept
+BYTES: Final = 16 * 2**20  # of all such lines
+MOST: Final = 1000  # jobs that are over, and stops that came before their jobs
+READERS: Final = 4  # of one job at a time
+UNBEGUN: Final = 20.0  # seconds that a reader waits for a job to be started
+STALLED: Final = 20.0  # seconds that a reader may take to accept a batch
+PAGE: Final = re.compile("[0-9a-z]{20,40}")
+NUMBER: Final = re.compile("[1-9][0-9]{0,15}")
+LOOK: Final = 30.0  # seconds between two looks for what to drop
+UNKNOWN: Final = "A job is named by the key of a page and a number."
+BUSY: Final = "This job has too many readers."
+
+Key = tuple[str, int]  # of a page, and its number of the job
+
+
+class Jobs:
+    """The streams of jobs: those under way, and some that are over."""
+
+    def __init__(self) -> None:
+        self._streams: dict[Key, Stream] = {}
+        self._stopped: dict[Key, None] = {}  # before they were started
+        self._started = asyncio.Event()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def open(self, page: str, number: int) -> Stream:
+        """Return the stream of a job that is being started. Raises ValueError with a sentence."""
+        key = page, number
+        if not (PAGE.fullmatch(page) and number > 0):
+            raise ValueError(UNKNOWN)
+        if key in self._streams:
+            raise ValueError("This job was started before.")
+        stream = self._streams[key] = Stream(page, str(number))
+        self._forget()
+        stream.expect_reader()
+        if key in self._stopped:
+            del self._stopped[key]
+            stream.stop()
+        self._started.set()
+        self._started = asyncio.Event()
+        return stream
+
+    def routes(self) -> list[Route]:
+        """Return the routes of lines and of stopping."""
+        job = f"{PREFIX}/jobs/{{page}}/{{number}}"
+        return [
+            Route(f"{job}/lines", self.send_lines),
+            Route(f"{job}/stop", self.stop, methods=["POST"]),
+        ]
+
+    async def send_lines(self, request: Request) -> Response:
+        """Send the lines of a job, from a cursor on, until the last."""
+        key = _key(request)
+        if key is None:
+            return PlainTextResponse(UNKNOWN, 404)
+        at = cursor(request)
+        stream = self._streams.get(key) if at is not None else await self._find(key)
+        at = at or 0
+        if stream is None or (stream.over and at >= len(stream.lines)):
+            return Response(status_code=204)
+        if stream.readers >= READERS:
+            return PlainTextResponse(BUSY, 429)
+        return Events(stream, at)
+
+    async def stop(self, request: Request) -> Response:
+        """Stop a job."""
+        key = _key(request)
+        if key is None:
+            return PlainTextResponse(UNKNOWN, 404)
+        if key in self._streams:
+            self._streams[key].stop()
+        else:
+            self._stopped[key] = None
+            if len(self._stopped) > MOST:
+                del self._stopped[next(iter(self._stopped))]
+        return Response(status_code=204)
+
+    async def _find(self, key: Key) -> Stream | None:
+        """Return a job's stream, which may be started a little later; None if it is not."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(UNBEGUN):
+                while key not in self._streams:
+                    await self._started.wait()
+        return self._streams.get(key)
+
+    def _forget(self) -> None:
+        """Drop the jobs that were over long ago, and the oldest if there are too many or too large.
+
+        Looks again later, as long as there are any.
+        """
+        now, size = perf_counter(), 0
+        over = [(key, each) for key, each in self._streams.items() if each.over]
+        newest_first = sorted(over, key=lambda each: -each[1].sent)
+        for place, (key, stream) in enumerate(newest_first):
+            size += sum(map(len, stream.lines))
+            if size > BYTES or now - stream.sent > KEPT or place >= MOST:
+                del self._streams[key]
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._streams:
+            self._timer = asyncio.get_running_loop().call_later(LOOK, self._forget)
+
+
+class Events(StreamingResponse):
+    """The lines of a job as server-sent events."""
+
+    def __init__(self, stream: Stream, at: int) -> None:
+        super().__init__(events(stream, at), media_type="text/event-stream")
+        # Some proxies collect an answer unless they are told not to.
+        self.headers.update({"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+        self._stream = stream
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send them to a reader, and give up one that accepts nothing for STALLED seconds."""
+        with self._stream.reading():
+            try:
+                await super().__call__(scope, receive, partial(_send_soon, send))
+            except TimeoutError:
+                log.info("a reader of a job accepts nothing and is dropped")
+
+
+async def _send_soon(send: Send, message: Message) -> None:
+    await asyncio.wait_for(send(message), STALLED)
+
+
+async def events(stream: Stream, at: int) -> AsyncIterator[str]:
+    """Yield a job's lines as server-sent events, from this one on."""
+    yield "retry: 1000\n\n"
+    async for batch in stream.read(at):
+        at += len(batch)
+        data = "".join(f"data: {line}\n" for line in batch)
+        yield f"id: {at}\n{data}\n" if batch else ": the connection is open\n\n"
+
+
+def cursor(request: Request) -> int | None:
+    """Return how many lines a reader has; None if it does not know whether the job has begun."""
+    given = request.headers.get("last-event-id") or request.query_params.get("from", "")
+    return int(given) if re.fullmatch("[0-9]{1,9}", given) else None
+
+
+def _key(request: Request) -> Key | None:
+    page, number = request.path_params["page"], request.path_params["number"]
+    named = PAGE.fullmatch(page) and NUMBER.fullmatch(number)
+    return (page, int(number)) if named else None
