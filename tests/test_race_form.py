@@ -10,11 +10,11 @@ from specviz.catalog.entry import entries, find, with_defaults
 from specviz.compare.race import Lane, Race
 from specviz.settings.settings import BadSettings, Sampling, Settings
 from specviz.ui.compare.race import form, presets, recorded, request
-from specviz.ui.compare.race.request import LaneAsked, RaceRequest, slots, suits, values
+from specviz.ui.compare.race.request import FormLane, RaceRequest, slots, suits, values
 from specviz.ui.request import LONGEST_PROMPT
 
 DRAFTERS = [entry.name for entry in entries() if entry.kind == "drafter"]
-TWO = (LaneAsked("ngram", ""), LaneAsked("draft-model", "gamma=2"))
+TWO = (FormLane("ngram", ""), FormLane("draft-model", "gamma=2"))
 USUAL = RaceRequest("Once", "house", 0, 0, 1, 7, 12, TWO)
 
 
@@ -36,7 +36,7 @@ def test_every_race_has_a_random_order_seed(monkeypatch):
 
 
 def test_same_drafter_may_have_several_lanes():
-    lanes = (LaneAsked("draft-model", "gamma=2"), LaneAsked("draft-model", "gamma=8"))
+    lanes = (FormLane("draft-model", "gamma=2"), FormLane("draft-model", "gamma=8"))
     named = replace(USUAL, lanes=lanes).race().lanes
     assert [lane.settings.gamma for lane in named] == [2, 8]
     twins = replace(USUAL, lanes=(TWO[1],) * 3).race().lanes
@@ -48,7 +48,7 @@ def test_unused_lanes_are_skipped():
     found = RaceRequest.from_form(
         *fields, "ngram", None, None, "", "", "gamma=3", "suffix", "gamma=4"
     )
-    assert found.lanes == (LaneAsked("ngram", ""), LaneAsked("suffix", "gamma=4"))
+    assert found.lanes == (FormLane("ngram", ""), FormLane("suffix", "gamma=4"))
 
 
 def test_all_lanes_share_prompt_format_and_system_text():
@@ -69,7 +69,7 @@ def test_unknown_prompt_format_is_rejected():
 
 @pytest.mark.parametrize("name", DRAFTERS)
 def test_default_settings_can_be_parsed_as_a_lane(name):
-    lanes = (LaneAsked(name, suits(name)), LaneAsked("ngram", ""))
+    lanes = (FormLane(name, suits(name)), FormLane("ngram", ""))
     settings = replace(USUAL, lanes=lanes).race().lanes[0].settings
     shared = {"sampling": {"temperature": 0.0}, "seed": 7, "max_new_tokens": 12}
     assert settings == Settings.from_json(with_defaults(name, shared))
@@ -126,7 +126,7 @@ def test_form_opens_with_the_first_recorded_race(monkeypatch):
 
 def lanes(*typed):
     """The form's lanes, given drafters and settings."""
-    return {"lanes": tuple(LaneAsked(*pair) for pair in typed)}
+    return {"lanes": tuple(FormLane(*pair) for pair in typed)}
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_invalid_race_is_rejected_with_one_sentence(change, sentence):
 
 
 def test_own_models_need_permission():
-    mine = (LaneAsked("/my models/draft", "gamma=3"), LaneAsked("ngram", ""))
+    mine = (FormLane("/my models/draft", "gamma=3"), FormLane("ngram", ""))
     own = replace(USUAL, target="my/target", lanes=mine)
     race = own.race(any_model=True)
     assert (race.target, race.lanes[0].drafter) == ("my/target", "/my models/draft")

@@ -44,10 +44,10 @@ def wire(lanes: Sequence[Any], editors: Sequence[gr.Button], made: Sequence[Any]
         picked = method.input(None, method, typed, js=f"(name) => {OURS}.suits(name)", **PRIVATE)
         picked.then(None, **shown, **PRIVATE)
     js = f"(...both) => {OURS}.write(both)"
-    told = [field.input for field in made]
+    events = [field.input for field in made]
     # A textbox sends no input event for pasting or backspace, so also listen to blur.
-    told += [field.blur for field in made if isinstance(field, gr.Textbox)]
-    gr.on(told, None, both, lanes, js=js, **PRIVATE)
+    events += [field.blur for field in made if isinstance(field, gr.Textbox)]
+    gr.on(events, None, both, lanes, js=js, **PRIVATE)
 
 
 def rows() -> list[dict[str, Any]]:

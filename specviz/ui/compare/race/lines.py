@@ -34,7 +34,7 @@ from specviz.trace.file import Trace
 from specviz.ui.stream import Source, line
 
 PAUSE: Final = 0.5  # seconds between progress lines: sending one takes time from the lane
-ELSEWHERE: Final = (
+IN_ENDED_LINE: Final = (
     "timeline",
     "parts",
     "token_ids",
@@ -45,7 +45,7 @@ Token = tuple[Word, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class RaceSetup:
     """Target and machine of a race. target: name in the catalogue, or of its folder."""
 
     target: str
@@ -53,7 +53,7 @@ class Ground:
     dtype: str
 
     @classmethod
-    def of(cls, header: Header) -> Ground:
+    def of(cls, header: Header) -> RaceSetup:
         """Target and machine of a recorded lane."""
         return cls(header.target.name, header.machine, header.dtype)
 
@@ -61,9 +61,9 @@ class Ground:
 class RaceLines:
     """Convert the events of one race to lines."""
 
-    def __init__(self, race: Race, source: Source, nonce: str, ground: Ground) -> None:
+    def __init__(self, race: Race, source: Source, nonce: str, setup: RaceSetup) -> None:
         self.results = Results(race)
-        self._about = source, nonce, ground
+        self._about = source, nonce, setup
         self._sent = -inf
 
     def take(self, event: RaceEvent) -> str:
@@ -73,8 +73,8 @@ class RaceLines:
             case RaceStarted():
                 return opening(self.results, *self._about)
             case LaneStarted():
-                said = {"lane": event.lane, "place": event.number, "turn": event.turn}
-                return line("started", said)
+                data = {"lane": event.lane, "place": event.number, "turn": event.turn}
+                return line("started", data)
             case LaneProgress() if perf_counter() - self._sent > PAUSE:
                 self._sent = perf_counter()
                 data = {"lane": event.lane, "tokens": event.tokens}
@@ -88,14 +88,14 @@ class RaceLines:
 def replay(results: Results, name: str) -> Iterator[str]:
     """Yield the lines of a recorded race. name: of the recording."""
     header = next(iter(results.traces.values())).header
-    yield opening(results, "recorded", name, Ground.of(header))
+    yield opening(results, "recorded", name, RaceSetup.of(header))
     for place, (lane, trace) in enumerate(results.traces.items(), start=1):
         yield line("started", {"lane": lane, "place": place, "turn": 1})
         yield ended(lane, trace)
     yield numbers(results)
 
 
-def opening(results: Results, source: Source, nonce: str, ground: Ground) -> str:
+def opening(results: Results, source: Source, nonce: str, setup: RaceSetup) -> str:
     """The first line, sent before any lane runs. nonce: identifies the race."""
     race = results.race
     drafters = {lane.name: public_name(lane.drafter) for lane in race.lanes} | {PLAIN: PLAIN}
@@ -103,14 +103,14 @@ def opening(results: Results, source: Source, nonce: str, ground: Ground) -> str
         {"name": name, "title": one.title, "said": one.shape, "drafter": drafters[name]}
         for name, one in lane_labels(race).items()
     ]
-    target = title_of(ground.target)
+    target = title_of(setup.target)
     data = {
         "source": source,
         "id": nonce,
         "prompt": race.prompt,
         "prompt_pieces": word(race.prompt.encode("utf-8", "surrogatepass")),
         "target": target,
-        "where": f"{target} · {ground.machine} · {ground.dtype}",
+        "where": f"{target} · {setup.machine} · {setup.dtype}",
         "said": shared_settings(race.shared),
         "greedy": race.sampling.greedy,
         "order": list(results.order),
@@ -149,5 +149,5 @@ def _plain(trace: Trace) -> Iterator[list[Token]]:
 def numbers(results: Results) -> str:
     """The line with all numbers and sentences so far."""
     whole: dict[str, Any] = race_summary(results)
-    lanes = [{k: v for k, v in lane.items() if k not in ELSEWHERE} for lane in whole["lanes"]]
+    lanes = [{k: v for k, v in lane.items() if k not in IN_ENDED_LINE} for lane in whole["lanes"]]
     return line("summary", {"whole": whole | {"lanes": lanes}})

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from specviz.compare.race import Race, unique_names
 from specviz.models.files import public_name
-from specviz.ui.compare.race.lines import Ground, RaceLines
+from specviz.ui.compare.race.lines import RaceLines, RaceSetup
 from specviz.ui.task import JobContext, Task, gpu_seconds
 
 if TYPE_CHECKING:
@@ -46,15 +46,15 @@ def stream_race(race: Race, context: JobContext) -> Iterator[str]:
     from specviz.compare.run import run
 
     by_name = {lane.name: found for lane, found in zip(race.lanes, drafters, strict=True)}
-    reel = RaceLines(race, "live", context.nonce, ground(target))
+    lines = RaceLines(race, "live", context.nonce, race_setup(target))
     with closing(run(target, by_name, race, context.unwanted)) as events:
         for event in events:
-            yield reel.take(event)  # often empty: the job may be interrupted here
+            yield lines.take(event)  # often empty: the job may be interrupted here
 
 
-def ground(target: Target) -> Ground:
+def race_setup(target: Target) -> RaceSetup:
     """Target and machine of a race."""
     from specviz.models.devices import describe_device
 
     dtype = str(target.dtype).removeprefix("torch.")
-    return Ground(target.card.name, describe_device(target.device), dtype)
+    return RaceSetup(target.card.name, describe_device(target.device), dtype)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from specviz.catalog.entry import find, listing
-from specviz.ui.compare.race.request import LaneAsked, suits
+from specviz.ui.compare.race.request import FormLane, suits
 
 MODEL = "draft-model"
 LONG = 3  # guesses of a chain: the longest that parallel heads can make
@@ -26,7 +26,7 @@ class Preset:
     name: str
     title: str
     sentence: str
-    lanes: tuple[LaneAsked, ...]
+    lanes: tuple[FormLane, ...]
 
 
 def presets() -> tuple[Preset, ...]:
@@ -37,17 +37,17 @@ def presets() -> tuple[Preset, ...]:
             "Four families",
             "A look-up in the text so far, several heads in parallel, a head that reads the "
             "target's hidden states, and a separate small model, each with its default settings.",
-            as_usual("ngram", "medusa", "eagle3", MODEL),
+            with_default_settings("ngram", "medusa", "eagle3", MODEL),
         ),
         Preset(
             "tree",
             "Chain against tree",
             "The same drafter and depth, with one guess per position or several.",
             (
-                LaneAsked(MODEL, "gamma=4"),
-                LaneAsked(MODEL, "gamma=4 siblings=3,2"),
-                LaneAsked("eagle", "gamma=4 siblings=1"),
-                LaneAsked("eagle2", "gamma=4 budget=10 fan-out=3"),
+                FormLane(MODEL, "gamma=4"),
+                FormLane(MODEL, "gamma=4 siblings=3,2"),
+                FormLane("eagle", "gamma=4 siblings=1"),
+                FormLane("eagle2", "gamma=4 budget=10 fan-out=3"),
             ),
         ),
         Preset(
@@ -55,7 +55,7 @@ def presets() -> tuple[Preset, ...]:
             "γ 2 against γ 8",
             "One draft model, two draft lengths: a longer draft adds more tokens if it is "
             "accepted, but always costs more time.",
-            (LaneAsked(MODEL, "gamma=2"), LaneAsked(MODEL, "gamma=8")),
+            (FormLane(MODEL, "gamma=2"), FormLane(MODEL, "gamma=8")),
         ),
         equal_bytes(),
         Preset(
@@ -63,14 +63,14 @@ def presets() -> tuple[Preset, ...]:
             "Three EAGLEs",
             "A tree of fixed shape, the same head with a tree shaped by its confidence, and a head "
             "trained on its own guesses.",
-            as_usual("eagle", "eagle2", "eagle3"),
+            with_default_settings("eagle", "eagle2", "eagle3"),
         ),
     )
 
 
-def as_usual(*drafters: str) -> tuple[LaneAsked, ...]:
+def with_default_settings(*drafters: str) -> tuple[FormLane, ...]:
     """A lane for each drafter, with its default settings."""
-    return tuple(LaneAsked(name, suits(name)) for name in drafters)
+    return tuple(FormLane(name, suits(name)) for name in drafters)
 
 
 def equal_bytes() -> Preset:
@@ -82,9 +82,9 @@ def equal_bytes() -> Preset:
     megabytes = [f"{sizes[name] / 1e6:.1f} MB" for name in (head, MODEL) if name in sizes]
     both = " and ".join(megabytes)
     size = f", with {both} of weights" if len(megabytes) == 2 else ""
-    said = f"Chains of {LONG} guesses from {title} and from a separate draft model{size}"
-    chains = (LaneAsked(head, CHAINS[head]), LaneAsked(MODEL, f"gamma={LONG}"))
-    return Preset("bytes", "Head against model, equal bytes", f"{said}.", chains)
+    sentence = f"Chains of {LONG} guesses from {title} and from a separate draft model{size}"
+    chains = (FormLane(head, CHAINS[head]), FormLane(MODEL, f"gamma={LONG}"))
+    return Preset("bytes", "Head against model, equal bytes", f"{sentence}.", chains)
 
 
 def weights() -> Mapping[str, int]:

@@ -3,7 +3,7 @@
 import { meaning, percent } from "../../shared/dom.js";
 import { visit } from "../../shared/tabs.js";
 import { there } from "../../shared/there.js";
-import { classes, h } from "../../shared/view.js";
+import { Button, classes, h } from "../../shared/view.js";
 import { factsOf, plainFirst, stage, story, titleOf } from "./lines.js";
 import { DASH, fixed, Key, Patch, scaled, SentencePart, Sign } from "./words.js";
 
@@ -168,16 +168,9 @@ function CostLink({ name, point }) {
   if (!point) return null;
   const title = titleOf(name);
   const { source, where } = there(story.race);
-  return h(
-    "button",
-    {
-      type: "button",
-      class: "sv-race-link",
-      "aria-label": "See it on Cost: " + title,
-      onClick: () => visit("Cost", "sv-law", { ...point, name: title, source, where }),
-    },
-    "See it on Cost",
-  );
+  const open = () => visit("Cost", "sv-law", { ...point, name: title, source, where });
+  const attributes = { class: "sv-race-link", "aria-label": "See it on Cost: " + title };
+  return Button("See it on Cost", open, attributes);
 }
 
 // The range of the speed-up, for a lane that ran several times.

@@ -1,7 +1,7 @@
 // The race on screen, from its lines and the time of its replay.
 
 import { meaning } from "../../shared/dom.js";
-import { classes, h, Icon, Mark, render, Sentence } from "../../shared/view.js";
+import { Button, classes, h, Icon, Mark, render, Sentence } from "../../shared/view.js";
 import { act, hasStarted, onChange, replay, rewind, time } from "./clock.js";
 import { Lanes } from "./lanes.js";
 import { $, isRunning, longest, story } from "./lines.js";
@@ -9,6 +9,8 @@ import { RaceProgress } from "./race_progress.js";
 import { showResult } from "./race_result.js";
 import { TimeAxis } from "./time_axis.js";
 import { Key, Patch } from "./words.js";
+
+/** @import { ComponentChild } from "../../vendor/preact.js" */
 
 const WIDE = 1050,
   SLIM = 728; // px of the section's width, which depends on the zoom
@@ -98,22 +100,16 @@ function Buttons() {
   const disabled = isRunning() || !story.lanes.size;
   const play = playing ? "Pause" : invites ? "Play the race" : "Play";
   const next = spoken(speeds[(speed + 1) % speeds.length]);
-  /** @param {string} name @param {object} attributes @param {...import("../../vendor/preact.js").ComponentChild} inside */
-  const button = (name, attributes, ...inside) =>
-    h(
-      "button",
-      { type: "button", "data-race": name, disabled, onClick: () => act(name), ...attributes },
-      ...inside,
-    );
+  /** @param {string} name @param {ComponentChild} label @param {object} [attributes] */
+  const button = (name, label, attributes) =>
+    Button(label, () => act(name), { "data-race": name, disabled, ...attributes });
   return [
-    button("texts", { "aria-pressed": view.full, onClick: toggleTexts }, "Full texts"),
-    button("again", {}, Icon("first"), "Again"),
-    button("play", { "aria-label": play }, Icon(playing ? "pause" : "play"), invites && play),
-    button(
-      "speed",
-      { "aria-label": "Speed: " + spoken(speeds[speed]) + ". Press for " + next },
-      fraction(speeds[speed]) + " ×",
-    ),
+    button("texts", "Full texts", { "aria-pressed": view.full, onClick: toggleTexts }),
+    button("again", [Icon("first"), "Again"]),
+    button("play", [Icon(playing ? "pause" : "play"), invites && play], { "aria-label": play }),
+    button("speed", fraction(speeds[speed]) + " ×", {
+      "aria-label": "Speed: " + spoken(speeds[speed]) + ". Press for " + next,
+    }),
   ];
 }
 

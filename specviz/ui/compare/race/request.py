@@ -36,7 +36,7 @@ SHARED: Final = (
 QUIET: Final = ("candidates", "schedule", *READ_BY_ALL)  # shown only if changed
 
 
-class LaneAsked(NamedTuple):
+class FormLane(NamedTuple):
     """A lane in the form. settings: as typed, such as "gamma=8 siblings=2,2"."""
 
     drafter: str
@@ -61,7 +61,7 @@ class RaceRequest:
     top_p: Any
     seed: Any
     new_tokens: Any
-    lanes: tuple[LaneAsked, ...]
+    lanes: tuple[FormLane, ...]
     chat: Any = "auto"
     system: Any = ""
 
@@ -70,9 +70,9 @@ class RaceRequest:
         """Convert the form's values, in the order of its inputs: shared settings, then lanes."""
         prompt, target, temperature, top_k, top_p, seed, new_tokens, chat, system, *typed = values
         pairs = zip(typed[::2], typed[1::2], strict=True)
-        lanes = [LaneAsked(str(name).strip(), str(text or "")) for name, text in pairs if name]
-        law = temperature, top_k, top_p
-        return cls(prompt, target, *law, seed, new_tokens, tuple(lanes), chat, system)
+        lanes = [FormLane(str(name).strip(), str(text or "")) for name, text in pairs if name]
+        sampling = temperature, top_k, top_p
+        return cls(prompt, target, *sampling, seed, new_tokens, tuple(lanes), chat, system)
 
     def race(self, any_model: bool = False) -> Race:
         """Build the race, with a random order of lanes. Raises ValueError with a sentence.
@@ -86,8 +86,10 @@ class RaceRequest:
         for place, lane in enumerate(self.lanes, start=1):
             _allow(place, target, lane.drafter, any_model)
         shared = self._shared()
-        asked = [_typed(place, lane, shared) for place, lane in enumerate(self.lanes, start=1)]
-        lanes = [one.lane(f"lane {place}") for place, one in enumerate(asked, start=1)]
+        lanes = [
+            _parse_lane(place, lane, shared).lane(f"lane {place}")
+            for place, lane in enumerate(self.lanes, start=1)
+        ]
         return Race(self.prompt, target, _named(lanes), secrets.randbits(32))
 
     @property
@@ -98,13 +100,13 @@ class RaceRequest:
     def _shared(self) -> argparse.Namespace:
         """The settings of all lanes. Raises BadSettings."""
         values = {**asdict(self), "max_new_tokens": self.new_tokens}
-        law, rest = read("sampling", values), read("run", values)
+        sampling, rest = read("sampling", values), read("run", values)
         rest |= read_turns(self._named, values)
-        Settings(sampling=Sampling(**law), **rest)  # validated before any lane
-        return argparse.Namespace(**law, **rest)
+        Settings(sampling=Sampling(**sampling), **rest)  # validated before any lane
+        return argparse.Namespace(**sampling, **rest)
 
 
-def _typed(place: int, lane: LaneAsked, shared: argparse.Namespace) -> LaneRequest:
+def _parse_lane(place: int, lane: FormLane, shared: argparse.Namespace) -> LaneRequest:
     """Parse a lane. place: its number, which starts the message of a BadSettings."""
     short = len(lane.settings) <= LONGEST_SETTINGS
     require(short, f"Lane {place}: the settings are longer than {LONGEST_SETTINGS:,} characters.")
@@ -132,8 +134,8 @@ def _named(lanes: Sequence[Lane]) -> tuple[Lane, ...]:
 
 
 def _name(lane: Lane, drafter: str, twice: bool) -> str:
-    said = brief_shape(lane.settings.to_json(), settings_read_by(drafter)) if twice else ""
-    return f"{title_of(drafter)}, {said}" if said else title_of(drafter)
+    shape = brief_shape(lane.settings.to_json(), settings_read_by(drafter)) if twice else ""
+    return f"{title_of(drafter)}, {shape}" if shape else title_of(drafter)
 
 
 def suits(drafter: str) -> str:
@@ -146,31 +148,31 @@ def shape(drafter: str, settings: Mapping[str, Any]) -> str:
 
     settings: as returned by `Settings.to_json`.
     """
-    usual, reads = with_defaults(drafter, {}), settings_read_by(drafter) or ["gamma"]
-    loud = [name for name in reads if name not in QUIET]
-    shaping = [name for name in loud if settings[name] or find_spec(name).at_depth]
-    said = [
+    defaults, reads = with_defaults(drafter, {}), settings_read_by(drafter) or ["gamma"]
+    written = [name for name in reads if name not in QUIET]
+    shaping = [name for name in written if settings[name] or find_spec(name).at_depth]
+    pairs = [
         f"{name.replace('_', '-')}={find_spec(name).kind.text(value)}"
         for name, value in settings.items()
-        if name not in SHARED and (name in shaping or value != usual[name])
+        if name not in SHARED and (name in shaping or value != defaults[name])
     ]
-    return " ".join(said)
+    return " ".join(pairs)
 
 
 def values(race: Race) -> Iterator[Any]:
     """The form's values for this race, in the order of its inputs."""
-    law, shared = race.sampling, race.shared
-    yield from (race.prompt, race.target, law.temperature, law.top_k, law.top_p)
+    sampling, shared = race.sampling, race.shared
+    yield from (race.prompt, race.target, sampling.temperature, sampling.top_k, sampling.top_p)
     yield from (shared.seed, shared.max_new_tokens, shared.chat, shared.system)
     yield from slots(
         [
-            LaneAsked(lane.drafter, shape(lane.drafter, lane.settings.to_json()))
+            FormLane(lane.drafter, shape(lane.drafter, lane.settings.to_json()))
             for lane in race.lanes
         ]
     )
 
 
-def slots(lanes: Sequence[LaneAsked]) -> list[Any]:
+def slots(lanes: Sequence[FormLane]) -> list[Any]:
     """The form's values of the lanes, one after the other; unused lanes have no drafter."""
-    empty = [LaneAsked("", "")] * (MAX_LANES - len(lanes))
+    empty = [FormLane("", "")] * (MAX_LANES - len(lanes))
     return [value or None for lane in (*lanes, *empty) for value in lane]

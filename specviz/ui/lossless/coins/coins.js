@@ -3,7 +3,7 @@
 import { Question } from "../../shared/ask.js";
 import { Stage } from "../../shared/stage.js";
 import { there } from "../../shared/there.js";
-import { h, render } from "../../shared/view.js";
+import { Button, render } from "../../shared/view.js";
 import { OutputColumns, WordRow } from "../shared/output_columns.js";
 import { Dartboard } from "./dartboard.js";
 
@@ -91,19 +91,13 @@ function clear() {
 }
 
 /** @param {number} rounds */
-const RunButton = (rounds) =>
-  h(
-    "button",
-    {
-      type: "button",
-      class: "sv-button",
-      onClick: () => {
-        throws = rounds;
-        question.ask();
-      },
-    },
-    "Run " + rounds.toLocaleString("en") + " rounds",
-  );
+const RunButton = (rounds) => {
+  const run = () => {
+    throws = rounds;
+    question.ask();
+  };
+  return Button("Run " + rounds.toLocaleString("en") + " rounds", run, { class: "sv-button" });
+};
 
 /** @type {Start<Config>} */
 export function start(element, props, _watch, _trigger, config) {

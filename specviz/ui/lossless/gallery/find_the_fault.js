@@ -1,7 +1,7 @@
 // "Find the fault": a quiz that shows one rule's statistics, and its name only after a choice.
 
 import { there } from "../../shared/there.js";
-import { h } from "../../shared/view.js";
+import { Button, h } from "../../shared/view.js";
 import { Badge } from "./gallery_case.js";
 
 /** @import { CaseStudy } from "./data.js" */
@@ -76,7 +76,7 @@ export function Quiz(studies, { chosen, next }) {
 const Options = (named, choose) => [
   h("p", null, "Which rule produced this?"),
   ...[...quiz.offered, ""].map((key) =>
-    h("button", { type: "button", key, onClick: () => choose(key) }, key ? named(key).name : SOUND),
+    Button(key ? named(key).name : SOUND, () => choose(key), { key }),
   ),
 ];
 
@@ -90,9 +90,5 @@ const Solution = (study, next) => [
     Badge(study),
     " " + study.name + ".",
   ),
-  h(
-    "button",
-    { type: "button", class: "sv-button", "data-do": "case", onClick: next },
-    "Another case",
-  ),
+  Button("Another case", next, { class: "sv-button", "data-do": "case" }),
 ];

@@ -2,7 +2,7 @@
 
 import { Question } from "../../shared/ask.js";
 import { Stage } from "../../shared/stage.js";
-import { h, render } from "../../shared/view.js";
+import { Button, h, render } from "../../shared/view.js";
 import { isSolved, nextCase, Quiz } from "./find_the_fault.js";
 import { Badge, CaseEvidence, GalleryCase } from "./gallery_case.js";
 
@@ -52,30 +52,17 @@ function show() {
 
 function Modes() {
   const { quizzes, borrows } = state;
-  /** @param {string} mode @param {string} title @param {boolean} on */
-  const mode = (mode, title, on) =>
-    h(
-      "button",
-      {
-        type: "button",
-        "data-mode": mode,
-        "aria-pressed": quizzes === on,
-        onClick: () => turn(on),
-      },
-      title,
-    );
+  /** @param {string} title @param {string} mode @param {boolean} on */
+  const mode = (title, mode, on) =>
+    Button(title, () => turn(on), { "data-mode": mode, "aria-pressed": quizzes === on });
+  const modes = [mode("Gallery", "gallery", false), mode("Find the fault", "detective", true)];
   return [
-    h(
-      "div",
-      { class: "sv-sand-switch", role: "group", "aria-label": "Mode" },
-      mode("gallery", "Gallery", false),
-      mode("detective", "Find the fault", true),
-    ),
-    h(
-      "button",
-      { type: "button", class: "sv-button", "data-do": "laws", hidden: quizzes, onClick: borrow },
-      "Test all with the sandbox’s p and q",
-    ),
+    h("div", { class: "sv-sand-switch", role: "group", "aria-label": "Mode" }, ...modes),
+    Button("Test all with the sandbox’s p and q", borrow, {
+      class: "sv-button",
+      "data-do": "laws",
+      hidden: quizzes,
+    }),
     h(
       "span",
       { class: "sv-wild-on", hidden: quizzes },
@@ -85,28 +72,17 @@ function Modes() {
 }
 
 /** @param {CaseStudy} study */
-const Entry = (study) =>
-  h(
-    "li",
-    { key: study.key },
-    h(
-      "button",
-      {
-        type: "button",
-        "data-key": study.key,
-        "aria-current": study === openStudy(),
-        onClick: () => {
-          state.open = study.key;
-          show();
-          // On narrow screens the details are below the list.
-          if (matchMedia("(max-width: 1100px)").matches) $(".sv-wild-one").scrollIntoView();
-        },
-      },
-      Badge(study),
-      h("span", null, study.name),
-      h("b", null, study.tv),
-    ),
-  );
+function Entry(study) {
+  const open = () => {
+    state.open = study.key;
+    show();
+    // On narrow screens the details are below the list.
+    if (matchMedia("(max-width: 1100px)").matches) $(".sv-wild-one").scrollIntoView();
+  };
+  const label = [Badge(study), h("span", null, study.name), h("b", null, study.tv)];
+  const attributes = { "data-key": study.key, "aria-current": study === openStudy() };
+  return h("li", { key: study.key }, Button(label, open, attributes));
+}
 
 const openStudy = () => state.studies.find(({ key }) => key === state.open) ?? state.studies[0];
 
@@ -130,16 +106,18 @@ function askCase() {
 
 /** @param {boolean} quizzes */
 function turn(quizzes) {
-  const { words } = stage.config;
-  Object.assign(state, { quizzes, evidence: null, borrows: false, studies: state.own, words });
-  request = {}; // an answer under way is not shown
+  const { own } = state,
+    { words } = stage.config;
+  Object.assign(state, { quizzes, evidence: null, borrows: false, studies: own, words });
   show();
-  if (quizzes && state.own.length) askCase();
+  if (!own.length) return;
+  [request, asked] = [{ asked: "list" }, words]; // an answer under way is not shown
+  if (quizzes) askCase();
 }
 
 function borrow() {
   const { sandbox } = window.specviz;
-  if (!sandbox) return;
+  if (!sandbox || !state.own.length) return;
   const { p, q, words } = /** @type {Borrowed} */ (sandbox).state;
   state.borrows = true;
   show();
@@ -163,6 +141,7 @@ function receive(answer, of) {
   }
   if (evidence) state.evidence = evidence;
   show();
+  if (exhibits && state.quizzes) askCase();
 }
 
 /** @type {Start<Config>} */

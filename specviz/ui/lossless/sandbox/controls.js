@@ -1,6 +1,6 @@
 // The controls: starting distributions, how guesses are chosen, how many, the rule and its parameters.
 
-import { h } from "../../shared/view.js";
+import { Button, h } from "../../shared/view.js";
 import { choose, load, ruleOf, stage, state } from "./state.js";
 
 /** @import { Choice, RuleRow } from "./data.js" */
@@ -22,7 +22,7 @@ export function Controls({ changed, undo }) {
       { class: "sv-sand-from", hidden: !state.from },
       h("span", { id: "sv-sand-from" }, state.from && state.from + RESCALED),
       " ",
-      h("button", { type: "button", class: "sv-sand-undo", onClick: undo }, "Undo"),
+      Button("Undo", undo, { class: "sv-sand-undo" }),
     ),
     Switch("drawn", "How is a guess chosen?", drawn, changed),
     Switch("candidates", "How many guesses for this position?", counts, changed),
@@ -37,52 +37,37 @@ export function Controls({ changed, undo }) {
   ];
 }
 
+/** @param {{ name: string, title: string }} choice */
+const Option = ({ name, title }) => h("option", { value: name }, title);
+
 /** @param {() => void} changed */
 function PresetList(changed) {
   const { presets } = stage.config;
+  /** @param {Chosen} event */
+  const onChange = ({ currentTarget }) => {
+    const preset = presets.find(({ name }) => name === currentTarget.value);
+    if (preset) load(preset);
+    changed();
+  };
   return h(
     "select",
-    {
-      id: "sv-sand-preset",
-      "aria-describedby": "sv-sand-from",
-      value: state.preset,
-      /** @param {Chosen} event */
-      onChange: ({ currentTarget }) => {
-        const preset = presets.find(({ name }) => name === currentTarget.value);
-        if (preset) load(preset);
-        changed();
-      },
-    },
-    ...presets.map(({ name, title }) => h("option", { value: name }, title)),
-    h("option", { value: "" }, OWN),
+    { id: "sv-sand-preset", "aria-describedby": "sv-sand-from", value: state.preset, onChange },
+    ...[...presets, { name: "", title: OWN }].map(Option),
   );
 }
 
 /** @param {() => void} changed */
 function RuleList(changed) {
   const { rules } = stage.config;
-  const groups = [...new Set(rules.map(({ group }) => group))];
-  return h(
-    "select",
-    {
-      id: "sv-sand-rule",
-      value: state.rule,
-      /** @param {Chosen} event */
-      onChange: ({ currentTarget }) => {
-        choose(currentTarget.value);
-        changed();
-      },
-    },
-    ...groups.map((label) =>
-      h(
-        "optgroup",
-        { label },
-        ...rules
-          .filter(({ group }) => group === label)
-          .map(({ name, title }) => h("option", { value: name }, title)),
-      ),
-    ),
+  /** @param {Chosen} event */
+  const onChange = ({ currentTarget }) => {
+    choose(currentTarget.value);
+    changed();
+  };
+  const groups = [...new Set(rules.map(({ group }) => group))].map((label) =>
+    h("optgroup", { label }, ...rules.filter(({ group }) => group === label).map(Option)),
   );
+  return h("select", { id: "sv-sand-rule", value: state.rule, onChange }, ...groups);
 }
 
 /**
@@ -93,20 +78,13 @@ function RuleList(changed) {
  * @param {() => void} changed
  */
 function Switch(name, legend, choices, changed) {
-  const buttons = choices.map(({ value, title }) =>
-    h(
-      "button",
-      {
-        type: "button",
-        "aria-pressed": state[name] === value,
-        onClick: () => {
-          Object.assign(state, { [name]: value });
-          changed();
-        },
-      },
-      title,
-    ),
-  );
+  const buttons = choices.map(({ value, title }) => {
+    const choose = () => {
+      Object.assign(state, { [name]: value });
+      changed();
+    };
+    return Button(title, choose, { "aria-pressed": state[name] === value });
+  });
   return h(
     "fieldset",
     { class: "sv-sand-field" },
