@@ -19,9 +19,8 @@ from specviz.models.files import Stopped, size_in_float32
 from specviz.models.memory import ModelCache
 from specviz.ui.models import rows, tab
 from specviz.ui.models.tab import Progress
-from specviz.ui.queue import Ticket
-from specviz.ui.stream import Stream
-from specviz.ui.task import Machine
+from specviz.ui.stop_flag import StopFlag
+from specviz.ui.task import Failure, JobContext, Machine, performed
 
 
 @pytest.fixture(autouse=True)
@@ -41,11 +40,12 @@ def answered(any_model=True):
     return rows.answer(any_model, Machine(), {})
 
 
-def told(work, stopped=False):
-    """The lines of a job that was `stopped`, or not."""
-    texts = []
-    list(work(Ticket("me", 1, stopped=stopped), Stream("1", texts.append)))
-    return [json.loads(line) for line in texts[-1].splitlines()] if texts else []
+def told(task, stopped=False):
+    """Return the lines of a download, as objects; a Failure as text."""
+    context = JobContext(Machine(), "1", StopFlag())
+    context.unwanted.set(stopped)
+    texts = list(performed(context, task))
+    return [text if isinstance(text, Failure) else json.loads(text) for text in texts]
 
 
 def test_rows_say_whether_a_model_fits_with_its_target(monkeypatch):
@@ -172,7 +172,7 @@ def test_download_reports_its_steps_and_bytes(monkeypatch):
         watch.report(4, 4)
 
     monkeypatch.setattr(public, "fetch", fetch)
-    state, step, *bytes_ = told(lambda *both: tab.download("smollm2", *both))
+    state, step, *bytes_ = told(tab.wanted(None, "smollm2"))
     assert (state["state"], step["sentence"]) == ("fetching", "Trying it.")
     assert [(line["done"], line["of"]) for line in bytes_] == [(1, 4), (4, 4)]
 
@@ -180,32 +180,26 @@ def test_download_reports_its_steps_and_bytes(monkeypatch):
 def test_bytes_are_sent_at_intervals(monkeypatch):
     now = iter([0.0, 0.1, 0.6, 0.7])
     monkeypatch.setattr("specviz.ui.models.tab.monotonic", lambda: next(now))
-
-    def work(_, story):
-        progress = Progress(story)
-        for done in (1, 2, 3, 4):
-            yield progress.update(done, 0)
-
-    assert [line["done"] for line in told(work)] == [1, 3]
+    progress = Progress("1")
+    for done in (1, 2, 3, 4):
+        progress.update(done, 0)
+    sent = [json.loads(progress.lines.get())["done"] for _ in range(progress.lines.qsize())]
+    assert sent == [1, 3]
 
 
 def test_download_cancelled_before_its_start_makes_no_request(monkeypatch):
-    monkeypatch.setattr(public, "fetch", lambda *_: pytest.fail("it was asked"))
-    assert told(lambda *both: tab.download("smollm2", *both), stopped=True) == []
+    monkeypatch.setattr(public, "fetch", lambda *_: pytest.fail("it was requested"))
+    assert len(told(tab.wanted(None, "smollm2"), stopped=True)) == 1
 
 
 def test_cancelled_download_is_not_an_error_but_other_failures_are(monkeypatch):
     def given_up(name, say, watch):
-        ticket.stop()
-        if watch.stop():
-            raise Stopped("The fetch was stopped.")
+        raise Stopped("The fetch was stopped.")
 
     def refused(name, say, watch):
         raise NotAvailable("Nobody has it.")
 
-    ticket, story = Ticket("me", 1), Stream("1", lambda _: None)
     monkeypatch.setattr(public, "fetch", given_up)
-    list(tab.download("smollm2", ticket, story))
+    assert len(told(tab.wanted(None, "smollm2"))) == 1
     monkeypatch.setattr(public, "fetch", refused)
-    with pytest.raises(NotAvailable, match="Nobody has it"):
-        list(tab.download("smollm2", Ticket("me", 2), story))
+    assert "Nobody has it" in told(tab.wanted(None, "smollm2"))[-1]

@@ -62,6 +62,8 @@ def wanted(_: Stream, name: Any) -> Task:
 def download(name: str, context: JobContext) -> Iterator[str]:
     """Download a model in a thread of its own, and yield its progress. Raises NotAvailable."""
     yield context.says("fetching")
+    if context.unwanted():
+        return
     progress = Progress(context.nonce)
     watch = FetchMonitor(progress.update, context.unwanted)
     with ThreadPoolExecutor(1, "fetch") as thread:
