@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from specviz.ui import jobs as module
 from specviz.ui import stream as streams
 from specviz.ui.jobs import Events, Jobs, events
-from specviz.ui.live import parse_name
+from specviz.ui.live import parse_name, starting
 from specviz.ui.routes import PREFIX
 
 PAGE, OTHER = "0123456789abcdef" * 2, "f" * 32
@@ -237,6 +237,24 @@ def test_lines_of_ended_jobs_are_kept_for_a_bounded_time_and_amount(monkeypatch,
         assert kept[1:] == list(range(30 - len(kept[1:]), 30)), "the newest"
 
     asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("problem", "words"),
+    [(ValueError("It cannot be."), "It cannot be."), (KeyError("x"), "An error on the server")],
+)
+def test_error_before_a_job_starts_is_its_only_line(problem, words):
+    def broken(stream):
+        raise problem
+
+    async def story():
+        jobs = Jobs()
+        await starting(jobs, None, broken)(json.dumps([PAGE, 1]))
+        return [each async for batch in jobs._streams[PAGE, 1].read() for each in batch]
+
+    (only,) = asyncio.run(story())
+    assert json.loads(only)["kind"] == "error"
+    assert words in only
 
 
 @pytest.mark.parametrize(

@@ -33,8 +33,8 @@ class Start:
     Attributes:
         button: The start button.
         inputs: Components whose values are sent.
-        wanted: Turns the stream and their values into the task; for a ValueError, the stream gets
-            its sentence.
+        wanted: Turns the stream and their values into the task; the stream gets the sentence of an
+            error.
         request: A value of the page's script that is sent after those, in JavaScript.
     """
 
@@ -76,7 +76,7 @@ def starting(jobs: Jobs, worker: Worker, wanted: Wanted) -> Callable[..., Any]:
         try:
             task = wanted(stream, *filled, *request)
             under_way = None if task is None else worker.start(task, stream)
-        except ValueError as problem:
+        except Exception as problem:
             stream.fail(problem)
             return
         if ZEROGPU and under_way is not None:
