@@ -311,6 +311,8 @@ DRAWN = """() => {
   while (!document.querySelector("[data-do=next]").disabled) {
     player.next();
     look(player.frame);
+    player.go(player.cursor.round, player.cursor.step); // the same once more
+    look(player.frame);
   }
   window.Plotly.react = react;
   return [drawn, due, most];

@@ -2,13 +2,13 @@
 // never markup. `render(node, place)` shows a node in an element and later changes only what differs,
 // so focus, selection and listeners stay.
 
-import { Component, h, render } from "../vendor/preact.js";
+import { Component, Fragment, h, render } from "../vendor/preact.js";
 import { GLOSSARY, GLYPHS, ICONS, MARKS } from "./given.js";
 
 /** @import { ComponentChild, VNode } from "../vendor/preact.js" */
 /** @import { Stroke, Word } from "./data.js" */
 
-export { Component, h, render };
+export { Component, Fragment, h, render };
 
 /** Joins class names; those that are empty or false are left out. @param {...(string | false | null | undefined)} names */
 export const classes = (...names) => names.filter(Boolean).join(" ");

@@ -24,6 +24,10 @@ export const now = {
   offered: "", // the run that is shown while a link's live run waits to be started
 };
 
+/** The moment on screen, as a key of what is new at each: an element that is kept and moves counts as
+ * a shift of the layout. */
+export const momentKey = () => [now.at.round, now.at.step, now.question].join();
+
 /** @type {(onward: boolean) => void} */
 let showMove = () => {};
 

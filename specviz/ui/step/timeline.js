@@ -125,6 +125,7 @@ function FastLane({ round, scale, until, ours, tokens }) {
       [spans.past[1], "sv-t-target"],
     ]),
     h("i", {
+      key: "now" + round,
       class: "sv-t-now",
       style: { left: percent((until - long) * scale), width: percent(long * scale) },
     }),
@@ -196,7 +197,7 @@ function rectangles(spans, scale) {
 
 /** @param {number} until @param {number} scale */
 const Line = (until, scale) =>
-  h("i", { class: "sv-t-line", style: { left: percent(until * scale) } });
+  h("i", { key: "line" + until, class: "sv-t-line", style: { left: percent(until * scale) } });
 
 /** @param {number} until @param {number} scale @param {number} tokens @param {boolean} before */
 function Flag(until, scale, tokens, before) {
@@ -205,7 +206,7 @@ function Flag(until, scale, tokens, before) {
     transform: before || until * scale > 0.85 ? "translateX(calc(-100% - 16px))" : "",
   };
   const words = tokens === 1 ? "1 token" : tokens + " tokens";
-  return h("span", { class: "sv-t-flag", style }, words);
+  return h("span", { key: "flag" + until, class: "sv-t-flag", style }, words);
 }
 
 /** @param {number} scale */

@@ -15,7 +15,7 @@ import {
   termAttributes,
   Token,
 } from "../shared/view.js";
-import { go } from "./cursor.js";
+import { go, momentKey } from "./cursor.js";
 import { linkAttributes } from "./hover_links.js";
 import { reel, stepsOf } from "./reel.js";
 import { $ } from "./stage.js";
@@ -36,7 +36,7 @@ export function showTokenStrip(frame, round) {
   const parts = [
     h("span", { class: "sv-prompt" }, from ? "… " : Prompt(there(reel.run), prompt)),
     h("span", { class: "sv-past", onKeyDown: moveAmong }, pastRounds(from, round, new Map(past))),
-    h("span", { class: "sv-now" }, ...frame.chips.map((chip) => TokenChip(chip))),
+    h("span", { key: momentKey(), class: "sv-now" }, ...frame.chips.map((chip) => TokenChip(chip))),
   ];
   render(parts, $(".sv-text"));
   oneStop($(".sv-past"), null);
@@ -64,7 +64,6 @@ export function scrollTokenStrip() {
 export function TokenChip(chip, node = chip.node) {
   const names = ["word " + flat(chip.w), ...(node ? ["node " + node] : [])];
   const attributes = {
-    key: node ?? chip.is,
     class: "sv-chip sv-" + chip.is,
     ...termAttributes(chip.is),
     ...linkAttributes(...names),
