@@ -1,7 +1,6 @@
 """A run as lines of JSON for the player: the run, its rounds, its end, the baseline.
 
-The text only grows, so Gradio sends each line once and the player misses none. Recorded and live
-runs take the same path.
+Recorded and live runs take the same path.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The player: the component that steps through runs in the browser.
 
-Its value is append-only JSON Lines (see lines.py). It starts as None: recorded runs are fetched
-once the page has loaded.
+Recorded runs are fetched once the page has loaded, and live runs are streamed (see lines.py).
 """
 
 from __future__ import annotations
