@@ -1,4 +1,4 @@
-// The race shown, built from its append-only lines.
+// The race shown, built from its lines.
 
 import { isLast } from "../../shared/job.js";
 import { Stage } from "../../shared/stage.js";
