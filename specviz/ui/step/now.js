@@ -1,1 +1,0 @@
-export { now } from "./cursor.js";
