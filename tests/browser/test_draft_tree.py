@@ -85,7 +85,7 @@ def test_one_variable_colours_everything_that_is_rejected(visit):
     visit.step_to("Rejected")
     names = ("rejected", "rejected-line", "rejected-soft")
     sheet = "".join(f"--sv-{name}: rgb(1, 2, 3) !important;" for name in names)
-    page.add_style_tag(content=f":root, .dark {{ {sheet} }}")
+    page.add_style_tag(content=f"* {{ {sheet} }}")
     assert page.evaluate(COLOURS, STEP) == [True] * len(STEP)
     page.get_by_role("tab", name="Trees").click()
     page.locator("#sv-grow-preset").select_option("1")

@@ -8,7 +8,7 @@ import { $, answer, pathTo, pick, step, view } from "./state.js";
 /** @import { Node, Places, TreeLayout } from "../../shared/draft_tree.js" */
 
 const HIGHEST = 760; // of the view, see its style sheet
-const MORE = 400; // pixels drawn beyond what is in view, at either side
+const MORE = 480; // pixels drawn beyond what is in view, at either side
 const LATE = ["rerank", "mask", "verify"]; // steps at which the whole pool is there
 /** @type {Record<string, string>} */
 const SAID = {
