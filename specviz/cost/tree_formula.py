@@ -60,7 +60,7 @@ def acceptance_by_position(parents: Sequence[int], chances: Sequence[float]) -> 
         parents: The tree.
         chances: By rank; ranks beyond have probability 0.
     """
-    ranks = _sibling_ranks(parents)
+    ranks = sibling_ranks(parents)
     return [1.0, *(chances[rank] if rank < len(chances) else 0.0 for rank in ranks[1:])]
 
 
@@ -118,7 +118,7 @@ def best_tree(chances: Sequence[float], nodes: int, depth: int | None = None) ->
     return parents
 
 
-def _sibling_ranks(parents: Sequence[int]) -> list[int]:
+def sibling_ranks(parents: Sequence[int]) -> list[int]:
     """Return, by node, its rank among its siblings."""
     _check_order(parents)
     seen: dict[int, int] = {}

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from math import ceil, floor, log2, log10
-from typing import Final
+from typing import Any, Final
 
 from specviz.cost import tree_formula
 from specviz.cost.figures.charts import (
@@ -32,7 +32,9 @@ from specviz.cost.formula import (
     MeasuredPoint,
     SpeedupModel,
 )
+from specviz.figures.layout import BARS_HEIGHT
 from specviz.figures.plot import Figure, Point, Trace, layout
+from specviz.figures.tree import label, whole_tree
 
 HEIGHT: Final = 264
 MIN_GAMMA: Final = 16  # a chart of γ shows at least this many
@@ -268,6 +270,27 @@ def _rows(parents: Sequence[int]) -> list[float]:
         leaves += not children[node]
         waiting += reversed(children[node])
     return rows
+
+
+TREE_GAP: Final = 26
+
+
+def expected_tree(parents: Sequence[int], reached: Sequence[float]) -> dict[str, Any]:
+    """Return a tree of ranks, each with the probability that a round accepts its token.
+
+    Args:
+        parents: The tree.
+        reached: By node, the probability that it is on the accepted path.
+    """
+    ranks = tree_formula.sibling_ranks(parents)
+    names = [["…"], *([str(rank + 1)] for rank in ranks[1:])]
+    labels = [label(name) for name in names]
+    nodes = [
+        {"w": name, "label": drawn, "parent": parent, "both": round(chance, 4)}
+        for name, drawn, parent, chance in zip(names, labels, parents, reached, strict=True)
+    ]
+    found = whole_tree(labels, parents, TREE_GAP, bars=BARS_HEIGHT)
+    return {"nodes": nodes, "layout": found.to_json()}
 
 
 PAYOFF_HEIGHT: Final = 230
