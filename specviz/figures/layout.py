@@ -25,6 +25,7 @@ ROW_HEIGHT: Final = 32  # from one row to the next, in a whole tree
 BARS_HEIGHT: Final = 12  # below a pill
 GAP: Final = 60  # between columns: room for a number of seven characters on an edge
 MARGIN: Final = 10
+HEAD_WIDTH: Final = 68  # of the root's column with the gap after it, for "last token"
 HEADER_HEIGHT: Final = 24  # above the first row, for the positions
 
 
@@ -154,6 +155,7 @@ def tree_layout(
     widest = [0.0] * (max(depths) + 1)
     for depth, width in zip(depths, widths, strict=True):
         widest[depth] = max(widest[depth], width)
+    widest[0] = max(widest[0], HEAD_WIDTH - gap)
     columns = list(accumulate((width + gap for width in widest[:-1]), initial=float(MARGIN)))
     middle, pitch = HEADER_HEIGHT + ROW_HEIGHT / 2, ROW_HEIGHT + bars
     return TreeLayout(
