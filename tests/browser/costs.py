@@ -11,6 +11,7 @@ LAW = "window.specviz.law"
 ROOFLINE = "window.specviz.roofline"
 ANSWERED = f"{LAW}?.last && {LAW}.idle"
 SETTLED = f"{ANSWERED} && {ROOFLINE}?.idle && {ROOFLINE}.asked"
+UNFOLD = "document.querySelectorAll('.sv-fold').forEach((part) => { part.open = true; })"
 # The runs that the tab knows of, and where α and γ come from: what no field puts back.
 FORGET = """async (first) => {
   const names = performance.getEntriesByType("resource").map((each) => each.name);
@@ -27,11 +28,12 @@ FORGET = """async (first) => {
 
 
 def opened(visit: Visit, query: str = "") -> Page:
-    """The page with its Cost tab open and the first answers there."""
+    """The page with its Cost tab and all parts of it open, and the first answers there."""
     page = visit.open(query)
     page.wait_for_function("window.specviz.measured !== undefined")
     page.get_by_role("tab", name="Cost", exact=True).click()
     page.wait_for_selector(".sv-law-speed .main-svg")
+    page.evaluate(UNFOLD)
     page.wait_for_function(SETTLED)
     page.evaluate("window.measuredAtFirst = window.specviz.measured")
     return page

@@ -155,5 +155,6 @@ INK = "getComputedStyle(document.querySelector('.sv-law-speed .ytick text')).fil
 def within(page):
     """Nothing on a phone is wider than its window."""
     assert page.evaluate("document.documentElement.scrollWidth") == 390
-    for selector in (".sv-law-speed", ".sv-law-time", ".sv-law-map", ".sv-law-tree"):
-        assert page.locator(f"{selector} .main-svg").first.bounding_box()["width"] <= 358
+    figures = [f".sv-law-{name} .main-svg" for name in ("speed", "time", "map")]
+    for selector in [*figures, ".sv-law-tree svg"]:
+        assert page.locator(selector).first.bounding_box()["width"] <= 358

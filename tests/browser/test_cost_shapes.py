@@ -18,6 +18,7 @@ def answered(page):
 def test_shipped_costs_uploaded_file_and_alpha_are_shown(visit, tmp_path):
     page = visit.open()
     page.get_by_role("tab", name="Cost", exact=True).click()
+    page.locator("#sv-shapes-title").click()
     page.wait_for_selector(".sv-shapes-plot .main-svg", state="attached")
     answered(page)
     assert page.locator("[name=file] option").count() == len(shipped_paths())

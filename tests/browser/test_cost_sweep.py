@@ -16,7 +16,7 @@ SOURCES = """() => [...document.querySelectorAll(".sv-headline-table tbody tr")]
 # Clears what a measurement has left.
 RECORDED = """async () => {
   const names = performance.getEntriesByType("resource").map((each) => each.name);
-  const { say, show } = await import(names.find((name) => name.endsWith("/cost/sweep/show.js")));
+  const { say, show } = await import(names.find((name) => name.endsWith("/cost/sweep/sweep.js")));
   say("notice", "");
   show(window.sweepAtFirst);
 }"""
@@ -63,7 +63,7 @@ def test_headline_reports_a_busy_machine_instead_of_its_numbers(cost):
         f"""() => {{ const busy = {{ ...{SWEEP}.sweep, restless: true, must: "",
           answer: "The machine was too busy to measure.", caution: "What came out: 2.01." }};
           return import(performance.getEntriesByType("resource").map((each) => each.name)
-            .find((name) => name.endsWith("/cost/sweep/show.js")))
+            .find((name) => name.endsWith("/cost/sweep/sweep.js")))
             .then(({{ show }}) => show(busy)).then(() => true); }}"""
     )
     assert busy

@@ -5,9 +5,10 @@ from io import BytesIO
 from xml.etree import ElementTree
 
 import pytest
+from costs import UNFOLD
 from PIL import Image
 
-PARTS = {"draft tree": ".sv-evidence > section", "coin and table": ".sv-panel"}
+PARTS = {"draft tree": ".sv-tree-part", "coin and table": ".sv-panel"}
 
 
 def test_copied_link_opens_the_same_step(visit, another):
@@ -118,6 +119,9 @@ def test_every_chart_of_compare_and_cost_can_be_saved(visit):
     page = visit.open()
     for name, (tab, part) in CHARTS.items():
         page.get_by_role("tab", name=tab).click()
+        if tab == "Cost":
+            page.wait_for_selector("[data-part=boards]", state="attached")
+            page.evaluate(UNFOLD)
         page.wait_for_selector(f"{part} :is(svg.main-svg, td, b)", state="attached")
         page.locator(part).scroll_into_view_if_needed()
         box = page.locator(part).bounding_box()

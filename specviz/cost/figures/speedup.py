@@ -1,4 +1,4 @@
-"""Charts of the speed-up formula: speed-up, time and arithmetic over γ, and small trees.
+"""Charts of the speed-up formula: speed-up, time and arithmetic over γ, and expected trees.
 
 The values are neither p nor q, so everything is drawn in ink. A diamond is a measured run, and a
 hollow diamond is the formula's prediction for it. The page removes plotly's clip paths, so curves
@@ -33,7 +33,7 @@ from specviz.cost.formula import (
     SpeedupModel,
 )
 from specviz.figures.layout import BARS_HEIGHT
-from specviz.figures.plot import Figure, Point, Trace, layout
+from specviz.figures.plot import Figure, Point, Trace
 from specviz.figures.tree import label, whole_tree
 
 HEIGHT: Final = 264
@@ -211,67 +211,6 @@ def _push_apart(values: Sequence[float], least: float) -> list[float]:
     return [value - push if value == low else value + push for value in values]
 
 
-TREE_WIDTH: Final = 400
-TREE_HEIGHT: Final = 150
-FAINTEST: Final = 0.14  # smallest opacity of a token
-
-
-def small_tree(parents: Sequence[int], reached: Sequence[float]) -> Figure:
-    """Draw a tree from left to right, one column per level, darker where more likely accepted."""
-    levels = tree_formula.depths(parents)
-    rows = _rows(parents)
-    deepest, lowest = max(1, *levels), max(rows)
-    across = [level / deepest for level in levels]
-    down = [row / lowest if lowest else 0.5 for row in rows]
-    size = max(5.0, min(11.0, 120.0 / (lowest + 1), 300.0 / (deepest + 1)))
-    marks = {
-        "x": across,
-        "y": down,
-        "mode": "markers",
-        "marker": {
-            "size": size,
-            "color": "--ink",
-            "symbol": ["square", *["circle"] * (len(parents) - 1)],
-            "opacity": [max(FAINTEST, chance) for chance in reached],
-            "line": {"width": 1, "color": "--ink"},
-        },
-    } | hover(
-        ["the last token", *(f"accepted in {100 * one:.1f}% of rounds" for one in reached[1:])]
-    )
-    made = layout(TREE_WIDTH, TREE_HEIGHT)
-    margin = {"l": 10, "r": 10, "t": 10, "b": 10, "pad": 0}
-    for name, reach in (("xaxis", [0, 1]), ("yaxis", [1, 0])):
-        made[name] = made[name] | {"range": reach}
-    edges = _edges(parents, list(zip(across, down, strict=True)))
-    return {"data": {"00-edges": edges, "10-nodes": marks}, "layout": made | {"margin": margin}}
-
-
-def _edges(parents: Sequence[int], points: Sequence[Point]) -> dict[str, object]:
-    x: list[float | None] = []
-    y: list[float | None] = []
-    for node, parent in enumerate(parents):
-        if node:
-            x += [points[parent][0], points[node][0], None]
-            y += [points[parent][1], points[node][1], None]
-    return {"x": x, "y": y, "line": {"width": 1, "color": "--dead"}}
-
-
-def _rows(parents: Sequence[int]) -> list[float]:
-    """Return, by node, its row: leaves in the order tried, a first child level with its parent."""
-    children: list[list[int]] = [[] for _ in parents]
-    for node, parent in enumerate(parents):
-        if node:
-            children[parent].append(node)
-    rows = [0.0] * len(parents)
-    waiting, leaves = [0], 0
-    while waiting:
-        node = waiting.pop()
-        rows[node] = float(leaves)
-        leaves += not children[node]
-        waiting += reversed(children[node])
-    return rows
-
-
 TREE_GAP: Final = 26
 
 
@@ -289,8 +228,8 @@ def expected_tree(parents: Sequence[int], reached: Sequence[float]) -> dict[str,
         {"w": name, "label": drawn, "parent": parent, "both": round(chance, 4)}
         for name, drawn, parent, chance in zip(names, labels, parents, reached, strict=True)
     ]
-    found = whole_tree(labels, parents, TREE_GAP, bars=BARS_HEIGHT)
-    return {"nodes": nodes, "layout": found.to_json()}
+    layout = whole_tree(labels, parents, TREE_GAP, bars=BARS_HEIGHT)
+    return {"nodes": nodes, "layout": layout.to_json()}
 
 
 PAYOFF_HEIGHT: Final = 230

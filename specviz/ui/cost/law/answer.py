@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from specviz.cost import formula, tree_formula
 from specviz.cost.figures.maps import cost_map, gamma_map
-from specviz.cost.figures.speedup import shown_to, small_tree, speed_figure, time_figure
+from specviz.cost.figures.speedup import expected_tree, shown_to, speed_figure, time_figure
 from specviz.cost.formula import MeasuredPoint, SpeedupModel
 from specviz.texts import text
 from specviz.ui.cost.law.question import LawQuestion, places, widths
@@ -21,8 +21,16 @@ NEAR: Final = 0.03  # relative difference below which formula and run agree
 
 
 def answer(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Answer a question. Raises BadRequest with a sentence."""
+    """Answer a question for the parts that are open. Raises BadRequest with a sentence."""
     asked = LawQuestion.from_data(data)
+    return {
+        "formula": formula_facts(asked) if "formula" in asked.parts else None,
+        "trees": tree_facts(asked) if "trees" in asked.parts else None,
+    }
+
+
+def formula_facts(asked: LawQuestion) -> dict[str, Any]:
+    """Return what the formula says: sentences, a round, figures, and the measured run."""
     terms, gamma, run = asked.terms, asked.gamma, asked.run
     end = shown_to(terms, gamma, run.gamma if run else 0.0)
     chart = gamma_map(terms, gamma, end, run) if asked.map == "gamma" else cost_map(terms, run)
@@ -33,7 +41,6 @@ def answer(data: Mapping[str, Any]) -> dict[str, Any]:
         "speed": speed_figure(terms, gamma, end, run),
         "time": time_figure(terms, gamma, end),
         "map": chart,
-        "trees": _trees(asked),
         "run": run and compared(run),
     }
 
@@ -125,7 +132,7 @@ def why(run: MeasuredPoint, predicted: float) -> str:
     return text("cost", "run_time_differs", speedup=times(rounds), tree=tree)
 
 
-def _trees(asked: LawQuestion) -> dict[str, Any]:
+def tree_facts(asked: LawQuestion) -> dict[str, Any]:
     """Compare the typed tree, a chain and the best tree of the same size; or name the error."""
     try:
         shape, chances = widths(asked.widths), places(asked.places)
@@ -152,7 +159,7 @@ def _card(
         "name": name,
         "tokens": tokens,
         "speedup": speedup,
-        "figure": small_tree(parents, tree_formula.path_probabilities(parents, keep)),
+        "tree": expected_tree(parents, tree_formula.path_probabilities(parents, keep)),
         "numbers": {"tokens": f"{tokens:.3f}", "levels": str(depth), "speedup": times(speedup)},
     }
 

@@ -1,21 +1,186 @@
-// Event wiring, and the section's public object `window.specviz.law`.
+// The speed-up formula and its trees: the values of the sliders, their question, and the answer.
+// `window.specviz.law` is what others may use.
 
-import { onTheme } from "../../shared/page.js";
+import { Question } from "../../shared/ask.js";
 import { pictures } from "../../shared/picture.js";
-import { fetchPlotly, plotly, unitsAt } from "../../shared/plot.js";
-import { expect, openTab } from "../../shared/tabs.js";
+import { plotly, unitsAt } from "../../shared/plot.js";
+import { Stage } from "../../shared/stage.js";
+import { expect } from "../../shared/tabs.js";
 import { there } from "../../shared/there.js";
-import { setTerms } from "../shared/terms.js";
-import { question, request } from "./ask.js";
-import { fields } from "./fields.js";
-import { fromCompare, fromStep, take } from "./runs.js";
-import { tell } from "./say.js";
-import { last, paint, show } from "./show.js";
-import { $, stage } from "./stage.js";
-import { state } from "./state.js";
+import { render } from "../../shared/view.js";
+import { linked, linkedText, note, touch } from "../shared/address.js";
+import { notice } from "../shared/fields.js";
+import { keepDrawn } from "../shared/figure.js";
+import { Part } from "../shared/part.js";
+import { originOf, pairOf, runs } from "../shared/runs.js";
+import { begin, onTerms, setTerms, terms } from "../shared/terms.js";
+import { FormulaCharts } from "./formula_charts.js";
+import { bound, MeasuredRun } from "./measured_run.js";
+import { QuantityFields } from "./quantity_fields.js";
+import { RoundBars } from "./round_bars.js";
+import { TreeCards } from "./tree_cards.js";
 
-/** @import { Start } from "../../shared/data.js" */
-/** @import { Config } from "./data.js" */
+/** @import { NamedPoint, Refusal, Start } from "../../shared/data.js" */
+/** @import { Which } from "../shared/data.js" */
+/** @import { Answer, Config, Fault, Formula, Measured, State, Text, Trees } from "./data.js" */
+
+const SILENT = "The server does not answer. The results shown belong to earlier slider values.";
+/** @type {(keyof Measured)[]} */
+const MEASURED = ["alpha", "gamma", "guesses", "c", "verify", "tokens", "speedup"];
+/** @type {("c" | "verify" | "c_hat")[]} */
+const OWN = ["c", "verify", "c_hat"]; // α and γ belong to the whole tab
+/** @type {Text[]} */
+const TEXTS = ["widths", "places"];
+
+/** @type {Stage<Config>} */
+const stage = new Stage();
+const { $ } = stage;
+/** @type {State} */
+const state = {
+  alpha: null,
+  gamma: null,
+  c: null,
+  verify: null,
+  c_hat: null,
+  map: "gamma",
+  widths: "",
+  places: "",
+};
+/** @type {Formula | null} */
+let last = null; // the last answer without an error
+/** @type {Trees | Fault | null} */
+let trees = null;
+/** @type {Part[]} */
+let parts = [];
+let sending = false;
+let wrong = ""; // the quantity that the notice is about
+
+/** @type {Question<Answer>} */
+const question = new Question("law", () => fault(SILENT));
+
+/** @param {string} sentence */
+const fault = (sentence) => notice($(".sv-law-notice"), sentence);
+
+const chosen = () => runs[runs.chosen];
+
+// The run's name stays in the browser.
+function request() {
+  const point = chosen();
+  const run = point && Object.fromEntries(MEASURED.map((name) => [name, point[name]]));
+  return { ...state, run, parts: parts.filter((part) => part.open).map(({ name }) => name) };
+}
+
+// One question for both parts.
+function send() {
+  if (sending) return;
+  sending = true;
+  queueMicrotask(() => {
+    sending = false;
+    question.ask();
+  });
+}
+
+function ask() {
+  const { start } = stage.config;
+  /** @type {(keyof State)[]} */
+  const rest = ["verify", "c_hat", "map", ...TEXTS]; // in a link only where they were changed
+  const changed = rest.map((name) => [name, state[name] === start[name] ? null : state[name]]);
+  note("law", { c: state.c, ...Object.fromEntries(changed) });
+  showFields();
+  for (const part of parts) part.changed();
+}
+
+/** @type {<Name extends keyof State>(name: Name, value: State[Name]) => void} */
+function change(name, value) {
+  state[name] = value;
+  touch();
+  if (name === "alpha" || name === "gamma") setTerms({ [name]: value });
+  else ask();
+}
+
+/** @param {Answer | Refusal} answer */
+function show(answer) {
+  fault(answer.problem || "");
+  wrong = answer.field || "";
+  if (answer.problem === undefined) {
+    last = answer.formula ?? last;
+    trees = answer.trees ?? trees;
+  }
+  showFields();
+  draw();
+}
+
+function showFields() {
+  render(QuantityFields(state, stage.config.limits, wrong, change), $(".sv-law-quantities"));
+}
+
+function draw() {
+  const [formula, tree] = parts;
+  if (last) answered("formula", last.best + " " + last.chosen);
+  if (formula.open && last) showFormula(last);
+  if (tree.open && trees) showTrees(trees);
+}
+
+/** @param {string} name @param {string} sentence */
+function answered(name, sentence) {
+  $(`[data-answer=${name}]`).textContent = bound(sentence);
+}
+
+/** @param {Formula} answer */
+function showFormula(answer) {
+  $(".sv-law-best").textContent = bound(answer.best);
+  $(".sv-law-chosen").textContent = bound(answer.chosen);
+  render(RoundBars(answer.round), $(".sv-law-one"));
+  render(
+    [
+      FormulaCharts(answer, state.map, (map) => change("map", map), goThere),
+      MeasuredRun(chosen(), answer.run, choose, take),
+    ],
+    $(".sv-law-figures"),
+  );
+}
+
+/** @param {Trees | Fault} answer */
+function showTrees(answer) {
+  notice($(".sv-law-fault"), answer.problem || "");
+  for (const name of TEXTS)
+    $(`[name=${name}]`).setAttribute("aria-invalid", String(name === answer.field));
+  if (answer.problem !== undefined) return;
+  answered("trees", answer.said);
+  $(".sv-law-said").textContent = answer.said;
+  render(TreeCards(answer.cards), $(".sv-law-cards"));
+}
+
+/** @param {Which} which */
+function choose(which) {
+  runs.chosen = which;
+  ask();
+}
+
+// Sets the sliders to the run's values, so that the curve is the formula for this run. α and γ apply
+// to the whole tab.
+function take() {
+  const point = chosen();
+  if (!point) return;
+  state.c = Number(point.c.toFixed(3));
+  state.verify = Number(point.verify.toFixed(3));
+  setTerms(pairOf(point), originOf(point, runs.chosen));
+}
+
+function fromStep() {
+  runs.step = window.specviz?.measured || null;
+  if (runs.step || !runs.compare) runs.chosen = "step";
+  ask();
+}
+
+/** @param {NamedPoint} point */
+function fromCompare(point) {
+  if (!point || !MEASURED.every((name) => Number.isFinite(point[name]))) return;
+  runs.compare = point;
+  runs.chosen = "compare";
+  parts[0].show();
+  take();
+}
 
 // A click on the map sets the sliders; with the keyboard, use the sliders themselves.
 /** @param {MouseEvent} event */
@@ -30,6 +195,31 @@ function goThere(event) {
   setTerms({ alpha });
 }
 
+// α and γ are the tab's; the rest from the link, if it has them.
+function fromAddress() {
+  const { start } = stage.config;
+  Object.assign(state, start, { alpha: terms.alpha, gamma: terms.gamma });
+  for (const name of OWN) state[name] = linked(name) ?? start[name];
+  for (const name of TEXTS) state[name] = linkedText(name) ?? start[name];
+  if (linkedText("map") === "c") state.map = "c";
+}
+
+function wire() {
+  for (const name of TEXTS) {
+    /** @type {HTMLInputElement} */
+    const box = $(`[name=${name}]`);
+    box.value = state[name];
+    box.addEventListener("input", () => change(name, box.value));
+  }
+  for (const form of stage.all("form"))
+    form.addEventListener("submit", (event) => event.preventDefault());
+  window.addEventListener("sv-measured", fromStep);
+  onTerms(() => {
+    Object.assign(state, { alpha: terms.alpha, gamma: terms.gamma });
+    ask();
+  });
+}
+
 /** @param {string} plot @returns {HTMLElement} */
 const figure = (plot) => there($(plot).closest("figure"));
 
@@ -37,6 +227,13 @@ const figure = (plot) => there($(plot).closest("figure"));
 export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
   question.wire(request, show);
+  begin(config.terms);
+  fromAddress();
+  answered("trees", config.trees);
+  /** @type {HTMLDetailsElement[]} */
+  const folds = stage.all("details");
+  parts = folds.map((fold, at) => new Part(fold, send, at ? TEXTS : ["map"]));
+  for (const part of parts) part.redraw = draw;
   window.specviz.law = {
     request,
     get idle() {
@@ -49,29 +246,15 @@ export function start(element, props, _watch, _trigger, config) {
       return last;
     },
   };
-  fields();
-  $(".sv-law-trees").before(
+  wire();
+  $(".sv-law-pictures").append(
     pictures([
       ["speed-up by draft length", () => figure(".sv-law-speed")],
       ["time and arithmetic", () => figure(".sv-law-time")],
       ["surface", () => figure(".sv-law-map")],
     ]),
   );
-  $("[data-do=take]").addEventListener("click", take);
-  $("[data-do=step]").addEventListener("click", () => openTab("Step"));
-  $(".sv-law-map").addEventListener("click", goThere);
-  window.addEventListener("sv-measured", fromStep);
-  onTheme(paint);
-  let wide = 0;
-  new ResizeObserver(() => {
-    if (wide === element.clientWidth) return;
-    wide = element.clientWidth;
-    paint();
-  }).observe(element);
-  fetchPlotly().then(
-    () => paint(),
-    (problem) => tell(problem.message),
-  );
+  keepDrawn(element, draw, fault);
   fromStep();
   expect("sv-law", fromCompare);
 }

@@ -16,6 +16,7 @@ MOST_GUESSES: Final = 64
 MOST_PLACES: Final = 8
 DEEPEST: Final = 12
 MAPS: Final = ("gamma", "c")
+PARTS: Final = ("formula", "trees")  # of the page
 LIMITS: Final[Mapping[str, tuple[str, float, float]]] = {  # name in errors, minimum, maximum
     "alpha": ("α", 0.0, 1.0),
     "gamma": ("γ", 0.0, 64.0),
@@ -27,7 +28,9 @@ LIMITS: Final[Mapping[str, tuple[str, float, float]]] = {  # name in errors, min
 
 @dataclass(frozen=True, slots=True)
 class LawQuestion:
-    """Slider values, the chosen map, a tree as typed, and the run shown beside the formula."""
+    """Slider values, the chosen map, a tree as typed, the run shown beside the formula, and the
+    parts of the page that are open.
+    """
 
     terms: SpeedupModel
     gamma: float
@@ -35,6 +38,7 @@ class LawQuestion:
     widths: str
     places: str
     run: MeasuredPoint | None
+    parts: tuple[str, ...] = PARTS
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Self:
@@ -50,6 +54,7 @@ class LawQuestion:
             widths=str(data.get("widths")),
             places=str(data.get("places")),
             run=_run(data.get("run")),
+            parts=_open_parts(data.get("parts", PARTS)),
         )
 
 
@@ -97,6 +102,12 @@ def _number(value: Any, name: str) -> float:
     if not least <= found <= most:
         raise BadRequest(f"{called} must be between {least:g} and {most:g}.", name)
     return found
+
+
+def _open_parts(data: Any) -> tuple[str, ...]:
+    if not isinstance(data, list | tuple) or not all(part in PARTS for part in data):
+        raise BadRequest(f"The parts must be among {', '.join(PARTS)}.")
+    return tuple(data)
 
 
 def _run(data: Any) -> MeasuredPoint | None:

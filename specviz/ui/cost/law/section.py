@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 from specviz.ui.component import TabContext, component
-from specviz.ui.cost.law.answer import answer
-from specviz.ui.cost.law.question import LIMITS
+from specviz.ui.cost.law.answer import answer, tree_facts
+from specviz.ui.cost.law.question import LIMITS, LawQuestion
 from specviz.ui.cost.terms.section import START as TERMS
 
 NAME: Final = "sv-law"
@@ -25,5 +25,7 @@ START: Final = {
 def build(place: TabContext) -> None:
     """Build the section and wire its events."""
     limits = {name: [least, most] for name, (_, least, most) in LIMITS.items()}
-    component(NAME, "cost/law/law", {"start": START, "terms": TERMS, "limits": limits})
+    trees = tree_facts(LawQuestion.from_data(START))["said"]
+    config = {"start": START, "terms": TERMS, "limits": limits, "trees": trees}
+    component(NAME, "cost/law/law", config)
     place.questions.add("law", answer)

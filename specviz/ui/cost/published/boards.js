@@ -1,94 +1,82 @@
-// Spec-Bench's tables, and the House models' own numbers in a separate table.
+// Spec-Bench's tables, and the House models' own numbers beside published ranges.
 
-import { el } from "../../shared/dom.js";
-import { $, stage } from "./stage.js";
-import { cited, lines, options, saying, tabled } from "./table.js";
+import { h } from "../../shared/view.js";
+import { CardsTable, Lines, Stated } from "./cards_table.js";
 
-/** @import { BoardRow, Column, Option, OwnRow } from "./data.js" */
+/** @import { Board, BoardRow, Column, Own, OwnRow } from "./data.js" */
 
-/** @type {Column<OwnRow>[]} */
-const OWN = [
-  ["family", "sv-headline-method", (row) => el("b", "", row.method)],
-  ["published: other models, other hardware", "sv-headline-theirs", (row) => saying(row.published)],
-];
-
-export function board() {
-  /** @type {HTMLSelectElement} */
-  const device = $(".sv-headline-device");
-  const which = stage.config.boards[Number(device.value) || 0];
-  if (!which) return;
-  /** @type {Column<BoardRow>[]} */
-  const tasks = which.tasks.map((task, at) => [
-    task,
-    "sv-headline-task",
-    (row) => row.speedups[at] + " ×",
-  ]);
+/** @param {Board} board @param {Record<string, string>} full Methods by their abbreviations. @param {string} here */
+export function BoardTable({ device, tasks, rows }, full, here) {
   /** @type {Column<BoardRow>[]} */
   const columns = [
-    [
-      "method",
-      "sv-headline-method",
-      (row) => lines(el("b", "", row.method), stage.config.full[row.method]),
-    ],
-    ["overall", "sv-headline-number", (row) => el("b", "", row.overall + " ×")],
+    ["method", "sv-headline-method", (row) => Lines(h("b", null, row.method), full[row.method])],
+    ["overall", "sv-headline-number", (row) => h("b", null, row.overall + " ×")],
     ["tokens per pass", "sv-headline-task", (row) => row.passes],
-    ...tasks,
+    ...tasks.map(
+      /** @returns {Column<BoardRow>} */
+      (task, at) => [task, "sv-headline-task", (row) => row.speedups[at] + " ×"],
+    ),
   ];
-  $(".sv-headline-board").replaceChildren(
-    tabled("Spec-Bench on " + which.device, columns, which.rows),
-  );
-  const said = which.model + " on " + which.device + "; " + which.conditions + ". Source: ";
-  $(".sv-headline-about").replaceChildren(said, cited(which.source));
+  const shown = rows.map((row) => ({
+    ...row,
+    key: row.place,
+    id: "sv-" + row.place,
+    here: row.place === here,
+  }));
+  return CardsTable("Spec-Bench on " + device, columns, shown);
 }
 
-export function boardChoices() {
-  /** @type {Option[]} */
-  const pairs = stage.config.boards.map(({ device, model }, at) => [
-    String(at),
-    device + " · " + model,
-  ]);
-  options($(".sv-headline-device"), pairs);
-}
+const APART =
+  "Do not compare the two: models, prompts and machines differ. A small target such as House needs a very cheap drafter, so most speed-ups are smaller here. ";
 
-export function ours() {
-  const own = stage.config.ours;
-  $(".sv-headline-ours-do").hidden = !own;
-  if (!own) return;
-  /** @type {Column<OwnRow>} */
-  const mine = [
-    own.heading,
-    "sv-headline-mine",
-    (row) => lines(el("b", "", row.speedup || "–"), row.apart),
-  ];
+/** @param {Own} own @param {boolean} open @param {() => void} toggle */
+export function OwnNumbers(own, open, toggle) {
   /** @type {Column<OwnRow>[]} */
-  const more = [
+  const columns = [
+    ["family", "sv-headline-method", (row) => h("b", null, row.method)],
+    [
+      "published: other models, other hardware",
+      "sv-headline-theirs",
+      (row) => Stated(row.published),
+    ],
+    [own.heading, "sv-headline-mine", (row) => Lines(h("b", null, row.speedup || "–"), row.apart)],
     ["ours: tokens per pass", "sv-headline-mine sv-headline-task", (row) => row.passes || "–"],
     ["ours: α", "sv-headline-mine sv-headline-task", (row) => row.alpha || "–"],
   ];
-  const apart = el(
-    "p",
-    "sv-headline-lead",
-    "Do not compare the two: models, prompts and machines differ. A small target such as House needs a very cheap drafter, so most speed-ups are smaller here. " +
-      own.how,
-  );
-  const badges = el(
-    "p",
-    "sv-headline-both",
-    el("span", "sv-headline-badge", "published"),
-    " left, ",
-    el("span", "sv-headline-measured", "measured"),
-    " right",
-  );
-  $(".sv-headline-ours").replaceChildren(
-    apart,
-    badges,
-    tabled("Published ranges, and those of the House models", [...OWN, mine, ...more], own.rows),
-  );
-}
-
-export function toggle() {
-  const button = $(".sv-headline-toggle");
-  const open = button.getAttribute("aria-expanded") !== "true";
-  button.setAttribute("aria-expanded", String(open));
-  $(".sv-headline-ours").hidden = !open;
+  return [
+    h(
+      "div",
+      { class: "sv-headline-ours-do" },
+      h(
+        "button",
+        {
+          type: "button",
+          class: "sv-headline-toggle",
+          "aria-expanded": String(open),
+          "aria-controls": "sv-headline-ours",
+          onClick: toggle,
+        },
+        "Show ours beside them",
+      ),
+      h("span", null, "The House models of this page, by drafter family."),
+    ),
+    h(
+      "div",
+      { class: "sv-headline-ours", id: "sv-headline-ours", hidden: !open },
+      h("p", { class: "sv-headline-lead" }, APART + own.how),
+      h(
+        "p",
+        { class: "sv-headline-both" },
+        h("span", { class: "sv-headline-badge" }, "published"),
+        " left, ",
+        h("span", { class: "sv-headline-measured" }, "measured"),
+        " right",
+      ),
+      CardsTable(
+        "Published ranges, and those of the House models",
+        columns,
+        own.rows.map((row) => ({ ...row, key: row.method })),
+      ),
+    ),
+  ];
 }

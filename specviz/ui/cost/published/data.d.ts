@@ -1,6 +1,6 @@
 // Published numbers, and the house models' own beside them: see published/section.py.
 
-import type { Child } from "../../shared/data.js";
+import type { ComponentChild } from "../../vendor/preact.js";
 
 export interface Source {
   title: string;
@@ -49,9 +49,8 @@ export interface Own {
   how: string;
   rows: OwnRow[];
 }
-/** A column: its heading, its class, and a cell made from a row. */
-export type Column<Row> = [title: string, name: string, made: (row: Row) => Child];
-export type Option = [value: string, title: string];
+/** A column: its heading, its class, and a row's cell. */
+export type Column<Row> = [title: string, name: string, cell: (row: Row) => ComponentChild];
 export interface Config {
   name: string;
   rows: Published[];
@@ -60,4 +59,6 @@ export interface Config {
   full: Record<string, string>;
   ours: Own | null;
   secondhand: string;
+  /** Of each part, in one sentence. */
+  brief: [numbers: string, boards: string];
 }

@@ -1,48 +1,137 @@
-// All data is present from the start; the controls only filter and sort it.
+// Published speed-ups and Spec-Bench: all data is here from the start; the controls filter and sort.
 
-import { byId } from "../../shared/dom.js";
+import { Stage } from "../../shared/stage.js";
 import { there } from "../../shared/there.js";
-import { board, boardChoices, ours, toggle } from "./boards.js";
-import { evidence, families, ORDERS, published } from "./numbers.js";
-import { $, stage } from "./stage.js";
-import { options } from "./table.js";
+import { h, render } from "../../shared/view.js";
+import { Choice } from "../shared/fields.js";
+import { Part, reveal } from "../shared/part.js";
+import { BoardTable, OwnNumbers } from "./boards.js";
+import { Cited } from "./cards_table.js";
+import { familiesOf, NumbersTable, ORDERS, sorted } from "./published_numbers.js";
 
 /** @import { Start } from "../../shared/data.js" */
-/** @import { Config, Option } from "./data.js" */
+/** @import { Option } from "../shared/fields.js" */
+/** @import { Config } from "./data.js" */
+/** @import { Order } from "./published_numbers.js" */
 
-// Show a row that another section links to, whatever the filters.
+/** @type {Stage<Config>} */
+const stage = new Stage();
+const { $ } = stage;
+const state = {
+  family: "", // all
+  /** @type {Order} */
+  order: "family",
+  board: 0,
+  own: false, // whether the House models' numbers are shown
+  here: "", // the row that a link led to
+};
+
+/** @param {Partial<typeof state>} values */
+function change(values) {
+  Object.assign(state, values);
+  draw();
+}
+
+const meanings = () => Object.fromEntries(stage.config.evidence);
+
+/** @param {string} title @param {import("../../vendor/preact.js").ComponentChild} control */
+const Labelled = (title, control) => h("label", null, title + " ", control);
+
+function showNumbers() {
+  const { rows, evidence, ours } = stage.config;
+  const letters = evidence.map(([letter]) => letter);
+  const shown = sorted(rows, state.order, letters).filter(
+    ({ method }) => !state.family || method === state.family,
+  );
+  /** @type {Option[]} */
+  const families = [
+    ["", "all"],
+    ...familiesOf(rows).map((name) => /** @type {Option} */ ([name, name])),
+  ];
+  render(
+    [
+      Labelled(
+        "Drafter family",
+        Choice({ class: "sv-headline-family" }, families, state.family, (family) =>
+          change({ family }),
+        ),
+      ),
+      Labelled(
+        "Sort by",
+        Choice({ class: "sv-headline-sort" }, ORDERS, state.order, (order) =>
+          change({ order: /** @type {Order} */ (order) }),
+        ),
+      ),
+      h(
+        "span",
+        { class: "sv-headline-count", role: "status" },
+        `${shown.length} of ${rows.length} numbers`,
+      ),
+    ],
+    $(".sv-headline-choices"),
+  );
+  render(NumbersTable(shown, meanings(), state.here), $(".sv-headline-table"));
+  if (ours)
+    render(
+      OwnNumbers(ours, state.own, () => change({ own: !state.own })),
+      $(".sv-headline-own"),
+    );
+}
+
+function showEvidence() {
+  const { rows, evidence } = stage.config;
+  const used = evidence.filter(([letter]) => rows.some((row) => row.source.evidence === letter));
+  render(
+    used.map(([letter, meaning]) =>
+      h("div", null, h("dt", { class: "sv-headline-letter" }, letter), h("dd", null, meaning)),
+    ),
+    $(".sv-headline-evidence"),
+  );
+}
+
+function showBoard() {
+  const { boards, full } = stage.config;
+  const board = boards[state.board];
+  if (!board) return;
+  /** @type {Option[]} */
+  const pairs = boards.map(({ device, model }, at) => [String(at), device + " · " + model]);
+  const list = Choice({ class: "sv-headline-device" }, pairs, String(state.board), (at) =>
+    change({ board: Number(at) }),
+  );
+  render(Labelled("Device and model", list), $(".sv-headline-device-choice"));
+  render(BoardTable(board, full, state.here), $(".sv-headline-board"));
+  render(
+    [
+      `${board.model} on ${board.device}; ${board.conditions}. Source: `,
+      Cited(board.source, meanings()),
+    ],
+    $(".sv-headline-about"),
+  );
+}
+
+function draw() {
+  showNumbers();
+  showBoard();
+}
+
+// Show a row that another part links to, whatever the filters.
 /** @param {string} place */
 function showRow(place) {
   const [kind, at] = place.split("-");
-  /** @type {HTMLSelectElement} */
-  const select = $(kind === "row" ? ".sv-headline-family" : ".sv-headline-device");
-  select.value = kind === "row" ? "" : at;
-  if (kind === "row") published();
-  else board();
-  for (const row of stage.all(".sv-headline-here")) row.classList.remove("sv-headline-here");
-  const row = there(byId("sv-" + place));
-  row.classList.add("sv-headline-here");
-  row.tabIndex = -1;
-  row.focus({ preventScroll: true });
-  row.scrollIntoView({ block: "center" });
+  change({ here: place, ...(kind === "row" ? { family: "" } : { board: Number(at) }) });
+  reveal($("#" + CSS.escape("sv-" + place)), "center");
 }
 
 /** @type {Start<Config>} */
 export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
-  /** @type {Option[]} */
-  const named = families().map((name) => [name, name]);
-  options($(".sv-headline-family"), [["", "all"], ...named]);
-  options($(".sv-headline-sort"), ORDERS);
-  boardChoices();
-  for (const name of ["family", "sort"])
-    $(".sv-headline-" + name).addEventListener("change", published);
-  $(".sv-headline-device").addEventListener("change", board);
-  $(".sv-headline-toggle").addEventListener("click", toggle);
-  $(".sv-headline-secondhand").textContent = stage.config.secondhand;
+  $(".sv-headline-secondhand").textContent = config.secondhand;
+  const folds = /** @type {HTMLDetailsElement[]} */ (stage.all("details"));
+  folds.forEach((fold, at) => {
+    new Part(fold, () => {});
+    there(fold.querySelector(".sv-fold-answer")).textContent = config.brief[at];
+  });
   window.addEventListener("sv-report", (event) => showRow(event.detail));
-  published();
-  evidence();
-  board();
-  ours();
+  showEvidence();
+  draw();
 }

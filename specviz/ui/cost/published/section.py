@@ -20,6 +20,7 @@ from specviz.cost.sources import (
     published_numbers,
 )
 from specviz.shipped import measured
+from specviz.texts import text
 from specviz.trace.metrics import mean_over_equal_text
 from specviz.ui.component import TabContext, component
 
@@ -44,6 +45,7 @@ def config() -> dict[str, Any]:
         "rows": [row(each) | {"place": f"row-{at}"} for at, each in enumerate(published_numbers())],
         "boards": [board(each, at) for at, each in enumerate(boards())],
         "secondhand": secondhand(),
+        "brief": [brief(), boards_brief()],
         "evidence": [list(pair) for pair in EVIDENCE.items()],
         "full": dict(FULL),
         "ours": ours(_card(), published_numbers()),
@@ -73,6 +75,28 @@ def secondhand() -> str:
     return (
         f"{number} of these {len(known)} numbers are second-hand, since the original could not be "
         "read: check the original before you cite one."
+    )
+
+
+def brief() -> str:
+    """Say how far the published speed-ups range."""
+    known = [each for each in published_numbers() if each.unit != "%"]
+    return text("cost", "published_brief", count=len(known), span=_range(known))
+
+
+def boards_brief() -> str:
+    """Name the highest overall speed-up of Spec-Bench, and where it was measured."""
+    every = [(row.overall, row.method, each) for each in boards() for row in each.rows]
+    speedup, method, found = max(every, key=lambda row: row[0])
+    device = found.device.removeprefix("a single ").partition(" (")[0]
+    return text(
+        "cost",
+        "boards_brief",
+        count=len(boards()),
+        speedup=f"{speedup:.2f} ×",
+        method=method,
+        model=found.model,
+        device=device,
     )
 
 
@@ -186,6 +210,6 @@ def _range(known: Sequence[Published]) -> str:
     return f"{low:g} ×" if low == high else f"{low:g} to {high:g} ×"
 
 
-def _said(text: str) -> str:
-    """Return the text, or an empty one if the source does not state it."""
-    return "" if text == NOT_STATED else text
+def _said(fact: str) -> str:
+    """Return the fact, or an empty text if the source does not state it."""
+    return "" if fact == NOT_STATED else fact

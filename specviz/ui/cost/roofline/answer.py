@@ -40,6 +40,7 @@ def answer(ask: Ask) -> dict[str, Any]:
     checked = 1 + sum(guessing.widths)
     return {
         "said": sentence(ask, found, loss),
+        "brief": brief(ask),
         "beside": {
             "called": called(ask),
             "speedup": format_speedup(found.speedup),
@@ -113,6 +114,28 @@ def called(ask: Ask) -> str:
     return f"{drafting(ask)}, {ask.reading}% bandwidth, {ask.computing}% arithmetic{overhead}"
 
 
+def brief(ask: Ask) -> str:
+    """Answer in one sentence, with all that the speed-up depends on."""
+    low, high = speedup_range(ask.serving, ask.guessing, ask.batch)
+    return text(
+        "cost",
+        "roofline_brief",
+        devices=describe_machines(ask.machine.title, ask.cards),
+        model=sources.models()[ask.model].title,
+        batch=ask.batch,
+        drafting=drafting(ask),
+        alpha=f"{ask.alpha:.2f}",
+        speedup=format_speedup(predict(ask.serving, ask.guessing, ask.batch).speedup),
+        span=_span(low, high),
+    )
+
+
+def _span(low: float, high: float) -> str:
+    """Format a range of speed-ups; empty if its ends are equal as shown."""
+    ends = [format_speedup(end) for end in (low, high)]
+    return f"{ends[0].removesuffix(' ×')} to {ends[1]}" if ends[0] != ends[1] else ""
+
+
 def best_sentence(ask: Ask) -> str:
     """Say which draft length up to MAX_GAMMA would be best here, and over the efficiencies."""
     best = batches.best_chain(ask.serving, ask.alpha, ask.batch, ask.guessing.draft, MAX_GAMMA)
@@ -172,14 +195,13 @@ def outcome(ask: Ask, found: Prediction, loss: int | None) -> list[Part]:
     """
     best = batches.best_chain(ask.serving, ask.alpha, ask.batch, ask.guessing.draft, MAX_GAMMA)
     low, high = speedup_range(ask.serving, ask.guessing, ask.batch)
-    ends = [format_speedup(end) for end in (low, high)]
     return say(
         "cost",
         "roofline_outcome",
         drafting=drafting(ask),
         faster=found.speedup >= 1,
         speedup=number(format_speedup(found.speedup), "u"),
-        span=f"{ends[0].removesuffix(' ×')} to {ends[1]}" if ends[0] != ends[1] else "",
+        span=_span(low, high),
         uncertain=low < 1 < high,
         best=best.gamma,
         best_speedup=format_speedup(best.speedup),

@@ -1,18 +1,26 @@
 // The controls: their values, their options, and filling them in from elsewhere.
 
-import { el } from "../../shared/dom.js";
+import { Stage } from "../../shared/stage.js";
 import { there } from "../../shared/there.js";
+import { h, render } from "../../shared/view.js";
 import { linkedText, note, touch } from "../shared/address.js";
+import { Options } from "../shared/fields.js";
 import { setTerms, terms, told } from "../shared/terms.js";
-import { ask } from "./ask.js";
-import { $, stage } from "./stage.js";
+import { SourceLink } from "./sources.js";
 
-/** @import { Choice, Control, Option, Preset, Source } from "./data.js" */
+/** @import { Choice, Config, Control, Preset } from "./data.js" */
+/** @import { Option } from "../shared/fields.js" */
+
+/** @type {Stage<Config>} */
+export const stage = new Stage();
+export const { $ } = stage;
 
 /** @param {string} name @returns {Control} */
-export const named = (name) => $("[name=" + name + "]");
+const named = (name) => $("[name=" + name + "]");
 const NUMBERS = ["cards", "context", "overhead", "batch", "reading", "computing"];
-const SLIDES = ["gamma", "alpha", "reading", "computing"];
+/** The keys of these values in the address; α and γ are the tab's. @param {Choice} usual */
+export const ownNames = (usual) =>
+  Object.keys(usual).filter((name) => name !== "alpha" && name !== "gamma");
 /** @type {Record<string, (value: string) => string>} */
 const WRITTEN = {
   gamma: (value) => value,
@@ -20,28 +28,28 @@ const WRITTEN = {
   reading: (value) => value + "%",
   computing: (value) => value + "%",
 };
+let asked = () => {}; // asks the question
 
-/** @param {Control} select @param {Option[]} pairs */
-export function options(select, pairs) {
+/** @param {string} name @param {Option[]} pairs */
+function options(name, pairs) {
+  const select = named(name);
   const before = select.value;
-  select.replaceChildren(
-    ...pairs.map(([value, title]) => {
-      const made = el("option", "", title);
-      made.value = value;
-      return made;
-    }),
-  );
-  if (pairs.some(([value]) => value === before)) select.value = before;
+  render(Options(pairs), select);
+  select.value = pairs.some(([value]) => value === before) ? before : pairs[0][0];
 }
 
+/** @param {Record<string, { title: string }>} presets @returns {Option[]} */
+const titled = (presets) => Object.entries(presets).map(([name, { title }]) => [name, title]);
+
 // Only what the machine has a peak for, and only drafters with the target's vocabulary.
-export function offer() {
-  const machine = stage.config.machines[named("hardware").value];
+function offer() {
+  const { machines, models } = stage.config;
+  const dtypes = Object.keys(machines[named("hardware").value].facts);
   options(
-    named("dtype"),
-    Object.keys(machine.facts).map((dtype) => [dtype, dtype]),
+    "dtype",
+    dtypes.map((dtype) => [dtype, dtype]),
   );
-  options(named("drafter"), stage.config.models[named("model").value].drafters);
+  options("drafter", models[named("model").value].drafters);
 }
 
 // The tab's γ as it can be checked here: whole, and no longer than a chain may be.
@@ -56,7 +64,7 @@ function wholeGamma() {
 export function chosen() {
   /** @type {Choice} */
   const made = {};
-  for (const name of Object.keys(stage.config.usual)) {
+  for (const name of ownNames(stage.config.usual)) {
     const { value } = named(name);
     made[name] = NUMBERS.includes(name) ? (value.trim() === "" ? null : Number(value)) : value;
   }
@@ -99,28 +107,26 @@ export function fill(values) {
   for (const name of ["hardware", "model"]) if (name in values) put(name, values[name]);
   offer();
   for (const [name, value] of Object.entries(values)) put(name, value);
+  // An unknown one becomes the first.
+  for (const name of ["dtype", "drafter"]) {
+    const select = /** @type {HTMLSelectElement} */ (named(name));
+    if (select.value === "") select.selectedIndex = 0;
+  }
   show();
 }
 
 // Read a link to this question; an unavailable choice keeps its default.
-export function fromAddress() {
+function fromAddress() {
   const { usual, machines, models } = stage.config;
   /** @type {Record<string, object>} */
   const known = { hardware: machines, model: models };
   /** @type {Choice} */
   const given = {};
-  for (const name of Object.keys(usual)) {
+  for (const name of ownNames(usual)) {
     const text = linkedText(name);
-    const ours = name !== "alpha" && name !== "gamma"; // those are the tab's
-    if (text !== null && ours && (!known[name] || Object.hasOwn(known[name], text)))
-      given[name] = text;
+    if (text !== null && (!known[name] || Object.hasOwn(known[name], text))) given[name] = text;
   }
   fill({ ...usual, ...given });
-  for (const name of ["dtype", "drafter"]) {
-    const select = named(name);
-    if (select.value === "") select.value = there(select.querySelector("option")).value;
-  }
-  show();
 }
 
 // Follow a change of the tab's α and γ. taken: from a run or a source, which may name its drafter.
@@ -131,44 +137,40 @@ export function follow(taken) {
   if (taken && drafter && stage.config.drafters[drafter])
     put("drafter", stage.config.drafters[drafter]);
   show();
-  ask();
+  asked();
 }
 
 // The sliders for α and γ set the tab's values. The batch slider has no name; its box has.
 /** @param {string} name */
-export function moved(name) {
+function moved(name) {
   touch();
   if (name === "alpha" || name === "gamma") return setTerms({ [name]: Number(named(name).value) });
   if (name === "hardware" || name === "model") offer();
   show();
-  return ask();
+  return asked();
 }
 
+/** @type {() => HTMLInputElement} */
+const slide = () => $("[data-slide=batch]");
+
 // Outputs, facts, links and pressed buttons follow the controls.
-export function show() {
+function show() {
   put("alpha", terms.alpha);
   put("gamma", wholeGamma());
-  for (const name of SLIDES) {
+  for (const [name, written] of Object.entries(WRITTEN)) {
     const input = named(name);
-    const output = there(input.parentElement).querySelector("output");
-    there(output).textContent = WRITTEN[name](input.value);
+    there(input.nextElementSibling).textContent = written(input.value);
   }
+  const { stops, machines, models } = stage.config;
   const batch = Number(named("batch").value);
   /** @param {number} stop */
   const far = (stop) => Math.abs(Math.log(stop / batch));
-  const nearest = stage.config.stops.reduce((a, b) => (far(b) < far(a) ? b : a));
-  /** @type {HTMLInputElement} */
-  const slide = $("[data-slide=batch]");
-  slide.value = String(stage.config.stops.indexOf(nearest));
-  slide.setAttribute("aria-valuetext", named("batch").value + " sequences");
-  facts("machines", stage.config.machines[named("hardware").value]);
-  facts("models", stage.config.models[named("model").value]);
+  slide().value = String(stops.indexOf(stops.reduce((a, b) => (far(b) < far(a) ? b : a))));
+  slide().setAttribute("aria-valuetext", named("batch").value + " sequences");
+  render(Facts(machines[named("hardware").value]), $("[data-facts=machines]"));
+  render(Facts(models[named("model").value]), $("[data-facts=models]"));
   const now = chosen();
-  for (const button of stage.all(".sv-roofline-questions button")) {
-    const { set } = stage.config.questions[Number(button.dataset.at)];
-    const all = Object.entries(set).every(([name, value]) => now[name] === value);
-    button.setAttribute("aria-pressed", String(all));
-  }
+  render(Examples(now), $(".sv-roofline-questions"));
   remember(now);
 }
 
@@ -176,42 +178,54 @@ export function show() {
 /** @param {Choice} now */
 function remember(now) {
   const { usual } = stage.config;
-  const names = Object.keys(usual).filter((name) => name !== "alpha" && name !== "gamma");
-  const said = names.map((name) => [name, now[name] === usual[name] ? null : now[name]]);
-  note("roofline", Object.fromEntries(said));
+  const pairs = ownNames(usual).map((name) => [name, now[name] === usual[name] ? null : now[name]]);
+  note("roofline", Object.fromEntries(pairs));
 }
 
-/** @param {string} kind @param {Preset} preset */
-function facts(kind, preset) {
-  $("[data-facts=" + kind + "]").textContent = preset.facts[named("dtype").value] + ".";
-  const links = preset.sources.flatMap((source, at) => [at ? ", " : "", link(source)]);
-  $("[data-from=" + kind + "]").replaceChildren("From: ", ...links, ". ", preset.note);
-}
+/** @param {Preset} preset */
+const Facts = ({ facts, sources, note }) => [
+  h("p", { class: "sv-roofline-facts" }, facts[named("dtype").value] + "."),
+  h(
+    "p",
+    { class: "sv-roofline-from" },
+    "From: ",
+    sources.map((source, at) => [at ? ", " : "", SourceLink(source, stage.config.evidence)]),
+    ". ",
+    note,
+  ),
+];
 
-// Name a source that is a file of this app; link one on the web.
-/** @param {Source} source */
-export function link([title, url, evidence]) {
-  const mark = el("b", "sv-roofline-letter", evidence);
-  mark.title = stage.config.evidence[evidence];
-  if (!url.startsWith("https://")) return el("span", "", title + " (" + url + ") ", mark);
-  const made = el("a", "", title);
-  made.href = url;
-  made.target = "_blank";
-  made.rel = "noopener";
-  return el("span", "", made, " ", mark);
-}
+/** @param {Choice} now */
+const Examples = (now) =>
+  stage.config.questions.map(({ title, set }) =>
+    h(
+      "button",
+      {
+        type: "button",
+        key: title,
+        "aria-pressed": String(Object.entries(set).every(([name, value]) => now[name] === value)),
+        onClick: () => {
+          touch();
+          fill(set);
+          asked();
+        },
+      },
+      title,
+    ),
+  );
 
-export function questions() {
-  const made = stage.config.questions.map(({ title, set }, at) => {
-    const button = el("button", "", title);
-    button.type = "button";
-    button.dataset.at = String(at);
-    button.addEventListener("click", () => {
-      touch();
-      fill(set);
-      ask();
-    });
-    return button;
+/** @param {() => void} ask */
+export function startControls(ask) {
+  asked = ask;
+  const { machines, models, limits, stops } = stage.config;
+  options("hardware", titled(machines));
+  options("model", titled(models));
+  for (const [name, [least, most]] of Object.entries(limits))
+    Object.assign(named(name), { min: String(least), max: String(most) });
+  slide().max = String(stops.length - 1);
+  slide().addEventListener("input", () => put("batch", stops[Number(slide().value)]));
+  $(".sv-roofline-form").addEventListener("input", (event) => {
+    moved(/** @type {Control} */ (event.target).name);
   });
-  $(".sv-roofline-questions").replaceChildren(...made);
+  fromAddress();
 }

@@ -2,13 +2,17 @@
 
 import type { Figure } from "../../shared/data.js";
 import type { Pair } from "../shared/data.js";
+import type { Option } from "../shared/fields.js";
 
 export type FigureName = "speed" | "pass" | "gamma";
 /** The controls' values by name; null where a box is empty. */
 export type Choice = Record<string, string | number | null>;
-export type Part = string | { n: string; as: string };
+/** A piece of a sentence: text, or a number in its colour. */
+export type Spoken = string | { n: string; as: string };
 export interface Answer {
-  said: Part[];
+  said: Spoken[];
+  /** In one sentence, for the closed part. */
+  brief: string;
   alert: string | null;
   beside: Beside;
   round: Round;
@@ -53,10 +57,11 @@ export interface Preset extends Sourced {
 }
 /** What a choice is made with. */
 export type Control = HTMLInputElement | HTMLSelectElement;
-export type Option = [value: string, title: string];
 export interface Config {
   name: string;
   usual: Choice;
+  /** The answer in one sentence at the usual values. */
+  brief: string;
   terms: Pair;
   /** By the kind of a source's drafter, this section's name for it. */
   drafters: Record<string, string>;

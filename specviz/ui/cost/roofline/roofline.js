@@ -1,65 +1,61 @@
-// Wires the controls, lists the sources, sends the first question.
+// Other hardware and batch sizes: the question, and its newest answer. `window.specviz.roofline` is
+// what others may use.
 
-import { el } from "../../shared/dom.js";
-import { onTheme } from "../../shared/page.js";
+import { Question } from "../../shared/ask.js";
 import { pictures } from "../../shared/picture.js";
-import { fetchPlotly } from "../../shared/plot.js";
 import { there } from "../../shared/there.js";
+import { h, render } from "../../shared/view.js";
+import { notice } from "../shared/fields.js";
+import { keepDrawn } from "../shared/figure.js";
+import { Part } from "../shared/part.js";
 import { begin, onTerms, setTerms } from "../shared/terms.js";
-import { draw, request, show, toRow } from "./answer.js";
-import { ask, question } from "./ask.js";
-import { fill, follow, fromAddress, link, moved, named, options, questions } from "./controls.js";
-import { $, stage } from "./stage.js";
+import { $, chosen, fill, follow, ownNames, stage, startControls, withWhat } from "./controls.js";
+import { PredictedAndPublished } from "./published_beside.js";
+import { RooflineCharts } from "./roofline_charts.js";
+import { Sources } from "./sources.js";
 
-/** @import { Start } from "../../shared/data.js" */
-/** @import { Choice, Config, Control, Option, Preset, Sourced } from "./data.js" */
+/** @import { Refusal, Start } from "../../shared/data.js" */
+/** @import { Answer, Choice, Config, Spoken } from "./data.js" */
 
-function sourceList() {
-  const letters = Object.entries(stage.config.evidence).map(([letter, meaning]) =>
-    el("div", "", el("dt", "sv-roofline-letter", letter), el("dd", "", meaning)),
-  );
-  $(".sv-roofline-evidence").replaceChildren(...letters);
-  const { machines, models, efficiencies } = stage.config;
-  /** @type {Sourced[]} */
-  const presets = [machines, models, efficiencies].flatMap((each) => Object.values(each));
-  const made = presets.map((preset) => {
-    const rows = preset.sources.map((source) =>
-      el("li", "", link(source), source[3] ? ": " + source[3] : ""),
-    );
-    const sheet =
-      preset.sheet &&
-      el(
-        "li",
-        "",
-        "vendor’s data sheet, as cited by these sources (not read itself): ",
-        preset.sheet,
-      );
-    return el(
-      "div",
-      "",
-      el("h4", "", preset.title),
-      el("ul", "", ...rows, sheet || null),
-      preset.note ? el("p", "", preset.note) : null,
-    );
-  });
-  $(".sv-roofline-list").replaceChildren(...made);
+const SILENT = "The server does not answer. The results shown belong to an earlier choice.";
+const OLDER = " The results below belong to the last valid choice.";
+/** @type {Question<Answer>} */
+const question = new Question("roofline", () => fault(SILENT));
+/** @type {Answer | null} */
+let last = null; // the newest answer, for another width or theme
+/** @type {Part} */
+let part;
+let withThese = ""; // where α and γ of the newest question come from
+
+/** @param {string} sentence */
+const fault = (sentence) => notice($(".sv-roofline-wrong"), sentence);
+
+function request() {
+  withThese = withWhat();
+  return chosen();
 }
 
-function wire() {
-  for (const [name, [least, most]] of Object.entries(stage.config.limits)) {
-    const box = /** @type {HTMLInputElement} */ (named(name));
-    box.min = String(least);
-    box.max = String(most);
-  }
-  /** @type {HTMLInputElement} */
-  const slide = $("[data-slide=batch]");
-  slide.max = String(stage.config.stops.length - 1);
-  slide.addEventListener("input", () => {
-    named("batch").value = String(stage.config.stops[Number(slide.value)]);
-  });
-  $(".sv-roofline-form").addEventListener("input", (event) => {
-    moved(/** @type {Control} */ (event.target).name);
-  });
+/** @param {Answer | Refusal} answer */
+function show(answer) {
+  fault(answer.problem ? answer.problem + OLDER : "");
+  if (answer.problem !== undefined) return;
+  last = answer;
+  $(".sv-roofline-out").dataset.shown = String(question.number);
+  $(".sv-fold-answer").textContent = answer.brief;
+  render([...answer.said.map(Sentence), " ", SIMULATED], $(".sv-roofline-say"));
+  $(".sv-roofline-with").textContent = withThese;
+  render(PredictedAndPublished(answer.beside), $(".sv-roofline-beside"));
+  notice($(".sv-roofline-alert"), answer.alert || "");
+  draw();
+}
+
+const SIMULATED = h("span", { class: "sv-roofline-mark" }, "simulated");
+/** @param {Spoken} spoken */
+const Sentence = (spoken) =>
+  typeof spoken === "string" ? spoken : h("b", { class: "sv-n sv-n-" + spoken.as }, spoken.n);
+
+function draw() {
+  if (last && part.open) render(RooflineCharts(last), $(".sv-roofline-figures"));
 }
 
 /** @param {string} figure @returns {HTMLElement} */
@@ -69,25 +65,23 @@ const section = (figure) => there($(`[data-figure=${figure}]`).closest("section"
 export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
   question.wire(request, show);
-  /** @param {Record<string, Preset>} presets @returns {Option[]} */
-  const titled = (presets) => Object.entries(presets).map(([name, { title }]) => [name, title]);
-  options(named("hardware"), titled(stage.config.machines));
-  options(named("model"), titled(stage.config.models));
-  questions();
-  sourceList();
-  $(".sv-roofline-reached").textContent = Object.values(config.efficiencies)
+  $(".sv-fold-answer").textContent = config.brief;
+  render(Sources(config), $(".sv-roofline-sources > div"));
+  const reached = Object.values(config.efficiencies);
+  $(".sv-roofline-reached").textContent = reached
     .map(({ title, reported }) => title + ": " + reported)
     .join(" ");
-  $(".sv-roofline-figures").after(
+  begin(config.terms);
+  part = new Part($("details"), () => question.ask(), ownNames(config.usual));
+  part.redraw = draw;
+  startControls(() => part.changed());
+  $(".sv-roofline-pictures").append(
     pictures([
       ["speed-up by batch", () => section("speed")],
       ["time of a pass", () => section("pass")],
       ["best γ", () => section("gamma")],
     ]),
   );
-  wire();
-  begin(stage.config.terms);
-  fromAddress();
   window.specviz.roofline = {
     request,
     /** @param {Choice & { alpha?: number, gamma?: number }} values */
@@ -102,15 +96,6 @@ export function start(element, props, _watch, _trigger, config) {
       return question.idle;
     },
   };
-  onTheme(draw);
-  let wide = 0;
-  new ResizeObserver(() => {
-    const now = $(".sv-roofline-out").clientWidth;
-    if (now && now !== wide) draw();
-    wide = now;
-  }).observe(element);
   onTerms(follow);
-  $(".sv-roofline-row").addEventListener("click", toRow);
-  fetchPlotly().then(() => draw());
-  ask();
+  keepDrawn(element, draw, fault);
 }

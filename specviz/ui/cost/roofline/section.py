@@ -15,7 +15,7 @@ from specviz.cost.roofline import BYTES_PER_NUMBER
 from specviz.cost.sources import HEAD, NGRAM, drafters
 from specviz.texts import text
 from specviz.ui.component import TabContext, component
-from specviz.ui.cost.roofline.answer import answer, figures, quantity, room_in, short_figures
+from specviz.ui.cost.roofline.answer import answer, brief, figures, quantity, room_in, short_figures
 from specviz.ui.cost.roofline.question import LIMITS, LONGEST, Ask
 from specviz.ui.cost.terms.section import START as TERMS
 
@@ -73,6 +73,7 @@ def config() -> dict[str, Any]:
     """Return the page's initial data: presets with their sources, limits, questions."""
     return {
         "usual": dict(USUAL),
+        "brief": brief(Ask.from_data(USUAL)),
         "terms": dict(TERMS),
         "drafters": {"head": HEAD, "n-gram": NGRAM},
         "questions": [{"title": title, "set": dict(chosen)} for title, chosen in QUESTIONS],

@@ -12,11 +12,12 @@ from typing import Any, Final, Self
 
 from specviz.cost import formula
 from specviz.cost.figures.measured import outlook_figure, positions_figure
+from specviz.cost.formatting import format_speedup
 from specviz.cost.server.loading import MAX_CHARACTERS
 from specviz.cost.server.outlook import LIMITS, Deployment
 from specviz.cost.server.report import Report, build_report, format_rate
 from specviz.cost.server.stats import SeveralModels, UnreadableStats, shorten
-from specviz.texts import number, say
+from specviz.texts import number, say, text
 from specviz.ui.questions import BadRequest
 
 # Two texts as JSON, in which one character may take six.
@@ -106,6 +107,7 @@ def shown(made: Report, asked: ServerQuestion) -> dict[str, Any]:
     sentence = say("server", "answer_between" if since else "answer_since_start", tokens=tokens)
     return {
         "said": [part if isinstance(part, str) else part["n"] for part in sentence],
+        "brief": brief(made),
         "facts": [list(row) for row in made.facts],
         "places": [
             [f"{place.number}", format_rate(place.cumulative), format_rate(place.conditional)]
@@ -126,6 +128,19 @@ def shown(made: Report, asked: ServerQuestion) -> dict[str, Any]:
         "batch": made.stats.batch,
         "gamma": made.stats.draft_length,
     }
+
+
+def brief(made: Report, example: bool = False) -> str:
+    """Answer in one sentence: the tokens per pass, and the best γ if there is a prediction."""
+    return text(
+        "server",
+        "brief",
+        example=example,
+        program=made.stats.program,
+        tokens=f"{made.tokens.mean:.2f}",
+        gamma=made.outlook.best.gamma if made.outlook else 0,
+        speedup=format_speedup(made.outlook.best.speedup) if made.outlook else "",
+    )
 
 
 def takes(made: Report) -> dict[str, Any] | None:

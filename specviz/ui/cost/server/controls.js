@@ -1,12 +1,16 @@
-// The controls: two texts, the deployment, and the buttons.
+// The controls: two texts and the deployment.
 
-import { el } from "../../shared/dom.js";
-import { there } from "../../shared/there.js";
-import { ask } from "./ask.js";
+import { Stage } from "../../shared/stage.js";
+import { render } from "../../shared/view.js";
+import { Options } from "../shared/fields.js";
 import { shorter } from "./shorter.js";
-import { $, stage } from "./stage.js";
 
-/** @import { Control, Option, Site } from "./data.js" */
+/** @import { Option } from "../shared/fields.js" */
+/** @import { Config, Control, Site } from "./data.js" */
+
+/** @type {Stage<Config>} */
+export const stage = new Stage();
+export const { $ } = stage;
 
 /** @param {string} name @returns {Control} */
 export const named = (name) => $(`[name=${name}]`);
@@ -16,15 +20,12 @@ const NUMBERS = ["cards", "context", "batch", "gamma"];
 function options(name, pairs) {
   const select = named(name);
   const before = select.value;
-  select.replaceChildren(
-    ...pairs.map(([value, title]) => {
-      const made = el("option", "", title);
-      made.value = value;
-      return made;
-    }),
-  );
-  if (pairs.some(([value]) => value === before)) select.value = before;
+  render(Options(pairs), select);
+  select.value = pairs.some(([value]) => value === before) ? before : (pairs[0]?.[0] ?? "");
 }
+
+/** @param {Record<string, { title: string }>} presets @returns {Option[]} */
+const titled = (presets) => Object.entries(presets).map(([name, { title }]) => [name, title]);
 
 // Only what the machine has a peak for, and only drafters with the target's vocabulary.
 function offer() {
@@ -44,20 +45,18 @@ export function fill(site) {
   for (const [name, value] of Object.entries(site)) named(name).value = String(value ?? "");
 }
 
-// The text covers several models: offer them to choose from.
+// The models that the text covers, to choose from; none while they are not known.
 /** @param {string[]} models */
 export function several(models) {
-  $(".sv-server-models").hidden = false;
-  options("named", [
-    ["", "choose one"],
-    ...models.map((name) => /** @type {Option} */ ([name, name])),
-  ]);
+  $(".sv-server-models").hidden = !models.length;
+  /** @type {Option[]} */
+  const pairs = models.map((name) => [name, name]);
+  options("named", models.length ? [["", "choose one"], ...pairs] : []);
 }
 
 // A new text: its models are not known yet.
-export function anew() {
-  $(".sv-server-models").hidden = true;
-  options("named", []);
+function anew() {
+  several([]);
   $(".sv-server-from").textContent = "";
 }
 
@@ -81,16 +80,13 @@ export function chosen() {
   return made;
 }
 
-export function wire() {
+/** @param {() => void} ask */
+export function startControls(ask) {
   const { machines, models, limits, start } = stage.config;
-  /** @param {Record<string, { title: string }>} presets @returns {Option[]} */
-  const titled = (presets) => Object.entries(presets).map(([name, { title }]) => [name, title]);
   options("hardware", titled(machines));
   options("model", titled(models));
-  for (const [name, [least, most]] of Object.entries(limits)) {
-    const box = /** @type {HTMLInputElement} */ (named(name));
-    [box.min, box.max] = [String(least), String(most)];
-  }
+  for (const [name, [least, most]] of Object.entries(limits))
+    Object.assign(named(name), { min: String(least), max: String(most) });
   fill(start);
   $(".sv-server-body").addEventListener("input", (event) => {
     const { name } = /** @type {Control} */ (event.target);
@@ -103,13 +99,8 @@ export function wire() {
 // Show the reported value as a hint while its box is empty.
 /** @param {number | null} batch @param {number | null} gamma */
 export function hint(batch, gamma) {
-  for (const [name, value] of Object.entries({ batch, gamma })) {
-    const box = /** @type {HTMLInputElement} */ (named(name));
-    box.placeholder = value
-      ? "reported: " + value
-      : name === "batch"
-        ? "not reported: 1"
-        : "not reported";
-  }
-  /** @type {HTMLInputElement} */ (there(named("gamma"))).disabled = Boolean(gamma);
+  const boxes = /** @type {HTMLInputElement[]} */ ([named("batch"), named("gamma")]);
+  boxes[0].placeholder = batch ? "reported: " + batch : "not reported: 1";
+  boxes[1].placeholder = gamma ? "reported: " + gamma : "not reported";
+  boxes[1].disabled = Boolean(gamma);
 }

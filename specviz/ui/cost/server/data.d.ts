@@ -1,14 +1,16 @@
 // What a server's numbers are asked and what they answer: see server/question.py and answer.py.
 
 import type { Figure } from "../../shared/data.js";
+import type { Option } from "../shared/fields.js";
 
 export type FigureName = "places" | "outlook";
 /** Where a server runs, by the controls' names; null where a box is empty. */
 export type Site = Record<string, string | number | null>;
 export type Control = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement;
-export type Option = [value: string, title: string];
 export interface Answer {
   said: [before: string, tokens: string, after: string];
+  /** In one sentence, for the closed part. */
+  brief: string;
   facts: string[][];
   places: string[][];
   unsaid: string[];
@@ -35,6 +37,8 @@ export interface Fault {
 export interface Config {
   name: string;
   start: Site;
+  /** About the example, in one sentence. */
+  brief: string;
   example: { text: string; said: string; site: Site };
   /** What is looked at in JSON. */
   names: string[];

@@ -10,13 +10,14 @@ from typing import Any, Final
 
 from specviz.cost import sources
 from specviz.cost.server.loading import JSON_NAMES, MAX_CHARACTERS, example
-from specviz.cost.server.outlook import LIMITS
+from specviz.cost.server.outlook import LIMITS, Deployment
+from specviz.cost.server.report import build_report
 from specviz.cost.sources import HEAD, drafters
 from specviz.ui.component import TabContext, component
-from specviz.ui.cost.server.answer import LONGEST_QUESTION, answer
+from specviz.ui.cost.server.answer import LONGEST_QUESTION, answer, brief
 
 NAME: Final = "sv-server"
-START: Final = {
+START: Final[dict[str, Any]] = {
     "hardware": "h100-sxm", "model": "llama-3.1-8b", "dtype": "bf16", "drafter": HEAD,
     "cards": 1, "context": 512, "batch": None, "gamma": None,
 }  # fmt: skip
@@ -33,8 +34,10 @@ def build(place: TabContext) -> None:
 def config() -> dict[str, Any]:
     """Return the page's initial data."""
     made = example()
+    report = build_report(made.text, site=Deployment(**MEASURED))
     return {
         "start": START,
+        "brief": brief(report, example=True),
         "example": {"text": made.text, "said": made.description, "site": MEASURED},
         "names": JSON_NAMES,
         "longest": MAX_CHARACTERS,

@@ -1,16 +1,81 @@
-// What is wired once, and what others may use: `window.specviz.server`.
+// Your server's numbers: the question about a pasted text, and its newest answer.
+// `window.specviz.server` is what others may use.
 
-import { onTheme } from "../../shared/page.js";
+import { Question } from "../../shared/ask.js";
 import { pictures } from "../../shared/picture.js";
-import { fetchPlotly } from "../../shared/plot.js";
 import { there } from "../../shared/there.js";
-import { ask, fault, question } from "./ask.js";
-import { chosen, fill, named, paste, wire } from "./controls.js";
-import { draw, show, take } from "./show.js";
-import { $, stage } from "./stage.js";
+import { h, render } from "../../shared/view.js";
+import { notice } from "../shared/fields.js";
+import { keepDrawn } from "../shared/figure.js";
+import { Part } from "../shared/part.js";
+import { setTerms } from "../shared/terms.js";
+import { $, chosen, fill, hint, named, paste, several, stage, startControls } from "./controls.js";
+import { Advice, ServerReport } from "./server_report.js";
 
 /** @import { Start } from "../../shared/data.js" */
-/** @import { Config } from "./data.js" */
+/** @import { Answer, Config, Fault } from "./data.js" */
+
+const SILENT =
+  "The server of this page does not answer. The results shown belong to an earlier choice.";
+const OLDER = " The results below belong to the last valid choice.";
+/** @type {Question<Answer | { empty: true, problem?: undefined }>} */
+const question = new Question("server", () => fault(SILENT));
+/** @type {Answer | null} */
+let last = null; // the newest answer on screen, for another width or theme
+/** @type {Part} */
+let part;
+
+/** @param {string} sentence */
+const fault = (sentence) => notice($(".sv-server-wrong"), sentence);
+
+/** @param {Answer | Fault | { empty: true, problem?: undefined }} answer */
+function show(answer) {
+  if (answer.problem !== undefined) return refuse(answer);
+  fault("");
+  showReport("empty" in answer ? null : answer);
+}
+
+// After a bad text the old numbers would be misleading; after a bad machine they still hold.
+/** @param {Fault} refusal */
+function refuse({ problem, field, models }) {
+  if (models || field === "now" || field === "before") showReport(null);
+  fault(problem + (last ? OLDER : ""));
+  if (models) several(models);
+}
+
+// Without statistics, say where to find them.
+/** @param {Answer | null} answer */
+function showReport(answer) {
+  last = answer;
+  $(".sv-server-teach").hidden = Boolean(answer);
+  $(".sv-server-full").hidden = !answer;
+  hint(answer?.batch ?? null, answer?.gamma ?? null);
+  $(".sv-fold-answer").textContent = answer?.brief ?? stage.config.brief;
+  if (!answer) return;
+  const [before, tokens, after] = answer.said;
+  render([before, h("b", null, tokens), after], $(".sv-server-say"));
+  render(Advice(answer), $(".sv-server-advice"));
+  render(
+    answer.unsaid.map((said) => h("li", null, said)),
+    $(".sv-server-unsaid"),
+  );
+  render(TakeButton(answer), $(".sv-server-take"));
+  draw();
+}
+
+// The other parts of the tab follow.
+/** @param {Answer} answer */
+function TakeButton({ takes }) {
+  if (!takes) return null;
+  const { alpha, gamma, said } = takes;
+  const title = `Use α = ${alpha.toFixed(2)} and γ = ${gamma} on the whole tab`;
+  const onClick = () => setTerms({ alpha, gamma }, { kind: "server", said });
+  return h("button", { type: "button", onClick }, title);
+}
+
+function draw() {
+  if (last && part.open) render(ServerReport(last), $(".sv-server-figures"));
+}
 
 // A real measurement, and the machine that it was made on.
 function example() {
@@ -18,14 +83,14 @@ function example() {
   paste(text);
   fill(site);
   $(".sv-server-from").textContent = said;
-  ask();
+  part.changed();
 }
 
 function clear() {
   paste("");
   fill(stage.config.start);
   named("now").focus();
-  ask();
+  part.changed();
 }
 
 /** @param {string} figure @returns {HTMLElement} */
@@ -35,6 +100,11 @@ const section = (figure) => there($(`[data-figure=${figure}]`).closest("section"
 export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
   question.wire(chosen, show);
+  $(".sv-fold-answer").textContent = config.brief;
+  part = new Part($("[data-part]"), () => question.ask());
+  part.redraw = draw;
+  startControls(() => part.changed());
+  hint(null, null);
   window.specviz.server = {
     request: chosen,
     get asked() {
@@ -44,8 +114,7 @@ export function start(element, props, _watch, _trigger, config) {
       return question.idle;
     },
   };
-  wire();
-  $(".sv-server-figures").after(
+  $(".sv-server-pictures").append(
     pictures([
       ["acceptance by position", () => section("places")],
       ["speed-up by γ", () => section("outlook")],
@@ -53,13 +122,5 @@ export function start(element, props, _watch, _trigger, config) {
   );
   $("[data-do=example]").addEventListener("click", example);
   $("[data-do=clear]").addEventListener("click", clear);
-  $("[data-do=take]").addEventListener("click", take);
-  onTheme(draw);
-  let wide = 0;
-  new ResizeObserver(() => {
-    if (wide === element.clientWidth) return;
-    wide = element.clientWidth;
-    draw();
-  }).observe(element);
-  fetchPlotly().then(draw, (problem) => fault(problem.message));
+  keepDrawn(element, draw, fault);
 }

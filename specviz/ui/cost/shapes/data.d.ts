@@ -2,8 +2,9 @@
 
 import type { Figure } from "../../shared/data.js";
 import type { Pair } from "../shared/data.js";
+import type { Option } from "../shared/fields.js";
 
-export type Option = [value: string, title: string];
+
 /** A drafter's round behind one context; numbers as they are shown, in plain passes where no ms. */
 export interface Row {
   title: string;

@@ -1,17 +1,68 @@
-// Wires the controls, reads a visitor's file, sends the first question.
+// Measured costs of public shapes: a file that ships or the visitor's own, a model and a context in
+// it, and the tab's α. `window.specviz.shapes` is what others may use.
 
-import { onTheme } from "../../shared/page.js";
+import { Question } from "../../shared/ask.js";
 import { pictures } from "../../shared/picture.js";
-import { fetchPlotly } from "../../shared/plot.js";
-import { begin, onTerms, setTerms, shown, terms } from "../shared/terms.js";
-import { ask, bring, fault, offerFiles, question, request } from "./ask.js";
-import { draw, legend, receive, show } from "./show.js";
-import { $, stage } from "./stage.js";
+import { Stage } from "../../shared/stage.js";
+import { h, render } from "../../shared/view.js";
+import { Choice, notice } from "../shared/fields.js";
+import { keepDrawn, Plot } from "../shared/figure.js";
+import { Part } from "../shared/part.js";
+import { begin, onTerms, setTerms, shown, terms, told } from "../shared/terms.js";
+import { DrafterTable, PassTable } from "./cost_tables.js";
 
-/** @import { Start } from "../../shared/data.js" */
-/** @import { Config } from "./data.js" */
+/** @import { Refusal, Start } from "../../shared/data.js" */
+/** @import { Option } from "../shared/fields.js" */
+/** @import { Answer, Config, Shown } from "./data.js" */
 
-const UNREAD = "This file could not be read.";
+const SILENT = "The server does not answer. The results shown belong to an earlier choice.";
+const NONE = "There are no measured costs. Open your own file, made with the command below.";
+const OWN = "own"; // the value of a visitor's file in the list
+const KEYS = [
+  ["mark", "measured: median and middle 50%"],
+  ["dash", "roofline: simulated"],
+  ["dots", "roofline + overhead of a plain pass: simulated"],
+];
+
+/** @type {Stage<Config>} */
+const stage = new Stage();
+const { $ } = stage;
+/** @type {Question<Answer>} */
+const question = new Question("shapes", () => fault(SILENT));
+/** @type {Shown | null} */
+let last = null;
+/** @type {{ name: string, text: string } | null} */
+let own = null;
+/** @type {Part} */
+let part;
+const choice = { file: "", model: "", context: 0 };
+
+/** @param {string} sentence */
+const fault = (sentence) => notice($(".sv-shapes-wrong"), sentence);
+
+const request = () => ({
+  ...choice,
+  text: choice.file === OWN && own ? own.text : null,
+  alpha: terms.alpha,
+});
+
+/** @param {Partial<typeof choice>} values */
+function choose(values) {
+  Object.assign(choice, values);
+  showChoices();
+  part.changed();
+}
+
+// A visitor's file is shown at once and listed beside those that ship.
+/** @param {string} name @param {string} text */
+function bring(name, text) {
+  if (text.length > stage.config.largest) {
+    fault("A file of measured costs has at most " + (stage.config.largest >> 10) + " KiB.");
+    return;
+  }
+  own = { name, text };
+  choose({ file: OWN });
+}
 
 /** @param {HTMLInputElement} picker */
 async function picked(picker) {
@@ -21,8 +72,90 @@ async function picked(picker) {
   try {
     bring(file.name, await file.slice(0, 4 * stage.config.largest).text());
   } catch {
-    fault(UNREAD);
+    fault("This file could not be read.");
   }
+}
+
+/** @param {string} title @param {keyof typeof choice} name @param {Option[]} pairs */
+const Labelled = (title, name, pairs) =>
+  h(
+    "label",
+    { key: name },
+    h("span", null, title),
+    Choice({ name }, pairs, String(choice[name]), (value) =>
+      choose({ [name]: name === "context" ? Number(value) : value }),
+    ),
+  );
+
+function showChoices() {
+  /** @type {Option[]} */
+  const files = own ? [...stage.config.files, [OWN, own.name]] : stage.config.files;
+  /** @type {Option[]} */
+  const contexts = (last?.contexts ?? []).map((count) => [
+    String(count),
+    count.toLocaleString("en") + " tokens",
+  ]);
+  render(
+    [
+      Labelled("Machine and date", "file", files),
+      Labelled("Target", "model", last?.models ?? []),
+      Labelled("Context before the pass", "context", contexts),
+    ],
+    $(".sv-shapes-choices"),
+  );
+}
+
+/** @param {Answer | Refusal} answer */
+function receive(answer) {
+  fault(answer.problem ?? "");
+  if (answer.problem === undefined) show(answer);
+}
+
+/** @param {Shown} answer */
+function show(answer) {
+  last = answer;
+  $(".sv-fold-answer").textContent = answer.answer;
+  $(".sv-shapes-body").hidden = false;
+  Object.assign(choice, { model: answer.model, context: answer.context });
+  draw();
+}
+
+// Whatever is on screen, for another width or theme as well.
+function draw() {
+  if (!last || !part.open) return;
+  showChoices();
+  for (const name of /** @type {const} */ (["where", "answer", "how", "command"]))
+    $(".sv-shapes-" + name).textContent = last[name];
+  notice($(".sv-shapes-caution"), last.caution);
+  $(".sv-shapes-with").textContent = told();
+  render(Passes(last), $(".sv-shapes-figure"));
+  render(DrafterTable(last.rows), $(".sv-shapes-drafters"));
+  render(PassTable(last.passes), $(".sv-shapes-passes"));
+}
+
+/** @param {Shown} answer */
+const Passes = ({ figure }) => [
+  h(
+    "figcaption",
+    { class: "sv-sweep-keys sv-shapes-keys" },
+    KEYS.map(([mark, text]) =>
+      h("span", { class: "sv-sweep-key" }, h("i", { class: "sv-sweep-" + mark }), text),
+    ),
+  ),
+  h(
+    "div",
+    { class: "sv-sweep-place sv-shapes-place" },
+    Plot("sv-plot sv-shapes-plot", figure, { "aria-labelledby": "sv-shapes-answer" }),
+  ),
+];
+
+/** @type {() => HTMLInputElement} */
+const slide = () => $("[name=alpha]");
+
+// The slider is the tab's own α.
+function follow() {
+  slide().value = String(terms.alpha);
+  $(".sv-shapes-alpha").textContent = shown().alpha;
 }
 
 function wire() {
@@ -35,28 +168,27 @@ function wire() {
   pasted.addEventListener("input", () => {
     if (pasted.value.trim()) bring("pasted text", pasted.value);
   });
-  for (const select of stage.all("select")) select.addEventListener("change", ask);
   slide().addEventListener("input", () => setTerms({ alpha: Number(slide().value) }));
-}
-
-/** @returns {HTMLInputElement} */
-const slide = () => $("[name=alpha]");
-
-// The slider is the tab's own α.
-function follow() {
-  slide().value = String(terms.alpha);
-  $(".sv-shapes-alpha").textContent = shown().alpha;
+  onTerms(() => {
+    follow();
+    part.changed();
+  });
 }
 
 /** @type {Start<Config>} */
 export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
   question.wire(request, receive);
-  legend();
+  part = new Part($("[data-part]"), () => {
+    draw();
+    if (choice.file) question.ask();
+  });
+  part.redraw = draw;
+  begin(config.terms);
   wire();
-  begin(stage.config.terms);
   follow();
-  offerFiles(stage.config.files[0]?.[0]);
+  choice.file = config.files[0]?.[0] ?? "";
+  showChoices();
   window.specviz.shapes = {
     request,
     bring,
@@ -64,16 +196,8 @@ export function start(element, props, _watch, _trigger, config) {
       return question.idle;
     },
   };
-  $(".sv-shapes-numbers").before(pictures([["passes", () => $(".sv-shapes-figure")]]));
-  onTheme(draw);
-  new ResizeObserver(draw).observe($(".sv-shapes-place"));
-  onTerms(() => {
-    follow();
-    ask();
-  });
-  fetchPlotly().then(() => draw());
-  if (stage.config.first) {
-    show(stage.config.first);
-    ask();
-  } else fault("There are no measured costs. Open your own file, made with the command below.");
+  $(".sv-shapes-pictures").append(pictures([["passes", () => $(".sv-shapes-figure")]]));
+  if (config.first) show(config.first);
+  else fault(NONE);
+  keepDrawn(element, draw, fault);
 }

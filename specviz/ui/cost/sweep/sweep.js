@@ -1,21 +1,143 @@
-// Buttons, theme, width, and the public object `window.specviz.sweeps`.
+// Pass times of this machine: a recorded sweep, and one that is measured here. The page numbers its
+// sweeps; the server sends progress and results. `window.specviz.sweeps` is what others may use.
 
-import { byId } from "../../shared/dom.js";
-import { onTheme, page } from "../../shared/page.js";
+import { Job } from "../../shared/job.js";
+import { page } from "../../shared/page.js";
 import { pictures } from "../../shared/picture.js";
-import { fetchPlotly } from "../../shared/plot.js";
+import { Stage } from "../../shared/stage.js";
 import { there } from "../../shared/there.js";
-import { job, receive } from "./measure.js";
-import { draw, legend, on, say, show } from "./show.js";
-import { $, stage } from "./stage.js";
+import { h, render, Sentence } from "../../shared/view.js";
+import { notice } from "../shared/fields.js";
+import { keepDrawn } from "../shared/figure.js";
+import { Part } from "../shared/part.js";
+import { SweepResult } from "./sweep_result.js";
 
 /** @import { Start } from "../../shared/data.js" */
-/** @import { Config } from "./data.js" */
+/** @import { Config, Line, Progress, Sweep } from "./data.js" */
+
+/** @type {Stage<Config>} */
+const stage = new Stage();
+const { $ } = stage;
+/** @type {Sweep | null} */
+let on = null; // the sweep that is shown
+/** @type {Part} */
+let part;
+
+/** @type {Job<Line>} */
+const job = new Job({
+  kind: "sweep",
+  words: {
+    asking: "Asking the server to measure.",
+    dropping: "Stopping after the current pass.",
+    stopping: "Stopping after the current pass.",
+    stopped: "Stopped. Finished measurements are kept.",
+    unbegun: "Stopped before the first measurement.",
+    untaken: "The server did not accept the request. Try again.",
+    lost: "The connection to the server was lost. Finished measurements are kept; measure again for the rest.",
+  },
+  waits: {
+    loading: "Loading the model.",
+    measuring: "Measuring. Other work on this machine would distort the times.",
+    done: "",
+  },
+  turn(running) {
+    if (running) say("alert", "");
+    render(MeasureButton(running), $(".sv-sweep-do"));
+    if (!running) showProgress(null);
+  },
+  wait: (sentence, numbers) => say("notice", sentence, numbers),
+  end(sentence, told) {
+    say("alert", told ? "" : sentence);
+    say("notice", told ? sentence : "");
+  },
+  take: receive,
+});
+
+/** @param {"notice" | "alert"} name @param {string} sentence @param {string} [numbers] */
+export function say(name, sentence, numbers) {
+  const place = $(".sv-sweep-" + name);
+  render(Sentence(sentence, numbers), place);
+  place.hidden = !sentence;
+}
+
+// One button, which keeps the focus.
+/** @param {boolean} running */
+const MeasureButton = (running) =>
+  h(
+    "button",
+    {
+      type: "button",
+      class: running ? "sv-sweep-stop" : "sv-sweep-go",
+      onClick: () => (running ? job.stop() : press()),
+    },
+    running ? "Stop" : "Measure this machine",
+  );
+
+const press = () => there(document.getElementById(stage.config.name + "-go")).click();
+
+/** @param {Progress | null} progress */
+function showProgress(progress) {
+  $(".sv-sweep-progress").hidden = !progress;
+  const { done, of } = progress ?? { done: 0, of: null };
+  const known = of ? { max: of, value: done } : {};
+  render(
+    [
+      h("progress", { class: "sv-sweep-bar", "aria-label": "Measured so far", ...known }),
+      h(
+        "span",
+        { class: "sv-sweep-done" },
+        of ? done + " of " + of + " measurements" : "warming up",
+      ),
+    ],
+    $(".sv-sweep-progress"),
+  );
+}
+
+/** @param {Line[]} lines */
+function receive(lines) {
+  const sweep = lines.filter((line) => line.kind === "sweep").pop();
+  const progress = lines.filter((line) => line.kind === "progress").pop();
+  const state = lines.filter((line) => line.kind === "state").pop();
+  const error = lines.filter((line) => line.kind === "error").pop();
+  if (sweep) show(sweep);
+  if (progress) showProgress(progress);
+  if (state) job.state(state);
+  if (!error) return;
+  say("notice", "");
+  say("alert", error.sentence);
+}
+
+/** @param {Sweep} sweep */
+export function show(sweep) {
+  on = sweep;
+  const recorded = sweep.source === "recorded";
+  $(".sv-sweep-badge").textContent = recorded ? "recorded" : "measured on this machine";
+  $(".sv-sweep-badge").title = recorded
+    ? "Measured earlier, on the machine named here."
+    : "Measured now, on the machine that serves this page.";
+  $(".sv-sweep").dataset.source = sweep.source;
+  $(".sv-fold-answer").textContent = sweep.answer;
+  $(".sv-sweep-body").hidden = false;
+  draw();
+}
+
+const PICTURES = h("div", {
+  class: "sv-sweep-pictures",
+  /** @param {HTMLElement | null} place */
+  ref: (place) => place?.append(pictures([["passes", () => $(".sv-sweep-figure")]])),
+});
+
+function draw() {
+  if (on && part.open) render(SweepResult(on, PICTURES), $(".sv-sweep-body"));
+}
 
 /** @type {Start<Config>} */
-export function start(element, props, watch, _trigger, config) {
+export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
-  legend();
+  part = new Part($("[data-part]"), draw);
+  part.redraw = draw;
+  render(MeasureButton(false), $(".sv-sweep-do"));
+  showProgress(null);
   const face = {
     begin: () => job.begin(),
     stop: () => job.stop(),
@@ -27,19 +149,9 @@ export function start(element, props, watch, _trigger, config) {
       return job.number;
     },
   };
-  page("sweeps")[stage.config.name] = face;
-  /** @param {string} which */
-  const press = (which) => there(byId(stage.config.name + "-" + which)).click();
-  $(".sv-sweep-go").addEventListener("click", () => press("go"));
-  $(".sv-sweep-stop").addEventListener("click", () => press("stop"));
-  $(".sv-sweep-numbers").before(pictures([["passes", () => $(".sv-sweep-figure")]]));
-  onTheme(draw);
-  new ResizeObserver(draw).observe($(".sv-sweep-place"));
-  watch("value", receive);
-  if (stage.config.recorded) show(stage.config.recorded);
+  page("sweeps")[config.name] = face;
+  job.resume();
+  if (config.recorded) show(config.recorded);
   else say("notice", "There is no recorded sweep. Measure this machine to see one.");
-  fetchPlotly().then(
-    () => draw(),
-    (problem) => say("alert", problem.message),
-  );
+  keepDrawn(element, draw, (sentence) => notice($(".sv-sweep-alert"), sentence));
 }

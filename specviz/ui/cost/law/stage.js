@@ -1,7 +1,0 @@
-// The stage of the formula section.
-
-import { Stage } from "../../shared/stage.js";
-
-/** @type {Stage<import("./data.js").Config>} */
-export const stage = new Stage();
-export const { $ } = stage;

@@ -1,0 +1,89 @@
+// Tables that become cards on a narrow screen: each cell has its column's name.
+
+import { h } from "../../shared/view.js";
+
+/** @import { ComponentChild } from "../../vendor/preact.js" */
+/** @import { Column, Source } from "./data.js" */
+
+/** @type {Partial<Record<string, string>>} */
+const UNSAID = { A: "not in the abstract", 2: "not in the quotation" };
+/** @type {Partial<Record<string, string>>} */
+const READ = { A: "abstract only", 2: "second-hand: quoted by others" };
+
+/**
+ * A table with explicit roles, since one that is laid out as cards is none to a screen reader. The
+ * first cell of a row is its heading.
+ * @template {{ key: string, slower?: boolean, id?: string, here?: boolean }} Row
+ * @param {string} caption
+ * @param {Column<Row>[]} columns
+ * @param {Row[]} rows
+ */
+export const CardsTable = (caption, columns, rows) =>
+  h(
+    "table",
+    { role: "table" },
+    h("caption", { class: "sv-unseen" }, caption),
+    h(
+      "thead",
+      { role: "rowgroup" },
+      h(
+        "tr",
+        { role: "row" },
+        columns.map(([title, name]) =>
+          h("th", { class: name, role: "columnheader", scope: "col" }, title),
+        ),
+      ),
+    ),
+    h(
+      "tbody",
+      { role: "rowgroup" },
+      rows.map((row) => Row(columns, row)),
+    ),
+  );
+
+/**
+ * @template {{ key: string, slower?: boolean, id?: string, here?: boolean }} Row
+ * @param {Column<Row>[]} columns
+ * @param {Row} row
+ */
+function Row(columns, row) {
+  const name = (row.slower ? "sv-headline-slower " : "") + (row.here ? "sv-headline-here" : "");
+  return h(
+    "tr",
+    { key: row.key, id: row.id, class: name, role: "row" },
+    columns.map(([title, name, cell], at) =>
+      at
+        ? h("td", { class: name, role: "cell", "data-label": title }, cell(row))
+        : h("th", { class: name, role: "rowheader", scope: "row", "data-label": title }, cell(row)),
+    ),
+  );
+}
+
+/** Text, or a note that the source does not state it. @param {string} text @param {string} [evidence] How it was read. */
+export const Stated = (text, evidence = "") =>
+  text || h("span", { class: "sv-headline-unsaid" }, UNSAID[evidence] || "not stated there");
+
+/** @param {ComponentChild[]} parts */
+export const Lines = (...parts) =>
+  h(
+    "div",
+    { class: "sv-headline-lines" },
+    parts.filter(Boolean).map((part) => h("div", null, part)),
+  );
+
+/**
+ * A link to the source, and the letter for its kind.
+ * @param {Source} source
+ * @param {Record<string, string>} meanings By letter.
+ */
+export const Cited = ({ title, url, evidence, note }, meanings) =>
+  h(
+    "div",
+    { class: "sv-headline-cited" },
+    url.startsWith("https://")
+      ? h("a", { href: url, rel: "noopener noreferrer", target: "_blank" }, title)
+      : h("span", null, title),
+    h("abbr", { class: "sv-headline-letter", title: meanings[evidence] ?? "" }, evidence),
+    READ[evidence] && h("small", null, READ[evidence]),
+    note && h("small", null, note),
+  );

@@ -1,0 +1,93 @@
+// What follows from a server's statistics: advice, charts, and tables of counted values.
+
+import { h } from "../../shared/view.js";
+import { Plot } from "../shared/figure.js";
+
+/** @import { ComponentChild } from "../../vendor/preact.js" */
+/** @import { Answer } from "./data.js" */
+
+const SIMULATED = h("span", { class: "sv-server-mark" }, "simulated");
+const PLACES = ["Position", "Accepted, of all drafts", "Accepted, if all before were"];
+const KEYS = {
+  places: [
+    ["dot", "accepted, of all drafts"],
+    ["open", "accepted, if all before were"],
+  ],
+  outlook: [
+    ["line", "from counted acceptance"],
+    ["broken", "from assumed acceptance"],
+    ["dot", "your γ"],
+    ["ring", "best γ"],
+  ],
+};
+
+/** @param {Answer} answer */
+export const Advice = ({ advice, open }) => [
+  !open && [SIMULATED, " "],
+  h("p", null, open || advice.join(" ")),
+];
+
+/** @param {string} title @param {ComponentChild} about @param {ComponentChild[]} content */
+const Section = (title, about, ...content) =>
+  h(
+    "section",
+    { key: title },
+    h("h3", null, title, about && [" ", h("span", null, about)]),
+    ...content,
+  );
+
+/** @param {Answer} answer @param {"places" | "outlook"} name */
+const Chart = ({ figures, told }, name) => [
+  Plot("sv-plot sv-server-plot", figures[name], { "data-figure": name, "aria-label": told[name] }),
+  h(
+    "ul",
+    { class: "sv-server-keys" },
+    KEYS[name].map(([mark, text]) =>
+      h("li", null, h("i", { class: "sv-server-key-" + mark }), text),
+    ),
+  ),
+];
+
+/** @param {string} name @param {string[][]} rows @param {string[]} [columns] */
+const Table = (name, rows, columns) =>
+  h(
+    "table",
+    { class: "sv-server-table " + name },
+    columns &&
+      h(
+        "thead",
+        null,
+        h(
+          "tr",
+          null,
+          columns.map((title) => h("th", { scope: "col" }, title)),
+        ),
+      ),
+    h(
+      "tbody",
+      null,
+      rows.map(([head, ...values]) =>
+        h(
+          "tr",
+          { key: head },
+          h("th", { scope: "row" }, head),
+          values.map((value) => h("td", null, value)),
+        ),
+      ),
+    ),
+  );
+
+/** @param {Answer} answer */
+export const ServerReport = (answer) => [
+  answer.figures.places &&
+    Section("Acceptance by position", "counted, with 95% intervals", Chart(answer, "places")),
+  answer.figures.outlook &&
+    Section("Speed-up by γ", ["over plain decoding, ", SIMULATED], Chart(answer, "outlook")),
+  Section("Reported values", "", Table("sv-server-facts", answer.facts)),
+  answer.figures.places &&
+    Section(
+      "By position",
+      "share in %, with its 95% interval",
+      Table("sv-server-places", answer.places, PLACES),
+    ),
+];

@@ -1,0 +1,41 @@
+// Fields of the tab's sections as components.
+
+import { h } from "../../shared/view.js";
+
+/** @typedef {[value: string, title: string]} Option */
+
+/** @param {Option[]} pairs */
+export const Options = (pairs) =>
+  pairs.map(([value, title]) => h("option", { key: value, value }, title));
+
+/**
+ * A list to choose from.
+ * @param {Record<string, unknown>} attributes
+ * @param {Option[]} pairs
+ * @param {string} value
+ * @param {(value: string) => void} choose
+ */
+export const Choice = (attributes, pairs, value, choose) =>
+  h(
+    "select",
+    {
+      ...attributes,
+      value,
+      /** @param {Event & { currentTarget: HTMLSelectElement }} event */
+      onChange: (event) => choose(event.currentTarget.value),
+    },
+    Options(pairs),
+  );
+
+/**
+ * What a box shows: the value, but while somebody types in it, what they typed.
+ * @param {string} id
+ * @param {string} value
+ */
+export const boxValue = (id, value) => (document.activeElement?.id === id ? undefined : value);
+
+/** A sentence about what is wrong, "" for none. @param {HTMLElement} place @param {string} sentence */
+export function notice(place, sentence) {
+  place.textContent = sentence;
+  place.hidden = !sentence;
+}

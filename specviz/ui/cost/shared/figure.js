@@ -1,0 +1,38 @@
+// Figures that plotly draws, as components; again for another width or theme.
+
+import { onTheme } from "../../shared/page.js";
+import { fetchPlotly, plot } from "../../shared/plot.js";
+import { h } from "../../shared/view.js";
+
+/** @import { Figure } from "../../shared/data.js" */
+
+/**
+ * A figure with its description. While its part of the page is not on screen, nothing is drawn.
+ * @param {string} name Its class.
+ * @param {Figure | null | undefined} figure
+ * @param {Record<string, unknown>} attributes
+ */
+export function Plot(name, figure, attributes) {
+  /** @param {HTMLElement | null} place */
+  const draw = (place) => {
+    if (place?.parentElement?.clientWidth) plot(place, figure);
+  };
+  return h("div", { class: name, role: "img", ...attributes, ref: draw });
+}
+
+/**
+ * Calls `draw` once plotly is there, and again whenever the theme or the element's width changes.
+ * @param {HTMLElement} element
+ * @param {() => void} draw
+ * @param {(sentence: string) => void} fault
+ */
+export function keepDrawn(element, draw, fault) {
+  let wide = 0;
+  new ResizeObserver(() => {
+    if (wide === element.clientWidth) return;
+    wide = element.clientWidth;
+    if (wide) draw();
+  }).observe(element);
+  onTheme(draw);
+  fetchPlotly().then(draw, (problem) => fault(problem.message));
+}

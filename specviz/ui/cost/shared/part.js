@@ -1,0 +1,98 @@
+// The parts of the tab that open. A closed part shows its heading and an answer in one sentence; it
+// asks the server and draws nothing. Links lead to a part: by the id of something in it (#), by the
+// key `part`, or by a key that belongs to it.
+
+import { linkedText, note } from "./address.js";
+
+const FIRST = "formula"; // open from the start
+/** @type {Part[]} */
+const parts = [];
+
+/** @param {Element | null} inside */
+const partOf = (inside) => parts.find(({ details }) => inside && details.contains(inside));
+
+// What is in the parts that were open: the others have their sentence.
+window.addEventListener("beforeprint", () => {
+  for (const part of parts) part.print(true);
+});
+window.addEventListener("afterprint", () => {
+  for (const part of parts) part.print(false);
+});
+window.addEventListener("hashchange", toHash);
+
+function toHash() {
+  const id = decodeURIComponent(location.hash.slice(1));
+  const named = id && document.getElementById(id);
+  if (named) reveal(named);
+}
+
+// Opens the part that an element is in, shows the element and gives it the focus.
+/** @param {HTMLElement} element @param {ScrollLogicalPosition} [block] */
+export function reveal(element, block = "start") {
+  partOf(element)?.show();
+  element.tabIndex = -1;
+  element.focus({ preventScroll: true });
+  element.scrollIntoView({ block });
+}
+
+export class Part {
+  #changed = true; // since what it shows was last asked for
+  #begun = false; // it was open at some time
+  #printed = false; // it is open for the printer alone
+
+  /**
+   * @param {HTMLDetailsElement} details
+   * @param {() => void} update Asks for what the part shows, and draws it.
+   * @param {string[]} [keys] Keys of the address that belong to it.
+   */
+  constructor(details, update, keys = []) {
+    this.details = details;
+    this.update = update;
+    this.name = details.dataset.part ?? "";
+    parts.push(this);
+    const named = (linkedText("part") ?? "").split(" ").includes(this.name);
+    const linked = keys.some((key) => linkedText(key) !== null);
+    const id = decodeURIComponent(location.hash.slice(1));
+    const inside = id ? details.querySelector("#" + CSS.escape(id)) : null;
+    if (named || linked || inside) details.open = true;
+    if (inside) requestAnimationFrame(toHash);
+    details.addEventListener("toggle", () => this.#toggled());
+    if (details.open) queueMicrotask(() => this.#toggled());
+  }
+
+  get open() {
+    return this.details.open;
+  }
+
+  show() {
+    this.details.open = true;
+  }
+
+  // What the part shows belongs to other values now.
+  changed() {
+    this.#changed = true;
+    if (this.open) this.#refresh();
+  }
+
+  /** @param {boolean} begins */
+  print(begins) {
+    if (begins) this.#printed = this.#begun && !this.open;
+    if (this.#printed) this.details.open = begins;
+  }
+
+  #toggled() {
+    const open = parts.filter((part) => part.open).map(({ name }) => name);
+    note("parts", { part: open.join(" ") === FIRST ? null : open.join(" ") });
+    if (this.open) this.#refresh();
+  }
+
+  #refresh() {
+    this.#begun = true;
+    if (!this.#changed) return this.redraw();
+    this.#changed = false;
+    this.update();
+  }
+
+  /** Set by the section: draws what it has, for another width or theme. */
+  redraw = () => {};
+}
