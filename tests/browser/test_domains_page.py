@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
+from math import log2
 
 import pytest
 from playwright.sync_api import expect
@@ -88,16 +90,64 @@ def test_columns_sort_and_cells_show_details_by_keyboard(recorded_map):
     expect(tip).to_be_hidden()
 
 
-def test_on_a_phone_only_the_table_scrolls_sideways(recorded_map):
+ROWS = """() => [...document.querySelectorAll(".sv-domains-list tbody:first-of-type tr")]
+  .map((row) => {
+    const side = (selector, name) => row.querySelector(selector)?.getBoundingClientRect()[name];
+    return {
+      name: row.querySelector("th").textContent,
+      number: parseFloat(row.querySelector(".sv-domains-number")?.textContent),
+      left: side(".sv-domains-bar-of", "left"),
+      right: side(".sv-domains-bar-of", "right"),
+      value: side(".sv-domains-value", "left"),
+      end: side(".sv-domains-value", "right"),
+    };
+  })"""
+TICKS = """() => [...document.querySelectorAll(".sv-domains-ticks span")].map((tick) => {
+  const { left, right } = tick.getBoundingClientRect();
+  return [tick.textContent, (left + right) / 2, left, right];
+})"""
+
+
+def bars_are_on_the_axis(rows, ticks):
+    """Bars begin at plain decoding, end at their number, and nothing overlaps or is cut."""
+    assert all(row["right"] <= row["value"] + 1 and row["end"] <= 390 for row in rows)
+    assert all(one[3] < two[2] for one, two in pairwise(ticks)), "labels stand apart"
+    places = {text: middle for text, middle, *_ in ticks}
+    one, octave = places["1 ×"], places["2 ×"] - places["1 ×"]
+    assert places["4 ×"] - places["2 ×"] == pytest.approx(octave, abs=1)
+    for row in rows:
+        end = row["right"] if row["number"] >= 1 else row["left"]
+        assert end - one == pytest.approx(octave * log2(row["number"]), abs=2)
+
+
+def test_phone_lists_one_domain_on_a_logarithmic_axis(recorded_map):
     page = recorded_map
     assert sideways(page) <= 0
     page.set_viewport_size({"width": 390, "height": 844})
+    page.wait_for_selector(".sv-domains-list")
+    told, usual = known()
+    for title in ("Repetition", "Stories"):
+        button = page.get_by_role("button", name=title)
+        button.click()
+        expect(button).to_have_attribute("aria-pressed", "true")
+        rows = page.evaluate(ROWS)
+        bars_are_on_the_axis(rows, page.evaluate(TICKS))
+        shown = {row["name"]: row["number"] for row in rows}
+        titles = {row["name"]: row["title"] for row in told["rows"]}
+        speeds = {
+            titles[name]: float(told["cells"][f"{name} {title.lower()}"]["speedup"][0].split()[0])
+            for name in usual
+        }
+        assert shown == speeds
+        assert list(shown.values()) == sorted(speeds.values(), reverse=True)
     assert sideways(page) <= 0
-    box = page.locator(".sv-domains-box")
-    assert box.evaluate("box => box.scrollWidth - box.clientWidth") > 0
-    box.evaluate("box => { box.scrollLeft = 300 }")
-    name = page.locator(".sv-domains-map tbody th").first
-    assert name.bounding_box()["x"] < 40, "the drafter's name stays"
+    page.get_by_role("button", name="Accepted length").click()
+    assert page.evaluate(TICKS)[0][0] == "0"
+    page.locator(".sv-domains-list td").first.focus()
+    expect(page.get_by_role("tooltip")).to_contain_text("on stories")
+    page.get_by_role("button", name="Speed-up", exact=True).click()
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.wait_for_selector(".sv-domains-map:not(.sv-domains-list)")
 
 
 def line():

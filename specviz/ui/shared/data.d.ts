@@ -25,9 +25,6 @@ export type Stroke = [path: string, style: string];
 
 export type Source = "recorded" | "live";
 
-/** What `el` takes; nothing is left out. */
-export type Child = Node | string | null | undefined;
-
 /** Why a question has no answer: a sentence, and the input it is about, "" if none. */
 export interface Refusal {
   problem: string;

@@ -2,11 +2,10 @@
 
 import { page } from "../../shared/page.js";
 import { pictures } from "../../shared/picture.js";
-import { feed, job, receive } from "./live.js";
-import { paint } from "./map.js";
-import { shown, view } from "./shown.js";
-import { $, stage } from "./stage.js";
-import { listen } from "./tip.js";
+import { draw } from "./domain_map.js";
+import { feed, job } from "./live.js";
+import { narrow, shown, view } from "./shown.js";
+import { $, hideTip, listen, stage } from "./tip.js";
 
 /** @import { Start } from "../../shared/data.js" */
 /** @import { Config } from "./data.js" */
@@ -19,14 +18,16 @@ function size(text) {
 }
 
 /** @type {Start<Config>} */
-export function start(element, props, watch, _trigger, config) {
+export function start(element, props, _watch, _trigger, config) {
   stage.set(element, props, config);
   shown.views = stage.config.recorded.slice();
-  paint();
+  draw();
+  narrow.addEventListener("change", () => {
+    hideTip();
+    draw();
+  });
   $(".sv-domains-shown").append(pictures([["map of domains", () => $(".sv-domains-map")]]));
   listen();
-  watch("value", receive);
-  receive();
   const face = {
     begin: () => job.begin(),
     stop: () => job.stop(),
@@ -41,4 +42,5 @@ export function start(element, props, watch, _trigger, config) {
     },
   };
   page("domains")[stage.config.name] = face;
+  job.resume();
 }

@@ -1,12 +1,11 @@
 // Live measurements: started by the page, streamed by the server.
 
-import { write } from "../../shared/dom.js";
 import { Job } from "../../shared/job.js";
 import { there } from "../../shared/there.js";
-import { paint } from "./map.js";
+import { render, Sentence } from "../../shared/view.js";
+import { draw } from "./domain_map.js";
 import { shown } from "./shown.js";
-import { $, stage } from "./stage.js";
-import { cellAt } from "./tip.js";
+import { $ } from "./tip.js";
 
 /** @import { Line, MapLine, NowLine } from "./data.js" */
 
@@ -20,7 +19,7 @@ function notice(sentence) {
 /** @param {string} sentence @param {string} [numbers] */
 function progress(sentence, place = 0, of = 0, numbers = "") {
   $(".sv-domains-live").hidden = !sentence;
-  write($(".sv-domains-now"), sentence, numbers);
+  render(Sentence(sentence, numbers), $(".sv-domains-now"));
   /** @type {HTMLProgressElement} */
   const bar = $(".sv-domains-progress");
   bar.hidden = !of;
@@ -49,6 +48,7 @@ export const job = new Job({
   },
   wait: (sentence, numbers) => progress(sentence, 0, 0, numbers),
   end: notice,
+  take: (lines) => lines.forEach(feed),
 });
 
 const live = () => shown.views.find((one) => one.live);
@@ -79,10 +79,7 @@ function onMap(line) {
       { row: 0, column: 0 },
     ];
   shown.at = Math.min(shown.at, shown.views.length - 1);
-  const at = document.activeElement,
-    inside = at && at.tagName === "TD" && stage.element.contains(at);
-  paint();
-  if (inside) there(cellAt(shown.here.row, shown.here.column)).focus();
+  draw();
 }
 
 /** @param {Line} line */
@@ -91,8 +88,4 @@ export function feed(line) {
   else if (line.kind === "error") notice(line.sentence);
   else if (line.kind === "now") onNow(line);
   else if (line.kind === "map") onMap(line);
-}
-
-export function receive() {
-  job.hear(stage.props.value).forEach(feed);
 }

@@ -8,6 +8,7 @@
  *   at: number,
  *   measure: Measure,
  *   sorted: { column: string | null, down: boolean },
+ *   listed: string,
  *   here: Place,
  * }}
  */
@@ -16,25 +17,32 @@ export const shown = {
   at: 0, // index of the one shown
   measure: "speedup",
   sorted: { column: null, down: true },
+  listed: "mean", // the column that a narrow screen lists
   here: { row: 0, column: 0 }, // the cell that Tab focuses
 };
+
+// A narrow screen lists one column.
+export const narrow = matchMedia("(max-width: 760px)");
 
 /** @returns {View} */
 export const view = () => shown.views[shown.at];
 /** @param {Row} row @param {{ name: string }} column @returns {Cell | undefined} */
 export const cellOf = (row, column) => view().cells[row.name + " " + column.name];
 /** @param {Cell | undefined} cell */
-const number = (cell) => (cell ? parseFloat(cell[shown.measure][0]) : NaN);
+export const numberIn = (cell) => (cell ? parseFloat(cell[shown.measure][0]) : NaN);
+
+export const listedColumn = () =>
+  view().columns.find(({ name }) => name === shown.listed) ?? view().columns[0];
 
 export function rowsInOrder() {
   const rows = view().rows.slice();
-  if (shown.sorted.column === null) return rows.sort((a, b) => Number(a.bound) - Number(b.bound));
-  const column = { name: shown.sorted.column };
+  const name = narrow.matches ? listedColumn().name : shown.sorted.column;
+  if (name === null) return rows.sort((a, b) => Number(a.bound) - Number(b.bound));
+  const turn = narrow.matches || shown.sorted.down ? -1 : 1;
   /** @param {Row} row */
-  const value = (row) => number(cellOf(row, column));
+  const value = (row) => numberIn(cellOf(row, { name }));
   /** @param {Row} row */
   const missing = (row) => Number(Number.isNaN(value(row)));
-  const turn = shown.sorted.down ? -1 : 1;
   return rows.sort(
     (a, b) =>
       Number(a.bound) - Number(b.bound) ||

@@ -1,14 +1,20 @@
 // A cell's details on hover and focus; arrow keys move from cell to cell.
 
-import { el } from "../../shared/dom.js";
+import { Stage } from "../../shared/stage.js";
+import { h, render } from "../../shared/view.js";
 import { cellOf, rowsInOrder, shown, view } from "./shown.js";
-import { $, stage } from "./stage.js";
+
+/** @import { Config } from "./data.js" */
+
+/** @type {Stage<Config>} */
+export const stage = new Stage();
+export const { $ } = stage;
 
 /** @type {Partial<Record<string, [row: number, column: number]>>} */
 const KEYS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 
 /** @param {number} row @param {number} column */
-export const cellAt = (row, column) =>
+const cellAt = (row, column) =>
   stage.find('.sv-domains-map td[data-row="' + row + '"][data-column="' + column + '"]');
 
 export function hideTip() {
@@ -20,21 +26,24 @@ export function hideTip() {
 /** @param {HTMLElement} td */
 function showTip(td) {
   hideTip();
-  const rows = rowsInOrder();
-  const data = cellOf(rows[Number(td.dataset.row)], view().columns[Number(td.dataset.column)]);
-  const tip = $(".sv-domains-tip"),
-    wrap = $(".sv-domains-wrap");
+  const row = rowsInOrder()[Number(td.dataset.row)];
+  const data = cellOf(row, view().columns[Number(td.dataset.column)]);
+  const tip = $(".sv-domains-tip");
   const [title, ...lines] = data ? data.said : ["Not measured"];
-  tip.replaceChildren(el("b", "", title), ...lines.map((line) => el("span", "", line)));
+  render([h("b", null, title), lines.map((line) => h("span", null, line))], tip);
   tip.hidden = false;
   td.setAttribute("aria-describedby", "sv-domains-tip");
-  const area = wrap.getBoundingClientRect(),
-    at = td.getBoundingClientRect(),
-    own = tip.getBoundingClientRect();
+  place(tip, td);
+}
+
+/** @param {HTMLElement} tip @param {HTMLElement} td */
+function place(tip, td) {
+  const area = $(".sv-domains-wrap").getBoundingClientRect();
+  const [at, own] = [td.getBoundingClientRect(), tip.getBoundingClientRect()];
   const zoom = own.width / tip.offsetWidth || 1; // "Larger text" zooms the measured sizes
   const left = Math.max(0, Math.min(at.left - area.left, area.width - own.width));
-  const below = at.bottom - area.top + 4,
-    above = at.top - area.top - own.height - 4;
+  const below = at.bottom - area.top + 4;
+  const above = at.top - area.top - own.height - 4;
   const fits = at.bottom + own.height + 8 < window.innerHeight || at.top - own.height < 8;
   tip.style.left = left / zoom + "px";
   tip.style.top = (fits ? below : above) / zoom + "px";
@@ -78,5 +87,4 @@ export function listen() {
   });
   map.addEventListener("focusout", hideTip);
   map.addEventListener("keydown", move);
-  $(".sv-domains-box").addEventListener("scroll", hideTip);
 }
