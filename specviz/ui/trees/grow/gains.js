@@ -24,12 +24,12 @@ export function AcceptedLengths() {
   });
 }
 
-/** The gain and the cost of each guess. */
+/** The gain and the cost of each guess; the chart follows once the tree is on screen. */
 export async function showWorth() {
-  const { figure, said } = answer().margins;
-  $(".sv-grow-paid").textContent = said;
+  $(".sv-grow-paid").textContent = answer().margins.said;
   await fetchPlotly();
-  plot($(".sv-grow-figure"), figure);
+  await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+  plot($(".sv-grow-figure"), answer().margins.figure);
 }
 
 /** @type {Record<string, string>} */
