@@ -1,22 +1,14 @@
-// The sentence and its badge.
+// The sentence about the step on screen, with its badge; and what other sentences are made of.
 
-import { el, flat, mark, termed, word } from "../shared/dom.js";
-import { h, termAttributes, Token } from "../shared/view.js";
-import { link, linkAttributes } from "./hover_links.js";
-import { $ } from "./stage.js";
+import { flat } from "../shared/dom.js";
+import { classes, h, Mark, termAttributes, toElement, Token } from "../shared/view.js";
+import { momentKey } from "./cursor.js";
+import { linkAttributes } from "./hover_links.js";
 
-/** @import { Caption, Part } from "./data.js" */
+/** @import { ComponentChild } from "../vendor/preact.js" */
+/** @import { Caption as Said, Part } from "./data.js" */
 
 /** @param {Part} piece */
-export function part(piece) {
-  if (typeof piece === "string") return document.createTextNode(piece);
-  if (piece.w) return link(el("b", "sv-token", word(piece.w)), "word " + flat(piece.w));
-  if (piece.t !== undefined) return termed(el("span", "", piece.t), piece.term);
-  const made = el("span", "sv-n sv-n-" + piece.as, piece.n);
-  return link(termed(made, piece.as === "u" ? "coin" : piece.as), piece.as);
-}
-
-/** A part of a sentence as a node. @param {Part} piece */
 export function SentencePart(piece) {
   if (typeof piece === "string") return piece;
   if (piece.w)
@@ -31,22 +23,27 @@ export function SentencePart(piece) {
   return h("span", { class: "sv-n sv-n-" + piece.as, ...attributes }, piece.n);
 }
 
-// A button that a sentence ends with.
-/** @param {string} label @param {() => void} act */
-export function answerButton(label, act) {
-  const made = el("button", "sv-answer", label);
-  made.type = "button";
-  made.addEventListener("click", act);
-  return made;
-}
+/** A button that a sentence ends with. @param {string} label @param {() => void} onClick */
+export const AnswerButton = (label, onClick) =>
+  h("button", { key: label, class: "sv-answer", type: "button", onClick }, label);
 
-/** @param {Caption} caption */
-export function showCaption(caption) {
-  const badge = $(".sv-verdict");
-  badge.className = "sv-verdict sv-is-" + caption.is;
-  badge.replaceChildren(
-    ...[mark(caption.is), document.createTextNode(caption.label)].filter((each) => each !== null),
-  );
-  termed(badge, caption.is);
-  $(".sv-say").replaceChildren(...caption.parts.map(part));
-}
+/**
+ * @param {Said["is"] | "if" | ""} is
+ * @param {string} label
+ * @param {ComponentChild[]} sentence
+ */
+export const Caption = (is, label, sentence) => [
+  h(
+    "span",
+    { class: classes("sv-verdict", is && "sv-is-" + is), ...termAttributes(is) },
+    Mark(is),
+    label,
+  ),
+  h("p", { key: momentKey(), class: "sv-say" }, ...sentence),
+];
+
+/** As an element, for places that are no components yet. @param {Part} piece */
+export const part = (piece) =>
+  typeof piece === "string"
+    ? document.createTextNode(piece)
+    : toElement(/** @type {import("../vendor/preact.js").VNode<any>} */ (SentencePart(piece)));

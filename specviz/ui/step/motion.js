@@ -1,10 +1,7 @@
 // Motion, only where a step on has changed something. Whatever comes next paints anew and so
 // completes what still runs; those who ask for less motion get none.
 
-import { el } from "../shared/dom.js";
 import { drawn } from "../shared/plot.js";
-import { there } from "../shared/there.js";
-import { squash } from "./size.js";
 import { $, stage } from "./stage.js";
 
 /** @import { Figure } from "../shared/data.js" */
@@ -14,12 +11,21 @@ const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const seenMoves = new Set(); // kinds of change that were seen already, and may be quicker now
 const OUT = "cubic-bezier(.2, .7, .3, 1)";
 
+/** @type {Animation[]} */
+let running = [];
+
+/** Ends what still moves: its elements may show something else now. */
+export function completeMotion() {
+  for (const animation of running) animation.finish();
+  running = [];
+}
+
 /** @param {Frame} frame */
 export function animate(frame) {
   if (calm.matches) return;
   const { kind } = frame.step;
   if (kind === "propose") revealGuesses(frame.tree);
-  if (kind === "score") growTarget(frame.tree.figure, frame.panel.figure);
+  if (kind === "score") growTarget(frame.panel.figure);
   if (kind === "judge") fall(stage.find(".sv-coin .sv-pin"));
   if (kind === "judge" && frame.caption.is === "rejected") moveResidual();
   if (kind === "draw") fall(stage.find(".sv-dbar .sv-pin"));
@@ -28,49 +34,31 @@ export function animate(frame) {
 
 /** @param {Element | null} target @param {Keyframe[]} frames @param {number} duration */
 function glide(target, frames, duration, easing = OUT) {
-  return target ? target.animate(frames, { duration, easing, fill: "backwards" }) : null;
+  const made = target?.animate(frames, { duration, easing, fill: "backwards" });
+  if (made) running.push(made);
+  return made;
 }
 
 /** @param {HTMLElement | null} pin */
 const fall = (pin) => glide(pin, [{ left: "0" }, { left: pin?.style.left }], 180);
 
-// The guesses of the newest column appear from above, 60 ms apart: what covers them shrinks.
+// The guesses of the newest column appear from above, 60 ms apart.
 /** @param {Tree} tree */
-function revealGuesses(tree) {
-  const felt = tree.figure.data["80-hover"];
-  const deepest = Math.max(0, ...Object.values(tree.nodes).map((node) => node.depth));
-  const spots = felt.customdata
-    .map((node, index) => ({ depth: tree.nodes[node]?.depth, x: felt.x[index], y: felt.y[index] }))
-    .filter(({ depth }) => depth === deepest);
-  if (!spots.length) return;
-  const cover = el("i", "sv-cover");
-  const [left, top] = [
-    Math.min(...spots.map(({ x }) => x)) - 46,
-    Math.min(...spots.map(({ y }) => y)) * squash() - 18,
-  ];
-  const bottom = Math.max(...spots.map(({ y }) => y)) * squash() + 30;
-  Object.assign(cover.style, {
-    left: left + "px",
-    top: top + "px",
-    width: "140px",
-    height: bottom - top + "px",
+function revealGuesses({ nodes, layout: { places } }) {
+  const deepest = Math.max(0, ...Object.values(nodes).map((node) => node.depth));
+  const column = Object.keys(nodes).filter((id) => nodes[id].depth === deepest && places[id]);
+  column.sort((a, b) => places[a][1] - places[b][1]);
+  column.forEach((id, at) => {
+    for (const each of stage.all(`.sv-tree [data-node="${id}"], .sv-tree [data-line="${id}"]`))
+      glide(each, [{ opacity: 0 }, { opacity: 0 }, { opacity: 1 }], 60 * (at + 1), "step-end");
   });
-  $(".sv-treewide").append(cover);
-  const shrunk = [{ clipPath: "inset(0)" }, { clipPath: "inset(100% 0 0 0)" }];
-  const steps = "steps(" + spots.length + ", start)";
-  there(glide(cover, shrunk, 60 * spots.length, steps)).finished.then(
-    () => cover.remove(),
-    () => cover.remove(),
-  );
 }
 
 // All p at once: bars under the words fade in, those of the chart grow from the left.
-/** @param {Figure} figure @param {Figure | undefined} chart */
-function growTarget(figure, chart) {
-  const name = Object.keys(figure.data)
-    .sort()
-    .find((key) => key.startsWith("40-"));
-  glide(name ? drawn($(".sv-tree"), figure, name) : null, [{ opacity: 0 }, { opacity: 1 }], 300);
+/** @param {Figure | undefined} chart */
+function growTarget(chart) {
+  for (const bar of stage.all(".sv-tree .sv-twig-p, .sv-tree .sv-twig-soft"))
+    glide(bar, [{ opacity: 0 }, { opacity: 1 }], 300);
   const bars = chart ? drawn($(".sv-chart"), chart, "10-p") : null;
   for (const bar of bars ? bars.querySelectorAll(".point path") : []) {
     glide(bar, [{ transform: "scaleX(0)" }, { transform: "scaleX(1)" }], 300);

@@ -1,53 +1,73 @@
 // The page at the cursor: every part of the player paints its part of the frame.
 
-import { showCaption } from "./caption.js";
+import { render } from "../shared/view.js";
+import { Caption, SentencePart } from "./caption.js";
 import { fitSteps, showDock } from "./dock.js";
-import { showEnd } from "./ending.js";
-import { showGuess } from "./guess.js";
 import { relight } from "./hover_links.js";
+import { plotInspector, showInspector } from "./inspector.js";
 import { remember } from "./links.js";
-import { animate } from "./motion.js";
-import { now } from "./now.js";
-import { plotPanel, showPanel } from "./panel.js";
+import { animate, completeMotion } from "./motion.js";
+import { now } from "./cursor.js";
+import { Answers, feedbackHere, PredictFirst } from "./predict_first.js";
 import { frameAt, questionAt, reel } from "./reel.js";
 import { measure } from "./room.js";
-import { stage } from "./stage.js";
-import { scrollText, showText } from "./text.js";
-import { showTime } from "./time.js";
-import { showTargetPass } from "./target_pass.js";
-import { follow, plotTree, showTree } from "./tree.js";
+import { reserve } from "./size.js";
+import { $, stage } from "./stage.js";
+import { scrollTargetPass, showTargetPass } from "./target_pass.js";
+import { showTimeline } from "./timeline.js";
+import { scrollTokenStrip, showTokenStrip } from "./token_strip.js";
+import { follow, showTree } from "./tree.js";
+import { WhatIfSentence } from "./what_if.js";
 
-/** @import { Tree } from "./data.js" */
+/** @import { Frame, Tree } from "./data.js" */
+/** @typedef {Parameters<typeof Caption>} Said */
 
 export function paint() {
-  if (!reel.rounds.length) return;
+  if (!reel.rounds.length) return showCaption(nothingYet());
+  completeMotion();
   measure();
   const { round, step } = now.at;
   const frame = now.question ? questionAt(...now.question) : frameAt(round, step);
   const refocus = holdFocus();
-  now.supposed = null;
-  plotTree(frame.tree); // plotly reads places, which are known as long as nothing was written
-  plotPanel(frame.panel);
-  showCaption(frame.caption);
-  showText(frame, round);
-  showPanel(frame.panel);
-  showTargetPass(frame.pass, frame.tree);
-  if (frame.step.kind === "end") showEnd(frame.panel.times);
+  plotInspector(frame.panel); // plotly reads places, which are known as long as nothing was written
+  showCaption(captionOf(frame));
+  showTokenStrip(frame, round);
+  showInspector(frame);
+  showTargetPass(frame.pass);
   showTree(frame.tree);
-  showDock(round, step);
-  showTime(frame, round);
+  reserve(round);
+  showDock();
+  showTimeline(frame, round);
   remember(frame);
-  showGuess();
   settle(frame.tree);
   refocus();
   relight();
+  return undefined;
+}
+
+/** @param {Said} said */
+const showCaption = (said) => render([Caption(...said), PredictFirst()], $(".sv-caption"));
+
+/** Before the first run. @returns {Said} */
+const nothingYet = () => [
+  "",
+  "",
+  [stage.config.recorded.length ? "" : "Write a prompt and press Run live."],
+];
+
+/** What is supposed, asked or answered goes before what happened. @param {Frame} frame @returns {Said} */
+function captionOf({ caption: { is, label, parts } }) {
+  if (now.whatIf) return ["if", "What if?", WhatIfSentence(now.whatIf)];
+  if (now.question) return [is, label, [...parts.map(SentencePart), " ", Answers()]];
+  return [is, label, (feedbackHere() ?? parts).map(SentencePart)];
 }
 
 // What needs the places of what was painted comes last, so that they are laid out once.
 /** @param {Tree} tree */
 function settle(tree) {
   fitSteps();
-  scrollText();
+  scrollTokenStrip();
+  scrollTargetPass();
   follow(tree);
 }
 
@@ -59,7 +79,7 @@ export function paintMove(onward) {
 }
 
 // What has the focus is made anew by a step: its successor takes it, or it would be lost.
-const HELD = [".sv-spot", ".sv-pin[role=slider]", ".sv-seg, .sv-step", ".sv-chip", ".sv-done"];
+const HELD = [".sv-spot", ".sv-seg, .sv-step", ".sv-chip", ".sv-done"];
 
 function holdFocus() {
   const held = document.activeElement;

@@ -1,0 +1,203 @@
+// The coin on the bar of its probability. At a verdict it can be moved, by pointer and by keys: what
+// if it had another value (what_if.js)?
+
+import { percent } from "../shared/dom.js";
+import { classes, h } from "../shared/view.js";
+import { branch } from "./branch.js";
+import { go, now } from "./cursor.js";
+import { linkAttributes } from "./hover_links.js";
+import { pause } from "./playback.js";
+import { widthOf } from "./room.js";
+import { moveCoin, WhatIfSentence } from "./what_if.js";
+
+/** @import { DrawnTrial, TossedTrial, WhatIf } from "./data.js" */
+/** @typedef {[from: number, to: number]} Stretch Of the bar, from 0 to 1. */
+
+export const trackWidth = () => Math.max(widthOf("panel") - 71, 200);
+
+/** @param {TossedTrial} panel */
+export function CoinBar(panel) {
+  const moved = now.whatIf?.coin;
+  const { u, text } = moved ?? { u: panel.coin.u, text: panel.text.u };
+  const hint = panel.whatif ? h("span", { class: "sv-hint-drag" }, "↔ what if?") : null;
+  const whatIf = now.whatIf ? WhatIfSentence(now.whatIf) : null;
+  return h(
+    "div",
+    { class: "sv-cr sv-cr-coin" },
+    h("span", { class: "sv-l" }, "coin u", hint),
+    h(
+      "div",
+      null,
+      Bar(panel, u, moved?.text ?? String(u)),
+      Ticks(panel, u, text),
+      // On a narrow page the caption is out of sight while the coin is moved.
+      h("p", { class: "sv-echo" }, whatIf),
+    ),
+  );
+}
+
+export const HiddenCoin = () =>
+  h(
+    "div",
+    { class: "sv-cr sv-cr-coin" },
+    h("span", { class: "sv-l" }, "coin u"),
+    h(
+      "div",
+      null,
+      h("div", { class: "sv-coin sv-coin-to-come" }, "hidden until you answer"),
+      h("div", { class: "sv-ticks" }),
+    ),
+  );
+
+/** @param {TossedTrial} panel @param {number} u @param {string} spoken */
+function Bar(panel, u, spoken) {
+  const { coin, whatif } = panel;
+  const { threshold } = coin;
+  const was = h("i", { class: "sv-pin sv-pin-was", style: { left: percent(coin.u) } });
+  const slider = whatif ? sliderAttributes(panel, whatif, u, spoken) : {};
+  return h(
+    "div",
+    {
+      class: classes("sv-coin", whatif && "sv-movable"),
+      ...(whatif ? dragging(panel, whatif) : {}),
+    },
+    h("span", {
+      class: "sv-keep",
+      style: { width: percent(threshold) },
+      ...linkAttributes("both"),
+    }),
+    threshold < 1 ? h("span", { class: "sv-no" }) : null,
+    Sides(threshold, u),
+    now.whatIf?.coin ? was : null,
+    h("i", { class: "sv-pin", style: { left: percent(u) }, ...linkAttributes("u"), ...slider }),
+  );
+}
+
+/** @param {TossedTrial} panel @param {WhatIf} whatif */
+function dragging(panel, whatif) {
+  /** @param {PointerEvent & { currentTarget: HTMLElement }} event */
+  const follow = ({ clientX, currentTarget }) => {
+    const { left, width } = currentTarget.getBoundingClientRect();
+    moveCoin((clientX - left) / width, panel, whatif);
+  };
+  return {
+    title: "Drag the coin: what if it had another value?",
+    /** @param {PointerEvent & { currentTarget: HTMLElement }} event */
+    onPointerDown(event) {
+      event.preventDefault(); // or arrow keys would move the coin instead of stepping
+      pause();
+      event.currentTarget.setPointerCapture(event.pointerId);
+      follow(event);
+    },
+    /** @param {PointerEvent & { currentTarget: HTMLElement }} event */
+    onPointerMove(event) {
+      if (event.currentTarget.hasPointerCapture(event.pointerId)) follow(event);
+    },
+  };
+}
+
+/** @type {Partial<Record<string, number>>} */
+const STRIDES = {
+  ArrowLeft: -0.01,
+  ArrowDown: -0.01,
+  ArrowRight: 0.01,
+  ArrowUp: 0.01,
+  PageDown: -0.1,
+  PageUp: 0.1,
+  Home: -1,
+  End: 1,
+};
+
+/**
+ * The coin by keys: arrows move it, Enter runs it, Escape goes back to what happened.
+ * @param {TossedTrial} panel
+ * @param {WhatIf} whatif
+ * @param {number} u
+ * @param {string} spoken
+ */
+const sliderAttributes = (panel, whatif, u, spoken) => ({
+  role: /** @type {const} */ ("slider"),
+  tabindex: 0,
+  "aria-valuemin": 0,
+  "aria-valuemax": 1,
+  "aria-valuenow": /** @type {any} */ (spoken),
+  "aria-label": "Coin: arrow keys move it, Enter runs from here, Escape goes back",
+  /** @param {KeyboardEvent} event */
+  onKeyDown(event) {
+    const by = STRIDES[event.key];
+    if (event.key === "Enter" && now.whatIf?.coins) branch();
+    else if (event.key === "Escape") go(now.at.round, now.at.step);
+    else if (by) moveCoin(u + by, panel, whatif);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  },
+});
+
+// The wider part of a stretch, where the pin cuts it.
+/** @param {Stretch} stretch @param {number} u @param {number} pin @returns {Stretch} */
+function widest([from, to], u, pin) {
+  if (u <= from - pin || u >= to + pin) return [from, to];
+  return u - pin - from > to - u - pin ? [from, u - pin] : [u + pin, to];
+}
+
+/** The words on the bar, each on its side of the threshold, in the wider free stretch.
+ * @param {number} threshold @param {number} u */
+function Sides(threshold, u) {
+  const pin = 11 / trackWidth();
+  return [
+    Side("keep", "accept", widest([0, threshold], u, pin)),
+    Side("reject", "reject", widest([threshold, 1], u, pin)),
+  ];
+}
+
+/** @param {string} name @param {string} text @param {Stretch} stretch */
+function Side(name, text, [from, to]) {
+  if (to - from < (6 * 7.2) / trackWidth()) return null;
+  return h(
+    "span",
+    { class: "sv-side sv-side-" + name, style: { left: percent((from + to) / 2) } },
+    text,
+  );
+}
+
+/** The labels under the bar: the probability of acceptance, and the coin.
+ * @param {TossedTrial} panel @param {number} u @param {string} text */
+function Ticks(panel, u, text) {
+  const { threshold, sum } = panel.text;
+  const chance = sum ?? (panel.q === undefined ? threshold : ratioText(panel));
+  const coin = "u = " + text;
+  const [wide, slim] = [chance, coin].map((each) => (each.length * 7.9) / trackWidth());
+  const [bar, pin] = [within(panel.coin.threshold, wide / 2), within(u, slim / 2)];
+  const beside = placeBeside(bar, pin, (wide + slim) / 2 + 0.015, wide / 2);
+  return h(
+    "div",
+    { class: classes("sv-ticks", beside === null && "sv-two") },
+    h("span", { class: "sv-ink-both", style: { left: percent(beside ?? bar) } }, chance),
+    h("span", { class: "sv-u", style: { left: percent(pin) } }, coin),
+  );
+}
+
+/** @param {number} value @param {number} margin */
+const within = (value, margin) => Math.min(Math.max(value, margin), 1 - margin);
+
+/** How the probability follows from p and q, or from their remainders. @param {DrawnTrial} panel */
+function ratioText({ p, q, laws, text }) {
+  const [one, other] = ["p", "q"].map((name) => name + (laws.left.includes(name) ? "′" : ""));
+  if (p >= q) return one + " ≥ " + other + ": 1";
+  return text.p + " ÷ " + text.q + " = " + text.threshold;
+}
+
+/**
+ * Where the probability is beside the coin's label on one line; null if they need two.
+ * @param {number} wanted
+ * @param {number} pin
+ * @param {number} apart
+ * @param {number} margin
+ */
+function placeBeside(wanted, pin, apart, margin) {
+  if (Math.abs(wanted - pin) >= apart) return wanted;
+  const [left, right] = [pin - apart, pin + apart];
+  const near = wanted <= pin ? [left, right] : [right, left];
+  return near.find((place) => place >= margin && place <= 1 - margin) ?? null;
+}

@@ -1,0 +1,73 @@
+// The inspector: the guesses, a guess being judged with its coin and table, a draw, or the round.
+
+import { plot } from "../shared/plot.js";
+import { there } from "../shared/there.js";
+import { Fragment, h, render, Token } from "../shared/view.js";
+import { momentKey } from "./cursor.js";
+import { DrafterEvidence } from "./drafter_evidence.js";
+import { DrawStrip } from "./draw_strip.js";
+import { EndCard } from "./end_card.js";
+import { JudgedGuess } from "./judged_guess.js";
+import { reel } from "./reel.js";
+import { ResidualTable } from "./residual_table.js";
+import { widthOf } from "./room.js";
+import { squash } from "./size.js";
+import { $ } from "./stage.js";
+
+/** @import { Fact, Frame, GuessesPanel, Panel } from "./data.js" */
+
+const ORDINALS = ["", "", "2nd", "3rd"];
+
+/** @param {Panel} panel */
+export function plotInspector(panel) {
+  plot($(".sv-chart"), panel.figure, { squash: squash(), room: widthOf("panel") });
+}
+
+/** @param {Frame} frame */
+export function showInspector({ panel, step }) {
+  const { draw, facts = [], table, times = [], why } = panel;
+  const end = step.kind === "end";
+  $(".sv-panel").dataset.kind = panel.kind;
+  $(".sv-panel").classList.toggle("sv-says-why", Boolean(why));
+  // Space is reserved from a run's first evidence on, so that a step without any moves nothing.
+  const reasoned = reel.rounds.some((round) => round.first.panel.why);
+  $(".sv-evidence").classList.toggle("sv-reasoned", reasoned);
+  render(end ? "The run" : Title(panel), $(".sv-title"));
+  render(end ? EndCard(times, there(reel.run).source) : facts.map(FactLine), $(".sv-facts"));
+  render(why ? DrafterEvidence(why, panel.kind === "empty") : null, $(".sv-why"));
+  render(panel.kind === "trial" ? JudgedGuess(panel) : null, $(".sv-trial"));
+  render(table && h(Fragment, { key: momentKey() }, ResidualTable(table)), $(".sv-table"));
+  render(draw ? DrawStrip(panel, draw) : null, $(".sv-draw"));
+}
+
+/** @param {Panel} panel */
+function Title(panel) {
+  if (panel.kind === "guesses") return [guessesTitle(panel), ShownCount(panel)];
+  if (panel.kind === "empty") return "Nothing drafted";
+  if (panel.kind === "round") return "Round " + panel.number;
+  const token = h("span", { class: "sv-token" }, Token(panel.w));
+  if (panel.kind === "law") return ["Sampled from p: ", token];
+  const tries = ORDINALS[panel.tries] || panel.tries + "th";
+  const place = " at +" + panel.at + (panel.tries > 1 ? " · " + tries + " guess" : "");
+  return ["Judging: ", token, h("span", { class: "sv-sub" }, place)];
+}
+
+/** @param {GuessesPanel} panel */
+function guessesTitle({ figure, greedy, scored }) {
+  if (!scored) return "The drafter's guesses";
+  if (greedy) return "Every guess: the target's softmax at temperature 1";
+  const q = figure?.data["11-q"].x;
+  return Array.isArray(q) && q.length > 0 ? "Every guess: p above, q below" : "p of every guess";
+}
+
+/** Which guesses a shortened list has. @param {GuessesPanel} panel */
+function ShownCount({ of, scored, shown }) {
+  if (!of) return null;
+  const which = (scored ? "first " : "newest ") + shown;
+  const title = "The " + which + "; the tree has all of them";
+  return h("span", { class: "sv-sub", title }, " · " + which + " of " + of);
+}
+
+/** @param {Fact} fact */
+const FactLine = ([name, value]) =>
+  h("div", { class: "sv-fact" }, h("span", null, name), h("b", null, value));

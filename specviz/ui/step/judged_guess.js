@@ -1,0 +1,117 @@
+// The guess being judged: p over q on one scale, and the coin, whose bar is the q bar magnified, so
+// that its covered part means "accept".
+
+import { percent } from "../shared/dom.js";
+import { there } from "../shared/there.js";
+import { Drawing, h } from "../shared/view.js";
+import { CoinBar, HiddenCoin, trackWidth } from "./coin_bar.js";
+import { linkAttributes } from "./hover_links.js";
+
+/** @import { VNode } from "../vendor/preact.js" */
+/** @import { AskedPanel, TrialPanel } from "./data.js" */
+/** @typedef {{ rows: VNode<any>[], covered: number, whole: number }} Bars */
+
+/** @param {AskedPanel | TrialPanel} panel */
+export function JudgedGuess(panel) {
+  if (panel.asked && panel.p === undefined) return SoftmaxBar(panel);
+  const { rows, covered, whole } = barsOf(panel, there(panel.p));
+  if (panel.asked) return [...rows, h("div", { class: "sv-lens" }), HiddenCoin()];
+  if (!panel.coin) return [rows[0], NoCoin()];
+  return [...rows, Lens(covered, whole, panel.coin.threshold), CoinBar(panel)];
+}
+
+const NoCoin = () =>
+  h(
+    "p",
+    { class: "sv-nocoin" },
+    "Temperature 0 needs no coin. The outline is the target's softmax at temperature 1.",
+  );
+
+/** The share of a bar's track that its number takes. @param {string[]} texts */
+const numberWidth = (texts) =>
+  (Math.max(...texts.map((text) => text.length)) * 9.2 + 10) / trackWidth();
+
+/**
+ * The bars of both distributions, and their lengths; without q the coin's bar is all of p's scale.
+ * @param {AskedPanel | TrialPanel} panel
+ * @param {number} p
+ * @returns {Bars}
+ */
+function barsOf(panel, p) {
+  const { laws, soft } = panel;
+  const text = there(panel.text);
+  const total = panel.q ?? (panel.asked || panel.coin ? 1 : 0);
+  const space = Math.min(0.8, 1 - numberWidth(Object.values(text).map(String)));
+  const scale = space / Math.max(p, total, soft || 0, 1e-9);
+  const [covered, over, whole] = [Math.min(p, total), Math.max(total - p, 0), total].map(
+    (mass) => mass * scale,
+  );
+  /** @param {string} name */
+  const hatched = (name) => (laws.left.includes(name) ? " sv-left-" + name : "");
+  const [hue, ink] = laws.owed ? ["r", "residual"] : ["p" + hatched("p"), "p"];
+  const target = Bar(laws.p, text.p, ink, Math.max(p, soft || 0) * scale, [
+    Fill(hue, p * scale),
+    soft === undefined ? null : Fill("soft", soft * scale),
+    laws.none === undefined ? null : Fill("whole", over),
+  ]);
+  if (laws.none !== undefined) {
+    const rows = panel.asked || panel.coin ? [NoQ(laws.none), target] : [target];
+    return { rows, covered, whole };
+  }
+  const q = "q" in text ? there(text.q) : "";
+  const fills = [Fill(laws.owed ? "r" : "q" + hatched("q"), covered), Fill("over", over)];
+  return { rows: [target, Bar(laws.q, q, "q", whole, fills)], covered, whole };
+}
+
+/** Before the answer at temperature 0, where p is the verdict. @param {AskedPanel} panel */
+function SoftmaxBar({ soft = 0, text }) {
+  const length = soft * (0.8 / Math.max(soft, 1e-9));
+  return [Bar("softmax", text ? text.p : "", "soft", length, [Fill("soft", length)]), NoCoin()];
+}
+
+/** @param {string} why */
+const NoQ = (why) =>
+  h("div", { class: "sv-cr" }, h("span", { class: "sv-l" }, "drafter q"), Label(why));
+
+/** @param {string} text */
+const Label = (text) => h("span", { class: "sv-l" }, text);
+
+/**
+ * A row: label, bar and, where the bar ends, its number.
+ * @param {string} label
+ * @param {string} number
+ * @param {string} ink
+ * @param {number} end
+ * @param {(VNode<any> | null)[]} fills
+ */
+const Bar = (label, number, ink, end, fills) =>
+  h(
+    "div",
+    { class: "sv-cr", ...linkAttributes(ink) },
+    Label(label),
+    h(
+      "div",
+      { class: "sv-bar" },
+      h("b", { class: "sv-ink-" + ink, style: { left: percent(end) } }, number),
+      ...fills,
+    ),
+  );
+
+/** @param {string} name @param {number} width */
+const Fill = (name, width) =>
+  h("i", { class: "sv-f sv-f-" + name, style: { width: percent(width) } });
+
+/** From the q bar to the coin's bar. @param {number} covered @param {number} whole @param {number} keep */
+function Lens(covered, whole, keep) {
+  const [from, to, below] = [covered, whole, keep].map((value) => (100 * value).toFixed(2));
+  const lens = Drawing(
+    "0 0 100 20",
+    [
+      ["M0 0H" + from + "L" + below + " 20H0z", "sv-lens-keep"],
+      ["M" + from + " 0H" + to + "L100 20H" + below + "z", "sv-lens-over"],
+    ],
+    "sv-lens",
+  );
+  Object.assign(lens.props, { preserveAspectRatio: "none" });
+  return h("div", { class: "sv-cr sv-cr-lens" }, h("span", null), lens);
+}

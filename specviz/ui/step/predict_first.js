@@ -1,0 +1,250 @@
+// Predict first: the reader predicts each verdict, or its probability, before it is shown. What
+// scores is the likelier outcome, whatever the coin turns out to be.
+
+import { there } from "../shared/there.js";
+import { h } from "../shared/view.js";
+import { AnswerButton } from "./caption.js";
+import { go, now, repaint } from "./cursor.js";
+import { frameAt, reel, stepName } from "./reel.js";
+import { $ } from "./stage.js";
+
+/** @import { Part, Place, TossedTrial, TrialPanel } from "./data.js" */
+
+const NO_SCORE = { points: 0, predictions: 0, error: 0, estimates: 0 };
+const state = {
+  on: false,
+  estimating: false, // the probability itself is asked for
+  estimate: { key: "", value: 0 }, // of the verdict with this key
+  score: NO_SCORE,
+  /** @type {Set<string>} */
+  answered: new Set(), // verdicts that were predicted or seen already
+  /** @type {{ key: string, parts: Part[] } | null} */
+  feedback: null, // on the latest answer, until the reader moves on
+};
+
+/** @param {Place} to */
+const verdictKey = ([round, step]) =>
+  there(reel.run).id + "/" + reel.rounds[round].number + "/" + step;
+
+/** The key of the verdict that is asked for. */
+const keyAsked = () => verdictKey(there(now.question));
+
+/** What the slider shows. */
+const estimateHere = () => (state.estimate.key === keyAsked() ? state.estimate.value : 0.5);
+
+/** Whether the reader should be asked before this step is shown. @param {Place} to */
+export const mustAsk = (to) =>
+  state.on && stepName(...to).kind === "judge" && !state.answered.has(verdictKey(to));
+
+/** The switch, and the score. */
+export function PredictFirst() {
+  const { on, score } = state;
+  const lines = [
+    score.predictions && score.points + " of " + score.predictions + " points",
+    score.estimates && "mean error " + (score.error / score.estimates).toFixed(2),
+  ].filter(Boolean);
+  const title =
+    "Your prediction scores if it was the likelier outcome. The coin itself is luck and does not count.";
+  return h(
+    "div",
+    { class: "sv-guess" },
+    h(
+      "label",
+      null,
+      h("input", { type: "checkbox", role: "switch", checked: on, onChange: onSwitch }),
+      "Predict first",
+    ),
+    h(
+      "span",
+      { class: "sv-score", title },
+      lines.map((line) => h("span", null, line)),
+    ),
+  );
+}
+
+/** @param {Event & { currentTarget: HTMLInputElement }} event */
+function onSwitch({ currentTarget }) {
+  Object.assign(state, { on: currentTarget.checked, estimating: false, score: NO_SCORE });
+  if (!state.on && now.question) go(now.at.round, now.at.step);
+  else repaint();
+}
+
+/** The feedback on the answer to the verdict on screen; null if there is none. */
+export function feedbackHere() {
+  const { feedback } = state;
+  if (feedback && feedback.key === verdictKey([now.at.round, now.at.step])) return feedback.parts;
+  state.feedback = null;
+  return null;
+}
+
+// The guess being judged at a step.
+/** @param {Place} to */
+const trialAt = (to) => /** @type {TrialPanel} */ (frameAt(...to).panel);
+
+/** The ways to answer the question on screen. */
+export function Answers() {
+  const tossed = Boolean(trialAt(there(now.question)).coin);
+  const ways = tossed && state.estimating ? Estimate() : Outcomes(tossed);
+  return h("span", { class: "sv-answers" }, ...ways);
+}
+
+/** @param {boolean} tossed */
+const Outcomes = (tossed) => [
+  AnswerButton("Accepted", () => answer(true)),
+  AnswerButton("Rejected", () => answer(false)),
+  tossed ? AnswerButton("Estimate the probability", () => ask(true)) : null,
+];
+
+function Estimate() {
+  const estimate = estimateHere();
+  const slider = h("input", {
+    class: "sv-chance",
+    type: "range",
+    min: "0",
+    max: "1",
+    step: "0.01",
+    value: String(estimate),
+    "aria-label": "Probability that it is accepted",
+    onInput({ currentTarget }) {
+      state.estimate = { key: keyAsked(), value: currentTarget.valueAsNumber };
+      repaint();
+    },
+    onKeyDown(event) {
+      if (event.key !== "Enter") return;
+      event.preventDefault(); // or it would press the button that has the focus then
+      answerEstimate();
+    },
+  });
+  return [
+    h("span", { class: "sv-chance-label" }, "Probability:"),
+    slider,
+    // The slider says its own value.
+    h("b", { class: "sv-chance-said", "aria-hidden": "true" }, estimate.toFixed(2)),
+    AnswerButton("Answer", answerEstimate),
+    AnswerButton("Accepted or rejected?", () => ask(false)),
+  ];
+}
+
+/** Asks for the probability, or for the outcome, and leads the keyboard there.
+ * @param {boolean} estimating */
+function ask(estimating) {
+  state.estimating = estimating;
+  repaint();
+  $(estimating ? ".sv-say .sv-chance" : ".sv-say .sv-answer").focus();
+}
+
+/** @param {boolean} kept */
+function answer(kept) {
+  const { good, parts } = scorePrediction(trialAt(there(now.question)), kept);
+  const { points, predictions } = state.score;
+  tell(parts, { points: points + Number(good), predictions: predictions + 1 });
+}
+
+function answerEstimate() {
+  const panel = /** @type {TossedTrial} */ (trialAt(there(now.question)));
+  const { off, parts } = scoreEstimate(panel, estimateHere());
+  const { error, estimates } = state.score;
+  tell(parts, { error: error + off, estimates: estimates + 1 });
+}
+
+// Shows the verdict with feedback on the answer. The focused button is gone then.
+/** @param {Part[]} parts @param {Partial<typeof NO_SCORE>} score */
+function tell(parts, score) {
+  const focused = $(".sv-say").contains(document.activeElement);
+  state.feedback = { key: keyAsked(), parts };
+  state.score = { ...state.score, ...score };
+  reveal();
+  if (focused) $("[data-do=next]").focus({ preventScroll: true });
+}
+
+// The verdict itself, after an answer or without one.
+export function reveal() {
+  const to = there(now.question);
+  state.answered.add(verdictKey(to));
+  go(...to);
+}
+
+/**
+ * Whether a prediction scores, and why. At a probability of exactly one half both do.
+ * @param {TrialPanel} panel
+ * @param {boolean} kept
+ * @returns {{ good: boolean, parts: Part[] }}
+ */
+export function scorePrediction(panel, kept) {
+  const start = (/** @type {boolean} */ good) =>
+    good ? "Right: " : "You said " + (kept ? "accepted" : "rejected") + ", but ";
+  const sure = certainty(panel);
+  if (sure) {
+    const good = panel.accepted === kept;
+    return { good, parts: [start(good), ...sure] };
+  }
+  const tossed = /** @type {TossedTrial} */ (panel);
+  const { threshold } = tossed.coin;
+  const good = kept ? threshold >= 0.5 : threshold <= 0.5;
+  const likelier =
+    "“" + (threshold > 0.5 ? "accepted" : "rejected") + "” was the likelier outcome.";
+  const parts = [
+    start(good),
+    ...ratio(tossed),
+    ", so the probability of acceptance is ",
+    { n: tossed.text.threshold, as: "both" },
+    ": " + (threshold === 0.5 ? "both outcomes are equally likely, so either scores." : likelier),
+    ...coinText(tossed),
+  ];
+  return { good, parts };
+}
+
+/**
+ * How far off an estimated probability was, in hundredths as both are shown.
+ * @param {TossedTrial} panel
+ * @param {number} estimate
+ * @returns {{ off: number, parts: Part[] }}
+ */
+export function scoreEstimate(panel, estimate) {
+  const { threshold } = panel.coin;
+  const is = threshold === 0 || threshold === 1 ? String(threshold) : threshold.toFixed(2);
+  const off = Math.abs(estimate - Number(is));
+  const why = certainty(panel) || [...ratio(panel), "."];
+  const parts = [
+    "You said " + estimate.toFixed(2) + "; it is ",
+    { n: is, as: "both" },
+    (off < 0.005 ? ", exact to two decimals" : ", off by " + off.toFixed(2)) + ": ",
+    ...why,
+    ...coinText(panel),
+  ];
+  return { off, parts };
+}
+
+// Why no coin could have changed the verdict; null if one could.
+/** @param {TrialPanel} panel @returns {Part[] | null} */
+function certainty(panel) {
+  const { coin, accepted, w, q, laws, because } = panel;
+  if (because) return !coin || panel.whatif?.stuck ? because : null;
+  if (!coin && accepted) {
+    return [{ w }, " is the target's top token, which is always accepted at temperature 0."];
+  }
+  if (!coin)
+    return [
+      { w },
+      " is not the target's top token, and at temperature 0 nothing else is accepted.",
+    ];
+  if (!panel.whatif?.stuck) return null;
+  const p = laws.left.includes("p") ? "p′" : "p";
+  if (accepted) return [p + (q === undefined ? " is 1" : " ≥ q") + ", so it is always accepted."];
+  const none = p === "p" ? "p is 0" : "nothing of p remains for it";
+  return [none + ", so it is never accepted."];
+}
+
+/** @param {TossedTrial} panel @returns {Part[]} */
+function ratio({ q, laws, text, because }) {
+  if (because) return because;
+  const [p, other] = ["p", "q"].map((name) => name + (laws.left.includes(name) ? "′" : ""));
+  /** @type {Part} */
+  const share = { n: text.threshold, as: "both" };
+  if (q === undefined)
+    return [p + " is ", share, ", and without q a guess is accepted with probability " + p];
+  return [p + " is ", share, " of " + other];
+}
+
+/** @param {TossedTrial} panel @returns {Part[]} */
+const coinText = ({ text }) => [" The coin is ", { n: text.u, as: "u" }, "."];

@@ -1,0 +1,198 @@
+// p, q and residual side by side, one row per token.
+
+import { flat } from "../shared/dom.js";
+import { classes, h, Mark, termAttributes, Token } from "../shared/view.js";
+import { linkAttributes } from "./hover_links.js";
+import { now } from "./cursor.js";
+import { frameAt, stepsOf } from "./reel.js";
+import { $ } from "./stage.js";
+import { TryRules } from "./try_rules.js";
+
+/** @import { ComponentChild } from "../vendor/preact.js" */
+/** @import { Head, Table, TableRow } from "./data.js" */
+/** @typedef {{ view: Table, unit: number, last: number }} Scale How long masses are drawn. */
+
+// Without q there is no column of it, nor of what p has above it.
+/** @param {Table} view */
+const hasQ = (view) => view.heads.some((head) => head.of === "q");
+
+// p and q (or p's bars alone) are given; the columns after them are steps of one calculation.
+const GIVEN = 2;
+
+/** The highest number of decimals of any table in this round, so that columns keep their places.
+ * @param {Table} view */
+function digitsOf(view) {
+  if (!view.full) return view.digits;
+  const { round } = now.at;
+  const steps = Array.from(
+    { length: stepsOf(round) },
+    (_, step) => frameAt(round, step).panel.table,
+  );
+  return Math.max(view.digits, ...steps.map((each) => (each?.full ? each.digits : 0)));
+}
+
+/** @param {Table} view */
+export function ResidualTable(view) {
+  const digits = digitsOf(view);
+  const left = view.heads.map((head) => head.left && "sv-rows-left-" + head.of);
+  const sizes = [!view.full && "sv-short", digits > 2 && "sv-fine", !hasQ(view) && "sv-alone"];
+  const largest = Math.max(
+    ...view.rows.flatMap((row) => [row.m[0], row.m[1], row.soft || 0]),
+    0.01,
+  );
+  const scale = {
+    view,
+    unit: 0.4 / largest,
+    last: 0.36 / Math.max(...view.rows.map((row) => row.m[3]), 0.01),
+  };
+  return h(
+    "div",
+    {
+      class: classes("sv-mx", ...sizes, ...left),
+      role: "table",
+      "aria-label": (hasQ(view) ? "p, q" : "p") + " and residual by token",
+      style: { "--d": String(digits) },
+    },
+    Heads(view),
+    view.rows.map((row) => Row(row, scale)),
+    Totals(view),
+  );
+}
+
+// Long numbers leave no room for the bars of p and q on a narrow page (40-narrow.css); the columns
+// that are shown are numbered from 1.
+/** @param {number} index @param {Table} view */
+function numberOf(index, view) {
+  const narrow = $(".sv").matches(".sv-slim, .sv-tight");
+  const dropped = narrow && view.full && hasQ(view) && digitsOf(view) > 2;
+  return index - GIVEN + (dropped ? 0 : 1);
+}
+
+/** The number of the step after a table's last column; 0 if its columns are no calculation.
+ * @param {Table | undefined} view */
+export const nextNumber = (view) =>
+  view && view.heads.length > GIVEN ? numberOf(view.heads.length, view) : 0;
+
+/** @param {Table} view */
+function Heads(view) {
+  const token = h("span", { class: "sv-unseen" }, "token");
+  return h(
+    "div",
+    { class: "sv-mh", role: "row" },
+    h("div", { class: "sv-tk", role: "columnheader" }, token, TryRules(view)),
+    view.heads.map((head, index) => ColumnHead(head, index, view)),
+  );
+}
+
+/** @param {Head} head @param {number} index @param {Table} view */
+function ColumnHead(head, index, view) {
+  const number = index < GIVEN ? null : numberOf(index, view) + " · ";
+  return h(
+    "div",
+    { class: head.of && "sv-h-" + head.of, role: "columnheader", ...termAttributes(head.term) },
+    number && h("span", { class: "sv-num" }, number),
+    head.in
+      ? [h("span", { class: "sv-wide" }, head.t), h("span", { class: "sv-narrow" }, head.in)]
+      : head.t,
+  );
+}
+
+/** @param {string} name @param {...ComponentChild} content */
+const Cell = (name, ...content) => h("div", { class: name || null, role: "cell" }, ...content);
+
+/** How many tokens have no row; a large vocabulary's in thousands, since the column is narrow.
+ * @param {number} many */
+export const others = (many) =>
+  (many < 10000 ? many.toLocaleString("en") : Math.round(many / 1000) + " k") + " others";
+
+/** @type {Partial<Record<string, string>>} */
+const MARKED = { trial: "rejected", drawn: "recovered" };
+
+/** @param {TableRow} row @param {Scale} scale */
+function Row(row, scale) {
+  const { view, unit, last } = scale;
+  const [, , above, scaled] = row.m;
+  const mark = view.full && row.is ? Mark(MARKED[row.is] || "") : null;
+  const name = row.w ? flat(row.w) : "";
+  return h(
+    "div",
+    {
+      key: name,
+      class: classes("sv-mr", row.is && "sv-on-" + row.is, row.rest ? "sv-rest" : ""),
+      role: "row",
+      ...(row.w ? linkAttributes("word " + name) : {}),
+    },
+    row.w ? Cell("sv-tk", mark, Token(row.w)) : Cell("sv-tk", others(row.rest)),
+    Cell("sv-pv", row.t[0]),
+    hasQ(view) ? Cell("sv-qv", row.t[1]) : null,
+    Cell("sv-pq", TwoBars(row, scale)),
+    view.full && hasQ(view) ? Difference(row, unit) : null,
+    view.full ? [Remainder(row.t[3], above, unit / 2), Remainder(row.t[4], scaled, last)] : null,
+  );
+}
+
+/** p over q; p alone where there is no q. @param {TableRow} row @param {Scale} scale */
+function TwoBars(row, { view, unit }) {
+  const [p, q, above] = row.m;
+  const both = row.rest || !hasQ(view) ? Math.max(p - above, 0) : Math.min(p, q);
+  const over = Math.max(q - both, 0);
+  return [
+    h("div", { class: "sv-ln" }, Bar("p", both, unit), Bar(view.full ? "r" : "p", above, unit)),
+    hasQ(view) ? h("div", { class: "sv-ln" }, Bar("q", both, unit), Bar("over", over, unit)) : null,
+    row.soft === undefined ? null : Bar("soft", row.soft, unit),
+  ];
+}
+
+/** @param {string} name @param {number} mass @param {number} unit */
+const Bar = (name, mass, unit) =>
+  h("i", {
+    class: "sv-f sv-f-" + name,
+    style: { width: "calc(var(--u) * " + (mass * unit).toFixed(4) + ")" },
+  });
+
+/** p − q, to either side of a line. @param {TableRow} row @param {number} unit */
+function Difference(row, unit) {
+  const [p, q, above] = row.m;
+  const under = row.rest ? Math.max(q - (p - above), 0) : Math.max(q - p, 0);
+  const half = unit / 2;
+  const ink = p < q ? "sv-ink-q" : p > q ? "sv-ink-residual" : "sv-nil";
+  return Cell(
+    "sv-dv",
+    h("i", { class: "sv-zero" }),
+    Bar("over sv-neg", under, half),
+    Bar("r sv-pos", above, half),
+    h("b", { class: ink, style: { "--under": (under * half).toFixed(4) } }, row.t[2]),
+  );
+}
+
+/** @param {string} text @param {number} mass @param {number} unit */
+const Remainder = (text, mass, unit) =>
+  Cell(
+    "sv-cl",
+    mass > 0 ? Bar("r", mass, unit) : null,
+    h("b", { class: mass > 0 ? "sv-ink-residual" : "sv-nil" }, text),
+  );
+
+/** @param {Table} view */
+function Totals(view) {
+  const { total } = view;
+  const both = h("span", null, "both ", h("b", { class: "sv-ink-both" }, total.both));
+  return h(
+    "div",
+    { class: "sv-ms", role: "row" },
+    Cell("sv-tk", "total"),
+    Cell("sv-pv", total.p),
+    hasQ(view) ? [Cell("sv-qv", total.q), Cell("", both)] : Cell(""),
+    view.full && hasQ(view) ? Cell("sv-dv", total.apart ?? "0") : null,
+    view.full
+      ? [
+          h(
+            "div",
+            { class: "sv-ink-residual", role: "cell", ...linkAttributes("residual") },
+            total.left,
+          ),
+          Cell("sv-ink-residual", total.scaled),
+        ]
+      : null,
+  );
+}

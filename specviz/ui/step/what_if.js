@@ -1,0 +1,184 @@
+// "What if": another coin, or another guess. What follows at once is known; the rest is a new run
+// with these coins set by hand: see branch.js.
+
+import { branch } from "./branch.js";
+import { AnswerButton, SentencePart } from "./caption.js";
+import { go, now, suppose } from "./cursor.js";
+import { pause } from "./playback.js";
+import { frameAt, reel, stepName } from "./reel.js";
+import { stage } from "./stage.js";
+import { h } from "../shared/view.js";
+
+/** @import { State } from "../shared/data.js" */
+/** @import { Chances, Part, Supposition, TossedTrial, Tree, WhatIf } from "./data.js" */
+/** @typedef {[node: number, kept: number]} Need A verdict: accepted is 1. */
+
+// A judged guess leads to its verdict; any other asks which coins would lead to it.
+/** @param {number} node */
+export function pickNode(node) {
+  const judged = node < 0 ? "draw" : "judge-" + node;
+  for (let step = 0; step <= now.at.step; step += 1) {
+    if (stepName(now.at.round, step).id === judged) return go(now.at.round, step);
+  }
+  const kept = keptWith(node);
+  if (kept !== null) return go(now.at.round, kept);
+  if (node < 0 || now.question) return undefined;
+  pause();
+  return suppose(supposeGuess(node, frameAt(now.at.round, now.at.step).tree));
+}
+
+// The step whose verdict kept a guess along with a later one; null for any other guess.
+/** @param {number} node */
+function keptWith(node) {
+  if (frameAt(now.at.round, now.at.step).tree.nodes[node]?.is !== "accepted") return null;
+  for (let step = now.at.step; step >= 0; step -= 1) {
+    if (stepName(now.at.round, step).is === "accepted") return step;
+  }
+  return null;
+}
+
+/** What would follow, the button that runs it if coins can do it, and the way back.
+ * @param {Supposition} whatIf */
+export function WhatIfSentence({ parts, coins, run }) {
+  return [
+    ...parts.map(SentencePart),
+    " ",
+    h(
+      "span",
+      { class: "sv-answers" },
+      coins ? AnswerButton(run ?? "Run it from here", branch) : null,
+      AnswerButton("Back", () => go(now.at.round, now.at.step)),
+    ),
+  ];
+}
+
+/** Moves the coin of the verdict on screen. @param {number} to @param {TossedTrial} panel @param {WhatIf} whatif */
+export function moveCoin(to, panel, whatif) {
+  suppose(supposeCoin(snapped(to, panel.coin.threshold), panel, whatif));
+}
+
+/**
+ * Another coin at a verdict: on which side of the threshold it falls is certain.
+ * @param {number} u
+ * @param {TossedTrial} panel
+ * @param {WhatIf} whatif
+ * @returns {Supposition}
+ */
+function supposeCoin(u, { accepted, coin: { threshold }, w }, whatif) {
+  const kept = u < threshold;
+  const digits = digitsApart(u, threshold);
+  const text = u.toFixed(digits);
+  const coin = { u, text };
+  /** @type {Part[]} */
+  const parts = ["With the coin set to ", { n: text, as: "u" }];
+  if (whatif.stuck) {
+    const still = " would still be " + (accepted ? "accepted. " : "rejected. ");
+    return { parts: [...parts, ", ", { w }, still, ...whatif.stuck], coins: null, coin };
+  }
+  const bar = threshold === 1 ? "1" : threshold.toFixed(digits);
+  parts.push(kept ? ", below " : ", not below ", { n: bar, as: "both" }, ", ", { w });
+  parts.push(kept === accepted ? " would still be " : " would be ");
+  parts.push(kept ? "accepted. " : "rejected. ", ...whatif[kept ? "kept" : "rejected"]);
+  return { parts, coins: { [whatif.coin]: u }, coin };
+}
+
+// As many decimals as show on which side of the threshold a coin is.
+/** @param {number} u @param {number} threshold */
+export function digitsApart(u, threshold) {
+  for (let digits = 2; digits < 6; digits += 1) {
+    const [at, bar] = [Number(u.toFixed(digits)), Number(threshold.toFixed(digits))];
+    if (u < threshold ? at < bar : at > bar || u === threshold) return digits;
+  }
+  return 6;
+}
+
+// Hundredths read best; nearer to the threshold than that, what was pointed at.
+/** @param {number} u @param {number} threshold */
+export function snapped(u, threshold) {
+  const inside = Math.min(Math.max(u, 0), 0.999);
+  for (const unit of [100, 1000]) {
+    const near = Math.min(Math.round(inside * unit) / unit, 0.999);
+    if (near < threshold === inside < threshold) return near;
+  }
+  return inside;
+}
+
+/**
+ * A guess that was not judged: the verdicts that would put it into the text.
+ * @param {number} node
+ * @param {Tree} tree
+ * @returns {Supposition}
+ */
+function supposeGuess(node, { nodes, ways, chances }) {
+  const { w, depth } = nodes[node];
+  if (!ways) {
+    const only = " is accepted only if it is the target's top token.";
+    return { parts: ["At temperature 0 no coin decides: ", { w }, only], coins: null };
+  }
+  /** @type {Partial<Record<State, number>>} */
+  const done = { accepted: 1, rejected: 0 };
+  const needed = ways[node].filter(([other, kept]) => done[nodes[other].is] !== kept);
+  /** @type {Part[]} */
+  const parts = [{ w }, " at +" + depth + " would be in the text if ", ...verdicts(needed, nodes)];
+  if (!chances) {
+    const later = "Whether coins can do this is known once the target has scored the guesses.";
+    return { parts: [...parts, later], coins: null };
+  }
+  const found = prospect(needed, chances);
+  if (found.is === "never") {
+    const end = " is accepted with probability " + found.chance + ".";
+    parts.push("No coin can do this: ", { w: nodes[found.node].w }, end);
+    return { parts, coins: null };
+  }
+  const number = reel.rounds[now.at.round].number;
+  const coins = Object.fromEntries(
+    needed.map((need) => [number + " judge " + need[0], coinFor(need, chances)]),
+  );
+  if (found.is === "sure") return { parts: [...parts, "Force these coins?"], coins };
+  parts.push("Coins may do this: the probability of accepting ", { w: nodes[found.node].w });
+  return { parts: [...parts, " is not known from this run."], coins, run: "Try it from here" };
+}
+
+/** Verdicts as a clause. @param {Need[]} needed @param {Tree["nodes"]} nodes @returns {Part[]} */
+function verdicts(needed, nodes) {
+  const [kept, rejected] = [1, 0].map((is) =>
+    needed.filter((need) => need[1] === is).map(([other]) => ({ w: nodes[other].w })),
+  );
+  /** @type {Part[]} */
+  const first = rejected.length
+    ? [...listed(rejected), rejected.length > 1 ? " were" : " was", " rejected and "]
+    : [];
+  return [...first, ...listed(kept), kept.length > 1 ? " were accepted. " : " was accepted. "];
+}
+
+/** @param {Part[]} words */
+function listed(words) {
+  /** @param {number} index */
+  const between = (index) => (index === 0 ? "" : index === words.length - 1 ? " and " : ", ");
+  return words.flatMap((each, index) => [between(index), each]);
+}
+
+/**
+ * Whether coins can cause these verdicts: surely, maybe (the first whose probability is not known
+ * well enough), or never (the first that no coin changes, and its probability).
+ * @param {Need[]} needed
+ * @param {Chances} chances
+ * @returns {{ is: "sure" } | { is: "may", node: number } | { is: "never", node: number, chance: number }}
+ */
+export function prospect(needed, chances) {
+  let may = 0;
+  for (const [node, kept] of needed) {
+    const [least, most] = chances[node] || [0, 1];
+    if (kept ? most === 0 : least === 1) return { is: "never", node, chance: least };
+    if (!may && (kept ? least === 0 : most === 1)) may = node;
+  }
+  return may ? { is: "may", node: may } : { is: "sure" };
+}
+
+// The coin that causes a verdict: one that rejects is above the probability, however near to 1.
+/** @param {Need} need @param {Chances} chances */
+function coinFor([node, kept], chances) {
+  const { coins } = stage.config;
+  const [, most] = chances[node] || [0, 1];
+  return kept ? coins.accept : most < 1 ? Math.max(coins.reject, (1 + most) / 2) : coins.reject;
+}
