@@ -11,12 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Self
 
-from specviz.settings import specs
 from specviz.settings.chance import Chance
 from specviz.settings.specs import (
     MAX_GAMMA,
     MAX_GUESSES,
     MIN_TEMPERATURE,
+    READ_BY_ALL,
+    SETTING_SPECS,
     Candidates,
     ChatMode,
     Schedule,
@@ -225,12 +226,12 @@ def summary_parts(
     settings: Mapping[str, Any], reads: Sequence[str] | None = None
 ) -> list[tuple[str, str]]:
     """Return the parts of the summary as pairs of a setting's name and its text."""
-    return _summary(specs.SETTING_SPECS, settings, reads)
+    return _summary(SETTING_SPECS, settings, reads)
 
 
 def summarize_draft(settings: Mapping[str, Any], reads: Sequence[str] | None = None) -> str:
     """Summarize only the settings of the draft (tree, depth, budget); may be empty."""
-    rows = [row for row in specs.SETTING_SPECS if row.group == "drafting"]
+    rows = [row for row in SETTING_SPECS if row.group == "drafting"]
     return " · ".join(words for _, words in _summary(rows, settings, reads))
 
 
@@ -252,6 +253,6 @@ def _summary(
 
 def is_relevant(row: SettingSpec, reads: Sequence[str] | None) -> bool:
     """Return whether a setting affects the run: it applies to all runs or the drafter reads it."""
-    if row.group != "drafting" or row.name in specs.READ_BY_ALL:
+    if row.group != "drafting" or row.name in READ_BY_ALL:
         return True
     return not row.rarely_read if reads is None else row.name in reads
