@@ -16,7 +16,7 @@ import torch
 from app_server import Server
 
 from specviz.drafters.draft_model import DraftModel
-from specviz.models import fast_linear
+from specviz.models import fast_layers
 from specviz.models.target import Target
 
 # A busy machine must not fail a test by its deadline; CI tries the same examples every time.
@@ -63,7 +63,7 @@ def whole(items: list[pytest.Item]) -> list[pytest.Item]:
 def same_products_everywhere() -> Iterator[None]:
     """Fix the choice of matrix products without timing: NumPy for one row, oneDNN for more."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fast_linear, "perf_counter", lambda: 0.0)
+        patch.setattr(fast_layers, "perf_counter", lambda: 0.0)
         yield
 
 

@@ -36,7 +36,7 @@ from specviz.drafters.lookahead import Lookahead
 from specviz.drafters.ngram import NGram
 from specviz.drafters.oracle import Oracle
 from specviz.engine.decode import WARM_UP_ROUNDS
-from specviz.models.weights import causal_lm_weights
+from specviz.models.passes import causal_lm_weights
 from specviz.settings.settings import BadSettings, Sampling, Settings
 from specviz.trace.check import check
 from specviz.trace.events import Committed, Proposed

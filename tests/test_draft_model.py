@@ -12,8 +12,7 @@ from test_engine import joint, traced
 
 from specviz.drafters.common.candidates import limit_widths, top_candidates
 from specviz.drafters.layerskip import LayerSkip
-from specviz.engine.loop import rounds
-from specviz.engine.schedule import schedule
+from specviz.engine.loop import rounds, schedule
 from specviz.models.passes import CaptureSpec, States
 from specviz.settings.chance import FINAL, Chance, u_key
 from specviz.settings.settings import MAX_GUESSES, Sampling, Settings, tree_size

@@ -8,8 +8,8 @@ import torch
 
 from specviz.drafters.common.proposal_builder import fit_vocabulary
 from specviz.drafters.ngram import Match, NGram, longest_match
+from specviz.engine.loop import schedule
 from specviz.engine.protocol import BadProposal, Proposal
-from specviz.engine.schedule import schedule
 from specviz.models.passes import CaptureSpec
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings

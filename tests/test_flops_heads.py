@@ -15,7 +15,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from specviz import engine
 from specviz.catalog import entries
 from specviz.compare.measures import count_flops
-from specviz.models.weights import causal_lm_weights
+from specviz.models.passes import causal_lm_weights
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.file import Trace
 

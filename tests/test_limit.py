@@ -13,7 +13,7 @@ from specviz.bench.methods import GENERATE, Entrant, Method, Outcome, Prompt, al
 from specviz.bench.sweep import MAX_READ_BYTES, read_workload, shape_of
 from specviz.commands.bench import print_limit, row_cells, table_columns
 from specviz.drafters.ngram import NGram
-from specviz.models.weights import bytes_read
+from specviz.models.passes import bytes_read
 from specviz.settings.settings import Sampling, Settings
 
 GREEDY = Settings(Sampling(temperature=0), max_new_tokens=8)

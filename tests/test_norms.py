@@ -9,7 +9,7 @@ from torch import nn
 from transformers.models.gemma.modeling_gemma import GemmaRMSNorm
 from transformers.models.llama.modeling_llama import LlamaRMSNorm
 
-from specviz.models.norms import fuse_norms
+from specviz.models.fast_layers import fuse_norms
 
 GPU, CPU = torch.device("cuda", 0), torch.device("cpu")
 

@@ -15,8 +15,8 @@ from specviz.adapters import torch as adapter
 from specviz.bench import methods
 from specviz.bench.methods import Entrant
 from specviz.catalog import entries, load_drafter, load_target
-from specviz.models import fast_linear, products
-from specviz.models.fast_linear import (
+from specviz.models import fast_layers, products
+from specviz.models.fast_layers import (
     FastLinear,
     FusedPart,
     describe_products,
@@ -119,10 +119,10 @@ def test_fastest_backend_and_layout_are_chosen(plan, monkeypatch, forget):
     costs = {
         (plan.transposed, plan.one, 1): 1.0,
         (plan.transposed, plan.two, 2): 1.0,
-        (plan.transposed, plan.few, products.FEW): 1.0,
-        (plan.transposed, plan.many, products.MANY): 1.0,
+        (plan.transposed, plan.few, products.FEW_ROWS): 1.0,
+        (plan.transposed, plan.many, products.TREE_ROWS): 1.0,
         # the other layout is faster for more rows, but one row decides
-        (not plan.transposed, Backend.TORCH, products.MANY): 0.1,
+        (not plan.transposed, Backend.TORCH, products.TREE_ROWS): 0.1,
     }
     model = network()
     with monkeypatch.context() as patch:
@@ -142,7 +142,7 @@ def test_backends_take_turns_and_are_measured_once_per_shapes_and_threads(monkey
     each = {(layout, way) for layout in (True, False) for way in WAYS if not way.packed}
     each |= {(False, way) for way in WAYS if way.packed}
     turn = 2 * len(each)  # two shapes
-    assert len(one_row) == turn * (products.TURNS + 1)
+    assert len(one_row) == turn * (products.MEASUREMENTS + 1)
     assert set(one_row[:turn]) == set(one_row[turn : 2 * turn]) == each
     assert one_row[0] != one_row[turn], "the order must rotate too"
     optimize_linears(network(), clock=clock)
@@ -157,13 +157,13 @@ def test_clearly_slower_backend_is_dropped_early(monkeypatch, forget):
     best, slow = (False, Backend.NUMPY, 1), (False, Backend.TORCH, 1)
     clock = Seconds({best: 1.0, slow: 1.5, (True, Backend.NUMPY, 1): 1.1}, monkeypatch)
     optimize_linears(network(), clock=clock)
-    assert clock.products.count(slow) == 2 * (products.ENOUGH + 1)  # two shapes
-    assert clock.products.count((True, Backend.NUMPY, 1)) == 2 * (products.TURNS + 1)
+    assert clock.products.count(slow) == 2 * (products.MEASUREMENTS_OF_SLOW + 1)  # two shapes
+    assert clock.products.count((True, Backend.NUMPY, 1)) == 2 * (products.MEASUREMENTS + 1)
 
 
 def test_only_first_outputs_of_large_matrix_are_measured(monkeypatch, forget):
     clock = Seconds({}, monkeypatch)
-    monkeypatch.setattr(products, "SAMPLE", 4 * 37 * 20)
+    monkeypatch.setattr(products, "SAMPLE_BYTES", 4 * 37 * 20)
     sizes = set()
     spend = clock.spend
     clock.spend = lambda own, way, rows: sizes.add(own.out_features) or spend(own, way, rows)
@@ -326,13 +326,13 @@ def test_unsupported_networks_are_left_unchanged(monkeypatch):
     assert optimize_linears(elsewhere) is None
     large = network()
     size = sum(layer.weight.nbytes for layer in linear_layers(large))
-    monkeypatch.setattr(fast_linear, "MOST_BYTES", size - 1)
+    monkeypatch.setattr(fast_layers, "MOST_BYTES", size - 1)
     assert optimize_linears(large) is None
     for model in (half, elsewhere, large):
         assert {type(layer) for layer in linear_layers(model)} == {nn.Linear}
-    monkeypatch.setattr(fast_linear, "MOST_BYTES", size)
+    monkeypatch.setattr(fast_layers, "MOST_BYTES", size)
     assert optimize_linears(large) == []
-    monkeypatch.setattr(fast_linear, "process_count", lambda: 2)
+    monkeypatch.setattr(fast_layers, "process_count", lambda: 2)
     assert optimize_linears(network()) is None
 
 

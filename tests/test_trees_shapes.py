@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specviz.catalog.entry import settings_from_args
-from specviz.commands.options import add_tree_size
+from specviz.commands.parser import add_tree_size
 from specviz.cost import tree_formula
 from specviz.settings.options import add_settings
 from specviz.settings.published_trees import PUBLISHED_TREES

@@ -15,8 +15,8 @@ from typing import Final
 from specviz.bench.methods import Prompt
 from specviz.bench.sweep import dtype_of, read_workload, shape_of, time_seconds
 from specviz.cost.sweep import DTYPES
+from specviz.models.passes import bytes_read
 from specviz.models.target import Target
-from specviz.models.weights import bytes_read
 
 READS: Final = 5  # per turn, after one to warm up; the fastest counts
 EXPERTS: Final = ("num_experts", "num_local_experts", "n_routed_experts")

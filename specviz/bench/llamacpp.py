@@ -21,8 +21,8 @@ import torch
 from specviz.adapters import llamacpp
 from specviz.bench.methods import Method, Outcome, Prompt
 from specviz.models.gguf.writer import why_not_writable, write_gguf
+from specviz.models.passes import bytes_read
 from specviz.models.target import Target
-from specviz.models.weights import bytes_read
 from specviz.settings.settings import Settings
 from specviz.settings.threads import original_environment
 

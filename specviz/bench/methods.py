@@ -23,7 +23,7 @@ from specviz.catalog import NotAvailable, Unsuitable, entries, find, load_drafte
 from specviz.drafters.draft_model import DraftModel
 from specviz.engine.loop import RoundResult
 from specviz.engine.protocol import Drafter
-from specviz.models.fast_linear import unoptimized_copy
+from specviz.models.fast_layers import unoptimized_copy
 from specviz.models.prompt import encode_prompt
 from specviz.models.target import Target
 from specviz.settings.settings import Settings

@@ -20,9 +20,8 @@ from specviz.cost.sweep import CONTEXT, SIZES, PassSamples, Sweep
 from specviz.engine.loop import Stop, never
 from specviz.engine.recorder import versions
 from specviz.models.devices import cpu_name, describe_device, synchronize
-from specviz.models.passes import CaptureSpec
+from specviz.models.passes import CaptureSpec, bytes_read
 from specviz.models.target import Target
-from specviz.models.weights import bytes_read
 from specviz.verification.tree import DraftTree
 
 PRODUCT: Final = "product"

@@ -14,7 +14,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from specviz.catalog.entry import settings_from_args
-from specviz.commands.options import INTERRUPTED, add_target, add_tree_size, interruptible
 from specviz.commands.output import (
     STANDARD_OUTPUT,
     Column,
@@ -23,7 +22,7 @@ from specviz.commands.output import (
     say,
     write_json,
 )
-from specviz.commands.parser import Parser
+from specviz.commands.parser import INTERRUPTED, Parser, add_target, add_tree_size, interruptible
 from specviz.commands.progress import CallProgress, show_loading
 from specviz.settings.options import MAX_COUNT, add_settings, count_type, option_group
 

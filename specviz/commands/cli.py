@@ -14,9 +14,8 @@ from importlib import import_module
 from typing import Any, Final
 
 from specviz import __version__
-from specviz.commands.options import INTERRUPTED
 from specviz.commands.output import printable
-from specviz.commands.parser import Parser
+from specviz.commands.parser import INTERRUPTED, Parser
 from specviz.models.devices import process_count, shutdown
 from specviz.settings.threads import shorten_busy_wait
 

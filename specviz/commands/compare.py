@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from specviz.commands.options import INTERRUPTED, add_prompt, add_target, interruptible
 from specviz.commands.output import (
     STANDARD_OUTPUT,
     Column,
@@ -23,7 +22,7 @@ from specviz.commands.output import (
     say,
     write_json,
 )
-from specviz.commands.parser import Parser
+from specviz.commands.parser import INTERRUPTED, Parser, add_prompt, add_target, interruptible
 from specviz.commands.progress import show_loading
 from specviz.compare.lanes import EXAMPLE, LaneRequest, parse_lane
 from specviz.compare.race import (

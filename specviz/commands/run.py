@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from specviz.catalog.entry import settings_from_args
-from specviz.commands.options import (
+from specviz.commands.output import STANDARD_OUTPUT, printable, require_writable, say, write_json
+from specviz.commands.parser import (
     INTERRUPTED,
+    Parser,
     add_prompt,
     add_target,
     add_tree_size,
     interruptible,
 )
-from specviz.commands.output import STANDARD_OUTPUT, printable, require_writable, say, write_json
-from specviz.commands.parser import Parser
 from specviz.commands.progress import show_loading
 from specviz.settings.options import add_settings, option_group
 from specviz.trace.rule_specs import RULE_SPECS

@@ -11,8 +11,7 @@ from tempfile import gettempdir
 from typing import TYPE_CHECKING, Final
 
 from specviz.adapters.gradio import API_PREFIX
-from specviz.commands.options import DEVICE_HELP, DTYPE_HELP
-from specviz.commands.parser import Parser
+from specviz.commands.parser import DEVICE_HELP, DTYPE_HELP, Parser
 from specviz.settings.options import count_type
 from specviz.ui.access import ALLOWED_HOSTS, EMBED_IN, host_name, site
 from specviz.ui.ending import exit_on_signals

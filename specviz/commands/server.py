@@ -53,7 +53,7 @@ def add_options(parser: Parser) -> None:
     again = parser.add_mutually_exclusive_group()
     again.add_argument(
         "--again", metavar="SECONDS", type=count_type("The wait", 1, MAX_WAIT),
-        help="read twice, this many seconds apart, and count only the drafts in between",
+        help="read twice, this many seconds apart, and report what happened in between",
     )  # fmt: skip
     again.add_argument(
         "--before", metavar="FILE", help="an earlier snapshot; count only the drafts since then"

@@ -11,7 +11,6 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from specviz.commands.options import INTERRUPTED, add_device, interruptible
 from specviz.commands.output import (
     STANDARD_OUTPUT,
     Column,
@@ -20,7 +19,7 @@ from specviz.commands.output import (
     say,
     write_lines,
 )
-from specviz.commands.parser import Parser
+from specviz.commands.parser import INTERRUPTED, Parser, add_device, interruptible
 from specviz.commands.progress import CallProgress
 from specviz.cost.formatting import format_bytes, format_milliseconds, format_passes
 from specviz.cost.measured_costs import ContextCosts, CostFile, ModelCosts

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
-from specviz.commands.options import INTERRUPTED, add_target, interruptible
 from specviz.commands.output import (
     STANDARD_OUTPUT,
     Column,
@@ -14,7 +13,7 @@ from specviz.commands.output import (
     say,
     write_lines,
 )
-from specviz.commands.parser import Parser
+from specviz.commands.parser import INTERRUPTED, Parser, add_target, interruptible
 from specviz.commands.progress import show_loading
 from specviz.cost.sweep import Sweep
 from specviz.settings.options import seed_type

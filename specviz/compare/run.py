@@ -29,9 +29,9 @@ from specviz.engine.decode import baseline_event, warm_up
 from specviz.engine.loop import Decoding, PlainStep, Stop, never
 from specviz.engine.protocol import Drafter
 from specviz.engine.recorder import Recorder, header
+from specviz.models.passes import causal_lm_weights
 from specviz.models.prompt import EncodedPrompt, encode_prompt
 from specviz.models.target import Target
-from specviz.models.weights import causal_lm_weights
 from specviz.settings.settings import BadSettings
 from specviz.trace.events import Committed, EndReason, Event, Finished, Header, ModelCard
 from specviz.trace.file import Trace

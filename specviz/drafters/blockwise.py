@@ -28,8 +28,8 @@ from specviz.drafters.common.layers import Project
 from specviz.drafters.common.rank_paths import RankPathSession
 from specviz.drafters.common.training import Family, TargetOutputs, future_loss, weighted
 from specviz.drafters.medusa import NewestState
+from specviz.models.passes import causal_lm_weights, matrix_weights
 from specviz.models.target import Target, TargetRun
-from specviz.models.weights import causal_lm_weights, matrix_weights
 from specviz.settings.settings import Settings
 from specviz.trace.work import Weights
 

@@ -28,9 +28,8 @@ from specviz.drafters.common.layers import Project, linear_at_zero, residual, si
 from specviz.drafters.common.layouts import Head, any_match
 from specviz.drafters.common.rank_paths import HeadOutputs, RankPathSession
 from specviz.drafters.common.training import Family, TargetOutputs, future_loss, weighted
-from specviz.models.passes import States
+from specviz.models.passes import States, causal_lm_weights, matrix_weights
 from specviz.models.target import Target, TargetRun
-from specviz.models.weights import causal_lm_weights, matrix_weights
 from specviz.settings.settings import Settings
 from specviz.trace.work import Weights, Work
 

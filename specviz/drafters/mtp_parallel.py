@@ -30,9 +30,14 @@ from specviz.drafters.common.layers import Project, causal_mask
 from specviz.drafters.common.rank_paths import HeadOutputs, RankPathSession
 from specviz.drafters.common.training import Family, TargetOutputs, future_loss, weighted
 from specviz.models.attention import PreallocatedCache
-from specviz.models.passes import CaptureSpec, States, require_part
+from specviz.models.passes import (
+    CaptureSpec,
+    States,
+    causal_lm_weights,
+    matrix_weights,
+    require_part,
+)
 from specviz.models.target import Target, TargetRun
-from specviz.models.weights import causal_lm_weights, matrix_weights
 from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
 from specviz.trace.work import Weights, Work

@@ -44,6 +44,7 @@ from specviz.models.devices import (
     sharding_options,
 )
 from specviz.models.errors import NotAvailable, Unsuitable
+from specviz.models.fast_layers import fuse_norms
 from specviz.models.file_checks import (
     check_folder,
     check_numbers,
@@ -55,7 +56,6 @@ from specviz.models.files import Stopped, fingerprint, is_gguf, size_of, weight_
 from specviz.models.load_control import begin_weights, check_size, check_stop
 from specviz.models.load_progress import NETWORK, PRODUCTS, TOKENIZER, WARM_UP, begin_stage, loading
 from specviz.models.network import prepare
-from specviz.models.norms import fuse_norms
 from specviz.trace.events import ModelCard
 
 # SHA-256 of the target weights that a drafter fits. There may be several, because the same weights

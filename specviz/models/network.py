@@ -18,7 +18,7 @@ from specviz.adapters.transformers import (
     with_cache,
 )
 from specviz.models.attention import PreallocatedCache, layer_masks
-from specviz.models.fast_linear import NETWORK
+from specviz.models.fast_layers import NETWORK
 from specviz.models.numpy_llama import build
 from specviz.models.passes import CaptureSpec, Pass, Rows, UnsupportedModel, capture_outputs
 

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from specviz.adapters.transformers import llama_decoder, rotary_angles, with_cache
 from specviz.models.attention import PreallocatedCache
-from specviz.models.fast_linear import optimize_linears
+from specviz.models.fast_layers import optimize_linears
 from specviz.models.numpy_layers import (
     BLOCK,
     NumpyAttention,

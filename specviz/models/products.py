@@ -26,17 +26,17 @@ from specviz.adapters.torch import pack_weights, packed_linear
 from specviz.models.load_control import check_stop
 from specviz.models.threads import share_with_numpy
 
-SAMPLE: Final = 24 << 20  # bytes of weights of one shape that a measurement reads
-CACHE: Final = 64 << 20  # bytes: more than a processor's caches hold
-TINY: Final = 1 << 20  # bytes: fewer stay in the caches in any case
-FEW: Final = 3  # most rows with a plan of their own number
-MANY: Final = 10  # rows of a typical tree
+SAMPLE_BYTES: Final = 24 << 20  # bytes of weights of one shape that a measurement reads
+CACHE_BYTES: Final = 64 << 20  # bytes: more than a processor's caches hold
+ALWAYS_CACHED_BYTES: Final = 1 << 20  # bytes: fewer stay in the caches in any case
+FEW_ROWS: Final = 3  # most rows with a plan of their own number
+TREE_ROWS: Final = 10  # rows of a typical tree
 PADDED_ROWS: Final = 4
 PASSES: Final = 9  # measurements per thread pool
 STEPS: Final = 20  # some 40 µs, the time between two products of a pass
-TURNS: Final = 5  # measurements per choice, after one that only warms up
-ENOUGH: Final = 2  # measurements after which a clearly slower choice is dropped
-CLEARLY: Final = 1.25  # ratio of times at which a choice is clearly slower
+MEASUREMENTS: Final = 5  # per choice, after one that only warms up
+MEASUREMENTS_OF_SLOW: Final = 2  # after which a clearly slower choice is dropped
+CLEARLY_SLOWER: Final = 1.25  # ratio of times at which a choice is clearly slower
 
 Array = np.ndarray[Any, np.dtype[np.float32]]
 Clock = Callable[[], float]
@@ -76,7 +76,7 @@ class Plan:
 
     def backend(self, rows: int) -> Backend:
         """Return the backend for this many rows."""
-        if rows <= FEW:
+        if rows <= FEW_ROWS:
             return (self.one, self.two, self.few)[rows - 1]
         return self.many
 
@@ -168,7 +168,7 @@ def shape_of(group: Group) -> tuple[int, int]:
 
 def is_large(size: int) -> bool:
     """Return whether weights of `size` bytes come from memory in every pass, not from a cache."""
-    return size > CACHE
+    return size > CACHE_BYTES
 
 
 Shape = tuple[int, int]  # (in, out)
@@ -195,8 +195,11 @@ def _sample(groups: Sequence[Group]) -> dict[Shape, list[Tensor]]:
     for group in groups:
         inner, outer = shape_of(group)
         matrices = found.setdefault((inner, outer), [])
-        if not matrices or sum(each.nbytes for each in matrices) + 4 * inner * outer <= SAMPLE:
-            most = max(1, SAMPLE // (4 * inner))
+        if (
+            not matrices
+            or sum(each.nbytes for each in matrices) + 4 * inner * outer <= SAMPLE_BYTES
+        ):
+            most = max(1, SAMPLE_BYTES // (4 * inner))
             matrices.append(torch.cat([layer.weight[:most] for layer in group])[:most])
     return found
 
@@ -228,9 +231,9 @@ def _measure_plans(
     rowwise = [] if pools else [Backend.NUMPY]
     by_rows = {shape: [*((one[shape][0], b) for b in rowwise), *more[shape]] for shape in ready}
     two = _shortest(_measure(ready, 2, by_rows, clock))
-    few = _shortest(_measure(ready, FEW, by_rows, clock))
+    few = _shortest(_measure(ready, FEW_ROWS, by_rows, clock))
     without = {shape: [c for c in more[shape] if c[1] is not Backend.PADDED] for shape in ready}
-    many = _shortest(_measure(ready, MANY, without, clock))
+    many = _shortest(_measure(ready, TREE_ROWS, without, clock))
     return {
         shape: Plan(*one[shape], two[shape][1], few[shape][1], many[shape][1]) for shape in ready
     }
@@ -279,11 +282,13 @@ def _measure(
     """
     matrices = [product.matrix for products in ready.values() for product in products[False]]
     size = sum(each.nbytes for each in matrices)
-    others = torch.zeros((CACHE - size) // 4 if TINY < size < CACHE else 0)
+    others = torch.zeros(
+        (CACHE_BYTES - size) // 4 if ALWAYS_CACHED_BYTES < size < CACHE_BYTES else 0
+    )
     spent: dict[Shape, dict[Choice, list[float]]] = {
         shape: {choice: [] for choice in choices[shape]} for shape in ready
     }
-    for turn in range(TURNS + 1):
+    for turn in range(MEASUREMENTS + 1):
         check_stop()
         for position in range(max(map(len, spent.values()))):
             others.sum()
@@ -340,7 +345,9 @@ def _pass_seconds(ready: Ready, choices: Mapping[Shape, Choice], clock: Clock) -
 def _is_clearly_slower(choice: Choice, times: Mapping[Choice, Sequence[float]]) -> bool:
     """Return whether a choice's best time after enough turns is clearly above another's."""
     best = min((t for other in times.values() for t in other[1:]), default=0.0)
-    return len(times[choice]) > ENOUGH and min(times[choice][1:]) > CLEARLY * best
+    return (
+        len(times[choice]) > MEASUREMENTS_OF_SLOW and min(times[choice][1:]) > CLEARLY_SLOWER * best
+    )
 
 
 def _seconds(products: Sequence[Product], backend: Backend, rows: int, clock: Clock) -> float:

@@ -17,7 +17,7 @@ from specviz.models.attention import context_length, hard_window, layer_masks
 from specviz.models.chat import has_template, turn_end
 from specviz.models.devices import check_agreement, describe_device, process_count
 from specviz.models.errors import BadPrompt
-from specviz.models.fast_linear import describe_products
+from specviz.models.fast_layers import describe_products
 from specviz.models.network import KeyValueCache, Network, network_of
 from specviz.models.passes import (
     CaptureSpec,
@@ -28,12 +28,12 @@ from specviz.models.passes import (
     Scores,
     States,
     UnsupportedModel,
+    bytes_read,
     concat_layers,
 )
 from specviz.models.products import is_large
 from specviz.models.threads import share_with_numpy
 from specviz.models.tokenizer import prompt_encoder, token_bytes
-from specviz.models.weights import bytes_read
 from specviz.settings.settings import Sampling
 from specviz.trace.events import ModelCard
 from specviz.verification.distributions import deferred_nan_check

@@ -39,7 +39,7 @@ from specviz.engine.loop import Stop, never
 from specviz.engine.protocol import DraftSession
 from specviz.engine.recorder import versions
 from specviz.models.devices import cpu_name, describe_device, synchronize
-from specviz.models.fast_linear import describe_products
+from specviz.models.fast_layers import describe_products
 from specviz.models.memory import unique_bytes
 from specviz.models.passes import CaptureSpec
 from specviz.models.target import TargetRun

@@ -40,7 +40,7 @@ from specviz.drafters.ngram import NGram
 from specviz.engine.protocol import Drafter
 from specviz.models.checkpoint import prepare_model
 from specviz.models.devices import NotEnoughMemory, free_memory
-from specviz.models.fast_linear import MOST_BYTES
+from specviz.models.fast_layers import MOST_BYTES
 from specviz.models.target import Target
 from specviz.settings.settings import Settings
 from specviz.shipped import ASSETS

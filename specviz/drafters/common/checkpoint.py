@@ -25,10 +25,9 @@ from specviz.drafters.common.layouts import EAGLE1, EAGLE3, MEDUSA, OTHERS, Head
 from specviz.models import file_checks
 from specviz.models.checkpoint import MadeFor
 from specviz.models.errors import NotAvailable, Unsuitable
-from specviz.models.fast_linear import optimize_parts
+from specviz.models.fast_layers import fuse_norms, optimize_parts
 from specviz.models.file_checks import count_tensors, pickle_error
 from specviz.models.files import fingerprint, folder_label, head_files, size_of
-from specviz.models.norms import fuse_norms
 from specviz.models.target import Target
 from specviz.trace.events import ModelCard
 

@@ -16,9 +16,15 @@ from torch import Tensor
 from specviz.drafters.common.base import HeadDrafter
 from specviz.drafters.dflash.head import DFlashHead, Past, block_mix
 from specviz.engine.protocol import DraftSession, Proposal
-from specviz.models.passes import CaptureSpec, ExtraRows, States, concat_layers
+from specviz.models.passes import (
+    CaptureSpec,
+    ExtraRows,
+    States,
+    causal_lm_weights,
+    concat_layers,
+    matrix_weights,
+)
 from specviz.models.target import Target, TargetRun
-from specviz.models.weights import causal_lm_weights, matrix_weights
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard

@@ -38,9 +38,8 @@ from specviz.drafters.common.proposal_builder import (
 from specviz.drafters.eagle.head import EagleHead
 from specviz.drafters.eagle.head3 import Eagle3Head
 from specviz.engine.protocol import DraftSession, Proposal
-from specviz.models.passes import CaptureSpec, ExtraRows, States
+from specviz.models.passes import CaptureSpec, ExtraRows, States, causal_lm_weights, matrix_weights
 from specviz.models.target import Target, TargetRun
-from specviz.models.weights import causal_lm_weights, matrix_weights
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.settings.specs import MAX_GAMMA

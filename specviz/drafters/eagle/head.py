@@ -30,7 +30,7 @@ from specviz.drafters.common.layers import Attention, Mix, Mlp, Unrolled, weight
 from specviz.drafters.common.layouts import Head
 from specviz.drafters.common.training import DEPTH, Family, TargetOutputs
 from specviz.models.errors import Unsuitable
-from specviz.models.fast_linear import FastLinear
+from specviz.models.fast_layers import FastLinear
 from specviz.models.numpy_layers import NumpyCache, Rotation, rms_norm
 from specviz.models.products import Array
 from specviz.models.target import Target

@@ -34,7 +34,7 @@ from specviz.drafters.eagle.head import (
     unroll,
 )
 from specviz.models.errors import Unsuitable
-from specviz.models.fast_linear import FastLinear
+from specviz.models.fast_layers import FastLinear
 from specviz.models.numpy_layers import NumpyCache, Rotation, rms_norm
 from specviz.models.products import Array
 from specviz.models.target import Target

@@ -23,9 +23,8 @@ from specviz.drafters.eagle.head import Eagle3Config
 from specviz.drafters.eagle.head3 import Eagle3Head
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.errors import Unsuitable
-from specviz.models.passes import CaptureSpec, ExtraRows, States, concat_layers
+from specviz.models.passes import CaptureSpec, ExtraRows, States, concat_layers, matrix_weights
 from specviz.models.target import Target, TargetRun
-from specviz.models.weights import matrix_weights
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard

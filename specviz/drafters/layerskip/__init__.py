@@ -34,9 +34,8 @@ from specviz.drafters.layerskip.exits import (
 )
 from specviz.engine.protocol import Proposal
 from specviz.models.checkpoint import MadeFor
-from specviz.models.passes import CaptureSpec, ExtraRows, States
+from specviz.models.passes import CaptureSpec, ExtraRows, States, causal_lm_weights
 from specviz.models.target import Target, TargetRun
-from specviz.models.weights import causal_lm_weights
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings, require
 from specviz.settings.specs import MAX_GAMMA

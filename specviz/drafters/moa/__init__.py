@@ -19,9 +19,8 @@ from specviz.drafters.common.dynamic_tree import DeviceLevelPass, LevelMasks
 from specviz.drafters.common.layers import KeysValues
 from specviz.drafters.moa.head import MoaHead, Remembered, concat_keys_values, recall
 from specviz.engine.protocol import DraftSession, Proposal
-from specviz.models.passes import CaptureSpec, States
+from specviz.models.passes import CaptureSpec, States, causal_lm_weights, matrix_weights
 from specviz.models.target import Target, TargetRun
-from specviz.models.weights import causal_lm_weights, matrix_weights
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard

@@ -27,9 +27,8 @@ from specviz.drafters.common.proposal_builder import (
 from specviz.drafters.mtp.head import MTPModules
 from specviz.engine.protocol import Proposal
 from specviz.models.attention import PreallocatedCache
-from specviz.models.passes import ExtraRows, States
+from specviz.models.passes import ExtraRows, States, causal_lm_weights, matrix_weights
 from specviz.models.target import Target, TargetRun
-from specviz.models.weights import causal_lm_weights, matrix_weights
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.work import Weights, Work

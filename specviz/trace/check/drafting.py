@@ -183,7 +183,7 @@ def read_count(entries: dict[str, Any], name: str, where: str) -> int:
 
 
 class GammaReplay:
-    """γ of every round, recomputed as in `engine.schedule`.
+    """γ of every round, recomputed as in `engine.loop`.
 
     Attributes:
         gamma: γ of the next round.
