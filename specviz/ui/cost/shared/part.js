@@ -18,13 +18,6 @@ window.addEventListener("beforeprint", () => {
 window.addEventListener("afterprint", () => {
   for (const part of parts) part.print(false);
 });
-window.addEventListener("hashchange", toHash);
-
-function toHash() {
-  const id = decodeURIComponent(location.hash.slice(1));
-  const named = id && document.getElementById(id);
-  if (named) reveal(named);
-}
 
 // Opens the part that an element is in, shows the element and gives it the focus.
 /** @param {HTMLElement} element @param {ScrollLogicalPosition} [block] */
@@ -53,9 +46,10 @@ export class Part {
     const named = (linkedText("part") ?? "").split(" ").includes(this.name);
     const linked = keys.some((key) => linkedText(key) !== null);
     const id = decodeURIComponent(location.hash.slice(1));
+    /** @type {HTMLElement | null} */
     const inside = id ? details.querySelector("#" + CSS.escape(id)) : null;
     if (named || linked || inside) details.open = true;
-    if (inside) requestAnimationFrame(toHash);
+    if (inside) requestAnimationFrame(() => reveal(inside));
     details.addEventListener("toggle", () => this.#toggled());
     if (details.open) queueMicrotask(() => this.#toggled());
   }
