@@ -164,8 +164,8 @@ def _depths() -> list[dict[str, int]]:
 def opening(number: str, source: str = "recorded") -> dict[str, Any]:
     """Return the race's first line."""
     lanes = [
-        {"name": name, "title": title, "said": said, "drafter": name}
-        for name, (title, said, _, _) in LANES.items()
+        {"name": name, "title": title, "shape": shape, "drafter": name}
+        for name, (title, shape, _, _) in LANES.items()
     ]
     return {
         "kind": "race",
@@ -175,7 +175,7 @@ def opening(number: str, source: str = "recorded") -> dict[str, Any]:
         "prompt_pieces": word(PROMPT.encode()),
         "target": "House",
         "where": "House · 2 CPU cores · float32",
-        "said": "T 0 · 31 tokens · seed 1",
+        "settings": "T 0 · 31 tokens · seed 1",
         "greedy": True,
         "order": ORDER,
         "lanes": lanes,
@@ -188,9 +188,9 @@ def ended(name: str) -> dict[str, Any]:
     return {"kind": "ended", "lane": name, "chat": False, **done}
 
 
-def lines(*said: dict[str, Any]) -> str:
+def lines(*facts: dict[str, Any]) -> str:
     """Return the objects as JSON lines."""
-    return "".join(json.dumps(each, separators=(",", ":")) + "\n" for each in said)
+    return "".join(json.dumps(each, separators=(",", ":")) + "\n" for each in facts)
 
 
 def recorded(name: str = "made", apart: str | None = None) -> str:

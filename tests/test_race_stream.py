@@ -110,7 +110,7 @@ def test_repeated_lanes_send_their_median_run(runs, race, monkeypatch):
 def test_race_line_describes_lanes_and_machine(whole):
     (line,) = of(whole[-1], "race")
     assert line.keys() == {
-        "kind", "source", "id", "prompt", "prompt_pieces", "target", "where", "said", "greedy",
+        "kind", "source", "id", "prompt", "prompt_pieces", "target", "where", "settings", "greedy",
         "order", "lanes",
     }  # fmt: skip
     assert (line["source"], line["prompt"], line["greedy"]) == ("live", tiny.PROMPT, True)
@@ -118,11 +118,11 @@ def test_race_line_describes_lanes_and_machine(whole):
     assert line["target"] == "big"
     assert line["where"].startswith("big · ")
     assert line["where"].endswith(" · float32")
-    assert line["said"] == "T 0 · 12 tokens · seed 1"
+    assert line["settings"] == "T 0 · 12 tokens · seed 1"
     assert line["lanes"] == [
-        {"name": "small", "title": "small", "said": "γ 3", "drafter": "small"},
-        {"name": "n-gram", "title": "N-gram", "said": "γ 3", "drafter": "ngram"},
-        {"name": PLAIN, "title": "Plain decoding", "said": "the baseline", "drafter": PLAIN},
+        {"name": "small", "title": "small", "shape": "γ 3", "drafter": "small"},
+        {"name": "n-gram", "title": "N-gram", "shape": "γ 3", "drafter": "ngram"},
+        {"name": PLAIN, "title": "Plain decoding", "shape": "the baseline", "drafter": PLAIN},
     ]
 
 

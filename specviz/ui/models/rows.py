@@ -175,10 +175,10 @@ def in_memory() -> list[Row]:
 
 def where(model: LoadedModel) -> str:
     """Say on which device and in which precision a model runs, and how a GGUF file rounded it."""
-    said = f"{model.device}, {model.dtype.removeprefix('torch.')}"
+    place = f"{model.device}, {model.dtype.removeprefix('torch.')}"
     if not model.rounding:
-        return said
-    return f"{said}, with quantized weights from a GGUF file: {', '.join(model.rounding)}"
+        return place
+    return f"{place}, with quantized weights from a GGUF file: {', '.join(model.rounding)}"
 
 
 def size(count: int | None) -> str:

@@ -20,7 +20,7 @@ export interface RaceLine {
   prompt: string;
   target: string;
   where: string;
-  said: string;
+  settings: string;
   greedy: boolean;
   order: string[];
   lanes: LaneFacts[];
@@ -28,7 +28,8 @@ export interface RaceLine {
 export interface LaneFacts {
   name: string;
   title: string;
-  said: string;
+  /** Its draft, in words. */
+  shape: string;
 }
 export interface StartedLine {
   kind: "started";
@@ -163,7 +164,7 @@ export interface FormConfig {
   drafters: Record<string, Known>;
   fields: Field[];
   targets: Record<string, string>;
-  presets: Record<string, { said: string; lanes: Slots }>;
+  presets: Record<string, { about: string; lanes: Slots }>;
   recorded: Record<string, Filled>;
   fewest: number;
   most: number;

@@ -151,7 +151,7 @@ function showDrawer(drawer, values) {
   const preset = Object.keys(presets).find((name) => same(presets[name].lanes, values));
   for (const name of Object.keys(presets))
     there(byId("sv-raceform-" + name)).setAttribute("aria-pressed", String(name === preset));
-  const about = preset ? presets[preset].said : "Your own choice of lanes.";
+  const about = preset ? presets[preset].about : "Your own choice of lanes.";
   there(drawer.querySelector("#sv-raceform-said p")).textContent = about;
   return true;
 }

@@ -105,7 +105,7 @@ def config(first: Sequence[Any]) -> dict[str, Any]:
         "first": list(first[1:]),
         "drafters": known,
         "targets": {entry.name: entry.title for entry in entries() if entry.kind == "target"},
-        "presets": {p.name: {"said": p.sentence, "lanes": slots(p.lanes)} for p in presets()},
+        "presets": {p.name: {"about": p.sentence, "lanes": slots(p.lanes)} for p in presets()},
         "recorded": recorded_values(),
         "fields": lanes.rows(),
         "fewest": MIN_LANES,

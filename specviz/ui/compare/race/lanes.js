@@ -91,7 +91,7 @@ const LaneRow = memo(
         class: classes("sv-race-row sv-race-lane", kind, runs && "sv-race-runs"),
         "aria-label": titleOf(facts.name),
       },
-      h("div", { class: "sv-race-name" }, h("h3", null, facts.title), h("p", null, facts.said)),
+      h("div", { class: "sv-race-name" }, h("h3", null, facts.title), h("p", null, facts.shape)),
       h(
         "div",
         { class: "sv-race-count" },

@@ -69,7 +69,7 @@ export const longest = () => Math.max(0, ...[...story.lanes.values()].map((lane)
 export const isRunning = () => story.race?.source === "live" && !story.over;
 /** @param {string} name @returns {LaneFacts} */
 export const factsOf = (name) =>
-  there(story.race).lanes.find((lane) => lane.name === name) || { name, title: name, said: "" };
+  there(story.race).lanes.find((lane) => lane.name === name) || { name, title: name, shape: "" };
 
 // The lanes, plain decoding first.
 /** @template {{ name: string }} Named @param {Named[]} lanes */
@@ -85,7 +85,7 @@ export function titleOf(name) {
   const twin = there(story.race).lanes.some(
     (other) => other !== lane && other.title === lane.title,
   );
-  return twin ? lane.title + " (" + lane.said + ")" : lane.title;
+  return twin ? lane.title + " (" + lane.shape + ")" : lane.title;
 }
 
 /**

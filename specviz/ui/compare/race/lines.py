@@ -100,7 +100,7 @@ def opening(results: Results, source: Source, nonce: str, setup: RaceSetup) -> s
     race = results.race
     drafters = {lane.name: public_name(lane.drafter) for lane in race.lanes} | {PLAIN: PLAIN}
     lanes = [
-        {"name": name, "title": one.title, "said": one.shape, "drafter": drafters[name]}
+        {"name": name, "title": one.title, "shape": one.shape, "drafter": drafters[name]}
         for name, one in lane_labels(race).items()
     ]
     target = title_of(setup.target)
@@ -111,7 +111,7 @@ def opening(results: Results, source: Source, nonce: str, setup: RaceSetup) -> s
         "prompt_pieces": word(race.prompt.encode("utf-8", "surrogatepass")),
         "target": target,
         "where": f"{target} · {setup.machine} · {setup.dtype}",
-        "said": shared_settings(race.shared),
+        "settings": shared_settings(race.shared),
         "greedy": race.sampling.greedy,
         "order": list(results.order),
         "lanes": lanes,

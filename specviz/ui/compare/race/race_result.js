@@ -59,7 +59,7 @@ function footnote({ order, lanes }) {
       "Lanes that took less than a second ran " +
         most +
         " times: the table shows their median run, and the lowest and highest speed-up.",
-    [race.where, "batch 1", race.said].filter(Boolean).join(" · ") + ".",
+    [race.where, "batch 1", race.settings].filter(Boolean).join(" · ") + ".",
   ];
   return sentences.filter(Boolean).join(" ");
 }

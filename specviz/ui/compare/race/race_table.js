@@ -139,9 +139,9 @@ function ColumnName(name) {
 
 /** @param {LaneNumbers} lane @param {number} scale */
 function Measurements(lane, scale) {
-  const { title, said } = factsOf(lane.name);
+  const { title, shape } = factsOf(lane.name);
   return [
-    Cell("name", "rowheader", h("h3", null, title), h("p", null, said)),
+    Cell("name", "rowheader", h("h3", null, title), h("p", null, shape)),
     Cell("rounds", "cell", Tokens(lane, scale), Cost(lane, scale)),
     ...Object.entries(SHOWN).map(([name, shown]) =>
       Cell(name, "cell", h("span", { class: "sv-race-label" }, COLUMNS[name][0]), ...shown(lane)),

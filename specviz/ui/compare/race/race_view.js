@@ -25,7 +25,7 @@ export function show() {
   render(Legend(), $(".sv-race-times"));
   if (race) {
     $(".sv-race").dataset.from = race.source;
-    render(Source(race.source, [race.where, race.said]), $(".sv-race-source"));
+    render(Source(race.source, [race.where, race.settings]), $(".sv-race-source"));
     render(isRunning() ? RaceProgress() : null, $(".sv-race-now"));
     showResult();
   }
