@@ -45,7 +45,7 @@ export class Part {
     parts.push(this);
     const named = (linkedText("part") ?? "").split(" ").includes(this.name);
     const linked = keys.some((key) => linkedText(key) !== null);
-    const id = decodeURIComponent(location.hash.slice(1));
+    const id = location.hash.slice(1);
     /** @type {HTMLElement | null} */
     const inside = id ? details.querySelector("#" + CSS.escape(id)) : null;
     if (named || linked || inside) details.open = true;
