@@ -198,6 +198,16 @@ def test_columns_that_are_shown_are_numbered_from_one(looker, size):
     assert [int(each.split()[0]) for each in numbers] == list(range(1, len(numbers) + 1))
 
 
+def test_focus_stays_on_the_same_button_while_stepping(looker):
+    page = looker.look(OPENING)
+    looker.step_to("Rejected")
+    page.locator(".sv-to-sandbox").focus()
+    for key, kind in (("ArrowRight", "draw"), ("ArrowLeft", "judge")):
+        page.keyboard.press(key)
+        assert looker.ask("frame.step.kind") == kind
+        assert page.evaluate("document.activeElement.matches('.sv-to-sandbox')")
+
+
 def test_hint_of_what_if_is_always_there(looker):
     page = looker.look(OPENING)
     looker.step_to("Rejected")

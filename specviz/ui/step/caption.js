@@ -1,7 +1,7 @@
 // The sentence about the step on screen, with its badge; and what other sentences are made of.
 
 import { flat } from "../shared/dom.js";
-import { classes, h, Mark, termAttributes, toElement, Token } from "../shared/view.js";
+import { classes, h, Mark, termAttributes, Token } from "../shared/view.js";
 import { momentKey } from "./cursor.js";
 import { linkAttributes } from "./hover_links.js";
 
@@ -41,9 +41,3 @@ export const Caption = (is, label, sentence) => [
   ),
   h("p", { key: momentKey(), class: "sv-say" }, ...sentence),
 ];
-
-/** As an element, for places that are no components yet. @param {Part} piece */
-export const part = (piece) =>
-  typeof piece === "string"
-    ? document.createTextNode(piece)
-    : toElement(/** @type {import("../vendor/preact.js").VNode<any>} */ (SentencePart(piece)));

@@ -6,16 +6,7 @@ import { stage } from "./stage.js";
 const BETWEEN = "\n"; // no name has a line end
 
 /** Names what an element shows; elements with a name in common are lit together.
- * @template {HTMLElement | SVGElement} Element
- * @param {Element} element
- * @param {...string} names
- * @returns {Element} */
-export function link(element, ...names) {
-  element.dataset.link = names.join(BETWEEN);
-  return element;
-}
-
-/** The same for a component. @param {...string} names */
+ * @param {...string} names */
 export const linkAttributes = (...names) => ({ "data-link": names.join(BETWEEN) });
 
 /** @type {string[]} */

@@ -2,8 +2,7 @@
 
 import { plot } from "../shared/plot.js";
 import { there } from "../shared/there.js";
-import { Fragment, h, render, Token } from "../shared/view.js";
-import { momentKey } from "./cursor.js";
+import { h, render, Token } from "../shared/view.js";
 import { DrafterEvidence } from "./drafter_evidence.js";
 import { DrawStrip } from "./draw_strip.js";
 import { EndCard } from "./end_card.js";
@@ -36,7 +35,7 @@ export function showInspector({ panel, step }) {
   render(end ? EndCard(times, there(reel.run).source) : facts.map(FactLine), $(".sv-facts"));
   render(why ? DrafterEvidence(why, panel.kind === "empty") : null, $(".sv-why"));
   render(panel.kind === "trial" ? JudgedGuess(panel) : null, $(".sv-trial"));
-  render(table && h(Fragment, { key: momentKey() }, ResidualTable(table)), $(".sv-table"));
+  render(table ? ResidualTable(table) : null, $(".sv-table"));
   render(draw ? DrawStrip(panel, draw) : null, $(".sv-draw"));
 }
 

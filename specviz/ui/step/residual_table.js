@@ -3,7 +3,7 @@
 import { flat } from "../shared/dom.js";
 import { classes, h, Mark, termAttributes, Token } from "../shared/view.js";
 import { linkAttributes } from "./hover_links.js";
-import { now } from "./cursor.js";
+import { momentKey, now } from "./cursor.js";
 import { frameAt, stepsOf } from "./reel.js";
 import { $ } from "./stage.js";
 import { TryRules } from "./try_rules.js";
@@ -117,7 +117,7 @@ function Row(row, scale) {
   return h(
     "div",
     {
-      key: name,
+      key: momentKey() + " " + name, // made anew: a row that takes another place would be a shift
       class: classes("sv-mr", row.is && "sv-on-" + row.is, row.rest ? "sv-rest" : ""),
       role: "row",
       ...(row.w ? linkAttributes("word " + name) : {}),
