@@ -195,6 +195,8 @@ class Visitor:
             async for line in lines.aiter_lines():
                 if line.startswith("data: "):
                     kinds.add(_kind(line.removeprefix("data: ")))
+                    if line.startswith('data: {"kind":"error"'):
+                        self.seen.wrong.append(line[:200])
                 elif not line and kinds:
                     yield set(kinds)
         await self._started()
