@@ -9,7 +9,9 @@ from serve import SHIPPED
 
 OPENING = next(name for name in SHIPPED if name.endswith("01-chain"))
 TREE = next(name for name in SHIPPED if name.endswith("03-tree"))
-LIT = "[...document.querySelectorAll('.sv-lit')].map((one) => one.getAttribute('class')).join(' | ')"
+LIT = (
+    "[...document.querySelectorAll('.sv-lit')].map((one) => one.getAttribute('class')).join(' | ')"
+)
 STEP = "window.specviz.players['sv-step'].frame.step.id"
 
 
