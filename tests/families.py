@@ -11,6 +11,7 @@ from functools import cache
 import circle
 import dflash_made
 import driven
+import dspark_made
 import headed
 import moa_made
 import other_vocabulary_made
@@ -144,6 +145,9 @@ CASES = {
     "lmtp": taught(lambda target: headed.drafter("lmtp"), CHAIN, RANKS),
     "moa": taught(lambda target: moa_made.drafter(), DYNAMIC, NARROW),
     "dflash": taught(lambda target: dflash_made.drafter(), *BLOCKS),
+    "dspark": taught(
+        lambda target: dspark_made.drafter(), *BLOCKS, replace(CHAIN, confidence=0.4), TOPS
+    ),
     "layerskip": Case(
         lambda: tiny.target(deep_model()),
         LayerSkip,
@@ -188,6 +192,7 @@ KNOWING_NOTHING = {
     "eagle3": test_eagle3.drafter,
     "moa": lambda target: moa_made.drafter(moa_made.wild(target)),
     "dflash": lambda target: dflash_made.drafter(dflash_made.random_head(target)),
+    "dspark": lambda target: dspark_made.drafter(dspark_made.random_head(target)),
     OTHER: lambda target: other_vocabulary_made.drafter(target, tiny.blurred(target.model)),
     **{name: (lambda target, name=name: untrained(name, target)) for name in headed.HEADS},
 }

@@ -33,6 +33,7 @@ LOST = {
     "shared-noise": 0.0222,
     "dropped-and-masked": 0,
     "cumulative-uniform": 0.237,
+    "cut-before-sampling": 0,
 }
 FIRST = {  # the distribution of the first token
     "half-a-fix": (0.717, 0.113, 0.143, 0.025, 0.003),
@@ -132,6 +133,18 @@ def test_case_study_verdict_holds_for_other_distributions(each):
 def test_gallery_has_at_least_twelve_distinct_keys():
     assert len(GALLERY) >= 12
     assert len({each.key for each in GALLERY}) == len(GALLERY)
+
+
+def test_dropping_a_sampled_guess_by_its_own_q_is_lossy():
+    """Compute the first token by hand: kept guesses as sampled, and p in place of those dropped."""
+    kept = Q * (Q >= 0.2)
+    residual = (P - Q).clamp(min=0)
+    accepted = torch.minimum(torch.ones_like(P), P / Q)
+    expected = kept * accepted + (1 - kept.sum()) * P
+    expected += (kept * (1 - accepted)).sum() * residual / residual.sum()
+    found, _ = RESULTS["cut-after-sampling"].first()
+    assert found == pytest.approx(expected.tolist(), abs=1e-12)
+    assert RESULTS["cut-after-sampling"].verdict == "lossy"
 
 
 def test_reused_u_shows_only_in_strings():

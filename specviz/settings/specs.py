@@ -205,7 +205,8 @@ SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
         Real(0, 1, below=True),
         0.0,
         "The confidence threshold",
-        "drafting stops after a guess less probable than this (draft-model, layerskip)",
+        "drafting stops after a guess less probable than this (draft-model, layerskip), or where "
+        "predicted acceptance falls below it (dspark)",
         label="Least confidence",
         slider=(0, 0.95, 0.05),
         rarely_read=True,

@@ -131,12 +131,22 @@ def _dflash(config: Mapping[str, Any], names: Names) -> bool:
     return named or ("hidden_norm.weight" in names and any_match(r"layers\.0\.", names))
 
 
+def _dspark(config: Mapping[str, Any], names: Names) -> bool:
+    return "markov_head.markov_w1.weight" in names
+
+
+def from_dspark(head: Head) -> Head:
+    """Say from the names of its tensors whether a DSpark head has its own vocabulary."""
+    return head.with_config(own_vocabulary="embed_tokens.weight" in head.tensors)
+
+
 def _mtp(config: Mapping[str, Any], names: Names) -> bool:
     modules = any_match(r"model\.layers\.\d+\.(enorm|hnorm|eh_proj)\.", names)
     return modules and "model.embed_tokens.weight" not in names
 
 
 OTHERS: Final = (
+    Layout("DSpark (DeepSpec)", "dspark", "specviz.drafters.dspark:DSpark", _dspark, from_dspark),
     Layout("DFlash (z-lab)", "dflash", "specviz.drafters.dflash:DFlash", _dflash),
     Layout("MTP (DeepSeek)", "mtp", "specviz.drafters.mtp:MTP", _mtp),
     Layout(

@@ -8,7 +8,7 @@ depends on another guess's token: the top tokens form one path, a point mass.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import torch
 from torch import Tensor
@@ -44,7 +44,7 @@ class DFlash(HeadDrafter):
     """
 
     name = "dflash"
-    network = DFlashHead
+    network: ClassVar[Any] = DFlashHead
     head: DFlashHead
 
     def __init__(self, head: DFlashHead, card: ModelCard) -> None:
@@ -91,6 +91,7 @@ class DFlashSession:
         self.head = drafter.head
         self.name = drafter.card.name
         self.target = target
+        self.embed = target.model.get_input_embeddings()
         self.size = drafter.head.config.block_size
         self.past: list[Past] = []
         self.read = 0
@@ -142,7 +143,14 @@ class DFlashSession:
         self.waiting.append(states)
 
     def _fill(self, context: Sequence[int]) -> Tensor:
-        """Return the logits (block_size - 1, V) of the positions after `context`, from one pass.
+        """Return the logits (block_size - 1, V) of the positions after `context`, from one pass."""
+        rows = self._block(context)[1:]
+        logits: Tensor = self.target.model.get_output_embeddings()(rows)
+        self.work += Work(head=len(logits))
+        return logits
+
+    def _block(self, context: Sequence[int]) -> Tensor:
+        """Return the outputs (block_size, h) of a block after `context`, from one pass.
 
         Raises:
             ValueError: If the states do not match the text.
@@ -152,12 +160,12 @@ class DFlashSession:
         if self.read != newest:
             raise ValueError(f"{self.read} states for a text of {len(context)} tokens.")
         block = self.head.block(upload([context[-1]], self.target.device))
-        words = self.target.model.get_input_embeddings()(block)
+        words = self.embed(block)
         positions = torch.arange(newest, newest + self.size, device=self.target.device)
         rows = self.head(words, positions, [block_mix(each) for each in self.past])
-        logits: Tensor = self.target.model.get_output_embeddings()(rows[0, 1:])
-        self.work += Work(body=rows.shape[1], head=len(logits))
-        return logits
+        self.work += Work(body=rows.shape[1])
+        out: Tensor = rows[0]
+        return out
 
     def _take(self) -> None:
         """Compute keys and values of the waiting states and append them to the cache."""

@@ -5,7 +5,7 @@ A config that would change the numbers in a way that is not implemented is refus
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Self
 
@@ -43,6 +43,7 @@ class DFlashConfig(HeadConfig):
 
     architectures: ClassVar[tuple[str, ...]] = ("DFlashDraftModel",)
     PUBLIC_BLOCK: ClassVar[int] = 16
+    SUPPORTED: ClassVar[tuple[str, ...]] = ("DFlashDraftModel",)  # names of the architecture
 
     num_hidden_layers: int = 2
     num_target_layers: int = 0
@@ -105,7 +106,7 @@ class DFlashConfig(HeadConfig):
         if not isinstance(inner, Mapping):
             raise Unsuitable(f"{name!r}: its dflash_config is not a JSON object.")
         flat = dict(data) | {key: inner[key] for key in inner if inner[key] is not None}
-        _refuse_others(name, flat)
+        _refuse_others(name, flat, cls.SUPPORTED)
         missing = [key for key in NESTED if key not in flat]
         if missing:
             raise Unsuitable(f"{name!r}: its config.json gives no {missing[0]}.")
@@ -171,15 +172,15 @@ def evenly_spaced(target_layers: int, count: int) -> tuple[int, ...]:
     return tuple(sorted(rows))
 
 
-def _refuse_others(name: str, data: Mapping[str, Any]) -> None:
-    """Refuse unsupported variants: DSpark, DFlash2, sliding windows.
+def _refuse_others(name: str, data: Mapping[str, Any], supported: Sequence[str]) -> None:
+    """Refuse unsupported variants, such as DFlash2 and sliding windows.
 
     Raises:
         Unsuitable: If the config is one of them.
     """
-    kinds = data.get("architectures") or ["DFlashDraftModel"]
-    if kinds != ["DFlashDraftModel"]:
-        raise Unsuitable(f"{name!r} is a {kinds[0]}; only DFlashDraftModel is supported.")
+    kinds = data.get("architectures") or [supported[0]]
+    if len(kinds) != 1 or kinds[0] not in supported:
+        raise Unsuitable(f"{name!r} is a {kinds[0]}; only {supported[0]} is supported.")
     if "sliding_attention" in (data.get("layer_types") or []):
         raise Unsuitable(f"{name!r} has layers with a sliding window, which are not supported.")
     for key, neutral in NEUTRAL.items():

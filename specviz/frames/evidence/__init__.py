@@ -20,6 +20,7 @@ from specviz.frames.evidence.heads import (
     leaps,
     modules,
     side_by_side,
+    spark,
     states_read,
     top_or_rank,
 )
@@ -91,6 +92,7 @@ FORMS: Final[Mapping[str, Form]] = {
         leaps, _keys("leap"), _keys("head state back path"), mark=states_read, guess=top_or_rank
     ),
     "block": Form(block, remark=_keys("block passes"), each=_keys("place")),
+    "spark": Form(spark, remark=_keys("block passes"), each=_keys("place base top")),
     "features": Form(features, remark=_keys("passes"), each=_keys("guessed_features")),
     "modules": Form(modules, _keys("modules"), _keys("module state own"), mark=states_read),
     "upper-bound": Form(upper_bound, remark=_keys("passes")),

@@ -6,7 +6,7 @@ Parallel heads (Medusa, blockwise, MTP, L-MTP, DFlash) all read one hidden state
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from specviz.frames.evidence.forms import (
     MOST_COLUMNS,
@@ -156,6 +156,49 @@ def block(scene: Scene, step: Step, remark: Remark) -> Block | None:
     )
     table = grid(heads, found, stacked=True, more=len(positions) - len(shown))
     return {"say": say("evidence", "block_why"), "blocks": [table, seen]}
+
+
+def spark(scene: Scene, step: Step, remark: Remark) -> Block | None:
+    """Show DSpark's block up to the newest guess, with corrections and predictions.
+
+    By position: the likeliest token of the pass alone, the likeliest after the correction, the
+    guess, and the predicted probability that it is accepted.
+    """
+    path = main_path(scene, step)
+    shown = path[:MOST_COLUMNS]
+    if not shown:
+        return None
+    given = [evidence(scene.guesses[node - 1]) for node in shown]
+    found = [
+        row("pass alone", [_top(scene, one["base"]) for one in given]),
+        row("corrected", [_top(scene, one["top"]) for one in given]),
+        row("guess", [_guess(scene, node) for node in shown]),
+    ]
+    if all("confidence" in one for one in given):
+        chances = [format_nonzero(one["confidence"]) for one in given]
+        found.append(row("predicted", [{"n": chance} for chance in chances]))
+    heads = ["position", *(f"+{at}" for at in range(1, len(shown) + 1))]
+    seen = facts(
+        ("states of the text read", remark["states"]),
+        ("masks filled", remark["masks"]),
+        ("passes", remark["passes"]),
+    )
+    sentence = say("evidence", "spark_why")
+    if "cut" in remark and len(path) == len(scene.guesses):
+        least = scene.header.settings["confidence"]
+        sentence += say("evidence", "spark_cut", p=format_nonzero(remark["cut"]), least=least)
+    more = len(path) - len(shown)
+    return {"say": sentence, "blocks": [grid(heads, found, stacked=True, more=more), seen]}
+
+
+def _top(scene: Scene, tops: list[dict[str, Any]]) -> Cell:
+    return {"w": scene.word(tops[0]["token"]), "n": format_nonzero(tops[0]["p"])}
+
+
+def _guess(scene: Scene, node: int) -> Cell:
+    guess = scene.guesses[node - 1]
+    cell: Cell = {"w": guess_word(scene, node), "is": "guess"}
+    return cell if guess.score is None else cell | {"n": format_nonzero(guess.score)}
 
 
 def _source(scene: Scene, back: int) -> str | Word:

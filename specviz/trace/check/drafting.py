@@ -18,6 +18,7 @@ from specviz.trace.check.expectations import TOLERANCE, expect, expect_close, ex
 from specviz.trace.check.families import (
     BUILT_IN,
     CHAINS,
+    DSPARK,
     DYNAMIC,
     GROWING,
     LOOKAHEAD,
@@ -26,6 +27,7 @@ from specviz.trace.check.families import (
     SAMPLING,
     SUFFIX,
     DraftLimits,
+    check_block,
     check_complete,
     ranks,
 )
@@ -236,6 +238,8 @@ def check_drafting(
         check_confidence(proposed.guesses, settings.confidence, where)
     if family in SAMPLING:
         check_complete(proposed, family, settings, limits, where)
+    if family == DSPARK:
+        check_block(proposed, settings, limits, where)
     check = COPYING_CHECKS.get(family)
     if check is not None:
         check(proposed, settings, limits.text, where)
@@ -269,7 +273,8 @@ def check_shape(proposed: Proposed, family: str, settings: Settings, where: str)
 def check_kind(proposed: Proposed, family: str, settings: Settings, where: str) -> None:
     """Check that the way guesses were sampled follows from the settings."""
     expected = "point-mass"
-    if family in SAMPLING and settings.candidates == "sampled" and not settings.sampling.greedy:
+    samples = settings.candidates == "sampled" and not settings.sampling.greedy
+    if samples and family in SAMPLING | {DSPARK}:
         branches = settings.branches and family not in CHAINS
         expected = "without-replacement" if branches else "sampled"
     problem = f"its guesses are {proposed.drawn}, but by the settings they should be {expected}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from specviz.verification.published_rules import blocks, candidates, randomness
+from specviz.verification.published_rules import blocks, candidates, drafts, randomness
 from specviz.verification.published_rules.case_study import (
     EXACT,
     CaseResult,
@@ -34,6 +34,7 @@ GALLERY: Final[tuple[CaseStudy, ...]] = (
     *candidates.WITH_OTHER_Q,
     *randomness.CASE_STUDIES,
     *blocks.CASE_STUDIES,
+    *drafts.CASE_STUDIES,
 )
 
 

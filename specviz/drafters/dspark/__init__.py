@@ -1,0 +1,221 @@
+"""DSpark (2607.05147): a DFlash block whose guesses are drawn one by one, each knowing the last.
+
+Let the newest token be x at position n. One pass of the block [x, mask, …] gives an output at n and
+at every later position. The guess for n + 1 comes from the first output and x, the next one from
+the second output and the guess before it, and so on: the Markov head adds what the token before
+changes. So every guess is drawn from its own q, and the chain is sampled. At temperature 0, or if
+asked for, the top tokens are taken, which are a point mass.
+
+The draft may end early (`confidence`): where the predicted probability that all guesses so far and
+the next one are accepted falls below the setting. What decides is known before the next guess is
+drawn, so it remains a sample of its q, and the run is lossless. A cut that depended on the guess
+itself would not be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from math import prod
+from typing import Any, Final, NamedTuple
+
+import torch
+from torch import Tensor
+
+from specviz.drafters.common.proposal_builder import (
+    Level,
+    LevelPass,
+    ProposalBuilder,
+    Ranks,
+    TreeShape,
+    build_tree,
+    fit_vocabulary,
+)
+from specviz.drafters.dflash import DFlash, DFlashSession, top_tokens_by_position
+from specviz.drafters.dspark.head import DSparkHead
+from specviz.engine.protocol import Proposal
+from specviz.models.passes import ExtraRows, States
+from specviz.models.target import Target, TargetRun
+from specviz.models.weights import matrix_weights
+from specviz.settings.chance import Chance
+from specviz.settings.settings import Settings
+from specviz.trace.work import Weights, Work
+from specviz.verification import Drawn
+from specviz.verification.distributions import check_finite
+from specviz.verification.transfer import UploadBatch, to_host, upload
+
+TOP_COUNT: Final = 3  # tokens per position shown as evidence
+
+
+class DSpark(DFlash):
+    """The DSpark drafter: a head in eval mode, on the target's device and in its dtype."""
+
+    name = "dspark"
+    network = DSparkHead
+    head: DSparkHead
+
+    def begin(self, target: TargetRun, settings: Settings) -> DSparkSession:
+        """Implement `Drafter.begin`.
+
+        Raises:
+            Unsuitable: If the target has another shape.
+        """
+        self.head.config.check_fit(self.card.name, target.target)
+        return DSparkSession(self, target.target, settings)
+
+    def weights(self, target: Target) -> Weights:
+        """Implement `Drafter.weights`: logits take the output head and the Markov head."""
+        usual = super().weights(target)
+        own = self.head.config.own_vocabulary
+        head = matrix_weights(self.head.lm_head) if own else usual.head
+        return Weights(usual.body, head + matrix_weights(self.head.markov_head), usual.entry)
+
+
+class DSparkSession(DFlashSession):
+    """A session that draws the guesses of a block in order.
+
+    Attributes:
+        survival: The predicted probability that all guesses drawn so far and the next are accepted.
+    """
+
+    head: DSparkHead
+
+    def __init__(self, drafter: DSpark, target: Target, settings: Settings) -> None:
+        super().__init__(drafter, target)
+        model = target.model
+        own = self.head.config.own_vocabulary
+        self.embed = self.head.embed_tokens if own else model.get_input_embeddings()
+        self.project = self.head.lm_head if own else model.get_output_embeddings()
+        self.settings = settings
+        greedy = settings.candidates == "greedy" or settings.sampling.greedy
+        self.drawn = Drawn.POINT_MASS if greedy else Drawn.SAMPLED
+        self.survival = 1.0
+        self._rows = self._logits = self._state = torch.empty(0)
+        self._steps: list[_Step] = []
+
+    @property
+    def device(self) -> torch.device:
+        """Implement `LevelModel.device`."""
+        return self.target.device
+
+    @torch.inference_mode()
+    def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
+        """Implement `DraftSession.propose`.
+
+        Every position of the block is a guess. A score is a probability at temperature 1. Evidence
+        by node: its position in the block, its most probable tokens before and after the Markov
+        head's correction, and the predicted probability that it is accepted.
+        """
+        self.work, self._steps, self.survival = Work(), [], 1.0
+        depth = min(self.size, max_tokens - 1)
+        builder = _Chain(self.name, context[-1], self.settings, self.target.eos, chance)
+        remark: dict[str, Any] = {"form": "spark", "block": self.size, "passes": 0}
+        if depth > 0:
+            self._rows = self._block(context)[:depth]
+            self._logits = self.project(self._rows)
+            self._state = self.head.markov_head.start(self._rows[0])
+            remark |= {"passes": 1, "states": self.read, "masks": self.size - 1}
+            build_tree(builder, self, context, TreeShape(depth, partial(self._wide, builder)))
+        guesses = len(builder.tokens) - 1
+        if len(self._steps) > guesses:  # the next guess was considered and not drawn
+            remark["cut"] = round(self.survival, 6)
+        self.work += Work(head=guesses)
+        evidence = {0: remark} | self._evidence(guesses)
+        seen = [top["token"] for node in range(1, guesses + 1) for top in evidence[node]["top"]]
+        return Proposal(
+            builder.tree(),
+            self.drawn,
+            builder.q,
+            builder.draws,
+            builder.score,
+            evidence,
+            shown=seen,
+            work=self.work,
+        )
+
+    def commit(
+        self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
+    ) -> None:
+        """Implement `DraftSession.commit`; the outputs of the block are dropped."""
+        super().commit(tokens, states, extra_rows)
+        self._steps = []
+
+    def plan_level(self, context: Sequence[int], level: Level, uploads: UploadBatch) -> LevelPass:
+        """Implement `LevelModel.plan_level`: the guess under a node reads the node's token."""
+        position = level.nodes[0]
+
+        def reading(words: Tensor) -> Tensor:
+            logits: Tensor = self._logits[position] + self._step(position, words[0]).correction
+            return fit_vocabulary(logits, self.target.vocab_size)[None]
+
+        return reading
+
+    def discard_from(self, node: int) -> None:
+        """Implement `LevelModel.discard_from`."""
+        del self._steps[node:]
+
+    def _step(self, position: int, token: Tensor) -> _Step:
+        """Return the Markov head's step at a position of the block. token: the one before, ()."""
+        if len(self._steps) == position:
+            state = self._steps[-1].state if position else self._state
+            head, row = self.head.markov_head, self._rows[position]
+            self._steps.append(_Step(*head.step(token, row, state)))
+        return self._steps[position]
+
+    def _confidence(self, positions: int) -> list[float]:
+        """Return the predicted probabilities of acceptance of the first positions' guesses."""
+        if not (positions and self.head.config.enable_confidence_head):
+            return []
+        embedded = torch.stack([step.embedded for step in self._steps[:positions]])
+        logits = self.head.confidence(self._rows[:positions], embedded)
+        (values,) = to_host(logits.float().sigmoid())
+        found: list[float] = values.tolist()
+        check_finite(found, self.name)
+        return found
+
+    def _wide(self, builder: ProposalBuilder, ranks: Ranks) -> int:
+        """Return the number of guesses under a node: none where survival is too unlikely."""
+        if not (self.settings.confidence and self.head.config.enable_confidence_head):
+            return 1
+        position = len(ranks)
+        self._step(position, upload([builder.tokens[position]], self.device)[0])
+        self.survival = prod(self._confidence(position + 1))
+        return int(self.survival >= self.settings.confidence)
+
+    def _evidence(self, guesses: int) -> dict[int, dict[str, Any]]:
+        """Return the evidence of each guess."""
+        if not guesses:
+            return {}
+        base = self._logits[:guesses].float()
+        added = torch.stack([step.correction for step in self._steps[:guesses]]).float()
+        tops = [softmax_top(base), softmax_top(base + added)]
+        before, after = (top_tokens_by_position(*to_host(*top)) for top in tops)
+        predicted = self._confidence(guesses)
+        found: dict[int, dict[str, Any]] = {}
+        for node in range(1, guesses + 1):
+            found[node] = {"place": node, "base": before[node - 1], "top": after[node - 1]}
+            if predicted:
+                found[node]["confidence"] = round(predicted[node - 1], 6)
+        return found
+
+
+class _Step(NamedTuple):
+    """One step of the Markov head: see `MarkovHead.step`."""
+
+    correction: Tensor
+    embedded: Tensor
+    state: Tensor
+
+
+class _Chain(ProposalBuilder):
+    """A chain that only an end-of-text token ends: the session decides on confidence."""
+
+    def ends(self, node: int) -> bool:
+        """Return whether a node ends its path."""
+        return bool(node) and self.tokens[node] in self.eos
+
+
+def softmax_top(logits: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the highest probabilities and their tokens, (n, k) each, of logits (n, V)."""
+    values, ids = logits.softmax(-1).topk(min(TOP_COUNT, logits.shape[-1]))
+    return values, ids

@@ -1,0 +1,268 @@
+"""DSpark: corrections of a block, predicted acceptance, exact cuts, training and public files."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import dflash_made
+import dspark_made
+import headed
+import published
+import pytest
+import tiny
+import torch
+from driven import deep_target, driven
+from dspark_made import SIZE, drafter, random_head
+from safetensors.torch import save_file
+from test_engine import traced
+
+from specviz.catalog.loading import load_drafter
+from specviz.drafters.dspark import TOP_COUNT
+from specviz.drafters.dspark import head as training
+from specviz.engine.loop import rounds
+from specviz.models.errors import Unsuitable
+from specviz.settings.chance import Chance
+from specviz.settings.settings import Sampling, Settings
+from specviz.trace.check import CheckFailed, check
+from specviz.verification import Drawn
+
+GREEDY = Settings(Sampling(0), gamma=9, max_new_tokens=40)
+WARM = Settings(Sampling(1.1, top_k=12, top_p=0.97), gamma=9, max_new_tokens=24)
+KINDS = ["vanilla", "gated", "rnn"]
+
+
+def corrections(head, rows, tokens):
+    """Return the Markov head's corrections (n, V) by the formulas of DeepSpec's module."""
+    weights = {k.removeprefix("markov_head."): v for k, v in head.state_dict().items()}
+    state, found = torch.zeros(head.config.markov_rank), []
+    for row, token in zip(rows, tokens, strict=False):
+        mixed = embedded = weights["markov_w1.weight"][token]
+        if head.config.markov_head_type == "gated":
+            both = torch.cat([row, embedded])
+            gate = weights["gate_proj.weight"] @ both + weights["gate_proj.bias"]
+            mixed = gate.sigmoid() * embedded
+        if head.config.markov_head_type == "rnn":
+            both = torch.cat([state, embedded, row])
+            joint = weights["joint_proj.weight"] @ both + weights["joint_proj.bias"]
+            gate, candidate, out = joint.split(head.config.markov_rank)
+            state = gate.sigmoid() * state + (1 - gate.sigmoid()) * candidate.tanh()
+            mixed = out.tanh()
+        found.append(weights["markov_w2.weight"] @ mixed)
+    return torch.stack(found)
+
+
+@torch.inference_mode()
+def block_outputs(head, target, text):
+    """Return the outputs (SIZE, h) of a block after `text`, by transformers' DFlash network."""
+    shape = head.config
+    whole = target.model(torch.tensor([text[:-1]]), output_hidden_states=True).hidden_states
+    states = torch.cat([whole[k + 1] for k in shape.target_layer_ids], dim=-1)
+    block = torch.tensor([[text[-1], *[shape.mask_token_id] * (SIZE - 1)]])
+    words = target.model.get_input_embeddings()(block)
+    plain = dflash_made.DFlashHead(replace(dflash_made.config(target), block_size=SIZE))
+    plain.load_state_dict({key: head.state_dict()[key] for key in plain.state_dict()})
+    return dflash_made.transformers_network(plain)(words, states).last_hidden_state[0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("settings", [GREEDY, WARM], ids=["greedy", "warm"])
+def test_guesses_follow_the_corrected_block(kind, settings):
+    """Compare with transformers' network and DeepSpec's formulas, over a growing cache."""
+    target = deep_target()
+    head = random_head(target, markov_head_type=kind)
+    for text, proposal in driven(target, drafter(head), settings):
+        tokens = list(proposal.tree.tokens)
+        guesses = len(tokens) - 1
+        assert proposal.tree.parents == tuple(range(-1, guesses))
+        assert guesses == SIZE or tokens[-1] in target.eos
+        rows = block_outputs(head, target, text)
+        rows = rows[:guesses]
+        base = target.model.lm_head(rows)
+        soft = (base + corrections(head, rows, tokens)).softmax(-1)
+        assert not torch.allclose(soft, base.softmax(-1), atol=0.01)
+        for node, token in enumerate(tokens[1:], start=1):
+            evidence = proposal.evidence[node]
+            assert proposal.score[node] == pytest.approx(soft[node - 1, token].item(), abs=1e-4)
+            for name, law in (("base", base.softmax(-1)), ("top", soft)):
+                values, ids = law[node - 1].topk(TOP_COUNT)
+                assert [each["token"] for each in evidence[name]] == ids.tolist()
+                found = [each["p"] for each in evidence[name]]
+                assert found == pytest.approx(values.tolist(), abs=1e-4)
+            assert evidence["confidence"] == pytest.approx(
+                confidence(head, rows[node - 1], tokens[node - 1]), abs=1e-4
+            )
+        if settings is GREEDY:
+            assert tokens[1:] == soft.argmax(-1).tolist()
+            assert proposal.drawn is Drawn.POINT_MASS
+            assert not proposal.q
+        else:
+            assert proposal.drawn is Drawn.SAMPLED
+            for node, q in proposal.q.items():
+                warm = (soft[node].log() / settings.sampling.temperature).softmax(-1)
+                expected = torch.where(q > 0, warm, 0.0)
+                assert torch.allclose(q, (expected / expected.sum()).to(q), atol=1e-4)
+
+
+def confidence(head, row, token):
+    """Return the predicted probability of acceptance after a token, from the weights."""
+    read = torch.cat([row, head.markov_head.markov_w1.weight[token]])
+    return head.confidence_head.proj(read).sigmoid().item()
+
+
+def drafts(settings):
+    """Return by round the text before it, the guesses' tokens and the evidence."""
+    text = headed.target().encode(headed.PROMPTS[0], settings.max_new_tokens)
+    for turn in rounds(headed.target(), drafter(), list(text), settings):
+        if turn.number:
+            yield list(text), list(turn.proposal.tree.tokens[1:]), turn.proposal.evidence
+        text += turn.tokens
+
+
+def test_cut_draft_is_the_beginning_of_the_uncut_draft():
+    """Whether a guess is drawn follows from predictions known before; the guess is the same."""
+    least = 0.4
+    cuts = 0
+    for number, (text, tokens, evidence) in enumerate(drafts(replace(WARM, confidence=least)), 1):
+        made = drafter()
+        run = headed.target().start(made.capture)
+        states = run.prefill(text[:-1]).states
+        session = made.begin(run, WARM)
+        session.commit(text[1:], states)
+        whole = session.propose(text, 1 + SIZE, Chance(WARM.seed, number))
+        assert tokens == list(whole.tree.tokens[1 : 1 + len(tokens)])
+        survival = 1.0
+        for node in range(1, len(whole.tree)):
+            survival *= whole.evidence[node]["confidence"]
+            if survival < least:
+                assert len(tokens) <= node - 1
+                if "cut" in evidence[0]:  # else the token limit of the run came first
+                    assert len(tokens) == node - 1
+                    assert evidence[0]["cut"] == pytest.approx(survival, abs=1e-4)
+                    cuts += 1
+                break
+    assert cuts > 5
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_training_equals_the_session_and_learns(kind):
+    losses = []
+    head = dspark_made.learned(40, losses, markov_head_type=kind)
+    assert sum(losses[-8:]) < 0.8 * sum(losses[:8])
+    text = headed.target().encode("The cat saw the dog and", 4)
+    outputs = headed.read_target_outputs(headed.target().model, torch.tensor([text]))
+    anchor = len(text) - SIZE - 1
+    with torch.inference_mode():
+        logits, confidence = training.blocks(head, outputs, torch.tensor([anchor]))
+    rows = block_of(head, text[: anchor + 1])
+    expected = headed.target().model.lm_head(rows) + corrections(head, rows, text[anchor:])
+    assert torch.allclose(logits[0, 0], expected, atol=1e-4)
+    assert confidence.shape == (1, 1, SIZE)
+
+
+def block_of(head, text):
+    made = drafter(head)
+    run = headed.target().start(made.capture)
+    states = run.prefill(text[:-1]).states
+    session = made.begin(run, GREEDY)
+    session.commit(text[1:], states)
+    with torch.inference_mode():
+        return session._block(text)
+
+
+def test_confidence_head_does_not_train_the_guesses():
+    head = random_head().train().requires_grad_(True)
+    outputs = headed.outputs(1)
+    _, confidence = training.blocks(head, outputs, torch.tensor([3, 9]))
+    confidence.sum().backward()
+    with_gradient = {name for name, weight in head.named_parameters() if weight.grad is not None}
+    assert with_gradient == {"confidence_head.proj.weight", "confidence_head.proj.bias"}
+
+
+# Traces
+
+
+def test_trace_passes_and_forged_cuts_are_refused():
+    settings = replace(WARM, confidence=0.4, max_new_tokens=40)
+    trace = traced(headed.target(), drafter(), headed.PROMPTS[0], settings)
+    check(trace)
+    proposed = [i for i, e in enumerate(trace.events) if type(e).__name__ == "Proposed"]
+    cut = next(i for i in proposed if (trace.events[i].remark or {}).get("cut"))
+    remark = dict(trace.events[cut].remark)
+    for change, problem in (({"cut": 0.7}, "was cut at"), ({"cut": None}, "that nothing cuts")):
+        events = list(trace.events)
+        events[cut] = replace(events[cut], remark=remark | change)
+        with pytest.raises(CheckFailed, match=problem):
+            check(replace(trace, events=tuple(events)))
+
+
+# Public files
+
+DEEPSPEC = {
+    **published.LLAMA, "architectures": ["Qwen3DSparkModel"], "model_type": "qwen3",
+    "block_size": 7, "attention_bias": False, "head_dim": published.SIZE,
+    "layer_types": ["full_attention"] * 2, "num_hidden_layers": 2, "num_anchors": 512,
+    "num_target_layers": published.LAYERS, "rope_theta": 1000000, "mask_token_id": 3,
+    "target_layer_ids": [1, 4], "markov_rank": 4, "markov_head_type": "gated",
+    "enable_confidence_head": True, "confidence_head_with_markov": True,
+}  # fmt: skip
+
+
+def public_tensors(config):
+    """Return the tensors of DeepSpec's layout, its own embeddings and output head among them."""
+    wide, tokens, rank = config["hidden_size"], config["vocab_size"], config["markov_rank"]
+    torch.manual_seed(7)
+    made = {
+        "embed_tokens.weight": torch.randn(tokens, wide),
+        "lm_head.weight": torch.randn(tokens, wide),
+        "markov_head.markov_w1.weight": torch.randn(tokens, rank),
+        "markov_head.markov_w2.weight": torch.randn(tokens, rank),
+        "markov_head.gate_proj.weight": torch.randn(rank, wide + rank),
+        "markov_head.gate_proj.bias": torch.randn(rank),
+        "confidence_head.proj.weight": torch.randn(1, wide + rank),
+        "confidence_head.proj.bias": torch.randn(1),
+    }
+    return published.dflash_tensors() | made
+
+
+def write(folder, config=DEEPSPEC, drop=(), **more):
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(config))
+    tensors = {k: v for k, v in public_tensors(config).items() if k not in drop} | more
+    save_file(tensors, folder / "model.safetensors")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wide_target():
+    return published.target()
+
+
+def test_deepspec_file_uses_every_tensor(tmp_path, wide_target):
+    made = load_drafter(str(write(tmp_path / "a")), wide_target)
+    tensors = public_tensors(DEEPSPEC)
+    state = made.head.state_dict()
+    assert state.keys() == tensors.keys()
+    assert all(torch.equal(state[key], value) for key, value in tensors.items())
+    settings = Settings(Sampling(1.0), gamma=7, max_new_tokens=12)
+    trace = traced(wide_target, made, tiny.PROMPT, settings)
+    check(trace)
+
+
+MISSING = ["lm_head.weight", "markov_head.gate_proj.bias", "confidence_head.proj.bias"]
+
+
+@pytest.mark.parametrize("name", MISSING)
+def test_missing_tensor_is_named(tmp_path, wide_target, name):
+    folder = str(write(tmp_path / "a", drop=[name]))
+    with pytest.raises(Unsuitable, match=name):
+        load_drafter(folder, wide_target)
+
+
+def test_unknown_markov_head_and_unknown_tensor_are_refused(tmp_path, wide_target):
+    other = str(write(tmp_path / "a", DEEPSPEC | {"markov_head_type": "attention"}))
+    with pytest.raises(Unsuitable, match="Markov head of the type 'attention'"):
+        load_drafter(other, wide_target)
+    more = str(write(tmp_path / "b", **{"markov_head.markov_w3.weight": torch.zeros(2)}))
+    with pytest.raises(Unsuitable, match=r"markov_head\.markov_w3\.weight"):
+        load_drafter(more, wide_target)
