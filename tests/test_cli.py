@@ -19,6 +19,7 @@ from transformers import PreTrainedTokenizerFast
 from specviz import engine
 from specviz.commands.cli import COMMANDS, main
 from specviz.commands.output import printable
+from specviz.trace import metrics
 from specviz.trace.events import Committed, Finished
 from specviz.trace.file import Trace
 
@@ -65,6 +66,24 @@ def test_run_prints_the_documented_json(models, capsys):
         "alpha", "draft_seconds", "verify_seconds", "total_seconds", "baseline_seconds", "speedup",
     }  # fmt: skip
     assert data["summary"]["tokens"] == len(data["token_ids"]) <= 12
+
+
+def test_run_writes_counts_in_the_shape_of_vllm(models, tmp_path, capsys):
+    path = tmp_path / "run.jsonl"
+    options = ["--trace", str(path), "--gamma", "3", "--siblings", "2,1", "--metrics", "-"]
+    assert run(models, *options) == 0
+    counts = json.loads(capsys.readouterr().out)["metrics"]["speculative_decoding"]
+    accepted, drafted = counts["per_step_accepted"], counts["per_step_drafted"]
+    whole = metrics.report(Trace.read(path))["rounds"]
+    assert accepted == [len(played["accepted"]) for played in whole if played["drafted"]]
+    assert drafted == [len(played["drafted"]) for played in whole if played["drafted"]]
+    assert len(accepted) == counts["num_spec_steps"] > 1
+    assert counts["num_accepted_draft_tokens"] == sum(accepted)
+    assert counts["num_draft_tokens"] == sum(drafted)
+    assert counts["num_spec_tokens"] == 3
+    assert counts["acceptance_histogram"] == [accepted.count(length) for length in range(4)]
+    assert counts["mean_acceptance_length"] == 1 + sum(accepted) / len(accepted)
+    assert counts["draft_acceptance_rate"] == sum(accepted) / sum(drafted)
 
 
 @pytest.mark.slow

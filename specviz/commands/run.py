@@ -54,6 +54,12 @@ def add_options(parser: Parser) -> None:
     output = option_group(parser, "output")
     output.add_argument("--json", metavar="FILE", help="write the result as JSON (- prints it)")
     output.add_argument("--trace", metavar="FILE", help="write the trace, one event per line")
+    output.add_argument(
+        "--metrics",
+        metavar="FILE",
+        help="write acceptance counts as JSON in the shape of vLLM's per-request metrics "
+        "(- prints it)",
+    )
     parser.set_defaults(func=run)
     parser.shorten(COMMON)
 
@@ -65,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
         ServerFault: If the target's server failed; the finished part of the run is written first.
     """
     settings = settings_from_args(args)
-    require_writable(args.json, args.trace)
+    require_writable(args.json, args.trace, args.metrics)
     with show_loading():
         from specviz.catalog.loading import load
         from specviz.models.devices import any_process, is_leader
@@ -78,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     if is_leader():
         if args.trace is not None:
             trace.write(args.trace)
-        report(args.json, trace)
+        report(args.json, args.metrics, trace)
     if fault is not None:
         raise fault
     return status
@@ -109,14 +115,22 @@ def record(
     return trace, None
 
 
-def report(path: str | None, trace: Trace) -> None:
-    """Write JSON to the path, and print the text and a summary unless JSON was printed."""
+def report(path: str | None, counts: str | None, trace: Trace) -> None:
+    """Write the outputs, and print the text and a summary unless JSON was printed.
+
+    Args:
+        path: Where the result goes, as JSON; None for nowhere.
+        counts: Where vLLM's per-request metrics go; None for nowhere.
+        trace: The run.
+    """
     from specviz.trace import metrics
 
     whole = metrics.report(trace)
     if path is not None:
         write_json(path, whole)
-    if path != STANDARD_OUTPUT:
+    if counts is not None:
+        write_json(counts, metrics.request_metrics(trace))
+    if STANDARD_OUTPUT not in (path, counts):
         print(printable(trace.header.model_text + whole["text"]), end="\n\n", flush=True)
         for line in summary_lines(trace, whole["summary"]):
             say(line)

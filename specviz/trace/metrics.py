@@ -192,6 +192,32 @@ def report(trace: Trace) -> dict[str, Any]:
     }
 
 
+def request_metrics(trace: Trace) -> dict[str, Any]:
+    """Return the counts in the shape of vLLM's per-request metrics, level "detailed".
+
+    A step is a round that checks guesses. A tree counts all its guesses as drafted, and the length
+    of its accepted path as accepted. Source: vLLM's "Per-Request Acceptance Metrics".
+    """
+    steps = [each for each in trace.rounds if each.proposed and each.proposed.guesses]
+    steps = [each for each in steps if each.committed]
+    accepted = [len(accepted_path(each)) for each in steps]
+    drafted = [len(each.proposed.guesses) for each in steps if each.proposed]
+    longest = max([int(trace.header.settings["gamma"]), *accepted])
+    kept = sum(accepted)
+    counts = {
+        "mean_acceptance_length": 1 + kept / len(steps) if steps else 1.0,
+        "draft_acceptance_rate": kept / sum(drafted) if steps else 0.0,
+        "acceptance_histogram": [accepted.count(length) for length in range(longest + 1)],
+        "num_spec_steps": len(steps),
+        "num_accepted_draft_tokens": kept,
+        "num_draft_tokens": sum(drafted),
+        "num_spec_tokens": longest,
+        "per_step_accepted": accepted,
+        "per_step_drafted": drafted,
+    }
+    return {"metrics": {"speculative_decoding": counts}}
+
+
 def _tokens(played: Round) -> list[int]:
     return played.committed.tokens if played.committed else []
 
