@@ -17,6 +17,7 @@ from dspark_made import SIZE, drafter, random_head
 from safetensors.torch import save_file
 from test_engine import traced
 
+from specviz.bench.outcomes import calibration_error, sum_tallies, tally_rounds
 from specviz.catalog.loading import load_drafter
 from specviz.drafters.dspark import TOP_COUNT
 from specviz.drafters.dspark import head as training
@@ -25,6 +26,7 @@ from specviz.models.errors import Unsuitable
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
 from specviz.trace.check import CheckFailed, check
+from specviz.training.card.measured import pool_reliability
 from specviz.verification import Drawn
 
 GREEDY = Settings(Sampling(0), gamma=9, max_new_tokens=40)
@@ -177,6 +179,36 @@ def test_confidence_head_does_not_train_the_guesses():
     confidence.sum().backward()
     with_gradient = {name for name, weight in head.named_parameters() if weight.grad is not None}
     assert with_gradient == {"confidence_head.proj.weight", "confidence_head.proj.bias"}
+
+
+# Predicted and observed acceptance
+
+
+def test_reliability_counts_every_judged_guess_by_its_prediction():
+    text = headed.target().encode(headed.PROMPTS[0], WARM.max_new_tokens)
+    played = list(rounds(headed.target(), drafter(), list(text), WARM))
+    counted = tally_rounds(played)
+    judged = [
+        (turn.proposal.evidence[decision.node]["confidence"], decision.accepted)
+        for turn in played
+        for decision in turn.verdict.decisions
+    ]
+    assert sum(count for count, _, _ in counted.reliability) == len(judged) > 20
+    for count, mean, kept in counted.reliability:
+        mine = [pair for pair in judged if int(pair[0] * 10) == int(mean * 10)]
+        assert count == len(mine)
+        assert mean == pytest.approx(sum(predicted for predicted, _ in mine) / count)
+        assert kept == sum(accepted for _, accepted in mine) / count
+    assert sum_tallies([counted, counted]).reliability == [
+        [2 * count, pytest.approx(mean), kept] for count, mean, kept in counted.reliability
+    ]
+
+
+def test_calibration_error_is_the_mean_gap_of_all_guesses():
+    one, other = [[30.0, 0.25, 0.5], [10.0, 0.95, 0.9]], [[10.0, 0.2, 0.0]]
+    assert calibration_error(one) == pytest.approx((30 * 0.25 + 10 * 0.05) / 40)
+    pooled = pool_reliability([one, other])
+    assert pooled == [[40.0, pytest.approx(0.2375), 0.375], [10.0, 0.95, 0.9]]
 
 
 # Traces

@@ -50,6 +50,7 @@ class Row:
         guesses_per_round: Over rounds after the prefill.
         kept_by_depth: See outcomes.py.
         judged_by_depth: The guesses judged at each depth.
+        reliability: Predicted against observed acceptance, see outcomes.py.
         held_bytes: The drafter's memory at the end of a run, the largest of all runs, see
             models/memory.py.
         partial: Whether the run was stopped before every turn of the domain was done.
@@ -82,6 +83,7 @@ class Row:
     guesses_per_round: float | None
     kept_by_depth: list[float | None] | None
     judged_by_depth: list[int] | None
+    reliability: list[list[float]] | None
     held_bytes: int | None
     partial: bool = False
     memory_bandwidth: float | None = None
@@ -210,6 +212,7 @@ def guess_statistics(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "guesses_per_round": tally.guesses / rounds if tally and rounds else None,
         "kept_by_depth": tally and tally.kept_by_depth,
         "judged_by_depth": tally and [depth.judged for depth in tally.depths],
+        "reliability": tally and tally.reliability,
     }
 
 

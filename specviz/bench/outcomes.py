@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from specviz.engine.loop import alpha
 
@@ -38,6 +38,31 @@ class DepthTally:
         )
 
 
+BINS: Final = 10  # of predicted probabilities, equally wide
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Judged guesses whose predicted probability of acceptance is in one interval.
+
+    Attributes:
+        judged: Their number.
+        predicted: The sum of their predictions.
+        accepted: How many were accepted.
+    """
+
+    judged: int = 0
+    predicted: float = 0.0
+    accepted: int = 0
+
+    def __add__(self, other: Bin) -> Bin:
+        return Bin(
+            self.judged + other.judged,
+            self.predicted + other.predicted,
+            self.accepted + other.accepted,
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Tally:
     """Counts of a run's guesses.
@@ -48,12 +73,15 @@ class Tally:
         acceptance_sum: The sum over judged positions of the probability that one of its guesses is
             accepted.
         depths: Counts by depth.
+        bins: Judged guesses by the drafter's predicted probability of acceptance; empty without
+            predictions.
     """
 
     rounds: int = 0
     guesses: int = 0
     acceptance_sum: float = 0.0
     depths: tuple[DepthTally, ...] = ()
+    bins: tuple[Bin, ...] = ()
 
     def __add__(self, other: Tally) -> Tally:
         pairs = zip_longest(self.depths, other.depths, fillvalue=DepthTally())
@@ -62,6 +90,7 @@ class Tally:
             self.guesses + other.guesses,
             self.acceptance_sum + other.acceptance_sum,
             tuple(mine + theirs for mine, theirs in pairs),
+            tuple(a + b for a, b in zip_longest(self.bins, other.bins, fillvalue=Bin())),
         )
 
     @property
@@ -83,6 +112,22 @@ class Tally:
         expectation.
         """
         return [share(depth.accepted, depth.positions) for depth in self.depths]
+
+    @property
+    def reliability(self) -> list[list[float]] | None:
+        """For each interval: judged guesses, mean prediction, and share accepted; or None."""
+        found = [
+            [float(each.judged), each.predicted / each.judged, each.accepted / each.judged]
+            for each in self.bins
+            if each.judged
+        ]
+        return found or None
+
+
+def calibration_error(reliability: Sequence[Sequence[float]]) -> float:
+    """Return the expected calibration error: the mean gap of prediction and outcome, by guess."""
+    judged = sum(count for count, _, _ in reliability)
+    return sum(count * abs(mean - kept) for count, mean, kept in reliability) / judged
 
 
 def share(part: float, whole: int) -> float | None:
@@ -110,9 +155,16 @@ def _of(played: RoundResult) -> Tally:
         depth = tree.depths[decision.node]
         found[depth] = found.get(depth, DepthTally()) + tally
     deepest = max(found, default=0)
+    bins = [Bin()] * BINS
+    for decision in verdict.decisions:
+        predicted = played.proposal.evidence.get(decision.node, {}).get("confidence")
+        if predicted is not None:
+            at = min(int(predicted * BINS), BINS - 1)
+            bins[at] += Bin(1, predicted, int(decision.node in accepted))
     return Tally(
         rounds=1,
         guesses=len(tree) - 1,
         acceptance_sum=sum(chance for chance in chances if chance is not None),
         depths=tuple(found.get(depth, DepthTally()) for depth in range(1, deepest + 1)),
+        bins=tuple(bins) if any(each.judged for each in bins) else (),
     )

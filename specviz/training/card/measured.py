@@ -6,11 +6,13 @@ Every number comes from a manifest, from measured.json or from peers.json (writt
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from statistics import fmean
 from typing import Any, Final
 
 from specviz.bench.methods import drafter_names
+from specviz.bench.outcomes import BINS, calibration_error
 from specviz.glossary import GLOSSARY
 from specviz.trace.metrics import mean_over_equal_text
 from specviz.training.card import (
@@ -105,6 +107,7 @@ def measured_sections(models: Models) -> str:
         [
             f"## Measured\n\n{_measured_setup(facts)}\n\n{_definitions(facts)}{_left_out(facts)}",
             *tables(facts),
+            *_reliability(facts),
             _same_budget(facts["same_budget"]),
         ]
     )
@@ -214,6 +217,45 @@ def _domains(facts: dict[str, Any]) -> Iterator[str]:
             for row in rows
         ]
         yield f"### {domain}, temperature {temperature:g}\n\n" + table(columns, lines)
+
+
+def _reliability(facts: dict[str, Any]) -> Iterator[str]:
+    """Yield a section on predicted and observed acceptance, if a drafter predicts it."""
+    groups: dict[tuple[str, float], list[dict[str, Any]]] = {}
+    for row in facts["rows"]:
+        if row.get("reliability"):
+            groups.setdefault((row["name"], row["temperature"]), []).append(row)
+    if not groups:
+        return
+    lines = []
+    for (name, temperature), rows in groups.items():
+        pooled = pool_reliability(each["reliability"] for each in rows)
+        cells = [
+            f"{mean:.2f} → {kept:.2f} ({count:.0f})" if count >= MIN_JUDGED else "–"
+            for count, mean, kept in pooled
+        ]
+        error = f"{calibration_error(pooled):.3f}"
+        lines.append((f"`{name}`", f"{temperature:g}", error, " · ".join(cells)))
+    columns = ("drafter", "temperature", "ECE", "predicted → observed (guesses judged)")
+    yield (
+        "### Predicted and observed acceptance\n\n"
+        "A confidence head predicts, before a guess is drawn, the probability that it is accepted. "
+        "The guesses that were judged are sorted by that prediction into ten intervals. ECE, the "
+        "expected calibration error, is the mean difference of prediction and outcome, weighted "
+        "by the number of guesses; a dash means fewer than "
+        f"{MIN_JUDGED} guesses.\n\n" + table(columns, lines)
+    )
+
+
+def pool_reliability(several: Iterable[list[list[float]]]) -> list[list[float]]:
+    """Add up reliability by interval; each item is [guesses, mean prediction, share accepted]."""
+    found: dict[int, list[float]] = {}
+    for count, mean, kept in chain.from_iterable(several):
+        old = found.setdefault(min(int(mean * BINS), BINS - 1), [0.0, 0.0, 0.0])
+        whole = old[0] + count
+        pairs = zip(old[1:], (mean, kept), strict=True)
+        old[:] = [whole, *((a * old[0] + b * count) / whole for a, b in pairs)]
+    return [found[at] for at in sorted(found)]
 
 
 def _by_depth(row: dict[str, Any], what: str) -> str:
