@@ -257,10 +257,11 @@ def public_tensors(config):
     return published.dflash_tensors() | made
 
 
-def write(folder, config=DEEPSPEC, drop=(), **more):
+def write(folder, config=DEEPSPEC, drop=(), like=None, **more):
+    """Write a folder with the tensors of a DeepSpec config: `like`, or the config itself."""
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps(config))
-    tensors = {k: v for k, v in public_tensors(config).items() if k not in drop} | more
+    tensors = {k: v for k, v in public_tensors(like or config).items() if k not in drop} | more
     save_file(tensors, folder / "model.safetensors")
     return folder
 
@@ -279,6 +280,43 @@ def test_deepspec_file_uses_every_tensor(tmp_path, wide_target):
     settings = Settings(Sampling(1.0), gamma=7, max_new_tokens=12)
     trace = traced(wide_target, made, tiny.PROMPT, settings)
     check(trace)
+
+
+OUTER = ("mask_token_id", "block_size", "markov_rank", "markov_head_type",
+         "enable_confidence_head", "confidence_head_with_markov")  # fmt: skip
+SPECULATORS = {name: DEEPSPEC[name] for name in OUTER} | {
+    "architectures": ["DSparkSpeculator"], "speculators_model_type": "dspark",
+    "draft_vocab_size": DEEPSPEC["vocab_size"], "sample_from_anchor": True,
+    "aux_hidden_state_layer_ids": [2, 5],
+    "transformer_layer_config": {k: v for k, v in DEEPSPEC.items() if k not in OUTER}
+    | {"target_layer_ids": None, "num_target_layers": 0},
+}  # fmt: skip
+
+
+def test_speculators_file_is_the_same_head(tmp_path, wide_target):
+    ours = load_drafter(str(write(tmp_path / "a")), wide_target).head
+    theirs = load_drafter(str(write(tmp_path / "b", SPECULATORS, like=DEEPSPEC)), wide_target).head
+    assert theirs.config.tap_layers == ours.config.tap_layers == (2, 5)
+    assert theirs.config.block_size == 7
+    assert all(torch.equal(theirs.state_dict()[key], w) for key, w in ours.state_dict().items())
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"sample_from_anchor": False}, "guesses nothing at the anchor"),
+        ({"draft_vocab_size": 10}, "has a smaller vocabulary"),
+        (
+            {"aux_hidden_state_layer_ids": None},
+            "its aux_hidden_state_layer_ids are not layer numbers",
+        ),
+        ({"transformer_layer_config": 3}, "transformer_layer_config is not a JSON"),
+    ],
+)
+def test_unsupported_variants_of_speculators_are_refused(tmp_path, wide_target, change, problem):
+    folder = str(write(tmp_path / "a", SPECULATORS | change, like=DEEPSPEC))
+    with pytest.raises(Unsuitable, match=problem):
+        load_drafter(folder, wide_target)
 
 
 MISSING = ["lm_head.weight", "markov_head.gate_proj.bias", "confidence_head.proj.bias"]

@@ -136,7 +136,23 @@ def _dspark(config: Mapping[str, Any], names: Names) -> bool:
 
 
 def from_dspark(head: Head) -> Head:
-    """Say from the names of its tensors whether a DSpark head has its own vocabulary."""
+    """Convert a head of DeepSpec, or of speculators, whose layer numbers are one more.
+
+    Raises:
+        Unsuitable: For unsupported variants.
+    """
+    inner = head.config.get("transformer_layer_config")
+    if inner is not None:
+        if not isinstance(inner, Mapping):
+            raise Unsuitable(f"{head.name!r}: transformer_layer_config is not a JSON object.")
+        key = "aux_hidden_state_layer_ids"
+        ids = [number - 2 for number in _count_from_one(head.name, key, head.config.get(key))]
+        head = replace(head.without("transformer_layer_config"), config={**inner, **head.config})
+        head = head.with_config(architectures=["DSparkDraftModel"], target_layer_ids=ids)
+    if head.config.get("sample_from_anchor") is False:
+        raise Unsuitable(f"{head.name!r} guesses nothing at the anchor, which is not supported.")
+    if head.config.get("draft_vocab_size") not in (None, head.config.get("vocab_size")):
+        raise Unsuitable(f"{head.name!r} has a smaller vocabulary, which is not supported.")
     return head.with_config(own_vocabulary="embed_tokens.weight" in head.tensors)
 
 
