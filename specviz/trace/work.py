@@ -16,14 +16,23 @@ class Work:
         body: All rows.
         head: Rows whose logits were computed.
         entry: Rows made from the target's states before the first layer.
+        correction: Rows whose logits a small head corrected, one guess after another; None for a
+            drafter without such a head.
     """
 
     body: int = 0
     head: int = 0
     entry: int = 0
+    correction: int | None = None
 
     def __add__(self, other: Work) -> Work:
-        return Work(self.body + other.body, self.head + other.head, self.entry + other.entry)
+        counts = [each for each in (self.correction, other.correction) if each is not None]
+        return Work(
+            self.body + other.body,
+            self.head + other.head,
+            self.entry + other.entry,
+            sum(counts) if counts else None,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +43,10 @@ class Weights:
         body: Weights that every row uses.
         head: Weights for logits; those of the target's output head if the drafter uses it.
         entry: Weights of a separate matrix for rows made from the target's states, if there is one.
+        correction: Weights of the small head that corrects logits, if there is one.
     """
 
     body: int
     head: int
     entry: int = 0
+    correction: int = 0

@@ -64,11 +64,13 @@ class DSpark(DFlash):
         return DSparkSession(self, target.target, settings)
 
     def weights(self, target: Target) -> Weights:
-        """Implement `Drafter.weights`: logits take the output head and the Markov head."""
-        usual = super().weights(target)
+        """Implement `Drafter.weights`: the small heads are used once for each guess considered."""
+        usual, small = super().weights(target), matrix_weights(self.head.markov_head)
+        if self.head.config.enable_confidence_head:
+            small += matrix_weights(self.head.confidence_head)
         own = self.head.config.own_vocabulary
         head = matrix_weights(self.head.lm_head) if own else usual.head
-        return Weights(usual.body, head + matrix_weights(self.head.markov_head), usual.entry)
+        return Weights(usual.body, head, usual.entry, small)
 
 
 class DSparkSession(DFlashSession):
@@ -113,13 +115,14 @@ class DSparkSession(DFlashSession):
         if depth > 0:
             self._rows = self._block(context)[:depth]
             self._logits = self.project(self._rows)
+            self.work += Work(head=depth)
             self._state = self.head.markov_head.start(self._rows[0])
             remark |= {"passes": 1, "states": self.read, "masks": self.size - 1}
             build_tree(builder, self, context, TreeShape(depth, partial(self._wide, builder)))
         guesses = len(builder.tokens) - 1
         if len(self._steps) > guesses:  # the next guess was considered and not drawn
             remark["cut"] = round(self.survival, 6)
-        self.work += Work(head=guesses)
+        self.work += Work(correction=len(self._steps))
         evidence = {0: remark} | self._evidence(guesses)
         seen = [top["token"] for node in range(1, guesses + 1) for top in evidence[node]["top"]]
         return Proposal(
@@ -158,17 +161,20 @@ class DSparkSession(DFlashSession):
         """Return the Markov head's step at a position of the block. token: the one before, ()."""
         if len(self._steps) == position:
             state = self._steps[-1].state if position else self._state
-            head, row = self.head.markov_head, self._rows[position]
-            self._steps.append(_Step(*head.step(token, row, state)))
+            head, row = self.head, self._rows[position]
+            correction, embedded, state = head.markov_head.step(token, row, state)
+            known = head.config.enable_confidence_head
+            confidence = head.confidence(row, embedded) if known else None
+            self._steps.append(_Step(correction, state, confidence))
         return self._steps[position]
 
     def _confidence(self, positions: int) -> list[float]:
         """Return the predicted probabilities of acceptance of the first positions' guesses."""
-        if not (positions and self.head.config.enable_confidence_head):
+        logits = [step.confidence for step in self._steps[:positions]]
+        known = [each for each in logits if each is not None]
+        if not known:
             return []
-        embedded = torch.stack([step.embedded for step in self._steps[:positions]])
-        logits = self.head.confidence(self._rows[:positions], embedded)
-        (values,) = to_host(logits.float().sigmoid())
+        (values,) = to_host(torch.stack(known).float().sigmoid())
         found: list[float] = values.tolist()
         check_finite(found, self.name)
         return found
@@ -200,11 +206,11 @@ class DSparkSession(DFlashSession):
 
 
 class _Step(NamedTuple):
-    """One step of the Markov head: see `MarkovHead.step`."""
+    """One step of the Markov head (see `MarkovHead.step`), and the confidence head's logit ()."""
 
     correction: Tensor
-    embedded: Tensor
     state: Tensor
+    confidence: Tensor | None
 
 
 class _Chain(ProposalBuilder):

@@ -162,7 +162,7 @@ def extra_rows(proposed: Proposed | None, family: str) -> int | None:
 
 def check_work(work: Work, guesses: int, family: str, length: int, where: str) -> None:
     """Check the rows that the drafter's networks read: some if it guessed with one, else none."""
-    counts = (work.body, work.head, work.entry)
+    counts = (work.body, work.head, work.entry, work.correction or 0)
     expect(min(counts) >= 0, where, f"the drafter read {min(counts)!r} rows")
     most = (length + guesses + 64) * (guesses + 64)  # all rows again for every guess
     expect(max(counts) <= most, where, f"the drafter cannot have read {max(counts)!r} rows")
