@@ -6,6 +6,7 @@ import json
 
 import huggingface_hub
 import pytest
+import test_dspark
 import tiny
 from huggingface_hub.errors import LocalEntryNotFoundError
 from published import PUBLISHED, written
@@ -81,6 +82,7 @@ def test_verified_layouts_load_a_tiny_head(tmp_path):
     for number, name in enumerate(PUBLISHED):
         written(name, tmp_path / str(number))
         held.add(layout_in(tmp_path / str(number)).title)
+    held.add(layout_in(test_dspark.write(tmp_path / "dspark")).title)
     said = {row.layout for row in ROWS if row.verified["layout"]} - {CAUSAL_LM}
     assert said
     assert said <= held
