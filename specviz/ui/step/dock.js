@@ -3,7 +3,7 @@
 import { moveAmong, oneStop } from "../shared/stops.js";
 import { there } from "../shared/there.js";
 import { Button, classes, h, Icon, Mark, render, Token } from "../shared/view.js";
-import { following, go, now } from "./cursor.js";
+import { following, go, momentKey, now } from "./cursor.js";
 import { waiting } from "./live.js";
 import { act, isPlaying } from "./playback.js";
 import { reel, stepName } from "./reel.js";
@@ -135,7 +135,7 @@ function OpenRound() {
     "div",
     { key: number, class: "sv-seg sv-open" },
     h("b", null, number),
-    h("div", { class: "sv-steps" }, ...shown.slice(dropped)),
+    h("div", { key: momentKey(), class: "sv-steps" }, ...shown.slice(dropped)),
   );
 }
 

@@ -2,7 +2,8 @@
 
 import { plot } from "../shared/plot.js";
 import { there } from "../shared/there.js";
-import { h, render, Token } from "../shared/view.js";
+import { Fragment, h, render, Token } from "../shared/view.js";
+import { momentKey } from "./cursor.js";
 import { DrafterEvidence } from "./drafter_evidence.js";
 import { DrawStrip } from "./draw_strip.js";
 import { EndCard } from "./end_card.js";
@@ -13,6 +14,7 @@ import { widthOf } from "./room.js";
 import { squash } from "./size.js";
 import { $ } from "./stage.js";
 
+/** @import { ComponentChild } from "../vendor/preact.js" */
 /** @import { Fact, Frame, GuessesPanel, Panel } from "./data.js" */
 
 const ORDINALS = ["", "", "2nd", "3rd"];
@@ -31,13 +33,17 @@ export function showInspector({ panel, step }) {
   // Space is reserved from a run's first evidence on, so that a step without any moves nothing.
   const reasoned = reel.rounds.some((round) => round.first.panel.why);
   $(".sv-evidence").classList.toggle("sv-reasoned", reasoned);
-  render(end ? "The run" : Title(panel), $(".sv-title"));
+  render(fresh(end ? "The run" : Title(panel)), $(".sv-title"));
   render(end ? EndCard(times, there(reel.run).source) : facts.map(FactLine), $(".sv-facts"));
   render(why ? DrafterEvidence(why, panel.kind === "empty") : null, $(".sv-why"));
-  render(panel.kind === "trial" ? JudgedGuess(panel) : null, $(".sv-trial"));
+  render(panel.kind === "trial" ? fresh(JudgedGuess(panel)) : null, $(".sv-trial"));
   render(table ? ResidualTable(table) : null, $(".sv-table"));
   render(draw ? DrawStrip(panel, draw) : null, $(".sv-draw"));
 }
+
+/** New elements at each moment: one that is kept and moves counts as a shift of the layout.
+ * @param {ComponentChild} node */
+const fresh = (node) => h(Fragment, { key: momentKey() }, node);
 
 /** @param {Panel} panel */
 function Title(panel) {

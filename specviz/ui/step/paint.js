@@ -79,7 +79,7 @@ export function paintMove(onward) {
 }
 
 // What has the focus is made anew by a step: its successor takes it, or it would be lost.
-const HELD = [".sv-spot", ".sv-seg, .sv-step", ".sv-chip", ".sv-done"];
+const HELD = [".sv-spot", ".sv-pin[role=slider]", ".sv-seg, .sv-step", ".sv-chip", ".sv-done"];
 
 function holdFocus() {
   const held = document.activeElement;
