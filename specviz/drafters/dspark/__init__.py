@@ -34,9 +34,8 @@ from specviz.drafters.common.proposal_builder import (
 from specviz.drafters.dflash import DFlash, DFlashSession, top_tokens_by_position
 from specviz.drafters.dspark.head import DSparkHead
 from specviz.engine.protocol import Proposal
-from specviz.models.passes import ExtraRows, States
+from specviz.models.passes import ExtraRows, States, matrix_weights
 from specviz.models.target import Target, TargetRun
-from specviz.models.weights import matrix_weights
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.work import Weights, Work
