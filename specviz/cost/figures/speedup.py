@@ -35,6 +35,7 @@ from specviz.cost.formula import (
 from specviz.figures.layout import BARS_HEIGHT
 from specviz.figures.plot import Figure, Point, Trace
 from specviz.figures.tree import label, whole_tree
+from specviz.frames.scene import Word
 
 HEIGHT: Final = 264
 MIN_GAMMA: Final = 16  # a chart of γ shows at least this many
@@ -222,7 +223,8 @@ def expected_tree(parents: Sequence[int], reached: Sequence[float]) -> dict[str,
         reached: By node, the probability that it is on the accepted path.
     """
     ranks = tree_formula.sibling_ranks(parents)
-    names = [["…"], *([str(rank + 1)] for rank in ranks[1:])]
+    names: list[Word] = [["…"]]
+    names += [[str(rank + 1)] for rank in ranks[1:]]
     labels = [label(name) for name in names]
     nodes = [
         {"w": name, "label": drawn, "parent": parent, "both": round(chance, 4)}
