@@ -77,7 +77,7 @@ def config_address(section: str, data: str) -> str:
     """Keep a section's config to be fetched; return its address relative to the page."""
     name = f"{section}-{hashlib.sha256(data.encode()).hexdigest()[:12]}.json"
     configs[name] = gzip.compress(data.encode(), 9, mtime=0)
-    return f"{PREFIX}/config/{name}".lstrip("/")
+    return f"{PREFIX}/sections/{name}".lstrip("/")
 
 
 def module_address(name: str) -> str:

@@ -109,7 +109,7 @@ def app_kwargs(
         Route(f"{PREFIX}/health", send_health),
         Route(f"{PREFIX}/{plotly_js()[0]}", send_plotly),
         Route(f"{PREFIX}/{modules()[0]}/{{name:path}}", send_module),
-        Route(f"{PREFIX}/config/{{name}}", send_config),
+        Route(f"{PREFIX}/sections/{{name}}", send_config),
         Route(f"{PREFIX}/traces/{{name}}", send_recorded),
         Route(f"{PREFIX}/races/{{name}}", send_race),
         (questions or Questions()).route(),
