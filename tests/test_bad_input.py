@@ -227,7 +227,7 @@ def test_chart_axis_fits_extremely_fast_run(server):
     """Its chart once had no step for such numbers, and nothing caught the end of that search."""
     run = dict.fromkeys(POINT, 1e6) | {"alpha": 0.5}
     answered = server.ask("law", json.dumps(LAW | {"run": run}))
-    assert answered.json()["speed"]["data"]
+    assert answered.json()["formula"]["speed"]["data"]
 
 
 @pytest.mark.parametrize(

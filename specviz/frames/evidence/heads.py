@@ -185,7 +185,7 @@ def spark(scene: Scene, step: Step, remark: Remark) -> Block | None:
     )
     sentence = say("evidence", "spark_why")
     if "cut" in remark and len(path) == len(scene.guesses):
-        least = scene.header.settings["confidence"]
+        least = format_nonzero(scene.header.settings["confidence"])
         sentence += say("evidence", "spark_cut", p=format_nonzero(remark["cut"]), least=least)
     more = len(path) - len(shown)
     return {"say": sentence, "blocks": [grid(heads, found, stacked=True, more=more), seen]}
