@@ -131,7 +131,9 @@ def furnace(monkeypatch):
     class Hot(Settings):
         heat: int = HEAT.default
 
-    monkeypatch.setattr(specs, "SETTING_SPECS", (*SETTING_SPECS[:-3], HEAT, *SETTING_SPECS[-3:]))
+    rows = (*SETTING_SPECS[:-3], HEAT, *SETTING_SPECS[-3:])
+    monkeypatch.setattr(specs, "SETTING_SPECS", rows)
+    monkeypatch.setattr("specviz.settings.settings.SETTING_SPECS", rows)
     return Hot
 
 

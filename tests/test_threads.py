@@ -132,6 +132,6 @@ def test_numpy_follows_the_chosen_threads(four, monkeypatch):
 def test_large_target_gives_numpy_all_threads(bound, large, monkeypatch):
     given = []
     monkeypatch.setattr(target_module, "share_with_numpy", given.append)
-    monkeypatch.setattr(products, "CACHE", bound)
+    monkeypatch.setattr(products, "CACHE_BYTES", bound)
     tiny.target().start(CaptureSpec())
     assert given == [large]

@@ -131,7 +131,7 @@ def target_work(trace: Trace) -> Work:
 def work_flops(work: Work, weights: Weights) -> int:
     """Return the FLOPs of these rows through these weights."""
     products = work.body * weights.body + work.head * weights.head + work.entry * weights.entry
-    return 2 * (products + (work.correction or 0) * weights.correction)
+    return 2 * (products + (work.correction or 0) * (weights.correction or 0))
 
 
 @dataclass(frozen=True, slots=True)

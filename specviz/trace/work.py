@@ -49,4 +49,4 @@ class Weights:
     body: int
     head: int
     entry: int = 0
-    correction: int = 0
+    correction: int | None = None

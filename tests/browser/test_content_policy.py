@@ -9,10 +9,10 @@ document.addEventListener("securitypolicyviolation", (event) =>
 PICTURES = ("draft tree", "coin and table", "timeline")
 # By the name of each tab, what is there once its part is drawn.
 DRAWN = {
-    "Step": "#sv-step .main-svg",
+    "Step": "#sv-step .sv-twig-svg",
     "Compare": ".sv-race-lanes > *",
     "Lossless?": "#sv-sand-rule",
-    "Trees": "#sv-grow .main-svg",
+    "Trees": "#sv-grow .sv-twig-svg",
     "Cost": "#sv-law .main-svg",
     "Models": ".sv-models-row",
 }
