@@ -161,8 +161,8 @@ def block(scene: Scene, step: Step, remark: Remark) -> Block | None:
 def spark(scene: Scene, step: Step, remark: Remark) -> Block | None:
     """Show DSpark's block up to the newest guess, with corrections and predictions.
 
-    By position: the likeliest token of the pass alone, the likeliest after the correction, the
-    guess, and the predicted probability that it is accepted.
+    By position: the likeliest token of the pass alone, the guess with its corrected probability,
+    and the predicted probability that it is accepted.
     """
     path = main_path(scene, step)
     shown = path[:MOST_COLUMNS]
@@ -171,7 +171,6 @@ def spark(scene: Scene, step: Step, remark: Remark) -> Block | None:
     given = [evidence(scene.guesses[node - 1]) for node in shown]
     found = [
         row("pass alone", [_top(scene, one["base"]) for one in given]),
-        row("corrected", [_top(scene, one["top"]) for one in given]),
         row("guess", [_guess(scene, node) for node in shown]),
     ]
     if all("confidence" in one for one in given):
