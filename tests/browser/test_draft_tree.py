@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 from playwright.sync_api import expect
+from serve import SHIPPED
+
+TREE = next(name for name in SHIPPED if name.endswith("03-tree"))
 
 # Of the tree on Step: pills as [node, left, top, right, bottom], the slot's edge as points.
 DRAWN = """() => {
@@ -48,11 +51,19 @@ TREES = [f".sv-{part} .sv-twig-is-rejected .sv-twig-pill" for part in ("grow-vie
 LABEL = "document.activeElement.getAttribute('aria-label')"
 
 
-@pytest.mark.parametrize("run", ["02-siblings", "06-long-chain"])
-def test_edge_to_the_last_token_crosses_no_pill(looker, run):
+# Whether other branches lie between the round's last token and its parent.
+AROUND = """(() => {
+  const { slot, layout: { places } } = window.specviz.players["sv-step"].frame.tree;
+  return Boolean(slot) && places[slot.parent][1] > places[-1][1] + 47;
+})()"""
+
+
+@pytest.mark.parametrize(("run", "around"), [(TREE, True), ("06-long-chain", False)])
+def test_edge_to_the_last_token_crosses_no_pill(looker, run, around):
     page = looker.look(run)
-    seen = 0
+    seen, went_around = 0, False
     for _ in range(25):
+        went_around |= page.evaluate(AROUND)
         drawn = page.evaluate(DRAWN)
         for _, left, top, right, bottom in drawn["pills"]:
             assert left >= 0
@@ -66,6 +77,7 @@ def test_edge_to_the_last_token_crosses_no_pill(looker, run):
                 seen += 1
         looker.ask("next()")
     assert seen > 10
+    assert went_around >= around
 
 
 def test_bars_are_as_wide_as_probabilities(looker):
