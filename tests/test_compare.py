@@ -393,7 +393,7 @@ def test_plain_decoding_has_speedup_1(greedy):
     assert (head.drafter.name, head.drafter.parameters, head.rule) == (PLAIN, 0, "greedy")
 
 
-def test_depths_count_guesses_positions_and_acceptances(sampled):
+def test_guesses_positions_and_acceptances_are_counted_by_depth(sampled):
     _, results = sampled
     lane, rounds = report(results, "tree"), results.traces["tree"].rounds
     found = {}

@@ -192,7 +192,9 @@ def test_speed_is_not_judged_without_plain_decoding():
     assert "no baseline" in plain_text(
         speed_sentence(lanes({"it": drafted_run(KEPT), PLAIN: half})[PLAIN])
     )
-    assert "one plain token" in plain_text(speed_sentence(lanes({"it": drafted_run(KEPT)})[PLAIN]))
+    assert "a “plain token”, is the unit of cost" in plain_text(
+        speed_sentence(lanes({"it": drafted_run(KEPT)})[PLAIN])
+    )
 
 
 def test_headline_names_the_fastest_and_the_slower_lanes():

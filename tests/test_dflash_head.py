@@ -73,7 +73,7 @@ def test_loss_is_mean_weighted_by_position():
     assert loss == pytest.approx(total / weights, rel=1e-4)
 
 
-def test_row_of_guesses_is_the_block_after_it():
+def test_each_row_guesses_the_block_after_it():
     head, outputs = random_head(), headed.outputs(3)
     with torch.inference_mode():
         said = dflash_loss.guesses(head, outputs)

@@ -453,7 +453,7 @@ def test_equal_candidates_are_claimed_only_for_complete_trees():
 
     assert "all guesses at a depth have the same" in said_of(lambda guesses: guesses)
     for some in (lambda guesses: guesses[:-1], lambda guesses: guesses[:-2]):
-        assert said_of(some).endswith("Each guess gets some of the next head's candidates.")
+        assert said_of(some).endswith("Some of the next head's candidates follow each guess.")
 
 
 def test_lower_candidates_are_not_called_top_tokens():

@@ -220,7 +220,7 @@ def test_check_detects_forged_sampling(name):
     refused(CUTS[name])
 
 
-def test_check_compares_q_with_the_sampling():
+def test_q_must_fit_the_sampling_settings():
     trace = Trace.parse(map(json.dumps, recorded("06a")))
     size, rounds = trace.header.vocab_size, [r for r in trace.rounds if r.judged]
 

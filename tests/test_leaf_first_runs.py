@@ -300,7 +300,7 @@ def test_check_detects_a_last_token_from_another_distribution(runs):
         check(edited(trace, drew, other))
 
 
-def test_block_verification_of_a_tree_suggests_traversal(tiny_target, runs):
+def test_error_for_block_verification_of_a_tree_names_traversal(tiny_target, runs):
     settings = replace(WARM, rule="block")
     with pytest.raises(MismatchedRule, match="'traversal' does the same on trees"):
         traced(tiny_target, Branching(Drawn.SAMPLED, TREE), settings)

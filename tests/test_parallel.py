@@ -79,7 +79,7 @@ def test_command_disconnects_from_other_processes_however_it_ends(second, monkey
     assert left == [1]
 
 
-def test_one_of_several_processes_skips_finalization(second):
+def test_only_a_single_process_finalizes_at_exit(second):
     """A connection thread that outlives the interpreter would abort the process."""
     late = "import atexit, sys; atexit.register(print, 'finalized')"
     code = f"{late}; from specviz.models.devices import exit_process; exit_process(3)"

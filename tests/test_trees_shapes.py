@@ -169,6 +169,6 @@ def test_run_accepts_tree_size_in_parameter_names_of_any_engine(said):
         ("steps=0,topk=10,num_draft_tokens=60", "The depth must be an integer from 1"),
     ],
 )
-def test_invalid_tree_size_gets_a_sentence(said, says):
+def test_invalid_tree_size_is_explained(said, says):
     with pytest.raises(argparse.ArgumentError, match=says):
         read("--tree-size", said)

@@ -142,10 +142,9 @@ def measure(
     watch: Progress = NO_PROGRESS,
     limiter: Limiter | None = None,
 ) -> Iterator[Row]:
-    """Yield the rows of each domain when it is done. The first call of each method is a warm-up.
+    """Yield each domain's rows when the domain is done. The first call of each method is a warm-up.
 
-    If it is stopped, the last rows are those of the current domain, from its complete turns, if it
-    has any.
+    If the measurement is stopped, the complete turns of the current domain come last, if any.
 
     Args:
         target: The target model.

@@ -95,7 +95,7 @@ class Tally:
 
     @property
     def alpha(self) -> float | None:
-        """α: the mean of that probability over judged positions, as in `metrics.summary`."""
+        """α: `acceptance_sum` over the judged positions, as in `metrics.summary`."""
         return share(self.acceptance_sum, sum(depth.positions for depth in self.depths))
 
     @property

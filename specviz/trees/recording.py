@@ -102,7 +102,7 @@ class Walk:
         self.session.commit(self.text[1:], scores.states)
 
     def _next_token(self, logits: Tensor, number: int) -> int:
-        """Return new token number `number`: the known one, or one sampled with the run's seed."""
+        """Return new token `number`, from `known_tokens` or else sampled with the run's seed."""
         if number < len(self.known_tokens):
             return self.known_tokens[number]
         chance = self.settings.chance(number)

@@ -162,7 +162,7 @@ def siblings_at_a_sure_one(looker: Looker) -> list[int]:
     return [n for n, view in nodes.items() if view["parent"] == parent and n > tree["here"]]
 
 
-def test_no_alternatives_are_predicted_after_a_certain_acceptance(looker):
+def test_nothing_is_predicted_after_acceptance_at_probability_1(looker):
     later = siblings_at_a_sure_one(looker)
     word = flat(looker.ask("frame.panel.w"))
     click_guess(looker, later[0])

@@ -148,7 +148,7 @@ class MTPSession:
         return reading
 
     def discard_from(self, node: int) -> None:
-        """Implement `LevelModel.discard_from`. Node n is read in step n + 1."""
+        """Implement `LevelModel.discard_from`. Step n + 1 put node n into the cache."""
         newest = self.known + self._outputs[0].shape[1]
         for module, layer in enumerate(self.cache.layers, 1):
             steps = max(0, node - module + 1) if module == self.count else int(module <= node)

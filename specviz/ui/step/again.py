@@ -56,7 +56,7 @@ class Kept:
     seen: set[str] = field(default_factory=set)
 
     def saw(self, visitor: str) -> None:
-        """Remember that a visitor saw it."""
+        """Remember that a visitor has seen this run."""
         if len(self.seen) >= PRESSED:
             self.seen.clear()
         self.seen.add(visitor)

@@ -31,7 +31,7 @@ def seconds(request: RunRequest) -> float:
 
 
 def stream_run(request: RunRequest, context: JobContext) -> Iterator[str]:
-    """Load the models and run; a hint follows at the end, when timing is over."""
+    """Load the models and run; after timing, add the prompt's hint, if there is one."""
     yield context.says("loading")
     target, (drafter,) = context.load(request.target, [request.drafter])
     if context.unwanted():

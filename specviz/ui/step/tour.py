@@ -17,7 +17,7 @@ Place = Literal[
     "plain", "guess", "check", "rejection", "recovery", "commit", "end", "own"
 ]  # positions that `tour.js` finds
 INTRO: Final = "A small model guesses words; for speed, a big one checks them in one pass."
-EXACT: Final = "Same words as its own at temperature 0, else same distribution."
+EXACT: Final = "The result: the big one’s words at temperature 0, else its distribution."
 LOSSY: Final = (
     "The rule used here is not lossless: the text does not follow the big model’s distribution."
 )
@@ -73,9 +73,9 @@ STOPS: Final = (
     Stop(
         "recovery",
         "The replacement.",
-        "It is sampled from the residual: the probability that the target gives words in excess of "
-        "the drafter’s, hatched here. This makes every word as likely as if the target had "
-        "written alone: the text follows the target’s distribution.",
+        "It is sampled from the residual: the part of the target’s probability above the "
+        "drafter’s, hatched here. This makes every word as likely as if the target had written "
+        "alone: the text follows the target’s distribution.",
         ".sv-panel",
     ),
     Stop(

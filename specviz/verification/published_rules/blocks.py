@@ -104,7 +104,7 @@ def acceptance_counts(one: float, both: float) -> tuple[float, float, float]:
 
 
 class RemainingMass(LeafFirst):
-    """Traversal verification that divides by the untried draft mass instead of by S + 1 − a."""
+    """Traversal verification that wrongly divides by the untried draft mass."""
 
     def __init__(self) -> None:
         super().__init__("traversal")
