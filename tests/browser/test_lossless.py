@@ -115,6 +115,13 @@ def test_gallery_shows_sources_and_uses_the_sandbox_distributions(sand):
     expect(sand.get_by_role("button", name="Resampling from p itself")).to_contain_text("exact")
 
 
+def test_rule_with_three_words_shows_three_columns(sand):
+    sand.locator("[data-key=remaining-mass] , [data-key=remaining-mass] button").last.click()
+    expect(sand.locator(".sv-wild-one h3")).to_contain_text("remaining draft mass")
+    assert sand.locator(".sv-wild-columns > *").count() == 3
+    assert sand.locator(".sv-wild-one .sv-sand-words > *").count() == 3
+
+
 def test_find_the_fault_reveals_the_name_after_a_choice(sand):
     sand.wait_for_selector(".sv-wild-one h3")
     sand.get_by_role("button", name="Find the fault").click()

@@ -15,11 +15,17 @@ export const Badge = ({ is }) =>
     is,
   );
 
-/** @param {Word[]} words @param {number[]} out @param {number[]} p @param {[number, number][]} [intervals] */
-const Output = (words, out, p, intervals) => [
-  OutputColumns({ words, p, parts: [["sv-wild-fill", out]], intervals, name: "sv-wild-columns" }),
-  WordRow(words),
-];
+/**
+ * A rule may have fewer words than the others.
+ * @param {Word[]} all @param {number[]} out @param {number[]} p @param {[number, number][]} [intervals]
+ */
+function Output(all, out, p, intervals) {
+  const words = all.slice(0, p.length);
+  return [
+    OutputColumns({ words, p, parts: [["sv-wild-fill", out]], intervals, name: "sv-wild-columns" }),
+    WordRow(words),
+  ];
+}
 
 /** @param {CaseStudy} study @param {Word[]} words */
 export function GalleryCase(study, words) {
