@@ -35,7 +35,7 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "token": "A piece of text, often a word with the space before it. Models read and write "
     "tokens.",
     "pass": "The target reads one or more tokens and computes, for each, what may follow it.",
-    "distribution": "The probabilities of all tokens to come next. They sum to 1.",
+    "distribution": "For every token, the probability that it comes next. They sum to 1.",
     "house": "House, the target here: a small model that ships with the page. It was trained on "
     f"{TRAINED_ON}, and knows nothing else.",
     "p": "The probability that the target gives a token, after temperature, top-k and top-p.",
@@ -52,8 +52,8 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "gamma": "How many tokens the drafter guesses in a row.",
     "alpha": "The probability that one of the guesses for a position is accepted, before any "
     "coin is known, averaged over judged positions. One sampled guess: Σ min(p, q). Several "
-    "sampled guesses, once they are known: 1 − Π(1 − min(1, p/q)), each with the p (and q) that "
-    "remain after earlier rejections. Fixed guesses: the sum of their p.",
+    "sampled guesses: 1 − Π(1 − min(1, p/q)), each with the p (and q) that remain after earlier "
+    "rejections. Guesses that are not sampled: the sum of their p.",
     "coin": "A random number in [0, 1), fixed by the seed. A guess is accepted if its coin is "
     "below its probability of acceptance; at temperature 0 none is needed.",
     "round": "One draft and one target pass. It adds every accepted guess and one token more.",
@@ -70,14 +70,14 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "ancestor mask": "What each row of the target’s pass may attend to: the text, the guesses "
     "before it on its own path, and itself. So the target reads every path as a text of its own.",
     "acceptance by rank": "How often the target’s next token is the drafter’s best guess, its "
-    "second best, and so on: the mean of the target’s p, measured on real texts.",
+    "second best, and so on: the mean p of the token with that rank, measured on real texts.",
     "difference": "p − q: above 0 if the target gives a token more probability than the drafter, "
     "below 0 if less.",
     "above": "p − q if that is above 0, else 0: what the target has beyond the draft. Scaled to "
     "sum to 1, it is the residual.",
     "waiting": "Guessed, not judged yet.",
     "accepted": "The guess stays in the text: its coin was below its probability of acceptance, "
-    "or, under a rule that judges from the leaf up, a guess after it was accepted.",
+    "or, under a rule that judges from the leaf up, a later guess was accepted.",
     "reach": "Under a rule that judges from the leaf up: how well the target's probabilities "
     "cover the drafter's on the path to a guess. It starts at 1; each guess makes it "
     "min(1, reach × p ÷ q): p below q lowers it, and p above q can raise it again.",
@@ -99,19 +99,19 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "one round": "One target pass and the drafting before it. The first round, which reads the "
     "prompt, counts too.",
     "plain pass": "The target's pass over one new token in plain decoding, without the pass over "
-    "the prompt: the unit of costs on Cost, on the models' card and in the bench command.",
-    "plain token": "The time of one token in plain decoding, including its share of reading the "
-    "prompt: total seconds divided by tokens. The unit of costs on Compare.",
+    "the prompt: the unit of costs on the Cost tab, on the models' card and in the bench command.",
+    "plain step": "The time of one token in plain decoding, including its share of reading the "
+    "prompt: total seconds divided by tokens. The unit of costs on the Compare tab.",
     "brings": "Tokens that a round adds to the text: the accepted guesses and one from the target.",
-    "costs": "The time of a round in plain tokens: drafting, the target pass, judging and "
+    "costs": "The time of a round in plain steps: drafting, the target pass, judging and "
     "updating the caches, and its share of reading the prompt.",
     "speed-up": "Tokens per second divided by those of plain decoding: what a round brings divided "
     "by what it costs.",
     "mean over domains": "For equally long texts of each domain, the time of plain decoding "
-    "divided by the drafter's. This is the harmonic mean of the speed-ups, so one domain with fast "
-    "copying cannot dominate it. Tokens per pass are averaged in the same way.",
-    "tokens per second": "New tokens divided by the measured seconds of the lane itself.",
-    "kept by depth": "Of the positions judged at each depth, the share at which a guess was "
+    "divided by the drafter's. This is the harmonic mean of the speed-ups, so one domain where "
+    "copying is very fast cannot dominate it. Tokens per pass are averaged in the same way.",
+    "tokens per second": "New tokens divided by the measured seconds of that drafter's own run.",
+    "kept by depth": "The share of the positions judged at each depth where a guess was "
     "accepted; alternatives count as one position. Depth 1 is the first after the text.",
     "FLOPs per token": "Arithmetic operations for each new token, of target and drafter together, "
     "including those for rejected guesses.",

@@ -10,7 +10,7 @@ import json
 import re
 from typing import Any, Final
 
-from specviz.compare.summary import number, plain_text
+from specviz.compare.summary import number
 from specviz.frames.scene import word
 
 HOSTILE: Final = "<img src=x onerror=window.hacked=1> ${1} {{x}} <b>head</b>"
@@ -79,12 +79,6 @@ def summary(apart: str | None = None, caution: str | None = None) -> dict[str, A
     same = f"All 4 texts are identical: {TOKENS} of {TOKENS} token ids, compared one by one."
     other = f"1 of 3 texts differs from plain decoding's. {apart}: it parts at new token 3."
     return {
-        "prompt": PROMPT,
-        "target": "house",
-        "machine": "2 CPU cores",
-        "dtype": "float32",
-        "order": ORDER,
-        "complete": True,
         "headline": "eagle3 wins here, at 2.35 times plain decoding's speed.",
         "caution": caution,
         "texts": _badge(other if apart else same, apart is None),
@@ -96,12 +90,11 @@ def _badge(sentence: str, same: bool) -> dict[str, Any]:
     """Return the sentence on all texts; its bold opening ends at the first colon or full stop."""
     cut = re.search(r"[:.](\s|$)", sentence).start() + 1
     parts = [{"b": sentence[:cut]}, sentence[cut:]]
-    return {"same": same, "sentence": sentence, "sentence_parts": parts}
+    return {"same": same, "sentence_parts": parts}
 
 
 def _numbers(name: str, apart: bool) -> dict[str, Any]:
     """Return a lane's numbers, computed from its passes."""
-    title, said, _, _ = LANES[name]
     done, brings = many_passes(name), TOKENS / many_passes(name)
     unit = done * seconds_of("plain") / TOKENS
     first, later = passes(name)[0], passes(name)[1:]
@@ -115,16 +108,13 @@ def _numbers(name: str, apart: bool) -> dict[str, Any]:
         number(f"{brings:.2f}", "k"),
         " tokens in the time of ",
         number(f"{costs['total']:.2f}", "k"),
-        " plain tokens: ",
+        " plain steps: ",
         number(f"{costs['draft']:.2f}", "q"),
         " to draft.",
     ]
     measure = [{"b": "The baseline:"}]
     return {
         "name": name,
-        "title": title,
-        "said": said,
-        "sentence": plain_text(measure if plain else parts),
         "sentence_parts": measure if plain else parts,
         "decimals": 2,
         "speedup": brings / costs["total"],
@@ -132,9 +122,8 @@ def _numbers(name: str, apart: bool) -> dict[str, Any]:
         "costs": costs,
         "alpha": None if plain else 0.74,
         "depths": [] if plain else _depths(),
-        "tokens": TOKENS,
-        "passes": done,
-        "seconds": seconds_of(name),
+        "rule": "greedy",
+        "guesses": None if plain else 2.5,
         "runs": [seconds_of(name) * share for share in ((1,) if plain else (1, 0.9, 1.2))],
         "speedups": None
         if plain
@@ -143,12 +132,9 @@ def _numbers(name: str, apart: bool) -> dict[str, Any]:
         "flops_per_token": None if name == "n-gram" else 2.2e7,
         "bytes": 0 if name in ("plain", "n-gram") else 9_400_000,
         "held_bytes": {"plain": 0, "n-gram": None}.get(name, 39_200_000),
-        "ended": "limit",
-        "uneven": 1.02,
         "noise": None,
         "equality": {
             "verdict": "near-tie" if apart else "same",
-            "tokens": TOKENS,
             "position": 2 if apart else None,
             "sentence": APART if apart else "All the same.",
         },
@@ -158,13 +144,13 @@ def _numbers(name: str, apart: bool) -> dict[str, Any]:
 
 def _depths() -> list[dict[str, int]]:
     """Return counts of guesses at four depths."""
-    return [{"judged": 9, "positions": 9 - d, "kept": 8 - 2 * d} for d in range(4)]
+    return [{"positions": 9 - d, "kept": 8 - 2 * d} for d in range(4)]
 
 
 def opening(number: str, source: str = "recorded") -> dict[str, Any]:
     """Return the race's first line."""
     lanes = [
-        {"name": name, "title": title, "shape": shape, "drafter": name}
+        {"name": name, "title": title, "shape": shape}
         for name, (title, shape, _, _) in LANES.items()
     ]
     return {
@@ -172,11 +158,8 @@ def opening(number: str, source: str = "recorded") -> dict[str, Any]:
         "source": source,
         "id": number,
         "prompt": PROMPT,
-        "prompt_pieces": word(PROMPT.encode()),
-        "target": "House",
         "where": "House · 2 CPU cores · float32",
         "settings": "T 0 · 31 tokens · seed 1",
-        "greedy": True,
         "order": ORDER,
         "lanes": lanes,
     }

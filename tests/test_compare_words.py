@@ -110,7 +110,7 @@ def test_sentence_names_expensive_drafting():
         "Slower here, 0.69 × plain decoding: drafting 3.2 guesses takes as long as 2.00 plain "
         "tokens, checking them 1.00, and reading the prompt, spread over all rounds, 0.20. "
         "But only 1.20 guesses per "
-        "round are accepted. So a round adds 2.20 tokens in the time of 3.20 plain tokens."
+        "round are accepted. So a round adds 2.20 tokens in the time of 3.20 plain steps."
     )
 
 
@@ -119,7 +119,7 @@ def test_sentence_names_expensive_checking():
         "Slower here, 0.79 × plain decoding: checking 3.2 guesses takes as long as 2.40 plain "
         "tokens, drafting them 0.20, and reading the prompt, spread over all rounds, 0.20. "
         "But only 1.20 guesses per "
-        "round are accepted. So a round adds 2.20 tokens in the time of 2.80 plain tokens."
+        "round are accepted. So a round adds 2.20 tokens in the time of 2.80 plain steps."
     )
 
 
@@ -136,7 +136,7 @@ def test_sentence_of_a_lane_without_accepted_guesses():
         "Slower here, 0.62 × plain decoding: drafting 3.2 guesses takes as long as 0.40 plain "
         "tokens, checking them 1.00, and reading the prompt, spread over all rounds, 0.20. "
         "But no guess is accepted. So "
-        "a round adds 1.00 tokens in the time of 1.60 plain tokens."
+        "a round adds 1.00 tokens in the time of 1.60 plain steps."
     )
 
 
@@ -144,7 +144,7 @@ def test_sentence_of_a_lane_without_guesses():
     trace = drafted_run((0, 0, 0, 0), guesses=0, draft=0.0)
     assert lane_sentence(trace, plain=plain_run(range(5))) == (
         "Slower here, 0.83 × plain decoding: the drafter found nothing to guess in 5 rounds, so a "
-        "round adds 1.00 tokens in the time of 1.20 plain tokens."
+        "round adds 1.00 tokens in the time of 1.20 plain steps."
     )
 
 
@@ -192,7 +192,7 @@ def test_speed_is_not_judged_without_plain_decoding():
     assert "no baseline" in plain_text(
         speed_sentence(lanes({"it": drafted_run(KEPT), PLAIN: half})[PLAIN])
     )
-    assert "a “plain token”, is the unit of cost" in plain_text(
+    assert "a “plain step”, is the unit of cost" in plain_text(
         speed_sentence(lanes({"it": drafted_run(KEPT)})[PLAIN])
     )
 

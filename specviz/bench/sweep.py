@@ -66,7 +66,7 @@ class SweepPlan:
         return turns
 
     def rounds(self, seconds: float) -> int:
-        """Return how many rounds fit if one takes this many seconds."""
+        """Return how many rounds fit into the time limit if one takes `seconds`."""
         return max(MIN_ROUNDS, min(MAX_ROUNDS, int(self.budget / seconds)))
 
 

@@ -182,7 +182,7 @@ def add_device(parser: Parser) -> None:
 
 
 def add_tree_size(parser: argparse.ArgumentParser) -> None:
-    """Add the option --tree-size: a dynamic tree under the names that SGLang or EAGLE uses."""
+    """Add the option --tree-size: a dynamic tree's size by SGLang's or EAGLE's parameters."""
     option_group(parser, "draft tree").add_argument(
         "--tree-size",
         type=_parse_tree_size,

@@ -107,7 +107,7 @@ def count_stored(name: str, files: Sequence[Path], quantized: bool = False) -> S
 
 
 def read_header(name: str, path: Path) -> dict[str, StoredTensor]:
-    """Return the tensors of a safetensors file by name; errors call the model `name`.
+    """Return a safetensors file's tensors by their names. name: the model's, for error messages.
 
     The file begins with the length of its header (8 bytes) and the header, as JSON.
 

@@ -94,11 +94,11 @@ WITH_Q = SAMPLED | REPLACED
 LENIENCE = RuleParameter("lenience", 0.5, 0.01, 1, "q is multiplied by it in the test")
 WEIGHT = RuleParameter("weight", 0.9, 0, 1, "the target's share in the mean of p and q")
 EPSILON = RuleParameter("epsilon", 0.09, 0, 1, "a token above this probability always passes")
-DELTA = RuleParameter("delta", 0.3, 0, 1, "the threshold is this times e^−entropy if that is less")
+DELTA = RuleParameter("delta", 0.3, 0, 1, "the threshold is at most this times e^−entropy")
 MARGIN = RuleParameter("margin", 0.6, 0, 1, "how far below the top token's p a token may lie")
-AMONG = RuleParameter("among", 10, 1, 1000, "how many of the most probable tokens it must be among")
+AMONG = RuleParameter("among", 10, 1, 1000, "the guess must be one of this many likeliest tokens")
 SINGLE = RuleParameter("single", 0.2, 0.001, 1, "a guess with at least this p always passes")
-TOGETHER = RuleParameter("together", 0.8, 0.001, 1, "the candidates' summed p is divided by it")
+TOGETHER = RuleParameter("together", 0.8, 0.001, 1, "divides the summed p of the candidates")
 
 
 def _lossless() -> tuple[RuleSpec, ...]:

@@ -147,7 +147,7 @@ def test_no_label_covers_an_open_list(visit):
     page.wait_for_function(f"({covered})().length === 0")
 
 
-def test_a_number_lights_its_bar_and_a_row_its_token(looker):
+def test_hovering_a_number_highlights_its_bar_and_a_row_its_token(looker):
     page = looker.look(OPENING)
     looker.step_to("Rejected")
     page.hover(".sv-say .sv-n-q")

@@ -47,9 +47,9 @@ class AnswerSettings:
         seed: Seed of the order of questions and of sampling.
         layers: Layers whose outputs are stored, counted from 1.
         rows: Answers per batch.
-        answer: Most tokens of an answer.
-        question: Most tokens of a question; longer ones are skipped.
-        temperatures: Temperatures of successive answers, repeated.
+        answer: The largest number of tokens in an answer.
+        question: The largest number of tokens in a question; longer ones are skipped.
+        temperatures: Used for one answer after another, starting over after the last.
     """
 
     seed: int

@@ -4,8 +4,8 @@ import { Drawing, h, Mark, render, termAttributes } from "../shared/view.js";
 import { $ } from "./stage.js";
 
 /** @import { ComponentChild } from "../vendor/preact.js" */
-/** @import { Stroke } from "../shared/data.js" */
-/** @import { Tree } from "./data.js" */
+/** @import { Stroke } from "../../figures/marks.py" */
+/** @import { DrawnTree as Tree } from "../../figures/tree.py" */
 
 /** @param {string} term @param {string} label @param {ComponentChild} sign */
 export const LegendEntry = (term, label, sign) =>
@@ -51,12 +51,12 @@ export function TreeKey(tree) {
   const soft = nodes.some((node) => node.soft !== undefined);
   const sampled = nodes.some((node) => node.q !== undefined);
   const siblings = new Set(nodes.map((node) => node.parent)).size < nodes.length;
-  const hatched = siblings ? "; hatched: the remainder" : "";
+  const hatched = siblings ? "; hatched: what is left of them after a rejection" : "";
   const bars = soft
-    ? ["soft", "under a token: softmax at temperature 1"]
+    ? ["soft", "bar under a token: softmax at temperature 1"]
     : sampled
-      ? ["pq", "under a token: p, and q below it" + hatched]
-      : ["p", "under a token: p (no q)" + hatched];
+      ? ["pq", "bars under a token: p above, q below" + hatched]
+      : ["p", "bar under a token: p (no q)" + hatched];
   const entries = [
     bars,
     ...(sampled ? [["edge", "the width of an edge is q"]] : []),

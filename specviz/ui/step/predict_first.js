@@ -8,7 +8,9 @@ import { go, now, repaint } from "./cursor.js";
 import { frameAt, reel, stepName } from "./reel.js";
 import { $ } from "./stage.js";
 
-/** @import { Part, Place, TossedTrial, TrialPanel } from "./data.js" */
+/** @import { TossedPanel, VerdictPanel } from "../../frames/inspector.py" */
+/** @import { Part } from "../../texts/render.py" */
+/** @import { Place } from "./cursor.js" */
 
 const NO_SCORE = { points: 0, predictions: 0, error: 0, estimates: 0 };
 const state = {
@@ -40,7 +42,7 @@ export const mustAsk = (to) =>
 export function PredictFirst() {
   const { on, score } = state;
   const lines = [
-    score.predictions && score.points + " of " + score.predictions + " points",
+    score.predictions && "points: " + score.points + " of " + score.predictions,
     score.estimates && "mean error " + (score.error / score.estimates).toFixed(2),
   ].filter(Boolean);
   const title =
@@ -79,7 +81,7 @@ export function feedbackHere() {
 
 // The guess being judged at a step.
 /** @param {Place} to */
-const trialAt = (to) => /** @type {TrialPanel} */ (frameAt(...to).panel);
+const trialAt = (to) => /** @type {VerdictPanel} */ (frameAt(...to).panel);
 
 /** The ways to answer the question on screen. */
 export function Answers() {
@@ -141,7 +143,7 @@ function answer(kept) {
 }
 
 function answerEstimate() {
-  const panel = /** @type {TossedTrial} */ (trialAt(there(now.question)));
+  const panel = /** @type {TossedPanel} */ (trialAt(there(now.question)));
   const { off, parts } = scoreEstimate(panel, estimateHere());
   const { error, estimates } = state.score;
   tell(parts, { error: error + off, estimates: estimates + 1 });
@@ -166,7 +168,7 @@ export function reveal() {
 
 /**
  * Whether a prediction scores, and why. At a probability of exactly one half both do.
- * @param {TrialPanel} panel
+ * @param {VerdictPanel} panel
  * @param {boolean} kept
  * @returns {{ good: boolean, parts: Part[] }}
  */
@@ -178,11 +180,12 @@ export function scorePrediction(panel, kept) {
     const good = panel.accepted === kept;
     return { good, parts: [start(good), ...sure] };
   }
-  const tossed = /** @type {TossedTrial} */ (panel);
+  const tossed = /** @type {TossedPanel} */ (panel);
   const { threshold } = tossed.coin;
   const good = kept ? threshold >= 0.5 : threshold <= 0.5;
   const likelier =
     "“" + (threshold > 0.5 ? "accepted" : "rejected") + "” was the likelier outcome.";
+  /** @type {Part[]} */
   const parts = [
     start(good),
     ...ratio(tossed),
@@ -196,7 +199,7 @@ export function scorePrediction(panel, kept) {
 
 /**
  * How far off an estimated probability was, in hundredths as both are shown.
- * @param {TossedTrial} panel
+ * @param {TossedPanel} panel
  * @param {number} estimate
  * @returns {{ off: number, parts: Part[] }}
  */
@@ -205,6 +208,7 @@ export function scoreEstimate(panel, estimate) {
   const is = threshold === 0 || threshold === 1 ? String(threshold) : threshold.toFixed(2);
   const off = Math.abs(estimate - Number(is));
   const why = certainty(panel) || [...ratio(panel), "."];
+  /** @type {Part[]} */
   const parts = [
     "You said " + estimate.toFixed(2) + "; it is ",
     { n: is, as: "both" },
@@ -216,7 +220,7 @@ export function scoreEstimate(panel, estimate) {
 }
 
 // Why no coin could have changed the verdict; null if one could.
-/** @param {TrialPanel} panel @returns {Part[] | null} */
+/** @param {VerdictPanel} panel @returns {Part[] | null} */
 function certainty(panel) {
   const { coin, accepted, w, q, laws, because } = panel;
   if (because) return !coin || panel.whatif?.stuck ? because : null;
@@ -235,7 +239,7 @@ function certainty(panel) {
   return [none + ", so it is never accepted."];
 }
 
-/** @param {TossedTrial} panel @returns {Part[]} */
+/** @param {TossedPanel} panel @returns {Part[]} */
 function ratio({ q, laws, text, because }) {
   if (because) return because;
   const [p, other] = ["p", "q"].map((name) => name + (laws.left.includes(name) ? "′" : ""));
@@ -246,5 +250,5 @@ function ratio({ q, laws, text, because }) {
   return [p + " is ", share, " of " + other];
 }
 
-/** @param {TossedTrial} panel @returns {Part[]} */
+/** @param {TossedPanel} panel @returns {Part[]} */
 const coinText = ({ text }) => [" The coin is ", { n: text.u, as: "u" }, "."];

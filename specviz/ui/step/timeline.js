@@ -8,7 +8,9 @@ import { widthOf } from "./room.js";
 import { $ } from "./stage.js";
 
 /** @import { ComponentChild } from "../vendor/preact.js" */
-/** @import { Frame, RoundLine, Span } from "./data.js" */
+/** @import { DrawnFrame as Frame } from "../../figures/charts.py" */
+/** @import { RoundLine } from "./lines.py" */
+/** @typedef {[at: number, long: number]} Span A stretch of time, in seconds. */
 /**
  * What the lanes have in common. scale: of the width, per second. until: the end of this round, in
  * seconds. ours: all rounds.
@@ -86,7 +88,7 @@ const summary = () => (reel.baseline || reel.finished)?.summary ?? "";
 /** @param {View} view */
 function measurement({ round, until }) {
   const both = reel.baseline
-    ? "Both measured in this run, one after the other."
+    ? "Both measured on this machine, one after the other."
     : "Measured in this run.";
   const after = until < 10 ? Math.round(until * 1000) + " ms" : until.toFixed(1) + " s";
   const { number } = reel.rounds[round];

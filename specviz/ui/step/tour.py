@@ -5,8 +5,7 @@ A stop says what to look at, never a number; numbers are on the page, from its r
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal, TypedDict
 
 import gradio as gr
 
@@ -16,15 +15,16 @@ from specviz.ui.step.recorded import names
 Place = Literal[
     "plain", "guess", "check", "rejection", "recovery", "commit", "end", "own"
 ]  # positions that `tour.js` finds
-INTRO: Final = "A small model guesses words; for speed, a big one checks them in one pass."
-EXACT: Final = "The result: the big one’s words at temperature 0, else its distribution."
+INTRO: Final = "A small model guesses words. A big one checks them all in one pass, to save time."
+EXACT: Final = (
+    "The text is as from the big one alone: its words at temperature 0, else its distribution."
+)
 LOSSY: Final = (
     "The rule used here is not lossless: the text does not follow the big model’s distribution."
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(TypedDict):
     """One stop of the tour.
 
     Attributes:
@@ -40,66 +40,73 @@ class Stop:
     at: str
 
 
-STOPS: Final = (
+class TourConfig(TypedDict):
+    """The stops, and the recorded run that they are about, if there is one."""
+
+    stops: list[Stop]
+    run: str | None
+
+
+STOPS: Final = [
     Stop(
-        "plain",
-        "The big model alone.",
-        "The big model is called the target. It writes one token per pass: every blue box in the "
-        "row “Plain decoding” is one pass and one token. That is slow; we want to beat it.",
-        ".sv-time",
+        place="plain",
+        title="The big model alone.",
+        say="The big model is called the target. It writes one token per pass: every blue box in "
+        "the row “Plain decoding” is one pass and one token. That is slow; we want to beat it.",
+        at=".sv-time",
     ),
     Stop(
-        "guess",
-        "A draft.",
-        "A cheap drafter guesses the next few tokens, one after the other. They are only guesses: "
-        "nothing is in the text yet.",
-        ".sv-tree-part",
+        place="guess",
+        title="A draft.",
+        say="A cheap drafter guesses the next few tokens, one after the other. They are only "
+        "guesses: nothing is in the text yet.",
+        at=".sv-tree-part",
     ),
     Stop(
-        "check",
-        "The check.",
-        "One pass of the target reads all guesses at once and gives each a probability: p, in "
+        place="check",
+        title="The check.",
+        say="One pass of the target reads all guesses at once and gives each a probability: p, in "
         "blue. The probability that the drafter gave it is q, in orange.",
-        ".sv-tree-part",
+        at=".sv-tree-part",
     ),
     Stop(
-        "rejection",
-        "A rejection.",
-        "If the target gives a guess less probability than the drafter did, a random number, the "
-        "coin, decides: accept with probability p ÷ q. This guess is rejected, and those after "
+        place="rejection",
+        title="A rejection.",
+        say="If the target gives a guess less probability than the drafter did, a random number, "
+        "the coin, decides: accept with probability p ÷ q. This guess is rejected, and those after "
         "it are discarded.",
-        ".sv-panel",
+        at=".sv-panel",
     ),
     Stop(
-        "recovery",
-        "The replacement.",
-        "It is sampled from the residual: the part of the target’s probability above the "
+        place="recovery",
+        title="The replacement.",
+        say="It is sampled from the residual: the part of the target’s probability above the "
         "drafter’s, hatched here. This makes every word as likely as if the target had written "
         "alone: the text follows the target’s distribution.",
-        ".sv-panel",
+        at=".sv-panel",
     ),
     Stop(
-        "commit",
-        "The commit.",
-        "The accepted guesses and the replacement join the text, all for one pass. When every "
+        place="commit",
+        title="The commit.",
+        say="The accepted guesses and the replacement join the text, all for one pass. When every "
         "guess is accepted, that pass gives one more token: the bonus, marked with a star.",
-        ".sv-strip",
+        at=".sv-strip",
     ),
     Stop(
-        "end",
-        "The speed-up.",
-        "Both rows were measured on the same machine. The speed-up, at the end of the first row, "
-        "says how many times as fast as plain decoding this run was.",
-        ".sv-time",
+        place="end",
+        title="The speed-up.",
+        say="Both rows were measured on the same machine. The speed-up, at the end of the first "
+        "row, says how many times as fast as plain decoding this run was.",
+        at=".sv-time",
     ),
     Stop(
-        "own",
-        "Your turn.",
-        "Choose an example or write a prompt, and press Run live: a real run, on the machine that "
-        "serves this page. Help, at the top, has this tour again and explains every term.",
-        "#sv-run",
+        place="own",
+        title="Your turn.",
+        say="Choose an example or write a prompt, and press Run live: a real run, on the machine "
+        "that serves this page. Help, at the top, has this tour again and explains every term.",
+        at="#sv-run",
     ),
-)
+]
 
 
 def intro() -> gr.HTML:
@@ -108,6 +115,6 @@ def intro() -> gr.HTML:
     return component("sv-intro", "step/intro", config(), words=words)
 
 
-def config() -> dict[str, Any]:
-    """The config of the tour's script: its stops, and the recorded run that it shows."""
-    return {"stops": [asdict(stop) for stop in STOPS], "run": next(iter(names()), None)}
+def config() -> TourConfig:
+    """The config of the tour's script."""
+    return {"stops": STOPS, "run": next(iter(names()), None)}

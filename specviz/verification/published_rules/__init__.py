@@ -15,6 +15,7 @@ from specviz.verification.published_rules.case_study import (
     EXACT,
     CaseResult,
     CaseStudy,
+    CaseVerdict,
     Source,
     sample_counts,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "GALLERY",
     "CaseResult",
     "CaseStudy",
+    "CaseVerdict",
     "Source",
     "find_case_study",
     "sample_counts",

@@ -142,11 +142,10 @@ CASE_STUDIES = (
             "Traversal Verification for Speculative Tree Decoding, of which this is a variant",
             "https://arxiv.org/abs/2505.12398",
         ),
-        drawn="Two tokens sampled from q, the second different from the first; then one more "
-        "after the first.",
-        judged="Check the leaves first. After a rejection, divide S, the probability still "
-        "missing, by the q of the tokens not yet tried; accept the parent with that "
-        "probability.",
+        drawn="Two tokens sampled from q, the second different from the first; then one child "
+        "of the first.",
+        judged="Check the leaves first. After a rejection, accept the parent with probability S "
+        "divided by the total q of the tokens not yet tried; S is the probability still missing.",
         why="The correct probability for the parent is S/(S + 1 − a), where a was its "
         "probability before the rejection. The untried mass of q is a different number, "
         "so the output misses p.",

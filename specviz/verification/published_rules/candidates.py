@@ -74,7 +74,7 @@ class SampleAndCompare:
 WITHOUT_Q = (
     CaseStudy(
         key="top-k-masked",
-        name="qx = 1 with masking, for top-k guesses",
+        name="Ignoring q (qx = 1) with masking, for top-k guesses",
         claimed="EAGLE's sampling path never reads q, so it cannot be lossless.",
         source=EAGLE,
         drawn="The two tokens with the highest q, every time.",
@@ -102,7 +102,7 @@ WITHOUT_Q = (
     ),
     CaseStudy(
         key="sampled-masked",
-        name="qx = 1 with masking, for sampled guesses",
+        name="Ignoring q (qx = 1) with masking, for sampled guesses",
         claimed="Without the draft's probabilities, the sampler falls back to a path that is not "
         "the intended p/q logic.",
         source=Source(
@@ -119,7 +119,7 @@ WITHOUT_Q = (
     ),
     CaseStudy(
         key="half-a-fix",
-        name="qx = 1 with the residual (p − q)₊",
+        name="Ignoring q (qx = 1) with the residual (p − q)₊",
         claimed="The replacement must be sampled from norm(max(0, p − q)).",
         source=EAGLE,
         drawn="One token sampled from q.",
@@ -192,7 +192,7 @@ WITH_OTHER_Q = (
         drawn="One token sampled from q.",
         judged="Accept x with probability min(1, p/q). If rejected, sample from p.",
         why="Accepted guesses already contribute min(p, q). Sampling from p after a "
-        "rejection gives the tokens that q likes a second share, and leaves the tokens "
+        "rejection gives a second share to the tokens that q likes, and leaves the tokens "
         "with p above q too little.",
         case=RuleProcedure(PatchedRule("speculative", p_itself), CandidateMethod(Drawn.SAMPLED)),
     ),
@@ -237,7 +237,7 @@ WITH_OTHER_Q = (
         source=SAMPLING,
         drawn=f"One token sampled from q at temperature {TEMPERATURE}.",
         judged=f"{TEXTBOOK} The test uses q at temperature 1.",
-        why="That is true if the test uses the q that was sampled from. Here the sharper q "
+        why="The claim holds if the test uses the q that was sampled from. Here the sharper q "
         "samples its favourite tokens more often than the test assumes.",
         case=RuleProcedure(
             RULES["speculative"],
@@ -302,7 +302,7 @@ WITH_OTHER_Q = (
     ),
     CaseStudy(
         key="dropped-and-masked",
-        name="Dropping low-confidence guesses, with qx = 1",
+        name="Dropping low-confidence guesses, ignoring q (qx = 1)",
         claimed="The last drafted token is often improbable: discard it and save its check.",
         source=DISCARD,
         drawn=f"One token sampled from q, and dropped if its q is below {SURE}.",

@@ -110,7 +110,8 @@ CASE_STUDIES = (
         "(p − q)₊, rescaled.",
         why="Whether the second token is sampled depends on the first one only. If it is sampled, "
         "it has probability q(x), as the proof requires; if not, the round is shorter, and plain "
-        "decoding follows. DSpark's confidence head decides likewise, from what was known before.",
+        "decoding follows. DSpark's confidence head decides in the same way, before a "
+        "token is sampled.",
         case=CutDraft(drops=False),
     ),
     CaseStudy(
@@ -128,9 +129,9 @@ CASE_STUDIES = (
         "the draft ends before it.",
         judged="Accept each token with probability min(1, p/q). If rejected, sample from "
         "(p − q)₊, rescaled.",
-        why="Whether a token is kept depends on the token. Those kept are probable tokens, and "
-        "each comes more often than q says, but min(1, p/q) divides by q. In place of the dropped "
-        "ones a token is sampled from p, which gives the probable ones once more.",
+        why="Whether a token is kept depends on the token. Only probable ones are kept, so they "
+        "are guessed more often than q says, while the test still divides by q. A dropped one is "
+        "replaced by a sample from p, which gives the probable ones once more.",
         case=CutDraft(drops=True),
     ),
 )

@@ -84,7 +84,7 @@ def equal_bytes() -> Preset:
     size = f", with {both} of weights" if len(megabytes) == 2 else ""
     sentence = f"Chains of {LONG} guesses from {title} and from a separate draft model{size}"
     chains = (FormLane(head, CHAINS[head]), FormLane(MODEL, f"gamma={LONG}"))
-    return Preset("bytes", "Head against model, equal bytes", f"{sentence}.", chains)
+    return Preset("bytes", "Head against model of equal size", f"{sentence}.", chains)
 
 
 def weights() -> Mapping[str, int]:
