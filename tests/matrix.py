@@ -31,7 +31,7 @@ ENDS = ("oldest", "newest", "beyond")
 RECORDS = (
     "test_lock_has_every_requirement_within_its_range",
     "test_upper_bounds_are_the_minor_release_after_the_locked_one",
-    "test_space_has_the_locked_gradio",
+    "test_hugging_face_space_pins_the_locked_gradio_version",
     "test_table_of_versions_fits_the_bounds",
 )
 

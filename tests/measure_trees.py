@@ -113,7 +113,7 @@ def laying_out() -> None:
 
     field = shipped_position("2-eagle2-dialogue")
     one = grow_tree(field, Parameters(**SIZE))
-    labels = [drawn(field, token)["label"] for token in one.growth.tokens]
+    labels = [drawn(field, token, -1, 0)["label"] for token in one.growth.tokens]
     for name, only in (("layout of 60 nodes", one.kept), ("layout of the pool", None)):
         said(name, [clocked(lambda only=only: layout(labels, one, only)) for _ in range(50)])
     usual = {"place": "2-eagle2-dialogue", "kind": "dynamic", "seed": 1, "cold": False}

@@ -85,7 +85,7 @@ def test_a_document_names_only_files_that_exist(name):
     assert paths or name == "CODE_OF_CONDUCT.md"
 
 
-def test_code_of_conduct_names_no_address_that_nobody_reads():
+def test_code_of_conduct_names_only_addresses_that_are_read():
     text = (ROOT / "CODE_OF_CONDUCT.md").read_text(encoding="utf-8")
     assert "INSERT" not in text
     assert "@" not in text

@@ -242,7 +242,6 @@ def test_run_is_compared_with_the_formula_at_its_own_values():
     assert found["measured"] == "1.15 ×"
     expected = formula.expected_tokens(0.746, 4.952)
     assert f"fewer tokens than the formula predicts (2.95, not {expected:.2f})" in found["why"]
-    assert found["take"] == {"alpha": 0.746, "gamma": 4.952, "c": 0.218, "verify": 1.468}
     marks = told(run=RUN)["speed"]["data"]
     assert (marks["80-run"]["x"], marks["80-run"]["y"]) == ([4.952], [1.148])
     assert marks["71-law"]["y"] == [MeasuredPoint(**RUN).predicted]
@@ -312,7 +311,7 @@ def test_every_preset_states_drafter_target_and_source():
     for shown, each in zip(config()["presets"], acceptances(), strict=True):
         assert shown["alpha"] == pytest.approx(each.effective_alpha, abs=5e-4)
         assert shown["said"] == f"published: {each.title} on {each.on}"
-        assert shown["source"] == [each.source.title, each.source.url]
+        assert shown["source"] == (each.source.title, each.source.url)
         assert each.conditions in shown["how"]
         assert ("the source itself states no α" in shown["how"]) is each.derived
         assert shown["title"].endswith(f"γ {each.gamma}") is (each.gamma is not None)

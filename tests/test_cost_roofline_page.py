@@ -285,7 +285,7 @@ def test_every_model_answers_with_every_drafter(model):
     "changes",
     [
         {},
-        *(dict(chosen) for _, chosen in QUESTIONS),
+        *(dict(example["set"]) for example in QUESTIONS),
         {"context": 131_072, "batch": 512},
         {"gamma": 0},
     ],

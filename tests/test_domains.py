@@ -307,12 +307,12 @@ COLUMNS = [{"name": name} for name in ("stories", "python", "repeat", MEAN)]
 def test_best_is_marked_only_in_complete_columns():
     whole = view(heat_of({"ngram": [1.1, 2.4, None], "eagle": [1.5, 2.404, 1.7]}))
     cells = whole["cells"]
-    assert cells["eagle stories"]["speedup"] == ["1.50 ×", pytest.approx(0.46, abs=0.01), "best"]
+    assert cells["eagle stories"]["speedup"] == ("1.50 ×", pytest.approx(0.46, abs=0.01), "best")
     assert cells["ngram python"]["speedup"][2] == cells["eagle python"]["speedup"][2] == "best"
     assert cells["eagle repeat"]["speedup"][2] == ""
     assert "ngram repeat" not in cells
     assert "ngram mean" not in cells
-    assert cells["eagle mean"]["speedup"] == ["1.80 ×", pytest.approx(0.67, abs=0.01), ""]
+    assert cells["eagle mean"]["speedup"] == ("1.80 ×", pytest.approx(0.67, abs=0.01), "")
     assert cells["eagle python"]["accepted"][0] == "4.81"
 
 
@@ -341,8 +341,8 @@ def test_no_overall_best_without_gain_or_complete_cells():
 
 def test_slower_mark_follows_the_shown_number():
     cells = view(heat_of({"ngram": [0.994, 0.996, 3.0]}))["cells"]
-    assert cells["ngram stories"]["speedup"] == ["0.99 ×", 0, "slower"]
-    assert cells["ngram python"]["speedup"] == ["1.00 ×", 0, ""]
+    assert cells["ngram stories"]["speedup"] == ("0.99 ×", 0, "slower")
+    assert cells["ngram python"]["speedup"] == ("1.00 ×", 0, "")
     assert cells["ngram repeat"]["speedup"][1] == 1
     assert "slower" not in cells["ngram stories"]["accepted"][2]
 

@@ -199,7 +199,7 @@ def test_saved_head_has_public_names_and_loads(tmp_path):
     assert made.card.family == "eagle3"
 
 
-def test_default_taps_equal_those_of_eagle():
+def test_default_layers_that_the_head_reads_equal_those_of_eagle():
     assert default_taps(32) == (2, 16, 29)
     assert default_taps(12) == (2, 6, 9)
 

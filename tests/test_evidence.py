@@ -129,7 +129,7 @@ def test_n_gram_positions_are_marked_in_the_text_strip():
     assert {place + first: kind for place, kind in marked} == wanted
 
 
-def test_prompt_marks_are_ranges_of_letters_and_merge():
+def test_highlights_in_the_prompt_cover_whole_characters_and_merge():
     words = {
         7: b"<s>",
         1: b"A",
@@ -142,7 +142,7 @@ def test_prompt_marks_are_ranges_of_letters_and_merge():
     header = replace(scene.header, prompt="Aé🦊b", prompt_ids=[7, 1, 2, 3, 4, 5])
     scene = replace(scene, header=header, vocabulary={**scene.vocabulary, **words})
     assert scene.prompt_spans == [(0, 0), (0, 1), (1, 2), (2, 2), (2, 4), (4, 5)]
-    assert scored(scene)["marks"]["prompt"] == [[0, 2, "match"]]
+    assert scored(scene)["marks"]["prompt"] == [(0, 2, "match")]
     other = replace(scene, header=replace(header, prompt="Ae"))
     assert other.prompt_spans == []
 
@@ -207,7 +207,7 @@ def test_lookahead_shows_the_pool_and_its_window():
     tried = block(section, "rows")["rows"]
     assert [flat(word) for word in tried[0]["words"]] == [name[0], flat(scene.word(2))]
     assert tried[0]["text"] == ["round 2, column 1"]
-    assert ["n-grams in the pool", "7"] in block(section, "facts")["facts"]
+    assert ("n-grams in the pool", "7") in block(section, "facts")["facts"]
 
 
 def test_heads_show_their_candidates_by_rank():
@@ -225,7 +225,7 @@ def test_heads_show_their_candidates_by_rank():
     assert cells(block(scored(scene), "grid"))["head 1"] == said[:2]
     assert set(cells(block(scored(scene), "grid"))) == {"head 1", "head 2"}
     assert set(cells(block(at(scene, ("propose", 1)), "grid"))) == {"head 1"}
-    assert block(scored(scene), "facts")["facts"] == [["all read the state at", "token 5"]]
+    assert block(scored(scene), "facts")["facts"] == [("all read the state at", "token 5")]
     assert flat(block(scored(scene), "facts")["w"]) == flat(scene.word(scene.text[4]))
 
 
@@ -277,7 +277,7 @@ def test_dynamic_tree_shows_its_likeliest_paths_by_rank():
     assert listed[1]["bar"] == 0.25
     assert [flat(word) for word in listed[2]["words"]] == guesses(scene)[:3]
     assert "84" in scored(scene)["say"][0]
-    assert block(scored(scene), "facts", 1)["facts"][0] == ["reads the output of layers", "2, 6, 9"]
+    assert block(scored(scene), "facts", 1)["facts"][0] == ("reads the output of layers", "2, 6, 9")
     assert len(block(at(scene, ("propose", 2)), "rows")["rows"]) == 2
 
 
@@ -304,7 +304,7 @@ def test_alpha_0_and_1_drafters_are_marked():
     )
     assert [row.get("here") for row in block(oracle, "rows")["rows"]] == [None, True]
     assert [row.get("here") for row in block(blind, "rows")["rows"]] == [True, None]
-    assert ["probability of each", "0.0002"] in block(blind, "facts")["facts"]
+    assert ("probability of each", "0.0002") in block(blind, "facts")["facts"]
     fixed = scored(scene_with({"form": "upper-bound", "passes": 5}, lambda *_: None))
     assert block(fixed, "rows")["rows"][1]["text"] == ["its p"]
 

@@ -170,7 +170,8 @@ def test_a_frame_is_plain_json_without_null(trace):
 def test_patches_from_the_first_frame_restore_every_frame(trace):
     for _, (first, *others) in shots(trace):
         for shot in others:
-            assert apply_patch(first, json.loads(json.dumps(make_patch(first, shot)))) == shot
+            begun, patch, whole = json.loads(json.dumps([first, make_patch(first, shot), shot]))
+            assert apply_patch(begun, patch) == whole
 
 
 def test_patch_between_panels_removes_the_keys_of_the_old_one():

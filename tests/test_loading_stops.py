@@ -69,7 +69,7 @@ def test_load_of_head_can_be_stopped(tmp_path):
     assert load_drafter(str(folder), target).card.family == "eagle3"
 
 
-def test_other_loads_are_not_stopped(place):
+def test_stopping_one_load_leaves_the_others_running(place):
     with stoppable(lambda: True):
         pass
     load_target(str(place), "cpu")

@@ -210,7 +210,7 @@ def test_no_published_report_covers_the_house_models():
 
 
 @pytest.mark.parametrize("kind", FAMILIES)
-def test_every_report_equals_the_number_in_its_published_row(kind):
+def test_every_reported_number_equals_its_published_row(kind):
     for each in reported_speedups(kind):
         word, at, *method = each.row_id.split("-", 2)
         if word == "row":

@@ -211,7 +211,7 @@ def test_upper_bounds_are_the_minor_release_after_the_locked_one():
         assert (bound.major, bound.minor) == (locked.major, locked.minor + 1), name
 
 
-def test_space_has_the_locked_gradio():
+def test_hugging_face_space_pins_the_locked_gradio_version():
     assert front_matter()["sdk_version"] == lock()["gradio"]
 
 

@@ -206,7 +206,7 @@ def test_first_rejection_of_a_starter_run_is_visible(recipe: Recipe):
     assert drawn["caption"]["is"] == "recovered"
     assert next(s["m"] for s in drawn["panel"]["draw"]["shares"] if s.get("hit")) >= 0.05
     assert letters(panel["w"])
-    assert letters(drawn["panel"]["drawn"])
+    assert letters(drawn["tree"]["slot"]["w"])
 
 
 @pytest.mark.parametrize("recipe", STARTS, ids=lambda recipe: recipe.name)

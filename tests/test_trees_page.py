@@ -105,7 +105,7 @@ def test_ranking_lab_shows_eight_methods_and_a_case_study():
     for way in found["ways"]:
         assert len(way["roles"]) == len(way["totals"]) == len(found["nodes"])
         assert way["roles"].count("gained") == way["roles"].count("lost") == way["differ"]
-    right, wrong = found["exhibit"]["trees"]
+    right, wrong = found["exhibit"]
     assert right["length"] > wrong["length"]
     assert not any(right["moved"])
     assert any(wrong["moved"])
@@ -130,8 +130,8 @@ def test_two_rules_judge_the_same_sampled_tree():
     found = asked(judge, shape=2, drawn="without-replacement")
     assert [rule["name"] for rule in found["rules"]] == ["top-down", "traversal"]
     for rule in found["rules"]:
-        assert rule["kept"] == rule["roles"].count("accepted")
-        assert len(rule["coins"]) >= rule["kept"] or rule["name"] == "traversal"
+        kept = rule["roles"].count("accepted")
+        assert len(rule["coins"]) >= kept or rule["name"] == "traversal"
     assert "The sampling must be one of" in asked(judge, drawn="top")["problem"]
     assert "The shape" in asked(judge, shape=77)["problem"]
 

@@ -131,8 +131,8 @@ def test_coins_set_along_a_path_put_its_guess_into_the_text(tiny_target, drafter
 def test_route_contains_the_path_and_the_siblings_judged_before():
     scene = Scene.of(made(Recipe(shape=(3, 2))), 1)
     assert [guess.parent for guess in scene.guesses] == [0, 0, 0, 1, 1]
-    assert required_verdicts(scene)["3"] == [[1, 0], [2, 0], [3, 1]]
-    assert required_verdicts(scene)["5"] == [[1, 1], [4, 0], [5, 1]]
+    assert required_verdicts(scene)["3"] == [(1, 0), (2, 0), (3, 1)]
+    assert required_verdicts(scene)["5"] == [(1, 1), (4, 0), (5, 1)]
 
 
 def test_captions_say_that_a_coin_was_set_by_hand():
@@ -211,7 +211,7 @@ def test_bounds_are_known_from_the_score_step_on():
             view = tree(scene, step)
             assert ("chances" in view) == (step.kind != "propose")
             for judged in verdicts_at(scene, step):
-                assert view["chances"][str(judged.node)] == [judged.threshold] * 2
+                assert view["chances"][str(judged.node)] == (judged.threshold,) * 2
 
 
 def with_set_coin(trace, index, judged):

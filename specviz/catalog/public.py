@@ -89,9 +89,10 @@ def public_checkpoints() -> tuple[PublicCheckpoint, ...]:
 
 
 def public_rows() -> list[dict[str, Any]]:
-    """Return the rows as plain data, with on_this_machine and memory_bytes (in float32).
+    """Return the catalogue's rows as plain data, each with two more facts.
 
-    Sizes are those of the files if they are on this machine, otherwise those in the row.
+    These are on_this_machine, whether its files are here, and memory_bytes, what its weights need
+    in float32. Sizes are those of the files if they are here, otherwise those of the catalogue.
     """
     return [_row(each) for each in public_checkpoints()]
 

@@ -106,9 +106,12 @@ def _print(file: CostFile) -> None:
             say(f"{costs.title}, {context.context:,} tokens in the cache", "bold")
             print_table(PASSES, _passes(file, costs, context))
             say()
-            keys = ("title", "draft", "share", "check", "even")
             print_table(
-                DRAFTERS, [[one[key] for key in keys] for one in drafter_rows(costs, context, 0.0)]
+                DRAFTERS,
+                [
+                    [one["title"], one["draft"], one["share"], one["check"], one["even"]]
+                    for one in drafter_rows(costs, context, 0.0)
+                ],
             )
             say(COSTS, "dim")
             if sentence := caution(file, context):

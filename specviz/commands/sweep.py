@@ -63,9 +63,14 @@ def _print(sweep: Sweep) -> None:
     from specviz.cost.sweep_text import sweep_facts
 
     facts = sweep_facts(sweep)
-    keys = ("tokens", "measured", "middle", "passes", "roofline")
     say(facts["where"], "bold")
-    print_table(COLUMNS, [[str(row[key]) for key in keys] for row in facts["rows"]])
+    print_table(
+        COLUMNS,
+        [
+            [f"{row['tokens']}", row["measured"], row["middle"], row["passes"], row["roofline"]]
+            for row in facts["rows"]
+        ],
+    )
     for name in SENTENCES:
         if facts[name]:
             say(facts[name], "yellow" if name == "caution" else "")

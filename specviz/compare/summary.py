@@ -9,19 +9,30 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from math import floor
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypedDict, cast, final
 
 from specviz.compare.lanes import TITLE, LaneLabel, join_names, lane_labels
 from specviz.compare.measures import Verdict
 from specviz.compare.race import PLAIN, Results
 from specviz.compare.report import Costs, LaneReport, reports
 from specviz.cost.formula import measured_point
-from specviz.texts import Part, say, text
+from specviz.texts import say, text
 from specviz.trace.file import Trace
 from specviz.trace.metrics import EVEN, MAX_SPREAD, VERDICT
 
-Sentence = Sequence[Part]
 Owner = Literal["q", "p", "prefill", "k"]  # the drafter, the target, the prompt; k: none of these
+
+
+@final
+class BoldPart(TypedDict):
+    """Bold text."""
+
+    b: str
+
+
+NumberPart = TypedDict("NumberPart", {"n": str, "as": Owner})
+Part = str | BoldPart | NumberPart
+Sentence = Sequence[Part]
 
 UNFINISHED: Final[tuple[Verdict, ...]] = ("stopped", "unknown")
 ROUGH: Final = 1.5  # warn if a lane's longest run took this many times its shortest
@@ -29,14 +40,16 @@ SELDOM: Final = 0.5  # mention the share of rounds with a guess if it is smaller
 DECIMALS, MOST_DECIMALS = 2, 4  # of the numbers in a sentence; more than 2 if needed to agree
 
 
-def number(shown: str, owner: Owner) -> Part:
+def number(shown: str, owner: Owner) -> NumberPart:
     """Return a number as it is shown, in the colour of its owner."""
     return {"n": shown, "as": owner}
 
 
 def plain_text(parts: Sentence) -> str:
     """Join the parts of a sentence."""
-    return "".join(part if isinstance(part, str) else part.get("b") or part["n"] for part in parts)
+    return "".join(
+        part if isinstance(part, str) else part["n"] if "n" in part else part["b"] for part in parts
+    )
 
 
 def headline(lanes: Sequence[LaneReport]) -> str:
@@ -114,7 +127,7 @@ def speed_sentence(lane: LaneReport) -> Sentence:
 
 
 def _say(macro: str, **values: Any) -> list[Part]:
-    return say("compare", macro, **values)
+    return cast("list[Part]", say("compare", macro, **values))
 
 
 def _reason(lane: LaneReport, speedup: float, costs: Costs, brings: float) -> list[Part]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from itertools import chain
 from statistics import median
-from typing import Any, Final
+from typing import Final, TypedDict
 
 from specviz.cost.formatting import (
     describe_counts,
@@ -106,7 +106,32 @@ def summarize(file: CostFile, costs: ModelCosts, context: ContextCosts) -> str:
     )
 
 
-def drafter_rows(costs: ModelCosts, context: ContextCosts, alpha: float) -> list[dict[str, Any]]:
+class DrafterRow(TypedDict):
+    """A drafter's round as it is shown, in plain passes except `draft` and `middle`, in ms.
+
+    Attributes:
+        draft: Median time of drafting.
+        middle: Its middle half.
+        even: The α from which drafting pays; simulated.
+        speedup: At the chosen α; simulated.
+        gains: Whether that is faster than plain decoding.
+    """
+
+    title: str
+    about: str
+    draft: str
+    middle: str
+    share: str
+    level: str
+    check: str
+    rest: str
+    whole: str
+    even: str
+    speedup: str
+    gains: bool
+
+
+def drafter_rows(costs: ModelCosts, context: ContextCosts, alpha: float) -> list[DrafterRow]:
     """Return one row of text per drafter; its `speedup` and `even` are simulated, not measured.
 
     Args:
@@ -117,7 +142,7 @@ def drafter_rows(costs: ModelCosts, context: ContextCosts, alpha: float) -> list
     return [_row(costs, context, one, alpha) for one in context.rounds]
 
 
-def _row(costs: ModelCosts, context: ContextCosts, one: RoundTimes, alpha: float) -> dict[str, Any]:
+def _row(costs: ModelCosts, context: ContextCosts, one: RoundTimes, alpha: float) -> DrafterRow:
     drafter = next(each for each in costs.drafters if each.name == one.drafter)
     found = round_cost(costs, context, one)
     low, high = middle_half(one.draft)

@@ -6,7 +6,7 @@ The sentences follow from the numbers of the sweep; their wording is in texts/co
 from __future__ import annotations
 
 from statistics import median
-from typing import Any, Final
+from typing import Final, TypedDict
 
 from specviz.catalog.entry import title_of
 from specviz.cost.formatting import (
@@ -24,7 +24,40 @@ NOISY_SPREAD: Final = 0.3  # middle half / median; above it, the machine was not
 ABOUT_THE_SAME: Final = 1.5  # gaps within this factor count as equal
 
 
-def sweep_facts(sweep: Sweep, here: bool = True) -> dict[str, Any]:
+class SweepRow(TypedDict):
+    """A pass as it is shown, times in ms. guesses: draft tokens. middle: of half of the times."""
+
+    tokens: int
+    guesses: int
+    measured: str
+    middle: str
+    passes: str
+    roofline: str
+
+
+class SweepFacts(TypedDict):
+    """A sweep in sentences and table rows; a sentence is empty where there is nothing to say.
+
+    Attributes:
+        where: The model and the machine.
+        how: How it was measured.
+        restless: Times vary too much: `answer` says so, and `caution` what came out.
+        must: What a draft must yield.
+    """
+
+    where: str
+    how: str
+    caution: str
+    answer: str
+    restless: bool
+    must: str
+    memory: str
+    gap: str
+    grows: str
+    rows: list[SweepRow]
+
+
+def sweep_facts(sweep: Sweep, here: bool = True) -> SweepFacts:
     """Return the sentences and table rows for the page.
 
     If the times vary too much, the headline says so, and sentences that explain them are empty.
@@ -48,7 +81,6 @@ def sweep_facts(sweep: Sweep, here: bool = True) -> dict[str, Any]:
         "gap": overhead_sentence(sweep) if quiet else "",
         "grows": overhead_growth_sentence(sweep) if quiet else "",
         "rows": [_row(sweep, point.tokens) for point in sweep.points],
-        "complete": sweep.complete,
     }
 
 
@@ -173,7 +205,7 @@ def overhead_growth_sentence(sweep: Sweep) -> str:
     return text("cost", "sweep_overhead_constant", tokens=LARGEST_PASS, gap=gap)
 
 
-def _row(sweep: Sweep, tokens: int) -> dict[str, Any]:
+def _row(sweep: Sweep, tokens: int) -> SweepRow:
     point = next(point for point in sweep.points if point.tokens == tokens)
     line, cost = sweep.predicted(tokens), sweep.passes(tokens)
     low, high = middle_half(point.seconds)
@@ -184,5 +216,4 @@ def _row(sweep: Sweep, tokens: int) -> dict[str, Any]:
         "middle": f"{format_milliseconds(low)} to {format_milliseconds(high)}",
         "passes": "" if cost is None else format_passes(cost),
         "roofline": "" if line is None else format_milliseconds(line.seconds),
-        "bound": "" if line is None else line.bound,
     }

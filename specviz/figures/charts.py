@@ -7,26 +7,39 @@ narrower than WIDTH. The vertical axis is in pixels.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from specviz.figures.plot import Figure, Trace, cut, layout, texts
-from specviz.figures.tree import step_tree
+from specviz.figures.tree import DrawnTree, step_tree
 from specviz.frames import Frame
+from specviz.frames.frame import FrameParts
+from specviz.frames.inspector import Panel
 from specviz.frames.numbers import format_nonzero
 from specviz.frames.scene import flat
 
 
-def add_figures(frame: Frame) -> Frame:
+class DrawnFrame(FrameParts):
+    """All that the screen shows at a step."""
+
+    tree: DrawnTree
+
+
+def add_figures(frame: Frame) -> DrawnFrame:
     """Add to a frame how its tree is drawn and, if its panel has a chart, the figure."""
-    tree = step_tree(frame["tree"])
+    drawn = cast("DrawnFrame", dict(frame))
+    drawn["tree"] = step_tree(frame["tree"])
     panel = frame["panel"]
     if panel["kind"] == "guesses":
-        panel = {k: v for k, v in panel.items() if k != "rows"} | {"figure": guesses_figure(panel)}
+        drawn["panel"] = _charted(panel, guesses_figure(panel))
     elif panel["kind"] in ("law", "empty"):
-        panel = {k: v for k, v in panel.items() if k != "rows"} | {
-            "figure": distribution_figure(panel)
-        }
-    return frame | {"tree": tree, "panel": panel}
+        drawn["panel"] = _charted(panel, distribution_figure(panel))
+    return drawn
+
+
+def _charted(panel: Panel, figure: Figure) -> Panel:
+    """Replace a panel's rows by their chart."""
+    rest = {key: value for key, value in panel.items() if key != "rows"}
+    return cast("Panel", rest | {"figure": figure})
 
 
 Row = Mapping[str, Any]
@@ -65,11 +78,7 @@ def guesses_figure(panel: Mapping[str, Any]) -> Figure:
         ]
         data[f"1{order}-{name}"] = bars(found, 10, fill, edge)
         data[f"3{order}-{name}"] = _numbers(found, ink)
-    return {
-        "data": data,
-        "layout": _layout(len(shown) * GUESS_HEIGHT),
-        "more": len(rows) - len(shown),
-    }
+    return {"data": data, "layout": _layout(len(shown) * GUESS_HEIGHT)}
 
 
 def distribution_figure(panel: Mapping[str, Any]) -> Figure:

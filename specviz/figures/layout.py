@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 import networkx as nx
 
@@ -59,6 +59,16 @@ class WindowLayout:
         return max((cell.row for cell in self.cells.values()), default=0) + 1
 
 
+class LayoutData(TypedDict):
+    """A TreeLayout as the page reads it."""
+
+    places: dict[str, tuple[float, float]]
+    heads: list[tuple[float, str]]
+    width: float
+    height: float
+    trunk: float
+
+
 @dataclass(frozen=True, slots=True)
 class TreeLayout:
     """Places in pixels.
@@ -77,12 +87,13 @@ class TreeLayout:
     height: float
     trunk: float = 0
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> LayoutData:
         """Return it as the page reads it."""
-        places = {str(node): [short(x), short(y)] for node, (x, y) in self.places.items()}
-        heads = [[short(x), name] for x, name in self.heads]
-        size = {"width": short(self.width), "height": short(self.height), "trunk": self.trunk}
-        return {"places": places, "heads": heads} | size
+        return {
+            "places": {str(node): (short(x), short(y)) for node, (x, y) in self.places.items()},
+            "heads": [(short(x), name) for x, name in self.heads],
+            "width": short(self.width), "height": short(self.height), "trunk": self.trunk,
+        }  # fmt: skip
 
 
 def tree_graph(edges: Iterable[tuple[int, int]]) -> Any:

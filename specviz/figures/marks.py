@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, TypedDict
 
 # A path of a drawing, and how it is painted: a class of the page's style sheet.
 Stroke = tuple[str, str]
@@ -143,8 +143,33 @@ def _colour(name: str) -> str:
     return f"var(--sv{name[1:]})" if name.startswith("--") else name
 
 
-def given_marks() -> dict[str, Any]:
-    """Return what the page's modules need of this."""
+class Pill(TypedDict):
+    """Sizes of a token in a tree."""
+
+    height: int
+    mark: int
+    least: int
+
+
+class Marks(TypedDict):
+    """What the page's modules need of this.
+
+    Attributes:
+        GLYPHS: The view box and the paths of each.
+        RISES: See `Glyph.rise`.
+        STRUCK: The states whose word is struck through.
+    """
+
+    PILL: Pill
+    MARKS: Mapping[str, list[Stroke]]
+    ICONS: Mapping[str, list[Stroke]]
+    GLYPHS: dict[str, tuple[str, list[Stroke]]]
+    RISES: dict[str, float]
+    STRUCK: list[str]
+
+
+def given_marks() -> Marks:
+    """Return the drawings and sizes for the page."""
     return {
         "PILL": {"height": PILL_HEIGHT, "mark": MARK_WIDTH, "least": LEAST_WIDTH},
         "MARKS": MARKS,

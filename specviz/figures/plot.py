@@ -7,10 +7,10 @@ thousandths of the font size, and estimates for other scripts.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal, TypedDict
 
 ASCII_WIDTHS: Final = (
     278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278,
@@ -50,16 +50,21 @@ def cut(text: str, size: float, space: float) -> str:
 
 
 Trace = dict[str, Any]
-
-
-Figure = dict[str, Any]
-
-
+# Traces by name, in whose order they are drawn, and a layout: plotly's, with colours as names. The
+# page's type is named here for tests/declarations.py.
+Figure = Annotated[dict[str, Any], "ui/shared/plotly.js", "Figure"]
 Point = tuple[float, float]
 
 
-# The page adds these to every trace, so that frames do not repeat them.
-TRACE_DEFAULTS: Final[Mapping[str, str]] = {"type": "scatter", "mode": "lines", "hoverinfo": "skip"}
+class TraceDefaults(TypedDict):
+    """What the page adds to every trace without a type, so that frames do not repeat it."""
+
+    type: Literal["scatter"]
+    mode: str
+    hoverinfo: str
+
+
+TRACE_DEFAULTS: Final[TraceDefaults] = {"type": "scatter", "mode": "lines", "hoverinfo": "skip"}
 FONT: Final = "Arial, Helvetica, 'Liberation Sans', sans-serif"
 
 

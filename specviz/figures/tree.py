@@ -6,13 +6,14 @@ The browser's half is `ui/shared/draft_tree.js`, which draws Step's trees, Trees
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NotRequired, TypedDict, cast
 
 from specviz.figures.layout import (
     BARS_HEIGHT,
     COLUMNS,
     GAP,
     Cell,
+    LayoutData,
     TreeLayout,
     WindowLayout,
     tree_layout,
@@ -22,6 +23,8 @@ from specviz.figures.marks import GLYPHS, LEAST_WIDTH, MARK_WIDTH
 from specviz.figures.plot import Point, cut, short, width
 from specviz.frames.numbers import format_nonzero
 from specviz.frames.scene import Word, flat
+from specviz.frames.tree import GuessNode, Node, Slot, Tree, TreeState
+from specviz.texts import Piece
 
 FONT_SIZE: Final = 14
 PADDING: Final = 16  # of a pill, at both sides together
@@ -32,37 +35,51 @@ WIDTH: Final = 640  # of Step's tree
 COLUMN_WIDTH: Final = 92
 STEP_ROW_HEIGHT: Final = 47
 TOP: Final = 33
+UNKNOWN: Final[Word] = ["?"]
 SLOT: Final = -1  # the node of the round's last token, and the row above all others
 REMAINDERS: Final = (("left", "p"), ("left_q", "q"))
 STATE_NAMES: Final = {"waiting": "not judged yet", "unreached": "not reached"}
 
 
-def label(word: Word, max_width: float = MAX_WORD_WIDTH) -> dict[str, Any]:
-    """Say how a word is drawn, cut to `max_width` pixels.
+class Label(TypedDict):
+    """How a word is drawn in its pill, in pixels.
 
-    Returns:
-        `at`: by piece that is drawn, its distance from the word's start. `end`: the distance of the
-        word's end. `pill`: the width of its pill without a mark. `cut`: the text of the last piece,
-        if it had to be shortened.
+    Attributes:
+        at: By piece that is drawn, its distance from the word's start.
+        end: Distance of the word's end.
+        pill: Width of its pill without a mark.
+        cut: The text of the last piece, if it had to be shortened.
     """
+
+    at: list[float]
+    end: float
+    pill: float
+    cut: NotRequired[str]
+
+
+def label(word: Word, max_width: float = MAX_WORD_WIDTH) -> Label:
+    """Say how a word is drawn, cut to `max_width` pixels."""
     at: list[float] = []
-    shortened: dict[str, str] = {}
+    shortened: str | None = None
     x = 0.0
     for piece in word:
         if x >= max_width - 2:
             break
         at.append(short(x))
-        if isinstance(piece, dict) and "g" in piece:
+        if not isinstance(piece, str) and "g" in piece:
             x += GLYPHS[piece["g"]].advance
             continue
         whole = flat([piece])
         text = cut(whole, FONT_SIZE, max_width - x)
         x += width(text, FONT_SIZE)
         if text != whole:
-            shortened = {"cut": text}
+            shortened = text
             break
     pill = min(word_width(word) * FALLBACK_FACTOR, max_width) + PADDING
-    return {"at": at, "end": short(x), "pill": short(pill)} | shortened
+    drawn: Label = {"at": at, "end": short(x), "pill": short(pill)}
+    if shortened is not None:
+        drawn["cut"] = shortened
+    return drawn
 
 
 def word_width(word: Word) -> float:
@@ -70,14 +87,14 @@ def word_width(word: Word) -> float:
     return sum(_piece_width(piece) for piece in word)
 
 
-def _piece_width(piece: str | dict[str, str]) -> float:
-    if isinstance(piece, dict) and "g" in piece:
+def _piece_width(piece: Piece) -> float:
+    if not isinstance(piece, str) and "g" in piece:
         return GLYPHS[piece["g"]].advance
     return width(flat([piece]), FONT_SIZE)
 
 
 def whole_tree(
-    labels: Sequence[Mapping[str, Any]],
+    labels: Sequence[Label],
     parents: Sequence[int],
     gap: float = GAP,
     deepest: int | None = None,
@@ -89,35 +106,72 @@ def whole_tree(
     return tree_layout(parents, widths, gap, deepest, bars)
 
 
-def step_tree(tree: Mapping[str, Any]) -> dict[str, Any]:
+class DrawnNode(GuessNode):
+    """A guess as it is drawn; facts: lines to hover over."""
+
+    label: Label
+    facts: list[str]
+
+
+class DrawnSlot(Slot):
+    """The place of the round's last token as it is drawn."""
+
+    label: Label
+
+
+class Beyond(TypedDict):
+    """Numbers of nodes outside the window: to the right of it, and below it."""
+
+    deeper: int
+    lower: int
+
+
+class WindowData(LayoutData):
+    """The window's layout."""
+
+    more: Beyond
+
+
+class DrawnTree(TreeState):
+    """A tree as it is drawn; label: of the root."""
+
+    nodes: dict[str, DrawnNode]
+    slot: NotRequired[DrawnSlot]
+    label: Label
+    layout: WindowData
+
+
+def step_tree(tree: Tree) -> DrawnTree:
     """Add to a frame's `tree` what drawing it takes: labels, facts, and the window's layout."""
     where = window_layout(dict(enumerate(tree["shape"], 1)), _focus(tree))
-    nodes = {
-        number: {key: value for key, value in node.items() if key != "top"}
-        | {"label": label(node["w"]), "facts": facts(node)}
-        for number, node in tree["nodes"].items()
-    }
-    drawn = {key: value for key, value in tree.items() if key != "shape"} | {"nodes": nodes}
+    drawn = cast("DrawnTree", {key: value for key, value in tree.items() if key != "shape"})
+    drawn["nodes"] = {number: _drawn_node(node) for number, node in tree["nodes"].items()}
     drawn["label"] = label(tree["root"], COLUMN_WIDTH - 16)
     if "slot" in tree:
         slot = tree["slot"]
-        drawn["slot"] = slot | {"label": label(slot.get("w", ["?"]))}
-    more = {"deeper": where.deeper, "lower": where.lower}
-    return drawn | {"layout": _step_layout(tree, where).to_json() | {"more": more}}
+        drawn["slot"] = {**slot, "label": label(slot.get("w", UNKNOWN))}
+    more: Beyond = {"deeper": where.deeper, "lower": where.lower}
+    drawn["layout"] = {**_step_layout(tree, where).to_json(), "more": more}
+    return drawn
 
 
-def _focus(tree: Mapping[str, Any]) -> int:
+def _drawn_node(node: Node) -> DrawnNode:
+    known = cast("GuessNode", {key: value for key, value in node.items() if key != "top"})
+    return {**known, "label": label(node["w"]), "facts": facts(node)}
+
+
+def _focus(tree: Tree) -> int:
     """Return the depth that must be visible: of the slot, else the guess being judged or added."""
     if "slot" in tree:
-        return int(tree["slot"]["depth"])
+        return tree["slot"]["depth"]
     if "here" in tree:
-        return int(tree["nodes"][str(tree["here"])]["depth"])
+        return tree["nodes"][str(tree["here"])]["depth"]
     waiting = [node["depth"] for node in tree["nodes"].values()]
     scored = any("p" in node or "soft" in node for node in tree["nodes"].values())
     return 0 if scored else max(waiting, default=0)
 
 
-def _step_layout(tree: Mapping[str, Any], where: WindowLayout) -> TreeLayout:
+def _step_layout(tree: Tree, where: WindowLayout) -> TreeLayout:
     """Return the window in pixels; its top row is reserved for the round's last token."""
     shown = [0, *map(int, tree["nodes"])]
     places = {node: _at(where.cells[node]) for node in shown if node in where.cells}

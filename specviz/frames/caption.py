@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from math import exp
-from typing import Any, Final
+from typing import Any, Final, Literal, TypedDict
 
 from specviz.frames.draw import draw_sentence
 from specviz.frames.evidence import guess_sentence, is_random_pick, no_guess
@@ -28,19 +28,19 @@ from specviz.frames.numbers import (
     round_for_text,
     shortest_format,
 )
-from specviz.frames.scene import Scene, Step
+from specviz.frames.scene import Scene, Step, StepKind, TokenState
 from specviz.frames.whatif import is_certain
-from specviz.texts import Part, number, say
+from specviz.texts import NumberPart, Part, number, say
 from specviz.trace.events import Judged
 from specviz.trace.metrics import accepted_path
 
+Badge = TokenState | StepKind | Literal["ask", "end"]
+# A badge (what it is, and its text) and a sentence.
+Caption = TypedDict("Caption", {"is": Badge, "label": str, "parts": list[Part]})
 
-def caption(scene: Scene, step: Step) -> dict[str, Any]:
-    """Return the caption of a step.
 
-    Returns:
-        `is`: the badge's state or kind. `label`: its text. `parts`: the sentence.
-    """
+def caption(scene: Scene, step: Step) -> Caption:
+    """Return the caption of a step."""
     match step.kind:
         case "propose":
             return _caption("propose", _propose(scene, step.at))
@@ -48,7 +48,7 @@ def caption(scene: Scene, step: Step) -> dict[str, Any]:
             return _caption("score", _score(scene))
         case "judge":
             judged = scene.round.judged[step.at]
-            state = "accepted" if judged.accepted else "rejected"
+            state: Badge = "accepted" if judged.accepted else "rejected"
             return _caption(state, verdict(scene, judged))
         case "draw":
             assert scene.round.drew is not None
@@ -57,7 +57,7 @@ def caption(scene: Scene, step: Step) -> dict[str, Any]:
             return _caption("commit", _commit(scene))
 
 
-def _caption(state: str, parts: list[Part]) -> dict[str, Any]:
+def _caption(state: Badge, parts: list[Part]) -> Caption:
     return {"is": state, "label": state.capitalize(), "parts": parts}
 
 
@@ -199,7 +199,7 @@ def _drafter_gave(scene: Scene, judged: Judged) -> list[Part]:
     if given == round_for_text(p, texts["p"]):
         how = "less" if q < p else "more" if p >= NEGLIGIBLE else "far more"
         return say("step", "drafter_gave_more_or_less", source=source, how=how)
-    return say("step", "drafter_gave", source=source, q=number(given, "q"), only=q < p)
+    return say("step", "drafter_gave", source=source, q=number(given, "q"), only=q < p / 2)
 
 
 def _texts(scene: Scene, judged: Judged) -> dict[str, str]:
@@ -244,7 +244,7 @@ def _why_no_q_again(scene: Scene, judged: Judged) -> list[Part]:
     return say("step", "after_rejected_without_q", tokens=rejected, token=token, how=how)
 
 
-def _chance(scene: Scene, judged: Judged) -> Part:
+def _chance(scene: Scene, judged: Judged) -> NumberPart:
     """Format the probability of acceptance, in full if u is near 0 or 1.
 
     Otherwise "about 0" would not show whether u is below it.
@@ -258,7 +258,6 @@ def _chance(scene: Scene, judged: Judged) -> Part:
 def _coin(scene: Scene, judged: Judged) -> list[Part]:
     """Return the sentence that compares the coin with the probability and gives the verdict."""
     chance = _chance(scene, judged)
-    assert isinstance(chance, dict)
     is_set = scene.coin_is_set(judged.node)
     return say(
         "step",

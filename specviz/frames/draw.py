@@ -5,9 +5,9 @@ The sentence claims that the target's distribution is kept only for lossless rul
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Any, Final
+from typing import Final, Literal, NotRequired, TypedDict
 
 from specviz.frames.numbers import (
     Format,
@@ -16,14 +16,43 @@ from specviz.frames.numbers import (
     round_for_text,
     shortest_format,
 )
-from specviz.frames.scene import Scene
+from specviz.frames.scene import Scene, Word
 from specviz.frames.table import MOST_DIGITS, residual_text
 from specviz.texts import FEW, Part, number, say, word
 from specviz.trace.events import Drew, Judged
 from specviz.trace.metrics import accepted_path
 from specviz.trace.rule_specs import AfterRejection
 
-Share = dict[str, Any]
+
+class TokenShare(TypedDict):
+    """A token's share of the strip; hit: whether u selects it."""
+
+    w: Word
+    m: float
+    hit: NotRequired[Literal[True]]
+
+
+class RestShare(TypedDict):
+    """The combined share of several tokens without rows."""
+
+    rest: Literal[True]
+    m: float
+
+
+Share = TokenShare | RestShare
+
+
+class Draw(TypedDict):
+    """A distribution as a strip of shares; after sampling, with u.
+
+    Attributes:
+        text: u, the ends lo and hi of the selected share, and its width share.
+    """
+
+    shares: list[Share]
+    u: NotRequired[float]
+    text: NotRequired[Mapping[str, str]]
+
 
 NARROW: Final = 0.02  # shares below this are joined
 NOTHING: Final = 1e-6  # masses up to this are rounding errors
@@ -130,7 +159,7 @@ def _bonus(scene: Scene, drew: Drew, token: Part) -> list[Part]:
     return say("step", "bonus", kept=accepted, whole=whole, u=_u(drew), token=token)
 
 
-def draw_strip(scene: Scene, drew: Drew) -> dict[str, Any]:
+def draw_strip(scene: Scene, drew: Drew) -> Draw:
     """Return the strip after sampling: shares by falling probability, u, and the selected share.
 
     Shares lie where the engine's cumulative sum passed them, so positions on the strip are exact.
@@ -142,16 +171,18 @@ def draw_strip(scene: Scene, drew: Drew) -> dict[str, Any]:
         if hit and drew.drawn.lo - at > NOTHING:
             shares.append(_others(drew.drawn.lo - at))  # tokens before it that have no row
             at = drew.drawn.lo
-        share = {"w": scene.word(token), "m": round(p, 6)}
-        shares.append(share | {"hit": True} if hit else share)
+        share: TokenShare = {"w": scene.word(token), "m": round(p, 6)}
+        if hit:
+            share["hit"] = True
+        shares.append(share)
         at += p
     if 1 - at > NOTHING:
         shares.append(_others(1 - at))
     text = format_draw(drew.drawn.u, drew.drawn.lo, drew.drawn.hi).text
-    return {"shares": _join_narrow(shares), "u": round(drew.drawn.u, 6), "text": dict(text)}
+    return {"shares": _join_narrow(shares), "u": round(drew.drawn.u, 6), "text": text}
 
 
-def pending_strip(scene: Scene, judged: Judged) -> dict[str, Any]:
+def pending_strip(scene: Scene, judged: Judged) -> Draw:
     """Return the strip at the rejection: the same distribution, without u and the sampled token."""
     rows = judged.rows
     candidate = scene.guesses[judged.node - 1].token
@@ -167,8 +198,7 @@ def pending_strip(scene: Scene, judged: Judged) -> dict[str, Any]:
     return {"shares": _join_narrow([*shares, _others(rest)] if rest > NOTHING else shares)}
 
 
-def _others(mass: float) -> Share:
-    """Return the combined share of several tokens without rows."""
+def _others(mass: float) -> RestShare:
     return {"rest": True, "m": round(mass, 6)}
 
 

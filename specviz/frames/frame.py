@@ -11,26 +11,60 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, Literal, NotRequired, TypedDict, cast
 
-from specviz.frames.caption import caption
-from specviz.frames.inspector import bar_labels, inspector, softmax_of
+from specviz.frames.caption import Caption, caption
+from specviz.frames.inspector import AskedPanel, Panel, bar_labels, inspector, softmax_of
 from specviz.frames.leaf_first import bars, explaining_verdict
 from specviz.frames.leaf_first import question as leaf_first_question
 from specviz.frames.numbers import format_nonzero, format_verdict
-from specviz.frames.scene import Cursor, Scene, Step, flat
+from specviz.frames.scene import Cursor, MayHaveState, Scene, Step, StepKind, TokenState, Word, flat
 from specviz.frames.table import table
-from specviz.frames.target_pass import target_pass
-from specviz.frames.tree import chips, tree
+from specviz.frames.target_pass import TargetPass, target_pass
+from specviz.frames.tree import Chip, Tree, chips, tree
 from specviz.texts import Part, number, say, term
 from specviz.trace import metrics
 from specviz.trace.events import Judged
 from specviz.trace.file import Trace
 from specviz.trace.metrics import VERDICT, explain_noise
 
-Frame = dict[str, Any]
 
-END_STEP: Final = {"id": "end", "kind": "end", "label": "end", "next": "the end"}
+class StepName(MayHaveState):
+    """A step's names; w and its state: of a verdict.
+
+    Attributes:
+        id: For links.
+        label: Once it is shown.
+        next: On the button that leads to it.
+    """
+
+    id: str
+    kind: StepKind | Literal["end"]
+    label: str
+    next: str
+    w: NotRequired[Word]
+
+
+# "pass" is a keyword of Python. It is missing if the trace does not have the likeliest tokens.
+MayHavePass = TypedDict("MayHavePass", {"pass": NotRequired[TargetPass]})
+
+
+class FrameParts(MayHavePass):
+    """A frame without its tree."""
+
+    step: StepName
+    caption: Caption
+    chips: list[Chip]
+    panel: Panel
+
+
+class Frame(FrameParts):
+    """All that the screen shows at a step, before `figures.charts` draws it."""
+
+    tree: Tree
+
+
+END_STEP: Final[StepName] = {"id": "end", "kind": "end", "label": "end", "next": "the end"}
 
 
 def make_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
@@ -85,11 +119,13 @@ def frame_at(scene: Scene, step: Step) -> Frame:
         "panel": inspector(scene, step),
     }
     answers = target_pass(scene, step)
-    return shown if answers is None else shown | {"pass": answers}
+    if answers is not None:
+        shown["pass"] = answers
+    return shown
 
 
-def step_names(scene: Scene, step: Step) -> dict[str, Any]:
-    """Name a step: `next` for the button that leads to it, `label` once shown, `id` for links."""
+def step_names(scene: Scene, step: Step) -> StepName:
+    """Name a step."""
     match step.kind:
         case "propose":
             label = f"propose +{step.at}" if step.at else "propose"
@@ -97,9 +133,11 @@ def step_names(scene: Scene, step: Step) -> dict[str, Any]:
         case "judge":
             judged = scene.round.judged[step.at]
             word = scene.word(scene.guesses[judged.node - 1].token)
-            state = "accepted" if judged.accepted else "rejected"
-            names = {"id": f"judge-{judged.node}", "kind": "judge", "label": flat(word)}
-            return names | {"next": "judge ", "w": word, "is": state}
+            state: TokenState = "accepted" if judged.accepted else "rejected"
+            return {
+                "id": f"judge-{judged.node}", "kind": "judge", "label": flat(word),
+                "next": "judge ", "w": word, "is": state,
+            }  # fmt: skip
         case "draw":
             assert scene.round.drew is not None
             kind = scene.round.drew.kind
@@ -109,10 +147,10 @@ def step_names(scene: Scene, step: Step) -> dict[str, Any]:
             return {"id": step.kind, "kind": step.kind, "label": step.kind, "next": step.kind}
 
 
-def end_card(trace: Trace, last: Frame) -> Frame:
+def end_card(trace: Trace, last: FrameParts) -> FrameParts:
     """Build the frame at the end of a run: the last frame with another step and caption."""
-    caption = {"is": "end", "label": "The end", "parts": _totals(trace)}
-    panel = last["panel"] | {"times": _times(trace)}
+    caption: Caption = {"is": "end", "label": "The end", "parts": _totals(trace)}
+    panel = cast("Panel", last["panel"] | {"times": _times(trace)})  # of a round
     return last | {"step": END_STEP, "caption": caption, "panel": panel}
 
 
@@ -184,7 +222,7 @@ def questions(scene: Scene, shown: Sequence[Frame]) -> dict[int, Frame]:
                     "parts": _question(scene, judged),
                 },
                 "tree": shown[index - 1]["tree"] | {"here": judged.node},
-                "panel": _trial(scene, judged),
+                "panel": _asked(scene, judged),
             }
     return found
 
@@ -206,13 +244,13 @@ def _question(scene: Scene, judged: Judged) -> list[Part]:
     return say("step", "ask_ratio", token=token, after=after, p=p, drafter_gave=drafter_gave)
 
 
-def _trial(scene: Scene, judged: Judged) -> dict[str, Any]:
+def _asked(scene: Scene, judged: Judged) -> AskedPanel:
     """Return the panel of the guess being judged, without its coin.
 
     At temperature 0, p would reveal the verdict, so only the softmax at temperature 1 is shown.
     """
     guess = scene.guesses[judged.node - 1]
-    panel: dict[str, Any] = {
+    panel: AskedPanel = {
         "kind": "trial",
         "asked": True,
         "w": scene.word(guess.token),
@@ -222,17 +260,16 @@ def _trial(scene: Scene, judged: Judged) -> dict[str, Any]:
     }
     if scene.greedy:
         soft = softmax_of(judged, guess.token)
-        if soft is None:
-            return panel
-        return panel | {"soft": round(soft, 6), "text": {"p": format_nonzero(soft)}}
+        if soft is not None:
+            panel |= {"soft": round(soft, 6), "text": {"p": format_nonzero(soft)}}
+        return panel
     if "q" in judged.inputs:
         panel["q"] = round(judged.inputs["q"], 6)
     source = table(scene, explaining_verdict(scene, judged))
     panel |= {"p": round(judged.inputs["p"], 6), "table": source}
+    text = format_verdict(scene, judged).text
     if scene.leaf_first:
-        panel |= bars(scene, judged)
-        del panel["because"]  # it names the probability
-    else:
-        panel["text"] = format_verdict(scene, judged).text
-    shown = {name: panel["text"][name] for name in ("p", "q") if name in panel["text"]}
-    return panel | {"text": shown}
+        panel = {**panel, **bars(scene, judged)}
+        text = panel["text"]
+    panel["text"] = {name: text[name] for name in ("p", "q") if name in text}
+    return panel

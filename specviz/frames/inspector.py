@@ -2,24 +2,128 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, Literal, NotRequired, TypedDict
 
-from specviz.frames.draw import draw_strip, pending_strip
+from specviz.figures.plot import Figure
+from specviz.frames.draw import Draw, draw_strip, pending_strip
 from specviz.frames.evidence import evidence_section, is_random_pick
-from specviz.frames.evidence.forms import path_to
-from specviz.frames.leaf_first import bars, because, explaining_verdict
+from specviz.frames.evidence.forms import Why, path_to
+from specviz.frames.leaf_first import BarLabels, bars, because, explaining_verdict
 from specviz.frames.numbers import format_seconds, format_verdict
 from specviz.frames.scene import Scene, Step, Word
-from specviz.frames.table import table
+from specviz.frames.table import Table, table
 from specviz.frames.tree import open_slot, scores_of
-from specviz.frames.whatif import outcomes
+from specviz.frames.whatif import WhatIf, outcomes
+from specviz.texts import Part
 from specviz.trace.events import Drew, Judged
 from specviz.trace.metrics import accepted_path
 from specviz.trace.rule_specs import AfterRejection
 
-Panel = dict[str, Any]
+Row = dict[str, Any]  # of a chart, which `figures.charts` draws in place of the rows
 
+
+class GuessesPanel(TypedDict):
+    """The guesses so far; shown and of: how many of how many, in a shortened list."""
+
+    kind: Literal["guesses"]
+    scored: bool
+    greedy: bool
+    rows: NotRequired[list[Row]]
+    figure: NotRequired[Figure]
+    shown: NotRequired[int]
+    of: NotRequired[int]
+    why: NotRequired[Why]
+
+
+class EmptyPanel(TypedDict):
+    """A round without a draft, with the target's likeliest tokens."""
+
+    kind: Literal["empty"]
+    rows: NotRequired[list[Row]]
+    figure: NotRequired[Figure]
+    why: NotRequired[Why]
+
+
+class Trial(TypedDict):
+    """A guess being judged; tries: number of siblings judged so far, this one included."""
+
+    kind: Literal["trial"]
+    w: Word
+    at: int
+    tries: int
+    laws: BarLabels
+    q: NotRequired[float]
+    soft: NotRequired[float]
+    table: NotRequired[Table]
+
+
+class AskedPanel(Trial):
+    """A guess whose verdict is hidden; without p at temperature 0, where p is the verdict."""
+
+    asked: Literal[True]
+    p: NotRequired[float]
+    text: NotRequired[dict[str, str]]
+
+
+class Verdict(Trial):
+    """A guess and its verdict.
+
+    Attributes:
+        because: Why its probability is what it is, under rules that judge from the leaf up.
+        draw: The strip of the sampled token, or of the distribution that is sampled next.
+    """
+
+    accepted: bool
+    p: float
+    because: NotRequired[list[Part]]
+    whatif: NotRequired[WhatIf]
+    draw: NotRequired[Draw]
+
+
+class GreedyPanel(Verdict):
+    """A verdict at temperature 0, where no coin is tossed."""
+
+    text: dict[str, str]
+
+
+class Coin(TypedDict):
+    """The coin of a verdict, and the probability that it is compared with."""
+
+    u: float
+    threshold: float
+
+
+class TossedPanel(Verdict):
+    """A verdict by a coin; text: p, q, threshold, u, and sum, a calculation of the threshold."""
+
+    coin: Coin
+    text: Mapping[str, str]
+
+
+class LawPanel(TypedDict):
+    """A token that is sampled from p."""
+
+    kind: Literal["law"]
+    w: Word
+    rows: NotRequired[list[Row]]
+    figure: NotRequired[Figure]
+    draw: NotRequired[Draw]
+
+
+class RoundPanel(TypedDict):
+    """The round's totals; times: where the run's time went, at its end."""
+
+    kind: Literal["round"]
+    number: int
+    facts: list[tuple[str, str]]
+    times: NotRequired[list[Part]]
+
+
+VerdictPanel = GreedyPanel | TossedPanel
+TrialPanel = AskedPanel | VerdictPanel
+Panel = GuessesPanel | EmptyPanel | TrialPanel | LawPanel | RoundPanel
 
 BESIDE_EVIDENCE: Final = 6  # guesses in the list if the drafter's evidence is shown below it
 
@@ -29,7 +133,10 @@ def inspector(scene: Scene, step: Step) -> Panel:
     match step.kind:
         case "propose" | "score":
             panel, reasons = _guesses(scene, step), evidence_section(scene, step)
-            return panel if reasons is None else _shortened(panel, step) | {"why": reasons}
+            if reasons is not None:
+                _shorten(panel, step)
+                panel["why"] = reasons
+            return panel
         case "judge":
             return _verdict(scene, step)
         case "draw":
@@ -43,10 +150,10 @@ def _verdict(scene: Scene, step: Step) -> Panel:
     """Return the panel of a verdict with its table, and the strip if a replacement follows."""
     judged = scene.round.judged[step.at]
     source = explaining_verdict(scene, judged)
-    panel = _trial(scene, judged) | {"table": table(scene, source)}
     if scene.greedy:
-        return panel
-    panel["whatif"] = outcomes(scene, judged)
+        return {**_greedy(scene, judged), "table": table(scene, source)}
+    shown, whatif = table(scene, source), outcomes(scene, judged)
+    panel: TossedPanel = {**_tossed(scene, judged), "table": shown, "whatif": whatif}
     from_residual = scene.after_rejection is AfterRejection.RESIDUAL
     draws_next = source is judged and not judged.accepted and from_residual
     if draws_next and open_slot(scene, step) is not None:
@@ -54,25 +161,24 @@ def _verdict(scene: Scene, step: Step) -> Panel:
     return panel
 
 
-def _guesses(scene: Scene, step: Step) -> Panel:
+def _guesses(scene: Scene, step: Step) -> GuessesPanel | EmptyPanel:
     """List every guess so far with its q, and with its p once the target has scored it."""
     if not scene.guesses:
         return {"kind": "empty", "rows": _next_tokens(scene, step)}
     depth = max(scene.depths) if step.kind == "score" else step.at
     scored = scene.round.scored if step.kind == "score" else None
-    rows: list[Panel] = []
+    rows: list[Row] = []
     before = distinguishing_words(scene)
     for node, guess in enumerate(scene.guesses, 1):
         if scene.depths[node] > depth:
             continue
-        row: Panel = {"w": scene.word(guess.token), "at": scene.depths[node]}
+        row: Row = {"w": scene.word(guess.token), "at": scene.depths[node]}
         if node in before:
             row["after"] = before[node]
         if node in scene.q:
             row["q"] = round(scene.q[node], 6)
         if scored is not None:
-            scores = scores_of(scene, scored, node)
-            row |= {name: scores[name] for name in ("p", "soft") if name in scores}
+            row |= scores_of(scored, node)
         rows.append(row)
     return {"kind": "guesses", "scored": scored is not None, "greedy": scene.greedy, "rows": rows}
 
@@ -96,16 +202,15 @@ def distinguishing_words(scene: Scene) -> dict[int, Word]:
     return found
 
 
-def _shortened(panel: Panel, step: Step) -> Panel:
+def _shorten(panel: GuessesPanel | EmptyPanel, step: Step) -> None:
     """Shorten the list of guesses: keep the newest while drafting, and the first afterwards."""
     rows = panel["rows"]
-    if len(rows) <= BESIDE_EVIDENCE:
-        return panel
-    shown = rows[-BESIDE_EVIDENCE:] if step.kind == "propose" else rows[:BESIDE_EVIDENCE]
-    return panel | {"rows": shown, "shown": len(shown), "of": len(rows)}
+    if panel["kind"] == "guesses" and len(rows) > BESIDE_EVIDENCE:
+        shown = rows[-BESIDE_EVIDENCE:] if step.kind == "propose" else rows[:BESIDE_EVIDENCE]
+        panel |= {"rows": shown, "shown": len(shown), "of": len(rows)}
 
 
-def _next_tokens(scene: Scene, step: Step) -> list[Panel]:
+def _next_tokens(scene: Scene, step: Step) -> list[Row]:
     """List the target's likeliest next tokens after its pass, for a round without a draft."""
     hidden = step.kind != "score" or scene.greedy  # at temperature 0 the first is the next token
     if hidden or not scene.round.scored or not scene.round.scored.top:
@@ -114,10 +219,10 @@ def _next_tokens(scene: Scene, step: Step) -> list[Panel]:
     return [{"w": scene.word(int(token)), "p": round(p, 6)} for token, p in pairs]
 
 
-def _trial(scene: Scene, judged: Judged) -> Panel:
-    """Return the panel of the guess being judged: p, q if there is one, and the coin."""
+def _verdict_panel(scene: Scene, judged: Judged) -> Verdict:
+    """Return the panel of the guess being judged: p, and q if there is one."""
     guess = scene.guesses[judged.node - 1]
-    panel: Panel = {
+    panel: Verdict = {
         "kind": "trial",
         "w": scene.word(guess.token),
         "at": scene.depths[judged.node],
@@ -128,32 +233,44 @@ def _trial(scene: Scene, judged: Judged) -> Panel:
     }
     if "q" in judged.inputs:
         panel["q"] = round(judged.inputs["q"], 6)
-    if scene.greedy:
-        soft = softmax_of(judged, guess.token)
-        panel["text"] = {"p": str(int(judged.inputs["p"]))}
-        if scene.leaf_first:
-            panel["because"] = because(scene, judged)
-        return panel | ({} if soft is None else {"soft": round(soft, 6)})
-    panel["coin"] = {"u": round(judged.u, 6), "threshold": round(judged.threshold, 6)}
+    return panel
+
+
+def _greedy(scene: Scene, judged: Judged) -> GreedyPanel:
+    text = {"p": str(int(judged.inputs["p"]))}
+    panel: GreedyPanel = {**_verdict_panel(scene, judged), "text": text}
     if scene.leaf_first:
-        return panel | bars(scene, judged)
-    return panel | {"text": dict(format_verdict(scene, judged).text)}
+        panel["because"] = because(scene, judged)
+    soft = softmax_of(judged, scene.guesses[judged.node - 1].token)
+    if soft is not None:
+        panel["soft"] = round(soft, 6)
+    return panel
 
 
-def bar_labels(scene: Scene, judged: Judged) -> dict[str, Any]:
-    """Return the labels of the bars, and in `left` the bars that show a remainder.
+def _tossed(scene: Scene, judged: Judged) -> TossedPanel:
+    panel: TossedPanel = {
+        **_verdict_panel(scene, judged),
+        "coin": {"u": round(judged.u, 6), "threshold": round(judged.threshold, 6)},
+        "text": format_verdict(scene, judged).text,
+    }
+    if scene.leaf_first:
+        return {**panel, **bars(scene, judged), "because": because(scene, judged)}
+    return panel
 
-    For a verdict without q, `none` has the reason instead of a label.
-    """
+
+def bar_labels(scene: Scene, judged: Judged) -> BarLabels:
+    """Return the labels of the bars."""
     left_p, left_q = scene.uses_p_remainder(judged), scene.uses_q_remainder(judged)
     left = [name for name, is_left in (("p", left_p), ("q", left_q)) if is_left]
-    found = {"p": "target p′" if left_p else "target p", "left": left}
+    found: BarLabels = {"p": "target p′" if left_p else "target p", "left": left}
     if scene.leaf_first and judged.rows.share < 1.0:
         found["p"] = "reach×p′" if left_p else "reach×p"  # the column is narrow
     if "q" not in judged.inputs:
         fixed = "none: chosen in advance" if is_random_pick(scene) else "none: not sampled"
-        return found | {"none": fixed if scene.point_mass else "not used by this rule"}
-    return found | {"q": "drafter q′" if left_q else "drafter q"}
+        found["none"] = fixed if scene.point_mass else "not used by this rule"
+    else:
+        found["q"] = "drafter q′" if left_q else "drafter q"
+    return found
 
 
 def softmax_of(judged: Judged, token: int) -> float | None:
@@ -166,20 +283,24 @@ def softmax_of(judged: Judged, token: int) -> float | None:
 
 def _draw(scene: Scene, drew: Drew) -> Panel:
     """Return the panel of the sampled token: the table for a recovered one, else p."""
-    strip: Panel = {} if scene.greedy else {"draw": draw_strip(scene, drew)}
     if drew.kind == "recovered":
-        panel = _trial(scene, scene.round.judged[-1])
-        panel |= {"table": table(scene, scene.last_rejected, drew)}
-        return panel | strip | {"drawn": scene.word(drew.token)}
-    return {"kind": "law", "w": scene.word(drew.token), "rows": _distribution(scene, drew)} | strip
+        judged, shown = scene.round.judged[-1], table(scene, scene.last_rejected, drew)
+        if scene.greedy:
+            return {**_greedy(scene, judged), "table": shown}
+        return {**_tossed(scene, judged), "table": shown, "draw": draw_strip(scene, drew)}
+    rows = _distribution(scene, drew)
+    panel: LawPanel = {"kind": "law", "w": scene.word(drew.token), "rows": rows}
+    if not scene.greedy:
+        panel["draw"] = draw_strip(scene, drew)
+    return panel
 
 
-def _distribution(scene: Scene, drew: Drew) -> list[Panel]:
+def _distribution(scene: Scene, drew: Drew) -> list[Row]:
     """List the distribution of the last token by falling probability, other tokens in one row."""
     soft: list[float | None] = [*drew.soft] if drew.soft else [None] * len(drew.tokens)
-    rows: list[Panel] = []
+    rows: list[Row] = []
     for token, p, s in zip(drew.tokens, drew.p, soft, strict=True):
-        row: Panel = {"w": scene.word(token), "p": round(p, 6)}
+        row: Row = {"w": scene.word(token), "p": round(p, 6)}
         if token == drew.token:
             row["hit"] = True
         rows.append(row if s is None else row | {"soft": round(s, 6)})
@@ -207,4 +328,4 @@ def _round(scene: Scene) -> Panel:
     if round.committed:
         rest = round.committed.judge_seconds + round.committed.commit_seconds
         facts.append(("Judging and updating the caches", format_seconds(rest)))
-    return {"kind": "round", "number": round.number, "facts": [list(fact) for fact in facts]}
+    return {"kind": "round", "number": round.number, "facts": facts}

@@ -7,7 +7,7 @@ guess is accepted, so are all guesses before it. Block verification: arXiv:2403.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from specviz.frames.numbers import (
     NEGLIGIBLE,
@@ -23,6 +23,33 @@ from specviz.texts import Part, number, say, term
 from specviz.trace.events import Judged
 from specviz.trace.metrics import path_after
 from specviz.trace.rule_specs import speculative_threshold
+
+Need = tuple[int, int]  # a verdict: on which node, and 1 for accepted or 0
+
+
+class BarLabels(TypedDict):
+    """Labels of the bars of a guess being judged.
+
+    Attributes:
+        left: "p" and "q", where the bar shows a remainder.
+        none: Why there is no q.
+        owed: Whether the bars are the residual, and the residual with the drafter's excess.
+    """
+
+    p: str
+    left: list[str]
+    q: NotRequired[str]
+    none: NotRequired[str]
+    owed: NotRequired[bool]
+
+
+class LeafBars(TypedDict):
+    """The bars that replace p and q in the panel, and their texts; sum: a calculation."""
+
+    p: float
+    q: NotRequired[float]
+    laws: NotRequired[BarLabels]
+    text: dict[str, str]
 
 
 def explaining_verdict(scene: Scene, judged: Judged) -> Judged:
@@ -224,28 +251,25 @@ def because(scene: Scene, judged: Judged) -> list[Part]:
     return say("step", "because_share", p=p, chance=share, has_q=has_q)
 
 
-def bars(scene: Scene, judged: Judged) -> dict[str, Any]:
+def bars(scene: Scene, judged: Judged) -> LeafBars:
     """Return the bars that replace p and q in the panel, and the calculation under the coin."""
     inputs, text = judged.inputs, dict(format_verdict(scene, judged).text)
-    why = because(scene, judged)
     if judged_by_residual(scene, judged):
         left, excess_mass = inputs["left"], 1.0 - inputs["reach"]
-        named = {"p": "residual", "q": "undecided", "left": [], "owed": True}
-        whole = {"p": round(left, 6), "q": round(left + excess_mass, 6), "laws": named}
         text |= {"p": text["left"], "q": text["all"], "sum": text["threshold"]}
         if judged.threshold >= NEGLIGIBLE:
             text["sum"] = f"{text['left']} ÷ {text['all']} = {text['threshold']}"
-        return whole | {"text": text, "because": why}
+        named: BarLabels = {"p": "residual", "q": "undecided", "left": [], "owed": True}
+        whole = round(left + excess_mass, 6)
+        return {"p": round(left, 6), "q": whole, "laws": named, "text": text}
     reach = judged.rows.share
-    found = {"p": round(reach * inputs["p"], 6), "because": why}
-    if reach == 1.0:
-        return found | {"text": text}
-    formula = product(scene, judged)
-    more = reach * inputs["p"] >= inputs.get("q", 1.0)
-    equals = f"{formula} ≥ 1" if more else f"{formula} = {text['threshold']}"
-    text["sum"] = equals if formula else text["threshold"]
-    text["p"] = f"{text['reach']} × {text['p']}"
-    return found | {"text": text}
+    if reach != 1.0:
+        formula = product(scene, judged)
+        more = reach * inputs["p"] >= inputs.get("q", 1.0)
+        equals = f"{formula} ≥ 1" if more else f"{formula} = {text['threshold']}"
+        text["sum"] = equals if formula else text["threshold"]
+        text["p"] = f"{text['reach']} × {text['p']}"
+    return {"p": round(reach * inputs["p"], 6), "text": text}
 
 
 def next_judged(scene: Scene, node: int) -> int:
@@ -277,20 +301,20 @@ def after_acceptance(scene: Scene, judged: Judged) -> list[Part]:
     return say("step", "then_accepted", others=scene.depths[judged.node] > 1, residual=residual)
 
 
-def required_verdicts(scene: Scene) -> dict[str, list[list[int]]]:
+def required_verdicts(scene: Scene) -> dict[str, list[Need]]:
     """Return, for every guess, the verdicts that put it into the text.
 
     It is accepted itself, and every guess judged before it outside its subtree is rejected. (It
     also gets into the text if a guess after it is accepted.)
 
     Returns:
-        By node, as text: [node, 1 for accepted or 0].
+        By node, as text.
     """
     order = judging_order(scene, 0)
-    found = {}
+    found: dict[int, list[Need]] = {}
     for at, node in enumerate(order):
         own = set(descendants(scene, node))
-        found[node] = [*([other, 0] for other in order[:at] if other not in own), [node, 1]]
+        found[node] = [*((other, 0) for other in order[:at] if other not in own), (node, 1)]
     return {str(node): found[node] for node in sorted(found)}
 
 

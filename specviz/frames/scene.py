@@ -11,34 +11,38 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate, chain, pairwise
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, NotRequired, TypedDict
 
 from specviz.settings.chance import JUDGE, u_key
-from specviz.texts import Part
+from specviz.texts import GlyphName, Part, Piece, WordPart
 from specviz.trace.depths import node_depths
 from specviz.trace.events import Guess, Header, Judged, Round
 from specviz.trace.file import Trace
 from specviz.trace.rule_specs import RULE_SPECS, AfterRejection
 
-Piece = str | dict[str, str]
-
-
 Word = list[Piece]
+# What became of a token on screen; "slot" is the place of a round's last token.
+TokenState = Literal[
+    "waiting", "accepted", "rejected", "unreached", "recovered", "bonus", "plain", "slot"
+]
+# What records with a state extend: a class cannot name a field "is", a keyword of Python.
+HasState = TypedDict("HasState", {"is": TokenState})
+MayHaveState = TypedDict("MayHaveState", {"is": NotRequired[TokenState]})
 
-
-GLYPHS: Final[Mapping[str, str]] = {" ": "space", "\n": "newline", "\t": "tab", "\r": "return"}
+GLYPHS: Final[Mapping[str, GlyphName]] = {
+    " ": "space",
+    "\n": "newline",
+    "\t": "tab",
+    "\r": "return",
+}
 FLAT: Final[Mapping[str, str]] = {"space": "␣", "newline": "↵", "tab": "⇥", "return": "↲"}
 
 
 def word(data: bytes) -> Word:
     r"""Split a token's bytes into pieces.
 
-    Pieces are text, {"g": glyph} for white space, and {"c": code} for everything else.
-
-
-    [{'g': 'space'}, 'cat']
-
-    ['caf', {'c': '0xC3'}]
+    Pieces are text, {"g": glyph} for white space, and {"c": code} for everything else: b" cat" is
+    [{"g": "space"}, "cat"], and b"caf\xc3" is ["caf", {"c": "0xC3"}].
     """
     pieces: Word = []
     for piece in _pieces(data):
@@ -137,7 +141,7 @@ class Scene:
             self._words[token] = [{"c": f"#{token}"}] if data is None else split(data)
         return self._words[token]
 
-    def chip(self, node: int) -> Part:
+    def chip(self, node: int) -> WordPart:
         """Return a guess as a part of a sentence."""
         return {"w": self.word(self.guesses[node - 1].token)}
 
@@ -168,7 +172,7 @@ class Scene:
 
     @cached_property
     def prompt_spans(self) -> list[tuple[int, int]]:
-        """By token of the prompt, its span [start, end) in the prompt, in UTF-16 units.
+        """For each prompt token, its span [start, end) in the prompt, in UTF-16 code units.
 
         Empty if the tokens' bytes do not add up to the prompt. Special tokens before the prompt
         have empty spans.

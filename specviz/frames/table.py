@@ -8,14 +8,75 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final, Literal, NotRequired, TypedDict
 
 from specviz.frames.numbers import FEWEST, format_nonzero, format_verdict, parse_number
-from specviz.frames.scene import Scene
+from specviz.frames.scene import Scene, Word
 from specviz.trace.events import Drew, Judged, Rows
 from specviz.trace.rule_specs import AfterRejection
 
-Head = dict[str, str]
+# A column's header; "in" (like "is", a keyword of Python): a shorter one for narrow screens, "of":
+# whose number it is, "left": a mark of remainders, "term": its glossary entry.
+Head = TypedDict(
+    "Head",
+    {
+        "t": str,
+        "in": NotRequired[str],
+        "of": NotRequired[Literal["p", "q"]],
+        "left": NotRequired[Literal["yes"]],
+        "term": NotRequired[str],
+    },
+)
+Marked = TypedDict("Marked", {"is": NotRequired[Literal["trial", "drawn"]]})
+
+
+class Cells(Marked):
+    """What a row shows.
+
+    Attributes:
+        t: Texts of p, q, p − q, above 0, and scaled to 1.
+        m: The masses of the bars: p, q, above 0, and scaled to 1.
+    """
+
+    t: tuple[str, str, str, str, str]
+    m: tuple[float, float, float, float]
+    soft: NotRequired[float]
+
+
+class TokenRow(Cells):
+    """A token's row."""
+
+    w: Word
+
+
+class RestRow(Cells):
+    """The row of all other tokens; rest: how many."""
+
+    rest: int
+
+
+TableRow = TokenRow | RestRow
+
+
+class Totals(TypedDict):
+    """Totals over the vocabulary; apart: of p − q, where it is not 0."""
+
+    apart: NotRequired[str]
+    p: str
+    q: str
+    both: str
+    left: str
+    scaled: str
+
+
+class Table(TypedDict):
+    """p, q and the residual; full: with the columns of a rejection."""
+
+    full: bool
+    heads: list[Head]
+    digits: int
+    rows: list[TableRow]
+    total: Totals
 
 
 MOST_ROWS: Final = 8
@@ -75,7 +136,7 @@ def combine_masses(rest: Line, hidden: Iterable[Line], sign: int = 1) -> Line:
     return rest
 
 
-def table(scene: Scene, judged: Judged, drew: Drew | None = None) -> dict[str, Any]:
+def table(scene: Scene, judged: Judged, drew: Drew | None = None) -> Table:
     """Return the table of a verdict; `drew` adds the row of the recovered token."""
     candidate = scene.guesses[judged.node - 1].token
     listed, rest = lines(judged.rows, candidate)
@@ -87,35 +148,29 @@ def table(scene: Scene, judged: Judged, drew: Drew | None = None) -> dict[str, A
         shown = sorted([*shown, line], key=lambda line: -line.p)
         rest, others = combine_masses(rest, [line], -1), others - 1
     digits = table_digits(scene, judged, drew)
-    left = judged.rows.residual
-    cells = [
-        _cells(line, left, digits) | _token_cell(scene, line, candidate, drew) for line in shown
+    cells: list[TableRow] = [
+        _token_row(scene, line, _cells(line, judged.rows, digits), candidate, drew)
+        for line in shown
     ]
     if others > 0:
-        cells.append(_cells(rest, left, digits) | {"rest": others})
-    if judged.rows.q is None:
-        cells = [_without_q(cell) for cell in cells]
+        cells.append({**_cells(rest, judged.rows, digits), "rest": others})
     return {
         "full": shows_residual(scene, judged),
         "heads": column_heads(scene, judged, drew),
         "digits": digits,
         "rows": cells,
         "total": _totals(scene, judged, drew, digits),
-        "soft": judged.rows.soft is not None,
     }
 
 
 def column_heads(scene: Scene, judged: Judged, drew: Drew | None = None) -> list[Head]:
-    """Return the column headers as the page needs them.
-
-    "t" is the header, "in" a shorter one for narrow screens, "of" the owner of the number, "term"
-    its glossary entry, and "left" marks a remainder. Without q there are no columns for q and p −
-    q.
-    """
+    """Return the column headers. Without q there are no columns for q and p − q."""
     p, q = scene.uses_p_remainder(judged), scene.uses_q_remainder(judged)
     one, other = _scaled_name(judged, "p′" if p else "p"), "q′" if q else "q"
     shared = one not in ("p", "p′")
-    named = [_distribution_head("p", p) | ({"t": one} if shared else {})]
+    named = [_distribution_head("p", p)]
+    if shared:
+        named[0]["t"] = one
     if judged.rows.q is None:
         steps: list[Head] = [{"t": "without it", "in": "rest", "term": "above"}]
         named.append({"t": ""})
@@ -124,11 +179,10 @@ def column_heads(scene: Scene, judged: Judged, drew: Drew | None = None) -> list
         short = f"{one},{other}" if p else f"{one}, {other}"  # the primes are as wide as a space
         wide = "both" if shared else f"{one} and {other}"
         named.append({"t": wide, "in": "p, q" if shared else short, "term": "both"})
-        apart = {"in": f"− {other}"} if shared else {}
-        steps = [
-            {"t": f"{one} − {other}", "term": "difference"} | apart,
-            {"t": "above 0", "in": "> 0", "term": "above"},
-        ]
+        apart: Head = {"t": f"{one} − {other}", "term": "difference"}
+        if shared:
+            apart["in"] = f"− {other}"
+        steps = [apart, {"t": "above 0", "in": "> 0", "term": "above"}]
     if not shows_residual(scene, judged):
         return named
     left = residual_text(scene, judged, drew)
@@ -147,16 +201,10 @@ def _scaled_name(judged: Judged, p: str) -> str:
     return p if parse_number(share) == 1.0 else f"{share} {p}"
 
 
-def _distribution_head(name: str, is_left: bool) -> Head:
-    head = {"t": f"{name}′", "left": "yes"} if is_left else {"t": name}
-    return head | {"of": name, "term": "remainder" if is_left else name}
-
-
-def _without_q(cell: dict[str, Any]) -> dict[str, Any]:
-    """Reduce a row to p, the residual and the scaled residual, for a verdict without q."""
-    p, _, _, above, scaled = cell["t"]
-    masses = [cell["m"][0], 0.0, *cell["m"][2:]]
-    return cell | {"t": [p, "", "", above, scaled], "m": masses}
+def _distribution_head(name: Literal["p", "q"], is_left: bool) -> Head:
+    if is_left:
+        return {"t": f"{name}′", "left": "yes", "of": name, "term": "remainder"}
+    return {"t": name, "of": name, "term": name}
 
 
 def _drawn_line(listed: Sequence[Line], drew: Drew, share: float) -> Line:
@@ -165,16 +213,6 @@ def _drawn_line(listed: Sequence[Line], drew: Drew, share: float) -> Line:
         return known
     p, q = share * (drew.at_p or 0.0), drew.at_q or 0.0
     return Line(drew.token, p, q, max(p - q, 0.0))
-
-
-def _token_cell(scene: Scene, line: Line, candidate: int, drew: Drew | None) -> dict[str, Any]:
-    assert line.token is not None
-    named: dict[str, Any] = {"w": scene.word(line.token)}
-    if line.token == candidate:
-        named["is"] = "trial"
-    if drew is not None and line.token == drew.token:
-        named["is"] = "drawn"
-    return named
 
 
 def table_digits(scene: Scene, judged: Judged, drew: Drew | None = None) -> int:
@@ -221,36 +259,52 @@ def format_mass_cell(value: float, digits: int) -> str:
     return str(int(value)) if value in (0.0, 1.0) else f"{value:.{digits}f}"
 
 
-def _cells(line: Line, left: float, digits: int) -> dict[str, Any]:
-    """Return a row's texts (p, q, p − q, above 0, scaled), and its numbers for the bars."""
-    scaled = line.above / left if left > 0 else 0.0
-    apart = line.p - line.q
+def _token_row(
+    scene: Scene, line: Line, cells: Cells, candidate: int, drew: Drew | None
+) -> TokenRow:
+    assert line.token is not None
+    row: TokenRow = {**cells, "w": scene.word(line.token)}
+    if line.token == candidate:
+        row["is"] = "trial"
+    if drew is not None and line.token == drew.token:
+        row["is"] = "drawn"
+    return row
+
+
+def _cells(line: Line, rows: Rows, digits: int) -> Cells:
+    """Return a row's texts and masses; without q, those of p and the residual alone."""
+    scaled = line.above / rows.residual if rows.residual > 0 else 0.0
+    apart, has_q = line.p - line.q, rows.q is not None
     seen = format_mass_cell(abs(apart), digits)
     sign = "" if float(seen) == 0 else "+" if apart > 0 else "−"
-    texts = [
-        format_mass_cell(line.p, digits),
-        format_mass_cell(line.q, digits),
-        sign + seen,
-        format_mass_cell(line.above, digits),
-        format_mass_cell(scaled, digits),
-    ]
-    masses = [round(value, 6) for value in (line.p, line.q, line.above, scaled)]
-    cells: dict[str, Any] = {"t": texts, "m": masses}
+    q = round(line.q, 6) if has_q else 0.0
+    cells: Cells = {
+        "t": (
+            format_mass_cell(line.p, digits),
+            format_mass_cell(line.q, digits) if has_q else "",
+            sign + seen if has_q else "",
+            format_mass_cell(line.above, digits),
+            format_mass_cell(scaled, digits),
+        ),
+        "m": (round(line.p, 6), q, round(line.above, 6), round(scaled, 6)),
+    }
     if line.soft is not None:
         cells["soft"] = round(line.soft, 6)
     return cells
 
 
-def _totals(scene: Scene, judged: Judged, drew: Drew | None, digits: int) -> dict[str, str]:
+def _totals(scene: Scene, judged: Judged, drew: Drew | None, digits: int) -> Totals:
     rows = judged.rows
-    apart = {"apart": ""} if rows.share < 1.0 else {}  # not 0, and too long for the column
-    return apart | {
+    totals: Totals = {
         "p": _total([*rows.claimed, rows.share * rows.rest_p], digits),
         "q": "" if rows.q is None else _total([*rows.q, rows.rest_q], digits),
         "both": format_mass_cell(rows.overlap, digits),
         "left": residual_text(scene, judged, drew),
         "scaled": "1" if rows.residual > 0 else "0",
     }
+    if rows.share < 1.0:
+        totals["apart"] = ""  # not 0, and too long for the column
+    return totals
 
 
 def _total(masses: Sequence[float], digits: int) -> str:

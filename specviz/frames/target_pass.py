@@ -6,23 +6,52 @@ after it. The trace keeps the three likeliest tokens of each position.
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Final, Literal, NotRequired, TypedDict
 
 from specviz.frames.numbers import format_seconds
-from specviz.frames.scene import Scene, Step, flat
+from specviz.frames.scene import MayHaveState, Scene, Step, Word, flat
 from specviz.frames.tree import State, states
-from specviz.texts import say, text
+from specviz.texts import Part, say, text
 
 Use = Literal["waiting", "used", "unused"]
-Column = dict[str, Any]
 FOLLOWED: Final[tuple[State, ...]] = ("accepted", "waiting", "unreached", "rejected")
 
 
-def target_pass(scene: Scene, step: Step) -> dict[str, Any] | None:
-    """Return the pass at a step: its sentence, and a column per position once it is scored.
+class Position(MayHaveState):
+    """What the pass gives at a position, and the guess there, if there is one.
 
-    None if the trace does not have the likeliest tokens.
+    Attributes:
+        here: Whether the guess is being judged.
+        top: The likeliest tokens, each with p, and p as text.
+        rank: The guess's place among them; their number if it is not one of them.
+        p: Then its p, and p as text.
     """
+
+    at: int
+    use: Use
+    node: NotRequired[int]
+    w: NotRequired[Word]
+    here: NotRequired[bool]
+    top: NotRequired[list[tuple[Word, float, str]]]
+    rank: NotRequired[int]
+    p: NotRequired[tuple[float, str]]
+
+
+class PassColumn(Position):
+    """A position with its description for screen readers."""
+
+    label: str
+
+
+class TargetPass(TypedDict):
+    """The pass: a sentence, and a column per position of the followed branch once it is scored."""
+
+    say: list[Part]
+    columns: NotRequired[list[PassColumn]]
+
+
+def target_pass(scene: Scene, step: Step) -> TargetPass | None:
+    """Return the pass at a step; None if the trace does not have the likeliest tokens."""
     scored = scene.round.scored
     if step.kind == "propose" or scored is None:
         return {"say": say("step", "pass_ahead")}
@@ -46,9 +75,9 @@ def _followed(scene: Scene, found: dict[int, State]) -> list[int]:
     return path
 
 
-def _column(scene: Scene, step: Step, found: dict[int, State], parent: int) -> Column:
+def _column(scene: Scene, step: Step, found: dict[int, State], parent: int) -> PassColumn:
     use = _use(scene, step, found, parent)
-    column: Column = {"at": scene.depths[parent] + 1, "use": use}
+    column: Position = {"at": scene.depths[parent] + 1, "use": use}
     node = _guess_after(scene, step, found, parent)
     if node:
         guess = scene.guesses[node - 1]
@@ -57,8 +86,8 @@ def _column(scene: Scene, step: Step, found: dict[int, State], parent: int) -> C
             column["here"] = True
     # At temperature 0 the likeliest token is the verdict.
     if not scene.greedy or use != "waiting":
-        column |= _answers(scene, parent, node)
-    return column | {"label": _label(column)}
+        _add_answers(column, scene, parent, node)
+    return {**column, "label": _label(column)}
 
 
 def _use(scene: Scene, step: Step, found: dict[int, State], parent: int) -> Use:
@@ -81,20 +110,19 @@ def _guess_after(scene: Scene, step: Step, found: dict[int, State], parent: int)
     return min(children, key=lambda child: FOLLOWED.index(found[child]), default=0)
 
 
-def _answers(scene: Scene, parent: int, node: int) -> Column:
-    """Return the likeliest tokens as [word, p, p as text], and p of a guess not among them."""
+def _add_answers(column: Position, scene: Scene, parent: int, node: int) -> None:
+    """Add the likeliest tokens, and p of a guess that is not one of them."""
     scored = scene.round.scored
     assert scored is not None
     pairs = [(int(token), p) for token, p in scored.top[parent] if p > 0]
-    column: Column = {"top": [[scene.word(token), round(p, 4), _short(p)] for token, p in pairs]}
+    column["top"] = [(scene.word(token), round(p, 4), _short(p)) for token, p in pairs]
     if node:
         token = scene.guesses[node - 1].token
         places = [place for place, (other, _) in enumerate(pairs) if other == token]
         column["rank"] = places[0] if places else len(pairs)
         if not places:
             p = scored.p[node - 1]
-            column["p"] = [round(p, 4), _short(p)]
-    return column
+            column["p"] = (round(p, 4), _short(p))
 
 
 def _short(p: float) -> str:
@@ -102,7 +130,7 @@ def _short(p: float) -> str:
     return f"{p:.2f}" if p >= 0.005 else "0" if p == 0 else "<0.01"
 
 
-def _label(column: Column) -> str:
+def _label(column: Position) -> str:
     """Return a position in words, for a screen reader."""
     top = ", ".join(f"{flat(word)} {p}" for word, _, p in column.get("top", ()))
     facts = {"at": column["at"], "top": top, "use": column["use"]}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, NotRequired, TypedDict
 
-from specviz.frames.leaf_first import next_judged
-from specviz.frames.scene import Scene, Step, Word
-from specviz.frames.whatif import acceptance_bounds, required_verdicts
-from specviz.trace.chat import Chat
+from specviz.frames.leaf_first import Need, next_judged
+from specviz.frames.scene import HasState, MayHaveState, Scene, Step, TokenState, Word
+from specviz.frames.whatif import Bounds, acceptance_bounds, required_verdicts
+from specviz.trace.chat import Chat, PieceKind
 from specviz.trace.events import Judged, Scored
 from specviz.trace.metrics import accepted_path, path_after
 
@@ -74,14 +74,66 @@ def open_slot(scene: Scene, step: Step) -> int | None:
     return None if any(left[n] == "waiting" for n in siblings) else guess.parent
 
 
-Node = dict[str, Any]
+class Scores(TypedDict):
+    """A guess's p; at temperature 0, where p is the verdict, the softmax at temperature 1."""
+
+    p: NotRequired[float]
+    soft: NotRequired[float]
+
+
+class GuessNode(HasState, Scores):
+    """A guess; left and left_q: p′ and q′, once a verdict has used them."""
+
+    w: Word
+    parent: int
+    depth: int
+    q: NotRequired[float]
+    left: NotRequired[float]
+    left_q: NotRequired[float]
+
+
+class Node(GuessNode):
+    """A guess before it is drawn; top: the likeliest tokens after it, and their p."""
+
+    top: NotRequired[list[tuple[Word, float]]]
+
+
+class Slot(MayHaveState):
+    """The place of the round's last token; its word once it is sampled."""
+
+    parent: int
+    depth: int
+    w: NotRequired[Word]
+
+
+class TreeState(TypedDict):
+    """A tree without its nodes.
+
+    Attributes:
+        ways: By node, the verdicts that put it into the text; missing at temperature 0.
+        chances: By node, bounds of its probability of acceptance, as far as they are known.
+        here: The guess being judged.
+    """
+
+    root: Word
+    ways: NotRequired[dict[str, list[Need]]]
+    chances: NotRequired[dict[str, Bounds]]
+    here: NotRequired[int]
+
+
+class Tree(TreeState):
+    """The tree at a step; shape: the parents of the whole draft, so that nodes keep their places.
+
+    Keys of `nodes` are text, since keys of a patch are.
+    """
+
+    nodes: dict[str, Node]
+    shape: list[int]
+    slot: NotRequired[Slot]
 
 
 def nodes(scene: Scene, step: Step) -> dict[str, Node]:
-    """Return the guesses on screen by node number, as text because keys of a patch are text.
-
-    A guess has p once it is scored, and p′ and q′ once a verdict has used them.
-    """
+    """Return the guesses on screen."""
     scored = scene.round.scored if step.kind != "propose" else None
     found: dict[str, Node] = {}
     verdicts = {judged.node: judged for judged in verdicts_at(scene, step)}
@@ -96,45 +148,35 @@ def nodes(scene: Scene, step: Step) -> dict[str, Node]:
         if node in scene.q:
             view["q"] = round(scene.q[node], 6)
         if scored is not None:
-            view |= scores_of(scene, scored, node)
+            view = {**view, **scores_of(scored, node)}
+            if scored.soft is None and node < len(scored.top):
+                view["top"] = [(scene.word(int(t)), round(p, 6)) for t, p in scored.top[node]]
         if node in verdicts:
-            view |= remainders(scene, verdicts[node])
+            _add_remainders(view, scene, verdicts[node])
         found[str(node)] = view
     return found
 
 
-def remainders(scene: Scene, judged: Judged) -> dict[str, float]:
-    """Return p′ of a second or later sibling, and q′ if it was sampled without replacement."""
-    found: dict[str, float] = {}
+def _add_remainders(view: Node, scene: Scene, judged: Judged) -> None:
+    """Add p′ of a second or later sibling, and q′ if it was sampled without replacement."""
     if scene.uses_p_remainder(judged):
-        found["left"] = round(judged.inputs["p"], 6)
+        view["left"] = round(judged.inputs["p"], 6)
     if scene.uses_q_remainder(judged):
-        found["left_q"] = round(judged.inputs["q"], 6)
-    return found
+        view["left_q"] = round(judged.inputs["q"], 6)
 
 
-def scores_of(scene: Scene, scored: Scored, node: int) -> Node:
-    """Return the scores of a guess: p, and the likeliest tokens after it.
-
-    At temperature 0 these would reveal the verdicts, so the softmax at temperature 1 is returned.
-    """
-    if scored.soft is not None:
-        return {"soft": round(scored.soft[node - 1], 6)}
-    found: Node = {"p": round(scored.p[node - 1], 6)}
-    return found | ({"top": top(scene, scored.top[node])} if node < len(scored.top) else {})
+def scores_of(scored: Scored, node: int) -> Scores:
+    """Return the score of a guess."""
+    if scored.soft is None:
+        return {"p": round(scored.p[node - 1], 6)}
+    return {"soft": round(scored.soft[node - 1], 6)}
 
 
-def top(scene: Scene, pairs: list[list[float]]) -> list[list[Any]]:
-    """Return the likeliest next tokens after a node, as [word, p]."""
-    return [[scene.word(int(token)), round(p, 6)] for token, p in pairs]
-
-
-def tree(scene: Scene, step: Step) -> dict[str, Any]:
+def tree(scene: Scene, step: Step) -> Tree:
     """Return the tree at a step: root, guesses, the one being judged, and the last token's slot."""
     root = scene.round.proposed.root if scene.round.proposed else scene.header.prompt_ids[-1]
-    # The shape is that of the whole draft, so that nodes keep their positions.
     shape = [guess.parent for guess in scene.guesses]
-    view: dict[str, Any] = {"root": scene.word(root), "nodes": nodes(scene, step), "shape": shape}
+    view: Tree = {"root": scene.word(root), "nodes": nodes(scene, step), "shape": shape}
     if not scene.greedy:
         view["ways"] = required_verdicts(scene)
     if step.kind != "propose" and (bounds := acceptance_bounds(scene, verdicts_at(scene, step))):
@@ -150,8 +192,22 @@ def tree(scene: Scene, step: Step) -> dict[str, Any]:
     return view
 
 
-Chip = dict[str, Any]
-Block = dict[str, Any]
+class Chip(HasState):
+    """A token of the text strip; node: of a guess."""
+
+    w: Word
+    node: NotRequired[int]
+
+
+TextPart = TypedDict("TextPart", {"is": PieceKind, "t": str})  # a piece of the prompt, by author
+
+
+class TurnBlock(TypedDict):
+    """A turn of a chat prompt; role: who speaks, empty where nobody does."""
+
+    role: str
+    parts: list[TextPart]
+
 
 TEMPLATE: Final = "template"  # role of the text that the chat template adds between turns
 
@@ -194,7 +250,7 @@ class AddedToken(NamedTuple):
     """A token that a round added to the text: its kind, and the step that decided it."""
 
     word: Word
-    kind: str
+    kind: TokenState
     step: int
 
 
@@ -205,7 +261,7 @@ def added_tokens(scene: Scene) -> list[AddedToken]:
         return []
     accepted = accepted_path(scene.round)
     by = next((j.node for j in reversed(scene.round.judged) if j.accepted), 0)
-    last = scene.round.drew.kind if scene.round.drew else "accepted"
+    last: TokenState = scene.round.drew.kind if scene.round.drew else "accepted"
     decided = {
         scene.round.judged[step.at].node: i
         for i, step in enumerate(scene.steps)
@@ -220,15 +276,15 @@ def added_tokens(scene: Scene) -> list[AddedToken]:
     ]
 
 
-def turns(chat: Chat) -> list[Block]:
-    """Split a chat prompt into turns: the role, and pieces of text with their origin.
+def turns(chat: Chat) -> list[TurnBlock]:
+    """Split a chat prompt into turns.
 
     The last turn is the start of the answer. The joined texts are exactly what the model read.
     """
     roles: list[str] = [*(turn.role for turn in chat.turns), "assistant"]
-    blocks: list[Block] = []
+    blocks: list[TurnBlock] = []
     for index, pieces in groupby(chat.pieces, lambda piece: piece.turn):
-        parts = [{"is": piece.kind, "t": piece.text} for piece in pieces if piece.text]
+        parts: list[TextPart] = [{"is": each.kind, "t": each.text} for each in pieces if each.text]
         has_text = any(part["is"] == "template" and part["t"].strip() for part in parts)
         role = roles[index] if index is not None else TEMPLATE if has_text else ""
         blocks.append({"role": role, "parts": parts})

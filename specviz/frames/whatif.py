@@ -8,10 +8,10 @@ probability is 1. Bounds of these probabilities follow from the numbers on scree
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final, NotRequired, TypedDict
 
+from specviz.frames.leaf_first import Need, after_acceptance, after_rejection
 from specviz.frames.leaf_first import acceptance_bounds as leaf_first_acceptance_bounds
-from specviz.frames.leaf_first import after_acceptance, after_rejection
 from specviz.frames.leaf_first import required_verdicts as leaf_first_required_verdicts
 from specviz.frames.scene import Scene
 from specviz.settings.chance import JUDGE, u_key
@@ -36,14 +36,23 @@ U_TO_REJECT: Final = 0.999  # not below any threshold except those near 1
 NEAR: Final = 1e-9  # rounding errors of computed probabilities
 
 
-def outcomes(scene: Scene, judged: Judged) -> dict[str, Any]:
-    """Say what would come next if a guess were accepted, and if it were rejected.
+class WhatIf(TypedDict):
+    """What would come next if a guess were accepted, and if it were rejected.
 
-    Returns:
-        `coin`: its key in the settings. `kept`, `rejected`: the sentences. `stuck`: a sentence, if
-        no coin can change the verdict.
+    Attributes:
+        coin: The coin's key in the settings.
+        stuck: That no coin can change the verdict, if none can.
     """
-    found: dict[str, Any] = {
+
+    coin: str
+    kept: list[Part]
+    rejected: list[Part]
+    stuck: NotRequired[list[Part]]
+
+
+def outcomes(scene: Scene, judged: Judged) -> WhatIf:
+    """Say what would come next after each verdict on a guess."""
+    found: WhatIf = {
         "coin": u_key(scene.round.number, JUDGE, judged.node),
         "kept": _if_accepted(scene, judged),
         "rejected": _if_rejected(scene, judged.node),
@@ -82,28 +91,28 @@ def _if_rejected(scene: Scene, node: int) -> list[Part]:
     return say("step", NEXT_DRAW[scene.after_rejection])
 
 
-def required_verdicts(scene: Scene) -> dict[str, list[list[int]]]:
+def required_verdicts(scene: Scene) -> dict[str, list[Need]]:
     """Return, for every guess, the verdicts that put it into the text.
 
     All guesses on its path must be accepted, and all siblings before them rejected. For rules that
     judge from the leaf up, see `leaf_first.required_verdicts`.
 
     Returns:
-        By node, as text: [node, 1 for accepted or 0].
+        By node, as text.
     """
     if scene.leaf_first:
         return leaf_first_required_verdicts(scene)
-    found: dict[int, list[list[int]]] = {0: []}
+    found: dict[int, list[Need]] = {0: []}
     for node, guess in enumerate(scene.guesses, 1):
         before = [s for s in scene.children[guess.parent] if s < node]
-        found[node] = [*found[guess.parent], *([s, 0] for s in before), [node, 1]]
+        found[node] = [*found[guess.parent], *((s, 0) for s in before), (node, 1)]
     return {str(node): way for node, way in found.items() if node}
 
 
 Bounds = tuple[float, float]
 
 
-def acceptance_bounds(scene: Scene, known: Sequence[Judged]) -> dict[str, list[float]]:
+def acceptance_bounds(scene: Scene, known: Sequence[Judged]) -> dict[str, Bounds]:
     """Return bounds of each guess's acceptance probability, given the verdicts before it.
 
     Args:
@@ -111,8 +120,8 @@ def acceptance_bounds(scene: Scene, known: Sequence[Judged]) -> dict[str, list[f
         known: The verdicts that are on screen.
 
     Returns:
-        By node, as text: [lower, upper], which are equal if the trace determines the probability.
-        Guesses without a bound are left out.
+        By node, as text; both are equal if the trace determines the probability. Guesses without
+        a bound are left out.
     """
     if scene.round.scored is None or scene.greedy:
         return {}
@@ -124,7 +133,7 @@ def acceptance_bounds(scene: Scene, known: Sequence[Judged]) -> dict[str, list[f
         for node, (p, q) in zip(siblings, judged.tries or [], strict=False):
             found[node] = _exact_bounds(speculative_threshold({"p": p, "q": q}))
     found |= {judged.node: _exact_bounds(judged.threshold) for judged in known}
-    return {str(node): list(bounds) for node, bounds in sorted(found.items())}
+    return {str(node): bounds for node, bounds in sorted(found.items())}
 
 
 def _exact_bounds(chance: float) -> Bounds:

@@ -17,8 +17,12 @@ separators; floats must be formatted by the caller.
 
 from specviz.texts.render import (
     FEW,
+    GlyphName,
+    NumberPart,
     Part,
+    Piece,
     Whose,
+    WordPart,
     count,
     listed,
     macros,
@@ -31,8 +35,12 @@ from specviz.texts.render import (
 
 __all__ = [
     "FEW",
+    "GlyphName",
+    "NumberPart",
     "Part",
+    "Piece",
     "Whose",
+    "WordPart",
     "count",
     "listed",
     "macros",

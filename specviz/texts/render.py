@@ -1,7 +1,8 @@
 """Render macros of the templates into parts of a sentence.
 
-A part is text, a token's chip, a coloured number or a glossary term. A token stays data, so the
-page can distinguish it from the punctuation of the sentence. Parts that are not text travel through
+A part is text, a token's chip, a coloured number or a glossary term; sentences of compare.jinja
+have bold parts and colours of their own (see `compare.summary`). A token stays data, so the page
+can distinguish it from the punctuation of the sentence. Parts that are not text travel through
 Jinja2 as JSON between two control characters, which neither JSON nor a sentence contains, so
 rendering needs no state and is thread-safe.
 """
@@ -13,29 +14,70 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, final
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 
-Part = str | dict[str, Any]
+GlyphName = Literal["space", "newline", "tab", "return"]
 Whose = Literal["p", "q", "both", "residual", "u"]
+
+
+@final
+class GlyphPiece(TypedDict):
+    """White space made visible."""
+
+    g: GlyphName
+
+
+@final
+class CodePiece(TypedDict):
+    """A byte that is not text, or an invisible character, by number."""
+
+    c: str
+
+
+@final
+class NamePiece(TypedDict):
+    """A special token, by its name."""
+
+    s: str
+
+
+Piece = str | GlyphPiece | CodePiece | NamePiece
+
+
+class WordPart(TypedDict):
+    """A token's chip."""
+
+    w: list[Piece]
+
+
+class TermPart(TypedDict):
+    """A text that opens a glossary entry."""
+
+    t: str
+    term: str
+
+
+NumberPart = TypedDict("NumberPart", {"n": str, "as": Whose})  # "as" is a keyword of Python
+Part = str | WordPart | NumberPart | TermPart
 
 FEW: Final = 3
 
 
-def number(text: str, whose: Whose) -> Part:
+def number(text: str, whose: Whose) -> NumberPart:
     """Return a number in the colour of its distribution."""
     return {"n": text, "as": whose}
 
 
-def word(pieces: Sequence[str | dict[str, str]]) -> Part:
+def word(pieces: list[Piece]) -> WordPart:
     """Return a token's chip from pieces as returned by `specviz.frames.scene.word`."""
     return {"w": pieces}
 
 
-def term(text: str, entry: str) -> Part:
+def term(text: str, entry: str) -> TermPart:
     """Return a text that opens the glossary entry `entry`."""
     return {"t": text, "term": entry}
 

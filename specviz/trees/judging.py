@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NotRequired, TypedDict
 
 import torch
 from torch import Tensor
@@ -38,6 +38,13 @@ SHAPES: Final = ((2, 2), (3, 2), (2, 2, 1), (3, 1, 1), (2, 1), (1, 1, 1))
 SAMPLING_MODES: Final = {"sampled": Drawn.SAMPLED, "without-replacement": Drawn.WITHOUT_REPLACEMENT}
 
 
+class Scores(TypedDict):
+    """A guess's q and the target's p of it, after its parent; the root has none."""
+
+    p: NotRequired[float]
+    q: NotRequired[float]
+
+
 @dataclass(frozen=True)
 class SampledTree:
     """A sampled tree with its distributions over a small vocabulary.
@@ -56,8 +63,8 @@ class SampledTree:
     p: Tensor
     q: dict[int, Tensor]
 
-    def scores(self, node: int) -> dict[str, float]:
-        """Return a guess's q and the target's p of it; nothing for the root."""
+    def scores(self, node: int) -> Scores:
+        """Return a node's scores."""
         if not node:
             return {}
         parent, token = self.tree.parents[node], self.tree.tokens[node]

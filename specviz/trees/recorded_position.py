@@ -176,7 +176,7 @@ MOST: Final = 128
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How to record a position that ships.
+    """How to record a position that is included in the package.
 
     Attributes:
         name: Its key.

@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -38,7 +38,7 @@ LONGEST_VISITOR: Final = 64  # characters of a page's own name
 VISITOR: Final = "specviz-visitor"  # the header with that name
 FAILED: Final = "An error on the server ended this answer; its log has the details."
 
-Answer = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+Answer = Callable[[Mapping[str, Any]], Mapping[str, object]]
 
 
 class BadRequest(ValueError):
@@ -53,6 +53,13 @@ class BadRequest(ValueError):
         super().__init__(sentence)
         self.field = field
         self.facts = facts
+
+
+class Refusal(TypedDict):
+    """Why a question has no answer: a sentence, and the input that it is about, "" if none."""
+
+    problem: str
+    field: str
 
 
 class TooManyQuestions(BadRequest):

@@ -13,13 +13,13 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from plotly.offline import get_plotlyjs
 
 from specviz.adapters.gradio import API_PREFIX
-from specviz.figures.marks import given_marks
-from specviz.figures.plot import TRACE_DEFAULTS
+from specviz.figures.marks import Marks, given_marks
+from specviz.figures.plot import TRACE_DEFAULTS, TraceDefaults
 from specviz.glossary import GLOSSARY, TITLES
 from specviz.settings import specs
 
@@ -53,21 +53,32 @@ def lean(text: bytes) -> bytes:
     return re.sub(rb"^[ \t]*(//.*|/\*\*((?!\*/)[\s\S])*\*/)\n", b"", text, flags=re.MULTILINE)
 
 
-def given() -> str:
-    """Return the module of values from Python: terms, marks, trace defaults, plotly's address.
+class Given(Marks):
+    """Values of the module GIVEN.
 
-    Addresses are relative to the module's own, so the page works behind any root path.
+    Attributes:
+        GLOSSARY: What each term means.
+        TITLES: What a term is called where its key is not its name.
+        PLOTLY: The file name of plotly.js, which is served below PREFIX.
     """
-    facts: dict[str, Any] = {
-        "GLOSSARY": {row.name: row.sentence for row in specs.SETTING_SPECS if row.label}
-        | dict(GLOSSARY),
-        "TITLES": {row.name: row.label for row in specs.SETTING_SPECS if row.label} | dict(TITLES),
-        "TRACE": dict(TRACE_DEFAULTS),
-    } | given_marks()
-    lines = [f"export const {name} = {json.dumps(value)};" for name, value in facts.items()]
-    address = json.dumps(f"../../../{plotly_js()[0]}")
-    lines.append(f"export const PLOTLY = new URL({address}, import.meta.url).href;")
-    return "\n".join(lines) + "\n"
+
+    GLOSSARY: dict[str, str]
+    TITLES: dict[str, str]
+    TRACE: TraceDefaults
+    PLOTLY: str
+
+
+def given() -> str:
+    """Return the text of the module GIVEN."""
+    rows = [row for row in specs.SETTING_SPECS if row.label]
+    values: Given = {
+        **given_marks(),
+        "GLOSSARY": {row.name: row.sentence for row in rows} | dict(GLOSSARY),
+        "TITLES": {row.name: row.label for row in rows} | dict(TITLES),
+        "TRACE": TRACE_DEFAULTS,
+        "PLOTLY": plotly_js()[0],
+    }
+    return "".join(f"export const {key} = {json.dumps(value)};\n" for key, value in values.items())
 
 
 configs: Final[dict[str, bytes]] = {}  # compressed JSON by file name, of all sections built

@@ -10,12 +10,12 @@ import asyncio
 import json
 import logging
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from math import ceil
 from threading import RLock
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NotRequired, TypedDict
 
 import gradio as gr
 
@@ -29,9 +29,41 @@ if TYPE_CHECKING:
 Source = Literal["recorded", "live"]
 
 
-def line(kind: str, data: dict[str, Any]) -> str:
+class StateLine(TypedDict):
+    """What the visitor waits for, or how the job ended.
+
+    Attributes:
+        state: "queued", "resumed", "lending", "loading", "done", "stopped", "overdue", and others
+            of one section.
+        place: How many runs come first; of a job that has begun, how many others take turns.
+        seconds: Of "queued", an estimate of the wait.
+        stage: Of "loading", like all that follow; see `load_facts`.
+    """
+
+    kind: Literal["state"]
+    id: str
+    state: str
+    place: NotRequired[int]
+    seconds: NotRequired[float]
+    stage: NotRequired[str]
+    model: NotRequired[str]
+    done: NotRequired[int]
+    of: NotRequired[int]
+    left: NotRequired[int]
+    spent: NotRequired[int]
+
+
+class ErrorLine(TypedDict):
+    """Why a job failed."""
+
+    kind: Literal["error"]
+    id: str
+    sentence: str
+
+
+def line(kind: str, data: Mapping[str, object]) -> str:
     """One line of JSON with its newline."""
-    return json.dumps({"kind": kind} | data, separators=(",", ":"), allow_nan=False) + "\n"
+    return json.dumps({"kind": kind} | dict(data), separators=(",", ":"), allow_nan=False) + "\n"
 
 
 def error(sentence: str, nonce: str) -> str:
@@ -41,7 +73,7 @@ def error(sentence: str, nonce: str) -> str:
 
 def state(name: str, nonce: str, **more: float | str) -> str:
     """Return a status line: what the visitor waits for, or how the job ended."""
-    return line("state", {"state": name, "id": nonce} | more)
+    return line("state", {"state": name, "id": nonce, **more})
 
 
 STATE: Final = '{"kind":"state"'  # how such a line begins

@@ -29,10 +29,11 @@ def test_each_tour_stop_moves_the_run_to_a_matching_step(visit):
     page.wait_for_selector(".sv-tour:not([hidden])")
     kinds = []
     for number, wanted in enumerate(STOPS):
-        assert stop(page) == wanted.title
-        assert page.inner_text(".sv-tour-say") == wanted.say
+        assert stop(page) == wanted["title"]
+        assert page.inner_text(".sv-tour-say") == wanted["say"]
         assert page.inner_text(".sv-tour-at") == f"{number + 1} of {len(STOPS)}"
-        assert page.evaluate("(at) => document.querySelector(at).matches('.sv-ringed')", wanted.at)
+        ringed = "(at) => document.querySelector(at).matches('.sv-ringed')"
+        assert page.evaluate(ringed, wanted["at"])
         assert page.locator(".sv-ringed").count() == 1
         kinds.append((visit.ask("frame.step.kind"), visit.ask("frame.caption.is")))
         page.click("[data-tour=next]")
@@ -67,7 +68,7 @@ def test_the_first_visit_by_keyboard_alone(visit):
         seen.append(stop(page))
         assert page.evaluate("document.activeElement.matches('[data-tour=next]')")
         page.keyboard.press("Enter")
-    assert seen == [each.title for each in STOPS]
+    assert seen == [each["title"] for each in STOPS]
     assert page.locator(".sv-tour").is_hidden()
 
 

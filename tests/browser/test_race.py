@@ -122,9 +122,9 @@ def test_reduced_motion_shows_a_recorded_race_at_its_end(visit):
     racer = Racer.of(visit)
     assert racer.ask("race.source") == "recorded"
     assert visit.page.locator(".sv-race .sv-badge").inner_text() == "recorded"
-    whole = {lane["name"]: lane["tokens"] for lane in racer.ask("whole.lanes")}
-    assert racer.ask("tokens") == whole
-    assert len(whole) >= 3
+    shown = racer.ask("tokens")
+    assert len(shown) >= 3
+    assert len(set(shown.values())) == 1, "lanes of one length at temperature 0"
     assert not racer.ask("playing")
     assert visit.page.locator(".sv-race-headline").inner_text() == racer.ask("whole.headline")
 

@@ -138,7 +138,7 @@ def test_link_to_a_missing_run_says_so_and_opens_the_first(visit):
     expect(notice).to_be_hidden()
 
 
-def test_headings_are_above_groups_and_cannot_be_picked(visit):
+def test_group_headings_of_the_recorded_list_cannot_be_selected(visit):
     page = visit.open()
     page.click("#sv-settings")
     page.click("#sv-method input")
@@ -214,7 +214,7 @@ def test_rejection_numbers_agree_in_caption_coin_and_table(looker):
     assert page.inner_text(".sv-on-trial .sv-w") in caption.replace("\n", "")
 
 
-def test_second_alternatives_show_the_remainder_hatched(looker):
+def test_second_guess_at_a_position_has_hatched_bars(looker):
     page = looker.look("02-siblings")
     looker.step_until("frame.panel.tries > 1")
     assert "rejected, p′ (the remainder of p) gives" in looker.caption().replace("\n", " ")
@@ -404,7 +404,7 @@ def test_the_guess_in_question_is_ringed(visit):
             break
 
 
-def test_predict_first_scores_the_likelier_outcome(visit):
+def test_predicting_the_likelier_outcome_gives_a_point(visit):
     page = guess_at(visit, "?trace=01-chain")
     good = of = 0
     lucky = set()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
-from typing import Any, Final
+from typing import Any, Final, Literal, NotRequired, TypedDict
 
 from specviz.catalog.entry import find, title_of
 from specviz.compare.domains import Cell
@@ -23,6 +23,8 @@ MEAN: Final = "mean"  # name of the last column, over all domains
 GAIN: Final = 1.05  # a smaller speed-up is within the noise of repeated measurements
 ROUGH: Final = 1.5  # warn if plain decoding's fastest run was this many times its slowest
 Key = tuple[str, str]  # drafter, column
+Measure = Literal["speedup", "accepted"]
+Shaded = tuple[str, float, str]  # a number as it is shown, its shade from 0 to 1, and its marks
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,51 +92,85 @@ def _say(macro: str, **values: Any) -> str:
     return text("compare", macro, **values)
 
 
-def view(heat: HeatMap) -> dict[str, Any]:
+class Row(TypedDict):
+    """A drafter; bound: whether it is only a reference."""
+
+    name: str
+    title: str
+    bound: bool
+
+
+class Column(TypedDict):
+    """A domain, or the mean."""
+
+    name: str
+    title: str
+
+
+class ShownCell(TypedDict):
+    """A cell; said: its title, then its details; part: prompts measured, if not all are."""
+
+    speedup: Shaded
+    accepted: Shaded
+    said: list[str]
+    part: NotRequired[str]
+
+
+class MapNumbers(TypedDict):
+    """What changes while a map is measured; cells: by the names of row and column."""
+
+    headline: str
+    detail: str
+    caution: str
+    cells: dict[str, ShownCell]
+    ends: dict[Measure, tuple[str, str]]
+
+
+class MapView(MapNumbers):
+    """The map as the page shows it."""
+
+    rows: list[Row]
+    columns: list[Column]
+
+
+def view(heat: HeatMap) -> MapView:
     """Return the data of the page: rows, columns, cells, sentences, and the ends of the scales."""
+    speed, accepted = heat.values("speedup"), heat.values("accepted_length")
+    fastest, longest = max([1.0, *speed.values()]), max([0.0, *accepted.values()])
+    speedups = _measure(heat, speed, "{:.2f} ×", lambda v: log(max(v, 1.0)) / log(fastest))
+    lengths = _measure(heat, accepted, "{:.2f}", lambda v: v / longest)
     return {
         "rows": [
             {"name": name, "title": title_of(name), "bound": name not in heat.candidates}
             for name in heat.drafters
         ],
-        "columns": [
-            *({"name": name, "title": _capitalized(domain_label(name))} for name in heat.domains),
-            {"name": MEAN, "title": "Mean"},
-        ],
+        "columns": [{"name": name, "title": _column_title(name)} for name in (*heat.domains, MEAN)],
         "headline": headline(heat),
         "detail": detail(heat),
         "caution": caution(heat),
-    } | _cells(heat)
-
-
-def _capitalized(word: str) -> str:
-    return word[:1].upper() + word[1:]
-
-
-def _cells(heat: HeatMap) -> dict[str, Any]:
-    """Return both measures and the details by drafter and column, and the ends of the scales."""
-    speed, accepted = heat.values("speedup"), heat.values("accepted_length")
-    fastest, longest = max([1.0, *speed.values()]), max([0.0, *accepted.values()])
-    shown = {
-        "speedup": _measure(heat, speed, "{:.2f} ×", lambda v: log(max(v, 1.0)) / log(fastest)),
-        "accepted": _measure(heat, accepted, "{:.2f}", lambda v: v / longest),
+        "cells": {" ".join(key): _cell(heat, key, speedups[key], lengths[key]) for key in speed},
+        "ends": {"speedup": ("1 ×", f"{fastest:.2f} ×"), "accepted": ("0", f"{longest:.2f}")},
     }
-    cells = {
-        f"{name} {column}": {
-            **{what: measure[name, column] for what, measure in shown.items()},
-            "said": _details(heat, name, column),
-            **_progress(heat, name, column),
-        }
-        for name, column in speed
-    }
-    ends = {"speedup": ["1 ×", f"{fastest:.2f} ×"], "accepted": ["0", f"{longest:.2f}"]}
-    return {"cells": cells, "ends": ends}
+
+
+def _column_title(name: str) -> str:
+    label = name if name == MEAN else domain_label(name)
+    return label[:1].upper() + label[1:]
+
+
+def _cell(heat: HeatMap, key: Key, speedup: Shaded, accepted: Shaded) -> ShownCell:
+    """Return both measures and the details of a cell, and its progress if it is incomplete."""
+    found: ShownCell = {"speedup": speedup, "accepted": accepted, "said": _details(heat, *key)}
+    cell = heat.cells.get(key)
+    if cell is not None and cell.prompts < heat.prompts:
+        found["part"] = f"{cell.prompts}/{heat.prompts}"
+    return found
 
 
 def _measure(
     heat: HeatMap, values: Mapping[Key, float], form: str, shade: Callable[[float], float]
-) -> dict[Key, list[Any]]:
-    """Return, by cell, the number as it is shown, its shade from 0 to 1, and its marks.
+) -> dict[Key, Shaded]:
+    """Return, by cell, the number with its shade and its marks.
 
     The marks are "best" in a column in which all drafters were measured, and "slower" than plain
     decoding, both judged by the number shown.
@@ -158,7 +194,7 @@ def _measure(
         return " ".join(["best"] * top + ["slower"] * (round(value, 2) < low))
 
     return {
-        key: [form.format(value), round(shade(value), 2) if value > low else 0, marks(key, value)]
+        key: (form.format(value), round(shade(value), 2) if value > low else 0, marks(key, value))
         for key, value in values.items()
     }
 
@@ -167,14 +203,6 @@ def _is_settled(heat: HeatMap, column: str) -> bool:
     """Whether a column is completely measured, so that its best drafter is known."""
     columns = heat.domains if column == MEAN else (column,)
     return all(heat.is_complete(heat.candidates, domain) for domain in columns)
-
-
-def _progress(heat: HeatMap, name: str, column: str) -> dict[str, str]:
-    """Return the number of prompts measured in a cell, as "2/3", if it is incomplete."""
-    cell = heat.cells.get((name, column))
-    if cell is None or cell.prompts >= heat.prompts:
-        return {}
-    return {"part": f"{cell.prompts}/{heat.prompts}"}
 
 
 def _details(heat: HeatMap, name: str, column: str) -> list[str]:

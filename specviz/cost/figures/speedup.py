@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from math import ceil, floor, log2, log10
-from typing import Any, Final
+from typing import Final, TypedDict
 
 from specviz.cost import tree_formula
 from specviz.cost.figures.charts import (
@@ -32,9 +32,9 @@ from specviz.cost.formula import (
     MeasuredPoint,
     SpeedupModel,
 )
-from specviz.figures.layout import BARS_HEIGHT
+from specviz.figures.layout import BARS_HEIGHT, LayoutData
 from specviz.figures.plot import Figure, Point, Trace
-from specviz.figures.tree import label, whole_tree
+from specviz.figures.tree import Label, label, whole_tree
 from specviz.frames.scene import Word
 
 HEIGHT: Final = 264
@@ -215,7 +215,23 @@ def _push_apart(values: Sequence[float], least: float) -> list[float]:
 TREE_GAP: Final = 26
 
 
-def expected_tree(parents: Sequence[int], reached: Sequence[float]) -> dict[str, Any]:
+class ExpectedNode(TypedDict):
+    """A rank among siblings. both: the probability that a round accepts its token."""
+
+    w: Word
+    label: Label
+    parent: int
+    both: float
+
+
+class ExpectedTree(TypedDict):
+    """A tree as it is drawn."""
+
+    nodes: list[ExpectedNode]
+    layout: LayoutData
+
+
+def expected_tree(parents: Sequence[int], reached: Sequence[float]) -> ExpectedTree:
     """Return a tree of ranks, each with the probability that a round accepts its token.
 
     Args:
@@ -226,7 +242,7 @@ def expected_tree(parents: Sequence[int], reached: Sequence[float]) -> dict[str,
     names: list[Word] = [["…"]]
     names += [[str(rank + 1)] for rank in ranks[1:]]
     labels = [label(name) for name in names]
-    nodes = [
+    nodes: list[ExpectedNode] = [
         {"w": name, "label": drawn, "parent": parent, "both": round(chance, 4)}
         for name, drawn, parent, chance in zip(names, labels, parents, reached, strict=True)
     ]

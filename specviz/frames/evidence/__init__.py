@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from specviz.frames.evidence.forms import Block, Remark, evidence
+from specviz.frames.evidence.forms import Marks, Remark, Why, evidence
 from specviz.frames.evidence.heads import (
     block,
     dynamic,
@@ -61,7 +61,7 @@ class Form:
         nothing: Returns the sentence that says why there is no guess, or [].
     """
 
-    section: Callable[[Scene, Step, Remark], Block | None]
+    section: Callable[[Scene, Step, Remark], Why | None]
     remark: frozenset[str] = frozenset()
     each: frozenset[str] = frozenset()
     mark: Callable[[Scene, Step, Remark], dict[int, str]] | None = None
@@ -104,20 +104,17 @@ FORMS: Final[Mapping[str, Form]] = {
 }
 
 
-def evidence_section(scene: Scene, step: Step) -> Block | None:
-    """Build the section "Why these guesses" of a step; None if the drafter gave no evidence.
-
-    Returns:
-        `say`: a sentence. `blocks`: as built by `forms`. `marks`: as returned by `marks`, if any.
-    """
+def evidence_section(scene: Scene, step: Step) -> Why | None:
+    """Build the section "Why these guesses" of a step; None if the drafter gave no evidence."""
     form, remark = _form(scene)
     if form is None or step.kind not in ("propose", "score"):
         return None
     section = form.section(scene, step, remark)
     if section is None:
         return None
-    marked = marks(scene, form.mark(scene, step, remark)) if form.mark else {}
-    return section | ({"marks": marked} if marked else {})
+    if form.mark and (marked := marks(scene, form.mark(scene, step, remark))):
+        section["marks"] = marked
+    return section
 
 
 def guess_sentence(scene: Scene, node: int) -> list[Part]:
@@ -155,27 +152,27 @@ def _form(scene: Scene) -> tuple[Form | None, Remark]:
     return (form, remark) if whole else (None, {})
 
 
-def marks(scene: Scene, by_position: dict[int, str]) -> dict[str, Any]:
-    """Convert marked positions for the text strip.
-
-    Returns:
-        `prompt`: [start, end, kind] in UTF-16 units, if the prompt's spans are known. `past`:
-        [index of the new token, kind].
-    """
+def marks(scene: Scene, by_position: dict[int, str]) -> Marks:
+    """Convert marked positions for the text strip; those of the prompt if its spans are known."""
     if not scene.text:
         return {}
     first = len(scene.header.prompt_ids)
     spans = scene.prompt_spans
-    prompt: list[list[Any]] = []
+    prompt: list[tuple[int, int, str]] = []
     for position, kind in sorted(by_position.items()):
         start, end = spans[position] if position < len(spans) else (0, 0)
-        if prompt and prompt[-1][1:] == [start, kind]:
-            prompt[-1][1] = end  # extend the mark of the position before
+        if prompt and prompt[-1][1:] == (start, kind):
+            prompt[-1] = (prompt[-1][0], end, kind)  # extend the mark of the position before
         elif start < end:
-            prompt.append([start, end, kind])
+            prompt.append((start, end, kind))
     past = [
-        [position - first, kind]
+        (position - first, kind)
         for position, kind in sorted(by_position.items())
         if position >= first
     ]
-    return {name: found for name, found in (("prompt", prompt), ("past", past)) if found}
+    found: Marks = {}
+    if prompt:
+        found["prompt"] = prompt
+    if past:
+        found["past"] = past
+    return found

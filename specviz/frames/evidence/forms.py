@@ -6,80 +6,178 @@ A block is cut to the size that the inspector can show, and has the number of ro
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal, NotRequired, TypedDict, Unpack
 
-from specviz.frames.scene import Scene, Step, Word
+from specviz.frames.scene import Scene, Step, TokenState, Word
+from specviz.texts import Part
 from specviz.trace.events import Guess
 
-Block = dict[str, Any]
-
-
-Cell = dict[str, Any]
-
-
 Remark = Mapping[str, Any]
+Fact = tuple[str, str]  # a name, and its value as text
+
+SpanKind = Literal["near", "match", "copied", "gap"]  # gap: of tokens that are left out
+# Classes cannot name fields "as" and "is", keywords of Python, so some records are calls.
+Span = TypedDict("Span", {"is": SpanKind, "words": list[Word]})  # neighbouring tokens of one kind
+LineBlock = TypedDict("LineBlock", {"as": Literal["line"], "label": str, "spans": list[Span]})
+
+
+class PathRow(TypedDict):
+    """A guess as a row.
+
+    Attributes:
+        at: A short name.
+        text: Numbers.
+        bar: A length from 0 to 1.
+        here: Whether the row is highlighted.
+    """
+
+    at: str
+    words: list[Word]
+    text: list[str]
+    bar: NotRequired[float]
+    here: NotRequired[bool]
+
+
+# more: number of rows that are not shown.
+RowsBlock = TypedDict(
+    "RowsBlock",
+    {"as": Literal["rows"], "heads": list[str], "rows": list[PathRow], "more": NotRequired[int]},
+)
+# A word, a text "n", or a state "s" (with a word: where it comes from); or nothing.
+Cell = TypedDict(
+    "Cell",
+    {
+        "w": NotRequired[Word],
+        "n": NotRequired[str],
+        "s": NotRequired[Literal["on", "off", "none"]],
+        "is": NotRequired[Literal["given", "own", "guess", "root"]],
+    },
+)
+
+
+class RowOptions(TypedDict):
+    """What a row may have besides its cells; group: a heading above it."""
+
+    tail: NotRequired[str]
+    mark: NotRequired[TokenState]
+    group: NotRequired[str]
+
+
+class GridRow(RowOptions):
+    """A row of a grid; its label is a text, or a token."""
+
+    label: NotRequired[str]
+    w: NotRequired[Word]
+    cells: list[Cell]
+
+
+class GridOptions(TypedDict):
+    """What a grid may have besides its rows.
+
+    Attributes:
+        split: The column with a line beside it.
+        states: Whether cells are states.
+        stacked: Whether a cell's text is below its word.
+        more: Number of columns or rows that are not shown.
+    """
+
+    split: NotRequired[int]
+    states: NotRequired[bool]
+    stacked: NotRequired[bool]
+    more: NotRequired[int]
+    note: NotRequired[str]
+
+
+Grid = TypedDict(
+    "Grid", {"as": Literal["grid"], "heads": list[str], "rows": list[GridRow], "keys": list[Fact]}
+)
+
+
+class GridBlock(Grid, GridOptions):
+    """A table of cells; keys: states and their meanings, for the legend."""
+
+
+# w: a word after the first fact.
+FactsBlock = TypedDict(
+    "FactsBlock", {"as": Literal["facts"], "facts": list[Fact], "w": NotRequired[Word]}
+)
+Block = LineBlock | RowsBlock | GridBlock | FactsBlock
+
+
+class Marks(TypedDict):
+    """Marks of the text strip.
+
+    Attributes:
+        prompt: Start, end (in UTF-16 units) and kind.
+        past: Index of a new token, and kind.
+    """
+
+    prompt: NotRequired[list[tuple[int, int, str]]]
+    past: NotRequired[list[tuple[int, str]]]
+
+
+class Why(TypedDict):
+    """The section "Why these guesses"."""
+
+    say: list[Part]
+    blocks: Sequence[Block]
+    marks: NotRequired[Marks]
 
 
 MOST_ROWS: Final = 6
 MOST_COLUMNS: Final = 6
 
 
-def marked_line(label: str, *spans: Block) -> Block:
+def marked_line(label: str, *spans: Span) -> LineBlock:
     """Return a line of tokens after a label; empty spans are dropped."""
-    return {"as": "line", "label": label, "spans": [one for one in spans if one.get("words")]}
+    return {"as": "line", "label": label, "spans": [one for one in spans if one["words"]]}
 
 
-def span(kind: str, words: Sequence[Word]) -> Block:
-    """Return neighbouring tokens of one kind: "near", "match", "copied", or "gap" (omitted)."""
-    return {"is": kind, "words": list(words)}
+def span(kind: SpanKind, words: list[Word]) -> Span:
+    """Return neighbouring tokens of one kind."""
+    return {"is": kind, "words": words}
 
 
-GAP: Final[Block] = {"is": "gap", "words": [["…"]]}
+GAP: Final[Span] = {"is": "gap", "words": [["…"]]}
 
 
-def rows(heads: Sequence[str], found: Sequence[Block], of: int | None = None) -> Block:
+def rows(heads: list[str], found: list[PathRow], of: int | None = None) -> RowsBlock:
     """Return guesses as rows.
 
     Args:
         heads: Column headers.
-        found: Rows: `at` (a short name), `words`, `text` (numbers), `bar` (0 to 1), and `here` to
-            highlight the row.
+        found: The rows.
         of: Number of all rows, if not all are shown.
     """
-    more = 0 if of is None else of - len(found)
-    return {"as": "rows", "heads": list(heads), "rows": list(found)} | (
-        {"more": more} if more else {}
-    )
+    made: RowsBlock = {"as": "rows", "heads": heads, "rows": found}
+    if of is not None and of > len(found):
+        made["more"] = of - len(found)
+    return made
 
 
 def grid(
-    heads: Sequence[str],
-    found: Sequence[Block],
-    keys: Sequence[tuple[str, str]] = (),
-    **options: Any,
-) -> Block:
-    """Return a table of cells: {"w": word}, {"n": text}, {"s": "on" | "off" | "none"} or {}.
-
-    Args:
-        heads: Column headers.
-        found: Rows as returned by `row`.
-        keys: States and their meanings, for the legend.
-        options: Further keys of the block.
-    """
-    return {"as": "grid", "heads": list(heads), "rows": list(found)} | (
-        {"keys": [list(key) for key in keys], **options}
-    )
+    heads: list[str],
+    found: list[GridRow],
+    keys: Sequence[Fact] = (),
+    **options: Unpack[GridOptions],
+) -> GridBlock:
+    """Return a table of cells with its column headers."""
+    return {"as": "grid", "heads": heads, "rows": found, "keys": list(keys), **options}
 
 
-def row(label: str | Word, cells: Iterable[Cell], **options: Any) -> Block:
-    """Return a row of a grid; its label is text or a token."""
-    named: Block = {"label": label} if isinstance(label, str) else {"w": label}
-    return named | {"cells": list(cells)} | options
+def row(label: str | Word, cells: Iterable[Cell], **options: Unpack[RowOptions]) -> GridRow:
+    """Return a row of a grid."""
+    made = list(cells)
+    if isinstance(label, str):
+        named: GridRow = {"label": label, "cells": made}
+    else:
+        named = {"w": label, "cells": made}
+    return {**named, **options}
 
 
-def facts(*pairs: tuple[str, object]) -> Block:
+def facts(*pairs: tuple[str, object]) -> FactsBlock:
     """Return numbers by name, which the page sets on one line if they fit."""
-    return {"as": "facts", "facts": [[name, format_count(value)] for name, value in pairs]}
+    return {"as": "facts", "facts": [(name, format_count(value)) for name, value in pairs]}
 
 
 def format_count(value: object) -> str:

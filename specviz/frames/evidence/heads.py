@@ -6,14 +6,18 @@ Parallel heads (Medusa, blockwise, MTP, L-MTP, DFlash) all read one hidden state
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from specviz.frames.evidence.forms import (
     MOST_COLUMNS,
     MOST_ROWS,
-    Block,
     Cell,
+    FactsBlock,
+    GridRow,
+    PathRow,
     Remark,
+    Why,
     evidence,
     facts,
     format_count,
@@ -34,7 +38,7 @@ ORDINALS: Final = ("1st", "2nd", "3rd", "4th", "5th", "6th")
 STATE_KEYS: Final = (("given", "the target's own hidden state"), ("own", "the head's own output"))
 
 
-def side_by_side(scene: Scene, step: Step, remark: Remark) -> Block | None:
+def side_by_side(scene: Scene, step: Step, remark: Remark) -> Why | None:
     """Show one row per head, with its candidates by rank."""
     offers = _offers(scene, step)
     if not offers:
@@ -91,7 +95,7 @@ def _offers(scene: Scene, step: Step) -> dict[int, dict[int, Cell]]:
     return {head: dict(sorted(offer.items())) for head, offer in offers.items()}
 
 
-def _read(scene: Scene, step: Step, remark: Remark) -> Block:
+def _read(scene: Scene, step: Step, remark: Remark) -> FactsBlock:
     """Show the state that all heads read, and its layer if the remark has it."""
     state = evidence(scene.guesses[shown_nodes(scene, step)[0] - 1])["state"]
     read = facts(("all read the state at", position_name(state)))
@@ -99,11 +103,11 @@ def _read(scene: Scene, step: Step, remark: Remark) -> Block:
     if word is not None:
         read["w"] = word
     if "layer" in remark:
-        read["facts"].append(["after layer", str(remark["layer"])])
+        read["facts"].append(("after layer", str(remark["layer"])))
     return read
 
 
-def leaps(scene: Scene, step: Step, remark: Remark) -> Block | None:
+def leaps(scene: Scene, step: Step, remark: Remark) -> Why | None:
     """Show one row per state and one column per guess: which head read which state."""
     path = main_path(scene, step)[:MOST_COLUMNS]
     if not path:
@@ -125,7 +129,7 @@ def leaps(scene: Scene, step: Step, remark: Remark) -> Block | None:
     }
 
 
-def block(scene: Scene, step: Step, remark: Remark) -> Block | None:
+def block(scene: Scene, step: Step, remark: Remark) -> Why | None:
     """Show every position of DFlash's block with its likeliest tokens.
 
     One pass fills the whole block. Only positions up to γ, and up to the end of the text, become
@@ -135,19 +139,10 @@ def block(scene: Scene, step: Step, remark: Remark) -> Block | None:
     if not positions:
         return None
     shown, drafted = positions[:MOST_COLUMNS], len(scene.guesses)
-    found = [
-        row(
-            ORDINALS[rank],
-            [
-                {"w": scene.word(here[rank]["token"]), "n": format_nonzero(here[rank]["p"])}
-                | ({"is": "guess"} if rank == 0 and at < drafted else {})
-                if rank < len(here)
-                else {}
-                for at, here in enumerate(shown)
-            ],
-        )
-        for rank in range(max(map(len, shown)))
-    ]
+    ranks = range(max(map(len, shown)))
+    found = [row(ORDINALS[rank], [_ranked(scene, here, rank) for here in shown]) for rank in ranks]
+    for guessed in found[0]["cells"][:drafted]:
+        guessed["is"] = "guess"
     heads = ["position", *(f"+{at}" for at in range(1, len(shown) + 1))]
     seen = facts(
         ("states of the text read", remark["states"]),
@@ -158,7 +153,14 @@ def block(scene: Scene, step: Step, remark: Remark) -> Block | None:
     return {"say": say("evidence", "block_why"), "blocks": [table, seen]}
 
 
-def spark(scene: Scene, step: Step, remark: Remark) -> Block | None:
+def _ranked(scene: Scene, tops: Sequence[Mapping[str, Any]], rank: int) -> Cell:
+    """Return a position's likeliest token by rank; empty if the remark has no such token."""
+    if rank >= len(tops):
+        return {}
+    return {"w": scene.word(tops[rank]["token"]), "n": format_nonzero(tops[rank]["p"])}
+
+
+def spark(scene: Scene, step: Step, remark: Remark) -> Why | None:
     """Show DSpark's block up to the newest guess, with corrections and predictions.
 
     By position: the likeliest token of the pass alone, the guess with its corrected probability,
@@ -170,7 +172,7 @@ def spark(scene: Scene, step: Step, remark: Remark) -> Block | None:
         return None
     given = [evidence(scene.guesses[node - 1]) for node in shown]
     found = [
-        row("pass alone", [_top(scene, one["base"]) for one in given]),
+        row("pass alone", [_ranked(scene, one["base"], 0) for one in given]),
         row("guess", [_guess(scene, node) for node in shown]),
     ]
     if all("confidence" in one for one in given):
@@ -190,14 +192,12 @@ def spark(scene: Scene, step: Step, remark: Remark) -> Block | None:
     return {"say": sentence, "blocks": [grid(heads, found, stacked=True, more=more), seen]}
 
 
-def _top(scene: Scene, tops: list[dict[str, Any]]) -> Cell:
-    return {"w": scene.word(tops[0]["token"]), "n": format_nonzero(tops[0]["p"])}
-
-
 def _guess(scene: Scene, node: int) -> Cell:
     guess = scene.guesses[node - 1]
     cell: Cell = {"w": guess_word(scene, node), "is": "guess"}
-    return cell if guess.score is None else cell | {"n": format_nonzero(guess.score)}
+    if guess.score is not None:
+        cell["n"] = format_nonzero(guess.score)
+    return cell
 
 
 def _source(scene: Scene, back: int) -> str | Word:
@@ -215,7 +215,7 @@ def states_read(scene: Scene, step: Step, remark: Remark) -> dict[int, str]:
     return {state: "state" for state in read if state is not None}
 
 
-def features(scene: Scene, step: Step, remark: Remark) -> Block | None:
+def features(scene: Scene, step: Step, remark: Remark) -> Why | None:
     """Show the path of first children: what each step read, and how many siblings it has."""
     path = main_path(scene, step)[:MOST_COLUMNS]
     if not path:
@@ -231,7 +231,7 @@ def features(scene: Scene, step: Step, remark: Remark) -> Block | None:
     return {"say": why, "blocks": [grid(_step_heads(path), found, STATE_KEYS), passes]}
 
 
-def modules(scene: Scene, step: Step, remark: Remark) -> Block | None:
+def modules(scene: Scene, step: Step, remark: Remark) -> Why | None:
     """Show which module each step of the chain ran, and what it read."""
     path = main_path(scene, step)[:MOST_COLUMNS]
     if not path:
@@ -249,16 +249,16 @@ def _step_heads(path: list[int]) -> list[str]:
     return ["step", *(f"+{depth}" for depth in range(1, len(path) + 1))]
 
 
-def _read_rows(scene: Scene, path: list[int], own: list[int]) -> list[Block]:
+def _read_rows(scene: Scene, path: list[int], own: list[int]) -> list[GridRow]:
     """Return rows with state, token and guess by step; the next step reads this token's state."""
     assert scene.round.proposed is not None
     guesses = [guess_word(scene, node) for node in path]
     tokens = [scene.word(scene.round.proposed.root), *guesses]
     first = scene.word_at(len(scene.text) - 2)
-    read_of = [first if first is not None else ["the text"], *tokens]
+    start: Word = ["the text"] if first is None else first
     read: list[Cell] = [
         {"w": word, "is": "own" if count else "given"}
-        for word, count in zip(read_of, own, strict=False)
+        for word, count in zip([start, *tokens], own, strict=False)
     ]
     return [
         row("state of", read),
@@ -270,14 +270,14 @@ def _read_rows(scene: Scene, path: list[int], own: list[int]) -> list[Block]:
 BEST = 5
 
 
-def dynamic(scene: Scene, step: Step, remark: Remark) -> Block | None:
+def dynamic(scene: Scene, step: Step, remark: Remark) -> Why | None:
     """Show the likeliest paths on screen, and the settings that limit the tree's size."""
     nodes = shown_nodes(scene, step)
     if not nodes:
         return None
     evidences = {node: evidence(scene.guesses[node - 1]) for node in nodes}
     best = sorted(nodes, key=lambda node: evidences[node]["place"])[:BEST]
-    shown = [
+    shown: list[PathRow] = [
         {
             "at": str(evidences[node]["place"]),
             "words": [guess_word(scene, each) for each in path_to(scene, node)],
@@ -298,14 +298,14 @@ def _chosen(considered: int, kept: int) -> list[Part]:
     return say("evidence", "dynamic_best", considered=considered, kept=kept)
 
 
-def _size(scene: Scene, remark: Remark) -> Block:
+def _size(scene: Scene, remark: Remark) -> FactsBlock:
     settings = scene.header.settings
     named = (("budget", "budget"), ("depth γ", "gamma"), ("top-k", "fan_out"))
     limits = [(name, settings[key]) for name, key in named if key in settings]
     return facts(*limits, ("passes of the head", remark["passes"]))
 
 
-def _taps(scene: Scene, remark: Remark) -> list[Block]:
+def _taps(scene: Scene, remark: Remark) -> list[FactsBlock]:
     """Show which layers of the target the head reads and which tokens it can propose, if known."""
     if "memory" in remark:  # Mixture of Attentions
         held = count(remark["memory"], "token")

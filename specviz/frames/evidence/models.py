@@ -14,7 +14,11 @@ from specviz.frames.evidence.forms import (
     GAP,
     Block,
     Cell,
+    GridRow,
+    PathRow,
     Remark,
+    RowsBlock,
+    Why,
     evidence,
     facts,
     grid,
@@ -40,7 +44,7 @@ KEYS: Final = (
 )
 
 
-def layers(scene: Scene, step: Step, remark: Remark) -> Block | None:
+def layers(scene: Scene, step: Step, remark: Remark) -> Why | None:
     """Show one row per guess and one column per layer: this round, then the round before."""
     deepest, leave = remark["layers"], remark["exit"]
     found = [
@@ -77,7 +81,7 @@ def _name(layer: int, leave: int, layers: int) -> str:
     return str(layer) if shown else ""
 
 
-def _before(scene: Scene, before: Remark, layers: int) -> list[Block]:
+def _before(scene: Scene, before: Remark, layers: int) -> list[GridRow]:
     """Return rows for the judged guesses and the last token of the round before."""
     past = scene.earlier[-1] if scene.earlier else None
     if not before or past is None or past.proposed is None or past.committed is None:
@@ -106,7 +110,7 @@ def _numbered(pairs: Iterable[tuple[str, list[int]]]) -> list[tuple[int, list[in
     return sorted((int(node), agree) for node, agree in pairs)
 
 
-def _few(found: list[Block]) -> list[Block]:
+def _few(found: list[GridRow]) -> list[GridRow]:
     """Select the guesses that fit on screen, preferring accepted ones."""
     if len(found) <= BEFORE:
         return found
@@ -114,7 +118,7 @@ def _few(found: list[Block]) -> list[Block]:
     return [found[i] for i in sorted(order)]
 
 
-def _last(scene: Scene, past: Round, agree: Sequence[int], layers: int) -> Block:
+def _last(scene: Scene, past: Round, agree: Sequence[int], layers: int) -> GridRow:
     assert past.committed is not None
     token = past.committed.tokens[-1]
     kind = past.drew.kind if past.drew else "plain"
@@ -122,7 +126,7 @@ def _last(scene: Scene, past: Round, agree: Sequence[int], layers: int) -> Block
     return row(scene.word(token), cells, tail=f"1–{layers}", mark=kind)
 
 
-def upper_bound(scene: Scene, step: Step, remark: Remark) -> Block | None:
+def upper_bound(scene: Scene, step: Step, remark: Remark) -> Why | None:
     """Show that the target drafts for itself, at the cost of full passes."""
     passes, fixed = remark["passes"], scene.point_mass
     # Above temperature 0, a sample of p is always accepted, a fixed guess with probability p.
@@ -132,7 +136,7 @@ def upper_bound(scene: Scene, step: Step, remark: Remark) -> Block | None:
     return {"say": why, "blocks": [_scale(scene, "oracle"), price]}
 
 
-def lower_bound(scene: Scene, step: Step, remark: Remark) -> Block | None:
+def lower_bound(scene: Scene, step: Step, remark: Remark) -> Why | None:
     """Show that every token of the vocabulary is equally likely to be guessed."""
     size = remark["vocabulary"]
     random = facts(
@@ -142,7 +146,7 @@ def lower_bound(scene: Scene, step: Step, remark: Remark) -> Block | None:
     return {"say": why, "blocks": [_scale(scene, "uniform"), random]}
 
 
-def _scale(scene: Scene, which: str) -> Block:
+def _scale(scene: Scene, which: str) -> RowsBlock:
     """Show both bounds and highlight the current one.
 
     Above temperature 0, α of fixed guesses depends on p, so there are no bars.
@@ -153,39 +157,41 @@ def _scale(scene: Scene, which: str) -> Block:
         ("uniform", guesses[0], "near 0", 0.0),
         ("oracle", guesses[1], "its p" if loose else "1", 1.0),
     )
-    found = [
-        {"at": "", "words": [[f"{name}: {guess}"]], "text": [alpha]}
-        | ({} if loose else {"bar": bar})
-        | ({"here": True} if name == which else {})
-        for name, guess, alpha, bar in ends
-    ]
+    found: list[PathRow] = []
+    for name, guess, alpha, bar in ends:
+        end: PathRow = {"at": "", "words": [[f"{name}: {guess}"]], "text": [alpha]}
+        if not loose:
+            end["bar"] = bar
+        if name == which:
+            end["here"] = True
+        found.append(end)
     return rows(["", "the two ends", "α"], found)
 
 
 SHOWN: Final = 8  # of its own tokens
 
 
-def rewritten(scene: Scene, step: Step, remark: Remark) -> Block | None:
+def rewritten(scene: Scene, step: Step, remark: Remark) -> Why | None:
     """Show the draft model's output in its own tokens, and in the target's tokens."""
     own = [word(token.encode("latin-1")) for token in remark["written"]]
     if not own:
         return None
     more = [GAP] if len(own) > SHOWN else []
     mine = [guess_word(scene, node) for node in main_path(scene, step)]
-    blocks = [
+    blocks: list[Block] = [
         marked_line("its tokens", span("match", own[:SHOWN]), *more),
         marked_line("the guesses", span("copied", mine)),
-        facts(("its tokens in the text so far", remark["own_tokens"])),
+        facts(("length of the text in its tokens", remark["own_tokens"])),
     ]
     return {"say": say("evidence", "rewritten_why"), "blocks": blocks}
 
 
-def intersection(scene: Scene, step: Step, remark: Remark) -> Block | None:
+def intersection(scene: Scene, step: Step, remark: Remark) -> Why | None:
     """Show how many tokens both vocabularies share; only these can be guessed."""
     if not remark["own_tokens"]:
         return None
     sizes = facts(
-        ("its tokens in the text so far", remark["own_tokens"]),
+        ("length of the text in its tokens", remark["own_tokens"]),
         ("tokens that both have", remark["shared"]),
         ("tokens of the target", remark["vocabulary"]),
     )

@@ -7,8 +7,13 @@ from typing import Any, Final
 from specviz.frames.evidence.forms import (
     GAP,
     MOST_COLUMNS,
-    Block,
+    GridBlock,
+    LineBlock,
+    PathRow,
     Remark,
+    RowsBlock,
+    Span,
+    Why,
     depth_label,
     evidence,
     facts,
@@ -33,7 +38,7 @@ LONG: Final = 4  # tokens of a match that are shown; of a longer one, the last
 TRIED: Final = 3  # lookahead's n-grams shown
 
 
-def match(scene: Scene, step: Step, remark: Remark) -> Block | None:
+def match(scene: Scene, step: Step, remark: Remark) -> Why | None:
     """Show the match and what followed it."""
     if "start" not in remark:
         return None
@@ -41,11 +46,11 @@ def match(scene: Scene, step: Step, remark: Remark) -> Block | None:
     return {"say": why, "blocks": _match_lines(scene, step, remark)}
 
 
-def counts(scene: Scene, step: Step, remark: Remark) -> Block | None:
+def counts(scene: Scene, step: Step, remark: Remark) -> Why | None:
     """Show the match and how often each guess followed it."""
     if "start" not in remark:
         return None
-    shown = [
+    shown: list[PathRow] = [
         {
             "at": depth_label(scene, node),
             "words": [guess_word(scene, node)],
@@ -85,7 +90,7 @@ def no_match(remark: Remark) -> list[Part]:
     return [] if "start" in remark else say("evidence", "match_nothing")
 
 
-def _match_lines(scene: Scene, step: Step, remark: Remark) -> list[Block]:
+def _match_lines(scene: Scene, step: Step, remark: Remark) -> list[LineBlock]:
     """Return two lines: the copied passage, and the end of the text with the guesses."""
     start, length, end = remark["start"], remark["length"], len(scene.text)
     path = _copied(scene, step, start + length)
@@ -100,7 +105,7 @@ def _match_lines(scene: Scene, step: Step, remark: Remark) -> list[Block]:
     ]
 
 
-def _matched(scene: Scene, start: int, length: int) -> list[Block]:
+def _matched(scene: Scene, start: int, length: int) -> list[Span]:
     """Return the spans of a match and of a few tokens before it."""
     if length > LONG:
         shown = text_words(scene, start + length - LONG, start + length)
@@ -135,12 +140,12 @@ def matches(scene: Scene, step: Step, remark: Remark) -> dict[int, str]:
     return marked | {source: "copied" for source in sources if source is not None}
 
 
-def lookahead(scene: Scene, step: Step, remark: Remark) -> Block | None:
+def lookahead(scene: Scene, step: Step, remark: Remark) -> Why | None:
     """Show the n-grams tried, where they were found, and the extra rows of the pass."""
     sizes = facts(
         ("n-grams in the pool", remark["pool"]),
         ("guesses in this pass", remark["rows_verified"]),
-        ("window rows in it", remark["rows_window"]),
+        ("window rows in this pass", remark["rows_window"]),
     )
     blocks = [_tried(scene, step, remark), _window(scene, remark), sizes]
     return {"say": _source(remark), "blocks": [block for block in blocks if block is not None]}
@@ -163,14 +168,14 @@ def no_ngram(remark: Remark) -> list[Part]:
     return say("evidence", "lookahead_nothing", filling=bool(remark.get("filling")))
 
 
-def _tried(scene: Scene, step: Step, remark: Remark) -> Block | None:
+def _tried(scene: Scene, step: Step, remark: Remark) -> RowsBlock | None:
     """Show the n-grams that start with the text's last token, up to the guesses on screen."""
     depth = step.at if step.kind == "propose" else max(scene.depths)
     found: dict[int, str] = {}
     for node in shown_nodes(scene, step):
         given = evidence(scene.guesses[node - 1])
         found.setdefault(given["ngram"], f"round {given['round']}, column {given['column']}")
-    shown = [
+    shown: list[PathRow] = [
         {
             "at": "",
             "words": [scene.word(token) for token in remark["ngrams"][index][: depth + 1]],
@@ -181,7 +186,7 @@ def _tried(scene: Scene, step: Step, remark: Remark) -> Block | None:
     return rows(["", "n-gram tried", "found in"], shown, len(found)) if shown else None
 
 
-def _window(scene: Scene, remark: Remark) -> Block | None:
+def _window(scene: Scene, remark: Remark) -> GridBlock | None:
     """Show the window by level and column; the root is column 0 of level 0."""
     levels = remark["window"]
     if not levels:

@@ -3,7 +3,7 @@
 import { Job } from "../shared/job.js";
 import { download, question, show, state } from "./models_list.js";
 
-/** @import { Line } from "./data.js" */
+/** @import { Line } from "./tab.py" */
 
 /** @param {string} sentence */
 function announce(sentence) {

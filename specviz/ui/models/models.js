@@ -3,8 +3,8 @@
 import { job } from "./fetching.js";
 import { download, question, receive, stage, state } from "./models_list.js";
 
-/** @import { Start } from "../shared/data.js" */
-/** @import { Config } from "./data.js" */
+/** @import { Start } from "../shared/section.js" */
+/** @import { Config } from "./tab.py" */
 
 const OFFERS = {
   true: "The models on this machine, those loaded in memory, and public checkpoints that can be downloaded.",

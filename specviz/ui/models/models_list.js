@@ -7,8 +7,9 @@ import { openTab } from "../shared/tabs.js";
 import { there } from "../shared/there.js";
 import { classes, h, render } from "../shared/view.js";
 
-/** @import { Refusal } from "../shared/data.js" */
-/** @import { Answer, Config, Loaded, Row } from "./data.js" */
+/** @import { Reply } from "../shared/ask.js" */
+/** @import { Answer, Loaded, Row } from "./rows.py" */
+/** @import { Config } from "./tab.py" */
 
 const SILENT = "The server does not answer. This list may be out of date.";
 /** @type {Stage<Config>} */
@@ -64,7 +65,7 @@ export const question = new Question("models", () => {
   show();
 });
 
-/** @param {Answer | Refusal} answer */
+/** @param {Reply<Answer>} answer */
 export function receive(answer) {
   state.problem = answer.problem ?? "";
   if (answer.problem === undefined) state.answer = answer;

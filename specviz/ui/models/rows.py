@@ -6,9 +6,9 @@ Facts that nobody has checked are marked as unknown. The browser only sets text.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
-from specviz.catalog.entry import Entry, entries, find, listing, weights_path
+from specviz.catalog.entry import Entry, Kind, entries, find, listing, weights_path
 from specviz.catalog.public import UNKNOWN, public_checkpoints, public_rows
 from specviz.models.files import head_files, size_in_float32
 from specviz.shipped import ASSETS
@@ -17,10 +17,72 @@ if TYPE_CHECKING:
     from specviz.catalog.loading import LoadedModel
     from specviz.ui.task import Machine
 
-Row = dict[str, Any]
+Listed = dict[str, Any]  # a row of `listing` or `public_rows`
 
 
-def answer(any_model: bool, machine: Machine, data: Mapping[str, Any]) -> dict[str, Any]:
+class Facts(TypedDict):
+    """A model, in words.
+
+    Attributes:
+        runs: None if that is unknown before its files are here.
+        sources: URLs of the pages with these facts.
+    """
+
+    name: str
+    title: str
+    kind: Kind
+    layout: str
+    made_for: str
+    size: str
+    memory: str
+    licence: str
+    gated: str
+    tried: str
+    here: bool
+    runs: bool | None
+    about: str
+    sources: list[str]
+
+
+class Row(Facts):
+    """A model with what the page offers.
+
+    Attributes:
+        fits: Whether it fits in memory, a drafter with its target; None if unknown.
+    """
+
+    fetch: bool
+    use: bool
+    fits: bool | None
+
+
+class Loaded(TypedDict):
+    """A model in memory."""
+
+    title: str
+    where: str
+    memory: str
+
+
+class Answer(TypedDict):
+    """The list.
+
+    Attributes:
+        bare: Drafters that need no weights.
+        free: Memory that is free or would be released; "" if unknown.
+    """
+
+    rows: list[Row]
+    loaded: list[Loaded]
+    bare: list[str]
+    free: str
+
+
+# A model, its bytes in float32 (None if unknown), and the target that a drafter was made for.
+Model = tuple[Facts, int | None, str | None]
+
+
+def answer(any_model: bool, machine: Machine, data: Mapping[str, Any]) -> Answer:
     """Return the list.
 
     Args:
@@ -28,18 +90,30 @@ def answer(any_model: bool, machine: Machine, data: Mapping[str, Any]) -> dict[s
         machine: The device and dtype of live runs.
         data: The question, which says nothing.
     """
-    rows = [*map(own, weighty()), *map(other, public_rows())]
-    for row in rows:
-        row["fetch"] = any_model and row["name"] in fetchable() and not row["here"]
-        row["use"] = row["kind"] == "target" and row["here"] and row["runs"] is not False
-        row["use"] = row["use"] and (any_model or find(row["name"], "target") is not None)
+    models = [*map(own, weighty()), *map(other, public_rows())]
     free = free_bytes(machine)
-    needed = {row["name"]: row["bytes"] for row in rows if row["kind"] == "target"}
-    for row in rows:
-        row["fits"] = fits(row.pop("bytes"), needed.get(row.pop("target")), free)
-    bare = [e.title for e in entries() if e.kind == "drafter" and e.folder is None]
-    shown = {"rows": rows, "loaded": in_memory(), "bare": bare}
-    return shown | {"free": size(free) if free else ""}
+    needed = {facts["name"]: held for facts, held, _ in models if facts["kind"] == "target"}
+    can_be_fetched = fetchable() if any_model else set()
+    rows: list[Row] = [
+        {
+            **facts,
+            "fetch": facts["name"] in can_be_fetched and not facts["here"],
+            "use": usable(facts) and (any_model or find(facts["name"], "target") is not None),
+            "fits": fits(held, needed.get(target or ""), free),
+        }
+        for facts, held, target in models
+    ]
+    return {
+        "rows": rows,
+        "loaded": in_memory(),
+        "bare": [e.title for e in entries() if e.kind == "drafter" and e.folder is None],
+        "free": size(free) if free else "",
+    }
+
+
+def usable(facts: Facts) -> bool:
+    """Whether a model is a target that is here and may run."""
+    return facts["kind"] == "target" and facts["here"] and facts["runs"] is not False
 
 
 def fetchable() -> set[str]:
@@ -48,31 +122,30 @@ def fetchable() -> set[str]:
     return own_names | {each.name for each in public_checkpoints() if each.runs is not False}
 
 
-def weighty() -> list[Row]:
+def weighty() -> list[Listed]:
     """Return the catalogue's rows with weights, one per folder."""
-    found: dict[str, Row] = {}
+    found: dict[str, Listed] = {}
     for row in listing():
         if row["folder"] or row["sources"]:
             found.setdefault(row["folder"] or row["name"], row)
     return list(found.values())
 
 
-def own(row: Row) -> Row:
+def own(row: Listed) -> Model:
     """Describe a row of the catalogue."""
     entry = find(row["name"], row["kind"])
+    held = row["memory_bytes"] or in_float32(entry)
     ships = entry is not None and shipped(entry)
     tried = "weights and layout" if ships else "layout only, with a tiny checkpoint"
     made_for = row["made_for"] and find(row["made_for"], "target")
-    return {
+    facts: Facts = {
         "name": row["name"],
         "title": row["title"],
         "kind": row["kind"],
         "layout": row["layout"],
         "made_for": made_for.title if made_for else row["made_for"] or "",
         "size": size(row["bytes"]),
-        "memory": size(held := row["memory_bytes"] or in_float32(entry)),
-        "bytes": held,
-        "target": row["made_for"],
+        "memory": size(held),
         "licence": row["licence"],
         "gated": "",
         "tried": tried if ships or row["sources"] else UNKNOWN,
@@ -81,13 +154,14 @@ def own(row: Row) -> Row:
         "about": row["about"],
         "sources": [],
     }
+    return facts, held, row["made_for"]
 
 
-def other(row: Row) -> Row:
+def other(row: Listed) -> Model:
     """Describe a public checkpoint."""
     gated = {True: "gated: requires consent on the Hub", False: "open", None: UNKNOWN}[row["gated"]]
-    held = row["verified"]["layout"]
-    return {
+    tried = row["verified"]["layout"]
+    facts: Facts = {
         "name": row["name"],
         "title": row["name"],
         "kind": row["kind"],
@@ -95,19 +169,18 @@ def other(row: Row) -> Row:
         "made_for": row["made_for"] or "",
         "size": ", ".join(filter(None, [size(row["bytes"]), row["dtype"]])),
         "memory": size(row["memory_bytes"]),
-        "bytes": row["memory_bytes"],
-        "target": row["made_for"],
         "licence": row["licence"] or UNKNOWN,
         "gated": gated,
-        "tried": "layout only, with a tiny checkpoint" if held else "nothing",
+        "tried": "layout only, with a tiny checkpoint" if tried else "nothing",
         "here": row["on_this_machine"],
         "runs": row["runs"],
         "about": row["about"],
         "sources": row["sources"],
     }
+    return facts, row["memory_bytes"], row["made_for"]
 
 
-def layout(row: Row) -> str:
+def layout(row: Listed) -> str:
     """Return a public checkpoint's family and layout, as far as they are known."""
     if row["kind"] == "target":
         return f"{row['family']}, {row['layout']}"
@@ -159,16 +232,12 @@ def shipped(entry: Entry) -> bool:
     return entry.path is not None and entry.path.is_relative_to(ASSETS)
 
 
-def in_memory() -> list[Row]:
+def in_memory() -> list[Loaded]:
     """Describe the loaded models."""
     from specviz.catalog.loading import loaded_models
 
     return [
-        {
-            "title": each.title,
-            "where": where(each),
-            "memory": size(each.bytes),
-        }
+        {"title": each.title, "where": where(each), "memory": size(each.bytes)}
         for each in loaded_models()
     ]
 

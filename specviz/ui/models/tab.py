@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from queue import SimpleQueue
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, Literal, TypedDict
 
 import gradio as gr
 
@@ -21,12 +21,38 @@ from specviz.ui.component import TabContext, component
 from specviz.ui.live import PRIVATE, Start, wire
 from specviz.ui.models.rows import answer, fetchable
 from specviz.ui.step.drawer import suit
-from specviz.ui.stream import Stream, line
+from specviz.ui.stream import ErrorLine, StateLine, Stream, line
 from specviz.ui.task import JobContext, Task
 
 NAME: Final = "sv-models"
 OFTEN: Final = 0.5  # seconds between two lines of a download, which are all kept
 OURS: Final = "window.specviz.models"
+
+
+class Config(TypedDict):
+    """What the tab starts with; any: whether this app downloads models."""
+
+    any: bool
+
+
+class ProgressLine(TypedDict):
+    """Bytes of a download; of: 0 if unknown."""
+
+    kind: Literal["progress"]
+    id: str
+    done: int
+    of: int
+
+
+class StepLine(TypedDict):
+    """A step of a download, such as a source that is tried."""
+
+    kind: Literal["step"]
+    id: str
+    sentence: str
+
+
+Line = ProgressLine | StepLine | StateLine | ErrorLine
 
 
 def build(place: TabContext, fields: Mapping[str, Any]) -> None:
@@ -37,7 +63,8 @@ def build(place: TabContext, fields: Mapping[str, Any]) -> None:
         fields: Components of Step's form by name; empty if the form could not be built.
     """
     fetchable()  # raises if a list of models is broken, and the tab then says which
-    view = component(NAME, "models/models", {"any": place.any_model})
+    config: Config = {"any": place.any_model}
+    view = component(NAME, "models/models", config)
     place.questions.add("models", partial(answer, place.any_model, place.runs.machine))
     if fields:
         _wire_use(dict(fields))
@@ -93,8 +120,11 @@ class Progress:
         if now - self._sent < OFTEN and not last:
             return
         self._sent = now
-        self.lines.put(line("progress", {"done": done, "of": whole, "id": self._nonce}))
+        self._put({"kind": "progress", "id": self._nonce, "done": done, "of": whole})
 
     def say(self, sentence: str) -> None:
         """Add a step, such as a source that is tried."""
-        self.lines.put(line("step", {"sentence": sentence, "id": self._nonce}))
+        self._put({"kind": "step", "id": self._nonce, "sentence": sentence})
+
+    def _put(self, found: ProgressLine | StepLine) -> None:
+        self.lines.put(line(found["kind"], found))

@@ -1,6 +1,12 @@
 // Questions to the server: `ask` sends one; a `Question` is a section's, of which the newest wins.
 
-/** @import { Refusal } from "./data.js" */
+/** @import { Refusal } from "../questions.py" */
+
+/**
+ * An answer, or why there is none.
+ * @template Answer
+ * @typedef {(Answer & { problem?: undefined, field?: undefined }) | Refusal} Reply
+ */
 
 const ADDRESS = new URL("../../../ask/", import.meta.url); // of ours below any root path
 const SILENCE = 30000; // milliseconds after which no answer is expected any more
@@ -13,7 +19,7 @@ const PAGE = [...crypto.getRandomValues(new Uint32Array(4))].map((n) => n.toStri
  * @param {string} section
  * @param {object} question
  * @param {number} [patience] In milliseconds.
- * @returns {Promise<Answer | Refusal>}
+ * @returns {Promise<Reply<Answer>>}
  */
 export async function ask(section, question, patience = SILENCE) {
   const response = await fetch(new URL(section, ADDRESS), {
@@ -47,13 +53,13 @@ export class Question {
     this.number = 0; // of questions sent
     /** @type {() => object} */
     this.request = () => ({});
-    /** @type {(answer: Answer | Refusal, request: object) => void} */
+    /** @type {(answer: Reply<Answer>, request: object) => void} */
     this.show = () => {};
   }
 
   /**
    * @param {() => object} request Returns the question as it is now.
-   * @param {(answer: Answer | Refusal, request: object) => void} show request: what was asked.
+   * @param {(answer: Reply<Answer>, request: object) => void} show request: what was asked.
    */
   wire(request, show) {
     this.request = request;
@@ -79,7 +85,7 @@ export class Question {
     this.#changed = false;
     this.number += 1;
     const request = this.request();
-    /** @type {Answer | Refusal} */
+    /** @type {Reply<Answer>} */
     let answer;
     try {
       answer = await ask(this.section, request, this.patience);

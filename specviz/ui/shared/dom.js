@@ -2,7 +2,7 @@
 
 import { GLOSSARY } from "./given.js";
 
-/** @import { Word } from "./data.js" */
+/** @import { Word } from "../../frames/scene.py" */
 
 // An element of the page outside the section; Gradio puts some there late.
 /** @param {string} id */

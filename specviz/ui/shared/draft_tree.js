@@ -5,13 +5,10 @@ import { flat } from "./dom.js";
 import { GLYPHS, MARKS, PILL, RISES, STRUCK } from "./given.js";
 import { Component, classes, h } from "./view.js";
 
-/** @import { Word } from "./data.js" */
+/** @import { Label } from "../../figures/tree.py" */
+/** @import { LayoutData } from "../../figures/layout.py" */
+/** @import { Word } from "../../frames/scene.py" */
 
-/**
- * A word cut to its pill. at: where its pieces start. end: where the word ends. pill: the width of
- * its pill without a mark. cut: the last piece, if it had to be shortened.
- * @typedef {{ at: number[], end: number, pill: number, cut?: string }} Label
- */
 /**
  * @typedef {object} Node What is drawn of a token.
  * @property {Word} w
@@ -30,19 +27,11 @@ import { Component, classes, h } from "./view.js";
  * @property {boolean} [lit] Whether it is on the path to the selected token.
  */
 /** @typedef {[x: number, y: number]} Place The left end of a pill and its middle. */
-/** @typedef {Record<string, Place>} Places By node. */
-/**
- * @typedef {object} TreeLayout
- * @property {Places} places
- * @property {[x: number, name: string][]} heads
- * @property {number} width
- * @property {number} height
- * @property {number} trunk How far below a pill its edges to other rows begin.
- */
+/** @typedef {LayoutData["places"]} Places By node. */
 /**
  * @typedef {object} Props
  * @property {Record<string, Node>} nodes
- * @property {TreeLayout} layout
+ * @property {LayoutData} layout
  * @property {string} label Of the tree, for screen readers.
  * @property {number} [here] The token that is being judged.
  * @property {number} [picked] The token that is selected.
@@ -209,7 +198,7 @@ export class DraftTree extends Component {
 const pillWidth = ({ label, is }) =>
   is === "slot" ? SLOT_WIDTH : Math.max(PILL.least, label.pill + (MARKS[is] ? PILL.mark : 0));
 
-/** @param {string} id @param {Node} node @param {TreeLayout} layout @param {number} squash @param {boolean} here */
+/** @param {string} id @param {Node} node @param {LayoutData} layout @param {number} squash @param {boolean} here */
 function Token(id, node, { places, trunk }, squash, here) {
   const [x, middle] = places[id];
   const { w, label, is, total } = node;

@@ -1,7 +1,7 @@
 // A live job: the page numbers it, and its lines of JSON arrive by server-sent events, each once. A
 // section has at most one job at a time; its texts and callbacks are the section's `face`.
 
-/** @import { JobLine, StateLine } from "./data.js" */
+/** @import { StateLine } from "../stream.py" */
 
 // The page's own key, by which the server knows whose job it is; a page that is reloaded keeps it.
 const PAGE = stored("sv-page") ?? randomKey();
@@ -44,6 +44,7 @@ export function isReloaded() {
   return arrival instanceof PerformanceNavigationTiming && arrival.type === "reload";
 }
 
+/** @typedef {{ kind: string, id?: string, state?: string }} JobLine Any line of a job. */
 /**
  * @template {JobLine} [Line=JobLine]
  * @typedef {object} Face

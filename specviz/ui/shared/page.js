@@ -2,7 +2,7 @@
 
 import { isDark } from "./gradio.js";
 
-/** @import { Section, Shared } from "./data.js" */
+/** @import { Section, Shared } from "./section.js" */
 
 window.specviz = window.specviz || {};
 

@@ -4,8 +4,9 @@ import { PLOTLY, TRACE } from "./given.js";
 import { isDark } from "./gradio.js";
 import { there } from "./there.js";
 
-/** @import { Figure, Plotly, Trace } from "./data.js" */
+/** @import { Figure, Plotly, Trace } from "./plotly.js" */
 
+const ADDRESS = new URL("../../../" + PLOTLY, import.meta.url); // of ours below any root path
 /** @type {Plotly | null} */
 export let plotly = null;
 /** @type {Promise<Plotly> | null} */
@@ -15,7 +16,7 @@ export function fetchPlotly() {
   if (!fetched) {
     fetched = new Promise((resolve, reject) => {
       const script = document.createElement("script");
-      script.src = PLOTLY;
+      script.src = ADDRESS.href;
       script.charset = "utf-8";
       script.onload = () => {
         plotly = window.Plotly;

@@ -3,7 +3,7 @@
 
 import { there } from "./there.js";
 
-/** @import { Props } from "./data.js" */
+/** @import { Props } from "./section.js" */
 
 /**
  * @template {HTMLElement} Kind
@@ -19,7 +19,7 @@ function found(within, selector) {
 
 /** @template Config The section's config from Python. */
 export class Stage {
-  /** @type {{ element: HTMLElement, props: Props, config: Config } | null} */
+  /** @type {{ element: HTMLElement, props: Props, config: Config & { name: string } } | null} */
   #set = null;
 
   constructor() {
@@ -30,7 +30,7 @@ export class Stage {
     this.$ = (selector) => found(this.element, selector);
   }
 
-  /** @param {HTMLElement} element @param {Props} props @param {Config} config */
+  /** @param {HTMLElement} element @param {Props} props @param {Config & { name: string }} config */
   set(element, props, config) {
     this.#set = { element, props, config };
   }

@@ -6,7 +6,8 @@ import { Component, Fragment, h, render } from "../vendor/preact.js";
 import { GLOSSARY, GLYPHS, ICONS, MARKS } from "./given.js";
 
 /** @import { ComponentChild, VNode } from "../vendor/preact.js" */
-/** @import { Stroke, Word } from "./data.js" */
+/** @import { Stroke } from "../../figures/marks.py" */
+/** @import { Word } from "../../frames/scene.py" */
 
 export { Component, Fragment, h, render };
 

@@ -3,10 +3,10 @@
 
 interface Window {
   specviz: {
-    players?: Record<string, import("./data.js").Section>;
-    races?: Record<string, import("./data.js").Section>;
-    domains?: Record<string, import("./data.js").Section>;
-    sweeps?: Record<string, import("./data.js").Section>;
+    players?: Record<string, import("./section.js").Section>;
+    races?: Record<string, import("./section.js").Section>;
+    domains?: Record<string, import("./section.js").Section>;
+    sweeps?: Record<string, import("./section.js").Section>;
     law?: object;
     roofline?: object;
     shapes?: object;
@@ -22,9 +22,9 @@ interface Window {
     judging?: object;
     handed?: Record<string, object>;
     /** The last run on Step, once it has a place on the speed law. */
-    measured?: import("./data.js").NamedPoint | null;
+    measured?: import("./section.js").NamedPoint | null;
   };
-  Plotly: import("./data.js").Plotly;
+  Plotly: import("./plotly.js").Plotly;
 }
 
 interface WindowEventMap {

@@ -10,7 +10,7 @@ import { pause } from "./playback.js";
 import { feed, reel, stepName } from "./reel.js";
 import { $ } from "./stage.js";
 
-/** @import { Line, RoundLine } from "./data.js" */
+/** @import { Line, RoundLine } from "./lines.py" */
 
 /**
  * The run that was branched from.

@@ -6,7 +6,8 @@ import { momentKey } from "./cursor.js";
 import { linkAttributes } from "./hover_links.js";
 
 /** @import { ComponentChild } from "../vendor/preact.js" */
-/** @import { Caption as Said, Part } from "./data.js" */
+/** @import { Caption as Said } from "../../frames/caption.py" */
+/** @import { Part } from "../../texts/render.py" */
 
 /** @param {Part} piece */
 export function SentencePart(piece) {

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Self, TypedDict
 
 from specviz.settings.settings import Sampling, Settings
 from specviz.settings.specs import Group, SettingSpec, page_fields
 from specviz.ui.request import HOUSE, USUAL, RunRequest
 
 GROUPS: tuple[Group, ...] = ("drafting", "sampling", "run", "prompt")  # in the drawer's order
+
+
+class Field(TypedDict):
+    """A field of the form, for the player's script that fills the form in."""
+
+    name: str
+    kind: str
 
 
 def rows() -> list[SettingSpec]:
@@ -23,8 +30,8 @@ def names() -> list[str]:
     return ["prompt", "target", "method", *(row.name for row in rows())]
 
 
-def config() -> list[dict[str, str]]:
-    """Each field's name and kind, for the player's script that fills the form in."""
+def config() -> list[Field]:
+    """All fields, in order."""
     kinds = {row.name: row.kind.name for row in rows()}
     return [{"name": name, "kind": kinds.get(name, "text")} for name in names()]
 

@@ -10,12 +10,13 @@ import { pause } from "./playback.js";
 import { widthOf } from "./room.js";
 import { moveCoin, WhatIfSentence } from "./what_if.js";
 
-/** @import { DrawnTrial, TossedTrial, WhatIf } from "./data.js" */
+/** @import { TossedPanel } from "../../frames/inspector.py" */
+/** @import { WhatIf } from "../../frames/whatif.py" */
 /** @typedef {[from: number, to: number]} Stretch Of the bar, from 0 to 1. */
 
 export const trackWidth = () => Math.max(widthOf("panel") - 71, 200);
 
-/** @param {TossedTrial} panel */
+/** @param {TossedPanel} panel */
 export function CoinBar(panel) {
   const moved = now.whatIf?.coin;
   const { u, text } = moved ?? { u: panel.coin.u, text: panel.text.u };
@@ -49,7 +50,7 @@ export const HiddenCoin = () =>
     ),
   );
 
-/** @param {TossedTrial} panel @param {number} u @param {string} spoken */
+/** @param {TossedPanel} panel @param {number} u @param {string} spoken */
 function Bar(panel, u, spoken) {
   const { coin, whatif } = panel;
   const { threshold } = coin;
@@ -73,7 +74,7 @@ function Bar(panel, u, spoken) {
   );
 }
 
-/** @param {TossedTrial} panel @param {WhatIf} whatif */
+/** @param {TossedPanel} panel @param {WhatIf} whatif */
 function dragging(panel, whatif) {
   /** @param {PointerEvent & { currentTarget: HTMLElement }} event */
   const follow = ({ clientX, currentTarget }) => {
@@ -110,7 +111,7 @@ const STRIDES = {
 
 /**
  * The coin by keys: arrows move it, Enter runs it, Escape goes back to what happened.
- * @param {TossedTrial} panel
+ * @param {TossedPanel} panel
  * @param {WhatIf} whatif
  * @param {number} u
  * @param {string} spoken
@@ -162,10 +163,10 @@ function Side(name, text, [from, to]) {
 }
 
 /** The labels under the bar: the probability of acceptance, and the coin.
- * @param {TossedTrial} panel @param {number} u @param {string} text */
+ * @param {TossedPanel} panel @param {number} u @param {string} text */
 function Ticks(panel, u, text) {
   const { threshold, sum } = panel.text;
-  const chance = sum ?? (panel.q === undefined ? threshold : ratioText(panel));
+  const chance = sum ?? (panel.q === undefined ? threshold : ratioText(panel, panel.q));
   const coin = "u = " + text;
   const [wide, slim] = [chance, coin].map((each) => (each.length * 7.9) / trackWidth());
   const [bar, pin] = [within(panel.coin.threshold, wide / 2), within(u, slim / 2)];
@@ -181,8 +182,9 @@ function Ticks(panel, u, text) {
 /** @param {number} value @param {number} margin */
 const within = (value, margin) => Math.min(Math.max(value, margin), 1 - margin);
 
-/** How the probability follows from p and q, or from their remainders. @param {DrawnTrial} panel */
-function ratioText({ p, q, laws, text }) {
+/** How the probability follows from p and q, or from their remainders.
+ * @param {TossedPanel} panel @param {number} q */
+function ratioText({ p, laws, text }, q) {
   const [one, other] = ["p", "q"].map((name) => name + (laws.left.includes(name) ? "′" : ""));
   if (p >= q) return one + " ≥ " + other + ": 1";
   return text.p + " ÷ " + text.q + " = " + text.threshold;

@@ -3,7 +3,12 @@
 
 import { reel, stepsOf } from "./reel.js";
 
-/** @import { Link, Place, Supposition } from "./data.js" */
+/** @import { Supposition } from "./what_if.js" */
+/** @typedef {[round: number, step: number]} Place A round by its index, and one of its steps. */
+/**
+ * A step to open once it is here: a round by its number, a step by its id.
+ * @typedef {{ round: number, step: string | null }} Link
+ */
 
 /**
  * @type {{

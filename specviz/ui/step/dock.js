@@ -11,7 +11,7 @@ import { widthOf } from "./room.js";
 import { $, stage } from "./stage.js";
 
 /** @import { ComponentChild } from "../vendor/preact.js" */
-/** @import { StepName } from "./data.js" */
+/** @import { StepName } from "../../frames/frame.py" */
 
 let dropped = 0; // of the steps taken, the oldest that are not shown
 
@@ -161,7 +161,7 @@ function StepButton(at, name) {
     "aria-current": here ? "step" : undefined,
   };
   const parts = judged
-    ? [Mark(name.is), here ? Token(name.w) : null]
+    ? [Mark(there(name.is)), here ? Token(there(name.w)) : null]
     : [!here && name.kind === "propose" ? "propose" : name.label];
   return Button(parts, () => go(round, at), attributes);
 }

@@ -4,9 +4,9 @@ import { flat, percent } from "../shared/dom.js";
 import { classes, h, Mark, Token } from "../shared/view.js";
 import { SentencePart } from "./caption.js";
 
-/** @import { Word } from "../shared/data.js" */
-/** @import { Block, FactsBlock, GridBlock, GridCell, GridRow } from "./data.js" */
-/** @import { LineBlock, RowsBlock, Why } from "./data.js" */
+/** @import { Word } from "../../frames/scene.py" */
+/** @import { Block, Cell as GridCell, FactsBlock, GridBlock, GridRow } from "../../frames/evidence/forms.py" */
+/** @import { LineBlock, RowsBlock, Why } from "../../frames/evidence/forms.py" */
 
 /** @param {Why} why @param {boolean} empty Whether nothing was drafted. */
 export const DrafterEvidence = (why, empty) => [

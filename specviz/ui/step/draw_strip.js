@@ -7,7 +7,9 @@ import { linkAttributes } from "./hover_links.js";
 import { nextNumber } from "./residual_table.js";
 import { widthOf } from "./room.js";
 
-/** @import { Draw, Panel, Share, Table } from "./data.js" */
+/** @import { Draw, Share } from "../../frames/draw.py" */
+/** @import { Panel } from "../../frames/inspector.py" */
+/** @import { Table } from "../../frames/table.py" */
 
 /** @param {Panel} panel @param {Draw} view */
 export function DrawStrip(panel, view) {

@@ -7,8 +7,8 @@ import { openTab } from "../shared/tabs.js";
 import { h } from "../shared/view.js";
 import { AnswerButton, SentencePart } from "./caption.js";
 
-/** @import { Source } from "../shared/data.js" */
-/** @import { Part } from "./data.js" */
+/** @import { Source } from "../stream.py" */
+/** @import { Part } from "../../texts/render.py" */
 
 /** @param {Part[]} times Where the time went. @param {Source} source */
 export function EndCard(times, source) {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
 from specviz.glossary import TRAINED_ON
 
@@ -15,6 +15,13 @@ HINT: Final = (
     f"examples need at most {{:.1f}}. House knows {TRAINED_ON}, so its text may make little sense. "
     "Drafting and checking work as always."
 )
+
+
+class HintLine(TypedDict):
+    """The line with the notice."""
+
+    kind: Literal["hint"]
+    sentence: str
 
 
 def hint(target: Target, prompt: str) -> str | None:

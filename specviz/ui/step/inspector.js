@@ -15,7 +15,9 @@ import { squash } from "./size.js";
 import { $ } from "./stage.js";
 
 /** @import { ComponentChild } from "../vendor/preact.js" */
-/** @import { Fact, Frame, GuessesPanel, Panel } from "./data.js" */
+/** @import { DrawnFrame as Frame } from "../../figures/charts.py" */
+/** @import { Fact } from "../../frames/evidence/forms.py" */
+/** @import { GuessesPanel, Panel } from "../../frames/inspector.py" */
 
 const ORDINALS = ["", "", "2nd", "3rd"];
 

@@ -2,8 +2,8 @@
 
 import { stage, startTour } from "./tour.js";
 
-/** @import { Start } from "../shared/data.js" */
-/** @import { TourConfig } from "./tour.js" */
+/** @import { Start } from "../shared/section.js" */
+/** @import { TourConfig } from "./tour.py" */
 
 const KEY = "sv-intro"; // in the browser's storage, where there is one
 

@@ -8,10 +8,10 @@ import { CoinBar, HiddenCoin, trackWidth } from "./coin_bar.js";
 import { linkAttributes } from "./hover_links.js";
 
 /** @import { VNode } from "../vendor/preact.js" */
-/** @import { AskedPanel, TrialPanel } from "./data.js" */
+/** @import { AskedPanel, TrialPanel } from "../../frames/inspector.py" */
 /** @typedef {{ rows: VNode<any>[], covered: number, whole: number }} Bars */
 
-/** @param {AskedPanel | TrialPanel} panel */
+/** @param {TrialPanel} panel */
 export function JudgedGuess(panel) {
   if (panel.asked && panel.p === undefined) return SoftmaxBar(panel);
   const { rows, covered, whole } = barsOf(panel, there(panel.p));
@@ -33,7 +33,7 @@ const numberWidth = (texts) =>
 
 /**
  * The bars of both distributions, and their lengths; without q the coin's bar is all of p's scale.
- * @param {AskedPanel | TrialPanel} panel
+ * @param {TrialPanel} panel
  * @param {number} p
  * @returns {Bars}
  */
@@ -60,7 +60,7 @@ function barsOf(panel, p) {
   }
   const q = "q" in text ? there(text.q) : "";
   const fills = [Fill(laws.owed ? "r" : "q" + hatched("q"), covered), Fill("over", over)];
-  return { rows: [target, Bar(laws.q, q, "q", whole, fills)], covered, whole };
+  return { rows: [target, Bar(there(laws.q), q, "q", whole, fills)], covered, whole };
 }
 
 /** Before the answer at temperature 0, where p is the verdict. @param {AskedPanel} panel */

@@ -7,7 +7,7 @@ import { now } from "./cursor.js";
 import { job } from "./live.js";
 import { feed, reel } from "./reel.js";
 
-/** @import { Line, RunLine } from "./data.js" */
+/** @import { Line, RunLine } from "./lines.py" */
 
 const KEY = "sv-unfinished";
 

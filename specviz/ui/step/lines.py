@@ -5,17 +5,18 @@ Recorded and live runs take the same path.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict
 
 from specviz.catalog.entry import find, settings_read_by, title_of
 from specviz.cost.formula import MeasuredPoint, measured_point
-from specviz.figures.charts import add_figures
+from specviz.figures.charts import DrawnFrame, add_figures
 from specviz.frames import Frame, Scene, frames, make_patch, questions
 from specviz.frames.frame import end_card
 from specviz.frames.numbers import format_seconds
-from specviz.frames.tree import added_tokens, turns
+from specviz.frames.scene import TokenState, Word
+from specviz.frames.tree import TurnBlock, added_tokens, turns
 from specviz.settings.settings import summary_parts
 from specviz.texts import count
 from specviz.trace import metrics
@@ -34,12 +35,106 @@ from specviz.trace.events import (
 )
 from specviz.trace.file import Trace
 from specviz.trace.metrics import VERDICT, explain_noise
-from specviz.ui.stream import BaselineNext, Source, line
+from specviz.ui.step.hint import HintLine
+from specviz.ui.stream import BaselineNext, ErrorLine, Source, StateLine, line
 
 if TYPE_CHECKING:
     from specviz.engine.loop import PlainStep
 
 Names = tuple[str, str]
+Patch = dict[str, Any]  # a merge patch on a frame
+
+
+class RunLine(TypedDict):
+    """What the page shows of a whole run, or needs to request it again.
+
+    Attributes:
+        request: The prompt for a new request; see `request_of`.
+        turns: The prompt as a conversation; empty for raw text.
+        how: How the drafter drafts, in a sentence.
+        on: The target's title.
+        where: Machine and number format.
+        summary: By setting, its words in the sentence.
+        names: Target and drafter as requested.
+        id: Identifies the run on the page.
+        again: Of a run that was made for an earlier request: when, in a sentence.
+    """
+
+    kind: Literal["run"]
+    source: Source
+    prompt: str
+    request: str | list[dict[str, str]]
+    turns: list[TurnBlock]
+    drafter: str
+    how: str
+    on: str
+    where: str
+    summary: list[tuple[str, str]]
+    greedy: bool
+    lossless: bool
+    names: Names
+    settings: dict[str, Any]
+    id: str
+    again: NotRequired[str]
+
+
+class RoundLine(TypedDict):
+    """A round.
+
+    Attributes:
+        first: Its first frame.
+        then: The later ones, as patches on the first.
+        asks: By step of a verdict, a patch on the frame before it: the question that hides it.
+        brings: The tokens that it added to the text; see `AddedToken`.
+        seconds: See `parts`.
+    """
+
+    kind: Literal["round"]
+    number: int
+    first: DrawnFrame
+    then: list[Patch]
+    asks: dict[str, Patch]
+    brings: Sequence[tuple[Word, TokenState, int]]
+    seconds: tuple[float, float, float]
+
+
+class EndPatch(TypedDict):
+    """end: the end card, as a patch on the first frame of the last round, if there is one."""
+
+    end: NotRequired[Patch]
+
+
+class FinishedLine(EndPatch):
+    """The run has ended; the baseline may follow."""
+
+    kind: Literal["finished"]
+    reason: str
+    summary: str
+
+
+class PointData(TypedDict):
+    """A MeasuredPoint as the page has it. predicted: by the formula, at its own values."""
+
+    alpha: float
+    gamma: float
+    guesses: float
+    c: float
+    verify: float
+    tokens: float
+    speedup: float
+    predicted: float
+
+
+class BaselineLine(EndPatch):
+    """Plain decoding; seconds: of each pass. point: None if nothing was drafted or measured."""
+
+    kind: Literal["baseline"]
+    seconds: list[float]
+    summary: str
+    point: PointData | None
+
+
+Line = RunLine | RoundLine | FinishedLine | BaselineLine | HintLine | StateLine | ErrorLine
 
 
 def lines(
@@ -63,7 +158,7 @@ def lines(
     for event in events:
         if isinstance(event, Header):
             reel = RunLines(event)
-            yield line("run", run_facts(event, source, names) | {"id": nonce})
+            yield line("run", run_facts(event, source, nonce, names))
         elif not isinstance(event, Event):
             yield ""
         elif reel is not None:
@@ -80,7 +175,7 @@ class RunLines:
         self.vocabulary: dict[int, bytes] = {}
         self.round: Round | None = None
         self.earlier: list[Round] = []
-        self.last: tuple[Frame, Frame] | None = None  # the first and the last frame of a round
+        self.last: tuple[DrawnFrame, DrawnFrame] | None = None  # first and last frame of a round
 
     def lines(self, event: Event) -> Iterator[str]:
         """Yield the lines that one event completes."""
@@ -91,12 +186,22 @@ class RunLines:
             case Proposed() | Scored() | Judged() | Drew() | Committed():
                 yield from self._told(event)
             case Finished():
-                facts = {"reason": event.reason, "summary": self._summary()}
-                yield BaselineNext(line("finished", facts | self._end()))
+                finished: FinishedLine = {
+                    "kind": "finished",
+                    "reason": event.reason,
+                    "summary": self._summary(),
+                    **self._end(),
+                }
+                yield BaselineNext(line("finished", finished))
             case Baseline():
-                plain = {"seconds": [round(s, 6) for s in event.seconds]}
-                told = {"summary": self._summary(), "point": self._point()}
-                yield line("baseline", plain | told | self._end())
+                baseline: BaselineLine = {
+                    "kind": "baseline",
+                    "seconds": [round(s, 6) for s in event.seconds],
+                    "summary": self._summary(),
+                    "point": self._point(),
+                    **self._end(),
+                }
+                yield line("baseline", baseline)
 
     def unfinished(self) -> Iterator[str]:
         """Yield a last round that is incomplete, as far as it got."""
@@ -123,18 +228,18 @@ class RunLines:
         told = frames(scene)
         shots = [add_figures(frame) for frame in told]
         self.last = shots[0], shots[-1]
-        data = {
+        shown: RoundLine = {
+            "kind": "round",
             "number": played.number,
             "first": shots[0],
             "then": [make_patch(shots[0], shot) for shot in shots[1:]],
             "asks": _asks(scene, told, shots),
-            "brings": [list(token) for token in added_tokens(scene)],
-            "seconds": [round(s, 6) for s in parts(played)],
+            "brings": added_tokens(scene),
+            "seconds": parts(played),
         }
-        return line("round", data)
+        return line("round", shown)
 
-    def _end(self) -> dict[str, Any]:
-        """The end card, as a patch on the first frame of the last round; empty without a round."""
+    def _end(self) -> EndPatch:
         if self.last is None:
             return {}
         begun, last = self.last
@@ -155,23 +260,26 @@ class RunLines:
         stopped = ended is not None and ended.reason == "stopped"
         return said if stopped else f"{said}; plain decoding is measured next"
 
-    def _point(self) -> dict[str, float] | None:
+    def _point(self) -> PointData | None:
         """The run's point for the Cost tab; None if nothing was drafted or measured."""
         found = measured_point(self.trace)
-        if found is None:
-            return None
-        return {name: round(value, 6) for name, value in numbers_of(found).items()}
+        return None if found is None else point_data(found)
 
 
-def _asks(scene: Scene, told: list[Frame], shots: list[Frame]) -> dict[str, Any]:
+def _asks(scene: Scene, told: list[Frame], shots: list[DrawnFrame]) -> dict[str, Patch]:
     """Return, by step of a verdict as text, the patch from the frame before to its question."""
     asked = questions(scene, told)
     return {str(at): make_patch(shots[at - 1], add_figures(frame)) for at, frame in asked.items()}
 
 
-def numbers_of(point: MeasuredPoint) -> dict[str, float]:
-    """A measured point as plain data, with `predicted` (simulated)."""
-    return asdict(point) | {"predicted": point.predicted}
+def point_data(point: MeasuredPoint) -> PointData:
+    """Return a measured point for the page, with `predicted` (simulated)."""
+    return {
+        "alpha": round(point.alpha, 6), "gamma": round(point.gamma, 6),
+        "guesses": round(point.guesses, 6), "c": round(point.c, 6),
+        "verify": round(point.verify, 6), "tokens": round(point.tokens, 6),
+        "speedup": round(point.speedup, 6), "predicted": round(point.predicted, 6),
+    }  # fmt: skip
 
 
 def parts(played: Round) -> tuple[float, float, float]:
@@ -181,7 +289,7 @@ def parts(played: Round) -> tuple[float, float, float]:
     rest = (
         played.committed.judge_seconds + played.committed.commit_seconds if played.committed else 0
     )
-    return draft, scored, rest
+    return round(draft, 6), round(scored, 6), round(rest, 6)
 
 
 def request_of(header: Header) -> str | list[dict[str, str]]:
@@ -191,25 +299,27 @@ def request_of(header: Header) -> str | list[dict[str, str]]:
     return header.prompt if chat is None or one else [asdict(turn) for turn in chat.turns]
 
 
-def run_facts(header: Header, source: Source, names: Names | None = None) -> dict[str, Any]:
-    """Return the facts on a whole run that the page shows or needs to request it again."""
+def run_facts(
+    header: Header, source: Source, nonce: str = "", names: Names | None = None
+) -> RunLine:
+    """Return the first line of a run; see `lines`."""
     settings = header.settings
     sampling = settings.get("sampling", {})
     entry = find(header.drafter.family, "drafter")
     return {
+        "kind": "run",
         "source": source,
         "prompt": header.prompt,
         "request": request_of(header),
         "turns": turns(header.chat) if header.chat else [],
-        "target": header.target.name,
         "drafter": title_of(header.drafter.name),
         "how": entry.how if entry else "",
         "on": title_of(header.target.name),
         "where": f"{header.machine} · {header.dtype}",
         "summary": summary_parts(settings, settings_read_by(header.drafter.name)),
         "greedy": sampling.get("temperature") == 0,
-        "rule": header.rule,
         "lossless": header.lossless,
-        "names": list(names or (header.target.name, header.drafter.name)),
+        "names": names or (header.target.name, header.drafter.name),
         "settings": settings,
+        "id": nonce,
     }

@@ -12,7 +12,8 @@ import { isPlaying, pause } from "./playback.js";
 import { reel, stepName, stepsOf } from "./reel.js";
 import { stage } from "./stage.js";
 
-/** @import { Frame, Link } from "./data.js" */
+/** @import { DrawnFrame as Frame } from "../../figures/charts.py" */
+/** @import { Link } from "./cursor.js" */
 /** @typedef {{ run: string, round: number, step: string, recorded: boolean }} Moment */
 
 export const query = new URLSearchParams(location.search);

@@ -8,7 +8,7 @@ import { feed, reel } from "./reel.js";
 import { $ } from "./stage.js";
 
 /** @import { ComponentChild } from "../vendor/preact.js" */
-/** @import { Line } from "./data.js" */
+/** @import { Line } from "./lines.py" */
 
 export const STOPPED = "Stopped. Finished rounds are kept.";
 let awaited = ""; // the notice that the first round takes away

@@ -9,7 +9,7 @@ from functools import partial
 from specviz.trace.events import Event, Finished
 from specviz.trace.file import dumps
 from specviz.ui.request import HOUSE, RunRequest
-from specviz.ui.step.hint import hint
+from specviz.ui.step.hint import HintLine, hint
 from specviz.ui.step.lines import lines
 from specviz.ui.stream import BaselineNext, line, paced
 from specviz.ui.task import JobContext, Task, gpu_seconds
@@ -47,7 +47,8 @@ def stream_run(request: RunRequest, context: JobContext) -> Iterator[str]:
     if request.target == HOUSE and isinstance(request.prompt, str) and not context.unwanted():
         sentence = hint(target, request.prompt)
         if sentence is not None:
-            yield line("hint", {"sentence": sentence})
+            found: HintLine = {"kind": "hint", "sentence": sentence}
+            yield line("hint", found)
 
 
 def record(request: RunRequest, context: JobContext) -> Iterator[str]:

@@ -3,7 +3,7 @@
 
 import { stage } from "./stage.js";
 
-/** @import { RunLine } from "./data.js" */
+/** @import { RunLine } from "./lines.py" */
 /** @typedef {Pick<RunLine, "prompt" | "names" | "settings">} Linked */
 
 const LONGEST = 6000; // letters: longer addresses are cut by some programs

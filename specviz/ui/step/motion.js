@@ -4,8 +4,9 @@
 import { drawn } from "../shared/plot.js";
 import { $, stage } from "./stage.js";
 
-/** @import { Figure } from "../shared/data.js" */
-/** @import { Frame, Tree } from "./data.js" */
+/** @import { Figure } from "../shared/plotly.js" */
+/** @import { DrawnFrame as Frame } from "../../figures/charts.py" */
+/** @import { DrawnTree as Tree } from "../../figures/tree.py" */
 
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const seenMoves = new Set(); // kinds of change that were seen already, and may be quicker now

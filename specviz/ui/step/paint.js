@@ -19,7 +19,8 @@ import { scrollTokenStrip, showTokenStrip } from "./token_strip.js";
 import { follow, showTree } from "./tree.js";
 import { WhatIfSentence } from "./what_if.js";
 
-/** @import { Frame, Tree } from "./data.js" */
+/** @import { DrawnFrame as Frame } from "../../figures/charts.py" */
+/** @import { DrawnTree as Tree } from "../../figures/tree.py" */
 /** @typedef {Parameters<typeof Caption>} Said */
 
 export function paint() {

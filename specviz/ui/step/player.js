@@ -24,8 +24,8 @@ import { showSize } from "./size.js";
 import { $, stage } from "./stage.js";
 import { showEmptyTimeline } from "./timeline.js";
 
-/** @import { Start } from "../shared/data.js" */
-/** @import { Config } from "./data.js" */
+/** @import { Start } from "../shared/section.js" */
+/** @import { Config } from "./player.py" */
 
 /** @param {KeyboardEvent} event */
 function onKey(event) {

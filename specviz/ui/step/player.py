@@ -5,7 +5,7 @@ Recorded runs are fetched once the page has loaded, and live runs are streamed (
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict
 
 import gradio as gr
 
@@ -19,12 +19,31 @@ from specviz.ui.step.drawer import targets
 from specviz.ui.step.recorded import names
 
 
+class Coins(TypedDict):
+    """Values of u that accept, and reject, wherever the probability allows it."""
+
+    accept: float
+    reject: float
+
+
+class Config(TypedDict):
+    """What the player's script knows."""
+
+    traces: str
+    recorded: list[str]
+    defaults: dict[str, Any]
+    form: list[choices.Field]
+    targets: list[str]
+    drafters: list[str]
+    coins: Coins
+
+
 def player(name: str) -> gr.HTML:
     """Build the player. name: its id on the page and in `window.specviz.players`."""
     return component(name, "step/player", config(), "sv-player")
 
 
-def config() -> dict[str, Any]:
+def config() -> Config:
     """The config of the player's script."""
     return {
         "traces": f"{PREFIX}/traces/".lstrip("/"),

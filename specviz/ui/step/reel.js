@@ -1,7 +1,8 @@
 // The run that is shown: lines in, frames out. A frame is a merge patch on its round's first.
 
-/** @import { BaselineLine, FinishedLine, Frame, Line, Patch, Place } from "./data.js" */
-/** @import { RoundLine, RunLine } from "./data.js" */
+/** @import { DrawnFrame as Frame } from "../../figures/charts.py" */
+/** @import { Place } from "./cursor.js" */
+/** @import { BaselineLine, FinishedLine, Line, Patch, RoundLine, RunLine } from "./lines.py" */
 
 /**
  * @type {{

@@ -9,7 +9,7 @@ import { $ } from "./stage.js";
 import { TryRules } from "./try_rules.js";
 
 /** @import { ComponentChild } from "../vendor/preact.js" */
-/** @import { Head, Table, TableRow } from "./data.js" */
+/** @import { Head, Table, TableRow } from "../../frames/table.py" */
 /** @typedef {{ view: Table, unit: number, last: number }} Scale How long masses are drawn. */
 
 // Without q there is no column of it, nor of what p has above it.

@@ -16,7 +16,7 @@ import { showSource } from "./source_line.js";
 import { showTimeline } from "./timeline.js";
 import { clearTokenStrip } from "./token_strip.js";
 
-/** @import { Line, RunLine } from "./data.js" */
+/** @import { Line, RunLine } from "./lines.py" */
 
 let fresh = false; // a run has begun and no round of it is on screen yet
 
@@ -142,7 +142,7 @@ export function formOf(run) {
   const target = targets.includes(run.names[0]) ? run.names[0] : targets[0];
   const drafter = drafters.includes(run.names[1]) ? run.names[1] : drafters[0];
   /** @type {Record<string, unknown>} */
-  const known = { ...chosen, ...sampling, prompt: run.prompt, target, method: drafter };
+  const known = { ...chosen, ...Object(sampling), prompt: run.prompt, target, method: drafter };
   return stage.config.form.map(({ name, kind }) => typed(known[name], kind));
 }
 

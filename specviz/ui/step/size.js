@@ -6,7 +6,8 @@ import { there } from "../shared/there.js";
 import { frameAt, reel, stepsOf } from "./reel.js";
 import { $, stage } from "./stage.js";
 
-/** @import { Part, TurnBlock } from "./data.js" */
+/** @import { TurnBlock } from "../../frames/tree.py" */
+/** @import { Part } from "../../texts/render.py" */
 
 let fitted = ""; // the size that is laid out
 let ease = 1; // below 0 in a window so low that nothing may be spared, 1 where there is room for air

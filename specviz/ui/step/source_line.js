@@ -3,7 +3,7 @@
 import { h, render, termAttributes } from "../shared/view.js";
 import { $ } from "./stage.js";
 
-/** @import { RunLine } from "./data.js" */
+/** @import { RunLine } from "./lines.py" */
 
 /** @param {RunLine} run */
 export function showSource(run) {

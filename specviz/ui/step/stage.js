@@ -2,6 +2,8 @@
 
 import { Stage } from "../shared/stage.js";
 
-/** @type {Stage<import("./data.js").Config>} */
+/** @import { Config } from "./player.py" */
+
+/** @type {Stage<Config>} */
 export const stage = new Stage();
 export const { $ } = stage;

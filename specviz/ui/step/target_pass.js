@@ -8,8 +8,8 @@ import { SentencePart } from "./caption.js";
 import { linkAttributes } from "./hover_links.js";
 import { $, stage } from "./stage.js";
 
-/** @import { Word } from "../shared/data.js" */
-/** @import { PassColumn, TargetPass as Pass } from "./data.js" */
+/** @import { Word } from "../../frames/scene.py" */
+/** @import { PassColumn, TargetPass as Pass } from "../../frames/target_pass.py" */
 
 /** @param {Pass | undefined} pass */
 export function showTargetPass(pass) {

@@ -22,7 +22,10 @@ import { $ } from "./stage.js";
 import { pickNode } from "./what_if.js";
 
 /** @import { ComponentChild, VNode } from "../vendor/preact.js" */
-/** @import { Chip, Frame, Marks, RoundLine, RunLine, TurnBlock } from "./data.js" */
+/** @import { DrawnFrame as Frame } from "../../figures/charts.py" */
+/** @import { Marks } from "../../frames/evidence/forms.py" */
+/** @import { Chip, TurnBlock } from "../../frames/tree.py" */
+/** @import { RoundLine, RunLine } from "./lines.py" */
 /** @typedef {NonNullable<Marks["prompt"]>} Spans By letters of the prompt. */
 
 const RECENT = 120; // rounds; a longer text is cut at its start, so that a step stays quick

@@ -11,9 +11,8 @@ import { firstRejection, reel, stepName, stepsOf } from "./reel.js";
 import { load } from "./runs.js";
 import { $ } from "./stage.js";
 
-/** @import { Place } from "./data.js" */
-/** @typedef {{ place: string, title: string, say: string, at: string }} Stop */
-/** @typedef {{ stops: Stop[], run: string }} TourConfig */
+/** @import { Place } from "./cursor.js" */
+/** @import { Stop, TourConfig } from "./tour.py" */
 
 /** @type {Stage<TourConfig>} */
 export const stage = new Stage();
@@ -23,7 +22,8 @@ export function startTour(onBegin) {
   window.addEventListener("sv-tour", async () => {
     onBegin();
     await openTab("Step");
-    if (reel.run?.id !== stage.config.run) await load(stage.config.run);
+    const { run } = stage.config;
+    if (run && reel.run?.id !== run) await load(run);
     show(0);
     stage.$("[data-tour=next]").focus();
   });

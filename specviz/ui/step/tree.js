@@ -11,8 +11,9 @@ import { $ } from "./stage.js";
 import { TokenChip } from "./token_strip.js";
 import { pickNode } from "./what_if.js";
 
-/** @import { Entry, Guess, Slot, Tree } from "./data.js" */
+/** @import { DrawnNode as Guess, DrawnSlot as Slot, DrawnTree as Tree } from "../../figures/tree.py" */
 /** @import { Node } from "../shared/draft_tree.js" */
+/** @typedef {[node: string, guess: Guess]} Entry A guess with its node, as text. */
 
 const COLUMN = 92; // pixels from one position to the next
 const ROW = 26; // of the list
@@ -47,7 +48,10 @@ function nodesOf({ root, label, nodes, slot }) {
   /** @type {Record<string, Node>} */
   const made = { 0: { w: root, label, is: "root" } };
   for (const [id, node] of Object.entries(nodes)) made[id] = { ...node, ...namesOf(id, node) };
-  if (slot) made[-1] = { is: "slot", w: ["?"], ...slot, ...(slot.w ? namesOf("-1", slot) : {}) };
+  if (!slot) return made;
+  const { w, is } = slot;
+  const names = w && is ? namesOf("-1", { ...slot, w, is }) : {};
+  made[-1] = { is: "slot", w: ["?"], ...slot, ...names };
   return made;
 }
 
@@ -119,7 +123,10 @@ function Position(depth, lead, here, slot) {
       "span",
       { class: "sv-sibs" },
       siblings.map(([node, view]) => TokenChip(view, Number(node))),
-      slot && (slot.w ? TokenChip(slot) : h("span", { class: "sv-chip sv-slot" }, "?")),
+      slot &&
+        (slot.w && slot.is
+          ? TokenChip({ w: slot.w, is: slot.is })
+          : h("span", { class: "sv-chip sv-slot" }, "?")),
     ),
   );
 }

@@ -6,7 +6,7 @@ import { h } from "../shared/view.js";
 import { now } from "./cursor.js";
 import { reel } from "./reel.js";
 
-/** @import { Table, TableRow } from "./data.js" */
+/** @import { Table, TableRow } from "../../frames/table.py" */
 
 const MOST = 5; // words that fit in the sandbox
 

@@ -9,9 +9,22 @@ import { frameAt, reel, stepName } from "./reel.js";
 import { stage } from "./stage.js";
 import { h } from "../shared/view.js";
 
-/** @import { State } from "../shared/data.js" */
-/** @import { Chances, Part, Supposition, TossedTrial, Tree, WhatIf } from "./data.js" */
-/** @typedef {[node: number, kept: number]} Need A verdict: accepted is 1. */
+/** @import { TokenState } from "../../frames/scene.py" */
+/** @import { DrawnTree as Tree } from "../../figures/tree.py" */
+/** @import { TossedPanel } from "../../frames/inspector.py" */
+/** @import { Need } from "../../frames/leaf_first.py" */
+/** @import { WhatIf } from "../../frames/whatif.py" */
+/** @import { Part } from "../../texts/render.py" */
+/** @typedef {Record<string, number>} Coins By name: "3 judge 2" is that of node 2 in round 3. */
+/** @typedef {NonNullable<Tree["chances"]>} Chances */
+/**
+ * What is shown in place of what happened: another coin, or another guess.
+ * @typedef {object} Supposition
+ * @property {Part[]} parts
+ * @property {Coins | null} coins Those that "Run it from here" sets; null if none can do it.
+ * @property {string} [run] What that button is called, where coins only may do it.
+ * @property {{ u: number, text: string }} [coin] Where the coin on screen was moved to.
+ */
 
 // A judged guess leads to its verdict; any other asks which coins would lead to it.
 /** @param {number} node */
@@ -52,7 +65,7 @@ export function WhatIfSentence({ parts, coins, run }) {
   ];
 }
 
-/** Moves the coin of the verdict on screen. @param {number} to @param {TossedTrial} panel @param {WhatIf} whatif */
+/** Moves the coin of the verdict on screen. @param {number} to @param {TossedPanel} panel @param {WhatIf} whatif */
 export function moveCoin(to, panel, whatif) {
   suppose(supposeCoin(snapped(to, panel.coin.threshold), panel, whatif));
 }
@@ -60,7 +73,7 @@ export function moveCoin(to, panel, whatif) {
 /**
  * Another coin at a verdict: on which side of the threshold it falls is certain.
  * @param {number} u
- * @param {TossedTrial} panel
+ * @param {TossedPanel} panel
  * @param {WhatIf} whatif
  * @returns {Supposition}
  */
@@ -115,7 +128,7 @@ function supposeGuess(node, { nodes, ways, chances }) {
     const only = " is accepted only if it is the target's top token.";
     return { parts: ["At temperature 0 no coin decides: ", { w }, only], coins: null };
   }
-  /** @type {Partial<Record<State, number>>} */
+  /** @type {Partial<Record<TokenState, number>>} */
   const done = { accepted: 1, rejected: 0 };
   const needed = ways[node].filter(([other, kept]) => done[nodes[other].is] !== kept);
   /** @type {Part[]} */

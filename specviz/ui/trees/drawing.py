@@ -1,14 +1,31 @@
-"""Tokens of a position as pieces, as labels in a tree, and in quotes for a sentence."""
+"""Tokens of a position as pieces, as nodes of a tree, and in quotes for a sentence."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final, TypedDict
 
-from specviz.figures import tree
+from specviz.figures.layout import LayoutData
+from specviz.figures.tree import Label, label
 from specviz.frames.scene import Word, flat, special, word
 from specviz.trees.recorded_position import RecordedPosition
 
 ROOM: Final = 96.0  # pixels of a word in its pill
+
+
+class TreeNode(TypedDict):
+    """A token of a tree as the page draws it."""
+
+    w: Word
+    label: Label
+    parent: int
+    depth: int
+
+
+class Tree(TypedDict):
+    """A tree as the page draws it."""
+
+    nodes: list[TreeNode]
+    layout: LayoutData
 
 
 def shown(field: RecordedPosition, token: int) -> Word:
@@ -17,10 +34,10 @@ def shown(field: RecordedPosition, token: int) -> Word:
     return special(data) if token in field.eos else word(data)
 
 
-def drawn(field: RecordedPosition, token: int) -> dict[str, Any]:
-    """Return a token as pieces, and as the label of its pill."""
+def drawn(field: RecordedPosition, token: int, parent: int, depth: int) -> TreeNode:
+    """Return a token as a node of a tree."""
     pieces = shown(field, token)
-    return {"w": pieces, "label": tree.label(pieces, ROOM)}
+    return {"w": pieces, "label": label(pieces, ROOM), "parent": parent, "depth": depth}
 
 
 def quoted(field: RecordedPosition, token: int) -> str:

@@ -5,7 +5,7 @@ import { h } from "../../shared/view.js";
 import { Bodies, CellContent, cellAttributes } from "./domain_table.js";
 import { cellOf, listedColumn, numberIn, shown, view } from "./shown.js";
 
-/** @import { Row } from "./data.js" */
+/** @import { Row } from "../../../compare/domains/heatmap.py" */
 
 /** @typedef {{ at: (value: number) => number, from: number, ticks: [value: number, title: string][] }} Axis */
 

@@ -7,7 +7,8 @@ import { DomainTable } from "./domain_table.js";
 import { listedColumn, narrow, rowsInOrder, shown, view } from "./shown.js";
 import { $, hideTip, stage } from "./tip.js";
 
-/** @import { Measure, View } from "./data.js" */
+/** @import { Measure } from "../../../compare/domains/heatmap.py" */
+/** @import { View } from "./shown.js" */
 
 /** @type {[name: Measure, title: string, scale: string][]} */
 const MEASURES = [

@@ -3,7 +3,7 @@
 import { classes, h } from "../../shared/view.js";
 import { cellOf, shown, view } from "./shown.js";
 
-/** @import { Column, Row } from "./data.js" */
+/** @import { Column, Row } from "../../../compare/domains/heatmap.py" */
 
 /** A cell's number with its marks; a dash where nothing was measured. @param {Row} row @param {Column} column */
 export function CellContent(row, column) {

@@ -7,8 +7,8 @@ import { feed, job } from "./live.js";
 import { narrow, shown, view } from "./shown.js";
 import { $, hideTip, listen, stage } from "./tip.js";
 
-/** @import { Start } from "../../shared/data.js" */
-/** @import { Config } from "./data.js" */
+/** @import { Start } from "../../shared/section.js" */
+/** @import { Config } from "./section.py" */
 
 // Show how much work the form asks for, below its button.
 /** @param {string} text */
@@ -41,6 +41,6 @@ export function start(element, props, _watch, _trigger, config) {
       return view();
     },
   };
-  page("domains")[stage.config.name] = face;
+  page("domains")[config.name] = face;
   job.resume();
 }

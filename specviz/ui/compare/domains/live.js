@@ -7,7 +7,7 @@ import { draw } from "./domain_map.js";
 import { shown } from "./shown.js";
 import { $ } from "./tip.js";
 
-/** @import { Line, MapLine, NowLine } from "./data.js" */
+/** @import { Line, MapLine, NowLine } from "./live.py" */
 
 /** @param {string} sentence */
 function notice(sentence) {

@@ -9,15 +9,22 @@ from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, Literal, NotRequired, TypedDict
 
 from specviz.catalog.entry import title_of
 from specviz.compare.domains import Plan
-from specviz.compare.domains.heatmap import HeatMap, view
+from specviz.compare.domains.heatmap import (
+    Column,
+    HeatMap,
+    MapNumbers,
+    Row,
+    ShownCell,
+    view,
+)
 from specviz.shipped import domain_label
 from specviz.texts import count, text
 from specviz.ui.request import HOUSE
-from specviz.ui.stream import line
+from specviz.ui.stream import ErrorLine, StateLine, line
 from specviz.ui.task import JobContext, Task, gpu_seconds
 
 if TYPE_CHECKING:
@@ -25,6 +32,30 @@ if TYPE_CHECKING:
     from specviz.models.target import Target
 
 PAUSE: Final = 0.5  # seconds between lines: sending one takes time from the measurement
+
+
+class MapLine(MapNumbers):
+    """A live map. The first line has all of it, later ones no names and only changed cells."""
+
+    kind: Literal["map"]
+    id: str
+    badge: str
+    where: str
+    rows: NotRequired[list[Row]]
+    columns: NotRequired[list[Column]]
+
+
+class NowLine(TypedDict):
+    """The turn that has begun; place: its number, from 1."""
+
+    kind: Literal["now"]
+    id: str
+    place: int
+    of: int
+    sentence: str
+
+
+Line = MapLine | NowLine | StateLine | ErrorLine
 
 
 def live(plan: Plan) -> Task:
@@ -71,9 +102,8 @@ class Lines:
         self.where = where
         self.nonce = nonce
         self.turns = len(plan.order)
-        self.told: dict[str, Any] | None = (
-            None  # the cells that the page has; None before the map is sent
-        )
+        # The cells that the page has; None before the map is sent.
+        self.told: dict[str, ShownCell] | None = None
         self.sent: float | None = None
 
     def began(self, event: TurnStarted, measured: Measurements) -> str:
@@ -84,9 +114,14 @@ class Lines:
         self.sent = now
         turn = event.turn
         named = {"drafter": title_of(turn.drafter), "domain": domain_label(turn.domain)}
-        on = text("compare", "map_turn", prompt=turn.prompt + 1, **named)
-        said = {"place": event.number, "of": self.turns, "sentence": on, "id": self.nonce}
-        return self._changes(measured, "live") + line("now", said)
+        said: NowLine = {
+            "kind": "now",
+            "id": self.nonce,
+            "place": event.number,
+            "of": self.turns,
+            "sentence": text("compare", "map_turn", prompt=turn.prompt + 1, **named),
+        }
+        return self._changes(measured, "live") + line(said["kind"], said)
 
     def ended(self, measured: Measurements) -> Iterator[str]:
         """The last line, with the remaining changes; its badge says whether the plan finished.
@@ -101,14 +136,15 @@ class Lines:
         plan = self.plan
         heat = HeatMap.from_cells(measured.cells, plan.drafters, plan.domains, plan.prompts)
         whole = view(heat)
-        cells = whole["cells"]
-        before = self.told or {}
-        changed = {key: cell for key, cell in cells.items() if before.get(key) != cell}
-        kept = () if self.told is None else ("rows", "columns")
-        self.told = cells
-        said = {name: value for name, value in whole.items() if name not in kept}
-        facts = {"id": self.nonce, "badge": badge, "where": self._where(), "cells": changed}
-        return line("map", said | facts)
+        said: MapLine = {
+            **whole, "kind": "map", "id": self.nonce, "badge": badge, "where": self._where(),
+        }  # fmt: skip
+        if self.told is not None:
+            before = self.told
+            said["cells"] = {k: cell for k, cell in said["cells"].items() if before.get(k) != cell}
+            del said["rows"], said["columns"]
+        self.told = whole["cells"]
+        return line(said["kind"], said)
 
     def _where(self) -> str:
         plan = self.plan

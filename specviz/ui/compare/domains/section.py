@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 import gradio as gr
 
 from specviz.compare import domains
 from specviz.compare.domains import Plan, choices, recorded
-from specviz.compare.domains.heatmap import HeatMap, view
+from specviz.compare.domains.heatmap import HeatMap, MapView, Measure, view
 from specviz.glossary import GLOSSARY
 from specviz.settings.settings import BadSettings, require
 from specviz.settings.value_types import parse_integer, parse_number
@@ -26,6 +26,22 @@ USUAL: Final = ("draft-model", "eagle3", "medusa", "ngram")
 OURS: Final = f"window.specviz.domains['{MAP}']"
 SIZE: Final = f"(text) => {{ {OURS}.size(text) }}"
 LATEST: Final[dict[str, Any]] = {"trigger_mode": "always_last", "concurrency_limit": None}
+
+
+class RecordedMap(MapView):
+    """A recorded map; where: the machine and the settings."""
+
+    badge: str
+    where: str
+    temperature: str
+
+
+class Config(TypedDict):
+    """What the section starts with; references: the sentence above the reference drafters."""
+
+    recorded: list[RecordedMap]
+    references: str
+    notes: dict[Measure, str]
 
 
 def build(place: TabContext) -> None:
@@ -65,7 +81,7 @@ class Form:
                     domains.MIN_TOKENS, domains.MAX_TOKENS, 24, step=8, label="New tokens per run"
                 ),
                 gr.Slider(0, domains.MAX_TEMPERATURE, 0, step=0.1, label="Temperature"),
-                gr.Number(1, precision=0, label="Order seed"),
+                gr.Number(1, precision=0, label="Seed for the order of runs"),
             ]
             run = gr.Button("Run on this machine", variant="primary", elem_id="sv-domains-go")
             stop = gr.Button("Stop", elem_id="sv-domains-stop")
@@ -95,7 +111,7 @@ def size(*said: Any) -> str:
         return str(problem)
 
 
-def config() -> dict[str, Any]:
+def config() -> Config:
     """The config of the map's script: the recorded maps by temperature."""
     mean = GLOSSARY["mean over domains"]
     return {
@@ -108,7 +124,7 @@ def config() -> dict[str, Any]:
     }
 
 
-def map_shown(one: domains.Recorded) -> dict[str, Any]:
+def map_shown(one: domains.Recorded) -> RecordedMap:
     """Convert a recorded measurement for the page."""
     heat = HeatMap.from_cells(one.cells, one.drafters, one.domains, one.prompts)
     where = (
@@ -117,5 +133,9 @@ def map_shown(one: domains.Recorded) -> dict[str, Any]:
         f"{one.new_tokens} new tokens",
         f"T {one.temperature:g}",
     )
-    facts = {"badge": "recorded", "where": " · ".join(where), "temperature": f"{one.temperature:g}"}
-    return view(heat) | facts
+    return {
+        **view(heat),
+        "badge": "recorded",
+        "where": " · ".join(where),
+        "temperature": f"{one.temperature:g}",
+    }

@@ -1,6 +1,8 @@
 // Which map is shown, and how.
 
-/** @import { Cell, Measure, Place, Row, View } from "./data.js" */
+/** @import { MapView, Measure, Row, ShownCell } from "../../../compare/domains/heatmap.py" */
+
+/** @typedef {MapView & { badge: string, where: string, temperature?: string, live?: boolean }} View */
 
 /**
  * @type {{
@@ -9,7 +11,7 @@
  *   measure: Measure,
  *   sorted: { column: string | null, down: boolean },
  *   listed: string,
- *   here: Place,
+ *   here: { row: number, column: number },
  * }}
  */
 export const shown = {
@@ -26,9 +28,9 @@ export const narrow = matchMedia("(max-width: 760px)");
 
 /** @returns {View} */
 export const view = () => shown.views[shown.at];
-/** @param {Row} row @param {{ name: string }} column @returns {Cell | undefined} */
+/** @param {Row} row @param {{ name: string }} column @returns {ShownCell | undefined} */
 export const cellOf = (row, column) => view().cells[row.name + " " + column.name];
-/** @param {Cell | undefined} cell */
+/** @param {ShownCell | undefined} cell */
 export const numberIn = (cell) => (cell ? parseFloat(cell[shown.measure][0]) : NaN);
 
 export const listedColumn = () =>

@@ -7,12 +7,15 @@ import { there } from "../../shared/there.js";
 import { h, render } from "../../shared/view.js";
 import { fieldValues, settingsText, summary } from "./lane_settings.js";
 
-/** @import { Start } from "../../shared/data.js" */
-/** @import { Filled, FormConfig, Slots, Value } from "./data.js" */
+/** @import { Start } from "../../shared/section.js" */
+/** @import { Config } from "./form.py" */
+/** @import { Value } from "./request.py" */
+
+/** @typedef {(string | null)[]} Slots Of the lanes: drafter, settings, drafter, settings, ... */
 
 const OPEN = "sv-raceform-open";
 const DRAWER = "sv-raceform-drawer";
-/** @type {Stage<FormConfig>} */
+/** @type {Stage<Config>} */
 const stage = new Stage();
 const { $ } = stage;
 let edited = -1; // index of the lane whose settings are open; -1 if none
@@ -104,7 +107,7 @@ function write(both) {
   return lanes.map((value, at) => (at === 2 * edited + 1 ? text : value));
 }
 
-/** @param {Filled} values */
+/** @param {Value[]} values */
 function show(values) {
   const [model, temperature, , , seed, tokens] = values;
   const { first, most, targets } = stage.config;
@@ -183,7 +186,7 @@ function showFields(drawer, values) {
 }
 
 // The form's values for a recorded race; unchanged if its recipe is unknown.
-/** @param {string} name @param {Filled} filled */
+/** @param {string} name @param {Value[]} filled */
 function follow(name, filled) {
   edited = -1;
   return stage.config.recorded[name] || filled;
@@ -192,11 +195,11 @@ function follow(name, filled) {
 // The page's URL may name another recorded race than the first.
 const named = new URLSearchParams(location.search).get("race") ?? "";
 
-/** @param {Filled} chosen */
+/** @param {Value[]} chosen */
 const linked = ([chosen, ...filled]) =>
   named in stage.config.recorded ? [named, ...follow(named, filled)] : [chosen, ...filled];
 
-/** @type {Start<FormConfig>} */
+/** @type {Start<Config>} */
 export function start(element, props, _watch, trigger, config) {
   stage.set(element, props, config);
   window.specviz.raceform = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 import gradio as gr
 
@@ -20,7 +20,7 @@ from specviz.ui.compare.race import recorded
 from specviz.ui.compare.race.drawer import drawer
 from specviz.ui.compare.race.lane import OURS
 from specviz.ui.compare.race.presets import presets
-from specviz.ui.compare.race.request import slots, suits, values
+from specviz.ui.compare.race.request import Value, slots, suits, values
 from specviz.ui.component import component
 from specviz.ui.request import HOUSE
 from specviz.ui.step.drawer import drafters, suited
@@ -28,6 +28,52 @@ from specviz.ui.step.form import UNLISTED, prompt_box, recorded_box
 
 SHOW: Final = f"(...values) => {{ {OURS}.show(values) }}"
 LINKED: Final = f"(...filled) => {OURS}.linked(filled)"
+
+
+class DrafterFacts(TypedDict):
+    """A drafter of the catalogue.
+
+    Attributes:
+        made_for: The target that its weights were trained for; None if it fits any.
+        suits: Its default settings as text.
+        defaults: The same by field.
+    """
+
+    title: str
+    made_for: str | None
+    suits: str
+    reads: list[str]
+    defaults: list[Value]
+
+
+class PresetFacts(TypedDict):
+    """A preset's purpose, and the form's values of its lanes."""
+
+    about: str
+    lanes: list[str | None]
+
+
+class Config(TypedDict):
+    """What the form's script starts with.
+
+    Attributes:
+        event: Gradio gives a component the events that its script names.
+        first: The form's initial values from the target on.
+        targets: Titles by name.
+        recorded: The form's values by recorded race.
+        fewest: The fewest lanes.
+        most: The most lanes.
+    """
+
+    event: str
+    first: list[Value]
+    drafters: dict[str, DrafterFacts]
+    targets: dict[str, str]
+    presets: dict[str, PresetFacts]
+    recorded: dict[str, list[Value]]
+    fields: list[lanes.Field]
+    fewest: int
+    most: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,23 +120,23 @@ def opening() -> list[Any]:
     return [*shared, *slots(presets()[0].lanes)]
 
 
-def recorded_values() -> dict[str, list[Any]]:
+def recorded_values() -> dict[str, list[Value]]:
     """The form's values for each recorded race, by its name."""
     made = {name: recorded.recipe(name) for name in recorded.names()}
-    found: dict[str, list[Any]] = {
+    found: dict[str, list[Value]] = {
         name: spared(partial(form_values, recipe), []) for name, recipe in made.items() if recipe
     }
     return {name: fields for name, fields in found.items() if fields}
 
 
-def form_values(recipe: RaceRecipe) -> list[Any]:
+def form_values(recipe: RaceRecipe) -> list[Value]:
     """The form's values for a recorded race. Raises BrokenFile."""
     return list(values(recipe.race))
 
 
-def config(first: Sequence[Any]) -> dict[str, Any]:
+def config(first: Sequence[Any]) -> Config:
     """The config of the form's script."""
-    known = {
+    known: dict[str, DrafterFacts] = {
         entry.name: {
             "title": entry.title,
             "made_for": entry.made_for,
@@ -101,7 +147,7 @@ def config(first: Sequence[Any]) -> dict[str, Any]:
         for entry in drafters()
     }
     return {
-        "event": "linked",  # Gradio gives a component the events that its script names
+        "event": "linked",
         "first": list(first[1:]),
         "drafters": known,
         "targets": {entry.name: entry.title for entry in entries() if entry.kind == "target"},

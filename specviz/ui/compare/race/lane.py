@@ -7,7 +7,7 @@ that a drafter does not read are hidden; a newly chosen drafter comes with its d
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 import gradio as gr
 
@@ -21,6 +21,23 @@ from specviz.ui.step.drawer import boxes, group
 OURS: Final = "window.specviz.raceform"
 FIELDS: Final = "sv-raceform-fields"
 FORM: Final = "sv-raceform"
+
+
+class Field(TypedDict):
+    """A field for the script: how it is typed and summarized, and its order.
+
+    Attributes:
+        always: Written even if it is 0.
+        quiet: Written only if it differs from the default.
+    """
+
+    name: str
+    kind: str
+    brief: str
+    instead: str
+    always: bool
+    quiet: bool
+    place: int
 
 
 def fields() -> list[Any]:
@@ -50,11 +67,8 @@ def wire(lanes: Sequence[Any], editors: Sequence[gr.Button], made: Sequence[Any]
     gr.on(events, None, both, lanes, js=js, **PRIVATE)
 
 
-def rows() -> list[dict[str, Any]]:
-    """Describe the fields for the script: how each is typed and summarized, and its order.
-
-    always: written even if it is 0; quiet: written only if it differs from the default.
-    """
+def rows() -> list[Field]:
+    """Describe the fields for the script."""
     order = list(Settings().to_json())
     return [
         {

@@ -1,7 +1,9 @@
 // A lane's settings: as text such as "gamma=8 siblings=3,2", as values of Step's fields, as a summary.
 // What is written and what is left out is as in request.py's `shape` and settings/summary.py.
 
-/** @import { Field, Known, Value } from "./data.js" */
+/** @import { DrafterFacts } from "./form.py" */
+/** @import { Field } from "./lane.py" */
+/** @import { Value } from "./request.py" */
 
 // The settings in a text, by name.
 /** @param {string} text @returns {Partial<Record<string, string>>} */
@@ -27,7 +29,7 @@ function valueText({ kind }, value) {
 }
 
 // The values of the fields for a text; the drafter's defaults for settings it does not name.
-/** @param {Field[]} fields @param {Known} known @param {string} text @returns {Value[]} */
+/** @param {Field[]} fields @param {DrafterFacts} known @param {string} text @returns {Value[]} */
 export function fieldValues(fields, known, text) {
   const settings = parse(text);
   return fields.map(({ name, kind }, at) => {
@@ -40,7 +42,7 @@ export function fieldValues(fields, known, text) {
 }
 
 // The text for these values of the fields; settings without a field are kept.
-/** @param {Field[]} fields @param {Known} known @param {string} text @param {Value[]} values */
+/** @param {Field[]} fields @param {DrafterFacts} known @param {string} text @param {Value[]} values */
 export function settingsText(fields, known, text, values) {
   const rows = fields
     .map((field, at) => ({
@@ -70,7 +72,7 @@ const BRIEF = {
 };
 
 // A summary of the draft's shape.
-/** @param {Field[]} fields @param {Known} known @param {string} text */
+/** @param {Field[]} fields @param {DrafterFacts} known @param {string} text */
 export function summary(fields, known, text) {
   const settings = parse(text);
   const rows = fields.map((field, at) => {

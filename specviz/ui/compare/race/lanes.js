@@ -11,7 +11,8 @@ import { longest, plainFirst, story, titleOf, tokensBy } from "./lines.js";
 import { inSeconds } from "./words.js";
 
 /** @import { ComponentChild } from "../../vendor/preact.js" */
-/** @import { Lane, LaneFacts, Now, RaceLine, Token } from "./data.js" */
+/** @import { Lane, Now } from "./lines.js" */
+/** @import { LaneFacts, RaceLine, Token } from "./lines.py" */
 
 const PROMPT_SHOWN = 80; // characters of the prompt shown before each text; a longer one is cut at its start
 const BRIEF = 24; // characters of a word that stays on one line with its mark

@@ -4,7 +4,29 @@ import { isLast } from "../../shared/job.js";
 import { Stage } from "../../shared/stage.js";
 import { there } from "../../shared/there.js";
 
-/** @import { Config, EndedLine, Lane, LaneFacts, Line, Now, RaceLine, Whole } from "./data.js" */
+/** @import { EndedLine, LaneFacts, Line, RaceLine, Result } from "./lines.py" */
+/** @import { Config } from "./recorded.py" */
+
+/**
+ * A finished lane. ends, counts: after every pass, seconds and tokens so far.
+ * @typedef {Pick<EndedLine, "chat" | "passes" | "brought"> & {
+ *   name: string,
+ *   ends: number[],
+ *   counts: number[],
+ *   end: number,
+ * }} Lane
+ */
+/**
+ * The running lane. done: it has ended in this turn. seconds: null while it warms up.
+ * @typedef {{
+ *   lane: string,
+ *   place: number,
+ *   turn: number,
+ *   done: boolean,
+ *   tokens: number,
+ *   seconds: number | null,
+ * }} Now
+ */
 
 /** @type {Stage<Config>} */
 export const stage = new Stage();
@@ -14,7 +36,7 @@ export const { $ } = stage;
  * whole: the numbers so far. mine: the lines belong to the race shown.
  * @type {{
  *   race: RaceLine | null,
- *   whole: Whole | null,
+ *   whole: Result | null,
  *   lanes: Map<string, Lane>,
  *   now: Now | null,
  *   mine: boolean,

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
 from time import perf_counter
-from typing import Any, Final
+from typing import Final, Literal, TypedDict
 
 from specviz.catalog.entry import title_of
 from specviz.compare.lanes import lane_labels, shared_settings
-from specviz.compare.measures import complete_rounds, pass_seconds
+from specviz.compare.measures import PassSeconds, Verdict, complete_rounds, pass_seconds
 from specviz.compare.race import (
     PLAIN,
     LaneEnded,
@@ -25,23 +25,159 @@ from specviz.compare.race import (
     RaceStarted,
     Results,
 )
-from specviz.compare.summary import race_summary
-from specviz.frames.scene import Scene, Word, special, word
+from specviz.compare.report import LaneReport, reports
+from specviz.compare.summary import (
+    Sentence,
+    caution,
+    decimals,
+    equality_sentence,
+    headline,
+    speed_sentence,
+    texts_sentence,
+)
+from specviz.cost.formula import measured_point
+from specviz.frames.scene import Scene, TokenState, Word, special, word
 from specviz.frames.tree import added_tokens
-from specviz.models.files import public_name
 from specviz.trace.events import Header
 from specviz.trace.file import Trace
-from specviz.ui.stream import Source, line
+from specviz.ui.step.lines import PointData, point_data
+from specviz.ui.stream import ErrorLine, Source, StateLine, line
 
 PAUSE: Final = 0.5  # seconds between progress lines: sending one takes time from the lane
-IN_ENDED_LINE: Final = (
-    "timeline",
-    "parts",
-    "token_ids",
-)  # numbers that a lane's `ended` line already contains
+Token = tuple[Word, TokenState]
 
 
-Token = tuple[Word, str]
+class LaneFacts(TypedDict):
+    """A lane; shape: its draft, in words."""
+
+    name: str
+    title: str
+    shape: str
+
+
+class RaceLine(TypedDict):
+    """The first line of a race; order: the names of its lanes in the order in which they run."""
+
+    kind: Literal["race"]
+    id: str
+    source: Source
+    prompt: str
+    where: str
+    settings: str
+    order: list[str]
+    lanes: list[LaneFacts]
+
+
+class StartedLine(TypedDict):
+    """A lane starts; place and turn: as number and turn of LaneStarted."""
+
+    kind: Literal["started"]
+    lane: str
+    place: int
+    turn: int
+
+
+class ProgressLine(TypedDict):
+    """The tokens of the running lane so far, and its seconds."""
+
+    kind: Literal["progress"]
+    lane: str
+    tokens: int
+    seconds: float
+
+
+class EndedLine(TypedDict):
+    """A finished lane: seconds and new tokens of each pass.
+
+    Attributes:
+        chat: Whether the text answers the prompt instead of continuing it.
+    """
+
+    kind: Literal["ended"]
+    lane: str
+    chat: bool
+    passes: list[PassSeconds]
+    brought: list[list[Token]]
+
+
+class CostNumbers(TypedDict):
+    """Costs of a round with their sum; see `report.Costs`."""
+
+    draft: float
+    target: float
+    overhead: float
+    prefill: float
+    total: float
+
+
+class DepthNumbers(TypedDict):
+    """Counts at one depth; see `report.Depth`."""
+
+    positions: int
+    kept: int
+
+
+class TextEquality(TypedDict):
+    """How a lane's text compares with plain decoding's; see `measures.Equality`."""
+
+    verdict: Verdict
+    position: int | None
+    sentence: str
+
+
+class LaneNumbers(TypedDict):
+    """What the result says of a lane; see `LaneReport`.
+
+    Attributes:
+        decimals: Of brings and costs.
+        point: Its point for the Cost tab; None if nothing was drafted or measured.
+    """
+
+    name: str
+    sentence_parts: Sentence
+    decimals: int
+    point: PointData | None
+    brings: float | None
+    costs: CostNumbers | None
+    speedup: float | None
+    speedups: tuple[float, float] | None
+    runs: list[float]
+    noise: str | None
+    tokens_per_second: float | None
+    alpha: float | None
+    guesses: float | None
+    rule: str
+    depths: list[DepthNumbers]
+    flops_per_token: float | None
+    bytes: int
+    held_bytes: int | None
+    equality: TextEquality
+
+
+class Texts(TypedDict):
+    """Whether all texts are the same; None if a lane did not finish."""
+
+    same: bool | None
+    sentence_parts: Sentence
+
+
+class Result(TypedDict):
+    """All numbers and sentences so far."""
+
+    headline: str
+    caution: str | None
+    texts: Texts
+    lanes: list[LaneNumbers]
+
+
+class SummaryLine(TypedDict):
+    """The result, after each lane."""
+
+    kind: Literal["summary"]
+    whole: Result
+
+
+Line = RaceLine | StartedLine | ProgressLine | EndedLine | SummaryLine | StateLine | ErrorLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +209,10 @@ class RaceLines:
             case RaceStarted():
                 return opening(self.results, *self._about)
             case LaneStarted():
-                data = {"lane": event.lane, "place": event.number, "turn": event.turn}
-                return line("started", data)
+                return started(event.lane, event.number, event.turn)
             case LaneProgress() if perf_counter() - self._sent > PAUSE:
                 self._sent = perf_counter()
-                data = {"lane": event.lane, "tokens": event.tokens}
-                return line("progress", data | {"seconds": round(event.seconds, 6)})
+                return progress(event)
             case LaneEnded():
                 shown = self.results.traces[event.lane]
                 return ended(event.lane, shown) + numbers(self.results)
@@ -90,44 +224,57 @@ def replay(results: Results, name: str) -> Iterator[str]:
     header = next(iter(results.traces.values())).header
     yield opening(results, "recorded", name, RaceSetup.of(header))
     for place, (lane, trace) in enumerate(results.traces.items(), start=1):
-        yield line("started", {"lane": lane, "place": place, "turn": 1})
+        yield started(lane, place, 1)
         yield ended(lane, trace)
     yield numbers(results)
 
 
 def opening(results: Results, source: Source, nonce: str, setup: RaceSetup) -> str:
     """The first line, sent before any lane runs. nonce: identifies the race."""
-    race = results.race
-    drafters = {lane.name: public_name(lane.drafter) for lane in race.lanes} | {PLAIN: PLAIN}
-    lanes = [
-        {"name": name, "title": one.title, "shape": one.shape, "drafter": drafters[name]}
-        for name, one in lane_labels(race).items()
-    ]
-    target = title_of(setup.target)
-    data = {
-        "source": source,
+    race, target = results.race, title_of(setup.target)
+    said: RaceLine = {
+        "kind": "race",
         "id": nonce,
+        "source": source,
         "prompt": race.prompt,
-        "prompt_pieces": word(race.prompt.encode("utf-8", "surrogatepass")),
-        "target": target,
         "where": f"{target} · {setup.machine} · {setup.dtype}",
         "settings": shared_settings(race.shared),
-        "greedy": race.sampling.greedy,
         "order": list(results.order),
-        "lanes": lanes,
+        "lanes": [
+            {"name": name, "title": one.title, "shape": one.shape}
+            for name, one in lane_labels(race).items()
+        ],
     }
-    return line("race", data)
+    return line(said["kind"], said)
+
+
+def started(lane: str, place: int, turn: int) -> str:
+    """The line of a lane that starts."""
+    said: StartedLine = {"kind": "started", "lane": lane, "place": place, "turn": turn}
+    return line(said["kind"], said)
+
+
+def progress(event: LaneProgress) -> str:
+    """The line of the running lane's progress."""
+    said: ProgressLine = {
+        "kind": "progress",
+        "lane": event.lane,
+        "tokens": event.tokens,
+        "seconds": round(event.seconds, 6),
+    }
+    return line(said["kind"], said)
 
 
 def ended(lane: str, trace: Trace) -> str:
-    """The line of a finished lane: seconds and new tokens of each pass, as pieces and state.
-
-    chat: whether the text answers the prompt instead of continuing it.
-    """
-    passes = [[round(seconds, 6) for seconds in each] for each in pass_seconds(trace)]
-    tokens = list(_brought(trace)) if trace.rounds else list(_plain(trace))
-    chat = trace.header.chat is not None
-    return line("ended", {"lane": lane, "chat": chat, "passes": passes, "brought": tokens})
+    """The line of a finished lane."""
+    said: EndedLine = {
+        "kind": "ended",
+        "lane": lane,
+        "chat": trace.header.chat is not None,
+        "passes": [(round(d, 6), round(t, 6), round(r, 6)) for d, t, r in pass_seconds(trace)],
+        "brought": list(_brought(trace)) if trace.rounds else list(_plain(trace)),
+    }
+    return line(said["kind"], said)
 
 
 def _brought(trace: Trace) -> Iterator[list[Token]]:
@@ -148,6 +295,47 @@ def _plain(trace: Trace) -> Iterator[list[Token]]:
 
 def numbers(results: Results) -> str:
     """The line with all numbers and sentences so far."""
-    whole: dict[str, Any] = race_summary(results)
-    lanes = [{k: v for k, v in lane.items() if k not in IN_ENDED_LINE} for lane in whole["lanes"]]
-    return line("summary", {"whole": whole | {"lanes": lanes}})
+    lanes = reports(results)
+    same, sentence = texts_sentence(lanes)
+    said: SummaryLine = {
+        "kind": "summary",
+        "whole": {
+            "headline": headline(lanes),
+            "caution": caution(lanes) or None,
+            "texts": {"same": same, "sentence_parts": sentence},
+            "lanes": [lane_numbers(lane, results.with_baseline(lane.name)) for lane in lanes],
+        },
+    }
+    return line(said["kind"], said)
+
+
+def lane_numbers(lane: LaneReport, trace: Trace) -> LaneNumbers:
+    """What the result says of a lane. trace: with plain decoding as its baseline."""
+    costs, point = lane.costs, None if lane.name == PLAIN else measured_point(trace)
+    return {
+        "name": lane.name,
+        "sentence_parts": speed_sentence(lane),
+        "decimals": decimals(lane),
+        "point": None if point is None else point_data(point),
+        "brings": lane.brings,
+        "costs": None if costs is None else {
+            "draft": costs.draft, "target": costs.target, "overhead": costs.overhead,
+            "prefill": costs.prefill, "total": costs.total,
+        },
+        "speedup": lane.speedup,
+        "speedups": lane.speedups,
+        "runs": lane.runs,
+        "noise": lane.noise,
+        "tokens_per_second": lane.tokens_per_second,
+        "alpha": lane.alpha,
+        "guesses": lane.guesses,
+        "rule": lane.rule,
+        "depths": [{"positions": one.positions, "kept": one.kept} for one in lane.depths],
+        "flops_per_token": lane.flops_per_token,
+        "bytes": lane.bytes,
+        "held_bytes": lane.held_bytes,
+        "equality": {
+            "verdict": lane.equality.verdict, "position": lane.equality.position,
+            "sentence": equality_sentence(lane),
+        },
+    }  # fmt: skip

@@ -3,7 +3,9 @@
 
 import { classes, h } from "../../shared/view.js";
 
-/** @import { Lane, Span } from "./data.js" */
+/** @import { Lane } from "./lines.js" */
+
+/** @typedef {[at: number, long: number]} Span In seconds. */
 
 const GAP = 1.5; // px between passes, where they are wide enough
 const TALL = 16;

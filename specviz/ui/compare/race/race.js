@@ -8,8 +8,9 @@ import { fit, show } from "./race_view.js";
 import { job, load, openFirst } from "./runs.js";
 import { startAxis } from "./time_axis.js";
 
-/** @import { Start } from "../../shared/data.js" */
-/** @import { Config, Line } from "./data.js" */
+/** @import { Start } from "../../shared/section.js" */
+/** @import { Line } from "./lines.py" */
+/** @import { Config } from "./recorded.py" */
 
 const MOSTLY = 0.6; // share of the lanes, or of the window, that must be visible
 const RATIOS = Array.from({ length: 21 }, (_, at) => at / 20);

@@ -7,13 +7,13 @@ import { $, story, titleOf } from "./lines.js";
 import { COLUMNS, RaceTable } from "./race_table.js";
 import { SentencePart, Sign } from "./words.js";
 
-/** @import { Whole } from "./data.js" */
+/** @import { Result } from "./lines.py" */
 
 /** Further terms of the table, as in COLUMNS. @type {[string, string][]} */
 const TERMS = [
   ["tokens", "brings"],
   ["cost", "costs"],
-  ["plain token", "plain token"],
+  ["plain step", "plain step"],
 ];
 
 export function showResult() {
@@ -30,7 +30,7 @@ export function showResult() {
   render(Definitions(), $(".sv-race-words dl"));
 }
 
-/** @param {Whole} whole */
+/** @param {Result} whole */
 const Headline = ({ headline, caution }) => [
   h("p", { class: "sv-race-headline" }, headline),
   h(
@@ -46,15 +46,15 @@ const Definitions = () =>
     h("div", null, h("dt", null, title), h("dd", null, meaning(term))),
   );
 
-/** @param {Whole} whole */
-function footnote({ order, lanes }) {
+/** @param {Result} whole */
+function footnote({ lanes }) {
   const race = there(story.race);
   const most = Math.max(...lanes.map(({ runs }) => runs.length));
   const sentences = [
     race.source === "live"
       ? "Measured on this machine."
       : "Recorded: measured when the race was recorded.",
-    "The lanes ran one at a time, in random order: " + order.map(titleOf).join(", ") + ".",
+    "The lanes ran one at a time, in random order: " + race.order.map(titleOf).join(", ") + ".",
     most > 1 &&
       "Lanes that took less than a second ran " +
         most +

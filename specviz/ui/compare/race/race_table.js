@@ -4,11 +4,11 @@ import { meaning, percent } from "../../shared/dom.js";
 import { visit } from "../../shared/tabs.js";
 import { there } from "../../shared/there.js";
 import { Button, classes, h } from "../../shared/view.js";
-import { factsOf, plainFirst, stage, story, titleOf } from "./lines.js";
+import { factsOf, plainFirst, story, titleOf } from "./lines.js";
 import { DASH, fixed, Key, Patch, scaled, SentencePart, Sign } from "./words.js";
 
 /** @import { ComponentChild } from "../../vendor/preact.js" */
-/** @import { Costs, LaneNumbers } from "./data.js" */
+/** @import { CostNumbers, LaneNumbers } from "./lines.py" */
 
 /** By column: its name, and the glossary's term for it. @type {Record<string, [string, string]>} */
 export const COLUMNS = {
@@ -28,7 +28,7 @@ const LEGEND = [
   ["rest", "judging, caches"],
   ["prefill", "prompt"],
 ];
-/** @type {[kind: keyof Costs, hue: string, title: string][]} */
+/** @type {[kind: keyof CostNumbers, hue: string, title: string][]} */
 const KINDS = [
   ["draft", "q", "drafting"],
   ["target", "p", "target pass"],
@@ -102,7 +102,7 @@ function Head() {
       h(
         "span",
         { class: "sv-race-says" },
-        " adds tokens and costs time, in plain tokens. It pays off if the upper bar is longer.",
+        " adds tokens and costs time, in plain steps. It pays off if the upper bar is longer.",
       ),
       h(
         "span",
@@ -118,7 +118,7 @@ function Head() {
 /** @param {string} name */
 function ColumnName(name) {
   const [title, term] = COLUMNS[name];
-  const id = stage.config.name + "-is-" + name;
+  const id = "sv-race-is-" + name;
   return h(
     "span",
     { class: "sv-race-defined" },
@@ -227,7 +227,7 @@ function Cost({ costs, decimals }, scale) {
   const pieces = KINDS.filter(([kind]) => costs[kind] > 0).map(([kind, hue, title]) =>
     Patch(hue, {
       style: { width: percent(costs[kind] * scale) },
-      title: title + ": " + fixed(costs[kind], 2) + " plain tokens",
+      title: title + ": " + fixed(costs[kind], 2) + " plain steps",
     }),
   );
   return Measure("cost", fixed(costs.total, decimals), pieces);

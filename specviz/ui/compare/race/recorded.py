@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import gzip
 from functools import cache
-from typing import Any
+from typing import TypedDict
 
 from specviz.compare.storage import FILE, FOLDER, RaceRecipe, read, recipes
 from specviz.ui.broken import spared
 from specviz.ui.compare.race.lines import replay
+
+
+class Config(TypedDict):
+    """Where the recorded races are fetched, and their names."""
+
+    races: str
+    recorded: list[str]
 
 
 @cache
@@ -35,12 +42,8 @@ def body(name: str) -> bytes:
     return gzip.compress("".join(replay(read(FOLDER / name), name)).encode(), 6, mtime=0)
 
 
-def config() -> dict[str, Any]:
+def config() -> Config:
     """The config of the race's script."""
     from specviz.ui.routes import PREFIX
 
-    return {
-        "races": f"{PREFIX}/races/".lstrip("/"),
-        "recorded": list(names()),
-        "titles": {name: title(name) for name in names()},
-    }
+    return {"races": f"{PREFIX}/races/".lstrip("/"), "recorded": list(names())}

@@ -33,6 +33,7 @@ SHARED: Final = (
     "system",
     "coins",
 )  # cannot differ between lanes
+Value = str | float | None  # of a field of the form
 QUIET: Final = ("candidates", "schedule", *READ_BY_ALL)  # shown only if changed
 
 
@@ -159,7 +160,7 @@ def shape(drafter: str, settings: Mapping[str, Any]) -> str:
     return " ".join(pairs)
 
 
-def values(race: Race) -> Iterator[Any]:
+def values(race: Race) -> Iterator[Value]:
     """The form's values for this race, in the order of its inputs."""
     sampling, shared = race.sampling, race.shared
     yield from (race.prompt, race.target, sampling.temperature, sampling.top_k, sampling.top_p)
@@ -172,7 +173,7 @@ def values(race: Race) -> Iterator[Any]:
     )
 
 
-def slots(lanes: Sequence[FormLane]) -> list[Any]:
+def slots(lanes: Sequence[FormLane]) -> list[str | None]:
     """The form's values of the lanes, one after the other; unused lanes have no drafter."""
     empty = [FormLane("", "")] * (MAX_LANES - len(lanes))
     return [value or None for lane in (*lanes, *empty) for value in lane]

@@ -7,7 +7,7 @@ import { pause, present, replay, wind } from "./clock.js";
 import { feed, longest, stage, story } from "./lines.js";
 import { redraw, show, view } from "./race_view.js";
 
-/** @import { Line, RaceLine } from "./data.js" */
+/** @import { Line, RaceLine } from "./lines.py" */
 
 const EMPTY = "Choose the drafters, write a prompt and press Run live.";
 const UNREADABLE = "This recorded race could not be read. ";

@@ -4,8 +4,8 @@ import { meaning } from "../../shared/dom.js";
 import { classes, Drawing, h } from "../../shared/view.js";
 
 /** @import { ComponentChild } from "../../vendor/preact.js" */
-/** @import { Stroke } from "../../shared/data.js" */
-/** @import { Part } from "./data.js" */
+/** @import { Stroke } from "../../../figures/marks.py" */
+/** @import { Part } from "../../../compare/summary.py" */
 
 export const DASH = "–";
 /** @type {Partial<Record<string, string>>} */

@@ -7,20 +7,81 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import inf, log
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 from specviz.cost import formula, tree_formula
 from specviz.cost.figures.maps import cost_map, gamma_map
-from specviz.cost.figures.speedup import expected_tree, shown_to, speed_figure, time_figure
+from specviz.cost.figures.speedup import (
+    ExpectedTree,
+    expected_tree,
+    shown_to,
+    speed_figure,
+    time_figure,
+)
 from specviz.cost.formula import MeasuredPoint, SpeedupModel
+from specviz.figures.plot import Figure
 from specviz.texts import text
 from specviz.ui.cost.law.question import LawQuestion, places, widths
-from specviz.ui.questions import BadRequest
+from specviz.ui.questions import BadRequest, Refusal
 
 NEAR: Final = 0.03  # relative difference below which formula and run agree
 
 
-def answer(data: Mapping[str, Any]) -> dict[str, Any]:
+class Round(TypedDict):
+    """Tokens and cost of a round in plain passes, and as the page shows them."""
+
+    tokens: float
+    draft: float
+    check: float
+    numbers: dict[str, str]
+
+
+class RunFacts(TypedDict):
+    """A run compared with the formula; rows: term, value, meaning."""
+
+    measured: str
+    law: str
+    why: str
+    rows: list[tuple[str, str, str]]
+
+
+class Formula(TypedDict):
+    """What the formula says for the chosen values."""
+
+    best: str
+    chosen: str
+    round: Round
+    speed: Figure
+    time: Figure
+    map: Figure
+    run: RunFacts | None
+
+
+class Card(TypedDict):
+    """A tree with what the formula expects of it."""
+
+    name: str
+    tokens: float
+    speedup: float
+    tree: ExpectedTree
+    numbers: dict[str, str]
+
+
+class Trees(TypedDict):
+    """The typed tree beside a chain and the best tree of the same size."""
+
+    cards: list[Card]
+    said: str
+
+
+class Answer(TypedDict):
+    """The answers for the open parts; None for a closed one."""
+
+    formula: Formula | None
+    trees: Trees | Refusal | None
+
+
+def answer(data: Mapping[str, Any]) -> Answer:
     """Answer a question for the parts that are open. Raises BadRequest with a sentence."""
     asked = LawQuestion.from_data(data)
     return {
@@ -29,7 +90,7 @@ def answer(data: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def formula_facts(asked: LawQuestion) -> dict[str, Any]:
+def formula_facts(asked: LawQuestion) -> Formula:
     """Return what the formula says: sentences, a round, figures, and the measured run."""
     terms, gamma, run = asked.terms, asked.gamma, asked.run
     end = shown_to(terms, gamma, run.gamma if run else 0.0)
@@ -41,7 +102,7 @@ def formula_facts(asked: LawQuestion) -> dict[str, Any]:
         "speed": speed_figure(terms, gamma, end, run),
         "time": time_figure(terms, gamma, end),
         "map": chart,
-        "run": run and compared(run),
+        "run": compared(run) if run else None,
     }
 
 
@@ -73,7 +134,7 @@ def chosen_sentence(terms: SpeedupModel, gamma: float) -> str:
     return text("cost", "formula_chosen", gamma=shown, speedup=times(here), slower=here < 1.0)
 
 
-def round_of(terms: SpeedupModel, gamma: float) -> dict[str, Any]:
+def round_of(terms: SpeedupModel, gamma: float) -> Round:
     """Tokens and cost of a round at the chosen γ, as the page shows them."""
     drafted = gamma > 0.0
     tokens = formula.expected_tokens(terms.alpha, gamma)
@@ -88,7 +149,7 @@ def round_of(terms: SpeedupModel, gamma: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def compared(run: MeasuredPoint) -> dict[str, Any]:
+def compared(run: MeasuredPoint) -> RunFacts:
     """Compare a run with the formula at the run's own α, γ, c and v."""
     predicted = formula.expected_tokens(run.alpha, run.gamma)
     gamma = "draft tokens in a chain" if run.chain else "levels of the draft tree"
@@ -97,13 +158,12 @@ def compared(run: MeasuredPoint) -> dict[str, Any]:
         "law": times(run.predicted),
         "why": why(run, predicted),
         "rows": [
-            ["α", f"{run.alpha:.2f}", "probability that a judged position accepts a draft token"],
-            ["γ", f"{run.gamma:.2f}", gamma],
-            ["c", f"{run.c:.2f}", "drafting one of them, in plain passes"],
-            ["v", f"{run.verify:.2f}", "the verification pass, in plain passes"],
-            ["tokens", f"{run.tokens:.2f}", f"per round; the formula predicts {predicted:.2f}"],
+            ("α", f"{run.alpha:.2f}", "probability that a judged position accepts a draft token"),
+            ("γ", f"{run.gamma:.2f}", gamma),
+            ("c", f"{run.c:.2f}", "drafting one of them, in plain passes"),
+            ("v", f"{run.verify:.2f}", "the verification pass, in plain passes"),
+            ("tokens", f"{run.tokens:.2f}", f"per round; the formula predicts {predicted:.2f}"),
         ],
-        "take": {name: round(getattr(run, name), 3) for name in ("alpha", "gamma", "c", "verify")},
     }
 
 
@@ -132,12 +192,17 @@ def why(run: MeasuredPoint, predicted: float) -> str:
     return text("cost", "run_time_differs", speedup=times(rounds), tree=tree)
 
 
-def tree_facts(asked: LawQuestion) -> dict[str, Any]:
-    """Compare the typed tree, a chain and the best tree of the same size; or name the error."""
+def tree_facts(asked: LawQuestion) -> Trees | Refusal:
+    """Compare trees, or name the error of what was typed."""
     try:
-        shape, chances = widths(asked.widths), places(asked.places)
+        return trees_compared(asked)
     except BadRequest as problem:
         return {"problem": str(problem), "field": problem.field}
+
+
+def trees_compared(asked: LawQuestion) -> Trees:
+    """Compare the typed tree, a chain and the best tree of the same size. Raises BadRequest."""
+    shape, chances = widths(asked.widths), places(asked.places)
     typed = tree_formula.full_tree(shape)
     guesses = len(typed) - 1
     kinds = (
@@ -149,9 +214,7 @@ def tree_facts(asked: LawQuestion) -> dict[str, Any]:
     return {"cards": cards, "said": _trees_sentence(cards, guesses)}
 
 
-def _card(
-    name: str, parents: Sequence[int], chances: Sequence[float], terms: SpeedupModel
-) -> dict[str, Any]:
+def _card(name: str, parents: Sequence[int], chances: Sequence[float], terms: SpeedupModel) -> Card:
     keep = tree_formula.acceptance_by_position(parents, chances)
     depth, tokens = max(tree_formula.depths(parents)), tree_formula.expected_tokens(parents, keep)
     speedup = formula.speedup_from_tokens(tokens, depth * terms.c, terms.verify)
@@ -164,9 +227,9 @@ def _card(
     }
 
 
-def _trees_sentence(cards: Sequence[dict[str, Any]], guesses: int) -> str:
+def _trees_sentence(cards: Sequence[Card], guesses: int) -> str:
     tree, chain, best = (card["numbers"]["tokens"] for card in cards)
-    fastest = max(cards, key=lambda card: float(card["speedup"]))
+    fastest = max(cards, key=lambda card: card["speedup"])
     same = fastest is cards[2] or fastest["numbers"]["speedup"] == cards[2]["numbers"]["speedup"]
     faster = "" if same else fastest["name"].lower()
     return text(

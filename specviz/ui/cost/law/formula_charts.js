@@ -3,8 +3,13 @@
 import { Drawing, h } from "../../shared/view.js";
 import { Plot } from "../shared/figure.js";
 
-/** @import { Figure, Stroke } from "../../shared/data.js" */
-/** @import { Formula, Key, MapName } from "./data.js" */
+/** @import { Stroke } from "../../../figures/marks.py" */
+/** @import { Figure } from "../../shared/plotly.js" */
+/** @import { Formula } from "./answer.py" */
+/** @import { State } from "./section.py" */
+
+/** @typedef {State["map"]} MapName */
+/** @typedef {"chosen" | "best" | "run" | "law" | "ridge"} Key What the legends name. */
 
 /** @type {[name: MapName, title: string, shows: string, click: string][]} */
 const MAPS = [

@@ -20,9 +20,16 @@ import { QuantityFields } from "./quantity_fields.js";
 import { RoundBars } from "./round_bars.js";
 import { TreeCards } from "./tree_cards.js";
 
-/** @import { NamedPoint, Refusal, Start } from "../../shared/data.js" */
-/** @import { Which } from "../shared/data.js" */
-/** @import { Answer, Config, Fault, Formula, Measured, State, Text, Trees } from "./data.js" */
+/** @import { Reply } from "../../shared/ask.js" */
+/** @import { PointData } from "../../step/lines.py" */
+/** @import { NamedPoint, Start } from "../../shared/section.js" */
+/** @import { Which } from "../shared/runs.js" */
+/** @import { Answer, Formula } from "./answer.py" */
+/** @import { Config, State } from "./section.py" */
+
+/** @typedef {NonNullable<Answer["trees"]>} Trees */
+/** @typedef {"widths" | "places"} Text */
+/** @typedef {Omit<PointData, "predicted">} Measured The numbers of a run that the formula reads. */
 
 const SILENT = "The server does not answer. The results shown belong to earlier slider values.";
 /** @type {(keyof Measured)[]} */
@@ -48,7 +55,7 @@ const state = {
 };
 /** @type {Formula | null} */
 let last = null; // the last answer without an error
-/** @type {Trees | Fault | null} */
+/** @type {Trees | null} */
 let trees = null;
 /** @type {Part[]} */
 let parts = [];
@@ -98,7 +105,7 @@ function change(name, value) {
   else ask();
 }
 
-/** @param {Answer | Refusal} answer */
+/** @param {Reply<Answer>} answer */
 function show(answer) {
   fault(answer.problem || "");
   wrong = answer.field || "";
@@ -140,7 +147,7 @@ function showFormula(answer) {
   );
 }
 
-/** @param {Trees | Fault} answer */
+/** @param {Trees} answer */
 function showTrees(answer) {
   notice($(".sv-law-fault"), answer.problem || "");
   for (const name of TEXTS)

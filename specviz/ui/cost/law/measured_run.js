@@ -4,9 +4,9 @@ import { openTab } from "../../shared/tabs.js";
 import { Drawing, h } from "../../shared/view.js";
 import { runs } from "../shared/runs.js";
 
-/** @import { NamedPoint } from "../../shared/data.js" */
-/** @import { Which } from "../shared/data.js" */
-/** @import { RunTold } from "./data.js" */
+/** @import { NamedPoint } from "../../shared/section.js" */
+/** @import { Which } from "../shared/runs.js" */
+/** @import { RunFacts } from "./answer.py" */
 
 /** @type {[Which, string][]} */
 const WHERE = [
@@ -38,7 +38,7 @@ function Choice(choose) {
   );
 }
 
-/** @param {NamedPoint} run @param {RunTold} answer @param {() => void} take */
+/** @param {NamedPoint} run @param {RunFacts} answer @param {() => void} take */
 const Point = (run, { measured, law, why, rows }, take) =>
   h(
     "div",
@@ -83,7 +83,7 @@ const Point = (run, { measured, law, why, rows }, take) =>
 
 /**
  * @param {NamedPoint | null | undefined} run
- * @param {RunTold | null} answer
+ * @param {RunFacts | null} answer
  * @param {(which: Which) => void} choose
  * @param {() => void} take
  */

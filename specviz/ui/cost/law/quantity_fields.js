@@ -4,7 +4,9 @@ import { meaning } from "../../shared/dom.js";
 import { h } from "../../shared/view.js";
 import { boxValue } from "../shared/fields.js";
 
-/** @import { Quantity, State } from "./data.js" */
+/** @import { State } from "./section.py" */
+
+/** @typedef {Exclude<keyof State, "map" | "widths" | "places">} Quantity */
 
 /** @type {[name: Quantity, symbol: string, title: string, range: [least: number, most: number, step: number]][]} */
 const FIELDS = [

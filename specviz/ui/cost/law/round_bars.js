@@ -2,7 +2,7 @@
 
 import { h } from "../../shared/view.js";
 
-/** @import { Round } from "./data.js" */
+/** @import { Round } from "./answer.py" */
 
 const SOURCE =
   "The speed-up formula of Leviathan et al., arXiv 2211.17192. It assumes that every draft token is accepted with the same probability α, independently of the tokens before it.";

@@ -5,7 +5,7 @@ import { DraftTree, Facts } from "../../shared/draft_tree.js";
 import { there } from "../../shared/there.js";
 import { h, render } from "../../shared/view.js";
 
-/** @import { Card } from "./data.js" */
+/** @import { Card } from "./answer.py" */
 
 /** @param {Card} card @param {number} most Tokens of the best one. */
 const TreeCard = ({ name, tree, tokens, numbers }, most) =>

@@ -3,17 +3,18 @@
 import { h } from "../../shared/view.js";
 import { CardsTable, Lines, Stated } from "./cards_table.js";
 
-/** @import { Board, BoardRow, Column, Own, OwnRow } from "./data.js" */
+/** @import { Column } from "./cards_table.js" */
+/** @import { BoardData, BoardRowData, Own, OwnRow } from "./section.py" */
 
-/** @param {Board} board @param {Record<string, string>} full Methods by their abbreviations. @param {string} here */
+/** @param {BoardData} board @param {Record<string, string>} full Methods by their abbreviations. @param {string} here */
 export function BoardTable({ device, tasks, rows }, full, here) {
-  /** @type {Column<BoardRow>[]} */
+  /** @type {Column<BoardRowData>[]} */
   const columns = [
     ["method", "sv-headline-method", (row) => Lines(h("b", null, row.method), full[row.method])],
     ["overall", "sv-headline-number", (row) => h("b", null, row.overall + " ×")],
     ["tokens per pass", "sv-headline-task", (row) => row.passes],
     ...tasks.map(
-      /** @returns {Column<BoardRow>} */
+      /** @returns {Column<BoardRowData>} */
       (task, at) => [task, "sv-headline-task", (row) => row.speedups[at] + " ×"],
     ),
   ];

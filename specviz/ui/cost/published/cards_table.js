@@ -3,7 +3,13 @@
 import { h } from "../../shared/view.js";
 
 /** @import { ComponentChild } from "../../vendor/preact.js" */
-/** @import { Column, Source } from "./data.js" */
+/** @import { SourceData } from "./section.py" */
+
+/**
+ * A column: its heading, its class, and a row's cell.
+ * @template Row
+ * @typedef {[title: string, name: string, cell: (row: Row) => ComponentChild]} Column
+ */
 
 /** @type {Partial<Record<string, string>>} */
 const UNSAID = { A: "not in the abstract", 2: "not in the quotation" };
@@ -73,7 +79,7 @@ export const Lines = (...parts) =>
 
 /**
  * A link to the source, and the letter for its kind.
- * @param {Source} source
+ * @param {SourceData} source
  * @param {Record<string, string>} meanings By letter.
  */
 export const Cited = ({ title, url, evidence, note }, meanings) =>

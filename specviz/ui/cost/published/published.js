@@ -9,9 +9,9 @@ import { BoardTable, OwnNumbers } from "./boards.js";
 import { Cited } from "./cards_table.js";
 import { familiesOf, NumbersTable, ORDERS, sorted } from "./published_numbers.js";
 
-/** @import { Start } from "../../shared/data.js" */
+/** @import { Start } from "../../shared/section.js" */
 /** @import { Option } from "../shared/fields.js" */
-/** @import { Config } from "./data.js" */
+/** @import { Config } from "./section.py" */
 /** @import { Order } from "./published_numbers.js" */
 
 /** @type {Stage<Config>} */

@@ -3,7 +3,8 @@
 import { h } from "../../shared/view.js";
 import { CardsTable, Cited, Lines, Stated } from "./cards_table.js";
 
-/** @import { Column, Published } from "./data.js" */
+/** @import { Column } from "./cards_table.js" */
+/** @import { PublishedData } from "./section.py" */
 
 /** @typedef {"family" | "high" | "low" | "evidence"} Order */
 /** @type {[Order, string][]} */
@@ -14,16 +15,16 @@ export const ORDERS = [
   ["evidence", "kind of source"],
 ];
 
-/** @param {Published[]} rows */
+/** @param {PublishedData[]} rows */
 export const familiesOf = (rows) => [...new Set(rows.map((row) => row.method))];
 
 // Acceptance percentages are not speed-ups, so they always come last.
-/** @param {Published[]} rows @param {Order} order @param {string[]} letters */
+/** @param {PublishedData[]} rows @param {Order} order @param {string[]} letters */
 export function sorted(rows, order, letters) {
   const families = familiesOf(rows);
-  /** @param {Published} row */
+  /** @param {PublishedData} row */
   const last = (row) => Number(row.kind === "accepted");
-  /** @type {Record<Order, (a: Published, b: Published) => number>} */
+  /** @type {Record<Order, (a: PublishedData, b: PublishedData) => number>} */
   const by = {
     family: (a, b) => families.indexOf(a.method) - families.indexOf(b.method),
     high: (a, b) => last(a) - last(b) || b.gain - a.gain,
@@ -35,12 +36,12 @@ export function sorted(rows, order, letters) {
 
 const KINDS = { accepted: "accepted", slower: "", "speed-up": "speed-up" };
 
-/** @param {"model" | "task" | "hardware" | "conditions"} name @returns {Column<Published>} */
+/** @param {"model" | "task" | "hardware" | "conditions"} name @returns {Column<PublishedData>} */
 const fact = (name) => [name, "", (row) => Stated(row[name], row.source.evidence)];
 
-/** @param {Published[]} rows @param {Record<string, string>} meanings @param {string} here The row that a link led to. */
+/** @param {PublishedData[]} rows @param {Record<string, string>} meanings @param {string} here The row that a link led to. */
 export function NumbersTable(rows, meanings, here) {
-  /** @type {Column<Published>[]} */
+  /** @type {Column<PublishedData>[]} */
   const columns = [
     ["method", "sv-headline-method", (row) => Lines(h("b", null, row.method), row.says)],
     [

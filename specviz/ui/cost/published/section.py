@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
-from typing import Any, Final
+from typing import Any, Final, Literal, TypedDict
 
 from specviz.catalog.entry import entries
 from specviz.cost.sources import (
     EVIDENCE,
     NOT_STATED,
     Board,
+    Evidence,
     Published,
     Source,
     boards,
@@ -25,6 +26,8 @@ from specviz.trace.metrics import mean_over_equal_text
 from specviz.ui.component import TabContext, component
 
 NAME: Final = "sv-headline"
+Kind = Literal["speed-up", "slower", "accepted"]
+KINDS: Final[Mapping[str, Kind]] = {"×": "speed-up", "× slower": "slower", "%": "accepted"}
 
 FULL: Final[Mapping[str, str]] = {  # Spec-Bench's abbreviations
     "SpS": "a draft model",
@@ -34,37 +37,131 @@ FULL: Final[Mapping[str, str]] = {  # Spec-Bench's abbreviations
 }
 
 
+class SourceData(TypedDict):
+    """A Source as the page has it."""
+
+    title: str
+    url: str
+    evidence: Evidence
+    note: str
+
+
+class PublishedData(TypedDict):
+    """A Published number; a fact that its source does not state is empty.
+
+    Attributes:
+        gain: The sort key, inverted for slow-downs.
+        place: Its row on the page.
+    """
+
+    method: str
+    says: str
+    number: str
+    kind: Kind
+    gain: float
+    model: str
+    task: str
+    hardware: str
+    conditions: str
+    source: SourceData
+    place: str
+
+
+class BoardRowData(TypedDict):
+    """A method on Spec-Bench; place: its row on the page."""
+
+    place: str
+    method: str
+    speedups: list[str]
+    passes: str
+    overall: str
+
+
+class BoardData(TypedDict):
+    """One table of Spec-Bench, the fastest method first."""
+
+    device: str
+    model: str
+    conditions: str
+    tasks: list[str]
+    source: SourceData
+    rows: list[BoardRowData]
+
+
+class OwnRow(TypedDict):
+    """A family: the published range, and the House models' numbers, empty if not measured.
+
+    Attributes:
+        apart: The slowest and the fastest domain.
+    """
+
+    method: str
+    published: str
+    speedup: str
+    apart: str
+    passes: str
+    alpha: str
+
+
+class Own(TypedDict):
+    """The House models' numbers beside published ranges; how: how they were measured."""
+
+    heading: str
+    how: str
+    rows: list[OwnRow]
+
+
+class Config(TypedDict):
+    """All that the section shows.
+
+    Attributes:
+        secondhand: How many numbers are second-hand.
+        brief: The numbers in one sentence, and the tables.
+        evidence: Letters with their meaning.
+        full: Methods by Spec-Bench's abbreviations.
+    """
+
+    rows: list[PublishedData]
+    boards: list[BoardData]
+    secondhand: str
+    brief: tuple[str, str]
+    evidence: list[tuple[Evidence, str]]
+    full: Mapping[str, str]
+    ours: Own | None
+
+
 def build(place: TabContext) -> None:
     """Build the section. It sends no questions to the server."""
     component(NAME, "cost/published/published", config())
 
 
-def config() -> dict[str, Any]:
+def config() -> Config:
     """Return all data that the script shows."""
     return {
-        "rows": [row(each) | {"place": f"row-{at}"} for at, each in enumerate(published_numbers())],
+        "rows": [row(each, at) for at, each in enumerate(published_numbers())],
         "boards": [board(each, at) for at, each in enumerate(boards())],
         "secondhand": secondhand(),
-        "brief": [brief(), boards_brief()],
-        "evidence": [list(pair) for pair in EVIDENCE.items()],
-        "full": dict(FULL),
+        "brief": (brief(), boards_brief()),
+        "evidence": list(EVIDENCE.items()),
+        "full": FULL,
         "ours": ours(_card(), published_numbers()),
     }
 
 
-def row(each: Published) -> dict[str, Any]:
-    """Return one published number. `gain` is the sort key, inverted for slow-downs."""
+def row(each: Published, at: int = 0) -> PublishedData:
+    """Return one published number. at: its index."""
     return {
         "method": each.method,
         "says": each.says,
         "number": each.number,
-        "kind": {"×": "speed-up", "× slower": "slower", "%": "accepted"}[each.unit],
+        "kind": KINDS[each.unit],
         "gain": 1 / each.high if each.unit == "× slower" else each.high,
         "model": _said(each.model),
         "task": _said(each.task),
         "hardware": _said(each.hardware),
         "conditions": _said(each.conditions),
         "source": source(each.source),
+        "place": f"row-{at}",
     }
 
 
@@ -100,18 +197,15 @@ def boards_brief() -> str:
     )
 
 
-def source(each: Source) -> dict[str, str]:
+def source(each: Source) -> SourceData:
     """Return the source of a number."""
-    return {name: getattr(each, name) for name in ("title", "url", "evidence", "note")}
+    return {
+        "title": each.title, "url": each.url, "evidence": each.evidence, "note": each.note,
+    }  # fmt: skip
 
 
-def board(each: Board, at: int = 0) -> dict[str, Any]:
-    """Return one table of Spec-Bench, the fastest method first.
-
-    Args:
-        each: The table.
-        at: Its index.
-    """
+def board(each: Board, at: int) -> BoardData:
+    """Return one table of Spec-Bench, the fastest method first. at: its index."""
     rows = sorted(each.rows, key=lambda found: -found.overall)
     return {
         "device": each.device.removeprefix("a single "),
@@ -145,7 +239,7 @@ def drafters() -> dict[str, str]:
     return {entry.published_as: entry.name for entry in entries() if entry.published_as}
 
 
-def ours(facts: Mapping[str, Any] | None, known: Sequence[Published]) -> dict[str, Any] | None:
+def ours(facts: Mapping[str, Any] | None, known: Sequence[Published]) -> Own | None:
     """Return the published range and the House models' numbers by family; None without a card."""
     if facts is None:
         return None
@@ -167,26 +261,27 @@ def domains(facts: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(found["domain"] for found in facts["rows"]))
 
 
-def _families(facts: Mapping[str, Any], known: Sequence[Published]) -> Iterator[dict[str, Any]]:
+def _families(facts: Mapping[str, Any], known: Sequence[Published]) -> Iterator[OwnRow]:
     here = drafters()
     for method in dict.fromkeys(each.method for each in known):
         drafter = here.get(method, "")
         mine = [r for r in facts["rows"] if r["name"] == drafter and r["temperature"] == 0.0]
-        yield {
-            "method": method,
-            "published": _range([each for each in known if each.method == method]),
-            **_mine(mine),
-        }
+        yield _own_row(method, _range([each for each in known if each.method == method]), mine)
 
 
-def _mine(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def _own_row(method: str, published: str, rows: Sequence[Mapping[str, Any]]) -> OwnRow:
     """Return our mean over the same amount of text per domain, and the extremes."""
+    shown: OwnRow = {
+        "method": method, "published": published,
+        "speedup": "", "apart": "not measured", "passes": "", "alpha": "",
+    }  # fmt: skip
     if not rows:
-        return {"speedup": "", "apart": "not measured", "passes": "", "alpha": ""}
+        return shown
     ordered = sorted(rows, key=lambda found: found["ratio_to_plain"])
     low, high = ordered[0], ordered[-1]
     chances = [found["alpha"] for found in rows if found["alpha"] is not None]
     return {
+        **shown,
         "speedup": f"{mean_over_equal_text(found['ratio_to_plain'] for found in rows):.2f} ×",
         "apart": (
             f"{low['ratio_to_plain']:.2f} × ({low['domain']}) to "

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final, Literal, TypedDict
 
 from specviz.cost import roofline as batches
 from specviz.cost import sources
@@ -23,6 +23,7 @@ from specviz.cost.figures.roofline import (
 from specviz.cost.formatting import describe_machines, format_speedup
 from specviz.cost.nearest_report import nearest_report, unstated_facts
 from specviz.cost.roofline import Prediction, free_tokens, memory_needed, pass_time, predict
+from specviz.figures.plot import Figure
 from specviz.texts import Part, number, say, text
 from specviz.ui.cost.roofline.question import Ask
 
@@ -31,8 +32,53 @@ SOME: Final = (1, 8, 64, 512)  # batch sizes named in a short list
 BOUND: Final = {"memory": "memory bandwidth", "compute": "arithmetic"}
 
 
+FigureName = Literal["speed", "pass", "gamma"]
+
+
+class Report(TypedDict):
+    """The nearest published measurement; place: its row on the page."""
+
+    number: str
+    about: str
+    notes: str
+    place: str
+
+
+class Beside(TypedDict):
+    """The bound, what the best γ would give, and the nearest published measurement."""
+
+    called: str
+    speedup: str
+    best: str
+    report: Report | None
+
+
+class Round(TypedDict):
+    """A round in tokens and plain passes; said: what it brings and costs."""
+
+    brings: float
+    draft: float
+    verify: float
+    said: tuple[str, str]
+    costs: str
+    speedup: str
+
+
+class Answer(TypedDict):
+    """All that the page shows; facts: name, plain decoding, speculative decoding."""
+
+    said: list[Part]
+    brief: str
+    beside: Beside
+    alert: str | None
+    round: Round
+    facts: list[tuple[str, str, str]]
+    figures: dict[FigureName, Figure]
+    told: dict[FigureName, str]
+
+
 @lru_cache(maxsize=256)
-def answer(ask: Ask) -> dict[str, Any]:
+def answer(ask: Ask) -> Answer:
     """Return all that the page shows, as plain data. Cached, so do not modify it."""
     serving, guessing, batch = ask.serving, ask.guessing, ask.batch
     found = predict(serving, guessing, batch)
@@ -59,7 +105,7 @@ def answer(ask: Ask) -> dict[str, Any]:
     }
 
 
-def answer_facts(ask: Ask) -> dict[str, str]:
+def answer_facts(ask: Ask) -> dict[FigureName, str]:
     """Describe the figures in words, for screen readers."""
     serving, guessing, batch = ask.serving, ask.guessing, ask.batch
     gains = [predict(serving, guessing, b).speedup for b in batches.BATCHES]
@@ -160,7 +206,7 @@ def best_sentence(ask: Ask) -> str:
     )
 
 
-def reported(ask: Ask) -> dict[str, Any] | None:
+def reported(ask: Ask) -> Report | None:
     """Return the nearest published measurement with its conditions; None if there is none."""
     found = nearest_report(ask.wanted)
     if found is None:
@@ -248,7 +294,7 @@ def memory(ask: Ask) -> tuple[float, float]:
     return needed, ask.cards * ask.machine.memory
 
 
-def bars(found: Prediction, drafts: bool) -> dict[str, Any]:
+def bars(found: Prediction, drafts: bool) -> Round:
     """Return a round's tokens and its cost in plain passes, for the bars."""
     draft, verify = found.draft / found.plain, found.verify / found.plain
     split = f"{plain(draft)} for drafting, {plain(verify)} for verification"
@@ -257,28 +303,28 @@ def bars(found: Prediction, drafts: bool) -> dict[str, Any]:
         "brings": found.tokens,
         "draft": draft,
         "verify": verify,
-        "said": [plain(found.tokens), plain(draft + verify)],
+        "said": (plain(found.tokens), plain(draft + verify)),
         "costs": costs,
         "speedup": format_speedup(found.speedup),
     }
 
 
-def facts(ask: Ask, found: Prediction) -> list[list[str]]:
+def facts(ask: Ask, found: Prediction) -> list[tuple[str, str, str]]:
     """Return the rows of the table: name, plain decoding, speculative decoding."""
     serving, number = ask.serving, 1 + sum(ask.guessing.widths)
-    bounds = [BOUND[pass_time(serving, ask.batch, n).bound] for n in (1, number)]
-    whole = [found.plain_tokens_per_second, found.tokens_per_second]
+    one, many = (BOUND[pass_time(serving, ask.batch, n).bound] for n in (1, number))
+    baseline, ours = found.plain_tokens_per_second, found.tokens_per_second
     needed, room = memory(ask)
     return [
-        ["Whole batch, tokens/s", *map(figures, whole)],
-        ["Per sequence, tokens/s", *(figures(rate / ask.batch) for rate in whole)],
-        ["Target pass", duration(found.plain), duration(found.verify)],
-        ["Limited by", *bounds],
-        [
+        ("Whole batch, tokens/s", figures(baseline), figures(ours)),
+        ("Per sequence, tokens/s", figures(baseline / ask.batch), figures(ours / ask.batch)),
+        ("Target pass", duration(found.plain), duration(found.verify)),
+        ("Limited by", one, many),
+        (
             "Memory",
             quantity(memory_needed(serving, ask.batch), "B"),
             f"{quantity(needed, 'B')} of {room_in(room)}",
-        ],
+        ),
     ]
 
 

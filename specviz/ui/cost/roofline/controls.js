@@ -8,8 +8,11 @@ import { Options } from "../shared/fields.js";
 import { setTerms, terms, told } from "../shared/terms.js";
 import { SourceLink } from "./sources.js";
 
-/** @import { Choice, Config, Control, Preset } from "./data.js" */
 /** @import { Option } from "../shared/fields.js" */
+/** @import { Choice } from "./question.py" */
+/** @import { Config, Preset } from "./section.py" */
+
+/** @typedef {HTMLInputElement | HTMLSelectElement} Control */
 
 /** @type {Stage<Config>} */
 export const stage = new Stage();

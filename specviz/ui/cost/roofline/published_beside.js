@@ -2,7 +2,7 @@
 
 import { h } from "../../shared/view.js";
 
-/** @import { Beside, Report } from "./data.js" */
+/** @import { Beside, Report } from "./answer.py" */
 
 /** @param {string} name @param {string} number */
 const Big = (name, number) => h("b", { class: "sv-roofline-big sv-roofline-" + name }, number);

@@ -28,6 +28,7 @@ LIMITS: Final[Mapping[str, tuple[str, int, int]]] = {
 
 
 SLOWEST: Final = 1000  # ms of overhead
+Choice = Mapping[str, str | float | None]  # the controls' values by name; None if a box is empty
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,11 @@ import { PredictedAndPublished } from "./published_beside.js";
 import { RooflineCharts } from "./roofline_charts.js";
 import { Sources } from "./sources.js";
 
-/** @import { Refusal, Start } from "../../shared/data.js" */
-/** @import { Answer, Choice, Config, Spoken } from "./data.js" */
+/** @import { Reply } from "../../shared/ask.js" */
+/** @import { Start } from "../../shared/section.js" */
+/** @import { Answer } from "./answer.py" */
+/** @import { Choice } from "./question.py" */
+/** @import { Config } from "./section.py" */
 
 const SILENT = "The server does not answer. The results shown belong to an earlier choice.";
 const OLDER = " The results below belong to the last valid choice.";
@@ -35,7 +38,7 @@ function request() {
   return chosen();
 }
 
-/** @param {Answer | Refusal} answer */
+/** @param {Reply<Answer>} answer */
 function show(answer) {
   fault(answer.problem ? answer.problem + OLDER : "");
   if (answer.problem !== undefined) return;
@@ -50,7 +53,7 @@ function show(answer) {
 }
 
 const SIMULATED = h("span", { class: "sv-roofline-mark" }, "simulated");
-/** @param {Spoken} spoken */
+/** @param {Answer["said"][number]} spoken */
 const Sentence = (spoken) =>
   typeof spoken === "string" ? spoken : h("b", { class: "sv-n sv-n-" + spoken.as }, spoken.n);
 

@@ -5,7 +5,7 @@ import { h } from "../../shared/view.js";
 import { Plot } from "../shared/figure.js";
 
 /** @import { ComponentChild } from "../../vendor/preact.js" */
-/** @import { Answer, FigureName, Round } from "./data.js" */
+/** @import { Answer, FigureName, Round } from "./answer.py" */
 
 /** @type {[name: FigureName, title: string, about: string, keys: [style: string, title: string][]][]} */
 const CHARTS = [

@@ -7,20 +7,29 @@ here. The newest question wins.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 from specviz.cost import sources as presets
 from specviz.cost.figures.roofline import BATCH_STOPS
 from specviz.cost.roofline import BYTES_PER_NUMBER
-from specviz.cost.sources import HEAD, NGRAM, drafters
+from specviz.cost.sources import HEAD, NGRAM, Evidence, drafters
 from specviz.texts import text
 from specviz.ui.component import TabContext, component
-from specviz.ui.cost.roofline.answer import answer, brief, figures, quantity, room_in, short_figures
-from specviz.ui.cost.roofline.question import LIMITS, LONGEST, Ask
+from specviz.ui.cost.roofline.answer import (
+    Answer,
+    answer,
+    brief,
+    figures,
+    quantity,
+    room_in,
+    short_figures,
+)
+from specviz.ui.cost.roofline.question import LIMITS, LONGEST, Ask, Choice
 from specviz.ui.cost.terms.section import START as TERMS
+from specviz.ui.cost.terms.section import Pair
 
 NAME: Final = "sv-roofline"
-USUAL: Final[Mapping[str, Any]] = {
+USUAL: Final[Choice] = {
     "hardware": "h100-sxm",
     "cards": 1,
     "dtype": "bf16",
@@ -36,14 +45,75 @@ USUAL: Final[Mapping[str, Any]] = {
 }
 
 
+class Example(TypedDict):
+    """A question to choose, with the values that it sets."""
+
+    title: str
+    set: Choice
+
+
+SourceRow = tuple[str, str, Evidence, str]  # title, link, evidence and note
+
+
+class Sourced(TypedDict):
+    """What has sources: a machine, a model or an efficiency. sheet: see `Machine.sheet`."""
+
+    title: str
+    sources: list[SourceRow]
+    sheet: str
+    note: str
+
+
+class Preset(Sourced):
+    """A machine; facts: by dtype."""
+
+    facts: dict[str, str]
+
+
+class ModelPreset(Preset):
+    """A model; drafters: names with titles."""
+
+    drafters: list[tuple[str, str]]
+
+
+class EfficiencyPreset(Sourced):
+    """The share of a peak that is reached; reported: the range in the sources, in a sentence."""
+
+    reported: str
+
+
+class Config(TypedDict):
+    """What the section starts with.
+
+    Attributes:
+        brief: The answer in one sentence at the usual values.
+        drafters: By the kind of a source's drafter, this section's name for it.
+        efficiencies: Of bandwidth and of arithmetic.
+        stops: Batch sizes of the slider.
+        evidence: Letters with their meaning.
+    """
+
+    usual: Choice
+    brief: str
+    terms: Pair
+    drafters: dict[str, str]
+    questions: Sequence[Example]
+    machines: dict[str, Preset]
+    models: dict[str, ModelPreset]
+    limits: dict[str, tuple[int, int]]
+    stops: Sequence[int]
+    efficiencies: dict[str, EfficiencyPreset]
+    evidence: dict[Evidence, str]
+
+
 SERVED: Final = {name: USUAL[name] for name in ("hardware", "cards", "dtype", "model", "drafter")}
 
 
 # α and the shape of the draft stay as they are; only the machine and the load change.
-QUESTIONS: Final[Sequence[tuple[str, Mapping[str, Any]]]] = (
-    (
-        "House on a laptop, batch size 1",
-        {
+QUESTIONS: Final[Sequence[Example]] = (
+    {
+        "title": "House on a laptop, batch size 1",
+        "set": {
             "hardware": "laptop-cpu",
             "cards": 1,
             "dtype": "fp32",
@@ -51,10 +121,10 @@ QUESTIONS: Final[Sequence[tuple[str, Mapping[str, Any]]]] = (
             "drafter": "house-draft",
             "batch": 1,
         },
-    ),
-    ("8B on an H100, batch size 1", {**SERVED, "batch": 1}),
-    ("8B on an H100, batch size 64", {**SERVED, "batch": 64}),
-    ("8B on an H100, batch size 512", {**SERVED, "batch": 512}),
+    },
+    {"title": "8B on an H100, batch size 1", "set": {**SERVED, "batch": 1}},
+    {"title": "8B on an H100, batch size 64", "set": {**SERVED, "batch": 64}},
+    {"title": "8B on an H100, batch size 512", "set": {**SERVED, "batch": 512}},
 )
 
 
@@ -64,23 +134,23 @@ def build(place: TabContext) -> None:
     place.questions.add("roofline", section_facts, LONGEST)
 
 
-def section_facts(data: Mapping[str, Any]) -> dict[str, Any]:
+def section_facts(data: Mapping[str, Any]) -> Answer:
     """Answer a question. Raises ValueError with a sentence."""
     return answer(Ask.from_data(data))
 
 
-def config() -> dict[str, Any]:
+def config() -> Config:
     """Return the page's initial data: presets with their sources, limits, questions."""
     return {
-        "usual": dict(USUAL),
+        "usual": USUAL,
         "brief": brief(Ask.from_data(USUAL)),
-        "terms": dict(TERMS),
+        "terms": TERMS,
         "drafters": {"head": HEAD, "n-gram": NGRAM},
-        "questions": [{"title": title, "set": dict(chosen)} for title, chosen in QUESTIONS],
+        "questions": QUESTIONS,
         "machines": {name: machine_facts(one) for name, one in presets.machines().items()},
         "models": {name: model_facts(one) for name, one in presets.models().items()},
-        "limits": {name: [least, most] for name, (_, least, most) in LIMITS.items()},
-        "stops": list(BATCH_STOPS),
+        "limits": {name: (least, most) for name, (_, least, most) in LIMITS.items()},
+        "stops": BATCH_STOPS,
         "efficiencies": {
             name: {
                 "title": f"{one.title[:1].upper()}{one.title[1:]}",
@@ -91,11 +161,11 @@ def config() -> dict[str, Any]:
             }
             for name, one in presets.efficiencies().items()
         },
-        "evidence": dict(presets.EVIDENCE),
+        "evidence": presets.EVIDENCE,
     }
 
 
-def machine_facts(machine: presets.Machine) -> dict[str, Any]:
+def machine_facts(machine: presets.Machine) -> Preset:
     """Return a machine for the page, with its figures by dtype."""
     rest = f"{quantity(machine.bandwidth, 'B/s', short_figures)} · {room_in(machine.memory)}"
     facts = {
@@ -103,11 +173,13 @@ def machine_facts(machine: presets.Machine) -> dict[str, Any]:
         f"ridge at {machine.hardware.ridge(dtype):.0f} FLOP/byte"
         for dtype, peak in machine.peak.items()
     }
-    sheet = {"sheet": machine.sheet, "note": machine.note}
-    return {"title": machine.title, "facts": facts, "sources": sources(machine.sources)} | sheet
+    return {
+        "title": machine.title, "facts": facts, "sources": sources(machine.sources),
+        "sheet": machine.sheet, "note": machine.note,
+    }  # fmt: skip
 
 
-def model_facts(model: presets.Model) -> dict[str, Any]:
+def model_facts(model: presets.Model) -> ModelPreset:
     """Return a model for the page, with its bytes by dtype and its drafters."""
     shape = model.shape
     facts = {
@@ -116,9 +188,11 @@ def model_facts(model: presets.Model) -> dict[str, Any]:
         f"{quantity(shape.cache_bytes(dtype), 'B')} per cached token"
         for dtype in BYTES_PER_NUMBER
     }
-    offered = [[name, title] for name, (title, _) in drafters(model.name).items()]
-    made = {"title": model.title, "facts": facts, "drafters": offered}
-    return made | {"sources": sources(model.sources), "sheet": "", "note": ""}
+    return {
+        "title": model.title, "facts": facts,
+        "drafters": [(name, title) for name, (title, _) in drafters(model.name).items()],
+        "sources": sources(model.sources), "sheet": "", "note": "",
+    }  # fmt: skip
 
 
 def people(number: int) -> str:
@@ -127,6 +201,6 @@ def people(number: int) -> str:
     return f"{figures(number / size)} {word}"
 
 
-def sources(found: Sequence[presets.Source]) -> list[list[str]]:
-    """Return sources as title, link, evidence and note."""
-    return [[one.title, one.url, one.evidence, one.note] for one in found]
+def sources(found: Sequence[presets.Source]) -> list[SourceRow]:
+    """Return sources as rows."""
+    return [(one.title, one.url, one.evidence, one.note) for one in found]

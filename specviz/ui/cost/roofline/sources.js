@@ -2,11 +2,11 @@
 
 import { h } from "../../shared/view.js";
 
-/** @import { Config, Source, Sourced } from "./data.js" */
+/** @import { Config, Sourced, SourceRow } from "./section.py" */
 
 /**
  * A source: a link if it is on the web, a path if it is a file of this app.
- * @param {Source} source
+ * @param {SourceRow} source
  * @param {Record<string, string>} meanings By letter.
  */
 export const SourceLink = ([title, href, letter], meanings) =>

@@ -6,24 +6,73 @@ apart.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Any, Final, Literal, NotRequired, Self, TypedDict
 
 from specviz.cost import formula
 from specviz.cost.figures.measured import outlook_figure, positions_figure
 from specviz.cost.formatting import format_speedup
 from specviz.cost.server.loading import MAX_CHARACTERS
 from specviz.cost.server.outlook import LIMITS, Deployment
-from specviz.cost.server.report import Report, build_report, format_rate
+from specviz.cost.server.report import Report, Row, build_report, format_rate
 from specviz.cost.server.stats import SeveralModels, UnreadableStats, shorten
+from specviz.figures.plot import Figure
 from specviz.texts import number, say, text
-from specviz.ui.questions import BadRequest
+from specviz.ui.questions import BadRequest, Refusal
 
 # Two texts as JSON, in which one character may take six.
 LONGEST_QUESTION: Final = 4 * MAX_CHARACTERS
 NAMES: Final = ("hardware", "model", "dtype", "drafter")
 LONGEST_NAME: Final = 1_000  # characters of a server's own name for its model
+FigureName = Literal["places", "outlook"]
+
+
+class Takes(TypedDict):
+    """α and γ for the whole tab, and where they come from."""
+
+    alpha: float
+    gamma: int
+    said: str
+
+
+class Answer(TypedDict):
+    """All that the page shows.
+
+    Attributes:
+        said: The sentence, with the number in its middle.
+        brief: In one sentence, for the closed part.
+        places: Acceptance by position.
+        advice: Simulated.
+        open: Why nothing can be predicted; empty where it can.
+        batch: As the server reports it.
+        gamma: As the server reports it.
+    """
+
+    said: list[str]
+    brief: str
+    facts: Sequence[Row]
+    places: list[tuple[str, str, str]]
+    unsaid: Sequence[str]
+    advice: Sequence[str]
+    open: str
+    figures: dict[FigureName, Figure | None]
+    told: dict[FigureName, str]
+    takes: Takes | None
+    batch: int | None
+    gamma: int | None
+
+
+class Empty(TypedDict):
+    """Nothing was pasted."""
+
+    empty: Literal[True]
+
+
+class SeveralModelsRefusal(Refusal):
+    """A refusal; models: those that the text covers, if it covers several."""
+
+    models: NotRequired[Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +135,7 @@ def _whole(data: Mapping[str, Any], name: str) -> int | None:
     return int(value)
 
 
-def answer(data: Mapping[str, Any]) -> dict[str, Any]:
+def answer(data: Mapping[str, Any]) -> Answer | Empty:
     """Answer a question. Raises BadRequest with a sentence, also for unusable statistics."""
     asked = ServerQuestion.from_data(data)
     if not asked.now.strip():
@@ -100,25 +149,25 @@ def answer(data: Mapping[str, Any]) -> dict[str, Any]:
     return shown(made, asked)
 
 
-def shown(made: Report, asked: ServerQuestion) -> dict[str, Any]:
+def shown(made: Report, asked: ServerQuestion) -> Answer:
     """Return everything that the page shows."""
     since = bool(asked.before.strip())
-    tokens = number(f"{made.tokens.mean:.2f}", "p")
+    tokens = number(f"{made.tokens.mean:.2f}", "p")  # the one part that is not text
     sentence = say("server", "answer_between" if since else "answer_since_start", tokens=tokens)
     return {
-        "said": [part if isinstance(part, str) else part["n"] for part in sentence],
+        "said": [part if isinstance(part, str) else tokens["n"] for part in sentence],
         "brief": brief(made),
-        "facts": [list(row) for row in made.facts],
+        "facts": made.facts,
         "places": [
-            [f"{place.number}", format_rate(place.cumulative), format_rate(place.conditional)]
+            (f"{place.number}", format_rate(place.cumulative), format_rate(place.conditional))
             for place in made.positions
         ],
-        "unsaid": list(made.limitations),
-        "advice": list(made.advice),
+        "unsaid": made.limitations,
+        "advice": made.advice,
         "open": made.not_predicted,
         "figures": {
             "places": positions_figure(made.positions) if made.positions else None,
-            "outlook": made.outlook and outlook_figure(made.outlook),
+            "outlook": outlook_figure(made.outlook) if made.outlook else None,
         },
         "told": {
             "places": ", ".join(f"{p.number}: {format_rate(p.cumulative)}" for p in made.positions),
@@ -143,7 +192,7 @@ def brief(made: Report, example: bool = False) -> str:
     )
 
 
-def takes(made: Report) -> dict[str, Any] | None:
+def takes(made: Report) -> Takes | None:
     """Return α and γ for the whole tab: the α that gives the same mean; None if γ is unknown."""
     gamma = made.stats.draft_length
     if not gamma or made.stats.siblings > 1 or not 1 <= made.tokens.mean <= gamma + 1:

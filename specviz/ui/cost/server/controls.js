@@ -6,7 +6,9 @@ import { Options } from "../shared/fields.js";
 import { shorter } from "./shorter.js";
 
 /** @import { Option } from "../shared/fields.js" */
-/** @import { Config, Control, Site } from "./data.js" */
+/** @import { Config, Site } from "./section.py" */
+
+/** @typedef {HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement} Control */
 
 /** @type {Stage<Config>} */
 export const stage = new Stage();
@@ -40,7 +42,7 @@ function offer() {
 
 /** @param {Site} site */
 export function fill(site) {
-  for (const name of ["hardware", "model"]) named(name).value = String(site[name]);
+  for (const name of /** @type {const} */ (["hardware", "model"])) named(name).value = site[name];
   offer();
   for (const [name, value] of Object.entries(site)) named(name).value = String(value ?? "");
 }

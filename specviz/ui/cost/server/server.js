@@ -12,13 +12,15 @@ import { setTerms } from "../shared/terms.js";
 import { $, chosen, fill, hint, named, paste, several, stage, startControls } from "./controls.js";
 import { Advice, ServerReport } from "./server_report.js";
 
-/** @import { Start } from "../../shared/data.js" */
-/** @import { Answer, Config, Fault } from "./data.js" */
+/** @import { Reply } from "../../shared/ask.js" */
+/** @import { Start } from "../../shared/section.js" */
+/** @import { Answer, Empty, SeveralModelsRefusal } from "./answer.py" */
+/** @import { Config } from "./section.py" */
 
 const SILENT =
   "The server of this page does not answer. The results shown belong to an earlier choice.";
 const OLDER = " The results below belong to the last valid choice.";
-/** @type {Question<Answer | { empty: true, problem?: undefined }>} */
+/** @type {Question<Answer | Empty>} */
 const question = new Question("server", () => fault(SILENT));
 /** @type {Answer | null} */
 let last = null; // the newest answer on screen, for another width or theme
@@ -28,7 +30,7 @@ let part;
 /** @param {string} sentence */
 const fault = (sentence) => notice($(".sv-server-wrong"), sentence);
 
-/** @param {Answer | Fault | { empty: true, problem?: undefined }} answer */
+/** @param {Reply<Answer | Empty>} answer */
 function show(answer) {
   if (answer.problem !== undefined) return refuse(answer);
   fault("");
@@ -36,7 +38,7 @@ function show(answer) {
 }
 
 // After a bad text the old numbers would be misleading; after a bad machine they still hold.
-/** @param {Fault} refusal */
+/** @param {SeveralModelsRefusal} refusal */
 function refuse({ problem, field, models }) {
   if (models || field === "now" || field === "before") showReport(null);
   fault(problem + (last ? OLDER : ""));

@@ -4,7 +4,7 @@ import { h } from "../../shared/view.js";
 import { Plot } from "../shared/figure.js";
 
 /** @import { ComponentChild } from "../../vendor/preact.js" */
-/** @import { Answer } from "./data.js" */
+/** @import { Answer, FigureName } from "./answer.py" */
 
 const SIMULATED = h("span", { class: "sv-server-mark" }, "simulated");
 const PLACES = ["Position", "Accepted, of all drafts", "Accepted, if all before were"];
@@ -36,7 +36,7 @@ const Section = (title, about, ...content) =>
     ...content,
   );
 
-/** @param {Answer} answer @param {"places" | "outlook"} name */
+/** @param {Answer} answer @param {FigureName} name */
 const Chart = ({ figures, told }, name) => [
   Plot("sv-plot sv-server-plot", figures[name], { "data-figure": name, "aria-label": told[name] }),
   h(

@@ -3,9 +3,10 @@
 import { h } from "../../shared/view.js";
 
 /** @import { ComponentChild } from "../../vendor/preact.js" */
-/** @import { Row, Shown } from "./data.js" */
+/** @import { DrafterRow } from "../../../cost/measured_costs_text.py" */
+/** @import { PassRow } from "./section.py" */
 
-/** @type {[title: string, simulated: boolean, cell: (row: Row) => ComponentChild][]} */
+/** @type {[title: string, simulated: boolean, cell: (row: DrafterRow) => ComponentChild][]} */
 const COLUMNS = [
   ["drafter", false, (row) => [h("b", null, row.title), h("small", null, row.about)]],
   ["drafting", false, (row) => h("span", null, row.draft + " ms", h("small", null, row.middle))],
@@ -58,7 +59,7 @@ const Table = (caption, columns, rows) =>
     h("tbody", null, rows),
   );
 
-/** @param {Row} row */
+/** @param {DrafterRow} row */
 const Cells = (row) =>
   COLUMNS.map(([title, simulated, cell], at) =>
     h(
@@ -68,7 +69,7 @@ const Cells = (row) =>
     ),
   );
 
-/** @param {Row[]} rows */
+/** @param {DrafterRow[]} rows */
 export const DrafterTable = (rows) =>
   Table(
     "What a round costs, by drafter",
@@ -76,7 +77,7 @@ export const DrafterTable = (rows) =>
     rows.map((row) => h("tr", { key: row.title }, Cells(row))),
   );
 
-/** @param {Shown["passes"]} rows */
+/** @param {PassRow[]} rows */
 export const PassTable = (rows) =>
   Table(
     "Pass time by number of tokens",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypedDict
 
 from specviz.cost import measured_costs_text
 from specviz.cost.figures.measured import sweep_figure
@@ -22,16 +22,52 @@ from specviz.cost.measured_costs import (
     load_shipped,
     shipped_paths,
 )
+from specviz.cost.measured_costs_text import DrafterRow
 from specviz.cost.sweep import Sweep
+from specviz.figures.plot import Figure
 from specviz.settings.settings import require
 from specviz.settings.value_types import parse_number
 from specviz.ui.broken import lacking, spared
 from specviz.ui.component import TabContext, component
 from specviz.ui.cost.terms.section import START as TERMS
+from specviz.ui.cost.terms.section import Pair
 
 NAME: Final = "sv-shapes"
 # Characters of a question, which may hold an escaped file; the file has its own limit.
 LONGEST: Final = 8 * MAX_CHARACTERS
+PassRow = tuple[str, str, str, str]  # tokens, ms, plain passes, and the roofline's ms
+
+
+class Answer(TypedDict):
+    """All that the page shows; models and files: names with titles."""
+
+    models: list[tuple[str, str]]
+    contexts: list[int]
+    model: str
+    context: int
+    where: str
+    answer: str
+    caution: str
+    how: str
+    command: str
+    rows: list[DrafterRow]
+    passes: list[PassRow]
+    figure: Figure
+
+
+class Config(TypedDict):
+    """What the section starts with.
+
+    Attributes:
+        files: Names of the files that ship, with titles.
+        first: Of the first file, so that nothing moves when the first answer comes.
+        largest: Characters of a file.
+    """
+
+    terms: Pair
+    files: list[tuple[str, str]]
+    first: Answer | None
+    largest: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +122,15 @@ def build(place: TabContext) -> None:
     place.questions.add("shapes", section_facts, LONGEST)
 
 
-def config() -> dict[str, Any]:
+def config() -> Config:
     """Return the page's initial data."""
+    known = files()
     return {
-        "terms": dict(TERMS),
+        "terms": TERMS,
         "files": [
-            [name, measured_costs_text.describe_machine(file)] for name, file in files().items()
+            (name, measured_costs_text.describe_machine(file)) for name, file in known.items()
         ],
-        "first": next(
-            (answer(Ask(file, "", 0, TERMS["alpha"])) for file in files().values()), None
-        ),
+        "first": next((section_facts({**TERMS, "file": name}) for name in known), None),
         "largest": MAX_CHARACTERS,
     }
 
@@ -106,18 +141,18 @@ def files() -> Mapping[str, CostFile]:
     return {name: file for name, file in found.items() if file}
 
 
-def section_facts(data: Mapping[str, Any]) -> dict[str, Any]:
+def section_facts(data: Mapping[str, Any]) -> Answer:
     """Answer a question. Raises ValueError with a sentence."""
     return answer(Ask.from_data(data))
 
 
-def answer(ask: Ask) -> dict[str, Any]:
+def answer(ask: Ask) -> Answer:
     """Return everything that the page shows, as plain data."""
     file, costs, place = ask.file, ask.costs, ask.place
     sweep = file.sweep(costs, place)
     said, against = measured_costs_text.headline(file, costs, place)
     return {
-        "models": [[one.name, one.title] for one in file.models],
+        "models": [(one.name, one.title) for one in file.models],
         "contexts": [one.context for one in costs.places],
         "model": costs.name,
         "context": place.context,
@@ -132,12 +167,12 @@ def answer(ask: Ask) -> dict[str, Any]:
     }
 
 
-def _pass(sweep: Sweep, tokens: int) -> list[str]:
-    """Return a bare pass: tokens, milliseconds, plain passes, and the roofline's milliseconds."""
+def _pass(sweep: Sweep, tokens: int) -> PassRow:
+    """Return a bare pass."""
     line, share = sweep.predicted(tokens), sweep.passes(tokens)
-    return [
+    return (
         f"{tokens}",
         format_milliseconds(sweep.by_tokens[tokens]),
         format_passes(share) if share else "",
         format_milliseconds(line.seconds) if line else "",
-    ]
+    )

@@ -11,9 +11,10 @@ import { Part } from "../shared/part.js";
 import { begin, onTerms, setTerms, shown, terms, told } from "../shared/terms.js";
 import { DrafterTable, PassTable } from "./cost_tables.js";
 
-/** @import { Refusal, Start } from "../../shared/data.js" */
+/** @import { Reply } from "../../shared/ask.js" */
+/** @import { Start } from "../../shared/section.js" */
 /** @import { Option } from "../shared/fields.js" */
-/** @import { Answer, Config, Shown } from "./data.js" */
+/** @import { Answer, Config } from "./section.py" */
 
 const SILENT = "The server does not answer. The results shown belong to an earlier choice.";
 const NONE = "There are no measured costs. Open your own file, made with the command below.";
@@ -29,7 +30,7 @@ const stage = new Stage();
 const { $ } = stage;
 /** @type {Question<Answer>} */
 const question = new Question("shapes", () => fault(SILENT));
-/** @type {Shown | null} */
+/** @type {Answer | null} */
 let last = null;
 /** @type {{ name: string, text: string } | null} */
 let own = null;
@@ -105,13 +106,13 @@ function showChoices() {
   );
 }
 
-/** @param {Answer | Refusal} answer */
+/** @param {Reply<Answer>} answer */
 function receive(answer) {
   fault(answer.problem ?? "");
   if (answer.problem === undefined) show(answer);
 }
 
-/** @param {Shown} answer */
+/** @param {Answer} answer */
 function show(answer) {
   last = answer;
   $(".sv-fold-answer").textContent = answer.answer;
@@ -133,7 +134,7 @@ function draw() {
   render(PassTable(last.passes), $(".sv-shapes-passes"));
 }
 
-/** @param {Shown} answer */
+/** @param {Answer} answer */
 const Passes = ({ figure }) => [
   h(
     "figcaption",

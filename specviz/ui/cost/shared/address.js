@@ -1,7 +1,7 @@
 // The tab's values in the page's address: ?alpha=0.8&gamma=5&c=0.05&batch=64. The keys are present
 // only while this tab is open, so that a link copied on another tab opens that one.
 
-/** @import { Noted } from "./data.js" */
+/** @typedef {Record<string, string | number | null>} Noted By key in the address; null: not there. */
 
 const given = new URLSearchParams(location.search);
 /** @type {Record<string, Noted>} */

@@ -4,7 +4,7 @@ import { onTheme } from "../../shared/page.js";
 import { fetchPlotly, plot } from "../../shared/plot.js";
 import { h } from "../../shared/view.js";
 
-/** @import { Figure } from "../../shared/data.js" */
+/** @import { Figure } from "../../shared/plotly.js" */
 
 /**
  * A figure with its description. While its part of the page is not on screen, nothing is drawn.

@@ -1,7 +1,9 @@
 // Measured runs known to the tab: the last one on Step, and a lane sent from Compare.
 
-/** @import { NamedPoint } from "../../shared/data.js" */
-/** @import { Origin, Which } from "./data.js" */
+/** @import { NamedPoint } from "../../shared/section.js" */
+/** @import { Origin } from "./terms.js" */
+
+/** @typedef {"step" | "compare"} Which */
 
 /** @type {Record<Which, NamedPoint | null> & { chosen: Which }} */
 export const runs = { step: null, compare: null, chosen: "step" };

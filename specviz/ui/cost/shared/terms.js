@@ -2,7 +2,19 @@
 
 import { linked, note, touch } from "./address.js";
 
-/** @import { Origin, Pair, TermName } from "./data.js" */
+/** @import { Pair } from "../terms/section.py" */
+
+/** @typedef {keyof Pair} TermName */
+/**
+ * Where a number comes from: nobody's, a visitor's, a link's, a run's, or a source's.
+ * @typedef {object} Origin
+ * @property {"start" | "choice" | "link" | "run" | "server" | "published"} kind
+ * @property {string} said
+ * @property {string} [key] Which run, or which source.
+ * @property {string} [on] The target that it was measured on.
+ * @property {number | null} [guesses] Of a round, a tree's siblings too.
+ * @property {string} [drafter] As the roofline calls it; empty where it has no such one.
+ */
 
 /** @type {Origin} */
 export const CHOICE = { kind: "choice", said: "your own values" };

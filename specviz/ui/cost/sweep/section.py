@@ -7,18 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from time import perf_counter, time_ns
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
 import gradio as gr
 
 from specviz.cost.figures.measured import sweep_figure
 from specviz.cost.sweep import Sweep
-from specviz.cost.sweep_text import sweep_facts
+from specviz.cost.sweep_text import SweepFacts, sweep_facts
+from specviz.figures.plot import Figure
 from specviz.ui.broken import lacking, spared
 from specviz.ui.component import TabContext, component
 from specviz.ui.live import Start, wire
 from specviz.ui.request import HOUSE
-from specviz.ui.stream import line, paced
+from specviz.ui.stream import ErrorLine, Source, StateLine, line, paced
 from specviz.ui.task import BEGINNING, JobContext, Task
 
 if TYPE_CHECKING:
@@ -30,10 +31,43 @@ OFTEN: Final = 1.0  # seconds between snapshots, since drawing them uses cores t
 OURS: Final = f"window.specviz.sweeps['{NAME}']"
 
 
+class SweepData(SweepFacts):
+    """A sweep as the page shows it."""
+
+    source: Source
+    figure: Figure
+
+
+class SweepLine(SweepData):
+    """A sweep that is measured."""
+
+    kind: Literal["sweep"]
+    id: str
+
+
+class ProgressLine(TypedDict):
+    """Measurements so far; of: None while it warms up."""
+
+    kind: Literal["progress"]
+    id: str
+    done: int
+    of: int | None
+
+
+class Config(TypedDict):
+    """What the section starts with."""
+
+    recorded: SweepData | None
+
+
+Line = SweepLine | ProgressLine | StateLine | ErrorLine
+
+
 def build(place: TabContext) -> None:
     """Build the section and wire its events."""
     lacking("The recorded sweep cannot be shown.", Sweep.shipped)
-    shown = component(NAME, "cost/sweep/sweep", {"recorded": recorded()})
+    config: Config = {"recorded": recorded()}
+    shown = component(NAME, "cost/sweep/sweep", config)
     go = gr.Button("Measure this machine", elem_id=f"{NAME}-go", elem_classes="sv-hidden")
     wire(place.jobs, place.runs, shown, OURS, Start(go, [], lambda _: LIVE))
 
@@ -59,29 +93,31 @@ def lines(sweeping: SweepRun, stop: Callable[[], bool], nonce: str) -> Iterator[
     """Yield progress after each step, a snapshot now and then, and the whole sweep at the end."""
     drawn = perf_counter()
     for step in sweeping.steps(stop):
-        yield line("progress", {"done": step.done, "of": step.of, "id": nonce})
+        progress: ProgressLine = {
+            "kind": "progress", "id": nonce, "done": step.done, "of": step.of,
+        }  # fmt: skip
+        yield line(progress["kind"], progress)
         if step.of is not None and perf_counter() - drawn > OFTEN:
-            yield line("sweep", picture(sweeping.sweep(), "live") | {"id": nonce})
+            yield sweep_line(sweeping.sweep(), nonce)
             drawn = perf_counter()
     made = sweeping.sweep()
     if made.points:
-        yield line("sweep", picture(made, "live") | {"id": nonce})
+        yield sweep_line(made, nonce)
 
 
-def picture(sweep: Sweep, source: str) -> dict[str, Any]:
-    """Return a sweep as the page shows it.
-
-    Args:
-        sweep: The measurements so far.
-        source: "live" or "recorded".
-    """
-    return sweep_facts(sweep, here=source == "live") | {
-        "source": source,
-        "figure": sweep_figure(sweep),
-    }
+def sweep_line(sweep: Sweep, nonce: str) -> str:
+    """Return the line of the measurements so far."""
+    shown: SweepLine = {"kind": "sweep", "id": nonce, **picture(sweep, "live")}
+    return line(shown["kind"], shown)
 
 
-def recorded() -> dict[str, Any] | None:
+def picture(sweep: Sweep, source: Source) -> SweepData:
+    """Return a sweep as the page shows it."""
+    facts = sweep_facts(sweep, here=source == "live")
+    return {**facts, "source": source, "figure": sweep_figure(sweep)}
+
+
+def recorded() -> SweepData | None:
     """Return the sweep that ships; None if it cannot be read."""
     found = spared(Sweep.shipped, None)
     return None if found is None else picture(found, "recorded")

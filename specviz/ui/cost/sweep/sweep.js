@@ -12,13 +12,13 @@ import { keepDrawn } from "../shared/figure.js";
 import { Part } from "../shared/part.js";
 import { SweepResult } from "./sweep_result.js";
 
-/** @import { Start } from "../../shared/data.js" */
-/** @import { Config, Line, Progress, Sweep } from "./data.js" */
+/** @import { Start } from "../../shared/section.js" */
+/** @import { Config, Line, ProgressLine, SweepData } from "./section.py" */
 
 /** @type {Stage<Config>} */
 const stage = new Stage();
 const { $ } = stage;
-/** @type {Sweep | null} */
+/** @type {SweepData | null} */
 let on = null; // the sweep that is shown
 /** @type {Part} */
 let part;
@@ -75,7 +75,7 @@ const MeasureButton = (running) =>
 
 const press = () => there(document.getElementById(stage.config.name + "-go")).click();
 
-/** @param {Progress | null} progress */
+/** @param {ProgressLine | null} progress */
 function showProgress(progress) {
   $(".sv-sweep-progress").hidden = !progress;
   const { done, of } = progress ?? { done: 0, of: null };
@@ -107,7 +107,7 @@ function receive(lines) {
   say("alert", error.sentence);
 }
 
-/** @param {Sweep} sweep */
+/** @param {SweepData} sweep */
 export function show(sweep) {
   on = sweep;
   const recorded = sweep.source === "recorded";

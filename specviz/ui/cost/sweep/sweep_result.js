@@ -4,8 +4,10 @@ import { h } from "../../shared/view.js";
 import { Plot } from "../shared/figure.js";
 
 /** @import { VNode } from "../../vendor/preact.js" */
-/** @import { Sweep } from "./data.js" */
+/** @import { SweepRow } from "../../../cost/sweep_text.py" */
+/** @import { SweepData } from "./section.py" */
 
+/** @type {[key: keyof SweepRow, title: string, name: string][]} */
 const COLUMNS = [
   ["tokens", "tokens in the pass", ""],
   ["guesses", "draft tokens verified", ""],
@@ -23,7 +25,7 @@ const KEYS = [
   ["level", "one plain pass"],
 ];
 
-const Table = (/** @type {Sweep["rows"]} */ rows) =>
+const Table = (/** @type {SweepRow[]} */ rows) =>
   h(
     "table",
     null,
@@ -61,7 +63,7 @@ const Table = (/** @type {Sweep["rows"]} */ rows) =>
     ),
   );
 
-/** @param {Sweep} sweep @param {VNode} pictures */
+/** @param {SweepData} sweep @param {VNode} pictures */
 export const SweepResult = (sweep, pictures) => [
   h(
     "figure",

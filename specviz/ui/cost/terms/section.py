@@ -6,14 +6,45 @@ taken from a source, and the page always says which.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final, TypedDict
 
 from specviz.cost.sources import EVIDENCE, Acceptance, acceptances
 from specviz.texts import text
 from specviz.ui.component import TabContext, component
 
 NAME: Final = "sv-terms"
-START: Final = {"alpha": 0.7, "gamma": 4}  # before anyone moves a slider
+
+
+class Pair(TypedDict):
+    """The tab's α and γ; None where a box is empty."""
+
+    alpha: float | None
+    gamma: float | None
+
+
+class Preset(TypedDict):
+    """A published α."""
+
+    name: str
+    alpha: float
+    gamma: int | None
+    guesses: int | None
+    drafter: str
+    on: str
+    title: str
+    said: str
+    how: str
+    source: tuple[str, str]
+
+
+class Config(TypedDict):
+    """Slider values before anyone moves them, and published α by drafter."""
+
+    terms: Pair
+    presets: list[Preset]
+
+
+START: Final[Pair] = {"alpha": 0.7, "gamma": 4}
 
 
 def build(place: TabContext) -> None:
@@ -21,12 +52,12 @@ def build(place: TabContext) -> None:
     component(NAME, "cost/terms/terms", config())
 
 
-def config() -> dict[str, Any]:
-    """Return the page's data: initial slider values, and published α by drafter."""
-    return {"terms": dict(START), "presets": [preset(each) for each in acceptances()]}
+def config() -> Config:
+    """Return the page's data."""
+    return {"terms": START, "presets": [preset(each) for each in acceptances()]}
 
 
-def preset(each: Acceptance) -> dict[str, Any]:
+def preset(each: Acceptance) -> Preset:
     """Return a published α for the page, with how it is known and its source."""
     alpha = round(each.effective_alpha, 3)
     return {
@@ -39,7 +70,7 @@ def preset(each: Acceptance) -> dict[str, Any]:
         "title": f"{each.title} on {each.on}: α {alpha:.2f}" + gamma_of(each),
         "said": f"published: {each.title} on {each.on}",
         "how": how(each),
-        "source": [each.source.title, each.source.url],
+        "source": (each.source.title, each.source.url),
     }
 
 

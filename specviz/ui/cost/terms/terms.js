@@ -9,10 +9,11 @@ import { reveal } from "../shared/part.js";
 import { originOf, pairOf, runs } from "../shared/runs.js";
 import { begin, onTerms, relabel, setTerms, shown, terms, told } from "../shared/terms.js";
 
-/** @import { NamedPoint, Start } from "../../shared/data.js" */
-/** @import { Origin, Which } from "../shared/data.js" */
+/** @import { NamedPoint, Start } from "../../shared/section.js" */
+/** @import { Which } from "../shared/runs.js" */
+/** @import { Origin } from "../shared/terms.js" */
 /** @import { Option } from "../shared/fields.js" */
-/** @import { Config, Preset } from "./data.js" */
+/** @import { Config, Preset } from "./section.py" */
 
 /** @type {Stage<Config>} */
 const stage = new Stage();

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 import torch
 
 from specviz import texts
 from specviz.frames.numbers import significant
 from specviz.ui.lossless.coins.section import THROWS
-from specviz.ui.lossless.sandbox.answer import EXACT, SandboxQuestion, round_of, whole
+from specviz.ui.lossless.sandbox.answer import SandboxQuestion, round_of, whole
 from specviz.verification.exact import RoundSetup, enumerate_position
 from specviz.verification.exact.enumeration import SampledMass, play_round
 from specviz.verification.exact.monte_carlo import SampleCounts, throw_darts
+from specviz.verification.published_rules import EXACT
 
 DARTS: Final = 600  # more could not be distinguished on screen
 PARTS: Final = 25  # animation steps
@@ -27,7 +28,39 @@ TINY: Final = 1e-12  # smaller probabilities are not distinguished
 seeds = count(1)
 
 
-def answer(data: Mapping[str, Any]) -> dict[str, Any]:
+class Step(TypedDict):
+    """Counts after a step of the animation; kept, filled: by word, see `sandbox.answer.Answer`."""
+
+    thrown: int
+    kept: list[int]
+    filled: list[int]
+
+
+class Board(TypedDict):
+    """Von Neumann's dartboard.
+
+    Attributes:
+        high: By word, M q.
+        darts: The word of each dart, its height, and 1 if it is accepted.
+    """
+
+    high: list[float]
+    p: list[float]
+    darts: list[tuple[int, float, int]]
+    caption: str
+
+
+class Answer(TypedDict):
+    """The counts of random rounds; intervals: by word, the lowest and highest share."""
+
+    steps: list[Step]
+    intervals: list[tuple[float, float]]
+    sentence: str
+    numbers: dict[str, str]
+    darts: Board | None
+
+
+def answer(data: Mapping[str, Any]) -> Answer:
     """Return the counts of these rounds. Raises BadRequest or MismatchedRule with a sentence."""
     question = SandboxQuestion.from_data(data)
     many = whole(data.get("throws"), "The number of rounds", 1, max(THROWS))
@@ -38,14 +71,14 @@ def answer(data: Mapping[str, Any]) -> dict[str, Any]:
     found = SampleCounts(counts, list(question.p), sum(last["kept"]))
     return {
         "steps": steps,
-        "intervals": [[one.low, one.high] for one in found.intervals],
+        "intervals": [(one.low, one.high) for one in found.intervals],
         "sentence": sentence(found),
         "numbers": format_numbers(found, enumerate_position(round_).tv),
         "darts": board(round_, next(seeds)),
     }
 
 
-def board(round_: RoundSetup, seed: int) -> dict[str, Any] | None:
+def board(round_: RoundSetup, seed: int) -> Board | None:
     """Von Neumann's picture of his rule: darts below M q, accepted below p; None for other rules.
 
     Also None if q is 0 for a word of p, because then no M is large enough.
@@ -72,7 +105,7 @@ def board(round_: RoundSetup, seed: int) -> dict[str, Any] | None:
         "p": p.tolist(),
         "caption": caption,
         "darts": [
-            [token, round(height, 4), int(kept)]
+            (token, round(height, 4), int(kept))
             for token, height, kept in zip(
                 thrown.tokens.tolist(), thrown.heights.tolist(), thrown.kept.tolist(), strict=True
             )
@@ -80,13 +113,14 @@ def board(round_: RoundSetup, seed: int) -> dict[str, Any] | None:
     }
 
 
-def count_steps(round_: RoundSetup, throws: int, seed: int) -> list[dict[str, Any]]:
+def count_steps(round_: RoundSetup, throws: int, seed: int) -> list[Step]:
     """Count accepted guesses and replacements by word, after each animation step."""
     coins = torch.Generator().manual_seed(seed)
     size = len(round_.target(()))
     kept, filled = torch.zeros(size, dtype=torch.long), torch.zeros(size, dtype=torch.long)
     ends = sorted({max(1, throws * part // PARTS) for part in range(1, PARTS + 1)})
-    found, before = [], 0
+    found: list[Step] = []
+    before = 0
     for end in ends:
         for mass, tree, verdict in play_round(round_, SampledMass(end - before, coins)):
             if verdict.path:

@@ -7,18 +7,21 @@ import { Button, render } from "../../shared/view.js";
 import { OutputColumns, WordRow } from "../shared/output_columns.js";
 import { Dartboard } from "./dartboard.js";
 
-/** @import { Refusal, Start } from "../../shared/data.js" */
-/** @import { Config, Sandbox, Throws } from "./data.js" */
+/** @import { Reply } from "../../shared/ask.js" */
+/** @import { Start } from "../../shared/section.js" */
+/** @import { Sandbox } from "../sandbox/state.js" */
+/** @import { Answer } from "./answer.py" */
+/** @import { Config } from "./section.py" */
 
 const SILENT = "The server does not answer. Try again.";
 const PAUSE = 45; // milliseconds per animation step
 /** @type {Stage<Config>} */
 const stage = new Stage();
 const { $ } = stage;
-/** @type {Question<Throws>} */
+/** @type {Question<Answer>} */
 const question = new Question("coins", () => showProblem(SILENT));
 let throws = 0; // rounds of the next question
-/** @type {Throws | null} */
+/** @type {Answer | null} */
 let shown = null; // the counts, as long as they belong to the sandbox's current state
 let step = 0; // of the animation
 let timer = 0;
@@ -38,7 +41,7 @@ function show() {
   render(shown.darts && Dartboard(shown.darts, words), $(".sv-coins-board"));
 }
 
-/** @param {Throws} throws @param {number} at */
+/** @param {Answer} answer @param {number} at */
 function CoinTally({ steps, intervals }, at) {
   const { words, p } = sandbox().state;
   const { thrown, kept, filled } = steps[at];
@@ -71,7 +74,7 @@ function showProblem(sentence) {
   render(sentence, $(".sv-coins-notice"));
 }
 
-/** @param {Throws | Refusal} answer */
+/** @param {Reply<Answer>} answer */
 function receive(answer) {
   showProblem(answer.problem ?? "");
   if (answer.problem !== undefined) return;

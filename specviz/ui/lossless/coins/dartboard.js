@@ -4,8 +4,8 @@ import { percent } from "../../shared/dom.js";
 import { classes, h } from "../../shared/view.js";
 import { gridStyle } from "../shared/output_columns.js";
 
-/** @import { Word } from "../../shared/data.js" */
-/** @import { Board } from "./data.js" */
+/** @import { Word } from "../../../frames/scene.py" */
+/** @import { Board } from "./answer.py" */
 
 const GOLDEN = 0.618034; // steps of this size spread darts evenly over a column
 const ROOM = 1.08; // space above the tallest column

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, NotRequired, TypedDict
 
 from specviz import texts
 from specviz.ui.lossless.coins.answer import SURE, seldom
@@ -21,6 +21,7 @@ from specviz.verification.published_rules import (
     GALLERY,
     CaseResult,
     CaseStudy,
+    CaseVerdict,
     find_case_study,
     sample_counts,
 )
@@ -31,7 +32,56 @@ ASKED: Final = ("list", "evidence")
 seeds = count(1)
 
 
-def answer(data: Mapping[str, Any]) -> dict[str, Any]:
+class CaseData(TypedDict):
+    """A published rule, see `CaseStudy`.
+
+    Attributes:
+        source: Its title and URL.
+        sentence: The result.
+        out: By word, the probability to come first.
+        p: By word, the right one.
+    """
+
+    key: str
+    name: str
+    claimed: str
+    source: tuple[str, str]
+    drawn: str
+    judged: str
+    why: str
+    verdict: CaseVerdict
+    tv: str
+    sentence: str
+    out: list[float]
+    p: list[float]
+
+
+class Evidence(TypedDict):
+    """What "Find the fault" shows of a rule.
+
+    Attributes:
+        out: By word, how often it came first.
+        intervals: By word, the lowest and highest share.
+        strings: The most unusual sequences, each with its count, the count expected from p, and
+            the difference.
+    """
+
+    lead: str
+    draft: str
+    p: list[float]
+    out: list[float]
+    intervals: list[tuple[float, float]]
+    strings: list[tuple[str, str, str, str]]
+
+
+class Answer(TypedDict):
+    """The list, or evidence for one rule."""
+
+    exhibits: NotRequired[list[CaseData]]
+    evidence: NotRequired[Evidence]
+
+
+def answer(data: Mapping[str, Any]) -> Answer:
     """Return the list, or evidence for one rule. Raises BadRequest with a sentence."""
     if data.get("asked") not in ASKED:
         raise BadRequest(f"A question to the gallery is one of these: {', '.join(ASKED)}.")
@@ -48,7 +98,7 @@ def chosen(key: Any) -> CaseStudy:
         raise BadRequest("The gallery has no such rule.") from problem
 
 
-def exhibits(p: Any, q: Any) -> list[dict[str, Any]]:
+def exhibits(p: Any, q: Any) -> list[CaseData]:
     """List all rules for the page, computed with this p and q, or each with its own.
 
     Raises:
@@ -69,19 +119,19 @@ def own() -> tuple[tuple[CaseStudy, CaseResult], ...]:
     return tuple((each, each.result()) for each in GALLERY)
 
 
-def describe_case(each: CaseStudy, result: CaseResult) -> dict[str, Any]:
-    """Convert a rule to JSON: its texts, its verdict, and its output by first word."""
+def describe_case(each: CaseStudy, result: CaseResult) -> CaseData:
+    """Describe a rule: its texts, its verdict, and its output by first word."""
     out, p = result.first()
     tv = "0" if result.tv < EXACT else f"{result.tv:.4f}"
     return {
         "key": each.key,
         "name": each.name,
         "claimed": each.claimed,
-        "source": {"title": each.source.title, "url": each.source.url},
+        "source": (each.source.title, each.source.url),
         "drawn": each.drawn,
         "judged": each.judged,
         "why": each.why,
-        "is": result.verdict,
+        "verdict": result.verdict,
         "tv": tv,
         "sentence": found(result, each.case.length, tv),
         "out": out,
@@ -97,7 +147,7 @@ def found(result: CaseResult, tokens: int, tv: str) -> str:
     return texts.text("lossless", "published_lossy", tv=tv, **shown)
 
 
-def thrown(each: CaseStudy, seed: int) -> dict[str, Any]:
+def thrown(each: CaseStudy, seed: int) -> Evidence:
     """Evidence for one rule without its name: counts of first words, and unusual sequences."""
     p, q = each.distributions()
     seen = sample_counts(each, THROWS, seed)
@@ -111,7 +161,7 @@ def thrown(each: CaseStudy, seed: int) -> dict[str, Any]:
         "draft": texts.text("lossless", "evidence_draft", words=draft),
         "p": p.tolist(),
         "out": [many / THROWS for many in firsts],
-        "intervals": [[one.low, one.high] for one in wilson_intervals(firsts)],
+        "intervals": [(one.low, one.high) for one in wilson_intervals(firsts)],
         "strings": strings(each, seen) if each.case.length > 1 else [],
     }
 
@@ -123,7 +173,7 @@ def fit(chance: float) -> str:
     return texts.text("lossless", "words_do_not_fit", odds=seldom(chance))
 
 
-def strings(each: CaseStudy, seen: dict[tuple[int, ...], float]) -> list[list[str]]:
+def strings(each: CaseStudy, seen: dict[tuple[int, ...], float]) -> list[tuple[str, str, str, str]]:
     """The sequences of words whose counts differ most from p, in standard deviations."""
     plain = each.result().plain
     rows = []
@@ -135,11 +185,11 @@ def strings(each: CaseStudy, seen: dict[tuple[int, ...], float]) -> list[list[st
         rows.append((abs(off), string, many, chance, off))
     rows.sort(reverse=True)
     return [
-        [
+        (
             "".join(WORDS[token] for token in string).strip(),
             f"{many:,.0f}",
             f"{chance * THROWS:,.0f}",
             f"{off:+.1f} σ".replace("-", "−"),
-        ]
+        )
         for _, string, many, chance, off in rows[:STRANGEST]
     ]

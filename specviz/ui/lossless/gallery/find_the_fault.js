@@ -4,7 +4,7 @@ import { there } from "../../shared/there.js";
 import { Button, h } from "../../shared/view.js";
 import { Badge } from "./gallery_case.js";
 
-/** @import { CaseStudy } from "./data.js" */
+/** @import { CaseData } from "./answer.py" */
 
 const SOUND = "No fault: the output follows p";
 const OFFERED = 4;
@@ -23,13 +23,14 @@ const quiz = {
 /** Whether the rule's name may be shown. */
 export const isSolved = () => quiz.choice !== null;
 
-/** Choose the next case, and return its key. @param {CaseStudy[]} studies */
+/** Choose the next case, and return its key. @param {CaseData[]} studies */
 export function nextCase(studies) {
   const others = studies.filter(({ key }) => key !== quiz.key);
   const own = others[Math.floor(Math.random() * others.length)];
-  const wrong = studies.filter(({ is, key }) => is === "lossy" && key !== own.key);
+  const wrong = studies.filter(({ verdict, key }) => verdict === "lossy" && key !== own.key);
   const picked = shuffled(wrong).slice(0, OFFERED - 1);
-  const offered = shuffled([...picked, ...(own.is === "lossy" ? [own] : [])]).slice(0, OFFERED);
+  const right = own.verdict === "lossy" ? [own] : [];
+  const offered = shuffled([...picked, ...right]).slice(0, OFFERED);
   Object.assign(quiz, { key: own.key, offered: offered.map(({ key }) => key), choice: null });
   return quiz.key;
 }
@@ -44,12 +45,12 @@ function shuffled(items) {
   return found;
 }
 
-/** @param {CaseStudy} study */
-const fault = ({ is, key }) => (is === "lossy" ? key : "");
+/** @param {CaseData} study */
+const fault = ({ verdict, key }) => (verdict === "lossy" ? key : "");
 
 /**
  * The question and its options, or what the choice was worth.
- * @param {CaseStudy[]} studies
+ * @param {CaseData[]} studies
  * @param {{ chosen: () => void, next: () => void }} callbacks
  */
 export function Quiz(studies, { chosen, next }) {
@@ -67,12 +68,12 @@ export function Quiz(studies, { chosen, next }) {
     h(
       "p",
       { class: "sv-wild-score" },
-      quiz.tried ? quiz.right + " of " + quiz.tried + " cases solved" : "",
+      quiz.tried ? "solved: " + quiz.right + " of " + quiz.tried : "",
     ),
   ];
 }
 
-/** @param {(key: string) => CaseStudy} named @param {(choice: string) => void} choose */
+/** @param {(key: string) => CaseData} named @param {(choice: string) => void} choose */
 const Options = (named, choose) => [
   h("p", null, "Which rule produced this?"),
   ...[...quiz.offered, ""].map((key) =>
@@ -80,7 +81,7 @@ const Options = (named, choose) => [
   ),
 ];
 
-/** @param {CaseStudy} study @param {() => void} next */
+/** @param {CaseData} study @param {() => void} next */
 const Solution = (study, next) => [
   h(
     "p",

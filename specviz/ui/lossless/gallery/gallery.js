@@ -6,9 +6,12 @@ import { Button, h, render } from "../../shared/view.js";
 import { isSolved, nextCase, Quiz } from "./find_the_fault.js";
 import { Badge, CaseEvidence, GalleryCase } from "./gallery_case.js";
 
-/** @import { Refusal, Start, Word } from "../../shared/data.js" */
-/** @import { Answer, CaseStudy, Config, Evidence } from "./data.js" */
-/** @typedef {{ state: { p: number[], q: number[], words: Word[] } }} Borrowed */
+/** @import { Word } from "../../../frames/scene.py" */
+/** @import { Reply } from "../../shared/ask.js" */
+/** @import { Start } from "../../shared/section.js" */
+/** @import { Sandbox } from "../sandbox/state.js" */
+/** @import { Answer, CaseData, Evidence } from "./answer.py" */
+/** @import { Config } from "./section.py" */
 
 const SILENT = "The server does not answer. Try again.";
 /** @type {Stage<Config>} */
@@ -23,9 +26,9 @@ let asked = []; // the words of the question's p and q
 
 /** own: with their own p and q. studies, words: as shown, maybe with the sandbox's. */
 const state = {
-  /** @type {CaseStudy[]} */
+  /** @type {CaseData[]} */
   own: [],
-  /** @type {CaseStudy[]} */
+  /** @type {CaseData[]} */
   studies: [],
   /** @type {Word[]} */
   words: [],
@@ -71,7 +74,7 @@ function Modes() {
   ];
 }
 
-/** @param {CaseStudy} study */
+/** @param {CaseData} study */
 function Entry(study) {
   const open = () => {
     state.open = study.key;
@@ -118,7 +121,7 @@ function turn(quizzes) {
 function borrow() {
   const { sandbox } = window.specviz;
   if (!sandbox || !state.own.length) return;
-  const { p, q, words } = /** @type {Borrowed} */ (sandbox).state;
+  const { p, q, words } = /** @type {Sandbox} */ (sandbox).state;
   state.borrows = true;
   show();
   ask({ asked: "list", p, q }, words);
@@ -129,7 +132,7 @@ function showProblem(sentence) {
   render(sentence, $(".sv-wild-notice"));
 }
 
-/** @param {Answer | Refusal} answer @param {object} of The question. */
+/** @param {Reply<Answer>} answer @param {object} of The question. */
 function receive(answer, of) {
   if (of !== request) return; // the mode or the case has changed meanwhile
   showProblem(answer.problem ?? "");

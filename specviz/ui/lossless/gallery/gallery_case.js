@@ -3,16 +3,16 @@
 import { h, Mark } from "../../shared/view.js";
 import { OutputColumns, WordRow } from "../shared/output_columns.js";
 
-/** @import { Word } from "../../shared/data.js" */
-/** @import { CaseStudy, Evidence } from "./data.js" */
+/** @import { Word } from "../../../frames/scene.py" */
+/** @import { CaseData, Evidence } from "./answer.py" */
 
-/** @param {CaseStudy} study */
-export const Badge = ({ is }) =>
+/** @param {CaseData} study */
+export const Badge = ({ verdict }) =>
   h(
     "span",
-    { class: "sv-wild-badge", "data-is": is },
-    Mark(is === "exact" ? "accepted" : "rejected"),
-    is,
+    { class: "sv-wild-badge", "data-is": verdict },
+    Mark(verdict === "exact" ? "accepted" : "rejected"),
+    verdict,
   );
 
 /**
@@ -27,9 +27,9 @@ function Output(all, out, p, intervals) {
   ];
 }
 
-/** @param {CaseStudy} study @param {Word[]} words */
+/** @param {CaseData} study @param {Word[]} words */
 export function GalleryCase(study, words) {
-  const { title, url } = study.source;
+  const [title, url] = study.source;
   const link = h("a", { href: url, rel: "noopener noreferrer", target: "_blank" }, title);
   return [
     h("h3", null, Badge(study), " " + study.name),

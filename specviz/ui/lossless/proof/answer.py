@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 from specviz import texts
 from specviz.frames import Scene
 from specviz.frames.numbers import significant
+from specviz.frames.scene import Word
 from specviz.trace.events import Judged, Rows
 from specviz.trace.file import Trace
-from specviz.ui.lossless.sandbox.section import FEWEST_WORDS, MOST_WORDS
+from specviz.ui.lossless.sandbox.section import FEWEST_WORDS, MOST_WORDS, DrawnName
 from specviz.ui.questions import BadRequest
 from specviz.ui.step import recorded
 from specviz.verification.exact.recorded_run import VerdictBounds, verdict_bounds, worst_bounds
@@ -23,7 +24,34 @@ SHOWN: Final = MOST_WORDS - 1  # words of one check that fit into the sandbox
 ROUNDING: Final = 1e-9
 
 
-def answer(data: Mapping[str, Any]) -> dict[str, Any]:
+class Experiment(TypedDict):
+    """p and q for the sandbox, cut to a few words and rescaled to sum to 1."""
+
+    words: list[Word]
+    p: list[float]
+    q: list[float]
+    drawn: DrawnName
+
+
+class Verdict(TypedDict):
+    """A check; experiment: None if the sandbox could not show it."""
+
+    round: int
+    w: Word
+    kept: bool
+    tv: str
+    experiment: Experiment | None
+
+
+class Answer(TypedDict):
+    """Return all checks of the recorded run `name`, and a sentence with the largest distance."""
+
+    title: str
+    sentence: str
+    verdicts: list[Verdict]
+
+
+def answer(data: Mapping[str, Any]) -> Answer:
     """Return the checks of a run. Raises ValueError with a sentence: bad question or bad trace."""
     if data.get("run") not in recorded.names():
         raise BadRequest("There is no recorded run with this name.")
@@ -31,8 +59,8 @@ def answer(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @cache
-def proof(name: str) -> dict[str, Any]:
-    """Every check of a recorded run, and the largest distance in a sentence."""
+def proof(name: str) -> Answer:
+    """Return all checks of the recorded run `name`, and a sentence with the largest distance."""
     trace = recorded.trace(name)
     judged = {(r.number, j.node): j for r in trace.rounds for j in r.judged}
     verdicts = [
@@ -40,7 +68,6 @@ def proof(name: str) -> dict[str, Any]:
         for step in verdict_bounds(trace)
     ]
     return {
-        "run": name,
         "title": recorded.title(name),
         "sentence": sentence(trace),
         "verdicts": verdicts,
@@ -57,25 +84,22 @@ def sentence(trace: Trace) -> str:
     return texts.text("lossless", "run_lossy", least=f"{least:.4f}", most=f"{most:.4f}", **shown)
 
 
-def describe_verdict(trace: Trace, step: VerdictBounds, judged: Judged) -> dict[str, Any]:
-    """Convert a check to JSON: round, token, accepted or not, distance, p and q for the sandbox."""
+def describe_verdict(trace: Trace, step: VerdictBounds, judged: Judged) -> Verdict:
+    """Describe a check: round, token, accepted or not, distance, p and q for the sandbox."""
     scene = Scene.of(trace, step.round)
     proposed = scene.round.proposed
     assert proposed is not None  # a guess was checked
     token = proposed.guesses[step.node - 1].token
-    experiment = few(judged.rows, token)
-    if experiment:
-        experiment["words"] = [scene.word(each) for each in experiment["words"]]
     return {
         "round": step.round,
         "w": scene.word(token),
         "kept": judged.accepted,
         "tv": "0" if step.most < ROUNDING else f"{step.most:.4f}",
-        "experiment": experiment,
+        "experiment": few(scene, judged.rows, token),
     }
 
 
-def few(rows: Rows, token: int) -> dict[str, Any] | None:
+def few(scene: Scene, rows: Rows, token: int) -> Experiment | None:
     """The likeliest tokens of a check, the guess among them, with p and q rescaled to sum to 1.
 
     None if the sandbox could not show it. The other tokens are cut off rather than summed into one
@@ -90,7 +114,7 @@ def few(rows: Rows, token: int) -> dict[str, Any] | None:
     if len(tokens) < FEWEST_WORDS or not sum(p) or not sum(q):
         return None
     return {
-        "words": tokens,
+        "words": [scene.word(each) for each in tokens],
         "p": [each / sum(p) for each in p],
         "q": [each / sum(q) for each in q],
         "drawn": "top" if rows.q is None else "sampled",

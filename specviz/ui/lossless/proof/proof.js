@@ -7,8 +7,10 @@ import { there } from "../../shared/there.js";
 import { h, Mark, render, Token } from "../../shared/view.js";
 import { job, showRepeats, stage } from "./repeats.js";
 
-/** @import { Refusal, Start } from "../../shared/data.js" */
-/** @import { Answer, Config, Verdict } from "./data.js" */
+/** @import { Reply } from "../../shared/ask.js" */
+/** @import { Start } from "../../shared/section.js" */
+/** @import { Answer, Verdict } from "./answer.py" */
+/** @import { Config } from "./section.py" */
 
 const SILENT = "The server does not answer. Try again.";
 const { $ } = stage;
@@ -65,7 +67,7 @@ function showProblem(sentence) {
   render(sentence, $(".sv-proof-notice"));
 }
 
-/** @param {Answer | Refusal} answer */
+/** @param {Reply<Answer>} answer */
 function receive(answer) {
   showProblem(answer.problem ?? "");
   if (answer.problem !== undefined) return;

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, TypedDict
 
 import gradio as gr
 
@@ -19,7 +19,7 @@ from specviz.shipped import Recipe
 from specviz.ui.component import TabContext, component
 from specviz.ui.live import Start, wire
 from specviz.ui.step.recorded import names, recipe, title
-from specviz.ui.stream import Stream, line, paced
+from specviz.ui.stream import ErrorLine, StateLine, Stream, line, paced
 from specviz.ui.task import JobContext, Task, gpu_seconds
 from specviz.ui.time_slice import limit_text
 
@@ -34,11 +34,31 @@ RARE: Final = 0.001  # a p-value below this is not luck
 OFTEN: Final = 5  # pairs of runs between two lines of progress
 
 
+class Config(TypedDict):
+    """What the section starts with; runs: name and title. times: pairs of runs."""
+
+    runs: list[tuple[str, str]]
+    times: int
+
+
+class TallyLine(TypedDict):
+    """Pairs of runs so far; the last line has the result as a sentence."""
+
+    kind: Literal["tally"]
+    id: str
+    done: int
+    of: int
+    sentence: NotRequired[str]
+
+
+Line = TallyLine | StateLine | ErrorLine
+
+
 def build(place: TabContext) -> None:
     """Build the section and connect its events."""
-    known = {"runs": [[name, title(name)] for name in names()], "times": TIMES}
+    config: Config = {"runs": [(name, title(name)) for name in names()], "times": TIMES}
     words = {"bound": limit_text(place.runs.limit)}
-    view = component(NAME, "lossless/proof/proof", known, words=words)
+    view = component(NAME, "lossless/proof/proof", config, words=words)
     place.questions.add("proof", "specviz.ui.lossless.proof.answer")
     go = gr.Button("Repeat the run", elem_id=f"{NAME}-go", elem_classes="sv-hidden")
     wire(place.jobs, place.runs, view, OURS, Start(go, [], wanted, f"{OURS}.run"))
@@ -80,27 +100,25 @@ def lines(tallies: Iterator[Tally], greedy: bool, nonce: str) -> Iterator[str]:
     """
     last = None
     for last in tallies:
-        news = line("tally", {"done": last.done, "of": last.of, "id": nonce})
-        yield news if last.done % OFTEN == 0 else ""
+        news: TallyLine = {"kind": "tally", "id": nonce, "done": last.done, "of": last.of}
+        yield line(news["kind"], news) if last.done % OFTEN == 0 else ""
     if last is not None:
-        yield line("tally", counted(last, greedy) | {"id": nonce})
+        yield line(news["kind"], {**news, "sentence": counted(last, greedy)})
 
 
-def counted(tally: Tally, greedy: bool) -> dict[str, Any]:
+def counted(tally: Tally, greedy: bool) -> str:
     """Say what all pairs of runs show together."""
     beginnings = len(tally.speculative.keys() | tally.plain.keys())
     if greedy:
-        sentence = texts.text("lossless", "repeats_greedy", beginnings=beginnings)
-    else:
-        chance = tally.test.p_value
-        sentence = texts.text(
-            "lossless",
-            "repeats_sampled",
-            pairs=tally.done,
-            beginnings=beginnings,
-            tv=f"{tally.tv:.3f}",
-            noise=f"{tally.noise:.3f}",
-            percent=f"{100 * chance:.0f}",
-            differ=chance < RARE,
-        )
-    return {"done": tally.done, "of": tally.of, "sentence": sentence}
+        return texts.text("lossless", "repeats_greedy", beginnings=beginnings)
+    chance = tally.test.p_value
+    return texts.text(
+        "lossless",
+        "repeats_sampled",
+        pairs=tally.done,
+        beginnings=beginnings,
+        tv=f"{tally.tv:.3f}",
+        noise=f"{tally.noise:.3f}",
+        percent=f"{100 * chance:.0f}",
+        differ=chance < RARE,
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum, isfinite
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypedDict
 
 import torch
 from torch import Tensor
@@ -29,9 +29,9 @@ from specviz.verification.exact import (
 )
 from specviz.verification.exact.candidates import as_method
 from specviz.verification.exact.closed_form import acceptance_ceiling
+from specviz.verification.published_rules import EXACT, CaseVerdict
 
 DEEP: Final = 4  # positions of a round; p and q are the same at each, so the formula is exact
-EXACT: Final = 1e-9  # a distance below this is rounding
 WARM: Final = Sampling(1.0)
 LONGEST_RULE: Final = 80  # characters
 NEAR_ONE: Final = 1e-6  # how far from 1 the probabilities may sum
@@ -40,11 +40,37 @@ HEADS: Final = (
     "p",
     "q",
     "min(p, q)",
-    "p − q above 0",
+    "max(p − q, 0)",
     "accepted guesses",
     "replacements",
     "output − p",
 )
+
+
+class Table(TypedDict):
+    """All numbers: a row for each word, and one with the sums."""
+
+    heads: tuple[str, ...]
+    rows: list[list[str]]
+
+
+class Answer(TypedDict):
+    """The exact output, and the verdict in words.
+
+    Attributes:
+        worst: Index of the word with the largest error, the subject of `sentence`.
+        kept: By word, the probability of an accepted guess.
+        filled: By word, the probability of a replacement; with `kept` it adds up to the output.
+    """
+
+    verdict: CaseVerdict
+    sentence: str
+    worst: int | None
+    why: str
+    kept: list[float]
+    filled: list[float]
+    numbers: dict[str, str]
+    table: Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +128,18 @@ def distribution(values: Any, called: str) -> tuple[float, ...]:
     return tuple(value / total for value in numbers)
 
 
-def answer(data: Mapping[str, Any]) -> dict[str, Any]:
+def answer(data: Mapping[str, Any]) -> Answer:
     """Answer a question. Raises BadRequest or MismatchedRule with a sentence."""
     question = SandboxQuestion.from_data(data)
     round_ = round_of(question)
     found = enumerate_position(round_)
+    exact = found.tv < EXACT
+    worst = None if exact else int(found.wrong.abs().argmax())
     return {
-        **verdict(question, round_.rule, found),
+        "verdict": "exact" if exact else "lossy",
+        "sentence": sentence(found, worst),
+        "worst": worst,
+        "why": why(question, round_.rule, exact),
         "kept": found.through_draft.tolist(),
         "filled": found.through_rest.tolist(),
         "numbers": format_numbers(question, found),
@@ -138,19 +169,13 @@ def tensor(probabilities: Sequence[float]) -> Tensor:
     return torch.tensor(probabilities, dtype=torch.float64)
 
 
-def verdict(question: SandboxQuestion, rule: Rule, found: PositionResult) -> dict[str, Any]:
-    """Say whether the output is p, and why. worst: index of the word with the largest error."""
-    exact = found.tv < EXACT
-    worst = None if exact else int(found.wrong.abs().argmax())
-    sentence = texts.text("lossless", "output_is_p")
-    if worst is not None:
-        out, p = found.output[worst].item(), question.p[worst]
-        numbers = {"out": f"{out:.3f}", "p": f"{p:.3f}"}
-        sentence = texts.text("lossless", "output_differs", too_often=out > p, **numbers)
-    name = "exact" if exact else "lossy"
-    reason = why(question, rule, exact)
-    shown = {"is": name, "verdict": name.title(), "sentence": sentence}
-    return shown | {"worst": worst, "why": reason}
+def sentence(found: PositionResult, worst: int | None) -> str:
+    """Say whether the output is p, and how far off it is for the word with the largest error."""
+    if worst is None:
+        return texts.text("lossless", "output_is_p")
+    out, p = found.output[worst].item(), found.p[worst].item()
+    numbers = {"out": f"{out:.3f}", "p": f"{p:.3f}"}
+    return texts.text("lossless", "output_differs", too_often=out > p, **numbers)
 
 
 def why(question: SandboxQuestion, rule: Rule, exact: bool) -> str:

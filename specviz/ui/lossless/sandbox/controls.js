@@ -3,7 +3,7 @@
 import { Button, h } from "../../shared/view.js";
 import { choose, load, ruleOf, stage, state } from "./state.js";
 
-/** @import { Choice, RuleRow } from "./data.js" */
+/** @import { RuleRow } from "./section.py" */
 /** @typedef {{ currentTarget: HTMLSelectElement }} Chosen */
 
 const OWN = "Your own p and q";
@@ -71,10 +71,9 @@ function RuleList(changed) {
 }
 
 /**
- * @template {string | number} Value
  * @param {"drawn" | "candidates"} name
  * @param {string} legend
- * @param {Choice<Value>[]} choices
+ * @param {{ value: string | number, title: string }[]} choices
  * @param {() => void} changed
  */
 function Switch(name, legend, choices, changed) {

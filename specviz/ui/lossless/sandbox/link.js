@@ -4,7 +4,8 @@
 import { linkable, linkedText } from "../../shared/address.js";
 import { ruleText, stage, state } from "./state.js";
 
-/** @import { DistributionName, Preset, State } from "./data.js" */
+/** @import { Preset } from "./section.py" */
+/** @import { DistributionName, State } from "./state.js" */
 
 // Distributions taken from a run have other words; the run's own link leads to them.
 function settingsText() {

@@ -4,8 +4,8 @@ import { flat, percent } from "../../shared/dom.js";
 import { h } from "../../shared/view.js";
 import { gridStyle } from "../shared/output_columns.js";
 
-/** @import { Word } from "../../shared/data.js" */
-/** @import { DistributionName } from "./data.js" */
+/** @import { Word } from "../../../frames/scene.py" */
+/** @import { DistributionName } from "./state.js" */
 
 /**
  * @typedef {object} Bars

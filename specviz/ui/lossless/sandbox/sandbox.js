@@ -11,8 +11,12 @@ import { ProbabilityBars } from "./probability_bars.js";
 import { $, choose, load, move, request, stage, state } from "./state.js";
 import { NumbersTable, Verdict } from "./verdict.js";
 
-/** @import { Refusal, Start, Word } from "../../shared/data.js" */
-/** @import { Answer, Config, DistributionName, State } from "./data.js" */
+/** @import { Word } from "../../../frames/scene.py" */
+/** @import { Reply } from "../../shared/ask.js" */
+/** @import { Start } from "../../shared/section.js" */
+/** @import { Answer } from "./answer.py" */
+/** @import { Config } from "./section.py" */
+/** @import { DistributionName, State } from "./state.js" */
 
 const SILENT = "The server does not answer, so the output shown does not match the bars.";
 const ROOM = 1.12; // space above the tallest bar, so that it can be dragged higher
@@ -124,7 +128,7 @@ function showProblem(sentence) {
   render(sentence, $(".sv-sand-notice"));
 }
 
-/** @param {Answer | Refusal} answer */
+/** @param {Reply<Answer>} answer */
 function receive(answer) {
   showProblem(answer.problem ?? "");
   stage.element.classList.toggle("sv-sand-faulty", answer.problem !== undefined);

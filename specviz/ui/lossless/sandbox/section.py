@@ -7,11 +7,10 @@ browser; everything that depends on a rule is computed in Python.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, Literal, TypedDict
 
 from specviz import texts
-from specviz.frames.scene import word
+from specviz.frames.scene import Word, word
 from specviz.trace.rule_specs import RULE_SPECS, Drawn, RuleParameter
 from specviz.ui.component import TabContext, component
 
@@ -20,8 +19,65 @@ WORDS: Final = (" cat", " dog", " bird", " man", " tree")
 FEWEST_WORDS: Final = 2
 MOST_WORDS: Final = 6
 MOST_CANDIDATES: Final = 3
+DrawnName = Literal["sampled", "without-replacement", "top"]
+
+
+class Preset(TypedDict):
+    """Two distributions over a few words.
+
+    Attributes:
+        name: Its name in links.
+        p: The target's distribution.
+        q: The drafter's distribution.
+        rule: Name of the rule that it selects for sampled guesses; "" keeps what is selected.
+    """
+
+    name: str
+    title: str
+    words: list[Word]
+    p: tuple[float, ...]
+    q: tuple[float, ...]
+    rule: str
+
+
+class Parameter(TypedDict):
+    """A number that a rule can be set to; see `RuleParameter`."""
+
+    name: str
+    default: float
+    least: float
+    most: float
+    meaning: str
+
+
+class RuleRow(TypedDict):
+    """A rule; about: what it does."""
+
+    name: str
+    title: str
+    group: str
+    about: str
+    parameters: list[Parameter]
+
+
+class DrawnChoice(TypedDict):
+    """A way of choosing a guess."""
+
+    value: DrawnName
+    title: str
+
+
+class Config(TypedDict):
+    """What the section starts with; most: the highest number of guesses."""
+
+    presets: tuple[Preset, ...]
+    rules: list[RuleRow]
+    drawn: list[DrawnChoice]
+    most: int
+
+
 # Ways of choosing a guess: the name, the title, and what a rule has to fit.
-DRAWN: Final = (
+DRAWN: Final[tuple[tuple[DrawnName, str, Drawn], ...]] = (
     ("sampled", "sampled from q", Drawn.SAMPLED),
     ("without-replacement", "sampled, no word twice", Drawn.WITHOUT_REPLACEMENT),
     ("top", "the top words of q", Drawn.POINT_MASS),
@@ -44,29 +100,12 @@ TITLES: Final[Mapping[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Preset:
-    """Two distributions over WORDS to start with, which show one effect.
-
-    Attributes:
-        name: Its name in links.
-        title: Its name on the page.
-        p: The target's distribution.
-        q: The drafter's distribution.
-        rule: Name of the rule that it selects for sampled guesses; "" keeps what is selected.
-    """
-
-    name: str
-    title: str
-    p: tuple[float, ...]
-    q: tuple[float, ...]
-    rule: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Convert to JSON for the page."""
-        words = [word(text.encode()) for text in WORDS]
-        named = {"name": self.name, "title": self.title, "words": words}
-        return named | {"p": list(self.p), "q": list(self.q), "rule": self.rule}
+def preset(
+    name: str, title: str, p: tuple[float, ...], q: tuple[float, ...], rule: str = ""
+) -> Preset:
+    """Return two distributions over WORDS to start with, which show one effect."""
+    words = [word(text.encode()) for text in WORDS]
+    return {"name": name, "title": title, "words": words, "p": p, "q": q, "rule": rule}
 
 
 SOME: Final = (0.1, 0.45, 0.15, 0.25, 0.05)
@@ -76,33 +115,41 @@ SURE: Final = (0.9, 0.04, 0.03, 0.02, 0.01)
 APART: Final = ((0.6, 0.4, 0.0, 0.0, 0.0), (0.0, 0.0, 0.5, 0.3, 0.2))
 PRESETS: Final = (
     # The worked example of the field's sheets: its numbers are all known.
-    Preset("example", "They agree on some words", (0.4, 0.25, 0.2, 0.1, 0.05), SOME),
-    Preset("near", "A good drafter", (0.5, 0.25, 0.15, 0.07, 0.03), (0.45, 0.3, 0.13, 0.09, 0.03)),
-    Preset("sure", "A confident drafter that is wrong", (0.1, 0.4, 0.3, 0.15, 0.05), SURE),
-    Preset("flat", "A drafter that guesses at random", (0.6, 0.2, 0.12, 0.05, 0.03), (0.2,) * 5),
-    Preset("same", "The target drafts for itself", SAME, SAME),
-    Preset("apart", "They have no word in common", *APART),
-    Preset("top", "Temperature 0: p is one word", (0.0, 1.0, 0.0, 0.0, 0.0), DOG),
-    Preset("darts", "Von Neumann’s dartboard", (0.4, 0.25, 0.2, 0.1, 0.05), SOME, "accept-reject"),
+    preset("example", "They agree on some words", (0.4, 0.25, 0.2, 0.1, 0.05), SOME),
+    preset("near", "A good drafter", (0.5, 0.25, 0.15, 0.07, 0.03), (0.45, 0.3, 0.13, 0.09, 0.03)),
+    preset("sure", "A confident drafter that is wrong", (0.1, 0.4, 0.3, 0.15, 0.05), SURE),
+    preset("flat", "A drafter that guesses at random", (0.6, 0.2, 0.12, 0.05, 0.03), (0.2,) * 5),
+    preset("same", "The target drafts for itself", SAME, SAME),
+    preset("apart", "They have no word in common", *APART),
+    preset("top", "Temperature 0: p is one word", (0.0, 1.0, 0.0, 0.0, 0.0), DOG),
+    preset(
+        "darts",
+        "Rejection sampling as a dartboard",
+        (0.4, 0.25, 0.2, 0.1, 0.05),
+        SOME,
+        "accept-reject",
+    ),
 )
 
 
-def rules() -> list[dict[str, Any]]:
-    """List the rules for the page: name, title, group, what each does, and its parameters."""
-    found: list[dict[str, Any]] = []
-    for name, title in TITLES.items():
-        spec = RULE_SPECS.get(name)
-        group = FITS if spec is None else EXACT if spec.lossless else LOSSY
-        parameters = [] if spec is None else [_parameter(each) for each in spec.parameters]
-        own = spec.tradeoff if spec is not None and not spec.lossless else ""
-        about = own or texts.text("lossless", f"rule_{name.replace('-', '_')}")
-        shown = {"name": name, "title": title, "group": group, "about": about}
-        found.append(shown | {"parameters": parameters})
-    return found
+def rules() -> list[RuleRow]:
+    """List the rules for the page."""
+    return [_rule_row(name, title) for name, title in TITLES.items()]
 
 
-def _parameter(parameter: RuleParameter) -> dict[str, Any]:
-    """Return a parameter as the page's script reads it."""
+def _rule_row(name: str, title: str) -> RuleRow:
+    spec = RULE_SPECS.get(name)
+    own = spec.tradeoff if spec is not None and not spec.lossless else ""
+    return {
+        "name": name,
+        "title": title,
+        "group": FITS if spec is None else EXACT if spec.lossless else LOSSY,
+        "about": own or texts.text("lossless", f"rule_{name.replace('-', '_')}"),
+        "parameters": [] if spec is None else [_parameter(each) for each in spec.parameters],
+    }
+
+
+def _parameter(parameter: RuleParameter) -> Parameter:
     return {
         "name": parameter.name,
         "default": parameter.default,
@@ -114,11 +161,11 @@ def _parameter(parameter: RuleParameter) -> dict[str, Any]:
 
 def build(place: TabContext) -> None:
     """Build the section and connect its events."""
-    known = {
-        "presets": [preset.to_json() for preset in PRESETS],
+    config: Config = {
+        "presets": PRESETS,
         "rules": rules(),
         "drawn": [{"value": value, "title": title} for value, title, _ in DRAWN],
         "most": MOST_CANDIDATES,
     }
-    component(NAME, "lossless/sandbox/sandbox", known)
+    component(NAME, "lossless/sandbox/sandbox", config)
     place.questions.add("sandbox", "specviz.ui.lossless.sandbox.answer")

@@ -3,7 +3,26 @@
 import { Stage } from "../../shared/stage.js";
 import { there } from "../../shared/there.js";
 
-/** @import { Config, DistributionName, Preset, State } from "./data.js" */
+/** @import { Word } from "../../../frames/scene.py" */
+/** @import { Config, DrawnName, Preset } from "./section.py" */
+
+/** @typedef {"p" | "q"} DistributionName */
+/**
+ * @typedef {object} State
+ * @property {Word[]} words
+ * @property {number[]} p
+ * @property {number[]} q
+ * @property {DrawnName} drawn
+ * @property {number} candidates
+ * @property {string} rule
+ * @property {number[]} parameters
+ * @property {string} preset
+ * @property {string} from The run that p and q come from; empty if they come from no run.
+ */
+/**
+ * What other sections use of `window.specviz.sandbox`.
+ * @typedef {{ request(): object, onAnswer(listener: () => void): void, state: State }} Sandbox
+ */
 
 /** @type {Stage<Config>} */
 export const stage = new Stage();

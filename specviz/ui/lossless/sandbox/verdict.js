@@ -3,8 +3,8 @@
 import { flat } from "../../shared/dom.js";
 import { h, Mark, termAttributes, Token } from "../../shared/view.js";
 
-/** @import { Word } from "../../shared/data.js" */
-/** @import { Answer } from "./data.js" */
+/** @import { Word } from "../../../frames/scene.py" */
+/** @import { Answer } from "./answer.py" */
 
 /** @type {[name: string, title: string, term?: string][]} */
 const NUMBERS = [
@@ -24,8 +24,8 @@ export function Verdict(answer, words) {
       { class: "sv-sand-verdict", role: "status", "aria-live": "polite" },
       h(
         "b",
-        { class: "sv-sand-badge", "data-is": answer?.is },
-        answer && Mark(answer.is === "exact" ? "accepted" : "rejected"),
+        { class: "sv-sand-badge", "data-is": answer?.verdict },
+        answer && Mark(answer.verdict === "exact" ? "accepted" : "rejected"),
         answer?.verdict,
       ),
       " ",

@@ -3,7 +3,7 @@
 import { flat, percent } from "../../shared/dom.js";
 import { classes, h, Token } from "../../shared/view.js";
 
-/** @import { Word } from "../../shared/data.js" */
+/** @import { Word } from "../../../frames/scene.py" */
 
 /**
  * @typedef {object} Columns

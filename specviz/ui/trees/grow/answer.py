@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache
 from math import exp
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 from specviz.catalog.entry import title_of
 from specviz.cost import tree_formula
 from specviz.cost.figures.speedup import payoff_figure
 from specviz.cost.sweep import Sweep
-from specviz.figures.tree import whole_tree
+from specviz.figures.layout import LayoutData
+from specviz.figures.plot import Figure
+from specviz.figures.tree import Label, whole_tree
+from specviz.frames.scene import Word
 from specviz.settings.chance import Chance
 from specviz.shipped import HOUSE
 from specviz.texts import text
@@ -36,21 +39,125 @@ from specviz.trees.rank_acceptance import shipped_tables
 from specviz.trees.recorded_position import RecordedPosition
 from specviz.trees.shapes import paths_of
 from specviz.ui.broken import spared
-from specviz.ui.trees.drawing import drawn, quoted, shown
+from specviz.ui.trees.drawing import TreeNode, drawn, quoted, shown
 from specviz.ui.trees.grow.question import GrowQuestion
-from specviz.ui.trees.grow.steps import format_total, steps
+from specviz.ui.trees.grow.steps import Step, format_total, steps
 from specviz.ui.trees.places import place
 
 ROUND: Final = 1  # whose coins are used here
 SHOWN: Final = 24  # tokens of the text before the tree
+Views = dict[str, list[int] | list[list[int]] | str]
 
 
-def answer(data: Mapping[str, Any]) -> dict[str, Any]:
+class Origin(TypedDict):
+    """The models and the machine that the numbers come from."""
+
+    drafter: str
+    target: str
+    machine: str
+
+
+class Node(TreeNode):
+    """A guess of the pool, or the root.
+
+    Attributes:
+        total: The log-probability of its path, as text.
+        rank: Among all guesses of the pool, from 1.
+        row: Its row in the target's pass; None if it was dropped.
+        kept: Probability that a round accepts it.
+        believed: The same from the drafter's own probabilities.
+    """
+
+    total: str
+    q: float
+    rank: int
+    row: int | None
+    p: float
+    kept: float
+    believed: float
+
+
+class Layouts(TypedDict):
+    """The layout of the pool, and of the tree alone."""
+
+    all: LayoutData
+    kept: LayoutData
+
+
+class Level(TypedDict):
+    """The layout of the pool down to one depth: its height, and that of each guess."""
+
+    height: float
+    y: list[float]
+
+
+class Decision(TypedDict):
+    """A guess that was judged: it is accepted if u < p."""
+
+    node: int
+    u: float
+    p: float
+
+
+class Judgement(TypedDict):
+    """What the target accepts: the path, and every decision."""
+
+    path: list[int]
+    decisions: list[Decision]
+
+
+class Length(TypedDict):
+    """An accepted length; name: where it comes from."""
+
+    name: str
+    said: str
+    value: float
+
+
+class Margins(TypedDict):
+    """The gain of each guess, and up to which one it pays."""
+
+    figure: Figure
+    said: str
+
+
+class Answer(TypedDict):
+    """One tree on one position.
+
+    Attributes:
+        origin: Where the numbers come from.
+        text: The last tokens before the tree, and its root.
+        kept: Nodes of the tree, by row of the pass.
+        levels: By depth.
+        mask: By row of the pass, the rows that it attends to.
+        positions: By row.
+        views: The tree in the formats of other engines.
+        names: Its size by engine, in that engine's names.
+    """
+
+    origin: Origin
+    text: list[Word]
+    nodes: list[Node]
+    kept: list[int]
+    layouts: Layouts
+    levels: list[Level]
+    steps: list[Step]
+    mask: list[list[int]]
+    positions: list[int]
+    views: Views
+    names: dict[str, dict[str, int]]
+    verdict: Judgement
+    lengths: list[Length]
+    margins: Margins
+    notes: list[str]
+
+
+def answer(data: Mapping[str, Any]) -> Answer:
     """Answer a question. Raises ValueError with a sentence."""
     return whole(GrowQuestion.from_data(data))
 
 
-def whole(asked: GrowQuestion) -> dict[str, Any]:
+def whole(asked: GrowQuestion) -> Answer:
     """Return everything that the section shows of one tree on one position."""
     field = place(asked.place)
     table = ranks(field)
@@ -60,7 +167,7 @@ def whole(asked: GrowQuestion) -> dict[str, Any]:
     found = nodes(field, one, value)
     labels = [node["label"] for node in found]
     return {
-        "from": origin(field),
+        "origin": origin(field),
         "text": [shown(field, token) for token in field.context[-SHOWN:]],
         "nodes": found,
         "kept": one.kept,
@@ -107,37 +214,29 @@ def chances_of(
     )
 
 
-def origin(field: RecordedPosition) -> dict[str, Any]:
+def origin(field: RecordedPosition) -> Origin:
     """Say which models and machine the numbers come from."""
     return {
         "drafter": title_of(field.drafter),
         "target": title_of(field.target),
         "machine": f"{field.machine} · {field.dtype}",
-        "prompt": field.prompt,
-        "deepest": field.deepest,
-        "widest": field.width,
     }
 
 
-def nodes(
-    field: RecordedPosition, one: GrownTree, value: AcceptanceEstimates
-) -> list[dict[str, Any]]:
+def nodes(field: RecordedPosition, one: GrownTree, value: AcceptanceEstimates) -> list[Node]:
     """Return each node of the pool with its numbers."""
     growth, p = one.growth, target_probabilities(field, one)
     at = {node: row for row, node in enumerate(one.kept)}
     rank = {node: number for number, node in enumerate(one.order, 1)}
     return [
-        drawn(field, token)
-        | {
-            "parent": growth.parents[node],
-            "depth": growth.depths[node],
+        {
+            **drawn(field, token, growth.parents[node], growth.depths[node]),
             "total": format_total(growth.totals[node]) if node else "",
             "q": round(_confidence(one, node), 4),
             "rank": rank.get(node, 0),
             "row": at.get(node),
             "p": round(p[node], 5),
             "kept": round(value.exact[node], 5),
-            "forecast": round(value.ranks[node], 5),
             "believed": round(value.believed[node], 5),
         }
         for node, token in enumerate(growth.tokens)
@@ -150,17 +249,17 @@ def _confidence(one: GrownTree, node: int) -> float:
     return exp(totals[node] - totals[parent]) if node else 1.0
 
 
-def layout(labels: Sequence[Any], one: GrownTree, only: Sequence[int] | None) -> dict[str, Any]:
+def layout(labels: Sequence[Label], one: GrownTree, only: Sequence[int] | None) -> LayoutData:
     """Return the layout by node of the pool, for all nodes or some of them."""
     chosen = list(range(len(labels))) if only is None else list(only)
     new = {node: place for place, node in enumerate(chosen)}
     parents = [new[one.growth.parents[node]] if node else -1 for node in chosen]
     found = whole_tree([labels[node] for node in chosen], parents).to_json()
     places = {str(node): found["places"][str(place)] for place, node in enumerate(chosen)}
-    return found | {"places": places}
+    return {**found, "places": places}
 
 
-def levels(labels: Sequence[Any], one: GrownTree) -> list[dict[str, Any]]:
+def levels(labels: Sequence[Label], one: GrownTree) -> list[Level]:
     """Return, by depth, the layout of the pool down to that depth: its height, and each node's."""
     parents, depths = one.growth.parents, one.growth.depths
     found = [whole_tree(labels, parents, deepest=depth) for depth in range(max(depths) + 1)]
@@ -170,7 +269,7 @@ def levels(labels: Sequence[Any], one: GrownTree) -> list[dict[str, Any]]:
     ]
 
 
-def lists(one: GrownTree) -> dict[str, Any]:
+def lists(one: GrownTree) -> Views:
     """Return the tree in the formats of other engines."""
     parents = one.tree.parents
     links = shapes.linked_list(parents)
@@ -184,22 +283,17 @@ def lists(one: GrownTree) -> dict[str, Any]:
     }
 
 
-def verified(field: RecordedPosition, one: GrownTree, asked: GrowQuestion) -> dict[str, Any]:
+def verified(field: RecordedPosition, one: GrownTree, asked: GrowQuestion) -> Judgement:
     """Judge the tree once, by the rule for candidates that are not sampled."""
     verdict = PositionModels(field).verify(one, Chance(asked.seed, ROUND), asked.cold)
-    decisions = [
-        {
-            "node": one.kept[each.node],
-            "u": round(each.u, 3),
-            "p": round(each.threshold, 3),
-            "is": "accepted" if each.accepted else "rejected",
-        }
+    decisions: list[Decision] = [
+        {"node": one.kept[each.node], "u": round(each.u, 3), "p": round(each.threshold, 3)}
         for each in verdict.decisions
     ]
     return {"path": [one.kept[node] for node in verdict.path], "decisions": decisions}
 
 
-def judged(field: RecordedPosition, one: GrownTree, verdict: dict[str, Any]) -> dict[str, Any]:
+def judged(field: RecordedPosition, one: GrownTree, verdict: Judgement) -> Step:
     """Return the last step: which guesses the target accepts."""
     path = verdict["path"]
     tokens = " ".join(quoted(field, one.growth.tokens[node]) for node in path)
@@ -211,8 +305,8 @@ def judged(field: RecordedPosition, one: GrownTree, verdict: dict[str, Any]) -> 
 
 
 def lengths(
-    one: GrownTree, value: AcceptanceEstimates, verdict: dict[str, Any], measured: bool
-) -> list[dict[str, Any]]:
+    one: GrownTree, value: AcceptanceEstimates, verdict: Judgement, measured: bool
+) -> list[Length]:
     """Return accepted lengths by source, in the order shown."""
     found = value.length(one.kept)
     rows = [
@@ -228,7 +322,7 @@ def lengths(
     ]
 
 
-def marginal(one: GrownTree, value: AcceptanceEstimates) -> dict[str, Any]:
+def marginal(one: GrownTree, value: AcceptanceEstimates) -> Margins:
     """Return the gain of each guess in the order kept, and its cost."""
     kept = one.order[: len(one.kept) - 1]
     gains = [value.exact[node] for node in kept]

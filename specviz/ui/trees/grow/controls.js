@@ -4,7 +4,7 @@ import { classes, h, render } from "../../shared/view.js";
 import { Options } from "../shared/options.js";
 import { $, look, stage, state, view } from "./state.js";
 
-/** @import { Dial } from "./data.js" */
+/** @import { Dial } from "./state.js" */
 
 const MOST_BUDGET = 63; // with the root 64 rows, the largest pass that was timed
 /** @type {[name: Dial, title: string][]} */

@@ -17,8 +17,10 @@ import { ContextText, SelectedGuess } from "./selected_guess.js";
 import { $, look, onChange, ranked, stage, state, view } from "./state.js";
 import { Legend, ShownSwitch, StepCaption, StepDock, ZoomButtons } from "./steps.js";
 
-/** @import { Refusal, Start } from "../../shared/data.js" */
-/** @import { Answer, Config } from "./data.js" */
+/** @import { Reply } from "../../shared/ask.js" */
+/** @import { Start } from "../../shared/section.js" */
+/** @import { Answer } from "./answer.py" */
+/** @import { Config } from "./section.py" */
 
 const SILENT = "The server does not answer. What is shown is older than the settings.";
 /** @type {Question<Answer>} */
@@ -31,7 +33,7 @@ function draw() {
   $(".sv-grow-notice").textContent = view.notice;
   $(".sv-grow-notice").hidden = !view.notice;
   if (!view.answer) return;
-  const { target, drafter, machine } = view.answer.from;
+  const { target, drafter, machine } = view.answer.origin;
   const kind = view.live ? "live" : "recorded";
   $(".sv-grow-source").textContent = `${kind} · ${drafter} drafts for ${target} · ${machine}`;
   $(".sv-grow-source").dataset.source = kind;
@@ -53,7 +55,7 @@ function draw() {
   for (const [place, part] of Object.entries(parts)) render(part(), $(".sv-grow-" + place));
 }
 
-/** @param {Answer | Refusal} found */
+/** @param {Reply<Answer>} found */
 function show(found) {
   stage.element.classList.toggle("sv-grow-faulty", found.problem !== undefined);
   if (found.problem !== undefined) return look({ notice: found.problem });

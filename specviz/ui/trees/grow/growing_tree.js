@@ -5,7 +5,8 @@ import { DraftTree } from "../../shared/draft_tree.js";
 import { h, render } from "../../shared/view.js";
 import { $, answer, pathTo, pick, step, view } from "./state.js";
 
-/** @import { Node, Places, TreeLayout } from "../../shared/draft_tree.js" */
+/** @import { LayoutData } from "../../../figures/layout.py" */
+/** @import { Node, Places } from "../../shared/draft_tree.js" */
 
 const HIGHEST = 760; // of the view, see its style sheet
 const MORE = 480; // pixels drawn beyond what is in view, at either side
@@ -18,7 +19,7 @@ const SAID = {
   unreached: "not reached",
 };
 
-/** The layout; while the tree grows, as if there were no deeper levels. @returns {TreeLayout} */
+/** The layout; while the tree grows, as if there were no deeper levels. @returns {LayoutData} */
 function layout() {
   const { layouts, levels, nodes } = answer();
   const { kind, born } = step();

@@ -6,7 +6,7 @@ import { h, render } from "../../shared/view.js";
 import { addPlace } from "./controls.js";
 import { $, look } from "./state.js";
 
-/** @import { Line } from "./data.js" */
+/** @import { Line } from "./section.py" */
 
 /** @type {Job<Line>} */
 export const job = new Job({

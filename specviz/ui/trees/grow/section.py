@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from secrets import token_hex
-from typing import Any, Final
+from typing import Any, Final, Literal, TypedDict
 
 import gradio as gr
 
@@ -21,7 +21,6 @@ from specviz.trees.recorded_position import (
     WIDEST,
     RecordedPosition,
     is_position_file,
-    recipes,
 )
 from specviz.trees.shapes import PRESETS
 from specviz.ui.broken import spared
@@ -29,10 +28,10 @@ from specviz.ui.component import TabContext, component
 from specviz.ui.live import Start, wire
 from specviz.ui.questions import parse
 from specviz.ui.request import HOUSE, RunRequest
-from specviz.ui.stream import Stream, line
+from specviz.ui.stream import ErrorLine, StateLine, Stream, line
 from specviz.ui.task import JobContext, Task, gpu_seconds
 from specviz.ui.trees.grow.question import KINDS
-from specviz.ui.trees.places import HELD
+from specviz.ui.trees.places import HELD, names
 
 NAME: Final = "sv-grow"
 OURS: Final = "window.specviz.grow"
@@ -44,14 +43,49 @@ GROWS: Final = (
 )  # fmt: skip
 
 
+class Limits(TypedDict):
+    """The highest values of fields."""
+
+    depth: int
+    width: int
+    skip: int
+
+
+class Config(TypedDict):
+    """What the section starts with.
+
+    Attributes:
+        places: Name and title, like kinds and drafters.
+        presets: Title, and depth, width and budget.
+        prompt: The prompt of a live position before anyone types.
+    """
+
+    places: list[tuple[str, str]]
+    kinds: list[tuple[str, str]]
+    presets: list[tuple[str, tuple[int, int, int]]]
+    drafters: list[tuple[str, str]]
+    prompt: str
+    most: Limits
+
+
+class PositionLine(TypedDict):
+    """The name of a live position."""
+
+    kind: Literal["position"]
+    place: str
+
+
+Line = PositionLine | StateLine | ErrorLine
+
+
 def build(place: TabContext) -> None:
     """Build the section and wire its events."""
     here = {entry.name for entry in entries() if entry.kind == "drafter"}
-    known = {
-        "places": [[recipe.name, recipe.title] for recipe in recipes()],
+    known: Config = {
+        "places": names(),
         "kinds": list(KINDS.items()),
-        "presets": [[title, [p.depth, p.width, p.budget]] for title, p in PRESETS],
-        "drafters": [[name, title_of(name)] for name in GROWS if name in here],
+        "presets": [(title, (p.depth, p.width, p.budget)) for title, p in PRESETS],
+        "drafters": [(name, title_of(name)) for name in GROWS if name in here],
         "prompt": spared(lambda: prompts()["stories"][1], EXAMPLE),
         "most": {"depth": LEVELS, "width": WIDEST, "skip": MOST_SKIPPED},
     }
@@ -99,4 +133,5 @@ def kept(text: str) -> str:
     if not is_position_file(text):
         return text
     place = HELD.keep(token_hex(8), RecordedPosition.from_text(text))
-    return line("position", {"place": place})
+    found: PositionLine = {"kind": "position", "place": place}
+    return line(found["kind"], found)

@@ -5,8 +5,8 @@ import { h, RunningToken, Token } from "../../shared/view.js";
 import { answer, pathTo, ranked, step, view } from "./state.js";
 
 /** @import { ComponentChild } from "../../vendor/preact.js" */
-/** @import { Word } from "../../shared/data.js" */
-/** @import { Node } from "./data.js" */
+/** @import { Word } from "../../../frames/scene.py" */
+/** @import { Node } from "./answer.py" */
 
 /** @param {Word} w */
 const Chip = (w) => h("span", { class: "sv-grow-chip" }, Token(w));

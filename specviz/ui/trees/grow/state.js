@@ -3,13 +3,17 @@
 import { Stage } from "../../shared/stage.js";
 import { there } from "../../shared/there.js";
 
-/** @import { Answer, Config, Shown, State } from "./data.js" */
+/** @import { Answer } from "./answer.py" */
+/** @import { Config } from "./section.py" */
+
+/** @typedef {"depth" | "width" | "budget"} Dial */
+/** @typedef {keyof Answer["layouts"]} Shown */
 
 /** @type {Stage<Config>} */
 export const stage = new Stage();
 export const { $ } = stage;
 
-/** @type {State} */
+/** What is asked; own: the text of a shape; cold: temperature 0. */
 export const state = {
   place: "",
   kind: "dynamic",

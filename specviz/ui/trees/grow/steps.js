@@ -5,7 +5,7 @@ import { h, Icon, termAttributes } from "../../shared/view.js";
 import { follow } from "./growing_tree.js";
 import { answer, look, step, view } from "./state.js";
 
-/** @import { Shown } from "./data.js" */
+/** @import { Shown } from "./state.js" */
 
 /** @type {[name: string, title: string, to: (at: number, last: number) => number][]} */
 const MOVES = [

@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 from math import exp
-from typing import Any
+from typing import Literal, NotRequired, TypedDict
 
 from specviz.texts import text
 from specviz.trees.grown_tree import GrownTree
 from specviz.trees.recorded_position import RecordedPosition
 from specviz.ui.trees.drawing import quoted
 
-Step = dict[str, Any]
+
+class Step(TypedDict):
+    """A step in which a tree grows, or the verdict on it.
+
+    Attributes:
+        born: Number of nodes of the pool that are there by then.
+        say: The step in a sentence.
+        node: The node that is expanded.
+        level: All nodes that are expanded at this depth.
+    """
+
+    kind: Literal["start", "expand", "frontier", "rerank", "mask", "verify"]
+    born: int
+    say: str
+    node: NotRequired[int]
+    level: NotRequired[list[int]]
 
 
 def steps(field: RecordedPosition, one: GrownTree, dynamic: bool) -> list[Step]:
@@ -20,9 +35,6 @@ def steps(field: RecordedPosition, one: GrownTree, dynamic: bool) -> list[Step]:
         field: The position.
         one: The tree and its pool.
         dynamic: Whether it has a frontier and a rerank.
-
-    Returns:
-        Steps with their kind, their sentence, and `born`, the number of nodes present by then.
     """
     found = [_start(field)]
     for number, level in enumerate(one.levels, 1):

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypedDict
 
+from specviz.figures.layout import LayoutData
 from specviz.figures.tree import whole_tree
 from specviz.settings.chance import Chance
 from specviz.texts import text
@@ -18,12 +19,13 @@ from specviz.trees.judging import (
     SHAPES,
     PositionModels,
     SampledTree,
+    Scores,
     average,
 )
 from specviz.trees.recorded_position import RecordedPosition
 from specviz.trees.shapes import check_range
 from specviz.ui.questions import BadRequest
-from specviz.ui.trees.drawing import drawn, quoted
+from specviz.ui.trees.drawing import TreeNode, drawn, quoted
 from specviz.ui.trees.places import place
 from specviz.verification import Verdict
 
@@ -32,6 +34,31 @@ ROUND: Final = 1
 TITLES: Final = {"top-down": "Top-down", "traversal": "Traversal"}
 GAP: Final = 44
 SEEDS: Final = 2**31
+Coin = tuple[str, str, str, str]  # guess, u, threshold, outcome
+
+
+class JudgedNode(TreeNode, Scores):
+    """A token of the sampled tree."""
+
+
+class RuleAnswer(TypedDict):
+    """What a rule does; roles: by node; coins: in the order thrown."""
+
+    name: str
+    title: str
+    roles: list[str]
+    coins: list[Coin]
+    expected: str
+    said: str
+
+
+class Answer(TypedDict):
+    """Two rules on one sampled tree; average: over many trees, in a sentence."""
+
+    nodes: list[JudgedNode]
+    layout: LayoutData
+    rules: list[RuleAnswer]
+    average: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +94,12 @@ class JudgingQuestion:
         )
 
 
-def answer(data: Mapping[str, Any]) -> dict[str, Any]:
+def answer(data: Mapping[str, Any]) -> Answer:
     """Answer a question. Raises ValueError with a sentence."""
     return whole(JudgingQuestion.from_data(data))
 
 
-def whole(asked: JudgingQuestion) -> dict[str, Any]:
+def whole(asked: JudgingQuestion) -> Answer:
     """Return everything that the section shows of one sampled tree."""
     field = place(asked.place)
     chance = Chance(asked.seed, ROUND)
@@ -80,8 +107,8 @@ def whole(asked: JudgingQuestion) -> dict[str, Any]:
     tokens = [field.root, *(draft.vocabulary[at] for at in draft.tree.tokens[1:])]
     verdicts, expected = draft.verdicts(chance), draft.expected()
     parents = draft.tree.parents
-    nodes = [
-        drawn(field, token) | {"parent": parent, "depth": depth} | draft.scores(node)
+    nodes: list[JudgedNode] = [
+        {**drawn(field, token, parent, depth), **draft.scores(node)}
         for node, (token, parent, depth) in enumerate(
             zip(tokens, parents, draft.tree.depths, strict=True)
         )
@@ -95,13 +122,12 @@ def whole(asked: JudgingQuestion) -> dict[str, Any]:
                 "title": TITLES[name],
                 "roles": roles(draft, verdict),
                 "coins": coins(field, tokens, verdict),
-                "kept": len(verdict.path),
                 "expected": f"{expected[name]:.3f}",
                 "said": said(field, tokens, verdict),
             }
             for name, verdict in verdicts.items()
         ],
-        "average": mean(asked) if asked.average else None,
+        "average": mean(asked.place, asked.shape, asked.drawn) if asked.average else None,
     }
 
 
@@ -116,15 +142,15 @@ def roles(draft: SampledTree, verdict: Verdict) -> list[str]:
     return found
 
 
-def coins(field: RecordedPosition, tokens: list[int], verdict: Verdict) -> list[list[str]]:
+def coins(field: RecordedPosition, tokens: list[int], verdict: Verdict) -> list[Coin]:
     """List the decisions in order: guess, u, threshold, and outcome."""
     return [
-        [
+        (
             quoted(field, tokens[each.node]),
             f"{each.u:.3f}",
             f"{each.threshold:.3f}",
             "accepted" if each.accepted else "rejected",
-        ]
+        )
         for each in verdict.decisions
     ]
 
@@ -138,16 +164,12 @@ def said(field: RecordedPosition, tokens: list[int], verdict: Verdict) -> str:
     return text("trees", "rule_keeps", coins=coins_thrown, tokens=words)
 
 
-def mean(asked: JudgingQuestion) -> dict[str, Any]:
-    """Return both rules' averages over many sampled trees; cached for all visitors."""
-    return dict(_mean(asked.place, asked.shape, asked.drawn))
-
-
 @lru_cache(64)  # bounded, since visitors' positions change
-def _mean(name: str, shape: int, drawn: str) -> tuple[tuple[str, Any], ...]:
+def mean(name: str, shape: int, drawn: str) -> str:
+    """Say both rules' averages over many sampled trees; cached for all visitors."""
     found = average(PositionModels(place(name)), SHAPES[shape], SAMPLING_MODES[drawn], TREES, 1)
     gain = found.lengths["traversal"] - found.lengths["top-down"]
-    sentence = text(
+    return text(
         "trees",
         "rules_on_average",
         trees=found.trees,
@@ -156,4 +178,3 @@ def _mean(name: str, shape: int, drawn: str) -> tuple[tuple[str, Any], ...]:
         gain=f"{gain:+.3f}".replace("-", "−"),
         error=f"{1.96 * found.error:.3f}",
     )
-    return (("said", sentence),)

@@ -7,8 +7,10 @@ import { Stage } from "../../shared/stage.js";
 import { h, Mark, render } from "../../shared/view.js";
 import { listLive, Options } from "../shared/options.js";
 
-/** @import { Refusal, Start } from "../../shared/data.js" */
-/** @import { Answer, Config, JudgedNode, RuleAnswer } from "./data.js" */
+/** @import { Reply } from "../../shared/ask.js" */
+/** @import { Start } from "../../shared/section.js" */
+/** @import { Answer, JudgedNode, RuleAnswer } from "./answer.py" */
+/** @import { Config } from "./section.py" */
 
 /** @type {Stage<Config>} */
 const stage = new Stage();
@@ -32,7 +34,7 @@ function change(part) {
   draw();
 }
 
-/** @param {Answer | Refusal} found */
+/** @param {Reply<Answer>} found */
 const show = (found) =>
   change(found.problem === undefined ? { notice: "", answer: found } : { notice: found.problem });
 
@@ -50,7 +52,7 @@ function draw() {
     answer.rules.map((rule) => RuleCard(rule, answer)),
     $(".sv-judge-pair"),
   );
-  $(".sv-judge-mean").textContent = answer.average ? answer.average.said : "";
+  $(".sv-judge-mean").textContent = answer.average ?? "";
   $("[data-do=mean]").hidden = Boolean(answer.average);
 }
 

@@ -6,7 +6,7 @@ Pure: text in, text out. Each way is computed in the precision that it names.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal, TypedDict
 
 from specviz.figures.tree import whole_tree
 from specviz.settings.chance import Chance
@@ -17,7 +17,7 @@ from specviz.trees.grown_tree import estimate_acceptance, grow_tree, target_prob
 from specviz.trees.ranking import RankedTree, rank_all_ways
 from specviz.trees.recorded_position import Path, RecordedPosition
 from specviz.trees.rounding import EXACT
-from specviz.ui.trees.drawing import drawn, quoted
+from specviz.ui.trees.drawing import Tree, drawn, quoted
 from specviz.ui.trees.ranking.question import RankingQuestion
 from specviz.verification.tree import DraftTree
 
@@ -25,14 +25,50 @@ GAP: Final = 96  # a number on a line has up to eleven characters
 DIGITS: Final = 5
 COINS: Final = Chance(1, 1)  # the same coins for both trees
 SHORT: Final = 34  # between columns without numbers
+Role = Literal["kept", "dropped", "gained", "lost", "tied"]
 
 
-def answer(data: Mapping[str, Any]) -> dict[str, Any]:
+class Way(TypedDict):
+    """A way of ranking.
+
+    Attributes:
+        length: Expected accepted length; None of a made-up tree, which has no target.
+        roles: By node drawn, like totals.
+    """
+
+    name: str
+    differ: int
+    tied: int
+    zeros: int
+    orphans: list[str]
+    length: float | None
+    roles: list[Role]
+    totals: list[str]
+    said: str
+
+
+class ComparedTree(Tree):
+    """A tree with the right or wrong parents. moved: by node, whether its parent is wrong."""
+
+    name: str
+    moved: list[bool]
+    length: float
+    kept: str
+
+
+class Answer(Tree):
+    """One tree, ranked in eight ways; exhibit: as drafted, and with its parents off by one."""
+
+    ways: list[Way]
+    exhibit: list[ComparedTree] | None
+
+
+def answer(data: Mapping[str, Any]) -> Answer:
     """Answer a question. Raises ValueError with a sentence."""
     return whole(RankingQuestion.from_data(data))
 
 
-def whole(asked: RankingQuestion) -> dict[str, Any]:
+def whole(asked: RankingQuestion) -> Answer:
     """Return everything that the lab shows of one tree."""
     field, parameters = asked.field()
     made = rank_all_ways(field, parameters)
@@ -41,7 +77,8 @@ def whole(asked: RankingQuestion) -> dict[str, Any]:
     parents = [at[path[:-1]] if path else -1 for path in paths]
     tokens = [path[-1] if path else field.root for path in paths]
     real = asked.example is None
-    return _tree(field, tokens, parents, GAP) | {
+    return {
+        **_tree(field, tokens, parents, GAP),
         "ways": [way(field, one, paths, real) for one in made],
         "exhibit": off_by_one_facts(field) if real and field.p_off_by_one else None,
     }
@@ -49,11 +86,10 @@ def whole(asked: RankingQuestion) -> dict[str, Any]:
 
 def _tree(
     field: RecordedPosition, tokens: Sequence[int], parents: Sequence[int], gap: float
-) -> dict[str, Any]:
+) -> Tree:
     """Return the nodes of a tree and its layout."""
-    depths = node_depths(list(parents))
-    rows = zip(tokens, parents, depths, strict=True)
-    nodes = [drawn(field, token) | {"parent": up, "depth": depth} for token, up, depth in rows]
+    rows = zip(tokens, parents, node_depths(list(parents)), strict=True)
+    nodes = [drawn(field, token, parent, depth) for token, parent, depth in rows]
     layout = whole_tree([node["label"] for node in nodes], parents, gap).to_json()
     return {"nodes": nodes, "layout": layout}
 
@@ -71,7 +107,7 @@ def union(made: list[RankedTree]) -> list[Path]:
     return sorted(found, key=lambda path: (len(path), order.get(path, len(order)), path))
 
 
-def way(field: RecordedPosition, one: RankedTree, paths: list[Path], real: bool) -> dict[str, Any]:
+def way(field: RecordedPosition, one: RankedTree, paths: list[Path], real: bool) -> Way:
     """Return one way of ranking: its role and its total for each node drawn."""
     totals = one.grown.growth.totals
     at = {one.grown.path(node): node for node in range(len(totals))}
@@ -93,7 +129,7 @@ def way(field: RecordedPosition, one: RankedTree, paths: list[Path], real: bool)
     }
 
 
-def role(path: Path, one: RankedTree, ties: set[Path]) -> str:
+def role(path: Path, one: RankedTree, ties: set[Path]) -> Role:
     """Return what a guess is under one way of ranking.
 
     Args:
@@ -132,7 +168,7 @@ def said(one: RankedTree) -> str:
     return " ".join(found)
 
 
-def off_by_one_facts(field: RecordedPosition) -> dict[str, Any]:
+def off_by_one_facts(field: RecordedPosition) -> list[ComparedTree]:
     """Return the tree as drafted, and with its parents off by one."""
     one = grow_tree(field, judging.SIZE)
     tree = one.tree
@@ -143,15 +179,16 @@ def off_by_one_facts(field: RecordedPosition) -> dict[str, Any]:
         ("As drafted", list(tree.parents), right),
         ("Parents off by one", wrong, field.p_off_by_one),
     )
-    return {"trees": [_hung(field, tree, *each) for each in shapes]}
+    return [_hung(field, tree, *each) for each in shapes]
 
 
 def _hung(
     field: RecordedPosition, tree: DraftTree, name: str, parents: list[int], p: list[float]
-) -> dict[str, Any]:
+) -> ComparedTree:
     """Return a tree's guesses under these parents, its expected length, and one verdict."""
     kept = judging.accepted_nodes(parents, tree.tokens, p, COINS)
-    return _tree(field, tree.tokens, parents, SHORT) | {
+    return {
+        **_tree(field, tree.tokens, parents, SHORT),
         "name": name,
         "moved": [a != b for a, b in zip(parents, tree.parents, strict=True)],
         "length": round(judging.expected_length(parents, tree.tokens, p), 2),

@@ -6,7 +6,8 @@ import { h, render } from "../../shared/view.js";
 import { $ } from "./state.js";
 
 /** @import { Node } from "../../shared/draft_tree.js" */
-/** @import { Exhibit, RankedNode, Role, TreeAnswer, Way } from "./data.js" */
+/** @import { Tree, TreeNode } from "../drawing.py" */
+/** @import { ComparedTree, Role, Way } from "./answer.py" */
 
 /** @type {Record<Role, string>} */
 const ROLES = {
@@ -20,7 +21,7 @@ const ROLES = {
 export const Legend = () =>
   Object.entries(ROLES).map(([role, label]) => h("li", { key: role }, StateKey(role), label));
 
-/** @param {RankedNode[]} nodes @param {(at: number) => string} stateOf @param {string[]} [totals] */
+/** @param {TreeNode[]} nodes @param {(at: number) => string} stateOf @param {string[]} [totals] */
 function drawn(nodes, stateOf, totals = []) {
   /** @type {Record<string, Node>} */
   const made = {};
@@ -31,7 +32,7 @@ function drawn(nodes, stateOf, totals = []) {
   return made;
 }
 
-/** @param {TreeAnswer} tree @param {Way} way */
+/** @param {Tree} tree @param {Way} way */
 export function RankedTree({ nodes, layout }, { roles, totals }) {
   return h(DraftTree, {
     nodes: drawn(nodes, (at) => roles[at], totals),
@@ -47,7 +48,7 @@ export function RankedTree({ nodes, layout }, { roles, totals }) {
   });
 }
 
-/** The trees with the right parents and with those off by one. @param {Exhibit["trees"][number]} tree */
+/** The trees with the right parents and with those off by one. @param {ComparedTree} tree */
 export function ExhibitTree({ name, nodes, layout, moved, length, kept }) {
   const numbers = `: expected accepted length ${length.toFixed(2)}; with one set of coins, the target accepts ${kept}`;
   const tree = h(DraftTree, {

@@ -7,8 +7,10 @@ import { ExhibitTree, Legend, RankedTree } from "./ranked_tree.js";
 import { $, stage, state } from "./state.js";
 import { startStudy, wayName } from "./study.js";
 
-/** @import { Refusal, Start } from "../../shared/data.js" */
-/** @import { Answer, Config, Way } from "./data.js" */
+/** @import { Reply } from "../../shared/ask.js" */
+/** @import { Start } from "../../shared/section.js" */
+/** @import { Answer, Way } from "./answer.py" */
+/** @import { Config } from "./section.py" */
 
 const SILENT = "The server does not answer. Try again.";
 /** @type {Question<Answer>} */
@@ -25,7 +27,7 @@ function change(part) {
   draw();
 }
 
-/** @param {Answer | Refusal} found */
+/** @param {Reply<Answer>} found */
 function show(found) {
   if (found.problem !== undefined) return change({ notice: found.problem });
   const example = state.place.startsWith("example:");
@@ -68,7 +70,7 @@ function draw() {
   $(".sv-rank-said").textContent = way.said;
   render(RankedTree(answer, way), $(".sv-rank-view"));
   $(".sv-rank-exhibit").hidden = !answer.exhibit;
-  render((answer.exhibit?.trees ?? []).map(ExhibitTree), $(".sv-rank-pair"));
+  render((answer.exhibit ?? []).map(ExhibitTree), $(".sv-rank-pair"));
 }
 
 const HEADS = ["", "changed guesses", "ties at the cut", "zeros", "accepted length"];

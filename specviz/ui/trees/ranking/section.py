@@ -2,23 +2,87 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final, TypedDict
 
 from specviz.catalog.entry import title_of
 from specviz.trees import rounding
-from specviz.trees.recorded_position import recipes
 from specviz.ui.component import TabContext, component
+from specviz.ui.trees.places import names
 
 NAME: Final = "sv-rank"
-SIZES: Final = {"SGLang 6, 10, 60": [6, 10, 59], "SGLang 5, 4, 8": [5, 4, 7]}
-KEPT: Final = ("differ", "nodes", "tied", "zeros", "orphans", "length", "gain", "gain_interval")
+SIZES: Final = {"SGLang 6, 10, 60": (6, 10, 59), "SGLang 5, 4, 8": (5, 4, 7)}
+
+
+class Measured(TypedDict):
+    """Means over many positions; gain: in accepted length, with its 95% interval."""
+
+    differ: float
+    nodes: float
+    tied: float
+    zeros: float
+    orphans: float
+    gain: float
+    gain_interval: tuple[float, float]
+
+
+class StudyRow(TypedDict):
+    """One drafter and one size of tree; ways: by way of ranking."""
+
+    drafter: str
+    size: str
+    said: str
+    noise: str
+    ways: dict[str, Measured]
+
+
+class Arithmetic(TypedDict):
+    """Microseconds of one step of the tree loop."""
+
+    dtype: str
+    width: int
+    product: float
+    sum: float
+
+
+class Study(TypedDict):
+    """The study on real text."""
+
+    rows: list[StudyRow]
+    made: str
+    where: str
+    arithmetic: list[Arithmetic]
+
+
+class Reported(TypedDict):
+    """What the pull request reports; rows: unit, products, sums of logs."""
+
+    url: str
+    where: str
+    quote: str
+    rows: list[tuple[str, str, str]]
+
+
+class Config(TypedDict):
+    """What the section starts with.
+
+    Attributes:
+        examples: Name, title and explanation.
+        places: Name and title.
+        size: Depth, width and budget.
+    """
+
+    examples: list[tuple[str, str, str]]
+    places: list[tuple[str, str]]
+    size: tuple[int, int, int]
+    study: Study | None
+    reported: Reported
 
 
 def build(place: TabContext) -> None:
     """Build the section and wire its events."""
-    known = {
+    known: Config = {
         "examples": examples(),
-        "places": [[recipe.name, recipe.title] for recipe in recipes()],
+        "places": names(),
         "size": SIZES["SGLang 6, 10, 60"],
         "study": studied(),
         "reported": reported(),
@@ -27,27 +91,27 @@ def build(place: TabContext) -> None:
     place.questions.add("ranking", "specviz.ui.trees.ranking.answer")
 
 
-def examples() -> list[list[str]]:
+def examples() -> list[tuple[str, str, str]]:
     """Return the constructed examples: name, title, explanation."""
     from specviz.trees.rounding import EXAMPLES
     from specviz.ui.trees.ranking.question import MADE_UP
 
-    return [[MADE_UP + one.name, one.title, one.explanation] for one in EXAMPLES]
+    return [(MADE_UP + one.name, one.title, one.explanation) for one in EXAMPLES]
 
 
-def studied() -> dict[str, Any] | None:
+def studied() -> Study | None:
     """Return the study by drafter and size; None if it was not measured."""
     found = rounding.load_study()
     if found is None:
         return None
     places = found["prompts"] * found["places"]
-    rows = [
+    rows: list[StudyRow] = [
         {
             "drafter": title_of(drafter),
             "size": size,
             "said": rounding.verdict(ways, places, SIZES[size][2]),
             "noise": rounding.noise(ways, rounding.Reported()),
-            "ways": {way: {key: row[key] for key in KEPT} for way, row in ways.items()},
+            "ways": {way: measured(row) for way, row in ways.items()},
         }
         for drafter, sizes in found["drafters"].items()
         for size, ways in sizes.items()
@@ -57,7 +121,16 @@ def studied() -> dict[str, Any] | None:
     return {"rows": rows, "made": made, "where": where, "arithmetic": found["arithmetic"]}
 
 
-def reported() -> dict[str, Any]:
+def measured(row: rounding.Way) -> Measured:
+    """Return what the page shows of a way of ranking."""
+    return {
+        "differ": row["differ"], "nodes": row["nodes"], "tied": row["tied"],
+        "zeros": row["zeros"], "orphans": row["orphans"],
+        "gain": row["gain"], "gain_interval": row["gain_interval"],
+    }  # fmt: skip
+
+
+def reported() -> Reported:
     """Return what the pull request reports."""
     told = rounding.Reported()
     return {
@@ -65,7 +138,7 @@ def reported() -> dict[str, Any]:
         "where": told.where,
         "quote": told.quote,
         "rows": [
-            ["tokens per pass", f"{told.accepted[0]:g}", f"{told.accepted[1]:g}"],
-            ["tokens per second", f"{told.speed[0]:g}", f"{told.speed[1]:g}"],
+            ("tokens per pass", f"{told.accepted[0]:g}", f"{told.accepted[1]:g}"),
+            ("tokens per second", f"{told.speed[0]:g}", f"{told.speed[1]:g}"),
         ],
     }

@@ -2,7 +2,8 @@
 
 import { Stage } from "../../shared/stage.js";
 
-/** @import { Answer, Config } from "./data.js" */
+/** @import { Answer } from "./answer.py" */
+/** @import { Config } from "./section.py" */
 
 /** @type {Stage<Config>} */
 export const stage = new Stage();

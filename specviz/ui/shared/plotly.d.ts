@@ -1,0 +1,33 @@
+// As much of plotly's types as is used. Python tells colours as names ("--p").
+
+/** A trace of a figure as Python tells it: plotly's, and colours as names ("--p"). */
+export interface Trace {
+  type?: TraceType;
+  x: (number | null)[];
+  y: (number | null)[];
+  text?: string[];
+  hovertext?: string[];
+  [more: string]: unknown;
+}
+export type TraceType = "scatter" | "bar";
+export interface Layout {
+  width: number;
+  height: number;
+  margin: { l: number; r: number; t: number; b: number };
+  xaxis: { range: [number, number] };
+  yaxis: { range: [number, number] };
+  [more: string]: unknown;
+}
+export interface Figure {
+  data: Record<string, Trace>;
+  layout: Layout;
+}
+/** As much of plotly as is used. */
+export interface Plotly {
+  react(
+    place: HTMLElement,
+    traces: object[],
+    layout: object,
+    config: { displayModeBar: boolean; responsive: boolean },
+  ): Promise<unknown>;
+}

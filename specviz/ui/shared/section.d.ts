@@ -1,0 +1,30 @@
+// What a section of the page is to Gradio and to other sections.
+
+import type { PointData } from "../step/lines.py";
+import type { Source } from "../stream.py";
+
+/** Of a part of the page: its value is text. */
+export interface Props {
+  value: string | null;
+}
+export type Watch = (name: "value", heard: () => void) => void;
+export type Trigger = (event: string) => void;
+/** What a section's module begins with. */
+export type Start<Config> = (
+  element: HTMLElement,
+  props: Props,
+  watch: Watch,
+  trigger: Trigger,
+  config: Config & { name: string },
+) => void;
+/** Kinds of sections that put their public faces on the window. */
+export type Shared = "players" | "races" | "domains" | "sweeps";
+/** A section's public face; opened: what is shown first, once it is here. */
+export type Section = object & { opened?: Promise<unknown> };
+/** A run's place on the speed law. where: target and machine. run: which one, where it was recorded. */
+export interface NamedPoint extends PointData {
+  name: string;
+  source: Source;
+  where?: string;
+  run?: string;
+}
