@@ -33,6 +33,7 @@ from specviz.frames.whatif import is_certain
 from specviz.texts import Part, number, say
 from specviz.trace.events import Judged
 from specviz.trace.metrics import accepted_path
+from specviz.trace.rule_specs import fly_own_threshold
 
 
 def caption(scene: Scene, step: Step) -> dict[str, Any]:
@@ -329,6 +330,21 @@ def _ensemble(inputs: Mapping[str, float]) -> list[Part]:
     return say("step", "test_ensemble", weight=weight, other=other)
 
 
+def _fly(inputs: Mapping[str, float]) -> list[Part]:
+    unsure = inputs["top_entropy"] >= inputs["limit"]
+    return say(
+        "step",
+        "test_fly",
+        own=format_nonzero(fly_own_threshold(inputs)),
+        entropy=f"{inputs['top_entropy']:.2f}",
+        limit=f"{inputs['limit']:g}",
+        following=f"{inputs['following']:g}",
+        window=f"{inputs['window']:g}",
+        unsure=unsure,
+        overruled=unsure and inputs["following"] >= inputs["window"],
+    )
+
+
 WITHOUT_COIN: Final = frozenset({"typical", "relaxed", "unverified"})
 TESTS: Final[Mapping[str, Callable[[Mapping[str, float]], list[Part]]]] = {
     "accept-reject": lambda inputs: say(
@@ -340,5 +356,6 @@ TESTS: Final[Mapping[str, Callable[[Mapping[str, float]], list[Part]]]] = {
     "typical": _typical,
     "relaxed": _relaxed,
     "thresholds": _thresholds,
+    "fly": _fly,
     "unverified": lambda _: say("step", "test_unverified"),
 }
