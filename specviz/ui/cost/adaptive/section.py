@@ -142,7 +142,9 @@ class Ask:
 
 
 def build(place: TabContext) -> None:
-    """Build the section and wire its events."""
+    """Build the section and wire its events; without measurements there is none."""
+    if START["drafter"] not in drafters():
+        return
     config: Config = {
         "start": START,
         "drafters": [(name, title_of(name)) for name in drafters()],
