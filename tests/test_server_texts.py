@@ -13,10 +13,14 @@ from specviz.cost.server.stats import (
     ServerStats,
     SeveralModels,
     UnreadableStats,
+    acceptance_by_length,
     acceptance_by_position,
     difference,
     tokens_per_pass,
 )
+from specviz.shipped import FOLDER
+from specviz.trace.file import Trace
+from specviz.trace.metrics import accepted_path, request_metrics
 
 
 def vllm(
@@ -51,6 +55,11 @@ REQUEST = {
     "mean_acceptance_length": 1.23, "draft_acceptance_rate": 0.08,
     "acceptance_histogram": [39, 1, 0, 3], "num_spec_steps": 43,
     "num_accepted_draft_tokens": 10, "num_draft_tokens": 129, "num_spec_tokens": 3,
+}  # fmt: skip
+DETAILED = {
+    "acceptance_histogram": [1, 1, 1, 0, 0], "num_spec_steps": 3, "num_draft_tokens": 9,
+    "num_accepted_draft_tokens": 3, "num_spec_tokens": 4,
+    "per_step_accepted": [1, 2, 0], "per_step_drafted": [2, 4, 3],
 }  # fmt: skip
 INFO = {
     "served_model_name": "m", "speculative_num_steps": 4, "speculative_eagle_topk": 1,
@@ -222,6 +231,18 @@ REFUSED = {
     "a histogram cut": (
         json.dumps(REQUEST | {"acceptance_histogram": [39, 1, 0]}), "sums to 40 rounds",
     ),
+    "steps of two lengths": (
+        json.dumps(DETAILED | {"per_step_drafted": [2, 4]}), "need a count for each step",
+    ),
+    "a step with more than its draft": (
+        json.dumps(DETAILED | {"per_step_drafted": [2, 1, 3]}), "accept more tokens than it",
+    ),
+    "steps beside the histogram": (
+        json.dumps(DETAILED | {"acceptance_histogram": [0, 2, 1, 0, 0]}), "contradicts",
+    ),
+    "a step that is no count": (
+        json.dumps(DETAILED | {"per_step_accepted": [1, 2.5, 0]}), "must have integers",
+    ),
     "half a draft": (json.dumps(REQUEST | {"num_spec_tokens": 2.5}), "must be an integer"),
     "no drafts beside guesses": (
         json.dumps([{"specDecodingStats": {"numDraftTokens": 9}}]), "is missing",
@@ -299,3 +320,30 @@ def test_example_is_the_shipped_measurement():
     )
     assert [place.number for place in acceptance_by_position(made.stats)] == [1, 2, 3, 4]
     assert "The counts are real" in example().description
+
+
+def test_detailed_metrics_of_a_request_keep_each_step():
+    stats = parse_stats(json.dumps({"metrics": {"speculative_decoding": DETAILED}}))
+    assert stats.steps == ((1, 2), (2, 4), (0, 3))
+    lengths = [(row.drafted, row.steps, row.accepted) for row in acceptance_by_length(stats)]
+    assert lengths == [(2, 1, 1.0), (3, 1, 0.0), (4, 1, 2.0)]
+    assert parse_stats(json.dumps(REQUEST)).steps == ()
+
+
+def test_json_lines_of_several_requests_are_added():
+    answers = [{"metrics": {"speculative_decoding": each}} for each in (DETAILED, REQUEST)]
+    stats = parse_stats("\n".join(map(json.dumps, answers)) + "\n")
+    assert stats == parse_stats(json.dumps(answers))
+    assert (stats.rounds, stats.drafted, stats.accepted) == (46, 138, 13)
+    assert stats.accepted_by_position == (6, 4, 3, 0)
+    assert (stats.endpoint, stats.gamma) == ("answers to 2 requests", 4)
+    assert len(stats.steps) == 3
+
+
+def test_a_run_of_ours_is_read_like_a_request_of_vllm():
+    trace = Trace.read(FOLDER / "01-chain.jsonl")
+    stats = parse_stats(json.dumps(request_metrics(trace)))
+    steps = [len(accepted_path(each)) for each in trace.rounds if each.judged]
+    assert [accepted for accepted, _ in stats.steps] == steps
+    assert stats.accepted == sum(steps)
+    assert tokens_per_pass(stats).mean == pytest.approx(1 + sum(steps) / len(steps))

@@ -26,6 +26,7 @@ CHECKS = {
         "--config-path=tests",
         "--error-on-warnings",
         "specviz/ui",
+        "tests/sample_tab",
     ],
 }
 

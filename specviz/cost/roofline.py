@@ -233,6 +233,21 @@ def pass_time(serving: Serving, batch: int, tokens: int = 1) -> PassTime:
     )
 
 
+def shared_pass_time(serving: Serving, batch: int, tokens: int) -> PassTime:
+    """Return the time of a pass over `tokens` new tokens in all of `batch` sequences together."""
+    check_positive("The batch size", batch)
+    check_positive("The number of tokens", tokens)
+    shape, cards = serving.shape, serving.cards
+    entries = batch * serving.context + tokens
+    moved = shape.weight_bytes(serving.dtype) + entries * shape.cache_bytes(serving.dtype)
+    work = tokens * shape.flops(1, serving.context)
+    return PassTime(
+        moved / (cards * serving.hardware.bandwidth * serving.reading),
+        work / (cards * serving.hardware.peak_in(serving.dtype) * serving.computing),
+        serving.overhead,
+    )
+
+
 def free_tokens(serving: Serving, batch: int) -> int:
     """Return how many tokens per sequence fit in a pass before it becomes compute-bound.
 

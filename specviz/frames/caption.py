@@ -33,6 +33,7 @@ from specviz.frames.whatif import is_certain
 from specviz.texts import NumberPart, Part, number, say
 from specviz.trace.events import Judged
 from specviz.trace.metrics import accepted_path
+from specviz.trace.rule_specs import fly_own_threshold
 
 Badge = TokenState | StepKind | Literal["ask", "end"]
 # A badge (what it is, and its text) and a sentence.
@@ -328,6 +329,21 @@ def _ensemble(inputs: Mapping[str, float]) -> list[Part]:
     return say("step", "test_ensemble", weight=weight, other=other)
 
 
+def _fly(inputs: Mapping[str, float]) -> list[Part]:
+    unsure = inputs["top_entropy"] >= inputs["limit"]
+    return say(
+        "step",
+        "test_fly",
+        own=format_nonzero(fly_own_threshold(inputs)),
+        entropy=f"{inputs['top_entropy']:.2f}",
+        limit=f"{inputs['limit']:g}",
+        following=f"{inputs['following']:g}",
+        window=f"{inputs['window']:g}",
+        unsure=unsure,
+        overruled=unsure and inputs["following"] >= inputs["window"],
+    )
+
+
 WITHOUT_COIN: Final = frozenset({"typical", "relaxed", "unverified"})
 TESTS: Final[Mapping[str, Callable[[Mapping[str, float]], list[Part]]]] = {
     "accept-reject": lambda inputs: say(
@@ -339,5 +355,6 @@ TESTS: Final[Mapping[str, Callable[[Mapping[str, float]], list[Part]]]] = {
     "typical": _typical,
     "relaxed": _relaxed,
     "thresholds": _thresholds,
+    "fly": _fly,
     "unverified": lambda _: say("step", "test_unverified"),
 }

@@ -20,6 +20,7 @@ from specviz.trace.events import Judged
 from specviz.trace.rule_specs import (
     RULE_SPECS,
     AfterRejection,
+    fly_own_threshold,
     point_mass_threshold,
     speculative_threshold,
 )
@@ -55,7 +56,7 @@ def outcomes(scene: Scene, judged: Judged) -> WhatIf:
     found: WhatIf = {
         "coin": u_key(scene.round.number, JUDGE, judged.node),
         "kept": _if_accepted(scene, judged),
-        "rejected": _if_rejected(scene, judged.node),
+        "rejected": _if_rejected(scene, judged),
     }
     if is_certain(judged):
         chance = f"{judged.threshold:.0f}"
@@ -81,14 +82,28 @@ def _if_accepted(scene: Scene, judged: Judged) -> list[Part]:
     return say("step", "then_bonus")
 
 
-def _if_rejected(scene: Scene, node: int) -> list[Part]:
+def _if_rejected(scene: Scene, judged: Judged) -> list[Part]:
+    node = judged.node
     if scene.leaf_first:
         return after_rejection(scene, node)
+    if (earlier := _overruled_before(scene, judged)) is not None:
+        return say("step", "then_overruling_fails", token=scene.chip(earlier))
     siblings = scene.children[scene.guesses[node - 1].parent]
     if later := [sibling for sibling in siblings if sibling > node]:
         remainder = scene.after_rejection is AfterRejection.RESIDUAL
         return say("step", "then_sibling", token=scene.chip(later[0]), remainder=remainder)
     return say("step", NEXT_DRAW[scene.after_rejection])
+
+
+def _overruled_before(scene: Scene, judged: Judged) -> int | None:
+    """Return the guess whose rejection FLy overruled because, among others, this guess passed."""
+    if scene.header.rule != "fly" or judged.u >= fly_own_threshold(judged.inputs):
+        return None
+    for other in scene.round.judged:
+        near = other.node < judged.node <= other.node + other.inputs["window"]
+        if near and other.accepted and other.u >= fly_own_threshold(other.inputs):
+            return other.node
+    return None
 
 
 def required_verdicts(scene: Scene) -> dict[str, list[Need]]:

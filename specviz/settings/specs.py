@@ -44,6 +44,7 @@ RULES: Final = (
     ("typical", "Lossy: typical acceptance"),
     ("relaxed", "Lossy: relaxed acceptance"),
     ("thresholds", "Lossy: thresholds"),
+    ("fly", "Lossy: FLy (chains)"),
     ("unverified", "Lossy: no verification"),
 )
 

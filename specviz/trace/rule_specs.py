@@ -68,6 +68,7 @@ class RuleSpec:
         tradeoff: For a lossy rule, a sentence on what it does and what is lost.
         leaf_first: Whether it judges a branch from its end; an accepted guess then accepts its
             ancestors.
+        chains_only: Whether it cannot judge siblings.
         has_alpha: Whether α follows from the overlap of p and q, or from the candidates' p.
     """
 
@@ -81,6 +82,7 @@ class RuleSpec:
     parameters: tuple[RuleParameter, ...] = ()
     tradeoff: str = ""
     leaf_first: bool = False
+    chains_only: bool = False
     has_alpha: bool = False
 
     def defaults(self) -> dict[str, float]:
@@ -98,6 +100,8 @@ DELTA = RuleParameter("delta", 0.3, 0, 1, "the threshold is at most this times e
 MARGIN = RuleParameter("margin", 0.6, 0, 1, "how far below the top token's p a token may lie")
 AMONG = RuleParameter("among", 10, 1, 1000, "the guess must be one of this many likeliest tokens")
 SINGLE = RuleParameter("single", 0.2, 0.001, 1, "a guess with at least this p always passes")
+WINDOW = RuleParameter("window", 3, 1, 16, "how many of the next guesses must pass their own test")
+LIMIT = RuleParameter("limit", 0.3, 0, 1.1, "the entropy from which a rejection may be overruled")
 TOGETHER = RuleParameter("together", 0.8, 0.001, 1, "divides the summed p of the candidates")
 
 
@@ -111,7 +115,7 @@ def _lossless() -> tuple[RuleSpec, ...]:
         RuleSpec("greedy", ALL_KINDS, exact, True, False, has_alpha=True),
         RuleSpec("accept-reject", SAMPLED, exact, False, True, itself, frozenset({"least"})),
         RuleSpec("k-seq", SAMPLED, exact, False, True, beyond, frozenset({"rho"})),
-        RuleSpec("block", ALL_KINDS, exact, False, True, leaf_first=True),
+        RuleSpec("block", ALL_KINDS, exact, False, True, leaf_first=True, chains_only=True),
         RuleSpec("traversal", ALL_KINDS, exact, False, True, leaf_first=True),
     )
 
@@ -148,6 +152,14 @@ def _lossy() -> tuple[RuleSpec, ...]:
             tradeoff="It accepts a guess whose probability reaches a threshold, and divides the "
             "others' probabilities by a number below 1, so guessed tokens come more often than "
             "with the target alone.",
+        ),
+        RuleSpec(
+            "fly", ALL_KINDS, False, False, True,
+            extra_inputs=frozenset({"top_entropy", "following"}),
+            parameters=(WINDOW, LIMIT), chains_only=True,
+            tradeoff="It overrules a rejection where the target is unsure and the next guesses "
+            "pass their own tests, so text that the drafter prefers comes more often than with "
+            "the target alone.",
         ),
         RuleSpec(
             "unverified", ALL_KINDS, False, False, False,
@@ -338,6 +350,23 @@ def two_thresholds(inputs: Mapping[str, float]) -> float:
     return min(1.0, own / together) if together > 0.0 else 1.0
 
 
+def fly_own_threshold(inputs: Mapping[str, float]) -> float:
+    """Return the probability of the guess's own test: min(1, p/q), or p if it was not sampled."""
+    return speculative_threshold(inputs) if "q" in inputs else point_mass_threshold(inputs)
+
+
+def fly_threshold(inputs: Mapping[str, float]) -> float:
+    """Return 1 if FLy (2511.22972) would overrule a rejection, else the own test's probability.
+
+    Args:
+        inputs: p; q if the guess was sampled; top_entropy, −Σ p ln p of the three likeliest tokens
+            in nats; following, how many of the next guesses pass in a row; window; limit.
+    """
+    unsure = inputs["p"] > 0.0 and inputs["top_entropy"] >= inputs["limit"]
+    overruled = unsure and inputs["following"] >= inputs["window"]
+    return 1.0 if overruled else fly_own_threshold(inputs)
+
+
 def unverified_threshold(inputs: Mapping[str, float]) -> float:
     """Return 1: no verification."""
     return 1.0
@@ -357,6 +386,7 @@ THRESHOLDS: Mapping[str, ThresholdFunction] = {
     "typical": typical_threshold,
     "relaxed": relaxed_threshold,
     "thresholds": two_thresholds,
+    "fly": fly_threshold,
     "unverified": unverified_threshold,
 }
 
@@ -364,9 +394,7 @@ THRESHOLDS: Mapping[str, ThresholdFunction] = {
 def probability_any_accepted(tries: Sequence[Sequence[float]]) -> float:
     """Return 1 − Π(1 − min(1, pᵢ/qᵢ)), the probability that a sampled sibling is accepted.
 
-    It is exact given the candidates; its mean over their draws is the rule's acceptance.
-
-    Args:
-        tries: (p, q) of each sibling in order, after the rejections before it.
+    Exact given the candidates; its mean over their draws is the rule's acceptance. tries: (p, q) of
+    each sibling in order, after the rejections before it.
     """
     return 1.0 - math.prod(1.0 - speculative_threshold({"p": p, "q": q}) for p, q in tries)

@@ -8,6 +8,7 @@ from typing import Final
 
 from specviz.ui.compare.domains import section as domains
 from specviz.ui.compare.race import section as race
+from specviz.ui.cost.adaptive import section as adaptive
 from specviz.ui.cost.law import section as law
 from specviz.ui.cost.published import section as published
 from specviz.ui.cost.roofline import section as roofline
@@ -28,5 +29,5 @@ TABS: Final[Mapping[str, Sequence[ModuleType]]] = {
     "Compare": (race, domains),
     "Lossless?": (sandbox, coins, gallery, proof),
     "Trees": (grow, ranking, judging),
-    "Cost": (terms, law, roofline, server, sweep, shapes, published),
+    "Cost": (terms, law, roofline, adaptive, server, sweep, shapes, published),
 }

@@ -3,7 +3,7 @@
 - `rules`: greedy, point mass, speculative sampling with siblings, lenience, ensemble,
   accept-reject, k-SEQ.
 - `leaf_first`: block and traversal verification.
-- `lossy`: typical, relaxed, thresholds, unverified.
+- `lossy`: typical, relaxed, thresholds, FLy, unverified.
 - `exact`: the distribution that really comes out of a rule.
 - `published_rules`: rules as found in public, right and wrong.
 
@@ -26,7 +26,7 @@ from specviz.verification.base import (
     Verdict,
 )
 from specviz.verification.leaf_first import LeafFirst
-from specviz.verification.lossy import Relaxed, Thresholds, Typical, Unverified
+from specviz.verification.lossy import Fly, Relaxed, Thresholds, Typical, Unverified
 from specviz.verification.rules import AcceptReject, Greedy, KSeq, PointMass, RecursiveRejection
 
 RuleParameters = Mapping[str, float]
@@ -46,6 +46,7 @@ RULE_FACTORIES: Mapping[str, Callable[[str, RuleParameters], Rule]] = {
     "typical": Typical,
     "relaxed": Relaxed,
     "thresholds": Thresholds,
+    "fly": Fly,
     "unverified": Unverified,
 }
 RULES: Mapping[str, Rule] = {name: make(name, {}) for name, make in RULE_FACTORIES.items()}

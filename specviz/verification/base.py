@@ -30,11 +30,11 @@ class MismatchedRule(ValueError):
 
 
 def refuse_tree(spec: RuleSpec) -> None:
-    """Raise MismatchedRule for block verification, which judges only chains."""
-    if spec.name == "block":
+    """Raise MismatchedRule for a rule that judges only chains."""
+    if spec.chains_only:
+        same = " The rule 'traversal' does the same on trees." if spec.name == "block" else ""
         raise MismatchedRule(
-            "Block verification judges chains, but this drafter proposes a tree. The rule "
-            "'traversal' does the same on trees."
+            f"The rule {spec.name!r} judges chains, but this drafter proposes a tree.{same}"
         )
 
 
@@ -108,11 +108,14 @@ class Verdict:
         decisions: In the order made.
         path: The accepted nodes, without the root.
         final: The one token that the target adds.
+        bars: What each u was compared with, in the order requested; None if that is the thresholds
+            of the decisions. A rule that looks ahead requests more than it decides.
     """
 
     decisions: tuple[Decision, ...]
     path: tuple[int, ...]
     final: Final
+    bars: tuple[float, ...] | None = None
 
 
 class Rule(Protocol):

@@ -6,12 +6,31 @@ sampling with another test: see `rules.RecursiveRejection`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import takewhile
+from typing import Final
+
 import torch
 from torch import Tensor
 
-from specviz.verification.base import Inputs, NodeDistributions, Walk
-from specviz.verification.distributions import remove_token
+from specviz.trace.rule_specs import RULE_SPECS, Drawn, fly_own_threshold
+from specviz.verification.base import (
+    Decision,
+    Inputs,
+    NodeDistributions,
+    UniformSource,
+    Verdict,
+    Walk,
+    decide,
+    finish,
+    refuse_tree,
+)
+from specviz.verification.distributions import remove_token, residual
 from specviz.verification.transfer import to_host
+from specviz.verification.tree import DraftTree
+
+FLY_TOKENS: Final = 3  # whose entropy FLy looks at
 
 
 def one_hot_top(p: Tensor) -> Tensor:
@@ -93,6 +112,65 @@ class Thresholds(Walk):
         """Implement `Walk.after_rejection`: x is removed."""
         before = extra["before"] + (1.0 - extra["before"]) * dists.p[token].item()
         return NodeDistributions(remove_token(dists.p, token), None), {"before": min(1.0, before)}
+
+
+class Fly:
+    """FLy (2511.22972): overrules a rejection if the target is unsure and the draft goes on well.
+
+    Every guess x of a chain has its own test, that of speculative sampling: u < p/q, or u < p if it
+    was not sampled. If it fails, x is accepted nevertheless if the target is unsure, −Σ p ln p over
+    its three most probable tokens ≥ `limit`, and the next `window` guesses exist and pass their own
+    tests. Otherwise the round ends there, as without FLy, with a token from the residual. Not
+    lossless: the more the drafter's later guesses please the target, the more of its q is kept.
+    vLLM's code (`rejection_sample_method: fly`) does the same with sampled guesses; at temperature
+    0 it takes the entropy of the unscaled distribution, while here p is one-hot and nothing is
+    overruled.
+    """
+
+    def __init__(self, name: str, parameters: Mapping[str, float] | None = None) -> None:
+        self.spec = RULE_SPECS[name]
+        self.parameters = self.spec.defaults() | dict(parameters or {})
+
+    def judge(
+        self,
+        tree: DraftTree,
+        drawn: Drawn,
+        p: Tensor,
+        q: Mapping[int, Tensor],
+        chance: UniformSource,
+    ) -> Verdict:
+        """Implement `Rule.judge`. Raises MismatchedRule for a tree with siblings."""
+        if not tree.is_chain:
+            refuse_tree(self.spec)
+        nodes = range(1, len(tree))
+        given = {} if drawn is Drawn.POINT_MASS else q
+        laws = [NodeDistributions(p[n - 1], given.get(n - 1)) for n in nodes]
+        inputs = [self._inputs(law, tree.tokens[n]) for n, law in zip(nodes, laws, strict=True)]
+        bars, coins = [fly_own_threshold(each) for each in inputs], [chance.judge(n) for n in nodes]
+        passed = [u < bar for u, bar in zip(coins, bars, strict=True)]
+        decisions: list[Decision] = []
+        for n, law, own, u in zip(nodes, laws, inputs, coins, strict=True):
+            ahead = passed[n : n + int(self.parameters["window"])]
+            following = sum(1 for _ in takewhile(bool, ahead))
+            facts = {**own, "following": following, **self.parameters}
+            decisions.append(decide(self.spec.name, n, u, facts, law))
+            if not decisions[-1].accepted:
+                path = list(range(1, n))
+                verdict = finish(decisions, path, _without_guess(law, tree.tokens[n]), chance)
+                return replace(verdict, bars=tuple(bars))
+        return replace(finish(decisions, list(nodes), p[len(tree) - 1], chance), bars=tuple(bars))
+
+    def _inputs(self, law: NodeDistributions, token: int) -> Inputs:
+        """Return p, q and the entropy of the most probable tokens, read in one transfer."""
+        top = law.p.topk(min(FLY_TOKENS, len(law.p))).values
+        rows = [law.p[token], entropy(top), *([] if law.q is None else [law.q[token]])]
+        p, unsure, *sampled = (each.item() for each in to_host(*rows))
+        return {"p": p, "top_entropy": unsure, **({"q": sampled[0]} if sampled else {})}
+
+
+def _without_guess(law: NodeDistributions, token: int) -> Tensor:
+    """Return what a rejected guess is replaced from (V,)."""
+    return remove_token(law.p, token) if law.q is None else residual(law.p, law.q)
 
 
 class Unverified(Walk):

@@ -206,6 +206,24 @@ def required_counts(data: Mapping[str, Any], name: str) -> list[float]:
     return [required_number({name: value}, name) for value in found]
 
 
+def step_counts(data: Mapping[str, Any], name: str) -> list[int]:
+    """Return a list with a count for each step of a request. Raises UnreadableStats."""
+    found = data.get(name)
+    if not isinstance(found, list) or len(found) > MAX_ROWS:
+        raise UnreadableStats(f"“{name}” must be a list of at most {MAX_ROWS:,} counts.")
+    whole = all(isinstance(each, int) and not isinstance(each, bool) for each in found)
+    if not whole or not all(0 <= each <= MAX_POSITIONS for each in found):
+        raise UnreadableStats(f"“{name}” must have integers from 0 to {MAX_POSITIONS}.")
+    return found
+
+
+def parse_json_lines(text: str) -> Any:
+    """Parse JSON, or several lines with a JSON object each as a list of them."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    several = len(lines) > 1 and all(line[0] == "{" and line.rstrip()[-1] == "}" for line in lines)
+    return [parse_json(line) for line in lines] if several else parse_json(text)
+
+
 def object_list(data: Any, name: str) -> Sequence[Mapping[str, Any]]:
     """Return a list of objects. Raises UnreadableStats."""
     if not isinstance(data, list) or len(data) > MAX_ROWS:

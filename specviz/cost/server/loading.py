@@ -15,7 +15,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from specviz.cost.server.formats import Metrics, lookup, object_list, parse_json, parse_metrics
+from specviz.cost.server.formats import (
+    Metrics,
+    lookup,
+    object_list,
+    parse_json_lines,
+    parse_metrics,
+)
 from specviz.cost.server.programs import (
     llamacpp_metrics,
     llamacpp_timings,
@@ -24,7 +30,7 @@ from specviz.cost.server.programs import (
     tensorrt_iterations,
     tensorrt_metrics,
     vllm_metrics,
-    vllm_request,
+    vllm_requests,
 )
 from specviz.cost.server.stats import ServerStats, SeveralModels, UnknownFormat, UnreadableStats
 from specviz.cost.server.unrecognized import of_metrics, unrecognized
@@ -37,7 +43,8 @@ MAX_CHARACTERS: Final = 400_000
 # because the settings of an SGLang server contain API keys.
 JSON_NAMES: Final = (
     "metrics", "speculative_decoding", "acceptance_histogram", "num_spec_steps", "num_draft_tokens",
-    "num_accepted_draft_tokens", "num_spec_tokens", "internal_states", "avg_spec_accept_length",
+    "num_accepted_draft_tokens", "num_spec_tokens", "per_step_accepted", "per_step_drafted",
+    "internal_states", "avg_spec_accept_length",
     "speculative_num_steps", "speculative_num_draft_tokens", "speculative_eagle_topk",
     "served_model_name", "iter", "specDecodingStats", "numDraftTokens", "numAcceptedTokens",
     "numRequestsWithDraftTokens", "inflightBatchingStats", "numGenRequests", "timings",
@@ -64,7 +71,7 @@ def parse_stats(text: str, model: str | None = None) -> ServerStats:
     if not stripped:
         raise unrecognized("nothing")
     if stripped[0] == "{" or re.match(r"\[\s*[{\[\]]", stripped):
-        return _of_json(parse_json(stripped))
+        return _of_json(parse_json_lines(stripped))
     if stripped[0] == "<":
         raise unrecognized("web_page")
     return _of_metrics(Metrics(parse_metrics(stripped)), model)
@@ -90,18 +97,28 @@ def _of_metrics(family: Metrics, model: str | None) -> ServerStats:
 
 def _of_json(data: Any) -> ServerStats:
     if isinstance(data, list):
+        rows = object_list(data, "the list")
+        requests = [_request(row) for row in rows]
+        if rows and all(request is not None for request in requests):
+            return vllm_requests([request for request in requests if request is not None])
         return tensorrt_iterations(object_list(data, "iterations"))
     if "internal_states" in data:
         return sglang_info(data)
     if "specDecodingStats" in data:
         return tensorrt_iterations([data])
-    request = _first(data, ("metrics", "speculative_decoding"), ("speculative_decoding",))
-    if request is not None or "acceptance_histogram" in data:
-        return vllm_request(request or data)
+    request = _request(data)
+    if request is not None:
+        return vllm_requests([request])
     timings = _first(data, ("timings",))
     if timings is not None or "draft_n" in data:
         return llamacpp_timings(timings or data)
     raise unrecognized("json")
+
+
+def _request(data: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the metrics of a vLLM request, wherever its answer has them; None if it has none."""
+    found = _first(data, ("metrics", "speculative_decoding"), ("speculative_decoding",))
+    return data if found is None and "acceptance_histogram" in data else found
 
 
 def _first(data: Mapping[str, Any], *paths: tuple[str, ...]) -> Mapping[str, Any] | None:

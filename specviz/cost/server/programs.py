@@ -18,6 +18,7 @@ from specviz.cost.server.formats import (
     optional_number,
     required_counts,
     required_number,
+    step_counts,
     whole_number,
 )
 from specviz.cost.server.stats import ServerStats, UnreadableStats
@@ -71,8 +72,36 @@ def _time_between_outputs(mine: Metrics) -> tuple[float, float] | None:
     return None
 
 
+def vllm_requests(requests: Sequence[Mapping[str, Any]]) -> ServerStats:
+    """Parse and add the metrics of vLLM requests, whose drafts are put one after the other."""
+    each = [vllm_request(data) for data in requests]
+    if len(each) == 1:
+        return each[0]
+    places = max(len(one.accepted_by_position) for one in each)
+    lengths = [one.gamma for one in each if one.gamma is not None]
+    return ServerStats(
+        "vLLM",
+        f"answers to {len(each):,} requests",
+        rounds=sum(one.rounds or 0.0 for one in each),
+        drafted=sum(one.drafted or 0.0 for one in each),
+        accepted=None if any(one.accepted is None for one in each)
+        else sum(one.accepted or 0.0 for one in each),
+        accepted_by_position=tuple(
+            sum(one.accepted_by_position[at : at + 1][0] for one in each
+                if at < len(one.accepted_by_position))
+            for at in range(places)
+        ),
+        gamma=max(lengths, default=None),
+        steps=tuple(step for one in each for step in one.steps),
+    )  # fmt: skip
+
+
 def vllm_request(data: Mapping[str, Any]) -> ServerStats:
-    """Parse the histogram of one vLLM request: rounds with exactly j accepted tokens, by j."""
+    """Parse the metrics of one vLLM request, level "summary" or "detailed".
+
+    The histogram counts rounds with exactly j accepted tokens, by j. "detailed" adds two lists with
+    an entry for each step. Source: vLLM's "Per-Request Acceptance Metrics".
+    """
     histogram = required_counts(data, "acceptance_histogram")
     rounds = sum(histogram)
     reported = optional_number(data, "num_spec_steps")
@@ -91,7 +120,25 @@ def vllm_request(data: Mapping[str, Any]) -> ServerStats:
         accepted=optional_number(data, "num_accepted_draft_tokens"),
         accepted_by_position=tuple(at_least[1:]),
         gamma=gamma or len(histogram) - 1 or None,
+        steps=_steps(data, histogram),
     )
+
+
+def _steps(data: Mapping[str, Any], histogram: Sequence[float]) -> tuple[tuple[int, int], ...]:
+    """Parse accepted and drafted tokens of each step; () if only a summary is reported."""
+    names = ("per_step_accepted", "per_step_drafted")
+    if all(data.get(name) is None for name in names):
+        return ()
+    accepted, drafted = (step_counts(data, name) for name in names)
+    if len(accepted) != len(drafted) or any(k > d for k, d in zip(accepted, drafted, strict=False)):
+        raise UnreadableStats(
+            "“per_step_accepted” and “per_step_drafted” need a count for each step, and no step "
+            "can accept more tokens than it drafted."
+        )
+    counted = [float(accepted.count(length)) for length in range(len(histogram))]
+    if counted != list(histogram):
+        raise UnreadableStats("“per_step_accepted” contradicts “acceptance_histogram”.")
+    return tuple(zip(accepted, drafted, strict=True))
 
 
 # SGLang reports averages in /server_info and /metrics, and neither counts nor positions. Names as

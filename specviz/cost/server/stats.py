@@ -54,6 +54,7 @@ class ServerStats:
         engines: Copies of the model.
         running: Sequences that one copy was decoding at that moment.
         output_gaps: Sum of the seconds between two outputs of a sequence, and the number of gaps.
+        steps: Accepted and drafted tokens of each draft in order, if they are reported one by one.
         is_counter: Whether these are counters since the start of the server, so that two snapshots
             have a difference.
         notes: Limitations that apply to this program, a sentence each.
@@ -72,6 +73,7 @@ class ServerStats:
     engines: int = 1
     running: float | None = None
     output_gaps: tuple[float, float] | None = None
+    steps: tuple[tuple[int, int], ...] = ()
     is_counter: bool = False
     notes: tuple[str, ...] = ()
 
@@ -279,6 +281,32 @@ def acceptance_by_position(stats: ServerStats) -> list[PositionAcceptance]:
         found.append(PositionAcceptance(number, wilson_interval(accepted, stats.rounds), given))
         before = accepted
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class LengthAcceptance:
+    """The steps with one draft length.
+
+    Attributes:
+        drafted: Their draft length.
+        steps: How many there are.
+        accepted: Mean accepted tokens.
+    """
+
+    drafted: int
+    steps: int
+    accepted: float
+
+
+def acceptance_by_length(stats: ServerStats) -> list[LengthAcceptance]:
+    """Return the steps by draft length; empty if they are not reported one by one."""
+    found: dict[int, list[int]] = {}
+    for accepted, drafted in stats.steps:
+        found.setdefault(drafted, []).append(accepted)
+    return [
+        LengthAcceptance(drafted, len(kept), sum(kept) / len(kept))
+        for drafted, kept in sorted(found.items())
+    ]
 
 
 def tokens_per_pass(stats: ServerStats, gamma: int | None = None) -> TokensPerPass:

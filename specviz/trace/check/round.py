@@ -40,7 +40,13 @@ from specviz.trace.check.position import (
 from specviz.trace.check.sampling import check_soft, check_supports
 from specviz.trace.events import Drew, Guess, Header, Judged, Proposed, Round, Rows
 from specviz.trace.metrics import accepted_path
-from specviz.trace.rule_specs import THRESHOLDS, leaf_first_threshold, speculative_threshold
+from specviz.trace.rule_specs import (
+    THRESHOLDS,
+    RuleSpec,
+    fly_own_threshold,
+    leaf_first_threshold,
+    speculative_threshold,
+)
 
 InputCheck = Callable[[Judged, Sequence[Guess], Round, str], None]
 
@@ -115,6 +121,25 @@ def check_before(event: Judged, guesses: Sequence[Guess], played: Round, where: 
     expect_close(event.inputs["before"], math.fsum(tried.values()), where, "what was tried before")
 
 
+def check_top_entropy(event: Judged, guesses: Sequence[Guess], played: Round, where: str) -> None:
+    """Check the entropy of the three most probable tokens, which are listed."""
+    top = sorted(event.rows.p, reverse=True)[:3]
+    found = sum(-p * math.log(p) for p in top if p > 0)
+    expect_close(event.inputs["top_entropy"], found, where, "the entropy of the top tokens")
+
+
+def check_following(event: Judged, guesses: Sequence[Guess], played: Round, where: str) -> None:
+    """Check how many of the next guesses pass their own tests; if rejected, only the range."""
+    found, window = event.inputs["following"], event.inputs["window"]
+    most = min(int(window), len(guesses) - event.node)
+    later = [other for other in played.judged if other.node > event.node][:most]
+    passed = [other.u < fly_own_threshold(other.inputs) for other in later]
+    least = next((at for at, passes in enumerate(passed) if not passes), len(passed))
+    if event.accepted:
+        expect_equal(found, float(least), where, "the number of following guesses that pass")
+    expect(0 <= found <= most and found == int(found), where, f"following is {found!r}")
+
+
 def _siblings(event: Judged, guesses: Sequence[Guess]) -> list[int]:
     return children(guesses, guesses[event.node - 1].parent)
 
@@ -126,13 +151,13 @@ EXTRA_INPUTS: Mapping[str, InputCheck] = {
     "top": check_top,
     "rank": check_rank,
     "before": check_before,
+    "top_entropy": check_top_entropy,
+    "following": check_following,
 }
 
 
-def check_leaf_first(played: Round, guesses: Sequence[Guess], rule: str, where: str) -> None:
+def check_leaf_first(played: Round, guesses: Sequence[Guess], where: str) -> None:
     """Repeat the traversal of `verification.leaf_first` from what the trace stores."""
-    chain = len({guess.parent for guess in guesses}) == len(guesses)
-    expect(chain or rule != "block", where, "block verification judges chains, but this is a tree")
     visit = _Visit(played, guesses, where)
     visit.below(0, 1.0)
     complete = visit.at == len(played.judged)
@@ -263,14 +288,24 @@ def check_round(played: Round, text: Sequence[int], plan: RunSpec, header: Heade
     check_positions(played, guesses, plan)
     check_later_siblings(played, guesses, plan)
     check_final_distribution(played, guesses, plan, where)
-    if plan.spec.leaf_first:
-        check_leaf_first(played, guesses, plan.spec.name, where)
-    else:
-        check_walk(played, guesses, where)
+    check_verdict_order(played, guesses, plan.spec, where)
     check_end(played, plan, size, where)
     for node, guess in enumerate(guesses, 1):
         if guess.drawn:
             check_begins(guess.drawn, f"{where}, node {node}")
+
+
+def check_verdict_order(
+    played: Round, guesses: Sequence[Guess], spec: RuleSpec, where: str
+) -> None:
+    """Check the shape of the draft, and that its guesses were judged in the rule's order."""
+    chain = len({guess.parent for guess in guesses}) == len(guesses)
+    problem = f"the rule {spec.name!r} judges chains, but this is a tree"
+    expect(chain or not spec.chains_only, where, problem)
+    if spec.leaf_first:
+        check_leaf_first(played, guesses, where)
+    else:
+        check_walk(played, guesses, where)
 
 
 def check_guesses(proposed: Proposed, chance: Chance) -> None:

@@ -9,6 +9,7 @@ interface Window {
     sweeps?: Record<string, import("./section.js").Section>;
     law?: object;
     roofline?: object;
+    adaptive?: object;
     shapes?: object;
     server?: object;
     raceform?: object;

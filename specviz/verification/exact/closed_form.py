@@ -146,6 +146,8 @@ ONE_CANDIDATE: Mapping[
         ),
         from_residual,
     ),
+    # A single guess has none after it, so FLy overrules nothing.
+    "fly": (lambda p, q, parameters: acceptance_ratio(p, q), from_residual),
     "typical": (lambda p, q, parameters: typical(p, parameters), from_top),
     "relaxed": (lambda p, q, parameters: relaxed(p, parameters), from_top),
     "thresholds": (lambda p, q, parameters: thresholds(p, parameters), from_masked),

@@ -1,9 +1,9 @@
 """The output distribution of a rule by enumeration, with the production rule and no randomness.
 
-Every draft is weighted by its probability, every decision is followed both ways and weighted by the
-threshold that the rule reports, and the last token's whole distribution is used. The result is
-exact up to float64 rounding, so tests use it as their reference. The same branches can carry random
-samples (see `monte_carlo`): a `Mass` is a probability or a number of samples.
+Every draft is weighted by its probability, every u is followed both ways and weighted by what the
+rule compared it with, and the last token's whole distribution is used. The result is exact up to
+float64 rounding, so tests use it as their reference. The same branches can carry random samples
+(see `monte_carlo`): a `Mass` is a probability or a number of samples.
 """
 
 from __future__ import annotations
@@ -182,9 +182,9 @@ def branches(
         script, mass = waiting.pop()
         source = ScriptedSource(script)
         verdict = rule.judge(tree, drawn, p, q, source)
-        for index in range(len(script), len(verdict.decisions)):
-            node, threshold = source.requested[index], verdict.decisions[index].threshold
-            accepted, mass = mass.split(node, threshold)
+        bars = verdict.bars or [decision.threshold for decision in verdict.decisions]
+        for index in range(len(script), len(bars)):
+            accepted, mass = mass.split(source.requested[index], bars[index])
             if accepted.size:
                 waiting.append(((*script, True), accepted))
             script = (*script, False)

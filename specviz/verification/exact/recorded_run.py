@@ -134,6 +134,18 @@ def _thresholds(event: Judged) -> Bounds:
     return _exact(abs(event.threshold - event.inputs["p"]))
 
 
+def _fly(event: Judged) -> Bounds:
+    """Bounds for FLy: at most TV(p, q), and 0 where the target is too sure to be overruled.
+
+    A guess is output with min(p, q) + π (q − min(p, q)), where π, the probability that the next
+    guesses pass, is not known.
+    """
+    least, most = _residual(event)
+    if event.inputs["top_entropy"] < event.inputs["limit"]:
+        return least, most
+    return least, max(most, 1.0 - event.rows.overlap)
+
+
 def _accept_reject(event: Judged) -> Bounds:
     """Bounds for accept-reject: 0 if M is correct; else unlisted tokens above M q lose mass."""
     rows, least = event.rows, event.inputs["least"]
@@ -164,6 +176,7 @@ BOUNDS: Mapping[str, Callable[[Judged], Bounds]] = {
     "typical": _deterministic,
     "relaxed": _deterministic,
     "thresholds": _thresholds,
+    "fly": _fly,
     "unverified": _always_accepted,
 }
 

@@ -16,6 +16,7 @@ from specviz.verification.exact.candidates import as_method
 from specviz.verification.exact.closed_form import acceptance_ratio
 from specviz.verification.exact.enumeration import StringDistribution
 from specviz.verification.leaf_first import LeafFirst
+from specviz.verification.lossy import Fly
 from specviz.verification.published_rules.case_study import CaseStudy, RuleProcedure, Source
 
 GAMMA = 2
@@ -154,5 +155,23 @@ CASE_STUDIES = (
         ),
         p=(0.5, 0.3, 0.2),
         q=(0.2, 0.3, 0.5),
+    ),
+    CaseStudy(
+        key="deferred",
+        name="FLy: overruled where the target is unsure",
+        claimed="A rejection where the target is unsure is often only another wording: put it off, "
+        "and forget it if the next guesses pass. (The paper and vLLM call it lossy.)",
+        source=Source(
+            "Training-free loosely speculative decoding (FLy)", "https://arxiv.org/abs/2511.22972"
+        ),
+        drawn="A chain of two tokens, each sampled from q.",
+        judged="Accept x with probability min(1, p/q). If the first is rejected, the entropy of "
+        "the target's three most probable tokens is at least 0.3 and the second passes its own "
+        "test, accept both. Otherwise sample from (p − q)₊, rescaled.",
+        why="A rejection takes the draft's surplus away. Where it is overruled the surplus stays, "
+        "so tokens that the drafter prefers come too often.",
+        case=RuleProcedure(
+            Fly("fly", {"window": 1}), as_method(Drawn.SAMPLED), (-1, 0, 1), length=3
+        ),
     ),
 )

@@ -1,0 +1,59 @@
+"""A tab from outside the package: one folder and one row suffice to show it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from app_server import wait_for
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+LAST = "from specviz.ui.trees.ranking import section as ranking\n"
+IMPORT = "from specviz.ui.sample import section as sample\n"
+ROW = '    "Sample": (sample,),\n'
+
+
+@pytest.fixture
+def address(tmp_path):
+    """A running copy of the app with the sample tab's folder, its import and its row."""
+    package = tmp_path / "specviz"
+    shutil.copytree(ROOT / "specviz", package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "tests/sample_tab/ui", package / "ui", dirs_exist_ok=True)
+    (tmp_path / "assets").symlink_to(ROOT / "assets")
+    tabs = package / "ui" / "tabs.py"
+    text = tabs.read_text().replace(LAST, LAST + IMPORT)
+    tabs.write_text(text.replace('    "Cost": (', f'{ROW}    "Cost": ('))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "specviz", "serve", "--port", str(port)]
+    log = (tmp_path / "server.log").open("w")
+    here = dict(os.environ, PYTHONPATH=str(tmp_path))
+    with log, subprocess.Popen(command, cwd=tmp_path, env=here, stdout=log, stderr=log) as server:
+        try:
+            wait_for(f"http://127.0.0.1:{port}/")
+            yield f"http://127.0.0.1:{port}/"
+        finally:
+            server.terminate()
+
+
+def test_a_tab_is_one_folder_and_one_row(address, browser):
+    with browser.new_page() as page:
+        errors = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(address)
+        page.get_by_role("tab", name="Sample").click()
+        answer = page.locator(".sv-sample-answer")
+        answer.get_by_text("A pass yields 2.77 tokens.").wait_for()
+        assert answer.locator("li").all_inner_texts() == ["1.70", "2.19", "2.53", "2.77"]
+        page.fill("[name=alpha]", "2")
+        answer.get_by_text("α must be between 0 and 1.").wait_for()
+        page.fill("[name=alpha]", "1")
+        page.fill("[name=gamma]", "2")
+        answer.get_by_text("A pass yields 3.00 tokens.").wait_for()
+        assert errors == []

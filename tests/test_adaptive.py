@@ -1,0 +1,123 @@
+"""Adaptive verification: the chosen slots against a search over all choices, and the section."""
+
+from __future__ import annotations
+
+from itertools import product
+from random import Random
+
+import pytest
+
+from specviz.cost.adaptive import Load, RequestGroup, deal, measured_drafters
+from specviz.cost.roofline import fits_in_memory, pass_time, shared_pass_time
+from specviz.ui.cost.adaptive.section import LOADS, SETUPS, START, Ask, answer, deployment, drafters
+
+
+def random_load(seed):
+    """Three requests with drafts of two or three places, and a pass that grows at random."""
+    chance = Random(seed)
+    groups = tuple(
+        RequestGroup(str(at), 1, [chance.random() for _ in range(chance.choice((2, 3)))])
+        for at in range(3)
+    )
+    times = [0.0]
+    for _ in range(20):
+        times.append(times[-1] + 0.1 + chance.random() ** 3)
+    return Load(groups, lambda requests, tokens: times[tokens], chance.random())
+
+
+def every_choice(load):
+    """Yield slots and expected tokens of every way to check a beginning of each draft."""
+    for lengths in product(*(range(len(group.acceptance) + 1) for group in load.groups)):
+        kept = [sum(g.survival[:n]) for g, n in zip(load.groups, lengths, strict=True)]
+        yield sum(lengths), load.requests + sum(kept)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_choice_of_as_many_slots_brings_more_tokens(seed):
+    load = random_load(seed)
+    for slots in range(7):
+        best = max(tokens for count, tokens in every_choice(load) if count == slots)
+        plan = load.budget(slots)
+        assert (plan.slots, plan.tokens) == (slots, pytest.approx(best))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_best_plan_is_the_fastest_of_all(seed):
+    load = random_load(seed)
+    speeds = [
+        tokens / (load.drafting + load.pass_seconds(3, 3 + slots))
+        for slots, tokens in every_choice(load)
+    ]
+    fastest = max([*speeds, load.plain().tokens_per_second])
+    assert load.best().tokens_per_second == pytest.approx(fastest)
+    assert load.best_static()[1].tokens_per_second <= fastest * (1 + 1e-12)
+
+
+def test_a_static_plan_checks_the_same_places_of_all_requests():
+    groups = (RequestGroup("a", 2, [0.5, 0.5]), RequestGroup("b", 1, [0.8]))
+    load = Load(groups, lambda requests, tokens: 1.0 + tokens, 0.5)
+    plan = load.static(2)
+    assert plan.checked == ((2, 2), (1,))
+    assert plan.tokens == pytest.approx(3 + 2 * 0.75 + 0.8)
+    assert plan.seconds == 0.5 + 1.0 + 3 + 5
+    assert load.plain().seconds == 4.0
+
+
+def test_a_confident_late_place_is_checked_before_a_doubtful_first_one():
+    groups = (RequestGroup("sure", 1, [0.9] * 5), RequestGroup("unsure", 1, [0.5]))
+    load = Load(groups, lambda requests, tokens: 1.0, 0.0)
+    assert load.budget(5).checked == ((1, 1, 1, 1, 1), (0,))  # 0.9^5 is 0.59
+
+
+def test_requests_are_dealt_evenly():
+    assert [group.requests for group in deal(7, {"a": [0.5], "b": [0.5], "c": [0.5]})] == [3, 2, 2]
+
+
+@pytest.mark.parametrize("setup", SETUPS)
+def test_every_load_fits_in_memory(setup):
+    assert fits_in_memory(deployment(setup), LOADS[-1], 8)
+
+
+def test_a_shared_pass_equals_one_with_a_token_for_each_request():
+    serving = deployment("h100")
+    alone, shared = pass_time(serving, 16, 1), shared_pass_time(serving, 16, 16)
+    assert shared.memory == pytest.approx(alone.memory)
+    assert shared.compute == pytest.approx(alone.compute, rel=0.01)
+
+
+def test_measured_acceptance_ends_before_places_that_were_judged_too_seldom():
+    for drafter in measured_drafters(0.0).values():
+        assert all(0 <= kept <= 1 for row in drafter.domains.values() for kept in row)
+        assert all(drafter.domains.values())
+    assert "dspark" in drafters()
+
+
+def test_the_numbers_of_the_section_are_those_of_its_plans():
+    ask = Ask.from_data({**START, "slots": 100})
+    found, load = answer(ask), ask.load(ask.requests)
+    checked = [[cell["checked"] for cell in row["cells"]] for row in found["rows"]]
+    assert checked == [list(counts) for counts in load.budget(100).checked]
+    assert found["slots"] == 100
+    assert found["best"] == load.best().slots
+    speed = load.budget(100).tokens_per_second / load.plain().tokens_per_second
+    assert (
+        f"checking the 100 likeliest of {found['most']} draft tokens gives {speed:.2f} ×"
+        in (found["answer"])
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"drafter": "ngram"}, "not measured"),
+        ({"temperature": 0.5}, "must be 0 or 1"),
+        ({"setup": "moon"}, "no such deployment"),
+        ({"requests": 3}, "must be one of 5, 10"),
+        ({"drafting": 9}, "between 0 and 3"),
+        ({"slots": -1}, "whole number"),
+        ({"slots": True}, "whole number"),
+    ],
+)
+def test_bad_values_get_a_sentence(change, says):
+    with pytest.raises(ValueError, match=says):
+        Ask.from_data({**START, **change})
