@@ -26,7 +26,6 @@ CHECKS = {
         "--config-path=tests",
         "--error-on-warnings",
         "specviz/ui",
-        "tests/sample_tab",
     ],
 }
 
