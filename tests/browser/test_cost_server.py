@@ -3,9 +3,11 @@
 import json
 
 import pytest
-from test_server_texts import INFO, vllm
+from test_server_texts import DETAILED, INFO, REQUEST, vllm
 
 PART = "window.specviz.server"
+STEPS = """() => [...document.querySelectorAll(".sv-server-strip i")].map((step) =>
+  [step.querySelectorAll(".sv-server-kept").length, step.children.length])"""
 HOSTILE = "<img src=x onerror=window.hacked=1>"
 
 
@@ -35,8 +37,26 @@ def test_server_numbers_are_shown_refused_and_applied(section):
     """One visit, for its price."""
     for act in (the_example_is_shown, a_machine_that_cannot_be_is_refused, the_tab_takes_them):
         act(section, section.locator("#sv-server"))
-    for act in (words_stay_words, other_texts_are_named, keys_stay_here, two_snapshots_differ):
+    for act in (
+        steps_are_drawn,
+        words_stay_words,
+        other_texts_are_named,
+        keys_stay_here,
+        two_snapshots_differ,
+    ):
         act(section, section.locator("#sv-server"))
+
+
+def steps_are_drawn(page, part):
+    """Two answers as lines of JSON; only the first reports its steps."""
+    paste(page, f"{json.dumps(DETAILED)}\n{json.dumps(REQUEST)}\n")
+    assert "answers to 2 requests" in page.inner_text(".sv-server-facts")
+    heights = page.evaluate(STEPS)
+    assert heights == [[1, 2], [2, 4], [0, 3]]
+    rows = page.locator(".sv-server-lengths tbody tr").all_inner_texts()
+    assert [row.split() for row in rows] == [
+        ["2", "1", "1.00"], ["3", "1", "0.00"], ["4", "1", "2.00"],
+    ]  # fmt: skip
 
 
 def the_example_is_shown(page, part):

@@ -16,7 +16,12 @@ from specviz.cost.formatting import format_speedup
 from specviz.cost.server.loading import MAX_CHARACTERS
 from specviz.cost.server.outlook import LIMITS, Deployment
 from specviz.cost.server.report import Report, Row, build_report, format_rate
-from specviz.cost.server.stats import SeveralModels, UnreadableStats, shorten
+from specviz.cost.server.stats import (
+    SeveralModels,
+    UnreadableStats,
+    acceptance_by_length,
+    shorten,
+)
 from specviz.figures.plot import Figure
 from specviz.texts import number, say, text
 from specviz.ui.questions import BadRequest, Refusal
@@ -24,6 +29,7 @@ from specviz.ui.questions import BadRequest, Refusal
 # Two texts as JSON, in which one character may take six.
 LONGEST_QUESTION: Final = 4 * MAX_CHARACTERS
 NAMES: Final = ("hardware", "model", "dtype", "drafter")
+SHOWN_STEPS: Final = 300  # of a request that reports each
 LONGEST_NAME: Final = 1_000  # characters of a server's own name for its model
 FigureName = Literal["places", "outlook"]
 
@@ -47,6 +53,9 @@ class Answer(TypedDict):
         open: Why nothing can be predicted; empty where it can.
         batch: As the server reports it.
         gamma: As the server reports it.
+        steps: Accepted and drafted tokens of the first steps, if they are reported one by one.
+        stepped: How many steps there are.
+        lengths: By draft length: the steps, and their mean accepted tokens.
     """
 
     said: list[str]
@@ -61,6 +70,9 @@ class Answer(TypedDict):
     takes: Takes | None
     batch: int | None
     gamma: int | None
+    steps: Sequence[tuple[int, int]]
+    stepped: int
+    lengths: list[tuple[str, str, str]]
 
 
 class Empty(TypedDict):
@@ -176,6 +188,12 @@ def shown(made: Report, asked: ServerQuestion) -> Answer:
         "takes": takes(made),
         "batch": made.stats.batch,
         "gamma": made.stats.draft_length,
+        "steps": made.stats.steps[:SHOWN_STEPS],
+        "stepped": len(made.stats.steps),
+        "lengths": [
+            (f"{row.drafted}", f"{row.steps:,}", f"{row.accepted:.2f}")
+            for row in acceptance_by_length(made.stats)
+        ],
     }
 
 

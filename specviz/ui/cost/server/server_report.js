@@ -8,6 +8,7 @@ import { Plot } from "../shared/figure.js";
 
 const SIMULATED = h("span", { class: "sv-server-mark" }, "simulated");
 const PLACES = ["Position", "Accepted, of all drafts", "Accepted, if all before were"];
+const LENGTHS = ["Draft length", "Steps", "Mean accepted tokens"];
 const KEYS = {
   places: [
     ["dot", "accepted, of all drafts"],
@@ -77,12 +78,44 @@ const Table = (name, rows, columns) =>
     ),
   );
 
+/** A step: a column of its draft tokens, the accepted ones filled from below. @param {[number, number]} step @param {number} at */
+const StepColumn = ([accepted, drafted], at) =>
+  h(
+    "i",
+    { key: at, title: `Step ${at + 1}: ${accepted} of ${drafted} accepted` },
+    Array.from({ length: drafted }, (_, place) =>
+      h("b", { key: place, class: place < accepted ? "sv-server-kept" : undefined }),
+    ),
+  );
+
+/** @param {Answer} answer */
+const StepStrip = ({ steps, stepped }) => [
+  h(
+    "div",
+    {
+      class: "sv-server-strip",
+      role: "img",
+      "aria-label": steps.map(([accepted, drafted]) => `${accepted} of ${drafted}`).join(", "),
+    },
+    steps.map(StepColumn),
+  ),
+  stepped > steps.length &&
+    h("p", { class: "sv-server-hint" }, `The first ${steps.length} of ${stepped} steps.`),
+];
+
 /** @param {Answer} answer */
 export const ServerReport = (answer) => [
   answer.figures.places &&
     Section("Acceptance by position", "counted, with 95% intervals", Chart(answer, "places")),
   answer.figures.outlook &&
     Section("Speed-up by γ", ["over plain decoding, ", SIMULATED], Chart(answer, "outlook")),
+  answer.stepped > 0 &&
+    Section(
+      "Step by step",
+      "draft tokens of each step, accepted ones filled",
+      StepStrip(answer),
+      Table("sv-server-lengths", answer.lengths, LENGTHS),
+    ),
   Section("Reported values", "", Table("sv-server-facts", answer.facts)),
   answer.figures.places &&
     Section(

@@ -13,10 +13,13 @@ export function shorter(text, names, longest) {
   return made.slice(0, longest + 1); // one more than allowed, so that it is refused, not truncated
 }
 
-/** @param {string} text @param {string[]} names */
+/** JSON, or a line of JSON for each request. @param {string} text @param {string[]} names */
 function kept(text, names) {
+  const lines = text.split("\n").filter((line) => line.trim());
+  const several = lines.length > 1 && lines.every((line) => /^\{.*\}\s*$/.test(line));
   try {
-    return JSON.stringify(JSON.parse(text), names);
+    const made = (several ? lines : [text]).map((each) => JSON.stringify(JSON.parse(each), names));
+    return made.join("\n");
   } catch {
     return "{"; // invalid JSON, which the answer reports
   }
