@@ -31,6 +31,10 @@ from specviz.frames.scene import Scene, Step, Word
 from specviz.texts import Part, count, say, text
 
 ORDINALS: Final = ("1st", "2nd", "3rd", "4th", "5th", "6th")
+ROW_KEYS: Final = (
+    ("given", "the newest token and the target's states"),
+    ("own", "a mask: one learned state, no token"),
+)
 STATE_KEYS: Final = (("given", "the target's own hidden state"), ("own", "the head's own output"))
 
 
@@ -134,6 +138,37 @@ def block(scene: Scene, step: Step, remark: Remark) -> Block | None:
     positions = remark.get("places")
     if not positions:
         return None
+    heads, found = _tops_by_position(scene, positions)
+    seen = facts(
+        ("states of the text read", remark["states"]),
+        ("masks filled", remark["masks"]),
+        ("passes", remark["passes"]),
+    )
+    table = grid(heads, found, stacked=True, more=_hidden(positions))
+    return {"say": say("evidence", "block_why"), "blocks": [table, seen]}
+
+
+def parallel(scene: Scene, step: Step, remark: Remark) -> Block | None:
+    """Show what every row of P-EAGLE's pass read, and its likeliest tokens.
+
+    The first row read the target's states and the newest token. All others are masks.
+    """
+    positions = remark.get("places")
+    if not positions:
+        return None
+    heads, found = _tops_by_position(scene, positions)
+    masks = remark["masks"]
+    assert scene.round.proposed is not None
+    newest: Cell = {"w": scene.word(scene.round.proposed.root), "is": "given"}
+    read = row("read", [newest, *[{"n": "mask", "is": "own"}] * (len(heads) - 2)])
+    keys = ROW_KEYS if masks else ROW_KEYS[:1]
+    seen = facts(("states of the text read", remark["states"]), ("passes", remark["passes"]))
+    table = grid(heads, [read, *found], keys, stacked=True, more=_hidden(positions))
+    return {"say": say("evidence", "parallel_why", masks=masks), "blocks": [table, seen]}
+
+
+def _tops_by_position(scene: Scene, positions: list[Any]) -> tuple[list[str], list[Block]]:
+    """Return the heads of a table's columns, and its rows: the likeliest tokens by rank."""
     shown, drafted = positions[:MOST_COLUMNS], len(scene.guesses)
     found = [
         row(
@@ -148,14 +183,11 @@ def block(scene: Scene, step: Step, remark: Remark) -> Block | None:
         )
         for rank in range(max(map(len, shown)))
     ]
-    heads = ["position", *(f"+{at}" for at in range(1, len(shown) + 1))]
-    seen = facts(
-        ("states of the text read", remark["states"]),
-        ("masks filled", remark["masks"]),
-        ("passes", remark["passes"]),
-    )
-    table = grid(heads, found, stacked=True, more=len(positions) - len(shown))
-    return {"say": say("evidence", "block_why"), "blocks": [table, seen]}
+    return ["position", *(f"+{at}" for at in range(1, len(shown) + 1))], found
+
+
+def _hidden(positions: list[Any]) -> int:
+    return max(0, len(positions) - MOST_COLUMNS)
 
 
 def spark(scene: Scene, step: Step, remark: Remark) -> Block | None:
