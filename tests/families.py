@@ -16,6 +16,7 @@ import headed
 import moa_made
 import other_vocabulary_made
 import test_eagle3
+import test_p_eagle
 import tiny
 from test_layerskip import deep
 
@@ -148,6 +149,7 @@ CASES = {
     "dspark": taught(
         lambda target: dspark_made.drafter(), *BLOCKS, replace(CHAIN, confidence=0.4), TOPS
     ),
+    "p-eagle": taught(lambda target: test_p_eagle.drafter(), *BLOCKS),
     "layerskip": Case(
         lambda: tiny.target(deep_model()),
         LayerSkip,
@@ -193,6 +195,7 @@ KNOWING_NOTHING = {
     "moa": lambda target: moa_made.drafter(moa_made.wild(target)),
     "dflash": lambda target: dflash_made.drafter(dflash_made.random_head(target)),
     "dspark": lambda target: dspark_made.drafter(dspark_made.random_head(target)),
+    "p-eagle": lambda target: test_p_eagle.drafter(test_p_eagle.random_head(target)),
     OTHER: lambda target: other_vocabulary_made.drafter(target, tiny.blurred(target.model)),
     **{name: (lambda target, name=name: untrained(name, target)) for name in headed.HEADS},
 }

@@ -295,6 +295,21 @@ def test_block_is_complete_from_its_first_step():
     assert marked == ["guess"] * len(scene.guesses) + [None] * (6 - len(scene.guesses))
 
 
+@pytest.mark.parametrize("masks", [0, 5])
+def test_parallel_pass_shows_that_only_its_first_row_reads_a_token(masks):
+    places = [[{"token": n, "p": 0.5}, {"token": n + 1, "p": 0.2}] for n in range(masks + 1)]
+    remark = {"form": "parallel", "passes": 1, "states": 9, "masks": masks, "places": places}
+    scene = scene_with(remark, lambda node, _: {"place": node})
+    section = scored(scene)
+    table = block(section, "grid")
+    assert cells(table)["read"] == [flat(scene.word(scene.text[-1])), *["mask"] * masks]
+    assert [cell["is"] for cell in table["rows"][0]["cells"]] == ["given", *["own"] * masks]
+    assert cells(table)["1st"] == [flat(scene.word(n)) for n in range(masks + 1)]
+    assert cells(table)["2nd"] == [flat(scene.word(n + 1)) for n in range(masks + 1)]
+    assert [key for key, _ in table["keys"]] == ["given", "own"][: 1 + bool(masks)]
+    assert ("mask" in section["say"][0]) is bool(masks)
+
+
 @pytest.mark.slow
 def test_alpha_0_and_1_drafters_are_marked():
     sampled = Recipe(odd=False, rounds=14)
@@ -453,7 +468,7 @@ def test_equal_candidates_are_claimed_only_for_complete_trees():
 
     assert "all guesses at a depth have the same" in said_of(lambda guesses: guesses)
     for some in (lambda guesses: guesses[:-1], lambda guesses: guesses[:-2]):
-        assert said_of(some).endswith("Some of the next head's candidates follow each guess.")
+        assert said_of(some).endswith("Each guess is followed by some candidates of the next head.")
 
 
 def test_lower_candidates_are_not_called_top_tokens():

@@ -170,8 +170,8 @@ def test_head_equals_published_forward(layout, tmp_path):
 
 
 @pytest.mark.slow
-def test_p_eagle_passes_every_check(tmp_path):
-    """P-EAGLE has no row in the catalogue; test_contract checks drafters that do."""
+def test_public_p_eagle_head_passes_every_check(tmp_path):
+    """Unlike the house head in test_contract, it has its own embeddings and three layers."""
     written("p-eagle of speculators", tmp_path / "head")
     prompts = ["abcabdabcabcabd", "hello hello hello", "red red red red"]
     drafter = load_drafter(str(tmp_path / "head"), published.target())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
 from pickle import UnpicklingError
@@ -167,12 +167,24 @@ def _refuse(name: str, what: str, keys: Collection[str]) -> None:
         raise Unsuitable(f"{name!r} {what} tensor: {min(keys)}{more}.")
 
 
-def write(folder: Path, config: Mapping[str, Any], head: nn.Module) -> None:
-    """Write config.json and model.safetensors; floats are stored in bf16."""
+def write(
+    folder: Path,
+    config: Mapping[str, Any],
+    head: nn.Module,
+    rename: Callable[[str], str] = str,
+) -> None:
+    """Write config.json and model.safetensors; floats are stored in bf16.
+
+    Args:
+        folder: The folder.
+        config: Contents of config.json.
+        head: The network.
+        rename: Maps a tensor's name in the network to its name in the file.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     write_config(folder, config)
     tensors = {
-        key: (value.bfloat16() if value.is_floating_point() else value).cpu().contiguous()
+        rename(key): (value.bfloat16() if value.is_floating_point() else value).cpu().contiguous()
         for key, value in head.state_dict().items()
     }
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})

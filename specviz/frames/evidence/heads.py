@@ -35,6 +35,10 @@ from specviz.frames.scene import Scene, Step, Word
 from specviz.texts import Part, count, say, text
 
 ORDINALS: Final = ("1st", "2nd", "3rd", "4th", "5th", "6th")
+ROW_KEYS: Final = (
+    ("given", "the newest token and the target's states"),
+    ("own", "a mask: one learned state, no token"),
+)
 STATE_KEYS: Final = (("given", "the target's own hidden state"), ("own", "the head's own output"))
 
 
@@ -138,19 +142,48 @@ def block(scene: Scene, step: Step, remark: Remark) -> Why | None:
     positions = remark.get("places")
     if not positions:
         return None
-    shown, drafted = positions[:MOST_COLUMNS], len(scene.guesses)
-    ranks = range(max(map(len, shown)))
-    found = [row(ORDINALS[rank], [_ranked(scene, here, rank) for here in shown]) for rank in ranks]
-    for guessed in found[0]["cells"][:drafted]:
-        guessed["is"] = "guess"
-    heads = ["position", *(f"+{at}" for at in range(1, len(shown) + 1))]
+    heads, found = _tops_by_position(scene, positions)
     seen = facts(
         ("states of the text read", remark["states"]),
         ("masks filled", remark["masks"]),
         ("passes", remark["passes"]),
     )
-    table = grid(heads, found, stacked=True, more=len(positions) - len(shown))
+    table = grid(heads, found, stacked=True, more=_hidden(positions))
     return {"say": say("evidence", "block_why"), "blocks": [table, seen]}
+
+
+def parallel(scene: Scene, step: Step, remark: Remark) -> Why | None:
+    """Show what every row of P-EAGLE's pass read, and its likeliest tokens.
+
+    The first row read the target's states and the newest token. All others are masks.
+    """
+    positions = remark.get("places")
+    if not positions:
+        return None
+    heads, found = _tops_by_position(scene, positions)
+    masks = remark["masks"]
+    assert scene.round.proposed is not None
+    newest: Cell = {"w": scene.word(scene.round.proposed.root), "is": "given"}
+    mask: Cell = {"n": "mask", "is": "own"}
+    read = row("read", [newest, *[mask] * (len(heads) - 2)])
+    keys = ROW_KEYS if masks else ROW_KEYS[:1]
+    seen = facts(("states of the text read", remark["states"]), ("passes", remark["passes"]))
+    table = grid(heads, [read, *found], keys, stacked=True, more=_hidden(positions))
+    return {"say": say("evidence", "parallel_why", masks=masks), "blocks": [table, seen]}
+
+
+def _tops_by_position(scene: Scene, positions: list[Any]) -> tuple[list[str], list[GridRow]]:
+    """Return the heads of a table's columns, and its rows: the likeliest tokens by rank."""
+    shown, drafted = positions[:MOST_COLUMNS], len(scene.guesses)
+    ranks = range(max(map(len, shown)))
+    found = [row(ORDINALS[rank], [_ranked(scene, here, rank) for here in shown]) for rank in ranks]
+    for guessed in found[0]["cells"][:drafted]:
+        guessed["is"] = "guess"
+    return ["position", *(f"+{at}" for at in range(1, len(shown) + 1))], found
+
+
+def _hidden(positions: list[Any]) -> int:
+    return max(0, len(positions) - MOST_COLUMNS)
 
 
 def _ranked(scene: Scene, tops: Sequence[Mapping[str, Any]], rank: int) -> Cell:

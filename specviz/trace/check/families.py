@@ -26,9 +26,10 @@ SUFFIX: Final = "suffix"
 NGRAM: Final = "ngram"
 LOOKAHEAD: Final = "lookahead"  # adds rows to the target's pass
 DSPARK: Final = "dspark"  # samples a block in order, and cuts it by predicted acceptance
-CHAINS: Final = frozenset({NGRAM, "mtp", "blockwise", "dflash", DSPARK})  # one guess after each
+# One guess after each.
+CHAINS: Final = frozenset({NGRAM, "mtp", "blockwise", "dflash", "p-eagle", DSPARK})
 WITHOUT_NETWORK: Final = frozenset({NGRAM, SUFFIX, LOOKAHEAD, UNIFORM})  # have no network
-WITH_NETWORK: Final = GROWING | RANKED | DYNAMIC | {"blockwise", "dflash", DSPARK}
+WITH_NETWORK: Final = GROWING | RANKED | DYNAMIC | {"blockwise", "dflash", "p-eagle", DSPARK}
 BUILT_IN: Final = WITHOUT_NETWORK | WITH_NETWORK
 
 

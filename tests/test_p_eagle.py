@@ -1,0 +1,274 @@
+"""P-EAGLE: one pass for all guesses, masks that see their own path, training and its files."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import headed
+import pytest
+import tiny
+import torch
+from driven import deep_target, driven
+from once import once
+from safetensors import safe_open
+from test_engine import traced
+
+from specviz.drafters.common.checkpoint import layout_in
+from specviz.drafters.dflash import TOP_COUNT
+from specviz.drafters.eagle import parallel as training
+from specviz.drafters.eagle.parallel import PEagle, PEagleConfig, PEagleHead
+from specviz.engine.loop import rounds
+from specviz.settings.settings import Sampling, Settings
+from specviz.trace.check import CheckFailed, check
+from specviz.trace.metrics import summary
+from specviz.trace.work import Work
+from specviz.verification import Drawn
+
+SIZE = 5  # guesses of a draft
+VOCABULARY = 100
+TAPS = (1, 2, 3)
+GREEDY = Settings(Sampling(0), gamma=9, max_new_tokens=40)
+WARM = Settings(Sampling(1.1, top_k=12, top_p=0.97), gamma=9, max_new_tokens=24)
+
+
+def config(target, **changes):
+    """Return the house config with fewer guesses, and taps of a small target."""
+    small = {"speculative_tokens": SIZE, "tap_layers": TAPS} | changes
+    return PEagleConfig.house(target, **small)
+
+
+def random_head(target):
+    """Return a head with large random weights and norms, so that every part matters."""
+    torch.manual_seed(8)
+    made = PEagleHead(config(target, draft_vocab_size=VOCABULARY))
+    head = made.eval().requires_grad_(False)
+    head.propose_only(torch.randint(0, 50, (tiny.VOCABULARY,)))
+    torch.nn.init.normal_(head.mask_hidden)
+    for name, weight in head.named_parameters():
+        if weight.dim() == 1 and name != "mask_hidden":
+            weight.copy_(torch.rand_like(weight) + 0.5)
+    return tiny.blurred(head, 0.2)
+
+
+def learned(steps, losses=None):
+    """Train a head for the taught target with a decaying rate."""
+    torch.manual_seed(3)
+    target = headed.target()
+    counts = headed.words().bincount(minlength=target.vocab_size)
+    head = training.build(target, counts, speculative_tokens=SIZE, tap_layers=TAPS).train()
+    optimizer = torch.optim.AdamW(head.parameters(), lr=4e-3)
+    for step in range(steps):
+        optimizer.param_groups[0]["lr"] = 4e-3 * (1 - step / steps)
+        loss = training.loss(head, headed.outputs(step % 40))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if losses is not None:
+            losses.append(loss.item())
+    return head.eval().requires_grad_(False)
+
+
+@once
+def trained():
+    """Return the head that most tests use."""
+    return learned(150)
+
+
+def drafter(head=None):
+    """Return the drafter with the learned head, or with the given one."""
+    head = head or trained()
+    return PEagle(head, tiny.card(head, "tiny-p-eagle", "p-eagle"))
+
+
+@torch.inference_mode()
+def distributions(head, target, text, depth):
+    """Return the distributions (depth, V) after `text`, from one causal pass without a cache."""
+    states = headed.read_target_outputs(target.model, torch.tensor([text[:-1]])).states
+    taps = torch.cat([states[k][0] for k in TAPS], dim=-1)
+    empty = head.mask_hidden.expand(depth - 1, -1)
+    fused = head.fc(torch.cat([taps, empty]))[None]
+    tokens = torch.tensor([[*text[1:], *[head.config.mask_token_id] * (depth - 1)]])
+    words = target.model.get_input_embeddings()(tokens)
+    count = tokens.shape[1]
+    mix = training.mix_of(torch.ones(count, count, dtype=torch.bool).tril())
+    rows = head.run_layers(fused, words, torch.arange(count), [mix, mix])[0]
+    return head.logits(rows[-depth:]).softmax(-1)
+
+
+@pytest.mark.parametrize("settings", [GREEDY, WARM], ids=["greedy", "warm"])
+def test_guesses_are_the_top_tokens_of_one_pass(settings):
+    target = deep_target()
+    head = random_head(target)
+    for text, proposal in driven(target, drafter(head), settings):
+        tokens = list(proposal.tree.tokens[1:])
+        remark = proposal.evidence[0]
+        depth = remark["masks"] + 1
+        assert proposal.drawn is Drawn.POINT_MASS
+        assert not proposal.q
+        assert proposal.tree.parents == tuple(range(-1, len(tokens)))
+        assert len(tokens) == depth or tokens[-1] in target.eos
+        soft = distributions(head, target, text, depth)
+        assert tokens == soft.argmax(-1)[: len(tokens)].tolist()
+        assert remark["states"] == len(text) - 1
+        assert remark["passes"] == 1
+        for place, law in zip(remark["places"], soft, strict=True):
+            values, ids = law.topk(TOP_COUNT)
+            assert [each["token"] for each in place] == ids.tolist()
+            assert [each["p"] for each in place] == pytest.approx(values.tolist(), abs=1e-4)
+
+
+def test_guesses_are_limited_by_the_head_and_by_the_token_budget():
+    """The head was trained for SIZE guesses; a greater γ does not add more."""
+    target = deep_target()
+    drafts = [proposal for _, proposal in driven(target, drafter(random_head(target)), GREEDY)]
+    assert max(proposal.evidence[0]["masks"] for proposal in drafts) == SIZE - 1
+    few = replace(GREEDY, gamma=2)
+    drafts = [proposal for _, proposal in driven(target, drafter(random_head(target)), few)]
+    assert max(len(proposal.tree) - 1 for proposal in drafts) == 2
+
+
+# Training
+
+
+def test_sampled_rows_are_nested_and_end_with_the_text():
+    torch.manual_seed(0)
+    length, depth = 200, 6
+    rows = training.sampled_rows(length, depth)
+    assert rows.anchors[:length].tolist() == list(range(length))
+    assert (rows.depths[:length] == 1).all()
+    by_depth = [set(rows.anchors[rows.depths == d].tolist()) for d in range(2, depth + 1)]
+    assert len(by_depth[0]) > 0.9 * training.FOLLOWED
+    for k, (longer, shorter) in enumerate(zip(by_depth[1:], by_depth[:-1], strict=True), start=1):
+        assert longer < shorter
+        wanted = training.FOLLOWED * training.KEPT**k
+        assert wanted - depth - 1 <= len(longer) <= wanted + 1
+    assert (rows.anchors + rows.depths <= length).all()
+
+
+def test_training_rows_equal_the_session():
+    """A mask must not see the text after its anchor, nor the masks of another anchor."""
+    target = headed.target()
+    head = trained()
+    text = target.encode("The cat saw the dog and", 4)
+    outputs = headed.read_target_outputs(target.model, torch.tensor([text]))
+    torch.manual_seed(1)
+    rows = training.sampled_rows(len(text) - 1, SIZE)
+    assert {2, SIZE} <= set(rows.depths.tolist())
+    with torch.inference_mode():
+        found = head.logits(training.read_rows(head, outputs, rows)[0]).softmax(-1)
+    measured = training.guesses(head, outputs)
+    for anchor in range(len(text) - 1):
+        expected = distributions(head, target, text[: anchor + 2], SIZE)
+        mine = rows.anchors == anchor
+        assert torch.allclose(found[mine], expected[rows.depths[mine] - 1], atol=1e-5)
+        for depth in range(SIZE):
+            soft = measured[depth][0, anchor].softmax(-1)
+            assert torch.allclose(soft, expected[depth], atol=1e-5)
+
+
+def test_loss_is_the_weighted_mean_of_its_depths():
+    torch.manual_seed(2)
+    head = learned(3)
+    outputs = headed.outputs(1)
+    length = outputs.tokens.shape[1] - 1
+    rows = training.sampled_rows(length, SIZE)
+    guesses = training.guesses(head, outputs)
+    means = []
+    for depth in range(1, SIZE + 1):
+        parts = []
+        for anchor in rows.anchors[rows.depths == depth].tolist():
+            for i, goal in enumerate(outputs.logits[:, anchor + depth]):
+                if head.t2d[goal.argmax()]:
+                    p = goal[head.tokens].softmax(-1)
+                    q = guesses[depth - 1][i, anchor][head.tokens].log_softmax(-1)
+                    parts.append(-(p * q).sum())
+        means.append(torch.stack(parts).mean())
+    weights = [training.DECAY**k for k in range(SIZE)]
+    expected = sum(w * mean for w, mean in zip(weights, means, strict=True)) / sum(weights)
+    assert training.loss(head, outputs, rows).item() == pytest.approx(expected.item(), abs=1e-4)
+
+
+def test_training_learns_every_depth():
+    losses = []
+    head = learned(40, losses)
+    assert sum(losses[-8:]) < 0.75 * sum(losses[:8])
+    started = training.TRAINING.agreement(learned(1), headed.outputs(60))
+    found = training.TRAINING.agreement(head, headed.outputs(60))
+    assert len(found) == SIZE
+    assert all(later > before for later, before in zip(found, started, strict=True))
+
+
+def test_new_head_starts_from_the_targets_norm_and_output_rows():
+    target = headed.target()
+    counts = headed.words().bincount(minlength=target.vocab_size)
+    head = training.build(target, counts, tap_layers=TAPS)
+    assert int(head.t2d.sum()) == round(0.75 * target.vocab_size)
+    assert counts[head.t2d].min() >= counts[~head.t2d].max()
+    rows = target.model.get_output_embeddings().weight[head.tokens]
+    assert torch.equal(head.lm_head.weight, rows)
+    assert torch.equal(head.norm.weight, target.model.model.norm.weight)
+    assert head.lm_head.weight.requires_grad
+    assert head.mask_hidden.std() > 0.5
+
+
+def test_trained_head_saves_passes():
+    trace = traced(headed.target(), drafter(), "The cat", GREEDY, baseline=False)
+    assert summary(trace)["tokens_per_pass"] > 1.5
+
+
+def test_acceptance_needs_the_learned_state():
+    """With a state of zeros, guesses at masks are accepted less often."""
+    blank = learned(150)
+    blank.mask_hidden.zero_()
+    right, wrong = (accepted(drafter(head)) for head in (trained(), blank))
+    assert wrong < 0.8 * right
+
+
+def accepted(made):
+    """Return the number of guesses accepted in a few greedy runs, without each draft's first."""
+    found = 0
+    for prompt in headed.PROMPTS:
+        ids = headed.target().encode(prompt, GREEDY.max_new_tokens)
+        for turn in rounds(headed.target(), made, ids, GREEDY):
+            found += max(0, len(turn.verdict.path) - 1)
+    return found
+
+
+# Files and traces
+
+
+def test_saved_head_has_public_names_and_loads_unchanged(tmp_path):
+    target = headed.target()
+    head = learned(2)
+    head.save(tmp_path)
+    stored = json.loads((tmp_path / "config.json").read_text())
+    assert stored["architectures"] == ["PEagleDraftModel"]
+    assert stored["pard_token"] == stored["mask_token_id"] == target.eos[0]
+    assert stored["num_hidden_layers"] == 2
+    with safe_open(tmp_path / "model.safetensors", "pt") as file:
+        names = set(file.keys())
+    assert {"mask_hidden", "layers.0.hidden_norm.weight", "layers.1.mlp.up_proj.weight"} <= names
+    assert not any(name.startswith(("midlayer", "later")) for name in names)
+    assert layout_in(tmp_path).title == "P-EAGLE"
+    loaded = PEagleHead.load(tmp_path, target)
+    assert loaded.config == head.config
+    for name, weight in head.state_dict().items():
+        assert torch.equal(loaded.state_dict()[name], weight.bfloat16().to(weight.dtype)), name
+
+
+def test_trace_passes_and_forged_drafts_are_refused():
+    """The first guess is rejected, so the others can be changed unnoticed by other checks."""
+    trace = traced(headed.target(), drafter(learned(1)), headed.PROMPTS[0], GREEDY)
+    check(trace)
+    at = next(i for i, e in enumerate(trace.events) if len(getattr(e, "guesses", ())) == SIZE)
+    *guesses, last = trace.events[at].guesses
+    beside = replace(last, parent=SIZE - 2, token=(guesses[-1].token + 1) % VOCABULARY)
+    for change, problem in (
+        ({"guesses": (*guesses, beside)}, "p-eagle proposes a chain"),
+        ({"work": Work()}, "its network read no rows"),
+    ):
+        events = list(trace.events)
+        events[at] = replace(trace.events[at], **change)
+        with pytest.raises(CheckFailed, match=problem):
+            check(replace(trace, events=tuple(events)))
