@@ -100,7 +100,7 @@ KEPT = (2, 2, 1, 1)  # 11 tokens in 5 passes: 2.20 a round; 6 kept: 1.20 a round
 def test_sentence_of_a_fast_lane():
     assert lane_sentence(drafted_run(KEPT)) == (
         "Faster here, 1.57 × plain decoding: a round adds 2.20 tokens in the time of 1.40 plain "
-        "tokens (0.20 to draft 3.2 guesses, 1.00 to check them, 0.20 as its share of "
+        "steps (0.20 to draft 3.2 guesses, 1.00 to check them, 0.20 as its share of "
         "reading the prompt)."
     )
 
@@ -108,7 +108,7 @@ def test_sentence_of_a_fast_lane():
 def test_sentence_names_expensive_drafting():
     assert lane_sentence(drafted_run(KEPT, draft=2.5)) == (
         "Slower here, 0.69 × plain decoding: drafting 3.2 guesses takes as long as 2.00 plain "
-        "tokens, checking them 1.00, and reading the prompt, spread over all rounds, 0.20. "
+        "steps, checking them 1.00, and reading the prompt, spread over all rounds, 0.20. "
         "But only 1.20 guesses per "
         "round are accepted. So a round adds 2.20 tokens in the time of 3.20 plain steps."
     )
@@ -117,7 +117,7 @@ def test_sentence_names_expensive_drafting():
 def test_sentence_names_expensive_checking():
     assert lane_sentence(drafted_run(KEPT, target=3.0)) == (
         "Slower here, 0.79 × plain decoding: checking 3.2 guesses takes as long as 2.40 plain "
-        "tokens, drafting them 0.20, and reading the prompt, spread over all rounds, 0.20. "
+        "steps, drafting them 0.20, and reading the prompt, spread over all rounds, 0.20. "
         "But only 1.20 guesses per "
         "round are accepted. So a round adds 2.20 tokens in the time of 2.80 plain steps."
     )
@@ -126,7 +126,7 @@ def test_sentence_names_expensive_checking():
 def test_sentence_of_a_lane_without_gain():
     assert lane_sentence(drafted_run(KEPT, draft=0.5, target=2.0)) == (
         "No gain here, 1.00 × plain decoding: a round adds 2.20 tokens in the time of 2.20 plain "
-        "tokens (0.40 to draft 3.2 guesses, 1.60 to check them, 0.20 as its share of "
+        "steps (0.40 to draft 3.2 guesses, 1.60 to check them, 0.20 as its share of "
         "reading the prompt)."
     )
 
@@ -134,7 +134,7 @@ def test_sentence_of_a_lane_without_gain():
 def test_sentence_of_a_lane_without_accepted_guesses():
     assert lane_sentence(drafted_run((0, 0, 0, 0), draft=0.5), plain=plain_run(range(5))) == (
         "Slower here, 0.62 × plain decoding: drafting 3.2 guesses takes as long as 0.40 plain "
-        "tokens, checking them 1.00, and reading the prompt, spread over all rounds, 0.20. "
+        "steps, checking them 1.00, and reading the prompt, spread over all rounds, 0.20. "
         "But no guess is accepted. So "
         "a round adds 1.00 tokens in the time of 1.60 plain steps."
     )

@@ -115,7 +115,7 @@ def test_form_shows_the_number_of_runs():
     assert planned(list(USUAL), 2, 32, 0.7, 4) == Plan(USUAL, 2, 32, 0.7, 4)
     said = size(["ngram", "medusa"], 3, 16, 0, 1)
     assert said.startswith("2 drafters × 5 domains × 3 prompts = 30 turns.")
-    assert "60 runs of at most 16 tokens, after 3 short runs" in said
+    assert "60 runs of at most 16 tokens, after 3 short warm-up runs" in said
 
 
 def test_every_drafter_for_house_can_be_chosen():

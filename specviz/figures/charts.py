@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
-from specviz.figures.plot import Figure, Trace, cut, layout, texts
+from specviz.figures.plot import Trace, cut, layout, texts
 from specviz.figures.tree import DrawnTree, step_tree
 from specviz.frames import Frame
 from specviz.frames.frame import FrameParts
 from specviz.frames.inspector import Panel
 from specviz.frames.numbers import format_nonzero
-from specviz.frames.scene import flat
+from specviz.frames.scene import Figure, flat
 
 
 class DrawnFrame(FrameParts):

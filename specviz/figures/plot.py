@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Annotated, Any, Final, Literal, TypedDict
+from typing import Any, Final, Literal, TypedDict
 
 ASCII_WIDTHS: Final = (
     278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278,
@@ -50,9 +50,6 @@ def cut(text: str, size: float, space: float) -> str:
 
 
 Trace = dict[str, Any]
-# Traces by name, in whose order they are drawn, and a layout: plotly's, with colours as names. The
-# page's type is named here for tests/declarations.py.
-Figure = Annotated[dict[str, Any], "ui/shared/plotly.js", "Figure"]
 Point = tuple[float, float]
 
 

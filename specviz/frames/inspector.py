@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from itertools import count
 from typing import Any, Final, Literal, NotRequired, TypedDict
 
-from specviz.figures.plot import Figure
 from specviz.frames.draw import Draw, draw_strip, pending_strip
 from specviz.frames.evidence import evidence_section, is_random_pick
 from specviz.frames.evidence.forms import Why, path_to
 from specviz.frames.leaf_first import BarLabels, bars, because, explaining_verdict
 from specviz.frames.numbers import format_seconds, format_verdict
-from specviz.frames.scene import Scene, Step, Word
+from specviz.frames.scene import Figure, Scene, Step, Word
 from specviz.frames.table import Table, table
 from specviz.frames.tree import open_slot, scores_of
 from specviz.frames.whatif import WhatIf, outcomes

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate, chain, pairwise
-from typing import Final, Literal, NamedTuple, NotRequired, TypedDict
+from typing import Annotated, Any, Final, Literal, NamedTuple, NotRequired, TypedDict
 
 from specviz.settings.chance import JUDGE, u_key
 from specviz.texts import GlyphName, Part, Piece, WordPart
@@ -29,6 +29,9 @@ TokenState = Literal[
 HasState = TypedDict("HasState", {"is": TokenState})
 MayHaveState = TypedDict("MayHaveState", {"is": NotRequired[TokenState]})
 
+# Traces by name, in whose order they are drawn, and a layout: plotly's, with colours as names. The
+# page's type is named here for tests/declarations.py.
+Figure = Annotated[dict[str, Any], "ui/shared/plotly.js", "Figure"]
 GLYPHS: Final[Mapping[str, GlyphName]] = {
     " ": "space",
     "\n": "newline",

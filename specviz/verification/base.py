@@ -32,10 +32,10 @@ class MismatchedRule(ValueError):
 def refuse_tree(spec: RuleSpec) -> None:
     """Raise MismatchedRule for a rule that judges only chains."""
     if spec.chains_only:
-        same = " The rule 'traversal' does the same on trees." if spec.name == "block" else ""
-        raise MismatchedRule(
-            f"The rule {spec.name!r} judges chains, but this drafter proposes a tree.{same}"
-        )
+        block = spec.name == "block"
+        rule = "Block verification" if block else f"The rule {spec.name!r}"
+        same = " The rule 'traversal' does the same on trees." if block else ""
+        raise MismatchedRule(f"{rule} judges chains, but this drafter proposes a tree.{same}")
 
 
 class UniformSource(Protocol):

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from specviz.cost.figures.charts import axis, chart, dots, hover, polyline
-from specviz.figures.plot import Figure, Trace
+from specviz.figures.plot import Trace
+from specviz.frames.scene import Figure
 
 HEIGHT: Final = 270
 LINES: Final = {  # by plan: its colour, width and dash

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from specviz.figures.plot import FONT, Figure, Point, Trace, layout, texts
+from specviz.figures.plot import FONT, Point, Trace, layout, texts
+from specviz.frames.scene import Figure
 
 WIDTH: Final = 832
 MARGIN: Final = {"l": 44, "r": 54, "t": 20, "b": 40, "pad": 0}

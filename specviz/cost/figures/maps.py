@@ -26,7 +26,8 @@ from specviz.cost.formula import (
     contour_cost,
     contour_gamma,
 )
-from specviz.figures.plot import Figure, Point, Trace
+from specviz.figures.plot import Point, Trace
+from specviz.frames.scene import Figure
 
 MAP_HEIGHT: Final = 300
 LEVELS: Final = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)

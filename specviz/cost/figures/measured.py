@@ -26,7 +26,8 @@ from specviz.cost.server.outlook import MAX_GAMMA, GammaOption, Outlook
 from specviz.cost.server.report import format_rate
 from specviz.cost.server.stats import PositionAcceptance, Rate
 from specviz.cost.sweep import SIZES, Sweep, middle_half
-from specviz.figures.plot import FONT, Figure, Trace, layout
+from specviz.figures.plot import FONT, Trace, layout
+from specviz.frames.scene import Figure
 
 WIDTH, HEIGHT = 640, 340
 

@@ -22,7 +22,8 @@ from specviz.cost.roofline import (
     pass_time,
     predict,
 )
-from specviz.figures.plot import FONT, Figure, Trace, layout
+from specviz.figures.plot import FONT, Trace, layout
+from specviz.frames.scene import Figure
 
 WIDTH: Final = 1216
 HEIGHT: Final = 270

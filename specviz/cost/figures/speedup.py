@@ -33,9 +33,9 @@ from specviz.cost.formula import (
     SpeedupModel,
 )
 from specviz.figures.layout import BARS_HEIGHT, LayoutData
-from specviz.figures.plot import Figure, Point, Trace
+from specviz.figures.plot import Point, Trace
 from specviz.figures.tree import Label, label, whole_tree
-from specviz.frames.scene import Word
+from specviz.frames.scene import Figure, Word
 
 HEIGHT: Final = 264
 MIN_GAMMA: Final = 16  # a chart of γ shows at least this many

@@ -17,7 +17,7 @@ from specviz.cost.figures.adaptive import load_figure
 from specviz.cost.formatting import format_speedup
 from specviz.cost.roofline import Serving, shared_pass_time
 from specviz.cost.sources import machines, models
-from specviz.figures.plot import Figure
+from specviz.frames.scene import Figure
 from specviz.settings.settings import require
 from specviz.settings.value_types import parse_number
 from specviz.shipped import domain_label

@@ -19,7 +19,7 @@ from specviz.cost.figures.speedup import (
     time_figure,
 )
 from specviz.cost.formula import MeasuredPoint, SpeedupModel
-from specviz.figures.plot import Figure
+from specviz.frames.scene import Figure
 from specviz.texts import text
 from specviz.ui.cost.law.question import LawQuestion, places, widths
 from specviz.ui.questions import BadRequest, Refusal

@@ -23,7 +23,7 @@ from specviz.cost.figures.roofline import (
 from specviz.cost.formatting import describe_machines, format_speedup
 from specviz.cost.nearest_report import nearest_report, unstated_facts
 from specviz.cost.roofline import Prediction, free_tokens, memory_needed, pass_time, predict
-from specviz.figures.plot import Figure
+from specviz.frames.scene import Figure
 from specviz.texts import Part, number, say, text
 from specviz.ui.cost.roofline.question import Ask
 

@@ -22,7 +22,7 @@ from specviz.cost.server.stats import (
     acceptance_by_length,
     shorten,
 )
-from specviz.figures.plot import Figure
+from specviz.frames.scene import Figure
 from specviz.texts import number, say, text
 from specviz.ui.questions import BadRequest, Refusal
 

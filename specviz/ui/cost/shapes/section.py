@@ -24,7 +24,7 @@ from specviz.cost.measured_costs import (
 )
 from specviz.cost.measured_costs_text import DrafterRow
 from specviz.cost.sweep import Sweep
-from specviz.figures.plot import Figure
+from specviz.frames.scene import Figure
 from specviz.settings.settings import require
 from specviz.settings.value_types import parse_number
 from specviz.ui.broken import lacking, spared

@@ -14,7 +14,7 @@ import gradio as gr
 from specviz.cost.figures.measured import sweep_figure
 from specviz.cost.sweep import Sweep
 from specviz.cost.sweep_text import SweepFacts, sweep_facts
-from specviz.figures.plot import Figure
+from specviz.frames.scene import Figure
 from specviz.ui.broken import lacking, spared
 from specviz.ui.component import TabContext, component
 from specviz.ui.live import Start, wire

@@ -15,9 +15,8 @@ from specviz.cost import tree_formula
 from specviz.cost.figures.speedup import payoff_figure
 from specviz.cost.sweep import Sweep
 from specviz.figures.layout import LayoutData
-from specviz.figures.plot import Figure
 from specviz.figures.tree import Label, whole_tree
-from specviz.frames.scene import Word
+from specviz.frames.scene import Figure, Word
 from specviz.settings.chance import Chance
 from specviz.shipped import HOUSE
 from specviz.texts import text
