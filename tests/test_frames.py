@@ -266,7 +266,7 @@ def test_sentences_have_no_negligible_or_misleading_numbers(sampled):
             0.9,
             0.24,
             (
-                "The target gives ␣cat 0.93; the drafter gave it only 0.90. Since p ≥ q, "
+                "The target gives ␣cat 0.93; the drafter gave it 0.90. Since p ≥ q, "
                 "accept with probability 1. The coin, 0.24, is below 1: accepted."
             ),
         ),
@@ -275,7 +275,7 @@ def test_sentences_have_no_negligible_or_misleading_numbers(sampled):
             0.000575,
             0.75,
             (
-                "The target gives ␣cat about 0, only 0.62 times what the drafter gave it. "
+                "The target gives ␣cat about 0; that is 0.62 times what the drafter gave it. "
                 "Accept with probability p ÷ q = 0.62. The coin, 0.75, is not below 0.62: rejected."
             ),
         ),

@@ -124,7 +124,7 @@ def _commit(scene: Scene) -> list[Part]:
     accepted = min(len(accepted_path(scene.round)), tokens)
     kinds = [f"{accepted} accepted"] if scene.guesses else []
     if drew and tokens > accepted:
-        kinds.append(f"1 {drew.kind}")
+        kinds.append("1 without a draft" if drew.kind == "plain" else f"1 {drew.kind}")
     parts = " + ".join(kinds)
     return say("step", "commit", round=str(scene.round.number), tokens=tokens, parts=parts)
 

@@ -438,7 +438,7 @@ def test_verdict_can_be_predicted_by_keyboard(visit):
     keyed_to(visit, "Your prediction?")
     tab_to(page, ".sv-say .sv-answer")
     page.keyboard.press("Enter")
-    assert page.inner_text(".sv-score").endswith("of 1 points")
+    assert page.inner_text(".sv-score").endswith(" of 1")
     page.keyboard.press("ArrowRight")
     assert (
         page.inner_text(".sv-verdict") != "Your prediction?"

@@ -34,7 +34,7 @@ def test_run_opens_at_the_first_draft_after_the_prefill(looker):
     assert page.locator(".sv-seg[aria-label='Round 0']").count() == 1
     page.keyboard.press("ArrowLeft")
     assert looker.ask("cursor.round") == 0
-    assert "Nothing was drafted" in looker.caption() or "adds 1 token" in looker.caption()
+    assert "Nothing was drafted" in looker.caption() or "1 new token" in looker.caption()
 
 
 def test_a_run_that_drafts_late_opens_at_its_first_guess(looker):
@@ -415,7 +415,7 @@ def test_predicting_the_likelier_outcome_gives_a_point(visit):
             won = hidden["coin"]["threshold"] >= 0.5
             good, of = good + won, of + 1
             lucky.add((won, hidden["accepted"]))
-            assert page.inner_text(".sv-score") == f"{good} of {of} points"
+            assert page.inner_text(".sv-score") == f"points: {good} of {of}"
             start = "Right: " if won else "You said accepted, but "
             assert visit.caption().startswith(start)
             is_ = "Accepted" if hidden["accepted"] else "Rejected"
@@ -485,7 +485,7 @@ def test_temperature_0_asks_for_the_top_token(visit):
     page.click(".sv-answer >> text=" + ("Rejected" if hidden["accepted"] else "Accepted"))
     assert visit.caption().startswith("You said ")
     assert "at temperature 0" in visit.caption()
-    assert page.inner_text(".sv-score") == "0 of 1 points"
+    assert page.inner_text(".sv-score") == "points: 0 of 1"
 
 
 # The frames of a round, as the page has them to show.

@@ -51,12 +51,12 @@ export function TreeKey(tree) {
   const soft = nodes.some((node) => node.soft !== undefined);
   const sampled = nodes.some((node) => node.q !== undefined);
   const siblings = new Set(nodes.map((node) => node.parent)).size < nodes.length;
-  const hatched = siblings ? "; hatched: what is left of them after a rejection" : "";
+  const hatched = siblings ? "; hatched: what remains" : "";
   const bars = soft
-    ? ["soft", "bar under a token: softmax at temperature 1"]
+    ? ["soft", "bar below: softmax at temperature 1"]
     : sampled
-      ? ["pq", "bars under a token: p above, q below" + hatched]
-      : ["p", "bar under a token: p (no q)" + hatched];
+      ? ["pq", "bars below: p above q" + hatched]
+      : ["p", "bar below: p (no q)" + hatched];
   const entries = [
     bars,
     ...(sampled ? [["edge", "the width of an edge is q"]] : []),
