@@ -178,7 +178,8 @@ def test_own_run_follows_if_the_watched_run_ends_early(made, ask, monkeypatch):
 
     first, second = asyncio.run(story())
     assert kinds(first) == ["loading", "run", "error"]
-    assert kinds(second) == ["loading", "run", "loading", "run", "error"]
+    own = [kind for kind in kinds(second) if kind != "queued"]  # behind the first, for a moment
+    assert own == ["loading", "run", "loading", "run", "error"]
     assert len(made) == 2
     assert len(ask.memory._ongoing) == 0
 
