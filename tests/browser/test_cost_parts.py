@@ -4,7 +4,9 @@ import pytest
 from test_access import faint, faults
 from test_cost_law import slide
 
-PARTS = ["formula", "trees", "roofline", "server", "sweep", "shapes", "published", "boards"]
+PARTS = [
+    "formula", "trees", "roofline", "adaptive", "server", "sweep", "shapes", "published", "boards",
+]  # fmt: skip
 OPEN = "[...document.querySelectorAll('.sv-fold[open]')].map((part) => part.dataset.part)"
 DRAWN = """[...document.querySelectorAll('.sv-fold:not([open]) .main-svg')]
   .map((figure) => figure.closest('.sv-fold').dataset.part)"""

@@ -133,7 +133,7 @@ def test_drawer_shows_the_drafters_card_and_its_settings(visit):
     assert page.locator("#sv-siblings").is_visible()
     page.click("#sv-method input")
     page.get_by_role("option", name="N-gram").click()
-    page.locator(".sv-card").get_by_text("copies what came after").wait_for()
+    page.locator(".sv-card").get_by_text("copies what came next").wait_for()
     assert page.locator(".sv-card:visible").count() == 1
     assert page.locator("#sv-siblings").is_hidden()
     assert page.locator("#sv-gamma").is_visible()

@@ -94,7 +94,7 @@ def labels(page, box):
 def test_lane_settings_use_the_fields_of_step(page):
     page.get_by_role("button", name="Four families").click()
     expect(page.locator("#sv-raceform-fields")).to_be_hidden()
-    expect(words(page, 3)).to_have_text("γ 5 · best 10 (default)")
+    expect(words(page, 3)).to_have_text("γ 5 · budget 10 (default)")
     editor = page.get_by_role("button", name="Settings of lane 3")
     expect(editor).to_have_attribute("aria-expanded", "false")
     editor.click()
@@ -105,7 +105,7 @@ def test_lane_settings_use_the_fields_of_step(page):
         find_spec(name).label for name in ("gamma", "schedule", "budget", "fan_out", "rule")
     ]
     fields.get_by_label("γ, guesses in a row").first.fill("7")
-    expect(words(page, 3)).to_have_text("γ 7 · best 10")
+    expect(words(page, 3)).to_have_text("γ 7 · budget 10")
     expect(typed(page, 3)).to_have_value("gamma=7 budget=10 fan-out=2")
     fields.get_by_role("radio", name="+2 if all accepted").check()
     expect(typed(page, 3)).to_have_value("gamma=7 schedule=learning budget=10 fan-out=2")
@@ -174,7 +174,7 @@ def test_added_lanes_have_default_settings(page):
     page.get_by_role("combobox", name="Lane 3").click()
     page.get_by_role("option", name="EAGLE-2").click()
     expect_lanes(page, short, long, ("EAGLE-2", suits("eagle2")))
-    expect(words(page, 3)).to_have_text("γ 5 · best 10 (default)")
+    expect(words(page, 3)).to_have_text("γ 5 · budget 10 (default)")
     page.get_by_role("button", name="Remove lane 1").click()
     expect_lanes(page, long, ("EAGLE-2", suits("eagle2")))
 
