@@ -300,6 +300,7 @@ WISHES = [
 
 def test_impossible_branch_is_explained(visit):
     page = visit.open()
+    page.wait_for_timeout(1000)  # Gradio listens a little after the first frame is drawn
     for wish, word in WISHES:
         branch(visit, wish)
         notice(visit, word)
