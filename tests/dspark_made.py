@@ -40,16 +40,11 @@ def learned(steps, losses=None, **changes):
     """Train a head with a decaying rate, each step on blocks of twelve anchors."""
     torch.manual_seed(3)
     head = DSparkHead(config(**changes)).train()
-    optimizer = torch.optim.AdamW(head.parameters(), lr=4e-3)
-    for step in range(steps):
-        optimizer.param_groups[0]["lr"] = 4e-3 * (1 - step / steps)
-        loss = training.loss(head, headed.outputs(step % 40), torch.randperm(39)[:12] + 1)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        if losses is not None:
-            losses.append(loss.item())
-    return head.eval().requires_grad_(False)
+
+    def loss(outputs):
+        return training.loss(head, outputs, torch.randperm(39)[:12] + 1)
+
+    return headed.fitted(head, loss, steps, losses)
 
 
 @once

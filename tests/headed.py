@@ -158,3 +158,24 @@ def start_session(
     session = made.begin(run, settings)
     session.commit(text[1:], states)
     return session
+
+
+def fitted(head, loss, steps, losses=None):
+    """Train a head with a decaying rate.
+
+    Args:
+        head: The head.
+        loss: Returns the loss on a batch of the target's outputs.
+        steps: Number of steps.
+        losses: A list that every step's loss is appended to.
+    """
+    optimizer = torch.optim.AdamW(head.parameters(), lr=4e-3)
+    for step in range(steps):
+        optimizer.param_groups[0]["lr"] = 4e-3 * (1 - step / steps)
+        found = loss(outputs(step % 40))
+        optimizer.zero_grad()
+        found.backward()
+        optimizer.step()
+        if losses is not None:
+            losses.append(found.item())
+    return head.eval().requires_grad_(False)

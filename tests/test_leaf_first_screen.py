@@ -115,7 +115,7 @@ def test_coin_bar_has_the_proportions_of_the_second_bar(runs, name):
     for scene, step, shot in steps(runs[name]):
         judged, panel = scene.round.judged[step.at], shot["panel"]
         whole = panel.get("q", 1.0)
-        assert panel["laws"].get("owed", False) == ("left" in judged.inputs)
+        assert panel["laws"].get("residual_bars", False) == ("left" in judged.inputs)
         if whole > 1e-3:
             covered = min(panel["p"], whole) / whole
             assert covered == pytest.approx(judged.threshold, abs=2e-6 / whole)

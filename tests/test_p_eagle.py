@@ -15,8 +15,9 @@ from safetensors import safe_open
 from test_engine import traced
 
 from specviz.drafters.common.checkpoint import layout_in
+from specviz.drafters.common.layers import masked
 from specviz.drafters.dflash import TOP_COUNT
-from specviz.drafters.eagle import parallel as training
+from specviz.drafters.eagle import parallel_training as training
 from specviz.drafters.eagle.parallel import PEagle, PEagleConfig, PEagleHead
 from specviz.engine.loop import rounds
 from specviz.settings.settings import Sampling, Settings
@@ -57,16 +58,11 @@ def learned(steps, losses=None):
     target = headed.target()
     counts = headed.words().bincount(minlength=target.vocab_size)
     head = training.build(target, counts, speculative_tokens=SIZE, tap_layers=TAPS).train()
-    optimizer = torch.optim.AdamW(head.parameters(), lr=4e-3)
-    for step in range(steps):
-        optimizer.param_groups[0]["lr"] = 4e-3 * (1 - step / steps)
-        loss = training.loss(head, headed.outputs(step % 40))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        if losses is not None:
-            losses.append(loss.item())
-    return head.eval().requires_grad_(False)
+
+    def loss(outputs):
+        return training.loss(head, outputs)
+
+    return headed.fitted(head, loss, steps, losses)
 
 
 @once
@@ -91,7 +87,7 @@ def distributions(head, target, text, depth):
     tokens = torch.tensor([[*text[1:], *[head.config.mask_token_id] * (depth - 1)]])
     words = target.model.get_input_embeddings()(tokens)
     count = tokens.shape[1]
-    mix = training.mix_of(torch.ones(count, count, dtype=torch.bool).tril())
+    mix = masked(torch.ones(count, count, dtype=torch.bool).tril())
     rows = head.run_layers(fused, words, torch.arange(count), [mix, mix])[0]
     return head.logits(rows[-depth:]).softmax(-1)
 

@@ -33,14 +33,14 @@ class BarLabels(TypedDict):
     Attributes:
         left: "p" and "q", where the bar shows a remainder.
         none: Why there is no q.
-        owed: Whether the bars are the residual, and the residual with the drafter's excess.
+        residual_bars: Whether the bars show the residual, without and with the excess of q.
     """
 
     p: str
     left: list[str]
     q: NotRequired[str]
     none: NotRequired[str]
-    owed: NotRequired[bool]
+    residual_bars: NotRequired[bool]
 
 
 class LeafBars(TypedDict):
@@ -259,7 +259,7 @@ def bars(scene: Scene, judged: Judged) -> LeafBars:
         text |= {"p": text["left"], "q": text["all"], "sum": text["threshold"]}
         if judged.threshold >= NEGLIGIBLE:
             text["sum"] = f"{text['left']} ÷ {text['all']} = {text['threshold']}"
-        named: BarLabels = {"p": "residual", "q": "undecided", "left": [], "owed": True}
+        named: BarLabels = {"p": "residual", "q": "undecided", "left": [], "residual_bars": True}
         whole = round(left + excess_mass, 6)
         return {"p": round(left, 6), "q": whole, "laws": named, "text": text}
     reach = judged.rows.share

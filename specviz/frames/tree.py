@@ -203,7 +203,7 @@ TextPart = TypedDict("TextPart", {"is": PieceKind, "t": str})  # a piece of the 
 
 
 class TurnBlock(TypedDict):
-    """A turn of a chat prompt; role: who speaks, empty where nobody does."""
+    """A turn of a chat prompt. role: the speaker; empty for raw text."""
 
     role: str
     parts: list[TextPart]

@@ -1,8 +1,7 @@
 """The specification of every setting of a run.
 
-Checks, command-line options, fields of the page, help texts and a run's summary are all generated
-from these specs. To add a setting, add a spec here and a field to
-`Settings`; a test checks that both exist. Standard library only.
+Checks, options, fields of the page, help and a run's summary are generated from them. A setting
+needs a spec here and a field of `Settings`; a test checks both. Standard library only.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ class SettingSpec:
         example: The value's placeholder in the command line's help.
         brief: Its text in a run's summary, with {} for the value; empty to leave it out.
         replaces: The setting whose text it replaces in the summary.
-        rarely_read: Whether few drafters read it. The summary then includes it only for those.
+        rarely_read: Whether few drafters read it; the summary then has it only for those.
         read_by_all: Whether it applies with every drafter, because the engine reads it.
         at_depth: Computes the default from the target's number of layers.
         flags: Values that each have a flag instead of one option with a value, and the flags' help.
@@ -162,8 +161,7 @@ SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
         IntegerList(1, 8, 16, "A node can have {} guesses after it"),
         [],
         "Siblings at each depth",
-        "guesses after each node, by depth: 3,2 is three first tokens, two after each, and one "
-        "after every later guess",
+        "guesses after each node, by depth: 3,2 means three first tokens, two after each, then one",
         label="Siblings at each depth",
         placeholder="like 3, 2",
         example="N,N,...",
@@ -175,8 +173,7 @@ SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
         RankPathList(),
         [],
         "Rank paths",
-        "a tree by ranks: 0;1;0,0 is three guesses, the two most probable first tokens and the "
-        "most probable one after the best",
+        "a tree by ranks: 0;1;0,0 is the two likeliest first tokens and the likeliest after 0",
         label="Or paths by rank",
         placeholder="like 0; 1; 0,0, or medusa-63",
         example="N,...;N,...",
@@ -200,8 +197,7 @@ SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
         Choice(get_args(Schedule), ("Fixed", "+2 if all accepted, else −1")),
         "fixed",
         "The γ schedule",
-        "fixed, or learned as by Hugging Face transformers: +2 after a round that accepted every "
-        "guess, else −1",
+        "learning is as in Hugging Face transformers: +2 if all guesses were accepted, else −1",
         label="How γ changes",
     ),
     SettingSpec(
@@ -209,8 +205,7 @@ SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
         Real(0, 1, below=True),
         0.0,
         "The confidence threshold",
-        "drafting stops after a guess less probable than this (draft-model, layerskip), or where "
-        "predicted acceptance falls below it (dspark)",
+        "drafting ends after a less probable guess, or (dspark) at a lower predicted acceptance",
         label="Least confidence",
         slider=(0, 0.95, 0.05),
         rarely_read=True,
@@ -232,8 +227,7 @@ SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
         Integer(1, 16),
         6,
         "The fan-out of a dynamic tree",
-        "k: tokens considered after each guess, and guesses extended at each depth (eagle2, "
-        "eagle3, moa)",
+        "k: tokens considered per guess, and guesses extended per depth (eagle2, eagle3, moa)",
         label="Fan-out per guess",
         slider=(1, 12, 1),
         rarely_read=True,

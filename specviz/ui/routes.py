@@ -58,7 +58,7 @@ class Given(Marks):
 
     Attributes:
         GLOSSARY: What each term means.
-        TITLES: What a term is called where its key is not its name.
+        TITLES: The displayed names of terms whose key differs from it.
         PLOTLY: The file name of plotly.js, which is served below PREFIX.
     """
 

@@ -281,6 +281,18 @@ def causal(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
     )
 
 
+def masked(sees: Tensor) -> Mix:
+    """Return a `Mix` for rows that attend to what a boolean mask (n, m) says."""
+
+    def mixed(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        shared = keys.shape[1] != queries.shape[1]
+        return functional.scaled_dot_product_attention(
+            queries, keys, values, attn_mask=sees, enable_gqa=shared
+        )
+
+    return mixed
+
+
 @dataclass(slots=True)
 class KeysValues:
     """The keys and values of one run."""
@@ -292,13 +304,10 @@ class KeysValues:
 
         A boolean mask is correct here, since it is always passed to SDPA.
         """
+        attend = masked(sees)
 
         def mixed(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-            shared = keys.shape[1] != queries.shape[1]
-            keys, values = self.cached.update(keys, values)
-            return functional.scaled_dot_product_attention(
-                queries, keys, values, attn_mask=sees, enable_gqa=shared
-            )
+            return attend(queries, *self.cached.update(keys, values))
 
         return mixed
 

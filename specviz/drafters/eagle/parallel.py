@@ -1,15 +1,10 @@
-"""P-EAGLE (2602.01469): EAGLE-3's head, with every guess computed in one pass, and its training.
+"""P-EAGLE (2602.01469): EAGLE-3's head, with every guess computed in one pass.
 
 Let the newest token be x at position n. Rows (states of t, token t + 1) exist up to t = n - 1. That
 row predicts position n + 1 from the target's states and the newest token, as in EAGLE-3. Every
 further position has a row with the mask's embedding and one learned state, `mask_hidden`, in place
 of the target's states, which do not exist yet. Rows see the text and the earlier masks. No guess
 depends on another guess's token: the top tokens form one path, a point mass.
-
-In training, every row of the text gives the first guess after it. Random rows are also followed by
-masks. Each further mask is kept for a share of those rows only, since all depths of all rows would
-be many times the text. A mask sees the text up to its row and the masks between, as in a session.
-Every depth is trained to match the target's distribution there, given the text up to it.
 """
 
 from __future__ import annotations
@@ -17,20 +12,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Final, NamedTuple, Self
+from typing import Any, ClassVar, Final, Self
 
 import torch
-import torch.nn.functional as functional
 from torch import Tensor, nn
 
 from specviz.drafters.common.base import HeadDrafter
 from specviz.drafters.common.checkpoint import write
 from specviz.drafters.common.layers import KeysValues, Layer, Mix
 from specviz.drafters.common.proposal_builder import fit_vocabulary
-from specviz.drafters.common.training import Family, TargetOutputs
 from specviz.drafters.dflash import TOP_COUNT, top_tokens_by_position
 from specviz.drafters.eagle.head import Eagle3Config, default_taps
-from specviz.drafters.eagle.head3 import DECAY, DRAFT_VOCABULARY, Eagle3Head
+from specviz.drafters.eagle.head3 import DRAFT_VOCABULARY, Eagle3Head
 from specviz.engine.protocol import DraftSession, Proposal
 from specviz.models.errors import Unsuitable
 from specviz.models.passes import CaptureSpec, ExtraRows, States, concat_layers, matrix_weights
@@ -43,6 +36,8 @@ from specviz.verification import Drawn
 from specviz.verification.distributions import check_finite
 from specviz.verification.transfer import to_host, upload
 from specviz.verification.tree import DraftTree
+
+HOUSE_DEPTH: Final = 7  # guesses of the house head
 
 
 @dataclass(frozen=True)
@@ -273,150 +268,3 @@ class PEagleSession:
             cache.cut(start)
         mixes = [cache.mix(sees) for cache in self.caches]
         return self.head.run_layers(states[None], words[None], positions, mixes)[0]
-
-
-HOUSE_DEPTH: Final = 7  # guesses of the house head
-FOLLOWED: Final = 128  # maximum number of text rows that are followed by masks
-KEPT: Final = 0.8  # share of those rows that also have the next mask
-
-
-class Rows(NamedTuple):
-    """Rows of a training pass: those of the text, then masks.
-
-    Attributes:
-        anchors: The row of the text that a row follows, (n,); for a row of the text, itself.
-        depths: Number of the guess that a row makes after its anchor, from 1, (n,).
-    """
-
-    anchors: Tensor
-    depths: Tensor
-
-    @property
-    def positions(self) -> Tensor:
-        """Positions (n,)."""
-        return self.anchors + self.depths - 1
-
-    @property
-    def sees(self) -> Tensor:
-        """Which rows each row attends to, (n, n) bool: the text up to its anchor, and its path."""
-        before = (self.depths == 1) & (self.anchors <= self.anchors[:, None])
-        path = (self.anchors == self.anchors[:, None]) & (self.depths <= self.depths[:, None])
-        return before | path
-
-
-def rows_of(length: int, anchors: Sequence[Tensor]) -> Rows:
-    """Return the rows of a text and of masks.
-
-    Args:
-        length: Rows of the text.
-        anchors: By depth from 2, the text rows that have a mask of that depth. They must be among
-            those of the depth before.
-    """
-    text = torch.arange(length)
-    depths = [torch.full((len(some),), depth) for depth, some in enumerate(anchors, start=2)]
-    return Rows(torch.cat([text, *anchors]), torch.cat([torch.ones_like(text), *depths]))
-
-
-def sampled_rows(length: int, depth: int) -> Rows:
-    """Return the rows of a text and of random masks, ever fewer with each depth.
-
-    Args:
-        length: Rows of the text.
-        depth: Number of guesses after a row that has all masks.
-    """
-    chosen = torch.randperm(length)[:FOLLOWED]
-    counts = [round(len(chosen) * KEPT**k) for k in range(depth - 1)]
-    kept = [chosen[:count] for count in counts]
-    # A guess at or beyond the end of the text has no target distribution.
-    return rows_of(length, [some[some + k < length] for k, some in enumerate(kept, start=1)])
-
-
-def read_rows(head: PEagleHead, outputs: TargetOutputs, rows: Rows) -> Tensor:
-    """Return the head's outputs on the rows of a training pass, (B, n, h)."""
-    tokens, masks = outputs.tokens[:, 1:], len(rows.anchors) - outputs.tokens.shape[1] + 1
-    embed = outputs.embed if head.embed_tokens is None else head.embed_tokens
-    fused, empty = head.fuse(outputs.states)[:, :-1], head.mask_states(masks)
-    fill = tokens.new_full((len(tokens), masks), head.config.mask_token_id)
-    states = torch.cat([fused, empty.to(fused.dtype).expand(len(tokens), -1, -1)], dim=1)
-    mixes = [mix_of(rows.sees)] * head.config.num_hidden_layers
-    return head.run_layers(states, embed(torch.cat([tokens, fill], 1)), rows.positions, mixes)
-
-
-def mix_of(sees: Tensor) -> Mix:
-    """Return a `Mix` for one pass without a cache. sees: bool mask (n, n)."""
-
-    def mixed(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        groups = queries.shape[1] // keys.shape[1]
-        keys, values = (each.repeat_interleave(groups, dim=1) for each in (keys, values))
-        return functional.scaled_dot_product_attention(queries, keys, values, attn_mask=sees)
-
-    return mixed
-
-
-def loss(head: PEagleHead, outputs: TargetOutputs, rows: Rows | None = None) -> Tensor:
-    """Return the weighted mean over depths of the cross-entropy to the target's distribution.
-
-    The distribution is restricted to the draft vocabulary and normalized. Rows whose top token is
-    outside that vocabulary are ignored, as in EAGLE-3. A depth's mean does not depend on how many
-    rows it was sampled for.
-
-    Args:
-        head: The head.
-        outputs: The target's outputs.
-        rows: The rows of the pass; sampled from torch's generator if None.
-    """
-    depth = head.config.speculative_tokens or HOUSE_DEPTH
-    if rows is None:
-        rows = sampled_rows(outputs.tokens.shape[1] - 1, depth)
-    rows = Rows(*(each.to(outputs.tokens.device) for each in rows))
-    teaches = head.t2d[outputs.tops] & outputs.counted
-    distributions = outputs.over(head.tokens, teaches).softmax(-1)
-    number = teaches.flatten().cumsum(0).view(teaches.shape) - 1  # index into `distributions`
-    targets = rows.anchors + rows.depths  # here the target's logits are those of the guess
-    used = teaches[:, targets]
-    logits = head.draft_logits(read_rows(head, outputs, rows)[used]).float()
-    missed = -(distributions[number[:, targets][used]] * logits.log_softmax(-1)).sum(-1)
-    depths = rows.depths.expand_as(used)[used] - 1
-    sums = missed.new_zeros(depth).index_add(0, depths, missed)
-    means = sums / depths.bincount(minlength=depth).clamp(min=1)
-    weights = DECAY ** torch.arange(depth, device=means.device)
-    return (means * weights).sum() / weights.sum()
-
-
-CHUNK: Final = 128  # text rows whose guesses are computed in one pass when a head is measured
-
-
-@torch.no_grad()
-def guesses(head: PEagleHead, outputs: TargetOutputs) -> list[Tensor]:
-    """Return logits by depth, (B, T - 1, V) each, as `overlaps` takes them."""
-    length = outputs.tokens.shape[1] - 1
-    depth = head.config.speculative_tokens or HOUSE_DEPTH
-    parts = []
-    for some in torch.arange(length).split(CHUNK):
-        rows = rows_of(length, [some] * (depth - 1))
-        rows = Rows(*(each.to(outputs.tokens.device) for each in rows))
-        out = read_rows(head, outputs, rows)
-        first, masks = out[:, some], out[:, length:].unflatten(1, (-1, len(some)))
-        parts.append(torch.cat([first[:, None], masks], dim=1))
-    return [head.logits(each) for each in torch.cat(parts, dim=2).unbind(1)]
-
-
-@torch.no_grad()
-def build(target: Target, counts: Tensor, **changes: Any) -> PEagleHead:
-    """Build a new head for this target, which starts from the target's final norm and output rows.
-
-    Args:
-        target: The target.
-        counts: How often each token occurs, (V,).
-        **changes: Changes to the config.
-    """
-    head = PEagleHead(PEagleConfig.house(target, **changes))
-    head.propose_only(counts)
-    model = target.model
-    head.norm.weight.copy_(model.model.norm.weight)
-    head.lm_head.weight.copy_(model.get_output_embeddings().weight[head.tokens])
-    nn.init.normal_(head.mask_hidden)
-    return head
-
-
-TRAINING: Final = Family("p-eagle", build, loss, guesses)

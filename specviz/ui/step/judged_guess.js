@@ -48,7 +48,7 @@ function barsOf(panel, p) {
   );
   /** @param {string} name */
   const hatched = (name) => (laws.left.includes(name) ? " sv-left-" + name : "");
-  const [hue, ink] = laws.owed ? ["r", "residual"] : ["p" + hatched("p"), "p"];
+  const [hue, ink] = laws.residual_bars ? ["r", "residual"] : ["p" + hatched("p"), "p"];
   const target = Bar(laws.p, text.p, ink, Math.max(p, soft || 0) * scale, [
     Fill(hue, p * scale),
     soft === undefined ? null : Fill("soft", soft * scale),
@@ -59,7 +59,7 @@ function barsOf(panel, p) {
     return { rows, covered, whole };
   }
   const q = "q" in text ? there(text.q) : "";
-  const fills = [Fill(laws.owed ? "r" : "q" + hatched("q"), covered), Fill("over", over)];
+  const fills = [Fill(laws.residual_bars ? "r" : "q" + hatched("q"), covered), Fill("over", over)];
   return { rows: [target, Bar(there(laws.q), q, "q", whole, fills)], covered, whole };
 }
 

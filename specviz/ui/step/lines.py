@@ -184,7 +184,7 @@ class RunLines:
             case Vocabulary():
                 self.vocabulary |= {int(k): v.encode("latin-1") for k, v in event.tokens.items()}
             case Proposed() | Scored() | Judged() | Drew() | Committed():
-                yield from self._told(event)
+                yield from self._round_lines(event)
             case Finished():
                 finished: FinishedLine = {
                     "kind": "finished",
@@ -208,7 +208,7 @@ class RunLines:
         if self.round is not None:
             yield self._whole(self.round)
 
-    def _told(self, event: Proposed | Scored | Judged | Drew | Committed) -> Iterator[str]:
+    def _round_lines(self, event: Proposed | Scored | Judged | Drew | Committed) -> Iterator[str]:
         if self.round is None or self.round.number != event.round:
             yield from self.unfinished()
             self.round = Round(event.round)
@@ -225,15 +225,15 @@ class RunLines:
         who = title_of(header.drafter.name)
         scene = Scene(header, self.vocabulary, played, tuple(self.earlier), who)
         self.earlier.append(played)
-        told = frames(scene)
-        shots = [add_figures(frame) for frame in told]
+        plain = frames(scene)
+        shots = [add_figures(frame) for frame in plain]
         self.last = shots[0], shots[-1]
         shown: RoundLine = {
             "kind": "round",
             "number": played.number,
             "first": shots[0],
             "then": [make_patch(shots[0], shot) for shot in shots[1:]],
-            "asks": _asks(scene, told, shots),
+            "asks": _prediction_questions(scene, plain, shots),
             "brings": added_tokens(scene),
             "seconds": parts(played),
         }
@@ -266,9 +266,11 @@ class RunLines:
         return None if found is None else point_data(found)
 
 
-def _asks(scene: Scene, told: list[Frame], shots: list[DrawnFrame]) -> dict[str, Patch]:
+def _prediction_questions(
+    scene: Scene, plain: list[Frame], shots: list[DrawnFrame]
+) -> dict[str, Patch]:
     """Return, by step of a verdict as text, the patch from the frame before to its question."""
-    asked = questions(scene, told)
+    asked = questions(scene, plain)
     return {str(at): make_patch(shots[at - 1], add_figures(frame)) for at, frame in asked.items()}
 
 

@@ -103,7 +103,7 @@ class Lines:
         self.nonce = nonce
         self.turns = len(plan.order)
         # The cells that the page has; None before the map is sent.
-        self.told: dict[str, ShownCell] | None = None
+        self.sent_cells: dict[str, ShownCell] | None = None
         self.sent: float | None = None
 
     def began(self, event: TurnStarted, measured: Measurements) -> str:
@@ -128,7 +128,7 @@ class Lines:
 
         Yields nothing if not even the first turn started.
         """
-        if self.told is not None:
+        if self.sent_cells is not None:
             stopped = f"live, stopped after {measured.done} of {self.turns}"
             yield self._changes(measured, "live" if measured.done == self.turns else stopped)
 
@@ -139,11 +139,11 @@ class Lines:
         said: MapLine = {
             **whole, "kind": "map", "id": self.nonce, "badge": badge, "where": self._where(),
         }  # fmt: skip
-        if self.told is not None:
-            before = self.told
+        if self.sent_cells is not None:
+            before = self.sent_cells
             said["cells"] = {k: cell for k, cell in said["cells"].items() if before.get(k) != cell}
             del said["rows"], said["columns"]
-        self.told = whole["cells"]
+        self.sent_cells = whole["cells"]
         return line(said["kind"], said)
 
     def _where(self) -> str:

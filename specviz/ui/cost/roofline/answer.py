@@ -74,7 +74,7 @@ class Answer(TypedDict):
     round: Round
     facts: list[tuple[str, str, str]]
     figures: dict[FigureName, Figure]
-    told: dict[FigureName, str]
+    descriptions: dict[FigureName, str]
 
 
 @lru_cache(maxsize=256)
@@ -101,7 +101,7 @@ def answer(ask: Ask) -> Answer:
             "speed": speed_figure(serving, guessing, batch, loss),
             "gamma": gamma_figure(serving, guessing, ask.alpha, batch),
         },
-        "told": answer_facts(ask),
+        "descriptions": answer_facts(ask),
     }
 
 

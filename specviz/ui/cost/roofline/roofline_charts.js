@@ -115,7 +115,7 @@ const Facts = (rows) =>
   );
 
 /** @param {Answer} answer */
-export const RooflineCharts = ({ figures, told, round, facts }) => [
+export const RooflineCharts = ({ figures, descriptions, round, facts }) => [
   ...CHARTS.map(([name, title, about, keys]) => {
     const drawn = figures[name].data;
     const shown = keys.filter(
@@ -124,7 +124,10 @@ export const RooflineCharts = ({ figures, told, round, facts }) => [
     return Section(
       title,
       about,
-      Plot("sv-roofline-plot", figures[name], { "data-figure": name, "aria-label": told[name] }),
+      Plot("sv-roofline-plot", figures[name], {
+        "data-figure": name,
+        "aria-label": descriptions[name],
+      }),
       h(
         "ul",
         { class: "sv-roofline-legend", "data-legend": name },

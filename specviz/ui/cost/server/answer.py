@@ -66,7 +66,7 @@ class Answer(TypedDict):
     advice: Sequence[str]
     open: str
     figures: dict[FigureName, Figure | None]
-    told: dict[FigureName, str]
+    descriptions: dict[FigureName, str]
     takes: Takes | None
     batch: int | None
     gamma: int | None
@@ -181,7 +181,7 @@ def shown(made: Report, asked: ServerQuestion) -> Answer:
             "places": positions_figure(made.positions) if made.positions else None,
             "outlook": outlook_figure(made.outlook) if made.outlook else None,
         },
-        "told": {
+        "descriptions": {
             "places": ", ".join(f"{p.number}: {format_rate(p.cumulative)}" for p in made.positions),
             "outlook": made.advice[0] if made.advice else made.not_predicted,
         },

@@ -38,8 +38,11 @@ const Section = (title, about, ...content) =>
   );
 
 /** @param {Answer} answer @param {FigureName} name */
-const Chart = ({ figures, told }, name) => [
-  Plot("sv-plot sv-server-plot", figures[name], { "data-figure": name, "aria-label": told[name] }),
+const Chart = ({ figures, descriptions }, name) => [
+  Plot("sv-plot sv-server-plot", figures[name], {
+    "data-figure": name,
+    "aria-label": descriptions[name],
+  }),
   h(
     "ul",
     { class: "sv-server-keys" },

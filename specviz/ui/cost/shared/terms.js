@@ -6,7 +6,7 @@ import { linked, note, touch } from "./address.js";
 
 /** @typedef {keyof Pair} TermName */
 /**
- * Where a number comes from: nobody's, a visitor's, a link's, a run's, or a source's.
+ * Where a number comes from: the default, the visitor, a link, a run or a source.
  * @typedef {object} Origin
  * @property {"start" | "choice" | "link" | "run" | "server" | "published"} kind
  * @property {string} said
