@@ -11,8 +11,7 @@ from once import once
 
 from specviz.drafters.dspark import DSpark
 from specviz.drafters.dspark import head as training
-from specviz.drafters.dspark.config import DSparkConfig
-from specviz.drafters.dspark.head import DSparkHead
+from specviz.drafters.dspark.head import DSparkConfig, DSparkHead
 
 SIZE = 5  # guesses of a block
 

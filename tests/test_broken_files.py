@@ -19,7 +19,7 @@ from specviz.compare import storage as races
 from specviz.cost import measured_costs, sources
 from specviz.cost.server import loading
 from specviz.shipped import ASSETS, EXAMPLE, BrokenFile, prompts, recipes
-from specviz.trees import rank_acceptance, recorded_position, rounding
+from specviz.trees import ranking, recorded_position, rounding
 from specviz.ui import server
 from specviz.ui.compare.race import form as race_form
 from specviz.ui.cost.shapes import section as shapes
@@ -39,7 +39,7 @@ READERS = {
     "races/recipes.json": races.recipes,
     "trees/recipes.json": recorded_position.recipes,
     "trees/ranking.json": rounding.load_study,
-    "trees/ranks.json": rank_acceptance.shipped_tables,
+    "trees/ranks.json": ranking.shipped_tables,
     "models/measured.json": domains.recorded,
     "models/peers.json": loading.example,
     "models/target/config.json": sources.models,

@@ -19,8 +19,7 @@ from specviz.commands.cli import main
 from specviz.commands.output import printable
 from specviz.compare.race import LaneProgress
 from specviz.frames.numbers import format_bytes
-from specviz.settings.options import add_settings
-from specviz.settings.settings import Settings
+from specviz.settings.settings import Settings, add_settings
 from specviz.trace.file import Trace
 from specviz.trace.metrics import token_ids
 

@@ -21,7 +21,7 @@ from specviz.commands import progress
 from specviz.commands.cli import COMMANDS, GROUPS, build_parser, main
 from specviz.commands.output import Column, print_table
 from specviz.commands.progress import CallProgress, DownloadProgress
-from specviz.settings.options import did_you_mean
+from specviz.settings.settings import did_you_mean
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = [sys.executable, "-m", "specviz"]

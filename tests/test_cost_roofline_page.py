@@ -10,7 +10,6 @@ import pytest
 from asking import ask
 
 from specviz.cost import sources
-from specviz.cost.efficiency import at_default_efficiency, speedup_range
 from specviz.cost.figures.roofline import MAX_GAMMA
 from specviz.cost.formatting import format_speedup
 from specviz.cost.roofline import (
@@ -24,7 +23,7 @@ from specviz.cost.roofline import (
     pass_time,
     predict,
 )
-from specviz.cost.sources import HEAD, NGRAM, drafters
+from specviz.cost.sources import HEAD, NGRAM, at_default_efficiency, drafters, speedup_range
 from specviz.figures.plot import TRACE_DEFAULTS
 from specviz.ui.cost.published import section as published
 from specviz.ui.cost.roofline.answer import duration, figures, quantity

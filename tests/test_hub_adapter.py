@@ -11,7 +11,8 @@ import pytest
 from huggingface_hub import get_session
 
 from specviz.adapters import hub, spaces, warn_once
-from specviz.models.files import FetchMonitor, Stopped, _progress_bar
+from specviz.models.errors import Stopped
+from specviz.models.files import FetchMonitor, _progress_bar
 
 
 @pytest.fixture

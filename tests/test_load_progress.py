@@ -16,12 +16,11 @@ from test_console import on_terminal
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from specviz.catalog import load_target, loading
-from specviz.models import files, load_progress
+from specviz.models import files, load_control
 from specviz.models import gguf as gguf_model
 from specviz.models.errors import Unsuitable
 from specviz.models.file_checks import StoredWeights
-from specviz.models.load_control import check_size, collection_paused
-from specviz.models.load_progress import (
+from specviz.models.load_control import (
     FINGERPRINT,
     LIBRARIES,
     NETWORK,
@@ -32,6 +31,8 @@ from specviz.models.load_progress import (
     LoadStage,
     advance,
     begin_stage,
+    check_size,
+    collection_paused,
     listening,
 )
 from specviz.models.memory import ModelCache
@@ -102,8 +103,8 @@ def test_no_stages_outside_a_load():
 
 def test_inner_load_does_not_end_outer_load():
     def load():
-        with load_progress.loading("outer"):
-            with load_progress.loading("inner"):
+        with load_control.loading("outer"):
+            with load_control.loading("inner"):
                 begin_stage(WEIGHTS)
             begin_stage(WARM_UP)
 
@@ -116,7 +117,7 @@ def test_inner_load_does_not_end_outer_load():
 
 
 def test_time_left_follows_the_rate_so_far(monkeypatch):
-    monkeypatch.setattr(load_progress, "monotonic", lambda: 12.0)
+    monkeypatch.setattr(load_control, "monotonic", lambda: 12.0)
     stage = LoadStage(WEIGHTS, "small", 25_000_000, 100_000_000, begun=10.0)
     assert stage.left == 6.0
     assert stage.text == "Loading small: reading the weights, 25 of 100 MB, about 6 s left"
@@ -124,7 +125,7 @@ def test_time_left_follows_the_rate_so_far(monkeypatch):
 
 @pytest.mark.parametrize(("done", "begun"), [(0, 10.0), (25, 11.9)])
 def test_no_estimate_without_a_rate(monkeypatch, done, begun):
-    monkeypatch.setattr(load_progress, "monotonic", lambda: 12.0)
+    monkeypatch.setattr(load_control, "monotonic", lambda: 12.0)
     assert LoadStage(WEIGHTS, "small", done, 100, begun=begun).left is None
 
 
@@ -133,9 +134,9 @@ def test_library_imports_are_a_stage_and_can_be_stopped():
     """Run in a process that has not imported the libraries."""
     code = (
         "import gc, sys\n"
-        "from specviz.models.files import Stopped\n"
+        "from specviz.models.errors import Stopped\n"
         "from specviz.models.load_control import start_libraries\n"
-        "from specviz.models.load_progress import listening\n"
+        "from specviz.models.load_control import listening\n"
         "from specviz.models.load_control import stoppable\n"
         "heard = []\n"
         "try:\n"
@@ -188,7 +189,7 @@ def test_tied_embeddings_count_once():
 
 SHOWN = """
 from specviz.commands.progress import LoadProgress
-from specviz.models.load_progress import *
+from specviz.models.load_control import *
 with LoadProgress() as progress, listening(progress.show), loading("small[b]"):
     begin_stage(WEIGHTS, 100_000_000)
     advance(61_000_000)

@@ -14,8 +14,8 @@ from test_runs import heard, kinds, runs, told, until, wish  # noqa: F401
 
 from specviz.catalog import loading
 from specviz.models import checkpoint
-from specviz.models.load_progress import WEIGHTS, advance, begin_stage
-from specviz.models.load_progress import loading as load_of
+from specviz.models.load_control import WEIGHTS, advance, begin_stage
+from specviz.models.load_control import loading as load_of
 from specviz.models.memory import ModelCache
 from specviz.ui import worker
 from specviz.ui.step.live import recorded, shown
@@ -171,7 +171,7 @@ def test_api_explains_a_load_that_exceeded_the_limit(wish, held):  # noqa: F811
 
 
 def test_stage_is_sent_as_plain_data():
-    from specviz.models.load_progress import LIBRARIES, LoadStage
+    from specviz.models.load_control import LIBRARIES, LoadStage
 
     assert json.loads(json.dumps(load_facts(LoadStage(LIBRARIES)))) == {
         "stage": LIBRARIES,

@@ -9,7 +9,7 @@ import tiny
 import tiny_gguf
 
 from specviz.catalog import load_drafter, load_target, loading
-from specviz.models.files import Stopped
+from specviz.models.errors import Stopped
 from specviz.models.load_control import stoppable
 from specviz.models.memory import ModelCache
 

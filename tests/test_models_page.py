@@ -14,8 +14,8 @@ from huggingface_hub.errors import LocalEntryNotFoundError
 from safetensors.torch import save_file
 
 from specviz.catalog import load_target, loading, public, sources
-from specviz.models.errors import NotAvailable
-from specviz.models.files import Stopped, size_in_float32
+from specviz.models.errors import NotAvailable, Stopped
+from specviz.models.files import size_in_float32
 from specviz.models.memory import ModelCache
 from specviz.ui.models import rows, tab
 from specviz.ui.models.tab import Progress

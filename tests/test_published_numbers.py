@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from specviz.cost.nearest_report import (
+from specviz.cost.measured_costs_text import (
     FAMILIES,
     Setup,
     nearest_report,

@@ -6,7 +6,6 @@ from math import sqrt
 import pytest
 
 from specviz.cost import formula, sources
-from specviz.cost.efficiency import at_default_efficiency
 from specviz.cost.roofline import Serving, pass_time
 from specviz.cost.server.outlook import MAX_GAMMA, Deployment, acceptance_model, outlook
 from specviz.cost.server.report import Report, advice, build_report
@@ -17,7 +16,7 @@ from specviz.cost.server.stats import (
     tokens_per_pass,
     wilson_interval,
 )
-from specviz.cost.sources import drafters
+from specviz.cost.sources import at_default_efficiency, drafters
 
 COUNTED = ServerStats(
     "vLLM",

@@ -11,8 +11,7 @@ import pytest
 
 from specviz.catalog import entries
 from specviz.settings import specs
-from specviz.settings.options import add_settings
-from specviz.settings.settings import Sampling, Settings, summarize
+from specviz.settings.settings import Sampling, Settings, add_settings, summarize
 from specviz.settings.specs import SETTING_SPECS, SettingSpec, find_spec
 from specviz.settings.value_types import (
     BadSettings,

@@ -28,7 +28,8 @@ from specviz.catalog import (
 from specviz.catalog.public import fetch, public_checkpoints
 from specviz.commands.cli import main
 from specviz.commands.progress import DownloadProgress
-from specviz.models.files import FetchMonitor, Stopped, find_fetched, hub_reason, is_unreachable
+from specviz.models.errors import Stopped
+from specviz.models.files import FetchMonitor, find_fetched, hub_reason, is_unreachable
 from specviz.models.files import fetch as fetch_from_hub
 from specviz.models.memory import ModelCache
 

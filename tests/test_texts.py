@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from jinja2 import Environment, nodes
 
+from specviz import texts
 from specviz.glossary import GLOSSARY
-from specviz.texts import count, listed, macros, number, render, say, term, word
-from specviz.texts.render import FOLDER, marked
+from specviz.texts import FOLDER, count, listed, macros, marked, number, say, term, word
 
 PACKAGE = FOLDER.parent
 TEMPLATES = {path.stem: path for path in sorted(FOLDER.glob("*.jinja"))}
@@ -20,8 +20,8 @@ CHIP = word([{"g": "space"}, "cat\x02\x03{{ }}"])
 
 def rendered(source, **values):
     """Render the macro `it` of a template source as `say` does, without a file."""
-    macro = render._environment().from_string(source).module.it
-    return render.parted(str(macro(**values)))
+    macro = texts._environment().from_string(source).module.it
+    return texts.parted(str(macro(**values)))
 
 
 def test_parts_are_unchanged_by_rendering():

@@ -14,7 +14,7 @@ from asking import ask
 from specviz.drafters.common.dynamic_tree import SUMS
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Sampling, Settings
-from specviz.trees import judging, rank_acceptance, rounding
+from specviz.trees import judging, ranking, rounding
 from specviz.trees.grown_tree import grow_tree, static_tree
 from specviz.trees.ranking import Tally
 from specviz.trees.recorded_position import (
@@ -206,7 +206,7 @@ def test_ranks_are_measured_along_text_sampled_from_the_target():
     """The oracle knows the target's distribution, so mean p falls by rank and not by depth."""
     case = families.CASES["oracle"]
     target = case.target()
-    found = rank_acceptance.measure_rank_acceptance(
+    found = ranking.measure_rank_acceptance(
         target, case.drafter(target), [[1, 2, 3]], Settings(Sampling(1.0), max_new_tokens=8)
     )
     assert found.positions == 7
@@ -217,7 +217,7 @@ def test_ranks_are_measured_along_text_sampled_from_the_target():
 
 def test_study_is_shown_as_stored():
     data = rounding.load_study()
-    assert set(rank_acceptance.shipped_tables()) >= set(data["drafters"])
+    assert set(ranking.shipped_tables()) >= set(data["drafters"])
     for ways in data["drafters"].values():
         for size, rows in ways.items():
             assert rows["sum float64"]["gain"] == 0.0, size

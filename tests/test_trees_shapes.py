@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from specviz.catalog.entry import settings_from_args
 from specviz.commands.parser import add_tree_size
 from specviz.cost import tree_formula
-from specviz.settings.options import add_settings
 from specviz.settings.published_trees import PUBLISHED_TREES
+from specviz.settings.settings import add_settings
 from specviz.settings.specs import find_spec
 from specviz.trees import shapes
 from specviz.trees.shapes import PRESETS, BadTree, Parameters

@@ -19,8 +19,7 @@ from typing import Any, Final, Literal
 
 from specviz.catalog.sources import find_local
 from specviz.models.files import size_of, weight_files
-from specviz.settings.options import did_you_mean
-from specviz.settings.settings import Sampling, Settings
+from specviz.settings.settings import Sampling, Settings, did_you_mean
 from specviz.shipped import ASSETS, read_shipped_json
 
 Kind = Literal["target", "drafter"]

@@ -37,8 +37,7 @@ from specviz.models.devices import free_memory, pick_device, pick_dtype, process
 from specviz.models.errors import NotAvailable, UnknownModel, Unsuitable
 from specviz.models.file_checks import check_numbers, count_stored, read_config
 from specviz.models.files import find_or_fetch, folder_label, head_files, is_gguf, public_name
-from specviz.models.load_control import check_stop, limited_to
-from specviz.models.load_progress import WEIGHTS, begin_stage, loading
+from specviz.models.load_control import WEIGHTS, begin_stage, check_stop, limited_to, loading
 from specviz.models.memory import ModelCache, unique_bytes
 from specviz.models.served.http_client import is_served
 from specviz.models.served.target import served_target

@@ -22,8 +22,8 @@ from threading import Thread
 from time import sleep
 from typing import Final
 
-from specviz.models.errors import DiskFull, HubUnreachable, NotAvailable
-from specviz.models.files import FetchMonitor, Stopped, find_fetched, weight_files
+from specviz.models.errors import DiskFull, HubUnreachable, NotAvailable, Stopped
+from specviz.models.files import FetchMonitor, find_fetched, weight_files
 from specviz.models.files import fetch as fetch_from_hub
 from specviz.shipped import ASSETS
 

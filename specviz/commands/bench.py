@@ -24,7 +24,7 @@ from specviz.commands.output import (
 )
 from specviz.commands.parser import INTERRUPTED, Parser, add_target, add_tree_size, interruptible
 from specviz.commands.progress import CallProgress, show_loading
-from specviz.settings.options import MAX_COUNT, add_settings, count_type, option_group
+from specviz.settings.settings import MAX_COUNT, add_settings, count_type, option_group
 
 if TYPE_CHECKING:
     from specviz.bench.measure import Row

@@ -37,7 +37,7 @@ from specviz.compare.race import (
 from specviz.compare.summary import race_summary
 from specviz.frames.numbers import format_bytes
 from specviz.models.files import public_name
-from specviz.settings.options import add_settings, option_group, seed_type
+from specviz.settings.settings import add_settings, option_group, seed_type
 
 COMMON: Final = (
     "prompt", "drafters", "lane", "target", "temperature", "seed", "max_new_tokens", "gamma",

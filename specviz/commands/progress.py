@@ -12,8 +12,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final, Self
 
 from specviz.commands.output import console, is_terminal, printable, say
-from specviz.models.load_control import start_libraries
-from specviz.models.load_progress import LoadStage, listening
+from specviz.models.load_control import LoadStage, listening, start_libraries
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar

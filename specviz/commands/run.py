@@ -21,7 +21,7 @@ from specviz.commands.parser import (
     interruptible,
 )
 from specviz.commands.progress import show_loading
-from specviz.settings.options import add_settings, option_group
+from specviz.settings.settings import add_settings, option_group
 from specviz.trace.rule_specs import RULE_SPECS
 
 if TYPE_CHECKING:

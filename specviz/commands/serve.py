@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from specviz.adapters.gradio import API_PREFIX
 from specviz.commands.parser import DEVICE_HELP, DTYPE_HELP, Parser
-from specviz.settings.options import count_type
+from specviz.settings.settings import count_type
 from specviz.ui.access import ALLOWED_HOSTS, EMBED_IN, host_name, site
 from specviz.ui.ending import exit_on_signals
 from specviz.ui.limits import LEAST, LIMIT, MOST

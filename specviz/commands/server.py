@@ -29,7 +29,7 @@ from specviz.cost.server.outlook import LIMITS, Deployment
 from specviz.cost.server.report import Report, build_report, format_rate
 from specviz.cost.server.stats import SeveralModels, UnreadableStats
 from specviz.cost.sources import HEAD
-from specviz.settings.options import count_type
+from specviz.settings.settings import count_type
 
 MAX_WAIT: Final = 3600  # seconds between two readings
 SOURCE: Final = "the server's address, a file with its statistics, or - for standard input"

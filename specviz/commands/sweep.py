@@ -16,7 +16,7 @@ from specviz.commands.output import (
 from specviz.commands.parser import INTERRUPTED, Parser, add_target, interruptible
 from specviz.commands.progress import show_loading
 from specviz.cost.sweep import Sweep
-from specviz.settings.options import seed_type
+from specviz.settings.settings import seed_type
 
 COLUMNS: Final = (
     Column("Tokens", right=True),

@@ -107,7 +107,7 @@ def positions(target: Target, folder: Path) -> None:
 def ranks(target: Target, count: int) -> dict[str, Any]:
     """Measure acceptance by rank, for every drafter that can draft trees."""
     from specviz.catalog.loading import load_drafter
-    from specviz.trees.rank_acceptance import measure_rank_acceptance
+    from specviz.trees.ranking import measure_rank_acceptance
 
     found, ids = {}, encoded_prompts(target, count)
     for name in DRAFTERS:

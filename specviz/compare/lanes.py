@@ -17,8 +17,7 @@ from typing import Any, Final, NoReturn
 from specviz.catalog.entry import settings_from_args, settings_read_by, title_of
 from specviz.compare.race import PLAIN, Lane, Race
 from specviz.models.files import public_name
-from specviz.settings.options import add_settings
-from specviz.settings.settings import BadSettings, Settings, require, summarize_draft
+from specviz.settings.settings import BadSettings, Settings, add_settings, require, summarize_draft
 from specviz.texts import count
 
 EXAMPLE: Final = "'draft-model gamma=8 siblings=2,2'"

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import product
 from typing import Any, ClassVar, Final, Literal, TypeVar
 
 from specviz.cost import formula
 from specviz.cost.formula import check_positive, check_probability
-from specviz.cost.roofline import Hardware, ModelShape
+from specviz.cost.roofline import DraftPlan, Hardware, ModelShape, Serving, predict
 from specviz.shipped import ASSETS, read_shipped_json
 from specviz.trace.codec import from_plain
 
@@ -356,3 +357,24 @@ def drafters(model: str) -> dict[str, tuple[str, ModelShape | None]]:
     for name, other in smaller_models(model).items():
         found[name] = (f"{other.title} (draft model)", other.shape)
     return found
+
+
+def at_default_efficiency(serving: Serving) -> Serving:
+    """Return the same deployment at the default shares of both peaks."""
+    reading, computing = (efficiencies()[name].default / 100 for name in ("reading", "computing"))
+    return replace(serving, reading=reading, computing=computing)
+
+
+def at_extremes(serving: Serving) -> list[Serving]:
+    """Return the same deployment at the least and at the most of each share that is reported."""
+    reading, computing = (efficiencies()[name] for name in ("reading", "computing"))
+    return [
+        replace(serving, reading=read / 100, computing=compute / 100)
+        for read, compute in product((reading.low, reading.high), (computing.low, computing.high))
+    ]
+
+
+def speedup_range(serving: Serving, plan: DraftPlan, batch: int) -> tuple[float, float]:
+    """Return the lowest and highest speed-up over the efficiencies that sources report."""
+    gains = [predict(each, plan, batch).speedup for each in at_extremes(serving)]
+    return min(gains), max(gains)

@@ -43,7 +43,7 @@ from specviz.models.devices import (
     ran_out_of_memory,
     sharding_options,
 )
-from specviz.models.errors import NotAvailable, Unsuitable
+from specviz.models.errors import NotAvailable, Stopped, Unsuitable
 from specviz.models.fast_layers import fuse_norms
 from specviz.models.file_checks import (
     check_folder,
@@ -52,9 +52,18 @@ from specviz.models.file_checks import (
     pickle_error,
     read_config,
 )
-from specviz.models.files import Stopped, fingerprint, is_gguf, size_of, weight_files
-from specviz.models.load_control import begin_weights, check_size, check_stop
-from specviz.models.load_progress import NETWORK, PRODUCTS, TOKENIZER, WARM_UP, begin_stage, loading
+from specviz.models.files import fingerprint, is_gguf, size_of, weight_files
+from specviz.models.load_control import (
+    NETWORK,
+    PRODUCTS,
+    TOKENIZER,
+    WARM_UP,
+    begin_stage,
+    begin_weights,
+    check_size,
+    check_stop,
+    loading,
+)
 from specviz.models.network import prepare
 from specviz.trace.events import ModelCard
 

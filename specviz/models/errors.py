@@ -1,4 +1,4 @@
-"""Errors for models and prompts that cannot be used, with messages for users.
+"""Errors for models and prompts that cannot be used, or not loaded, with messages for users.
 
 All are ValueErrors, so a caller that only shows the message can catch one class.
 """
@@ -34,3 +34,7 @@ class Unsuitable(ValueError):
 
 class ServerFault(ValueError):
     """A target's server is down, slow or too old, or sends an unusable response."""
+
+
+class Stopped(ValueError):
+    """A fetch or a load was cancelled by its caller."""

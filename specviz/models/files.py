@@ -29,11 +29,12 @@ from specviz.models.errors import (
     DiskFull,
     HubUnreachable,
     NotAvailable,
+    Stopped,
     UnknownModel,
     Unsuitable,
 )
 from specviz.models.file_checks import read_header
-from specviz.models.load_progress import FINGERPRINT, advance, begin_stage
+from specviz.models.load_control import FINGERPRINT, advance, begin_stage
 
 # owner/name, optionally a GGUF file in it, and optionally a commit, branch or tag
 HUB_ID: Final = re.compile(
@@ -62,10 +63,6 @@ HEADS: Final = ("medusa_lm_head.safetensors", "medusa_lm_head.pt", "heads.safete
 PREFIX: Final = re.compile(r"^Got: \w+: (\[Errno -?\d+\] )?")  # of huggingface_hub's messages
 FULL: Final = (ENOSPC, EDQUOT)  # no space on the disk; user quota exceeded
 LONGEST_CHAIN: Final = 10  # causes of an exception that are examined
-
-
-class Stopped(ValueError):
-    """A fetch or a load was cancelled by its caller."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from specviz.adapters.spaces import ZEROGPU
 from specviz.catalog.entry import title_of
 
 if TYPE_CHECKING:
-    from specviz.models.load_progress import LoadStage
+    from specviz.models.load_control import LoadStage
     from specviz.ui.queue import Position
 
 Source = Literal["recorded", "live"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from specviz.adapters.spaces import ZEROGPU, gpu_task
-from specviz.models.files import Stopped
+from specviz.models.errors import Stopped
 from specviz.models.load_control import stoppable
 from specviz.ui.request import HOUSE
 from specviz.ui.stop_flag import StopFlag

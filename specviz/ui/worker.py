@@ -25,7 +25,7 @@ from typing import Final
 
 import gradio as gr
 
-from specviz.models.load_progress import LoadStage, listening
+from specviz.models.load_control import LoadStage, listening
 from specviz.ui import stream
 from specviz.ui.job import Job
 from specviz.ui.limits import LIMIT

@@ -47,8 +47,7 @@ def slow_hub(name: str, watch: Any) -> Path:
     """In the Hub's place: BROKEN has nothing; of all else a tiny model comes, by and by."""
     from huggingface_hub.constants import HF_HUB_CACHE
 
-    from specviz.models.errors import NotAvailable
-    from specviz.models.files import Stopped
+    from specviz.models.errors import NotAvailable, Stopped
 
     if name == BROKEN:
         raise NotAvailable(f"{name!r} could not be had: the cable <b>is</b> cut.")

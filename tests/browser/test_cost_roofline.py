@@ -8,8 +8,8 @@ from costs import ROOFLINE as PART
 from costs import lent
 
 from specviz.cost import sources
-from specviz.cost.efficiency import at_default_efficiency
 from specviz.cost.roofline import DraftPlan, Serving, first_losing_batch, predict
+from specviz.cost.sources import at_default_efficiency
 
 SAY = ".sv-roofline-say"
 HOSTILE = "<img src=x onerror=window.hacked=1>${1}`</script>"

@@ -12,7 +12,6 @@ from dataclasses import replace
 from math import log2, log10
 from typing import Any, Final
 
-from specviz.cost.efficiency import speedup_range
 from specviz.cost.roofline import (
     BATCHES,
     DraftPlan,
@@ -22,6 +21,7 @@ from specviz.cost.roofline import (
     pass_time,
     predict,
 )
+from specviz.cost.sources import speedup_range
 from specviz.figures.plot import FONT, Trace, layout
 from specviz.frames.scene import Figure
 

@@ -19,8 +19,10 @@ from specviz.cost.server.formats import (
     Metrics,
     lookup,
     object_list,
+    of_metrics,
     parse_json_lines,
     parse_metrics,
+    unrecognized,
 )
 from specviz.cost.server.programs import (
     llamacpp_metrics,
@@ -33,7 +35,6 @@ from specviz.cost.server.programs import (
     vllm_requests,
 )
 from specviz.cost.server.stats import ServerStats, SeveralModels, UnknownFormat, UnreadableStats
-from specviz.cost.server.unrecognized import of_metrics, unrecognized
 from specviz.models.errors import ServerFault
 from specviz.models.served.http_client import Address, HttpClient, Refused
 from specviz.shipped import ASSETS, read_shipped_json

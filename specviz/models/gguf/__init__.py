@@ -30,8 +30,14 @@ from specviz.models.gguf.header import (
     read_gguf,
 )
 from specviz.models.gguf.tokenizer import build_tokenizer
-from specviz.models.load_control import check_size, check_stop
-from specviz.models.load_progress import TOKENIZER, WEIGHTS, advance, begin_stage
+from specviz.models.load_control import (
+    TOKENIZER,
+    WEIGHTS,
+    advance,
+    begin_stage,
+    check_size,
+    check_stop,
+)
 
 NEEDED: Final = {  # required keys, and their names in transformers
     "block_count": "num_hidden_layers",

@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import chain, pairwise
 
-from specviz.trace.check.expectations import (
+from specviz.trace.check import RunSpec
+from specviz.trace.check.families import (
     MIN_MASS,
     TOLERANCE,
     CheckFailed,
@@ -14,7 +15,6 @@ from specviz.trace.check.expectations import (
     expect_close,
     expect_probabilities,
 )
-from specviz.trace.check.header import RunSpec
 from specviz.trace.check.position import check_alpha, check_lower, children
 from specviz.trace.events import Guess, Judged, Round, Rows, Scored
 from specviz.trace.rule_specs import AfterRejection

@@ -7,7 +7,7 @@ import { linkAttributes } from "./hover_links.js";
 
 /** @import { ComponentChild } from "../vendor/preact.js" */
 /** @import { Caption as Said } from "../../frames/caption.py" */
-/** @import { Part } from "../../texts/render.py" */
+/** @import { Part } from "../../texts/__init__.py" */
 
 /** @param {Part} piece */
 export function SentencePart(piece) {

@@ -8,7 +8,7 @@ import { h } from "../shared/view.js";
 import { AnswerButton, SentencePart } from "./caption.js";
 
 /** @import { Source } from "../stream.py" */
-/** @import { Part } from "../../texts/render.py" */
+/** @import { Part } from "../../texts/__init__.py" */
 
 /** @param {Part[]} times Where the time went. @param {Source} source */
 export function EndCard(times, source) {

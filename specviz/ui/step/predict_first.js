@@ -9,7 +9,7 @@ import { frameAt, reel, stepName } from "./reel.js";
 import { $ } from "./stage.js";
 
 /** @import { TossedPanel, VerdictPanel } from "../../frames/inspector.py" */
-/** @import { Part } from "../../texts/render.py" */
+/** @import { Part } from "../../texts/__init__.py" */
 /** @import { Place } from "./cursor.js" */
 
 const NO_SCORE = { points: 0, predictions: 0, error: 0, estimates: 0 };

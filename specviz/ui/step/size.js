@@ -7,7 +7,7 @@ import { frameAt, reel, stepsOf } from "./reel.js";
 import { $, stage } from "./stage.js";
 
 /** @import { TurnBlock } from "../../frames/tree.py" */
-/** @import { Part } from "../../texts/render.py" */
+/** @import { Part } from "../../texts/__init__.py" */
 
 let fitted = ""; // the size that is laid out
 let ease = 1; // below 0 in a window so low that nothing may be spared, 1 where there is room for air

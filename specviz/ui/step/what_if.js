@@ -14,7 +14,7 @@ import { h } from "../shared/view.js";
 /** @import { TossedPanel } from "../../frames/inspector.py" */
 /** @import { Need } from "../../frames/leaf_first.py" */
 /** @import { WhatIf } from "../../frames/whatif.py" */
-/** @import { Part } from "../../texts/render.py" */
+/** @import { Part } from "../../texts/__init__.py" */
 /** @typedef {Record<string, number>} Coins By name: "3 judge 2" is that of node 2 in round 3. */
 /** @typedef {NonNullable<Tree["chances"]>} Chances */
 /**

@@ -12,11 +12,10 @@ from typing import Any, Final, Self, TypedDict
 
 from specviz.catalog.entry import title_of
 from specviz.cost.adaptive import CheckPlan, Load, deal, measured_drafters
-from specviz.cost.efficiency import at_default_efficiency
-from specviz.cost.figures.adaptive import load_figure
+from specviz.cost.figures.charts import load_figure
 from specviz.cost.formatting import format_speedup
 from specviz.cost.roofline import Serving, shared_pass_time
-from specviz.cost.sources import machines, models
+from specviz.cost.sources import at_default_efficiency, machines, models
 from specviz.frames.scene import Figure
 from specviz.settings.settings import require
 from specviz.settings.value_types import parse_number

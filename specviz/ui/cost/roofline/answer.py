@@ -12,7 +12,6 @@ from typing import Final, Literal, TypedDict
 
 from specviz.cost import roofline as batches
 from specviz.cost import sources
-from specviz.cost.efficiency import at_extremes, speedup_range
 from specviz.cost.figures.roofline import (
     BATCH_STOPS,
     MAX_GAMMA,
@@ -21,8 +20,9 @@ from specviz.cost.figures.roofline import (
     speed_figure,
 )
 from specviz.cost.formatting import describe_machines, format_speedup
-from specviz.cost.nearest_report import nearest_report, unstated_facts
+from specviz.cost.measured_costs_text import nearest_report, unstated_facts
 from specviz.cost.roofline import Prediction, free_tokens, memory_needed, pass_time, predict
+from specviz.cost.sources import at_extremes, speedup_range
 from specviz.frames.scene import Figure
 from specviz.texts import Part, number, say, text
 from specviz.ui.cost.roofline.question import Ask

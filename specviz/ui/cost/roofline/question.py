@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Final, Self
 
 from specviz.cost import sources, tree_formula
-from specviz.cost.nearest_report import Setup
+from specviz.cost.measured_costs_text import Setup
 from specviz.cost.roofline import DraftPlan, ModelShape, Serving
 from specviz.cost.sources import HEAD, NGRAM, drafters
 from specviz.settings.settings import Settings, require

@@ -34,7 +34,7 @@ from specviz.trees.grown_tree import (
     target_probabilities,
 )
 from specviz.trees.judging import PositionModels
-from specviz.trees.rank_acceptance import shipped_tables
+from specviz.trees.ranking import shipped_tables
 from specviz.trees.recorded_position import RecordedPosition
 from specviz.trees.shapes import paths_of
 from specviz.ui.broken import spared
