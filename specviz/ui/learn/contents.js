@@ -20,7 +20,9 @@ export function start(element, props, _watch, _trigger, config) {
 
 function show() {
   const known = progress();
-  const entries = stage.config.lessons.map((lesson, index) => Entry(lesson, index, known[lesson.id]));
+  const entries = stage.config.lessons.map((lesson, index) =>
+    Entry(lesson, index, known[lesson.id]),
+  );
   render(entries, stage.$(".sv-learn-list"));
 }
 
@@ -39,12 +41,7 @@ function Entry({ id, title, question, minutes }, index, read) {
     Button(
       [
         h("span", { class: "sv-learn-number" }, index + 1),
-        h(
-          "span",
-          { class: "sv-learn-what" },
-          h("b", null, title),
-          h("span", null, question),
-        ),
+        h("span", { class: "sv-learn-what" }, h("b", null, title), h("span", null, question)),
         h("span", { class: "sv-learn-state" }, read?.done && "✓ ", state),
       ],
       open,

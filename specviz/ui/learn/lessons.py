@@ -1,38 +1,32 @@
 """Lessons: Markdown files whose numbers are read from recorded runs.
 
-A lesson begins with front matter in YAML. Each step is a heading, a block of YAML that says what
-the page shows, and paragraphs of text. Text is a Jinja2 template: `{{ p }}` is the number that the page
-shows at the step, so a lesson contains no number of a run itself; what a text claims about its run
-is an expression, `holds`, which is checked when the lesson is read. `**bold**`, `*emphasis*` and
-`[links](https://...)` are the only markup.
+A lesson begins with front matter in TOML. Each step is a heading, a block of TOML that says what
+the page shows, and paragraphs of text. Text is a Jinja2 template: `{{ p }}` is the number that the
+page shows at the step, so a lesson contains no number of a run itself; what a text claims about its
+run is an expression, `holds`, which is checked when the lesson is read. `**bold**`, `*emphasis*`
+and `[links](https://...)` are the only markup.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+import tomllib
+from collections.abc import Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final, NotRequired, TypedDict
 
-import yaml
-
-from specviz.frames.frame import frame_at
-from specviz.frames.numbers import format_seconds
-from specviz.frames.scene import Scene
 from specviz.shipped import ASSETS
 from specviz.texts import Part, Piece, evaluate, render_text
 from specviz.trace import metrics
 from specviz.trace.file import Trace
-from specviz.ui.lossless.sandbox import section as sandbox
-from specviz.ui.step import recorded
+from specviz.ui.learn.values import Values, find_frame, find_preset, read_trace
 
 FOLDER: Final = ASSETS / "lessons"
 TABS: Final = ("Step", "Compare", "Lossless?", "Trees", "Cost", "Models")
 MOST_STEPS: Final = 8
 HEADING: Final = re.compile(r"^## (.+)$", re.MULTILINE)
-SCREEN: Final = re.compile(r"\A\s*```yaml\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
+SCREEN: Final = re.compile(r"\A\s*```toml\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
 MARKUP: Final = re.compile(r"\*\*(.+?)\*\*|\*(.+?)\*|\[(.+?)\]\((https://\S+?)\)")
 
 
@@ -189,8 +183,8 @@ def lesson(name: str) -> Lesson:
 
 
 def _front_matter(file: Path) -> tuple[dict[str, Any], str]:
-    _, head, text = file.read_text(encoding="utf-8").split("---\n", 2)
-    return yaml.safe_load(head), text
+    _, head, text = file.read_text(encoding="utf-8").split("+++\n", 2)
+    return tomllib.loads(head), text
 
 
 def _title(file: Path, head: Mapping[str, Any]) -> LessonTitle:
@@ -205,12 +199,12 @@ def _title(file: Path, head: Mapping[str, Any]) -> LessonTitle:
 def _step(title: str, body: str, trace: str) -> LessonStep:
     """Read one step. trace: of the lesson, which a step may change."""
     found = SCREEN.match(body)
-    screen: dict[str, Any] = yaml.safe_load(found.group(1)) if found else {}
+    screen: dict[str, Any] = tomllib.loads(found.group(1)) if found else {}
     text = body[found.end() :] if found else body
     trace = screen.get("trace", trace)
     place = _place(screen.get("at"), trace)
-    _check(screen.get("holds"), Values(trace, place))
-    say = partial(_paragraphs, values=Values(trace, place))
+    _check(screen.get("holds"), _values(trace, place))
+    say = partial(_paragraphs, values=_values(trace, place))
     tab = screen.get("tab", "Step")
     if tab not in TABS:
         raise ValueError(f"there is no tab {tab!r}")
@@ -225,12 +219,16 @@ def _step(title: str, body: str, trace: str) -> LessonStep:
     if preset := screen.get("preset"):
         step["sandbox"] = _sandbox(preset)
     if screen.get("figure") == "pipeline":
-        step["rounds"] = _pipeline(_trace(trace))
+        step["rounds"] = _pipeline(read_trace(trace))
     if attempt := screen.get("try"):
         step["attempt"] = say(attempt)[0]
     if asked := screen.get("predict"):
         step["predict"] = _prediction(asked, trace, place)
     return step
+
+
+def _values(trace: str, place: Place | None) -> Values:
+    return Values(trace, (place["round"], place["step"]) if place else None)
 
 
 def _check(claim: str | None, values: Mapping[str, Any]) -> None:
@@ -241,7 +239,7 @@ def _check(claim: str | None, values: Mapping[str, Any]) -> None:
 
 def _prediction(asked: Mapping[str, Any], trace: str, place: Place | None) -> Prediction:
     then = _place(asked.get("then"), trace)
-    say = partial(_paragraphs, values=Values(trace, then or place))
+    say = partial(_paragraphs, values=_values(trace, then or place))
     options = [say(str(option))[0] for option in asked["options"]]
     made: Prediction = {
         "ask": say(asked["ask"])[0],
@@ -262,37 +260,12 @@ def _place(written: str | None, trace: str) -> Place | None:
         return None
     number, _, step = written.partition(" ")
     place: Place = {"trace": trace, "round": int(number), "step": step}
-    _frame(trace, int(number), step)
+    find_frame(trace, int(number), step)
     return place
 
 
-@cache
-def _trace(name: str) -> Trace:
-    return recorded.trace(name)
-
-
-def _frame(trace: str, number: int, step: str) -> Mapping[str, Any]:
-    rounds = _trace(trace).rounds
-    for index, played in enumerate(rounds):
-        if played.number != number:
-            continue
-        scene = Scene.of(_trace(trace), index)
-        for each in scene.steps:
-            frame = frame_at(scene, each)
-            if frame["step"]["id"] == step:
-                return frame
-    raise ValueError(f"the run {trace} has no step {step} in round {number}")
-
-
-def _preset(name: str) -> sandbox.Preset:
-    for preset in sandbox.PRESETS:
-        if preset["name"] == name:
-            return preset
-    raise ValueError(f"the sandbox has no preset {name!r}")
-
-
 def _sandbox(name: str) -> SandboxState:
-    preset = _preset(name)
+    preset = find_preset(name)
     return {
         "preset": name,
         "words": preset["words"],
@@ -317,143 +290,6 @@ def _pipeline(trace: Trace) -> list[PipelineRound]:
         }
         for (each, _), guesses, after in zip(played, drafted, [*drafted[1:], None], strict=True)
     ]
-
-
-@dataclass(frozen=True)
-class Run:
-    """The numbers of a whole recorded run, formatted as the page shows them."""
-
-    name: str
-    numbers: Mapping[str, Any] = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "numbers", metrics.summary(_trace(self.name)))
-
-    @property
-    def tokens(self) -> int:
-        """New tokens."""
-        return int(self.numbers["tokens"])
-
-    @property
-    def passes(self) -> int:
-        """Target passes."""
-        return int(self.numbers["target_passes"])
-
-    @property
-    def per_pass(self) -> str:
-        """New tokens per target pass."""
-        return f"{self.numbers['tokens_per_pass']:.1f}"
-
-    @property
-    def alpha(self) -> str:
-        """The mean probability of acceptance, α."""
-        return f"{self.numbers['alpha']:.2f}"
-
-    @property
-    def speedup(self) -> str:
-        """How many times as fast as plain decoding."""
-        return f"{self.numbers['speedup']:.2f}"
-
-    @property
-    def pass_time(self) -> str:
-        """The median time of a plain pass after the prompt."""
-        baseline = _trace(self.name).baseline
-        assert baseline is not None
-        later = sorted(baseline.seconds[1:])
-        return format_seconds(later[len(later) // 2])
-
-    def positions(self, number: int) -> int:
-        """Positions that a round's target pass computed: its guesses and the last token."""
-        return len(self._round(number).scored.p) + 1
-
-    def scored(self, number: int) -> str:
-        """The time of a round's target pass."""
-        return format_seconds(self._round(number).scored.seconds)
-
-    def setting(self, name: str) -> Any:
-        """A setting of the run."""
-        return _trace(self.name).header.settings[name]
-
-    def _round(self, number: int) -> Any:
-        return next(each for each in _trace(self.name).rounds if each.number == number)
-
-    @property
-    def weights(self) -> str:
-        """The number of the target's weights."""
-        return f"{_trace(self.name).header.target.parameters / 1e6:.1f} million"
-
-    @property
-    def drafter_share(self) -> str:
-        """The drafter's weights as a share of the target's."""
-        header = _trace(self.name).header
-        return f"{header.drafter.parameters / header.target.parameters:.0%}"
-
-
-class Values(Mapping[str, Any]):
-    """What a lesson's text can name: the numbers at its step, of its run and of exact computations.
-
-    `p`, `q`, `u`, `threshold` and `residual` are the first such number in the page's sentence at
-    the step, and `token` is the first token in it.
-    """
-
-    def __init__(self, trace: str, place: Place | None) -> None:
-        self._trace = trace
-        self._known: dict[str, Callable[[], Any]] = {
-            "other": lambda: Run,
-            "at": lambda: self._at,
-            "overlap": lambda: lambda name: _two_digits(_overlap(name)),
-            "rejected": lambda: lambda name: _two_digits(1 - _overlap(name)),
-            "bound": lambda: lambda name: _two_digits(_bound(name)),
-            "darts": lambda: lambda name: _two_digits(1 / _bound(name)),
-        }
-        if trace:
-            self._known["run"] = lambda: Run(trace)
-        if place:
-            said = _sentence(trace, place["round"], place["step"])
-            self._known |= {name: partial(said.__getitem__, name) for name in said}
-
-    def __getitem__(self, name: str) -> Any:
-        return self._known[name]()
-
-    def __iter__(self) -> Any:
-        return iter(self._known)
-
-    def __len__(self) -> int:
-        return len(self._known)
-
-    def _at(self, written: str, trace: str = "") -> Mapping[str, Any]:
-        number, _, step = written.partition(" ")
-        return _sentence(trace or self._trace, int(number), step)
-
-
-def _sentence(trace: str, number: int, step: str) -> dict[str, Any]:
-    """Return the numbers and the token of the page's sentence at a step."""
-    parts: Sequence[Any] = _frame(trace, number, step)["caption"]["parts"]
-    said: dict[str, Any] = {}
-    for part in parts:
-        if isinstance(part, str):
-            continue
-        if "w" in part:
-            said.setdefault("token", part)
-        elif "n" in part:
-            said.setdefault("threshold" if part["as"] == "both" else part["as"], part)
-    return said
-
-
-def _overlap(name: str) -> float:
-    """Return Σ min(p, q) of a preset: the probability of acceptance."""
-    preset = _preset(name)
-    return sum(map(min, preset["p"], preset["q"]))
-
-
-def _bound(name: str) -> float:
-    """Return M, the largest p ÷ q of a preset."""
-    preset = _preset(name)
-    return max(p / q for p, q in zip(preset["p"], preset["q"], strict=True) if q)
-
-
-def _two_digits(value: float) -> str:
-    return f"{value:.2f}"
 
 
 def _paragraphs(text: str, values: Mapping[str, Any]) -> list[Paragraph]:

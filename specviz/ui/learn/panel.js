@@ -2,22 +2,27 @@
 // what it is about. The reader may do anything else meanwhile; the panel stays.
 
 import { ask } from "../shared/ask.js";
+import { page } from "../shared/page.js";
 import { ring } from "../shared/ring.js";
+import { sentencePart } from "../shared/sentence.js";
 import { Stage } from "../shared/stage.js";
 import { hand, openTab } from "../shared/tabs.js";
 import { there } from "../shared/there.js";
 import { Button, classes, h, render } from "../shared/view.js";
-import { SentencePart } from "../step/caption.js";
-import { go } from "../step/cursor.js";
-import { placeOf } from "../step/links.js";
-import { pause } from "../step/playback.js";
-import { reel } from "../step/reel.js";
-import { load } from "../step/runs.js";
 import { PipelineFigure } from "./pipeline.js";
 import { remember } from "./progress.js";
 
 /** @import { Start } from "../shared/section.js" */
 /** @import { Inline, Lesson, LessonStep, Paragraph, Place, Prediction } from "./lessons.py" */
+
+/**
+ * What is used of Step's player.
+ * @typedef {object} Player
+ * @property {(run: string, link: { round: number, step: string }) => Promise<void>} open
+ * @property {number[]} numbers Of its rounds.
+ * @property {{ round: number, step: number }} cursor
+ * @property {{ step: { kind: string } } | null} frame
+ */
 
 const KEY = "lesson"; // in the page's address
 
@@ -26,6 +31,10 @@ const stage = new Stage();
 
 /** @type {{ lesson: Lesson | null, at: number, answers: Map<number, number>, problem: string }} */
 const state = { lesson: null, at: 0, answers: new Map(), problem: "" };
+
+// Step's player; nothing while it is not up.
+/** @returns {Player | undefined} */
+const player = () => /** @type {Player[]} */ (Object.values(page("players")))[0];
 
 /** @type {Start<object>} */
 export function start(element, props, _watch, _trigger, config) {
@@ -82,12 +91,7 @@ async function show(at) {
 }
 
 /** @param {Place} place */
-async function move({ trace, round, step }) {
-  if (reel.run?.id !== trace) await load(trace);
-  pause();
-  const to = placeOf({ round, step });
-  if (to) go(...to);
-}
+const move = ({ trace, round, step }) => player()?.open(trace, { round, step });
 
 // The lesson and its step in the address, so that a reload or a link comes back to it.
 function write() {
@@ -128,7 +132,11 @@ function LessonCard(lesson) {
       { class: "sv-lesson-head", key: "head" },
       h("span", { class: "sv-lesson-name" }, lesson.title),
       h("span", { class: "sv-lesson-at" }, `${state.at + 1} of ${lesson.steps.length}`),
-      Button("×", close, { class: "sv-away", "aria-label": "Leave the lesson", title: "Leave the lesson" }),
+      Button("×", close, {
+        class: "sv-away",
+        "aria-label": "Leave the lesson",
+        title: "Leave the lesson",
+      }),
     ),
     h(
       "div",
@@ -138,7 +146,8 @@ function LessonCard(lesson) {
         { class: "sv-lesson-text", role: "status" },
         h("h2", null, step.title),
         step.text.map(Text),
-        step.attempt && h("p", { class: "sv-lesson-try" }, h("b", null, "Try it: "), inline(step.attempt)),
+        step.attempt &&
+          h("p", { class: "sv-lesson-try" }, h("b", null, "Try it: "), inline(step.attempt)),
         last && Sources(lesson),
       ),
       Side(step),
@@ -147,13 +156,20 @@ function LessonCard(lesson) {
   ];
 }
 
+// The number of the round on screen, and what kind of step is shown.
+/** @returns {[round: number | undefined, kind: string]} */
+function moment() {
+  const { numbers = [], cursor, frame } = player() ?? {};
+  return [cursor && numbers[cursor.round], frame?.step.kind ?? ""];
+}
+
 /** What is beside the text: a figure, a question. @param {LessonStep} step */
 function Side({ rounds, predict }) {
   if (!rounds && !predict) return null;
   return h(
     "div",
     { class: "sv-lesson-side" },
-    rounds && PipelineFigure(rounds),
+    rounds && PipelineFigure(rounds, ...moment()),
     predict && Question(predict),
   );
 }
@@ -165,10 +181,14 @@ function Navigation({ steps }, { predict }) {
   const waits = predict && !state.answers.has(at);
   return [
     Button("Back", () => show(at - 1), { class: "sv-button", disabled: at === 0 }),
-    Button(last ? "Done" : waits ? "Skip the question" : "Next", () => (last ? finish() : show(at + 1)), {
-      class: classes("sv-button", !waits && "sv-lesson-main"),
-      "data-lesson": "next",
-    }),
+    Button(
+      last ? "Done" : waits ? "Skip the question" : "Next",
+      () => (last ? finish() : show(at + 1)),
+      {
+        class: classes("sv-button", !waits && "sv-lesson-main"),
+        "data-lesson": "next",
+      },
+    ),
   ];
 }
 
@@ -187,7 +207,11 @@ function Question({ ask: sentence, options, answer: right, why }) {
     h("p", null, inline(sentence)),
     options.map((option, index) =>
       Button(
-        [inline(option), known && index === right && " ✓", known && index === given && index !== right && " ✕"],
+        [
+          inline(option),
+          known && index === right && " ✓",
+          known && index === given && index !== right && " ✕",
+        ],
         () => answer(index),
         {
           class: classes(
@@ -232,11 +256,11 @@ function Piece(piece) {
   if ("b" in piece) return h("b", null, piece.b);
   if ("i" in piece) return h("i", null, piece.i);
   if ("a" in piece) return h("a", { href: piece.href, target: "_blank", rel: "noopener" }, piece.a);
-  return SentencePart(piece);
+  return sentencePart(piece);
 }
 
 window.specviz.lesson = {
   get shown() {
     return state.lesson && { id: state.lesson.id, at: state.at };
-  }
+  },
 };

@@ -2,8 +2,6 @@
 // round on screen.
 
 import { classes, h } from "../shared/view.js";
-import { now } from "../step/cursor.js";
-import { reel, stepName } from "../step/reel.js";
 
 /** @import { PipelineRound } from "./lessons.py" */
 
@@ -24,7 +22,7 @@ const STAGES = [
     number: ({ drafted }) => guesses(drafted),
   },
   {
-    theirs: "execute speculatively",
+    theirs: "execute ahead",
     ours: "score",
     kinds: ["score"],
     number: ({ drafted }) => `1 pass, ${counted(drafted + 1, "position")}`,
@@ -44,25 +42,33 @@ const STAGES = [
   },
   {
     theirs: "update the predictor",
-    ours: "choose the next length",
+    ours: "next length",
     kinds: [],
-    number: ({ next }) => (next === null ? "the run ends" : `next draft: ${guesses(next)}`),
+    number: ({ next }) => (next === null ? "the run ends" : `next: ${guesses(next)}`),
   },
 ];
 
-/** @param {PipelineRound[]} rounds */
-export function PipelineFigure(rounds) {
-  const number = reel.rounds[now.at.round]?.number;
+/** @param {PipelineRound[]} rounds @param {number | undefined} number @param {string} kind Of the step. */
+export function PipelineFigure(rounds, number, kind) {
   const round = rounds.find((one) => one.number === number);
-  const kind = reel.rounds.length ? stepName(now.at.round, now.at.step).kind : "";
   return h(
     "table",
     { class: "sv-pipe" },
-    h("caption", null, round ? `Round ${round.number} of this run` : "Step to a round to see its numbers"),
+    h(
+      "caption",
+      null,
+      round ? `Round ${round.number} of this run` : "Step to a round to see its numbers",
+    ),
     h(
       "thead",
       null,
-      h("tr", null, h("th", { scope: "col" }, "A processor"), h("th", { scope: "col" }, "Decoding"), h("th", { scope: "col" }, "Here")),
+      h(
+        "tr",
+        null,
+        h("th", { scope: "col" }, "A processor"),
+        h("th", { scope: "col" }, "Decoding"),
+        h("th", { scope: "col" }, "Here"),
+      ),
     ),
     h(
       "tbody",

@@ -24,7 +24,9 @@ function clear(element) {
   };
   const card = height(CARDS) + AROUND;
   const timeline =
-    element.closest(".sv-time") || document.querySelector(".sv")?.matches(".sv-one") ? 0 : height(".sv-time");
+    element.closest(".sv-time") || document.querySelector(".sv")?.matches(".sv-one")
+      ? 0
+      : height(".sv-time");
   const dock = Math.max(height(".sv-dock"), height(".sv-buttons")) + timeline + AROUND;
   const zoom = element.currentCSSZoom ?? 1;
   element.style.scrollMargin = `${card / zoom}px 0 ${dock / zoom}px`;
