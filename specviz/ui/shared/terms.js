@@ -90,6 +90,7 @@ function place(word) {
   const [below, above] = [word.bottom + GAP, word.top - GAP - height];
   const inside = (/** @type {number} */ left) =>
     Math.max(EDGE, Math.min(left, innerWidth - width - EDGE));
+  /** @type {number[]} */
   const lefts = [];
   for (let left = word.left; left >= word.right - width; left -= SLIDE) lefts.push(inside(left));
   const covered = coverage();
@@ -105,14 +106,19 @@ function place(word) {
 
 /** @param {DOMRect} one @param {DOMRect} other */
 const meet = (one, other) =>
-  one.left < other.right && one.right > other.left && one.top < other.bottom && one.bottom > other.top;
+  one.left < other.right &&
+  one.right > other.left &&
+  one.top < other.bottom &&
+  one.bottom > other.top;
 
 // How much a card would cover: a token counts as much as four other things that can be pointed at.
 function coverage() {
-  const shown = [...document.querySelectorAll(TOKENS + ", [data-link], [data-term]")].map((each) => ({
-    box: each.getBoundingClientRect(),
-    weight: each.matches(TOKENS) ? 4 : 1,
-  }));
+  const shown = [...document.querySelectorAll(TOKENS + ", [data-link], [data-term]")].map(
+    (each) => ({
+      box: each.getBoundingClientRect(),
+      weight: each.matches(TOKENS) ? 4 : 1,
+    }),
+  );
   return (/** @type {DOMRect} */ card) =>
     shown.reduce((sum, { box, weight }) => sum + (meet(box, card) ? weight : 0), 0);
 }
