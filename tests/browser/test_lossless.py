@@ -179,6 +179,19 @@ def test_output_is_in_view_beside_p_and_q_with_larger_text(sand):
     larger.click()
 
 
+def test_output_comes_into_view_when_a_rule_is_chosen_on_a_phone(sand):
+    sand.set_viewport_size({"width": 390, "height": 844})
+    rule = sand.locator("#sv-sand-rule")
+    rule.scroll_into_view_if_needed()
+    output = sand.locator(".sv-sand-out")
+    assert output.bounding_box()["y"] < 0, "it is above the window"
+    rule.select_option(index=3)
+    settled(sand)
+    box = output.bounding_box()
+    assert box["y"] >= 0
+    assert box["y"] + box["height"] <= 844
+
+
 # The job of the repeated runs, in the module that the page has loaded.
 REPEATS = """(steps) => import(
   performance.getEntriesByType("resource")

@@ -6,7 +6,7 @@ import { fitSteps, showDock } from "./dock.js";
 import { relight } from "./hover_links.js";
 import { plotInspector, showInspector } from "./inspector.js";
 import { remember } from "./links.js";
-import { animate, completeMotion } from "./motion.js";
+import { animate, calm, completeMotion } from "./motion.js";
 import { now } from "./cursor.js";
 import { Answers, feedbackHere, PredictFirst } from "./predict_first.js";
 import { frameAt, questionAt, reel } from "./reel.js";
@@ -77,7 +77,20 @@ function settle(tree) {
 /** @param {boolean} onward */
 export function paintMove(onward) {
   paint();
+  revealCoin();
   if (onward) animate(frameAt(now.at.round, now.at.step));
+}
+
+// A window may be too low for the text and the coin: then the page scrolls down to the coin. One who
+// has scrolled beyond it stays there.
+function revealCoin() {
+  const coin = stage.find(".sv-cr-coin");
+  if (!coin) return;
+  const edges = [".sv-time", ".sv-dock", ".sv-buttons"]
+    .map((name) => $(name).getBoundingClientRect())
+    .map(({ top, height }) => (height ? top : innerHeight));
+  const below = coin.getBoundingClientRect().bottom - Math.min(innerHeight, ...edges);
+  if (below > 1) scrollBy({ top: below + 4, behavior: calm.matches ? "auto" : "smooth" });
 }
 
 // What has the focus is made anew by a step: its successor takes it, or it would be lost.

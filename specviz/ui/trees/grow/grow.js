@@ -102,7 +102,9 @@ export function start(element, props, _watch, _trigger, config) {
   startControls(ask);
   startDragging();
   render(Legend(), $(".sv-grow-keys"));
-  onTheme(() => view.answer && showWorth());
+  const redraw = () => view.answer && showWorth();
+  onTheme(redraw);
+  new ResizeObserver(redraw).observe($(".sv-grow-figure"));
   const saved = pictures([
     ["draft tree", wholeTree],
     ["attention mask", () => $(".sv-grow-mask")],
