@@ -6,7 +6,12 @@ from dataclasses import replace
 
 import pytest
 import tiny
-from transformers import FalconConfig, FalconForCausalLM
+from transformers import (
+    FalconConfig,
+    FalconForCausalLM,
+    Gemma4AssistantConfig,
+    Gemma4AssistantForCausalLM,
+)
 
 from specviz import Turn, decode, load
 from specviz.catalog import load_drafter, load_target
@@ -217,3 +222,24 @@ def test_network_with_alibi_is_refused_with_the_reason(tmp_path):
     tiny.save(FalconForCausalLM(config), tmp_path)
     with pytest.raises(Unsuitable, match=r"biases attention by distance \(ALiBi\)"):
         load(str(tmp_path), "ngram", "cpu")
+
+
+def test_assistant_of_gemma_is_refused_with_the_reason(tmp_path, tiny_target):
+    text = {
+        "vocab_size": tiny.VOCABULARY,
+        "hidden_size": 32,
+        "intermediate_size": 32,
+        "num_attention_heads": 2,
+        "num_key_value_heads": 1,
+        "head_dim": 16,
+        "global_head_dim": 16,
+        "num_hidden_layers": 2,
+        "num_kv_shared_layers": 2,
+        "layer_types": ["sliding_attention", "full_attention"],
+        "hidden_size_per_layer_input": 0,
+        "vocab_size_per_layer_input": 0,
+    }
+    config = Gemma4AssistantConfig(text_config=text, backbone_hidden_size=32)
+    Gemma4AssistantForCausalLM(config).save_pretrained(tmp_path)
+    with pytest.raises(Unsuitable, match="attends to the keys and values of its target"):
+        load_drafter(str(tmp_path), tiny_target)
