@@ -25,7 +25,7 @@ from specviz.verification.published_rules.case_study import CaseStudy, Source
 LEAST: Final = 0.2  # q below this cuts the draft
 FIRST: Final = 0.8  # predicted probability that the first guess is accepted
 AFTER: Final = (0.5, 0.9)  # and any later one, after an improbable and a probable token
-SECONDS: Final = (1.0, 1.25, 1.6, 1.7)  # of a pass over 0, 1, 2 and 3 guesses: it rises in steps
+MILLISECONDS: Final = (1.0, 1.25, 1.6, 1.7)  # of a pass over 0 to 3 guesses, rising in steps
 
 Counts = Callable[[Tensor], Tensor]  # q (V,) to the number of guesses sent, by sampled token
 
@@ -42,7 +42,7 @@ def drop_improbable(q: Tensor) -> Tensor:
 
 
 def gains(q: Tensor) -> Tensor:
-    """Return the expected tokens per second with 0 to 3 guesses, (4, V, V, V).
+    """Return the expected tokens per millisecond with 0 to 3 guesses, (4, V, V, V).
 
     The prediction for a guess is made from the token before it, like that of DSpark's head. Since p
     and q are the same in every context, it says nothing true here; a rule must be exact anyway.
@@ -54,17 +54,17 @@ def gains(q: Tensor) -> Tensor:
     two = one * after[:, None, None]
     three = two * after[None, :, None]
     expected = torch.stack([torch.ones_like(one), one, two, three]).cumsum(0)
-    return expected / q.new_tensor(SECONDS)[:, None, None, None]
+    return expected / q.new_tensor(MILLISECONDS)[:, None, None, None]
 
 
 def until_first_loss(q: Tensor) -> Tensor:
-    """Add guesses while each raises the expected tokens per second. Returns (V, V, V)."""
+    """Add guesses while each raises the expected tokens per ms. Returns (V, V, V)."""
     better = [after > before for before, after in pairwise(gains(q))]
     return torch.stack(better).long().cumprod(0).sum(0)
 
 
 def best_of_all(q: Tensor) -> Tensor:
-    """Return the number of guesses with the most expected tokens per second, (V, V, V)."""
+    """Return the number of guesses with the most expected tokens per ms, (V, V, V)."""
     return gains(q).argmax(0)
 
 
@@ -144,7 +144,7 @@ SCHEDULED: Final = (
     "Tokens sampled from q, three of them. A head predicts from the token before it how "
     f"likely each guess is to be accepted: {FIRST} for the first, {AFTER[1]} after a token with q "
     f"of at least {LEAST}, otherwise {AFTER[0]}. A pass over 0, 1, 2 or 3 guesses takes "
-    f"{', '.join(map(str, SECONDS[:-1]))} or {SECONDS[-1]} ms. "
+    f"{', '.join(map(str, MILLISECONDS[:-1]))} or {MILLISECONDS[-1]} ms. "
 )
 TESTED: Final = (
     "Accept each token with probability min(1, p/q). If rejected, sample from (p − q)₊, rescaled."
