@@ -13,7 +13,9 @@ from specviz.frames.evidence.forms import (
     MOST_COLUMNS,
     MOST_ROWS,
     Cell,
+    Fact,
     FactsBlock,
+    GridBlock,
     GridRow,
     PathRow,
     Remark,
@@ -38,6 +40,10 @@ ORDINALS: Final = ("1st", "2nd", "3rd", "4th", "5th", "6th")
 ROW_KEYS: Final = (
     ("given", "the newest token and the target's states"),
     ("own", "a mask: one learned state, no token"),
+)
+MASK_KEYS: Final = (
+    ("given", "the newest token"),
+    ("own", "a mask: no token is known yet"),
 )
 STATE_KEYS: Final = (("given", "the target's own hidden state"), ("own", "the head's own output"))
 
@@ -157,19 +163,32 @@ def parallel(scene: Scene, step: Step, remark: Remark) -> Why | None:
 
     The first row read the target's states and the newest token. All others are masks.
     """
-    positions = remark.get("places")
-    if not positions:
+    if not remark.get("places"):
         return None
+    seen = facts(("states of the text read", remark["states"]), ("passes", remark["passes"]))
+    why = say("evidence", "parallel_why", masks=remark["masks"])
+    return {"say": why, "blocks": [_masks_table(scene, remark, ROW_KEYS), seen]}
+
+
+def masks(scene: Scene, step: Step, remark: Remark) -> Why | None:
+    """Show what every row of PARD's pass read, and its likeliest tokens."""
+    if not remark.get("places"):
+        return None
+    seen = facts(("rows of the pass", remark["rows"]), ("passes", remark["passes"]))
+    why = say("evidence", "masks_why", masks=remark["masks"])
+    return {"say": why, "blocks": [_masks_table(scene, remark, MASK_KEYS), seen]}
+
+
+def _masks_table(scene: Scene, remark: Remark, keys: Sequence[Fact]) -> GridBlock:
+    """Return a table of what each row of a pass read, a token or a mask, and its top tokens."""
+    positions = remark["places"]
     heads, found = _tops_by_position(scene, positions)
-    masks = remark["masks"]
     assert scene.round.proposed is not None
     newest: Cell = {"w": scene.word(scene.round.proposed.root), "is": "given"}
     mask: Cell = {"n": "mask", "is": "own"}
     read = row("read", [newest, *[mask] * (len(heads) - 2)])
-    keys = ROW_KEYS if masks else ROW_KEYS[:1]
-    seen = facts(("states of the text read", remark["states"]), ("passes", remark["passes"]))
-    table = grid(heads, [read, *found], keys, stacked=True, more=_hidden(positions))
-    return {"say": say("evidence", "parallel_why", masks=masks), "blocks": [table, seen]}
+    shown = keys if remark["masks"] else keys[:1]
+    return grid(heads, [read, *found], shown, stacked=True, more=_hidden(positions))
 
 
 def _tops_by_position(scene: Scene, positions: list[Any]) -> tuple[list[str], list[GridRow]]:
