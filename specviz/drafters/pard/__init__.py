@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
 from specviz.drafters.common.base import HeadDrafter
@@ -135,7 +135,9 @@ class PardSession:
 
     Attributes:
         known: Tokens of the cache's rows.
-        logits: By depth from the first guess, the last pass's logits, (K, V).
+        masks: Masks after the text in the next pass.
+        logits: By depth from the first guess, the last pass's logits, (masks + 1, V).
+        work: Rows of the last pass.
         depths: By node of the draft, its depth.
     """
 
@@ -151,8 +153,10 @@ class PardSession:
         self.branches = settings.branches
         self.cache: Any = self.network.new_cache()
         self.known: list[int] = []
+        self.masks = 0
         self.logits = torch.empty(0)
-        self.depths: dict[int, int] = {0: 0}
+        self.work = Work()
+        self.depths: dict[int, int] = {}
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
@@ -162,16 +166,14 @@ class PardSession:
         whose distribution it comes from. Evidence on the proposal: the rows that the pass read
         and, by position, the most probable tokens and their probabilities.
         """
-        depth = max_tokens - 1
+        self.work, self.masks = Work(), max_tokens - 2
         builder = ProposalBuilder(self.name, context[-1], self.settings, self.eos, chance)
+        build_tree(builder, self, context, TreeShape(max_tokens - 1))
         remark: dict[str, Any] = {"form": "masks", "passes": 0}
-        work = Work()
-        if depth > 0:
-            work = self._read(context, depth)
-            build_tree(builder, self, context, TreeShape(depth))
+        if self.work.body:
             shown = self.logits.float().softmax(-1).topk(min(TOP_COUNT, self.vocab_size))
             places = top_tokens_by_position(*to_host(*shown))
-            remark |= {"passes": 1, "rows": work.body, "masks": depth - 1, "places": places}
+            remark |= {"passes": 1, "rows": self.work.body, "masks": self.masks, "places": places}
         evidence = {node: {"place": len(path)} for node, path in enumerate(builder.paths) if node}
         return Proposal(
             builder.tree(),
@@ -181,13 +183,16 @@ class PardSession:
             builder.score,
             evidence={0: remark, **evidence},
             shown=[each["token"] for place in remark.get("places", []) for each in place],
-            work=work,
+            work=self.work,
         )
 
     def plan_level(self, context: Sequence[int], level: Level, uploads: UploadBatch) -> LevelPass:
         """Implement `LevelModel.plan_level`: every node of a depth has that depth's logits."""
+        if level.nodes == (0,):
+            self.depths = {0: 0}
+            return self._plan_pass(context, uploads)
         for node, parent in zip(level.nodes, level.parents, strict=True):
-            self.depths[node] = self.depths[parent] + 1 if node else 0
+            self.depths[node] = self.depths[parent] + 1
         depth = self.depths[level.nodes[0]]
         return lambda _: self.logits[depth].expand(len(level.nodes), -1)
 
@@ -199,19 +204,26 @@ class PardSession:
     ) -> None:
         """Implement `DraftSession.commit`; the next proposal reads the new tokens."""
 
-    def _read(self, context: Sequence[int], depth: int) -> Work:
-        """Read the text's new tokens and the masks in one pass; set the logits of all depths."""
+    def _plan_pass(self, context: Sequence[int], uploads: UploadBatch) -> LevelPass:
+        """Prepare the pass over the text's new tokens and the masks."""
         start = 0
         for old, new in zip(self.known, context[:-1], strict=False):
             if old != new:
                 break
             start += 1
         self.cache.cut(start)
-        words = torch.tensor([[*context[start:], *[self.mask] * (depth - 1)]], device=self.device)
-        positions = torch.arange(start, start + words.shape[1], device=self.device)[None]
-        made = self.network.forward(words, Rows(positions), self.cache, CaptureSpec(), depth)
-        self.cache.cut(len(context))
         self.known = list(context)
-        self.logits = fit_vocabulary(made.logits, self.vocab_size)
-        self.depths = {0: 0}
-        return Work(body=words.shape[1], head=depth)
+        read = [*context[start:], *[self.mask] * self.masks]
+        words = uploads.put(torch.tensor(read))
+        positions = uploads.put(torch.arange(start, start + len(read)))
+        count = self.masks + 1
+        self.work = Work(body=len(read), head=count)
+
+        def run(_: Tensor) -> Tensor:
+            rows = Rows(positions()[None])
+            made = self.network.forward(words()[None], rows, self.cache, CaptureSpec(), count)
+            self.cache.cut(len(context))
+            self.logits = fit_vocabulary(made.logits, self.vocab_size)
+            return self.logits[:1]
+
+        return run
