@@ -386,6 +386,15 @@ def test_mask_that_is_no_token_is_refused(mask, tmp_path):
         load_drafter(str(folder), tiny.target())
 
 
+@pytest.mark.parametrize("change", [{"spd_type": "pard2"}, {"pard2": True}])
+def test_pard_2_is_refused(change, tmp_path):
+    folder = write(tmp_path / "pard")
+    data = json.loads((folder / "config.json").read_text()) | change
+    (folder / "config.json").write_text(json.dumps(data))
+    with pytest.raises(Unsuitable, match="is a PARD-2"):
+        load_drafter(str(folder), tiny.target())
+
+
 def test_checkpoint_with_other_tokens_is_refused(tmp_path):
     folder = write(tmp_path / "pard", words=tiny.tokenizer_of("other words here " * 9))
     with pytest.raises(Unsuitable, match="another target than 'tiny': their tokens differ"):

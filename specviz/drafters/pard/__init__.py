@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase
 
 from specviz.drafters.common.base import HeadDrafter
+from specviz.drafters.common.checkpoint import read_config
 from specviz.drafters.common.proposal_builder import (
     Level,
     LevelPass,
@@ -89,9 +90,15 @@ class PardModel(nn.Module):
 
         Raises:
             NotAvailable: If the folder has no model.
-            Unsuitable: If the model does not fit the target, or has no usable mask.
+            Unsuitable: If the model does not fit the target, has no usable mask, or is a PARD-2.
         """
         name = folder_label(folder)
+        config = read_config(folder)
+        if config.get("pard2") or config.get("spd_type") == "pard2":
+            raise Unsuitable(
+                f"{name!r} is a PARD-2, which also reads the target's hidden states; that is not "
+                "supported."
+            )
         found = load_checkpoint(name, folder, target.device, target.dtype)
         mask, count = getattr(found.model.config, MASK_KEY, None), found.model.config.vocab_size
         if type(mask) is not int or not 0 <= mask < count:
