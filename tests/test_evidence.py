@@ -310,6 +310,13 @@ def test_parallel_pass_shows_that_only_its_first_row_reads_a_token(form, masks):
     assert cells(table)["2nd"] == [flat(scene.word(n + 1)) for n in range(masks + 1)]
     assert [key for key, _ in table["keys"]] == ["given", "own"][: 1 + bool(masks)]
     assert ("mask" in section["say"][0]) is bool(masks)
+    marked = {
+        row.get("label") for row in table["rows"] for c in row["cells"] if "guess" in c.values()
+    }
+    assert marked == ({"1st"} if form == "parallel" else {"guess"})
+    if form == "masks":
+        tokens = [flat(scene.word(guess.token)) for guess in scene.guesses]
+        assert cells(table)["guess"] == tokens
 
 
 @pytest.mark.slow

@@ -49,7 +49,6 @@ from specviz.models.passes import CaptureSpec, ExtraRows, Rows, States, causal_l
 from specviz.models.target import Target, TargetRun
 from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
-from specviz.settings.specs import MAX_GAMMA
 from specviz.trace.events import ModelCard
 from specviz.trace.work import Weights, Work
 from specviz.verification.transfer import UploadBatch, to_host
@@ -147,8 +146,6 @@ class PardSession:
         work: Rows of the last pass.
         depths: By node of the draft, its depth.
     """
-
-    max_depth = MAX_GAMMA
 
     def __init__(self, drafter: Pard, target: Target, settings: Settings) -> None:
         self.name, self.mask = drafter.card.name, drafter.head.mask

@@ -13,9 +13,7 @@ from specviz.frames.evidence.forms import (
     MOST_COLUMNS,
     MOST_ROWS,
     Cell,
-    Fact,
     FactsBlock,
-    GridBlock,
     GridRow,
     PathRow,
     Remark,
@@ -163,41 +161,60 @@ def parallel(scene: Scene, step: Step, remark: Remark) -> Why | None:
 
     The first row read the target's states and the newest token. All others are masks.
     """
-    if not remark.get("places"):
+    positions = remark.get("places")
+    if not positions:
         return None
+    heads, found = _tops_by_position(scene, positions)
     seen = facts(("states of the text read", remark["states"]), ("passes", remark["passes"]))
     why = say("evidence", "parallel_why", masks=remark["masks"])
-    return {"say": why, "blocks": [_masks_table(scene, remark, ROW_KEYS), seen]}
+    rows_read = [_read_by_row(scene, len(heads) - 1), *found]
+    keys = ROW_KEYS if remark["masks"] else ROW_KEYS[:1]
+    table = grid(heads, rows_read, keys, stacked=True, more=_hidden(positions))
+    return {"say": why, "blocks": [table, seen]}
 
 
 def masks(scene: Scene, step: Step, remark: Remark) -> Why | None:
-    """Show what every row of PARD's pass read, and its likeliest tokens."""
-    if not remark.get("places"):
+    """Show what every row of PARD's pass read, its guess and its likeliest tokens.
+
+    A sampled guess need not be among the likeliest. In a tree, the guesses are the first siblings.
+    """
+    positions = remark.get("places")
+    if not positions:
         return None
+    heads, found = _tops_by_position(scene, positions, guessed=False)
+    table_rows = [_read_by_row(scene, len(heads) - 1), *found]
+    if path := main_path(scene, step)[:MOST_COLUMNS]:
+        table_rows.insert(1, row("guess", [_guess(scene, node) for node in path]))
     seen = facts(("rows of the pass", remark["rows"]), ("passes", remark["passes"]))
     why = say("evidence", "masks_why", masks=remark["masks"])
-    return {"say": why, "blocks": [_masks_table(scene, remark, MASK_KEYS), seen]}
+    keys = MASK_KEYS if remark["masks"] else MASK_KEYS[:1]
+    table = grid(heads, table_rows, keys, stacked=True, more=_hidden(positions))
+    return {"say": why, "blocks": [table, seen]}
 
 
-def _masks_table(scene: Scene, remark: Remark, keys: Sequence[Fact]) -> GridBlock:
-    """Return a table of what each row of a pass read, a token or a mask, and its top tokens."""
-    positions = remark["places"]
-    heads, found = _tops_by_position(scene, positions)
+def _read_by_row(scene: Scene, count: int) -> GridRow:
+    """Return a table's row of what the first `count` rows of a pass read: a token, then masks."""
     assert scene.round.proposed is not None
     newest: Cell = {"w": scene.word(scene.round.proposed.root), "is": "given"}
     mask: Cell = {"n": "mask", "is": "own"}
-    read = row("read", [newest, *[mask] * (len(heads) - 2)])
-    shown = keys if remark["masks"] else keys[:1]
-    return grid(heads, [read, *found], shown, stacked=True, more=_hidden(positions))
+    return row("read", [newest, *[mask] * (count - 1)])
 
 
-def _tops_by_position(scene: Scene, positions: list[Any]) -> tuple[list[str], list[GridRow]]:
-    """Return the heads of a table's columns, and its rows: the likeliest tokens by rank."""
-    shown, drafted = positions[:MOST_COLUMNS], len(scene.guesses)
+def _tops_by_position(
+    scene: Scene, positions: list[Any], guessed: bool = True
+) -> tuple[list[str], list[GridRow]]:
+    """Return the heads of a table's columns, and its rows: the likeliest tokens by rank.
+
+    Args:
+        scene: The scene.
+        positions: By position, its likeliest tokens.
+        guessed: Whether the likeliest tokens are the guesses, and are marked as such.
+    """
+    shown, drafted = positions[:MOST_COLUMNS], len(scene.guesses) if guessed else 0
     ranks = range(max(map(len, shown)))
     found = [row(ORDINALS[rank], [_ranked(scene, here, rank) for here in shown]) for rank in ranks]
-    for guessed in found[0]["cells"][:drafted]:
-        guessed["is"] = "guess"
+    for cell in found[0]["cells"][:drafted]:
+        cell["is"] = "guess"
     return ["position", *(f"+{at}" for at in range(1, len(shown) + 1))], found
 
 
