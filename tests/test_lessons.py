@@ -96,7 +96,7 @@ def test_numbers_are_those_of_the_sentence_at_the_step(write):
 
 
 def test_claim_that_does_not_hold_is_an_error(write):
-    with pytest.raises(BadLesson, match="does not satisfy 'run.numbers.speedup < 1'"):
+    with pytest.raises(BadLesson, match=r"does not satisfy 'run\.numbers\.speedup < 1'"):
         write('## A\n```toml\nholds = "run.numbers.speedup < 1"\n```\nSlow.')
 
 
