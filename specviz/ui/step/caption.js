@@ -9,6 +9,9 @@ import { linkAttributes } from "./hover_links.js";
 /** @import { Caption as Said } from "../../frames/caption.py" */
 /** @import { Part } from "../../texts/render.py" */
 
+/** The terms of numbers whose colour has another name. @type {Record<string, string>} */
+const TERMS = { u: "coin", both: "threshold" };
+
 /** @param {Part} piece */
 export function SentencePart(piece) {
   if (typeof piece === "string") return piece;
@@ -19,8 +22,7 @@ export function SentencePart(piece) {
       Token(piece.w),
     );
   if (piece.t !== undefined) return h("span", termAttributes(piece.term), piece.t);
-  const term = piece.as === "u" ? "coin" : piece.as;
-  const attributes = { ...termAttributes(term), ...linkAttributes(piece.as) };
+  const attributes = { ...termAttributes(TERMS[piece.as] ?? piece.as), ...linkAttributes(piece.as) };
   return h("span", { class: "sv-n sv-n-" + piece.as, ...attributes }, piece.n);
 }
 
