@@ -102,6 +102,9 @@ def test_unreached_guesses_name_the_verdicts_that_lead_to_them(visit, pair):
     page = visit.page
     nodes = visit.ask("frame.tree.nodes")
     node, view = next((n, v) for n, v in nodes.items() if v["is"] == "unreached")
+    caption = visit.caption()
+    page.locator(".sv-tree [data-node='0']").click()  # the root is no guess
+    assert visit.caption() == caption
     page.locator(f".sv-tree [data-node='{node}']").click()
     page.wait_for_function("document.querySelector('.sv-verdict').innerText === 'What if?'")
     assert f"+{view['depth']} would be in the text if" in visit.caption()
