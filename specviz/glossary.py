@@ -47,8 +47,8 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "the target's probability by the drafter's: p ÷ q, or 1 where p is at least q; in short "
     "min(1, p ÷ q). A guess that was not sampled has no q, so the number is p itself. A rule that "
     "computes it in another way says so in its sentence.",
-    "confidence": "The drafter's own probability for a guess that it did not sample but took from "
-    "the top of its list. It says which guesses look best to the drafter; checking does not use it.",
+    "confidence": "The drafter's own probability for a guess that it did not sample, but took from "
+    "the top of its list. Checking does not use it.",
     "residual": "The part of p above q: max(p − q, 0), scaled to sum to 1. After a rejection the "
     "replacement is sampled from it.",
     "remainder": "After a guess is rejected, its alternatives for the same position are judged "

@@ -147,7 +147,10 @@ def test_share_of_experiments_is_never_rounded_to_all_or_none():
 
 def test_repeated_runs_are_tested_only_if_beginnings_can_be_compared():
     alike, rare = {(1, 2, 3): 200}, {(1, 2, 3): 1, (4, 5, 6): 1}
-    for done, counts, why in ((200, alike, "nothing to test"), (2, rare, "No beginning is frequent")):
+    for done, counts, why in (
+        (200, alike, "nothing to test"),
+        (2, rare, "No beginning is frequent"),
+    ):
         said = repeats.counted(Tally(done, 200, counts, counts), greedy=False)
         assert why in said
         assert "of 100" not in said

@@ -53,6 +53,18 @@ def test_dragging_the_coin_shows_its_outcome_and_changes_nothing_else(looker):
     assert looker.caption() == caption
 
 
+def test_narrow_page_says_what_if_once_below_the_coin(looker):
+    page = looker.look()
+    looker.step_to("Rejected")
+    before = looker.caption()
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.wait_for_selector(".sv-slim")
+    page.get_by_role("slider", name="Coin").focus()
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_selector(".sv-echo:has-text('With the coin set to')")
+    assert looker.caption() == before
+
+
 def test_shown_coin_is_on_the_shown_side_of_the_threshold(looker):
     page = looker.look()
     looker.step_to("Rejected")

@@ -31,8 +31,8 @@ export function CoinBar(panel) {
       null,
       Bar(panel, u, moved?.text ?? String(u)),
       Ticks(panel, u, text),
-      // On a narrow page the caption is out of sight while the coin is moved.
-      h("p", { class: "sv-echo" }, whatIf),
+      // On a narrow page the caption is out of sight while the coin is moved, and stays as it was.
+      h("p", { class: "sv-echo", role: "status" }, whatIf),
     ),
   );
 }

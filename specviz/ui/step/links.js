@@ -165,6 +165,7 @@ function onBack(event) {
 /** @param {Event} event */
 function onTab(event) {
   const tab = tabAt("sv-tabs", event.target);
+  if (tab && tab !== FIRST) pause();
   if (!tab || tab === (history.state?.tab ?? FIRST)) return;
   write();
   const url = addressWith({ tab: tab === FIRST ? "" : tab });
