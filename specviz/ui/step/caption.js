@@ -22,7 +22,10 @@ export function SentencePart(piece) {
       Token(piece.w),
     );
   if (piece.t !== undefined) return h("span", termAttributes(piece.term), piece.t);
-  const attributes = { ...termAttributes(TERMS[piece.as] ?? piece.as), ...linkAttributes(piece.as) };
+  const attributes = {
+    ...termAttributes(TERMS[piece.as] ?? piece.as),
+    ...linkAttributes(piece.as),
+  };
   return h("span", { class: "sv-n sv-n-" + piece.as, ...attributes }, piece.n);
 }
 
