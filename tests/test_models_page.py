@@ -130,6 +130,8 @@ def test_loaded_models_are_listed_with_their_memory(tmp_path):
     assert sum(weights.values()) <= only.bytes < 3 * sum(weights.values())
     (row,) = answered()["loaded"]
     assert (row["title"], row["where"]) == ("small one", "cpu, float32")
+    assert only.file == (folder / "model.safetensors").stat().st_size
+    assert 0 <= only.packed <= only.bytes - sum(weights.values())
 
 
 @pytest.mark.slow

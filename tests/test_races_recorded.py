@@ -197,6 +197,16 @@ def test_every_recorded_race_has_a_recipe_and_a_unique_title():
     assert max(map(len, titles)) <= 27
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", recorded.names())
+def test_all_lanes_of_a_race_show_the_same_number_of_decimals(name):
+    lanes = race_summary(read(FOLDER / name))["lanes"]
+    (digits,) = {lane["decimals"] for lane in lanes}
+    parts = [part for lane in lanes for part in lane["sentence_parts"] if "n" in part]
+    shown = [part["n"] for part in parts if isinstance(part, dict)]
+    assert {len(number.partition(".")[2]) for number in shown} == {digits}
+
+
 def test_recorded_races_are_small():
     assert sum(path.stat().st_size for path in FOLDER.rglob("*")) < 3e6
 

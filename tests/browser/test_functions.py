@@ -102,7 +102,9 @@ def trial(threshold, accepted, **more):
 
 
 def plain(parts):
-    return "".join(p if isinstance(p, str) else p.get("n") or "".join(p["w"]) for p in parts)
+    return "".join(
+        p if isinstance(p, str) else p.get("n") or p.get("t") or "".join(p["w"]) for p in parts
+    )
 
 
 GREEDY = {"coin": None, "whatif": None}

@@ -92,9 +92,11 @@ export function show() {
 /** @param {Loaded[]} loaded */
 const LoadedModels = (loaded) =>
   loaded.length
-    ? loaded.map(({ title, where, memory }) =>
-        h("li", null, h("b", null, title), " " + memory + " (" + where + ")"),
-      )
+    ? loaded.map(({ title, where, memory, file, packed }) => {
+        const parts = [file + " in its file", packed && packed + " of packed copies", where];
+        const facts = parts.filter(Boolean).join("; ");
+        return h("li", null, h("b", null, title), ` ${memory} (${facts})`);
+      })
     : h("li", null, "None yet. A model is loaded when a run first uses it.");
 
 /** @param {Answer} answer */

@@ -59,10 +59,13 @@ const nothingYet = () => [
 
 /** What is supposed, asked or answered goes before what happened. @param {Frame} frame @returns {Said} */
 function captionOf({ caption: { is, label, parts } }) {
-  if (now.whatIf) return ["if", "What if?", WhatIfSentence(now.whatIf)];
+  if (now.whatIf && !isEchoed()) return ["if", "What if?", WhatIfSentence(now.whatIf)];
   if (now.question) return [is, label, [...parts.map(SentencePart), " ", Answers()]];
   return [is, label, (feedbackHere() ?? parts).map(SentencePart)];
 }
+
+// On a narrow page the sentence of a moved coin is below the coin: see coin_bar.js.
+const isEchoed = () => now.whatIf?.coin && $(".sv").matches(".sv-slim");
 
 // What needs the places of what was painted comes last, so that they are laid out once.
 /** @param {Tree} tree */

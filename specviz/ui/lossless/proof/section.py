@@ -111,7 +111,15 @@ def counted(tally: Tally, greedy: bool) -> str:
     beginnings = len(tally.speculative.keys() | tally.plain.keys())
     if greedy:
         return texts.text("lossless", "repeats_greedy", beginnings=beginnings)
-    chance = tally.test.p_value
+    from specviz.ui.lossless.coins.answer import often, seldom  # imports torch
+
+    test = tally.test
+    if test.degrees < 1:
+        found = texts.text("lossless", "repeats_untested", beginnings=beginnings)
+    elif test.p_value < RARE:
+        found = texts.text("lossless", "repeats_differ", odds=seldom(test.p_value))
+    else:
+        found = texts.text("lossless", "repeats_alike", often=often(test.p_value))
     return texts.text(
         "lossless",
         "repeats_sampled",
@@ -119,6 +127,5 @@ def counted(tally: Tally, greedy: bool) -> str:
         beginnings=beginnings,
         tv=f"{tally.tv:.3f}",
         noise=f"{tally.noise:.3f}",
-        percent=f"{100 * chance:.0f}",
-        differ=chance < RARE,
+        found=found,
     )

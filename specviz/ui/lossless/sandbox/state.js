@@ -21,7 +21,7 @@ import { there } from "../../shared/there.js";
  */
 /**
  * What other sections use of `window.specviz.sandbox`.
- * @typedef {{ request(): object, onAnswer(listener: () => void): void, state: State }} Sandbox
+ * @typedef {{ request(): object, onAnswer(listener: () => void): void, state: State, last?: object }} Sandbox
  */
 
 /** @type {Stage<Config>} */
