@@ -11,12 +11,12 @@ from specviz.engine.decode import Tally
 from specviz.settings.settings import Settings
 from specviz.shipped import FOLDER
 from specviz.trace.file import Trace
+from specviz.ui.lossless import proof as repeats
 from specviz.ui.lossless.coins import answer as coins
 from specviz.ui.lossless.gallery import answer as gallery
 from specviz.ui.lossless.proof import answer as proof
-from specviz.ui.lossless.proof import section as repeats
+from specviz.ui.lossless.sandbox import PRESETS, TITLES, rules
 from specviz.ui.lossless.sandbox.answer import answer
-from specviz.ui.lossless.sandbox.section import PRESETS, TITLES, rules
 
 P, Q = PRESETS[0]["p"], PRESETS[0]["q"]
 WITH_Q = "speculative"

@@ -24,7 +24,8 @@ ASKED = [
     "SmolLM2-1.7B", "Qwen3-0.6B", "Qwen3-1.7B", "Qwen3-4B", "Qwen3-8B", "Llama-3.1-8B",
     "Llama-3.2-1B", "layerskip-llama3.2-1B", "EAGLE3-LLaMA3.1", "medusa", "assistant", "dspark",
     "DFlash", "peagle", "PARD", "eagle3_qwen3_4b", "Qwen3.5", "dflash2", "P-EAGLE",
-    "dspark_qwen3_14b", "dspark_gemma4", "speculator.dspark", "E4B-it-assistant", "31B-it-assistant",
+    "dspark_qwen3_14b", "dspark_gemma4", "speculator.dspark",
+    "E4B-it-assistant", "31B-it-assistant",
 ]  # fmt: skip
 
 

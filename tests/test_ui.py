@@ -22,11 +22,11 @@ from specviz.commands.serve import page_options
 from specviz.figures.plot import width
 from specviz.trace.events import Finished
 from specviz.trace.file import Trace
-from specviz.ui import guard, headings, server
+from specviz.ui import guard, head, server
 from specviz.ui.page import Options, launch_arguments
 from specviz.ui.queue import LONGEST
 from specviz.ui.routes import HALF, lean
-from specviz.ui.step import drawer, player, recorded
+from specviz.ui.step import drawer, live, recorded
 from specviz.ui.step.choices import rows
 from specviz.ui.step.lines import lines
 
@@ -166,10 +166,10 @@ def test_drafters_are_listed_in_groups():
 
 
 def test_each_group_has_a_text_heading_above_its_first_entry():
-    style = headings.headings([".a", "#b"], ["", 'One "<two>', 'One "<two>', "Three"])
+    style = head.headings([".a", "#b"], ["", 'One "<two>', 'One "<two>', "Three"])
     assert re.findall(r'data-index="(\d)"\]::before', style) == ["1", "1", "3", "3"]
     assert r'content: "One \"\3c two>"' in style
-    assert headings.headings([".a"], []) == ""
+    assert head.headings([".a"], []) == ""
 
 
 def test_style_sheet_has_headings_for_each_grouped_list():
@@ -297,7 +297,7 @@ def test_page_is_built_without_torch(facts):
 
 
 def test_drawer_fields_have_the_order_in_which_the_player_fills_them(facts):
-    expected = [field["name"] for field in player.config()["form"]]
+    expected = [field["name"] for field in live.config()["form"]]
     assert ["prompt", *facts["drawer"]] == expected
 
 

@@ -9,7 +9,7 @@ import { classes, h, render } from "../shared/view.js";
 
 /** @import { Reply } from "../shared/ask.js" */
 /** @import { Answer, Loaded, Row } from "./rows.py" */
-/** @import { Config } from "./tab.py" */
+/** @import { Config } from "./__init__.py" */
 
 const SILENT = "The server does not answer. This list may be out of date.";
 /** @type {Stage<Config>} */

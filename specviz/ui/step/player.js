@@ -26,7 +26,7 @@ import { showEmptyTimeline } from "./timeline.js";
 
 /** @import { Start } from "../shared/section.js" */
 /** @import { Link } from "./cursor.js" */
-/** @import { Config } from "./player.py" */
+/** @import { Config } from "./live.py" */
 
 /** @param {KeyboardEvent} event */
 function onKey(event) {

@@ -14,7 +14,7 @@ import torch
 
 from specviz import texts
 from specviz.frames.numbers import significant
-from specviz.ui.lossless.coins.section import DARTS_RULE, THROWS
+from specviz.ui.lossless.coins import DARTS_RULE, THROWS
 from specviz.ui.lossless.sandbox.answer import SandboxQuestion, round_of, whole
 from specviz.verification.exact import RoundSetup, enumerate_position
 from specviz.verification.exact.enumeration import SampledMass, play_round

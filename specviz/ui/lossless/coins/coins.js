@@ -11,7 +11,7 @@ import { Dartboard } from "./dartboard.js";
 /** @import { Start } from "../../shared/section.js" */
 /** @import { Sandbox } from "../sandbox/state.js" */
 /** @import { Answer } from "./answer.py" */
-/** @import { Config } from "./section.py" */
+/** @import { Config } from "./__init__.py" */
 
 const SILENT = "The server does not answer. Try again.";
 const PAUSE = 45; // milliseconds per animation step

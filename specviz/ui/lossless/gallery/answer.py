@@ -12,8 +12,8 @@ from typing import Any, Final, NotRequired, TypedDict
 
 from specviz import texts
 from specviz.ui.lossless.coins.answer import SURE, often, seldom
+from specviz.ui.lossless.sandbox import WORDS
 from specviz.ui.lossless.sandbox.answer import distribution, tensor
-from specviz.ui.lossless.sandbox.section import WORDS
 from specviz.ui.questions import BadRequest
 from specviz.verification.exact.monte_carlo import g_test, wilson_intervals
 from specviz.verification.published_rules import (

@@ -3,7 +3,7 @@
 import { Button, h } from "../../shared/view.js";
 import { choose, load, ruleOf, stage, state } from "./state.js";
 
-/** @import { RuleRow } from "./section.py" */
+/** @import { RuleRow } from "./__init__.py" */
 /** @typedef {{ currentTarget: HTMLSelectElement }} Chosen */
 
 const OWN = "Your own p and q";

@@ -4,7 +4,7 @@
 import { linkable, linkedText, noteOfLink } from "../../shared/address.js";
 import { ruleText, stage, state } from "./state.js";
 
-/** @import { Preset } from "./section.py" */
+/** @import { Preset } from "./__init__.py" */
 /** @import { DistributionName, State } from "./state.js" */
 
 const NO_LINK = "It opens this tab, without the words of your run";

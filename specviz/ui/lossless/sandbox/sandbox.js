@@ -15,7 +15,7 @@ import { NumbersTable, Verdict } from "./verdict.js";
 /** @import { Reply } from "../../shared/ask.js" */
 /** @import { Start } from "../../shared/section.js" */
 /** @import { Answer } from "./answer.py" */
-/** @import { Config } from "./section.py" */
+/** @import { Config } from "./__init__.py" */
 /** @import { DistributionName, State } from "./state.js" */
 
 const SILENT = "The server does not answer, so the output shown does not match the bars.";

@@ -4,7 +4,7 @@ import { Stage } from "../../shared/stage.js";
 import { there } from "../../shared/there.js";
 
 /** @import { Word } from "../../../frames/scene.py" */
-/** @import { Config, DrawnName, Preset } from "./section.py" */
+/** @import { Config, DrawnName, Preset } from "./__init__.py" */
 
 /** @typedef {"p" | "q"} DistributionName */
 /**
