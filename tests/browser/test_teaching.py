@@ -45,8 +45,10 @@ def test_button_says_that_a_link_opens_the_tab_without_the_live_race(visit):
     page = visit.open("?tab=compare")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.wait_for_function("window.specviz.races?.['sv-race']?.whole")
-    live = {**page.evaluate("window.specviz.races['sv-race'].race"), "id": "1", "source": "live"}
-    page.evaluate("line => window.specviz.races['sv-race'].hear([line])", live)
+    live = {**page.evaluate("window.specviz.races['sv-race'].race"), "source": "live"}
+    race = "window.specviz.races['sv-race']"
+    hear = f"line => {{ {race}.begin(); {race}.hear([line]); }}"
+    page.evaluate(hear, live)
     link = copied(page)
     expect(page.locator(".sv-copy")).to_contain_text("without your live race")
     assert parse_qs(urlsplit(link).query)["tab"] == ["compare"]
