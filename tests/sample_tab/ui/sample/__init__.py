@@ -1,4 +1,7 @@
-"""A sample section: the tokens that a pass yields in the mean, for α and γ."""
+"""A sample tab, from outside the package: the tokens that a pass yields in the mean, for α and γ.
+
+This folder and a row of `specviz/ui/tabs.py` are all of it.
+"""
 
 from __future__ import annotations
 
