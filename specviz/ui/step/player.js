@@ -19,6 +19,7 @@ import { readLink } from "./live_link.js";
 import { paint, paintMove } from "./paint.js";
 import { act, KEYS, onPlayback, pause, play } from "./playback.js";
 import { feed, frameAt, onLines, reel } from "./reel.js";
+import { SaveRun } from "./replay_file.js";
 import { formOf, lineViews, load } from "./runs.js";
 import { showSize } from "./size.js";
 import { $, stage } from "./stage.js";
@@ -69,11 +70,14 @@ export function start(element, props, _watch, _trigger, config) {
   onPlayback(redrawDock);
   showLegends();
   $(".sv").append(
-    pictures([
-      ["draft tree", () => $(".sv-tree-part")],
-      ["coin and table", () => $(".sv-panel")],
-      ["timeline", () => $(".sv-time")],
-    ]),
+    pictures(
+      [
+        ["draft tree", () => $(".sv-tree-part")],
+        ["coin and table", () => $(".sv-panel")],
+        ["timeline", () => $(".sv-time")],
+      ],
+      stage.config.served ? SaveRun() : null,
+    ),
   );
   showEmptyTimeline();
   showDock();
@@ -136,5 +140,5 @@ export function start(element, props, _watch, _trigger, config) {
     const opened = load(name);
     if (name === wanted) api.opened = opened; // else the form stays as it is at first
   }
-  openLinked();
+  if (stage.config.served) openLinked();
 }

@@ -17,6 +17,7 @@ from specviz.ui.routes import PREFIX
 from specviz.ui.step import choices
 from specviz.ui.step.drawer import targets
 from specviz.ui.step.recorded import names
+from specviz.ui.step.replay import replay_address
 
 
 class Coins(TypedDict):
@@ -27,8 +28,15 @@ class Coins(TypedDict):
 
 
 class Config(TypedDict):
-    """What the player's script knows."""
+    """What the player's script knows.
 
+    Attributes:
+        served: Whether a server can be asked; False in a file that replays a run.
+        replay: The address of a file that replays a run, without its run.
+    """
+
+    served: bool
+    replay: str
     traces: str
     recorded: list[str]
     defaults: dict[str, Any]
@@ -46,6 +54,8 @@ def player(name: str) -> gr.HTML:
 def config() -> Config:
     """The config of the player's script."""
     return {
+        "served": True,
+        "replay": replay_address(),
         "traces": f"{PREFIX}/traces/".lstrip("/"),
         "recorded": list(names()),
         "defaults": Settings().to_json(),

@@ -59,7 +59,7 @@ export function WhatIfSentence({ parts, coins, run }) {
     h(
       "span",
       { class: "sv-answers" },
-      coins ? AnswerButton(run ?? "Run it from here", branch) : null,
+      coins && stage.config.served ? AnswerButton(run ?? "Run it from here", branch) : null,
       AnswerButton("Back", () => go(now.at.round, now.at.step)),
     ),
   ];
