@@ -54,6 +54,7 @@ def other_policy(access: Access) -> str:
 
 
 def written(directives: Mapping[str, Sequence[str]]) -> str:
+    """Return a policy as one line of text. directives: sources by the name of their directive."""
     return "; ".join(f"{name} {' '.join(sources)}" for name, sources in directives.items())
 
 

@@ -25,7 +25,7 @@ import { h, render } from "./view.js";
  */
 
 /** @type {Plotly["react"]} */
-export async function react(place, traces, layout) {
+export function react(place, traces, layout) {
   const { width, height } = layout;
   const scales = scalesOf(layout);
   const drawn = /** @type {(Bars | Texts)[]} */ (traces).filter((trace) => trace.x.length);
@@ -38,6 +38,7 @@ export async function react(place, traces, layout) {
     h("g", { class: "scatterlayer" }, ...texts),
   );
   render(svg, place);
+  return Promise.resolve(place);
 }
 
 /** @param {Parameters<Plotly["react"]>[2]} layout @returns {Scales} */

@@ -22,7 +22,7 @@ const config = dataOf("sv-config");
 /** @type {ReplayData} */
 const { lines, at } = dataOf("sv-run");
 
-document.body.classList.toggle("dark", matchMedia("(prefers-color-scheme: dark)").matches);
+document.body.classList.toggle("dark", prefersDark());
 for (const control of document.querySelectorAll("[data-served]")) control.remove();
 drawWith({ react });
 startHeader(there(byId("sv-brand")));
@@ -32,6 +32,17 @@ unpack(lines).then(
   (found) => feed(recorded(found)),
   () => notice("This run could not be read: the file is damaged, or this browser is too old."),
 );
+
+// JupyterLab, too, says whether it is dark.
+function prefersDark() {
+  try {
+    const light = window.parent.document.body.dataset.jpThemeLight;
+    if (light) return light === "false";
+  } catch {
+    // The page around the frame may not be read.
+  }
+  return matchMedia("(prefers-color-scheme: dark)").matches;
+}
 
 // A file has no events of Gradio.
 function idle() {}

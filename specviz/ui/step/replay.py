@@ -14,14 +14,20 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from html import escape
-from typing import TYPE_CHECKING, Final, TypedDict
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Self, TypedDict, cast
 from urllib.parse import quote
 
+from specviz.catalog.entry import title_of
 from specviz.frames.frame import StepName
 from specviz.frames.whatif import U_TO_ACCEPT, U_TO_REJECT
+from specviz.texts import count
+from specviz.trace import metrics
 from specviz.trace.file import Trace
+from specviz.trace.metrics import explain_noise
 from specviz.ui.component import style_sheets
 from specviz.ui.policy import NOTHING, script_hash, written
 from specviz.ui.routes import HALF, IMPORT, PREFIX, imported, module_texts, resolve
@@ -34,8 +40,9 @@ ENTRY: Final = "step/replay.js"
 PLACE: Final = 'id="sv-run">'  # where the run's data go; replay_file.js fills it in, too
 FOLDERS: Final = ("shared", "step")  # of the style sheets
 GRADIO: Final = "15-gradio.css"  # the style of elements that are not in the file
+FRAME: Final = "width: 100%; height: 860px; border: 1px solid #b9c1cd"
 REJECTED: Final = "rejected"  # names the first such step
-NOWHERE: Final = "'replay:///'"  # the address of a module that has none; nothing can be fetched there
+NOWHERE: Final = "'replay:///'"  # takes the place of a module's address; nothing is fetched there
 SAFE: Final = " /:;,?@&=+$!*()[]{}'|^`.~-_"  # letters of a data URL that need no escape in JSON
 
 
@@ -44,6 +51,45 @@ class Link(TypedDict):
 
     round: int
     step: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A run as a file, for a notebook.
+
+    Attributes:
+        html: The text of the file.
+        summary: The run in a sentence, for readers whose viewer strips frames or scripts.
+    """
+
+    html: str = field(repr=False)
+    summary: str
+
+    @classmethod
+    def of(cls, trace: Trace, number: int | None = None, step: str | None = None) -> Self:
+        """Return the replay of a run; see `replay`."""
+        return cls(replay(trace, number, step), summary(trace))
+
+    def _repr_html_(self) -> str:
+        """Return the file in a frame, below the summary."""
+        frame = f'<iframe srcdoc="{escape(self.html)}" title="A run, step by step" style="{FRAME}">'
+        return f"<p>{escape(self.summary)}</p>{frame}</iframe>"
+
+    def write(self, path: Path | str) -> None:
+        """Write the file."""
+        Path(path).write_text(self.html, encoding="utf-8")
+
+
+def summary(trace: Trace) -> str:
+    """Return a run in a sentence: models, tokens, passes and, if measured, the speed-up."""
+    found = metrics.summary(trace)
+    models = f"{title_of(trace.header.target.name)} with {title_of(trace.header.drafter.name)}"
+    passes = count(found["target_passes"], "target pass", "target passes")
+    plain = trace.baseline
+    measured = plain is not None and found["speedup"] is not None
+    speed = f", {found['speedup']:.2f} × plain decoding" if measured else ""
+    noise = explain_noise(trace, plain) if plain is not None else None
+    return f"{models}: {count(found['tokens'], 'token')} in {passes}{'' if noise else speed}."
 
 
 def replay(trace: Trace, number: int | None = None, step: str | None = None) -> str:
@@ -86,15 +132,16 @@ def find_step(run: Iterable[str], number: int | None, step: str | None) -> Link:
 
 def steps(run: Iterable[str]) -> Iterator[tuple[int, StepName]]:
     """Yield each step of a run's lines with the number of its round."""
-    number, first = 0, None
+    number = 0
+    first: StepName | None = None
     for text in run:
         data = json.loads(text)
         if data["kind"] == "round":
             number, first = data["number"], data["first"]["step"]
-            yield number, first
+            yield number, data["first"]["step"]
         patches = [*data.get("then", []), *([data["end"]] if "end" in data else [])]
-        for patch in patches:
-            yield number, {**first, **patch.get("step", {})}
+        for patch in patches if first else ():
+            yield number, cast("StepName", {**(first or {}), **patch.get("step", {})})
 
 
 @cache
@@ -155,7 +202,7 @@ def config() -> Config:
 
 @cache
 def packed_shell() -> tuple[str, bytes]:
-    """Return the name of the file without its run as the page fetches it, and its compressed text."""
+    """Return the file without its run as the page fetches it: its name and compressed text."""
     text = shell().encode()
     return f"replay-{hashlib.sha256(text).hexdigest()[:12]}.txt", gzip.compress(text, 9, mtime=0)
 

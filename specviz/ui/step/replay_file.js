@@ -33,10 +33,9 @@ export async function unpack(packed) {
 
 /** A run as one that was recorded: without what was of its moment. @param {Line[]} lines @returns {Line[]} */
 export const recorded = (lines) =>
-  lines.flatMap((line) => {
-    if (line.kind === "run") return [{ ...line, source: "recorded", again: "" }];
-    return line.kind === "error" || line.kind === "state" ? [] : [line];
-  });
+  lines
+    .filter(({ kind }) => kind !== "error" && kind !== "state")
+    .map((line) => (line.kind === "run" ? { ...line, source: "recorded", again: "" } : line));
 
 const PLACE = 'id="sv-run">'; // in the file without its run, where the run's data go
 
@@ -57,5 +56,9 @@ async function saveRun() {
 export function SaveRun() {
   const title = "One file with this run and the player, which opens without a network";
   const onClick = () => reel.run && saveRun();
-  return h("button", { class: "sv-link", type: "button", title, onClick }, "Save the run as a page");
+  return h(
+    "button",
+    { class: "sv-link", type: "button", title, onClick },
+    "Save the run as a page",
+  );
 }
