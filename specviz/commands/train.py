@@ -14,7 +14,8 @@ from specviz.drafters.common.training import HeadOptions
 from specviz.settings.settings import MAX_COUNT, count_type, did_you_mean, number_type, seed_type
 from specviz.settings.specs import find_spec
 from specviz.training.measure import MeasurementPlan
-from specviz.training.stages import STAGES, Options
+from specviz.training.options import Options
+from specviz.training.stages import STAGES
 
 DESCRIPTION: Final = (
     f"Stages, in order: {', '.join(STAGES)}. Each continues where it was stopped. The name of a "

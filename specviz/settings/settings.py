@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
 from typing import Any, Final, Self
 
-from specviz.settings import specs
 from specviz.settings.chance import Chance
 from specviz.settings.specs import (
     MAX_GAMMA,
@@ -130,7 +129,7 @@ class Sampling:
 class Settings:
     """The settings of one run. A trace's header stores them, so the run can be repeated.
 
-    `specs.SETTING_SPECS` defines each field. Some need more explanation:
+    `SETTING_SPECS` defines each field. Some need more explanation:
 
     Attributes:
         siblings: Number of guesses after a node at each depth, beginning with the root. It is 1 for
@@ -295,7 +294,7 @@ def option_group(parser: argparse.ArgumentParser, heading: str) -> argparse._Arg
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
     """Add an option for every setting. The drafter's default applies to an option left out."""
-    for row in specs.SETTING_SPECS:
+    for row in SETTING_SPECS:
         group = option_group(parser, row.heading)
         either = group.add_mutually_exclusive_group() if row.flags else None
         for word, text in row.flags:

@@ -37,9 +37,11 @@ __all__ = [
     "Whose",
     "WordPart",
     "count",
+    "evaluate",
     "listed",
     "macros",
     "number",
+    "render_text",
     "say",
     "term",
     "text",
@@ -142,6 +144,16 @@ def say(template: str, macro: str, /, **values: Any) -> list[Part]:
         UndefinedError: If an argument is missing.
     """
     return parted(_render(template, macro, values))
+
+
+def render_text(source: str, values: Mapping[str, Any]) -> list[Part]:
+    """Render a paragraph of a lesson, which is a template, into parts; raises what `say` does."""
+    return parted(_environment().from_string(source).render(values))
+
+
+def evaluate(expression: str, values: Mapping[str, Any]) -> Any:
+    """Evaluate an expression of a lesson, such as "run.numbers.speedup > 1"."""
+    return _environment().compile_expression(expression, undefined_to_none=False)(**values)
 
 
 def parted(rendered: str) -> list[Part]:

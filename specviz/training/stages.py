@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from specviz.catalog import load_target
 from specviz.catalog.loading import trainable_heads, training_family
-from specviz.drafters.common.training import HeadOptions
 from specviz.drafters.eagle.head import default_taps
 from specviz.models.devices import has_fast_bf16
 from specviz.models.target import Target
@@ -43,7 +42,8 @@ from specviz.training.export import (
 )
 from specviz.training.head_training import HeadRecipe, HeadRun, Plan, TextBatches, train_heads
 from specviz.training.losses import closeness, draft_loss, exit_losses, last_loss, target_loss
-from specviz.training.measure import MeasurementPlan, write_measured
+from specviz.training.measure import write_measured
+from specviz.training.options import Options
 from specviz.training.tokenizer import (
     END_OF_TEXT_ID,
     MAXIMUM_LENGTH,
@@ -54,58 +54,6 @@ from specviz.training.tokenizer import (
     train_tokenizer,
 )
 from specviz.training.trainer import Diverged, Loss, Recipe, Trainer, total_steps
-
-
-@dataclass(frozen=True)
-class Options:
-    """Options of one `specviz train` run.
-
-    Attributes:
-        corpus: Folder of `<domain>.jsonl.xz` files, or the name of a Hub data set.
-        out: Folder that the finished models are written to.
-        work: Folder of intermediate files: tokenizer, token arrays, training checkpoints.
-        tokens: Tokens to train on; None for the total that the shipped models were trained on.
-        seed: Seed of the initial weights and of the order of the data.
-        threads: CPU threads of torch.
-        device: Device that training runs on.
-        fast: Whether the training pass is compiled.
-        names: Heads to train; empty for all.
-        own_text: Tokens of the target's own text that are mixed into the heads' training data.
-        rate: Factor on the heads' learning rates.
-        nice: Increment of the process's niceness.
-        precision: Precision of the heads' forward passes: "float32", or the autocast dtype.
-        measure: What `train measure` measures.
-        target: Name, folder or file of the target.
-        questions: File of the questions that the target answers.
-        count: Number of questions to generate.
-        data: Folder of the target's answers; None to train heads on the corpus.
-        head_options: Options of a head that is trained on answers.
-    """
-
-    corpus: str
-    out: Path
-    work: Path
-    tokens: int | None
-    seed: int
-    threads: int
-    device: str
-    fast: bool
-    names: tuple[str, ...] = ()
-    own_text: int = 0
-    rate: float = 1.0
-    nice: int = 0
-    precision: str = "bfloat16"
-    measure: MeasurementPlan = field(default_factory=MeasurementPlan)
-    target: str = "house"
-    questions: Path = Path(".train/questions.jsonl")
-    count: int = 10_000
-    data: Path | None = None
-    head_options: HeadOptions = field(default_factory=HeadOptions)
-
-    @property
-    def answers(self) -> Path:
-        """Return the folder of the target's answers."""
-        return self.data or self.work / "answers"
 
 
 def target_config() -> LlamaConfig:

@@ -16,7 +16,7 @@ from specviz.adapters import gradio as adapter
 from specviz.adapters.spaces import ZEROGPU
 from specviz.compare.domains import choices
 from specviz.settings.threads import shorten_busy_wait
-from specviz.ui import api
+from specviz.ui import api, learn
 from specviz.ui.access import Access
 from specviz.ui.broken import section, style
 from specviz.ui.compare.race import lane
@@ -104,9 +104,12 @@ def build(
         header()
         wires = questions or Questions(), jobs or Jobs()
         place = TabContext(demo, runs, options.allow_any_model, fetches, *wires)
+        section(learn.panel, place)
         with gr.Tabs(elem_id="sv-tabs"):
             with gr.Tab("Step"):
                 fields = section(step.build, place)
+            with gr.Tab("Learn"):
+                section(learn.build, place)
             for name, parts in TABS.items():
                 with gr.Tab(name):
                     for part in parts:

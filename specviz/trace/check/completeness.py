@@ -13,13 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Final
 
-from specviz.trace.check import MOST_BYTES, RunSpec
-from specviz.trace.check.families import (
+from specviz.trace.check.expectations import (
     TOLERANCE,
     expect,
     expect_duration,
     expect_pass_duration,
 )
+from specviz.trace.check.header import MOST_BYTES, RunSpec
 from specviz.trace.check.sampling import check_margins
 from specviz.trace.events import (
     Baseline,

@@ -6,8 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import chain, pairwise
 
-from specviz.trace.check import RunSpec
-from specviz.trace.check.families import (
+from specviz.trace.check.expectations import (
     MIN_MASS,
     TOLERANCE,
     CheckFailed,
@@ -15,6 +14,7 @@ from specviz.trace.check.families import (
     expect_close,
     expect_probabilities,
 )
+from specviz.trace.check.header import RunSpec
 from specviz.trace.check.position import check_alpha, check_lower, children
 from specviz.trace.events import Guess, Judged, Round, Rows, Scored
 from specviz.trace.rule_specs import AfterRejection

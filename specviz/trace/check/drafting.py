@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from specviz.settings.settings import Settings, max_gamma
 from specviz.settings.specs import MAX_GUESSES
+from specviz.trace.check.expectations import TOLERANCE, expect, expect_close, expect_probabilities
 from specviz.trace.check.families import (
     BUILT_IN,
     CHAINS,
@@ -25,13 +26,9 @@ from specviz.trace.check.families import (
     RANKED,
     SAMPLING,
     SUFFIX,
-    TOLERANCE,
     DraftLimits,
     check_block,
     check_complete,
-    expect,
-    expect_close,
-    expect_probabilities,
     ranks,
 )
 from specviz.trace.events import Guess, Proposed, Round

@@ -5,83 +5,16 @@ Families that are not listed are checked only against the guarantees of the engi
 
 from __future__ import annotations
 
-import math
-import struct
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Final
 
 from specviz.settings.settings import Settings
+from specviz.trace.check.expectations import TOLERANCE, expect, expect_probabilities
 from specviz.trace.check.position import children
 from specviz.trace.events import Guess, Proposed, Round
 from specviz.trace.work import Work
-
-MIN_MASS = 1e-6  # dividing by a smaller mass would magnify its rounding error
-TOLERANCE = 1e-6  # probabilities are float32 on MPS; elsewhere they agree to about 1e-12
-MAX_SECONDS = 1e9  # the longest time that a clock can have measured: thirty years
-# What Python raises if parts of a trace do not fit together. struct.error: a number is too long for
-# the key of a random number.
-MALFORMED_ERRORS = (
-    ArithmeticError,
-    LookupError,
-    ValueError,
-    TypeError,
-    RecursionError,
-    struct.error,
-)
-
-
-class CheckFailed(ValueError):
-    """A trace that contradicts itself; says where, what was found and what was expected."""
-
-
-@contextmanager
-def malformed_fails(where: str) -> Iterator[None]:
-    """Turn errors from unequal lengths, missing inputs and absurd numbers into CheckFailed."""
-    try:
-        yield
-    except CheckFailed:
-        raise
-    except MALFORMED_ERRORS as error:
-        raise CheckFailed(f"{where}: its parts do not fit together ({error}).") from error
-
-
-def expect(holds: bool, where: str, problem: str) -> None:
-    """Raise CheckFailed with `problem` unless `holds` is true."""
-    if not holds:
-        raise CheckFailed(f"{where}: {problem}.")
-
-
-def expect_equal(found: float, expected: float, where: str, what: str) -> None:
-    """Raise CheckFailed unless two numbers are the same float."""
-    expect(found == expected, where, f"{what} is {found!r} but should be {expected!r}")
-
-
-def expect_close(found: float, expected: float, where: str, what: str) -> None:
-    """Raise CheckFailed unless two numbers agree up to rounding."""
-    near = math.isfinite(found) and abs(found - expected) <= TOLERANCE
-    expect(near, where, f"{what} is {found!r} but should be {expected!r}")
-
-
-def expect_probabilities(values: Iterable[float], where: str, what: str) -> None:
-    """Raise CheckFailed unless every value is between 0 and 1."""
-    for value in values:
-        fits = 0.0 <= value <= 1.0 + TOLERANCE
-        expect(fits, where, f"{what} contains {value!r}, which is not a probability")
-
-
-def expect_duration(seconds: float, where: str, what: str) -> None:
-    """Raise CheckFailed unless `seconds` is a possible time."""
-    expect(0 <= seconds <= MAX_SECONDS, where, f"{what} took {seconds!r} seconds")
-
-
-def expect_pass_duration(seconds: float, where: str, what: str) -> None:
-    """Raise CheckFailed unless `seconds` is a possible time of a pass: above 0."""
-    expect_duration(seconds, where, what)
-    expect(seconds > 0, where, f"{what} has no measured time")
-
 
 # Sample a tree from a model's q, with the siblings that the settings give every depth.
 GROWING: Final = frozenset({"draft-model", "oracle", "layerskip", "eagle", "mtp"})

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from specviz.trace.check.families import (
+from specviz.trace.check.expectations import (
     MIN_MASS,
     TOLERANCE,
     expect,

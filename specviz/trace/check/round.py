@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from specviz.settings.chance import Chance
-from specviz.trace.check import RunSpec, check_drawn
 from specviz.trace.check.distributions import (
     check_final_distribution,
     check_later_siblings,
@@ -21,7 +20,7 @@ from specviz.trace.check.distributions import (
     check_top_tokens,
     has_q,
 )
-from specviz.trace.check.families import (
+from specviz.trace.check.expectations import (
     MIN_MASS,
     TOLERANCE,
     CheckFailed,
@@ -29,6 +28,7 @@ from specviz.trace.check.families import (
     expect_close,
     expect_equal,
 )
+from specviz.trace.check.header import RunSpec, check_drawn
 from specviz.trace.check.position import (
     check_begins,
     check_drew,

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from specviz.settings.settings import Sampling
-from specviz.trace.check import RunSpec
-from specviz.trace.check.families import GROWING, TOLERANCE, expect, expect_close
+from specviz.trace.check.expectations import TOLERANCE, expect, expect_close
+from specviz.trace.check.families import GROWING
+from specviz.trace.check.header import RunSpec
 from specviz.trace.check.position import children
 from specviz.trace.events import Baseline, Guess, Header, Judged, Round
 from specviz.trace.file import Trace

@@ -36,7 +36,7 @@ from specviz.models.devices import has_fast_bf16
 from specviz.models.target import Target
 from specviz.training.export import ship
 from specviz.training.head_training import HeadRecipe, HeadRun, Plan, train_heads
-from specviz.training.stages import Options
+from specviz.training.options import Options
 
 SETTINGS_FILE = "answers.json"
 

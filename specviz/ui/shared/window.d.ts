@@ -21,6 +21,7 @@ interface Window {
     grow?: object;
     ranking?: object;
     judging?: object;
+    lesson?: object;
     handed?: Record<string, object>;
     /** The last run on Step, once it has a place on the speed law. */
     measured?: import("./section.js").NamedPoint | null;
@@ -34,6 +35,8 @@ interface WindowEventMap {
   /** The link to what is on screen is about to be copied; the open tab says if there is none. */
   "sv-link": CustomEvent<{ problem: string }>;
   "sv-measured": Event;
+  /** A lesson is opened at a step. */
+  "sv-lesson": CustomEvent<{ id: string; at: number }>;
   /** A published number is asked for, by its row. */
   "sv-report": CustomEvent<string>;
 }

@@ -1,7 +1,7 @@
 // The sentence about the step on screen, with its badge; and what other sentences are made of.
 
-import { flat } from "../shared/dom.js";
-import { classes, h, Mark, termAttributes, Token } from "../shared/view.js";
+import { sentencePart } from "../shared/sentence.js";
+import { classes, h, Mark, termAttributes } from "../shared/view.js";
 import { momentKey } from "./cursor.js";
 import { linkAttributes } from "./hover_links.js";
 
@@ -10,19 +10,7 @@ import { linkAttributes } from "./hover_links.js";
 /** @import { Part } from "../../texts/__init__.py" */
 
 /** @param {Part} piece */
-export function SentencePart(piece) {
-  if (typeof piece === "string") return piece;
-  if (piece.w)
-    return h(
-      "b",
-      { class: "sv-token", ...linkAttributes("word " + flat(piece.w)) },
-      Token(piece.w),
-    );
-  if (piece.t !== undefined) return h("span", termAttributes(piece.term), piece.t);
-  const term = piece.as === "u" ? "coin" : piece.as;
-  const attributes = { ...termAttributes(term), ...linkAttributes(piece.as) };
-  return h("span", { class: "sv-n sv-n-" + piece.as, ...attributes }, piece.n);
-}
+export const SentencePart = (piece) => sentencePart(piece, linkAttributes);
 
 /** A button that a sentence ends with. @param {string} label @param {() => void} onClick */
 export const AnswerButton = (label, onClick) =>

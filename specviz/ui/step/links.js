@@ -51,7 +51,7 @@ export function openLinked() {
 
 /** Where a link leads; null while that round is still to come.
  * @param {Link} link @returns {[round: number, step: number] | null} */
-function placeOf(link) {
+export function placeOf(link) {
   const round = reel.rounds.findIndex(({ number }) => number === link.round);
   if (round < 0) return null;
   let found = 0;

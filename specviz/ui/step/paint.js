@@ -40,6 +40,7 @@ export function paint() {
   showDock();
   showTimeline(frame, round);
   remember(frame);
+  window.dispatchEvent(new Event("sv-moment"));
   settle(frame.tree);
   refocus();
   relight();

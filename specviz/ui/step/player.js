@@ -12,7 +12,7 @@ import { go, now, onMove } from "./cursor.js";
 import { redrawDock, showDock } from "./dock.js";
 import { startHoverLinks } from "./hover_links.js";
 import { keepUnfinished, resumeUnfinished } from "./kept.js";
-import { openLinked, query, restore, startLinks } from "./links.js";
+import { openLinked, placeOf, query, restore, startLinks } from "./links.js";
 import { showLegends } from "./legend.js";
 import { job, notice } from "./live.js";
 import { readLink } from "./live_link.js";
@@ -26,6 +26,7 @@ import { $, stage } from "./stage.js";
 import { showEmptyTimeline } from "./timeline.js";
 
 /** @import { Start } from "../shared/section.js" */
+/** @import { Link } from "./cursor.js" */
 /** @import { Config } from "./player.py" */
 
 /** @param {KeyboardEvent} event */
@@ -105,6 +106,13 @@ export function start(element, props, _watch, _trigger, config) {
     },
     get rounds() {
       return reel.rounds.length;
+    },
+    /** Opens a step of a recorded run. @param {string} run @param {Link} link */
+    async open(run, link) {
+      if (reel.run?.id !== run) await load(run);
+      pause();
+      const place = placeOf(link);
+      if (place) go(...place);
     },
     /** The rounds' own numbers. */
     get numbers() {

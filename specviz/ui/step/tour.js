@@ -1,6 +1,7 @@
 // The tour: a few stops. Each moves the player to a matching step and highlights what it is about.
 // Nothing is blocked; the reader may step elsewhere at any time.
 
+import { ring } from "../shared/ring.js";
 import { Stage } from "../shared/stage.js";
 import { openTab } from "../shared/tabs.js";
 import { there } from "../shared/there.js";
@@ -9,7 +10,6 @@ import { go } from "./cursor.js";
 import { pause } from "./playback.js";
 import { firstRejection, reel, stepName, stepsOf } from "./reel.js";
 import { load } from "./runs.js";
-import { $ } from "./stage.js";
 
 /** @import { Place } from "./cursor.js" */
 /** @import { Stop, TourConfig } from "./tour.py" */
@@ -92,38 +92,4 @@ export function placeOf(place) {
 function stepsNamed(round, kind) {
   const steps = [...Array(stepsOf(round)).keys()];
   return steps.filter((step) => stepName(round, step).kind === kind);
-}
-
-/** @param {string | null} selector */
-function ring(selector) {
-  for (const one of document.querySelectorAll(".sv-ringed")) one.classList.remove("sv-ringed");
-  /** @type {HTMLElement | null} */
-  const ringed = selector ? document.querySelector(selector) : null;
-  if (!ringed) return;
-  ringed.classList.add("sv-ringed");
-  clear(ringed);
-}
-
-const AROUND = 14; // px between what a stop is about and the card, the dock
-
-// Scrolls so that neither the tour's card nor what stays at the window's end covers an element; of
-// one that is too tall, its start is shown.
-/** @param {HTMLElement} element */
-function clear(element) {
-  const height = (/** @type {string} */ name) => {
-    const all = document.querySelectorAll(name);
-    return [...all].reduce((most, each) => Math.max(most, each.getBoundingClientRect().height), 0);
-  };
-  const card = height(".sv-tour") + AROUND;
-  const timeline =
-    element.closest(".sv-time") || $(".sv").matches(".sv-one") ? 0 : height(".sv-time");
-  const dock = Math.max(height(".sv-dock"), height(".sv-buttons")) + timeline + AROUND;
-  const zoom = element.currentCSSZoom ?? 1;
-  element.style.scrollMargin = `${card / zoom}px 0 ${dock / zoom}px`;
-  const fits = element.getBoundingClientRect().height + card + dock <= innerHeight;
-  element.scrollIntoView({
-    block: fits ? "nearest" : "start",
-    behavior: "auto",
-  });
-  element.style.scrollMargin = "";
 }

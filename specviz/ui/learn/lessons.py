@@ -1,0 +1,323 @@
+"""Lessons: Markdown files whose numbers are read from recorded runs.
+
+A lesson begins with front matter in TOML. Each step is a heading, a block of TOML that says what
+the page shows, and paragraphs of text. Text is a Jinja2 template: `{{ p }}` is the number that the
+page shows at the step, so a lesson contains no number of a run itself; what a text claims about its
+run is an expression, `holds`, which is checked when the lesson is read. `**bold**`, `*emphasis*`
+and `[links](https://...)` are the only markup.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, Final, NotRequired, TypedDict
+
+from specviz.shipped import ASSETS
+from specviz.texts import Part, Piece, evaluate, render_text
+from specviz.trace import metrics
+from specviz.trace.file import Trace
+from specviz.ui.learn.values import Values, find_frame, find_preset, read_trace
+
+FOLDER: Final = ASSETS / "lessons"
+TABS: Final = ("Step", "Compare", "Lossless?", "Trees", "Cost", "Models")
+MOST_STEPS: Final = 8
+HEADING: Final = re.compile(r"^## (.+)$", re.MULTILINE)
+SCREEN: Final = re.compile(r"\A\s*```toml\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
+MARKUP: Final = re.compile(r"\*\*(.+?)\*\*|\*(.+?)\*|\[(.+?)\]\((https://\S+?)\)")
+
+
+class BoldPart(TypedDict):
+    """Words in bold."""
+
+    b: str
+
+
+class EmphasisPart(TypedDict):
+    """Words in italics."""
+
+    i: str
+
+
+class LinkPart(TypedDict):
+    """A link to another site."""
+
+    a: str
+    href: str
+
+
+Inline = Part | BoldPart | EmphasisPart | LinkPart
+Paragraph = list[Inline]
+
+
+class Place(TypedDict):
+    """A step of a recorded run: the number of the round and the name of the step."""
+
+    trace: str
+    round: int
+    step: str
+
+
+class Prediction(TypedDict):
+    """A question that the reader answers before the page shows what happened.
+
+    Attributes:
+        options: The possible answers.
+        answer: Index of the right one.
+        why: Shown with the answer.
+        then: Where the page moves with the answer.
+    """
+
+    ask: Paragraph
+    options: list[Paragraph]
+    answer: int
+    why: list[Paragraph]
+    then: NotRequired[Place]
+
+
+class SandboxState(TypedDict):
+    """What the sandbox of Lossless? shows: a preset with its rule."""
+
+    preset: str
+    words: list[list[Piece]]
+    p: tuple[float, ...]
+    q: tuple[float, ...]
+    drawn: str
+    candidates: int
+    rule: str
+
+
+class PipelineRound(TypedDict):
+    """A round as a branch predictor's work.
+
+    Attributes:
+        drafted: Guesses.
+        accepted: Accepted guesses.
+        next: Guesses of the next round; None after the last one.
+    """
+
+    number: int
+    drafted: int
+    accepted: int
+    next: int | None
+
+
+class LessonStep(TypedDict):
+    """One step of a lesson.
+
+    Attributes:
+        tab: The tab that it opens.
+        place: Where the run is moved.
+        look: The selector of what it is about.
+        sandbox: What the sandbox of Lossless? shows.
+        rounds: Of the run, for a processor's pipeline beside it.
+        attempt: Something to try on the page.
+    """
+
+    title: str
+    tab: str
+    text: list[Paragraph]
+    look: str
+    place: NotRequired[Place]
+    sandbox: NotRequired[SandboxState]
+    rounds: NotRequired[list[PipelineRound]]
+    attempt: NotRequired[Paragraph]
+    predict: NotRequired[Prediction]
+
+
+class LessonTitle(TypedDict):
+    """What the list of lessons shows of one."""
+
+    id: str
+    title: str
+    question: str
+    minutes: int
+
+
+class Lesson(LessonTitle):
+    """A whole lesson."""
+
+    steps: list[LessonStep]
+    sources: list[Paragraph]
+
+
+class BadLesson(ValueError):
+    """A lesson that cannot be read; says which and why."""
+
+
+def titles() -> list[LessonTitle]:
+    """Return the titles of all lessons, in the order of their files' names."""
+    found = []
+    for file in sorted(FOLDER.glob("*.md")):
+        head, _ = _front_matter(file)
+        found.append(_title(file, head))
+    return found
+
+
+@cache
+def lesson(name: str) -> Lesson:
+    """Read a lesson and fill in its numbers.
+
+    Raises:
+        BadLesson: If there is no such lesson, or if something that it needs is missing.
+    """
+    file = FOLDER / f"{name}.md"
+    if file.stem != name or not file.is_file():
+        raise BadLesson("There is no lesson of this name.")
+    head, text = _front_matter(file)
+    _, *parts = HEADING.split(text)
+    trace = str(head.get("trace", ""))
+    try:
+        steps = [
+            _step(title, body, trace) for title, body in zip(parts[::2], parts[1::2], strict=True)
+        ]
+        sources = [inline(source) for source in head.get("sources", [])]
+    except (KeyError, ValueError, TypeError) as problem:
+        raise BadLesson(f"Lesson {name}: {problem}") from problem
+    if not 1 <= len(steps) <= MOST_STEPS:
+        raise BadLesson(f"Lesson {name} has {len(steps)} steps; at most {MOST_STEPS} are allowed.")
+    return {**_title(file, head), "steps": steps, "sources": sources}
+
+
+def _front_matter(file: Path) -> tuple[dict[str, Any], str]:
+    _, head, text = file.read_text(encoding="utf-8").split("+++\n", 2)
+    return tomllib.loads(head), text
+
+
+def _title(file: Path, head: Mapping[str, Any]) -> LessonTitle:
+    return {
+        "id": file.stem,
+        "title": head["title"],
+        "question": head["question"],
+        "minutes": head["minutes"],
+    }
+
+
+def _step(title: str, body: str, trace: str) -> LessonStep:
+    """Read one step. trace: of the lesson, which a step may change."""
+    found = SCREEN.match(body)
+    screen: dict[str, Any] = tomllib.loads(found.group(1)) if found else {}
+    text = body[found.end() :] if found else body
+    trace = screen.get("trace", trace)
+    place = _place(screen.get("at"), trace)
+    _check(screen.get("holds"), _values(trace, place))
+    say = partial(_paragraphs, values=_values(trace, place))
+    tab = screen.get("tab", "Step")
+    if tab not in TABS:
+        raise ValueError(f"there is no tab {tab!r}")
+    step: LessonStep = {
+        "title": title.strip(),
+        "tab": tab,
+        "text": say(text),
+        "look": screen.get("look", ""),
+    }
+    if place:
+        step["place"] = place
+    if preset := screen.get("preset"):
+        step["sandbox"] = _sandbox(preset)
+    if screen.get("figure") == "pipeline":
+        step["rounds"] = _pipeline(read_trace(trace))
+    if attempt := screen.get("try"):
+        step["attempt"] = say(attempt)[0]
+    if asked := screen.get("predict"):
+        step["predict"] = _prediction(asked, trace, place)
+    return step
+
+
+def _values(trace: str, place: Place | None) -> Values:
+    return Values(trace, (place["round"], place["step"]) if place else None)
+
+
+def _check(claim: str | None, values: Mapping[str, Any]) -> None:
+    """Raise ValueError unless a step's claim about its run holds. claim: a Jinja2 expression."""
+    if claim and not evaluate(claim, values):
+        raise ValueError(f"its run does not satisfy {claim!r}")
+
+
+def _prediction(asked: Mapping[str, Any], trace: str, place: Place | None) -> Prediction:
+    then = _place(asked.get("then"), trace)
+    say = partial(_paragraphs, values=_values(trace, then or place))
+    options = [say(str(option))[0] for option in asked["options"]]
+    made: Prediction = {
+        "ask": say(asked["ask"])[0],
+        "options": options,
+        "answer": asked["answer"],
+        "why": say(asked["why"]),
+    }
+    if not 0 <= made["answer"] < len(options):
+        raise ValueError(f"no option is number {made['answer']}")
+    if then:
+        made["then"] = then
+    return made
+
+
+def _place(written: str | None, trace: str) -> Place | None:
+    """Read a place such as "1 judge-5". Raises ValueError if the run has no such step."""
+    if written is None:
+        return None
+    number, _, step = written.partition(" ")
+    place: Place = {"trace": trace, "round": int(number), "step": step}
+    find_frame(trace, int(number), step)
+    return place
+
+
+def _sandbox(name: str) -> SandboxState:
+    preset = find_preset(name)
+    return {
+        "preset": name,
+        "words": preset["words"],
+        "p": preset["p"],
+        "q": preset["q"],
+        "drawn": "sampled",
+        "candidates": 1,
+        "rule": preset["rule"] or "auto",
+    }
+
+
+def _pipeline(trace: Trace) -> list[PipelineRound]:
+    """Return the rounds of a run without the first, which drafts nothing."""
+    played = [(each, each.proposed) for each in trace.rounds if each.proposed and each.number]
+    drafted = [len(proposed.guesses) for _, proposed in played]
+    return [
+        {
+            "number": each.number,
+            "drafted": guesses,
+            "accepted": len(metrics.accepted_path(each)),
+            "next": after,
+        }
+        for (each, _), guesses, after in zip(played, drafted, [*drafted[1:], None], strict=True)
+    ]
+
+
+def _paragraphs(text: str, values: Mapping[str, Any]) -> list[Paragraph]:
+    blocks = [block for block in re.split(r"\n\s*\n", text.strip()) if block.strip()]
+    return [inline(block, values) for block in blocks]
+
+
+def inline(text: str, values: Mapping[str, Any] | None = None) -> Paragraph:
+    """Render one paragraph: its numbers and tokens, then bold, emphasis and links."""
+    found: Paragraph = []
+    for part in render_text(text, values or {}):
+        found.extend(_marked_up(part) if isinstance(part, str) else [part])
+    return found
+
+
+def _marked_up(text: str) -> list[Inline]:
+    """Split text at its markup."""
+    found: list[Inline] = []
+    end = 0
+    for match in MARKUP.finditer(text):
+        found.append(text[end : match.start()])
+        bold, emphasis, label, address = match.groups()
+        if bold:
+            found.append({"b": bold})
+        elif emphasis:
+            found.append({"i": emphasis})
+        else:
+            found.append({"a": label, "href": address})
+        end = match.end()
+    found.append(text[end:])
+    return [part for part in found if part != ""]

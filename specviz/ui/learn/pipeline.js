@@ -1,0 +1,87 @@
+// A processor's pipeline beside a round of decoding: which stage is which, with the numbers of the
+// round on screen.
+
+import { classes, h } from "../shared/view.js";
+
+/** @import { PipelineRound } from "./lessons.py" */
+
+/** @param {number} count */
+const guesses = (count) => `${count} guess${count === 1 ? "" : "es"}`;
+/** @param {number} count @param {string} noun */
+const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
+/**
+ * A stage: the processor's word and ours, the kinds of steps that are it, and its numbers.
+ * @type {{ theirs: string, ours: string, kinds: string[], number(round: PipelineRound): string }[]}
+ */
+const STAGES = [
+  {
+    theirs: "predict branches",
+    ours: "propose",
+    kinds: ["propose"],
+    number: ({ drafted }) => guesses(drafted),
+  },
+  {
+    theirs: "execute ahead",
+    ours: "score",
+    kinds: ["score"],
+    number: ({ drafted }) => `1 pass, ${counted(drafted + 1, "position")}`,
+  },
+  {
+    theirs: "resolve",
+    ours: "judge",
+    kinds: ["judge", "draw"],
+    number: ({ accepted }) => `${accepted} accepted`,
+  },
+  {
+    theirs: "flush or commit",
+    ours: "discard, commit",
+    kinds: ["commit"],
+    number: ({ drafted, accepted }) =>
+      `${drafted - accepted} discarded, ${counted(accepted + 1, "token")}`,
+  },
+  {
+    theirs: "update the predictor",
+    ours: "next length",
+    kinds: [],
+    number: ({ next }) => (next === null ? "the run ends" : `next: ${guesses(next)}`),
+  },
+];
+
+/** @param {PipelineRound[]} rounds @param {number | undefined} number @param {string} kind Of the step. */
+export function PipelineFigure(rounds, number, kind) {
+  const round = rounds.find((one) => one.number === number);
+  return h(
+    "table",
+    { class: "sv-pipe" },
+    h(
+      "caption",
+      null,
+      round ? `Round ${round.number} of this run` : "Step to a round to see its numbers",
+    ),
+    h(
+      "thead",
+      null,
+      h(
+        "tr",
+        null,
+        h("th", { scope: "col" }, "A processor"),
+        h("th", { scope: "col" }, "Decoding"),
+        h("th", { scope: "col" }, "Here"),
+      ),
+    ),
+    h(
+      "tbody",
+      null,
+      STAGES.map(({ theirs, ours, kinds, number: text }) =>
+        h(
+          "tr",
+          { class: classes(kinds.includes(kind) && "sv-pipe-now") },
+          h("td", null, theirs),
+          h("td", null, ours),
+          h("td", null, round ? text(round) : ""),
+        ),
+      ),
+    ),
+  );
+}

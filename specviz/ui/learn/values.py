@@ -1,0 +1,185 @@
+"""The numbers and tokens that a lesson's text can name, all read from a recorded run or computed.
+
+They are formatted as the page shows them: numbers of a step are those of its sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
+from typing import Any
+
+from specviz.frames.frame import frame_at
+from specviz.frames.numbers import format_seconds
+from specviz.frames.scene import Scene
+from specviz.trace import metrics
+from specviz.trace.file import Trace
+from specviz.ui.lossless.sandbox import section as sandbox
+from specviz.ui.step import recorded
+
+
+@cache
+def read_trace(name: str) -> Trace:
+    """Read a recorded run once."""
+    return recorded.trace(name)
+
+
+def find_frame(trace: str, number: int, step: str) -> Mapping[str, Any]:
+    """Return what the page shows at a step. Raises ValueError if the run has no such step."""
+    rounds = read_trace(trace).rounds
+    for index, played in enumerate(rounds):
+        if played.number != number:
+            continue
+        scene = Scene.of(read_trace(trace), index)
+        for each in scene.steps:
+            frame = frame_at(scene, each)
+            if frame["step"]["id"] == step:
+                return frame
+    raise ValueError(f"the run {trace} has no step {step} in round {number}")
+
+
+def find_preset(name: str) -> sandbox.Preset:
+    """Return a preset of the sandbox. Raises ValueError if it has none of this name."""
+    for preset in sandbox.PRESETS:
+        if preset["name"] == name:
+            return preset
+    raise ValueError(f"the sandbox has no preset {name!r}")
+
+
+@dataclass(frozen=True)
+class Run:
+    """The numbers of a whole recorded run, formatted as the page shows them."""
+
+    name: str
+    numbers: Mapping[str, Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "numbers", metrics.summary(read_trace(self.name)))
+
+    @property
+    def tokens(self) -> int:
+        """New tokens."""
+        return int(self.numbers["tokens"])
+
+    @property
+    def passes(self) -> int:
+        """Target passes."""
+        return int(self.numbers["target_passes"])
+
+    @property
+    def per_pass(self) -> str:
+        """New tokens per target pass."""
+        return f"{self.numbers['tokens_per_pass']:.1f}"
+
+    @property
+    def alpha(self) -> str:
+        """The mean probability of acceptance, α."""
+        return f"{self.numbers['alpha']:.2f}"
+
+    @property
+    def speedup(self) -> str:
+        """How many times as fast as plain decoding."""
+        return f"{self.numbers['speedup']:.2f}"
+
+    @property
+    def pass_time(self) -> str:
+        """The median time of a plain pass after the prompt."""
+        baseline = read_trace(self.name).baseline
+        assert baseline is not None
+        later = sorted(baseline.seconds[1:])
+        return format_seconds(later[len(later) // 2])
+
+    def positions(self, number: int) -> int:
+        """Positions that a round's target pass computed: its guesses and the last token."""
+        return len(self._round(number).scored.p) + 1
+
+    def scored(self, number: int) -> str:
+        """The time of a round's target pass."""
+        return format_seconds(self._round(number).scored.seconds)
+
+    def setting(self, name: str) -> Any:
+        """A setting of the run."""
+        return read_trace(self.name).header.settings[name]
+
+    def _round(self, number: int) -> Any:
+        return next(each for each in read_trace(self.name).rounds if each.number == number)
+
+    @property
+    def weights(self) -> str:
+        """The number of the target's weights."""
+        return f"{read_trace(self.name).header.target.parameters / 1e6:.1f} million"
+
+    @property
+    def drafter_share(self) -> str:
+        """The drafter's weights as a share of the target's."""
+        header = read_trace(self.name).header
+        return f"{header.drafter.parameters / header.target.parameters:.0%}"
+
+
+class Values(Mapping[str, Any]):
+    """What a lesson's text can name: the numbers at its step, of its run and of exact computations.
+
+    `p`, `q`, `u`, `threshold` and `residual` are the first such number in the page's sentence at
+    the step, `token` is the first token in it, and `tokens` are all.
+    """
+
+    def __init__(self, trace: str, place: tuple[int, str] | None) -> None:
+        self._trace = trace
+        self._known: dict[str, Callable[[], Any]] = {
+            "other": lambda: Run,
+            "at": lambda: self._at,
+            "overlap": lambda: lambda name: _two_digits(_overlap(name)),
+            "rejected": lambda: lambda name: _two_digits(1 - _overlap(name)),
+            "bound": lambda: lambda name: _two_digits(_bound(name)),
+            "darts": lambda: lambda name: _two_digits(1 / _bound(name)),
+        }
+        if trace:
+            self._known["run"] = lambda: Run(trace)
+        if place:
+            said = _sentence(trace, *place)
+            self._known |= {name: partial(said.__getitem__, name) for name in said}
+
+    def __getitem__(self, name: str) -> Any:
+        return self._known[name]()
+
+    def __iter__(self) -> Any:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def _at(self, written: str, trace: str = "") -> Mapping[str, Any]:
+        number, _, step = written.partition(" ")
+        return _sentence(trace or self._trace, int(number), step)
+
+
+def _sentence(trace: str, number: int, step: str) -> dict[str, Any]:
+    """Return the numbers and the token of the page's sentence at a step."""
+    parts: Sequence[Any] = find_frame(trace, number, step)["caption"]["parts"]
+    said: dict[str, Any] = {}
+    for part in parts:
+        if isinstance(part, str):
+            continue
+        if "w" in part:
+            said.setdefault("token", part)
+            said.setdefault("tokens", []).append(part)
+        elif "n" in part:
+            said.setdefault("threshold" if part["as"] == "both" else part["as"], part)
+    return said
+
+
+def _overlap(name: str) -> float:
+    """Return Σ min(p, q) of a preset: the probability of acceptance."""
+    preset = find_preset(name)
+    return sum(map(min, preset["p"], preset["q"]))
+
+
+def _bound(name: str) -> float:
+    """Return M, the largest p ÷ q of a preset."""
+    preset = find_preset(name)
+    return max(p / q for p, q in zip(preset["p"], preset["q"], strict=True) if q)
+
+
+def _two_digits(value: float) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".")

@@ -1,0 +1,39 @@
+// The ring around what the tour or a lesson is about.
+
+const CARDS = ".sv-tour, .sv-lesson"; // what stays at the window's start while the page scrolls
+
+/** @param {string | null} selector */
+export function ring(selector) {
+  for (const one of document.querySelectorAll(".sv-ringed")) one.classList.remove("sv-ringed");
+  /** @type {HTMLElement | null} */
+  const ringed = selector ? document.querySelector(selector) : null;
+  if (!ringed) return;
+  ringed.classList.add("sv-ringed");
+  clear(ringed);
+}
+
+const AROUND = 14; // px between what a stop is about and the card, the dock
+
+// Scrolls so that neither the tour's card nor what stays at the window's end covers an element; of
+// one that is too tall, its start is shown.
+/** @param {HTMLElement} element */
+function clear(element) {
+  const height = (/** @type {string} */ name) => {
+    const all = document.querySelectorAll(name);
+    return [...all].reduce((most, each) => Math.max(most, each.getBoundingClientRect().height), 0);
+  };
+  const card = height(CARDS) + AROUND;
+  const timeline =
+    element.closest(".sv-time") || document.querySelector(".sv")?.matches(".sv-one")
+      ? 0
+      : height(".sv-time");
+  const dock = Math.max(height(".sv-dock"), height(".sv-buttons")) + timeline + AROUND;
+  const zoom = element.currentCSSZoom ?? 1;
+  element.style.scrollMargin = `${card / zoom}px 0 ${dock / zoom}px`;
+  const fits = element.getBoundingClientRect().height + card + dock <= innerHeight;
+  element.scrollIntoView({
+    block: fits ? "nearest" : "start",
+    behavior: "auto",
+  });
+  element.style.scrollMargin = "";
+}

@@ -1,0 +1,22 @@
+// The parts of a sentence from Python: text, tokens, numbers in the colour of their distribution, terms.
+
+import { flat } from "./dom.js";
+import { h, termAttributes, Token } from "./view.js";
+
+/** @import { Part } from "../../texts/__init__.py" */
+
+const none = () => ({});
+
+/**
+ * @param {Part} piece
+ * @param {(name: string) => object} [attributes] By what it names, such as "p" or "word the".
+ */
+export function sentencePart(piece, attributes = none) {
+  if (typeof piece === "string") return piece;
+  if (piece.w)
+    return h("b", { class: "sv-token", ...attributes("word " + flat(piece.w)) }, Token(piece.w));
+  if (piece.t !== undefined) return h("span", termAttributes(piece.term), piece.t);
+  const term = piece.as === "u" ? "coin" : piece.as;
+  const all = { ...termAttributes(term), ...attributes(piece.as) };
+  return h("span", { class: "sv-n sv-n-" + piece.as, ...all }, piece.n);
+}
