@@ -40,7 +40,7 @@ ENTRY: Final = "step/replay.js"
 PLACE: Final = 'id="sv-run">'  # where the run's data go; replay_file.js fills it in, too
 FOLDERS: Final = ("shared", "step")  # of the style sheets
 GRADIO: Final = "15-gradio.css"  # the style of elements that are not in the file
-FRAME: Final = "width: 100%; height: 860px; border: 1px solid #b9c1cd"
+FRAME: Final = "width: 100%; height: 820px; border: 1px solid #b9c1cd"
 REJECTED: Final = "rejected"  # names the first such step
 NOWHERE: Final = "'replay:///'"  # takes the place of a module's address; nothing is fetched there
 SAFE: Final = " /:;,?@&=+$!*()[]{}'|^`.~-_"  # letters of a data URL that need no escape in JSON
