@@ -70,6 +70,7 @@ KNOWS_NO_SCREEN = (
     "specviz.training",
 )
 SERVES = "specviz.commands.serve"  # the only command that serves the page
+EXPORTS = "specviz.commands.export"  # writes a part of the page to a file
 MODELS = {"torch", "transformers", "tokenizers", "safetensors", "numpy"}
 SCREEN = {"gradio", "plotly", "networkx", "specviz.ui", "specviz.figures"}
 
@@ -138,17 +139,24 @@ def test_engine_and_training_do_not_import_ui(module):
 
 
 def commands():
-    """Return the modules of all commands except `serve`."""
-    return [name for name in modules() if name.startswith("specviz.commands.") and name != SERVES]
+    """Return the modules of all commands except `serve` and `export`."""
+    own = {name for name in modules() if name.startswith("specviz.commands.")}
+    return sorted(own - {SERVES, EXPORTS})
 
 
-def test_no_command_but_serve_imports_the_page():
+def test_no_command_but_serve_and_export_imports_the_page():
     assert not [name for name in commands() if top(reach(name, lazy=True)) & SCREEN]
     assert "specviz.ui.page" in imports(SERVES, lazy=True)
 
 
 def test_serve_imports_the_page_only_when_it_runs():
     assert not top(reach(SERVES)) & (MODELS | {"gradio", "plotly", "networkx", "specviz.figures"})
+
+
+def test_export_imports_the_player_only_when_it_runs_and_never_a_model():
+    assert not top(reach(EXPORTS)) & (MODELS | SCREEN)
+    assert "specviz.ui.step.replay" in imports(EXPORTS, lazy=True)
+    assert "torch" not in top(reach("specviz.ui.step.replay"))
 
 
 @pytest.mark.parametrize("module", ["specviz.frames", "specviz.figures"])

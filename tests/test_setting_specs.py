@@ -23,7 +23,7 @@ from specviz.settings.value_types import (
     UniformOverrides,
 )
 from specviz.ui.compare.race import lane
-from specviz.ui.step import choices, drawer, form, live
+from specviz.ui.step import choices, drawer, form, player
 
 TYPES = {
     Integer: int,
@@ -152,7 +152,7 @@ def test_new_spec_is_a_command_line_option(furnace):
 def test_new_spec_is_a_field_of_the_page(furnace):
     box = drawer.boxes("drafting", furnace(heat=6))["heat"]
     assert (box.label, box.value, box.minimum, box.maximum, box.step) == ("Heat", 6, 2, 8, 2)
-    assert {"name": "heat", "kind": "whole"} in live.config()["form"]
+    assert {"name": "heat", "kind": "whole"} in player.config()["form"]
     filled = {"prompt": "", "method": ""} | {row.name: row.default for row in choices.rows()}
     found = choices.Choices.from_form(filled | {"heat": 8.0}).filled
     assert choices.read("drafting", found)["heat"] == 8

@@ -8,7 +8,7 @@ from specviz.catalog import entry
 from specviz.settings.settings import Settings
 from specviz.ui.compare.race import form as race_form
 from specviz.ui.compare.race import lane
-from specviz.ui.step import choices, drawer, form, live
+from specviz.ui.step import choices, drawer, form, player
 
 SMOLLM2 = entry.find("smollm2", "target")
 
@@ -23,7 +23,7 @@ def here(request, tmp_path, monkeypatch):
 def test_target_can_be_chosen_only_if_it_is_on_this_machine(here):
     known = ["house", "smollm2"] if here else ["house"]
     assert [each.name for each in drawer.targets()] == known
-    assert live.config()["targets"] == known
+    assert player.config()["targets"] == known
     assert '{"house": "House"' in form.sentence()
     assert ('"smollm2": "SmolLM2"' in form.sentence()) is here
     box = drawer.target_box("house", False, "sv-target")

@@ -27,7 +27,7 @@ from specviz.settings.settings import Sampling, Settings
 from specviz.trace.check import check
 from specviz.trace.file import Trace
 from specviz.ui.request import RunRequest
-from specviz.ui.step import drawer, live
+from specviz.ui.step import drawer, player
 
 HERE = Path(__file__).resolve().parent
 OUTSIDE = HERE / "third_party"
@@ -107,7 +107,7 @@ def test_third_party_trace_checks_and_plays(settings, row, tiny_target):
 
 def test_page_offers_and_explains_third_party_drafter(row):
     assert "bigram" in [one.name for one in drawer.drafters()]
-    assert "bigram" in live.config()["drafters"]
+    assert "bigram" in player.config()["drafters"]
     card = drawer.card(row)
     for sentence in (row.how, row.knows, row.costs):
         assert sentence in card

@@ -26,7 +26,7 @@ from specviz.ui import guard, head, server
 from specviz.ui.page import Options, launch_arguments
 from specviz.ui.queue import LONGEST
 from specviz.ui.routes import HALF, lean
-from specviz.ui.step import drawer, live, recorded
+from specviz.ui.step import drawer, player, recorded
 from specviz.ui.step.choices import rows
 from specviz.ui.step.lines import lines
 
@@ -297,7 +297,7 @@ def test_page_is_built_without_torch(facts):
 
 
 def test_drawer_fields_have_the_order_in_which_the_player_fills_them(facts):
-    expected = [field["name"] for field in live.config()["form"]]
+    expected = [field["name"] for field in player.config()["form"]]
     assert ["prompt", *facts["drawer"]] == expected
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
 
@@ -35,6 +36,8 @@ from specviz.trace.events import (
 
 FORMAT = "specviz-trace"
 VERSION = 1
+# Imported by name when a trace is first shown: it is in a layer above, as part of the page.
+REPLAY = "specviz.ui.step.replay"
 
 
 class TraceError(ValueError):
@@ -45,7 +48,7 @@ class TraceError(ValueError):
         self.line = line
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Trace:
     """A header and the events after it. Append events as they happen; read them as rounds."""
 
@@ -86,6 +89,30 @@ class Trace:
     def baseline(self) -> Baseline | None:
         """Plain decoding measured after the run; None until it was measured."""
         return next((e for e in self.events if isinstance(e, Baseline)), None)
+
+    def __repr__(self) -> str:
+        tokens = sum(len(played.committed.tokens) for played in self.rounds if played.committed)
+        end = self.finished.reason if self.finished else "unfinished"
+        models = f"{self.header.target.name} with {self.header.drafter.name}"
+        return f"<Trace: {models}, {len(self.rounds)} rounds, {tokens} tokens, {end}>"
+
+    def show(self, *, round: int | None = None, step: str | None = None) -> Any:
+        """Return a replay of the run, which a notebook shows as the page's player.
+
+        Args:
+            round: The round to open at; the first that has the step if None.
+            step: The step to open at, as links of the page name it ("score", "judge-2"), or
+                "rejected" for the first rejection. Without both, it opens at the first guesses.
+
+        Raises:
+            ValueError: If the run has no such step.
+        """
+        return import_module(REPLAY).Replay.of(self, round, step)
+
+    def _repr_html_(self) -> str | None:
+        """Return the replay for a notebook; None, and so the plain text, before the first round."""
+        shown: str | None = self.show()._repr_html_() if self.rounds else None
+        return shown
 
     def lines(self) -> Iterator[str]:
         """Yield the file's lines without line ends."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 from typing import Any, Final
 
 import gradio as gr
@@ -108,10 +109,15 @@ def script(name: str, module: str, config: Mapping[str, Any]) -> str:
 
 
 def css() -> str:
-    """Return all style sheets of this folder, in the order of the numbers in their names.
+    """Return all style sheets of this folder; see `style_sheets`."""
+    return style_sheets(HALF.rglob("*.css"))
+
+
+def style_sheets(files: Iterable[Path]) -> str:
+    """Return style sheets in the order of the numbers in their names.
 
     Before them are the rules for the states of a draft tree. Comments are left out.
     """
-    files = sorted(HALF.rglob("*.css"), key=lambda file: (file.name, file))
-    text = "\n".join([state_rules(), *(file.read_text(encoding="utf-8") for file in files)])
+    ordered = sorted(files, key=lambda file: (file.name, file))
+    text = "\n".join([state_rules(), *(file.read_text(encoding="utf-8") for file in ordered)])
     return re.sub(r"/\*.*?\*/\n?", "", text, flags=re.DOTALL)

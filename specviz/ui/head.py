@@ -5,11 +5,8 @@ It is inserted when the page is sent: see `adapters.gradio.insert_head`.
 
 from __future__ import annotations
 
-import gzip
 import json
-import posixpath
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
 from typing import Final
@@ -20,12 +17,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from specviz.adapters.gradio import LIST_ENTRY, insert_head
 from specviz.ui.access import Access
 from specviz.ui.policy import POLICY, page_policy
-from specviz.ui.routes import EARLY, lean, module_address, modules
+from specviz.ui.routes import EARLY, imported, lean, module_address, module_texts, plotly_js
 
 # The sections that are on the page before any other tab is opened.
 FIRST: Final = ("shared/header.js", "step/intro.js", "step/player.js", "step/settings.js")
-
-IMPORT: Final = re.compile(r'^(?:im|ex)port\b[^;"]*"(\.{1,2}/[^"]+)";', re.MULTILINE)
 
 
 @cache
@@ -35,25 +30,10 @@ def head() -> bytes:
     Without them, each module loads only when another imports it. Those of other tabs load with
     them.
     """
-    addresses = [module_address(name.removesuffix(".js")) for name in sorted(imported(FIRST))]
+    names = imported(FIRST, module_texts(plotly_js()[0]))
+    addresses = [module_address(name.removesuffix(".js")) for name in sorted(names)]
     links = "".join(f'<link rel="modulepreload" href="{address}">' for address in addresses)
     return b"<script>%b</script>%b" % (lean(EARLY.read_bytes()), links.encode())
-
-
-def imported(names: Iterable[str]) -> set[str]:
-    """Return the paths of modules and of all that they import, one through another."""
-    found: set[str] = set()
-    ahead = list(names)
-    while ahead:
-        name = ahead.pop()
-        if name in found:
-            continue
-        found.add(name)
-        text = gzip.decompress(modules()[1][name]).decode()
-        ahead += [
-            posixpath.normpath(posixpath.join(name, "..", each)) for each in IMPORT.findall(text)
-        ]
-    return found
 
 
 class Head:

@@ -35,9 +35,9 @@ def page_policy(page: bytes, access: Access) -> str:
     They are named by their hashes, so markup injected into the page later cannot run a script,
     neither in an element nor in an attribute.
     """
-    hashes = sorted({_hash(script) for script in INLINE_SCRIPT.findall(page) if script})
+    hashes = sorted({script_hash(script) for script in INLINE_SCRIPT.findall(page) if script})
     space = list(SPACE_SOURCES) if access.on_space else []
-    return _written(
+    return written(
         {
             **NOTHING,
             "base-uri": ["'self'"],  # Gradio's page has a <base>
@@ -54,14 +54,15 @@ def page_policy(page: bytes, access: Access) -> str:
 
 def other_policy(access: Access) -> str:
     """Return the policy of everything else, in case a browser shows it as a page."""
-    return _written({**NOTHING, "frame-ancestors": access.frames})
+    return written({**NOTHING, "frame-ancestors": access.frames})
 
 
-def _written(directives: Mapping[str, Sequence[str]]) -> str:
+def written(directives: Mapping[str, Sequence[str]]) -> str:
+    """Return a policy as one line of text. directives: sources by the name of their directive."""
     return "; ".join(f"{name} {' '.join(sources)}" for name, sources in directives.items())
 
 
-def _hash(script: bytes) -> str:
+def script_hash(script: bytes) -> str:
     """Return a script's hash source. Browsers normalize line ends to line feeds."""
     text = script.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return f"'sha256-{b64encode(sha256(text).digest()).decode()}'"

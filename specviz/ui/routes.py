@@ -9,8 +9,9 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import posixpath
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -28,6 +29,8 @@ FOR_EVER: Final = "public, max-age=31536000, immutable"
 HALF: Final = Path(__file__).resolve().parent  # the folder of the browser's modules
 GIVEN: Final = "shared/given.js"
 EARLY: Final = HALF / "shared/early.js"  # not a module: it is in the page's head
+# An import of a module: what comes before its relative specifier, and the specifier.
+IMPORT: Final = re.compile(r'^((?:im|ex)port\b[^;"]*)"(\.{1,2}/[^"]+)";', re.MULTILINE)
 
 
 @cache
@@ -40,12 +43,40 @@ def plotly_js() -> tuple[str, bytes]:
 @cache
 def modules() -> tuple[str, Mapping[str, bytes]]:
     """Return the modules' folder below PREFIX, and each one's compressed text by path."""
+    texts = module_texts(plotly_js()[0])
+    whole = hashlib.sha256(json.dumps([[k, v.decode()] for k, v in texts.items()]).encode())
+    packed = {name: gzip.compress(text, 9, mtime=0) for name, text in texts.items()}
+    return f"js/{whole.hexdigest()[:12]}", packed
+
+
+def module_texts(plotly: str) -> dict[str, bytes]:
+    """Return each module's text without comment lines, by path. plotly: the PLOTLY of GIVEN."""
     paths = sorted(set(HALF.rglob("*.js")) - {EARLY})
     texts = {path.relative_to(HALF).as_posix(): path.read_bytes() for path in paths}
-    texts[GIVEN] = given().encode()
-    whole = hashlib.sha256(json.dumps([[k, v.decode()] for k, v in texts.items()]).encode())
-    packed = {name: gzip.compress(lean(text), 9, mtime=0) for name, text in texts.items()}
-    return f"js/{whole.hexdigest()[:12]}", packed
+    texts[GIVEN] = given(plotly).encode()
+    return {name: lean(text) for name, text in texts.items()}
+
+
+def imported(names: Iterable[str], texts: Mapping[str, bytes]) -> set[str]:
+    """Return the paths of modules and of all that they import, one through another.
+
+    Args:
+        names: Paths of modules to start from.
+        texts: The text of every module by path.
+    """
+    found: set[str] = set()
+    ahead = list(names)
+    while ahead:
+        name = ahead.pop()
+        if name not in found:
+            found.add(name)
+            ahead += [resolve(name, each) for _, each in IMPORT.findall(texts[name].decode())]
+    return found
+
+
+def resolve(name: str, specifier: str) -> str:
+    """Return the path of the module that the module `name` imports by a relative specifier."""
+    return posixpath.normpath(posixpath.join(name, "..", specifier))
 
 
 def lean(text: bytes) -> bytes:
@@ -68,15 +99,15 @@ class Given(Marks):
     PLOTLY: str
 
 
-def given() -> str:
-    """Return the text of the module GIVEN."""
+def given(plotly: str) -> str:
+    """Return the text of the module GIVEN. plotly: its value of that name."""
     rows = [row for row in specs.SETTING_SPECS if row.label]
     values: Given = {
         **given_marks(),
         "GLOSSARY": {row.name: row.sentence for row in rows} | dict(GLOSSARY),
         "TITLES": {row.name: row.label for row in rows} | dict(TITLES),
         "TRACE": TRACE_DEFAULTS,
-        "PLOTLY": plotly_js()[0],
+        "PLOTLY": plotly,
     }
     return "".join(f"export const {key} = {json.dumps(value)};\n" for key, value in values.items())
 

@@ -28,6 +28,7 @@ from specviz.ui.jobs import Jobs
 from specviz.ui.questions import Questions
 from specviz.ui.routes import FOR_EVER, PREFIX, configs, modules, plotly_js
 from specviz.ui.step.recorded import body, names
+from specviz.ui.step.replay import packed_shell
 
 
 async def send_health(request: Request) -> Response:
@@ -38,6 +39,11 @@ async def send_health(request: Request) -> Response:
 async def send_plotly(request: Request) -> Response:
     """Send plotly.js, compressed and cached forever: its name changes with its text."""
     return _script(plotly_js()[1])
+
+
+async def send_replay(request: Request) -> Response:
+    """Send the file that replays a run, without its run, for the page to fill in."""
+    return _script(packed_shell()[1], "text/plain")
 
 
 async def send_module(request: Request) -> Response:
@@ -108,6 +114,7 @@ def app_kwargs(
     routes = [
         Route(f"{PREFIX}/health", send_health),
         Route(f"{PREFIX}/{plotly_js()[0]}", send_plotly),
+        Route(f"{PREFIX}/{packed_shell()[0]}", send_replay),
         Route(f"{PREFIX}/{modules()[0]}/{{name:path}}", send_module),
         Route(f"{PREFIX}/sections/{{name}}", send_config),
         Route(f"{PREFIX}/traces/{{name}}", send_recorded),

@@ -4,7 +4,7 @@
 import { startCopy } from "./copy.js";
 import { startHelp } from "./help.js";
 import { tameLists } from "./lists.js";
-import { onBodyClass } from "./page.js";
+import { onBodyClass, store, stored } from "./page.js";
 import { startTerms } from "./terms.js";
 import { there } from "./there.js";
 
@@ -24,7 +24,8 @@ export function start(element) {
   tameLists();
   startTerms();
   startHelp(element);
-  startCopy(there(element.querySelector(".sv-copy")));
+  const link = element.querySelector(".sv-copy"); // not in a file that replays a run
+  if (link) startCopy(link);
   /** @type {NodeListOf<HTMLElement>} */
   const buttons = element.querySelectorAll("[data-toggle]");
   const { classList } = document.body;
@@ -34,10 +35,10 @@ export function start(element) {
   };
   for (const button of buttons) {
     const name = nameOf(button);
-    const kept = sessionStorage.getItem(name);
+    const kept = stored(name);
     if (kept !== null) classList.toggle(name, kept === "true");
     button.addEventListener("click", () => {
-      sessionStorage.setItem(name, String(classList.toggle(name)));
+      store(name, String(classList.toggle(name)));
       window.dispatchEvent(new Event("resize"));
     });
   }

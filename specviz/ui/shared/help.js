@@ -17,7 +17,7 @@ export function startHelp(head) {
   };
   there(head.querySelector("[data-help=open]")).addEventListener("click", open);
   there(dialog.querySelector("[data-help=close]")).addEventListener("click", () => dialog.close());
-  there(dialog.querySelector("[data-help=tour]")).addEventListener("click", () => {
+  dialog.querySelector("[data-help=tour]")?.addEventListener("click", () => {
     dialog.close();
     window.dispatchEvent(new Event("sv-tour"));
   });

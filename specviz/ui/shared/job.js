@@ -1,6 +1,8 @@
 // A live job: the page numbers it, and its lines of JSON arrive by server-sent events, each once. A
 // section has at most one job at a time; its texts and callbacks are the section's `face`.
 
+import { store, stored } from "./page.js";
+
 /** @import { StateLine } from "../stream.py" */
 
 // The page's own key, by which the server knows whose job it is; a page that is reloaded keeps it.
@@ -9,25 +11,6 @@ const ADDRESS = new URL("../../../jobs/" + PAGE + "/", import.meta.url); // of o
 const PATIENCE = 8000; // milliseconds without a connection after which the server is lost
 const LEAVING = 300; // the same if it was closed for good, which a page that is being left sees, too
 const KEPT = "sv-job-"; // the number of the job under way, by kind, for the visit
-
-/** @param {string} key @param {string} [value] */
-function store(key, value) {
-  try {
-    if (value === undefined) sessionStorage.removeItem(key);
-    else sessionStorage.setItem(key, value);
-  } catch {
-    // A page in a frame may be denied all storage: a reload then ends its jobs.
-  }
-}
-
-/** @param {string} key */
-function stored(key) {
-  try {
-    return sessionStorage.getItem(key);
-  } catch {
-    return null;
-  }
-}
 
 // 128 random bits.
 function randomKey() {

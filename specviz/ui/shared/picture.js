@@ -4,6 +4,8 @@ import { still } from "./still.js";
 import { there } from "./there.js";
 import { h, toElement } from "./view.js";
 
+/** @import { ComponentChild } from "../vendor/preact.js" */
+
 const SVG = "http://www.w3.org/2000/svg";
 const SHARP = 2; // pixels of a PNG for one of the page
 const AIR = 16; // px around a picture
@@ -51,7 +53,7 @@ async function pngOf(svg) {
 }
 
 /** @param {Blob} blob @param {string} name */
-function save(blob, name) {
+export function save(blob, name) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
   link.download = name;
@@ -80,9 +82,9 @@ function Saver(kind, name, onClick) {
   return h("button", { class: "sv-link", type: "button", "aria-label": label, onClick }, kind);
 }
 
-// A line of parts that can be kept as pictures: each one's name, and where it is.
-/** @param {[name: string, part: () => HTMLElement][]} parts */
-export function pictures(parts) {
+// A line of parts that can be kept as pictures: each one's name, and where it is; then what else can.
+/** @param {[name: string, part: () => HTMLElement][]} parts @param {ComponentChild} [more] */
+export function pictures(parts, more) {
   const each = parts.map(([name, part]) => Savers(name, () => svgOf(part())));
-  return toElement(h("p", { class: "sv-pictures" }, "Save a picture: ", ...each));
+  return toElement(h("p", { class: "sv-pictures" }, "Save a picture: ", ...each, more));
 }

@@ -27,7 +27,7 @@ export interface Plotly {
   react(
     place: HTMLElement,
     traces: object[],
-    layout: object,
+    layout: Layout,
     config: { displayModeBar: boolean; responsive: boolean },
   ): Promise<unknown>;
 }

@@ -89,8 +89,12 @@ let remembering = 0; // the timer until the address is changed
 /** @type {Moment | null} */
 let pending = null; // the moment that the address does not have yet
 
+/** A file in a frame, as in a notebook, has no address of its own. */
+const hasAddress = () => stage.config.served || window.parent === window;
+
 /** @param {Frame} frame */
 export function remember(frame) {
+  if (!hasAddress()) return;
   clearTimeout(remembering);
   pending = {
     run: there(reel.run).id,
@@ -152,7 +156,7 @@ function moveTo(moment) {
 /** @param {PopStateEvent} event */
 function onBack(event) {
   const { tab, moment } = event.state ?? {};
-  openTab(tab ?? FIRST);
+  if (stage.config.served) openTab(tab ?? FIRST);
   if (!moment) return;
   if (reel.run?.id === moment.run) moveTo(moment);
   else if (moment.recorded && stage.config.recorded.includes(moment.run)) {
@@ -173,6 +177,7 @@ function onTab(event) {
 }
 
 export function startLinks() {
+  if (!hasAddress()) return;
   window.addEventListener("popstate", onBack);
   document.addEventListener("click", onTab, true);
   window.addEventListener("sv-link", ({ detail }) => {

@@ -54,7 +54,11 @@ const showCaption = (said) => render([Caption(...said), PredictFirst()], $(".sv-
 const nothingYet = () => [
   "",
   "",
-  [stage.config.recorded.length ? "" : "Write a prompt and press Run live."],
+  [
+    stage.config.recorded.length || !stage.config.served
+      ? ""
+      : "Write a prompt and press Run live.",
+  ],
 ];
 
 /** What is supposed, asked or answered goes before what happened. @param {Frame} frame @returns {Said} */

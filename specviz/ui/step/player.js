@@ -19,6 +19,7 @@ import { readLink } from "./live_link.js";
 import { paint, paintMove } from "./paint.js";
 import { act, KEYS, onPlayback, pause, play } from "./playback.js";
 import { feed, frameAt, onLines, reel } from "./reel.js";
+import { SaveRun } from "./replay_file.js";
 import { formOf, lineViews, load } from "./runs.js";
 import { showSize } from "./size.js";
 import { $, stage } from "./stage.js";
@@ -26,7 +27,7 @@ import { showEmptyTimeline } from "./timeline.js";
 
 /** @import { Start } from "../shared/section.js" */
 /** @import { Link } from "./cursor.js" */
-/** @import { Config } from "./live.py" */
+/** @import { Config } from "./player.py" */
 
 /** @param {KeyboardEvent} event */
 function onKey(event) {
@@ -70,11 +71,14 @@ export function start(element, props, _watch, _trigger, config) {
   onPlayback(redrawDock);
   showLegends();
   $(".sv").append(
-    pictures([
-      ["draft tree", () => $(".sv-tree-part")],
-      ["coin and table", () => $(".sv-panel")],
-      ["timeline", () => $(".sv-time")],
-    ]),
+    pictures(
+      [
+        ["draft tree", () => $(".sv-tree-part")],
+        ["coin and table", () => $(".sv-panel")],
+        ["timeline", () => $(".sv-time")],
+      ],
+      stage.config.served ? SaveRun() : null,
+    ),
   );
   showEmptyTimeline();
   showDock();
@@ -144,5 +148,5 @@ export function start(element, props, _watch, _trigger, config) {
     const opened = load(name);
     if (name === wanted) api.opened = opened; // else the form stays as it is at first
   }
-  openLinked();
+  if (stage.config.served) openLinked();
 }

@@ -2,7 +2,7 @@
 
 import { Stage } from "../shared/stage.js";
 
-/** @import { Config } from "./live.py" */
+/** @import { Config } from "./player.py" */
 
 /** @type {Stage<Config>} */
 export const stage = new Stage();

@@ -14,7 +14,7 @@ from specviz.ui.step import form as controls
 from specviz.ui.step.again import Memory
 from specviz.ui.step.choices import Choices
 from specviz.ui.step.choices import names as field_names
-from specviz.ui.step.live import player
+from specviz.ui.step.player import player
 from specviz.ui.step.recorded import names
 from specviz.ui.step.tour import intro
 from specviz.ui.stream import Stream

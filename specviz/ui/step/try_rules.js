@@ -5,6 +5,7 @@ import { there } from "../shared/there.js";
 import { h } from "../shared/view.js";
 import { now } from "./cursor.js";
 import { reel } from "./reel.js";
+import { stage } from "./stage.js";
 
 /** @import { Table, TableRow } from "../../frames/table.py" */
 
@@ -38,7 +39,7 @@ export function distributionsOf(view) {
 
 /** The button in the corner of a rejection's table. @param {Table} view */
 export function TryRules(view) {
-  const found = view.full ? distributionsOf(view) : null;
+  const found = view.full && stage.config.served ? distributionsOf(view) : null;
   if (!found) return null;
   const onClick = () => {
     const from = "Round " + reel.rounds[now.at.round].number;

@@ -61,7 +61,7 @@ export function WhatIfSentence({ parts, coins, run }) {
     h(
       "span",
       { class: "sv-answers" },
-      coins ? AnswerButton(run ?? "Run it from here", branch) : null,
+      coins && stage.config.served ? AnswerButton(run ?? "Run it from here", branch) : null,
       AnswerButton("Back", () => go(now.at.round, now.at.step)),
     ),
   ];
@@ -149,7 +149,10 @@ function supposeGuess(node, { nodes, ways, chances }) {
   const coins = Object.fromEntries(
     needed.map((need) => [number + " judge " + need[0], coinFor(need, chances)]),
   );
-  if (found.is === "sure") return { parts: [...parts, "Force these coins?"], coins };
+  if (found.is === "sure") {
+    const sure = stage.config.served ? "Force these coins?" : "Coins can cause this.";
+    return { parts: [...parts, sure], coins };
+  }
   parts.push("Coins may do this: the probability of accepting ", { w: nodes[found.node].w });
   return { parts: [...parts, " is not known from this run."], coins, run: "Try it from here" };
 }

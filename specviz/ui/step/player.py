@@ -1,0 +1,66 @@
+"""The player: the component that steps through runs in the browser.
+
+Recorded runs are fetched once the page has loaded, and live runs are streamed (see lines.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+import gradio as gr
+
+from specviz.catalog.entry import entries
+from specviz.frames.whatif import U_TO_ACCEPT, U_TO_REJECT
+from specviz.settings.settings import Settings
+from specviz.ui.component import component
+from specviz.ui.routes import PREFIX
+from specviz.ui.step import choices
+from specviz.ui.step.drawer import targets
+from specviz.ui.step.recorded import names
+from specviz.ui.step.replay import replay_address
+
+
+class Coins(TypedDict):
+    """Values of u that accept, and reject, wherever the probability allows it."""
+
+    accept: float
+    reject: float
+
+
+class Config(TypedDict):
+    """What the player's script knows.
+
+    Attributes:
+        served: Whether a server can be asked; False in a file that replays a run.
+        replay: The address of a file that replays a run, without its run.
+    """
+
+    served: bool
+    replay: str
+    traces: str
+    recorded: list[str]
+    defaults: dict[str, Any]
+    form: list[choices.Field]
+    targets: list[str]
+    drafters: list[str]
+    coins: Coins
+
+
+def player(name: str) -> gr.HTML:
+    """Build the player. name: its id on the page and in `window.specviz.players`."""
+    return component(name, "step/player", config(), "sv-player")
+
+
+def config() -> Config:
+    """The config of the player's script."""
+    return {
+        "served": True,
+        "replay": replay_address(),
+        "traces": f"{PREFIX}/traces/".lstrip("/"),
+        "recorded": list(names()),
+        "defaults": Settings().to_json(),
+        "form": choices.config(),
+        "targets": [entry.name for entry in targets()],
+        "drafters": [entry.name for entry in entries() if entry.kind == "drafter"],
+        "coins": {"accept": U_TO_ACCEPT, "reject": U_TO_REJECT},
+    }

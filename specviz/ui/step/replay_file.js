@@ -1,0 +1,64 @@
+// A run as data of a file that replays it, and the button that saves such a file. Lines of JSON are
+// compressed, and written with letters that mean nothing in markup.
+
+import { save } from "../shared/picture.js";
+import { there } from "../shared/there.js";
+import { h } from "../shared/view.js";
+import { parseLines } from "../shared/job.js";
+import { notice } from "./live.js";
+import { reel } from "./reel.js";
+import { stage } from "./stage.js";
+
+/** @import { Link } from "./cursor.js" */
+/** @import { Line } from "./lines.py" */
+/** @typedef {{ lines: string, at: Link | null }} ReplayData at: Where it opens; null for its start. */
+
+/** @param {Line[]} lines @returns {Promise<string>} */
+async function pack(lines) {
+  const text = new Blob([lines.map((line) => JSON.stringify(line)).join("\n")]);
+  const packed = text.stream().pipeThrough(new CompressionStream("gzip"));
+  const reader = new FileReader();
+  const read = new Promise((done) => reader.addEventListener("load", done));
+  reader.readAsDataURL(await new Response(packed).blob());
+  await read;
+  return String(reader.result).split(",")[1];
+}
+
+/** @param {string} packed @returns {Promise<Line[]>} */
+export async function unpack(packed) {
+  const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+  const text = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return parseLines(await new Response(text).text());
+}
+
+/** A run as one that was recorded: without what was of its moment. @param {Line[]} lines @returns {Line[]} */
+export const recorded = (lines) =>
+  lines
+    .filter(({ kind }) => kind !== "error" && kind !== "state")
+    .map((line) => (line.kind === "run" ? { ...line, source: "recorded", again: "" } : line));
+
+const PLACE = 'id="sv-run">'; // in the file without its run, where the run's data go
+
+// The run on screen, as far as it has come.
+async function saveRun() {
+  const answer = await fetch(stage.config.replay);
+  if (!answer.ok) return notice("The server did not send the file. Try again.");
+  const [before, after] = (await answer.text()).split(PLACE);
+  /** @type {ReplayData} */
+  const data = { lines: await pack(recorded(reel.lines)), at: null };
+  const whole = before + PLACE + JSON.stringify(data) + after;
+  const { source, id } = there(reel.run);
+  const name = source === "recorded" ? id : "live-run";
+  return save(new Blob([whole], { type: "text/html" }), "specviz-" + name + ".html");
+}
+
+/** Saves the run on screen as a file that plays without a server. */
+export function SaveRun() {
+  const title = "One file with this run and the player, which opens without a network";
+  const onClick = () => reel.run && saveRun();
+  return h(
+    "button",
+    { class: "sv-link", type: "button", title, onClick },
+    "Save the run as a page",
+  );
+}

@@ -1,0 +1,145 @@
+"""The file that replays a run, opened from disk in a browser without a network."""
+
+from dataclasses import replace
+
+import pytest
+from made import Recipe, made
+from playwright.sync_api import expect
+from visit import Visit
+
+from specviz.trace.file import Trace
+from specviz.ui.step.replay import replay
+
+HOSTILE = "</script><img src=x onerror=window.hacked=1><!-- <script>window.hacked=1</script>"
+BADGE = ".sv-verdict"
+
+
+class Reader(Visit):
+    """A visitor without a network, who has the file alone."""
+
+    def read(self, file, query=""):
+        self.page.goto(f"file://{file}{query}")
+        self.page.wait_for_selector(f"{BADGE}:not(:empty)", state="attached")
+        return self.page
+
+    def press_until(self, verdict):
+        """Step on by keyboard until a badge says `verdict`."""
+        for _ in range(200):
+            if self.page.inner_text(BADGE).strip() == verdict:
+                return
+            self.page.keyboard.press("ArrowRight")
+        raise AssertionError(f"no step says {verdict}")
+
+
+@pytest.fixture
+def reader(browser):
+    context = browser.new_context(
+        offline=True, reduced_motion="reduce", viewport={"width": 1280, "height": 900}
+    )
+    context.route("http*://**", lambda route: route.abort())
+    visitor = Reader(context.new_page(), "file://")
+    yield visitor
+    context.close()
+    assert not visitor.errors
+    assert not visitor.foreign
+
+
+def saved(page, tmp_path):
+    """Press the button of the page and return the file that it saves."""
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save the run as a page").click()
+    file = tmp_path / download.value.suggested_filename
+    download.value.save_as(file)
+    return file
+
+
+def test_saved_file_says_the_same_sentence_offline(visit, reader, tmp_path):
+    page = visit.open("?trace=01-chain&round=0")
+    file = saved(page, tmp_path)
+    assert file.name == "specviz-01-chain.html"
+    assert file.stat().st_size < 1_500_000
+    visit.ask("first()")
+    visit.step_to("Rejected")
+    other = reader.read(file)
+    other.keyboard.press("Home")
+    reader.press_until("Rejected")
+    assert reader.caption() == visit.caption()
+    for part in (".sv-table", ".sv-coin", ".sv-tree", ".sv-dock", ".sv-lane-fast", ".sv-text"):
+        shown = page.inner_text(part).replace("try rules\n", "")  # leads to another tab
+        assert other.inner_text(part) == shown != "", part
+
+
+def test_file_draws_the_chart_as_the_page_does(visit, reader, tmp_path):
+    """The page draws it with plotly, the file without."""
+    page = visit.open("?trace=01-chain&round=1&step=score")
+    other = reader.read(saved(page, tmp_path), "?round=1&step=score")
+    bars = """() => [...document.querySelectorAll(".sv-chart .barlayer .point path")].map((bar) =>
+      [Math.round(bar.getBoundingClientRect().width), getComputedStyle(bar).fill])"""
+    labels = """() => [...document.querySelectorAll(".sv-chart .scatterlayer text")].map((text) =>
+      [text.textContent.trim(), Math.round(text.getBoundingClientRect().left)])"""
+    assert len(page.evaluate(bars)) > 4
+    assert other.evaluate(bars) == page.evaluate(bars)
+    ours, plotlys = sorted(other.evaluate(labels)), sorted(page.evaluate(labels))
+    assert [word for word, _ in ours] == [word for word, _ in plotlys]
+    assert [at for _, at in ours] == pytest.approx([at for _, at in plotlys], abs=1)
+
+
+def test_file_has_no_control_that_needs_a_server(reader, tmp_path):
+    file = tmp_path / "run.html"
+    file.write_text(replay(made(Recipe())), encoding="utf-8")
+    page = reader.read(file)
+    page.keyboard.press("End")
+    expect(page.locator(BADGE)).to_have_text("The end")
+    names = ["Run it live", "Race drafters", "Save the run as a page", "Copy a link", "Run live"]
+    for name in names:
+        assert page.get_by_role("button", name=name).count() == 0, name
+    page.keyboard.press("?")
+    expect(page.locator(".sv-help")).to_be_visible()
+    assert page.get_by_role("button", name="Take the tour").count() == 0
+    page.keyboard.press("Escape")
+    page.keyboard.press("Home")
+    reader.press_until("Rejected")
+    page.locator(".sv-coin .sv-pin[role=slider]").focus()
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator(BADGE)).to_have_text("What if?")
+    assert page.get_by_role("button", name="Back", exact=True).count() > 0
+    assert page.get_by_role("button", name="Run it from here").count() == 0
+
+
+def test_hostile_text_of_a_run_stays_text(reader, tmp_path):
+    run = made(Recipe(odd=True))
+    file = tmp_path / "run.html"
+    hostile = Trace(replace(run.header, prompt=HOSTILE), run.events)
+    file.write_text(replay(hostile), encoding="utf-8")
+    page = reader.read(file)
+    page.keyboard.press("End")
+    assert HOSTILE in page.inner_text(".sv-text")
+    assert page.locator("img").count() == 0
+    assert page.evaluate("window.hacked") is None
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_file_fits_a_phone_and_follows_the_system_colours(reader, tmp_path, scheme):
+    file = tmp_path / "run.html"
+    file.write_text(replay(made(Recipe(shape=(3, 2, 1))), step="rejected"), encoding="utf-8")
+    reader.page.set_viewport_size({"width": 390, "height": 844})
+    reader.page.emulate_media(color_scheme=scheme)
+    page = reader.read(file)
+    expect(page.locator(BADGE)).to_have_text("Rejected")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.evaluate("document.body.classList.contains('dark')") == (scheme == "dark")
+
+
+def test_file_in_a_frame_leaves_the_address_and_history_alone(reader, tmp_path):
+    """As in a notebook."""
+    file = tmp_path / "notebook.html"
+    file.write_text(f"<!doctype html><title>x</title>{made(Recipe())._repr_html_()}", "utf-8")
+    reader.page.goto(f"file://{file}")
+    frame = reader.page.frame_locator("iframe")
+    frame.locator("[data-do=next]").click()
+    before = frame.locator(".sv-say").inner_text()
+    frame.locator("[data-do=next]").click()
+    expect(frame.locator(".sv-say")).not_to_have_text(before)
+    reader.page.wait_for_timeout(400)  # the address is written a moment after a step
+    assert reader.page.evaluate("history.length") == 2
+    assert reader.page.url == f"file://{file}"

@@ -1,0 +1,160 @@
+"""A run as one HTML file, and traces in notebooks. The file is opened in tests/browser."""
+
+import re
+from dataclasses import replace
+from html import unescape
+from html.parser import HTMLParser
+from urllib.parse import unquote
+
+import pytest
+from made import Recipe, made
+
+from specviz.commands.cli import main
+from specviz.figures import charts
+from specviz.shipped import FOLDER
+from specviz.trace.file import Trace
+from specviz.ui.step.lines import lines
+from specviz.ui.step.recorded import names
+from specviz.ui.step.replay import Replay, find_step, module_map, replay, shell
+
+HOSTILE = "</script><!--<script><img src=x onerror=window.hacked=1>"
+LIMIT = 1_500_000  # bytes of a file with one of the recorded runs
+
+
+def size_of(name):
+    return (FOLDER / f"{name}.jsonl").stat().st_size
+
+
+@pytest.fixture(scope="module")
+def run():
+    return made(Recipe(odd=True))
+
+
+class Elements(HTMLParser):
+    """The names and attributes of a page's elements."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+    def named(self, tag):
+        return [attributes for name, attributes in self.found if name == tag]
+
+
+def test_hostile_text_adds_no_element_to_the_file(run):
+    hostile = Trace(replace(run.header, prompt=HOSTILE), run.events)
+    calm = Elements(replay(run)).found
+    assert Elements(replay(hostile)).found == calm
+    assert HOSTILE not in replay(hostile)
+    assert not Elements(replay(hostile)).named("img")
+
+
+def test_file_names_nothing_to_fetch_and_its_policy_allows_nothing():
+    elements = Elements(shell())
+    policy = next(each for each in elements.named("meta") if "http-equiv" in each)["content"]
+    assert "default-src 'none'" in policy
+    assert "connect-src" not in policy
+    assert "http:" not in policy
+    assert not re.search(r"script-src[^;]*unsafe", policy)
+    assert not [each for _, each in elements.found if each.keys() & {"src", "href"}]
+    assert not re.search(r"url\((?!#)", re.search(r"<style>(.*?)</style>", shell(), re.DOTALL)[1])
+
+
+def test_modules_of_the_file_import_only_each_other():
+    found = module_map()
+    for address in found.values():
+        text = address.removeprefix("data:text/javascript,")
+        named = re.findall(r'^(?:im|ex)port\b[^;"=]*"([^"]+)";', unquote(text), re.MULTILINE)
+        assert set(named) <= found.keys()
+    assert not [name for name, text in found.items() if "import.meta" in text]
+    assert "step/dock.js" in found
+    assert "shared/ask.js" not in found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", sorted(names(), key=lambda name: (FOLDER / f"{name}.jsonl").stat().st_size)[-2:]
+)
+def test_the_longest_recorded_runs_fit_in_a_small_file(name):
+    assert len(replay(Trace.read(FOLDER / f"{name}.jsonl")).encode()) < LIMIT
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", names()[::8])
+def test_figures_of_step_consist_of_what_the_file_can_draw(name, monkeypatch):
+    """`chart.js` draws horizontal bars, and texts to the left and right of a point."""
+    figures = []
+    add = charts._charted
+    monkeypatch.setattr(charts, "_charted", lambda *two: figures.append(two[1]) or add(*two))
+    trace = Trace.read(FOLDER / f"{name}.jsonl")
+    assert all(lines([trace.header, *trace.events], "recorded"))
+    assert figures
+    for part in (part for figure in figures for part in figure["data"].values()):
+        bar = (part.get("type"), part.get("orientation")) == ("bar", "h")
+        assert bar or part["mode"] == "text"
+        assert bar or part["textposition"] in {"middle left", "middle right"}
+
+
+def test_steps_are_found_by_round_and_id(run):
+    told = [*lines([run.header, *run.events], "recorded")]
+    rejected = find_step(told, None, "rejected")
+    first = next(
+        played for played in run.rounds if not all(each.accepted for each in played.judged)
+    )
+    node = next(each.node for each in first.judged if not each.accepted)
+    assert rejected == {"round": first.number, "step": f"judge-{node}"}
+    assert find_step(told, 2, None)["round"] == 2
+    assert find_step(told, 2, "score") == {"round": 2, "step": "score"}
+    assert find_step(told, None, "end")["round"] == run.rounds[-1].number
+    with pytest.raises(ValueError, match=r"^This run has no round 99\.$"):
+        find_step(told, 99, None)
+    with pytest.raises(ValueError, match=r"^Round 2 has no step 'judge-99', only propose-1, .*\.$"):
+        find_step(told, 2, "judge-99")
+
+
+def test_export_writes_the_file_and_refuses_in_a_sentence(run, tmp_path, capsys):
+    run.write(tmp_path / "run.jsonl")
+    made_file = tmp_path / "out.html"
+    command = ["export", str(tmp_path / "run.jsonl"), "--html", str(made_file)]
+    assert main([*command, "--step", "rejected"]) == 0
+    assert '"step": "judge-' in made_file.read_text("utf-8")
+    assert re.fullmatch(r".*out\.html: \d+ rounds, 0\.\d MB\.\n", capsys.readouterr().out)
+    for wrong, sentence in (
+        ([*command, "--round", "99"], "This run has no round 99."),
+        (["export", str(tmp_path / "none"), "--html", str(made_file)], "cannot be read"),
+    ):
+        assert main(wrong) == 2
+        said = capsys.readouterr()
+        assert sentence in said.err
+        assert said.err.count("\n") == 1
+
+
+def test_a_notebook_shows_a_trace_as_a_frame_below_its_summary(run):
+    shown = run._repr_html_()
+    (frame,) = Elements(shown).named("iframe")
+    assert frame["srcdoc"] == replay(run)
+    summary = unescape(re.match(r"<p>(.*?)</p>", shown)[1])
+    assert re.search(r"\d+ tokens in \d+ target passes", summary)
+    assert not Elements(shown).named("script")
+    opened = run.show(step="rejected")
+    assert isinstance(opened, Replay)
+    assert '"step": "judge-' in opened.html
+
+
+def test_a_trace_without_rounds_is_shown_as_text(run):
+    empty = Trace(run.header)
+    assert empty._repr_html_() is None
+    assert (
+        repr(empty)
+        == "<Trace: made-up target with made-up drafter, 0 rounds, 0 tokens, unfinished>"
+    )
+
+
+def test_representation_of_a_trace_is_short(run):
+    assert len(repr(run)) < 120
+    assert f"{len(run.rounds)} rounds" in repr(run)
+    assert len(repr(run.show())) < 200
