@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from specviz.ui import access
-from specviz.ui.access import Sessions
+from specviz.ui.sessions import Sessions
 
 TABLES = ("session_data", "time_last_used")
 QUEUES = ("pending_messages_per_session", "pending_event_ids_session")

@@ -13,7 +13,7 @@ from test_runs import heard, kinds, runs, told, wish  # noqa: F401
 from specviz.engine import decode, loop
 from specviz.trace.file import Trace
 from specviz.ui import job as job_module
-from specviz.ui import policy, stream, task, worker
+from specviz.ui import limits, stream, task, worker
 from specviz.ui.job import Job
 from specviz.ui.queue import Phase, Ticket
 from specviz.ui.step.live import recorded, shown
@@ -368,7 +368,7 @@ def test_a_run_that_reaches_the_limit_says_so_and_keeps_what_it_has(runs, wish):
     text = asyncio.run(story())
     assert kinds(text)[-2:] == ["finished", "overdue"]
     assert 0 < kinds(text).count("round") < 20
-    assert told(text)[-1]["seconds"] == policy.LIMIT
+    assert told(text)[-1]["seconds"] == limits.LIMIT
     assert kinds(asyncio.run(heard(runs, wish(), "me", 2))[-1])[-1] == "done"
 
 

@@ -28,7 +28,7 @@ import gradio as gr
 from specviz.models.load_control import LoadStage, listening
 from specviz.ui import stream
 from specviz.ui.job import Job
-from specviz.ui.policy import LIMIT
+from specviz.ui.limits import LIMIT
 from specviz.ui.queue import Queue
 from specviz.ui.request import HOUSE
 from specviz.ui.stream import Stream, explained, log
