@@ -127,6 +127,7 @@ def test_file_fits_a_phone_and_follows_the_system_colours(reader, tmp_path, sche
     page = reader.read(file)
     expect(page.locator(BADGE)).to_have_text("Rejected")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.locator(".sv-where").bounding_box()["width"] > 300
     assert page.evaluate("document.body.classList.contains('dark')") == (scheme == "dark")
 
 
