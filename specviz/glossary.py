@@ -18,6 +18,7 @@ TITLES: Final[Mapping[str, str]] = {
     "q": "q, the drafter's probability",
     "tv": "TV, total variation",
     "coin": "u, the coin",
+    "threshold": "probability of acceptance",
     "draft": "drafter",
     "unreached": "not reached",
     "house": "House",
@@ -42,6 +43,12 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "q": "The probability with which the drafter sampled a token.",
     "both": "min(p, q): the part of p that the draft covers. Its sum is α, the probability of "
     "acceptance.",
+    "threshold": "A guess is accepted if its coin is below this number. The standard rule divides "
+    "the target's probability by the drafter's: p ÷ q, or 1 where p is at least q; in short "
+    "min(1, p ÷ q). A guess that was not sampled has no q, so the number is p itself. A rule that "
+    "computes it in another way says so in its sentence.",
+    "confidence": "The drafter's own probability for a guess that it did not sample, but took from "
+    "the top of its list. Checking does not use it.",
     "residual": "The part of p above q: max(p − q, 0), scaled to sum to 1. After a rejection the "
     "replacement is sampled from it.",
     "remainder": "After a guess is rejected, its alternatives for the same position are judged "

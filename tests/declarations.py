@@ -37,6 +37,8 @@ def imported(package: Path) -> Iterator[tuple[str, str]]:
     for script in sorted(package.rglob("*.[jt]s")):
         for names, source in IMPORT.findall(script.read_text(encoding="utf-8")):
             file = (script.parent / source).resolve().relative_to(package.parent).with_suffix("")
+            if file.name == "__init__":
+                file = file.parent
             for name in names.split(","):
                 if name.strip():
                     yield ".".join(file.parts), name.split(" as ")[0].strip()
@@ -131,7 +133,8 @@ class Declarations:
 
 def path_of(module: str) -> str:
     """Return the path of a module's file below the package."""
-    return "/".join(module.split(".")[1:]) + ".py"
+    own = "/__init__" if hasattr(importlib.import_module(module), "__path__") else ""
+    return "/".join(module.split(".")[1:]) + own + ".py"
 
 
 def _elsewhere(file: str, name: str, here: str) -> str:

@@ -17,6 +17,7 @@ import moa_made
 import other_vocabulary_made
 import test_eagle3
 import test_p_eagle
+import test_pard
 import tiny
 from test_layerskip import deep
 
@@ -136,6 +137,7 @@ CASES = {
         TREE,
         TOPS,
     ),
+    "pard": taught(lambda target: test_pard.trained_drafter(), *BLOCKS, TREE, TOPS, SURE),
     "eagle": circling("eagle", CHAIN, TREE, TOPS),
     "eagle2": circling("eagle2", DYNAMIC),
     "eagle3": circling("eagle3", DYNAMIC),
@@ -196,6 +198,7 @@ KNOWING_NOTHING = {
     "dflash": lambda target: dflash_made.drafter(dflash_made.random_head(target)),
     "dspark": lambda target: dspark_made.drafter(dspark_made.random_head(target)),
     "p-eagle": lambda target: test_p_eagle.drafter(test_p_eagle.random_head(target)),
+    "pard": lambda target: test_pard.drafter(tiny.blurred(target.model)),
     OTHER: lambda target: other_vocabulary_made.drafter(target, tiny.blurred(target.model)),
     **{name: (lambda target, name=name: untrained(name, target)) for name in headed.HEADS},
 }

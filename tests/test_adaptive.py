@@ -9,7 +9,7 @@ import pytest
 
 from specviz.cost.adaptive import Load, RequestGroup, deal, measured_drafters
 from specviz.cost.roofline import fits_in_memory, pass_time, shared_pass_time
-from specviz.ui.cost.adaptive.section import LOADS, SETUPS, START, Ask, answer, deployment, drafters
+from specviz.ui.cost.adaptive import LOADS, SETUPS, START, Ask, answer, deployment, drafters
 
 
 def random_load(seed):

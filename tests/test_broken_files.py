@@ -22,7 +22,7 @@ from specviz.shipped import ASSETS, EXAMPLE, BrokenFile, prompts, recipes
 from specviz.trees import ranking, recorded_position, rounding
 from specviz.ui import server
 from specviz.ui.compare.race import form as race_form
-from specviz.ui.cost.shapes import section as shapes
+from specviz.ui.cost import shapes
 from specviz.ui.lossless.proof import answer as proof
 from specviz.ui.page import Options, build, launch_arguments
 from specviz.ui.request import RunRequest

@@ -1,4 +1,4 @@
-"""The drafter contract: eleven checks, run on every family of the catalogue."""
+"""The drafter contract: twelve checks, run on every family of the catalogue."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from specviz.catalog.entry import entries
 from specviz.drafters.contract import CHECKS, ContractBroken, check_drafter, run_check
 from specviz.drafters.ngram import NGram
 from specviz.engine.protocol import Proposal
+from specviz.verification import Cut
 from specviz.verification.tree import DraftTree
 
 pytestmark = pytest.mark.slow
@@ -100,6 +101,42 @@ class ReportsWrongDistribution(BrokenDrafter):
         return replace(proposal, tree=DraftTree((context[-1], *top), (-1,) + (0,) * len(top)))
 
 
+class DropsUnlikelyGuesses(BrokenDrafter):
+    """A drafter that ends a draft before a guess with a low q, and announces nothing."""
+
+    def propose(self, context, room, chance):
+        proposal = super().propose(context, room, chance)
+        tree, q = proposal.tree, proposal.q
+        improbable = (
+            node
+            for node in range(1, len(tree))
+            if q and q[tree.parents[node]][tree.tokens[node]] < 0.2
+        )
+        kept = next(improbable, len(tree))
+        tree = DraftTree(tree.tokens[:kept], tree.parents[:kept])
+        inner = {node for node, children in enumerate(tree.children) if children}
+        return replace(
+            proposal,
+            tree=tree,
+            q={node: probs for node, probs in q.items() if node in inner},
+            draws={node: draw for node, draw in proposal.draws.items() if node < kept},
+            score={node: score for node, score in proposal.score.items() if node < kept},
+        )
+
+
+class AnnouncesTheCut(DropsUnlikelyGuesses):
+    """The same drafter, which says that its guesses decide whether they are proposed."""
+
+    cut = Cut.AFTER_SAMPLING
+
+    def __init__(self, drafter):
+        super().__init__(drafter)
+        self.card = replace(self.card, family="trimmed")  # built-in families cut no drafts so
+
+    def propose(self, context, room, chance):
+        return replace(super().propose(context, room, chance), cut=self.cut)
+
+
 class DraftsWithoutRemainingTokens(BrokenDrafter):
     def propose(self, context, room, chance):
         return super().propose(context, max(room, 2), chance)
@@ -156,6 +193,7 @@ MUTANTS = {
     "greedy output equals `generate`": (ChangesTargetCache, "ngram"),
     "sampled runs replay": (UsesOtherRandomNumbers, "draft-model"),
     "tokens follow the target's distribution": (ReportsWrongDistribution, "draft-model"),
+    "a sampled guess does not decide whether it is proposed": (DropsUnlikelyGuesses, "draft-model"),
     "a run stops at its limit": (DraftsWithoutRemainingTokens, "draft-model"),
     "a draft is no deeper than allowed": (ExceedsTokenLimit, "eagle"),
     "nothing follows an end token": (DraftsPastEndOfText, "ngram"),
@@ -179,6 +217,27 @@ def test_every_check_can_fail(check):
 def test_wrapped_drafters_pass_without_the_fault(check):
     case = CASES[MUTANTS[check][1]]
     run_check(check, replace(case, drafter=lambda target: BrokenDrafter(case.drafter(target))))
+
+
+SILENT = replace(
+    CASES["draft-model"],
+    drafter=lambda target: DropsUnlikelyGuesses(CASES["draft-model"].drafter(target)),
+    runs=1000,
+)
+
+
+def test_undeclared_cut_changes_the_distribution():
+    with pytest.raises(ContractBroken, match="do not follow the target"):
+        run_check(COUNTED, SILENT)
+
+
+def test_declared_cut_passes_every_check():
+    """The engine then tests the guesses without q, which is exact for every draft."""
+    check_drafter(
+        replace(
+            SILENT, drafter=lambda target: AnnouncesTheCut(CASES["draft-model"].drafter(target))
+        )
+    )
 
 
 def test_check_drafter_names_first_failed_check():

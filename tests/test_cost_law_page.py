@@ -20,12 +20,11 @@ from specviz.cost.formula import (
 )
 from specviz.cost.sources import acceptances
 from specviz.trace.events import Baseline
-from specviz.ui.cost.law.answer import answer, best_sentence, compared, number, times
-from specviz.ui.cost.law.question import LIMITS
-from specviz.ui.cost.law.section import START
-from specviz.ui.cost.roofline.section import USUAL
-from specviz.ui.cost.terms.section import START as TERMS_START
-from specviz.ui.cost.terms.section import config, preset
+from specviz.ui.cost.law import START
+from specviz.ui.cost.law.answer import LIMITS, answer, best_sentence, compared, number, times
+from specviz.ui.cost.roofline import USUAL
+from specviz.ui.cost.terms import START as TERMS_START
+from specviz.ui.cost.terms import config, preset
 from specviz.ui.step.lines import lines
 
 ALPHAS = (0.5, 0.7, 0.8, 0.9)

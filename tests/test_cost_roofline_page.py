@@ -25,11 +25,11 @@ from specviz.cost.roofline import (
 )
 from specviz.cost.sources import HEAD, NGRAM, at_default_efficiency, drafters, speedup_range
 from specviz.figures.plot import TRACE_DEFAULTS
-from specviz.ui.cost.published import section as published
+from specviz.ui.cost import published
+from specviz.ui.cost.roofline import QUESTIONS, config, section_facts
+from specviz.ui.cost.roofline import USUAL as ASKED
 from specviz.ui.cost.roofline.answer import duration, figures, quantity
 from specviz.ui.cost.roofline.question import LIMITS, LONGEST, Ask
-from specviz.ui.cost.roofline.section import QUESTIONS, config, section_facts
-from specviz.ui.cost.roofline.section import USUAL as ASKED
 
 EIGHT = sources.models()["llama-3.1-8b"].shape
 H100 = sources.machines()["h100-sxm"].hardware

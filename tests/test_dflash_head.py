@@ -203,6 +203,8 @@ def test_public_configs_load_nested_or_flat():
     ("changes", "sentence"),
     [
         ({"architectures": ["Qwen3DSparkModel"]}, "is a Qwen3DSparkModel"),
+        ({"architectures": ["DFlash2DraftModel"]}, "is a DFlash2DraftModel"),
+        ({"architectures": ["LiLiCorrDraftModel"]}, "is a LiLiCorrDraftModel"),
         ({"layer_types": ["full_attention", "sliding_attention"]}, "sliding window"),
         ({"is_causal": True}, "sets is_causal"),
         ({"attention_bias": True}, "sets attention_bias"),

@@ -32,10 +32,8 @@ from specviz.shipped import BrokenFile, measured, prompts
 from specviz.texts import text
 from specviz.trace.file import Trace
 from specviz.trace.metrics import summary
-from specviz.ui.compare.domains import live
-from specviz.ui.compare.domains.section import USUAL, map_shown, planned, size
-from specviz.ui.stop_flag import StopFlag
-from specviz.ui.task import JobContext, Machine
+from specviz.ui.compare.domains import USUAL, live, map_shown, planned, size
+from specviz.ui.task import JobContext, Machine, StopFlag
 
 SHIPPED = {"stories": ["The cat sat on the mat."], "repeat": [tiny.PROMPT, "The dog saw the cat."]}
 

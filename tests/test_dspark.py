@@ -329,6 +329,12 @@ def test_missing_tensor_is_named(tmp_path, wide_target, name):
         load_drafter(folder, wide_target)
 
 
+def test_head_with_layers_of_gemma_is_refused(tmp_path, wide_target):
+    folder = write(tmp_path / "gemma", DEEPSPEC | {"architectures": ["Gemma4DSparkModel"]})
+    with pytest.raises(Unsuitable, match="is a Gemma4DSparkModel; only Qwen3DSparkModel is"):
+        load_drafter(str(folder), wide_target)
+
+
 def test_unknown_markov_head_and_unknown_tensor_are_refused(tmp_path, wide_target):
     other = str(write(tmp_path / "a", DEEPSPEC | {"markov_head_type": "attention"}))
     with pytest.raises(Unsuitable, match="Markov head of the type 'attention'"):

@@ -296,9 +296,11 @@ def test_block_is_complete_from_its_first_step():
 
 
 @pytest.mark.parametrize("masks", [0, 5])
-def test_parallel_pass_shows_that_only_its_first_row_reads_a_token(masks):
+@pytest.mark.parametrize("form", ["parallel", "masks"])
+def test_parallel_pass_shows_that_only_its_first_row_reads_a_token(form, masks):
     places = [[{"token": n, "p": 0.5}, {"token": n + 1, "p": 0.2}] for n in range(masks + 1)]
-    remark = {"form": "parallel", "passes": 1, "states": 9, "masks": masks, "places": places}
+    read = {"states": 9} if form == "parallel" else {"rows": 3 + masks}
+    remark = {"form": form, "passes": 1, "masks": masks, "places": places, **read}
     scene = scene_with(remark, lambda node, _: {"place": node})
     section = scored(scene)
     table = block(section, "grid")
@@ -308,6 +310,13 @@ def test_parallel_pass_shows_that_only_its_first_row_reads_a_token(masks):
     assert cells(table)["2nd"] == [flat(scene.word(n + 1)) for n in range(masks + 1)]
     assert [key for key, _ in table["keys"]] == ["given", "own"][: 1 + bool(masks)]
     assert ("mask" in section["say"][0]) is bool(masks)
+    marked = {
+        row.get("label") for row in table["rows"] for c in row["cells"] if "guess" in c.values()
+    }
+    assert marked == ({"1st"} if form == "parallel" else {"guess"})
+    if form == "masks":
+        tokens = [flat(scene.word(guess.token)) for guess in scene.guesses]
+        assert cells(table)["guess"] == tokens
 
 
 @pytest.mark.slow

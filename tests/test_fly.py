@@ -1,4 +1,9 @@
-"""FLy: its exact distribution, what a run of it records, and what the page says of it."""
+"""FLy: its exact distribution, vLLM's cases, what a run records, and what the page says of it.
+
+vLLM's cases follow the numbers in its `tests/v1/sample/test_rejection_sampler.py` (004fce2d) and
+`tests/v1/spec_decode/test_rejection_sampler_utils.py` (0822b17a), from its pull request 53987. Left
+out are placeholder tokens, random logits and batches, which have no counterpart here.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +24,14 @@ from specviz.trace.check import CheckFailed, check
 from specviz.trace.file import Trace
 from specviz.trace.rule_specs import THRESHOLDS, fly_own_threshold
 from specviz.verification import Drawn, MismatchedRule, make_rule
+from specviz.verification.distributions import logits_to_probs
 from specviz.verification.exact.enumeration import (
     distance,
     joint_distribution,
     plain_distribution,
 )
 from specviz.verification.published_rules.case_study import P, Q
+from specviz.verification.tree import DraftTree
 
 RULE = "fly:1,0.3"
 
@@ -73,6 +80,136 @@ def test_distance_is_what_it_overrules():
     """With two guesses, that is the probability of a rejection before a guess that passes."""
     alpha = sum(min(one, other) for one, other in zip(P, Q, strict=True))
     assert distance(*enumerated(RULE, 2)) == pytest.approx((1 - alpha) * alpha)
+
+
+class GivenCoins:
+    """One u for all guesses or one for each, and 0 for the last token: the most probable one."""
+
+    def __init__(self, u):
+        self.u = u
+
+    def judge(self, node):
+        return self.u[node - 1] if isinstance(self.u, list) else self.u
+
+    def final(self):
+        return 0.0
+
+
+def judged(rule, guesses, p, q=None, u=0.5):
+    """Return the tokens of a round. p: a row for each guess and one more; q: a row for each."""
+    drawn = Drawn.POINT_MASS if q is None else Drawn.SAMPLED
+    rows = {} if q is None else dict(enumerate(q[: len(guesses)]))
+    tree = DraftTree.chain(0, guesses)
+    verdict = make_rule(rule).judge(tree, drawn, p[: len(guesses) + 1], rows, GivenCoins(u))
+    return [*(tree.tokens[node] for node in verdict.path), verdict.final.drawn.token]
+
+
+def rows_of(size, *rows):
+    """Return distributions (n, size) from mappings of tokens to probabilities."""
+    found = torch.zeros(len(rows), size, dtype=torch.float64)
+    for at, row in enumerate(rows):
+        for token, probability in row.items():
+            found[at, token] = probability
+    return found
+
+
+UNSURE = {7: 1e-12, 8: 0.5, 9: 0.5}
+AFTER = ({2: 1}, {3: 1}, {4: 1}, {8: 1})
+VLLM_GATES = {
+    "full window": ([7, 2, 3, 4], [UNSURE, *AFTER], [7, 2, 3, 4, 8]),
+    "low entropy": ([7, 2, 3, 4], [{7: 1e-12, 8: 1}, *AFTER], [8]),
+    "masked token": ([7, 2, 3, 4], [{8: 0.5, 9: 0.5}, *AFTER], [8]),
+    "consecutive rejections": (
+        [7, 2, 3, 4],
+        [UNSURE, {2: 1e-12, 8: 0.5, 9: 0.5}, *AFTER[1:]],
+        [8],
+    ),
+    "short request": ([7, 2], [UNSURE, *AFTER], [8]),
+    "no guess": ([], [UNSURE], [8]),
+}
+
+
+@pytest.mark.parametrize("with_q", [True, False])
+@pytest.mark.parametrize("case", VLLM_GATES)
+def test_vllm_case_of_entropy_and_lookahead(case, with_q):
+    guesses, rows, expected = VLLM_GATES[case]
+    q = rows_of(10, *({token: 1} for token in guesses)) if with_q else None
+    assert judged("fly:2,0.3", guesses, rows_of(10, *rows), q) == expected
+
+
+@pytest.mark.parametrize(("failing", "rejected"), [(None, 7), (2, 0), (5, 3)])
+def test_vllm_case_of_recovery_after_a_failed_window(failing, rejected):
+    """A failed window ends the round at its first rejection, with the residual of that position.
+
+    So the tokens are those of speculative sampling on rows whose overruled rejections are repaired.
+    """
+    guesses, unsure = list(range(1, 8)), {14: 0.7, 15: 0.3}
+    fine = [{token: 0.9, 15: 0.1} for token in guesses]
+    rejections = {0, 3} | ({failing} if failing is not None else set())
+    p = [{guesses[at]: 1e-12, **unsure} if at in rejections else row for at, row in enumerate(fine)]
+    repaired = [fine[at] if at in (0, 3) and at < rejected else row for at, row in enumerate(p)]
+    q = rows_of(16, *({token: 0.8, 15: 0.2} for token in guesses))
+    found = judged("fly:2,0.3", guesses, rows_of(16, *p, unsure), q)
+    assert found == judged("speculative", guesses, rows_of(16, *repaired, unsure), q)
+    assert found[:-1] == guesses[:rejected]
+
+
+def test_vllm_case_of_sampling_with_the_target_alone():
+    rows = [{9: 0.6, 7: 0.4}, *({0: 0.2, token: 0.8} for token in (2, 3, 4)), {8: 1}]
+    assert judged("fly:2,0", [7, 2, 3, 4], rows_of(10, *rows), u=0.5) == [7, 2, 3, 4, 8]
+    assert judged("point-mass", [7, 2, 3, 4], rows_of(10, *rows), u=0.5) == [9]
+
+
+def test_vllm_case_of_the_probability_ratio():
+    rows = [{0: 0.6, 1: 0.4}, *({0: 0.4, token: 0.6} for token in (2, 3, 4)), {7: 1}]
+    q = rows_of(8, *({0: 0.5, token: 0.5} for token in (1, 2, 3, 4)))
+    assert judged("fly:2,0", [1, 2, 3, 4], rows_of(8, *rows), q, u=0.9) == [1, 2, 3, 4, 7]
+    assert judged("speculative", [1, 2, 3, 4], rows_of(8, *rows), q, u=0.9) == [0]
+
+
+def test_vllm_case_of_a_sampled_request_in_a_mixed_batch():
+    rows = rows_of(10, {0: 0.6, 4: 0.4}, {5: 1}, {6: 1}, {8: 1})
+    assert judged("fly:1,0", [4, 5, 6], rows, u=0.5) == [4, 5, 6, 8]
+
+
+def logits_of(targets, first=None):
+    """Return logits (n, 10) with these top tokens, of which the first row may be another."""
+    logits = torch.full((len(targets), 10), -100.0, dtype=torch.float64)
+    logits[range(len(targets)), targets] = 100.0
+    if first is not None:
+        logits[0] = -100.0
+        for token, value in first.items():
+            logits[0, token] = value
+    return logits
+
+
+CLOSE = {9: 1.0, 1: 0.9, 0: 0.8}
+VLLM_TOP_TOKENS = {  # rule, guesses, the target's logits, the text at temperature 1
+    "low entropy": ("fly:2,0.3", [1, 2, 3, 4, 5], logits_of([9, 2, 3, 8, 5, 6]), [9]),
+    "high entropy": (
+        "fly:2,0.3", [1, 2, 3, 4, 5], logits_of([9, 2, 3, 8, 5, 6], CLOSE), [1, 2, 3, 8]
+    ),
+    "token that is not allowed": (
+        "fly:1,0.3",
+        [1, 2, 3],
+        logits_of([9, 2, 3, 4], {9: 1.0, 0: 0.9, 8: 0.8, 1: -torch.inf}),
+        [9],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", VLLM_TOP_TOKENS)
+def test_vllm_case_of_top_tokens(case):
+    """vLLM's are at temperature 0. Here a u of 0.9 makes the same guesses fail at temperature 1."""
+    rule, guesses, logits, expected = VLLM_TOP_TOKENS[case]
+    assert judged(rule, guesses, logits.softmax(-1), u=0.9) == expected
+
+
+@pytest.mark.parametrize("case", VLLM_TOP_TOKENS)
+def test_nothing_is_overruled_at_temperature_zero_unlike_in_vllm(case):
+    """Its entropy is then that of the unscaled distribution; here p is one-hot."""
+    rule, guesses, logits, _ = VLLM_TOP_TOKENS[case]
+    assert judged(rule, guesses, logits_to_probs(logits, Sampling(0.0)), u=0.9) == [9]
 
 
 @pytest.mark.parametrize("drawn", [Drawn.SAMPLED, Drawn.POINT_MASS])

@@ -103,7 +103,9 @@ def head_text(head: dict[str, str]) -> str:
 
 def joined(parts: list[Any]) -> str:
     """Return a sentence on one line, with tokens in ‹› since they may contain a full stop."""
-    return "".join(p if isinstance(p, str) else p.get("n") or token(p["w"]) for p in parts)
+    return "".join(
+        p if isinstance(p, str) else p.get("n") or p.get("t") or token(p["w"]) for p in parts
+    )
 
 
 def token(word: Word) -> str:

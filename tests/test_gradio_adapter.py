@@ -17,8 +17,8 @@ import pytest
 
 from specviz.adapters import gradio as adapter
 from specviz.adapters import warn_once
+from specviz.ui.access import Sessions
 from specviz.ui.page import LOOK, PROGRESS, Options, build, launch_arguments
-from specviz.ui.sessions import Sessions
 from specviz.ui.task import Machine
 from specviz.ui.worker import Worker
 

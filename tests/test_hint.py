@@ -8,7 +8,7 @@ import torch
 from specviz.catalog.loading import load_target
 from specviz.models.prompt import bits_per_token
 from specviz.shipped import prompts
-from specviz.ui.step.hint import USUAL, hint
+from specviz.ui.step.choices import USUAL, hint
 
 STRANGE = [
     "What is the capital of France?",

@@ -7,15 +7,16 @@ import json
 import pytest
 from asking import ask
 
+from specviz.engine.decode import Tally
 from specviz.settings.settings import Settings
 from specviz.shipped import FOLDER
 from specviz.trace.file import Trace
+from specviz.ui.lossless import proof as repeats
 from specviz.ui.lossless.coins import answer as coins
 from specviz.ui.lossless.gallery import answer as gallery
 from specviz.ui.lossless.proof import answer as proof
-from specviz.ui.lossless.proof import section as repeats
+from specviz.ui.lossless.sandbox import PRESETS, TITLES, rules
 from specviz.ui.lossless.sandbox.answer import answer
-from specviz.ui.lossless.sandbox.section import PRESETS, TITLES, rules
 
 P, Q = PRESETS[0]["p"], PRESETS[0]["q"]
 WITH_Q = "speculative"
@@ -138,7 +139,36 @@ def test_random_rounds_differ_each_time():
     assert one != two
 
 
-@pytest.mark.parametrize("throws", [0, -5, 10**9, "many", None])
+def test_share_of_experiments_is_never_rounded_to_all_or_none():
+    shares = [coins.often(chance) for chance in (1.0, 0.9951, 0.874, 0.012, 0.001)]
+    said = ("more than 99", "more than 99", "about 87", "about 1", "less than 1")
+    assert shares == [f"{each} of 100 experiments" for each in said]
+
+
+def test_repeated_runs_are_tested_only_if_beginnings_can_be_compared():
+    alike, rare = {(1, 2, 3): 200}, {(1, 2, 3): 1, (4, 5, 6): 1}
+    for done, counts, why in (
+        (200, alike, "nothing to test"),
+        (2, rare, "No beginning is frequent"),
+    ):
+        said = repeats.counted(Tally(done, 200, counts, counts), greedy=False)
+        assert why in said
+        assert "of 100" not in said
+    even = {(1, 2, 3): 100, (4, 5, 6): 100}
+    said = repeats.counted(Tally(200, 200, even, even), greedy=False)
+    assert "more than 99 of 100 experiments" in said
+    assert "no sign" in said
+    other = {(1, 2, 3): 190, (4, 5, 6): 10}
+    assert "very likely changes" in repeats.counted(Tally(200, 200, even, other), greedy=False)
+
+
+def test_dartboard_needs_no_rounds():
+    found = told(coins.answer, throws=0, rule="accept-reject")
+    assert len(found["darts"]["darts"]) == coins.DARTS
+    assert not found["steps"]
+
+
+@pytest.mark.parametrize("throws", [-5, 10**9, "many", None])
 def test_number_of_random_rounds_is_limited(throws):
     assert "number of rounds" in told(coins.answer, throws=throws)["problem"]
 

@@ -17,10 +17,9 @@ from specviz.catalog import load_target, loading, public, sources
 from specviz.models.errors import NotAvailable, Stopped
 from specviz.models.files import size_in_float32
 from specviz.models.memory import ModelCache
-from specviz.ui.models import rows, tab
-from specviz.ui.models.tab import Progress
-from specviz.ui.stop_flag import StopFlag
-from specviz.ui.task import Failure, JobContext, Machine, performed
+from specviz.ui import models
+from specviz.ui.models import Progress, rows
+from specviz.ui.task import Failure, JobContext, Machine, StopFlag, performed
 
 
 @pytest.fixture(autouse=True)
@@ -130,6 +129,8 @@ def test_loaded_models_are_listed_with_their_memory(tmp_path):
     assert sum(weights.values()) <= only.bytes < 3 * sum(weights.values())
     (row,) = answered()["loaded"]
     assert (row["title"], row["where"]) == ("small one", "cpu, float32")
+    assert only.file == (folder / "model.safetensors").stat().st_size
+    assert 0 <= only.packed <= only.bytes - sum(weights.values())
 
 
 @pytest.mark.slow
@@ -172,14 +173,14 @@ def test_download_reports_its_steps_and_bytes(monkeypatch):
         watch.report(4, 4)
 
     monkeypatch.setattr(public, "fetch", fetch)
-    state, step, *bytes_ = told(tab.wanted(None, "smollm2"))
+    state, step, *bytes_ = told(models.wanted(None, "smollm2"))
     assert (state["state"], step["sentence"]) == ("fetching", "Trying it.")
     assert [(line["done"], line["of"]) for line in bytes_] == [(1, 4), (4, 4)]
 
 
 def test_bytes_are_sent_at_intervals(monkeypatch):
     now = iter([0.0, 0.1, 0.6, 0.7])
-    monkeypatch.setattr("specviz.ui.models.tab.monotonic", lambda: next(now))
+    monkeypatch.setattr("specviz.ui.models.monotonic", lambda: next(now))
     progress = Progress("1")
     for done in (1, 2, 3, 4):
         progress.update(done, 0)
@@ -189,7 +190,7 @@ def test_bytes_are_sent_at_intervals(monkeypatch):
 
 def test_download_cancelled_before_its_start_makes_no_request(monkeypatch):
     monkeypatch.setattr(public, "fetch", lambda *_: pytest.fail("it was requested"))
-    assert len(told(tab.wanted(None, "smollm2"), stopped=True)) == 1
+    assert len(told(models.wanted(None, "smollm2"), stopped=True)) == 1
 
 
 def test_cancelled_download_is_not_an_error_but_other_failures_are(monkeypatch):
@@ -200,6 +201,6 @@ def test_cancelled_download_is_not_an_error_but_other_failures_are(monkeypatch):
         raise NotAvailable("Nobody has it.")
 
     monkeypatch.setattr(public, "fetch", given_up)
-    assert len(told(tab.wanted(None, "smollm2"))) == 1
+    assert len(told(models.wanted(None, "smollm2"))) == 1
     monkeypatch.setattr(public, "fetch", refused)
-    assert "Nobody has it" in told(tab.wanted(None, "smollm2"))[-1]
+    assert "Nobody has it" in told(models.wanted(None, "smollm2"))[-1]

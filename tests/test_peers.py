@@ -120,11 +120,11 @@ def test_medusa_folder_includes_target_projection(tmp_path):
 
 
 def test_shipped_weights_fit_in_budget():
-    """House may take 55 MB, including projections that only vLLM reads, and all weights 90 MB."""
+    """House may take 60 MB, including projections that only vLLM reads, and all weights 90 MB."""
     files = list(MODELS.rglob("*.safetensors"))
     house = [file for file in files if not file.parent.name.endswith("-smollm2")]
     assert len(house) < len(files)
-    assert sum(file.stat().st_size for file in house) < 55e6
+    assert sum(file.stat().st_size for file in house) < 60e6
     assert sum(file.stat().st_size for file in files) < 90e6
 
 

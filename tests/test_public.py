@@ -7,6 +7,7 @@ import json
 import huggingface_hub
 import pytest
 import test_dspark
+import test_pard
 import tiny
 from huggingface_hub.errors import LocalEntryNotFoundError
 from published import PUBLISHED, written
@@ -22,7 +23,9 @@ TITLES = {layout.title for layout in LAYOUTS}
 ASKED = [
     "SmolLM2-1.7B", "Qwen3-0.6B", "Qwen3-1.7B", "Qwen3-4B", "Qwen3-8B", "Llama-3.1-8B",
     "Llama-3.2-1B", "layerskip-llama3.2-1B", "EAGLE3-LLaMA3.1", "medusa", "assistant", "dspark",
-    "DFlash", "peagle", "eagle3_qwen3_4b", "Qwen3.5",
+    "DFlash", "peagle", "PARD", "eagle3_qwen3_4b", "Qwen3.5", "dflash2", "P-EAGLE",
+    "dspark_qwen3_14b", "dspark_gemma4", "speculator.dspark",
+    "E4B-it-assistant", "31B-it-assistant",
 ]  # fmt: skip
 
 
@@ -83,6 +86,7 @@ def test_verified_layouts_load_a_tiny_head(tmp_path):
         written(name, tmp_path / str(number))
         held.add(layout_in(tmp_path / str(number)).title)
     held.add(layout_in(test_dspark.write(tmp_path / "dspark")).title)
+    held.add(layout_in(test_pard.write(tmp_path / "pard")).title)
     said = {row.layout for row in ROWS if row.verified["layout"]} - {CAUSAL_LM}
     assert said
     assert said <= held

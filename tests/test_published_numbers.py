@@ -27,8 +27,8 @@ from specviz.cost.sources import (
 )
 from specviz.shipped import measured
 from specviz.ui.component import script
-from specviz.ui.cost.published import section
-from specviz.ui.cost.published.section import NAME, config, drafters, ours, row
+from specviz.ui.cost import published as section
+from specviz.ui.cost.published import NAME, config, drafters, ours, row
 from specviz.ui.routes import HALF, configs
 
 HOSTILE = "<img src=x onerror=alert(1)>${alert(1)}</script>"

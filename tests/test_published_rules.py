@@ -15,6 +15,7 @@ from specviz.verification.exact.candidates import as_method, at_temperature
 from specviz.verification.published_rules import EXACT, GALLERY, find_case_study, sample_counts
 from specviz.verification.published_rules.blocks import acceptance_counts
 from specviz.verification.published_rules.case_study import RuleProcedure
+from specviz.verification.published_rules.drafts import LEAST, best_of_all, until_first_loss
 from specviz.verification.published_rules.randomness import win_probabilities
 
 LOST = {
@@ -34,6 +35,9 @@ LOST = {
     "dropped-and-masked": 0,
     "cumulative-uniform": 0.237,
     "cut-before-sampling": 0,
+    "cut-after-sampling": 0.1425,
+    "schedule-first-loss": 0,
+    "schedule-best-of-all": 0.0375,
 }
 FIRST = {  # the distribution of the first token
     "half-a-fix": (0.717, 0.113, 0.143, 0.025, 0.003),
@@ -42,6 +46,7 @@ FIRST = {  # the distribution of the first token
     "argmax-tested-soft": (0.381, 0.556, 0.063, 0, 0),
     "unmasked-siblings": (0.369, 0.25, 0.231, 0.1, 0.05),
     "one-coin": (0.40, 0.25, 0.20, 0.10, 0.05),
+    "schedule-best-of-all": (0.40, 0.25, 0.20, 0.10, 0.05),
 }
 KEPT = {
     "top-k-masked": 0.35,
@@ -145,6 +150,34 @@ def test_dropping_a_sampled_guess_by_its_own_q_is_lossy():
     found, _ = RESULTS["cut-after-sampling"].first()
     assert found == pytest.approx(expected.tolist(), abs=1e-12)
     assert RESULTS["cut-after-sampling"].verdict == "lossy"
+
+
+def test_best_number_of_guesses_leaks_the_second_into_its_own_cut():
+    """Compute the distance by hand: after an improbable token, only probable ones are sent."""
+    probable = Q >= LEAST
+    sent, accepted = Q * probable, torch.minimum(P, Q)
+    residual = (P - Q).clamp(min=0)
+    second = accepted * probable + (1 - sent.sum()) * P
+    second += (sent - accepted * probable).sum() * residual / residual.sum()
+    after_improbable = accepted[~probable].sum()
+    expected = after_improbable * (second - P).abs().sum() / 2
+    assert RESULTS["schedule-best-of-all"].tv == pytest.approx(expected.item(), abs=1e-12)
+
+
+@pytest.mark.parametrize("sent", [until_first_loss, best_of_all])
+def test_schedules_send_all_three_guesses_or_one(sent):
+    """So the pair differs in what decides, and neither is without guesses."""
+    assert set(sent(Q).flatten().tolist()) == {1, 3}
+
+
+def test_early_stop_decides_about_a_guess_before_it_is_sampled():
+    """Whether guess k is sent is the same for all tokens at k and after it; not so for the best."""
+    for gamma in range(1, 4):
+        later = tuple(range(gamma - 1, 3))
+        early = (until_first_loss(Q) >= gamma).double()
+        assert torch.equal(early.amin(later), early.amax(later))
+    second = (best_of_all(Q) >= 2).double()
+    assert not torch.equal(second.amin((1, 2)), second.amax((1, 2)))
 
 
 def test_reused_u_shows_only_in_strings():

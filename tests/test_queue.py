@@ -116,7 +116,7 @@ def test_stop_reaches_only_its_own_job_in_any_state():
 
 
 def test_reused_stop_byte_is_cleared(monkeypatch):
-    monkeypatch.setattr("specviz.ui.stop_flag.NUMBERS", iter([7, 7]))
+    monkeypatch.setattr("specviz.ui.task.NUMBERS", iter([7, 7]))
     Ticket("a").stop()
     assert not Ticket("b").stop_flag()
 

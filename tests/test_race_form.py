@@ -9,7 +9,7 @@ import pytest
 from specviz.catalog.entry import entries, find, with_defaults
 from specviz.compare.race import Lane, Race
 from specviz.settings.settings import BadSettings, Sampling, Settings
-from specviz.ui.compare.race import form, presets, recorded, request
+from specviz.ui.compare.race import form, live, request
 from specviz.ui.compare.race.request import FormLane, RaceRequest, slots, suits, values
 from specviz.ui.request import LONGEST_PROMPT
 
@@ -78,7 +78,7 @@ def test_default_settings_can_be_parsed_as_a_lane(name):
     assert said <= set(find(name, "drafter").reads)
 
 
-@pytest.mark.parametrize("preset", presets.presets(), ids=lambda preset: preset.name)
+@pytest.mark.parametrize("preset", request.presets(), ids=lambda preset: preset.name)
 def test_every_preset_is_a_valid_race(preset):
     race = replace(USUAL, lanes=preset.lanes).race(any_model=False)
     assert 2 <= len(race.lanes) <= 4
@@ -91,13 +91,13 @@ def test_every_preset_is_a_valid_race(preset):
 
 
 def test_equal_bytes_preset_has_nearly_equal_sizes():
-    preset = next(p for p in presets.presets() if p.name == "bytes")
-    sizes = [presets.weights()[lane.drafter] for lane in preset.lanes]
+    preset = next(p for p in request.presets() if p.name == "bytes")
+    sizes = [request.weights()[lane.drafter] for lane in preset.lanes]
     assert max(sizes) / min(sizes) < 1.1
     assert all(f"{size / 1e6:.1f} MB" in preset.sentence for size in sizes)
 
 
-RACES = [recipe.race for recipe in map(recorded.recipe, recorded.names()) if recipe]
+RACES = [recipe.race for recipe in map(live.recipe, live.names()) if recipe]
 ODD = Settings(
     sampling=Sampling(0.7, 5, 0.9), rule="point-mass", siblings=[2, 1], schedule="learning",
     ngram_max=5, rank_paths=[[0], [0, 1]], confidence=0.25,
@@ -117,10 +117,10 @@ def test_form_values_of_a_race_rebuild_it(race):
 
 
 def test_form_opens_with_the_first_recorded_race(monkeypatch):
-    first = recorded.recipe(recorded.names()[0])
+    first = live.recipe(live.names()[0])
     assert form.opening() == list(values(first.race))
-    monkeypatch.setattr(recorded, "names", lambda: ())
-    assert form.opening()[-8:] == slots(presets.presets()[0].lanes)
+    monkeypatch.setattr(live, "names", lambda: ())
+    assert form.opening()[-8:] == slots(request.presets()[0].lanes)
     assert RaceRequest.from_form(*form.opening()).race().shared.max_new_tokens == 64
 
 

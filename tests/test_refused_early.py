@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import tiny
-from transformers import FalconConfig, FalconForCausalLM
+from transformers import (
+    FalconConfig,
+    FalconForCausalLM,
+    Gemma4AssistantConfig,
+    Gemma4AssistantForCausalLM,
+)
 
 from specviz import Turn, decode, load
 from specviz.catalog import load_drafter, load_target
 from specviz.commands.cli import main
+from specviz.drafters.draft_model import DraftModel, DraftModelSession
 from specviz.drafters.lookahead import Lookahead
 from specviz.drafters.ngram import NGram
 from specviz.drafters.suffix import Suffix
 from specviz.drafters.uniform import Uniform
+from specviz.engine.decode import run
 from specviz.engine.loop import Decoding
+from specviz.engine.protocol import BadProposal
 from specviz.models.errors import BadPrompt, Unsuitable
 from specviz.settings.settings import Sampling, Settings
-from specviz.verification import MismatchedRule
+from specviz.trace.check import CheckFailed, check
+from specviz.trace.events import Proposed
+from specviz.trace.file import Trace
+from specviz.verification import Cut, MismatchedRule
+from specviz.verification.tree import DraftTree
 
 BLOCK = "Block verification judges chains, but this drafter proposes a tree"
 
@@ -82,6 +96,107 @@ def test_heads_that_branch_are_refused(name, tree, chain):
     assert unstarted_run(target, drafter, **chain).session
 
 
+class Trimmed(DraftModelSession):
+    """A session that leaves out the last guess if its q is low, and says so unless `silent`."""
+
+    cut = Cut.AFTER_SAMPLING
+    silent = False
+
+    def propose(self, context, max_tokens, chance):
+        proposal = super().propose(context, max_tokens, chance)
+        tree, last = proposal.tree, len(proposal.tree) - 1
+        if proposal.q and proposal.q[tree.parents[last]][tree.tokens[last]] < 0.3:
+            proposal = replace(
+                proposal,
+                tree=DraftTree(tree.tokens[:last], tree.parents[:last]),
+                q={node: proposal.q[node] for node in proposal.q if node < last - 1},
+                draws={node: proposal.draws[node] for node in range(1, last)},
+                score={node: proposal.score[node] for node in range(1, last)},
+            )
+        return proposal if self.silent else replace(proposal, cut=self.cut)
+
+
+class Trims(DraftModel):
+    """A draft model whose sampled guesses decide whether they are proposed."""
+
+    session = Trimmed
+
+    def begin(self, target, settings):
+        return self.session(self, target, settings)
+
+
+class SilentTrims(Trims):
+    """One whose proposals do not say what its sessions announce."""
+
+    session = type("Silent", (Trimmed,), {"silent": True})
+
+
+def trims(tiny_draft, kind=Trims):
+    return kind(tiny_draft.model, replace(tiny_draft.card, family="trimmed"))
+
+
+def cut_run(target, drafter, rule="auto", temperature=1.1):
+    """Return the trace of a run whose drafts are cut by what was sampled."""
+    settings = Settings(Sampling(temperature), max_new_tokens=24, gamma=3, rule=rule)
+    header, *events = run(target, drafter, tiny.PROMPT, settings, baseline=False)
+    return Trace(header, events)
+
+
+@pytest.mark.parametrize("rule", ["speculative", "accept-reject", "k-seq", "block", "traversal"])
+def test_rule_that_reads_q_refuses_a_draft_cut_by_its_own_guesses(tiny_target, tiny_draft, rule):
+    with pytest.raises(MismatchedRule, match="leaves some out, so the others are not samples of q"):
+        cut_run(tiny_target, trims(tiny_draft), rule)
+
+
+@pytest.mark.parametrize(
+    ("rule", "temperature", "used", "lossless"),
+    [
+        ("auto", 1.1, "point-mass", True),
+        ("auto", 0.0, "greedy", True),
+        ("point-mass", 1.1, "point-mass", True),
+        ("lenience:0.5", 1.1, "lenience", False),
+    ],
+)
+def test_draft_cut_by_its_own_guesses_runs(
+    tiny_target, tiny_draft, rule, temperature, used, lossless
+):
+    trace = cut_run(tiny_target, trims(tiny_draft), rule, temperature)
+    assert (trace.header.rule, trace.header.lossless) == (used, lossless)
+    assert {played.proposed.cut for played in trace.rounds[1:]} == {"after-sampling"}
+    check(Trace.parse(trace.lines()))
+
+
+def test_check_reports_a_rule_that_does_not_fit_the_cut(tiny_target, tiny_draft):
+    """A trace whose guesses are said to be cut needs the rule without q, and no other trace."""
+    whole = DraftModel(tiny_draft.model, replace(tiny_draft.card, family="another"))
+    for drafter, marked, says in (
+        (trims(tiny_draft), None, "but 'speculative' fits"),
+        (whole, "after-sampling", "not samples of q"),
+    ):
+        trace = cut_run(tiny_target, drafter)
+        forged = [
+            replace(event, cut=marked) if isinstance(event, Proposed) else event
+            for event in trace.events
+        ]
+        with pytest.raises(CheckFailed, match=says):
+            check(Trace(trace.header, forged))
+
+
+def test_check_knows_that_a_draft_model_does_not_cut_by_its_guesses(tiny_target, tiny_draft):
+    trace = cut_run(tiny_target, tiny_draft, "point-mass")
+    forged = [
+        replace(event, cut="after-sampling") if isinstance(event, Proposed) else event
+        for event in trace.events
+    ]
+    with pytest.raises(CheckFailed, match="a draft of draft-model is not cut by its own guesses"):
+        check(Trace(trace.header, forged))
+
+
+def test_proposal_must_be_cut_as_its_session_announced(tiny_target, tiny_draft):
+    with pytest.raises(BadProposal, match="announced drafts cut after-sampling but proposed one"):
+        cut_run(tiny_target, trims(tiny_draft, SilentTrims))
+
+
 def test_command_line_refuses_branching_before_the_first_round(capsys):
     asked = ["--drafter", "suffix", "--siblings", "2", "--rule", "block", "--prompt", "a b a b"]
     assert main(["run", *asked]) != 0
@@ -107,3 +222,24 @@ def test_network_with_alibi_is_refused_with_the_reason(tmp_path):
     tiny.save(FalconForCausalLM(config), tmp_path)
     with pytest.raises(Unsuitable, match=r"biases attention by distance \(ALiBi\)"):
         load(str(tmp_path), "ngram", "cpu")
+
+
+def test_assistant_of_gemma_is_refused_with_the_reason(tmp_path, tiny_target):
+    text = {
+        "vocab_size": tiny.VOCABULARY,
+        "hidden_size": 32,
+        "intermediate_size": 32,
+        "num_attention_heads": 2,
+        "num_key_value_heads": 1,
+        "head_dim": 16,
+        "global_head_dim": 16,
+        "num_hidden_layers": 2,
+        "num_kv_shared_layers": 2,
+        "layer_types": ["sliding_attention", "full_attention"],
+        "hidden_size_per_layer_input": 0,
+        "vocab_size_per_layer_input": 0,
+    }
+    config = Gemma4AssistantConfig(text_config=text, backbone_hidden_size=32)
+    Gemma4AssistantForCausalLM(config).save_pretrained(tmp_path)
+    with pytest.raises(Unsuitable, match="attends to the keys and values of its target"):
+        load_drafter(str(tmp_path), tiny_target)

@@ -10,8 +10,7 @@ from starlette.routing import Route
 
 from specviz.cost.measured_costs import MAX_CHARACTERS as MAX_COST_FILE
 from specviz.cost.server.loading import MAX_CHARACTERS as MAX_STATS
-from specviz.ui.body import EVENT_LIMIT, LIMIT, limit_of
-from specviz.ui.guard import Guard
+from specviz.ui.guard import EVENT_LIMIT, LIMIT, Guard, limit_of
 from specviz.ui.request import LONGEST_TEXT
 
 CHUNK = 100_000

@@ -13,8 +13,8 @@ from specviz.cost.server.loading import JSON_NAMES, MAX_CHARACTERS, parse_stats
 from specviz.cost.server.outlook import Deployment
 from specviz.cost.server.report import build_report
 from specviz.figures.plot import TRACE_DEFAULTS
+from specviz.ui.cost.server import START, config
 from specviz.ui.cost.server.answer import LONGEST_QUESTION, answer
-from specviz.ui.cost.server.section import START, config
 
 EXAMPLE = config()["example"]
 

@@ -29,7 +29,7 @@ from specviz.cost.roofline import ModelShape
 from specviz.cost.sources import Model, Source
 from specviz.cost.sweep import PassSamples
 from specviz.models.devices import free_memory
-from specviz.ui.cost.shapes import section
+from specviz.ui.cost import shapes as section
 
 CPU = torch.device("cpu")
 SMALL = BIG | {"hidden_size": 32, "num_hidden_layers": 2}

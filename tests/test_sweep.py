@@ -14,8 +14,8 @@ from specviz.cost import sweep_text
 from specviz.cost.figures.measured import sweep_figure
 from specviz.cost.roofline import Hardware, ModelShape, Serving, pass_time
 from specviz.cost.sweep import SIZES, PassSamples, Sweep, SweepError
-from specviz.ui.cost.sweep import section
-from specviz.ui.cost.sweep.section import LIVE, picture
+from specviz.ui.cost import sweep
+from specviz.ui.cost.sweep import LIVE, picture
 from specviz.ui.task import Machine
 from specviz.ui.worker import Worker
 
@@ -305,7 +305,7 @@ def runs(tiny_target, monkeypatch):
     monkeypatch.setattr("specviz.ui.stream.PAUSE", -1.0)
     monkeypatch.setattr("specviz.ui.stream.DRAWING", 0.0)
     monkeypatch.setattr(Machine, "load", lambda *_: (tiny_target, []))
-    monkeypatch.setattr(section, "OFTEN", -1.0)
+    monkeypatch.setattr(sweep, "OFTEN", -1.0)
     monkeypatch.setattr("specviz.bench.sweep.MAX_ROUNDS", MIN_ROUNDS)
     return Worker(Machine("cpu"))
 
@@ -339,7 +339,7 @@ def test_refused_sweep_is_reported_with_a_sentence(runs, monkeypatch):
 
 
 def test_shipped_sweep_can_be_read():
-    assert section.recorded()["source"] == "recorded"
+    assert sweep.recorded()["source"] == "recorded"
 
 
 @pytest.mark.slow

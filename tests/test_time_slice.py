@@ -13,13 +13,12 @@ from test_runs import heard, kinds, runs, told, wish  # noqa: F401
 from specviz.engine import decode, loop
 from specviz.trace.file import Trace
 from specviz.ui import job as job_module
-from specviz.ui import limits, stream, time_slice, worker
+from specviz.ui import policy, stream, task, worker
 from specviz.ui.job import Job
 from specviz.ui.queue import Phase, Ticket
 from specviz.ui.step.live import recorded, shown
-from specviz.ui.stop_flag import StopFlag
 from specviz.ui.stream import BaselineNext, Paced, Stream, paced
-from specviz.ui.task import JobContext, Machine, Task, performed
+from specviz.ui.task import JobContext, Machine, StopFlag, Task, performed
 
 
 def counted(log, name, steps, desk):
@@ -158,10 +157,10 @@ def test_on_zerogpu_no_job_is_interrupted(monkeypatch):
     monkeypatch.setattr(job_module, "FIRST_TURN", 0.0)
     monkeypatch.setattr(stream, "PAUSE", -1.0)
     monkeypatch.setattr(job_module, "ZEROGPU", True)
-    monkeypatch.setattr(time_slice, "ZEROGPU", True)
+    monkeypatch.setattr(task, "ZEROGPU", True)
     job = steps("", "round", BaselineNext("end"))
     assert job.take_turn(lambda: True)
-    assert "turns" not in time_slice.limit_text(60)
+    assert "turns" not in task.limit_text(60)
 
 
 def test_on_zerogpu_rounds_are_sent_within_the_one_turn(monkeypatch):
@@ -369,7 +368,7 @@ def test_a_run_that_reaches_the_limit_says_so_and_keeps_what_it_has(runs, wish):
     text = asyncio.run(story())
     assert kinds(text)[-2:] == ["finished", "overdue"]
     assert 0 < kinds(text).count("round") < 20
-    assert told(text)[-1]["seconds"] == limits.LIMIT
+    assert told(text)[-1]["seconds"] == policy.LIMIT
     assert kinds(asyncio.run(heard(runs, wish(), "me", 2))[-1])[-1] == "done"
 
 
@@ -414,5 +413,5 @@ def test_api_client_gets_the_rounds_finished_before_the_limit(runs, log):  # noq
     [(300, "5 minutes"), (60, "1 minute"), (90, "90 seconds"), (86_400, "1,440 minutes")],
 )
 def test_limit_is_reported_in_words(seconds, words):
-    assert words in time_slice.limit_text(seconds)
-    assert time_slice.limit_text(seconds).endswith("is kept.")
+    assert words in task.limit_text(seconds)
+    assert task.limit_text(seconds).endswith("is kept.")

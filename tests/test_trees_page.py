@@ -25,10 +25,10 @@ from specviz.trees.recorded_position import (
 )
 from specviz.trees.recording import TEMPERATURE_ONE, Walk
 from specviz.trees.shapes import BadTree, Parameters
+from specviz.ui.trees.drawing import HELD, LIVE, MOST
+from specviz.ui.trees.grow import wanted
 from specviz.ui.trees.grow.answer import answer as grow
-from specviz.ui.trees.grow.section import wanted
 from specviz.ui.trees.judging.answer import answer as judge
-from specviz.ui.trees.places import HELD, LIVE, MOST
 from specviz.ui.trees.ranking.answer import answer as rank
 from specviz.verification.distributions import logits_to_probs
 from specviz.verification.tree import DraftTree

@@ -22,7 +22,7 @@ from specviz.commands.serve import page_options
 from specviz.figures.plot import width
 from specviz.trace.events import Finished
 from specviz.trace.file import Trace
-from specviz.ui import guard, headings, server
+from specviz.ui import guard, head, server
 from specviz.ui.page import Options, launch_arguments
 from specviz.ui.queue import LONGEST
 from specviz.ui.routes import HALF, lean
@@ -166,10 +166,10 @@ def test_drafters_are_listed_in_groups():
 
 
 def test_each_group_has_a_text_heading_above_its_first_entry():
-    style = headings.headings([".a", "#b"], ["", 'One "<two>', 'One "<two>', "Three"])
+    style = head.headings([".a", "#b"], ["", 'One "<two>', 'One "<two>', "Three"])
     assert re.findall(r'data-index="(\d)"\]::before', style) == ["1", "1", "3", "3"]
     assert r'content: "One \"\3c two>"' in style
-    assert headings.headings([".a"], []) == ""
+    assert head.headings([".a"], []) == ""
 
 
 def test_style_sheet_has_headings_for_each_grouped_list():

@@ -34,14 +34,13 @@ from specviz.trace.file import Trace
 from specviz.ui import task
 from specviz.ui.compare.domains import live as domains
 from specviz.ui.compare.race import live as races
-from specviz.ui.cost.sweep.section import LIVE
-from specviz.ui.lossless.proof import section as proof
+from specviz.ui.cost.sweep import LIVE
+from specviz.ui.lossless import proof
 from specviz.ui.request import RunRequest
 from specviz.ui.step.live import recorded, shown
 from specviz.ui.step.recorded import names, recipe
-from specviz.ui.stop_flag import StopFlag
-from specviz.ui.task import JobContext, Machine
-from specviz.ui.trees.grow import section as trees
+from specviz.ui.task import JobContext, Machine, StopFlag
+from specviz.ui.trees import grow as trees
 
 pytestmark = pytest.mark.slow
 

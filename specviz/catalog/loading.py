@@ -36,9 +36,16 @@ from specviz.models.checkpoint import (
 from specviz.models.devices import free_memory, pick_device, pick_dtype, process_count
 from specviz.models.errors import NotAvailable, UnknownModel, Unsuitable
 from specviz.models.file_checks import check_numbers, count_stored, read_config
-from specviz.models.files import find_or_fetch, folder_label, head_files, is_gguf, public_name
+from specviz.models.files import (
+    find_or_fetch,
+    folder_label,
+    head_files,
+    is_gguf,
+    public_name,
+    size_of,
+)
 from specviz.models.load_control import WEIGHTS, begin_stage, check_stop, limited_to, loading
-from specviz.models.memory import ModelCache, unique_bytes
+from specviz.models.memory import ModelCache, packed_bytes, unique_bytes
 from specviz.models.served.http_client import is_served
 from specviz.models.served.target import served_target
 from specviz.models.target import Target
@@ -66,6 +73,8 @@ class LoadedModel:
         device: The device that holds it.
         dtype: Its precision.
         bytes: Memory that unloading it would free.
+        file: Size of its weight files in bytes.
+        packed: The part of `bytes` that is packed copies of its matrices.
         rounding: See `Checkpoint`.
     """
 
@@ -73,6 +82,8 @@ class LoadedModel:
     device: str
     dtype: str
     bytes: int
+    file: int
+    packed: int
     rounding: tuple[str, ...] = ()
 
 
@@ -83,16 +94,18 @@ def loaded_models() -> list[LoadedModel]:
     """
     models, heads = MODELS.entries(), HEADS.entries()
     bases = [model for _, model in models]
-    made = [
-        LoadedModel(model.title, device, dtype, unique_bytes([model], []), model.rounding)
-        for (_, device, dtype), model in models
-    ]
-    for (name, _, device, dtype, _), head in heads:
+    made = [_describe(model, device, dtype) for (_, device, dtype), model in models]
+    for (name, folder, device, dtype, _), head in heads:
         entry = find(name, "drafter")
-        made.append(
-            LoadedModel(entry.title if entry else name, device, dtype, unique_bytes([head], bases))
-        )
+        title, file = entry.title if entry else name, size_of(head_files(Path(folder)))
+        held, packed = unique_bytes([head], bases), packed_bytes([head], bases)
+        made.append(LoadedModel(title, device, dtype, held, file, packed))
     return made
+
+
+def _describe(model: Checkpoint, device: str, dtype: str) -> LoadedModel:
+    held, packed = unique_bytes([model], []), packed_bytes([model], [])
+    return LoadedModel(model.title, device, dtype, held, model.bytes, packed, model.rounding)
 
 
 def unload_last() -> LoadedModel | None:
@@ -107,7 +120,7 @@ def unload_last() -> LoadedModel | None:
     if dropped is None:
         return None
     (_, device, dtype), model = dropped
-    return LoadedModel(model.title, device, dtype, unique_bytes([model], []), model.rounding)
+    return _describe(model, device, dtype)
 
 
 def load(

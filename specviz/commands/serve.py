@@ -15,7 +15,7 @@ from specviz.commands.parser import DEVICE_HELP, DTYPE_HELP, Parser
 from specviz.settings.settings import count_type
 from specviz.ui.access import ALLOWED_HOSTS, EMBED_IN, host_name, site
 from specviz.ui.ending import exit_on_signals
-from specviz.ui.limits import LEAST, LIMIT, MOST
+from specviz.ui.policy import LEAST, LIMIT, MOST
 
 if TYPE_CHECKING:
     from specviz.ui.page import Options

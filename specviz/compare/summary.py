@@ -112,8 +112,11 @@ def _distortion(lane: LaneReport) -> str:
     return ""
 
 
-def speed_sentence(lane: LaneReport) -> Sentence:
-    """Say why this lane is faster or slower, or why that cannot be said."""
+def speed_sentence(lane: LaneReport, digits: int | None = None) -> Sentence:
+    """Say why this lane is faster or slower, or why that cannot be said.
+
+    digits: the decimals of all lanes; None: as many as this lane needs.
+    """
     if lane.name == PLAIN:
         stopped = lane.ended == "stopped"
         return _say("baseline_stopped", tokens=lane.tokens) if stopped else _say("baseline")
@@ -123,16 +126,18 @@ def speed_sentence(lane: LaneReport) -> Sentence:
         return _say("lane_without_baseline")
     if lane.noise is not None:
         return _say("lane_noisy", verdict=VERDICT, reason=lane.noise)
-    return [*_reason(lane, lane.speedup, lane.costs, lane.brings), *_seldom(lane)]
+    digits = decimals([lane]) if digits is None else digits
+    return [*_reason(lane, lane.speedup, lane.costs, lane.brings, digits), *_seldom(lane)]
 
 
 def _say(macro: str, **values: Any) -> list[Part]:
     return cast("list[Part]", say("compare", macro, **values))
 
 
-def _reason(lane: LaneReport, speedup: float, costs: Costs, brings: float) -> list[Part]:
+def _reason(
+    lane: LaneReport, speedup: float, costs: Costs, brings: float, digits: int
+) -> list[Part]:
     """Say what a round yields and costs; if it does not pay, the larger cost comes first."""
-    digits = decimals(lane)
     parts = _cost_parts(costs)
     shown = round_parts([value for value, _ in parts], digits)
     draft, check, prompt = (
@@ -171,8 +176,15 @@ def _seldom(lane: LaneReport) -> list[Part]:
     return [" ", *_say("lane_seldom_guesses", drafting=lane.drafting, rounds=rounds)]
 
 
-def decimals(lane: LaneReport) -> int:
-    """Return the decimals of a lane's numbers: 2, or up to 4 until they divide to its speed-up."""
+def decimals(lanes: Sequence[LaneReport]) -> int:
+    """Return the decimals of all lanes' numbers.
+
+    They are 2, or up to 4 until every lane's numbers divide to its speed-up.
+    """
+    return max(map(_least_decimals, lanes), default=DECIMALS)
+
+
+def _least_decimals(lane: LaneReport) -> int:
     costs, brings, speedup = lane.costs, lane.brings, lane.speedup
     if costs is None or brings is None or speedup is None:
         return DECIMALS
@@ -287,14 +299,15 @@ def race_summary(results: Results) -> dict[str, Any]:
         "caution": caution(lanes) or None,
         "texts": {"same": same, "sentence": plain_text(texts), "sentence_parts": texts},
         "lanes": [
-            _lane(lane, labels[lane.name], results.with_baseline(lane.name)) for lane in lanes
+            _lane(lane, labels[lane.name], results.with_baseline(lane.name), decimals(lanes))
+            for lane in lanes
         ],
     }
 
 
-def _lane(lane: LaneReport, label: LaneLabel, trace: Trace) -> dict[str, Any]:
+def _lane(lane: LaneReport, label: LaneLabel, trace: Trace, digits: int) -> dict[str, Any]:
     """Return a lane's numbers and sentences; `said` describes its draft in a few words."""
-    why = speed_sentence(lane)
+    why = speed_sentence(lane, digits)
     data = asdict(lane)
     if lane.costs is not None:
         data["costs"] |= {"total": lane.costs.total}
@@ -305,7 +318,7 @@ def _lane(lane: LaneReport, label: LaneLabel, trace: Trace) -> dict[str, Any]:
         "said": label.shape,
         "sentence": plain_text(why),
         "sentence_parts": why,
-        "decimals": decimals(lane),
+        "decimals": digits,
         "point": None if lane.name == PLAIN else _point(trace),
     } | data
 

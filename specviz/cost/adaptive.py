@@ -6,6 +6,10 @@ n slots brings one token for each request plus the sum of their survivals, and t
 larger n is. The best n slots are therefore those with the highest survival, and the best n is the
 one with most tokens per second. vLLM's adaptive verification and DSpark choose in this way, from
 estimates; here the survivals are known. All of it is simulated, from measured acceptance.
+
+Here the survivals do not depend on the tokens of a draft. Where they do, the best n would depend on
+the tokens that it decides about, and the run would be lossy: see `published_rules.drafts`. DSpark
+stops at the first slot that does not pay, and vLLM computes n from earlier estimates.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from typing import Literal, Protocol
 
 from torch import Tensor
 
-from specviz.engine.protocol import Drafter, DraftSession, Proposal, can_branch
+from specviz.engine.protocol import Drafter, DraftSession, Proposal, can_branch, draft_cut
 from specviz.models.devices import synchronize
 from specviz.models.memory import unique_bytes
 from specviz.models.passes import CaptureSpec, Scores
@@ -131,7 +131,9 @@ class Decoding:
         self.goal = len(ids) + settings.max_new_tokens
         self.cache: TargetRun = target.start(drafter.capture, settings.sampling)
         self.session: DraftSession = drafter.begin(self.cache, settings)
-        self.rule: Rule = choose_rule(settings.rule, self.session.drawn, settings.sampling)
+        self.rule: Rule = choose_rule(
+            settings.rule, self.session.drawn, settings.sampling, draft_cut(self.session)
+        )
         if can_branch(self.session):
             refuse_tree(self.rule.spec)
         self.schedule: GammaSchedule = schedule(settings)
@@ -184,7 +186,7 @@ class Decoding:
         start = self._now()
         proposal = self.session.propose(self.text, max_tokens, chance)
         drafted = self._now()
-        proposal.check(self.session.drawn, max_tokens, self.target.eos)
+        proposal.check(self.session.drawn, max_tokens, self.target.eos, draft_cut(self.session))
         scores = self.cache.score(proposal.tree, proposal.extra_rows, proposal.precomputed)
         scored = self._now()
         p = logits_to_probs(scores.logits, self.settings.sampling)

@@ -19,7 +19,7 @@ from specviz.settings.chance import Chance
 from specviz.settings.settings import Settings
 from specviz.trace.events import ModelCard
 from specviz.trace.work import Weights, Work
-from specviz.verification import Drawn
+from specviz.verification import Cut, Drawn
 from specviz.verification.distributions import Draw
 from specviz.verification.tree import DraftTree
 
@@ -47,6 +47,7 @@ class Proposal:
         precomputed: Target states that were already computed while drafting, or None.
         shown: Token ids that appear in the evidence only.
         work: Rows computed by the drafter's networks, or None if it does not count them.
+        cut: What decided where the draft ends, as the session announced it, see `draft_cut`.
     """
 
     tree: DraftTree
@@ -59,8 +60,15 @@ class Proposal:
     precomputed: PrecomputedPrefix | None = None
     shown: Sequence[int] = ()
     work: Work | None = None
+    cut: Cut = Cut.BEFORE_SAMPLING
 
-    def check(self, drawn: Drawn, max_tokens: int, eos: Sequence[int]) -> None:
+    def check(
+        self,
+        drawn: Drawn,
+        max_tokens: int,
+        eos: Sequence[int],
+        cut: Cut = Cut.BEFORE_SAMPLING,
+    ) -> None:
         """Check the proposal against the drafter's contract.
 
         Args:
@@ -68,6 +76,7 @@ class Proposal:
             max_tokens: Maximum number of tokens that this round may add, including the one that the
                 target adds.
             eos: Token ids that end a text.
+            cut: What decides where a draft ends, as the session announced it.
 
         Raises:
             BadProposal: The proposal violates the contract, so the output could be wrong.
@@ -77,6 +86,11 @@ class Proposal:
             raise BadProposal(
                 f"The session announced {drawn.value} candidates but proposed {self.drawn.value} "
                 "ones."
+            )
+        if self.cut is not cut:
+            raise BadProposal(
+                f"The session announced drafts cut {cut.value} but proposed one cut "
+                f"{self.cut.value}."
             )
         if max(tree.depths) > max_tokens - 1:
             raise BadProposal(
@@ -123,11 +137,18 @@ def can_branch(session: DraftSession) -> bool:
     return bool(getattr(session, "branches", False))
 
 
+def draft_cut(session: DraftSession) -> Cut:
+    """Return what decides where a session's drafts end; without the attribute, nothing sampled."""
+    cut: Cut = getattr(session, "cut", Cut.BEFORE_SAMPLING)
+    return cut
+
+
 class DraftSession(Protocol):
     """The state of one run. A session manages its own cache and rolls it back.
 
     A session that can propose two candidates under one node also sets an attribute `branches`, see
-    `can_branch`.
+    `can_branch`. One that samples candidates and leaves some out because of what was sampled sets
+    `cut`, see `draft_cut`: no rule that reads q is lossless for the others.
 
     Attributes:
         drawn: How the candidates of every proposal are sampled; set before the first proposal.

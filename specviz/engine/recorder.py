@@ -34,7 +34,7 @@ from specviz.trace.events import (
     Scored,
     Vocabulary,
 )
-from specviz.trace.rule_specs import RULE_SPECS, parse_rule
+from specviz.trace.rule_specs import RULE_SPECS, Cut, parse_rule
 from specviz.verification import Decision, Drawn, Rule
 from specviz.verification.base import AcceptanceProbability
 from specviz.verification.distributions import remove_token
@@ -279,6 +279,7 @@ class Recorder:
             remark=proposal.evidence.get(0),
             seconds=result.clocks.draft,
             work=proposal.work,
+            cut="after-sampling" if proposal.cut is Cut.AFTER_SAMPLING else None,
         )
 
     def _guess(self, result: RoundResult, node: int) -> Guess:

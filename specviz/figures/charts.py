@@ -55,6 +55,7 @@ BARS: Final = (  # of a guess: key, y within its row, and colours of fill, outli
     ("p", 8.0, "--p", "--p", "--p-ink"),
     ("q", 21.0, "--q", "--q-line", "--q-ink"),
     ("soft", GUESS_HEIGHT / 2, "rgba(0,0,0,0)", "--dead", "--ink2"),
+    ("score", GUESS_HEIGHT / 2, "--q-soft", "--q-line", "--q-ink"),
 )
 
 
@@ -62,7 +63,10 @@ GAP: Final = "\u00a0\u00a0"  # between a bar and its label; plotly trims plain s
 
 
 def guesses_figure(panel: Mapping[str, Any]) -> Figure:
-    """Chart one row per guess: q once it is drafted, and p (or its softmax) once it is scored."""
+    """Chart one row per guess: q once it is drafted, and p (or its softmax) once it is scored.
+
+    The drafter's confidence, where there is no q, has a paler bar.
+    """
     rows: Sequence[Row] = panel["rows"]
     shown = rows[:MAX_ROWS] if panel.get("scored") else rows[-MAX_ROWS:]
     has_q = any("q" in row for row in rows)

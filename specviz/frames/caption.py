@@ -30,7 +30,7 @@ from specviz.frames.numbers import (
 )
 from specviz.frames.scene import Scene, Step, StepKind, TokenState
 from specviz.frames.whatif import is_certain
-from specviz.texts import NumberPart, Part, number, say
+from specviz.texts import NumberPart, Part, number, say, term
 from specviz.trace.events import Judged
 from specviz.trace.metrics import accepted_path
 from specviz.trace.rule_specs import fly_own_threshold
@@ -179,7 +179,7 @@ def _over_q(scene: Scene, judged: Judged) -> list[Part]:
         token=scene.chip(judged.node),
         p=number(round_for_text(judged.inputs["p"], _texts(scene, judged)["p"]), "p"),
         drafter_gave=_drafter_gave(scene, judged),
-        ratio=f"{p} ÷ {q}",
+        ratio=term(f"{p} ÷ {q}", "threshold"),
         sure=f"{p} ≥ {q}" if judged.threshold == 1.0 else "",
         chance=_chance(scene, judged),
         coin=_coin(scene, judged),

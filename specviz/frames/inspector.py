@@ -161,7 +161,10 @@ def _verdict(scene: Scene, step: Step) -> Panel:
 
 
 def _guesses(scene: Scene, step: Step) -> GuessesPanel | EmptyPanel:
-    """List every guess so far with its q, and with its p once the target has scored it."""
+    """List every guess so far with its q, and with its p once the target has scored it.
+
+    Until then, a guess that was not sampled has the drafter's confidence instead of q.
+    """
     if not scene.guesses:
         return {"kind": "empty", "rows": _next_tokens(scene, step)}
     depth = max(scene.depths) if step.kind == "score" else step.at
@@ -176,6 +179,8 @@ def _guesses(scene: Scene, step: Step) -> GuessesPanel | EmptyPanel:
             row["after"] = before[node]
         if node in scene.q:
             row["q"] = round(scene.q[node], 6)
+        elif scored is None and guess.score is not None:
+            row["score"] = round(guess.score, 6)
         if scored is not None:
             row |= scores_of(scored, node)
         rows.append(row)

@@ -82,6 +82,11 @@ def check_config(name: str, config: PreTrainedConfig) -> None:
     """
     if config.is_encoder_decoder:
         raise Unsuitable(f"{name!r} has an encoder and a decoder; only decoders can be used.")
+    if config.model_type.endswith("_assistant"):  # transformers' name for such drafters
+        raise Unsuitable(
+            f"{name!r} is no model of its own: it attends to the keys and values of its target, "
+            "as Gemma 4's assistants do, and no drafter here reads a target's cache that way."
+        )
     if biases_by_distance(config):
         raise Unsuitable(
             f"{name!r} biases attention by distance (ALiBi), which cannot be computed for the "

@@ -197,6 +197,7 @@ class Proposed:
         remark: Evidence about the whole proposal.
         seconds: The time that drafting took.
         work: The rows that the drafter's own networks read; None if they were not counted.
+        cut: "after-sampling" if a guess itself decided whether it is sent; otherwise None.
     """
 
     event: ClassVar[str] = "proposed"
@@ -207,6 +208,7 @@ class Proposed:
     remark: dict[str, Any] | None
     seconds: float
     work: Work | None = None
+    cut: Literal["after-sampling"] | None = None
 
     @property
     def depths(self) -> list[int]:

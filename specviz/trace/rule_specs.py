@@ -1,9 +1,9 @@
 """Each verification rule: its guarantees, the candidates it needs, and its acceptance threshold.
 
-A rule must match the way the candidates were sampled; a table says which rule matches which. A
-candidate is accepted if its u is below the threshold. Rules judge with these functions, and `check`
-uses them to repeat the judgement. The test is strict, u < threshold: with u <= threshold, u = 0
-would accept a token of probability zero. Standard library only.
+A rule must match the way the candidates were sampled, see `rule_choice`. A candidate is accepted if
+its u is below the threshold. Rules judge with these functions, and `check` uses them to repeat the
+judgement. The test is strict, u < threshold: with u <= threshold, u = 0 would accept a token of
+probability zero. Standard library only.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from specviz.settings.settings import Sampling
-
 
 class Drawn(Enum):
     """How the children of a node were chosen."""
@@ -22,6 +20,13 @@ class Drawn(Enum):
     SAMPLED = "sampled"  # independently, each from q
     WITHOUT_REPLACEMENT = "without-replacement"  # one by one, each from q without earlier ones
     POINT_MASS = "point-mass"  # without randomness: argmax, top-k, lookup
+
+
+class Cut(Enum):
+    """What decided where a draft ends, or which of its candidates are left out."""
+
+    BEFORE_SAMPLING = "before-sampling"  # known before the candidate was sampled, or nothing
+    AFTER_SAMPLING = "after-sampling"  # the candidate itself: those left are not samples of q
 
 
 class AfterRejection(Enum):
@@ -201,45 +206,6 @@ def _number(rule: str, parameter: RuleParameter, text: str) -> float:
             f"{parameter.most:g}, not {text!r:.40}."
         )
     return value
-
-
-CANDIDATE_KINDS = {
-    Drawn.SAMPLED: "candidates sampled independently from q",
-    Drawn.WITHOUT_REPLACEMENT: "candidates sampled from q without replacement",
-    Drawn.POINT_MASS: "candidates chosen without randomness (a point mass, which has no q)",
-}
-
-
-def select_rule(drawn: Drawn, sampling: Sampling) -> str:
-    """Return the name of the rule that "auto" means."""
-    if sampling.greedy:
-        return "greedy"
-    return "speculative" if drawn is Drawn.SAMPLED else drawn.value
-
-
-def refuse_rule(rule: RuleSpec, drawn: Drawn, sampling: Sampling) -> str | None:
-    """Return why a rule would not keep the target's distribution on these candidates, or None.
-
-    A lossy rule is refused only if it cannot judge them at all.
-    """
-    if rule.temperature_zero and not sampling.greedy:
-        return (
-            f"The rule {rule.name!r} accepts only the target's top token, so at temperature "
-            f"{sampling.temperature:g} its text would not follow the target's distribution. "
-            "Use temperature 0 or another rule."
-        )
-    if drawn not in rule.accepts and not rule.lossless:
-        return (
-            f"The rule {rule.name!r} divides by q; this drafter proposes {CANDIDATE_KINDS[drawn]}. "
-            "Use another rule, or a drafter that samples."
-        )
-    if drawn not in rule.accepts:
-        needed = " or ".join(sorted(CANDIDATE_KINDS[d] for d in rule.accepts))
-        return (
-            f"The rule {rule.name!r} needs {needed}; this drafter proposes "
-            f"{CANDIDATE_KINDS[drawn]}. Together they would not be lossless."
-        )
-    return None
 
 
 ThresholdFunction = Callable[[Mapping[str, float]], float]

@@ -9,13 +9,19 @@ Standard library only, since the command line reads its options with it.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Final, Self
 from urllib.parse import urlsplit
+
+import gradio as gr
+
+from specviz.adapters.gradio import busy_sessions, drop_session
 
 ALLOWED_HOSTS: Final = "SPECVIZ_ALLOWED_HOSTS"  # environment variables with comma-separated lists
 EMBED_IN: Final = "SPECVIZ_EMBED_IN"
@@ -177,3 +183,33 @@ def _matches(name: str, patterns: Iterable[str]) -> bool:
     return any(
         name.endswith(each[1:]) if each.startswith("*.") else name == each for each in patterns
     )
+
+
+CAPACITY: Final = 64  # further sessions that Gradio keeps, of clients that never announce their end
+
+
+class Sessions:
+    """The sessions whose pages were closed and that are not dropped yet."""
+
+    def __init__(self, demo: gr.Blocks) -> None:
+        self._demo = demo
+        self._gone: set[str] = set()
+
+    def part(self, visitor: str) -> None:
+        """Drop the session of a closed page, and others that were busy when theirs closed."""
+        busy = busy_sessions(self._demo)
+        if busy is None:  # Gradio drops them itself, later
+            return
+        self._gone.add(visitor)
+        for session in self._gone - busy:
+            drop_session(self._demo, session)
+        self._gone &= busy
+        give_back()
+
+
+def give_back() -> None:
+    """Return free memory to the system, if the C library can (glibc)."""
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if trim is not None:
+            trim(0)

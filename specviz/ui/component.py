@@ -20,7 +20,7 @@ from specviz.figures.marks import state_rules
 from specviz.ui.jobs import Jobs
 from specviz.ui.questions import Questions
 from specviz.ui.routes import HALF, config_address, module_address
-from specviz.ui.time_slice import limit_text
+from specviz.ui.task import limit_text
 from specviz.ui.worker import Worker
 
 START: Final = (

@@ -5,13 +5,16 @@ It is inserted when the page is sent: see `adapters.gradio.insert_head`.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from functools import cache
+from itertools import pairwise
 from typing import Final
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from specviz.adapters.gradio import insert_head
+from specviz.adapters.gradio import LIST_ENTRY, insert_head
 from specviz.ui.access import Access
 from specviz.ui.policy import POLICY, page_policy
 from specviz.ui.routes import EARLY, imported, lean, module_address, module_texts, plotly_js
@@ -67,3 +70,27 @@ class Head:
 def is_page(start: Message) -> bool:
     """Whether a response that begins like this is a page."""
     return MutableHeaders(scope=start).get("content-type", "").startswith("text/html")
+
+
+ROOM = 30  # pixels above a group's first choice
+
+
+def headings(lists: Sequence[str], groups: Sequence[str]) -> str:
+    """Return the style sheet that draws them.
+
+    Args:
+        lists: Selectors of dropdowns with the same choices.
+        groups: The group's title for each choice, in order; "" for none.
+    """
+    first = [0, *(at for at, (a, b) in enumerate(pairwise(groups), 1) if a != b)]
+    return "\n".join(_heading(lists, at, groups[at]) for at in first if groups and groups[at])
+
+
+def _heading(lists: Sequence[str], at: int, title: str) -> str:
+    items = [f"{one} {LIST_ENTRY.format(at)}" for one in lists]
+    words = json.dumps(title, ensure_ascii=False).replace("<", "\\3c ")
+    return (
+        f"{', '.join(items)} {{ position: relative; margin-top: {ROOM}px;"
+        f" scroll-snap-align: start; scroll-margin-top: {ROOM}px; }}\n"
+        f"{', '.join(f'{one}::before' for one in items)} {{ content: {words}; }}"
+    )

@@ -16,18 +16,16 @@ from specviz.adapters import gradio as adapter
 from specviz.adapters.spaces import ZEROGPU
 from specviz.compare.domains import choices
 from specviz.settings.threads import shorten_busy_wait
-from specviz.ui import api, learn
-from specviz.ui.access import Access
+from specviz.ui import api, learn, models
+from specviz.ui.access import CAPACITY, Access, Sessions
 from specviz.ui.broken import section, style
 from specviz.ui.compare.race import lane
 from specviz.ui.component import TabContext, css, header
 from specviz.ui.jobs import Jobs
-from specviz.ui.limits import LIMIT
-from specviz.ui.models import tab as models
+from specviz.ui.policy import LIMIT
 from specviz.ui.questions import Questions
 from specviz.ui.queue import LONGEST, Queue
 from specviz.ui.server import app_kwargs
-from specviz.ui.sessions import CAPACITY, Sessions
 from specviz.ui.step import drawer, form
 from specviz.ui.step import tab as step
 from specviz.ui.stream import explained

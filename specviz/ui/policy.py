@@ -14,6 +14,10 @@ from starlette.types import Message, Send
 from specviz.adapters.gradio import SCRIPT_SOURCES, SPACE_SOURCES, STYLE_SOURCES
 from specviz.ui.access import Access
 
+LIMIT: Final = 300.0  # seconds of computing after which a job ends, unless the host sets another
+LEAST, MOST = 5, 86_400  # seconds that a host may set
+
+
 POLICY: Final = "Content-Security-Policy"
 HEADERS: Final = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin"}
 # What no page of this app does; everything that is not named below follows default-src.

@@ -1,6 +1,6 @@
 """The queue of jobs that need the models: their order, and estimates of their waiting time.
 
-One job computes at a time, for a short turn (`specviz.ui.time_slice`). Jobs that have shown nothing
+One job computes at a time, for a short turn (`specviz.ui.task`). Jobs that have shown nothing
 yet go first, then those that draft, then those that measure plain decoding. Within a phase, the
 visitor whose last turn is longest ago goes first. No phase starves: one that was passed over
 PASSED_OVER times in a row gets the next turn.
@@ -21,7 +21,7 @@ from statistics import fmean
 from time import monotonic
 from typing import Final, NamedTuple
 
-from specviz.ui.stop_flag import StopFlag
+from specviz.ui.task import StopFlag
 
 LONGEST: Final = 64
 PER_VISITOR: Final = 2  # jobs of one visitor that wait or compute at the same time

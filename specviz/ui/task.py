@@ -8,19 +8,64 @@ errors included. Elsewhere the same generator runs in the worker thread.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import count
+from mmap import mmap
 from typing import TYPE_CHECKING, Final
 
 from specviz.adapters.spaces import ZEROGPU, gpu_task
 from specviz.models.errors import Stopped
 from specviz.models.load_control import stoppable
 from specviz.ui.request import HOUSE
-from specviz.ui.stop_flag import StopFlag
 from specviz.ui.stream import explained, state
 
 if TYPE_CHECKING:
     from specviz.engine.protocol import Drafter
     from specviz.models.target import Target
+
+
+def format_duration(seconds: float) -> str:
+    """Seconds in words: "5 minutes", "90 seconds"."""
+    whole = round(seconds)
+    number, unit = (whole // 60, "minute") if whole % 60 == 0 else (whole, "second")
+    return f"{number:,} {unit}{'s' if number != 1 else ''}"
+
+
+def too_long(limit: float) -> str:
+    """Return the sentence for a job without any output. limit: its seconds of computing."""
+    most = format_duration(limit)
+    return f"The run ended before its first result: a job may compute for {most} at most here."
+
+
+def limit_text(limit: float) -> str:
+    """Return the note on the time limit before a job. limit: its seconds of computing."""
+    turns = "" if ZEROGPU else ", in short turns while others wait"
+    most = f"A job may compute for {format_duration(limit)} at most here"
+    return f"{most}{turns}. What is finished by then is kept."
+
+
+BYTES: Final = mmap(-1, 4096)  # anonymous memory, which a fork shares and does not copy
+NUMBERS: Final = count()
+
+
+@dataclass(frozen=True, slots=True)
+class StopFlag:
+    """The stop flag of one job, initially not set.
+
+    Attributes:
+        index: Index of its byte, which is reused thousands of jobs later.
+    """
+
+    index: int = field(default_factory=lambda: next(NUMBERS) % len(BYTES))
+
+    def set(self, wanted: bool) -> None:
+        """Set or clear the flag."""
+        BYTES[self.index] = wanted
+
+    def __call__(self) -> bool:
+        """Whether the job should end; it checks this between its steps."""
+        return bool(BYTES[self.index])
+
 
 # Seconds for which a GPU is requested, several times the expected ones: longer tasks are cut off.
 BEGINNING: Final = 10.0  # a new process's first use of a GPU

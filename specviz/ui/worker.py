@@ -28,12 +28,11 @@ import gradio as gr
 from specviz.models.load_control import LoadStage, listening
 from specviz.ui import stream
 from specviz.ui.job import Job
-from specviz.ui.limits import LIMIT
+from specviz.ui.policy import LIMIT
 from specviz.ui.queue import Queue
 from specviz.ui.request import HOUSE
 from specviz.ui.stream import Stream, explained, log
-from specviz.ui.task import Machine, Task
-from specviz.ui.time_slice import too_long
+from specviz.ui.task import Machine, Task, too_long
 
 LOOK: Final = 0.4  # seconds between two polls of a load's progress
 

@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from specviz.settings.settings import Sampling
-from specviz.trace.rule_specs import Drawn, parse_rule, refuse_rule, select_rule
+from specviz.trace.rule_choice import refuse_rule, select_rule
+from specviz.trace.rule_specs import Cut, Drawn, parse_rule
 from specviz.verification.base import (
     Decision,
     Final,
@@ -54,6 +55,7 @@ RULES: Mapping[str, Rule] = {name: make(name, {}) for name, make in RULE_FACTORI
 
 __all__ = [
     "RULES",
+    "Cut",
     "Decision",
     "Drawn",
     "Final",
@@ -84,7 +86,9 @@ def make_rule(text: str) -> Rule:
     return RULE_FACTORIES[name](name, parameters)
 
 
-def choose_rule(name: str, drawn: Drawn, sampling: Sampling) -> Rule:
+def choose_rule(
+    name: str, drawn: Drawn, sampling: Sampling, cut: Cut = Cut.BEFORE_SAMPLING
+) -> Rule:
     """Return the rule called `name`; "auto" is the one that fits candidates and temperature.
 
     Raises:
@@ -92,9 +96,9 @@ def choose_rule(name: str, drawn: Drawn, sampling: Sampling) -> Rule:
             general but not with these candidates.
     """
     if name == "auto":
-        return RULES[select_rule(drawn, sampling)]
+        return RULES[select_rule(drawn, sampling, cut)]
     rule = make_rule(name)
-    problem = refuse_rule(rule.spec, drawn, sampling)
+    problem = refuse_rule(rule.spec, drawn, sampling, cut)
     if problem:
         raise MismatchedRule(problem)
     return rule

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from playwright.sync_api import Page
 from visit import Looker, Visit
 
-from specviz.ui.cost.law.section import START
+from specviz.ui.cost.law import START
 
 LAW = "window.specviz.law"
 ROOFLINE = "window.specviz.roofline"

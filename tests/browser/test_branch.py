@@ -53,6 +53,18 @@ def test_dragging_the_coin_shows_its_outcome_and_changes_nothing_else(looker):
     assert looker.caption() == caption
 
 
+def test_narrow_page_says_what_if_once_below_the_coin(looker):
+    page = looker.look()
+    looker.step_to("Rejected")
+    before = looker.caption()
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.wait_for_selector(".sv-slim")
+    page.get_by_role("slider", name="Coin").focus()
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_selector(".sv-echo:has-text('With the coin set to')")
+    assert looker.caption() == before
+
+
 def test_shown_coin_is_on_the_shown_side_of_the_threshold(looker):
     page = looker.look()
     looker.step_to("Rejected")
@@ -102,6 +114,9 @@ def test_unreached_guesses_name_the_verdicts_that_lead_to_them(visit, pair):
     page = visit.page
     nodes = visit.ask("frame.tree.nodes")
     node, view = next((n, v) for n, v in nodes.items() if v["is"] == "unreached")
+    caption = visit.caption()
+    page.locator(".sv-tree [data-node='0']").click()  # the root is no guess
+    assert visit.caption() == caption
     page.locator(f".sv-tree [data-node='{node}']").click()
     page.wait_for_function("document.querySelector('.sv-verdict').innerText === 'What if?'")
     assert f"+{view['depth']} would be in the text if" in visit.caption()

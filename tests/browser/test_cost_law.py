@@ -8,8 +8,8 @@ from made import RUNS, made
 
 from specviz.cost import formula
 from specviz.cost.formula import SpeedupModel, measured_point
+from specviz.ui.cost.law import START
 from specviz.ui.cost.law.answer import best_sentence, times
-from specviz.ui.cost.law.section import START
 
 LANE = {
     "alpha": 0.8, "gamma": 5, "guesses": 5, "c": 0.05, "verify": 1, "tokens": 3.7,

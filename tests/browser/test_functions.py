@@ -6,7 +6,7 @@ import pytest
 
 from specviz.catalog.entry import entries, settings_read_by, with_defaults
 from specviz.settings.settings import summarize_draft
-from specviz.ui.compare.race import form, lane, presets
+from specviz.ui.compare.race import form, lane, request
 from specviz.ui.compare.race.request import FormLane, RaceRequest, suits
 from specviz.ui.routes import module_address
 
@@ -102,7 +102,9 @@ def trial(threshold, accepted, **more):
 
 
 def plain(parts):
-    return "".join(p if isinstance(p, str) else p.get("n") or "".join(p["w"]) for p in parts)
+    return "".join(
+        p if isinstance(p, str) else p.get("n") or p.get("t") or "".join(p["w"]) for p in parts
+    )
 
 
 GREEDY = {"coin": None, "whatif": None}
@@ -344,7 +346,7 @@ def test_lane_fields_write_the_settings_syntax_of_their_drafter(call, name):
     assert call("compare/race/lane_settings", "summary", rows, known, suits(name)) == told
 
 
-LANES = {(one.drafter, one.settings) for preset in presets.presets() for one in preset.lanes}
+LANES = {(one.drafter, one.settings) for preset in request.presets() for one in preset.lanes}
 LANES |= {("draft-model", "gamma=3 siblings=3,2 confidence=0.15 rule=point-mass")}
 LANES |= {("ngram", "gamma=4 ngram-max=5"), ("medusa", "gamma=2 rank-paths=")}
 

@@ -91,7 +91,14 @@ def tab_to(page, selector):
 
 @pytest.mark.parametrize(
     ("selector", "term"),
-    [(".sv-key-residual", "residual"), (".sv-verdict", "rejected"), (".sv-n-u", "coin")],
+    [
+        (".sv-key-residual", "residual"),
+        (".sv-verdict", "rejected"),
+        (".sv-n-u", "coin"),
+        (".sv-say span:text-is('p ÷ q')", "threshold"),
+        (".sv-say .sv-n-both", "threshold"),
+        (".sv-ticks .sv-ink-both", "threshold"),
+    ],
 )
 def test_term_card_opens_at_a_click_inside_the_window(looker, selector, term):
     page = looker.look()

@@ -7,6 +7,7 @@ from visit import STILL
 from specviz.ui.routes import module_address
 
 TREE = next(name for name in SHIPPED if name.endswith("03-tree"))
+EAGLE_2 = next(name for name in SHIPPED if name.endswith("13-eagle2"))
 OPENING = next(name for name in SHIPPED if name.endswith("01-chain"))
 SIZES = {
     "1024 x 700": (1024, 700),
@@ -216,6 +217,99 @@ def test_timeline_and_coin_stay_in_the_window(visit):
     page.get_by_role("button", name="Larger text").click()
     resize(page, 1280, 800)
     assert page.evaluate(seen) == []
+
+
+def test_coin_comes_into_the_window_when_a_decision_is_stepped_to(visit):
+    page, found = visit.open(f"?trace={OPENING}"), {}
+    seen = UNSEEN.replace("NAMES", '[".sv-coin"]')
+    for size, larger, notice in (
+        ((390, 844), False, True),
+        ((390, 844), True, False),
+        ((1024, 768), True, False),
+    ):
+        resize(page, *size)
+        page.locator("body").evaluate("(e, on) => e.classList.toggle('sv-large', on)", larger)
+        page.locator(".sv-notice").evaluate("(e, on) => { e.hidden = !on; }", notice)
+        if notice:
+            page.evaluate(NOTICE)
+        resize(page, *size)
+        page.evaluate("scrollTo(0, 0)")
+        visit.ask("first()")
+        visit.step_to("Rejected")
+        found[size, larger] = page.evaluate(seen)
+    assert not any(found.values()), found
+
+
+# Words of a step that overlap, that are smaller than 11 px on the page, or that are cut.
+CRAMPED = """() => {
+  const wrong = [];
+  const cells = [...document.querySelectorAll(".sv-table .sv-mr > *, .sv-table .sv-ms > *")];
+  for (const row of document.querySelectorAll(".sv-table .sv-mr, .sv-table .sv-ms")) {
+    const boxes = [...row.querySelectorAll("b, .sv-pv, .sv-qv")].map((each) => {
+      const range = document.createRange();
+      range.selectNodeContents(each);
+      return range.getBoundingClientRect();
+    }).filter(({ width }) => width).sort((a, b) => a.left - b.left);
+    boxes.forEach((box, at) => at && box.left < boxes[at - 1].right &&
+      wrong.push("overlap: " + row.textContent));
+  }
+  for (const each of cells)
+    if (parseFloat(getComputedStyle(each).fontSize) < 11 && !each.matches(".sv-rest *"))
+      wrong.push("small: " + each.textContent);
+  for (const chip of document.querySelectorAll(".sv-row .sv-chip"))
+    if (chip.getBoundingClientRect().height > 40) wrong.push("tall: " + chip.textContent);
+  return wrong;
+}"""
+
+
+def test_table_and_siblings_are_readable_on_a_phone_with_larger_text(visit):
+    page, found = visit.open(), {}
+    page.get_by_role("button", name="Larger text").click()
+    resize(page, 390, 844)
+    for name, round_, step in ((OPENING, 1, "judge-5"), (EAGLE_2, 3, "judge-2")):
+        visit.show(name)
+        visit.ask(f"go({round_}, 0)")
+        visit.step_until(f"frame.step.id === '{step}'")
+        found[name] = page.evaluate(CRAMPED)
+    assert not any(found.values()), found
+
+
+def test_tree_with_larger_text_shows_its_root(visit):
+    page = visit.open(f"?trace={OPENING}")
+    page.get_by_role("button", name="Larger text").click()
+    resize(page, 1280, 800)
+    visit.ask("first()")
+    visit.step_to("Rejected")
+    tree = page.locator(".sv-treebox").bounding_box()
+    for node in (0, 5):
+        word = page.locator(f".sv-tree [data-node='{node}'] .sv-twig-pill").bounding_box()
+        assert tree["x"] - 14 <= word["x"]
+        assert word["x"] + word["width"] <= tree["x"] + tree["width"]
+
+
+def test_last_tab_is_clear_of_the_badge_with_larger_text(looker):
+    page = looker.look(OPENING)
+    page.get_by_role("button", name="Larger text").click()
+    for width in (1009, 1024, 1280):  # the first one has a scroll bar
+        resize(page, width, 768)
+        page.wait_for_function(STILL)
+        tab = page.get_by_role("tab", name="Models").last.bounding_box()
+        assert tab["x"] + tab["width"] <= page.locator(".sv-badge").first.bounding_box()["x"] - 8
+    page.get_by_role("button", name="Larger text").click()
+
+
+def test_card_of_a_legend_covers_no_word_of_the_tree(looker):
+    page = looker.look(OPENING)
+    looker.step_to("Rejected")
+    for name in (".sv-marks .sv-key-rejected", ".sv-say .sv-n-p"):
+        page.locator(name).first.hover()
+        page.locator(".sv-gloss:popover-open").wait_for()
+        card = page.locator(".sv-gloss").bounding_box()
+        for word in page.locator(".sv-tree .sv-twig-pill").all():
+            box = word.bounding_box()
+            beside = box["x"] >= card["x"] + card["width"] or box["x"] + box["width"] <= card["x"]
+            above = box["y"] >= card["y"] + card["height"] or box["y"] + box["height"] <= card["y"]
+            assert beside or above, name
 
 
 def test_tree_and_coin_are_on_a_phones_first_screen(visit):

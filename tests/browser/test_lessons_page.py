@@ -12,14 +12,14 @@ from specviz.ui.learn.lessons import lesson, titles
 
 NAMES = [title["id"] for title in titles()]
 SHOWN = "() => window.specviz?.lesson?.shown"
-# Whether the middle of the first row of what is ringed is neither outside nor below the card.
+# Whether what is ringed begins inside the window and not below the card.
 SEEN = """(selector) => {
   const ringed = document.querySelector(".sv-ringed");
   if (!ringed || !ringed.matches(selector)) return "not ringed";
   const box = ringed.getBoundingClientRect();
   const card = document.querySelector(".sv-lesson").getBoundingClientRect();
   if (box.top < card.bottom - 1 && box.bottom > card.top + 1) return "below the card";
-  return box.top < innerHeight - 80 ? "seen" : "outside the window";
+  return box.top < innerHeight - 20 ? "seen" : "outside the window";
 }"""
 
 

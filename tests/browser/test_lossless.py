@@ -160,10 +160,37 @@ def test_undo_brings_back_what_a_check_of_a_run_replaced(sand):
 def test_dartboard_has_a_preset_and_a_heading(sand):
     sand.locator("[data-choice=candidates] button").last.click()
     sand.locator("#sv-sand-preset").select_option("darts")
-    settled(sand)
-    sand.get_by_role("button", name="Run 1,000 rounds").click()
     expect(sand.get_by_role("heading", name="Von Neumann’s dartboard")).to_be_visible()
-    assert sand.locator(".sv-coins-dart").count() == 600
+    assert sand.locator(".sv-coins-dart").count() == 600  # before any round
+    expect(sand.locator(".sv-coins-body")).to_be_hidden()
+    sand.locator("#sv-sand-rule").select_option("speculative")
+    expect(sand.locator(".sv-coins-dart")).to_have_count(0)
+
+
+# The counts on screen, whether the verdict is visible, and where the next section begins.
+COUNTED = """() => new Promise((done) => {
+  const seen = [];
+  const look = () => {
+    const count = document.querySelector(".sv-coins-count").textContent;
+    const said = getComputedStyle(document.querySelector(".sv-coins-said")).visibility;
+    const top = document.querySelector(".sv-wild").getBoundingClientRect().top + scrollY;
+    if (count) seen.push([count, said === "visible", top]);
+    if (count === "1,000 rounds") done(seen);
+    else requestAnimationFrame(look);
+  };
+  look();
+})"""
+
+
+def test_verdict_of_random_rounds_waits_for_the_last(lively):
+    page = lively.open()
+    page.get_by_role("tab", name="Lossless?").click()
+    page.wait_for_function(f"{SAND}?.idle")
+    page.get_by_role("button", name="Run 1,000 rounds").click()
+    seen = page.evaluate(COUNTED)
+    assert len(seen) > 3
+    assert all(visible == (count == "1,000 rounds") for count, visible, _ in seen)
+    assert len({top for *_, top in seen}) == 1
 
 
 def test_output_is_in_view_beside_p_and_q_with_larger_text(sand):
@@ -177,6 +204,19 @@ def test_output_is_in_view_beside_p_and_q_with_larger_text(sand):
     cut = "(row) => [...row.children].filter((one) => one.scrollWidth > one.clientWidth).length"
     assert words.evaluate(cut) == 0, "no word is cut"
     larger.click()
+
+
+def test_output_comes_into_view_when_a_rule_is_chosen_on_a_phone(sand):
+    sand.set_viewport_size({"width": 390, "height": 844})
+    rule = sand.locator("#sv-sand-rule")
+    rule.scroll_into_view_if_needed()
+    output = sand.locator(".sv-sand-out")
+    assert output.bounding_box()["y"] < 0, "it is above the window"
+    rule.select_option(index=3)
+    settled(sand)
+    box = output.bounding_box()
+    assert box["y"] >= 0
+    assert box["y"] + box["height"] <= 844
 
 
 # The job of the repeated runs, in the module that the page has loaded.

@@ -54,7 +54,9 @@ def test_every_model_is_listed_in_its_group(seen):
     assert "layout only, with a tiny checkpoint" in four
     assert "gated" in row(seen, "meta-llama/Llama-3.2-1B-Instruct").inner_text()
     expect(seen.locator(".sv-models-loaded")).to_contain_text("House")
-    assert "MB" in seen.inner_text(".sv-models-loaded")
+    assert re.search(
+        r"House [\d.]+ MB \([\d.]+ MB in its file", seen.inner_text(".sv-models-loaded")
+    )
     assert "Drafters without weights: N-gram" in seen.inner_text(".sv-models-bare")
 
 

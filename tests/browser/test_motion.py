@@ -170,3 +170,13 @@ def kept(page):
     metrics = tools.send("Performance.getMetrics")["metrics"]
     tools.detach()
     return {metric["name"]: metric["value"] for metric in metrics}
+
+
+def test_playing_pauses_while_another_tab_is_open(lively):
+    page = lively.open("?trace=01-chain&round=1&step=propose-1")
+    lively.ask("play()")
+    page.get_by_role("tab", name="Trees", exact=True).click()
+    assert page.locator(".sv-dock [aria-label=Pause]").count() == 0
+    cursor = lively.ask("cursor")
+    page.wait_for_timeout(1500)  # the longest of the first steps takes 1 s
+    assert lively.ask("cursor") == cursor

@@ -13,8 +13,8 @@ import pytest
 from app_server import wait_for
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-LAST = "from specviz.ui.trees.ranking import section as ranking\n"
-IMPORT = "from specviz.ui.sample import section as sample\n"
+LAST = "from specviz.ui.trees import grow, judging, ranking\n"
+IMPORT = "from specviz.ui import sample\n"
 ROW = '    "Sample": (sample,),\n'
 
 

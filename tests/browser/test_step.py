@@ -228,6 +228,9 @@ def test_second_guess_at_a_position_has_hatched_bars(looker):
 
 def test_guesses_that_were_not_sampled_show_no_q(looker):
     page = looker.look("03-point-mass")
+    looker.step_until("frame.panel.kind === 'guesses'")
+    assert page.inner_text(".sv-title") == "The drafter's confidence"
+    page.wait_for_selector(".sv-chart .barlayer .point")
     looker.step_until("frame.panel.kind === 'guesses' && frame.panel.scored")
     assert page.inner_text(".sv-title") == "p of every guess"
     looker.step_to("Rejected")

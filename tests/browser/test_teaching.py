@@ -2,11 +2,13 @@
 
 import re
 from io import BytesIO
+from urllib.parse import parse_qs, urlsplit
 from xml.etree import ElementTree
 
 import pytest
 from costs import UNFOLD
 from PIL import Image
+from playwright.sync_api import expect
 
 PARTS = {"draft tree": ".sv-tree-part", "coin and table": ".sv-panel"}
 
@@ -21,6 +23,36 @@ def test_copied_link_opens_the_same_step(visit, another):
     there = another.open(link.removeprefix(another.url))
     there.wait_for_function("document.querySelector('.sv-verdict').textContent === 'Rejected'")
     assert another.ask("cursor") == visit.ask("cursor")
+
+
+def test_a_reload_and_a_copied_link_keep_the_open_tab(visit):
+    page = visit.open()
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    open_tab = "[role=tab][aria-selected=true]:text-is('{}')"
+    for name in ("Models", "Trees", "Cost"):
+        page.get_by_role("tab", name=name, exact=True).click()
+        assert parse_qs(urlsplit(page.url).query)["tab"] == [name.lower()]
+        page.reload()
+        page.wait_for_selector(open_tab.format(name))
+        assert parse_qs(urlsplit(copied(page)).query)["tab"] == [name.lower()]
+    page.go_back()
+    page.wait_for_selector(open_tab.format("Trees"))
+    page.get_by_role("tab", name="Step", exact=True).click()
+    assert "tab" not in parse_qs(urlsplit(page.url).query)
+
+
+def test_button_says_that_a_link_opens_the_tab_without_the_live_race(visit):
+    page = visit.open("?tab=compare")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.wait_for_function("window.specviz.races?.['sv-race']?.whole")
+    live = {**page.evaluate("window.specviz.races['sv-race'].race"), "source": "live"}
+    race = "window.specviz.races['sv-race']"
+    hear = f"line => {{ {race}.begin(); {race}.hear([line]); }}"
+    page.evaluate(hear, live)
+    link = copied(page)
+    expect(page.locator(".sv-copy")).to_contain_text("without your live race")
+    assert parse_qs(urlsplit(link).query)["tab"] == ["compare"]
+    assert "race=" not in link.replace("trace=", "")
 
 
 # A promise made before the click, since the button says so for a moment only.

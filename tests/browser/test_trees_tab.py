@@ -127,7 +127,7 @@ def test_link_restores_own_shape_and_fills_in_own_text(visit):
     assert page.evaluate(f"{GROW}.view.answer.nodes.map(({{ parent }}) => parent)") == [-1, 0, 0]
     values = [page.input_value(f"#sv-grow-{name}") for name in ("own", "prompt", "drafter", "skip")]
     assert values == ["[-1, 0, 0]", "<b>Once</b>", "medusa", "7"]
-    page.evaluate("window.dispatchEvent(new CustomEvent('sv-link'))")
+    page.evaluate("window.dispatchEvent(new CustomEvent('sv-link', { detail: {} }))")
     assert parse_qs(urlsplit(page.url).query)["tree-shape"] == ["[-1, 0, 0]"]
 
 

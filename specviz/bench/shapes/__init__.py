@@ -36,7 +36,7 @@ from specviz.cost.measured_costs import ContextCosts, CostFile, DrafterFacts, Mo
 from specviz.cost.sources import Model
 from specviz.cost.sweep import PassSamples
 from specviz.engine.loop import Stop, never
-from specviz.engine.protocol import DraftSession
+from specviz.engine.protocol import DraftSession, draft_cut
 from specviz.engine.recorder import versions
 from specviz.models.devices import cpu_name, describe_device, synchronize
 from specviz.models.fast_layers import describe_products
@@ -165,7 +165,7 @@ class ShapeRounds:
         scores = run.score(proposal.tree, proposal.extra_rows, proposal.precomputed)
         checked = self._now()
         probs = logits_to_probs(scores.logits, settings.sampling)
-        rule = choose_rule(settings.rule, session.drawn, settings.sampling)
+        rule = choose_rule(settings.rule, session.drawn, settings.sampling, draft_cut(session))
         rule.judge(proposal.tree, proposal.drawn, probs, proposal.q, chance)
         scores.check()
         run.keep(())

@@ -20,6 +20,7 @@ tensor without a stated reason.
   (DeepSeek-V3's modules, without the model that they were trained with), L-MTP, Mixture of
   Attentions, Meta's parallel heads. Blockwise heads were never published; their names are
   tensor2tensor's.
+- PARD is a whole language model, of whatever architecture, with `pard_token` in its config.
 """
 
 from __future__ import annotations
@@ -161,7 +162,13 @@ def _mtp(config: Mapping[str, Any], names: Names) -> bool:
     return modules and "model.embed_tokens.weight" not in names
 
 
+def _pard(config: Mapping[str, Any], names: Names) -> bool:
+    """Return whether it is a causal LM, with its own embeddings, that was tuned to read masks."""
+    return "pard_token" in config and "model.embed_tokens.weight" in names
+
+
 OTHERS: Final = (
+    Layout("PARD (AMD)", "pard", "specviz.drafters.pard:Pard", _pard),
     Layout("DSpark (DeepSpec)", "dspark", "specviz.drafters.dspark:DSpark", _dspark, from_dspark),
     Layout("DFlash (z-lab)", "dflash", "specviz.drafters.dflash:DFlash", _dflash),
     Layout("MTP (DeepSeek)", "mtp", "specviz.drafters.mtp:MTP", _mtp),

@@ -1,4 +1,4 @@
-"""The contract of a drafter: eleven checks, as plain functions that need no test runner.
+"""The contract of a drafter: twelve checks, as plain functions that need no test runner.
 
 A check uses a drafter through its protocol only, so it works for drafters outside the package too.
 Each check returns None or raises `ContractBroken` with a sentence; `check_drafter` runs all.
@@ -13,6 +13,7 @@ from specviz.drafters.contract.checks import (
     drafts_no_deeper_than_allowed,
     fresh_session_proposes_the_same,
     greedy_equals_generate,
+    guess_does_not_decide_itself,
     missing_states_raise,
     nan_weights_raise,
     nothing_follows_end_token,
@@ -32,6 +33,7 @@ CHECKS: Final[dict[str, Check]] = {
     "greedy output equals `generate`": greedy_equals_generate,
     "sampled runs replay": sampled_runs_replay,
     "tokens follow the target's distribution": tokens_follow_target_distribution,
+    "a sampled guess does not decide whether it is proposed": guess_does_not_decide_itself,
     "a run stops at its limit": run_stops_at_limit,
     "a draft is no deeper than allowed": drafts_no_deeper_than_allowed,
     "nothing follows an end token": nothing_follows_end_token,

@@ -37,16 +37,20 @@ from specviz.drafters.contract.harness import (
     summarize,
 )
 from specviz.engine.loop import Decoding, plain
+from specviz.engine.protocol import draft_cut
 from specviz.models.passes import CaptureSpec, States
-from specviz.settings.chance import FINAL, u_key
+from specviz.settings.chance import DRAFT, FINAL, u_key
 from specviz.trace.check import check
 from specviz.trace.metrics import token_ids
+from specviz.verification import Cut, Drawn
 from specviz.verification.distributions import BadScores
 from specviz.verification.exact import g_test, plain_distribution
 
 LIMITS: Final = (1, 2, 3, 7)
 FALSE_ALARM: Final = 1e-3  # probability that a correct drafter fails the G-test
 COUNTED_NEW: Final = 4  # max_new_tokens of a run for the G-test: three tokens, with drafts two deep
+CUT_NODES: Final = 5  # guesses that are sampled again with other random numbers
+CUT_COINS: Final = (0.02, 0.5, 0.85, 0.99)  # likely tokens first, see `distributions.draw`
 FEWEST: Final = 20  # accepted and rejected guesses that the G-test needs
 
 
@@ -120,6 +124,33 @@ def tokens_follow_target_distribution(case: Case) -> None:
     expect(result.p_value > FALSE_ALARM, sentence)
 
 
+def guess_does_not_decide_itself(case: Case) -> None:
+    """Whether a sampled guess is proposed does not depend on the guess, so it is a sample of q.
+
+    Each guess, and the one that would follow the last, is sampled with several random numbers while
+    the earlier guesses stay the same: it is proposed with all of them or with none.
+    """
+    target = case.ending()
+    drafter, text = case.drafter(target), target.encode(case.prompts[0], NEW)
+    for settings in case.settings():
+        session = start_session(target, drafter, text, settings)
+        if session.drawn is Drawn.POINT_MASS or draft_cut(session) is Cut.AFTER_SAMPLING:
+            continue
+        for node in range(1, CUT_NODES + 1):
+            proposed = set()
+            for u in CUT_COINS:
+                coins = {u_key(1, DRAFT, node): u}
+                again = start_session(target, drafter, text, settings)
+                proposal = again.propose(text, 5, replace(settings, coins=coins).chance(1))
+                proposed.add(len(proposal.tree) > node)
+            expect(
+                len(proposed) == 1,
+                f"Guess {node} is proposed or left out depending on the token sampled for it, so "
+                "it is not a sample of q. Decide before it is sampled, or announce "
+                "`cut = Cut.AFTER_SAMPLING`.",
+            )
+
+
 def run_stops_at_limit(case: Case) -> None:
     """A run has exactly as many new tokens as requested."""
     target = case.ending()
@@ -165,7 +196,8 @@ def drafts_no_deeper_than_allowed(case: Case) -> None:
                     settings.chance(turn.number + 1) for turn in first_rounds(decoding, rounds)
                 ][-1]
                 proposal = decoding.session.propose(list(decoding.text), max_tokens, chance)
-                proposal.check(decoding.session.drawn, max_tokens, ())
+                session = decoding.session
+                proposal.check(session.drawn, max_tokens, (), draft_cut(session))
                 most = max(most, *proposal.tree.depths)
     expect(most > 1, "It never drafted two tokens deep; give prompts on which it does.")
 
@@ -179,8 +211,9 @@ def nothing_follows_end_token(case: Case) -> None:
                 target = case.ending(token)
                 ids = target.encode(prompt, settings.max_new_tokens)
                 for played in Decoding(target, case.drafter(target), ids, settings).rounds():
-                    played.proposal.check(played.proposal.drawn, len(played.p) + 1, target.eos)
-                    shown |= token in played.proposal.tree.tokens[1:]
+                    made = played.proposal
+                    made.check(made.drawn, len(played.p) + 1, target.eos, made.cut)
+                    shown |= token in made.tree.tokens[1:]
     expect(shown, "It never guessed an end of text; give prompts on which it drafts two deep.")
 
 

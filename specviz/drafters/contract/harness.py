@@ -14,7 +14,7 @@ from torch import Tensor
 
 from specviz.engine.decode import run
 from specviz.engine.loop import Decoding, RoundResult
-from specviz.engine.protocol import Drafter, DraftSession, Proposal
+from specviz.engine.protocol import Drafter, DraftSession, Proposal, draft_cut
 from specviz.models.passes import ExtraRows, States
 from specviz.models.target import Target
 from specviz.settings.chance import Chance
@@ -84,7 +84,7 @@ class RecordingSession:
 
     def __init__(self, session: DraftSession) -> None:
         self.session = session
-        self.drawn = session.drawn
+        self.drawn, self.cut = session.drawn, draft_cut(session)
         self.calls: list[tuple[list[int], int, Chance, Proposal]] = []
 
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:

@@ -18,6 +18,7 @@ from specviz.frames.evidence.heads import (
     dynamic,
     features,
     leaps,
+    masks,
     modules,
     parallel,
     side_by_side,
@@ -93,6 +94,7 @@ FORMS: Final[Mapping[str, Form]] = {
         leaps, _keys("leap"), _keys("head state back path"), mark=states_read, guess=top_or_rank
     ),
     "block": Form(block, remark=_keys("block passes"), each=_keys("place")),
+    "masks": Form(masks, remark=_keys("passes"), each=_keys("place")),
     "parallel": Form(parallel, remark=_keys("passes"), each=_keys("place")),
     "spark": Form(spark, remark=_keys("block passes"), each=_keys("place base top")),
     "features": Form(features, remark=_keys("passes"), each=_keys("guessed_features")),

@@ -39,6 +39,10 @@ ROW_KEYS: Final = (
     ("given", "the newest token and the target's states"),
     ("own", "a mask: one learned state, no token"),
 )
+MASK_KEYS: Final = (
+    ("given", "the newest token"),
+    ("own", "a mask: no token is known yet"),
+)
 STATE_KEYS: Final = (("given", "the target's own hidden state"), ("own", "the head's own output"))
 
 
@@ -161,24 +165,56 @@ def parallel(scene: Scene, step: Step, remark: Remark) -> Why | None:
     if not positions:
         return None
     heads, found = _tops_by_position(scene, positions)
-    masks = remark["masks"]
+    seen = facts(("states of the text read", remark["states"]), ("passes", remark["passes"]))
+    why = say("evidence", "parallel_why", masks=remark["masks"])
+    rows_read = [_read_by_row(scene, len(heads) - 1), *found]
+    keys = ROW_KEYS if remark["masks"] else ROW_KEYS[:1]
+    table = grid(heads, rows_read, keys, stacked=True, more=_hidden(positions))
+    return {"say": why, "blocks": [table, seen]}
+
+
+def masks(scene: Scene, step: Step, remark: Remark) -> Why | None:
+    """Show what every row of PARD's pass read, its guess and its likeliest tokens.
+
+    A sampled guess need not be among the likeliest. In a tree, the guesses are the first siblings.
+    """
+    positions = remark.get("places")
+    if not positions:
+        return None
+    heads, found = _tops_by_position(scene, positions, guessed=False)
+    table_rows = [_read_by_row(scene, len(heads) - 1), *found]
+    if path := main_path(scene, step)[:MOST_COLUMNS]:
+        table_rows.insert(1, row("guess", [_guess(scene, node) for node in path]))
+    seen = facts(("rows of the pass", remark["rows"]), ("passes", remark["passes"]))
+    why = say("evidence", "masks_why", masks=remark["masks"])
+    keys = MASK_KEYS if remark["masks"] else MASK_KEYS[:1]
+    table = grid(heads, table_rows, keys, stacked=True, more=_hidden(positions))
+    return {"say": why, "blocks": [table, seen]}
+
+
+def _read_by_row(scene: Scene, count: int) -> GridRow:
+    """Return a table's row of what the first `count` rows of a pass read: a token, then masks."""
     assert scene.round.proposed is not None
     newest: Cell = {"w": scene.word(scene.round.proposed.root), "is": "given"}
     mask: Cell = {"n": "mask", "is": "own"}
-    read = row("read", [newest, *[mask] * (len(heads) - 2)])
-    keys = ROW_KEYS if masks else ROW_KEYS[:1]
-    seen = facts(("states of the text read", remark["states"]), ("passes", remark["passes"]))
-    table = grid(heads, [read, *found], keys, stacked=True, more=_hidden(positions))
-    return {"say": say("evidence", "parallel_why", masks=masks), "blocks": [table, seen]}
+    return row("read", [newest, *[mask] * (count - 1)])
 
 
-def _tops_by_position(scene: Scene, positions: list[Any]) -> tuple[list[str], list[GridRow]]:
-    """Return the heads of a table's columns, and its rows: the likeliest tokens by rank."""
-    shown, drafted = positions[:MOST_COLUMNS], len(scene.guesses)
+def _tops_by_position(
+    scene: Scene, positions: list[Any], guessed: bool = True
+) -> tuple[list[str], list[GridRow]]:
+    """Return the heads of a table's columns, and its rows: the likeliest tokens by rank.
+
+    Args:
+        scene: The scene.
+        positions: By position, its likeliest tokens.
+        guessed: Whether the likeliest tokens are the guesses, and are marked as such.
+    """
+    shown, drafted = positions[:MOST_COLUMNS], len(scene.guesses) if guessed else 0
     ranks = range(max(map(len, shown)))
     found = [row(ORDINALS[rank], [_ranked(scene, here, rank) for here in shown]) for rank in ranks]
-    for guessed in found[0]["cells"][:drafted]:
-        guessed["is"] = "guess"
+    for cell in found[0]["cells"][:drafted]:
+        cell["is"] = "guess"
     return ["position", *(f"+{at}" for at in range(1, len(shown) + 1))], found
 
 

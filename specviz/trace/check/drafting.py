@@ -279,6 +279,7 @@ def check_kind(proposed: Proposed, family: str, settings: Settings, where: str) 
         expected = "without-replacement" if branches else "sampled"
     problem = f"its guesses are {proposed.drawn}, but by the settings they should be {expected}"
     expect(proposed.drawn == expected, where, problem)
+    expect(proposed.cut is None, where, f"a draft of {family} is not cut by its own guesses")
 
 
 def check_widths(

@@ -17,7 +17,7 @@ from specviz.trace.events import Guess, Proposed, Round
 from specviz.trace.work import Work
 
 # Sample a tree from a model's q, with the siblings that the settings give every depth.
-GROWING: Final = frozenset({"draft-model", "oracle", "layerskip", "eagle", "mtp"})
+GROWING: Final = frozenset({"draft-model", "pard", "oracle", "layerskip", "eagle", "mtp"})
 UNIFORM: Final = "uniform"  # the same from q = 1/V
 SAMPLING: Final = GROWING | {UNIFORM}  # sample guesses unless set to take the top tokens
 RANKED: Final = frozenset({"medusa", "mtp-parallel", "lmtp"})  # read siblings or rank paths

@@ -11,14 +11,8 @@ from specviz.settings.settings import BadSettings, Settings
 from specviz.trace.chat import Chat
 from specviz.trace.check.expectations import CheckFailed, expect
 from specviz.trace.events import Header, ModelCard, Proposed
-from specviz.trace.rule_specs import (
-    RULE_SPECS,
-    Drawn,
-    RuleSpec,
-    parse_rule,
-    refuse_rule,
-    select_rule,
-)
+from specviz.trace.rule_choice import refuse_rule, select_rule
+from specviz.trace.rule_specs import RULE_SPECS, Cut, Drawn, RuleSpec, parse_rule
 
 MOST_PARAMETERS: Final = 10**14
 MOST_BYTES: Final = 10**16
@@ -96,10 +90,11 @@ def _parse_rule(rule: str) -> tuple[str, dict[str, float]]:
 def check_drawn(proposed: Proposed, plan: RunSpec, where: str) -> None:
     """Check that the rule takes such candidates, and that "auto" selects it for them."""
     drawn, sampling = Drawn(proposed.drawn), plan.settings.sampling
-    problem = refuse_rule(plan.spec, drawn, sampling)
+    cut = Cut(proposed.cut or Cut.BEFORE_SAMPLING)
+    problem = refuse_rule(plan.spec, drawn, sampling, cut)
     expect(problem is None, where, (problem or "").rstrip("."))
     name = plan.spec.name
-    expected = select_rule(drawn, sampling) if plan.settings.rule == "auto" else name
+    expected = select_rule(drawn, sampling, cut) if plan.settings.rule == "auto" else name
     expect(name == expected, where, f"the rule is {name!r}, but {expected!r} fits the candidates")
 
 

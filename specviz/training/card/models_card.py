@@ -28,7 +28,8 @@ FROZEN_NOTE: Final = (
     "heads. Except where noted, a head is trained to match the target's distribution at every "
     "position, not the text's token. Most papers train multi-token heads and blockwise heads "
     "jointly with the trunk; on a frozen trunk they are weaker. All heads share the target's "
-    "embeddings, and all but EAGLE-3 and P-EAGLE its output projection."
+    "embeddings, and all but EAGLE-3 and P-EAGLE its output projection. PARD is a "
+    "whole model, trained in the same way."
 )
 
 

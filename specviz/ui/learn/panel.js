@@ -3,7 +3,7 @@
 
 import { ask } from "../shared/ask.js";
 import { page } from "../shared/page.js";
-import { ring } from "../shared/ring.js";
+import { ring, ringUntilSettled } from "../shared/ring.js";
 import { sentencePart } from "../shared/sentence.js";
 import { Stage } from "../shared/stage.js";
 import { hand, openTab } from "../shared/tabs.js";
@@ -87,7 +87,7 @@ async function show(at) {
   const given = state.answers.get(at);
   if (given !== undefined && step.predict?.then) await move(step.predict.then);
   else if (step.place) await move(step.place);
-  if (state.lesson === lesson && state.at === at) ring(step.look || null);
+  if (state.lesson === lesson && state.at === at) ringUntilSettled(step.look);
 }
 
 /** @param {Place} place */

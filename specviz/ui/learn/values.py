@@ -15,7 +15,7 @@ from specviz.frames.numbers import format_seconds
 from specviz.frames.scene import Scene
 from specviz.trace import metrics
 from specviz.trace.file import Trace
-from specviz.ui.lossless.sandbox import section as sandbox
+from specviz.ui.lossless import sandbox
 from specviz.ui.step import recorded
 
 

@@ -3,7 +3,7 @@
 import { Job } from "../shared/job.js";
 import { download, question, show, state } from "./models_list.js";
 
-/** @import { Line } from "./tab.py" */
+/** @import { Line } from "./__init__.py" */
 
 /** @param {string} sentence */
 function announce(sentence) {

@@ -4,7 +4,7 @@ import { job } from "./fetching.js";
 import { download, question, receive, stage, state } from "./models_list.js";
 
 /** @import { Start } from "../shared/section.js" */
-/** @import { Config } from "./tab.py" */
+/** @import { Config } from "./__init__.py" */
 
 const OFFERS = {
   true: "The models on this machine, those loaded in memory, and public checkpoints that can be downloaded.",

@@ -9,7 +9,7 @@ import { classes, h, render } from "../shared/view.js";
 
 /** @import { Reply } from "../shared/ask.js" */
 /** @import { Answer, Loaded, Row } from "./rows.py" */
-/** @import { Config } from "./tab.py" */
+/** @import { Config } from "./__init__.py" */
 
 const SILENT = "The server does not answer. This list may be out of date.";
 /** @type {Stage<Config>} */
@@ -92,9 +92,11 @@ export function show() {
 /** @param {Loaded[]} loaded */
 const LoadedModels = (loaded) =>
   loaded.length
-    ? loaded.map(({ title, where, memory }) =>
-        h("li", null, h("b", null, title), " " + memory + " (" + where + ")"),
-      )
+    ? loaded.map(({ title, where, memory, file, packed }) => {
+        const parts = [file + " in its file", packed && packed + " of packed copies", where];
+        const facts = parts.filter(Boolean).join("; ");
+        return h("li", null, h("b", null, title), ` ${memory} (${facts})`);
+      })
     : h("li", null, "None yet. A model is loaded when a run first uses it.");
 
 /** @param {Answer} answer */

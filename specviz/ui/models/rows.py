@@ -57,11 +57,19 @@ class Row(Facts):
 
 
 class Loaded(TypedDict):
-    """A model in memory."""
+    """A model in memory.
+
+    Attributes:
+        memory: All that it takes there.
+        file: The size of its weight files.
+        packed: The packed copies in `memory`; "" if there are none.
+    """
 
     title: str
     where: str
     memory: str
+    file: str
+    packed: str
 
 
 class Answer(TypedDict):
@@ -237,7 +245,13 @@ def in_memory() -> list[Loaded]:
     from specviz.catalog.loading import loaded_models
 
     return [
-        {"title": each.title, "where": where(each), "memory": size(each.bytes)}
+        {
+            "title": each.title,
+            "where": where(each),
+            "memory": size(each.bytes),
+            "file": size(each.file),
+            "packed": size(each.packed) if each.packed else "",
+        }
         for each in loaded_models()
     ]
 

@@ -7,6 +7,17 @@ const given = new URLSearchParams(location.search);
 export const linkedText = (key) => given.get(key) ?? "";
 
 /**
+ * Says what the copied link opens, where it cannot lead to all that a part shows.
+ * @param {HTMLElement} element
+ * @param {() => string} note "" where it can.
+ */
+export function noteOfLink(element, note) {
+  window.addEventListener("sv-link", ({ detail }) => {
+    if (element.clientWidth > 0) detail.note ||= note();
+  });
+}
+
+/**
  * Keeps a part's place in the address: always, or once a link named it or was copied.
  * @param {string} key
  * @param {() => string} place What leads back to the part; "" where no link can.

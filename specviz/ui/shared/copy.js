@@ -5,21 +5,28 @@ import { there } from "./there.js";
 import { Button, Component } from "./view.js";
 
 const SHOWN = 1600; // ms that a button says what it did
+const NOTED = 5000; // ms, for a sentence of several words
 
 /** @param {Element} button */
 export function startCopy(button) {
   const label = there(button.querySelector("span"));
   const before = label.textContent;
+  let shown = 0; // the timer until the button has its label again
   button.addEventListener("click", async () => {
-    const detail = { problem: "" }; // set by the tab that is open if no link leads to it
+    const detail = { problem: "", note: "" }; // set by the tab that is open
     window.dispatchEvent(new CustomEvent("sv-link", { detail }));
     const copied = !detail.problem && (await copy(location.href));
-    label.textContent = detail.problem || (copied ? "Link copied" : "Copy the address above");
+    const done = copied ? "Link copied" : "Copy the address above";
+    label.textContent = detail.problem || [done, detail.note].filter(Boolean).join(". ");
     button.classList.add("sv-said-so");
-    setTimeout(() => {
-      label.textContent = before;
-      button.classList.remove("sv-said-so");
-    }, SHOWN);
+    clearTimeout(shown);
+    shown = setTimeout(
+      () => {
+        label.textContent = before;
+        button.classList.remove("sv-said-so");
+      },
+      detail.note ? NOTED : SHOWN,
+    );
   });
 }
 

@@ -28,19 +28,23 @@ export function fieldOf(id) {
   return field;
 }
 
-// The button of a tab, by its name, among those of the component with this id (and not of tabs in its
-// tabs). Null while the page is not yet drawn.
+// A tab's name in the address: "lossless" of the tab "Lossless?".
+/** @param {string} name */
+export const tabKey = (name) => name.toLowerCase().replace(/[^a-z0-9]+/g, "");
+
+// The button of a tab, by its name or key, among those of the component with this id (and not of tabs
+// in its tabs). Null while the page is not yet drawn.
 /** @param {string} id @param {string} name @returns {HTMLElement | null} */
 export function tabButton(id, name) {
   /** @type {NodeListOf<HTMLElement>} */
   const found = document.querySelectorAll("#" + id + " > .tab-wrapper " + TAB);
-  return [...found].find((one) => one.textContent.trim() === name) || null;
+  return [...found].find((one) => tabKey(one.textContent) === tabKey(name)) || null;
 }
 
-// The name of the tab whose button an event came from; "" if it came from none.
+// The key of the tab whose button an event came from; "" if it came from none.
 /** @param {string} id @param {EventTarget | null} target */
 export const tabAt = (id, target) =>
-  (target instanceof Element && target.closest("#" + id + " " + TAB)?.textContent?.trim()) || "";
+  tabKey((target instanceof Element && target.closest("#" + id + " " + TAB)?.textContent) || "");
 
 /** @param {HTMLElement} button */
 export const isSelected = (button) => button.getAttribute("aria-selected") === "true";

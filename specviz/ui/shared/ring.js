@@ -37,3 +37,23 @@ function clear(element) {
   });
   element.style.scrollMargin = "";
 }
+
+const SETTLING = 3000; // ms in which what a tab shows may still arrive and move the rest
+/** @type {AbortController | null} */
+let settling = null;
+
+// Rings an element, and scrolls to it again while its tab is still being filled, until the reader
+// does something.
+/** @param {string} selector */
+export function ringUntilSettled(selector) {
+  settling?.abort();
+  settling = new AbortController();
+  const { signal } = settling;
+  const observer = new ResizeObserver(() => ring(selector));
+  observer.observe(document.body);
+  signal.addEventListener("abort", () => observer.disconnect());
+  const stop = () => settling?.abort();
+  for (const name of ["wheel", "pointerdown", "keydown", "touchmove"])
+    window.addEventListener(name, stop, { signal, passive: true });
+  setTimeout(() => observer.disconnect(), SETTLING);
+}

@@ -5,6 +5,9 @@ import { h, termAttributes, Token } from "./view.js";
 
 /** @import { Part } from "../../texts/__init__.py" */
 
+/** The terms of numbers whose colour has another name. @type {Record<string, string>} */
+const TERMS = { u: "coin", both: "threshold" };
+
 const none = () => ({});
 
 /**
@@ -16,7 +19,6 @@ export function sentencePart(piece, attributes = none) {
   if (piece.w)
     return h("b", { class: "sv-token", ...attributes("word " + flat(piece.w)) }, Token(piece.w));
   if (piece.t !== undefined) return h("span", termAttributes(piece.term), piece.t);
-  const term = piece.as === "u" ? "coin" : piece.as;
-  const all = { ...termAttributes(term), ...attributes(piece.as) };
+  const all = { ...termAttributes(TERMS[piece.as] ?? piece.as), ...attributes(piece.as) };
   return h("span", { class: "sv-n sv-n-" + piece.as, ...all }, piece.n);
 }

@@ -15,7 +15,7 @@ export function hand(part, data) {
 }
 
 // The tabs' buttons may be there only after a part's script has run, and get listeners later.
-/** @param {string} tab */
+/** @param {string} tab Its name or key. */
 export async function openTab(tab) {
   for (let tries = 0; tries < 100; tries++) {
     const button = tabButton("sv-tabs", tab);

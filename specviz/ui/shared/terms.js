@@ -7,6 +7,8 @@ import { h, render } from "./view.js";
 const REST = 350; // ms of a mouse on a word before its card comes
 const GAP = 6; // px between a word and its card
 const EDGE = 8; // px that the card keeps from the window's edge
+const SLIDE = 4; // px between the positions that are tried
+const TOKENS = ".sv-twig-node, .sv-chip, .sv-verdict"; // of a tree and of the text, and what they get
 
 /** @type {HTMLElement | null} */
 let about = null; // the word whose card is open
@@ -80,14 +82,45 @@ export function show(word) {
   place(word.getBoundingClientRect());
 }
 
-// Below the term if it fits, else above it; always within the window.
+// Below or above the term: within the window, and where it covers least of what a term may
+// explain. Of equally good positions the first one is taken.
 /** @param {DOMRect} word */
 function place(word) {
   const { width, height } = card.getBoundingClientRect();
-  const below = word.bottom + GAP + height + EDGE <= innerHeight;
-  const left = Math.min(Math.max(EDGE, word.left), innerWidth - width - EDGE);
-  card.style.left = left + "px";
-  card.style.top = (below ? word.bottom + GAP : Math.max(EDGE, word.top - GAP - height)) + "px";
+  const [below, above] = [word.bottom + GAP, word.top - GAP - height];
+  const inside = (/** @type {number} */ left) =>
+    Math.max(EDGE, Math.min(left, innerWidth - width - EDGE));
+  /** @type {number[]} */
+  const lefts = [];
+  for (let left = word.left; left >= word.right - width; left -= SLIDE) lefts.push(inside(left));
+  const covered = coverage();
+  const fitting = [below, above]
+    .filter((top) => top >= EDGE && top + height + EDGE <= innerHeight)
+    .flatMap((top) => lefts.map((left) => new DOMRect(left, top, width, height)))
+    .map((box) => ({ box, cost: covered(box) }))
+    .sort((one, other) => one.cost - other.cost);
+  const box = fitting[0]?.box ?? new DOMRect(inside(word.left), Math.max(EDGE, above));
+  card.style.left = box.left + "px";
+  card.style.top = box.top + "px";
+}
+
+/** @param {DOMRect} one @param {DOMRect} other */
+const meet = (one, other) =>
+  one.left < other.right &&
+  one.right > other.left &&
+  one.top < other.bottom &&
+  one.bottom > other.top;
+
+// How much a card would cover: a token counts as much as four other things that can be pointed at.
+function coverage() {
+  const shown = [...document.querySelectorAll(TOKENS + ", [data-link], [data-term]")].map(
+    (each) => ({
+      box: each.getBoundingClientRect(),
+      weight: each.matches(TOKENS) ? 4 : 1,
+    }),
+  );
+  return (/** @type {DOMRect} */ card) =>
+    shown.reduce((sum, { box, weight }) => sum + (meet(box, card) ? weight : 0), 0);
 }
 
 // Opens the card of the word that has the focus, or is about it; whether there is one.

@@ -32,8 +32,11 @@ interface Window {
 interface WindowEventMap {
   /** Something was handed to the part of this name. */
   "sv-handed": CustomEvent<string>;
-  /** The link to what is on screen is about to be copied; the open tab says if there is none. */
-  "sv-link": CustomEvent<{ problem: string }>;
+  /**
+   * The link to what is on screen is about to be copied; the open tab says if there is none, or
+   * notes that it opens something else.
+   */
+  "sv-link": CustomEvent<{ problem: string, note: string }>;
   "sv-measured": Event;
   /** A lesson is opened at a step. */
   "sv-lesson": CustomEvent<{ id: string; at: number }>;

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypedDict
 
+from specviz.glossary import TRAINED_ON
 from specviz.settings.settings import Sampling, Settings
 from specviz.settings.specs import Group, SettingSpec, page_fields
 from specviz.ui.request import HOUSE, USUAL, RunRequest
+
+if TYPE_CHECKING:
+    from specviz.models.target import Target
+
 
 GROUPS: tuple[Group, ...] = ("drafting", "sampling", "run", "prompt")  # in the drawer's order
 
@@ -94,3 +99,26 @@ def read_turns(target: str, filled: Mapping[str, Any]) -> dict[str, Any]:
 def read(group: Group, filled: Mapping[str, Any]) -> dict[str, Any]:
     """Read the settings of a group from the page's fields, by name."""
     return {row.name: row.parse(filled[row.name]) for row in page_fields(group)}
+
+
+USUAL_BITS: Final = 4.9  # bits per token; no prompt that ships needs more (checked by a test)
+HINT: Final = (
+    "This prompt is unlike the text House was trained on: {:.1f} bits per token, while the "
+    f"examples need at most {{:.1f}}. House knows {TRAINED_ON}, so its text may make little sense. "
+    "Drafting and checking work as always."
+)
+
+
+class HintLine(TypedDict):
+    """The line with the notice."""
+
+    kind: Literal["hint"]
+    sentence: str
+
+
+def hint(target: Target, prompt: str) -> str | None:
+    """The sentence, or None if the prompt is like the examples. Takes one pass of the target."""
+    from specviz.models.prompt import bits_per_token
+
+    bits = bits_per_token(target, target.encode(prompt, 0))
+    return HINT.format(bits, USUAL_BITS) if bits is not None and bits > USUAL_BITS else None

@@ -2,7 +2,7 @@
 // if it had another value (what_if.js)?
 
 import { percent } from "../shared/dom.js";
-import { classes, h } from "../shared/view.js";
+import { classes, h, termAttributes } from "../shared/view.js";
 import { branch } from "./branch.js";
 import { go, now } from "./cursor.js";
 import { linkAttributes } from "./hover_links.js";
@@ -31,8 +31,8 @@ export function CoinBar(panel) {
       null,
       Bar(panel, u, moved?.text ?? String(u)),
       Ticks(panel, u, text),
-      // On a narrow page the caption is out of sight while the coin is moved.
-      h("p", { class: "sv-echo" }, whatIf),
+      // On a narrow page the caption is out of sight while the coin is moved, and stays as it was.
+      h("p", { class: "sv-echo", role: "status" }, whatIf),
     ),
   );
 }
@@ -174,10 +174,14 @@ function Ticks(panel, u, text) {
   return h(
     "div",
     { class: classes("sv-ticks", beside === null && "sv-two") },
-    h("span", { class: "sv-ink-both", style: { left: percent(beside ?? bar) } }, chance),
-    h("span", { class: "sv-u", style: { left: percent(pin) } }, coin),
+    Tick("sv-ink-both", "threshold", beside ?? bar, chance),
+    Tick("sv-u", "coin", pin, coin),
   );
 }
+
+/** @param {string} kind @param {string} term @param {number} at @param {string} text */
+const Tick = (kind, term, at, text) =>
+  h("span", { class: kind, style: { left: percent(at) }, ...termAttributes(term) }, text);
 
 /** @param {number} value @param {number} margin */
 const within = (value, margin) => Math.min(Math.max(value, margin), 1 - margin);

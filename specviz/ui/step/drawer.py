@@ -23,7 +23,7 @@ from specviz.figures.diagram import diagram
 from specviz.settings.settings import Sampling, Settings
 from specviz.settings.specs import READ_BY_ALL, Group, SettingSpec, page_fields
 from specviz.settings.value_types import Choice, RuleName, Text
-from specviz.ui.headings import headings
+from specviz.ui.head import headings
 from specviz.ui.request import HOUSE, RunRequest
 
 # Shows the settings, the card and the drafters that fit the chosen drafter and target.

@@ -18,7 +18,7 @@ from specviz.settings.specs import SettingSpec
 from specviz.shipped import FOLDER, domain_label, prompts, recipes
 from specviz.ui.broken import lacking, spared
 from specviz.ui.component import bound, component
-from specviz.ui.headings import headings
+from specviz.ui.head import headings
 from specviz.ui.request import LONGEST_PROMPT, RunRequest
 from specviz.ui.step.drawer import drafters, drawer, fit, model_boxes, targets
 from specviz.ui.step.recorded import group, names, opening, title

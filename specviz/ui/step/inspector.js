@@ -2,7 +2,7 @@
 
 import { plot } from "../shared/plot.js";
 import { there } from "../shared/there.js";
-import { Fragment, h, render, Token } from "../shared/view.js";
+import { Fragment, h, render, termAttributes, Token } from "../shared/view.js";
 import { momentKey } from "./cursor.js";
 import { DrafterEvidence } from "./drafter_evidence.js";
 import { DrawStrip } from "./draw_strip.js";
@@ -61,10 +61,14 @@ function Title(panel) {
 
 /** @param {GuessesPanel} panel */
 function guessesTitle({ figure, greedy, scored }) {
-  if (!scored) return "The drafter's guesses";
+  /** @param {string} bars */
+  const has = (bars) => Object(figure?.data[bars].x).length > 0;
+  if (!scored && has("11-q")) return "The drafter's guesses";
+  if (!scored && has("13-score"))
+    return h("span", termAttributes("confidence"), "The drafter's confidence");
+  if (!scored) return "Guesses (no probabilities)";
   if (greedy) return "Every guess: the target's softmax at temperature 1";
-  const q = figure?.data["11-q"].x;
-  return Array.isArray(q) && q.length > 0 ? "Every guess: p above, q below" : "p of every guess";
+  return has("11-q") ? "Every guess: p above, q below" : "p of every guess";
 }
 
 /** Which guesses a shortened list has. @param {GuessesPanel} panel */

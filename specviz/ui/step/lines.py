@@ -35,7 +35,7 @@ from specviz.trace.events import (
 )
 from specviz.trace.file import Trace
 from specviz.trace.metrics import VERDICT, explain_noise
-from specviz.ui.step.hint import HintLine
+from specviz.ui.step.choices import HintLine
 from specviz.ui.stream import BaselineNext, ErrorLine, Source, StateLine, line
 
 if TYPE_CHECKING:

@@ -1,6 +1,7 @@
 // Links: ?trace=name&round=6&step=judge-3 opens a recorded run at a step, ?run={...} fills the form
-// in for a live one. The address follows the reader, and Back leads through tabs and moments. A
-// branch of a run, and the way back from it, lead to a step in the same manner.
+// in for a live one, and ?tab=cost opens a tab other than Step. The address follows the reader, and
+// Back leads through tabs and moments. A branch of a run, and the way back from it, lead to a step in
+// the same manner.
 
 import { byId } from "../shared/dom.js";
 import { tabAt } from "../shared/gradio.js";
@@ -30,23 +31,37 @@ export function missingRunNotice() {
   return `There is no recorded run called “${called}” here, so the first one is shown.`;
 }
 
-// Keys that other tabs read once they are opened: a link with one of them opens its tab.
+const FIRST = "step"; // the tab of an address that names none
+
+// Keys that a tab reads once it is opened: a link that has one but does not name a tab opens that one.
 /** @type {Record<string, string>} */
 const TABS = {
-  race: "Compare",
-  rules: "Lossless?",
-  tree: "Trees",
-  alpha: "Cost",
-  gamma: "Cost",
-  c: "Cost",
-  verify: "Cost",
+  race: "compare",
+  rules: "lossless",
+  tree: "trees",
+  alpha: "cost",
+  gamma: "cost",
+  c: "cost",
+  verify: "cost",
 };
 
 export function openLinked() {
   const key = Object.keys(TABS).find((name) => query.has(name));
-  if (!key) return;
-  history.replaceState({ ...history.state, tab: TABS[key] }, "", location.href);
-  openTab(TABS[key]);
+  const tab = query.get("tab") || (key ? TABS[key] : "");
+  if (!tab) return;
+  history.replaceState({ ...history.state, tab }, "", addressWith({ tab }));
+  openTab(tab);
+}
+
+// The address as it is by now, since other tabs write there too, with other values; "": without one.
+/** @param {Record<string, string>} values */
+function addressWith(values) {
+  const url = new URL(location.href);
+  for (const [key, value] of Object.entries(values)) {
+    if (value) url.searchParams.set(key, value);
+    else url.searchParams.delete(key);
+  }
+  return url;
 }
 
 /** Where a link leads; null while that round is still to come.
@@ -110,17 +125,12 @@ function write() {
 
 /** @param {Moment} moment */
 function addressOf(moment) {
-  const url = new URL(location.href); // as it is by then: other tabs write there too
   const link = moment.recorded ? "" : liveLink(there(reel.run)).text;
-  /** @type {Record<string, string>} */
-  const keys = moment.recorded
-    ? { trace: moment.run, round: String(moment.round), step: moment.step, run: "" }
-    : { trace: "", round: "", step: "", run: link };
-  for (const [key, value] of Object.entries(keys)) {
-    if (value) url.searchParams.set(key, value);
-    else url.searchParams.delete(key);
-  }
-  return url;
+  return addressWith(
+    moment.recorded
+      ? { trace: moment.run, round: String(moment.round), step: moment.step, run: "" }
+      : { trace: "", round: "", step: "", run: link },
+  );
 }
 
 /** @type {Moment | null} */
@@ -146,7 +156,7 @@ function moveTo(moment) {
 /** @param {PopStateEvent} event */
 function onBack(event) {
   const { tab, moment } = event.state ?? {};
-  if (stage.config.served) openTab(tab ?? "Step");
+  if (stage.config.served) openTab(tab ?? FIRST);
   if (!moment) return;
   if (reel.run?.id === moment.run) moveTo(moment);
   else if (moment.recorded && stage.config.recorded.includes(moment.run)) {
@@ -159,9 +169,11 @@ function onBack(event) {
 /** @param {Event} event */
 function onTab(event) {
   const tab = tabAt("sv-tabs", event.target);
-  if (!tab || tab === (history.state?.tab ?? "Step")) return;
+  if (tab && tab !== FIRST) pause();
+  if (!tab || tab === (history.state?.tab ?? FIRST)) return;
   write();
-  history.pushState({ ...history.state, tab }, "", location.href);
+  const url = addressWith({ tab: tab === FIRST ? "" : tab });
+  history.pushState({ ...history.state, tab }, "", url);
 }
 
 export function startLinks() {

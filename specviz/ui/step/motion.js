@@ -8,7 +8,7 @@ import { $, stage } from "./stage.js";
 /** @import { DrawnFrame as Frame } from "../../figures/charts.py" */
 /** @import { DrawnTree as Tree } from "../../figures/tree.py" */
 
-const calm = matchMedia("(prefers-reduced-motion: reduce)");
+export const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const seenMoves = new Set(); // kinds of change that were seen already, and may be quicker now
 const OUT = "cubic-bezier(.2, .7, .3, 1)";
 

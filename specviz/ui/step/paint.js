@@ -6,7 +6,7 @@ import { fitSteps, showDock } from "./dock.js";
 import { relight } from "./hover_links.js";
 import { plotInspector, showInspector } from "./inspector.js";
 import { remember } from "./links.js";
-import { animate, completeMotion } from "./motion.js";
+import { animate, calm, completeMotion } from "./motion.js";
 import { now } from "./cursor.js";
 import { Answers, feedbackHere, PredictFirst } from "./predict_first.js";
 import { frameAt, questionAt, reel } from "./reel.js";
@@ -63,10 +63,13 @@ const nothingYet = () => [
 
 /** What is supposed, asked or answered goes before what happened. @param {Frame} frame @returns {Said} */
 function captionOf({ caption: { is, label, parts } }) {
-  if (now.whatIf) return ["if", "What if?", WhatIfSentence(now.whatIf)];
+  if (now.whatIf && !isEchoed()) return ["if", "What if?", WhatIfSentence(now.whatIf)];
   if (now.question) return [is, label, [...parts.map(SentencePart), " ", Answers()]];
   return [is, label, (feedbackHere() ?? parts).map(SentencePart)];
 }
+
+// On a narrow page the sentence of a moved coin is below the coin: see coin_bar.js.
+const isEchoed = () => now.whatIf?.coin && $(".sv").matches(".sv-slim");
 
 // What needs the places of what was painted comes last, so that they are laid out once.
 /** @param {Tree} tree */
@@ -81,7 +84,20 @@ function settle(tree) {
 /** @param {boolean} onward */
 export function paintMove(onward) {
   paint();
+  revealCoin();
   if (onward) animate(frameAt(now.at.round, now.at.step));
+}
+
+// A window may be too low for the text and the coin: then the page scrolls down to the coin. One who
+// has scrolled beyond it stays there.
+function revealCoin() {
+  const coin = stage.find(".sv-cr-coin");
+  if (!coin) return;
+  const edges = [".sv-time", ".sv-dock", ".sv-buttons"]
+    .map((name) => $(name).getBoundingClientRect())
+    .map(({ top, height }) => (height ? top : innerHeight));
+  const below = coin.getBoundingClientRect().bottom - Math.min(innerHeight, ...edges);
+  if (below > 1) scrollBy({ top: below + 4, behavior: calm.matches ? "auto" : "smooth" });
 }
 
 // What has the focus is made anew by a step: its successor takes it, or it would be lost.

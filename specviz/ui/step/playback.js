@@ -4,6 +4,7 @@ import { following, go, now, pose, preceding } from "./cursor.js";
 import { mustAsk, reveal } from "./predict_first.js";
 import { waiting } from "./live.js";
 import { frameAt, reel, stepsOf } from "./reel.js";
+import { stage } from "./stage.js";
 
 const PACE = { propose: 450, score: 1000, judge: 1500, draw: 2000, commit: 1100, end: 1100 };
 let timer = 0; // 0 while nothing plays
@@ -53,9 +54,10 @@ export function act(name) {
   if (reel.rounds.length) ACTIONS[name]();
 }
 
-// Autoplay. On its own it starts once, and halts at the first rejection.
+// Autoplay. On its own it starts once, unless another tab is open, and halts at the first rejection.
 /** @param {boolean} halts */
 export function play(halts) {
+  if (halts && !stage.element.offsetParent) return;
   untilRejection = halts;
   clearTimeout(timer);
   timer = setTimeout(tick, pace());

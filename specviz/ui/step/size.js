@@ -28,7 +28,8 @@ function fit(paint) {
   root.classList.toggle("sv-tight", !one && width < 1216);
   root.classList.toggle("sv-slim", width <= 728);
   root.classList.toggle("sv-high", !one && height >= 1010);
-  ease = one ? 1 : easeAt(height);
+  root.classList.toggle("sv-low", one && height < 750);
+  ease = width <= 728 ? 1 : easeAt(height);
   root.style.setProperty("--k", ease.toFixed(3));
   root.style.setProperty("--cols", String(Math.min(7, Math.floor((width - 460) / 92))));
   if (reel.run) reserveText();
@@ -37,6 +38,7 @@ function fit(paint) {
 
 // A low window has no line to spare; then the air grows.
 const EASE = [
+  [560, -0.3],
   [600, -0.26],
   [700, 0.08],
   [750, 0.26],

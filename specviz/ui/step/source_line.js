@@ -18,12 +18,13 @@ export function showSource(run) {
 // What has a meaning of its own is a term.
 /** @param {RunLine} run */
 function SourceLine({ source, lossless, drafter, on, names, where, summary: settings }) {
+  const words = [drafter + " drafts for " + on, where, ...settings.map(([, each]) => each)];
   return [
     h("span", { class: "sv-badge", ...termAttributes(source) }, source),
     h("span", { class: "sv-lossy" }, lossless ? null : "not lossless"),
     h(
       "span",
-      { class: "sv-where" },
+      { class: "sv-where", title: words.join(" · ") },
       drafter + " drafts for ",
       h("span", termAttributes(names[0]), on),
       " · " + where,

@@ -21,7 +21,7 @@ export function showTargetPass(pass) {
 
 // The position that decides is in sight where the columns are wider than the window.
 export function scrollTargetPass() {
-  const box = stage.find(".sv-slim .sv-pass-columns");
+  const box = stage.find(":is(.sv-slim, .sv-tight) .sv-pass-columns");
   if (!box) return;
   const columns = /** @type {HTMLElement[]} */ ([...box.children]);
   const here = columns.findIndex((each) => each.matches(".sv-pass-here"));
@@ -32,7 +32,7 @@ export function scrollTargetPass() {
 /** @param {Pass["say"]} say @param {PassColumn[]} columns */
 function TargetPass(say, columns) {
   // On a narrow page they scroll, by keys too.
-  const tabIndex = $(".sv").matches(".sv-slim") ? 0 : undefined;
+  const tabIndex = $(".sv").matches(".sv-slim, .sv-tight") ? 0 : undefined;
   return [
     h(
       "div",

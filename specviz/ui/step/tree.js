@@ -17,6 +17,8 @@ import { pickNode } from "./what_if.js";
 
 const COLUMN = 92; // pixels from one position to the next
 const ROW = 26; // of the list
+const HEAD = 12; // pixels of the letters above the columns
+const LEAST = 11; // that they have on the screen
 
 /** @param {Tree} tree */
 export function showTree(tree) {
@@ -37,6 +39,7 @@ export function showTree(tree) {
     label: "Draft tree: " + count + ". Up and down arrows move, Enter opens one",
     here: tree.here,
     squash: squash(),
+    zoom: zoomOf(tree),
     onPick: pickNode,
     onPoint: (/** @type {number | null} */ node) => showFacts(tree, node),
   });
@@ -62,6 +65,18 @@ function namesOf(id, { w, depth, is }) {
   return { name: word + " at +" + depth + ", " + is, link: links["data-link"] };
 }
 
+/** The right end of the last column. @param {Tree} tree */
+const extent = ({ layout: { places } }) =>
+  Math.max(0, ...Object.entries(places).map(([id, [x]]) => (id === "0" ? 0 : x + COLUMN - 4)));
+
+// A tree that is a little too wide is drawn smaller, so that its root stays in sight; if its letters
+// would be too small, it scrolls instead.
+/** @param {Tree} tree */
+function zoomOf(tree) {
+  const fit = widthOf("columns") / extent(tree);
+  return fit * HEAD * $(".sv").currentCSSZoom >= LEAST ? Math.min(1, fit) : 1;
+}
+
 // The facts of a guess are written below the tree, where they cover no word of it.
 /** @param {Tree} tree @param {number | null} node */
 function showFacts({ nodes, slot }, node) {
@@ -72,9 +87,10 @@ function showFacts({ nodes, slot }, node) {
 
 // Where there is no room for all columns, the one that is spoken of is in sight.
 /** @param {Tree} tree */
-export function follow({ layout: { places }, nodes, slot, here: judged }) {
-  const columns = Object.entries(places).map(([id, [x]]) => (id === "0" ? 0 : x + COLUMN - 4));
-  const farthest = Math.max(0, ...columns);
+export function follow(tree) {
+  const { places } = tree.layout;
+  const { nodes, slot, here: judged } = tree;
+  const farthest = extent(tree);
   const place = places[slot ? -1 : (judged ?? 0)];
   const proposed = Object.values(nodes).every((node) => node.is === "waiting");
   const right = place && (slot || judged) ? place[0] + COLUMN - 4 : proposed ? farthest : 0;
@@ -82,9 +98,9 @@ export function follow({ layout: { places }, nodes, slot, here: judged }) {
   $(".sv-list").scrollTop = here ? (here.depth - 4) * ROW : 0;
   const box = $(".sv-treebox");
   const width = widthOf("columns");
-  const hidden = Math.ceil((right - width) / COLUMN);
+  const hidden = zoomOf(tree) < 1 ? 0 : Math.ceil((right - width) / COLUMN);
   box.scrollLeft = hidden > 0 ? hidden * COLUMN : 0;
-  box.classList.toggle("sv-more-right", farthest - 30 > box.scrollLeft + width);
+  box.classList.toggle("sv-more-right", farthest * zoomOf(tree) - 30 > box.scrollLeft + width);
 }
 
 // One row a position: the guess that is followed, its p and q, and its siblings folded.

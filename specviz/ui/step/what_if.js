@@ -26,9 +26,11 @@ import { h } from "../shared/view.js";
  * @property {{ u: number, text: string }} [coin] Where the coin on screen was moved to.
  */
 
-// A judged guess leads to its verdict; any other asks which coins would lead to it.
+// A judged guess leads to its verdict; any other asks which coins would lead to it. The root, which
+// is in the text already, does neither.
 /** @param {number} node */
 export function pickNode(node) {
+  if (node === 0) return undefined;
   const judged = node < 0 ? "draw" : "judge-" + node;
   for (let step = 0; step <= now.at.step; step += 1) {
     if (stepName(now.at.round, step).id === judged) return go(now.at.round, step);

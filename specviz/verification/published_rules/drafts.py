@@ -1,15 +1,17 @@
 """Drafts that are cut short: by what was known before a token was sampled, or by the token itself.
 
 A guess that is sampled from q and then dropped because its own q is low is no longer a sample of q:
-the guesses that remain are the probable ones, and each of them comes more often than q says.
+the guesses that remain are the probable ones, and each of them comes more often than q says. The
+same happens if a guess is sent or dropped because of a prediction that was made from it.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import product
-from math import prod
+from functools import reduce
+from itertools import pairwise, product
+from typing import Final
 
 import torch
 from torch import Tensor
@@ -20,70 +22,103 @@ from specviz.verification.exact.enumeration import StringDistribution
 from specviz.verification.published_rules.blocks import sample_tokens
 from specviz.verification.published_rules.case_study import CaseStudy, Source
 
-GAMMA = 2
-LEAST = 0.2  # q below this cuts the draft
+LEAST: Final = 0.2  # q below this cuts the draft
+FIRST: Final = 0.8  # predicted probability that the first guess is accepted
+AFTER: Final = (0.5, 0.9)  # and any later one, after an improbable and a probable token
+MILLISECONDS: Final = (1.0, 1.25, 1.6, 1.7)  # of a pass over 0 to 3 guesses, rising in steps
+
+Counts = Callable[[Tensor], Tensor]  # q (V,) to the number of guesses sent, by sampled token
+
+
+def stop_after_improbable(q: Tensor) -> Tensor:
+    """Sample no second guess after a first one with a low q. Returns (V, V)."""
+    return torch.where(q < LEAST, 1, 2)[:, None].expand(len(q), len(q))
+
+
+def drop_improbable(q: Tensor) -> Tensor:
+    """Drop the first guess with a low q, and all after it. Returns (V, V)."""
+    low = q < LEAST
+    return torch.where(low[:, None], 0, torch.where(low, 1, 2)[None])
+
+
+def gains(q: Tensor) -> Tensor:
+    """Return the expected tokens per millisecond with 0 to 3 guesses, (4, V, V, V).
+
+    The prediction for a guess is made from the token before it, like that of DSpark's head. Since p
+    and q are the same in every context, it says nothing true here; a rule must be exact anyway.
+    """
+    low, high = AFTER
+    after = torch.where(q < LEAST, low, high).to(q.dtype)
+    whole = (len(q),) * 3
+    one = q.new_full(whole, FIRST)
+    two = one * after[:, None, None]
+    three = two * after[None, :, None]
+    expected = torch.stack([torch.ones_like(one), one, two, three]).cumsum(0)
+    return expected / q.new_tensor(MILLISECONDS)[:, None, None, None]
+
+
+def until_first_loss(q: Tensor) -> Tensor:
+    """Add guesses while each raises the expected tokens per ms. Returns (V, V, V)."""
+    better = [after > before for before, after in pairwise(gains(q))]
+    return torch.stack(better).long().cumprod(0).sum(0)
+
+
+def best_of_all(q: Tensor) -> Tensor:
+    """Return the number of guesses with the most expected tokens per ms, (V, V, V)."""
+    return gains(q).argmax(0)
 
 
 @dataclass(frozen=True)
 class CutDraft:
-    """A chain of at most two sampled guesses, cut at a low q; then speculative sampling.
+    """A chain of sampled guesses, of which the first few are sent; then speculative sampling.
 
     Attributes:
-        drops: Whether the guess with the low q is dropped as well. Otherwise it stays, and only no
-            further guess is sampled.
-        length: The number of tokens of a string.
+        sent: Returns how many guesses are sent, by the tokens sampled.
+        gamma: The number of guesses sampled.
     """
 
-    drops: bool
-    length: int = GAMMA + 1
+    sent: Counts
+    gamma: int = 2
 
-    def guesses(self, q: Tensor) -> list[list[int]]:
-        """Return how many guesses are sent, by the first and the second token sampled."""
-        low = (q < LEAST).tolist()
-        if self.drops:
-            return [[0 if one else 1 if two else 2 for two in low] for one in low]
-        return [[1 if one else 2] * len(low) for one in low]
+    @property
+    def length(self) -> int:
+        """The number of tokens of a string: what one round can give at most."""
+        return self.gamma + 1
 
     def distribution(self, p: Tensor, q: Tensor) -> StringDistribution:
         """Implement `Procedure.distribution`."""
-        out: defaultdict[tuple[int, ...], float] = defaultdict(float)
-        target_p, draft_q, left = p.tolist(), q.tolist(), residual(p, q).tolist()
-        ratios, sent = acceptance_ratio(p, q).tolist(), self.guesses(q)
-        for draft in product(range(len(p)), repeat=GAMMA):
-            weight = prod(draft_q[x] for x in draft)
-            count = sent[draft[0]][draft[1]]
-            for accepted in range(count + 1):
-                kept = draft[:accepted]
-                chance = weight * prod(ratios[x] for x in kept)
-                rejected = accepted < count
-                if rejected:
-                    chance *= 1 - ratios[draft[accepted]]
-                for rest in product(range(len(p)), repeat=self.length - accepted):
-                    next_ = left if rejected else target_p
-                    after = next_[rest[0]] * prod(target_p[y] for y in rest[1:])
-                    out[(*kept, *rest)] += chance * after
-        return dict(out)
+        ratio, left = acceptance_ratio(p, q), residual(p, q)
+        sent, out = self.sent(q), torch.zeros((len(p),) * self.length, dtype=p.dtype)
+        for accepted in range(self.gamma + 1):
+            kept = [q * ratio] * accepted
+            unread = self.gamma - accepted  # guesses that were dropped or not reached
+            ended = outer(*kept, *[q] * unread) * (sent == accepted)
+            out += outer(sum_last(ended, unread), *[p] * (unread + 1))
+            if unread:
+                rejected = outer(*kept, q * (1 - ratio), *[q] * (unread - 1)) * (sent > accepted)
+                out += outer(sum_last(rejected, unread), left, *[p] * unread)
+        strings = product(range(len(p)), repeat=self.length)
+        return dict(zip(strings, out.flatten().tolist(), strict=True))
 
     def accepted_length(self, p: Tensor, q: Tensor) -> float:
         """Implement `Procedure.accepted_length`."""
-        ratios, draft_q, sent = acceptance_ratio(p, q).tolist(), q.tolist(), self.guesses(q)
+        kept, sent = q * acceptance_ratio(p, q), self.sent(q)
         found = 0.0
-        for x, y in product(range(len(p)), repeat=GAMMA):
-            one = ratios[x] if sent[x][y] >= 1 else 0.0
-            two = one * ratios[y] if sent[x][y] == GAMMA else 0.0
-            found += draft_q[x] * draft_q[y] * (one + two)
+        for count in range(1, self.gamma + 1):
+            reached = outer(*[kept] * count, *[q] * (self.gamma - count))
+            found += (reached * (sent >= count)).sum().item()
         return found
 
     def sample(self, p: Tensor, q: Tensor, throws: int, seed: int) -> StringDistribution:
         """Implement `Procedure.sample`."""
         generator = torch.Generator().manual_seed(seed)
-        draft = sample_tokens(q, throws, GAMMA, generator)
-        sent = torch.tensor(self.guesses(q))[draft[:, 0], draft[:, 1]]
-        u = torch.rand(throws, GAMMA, generator=generator, dtype=torch.float64)
-        index = torch.arange(GAMMA + 1)
-        passed = (u <= acceptance_ratio(p, q)[draft]) & (index[:GAMMA] < sent[:, None])
+        draft = sample_tokens(q, throws, self.gamma, generator)
+        sent = self.sent(q)[tuple(draft.T)]
+        u = torch.rand(throws, self.gamma, generator=generator, dtype=torch.float64)
+        index = torch.arange(self.length)
+        passed = (u <= acceptance_ratio(p, q)[draft]) & (index[: self.gamma] < sent[:, None])
         accepted = passed.long().cumprod(1).sum(1)
-        bonus = sample_tokens(p, throws, GAMMA + 1, generator)
+        bonus = sample_tokens(p, throws, self.length, generator)
         left = sample_tokens(residual(p, q), throws, 1, generator)
         text = torch.where(
             index < accepted[:, None], torch.cat([draft, bonus[:, :1]], dim=1), bonus
@@ -94,6 +129,26 @@ class CutDraft:
         pairs = zip(strings.tolist(), counts.tolist(), strict=True)
         return {tuple(string): float(count) for string, count in pairs}
 
+
+def sum_last(values: Tensor, count: int) -> Tensor:
+    """Sum over the last `count` dimensions."""
+    return values.flatten(-count).sum(-1) if count else values
+
+
+def outer(*factors: Tensor) -> Tensor:
+    """Return the outer product of tensors: the dimensions of each follow those before it."""
+    return reduce(lambda one, other: one[(..., *[None] * other.ndim)] * other, factors)
+
+
+SCHEDULED: Final = (
+    "Tokens sampled from q, three of them. A head predicts from the token before it how "
+    f"likely each guess is to be accepted: {FIRST} for the first, {AFTER[1]} after a token with q "
+    f"of at least {LEAST}, otherwise {AFTER[0]}. A pass over 0, 1, 2 or 3 guesses takes "
+    f"{', '.join(map(str, MILLISECONDS[:-1]))} or {MILLISECONDS[-1]} ms. "
+)
+TESTED: Final = (
+    "Accept each token with probability min(1, p/q). If rejected, sample from (p − q)₊, rescaled."
+)
 
 CASE_STUDIES = (
     CaseStudy(
@@ -106,13 +161,11 @@ CASE_STUDIES = (
         ),
         drawn=f"Tokens sampled from q, at most two. After a token with q below {LEAST}, no further "
         "one is sampled.",
-        judged="Accept each token with probability min(1, p/q). If rejected, sample from "
-        "(p − q)₊, rescaled.",
+        judged=TESTED,
         why="Whether the second token is sampled depends on the first one only. If it is sampled, "
         "it has probability q(x), as the proof requires; if not, the round is shorter, and plain "
-        "decoding follows. DSpark's confidence head decides in the same way, before a "
-        "token is sampled.",
-        case=CutDraft(drops=False),
+        "decoding follows.",
+        case=CutDraft(stop_after_improbable),
     ),
     CaseStudy(
         key="cut-after-sampling",
@@ -127,11 +180,47 @@ CASE_STUDIES = (
         ),
         drawn=f"Tokens sampled from q, at most two. A token with q below {LEAST} is dropped, and "
         "the draft ends before it.",
-        judged="Accept each token with probability min(1, p/q). If rejected, sample from "
-        "(p − q)₊, rescaled.",
+        judged=TESTED,
         why="Whether a token is kept depends on the token. Only probable ones are kept, so they "
         "are guessed more often than q says, while the test still divides by q. A dropped one is "
         "replaced by a sample from p, which gives the probable ones once more.",
-        case=CutDraft(drops=True),
+        case=CutDraft(drop_improbable),
+    ),
+    CaseStudy(
+        key="schedule-first-loss",
+        name="As many guesses as pay, counted from the first",
+        claimed="Verify more guesses while each of them raises the expected number of tokens per "
+        "second, and stop at the first that does not: an early stop keeps the text lossless, and "
+        "a search over all lengths would not.",
+        source=Source(
+            "DSpark, arXiv 2607.05147: the hardware-aware prefix scheduler",
+            "https://arxiv.org/abs/2607.05147",
+        ),
+        drawn=SCHEDULED + "Guesses are sent until one does not raise the expected number of tokens "
+        "per ms.",
+        judged=TESTED,
+        why="Whether a guess is sent depends on the predictions up to its own, and these are made "
+        "from earlier tokens. So a guess that is sent has probability q(x), as the proof requires.",
+        case=CutDraft(until_first_loss, 3),
+    ),
+    CaseStudy(
+        key="schedule-best-of-all",
+        name="As many guesses as pay most",
+        claimed="Verify as many guesses as give the most expected tokens per second. The cost of a "
+        "pass rises in steps, so the search must not stop at the first loss. Only the number of "
+        "guesses changes, so the output distribution does not. (It does not if the drafter takes "
+        "its top token, or if the number is chosen from an earlier round's predictions; here "
+        "guesses are sampled and the predictions are this round's.)",
+        source=Source(
+            "NVIDIA/TensorRT-LLM pull request 17056: confidence-head verification scheduling",
+            "https://github.com/NVIDIA/TensorRT-LLM/pull/17056",
+        ),
+        drawn=SCHEDULED + "The number of guesses with the most expected tokens per ms is sent.",
+        judged=TESTED,
+        why="The prediction for the third guess is made from the second. If it is high, three "
+        "guesses are sent, otherwise one: so the second guess decides whether it is sent itself, "
+        "and those that are sent are no samples of q. The first token is right; the second is "
+        "not.",
+        case=CutDraft(best_of_all, 3),
     ),
 )

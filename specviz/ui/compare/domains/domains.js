@@ -8,7 +8,7 @@ import { narrow, shown, view } from "./shown.js";
 import { $, hideTip, listen, stage } from "./tip.js";
 
 /** @import { Start } from "../../shared/section.js" */
-/** @import { Config } from "./section.py" */
+/** @import { Config } from "./__init__.py" */
 
 // Show how much work the form asks for, below its button.
 /** @param {string} text */

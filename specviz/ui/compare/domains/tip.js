@@ -4,7 +4,7 @@ import { Stage } from "../../shared/stage.js";
 import { h, render } from "../../shared/view.js";
 import { cellOf, rowsInOrder, shown, view } from "./shown.js";
 
-/** @import { Config } from "./section.py" */
+/** @import { Config } from "./__init__.py" */
 
 /** @type {Stage<Config>} */
 export const stage = new Stage();

@@ -16,8 +16,7 @@ import gradio as gr
 from specviz.compare.race import MAX_LANES
 from specviz.settings.settings import Sampling, Settings
 from specviz.ui.compare.race.lane import OURS, fields, wire
-from specviz.ui.compare.race.presets import presets
-from specviz.ui.compare.race.request import LONGEST_SETTINGS
+from specviz.ui.compare.race.request import LONGEST_SETTINGS, presets
 from specviz.ui.component import bound
 from specviz.ui.step.drawer import LISTED, chat, drafters, group, limits, sampling, target_box
 

@@ -19,8 +19,7 @@ from specviz.ui.compare.race import lane as lanes
 from specviz.ui.compare.race import recorded
 from specviz.ui.compare.race.drawer import drawer
 from specviz.ui.compare.race.lane import OURS
-from specviz.ui.compare.race.presets import presets
-from specviz.ui.compare.race.request import Value, slots, suits, values
+from specviz.ui.compare.race.request import Value, presets, slots, suits, values
 from specviz.ui.component import component
 from specviz.ui.request import HOUSE
 from specviz.ui.step.drawer import drafters, suited

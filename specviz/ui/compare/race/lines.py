@@ -129,7 +129,7 @@ class LaneNumbers(TypedDict):
     """What the result says of a lane; see `LaneReport`.
 
     Attributes:
-        decimals: Of brings and costs.
+        decimals: Of brings and costs, the same in all lanes.
         point: Its point for the Cost tab; None if nothing was drafted or measured.
     """
 
@@ -303,19 +303,22 @@ def numbers(results: Results) -> str:
             "headline": headline(lanes),
             "caution": caution(lanes) or None,
             "texts": {"same": same, "sentence_parts": sentence},
-            "lanes": [lane_numbers(lane, results.with_baseline(lane.name)) for lane in lanes],
+            "lanes": [
+                lane_numbers(lane, results.with_baseline(lane.name), decimals(lanes))
+                for lane in lanes
+            ],
         },
     }
     return line(said["kind"], said)
 
 
-def lane_numbers(lane: LaneReport, trace: Trace) -> LaneNumbers:
+def lane_numbers(lane: LaneReport, trace: Trace, digits: int) -> LaneNumbers:
     """What the result says of a lane. trace: with plain decoding as its baseline."""
     costs, point = lane.costs, None if lane.name == PLAIN else measured_point(trace)
     return {
         "name": lane.name,
-        "sentence_parts": speed_sentence(lane),
-        "decimals": decimals(lane),
+        "sentence_parts": speed_sentence(lane, digits),
+        "decimals": digits,
         "point": None if point is None else point_data(point),
         "brings": lane.brings,
         "costs": None if costs is None else {

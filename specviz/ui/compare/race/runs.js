@@ -1,6 +1,6 @@
 // Load recorded races, and receive live races as a stream.
 
-import { linkable } from "../../shared/address.js";
+import { linkable, noteOfLink } from "../../shared/address.js";
 import { Job, parseLines } from "../../shared/job.js";
 import { Sentence } from "../../shared/view.js";
 import { pause, present, replay, wind } from "./clock.js";
@@ -11,8 +11,9 @@ import { redraw, show, view } from "./race_view.js";
 
 const EMPTY = "Choose the drafters, write a prompt and press Run live.";
 const UNREADABLE = "This recorded race could not be read. ";
+const NO_LINK = "It opens this tab, without your live race";
 let waits = false; // whether the notice is what the race's first line ends
-let linked = ""; // the recorded race in the page's URL: ?race=2-repeat; a live race has no link
+let linked = ""; // the recorded race in the page's URL: ?race=2-repeat
 let writeLink = () => {};
 
 /** @param {string} name */
@@ -109,6 +110,7 @@ export async function load(name) {
 /** Show the recorded race that the page's URL names, or the first. */
 export function openFirst() {
   writeLink = linkable("race", () => linked, stage.element, true);
+  noteOfLink(stage.element, () => (linked || !story.race ? "" : NO_LINK));
   const names = stage.config.recorded;
   const named = new URLSearchParams(location.search).get("race") ?? "";
   const first = names.includes(named) ? named : names[0];

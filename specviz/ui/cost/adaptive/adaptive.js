@@ -11,7 +11,7 @@ import { Part } from "../shared/part.js";
 
 /** @import { Reply } from "../../shared/ask.js" */
 /** @import { Start } from "../../shared/section.js" */
-/** @import { Answer, Asked, Cell, Config, PlanRow, Row } from "./section.py" */
+/** @import { Answer, Asked, Cell, Config, PlanRow, Row } from "./__init__.py" */
 
 const SILENT = "The server does not answer. The results shown belong to earlier values.";
 const KEYS = [

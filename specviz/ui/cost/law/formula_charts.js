@@ -6,7 +6,7 @@ import { Plot } from "../shared/figure.js";
 /** @import { Stroke } from "../../../figures/marks.py" */
 /** @import { Figure } from "../../shared/plotly.js" */
 /** @import { Formula } from "./answer.py" */
-/** @import { State } from "./section.py" */
+/** @import { State } from "./__init__.py" */
 
 /** @typedef {State["map"]} MapName */
 /** @typedef {"chosen" | "best" | "run" | "law" | "ridge"} Key What the legends name. */

@@ -25,7 +25,7 @@ import { TreeCards } from "./tree_cards.js";
 /** @import { NamedPoint, Start } from "../../shared/section.js" */
 /** @import { Which } from "../shared/runs.js" */
 /** @import { Answer, Formula } from "./answer.py" */
-/** @import { Config, State } from "./section.py" */
+/** @import { Config, State } from "./__init__.py" */
 
 /** @typedef {NonNullable<Answer["trees"]>} Trees */
 /** @typedef {"widths" | "places"} Text */

@@ -4,7 +4,7 @@ import { meaning } from "../../shared/dom.js";
 import { h } from "../../shared/view.js";
 import { boxValue } from "../shared/fields.js";
 
-/** @import { State } from "./section.py" */
+/** @import { State } from "./__init__.py" */
 
 /** @typedef {Exclude<keyof State, "map" | "widths" | "places">} Quantity */
 

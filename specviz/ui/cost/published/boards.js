@@ -4,7 +4,7 @@ import { h } from "../../shared/view.js";
 import { CardsTable, Lines, Stated } from "./cards_table.js";
 
 /** @import { Column } from "./cards_table.js" */
-/** @import { BoardData, BoardRowData, Own, OwnRow } from "./section.py" */
+/** @import { BoardData, BoardRowData, Own, OwnRow } from "./__init__.py" */
 
 /** @param {BoardData} board @param {Record<string, string>} full Methods by their abbreviations. @param {string} here */
 export function BoardTable({ device, tasks, rows }, full, here) {

@@ -3,7 +3,7 @@
 import { h } from "../../shared/view.js";
 
 /** @import { ComponentChild } from "../../vendor/preact.js" */
-/** @import { SourceData } from "./section.py" */
+/** @import { SourceData } from "./__init__.py" */
 
 /**
  * A column: its heading, its class, and a row's cell.

@@ -11,7 +11,7 @@ import { familiesOf, NumbersTable, ORDERS, sorted } from "./published_numbers.js
 
 /** @import { Start } from "../../shared/section.js" */
 /** @import { Option } from "../shared/fields.js" */
-/** @import { Config } from "./section.py" */
+/** @import { Config } from "./__init__.py" */
 /** @import { Order } from "./published_numbers.js" */
 
 /** @type {Stage<Config>} */

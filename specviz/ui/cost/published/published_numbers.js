@@ -4,7 +4,7 @@ import { h } from "../../shared/view.js";
 import { CardsTable, Cited, Lines, Stated } from "./cards_table.js";
 
 /** @import { Column } from "./cards_table.js" */
-/** @import { PublishedData } from "./section.py" */
+/** @import { PublishedData } from "./__init__.py" */
 
 /** @typedef {"family" | "high" | "low" | "evidence"} Order */
 /** @type {[Order, string][]} */

@@ -10,7 +10,7 @@ import { SourceLink } from "./sources.js";
 
 /** @import { Option } from "../shared/fields.js" */
 /** @import { Choice } from "./question.py" */
-/** @import { Config, Preset } from "./section.py" */
+/** @import { Config, Preset } from "./__init__.py" */
 
 /** @typedef {HTMLInputElement | HTMLSelectElement} Control */
 

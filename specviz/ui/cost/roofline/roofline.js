@@ -18,7 +18,7 @@ import { Sources } from "./sources.js";
 /** @import { Start } from "../../shared/section.js" */
 /** @import { Answer } from "./answer.py" */
 /** @import { Choice } from "./question.py" */
-/** @import { Config } from "./section.py" */
+/** @import { Config } from "./__init__.py" */
 
 const SILENT = "The server does not answer. The results shown belong to an earlier choice.";
 const OLDER = " The results below belong to the last valid choice.";

@@ -2,7 +2,7 @@
 
 import { h } from "../../shared/view.js";
 
-/** @import { Config, Sourced, SourceRow } from "./section.py" */
+/** @import { Config, Sourced, SourceRow } from "./__init__.py" */
 
 /**
  * A source: a link if it is on the web, a path if it is a file of this app.

@@ -6,7 +6,7 @@ import { Options } from "../shared/fields.js";
 import { shorter } from "./shorter.js";
 
 /** @import { Option } from "../shared/fields.js" */
-/** @import { Config, Site } from "./section.py" */
+/** @import { Config, Site } from "./__init__.py" */
 
 /** @typedef {HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement} Control */
 

@@ -15,7 +15,7 @@ import { Advice, ServerReport } from "./server_report.js";
 /** @import { Reply } from "../../shared/ask.js" */
 /** @import { Start } from "../../shared/section.js" */
 /** @import { Answer, Empty, SeveralModelsRefusal } from "./answer.py" */
-/** @import { Config } from "./section.py" */
+/** @import { Config } from "./__init__.py" */
 
 const SILENT =
   "The server of this page does not answer. The results shown belong to an earlier choice.";

@@ -4,7 +4,7 @@ import { h } from "../../shared/view.js";
 
 /** @import { ComponentChild } from "../../vendor/preact.js" */
 /** @import { DrafterRow } from "../../../cost/measured_costs_text.py" */
-/** @import { PassRow } from "./section.py" */
+/** @import { PassRow } from "./__init__.py" */
 
 /** @type {[title: string, simulated: boolean, cell: (row: DrafterRow) => ComponentChild][]} */
 const COLUMNS = [

@@ -14,7 +14,7 @@ import { DrafterTable, PassTable } from "./cost_tables.js";
 /** @import { Reply } from "../../shared/ask.js" */
 /** @import { Start } from "../../shared/section.js" */
 /** @import { Option } from "../shared/fields.js" */
-/** @import { Answer, Config } from "./section.py" */
+/** @import { Answer, Config } from "./__init__.py" */
 
 const SILENT = "The server does not answer. The results shown belong to an earlier choice.";
 const NONE = "There are no measured costs. Open your own file, made with the command below.";

@@ -27,12 +27,13 @@ export function Plot(name, figure, attributes) {
  * @param {(sentence: string) => void} fault
  */
 export function keepDrawn(element, draw, fault) {
+  const section = element.querySelector("section") ?? element; // larger text zooms the section
   let wide = 0;
   new ResizeObserver(() => {
-    if (wide === element.clientWidth) return;
-    wide = element.clientWidth;
+    if (wide === section.clientWidth) return;
+    wide = section.clientWidth;
     if (wide) draw();
-  }).observe(element);
+  }).observe(section);
   onTheme(draw);
   fetchPlotly().then(draw, (problem) => fault(problem.message));
 }

@@ -2,7 +2,7 @@
 
 import { linked, note, touch } from "./address.js";
 
-/** @import { Pair } from "../terms/section.py" */
+/** @import { Pair } from "../terms/__init__.py" */
 
 /** @typedef {keyof Pair} TermName */
 /**

@@ -13,7 +13,7 @@ import { Part } from "../shared/part.js";
 import { SweepResult } from "./sweep_result.js";
 
 /** @import { Start } from "../../shared/section.js" */
-/** @import { Config, Line, ProgressLine, SweepData } from "./section.py" */
+/** @import { Config, Line, ProgressLine, SweepData } from "./__init__.py" */
 
 /** @type {Stage<Config>} */
 const stage = new Stage();

@@ -5,7 +5,7 @@ import { Plot } from "../shared/figure.js";
 
 /** @import { VNode } from "../../vendor/preact.js" */
 /** @import { SweepRow } from "../../../cost/sweep_text.py" */
-/** @import { SweepData } from "./section.py" */
+/** @import { SweepData } from "./__init__.py" */
 
 /** @type {[key: keyof SweepRow, title: string, name: string][]} */
 const COLUMNS = [

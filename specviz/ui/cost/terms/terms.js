@@ -13,7 +13,7 @@ import { begin, onTerms, relabel, setTerms, shown, terms, told } from "../shared
 /** @import { Which } from "../shared/runs.js" */
 /** @import { Origin } from "../shared/terms.js" */
 /** @import { Option } from "../shared/fields.js" */
-/** @import { Config, Preset } from "./section.py" */
+/** @import { Config, Preset } from "./__init__.py" */
 
 /** @type {Stage<Config>} */
 const stage = new Stage();

@@ -14,7 +14,7 @@ import torch
 
 from specviz import texts
 from specviz.frames.numbers import significant
-from specviz.ui.lossless.coins.section import THROWS
+from specviz.ui.lossless.coins import DARTS_RULE, THROWS
 from specviz.ui.lossless.sandbox.answer import SandboxQuestion, round_of, whole
 from specviz.verification.exact import RoundSetup, enumerate_position
 from specviz.verification.exact.enumeration import SampledMass, play_round
@@ -51,7 +51,10 @@ class Board(TypedDict):
 
 
 class Answer(TypedDict):
-    """The counts of random rounds; intervals: by word, the lowest and highest share."""
+    """The counts of random rounds; intervals: by word, the lowest and highest share.
+
+    Without rounds it has the dartboard alone.
+    """
 
     steps: list[Step]
     intervals: list[tuple[float, float]]
@@ -63,8 +66,11 @@ class Answer(TypedDict):
 def answer(data: Mapping[str, Any]) -> Answer:
     """Return the counts of these rounds. Raises BadRequest or MismatchedRule with a sentence."""
     question = SandboxQuestion.from_data(data)
-    many = whole(data.get("throws"), "The number of rounds", 1, max(THROWS))
+    many = whole(data.get("throws"), "The number of rounds", 0, max(THROWS))
     round_ = round_of(question)
+    if not many:
+        darts = board(round_, next(seeds))
+        return {"steps": [], "intervals": [], "sentence": "", "numbers": {}, "darts": darts}
     steps = count_steps(round_, many, next(seeds))
     last = steps[-1]
     counts = [kept + rest for kept, rest in zip(last["kept"], last["filled"], strict=True)]
@@ -83,7 +89,7 @@ def board(round_: RoundSetup, seed: int) -> Board | None:
 
     Also None if q is 0 for a word of p, because then no M is large enough.
     """
-    if round_.rule.spec.name != "accept-reject":
+    if round_.rule.spec.name != DARTS_RULE:
         return None
     p, q = round_.target(()), round_.draft(())
     try:
@@ -139,8 +145,13 @@ def sentence(found: SampleCounts) -> str:
     chance = found.test.p_value
     if chance < SURE:
         return texts.text("lossless", "coins_differ", odds=seldom(chance))
-    shown = {"rounds": found.throws, "percent": f"{100 * chance:.0f}"}
-    return texts.text("lossless", "coins_agree", **shown)
+    return texts.text("lossless", "coins_agree", rounds=found.throws, often=often(chance))
+
+
+def often(chance: float) -> str:
+    """Say a probability in words, as a share of experiments; never "100 of 100" by rounding."""
+    percent = "more than 99" if chance > 0.99 else "less than 1" if chance < 0.01 else None
+    return texts.text("lossless", "often", percent=percent or f"about {100 * chance:.0f}")
 
 
 def seldom(chance: float) -> str:

@@ -11,7 +11,7 @@ import { Dartboard } from "./dartboard.js";
 /** @import { Start } from "../../shared/section.js" */
 /** @import { Sandbox } from "../sandbox/state.js" */
 /** @import { Answer } from "./answer.py" */
-/** @import { Config } from "./section.py" */
+/** @import { Config } from "./__init__.py" */
 
 const SILENT = "The server does not answer. Try again.";
 const PAUSE = 45; // milliseconds per animation step
@@ -20,9 +20,11 @@ const stage = new Stage();
 const { $ } = stage;
 /** @type {Question<Answer>} */
 const question = new Question("coins", () => showProblem(SILENT));
-let throws = 0; // rounds of the next question
+let throws = 0; // rounds of the next question; 0 asks for the dartboard alone
 /** @type {Answer | null} */
 let shown = null; // the counts, as long as they belong to the sandbox's current state
+/** @type {Answer["darts"]} */
+let board = null; // likewise
 let step = 0; // of the animation
 let timer = 0;
 
@@ -30,16 +32,21 @@ const sandbox = () => /** @type {Sandbox} */ (there(window.specviz.sandbox));
 const request = () => ({ ...sandbox().request(), throws });
 
 function show() {
+  const { words } = sandbox().state;
+  render(board && Dartboard(board, words), $(".sv-coins-board"));
   $(".sv-coins-body").hidden = !shown;
+  // The verdict is of all rounds, so it waits for the last; its space is there from the start.
+  $(".sv-coins-body").classList.toggle("sv-coins-counting", !!shown && !isLast(shown));
   render(shown && shown.steps[step].thrown.toLocaleString("en") + " rounds", $(".sv-coins-count"));
   if (!shown) return;
-  const { words } = sandbox().state;
   render(CoinTally(shown, step), $(".sv-coins-stage"));
   render(shown.sentence, $(".sv-coins-said"));
   for (const place of stage.all("[data-number]"))
     render(shown.numbers[there(place.dataset.number)], place);
-  render(shown.darts && Dartboard(shown.darts, words), $(".sv-coins-board"));
 }
+
+/** @param {Answer} answer */
+const isLast = ({ steps }) => step === steps.length - 1;
 
 /** @param {Answer} answer @param {number} at */
 function CoinTally({ steps, intervals }, at) {
@@ -62,7 +69,7 @@ function CoinTally({ steps, intervals }, at) {
 
 function animate() {
   show();
-  if (!shown || step === shown.steps.length - 1) return;
+  if (!shown || isLast(shown)) return;
   timer = window.setTimeout(() => {
     step += 1;
     animate();
@@ -79,18 +86,23 @@ function receive(answer) {
   showProblem(answer.problem ?? "");
   if (answer.problem !== undefined) return;
   clearTimeout(timer);
+  board = answer.darts;
+  if (!answer.steps.length) return show();
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
   shown = answer;
   step = calm ? answer.steps.length - 1 : 0;
   animate();
 }
 
-// The sandbox has changed, so the counts no longer belong to it.
+// The sandbox has changed, so the counts no longer belong to it. The dartboard needs no rounds.
 function clear() {
-  if (!shown) return;
   clearTimeout(timer);
-  shown = null;
+  [shown, board] = [null, null];
+  showProblem("");
   show();
+  if (sandbox().state.rule !== stage.config.darts) return;
+  throws = 0;
+  question.ask();
 }
 
 /** @param {number} rounds */
@@ -108,6 +120,10 @@ export function start(element, props, _watch, _trigger, config) {
   question.wire(request, receive);
   window.specviz.coins = { request };
   render(config.throws.map(RunButton), $(".sv-coins-buttons"));
-  const wait = () => (window.specviz.sandbox ? sandbox().onAnswer(clear) : setTimeout(wait, 50));
+  const wait = () => {
+    if (!window.specviz.sandbox) return setTimeout(wait, 50);
+    sandbox().onAnswer(clear);
+    return sandbox().last && clear(); // it may have answered before
+  };
   wait();
 }

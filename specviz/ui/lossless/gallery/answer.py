@@ -11,9 +11,9 @@ from itertools import count
 from typing import Any, Final, NotRequired, TypedDict
 
 from specviz import texts
-from specviz.ui.lossless.coins.answer import SURE, seldom
+from specviz.ui.lossless.coins.answer import SURE, often, seldom
+from specviz.ui.lossless.sandbox import WORDS
 from specviz.ui.lossless.sandbox.answer import distribution, tensor
-from specviz.ui.lossless.sandbox.section import WORDS
 from specviz.ui.questions import BadRequest
 from specviz.verification.exact.monte_carlo import g_test, wilson_intervals
 from specviz.verification.published_rules import (
@@ -169,7 +169,7 @@ def thrown(each: CaseStudy, seed: int) -> Evidence:
 def fit(chance: float) -> str:
     """Say how well single words fit p. chance: the probability of a worse fit by luck."""
     if chance >= SURE:
-        return texts.text("lossless", "words_fit", percent=f"{100 * chance:.1f}")
+        return texts.text("lossless", "words_fit", often=often(chance))
     return texts.text("lossless", "words_do_not_fit", odds=seldom(chance))
 
 

@@ -11,7 +11,7 @@ import { Badge, CaseEvidence, GalleryCase } from "./gallery_case.js";
 /** @import { Start } from "../../shared/section.js" */
 /** @import { Sandbox } from "../sandbox/state.js" */
 /** @import { Answer, CaseData, Evidence } from "./answer.py" */
-/** @import { Config } from "./section.py" */
+/** @import { Config } from "./__init__.py" */
 
 const SILENT = "The server does not answer. Try again.";
 /** @type {Stage<Config>} */

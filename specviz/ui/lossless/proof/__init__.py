@@ -1,1 +1,130 @@
-"""Check a real run: the output distribution at every check, and one prompt run many times."""
+"""A recorded run's checks, and the same prompt run many times with and without a draft.
+
+The checks need no model. The repeated runs are one job in the queue; runs counted before a stop are
+kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, TypedDict
+
+import gradio as gr
+
+from specviz import texts
+from specviz.catalog.entry import with_defaults
+from specviz.settings.settings import Settings
+from specviz.shipped import Recipe
+from specviz.ui.component import TabContext, component
+from specviz.ui.live import Start, wire
+from specviz.ui.step.recorded import names, recipe, title
+from specviz.ui.stream import ErrorLine, StateLine, Stream, line, paced
+from specviz.ui.task import JobContext, Task, gpu_seconds, limit_text
+
+if TYPE_CHECKING:
+    from specviz.engine.decode import Tally
+
+
+NAME: Final = "sv-proof"
+OURS: Final = "window.specviz.proof"
+LOOKED_AT: Final = 3  # tokens of each run that are compared
+TIMES: Final = 200  # pairs of runs: under a minute on the House models
+RARE: Final = 0.001  # a p-value below this is not luck
+OFTEN: Final = 5  # pairs of runs between two lines of progress
+
+
+class Config(TypedDict):
+    """What the section starts with; runs: name and title. times: pairs of runs."""
+
+    runs: list[tuple[str, str]]
+    times: int
+
+
+class TallyLine(TypedDict):
+    """Pairs of runs so far; the last line has the result as a sentence."""
+
+    kind: Literal["tally"]
+    id: str
+    done: int
+    of: int
+    sentence: NotRequired[str]
+
+
+Line = TallyLine | StateLine | ErrorLine
+
+
+def build(place: TabContext) -> None:
+    """Build the section and connect its events."""
+    config: Config = {"runs": [(name, title(name)) for name in names()], "times": TIMES}
+    words = {"bound": limit_text(place.runs.limit)}
+    view = component(NAME, "lossless/proof/proof", config, words=words)
+    place.questions.add("proof", "specviz.ui.lossless.proof.answer")
+    go = gr.Button("Repeat the run", elem_id=f"{NAME}-go", elem_classes="sv-hidden")
+    wire(place.jobs, place.runs, view, OURS, Start(go, [], wanted, f"{OURS}.run"))
+
+
+def wanted(_: Stream, name: Any) -> Task:
+    """Return the task of repeating a recorded run. Raises ValueError if it is unknown."""
+    made = recipe(name) if isinstance(name, str) and name in names() else None
+    if made is None:
+        raise ValueError(
+            "This run cannot be repeated, because its settings were not recorded with it."
+        )
+    return live(made)
+
+
+def live(made: Recipe) -> Task:
+    """Create the task of the repeated runs. A stop takes effect after a pair of runs."""
+    return Task(partial(stream_repeats, made), gpu_seconds(made.target, 2 * TIMES * LOOKED_AT))
+
+
+def stream_repeats(made: Recipe, context: JobContext) -> Iterator[str]:
+    """Load the models, then run the pairs."""
+    yield context.says("loading")
+    target, (drafter,) = context.load(made.target, [made.drafter])
+    from specviz.engine.decode import repeat
+    from specviz.models.prompt import encode_prompt
+
+    settings = Settings.from_json(with_defaults(made.drafter, made.settings))
+    ids = encode_prompt(target, made.text, settings).ids
+    yield context.says("drafting")
+    tallies = repeat(target, drafter, ids, settings, TIMES, context.unwanted)
+    yield from paced(lines(tallies, settings.sampling.greedy, context.nonce))
+
+
+def lines(tallies: Iterator[Tally], greedy: bool, nonce: str) -> Iterator[str]:
+    """Yield progress, and the result only at the end: testing repeatedly would find false alarms.
+
+    Yields empty texts in between, where the job may be interrupted.
+    """
+    last = None
+    for last in tallies:
+        news: TallyLine = {"kind": "tally", "id": nonce, "done": last.done, "of": last.of}
+        yield line(news["kind"], news) if last.done % OFTEN == 0 else ""
+    if last is not None:
+        yield line(news["kind"], {**news, "sentence": counted(last, greedy)})
+
+
+def counted(tally: Tally, greedy: bool) -> str:
+    """Say what all pairs of runs show together."""
+    beginnings = len(tally.speculative.keys() | tally.plain.keys())
+    if greedy:
+        return texts.text("lossless", "repeats_greedy", beginnings=beginnings)
+    from specviz.ui.lossless.coins.answer import often, seldom  # imports torch
+
+    test = tally.test
+    if test.degrees < 1:
+        found = texts.text("lossless", "repeats_untested", beginnings=beginnings)
+    elif test.p_value < RARE:
+        found = texts.text("lossless", "repeats_differ", odds=seldom(test.p_value))
+    else:
+        found = texts.text("lossless", "repeats_alike", often=often(test.p_value))
+    return texts.text(
+        "lossless",
+        "repeats_sampled",
+        pairs=tally.done,
+        beginnings=beginnings,
+        tv=f"{tally.tv:.3f}",
+        noise=f"{tally.noise:.3f}",
+        found=found,
+    )

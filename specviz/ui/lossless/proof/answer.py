@@ -15,7 +15,7 @@ from specviz.frames.numbers import significant
 from specviz.frames.scene import Word
 from specviz.trace.events import Judged, Rows
 from specviz.trace.file import Trace
-from specviz.ui.lossless.sandbox.section import FEWEST_WORDS, MOST_WORDS, DrawnName
+from specviz.ui.lossless.sandbox import FEWEST_WORDS, MOST_WORDS, DrawnName
 from specviz.ui.questions import BadRequest
 from specviz.ui.step import recorded
 from specviz.verification.exact.recorded_run import VerdictBounds, verdict_bounds, worst_bounds

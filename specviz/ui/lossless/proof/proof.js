@@ -10,7 +10,7 @@ import { job, showRepeats, stage } from "./repeats.js";
 /** @import { Reply } from "../../shared/ask.js" */
 /** @import { Start } from "../../shared/section.js" */
 /** @import { Answer, Verdict } from "./answer.py" */
-/** @import { Config } from "./section.py" */
+/** @import { Config } from "./__init__.py" */
 
 const SILENT = "The server does not answer. Try again.";
 const { $ } = stage;

@@ -6,7 +6,7 @@ import { Stage } from "../../shared/stage.js";
 import { there } from "../../shared/there.js";
 import { h, render, Sentence } from "../../shared/view.js";
 
-/** @import { Config, Line } from "./section.py" */
+/** @import { Config, Line } from "./__init__.py" */
 
 /** @type {Stage<Config>} */
 export const stage = new Stage();

@@ -1,1 +1,170 @@
-"""The sandbox: a few words, two distributions to drag, a rule, and its output."""
+"""The sandbox: p and q over a few words, a rule to check guesses, and the exact output.
+
+The browser sends one question at a time as JSON, and `answer.answer` answers it. Bars move in the
+browser; everything that depends on a rule is computed in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal, TypedDict
+
+from specviz import texts
+from specviz.frames.scene import Word, word
+from specviz.trace.rule_specs import RULE_SPECS, Drawn, RuleParameter
+from specviz.ui.component import TabContext, component
+
+NAME: Final = "sv-sand"
+WORDS: Final = (" cat", " dog", " bird", " man", " tree")
+FEWEST_WORDS: Final = 2
+MOST_WORDS: Final = 6
+MOST_CANDIDATES: Final = 3
+DrawnName = Literal["sampled", "without-replacement", "top"]
+
+
+class Preset(TypedDict):
+    """Two distributions over a few words.
+
+    Attributes:
+        name: Its name in links.
+        p: The target's distribution.
+        q: The drafter's distribution.
+        rule: Name of the rule that it selects for sampled guesses; "" keeps what is selected.
+    """
+
+    name: str
+    title: str
+    words: list[Word]
+    p: tuple[float, ...]
+    q: tuple[float, ...]
+    rule: str
+
+
+class Parameter(TypedDict):
+    """A number that a rule can be set to; see `RuleParameter`."""
+
+    name: str
+    default: float
+    least: float
+    most: float
+    meaning: str
+
+
+class RuleRow(TypedDict):
+    """A rule; about: what it does."""
+
+    name: str
+    title: str
+    group: str
+    about: str
+    parameters: list[Parameter]
+
+
+class DrawnChoice(TypedDict):
+    """A way of choosing a guess."""
+
+    value: DrawnName
+    title: str
+
+
+class Config(TypedDict):
+    """What the section starts with; most: the highest number of guesses."""
+
+    presets: tuple[Preset, ...]
+    rules: list[RuleRow]
+    drawn: list[DrawnChoice]
+    most: int
+
+
+# Ways of choosing a guess: the name, the title, and what a rule has to fit.
+DRAWN: Final[tuple[tuple[DrawnName, str, Drawn], ...]] = (
+    ("sampled", "sampled from q", Drawn.SAMPLED),
+    ("without-replacement", "sampled, no word twice", Drawn.WITHOUT_REPLACEMENT),
+    ("top", "the top words of q", Drawn.POINT_MASS),
+)
+FITS, EXACT, LOSSY = "Automatic", "Lossless for the right guesses", "Lossy on purpose"
+# By rule, its title. What a lossless rule does is said in the template, a lossy one says it itself.
+TITLES: Final[Mapping[str, str]] = {
+    "auto": "The rule that fits",
+    "speculative": "Speculative sampling: min(1, p/q)",
+    "without-replacement": "Speculative sampling without repeats",
+    "point-mass": "Point mass: p(x), then remove x",
+    "accept-reject": "Accept-reject (von Neumann, 1951)",
+    "k-seq": "k-SEQ (SpecTr)",
+    "lenience": "Lenience",
+    "ensemble": "Average of both models",
+    "typical": "Typical acceptance (Medusa)",
+    "relaxed": "Relaxed acceptance (TensorRT-LLM)",
+    "thresholds": "Thresholds (SGLang)",
+    "unverified": "No verification at all",
+}
+
+
+def preset(
+    name: str, title: str, p: tuple[float, ...], q: tuple[float, ...], rule: str = ""
+) -> Preset:
+    """Return two distributions over WORDS to start with, which show one effect."""
+    words = [word(text.encode()) for text in WORDS]
+    return {"name": name, "title": title, "words": words, "p": p, "q": q, "rule": rule}
+
+
+SOME: Final = (0.1, 0.45, 0.15, 0.25, 0.05)
+DOG: Final = (0.25, 0.55, 0.1, 0.07, 0.03)
+SAME: Final = (0.4, 0.3, 0.15, 0.1, 0.05)
+SURE: Final = (0.9, 0.04, 0.03, 0.02, 0.01)
+APART: Final = ((0.6, 0.4, 0.0, 0.0, 0.0), (0.0, 0.0, 0.5, 0.3, 0.2))
+PRESETS: Final = (
+    # The worked example of the field's sheets: its numbers are all known.
+    preset("example", "They agree on some words", (0.4, 0.25, 0.2, 0.1, 0.05), SOME),
+    preset("near", "A good drafter", (0.5, 0.25, 0.15, 0.07, 0.03), (0.45, 0.3, 0.13, 0.09, 0.03)),
+    preset("sure", "A confident drafter that is wrong", (0.1, 0.4, 0.3, 0.15, 0.05), SURE),
+    preset("flat", "A drafter that guesses at random", (0.6, 0.2, 0.12, 0.05, 0.03), (0.2,) * 5),
+    preset("same", "The target drafts for itself", SAME, SAME),
+    preset("apart", "They have no word in common", *APART),
+    preset("top", "Temperature 0: p is one word", (0.0, 1.0, 0.0, 0.0, 0.0), DOG),
+    preset(
+        "darts",
+        "Rejection sampling as a dartboard",
+        (0.4, 0.25, 0.2, 0.1, 0.05),
+        SOME,
+        "accept-reject",
+    ),
+)
+
+
+def rules() -> list[RuleRow]:
+    """List the rules for the page."""
+    return [_rule_row(name, title) for name, title in TITLES.items()]
+
+
+def _rule_row(name: str, title: str) -> RuleRow:
+    spec = RULE_SPECS.get(name)
+    own = spec.tradeoff if spec is not None and not spec.lossless else ""
+    return {
+        "name": name,
+        "title": title,
+        "group": FITS if spec is None else EXACT if spec.lossless else LOSSY,
+        "about": own or texts.text("lossless", f"rule_{name.replace('-', '_')}"),
+        "parameters": [] if spec is None else [_parameter(each) for each in spec.parameters],
+    }
+
+
+def _parameter(parameter: RuleParameter) -> Parameter:
+    return {
+        "name": parameter.name,
+        "default": parameter.default,
+        "least": parameter.least,
+        "most": parameter.most,
+        "meaning": parameter.meaning,
+    }
+
+
+def build(place: TabContext) -> None:
+    """Build the section and connect its events."""
+    config: Config = {
+        "presets": PRESETS,
+        "rules": rules(),
+        "drawn": [{"value": value, "title": title} for value, title, _ in DRAWN],
+        "most": MOST_CANDIDATES,
+    }
+    component(NAME, "lossless/sandbox/sandbox", config)
+    place.questions.add("sandbox", "specviz.ui.lossless.sandbox.answer")

@@ -17,8 +17,9 @@ from torch import Tensor
 from specviz import texts
 from specviz.cost.formula import expected_tokens
 from specviz.settings.settings import Sampling
-from specviz.trace.rule_specs import Drawn, select_rule
-from specviz.ui.lossless.sandbox.section import DRAWN, FEWEST_WORDS, MOST_CANDIDATES, MOST_WORDS
+from specviz.trace.rule_choice import select_rule
+from specviz.trace.rule_specs import Drawn
+from specviz.ui.lossless.sandbox import DRAWN, FEWEST_WORDS, MOST_CANDIDATES, MOST_WORDS
 from specviz.ui.questions import BadRequest
 from specviz.verification import Rule, make_rule
 from specviz.verification.exact import (

@@ -3,14 +3,19 @@
 import { Button, h } from "../../shared/view.js";
 import { choose, load, ruleOf, stage, state } from "./state.js";
 
-/** @import { RuleRow } from "./section.py" */
+/** @import { RuleRow } from "./__init__.py" */
 /** @typedef {{ currentTarget: HTMLSelectElement }} Chosen */
 
 const OWN = "Your own p and q";
 const RESCALED = ": the likeliest words, with p and q each rescaled to sum to 1.";
 
-/** @param {{ changed: () => void, undo: () => void }} callbacks changed: the state has. */
-export function Controls({ changed, undo }) {
+/**
+ * @param {object} callbacks
+ * @param {() => void} callbacks.changed The state has changed.
+ * @param {() => void} callbacks.reveal Show the output, which the new rule changes.
+ * @param {() => void} callbacks.undo
+ */
+export function Controls({ changed, reveal, undo }) {
   const { drawn, most } = stage.config;
   const counts = Array.from({ length: most }, (_, at) => ({ value: at + 1, title: "" + (at + 1) }));
   const rule = ruleOf(state.rule);
@@ -27,7 +32,10 @@ export function Controls({ changed, undo }) {
     Switch("drawn", "How is a guess chosen?", drawn, changed),
     Switch("candidates", "How many guesses for this position?", counts, changed),
     h("label", { class: "sv-sand-label", for: "sv-sand-rule" }, "Which rule checks it?"),
-    RuleList(changed),
+    RuleList(() => {
+      changed();
+      reveal();
+    }),
     h(
       "div",
       { class: "sv-sand-dials" },

@@ -1,11 +1,13 @@
 // The sandbox's state in the page's URL: ?rules=PRESET,DRAWN,CANDIDATES,RULE, plus ?p=0.5,0.3,... and
 // ?q=... if a bar was moved.
 
-import { linkable, linkedText } from "../../shared/address.js";
+import { linkable, linkedText, noteOfLink } from "../../shared/address.js";
 import { ruleText, stage, state } from "./state.js";
 
-/** @import { Preset } from "./section.py" */
+/** @import { Preset } from "./__init__.py" */
 /** @import { DistributionName, State } from "./state.js" */
+
+const NO_LINK = "It opens this tab, without the words of your run";
 
 // Distributions taken from a run have other words; the run's own link leads to them.
 function settingsText() {
@@ -46,6 +48,7 @@ function ownDistributions(first) {
 
 /** Keep the URL up to date; returns what is to be called after each change. */
 export function keepLink() {
+  noteOfLink(stage.element, () => (state.from ? NO_LINK : ""));
   const writers = [
     linkable("rules", settingsText, stage.element),
     linkable("p", distributionText("p"), stage.element),

@@ -15,7 +15,7 @@ import { NumbersTable, Verdict } from "./verdict.js";
 /** @import { Reply } from "../../shared/ask.js" */
 /** @import { Start } from "../../shared/section.js" */
 /** @import { Answer } from "./answer.py" */
-/** @import { Config } from "./section.py" */
+/** @import { Config } from "./__init__.py" */
 /** @import { DistributionName, State } from "./state.js" */
 
 const SILENT = "The server does not answer, so the output shown does not match the bars.";
@@ -47,7 +47,7 @@ function show() {
     if (before) go(before);
     $("#sv-sand-preset").focus();
   };
-  render(Controls({ changed, undo }), $(".sv-sand-asked"));
+  render(Controls({ changed, reveal, undo }), $(".sv-sand-asked"));
   render(Grid(), $(".sv-sand-grid"));
   const { answer = null, words = [] } = shown ?? {};
   render(Verdict(answer, words), $(".sv-sand-found"));
@@ -121,6 +121,15 @@ function changed() {
   writeLink();
   show();
   question.ask();
+}
+
+// On a narrow page the controls are below the output, which may be out of the window.
+function reveal() {
+  const output = $(".sv-sand-out");
+  const { top, bottom } = output.getBoundingClientRect();
+  if (top >= 0 && bottom <= innerHeight) return;
+  const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  output.scrollIntoView({ block: "start", behavior: calm ? "auto" : "smooth" });
 }
 
 /** @param {string} sentence */

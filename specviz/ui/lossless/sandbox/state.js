@@ -4,7 +4,7 @@ import { Stage } from "../../shared/stage.js";
 import { there } from "../../shared/there.js";
 
 /** @import { Word } from "../../../frames/scene.py" */
-/** @import { Config, DrawnName, Preset } from "./section.py" */
+/** @import { Config, DrawnName, Preset } from "./__init__.py" */
 
 /** @typedef {"p" | "q"} DistributionName */
 /**
@@ -21,7 +21,7 @@ import { there } from "../../shared/there.js";
  */
 /**
  * What other sections use of `window.specviz.sandbox`.
- * @typedef {{ request(): object, onAnswer(listener: () => void): void, state: State }} Sandbox
+ * @typedef {{ request(): object, onAnswer(listener: () => void): void, state: State, last?: object }} Sandbox
  */
 
 /** @type {Stage<Config>} */

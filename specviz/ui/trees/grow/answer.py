@@ -38,10 +38,9 @@ from specviz.trees.ranking import shipped_tables
 from specviz.trees.recorded_position import RecordedPosition
 from specviz.trees.shapes import paths_of
 from specviz.ui.broken import spared
-from specviz.ui.trees.drawing import TreeNode, drawn, quoted, shown
-from specviz.ui.trees.grow.question import GrowQuestion
+from specviz.ui.trees.drawing import TreeNode, drawn, place, quoted, shown
+from specviz.ui.trees.grow import GrowQuestion
 from specviz.ui.trees.grow.steps import Step, format_total, steps
-from specviz.ui.trees.places import place
 
 ROUND: Final = 1  # whose coins are used here
 SHOWN: Final = 24  # tokens of the text before the tree

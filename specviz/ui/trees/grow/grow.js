@@ -20,7 +20,7 @@ import { Legend, ShownSwitch, StepCaption, StepDock, ZoomButtons } from "./steps
 /** @import { Reply } from "../../shared/ask.js" */
 /** @import { Start } from "../../shared/section.js" */
 /** @import { Answer } from "./answer.py" */
-/** @import { Config } from "./section.py" */
+/** @import { Config } from "./__init__.py" */
 
 const SILENT = "The server does not answer. What is shown is older than the settings.";
 /** @type {Question<Answer>} */
@@ -102,7 +102,9 @@ export function start(element, props, _watch, _trigger, config) {
   startControls(ask);
   startDragging();
   render(Legend(), $(".sv-grow-keys"));
-  onTheme(() => view.answer && showWorth());
+  const redraw = () => view.answer && showWorth();
+  onTheme(redraw);
+  new ResizeObserver(redraw).observe($(".sv-grow-figure"));
   const saved = pictures([
     ["draft tree", wholeTree],
     ["attention mask", () => $(".sv-grow-mask")],

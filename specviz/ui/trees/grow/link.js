@@ -1,9 +1,10 @@
 // The tree in the page's address: ?tree=POSITION,SHAPE,DEPTH,BRANCHING,BUDGET,SEED,TEMPERATURE, and a
 // visitor's own shape (&tree-shape=) or text (?tree-text=), which fills the form but runs nothing.
 
-import { linkable, linkedText } from "../../shared/address.js";
+import { linkable, linkedText, noteOfLink } from "../../shared/address.js";
 import { $, stage, state, view } from "./state.js";
 
+const NOT_DRAFTED = "It fills in your text; “Draft here, live” draws its tree";
 const SIZES = /** @type {const} */ (["depth", "width", "budget"]);
 
 function told() {
@@ -49,6 +50,7 @@ export function fillLive() {
 
 /** Keep the link up to date; returns what to call after a change. */
 export function keepLink() {
+  noteOfLink(stage.element, () => (view.live ? NOT_DRAFTED : ""));
   const writers = [
     linkable("tree", told, stage.element),
     linkable("tree-shape", ownShape, stage.element),

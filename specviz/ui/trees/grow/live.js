@@ -6,7 +6,7 @@ import { h, render } from "../../shared/view.js";
 import { addPlace } from "./controls.js";
 import { $, look } from "./state.js";
 
-/** @import { Line } from "./section.py" */
+/** @import { Line } from "./__init__.py" */
 
 /** @type {Job<Line>} */
 export const job = new Job({

@@ -4,7 +4,7 @@ import { Stage } from "../../shared/stage.js";
 import { there } from "../../shared/there.js";
 
 /** @import { Answer } from "./answer.py" */
-/** @import { Config } from "./section.py" */
+/** @import { Config } from "./__init__.py" */
 
 /** @typedef {"depth" | "width" | "budget"} Dial */
 /** @typedef {keyof Answer["layouts"]} Shown */

@@ -25,8 +25,7 @@ from specviz.trees.judging import (
 from specviz.trees.recorded_position import RecordedPosition
 from specviz.trees.shapes import check_range
 from specviz.ui.questions import BadRequest
-from specviz.ui.trees.drawing import TreeNode, drawn, quoted
-from specviz.ui.trees.places import place
+from specviz.ui.trees.drawing import TreeNode, drawn, place, quoted
 from specviz.verification import Verdict
 
 TREES: Final = 600  # for an average: takes a second or two, once

@@ -10,7 +10,7 @@ import { listLive, Options } from "../shared/options.js";
 /** @import { Reply } from "../../shared/ask.js" */
 /** @import { Start } from "../../shared/section.js" */
 /** @import { Answer, JudgedNode, RuleAnswer } from "./answer.py" */
-/** @import { Config } from "./section.py" */
+/** @import { Config } from "./__init__.py" */
 
 /** @type {Stage<Config>} */
 const stage = new Stage();

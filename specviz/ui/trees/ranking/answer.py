@@ -18,7 +18,7 @@ from specviz.trees.ranking import RankedTree, rank_all_ways
 from specviz.trees.recorded_position import Path, RecordedPosition
 from specviz.trees.rounding import EXACT
 from specviz.ui.trees.drawing import Tree, drawn, quoted
-from specviz.ui.trees.ranking.question import RankingQuestion
+from specviz.ui.trees.ranking import RankingQuestion
 from specviz.verification.tree import DraftTree
 
 GAP: Final = 96  # a number on a line has up to eleven characters

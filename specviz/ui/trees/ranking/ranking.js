@@ -10,7 +10,7 @@ import { startStudy, wayName } from "./study.js";
 /** @import { Reply } from "../../shared/ask.js" */
 /** @import { Start } from "../../shared/section.js" */
 /** @import { Answer, Way } from "./answer.py" */
-/** @import { Config } from "./section.py" */
+/** @import { Config } from "./__init__.py" */
 
 const SILENT = "The server does not answer. Try again.";
 /** @type {Question<Answer>} */

@@ -3,7 +3,7 @@
 import { Stage } from "../../shared/stage.js";
 
 /** @import { Answer } from "./answer.py" */
-/** @import { Config } from "./section.py" */
+/** @import { Config } from "./__init__.py" */
 
 /** @type {Stage<Config>} */
 export const stage = new Stage();

@@ -5,7 +5,7 @@ import { Options } from "../shared/options.js";
 import { $, stage } from "./state.js";
 
 /** @import { ComponentChild } from "../../vendor/preact.js" */
-/** @import { Measured } from "./section.py" */
+/** @import { Measured } from "./__init__.py" */
 
 const HEADS = [
   "ranked by",

@@ -6,7 +6,7 @@ import { h, render } from "../shared/view.js";
 
 /** @import { Reply } from "../shared/ask.js" */
 /** @import { Start } from "../shared/section.js" */
-/** @import { Answer, Config } from "./section.py" */
+/** @import { Answer, Config } from "./__init__.py" */
 
 /** @type {Stage<Config>} */
 const stage = new Stage();

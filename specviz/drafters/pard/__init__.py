@@ -1,0 +1,233 @@
+"""PARD (2504.18583): a draft model that computes all its guesses in one pass.
+
+The model is an ordinary causal LM, tuned to read mask tokens. One pass reads the text and K - 1
+masks. The row of the newest token gives the distribution of the first guess, as in any language
+model; the row of mask i gives that of guess i + 1. A mask sees the text and the masks before it,
+but no guess, so the guesses are independent given the text.
+
+Sampled guesses are drawn from these distributions, under the run's temperature, top-k and top-p,
+and recorded as their q. A tree has the same distribution under every node of a depth. Masks are
+removed from the cache after the pass.
+
+A public checkpoint is a Llama or Qwen whose config has `pard_token`, the token that serves as mask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import Any, Final, Self
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedTokenizerBase
+
+from specviz.drafters.common.base import HeadDrafter
+from specviz.drafters.common.checkpoint import read_config
+from specviz.drafters.common.proposal_builder import (
+    Level,
+    LevelPass,
+    ProposalBuilder,
+    TreeShape,
+    build_tree,
+    candidate_kind,
+    fit_vocabulary,
+)
+from specviz.drafters.dflash import TOP_COUNT, top_tokens_by_position
+from specviz.engine.protocol import DraftSession, Proposal
+from specviz.models.checkpoint import (
+    MadeFor,
+    check_context_length,
+    load_checkpoint,
+    same_vocabulary,
+)
+from specviz.models.errors import Unsuitable
+from specviz.models.files import folder_label
+from specviz.models.network import network_of
+from specviz.models.passes import CaptureSpec, ExtraRows, Rows, States, causal_lm_weights
+from specviz.models.target import Target, TargetRun
+from specviz.settings.chance import Chance
+from specviz.settings.settings import Settings
+from specviz.trace.events import ModelCard
+from specviz.trace.work import Weights, Work
+from specviz.verification.transfer import UploadBatch, to_host
+
+MASK_KEY: Final = "pard_token"  # in config.json
+
+
+class PardModel(nn.Module):
+    """A causal LM with its tokenizer.
+
+    Attributes:
+        model: A causal LM of transformers, whose config has `pard_token`.
+        tokenizer: Its tokenizer, which is the target's.
+    """
+
+    def __init__(self, model: Any, tokenizer: PreTrainedTokenizerBase) -> None:
+        super().__init__()
+        self.model = model
+        self.tokenizer = tokenizer
+
+    @property
+    def mask(self) -> int:
+        """The token in place of guesses that are not known yet."""
+        token: int = getattr(self.model.config, MASK_KEY)
+        return token
+
+    def save(self, folder: Path) -> None:
+        """Write a checkpoint that transformers 4 and 5 both read, with weights in bf16."""
+        deepcopy(self.model).to(torch.bfloat16).save_pretrained(folder)
+        self.tokenizer.save_pretrained(folder)
+        settings = folder / "tokenizer_config.json"
+        text = settings.read_text(encoding="utf-8")
+        settings.write_text(text.replace("TokenizersBackend", "PreTrainedTokenizerFast"), "utf-8")
+
+    @classmethod
+    def load(cls, folder: Path, target: Target) -> Self:
+        """Load the model in `folder` on the target's device, in its dtype, ready to draft.
+
+        Raises:
+            NotAvailable: If the folder has no model.
+            Unsuitable: If the model does not fit the target, has no usable mask, or is a PARD-2.
+        """
+        name = folder_label(folder)
+        config = read_config(folder)
+        if config.get("pard2") or config.get("spd_type") == "pard2":
+            raise Unsuitable(
+                f"{name!r} is a PARD-2, which also reads the target's hidden states; that is not "
+                "supported."
+            )
+        found = load_checkpoint(name, folder, target.device, target.dtype)
+        mask, count = getattr(found.model.config, MASK_KEY, None), found.model.config.vocab_size
+        if type(mask) is not int or not 0 <= mask < count:
+            raise Unsuitable(f"{name!r}: its {MASK_KEY} is not a token: {mask!r:.80}.")
+        if not same_vocabulary(target.tokenizer, found.tokenizer):
+            raise Unsuitable(
+                f"{name!r} was made for another target than {target.card.name!r}: their tokens "
+                "differ."
+            )
+        check_context_length(name, found.model, target.card.name, target.max_length)
+        return cls(found.model, found.tokenizer)
+
+
+class Pard(HeadDrafter):
+    """The PARD drafter: a causal LM in eval mode, on the target's device and in its dtype.
+
+    It needs none of the target's states, and fits any target with its tokens.
+    """
+
+    name = "pard"
+    network = PardModel
+    head: PardModel
+    capture = CaptureSpec()
+
+    def __init__(self, head: PardModel, card: ModelCard) -> None:
+        self.head = head
+        self.card = card
+        self.made_for: MadeFor = None
+
+    def begin(self, target: TargetRun, settings: Settings) -> DraftSession:
+        """Implement `Drafter.begin`."""
+        return PardSession(self, target.target, settings)
+
+    def weights(self, target: Target) -> Weights:
+        """Implement `Drafter.weights`."""
+        return causal_lm_weights(self.head.model)
+
+
+class PardSession:
+    """A session that caches the rows of the text, not those of masks.
+
+    Attributes:
+        known: Tokens of the cache's rows.
+        masks: Masks after the text in the next pass.
+        logits: By depth from the first guess, the last pass's logits, (masks + 1, V).
+        work: Rows of the last pass.
+        depths: By node of the draft, its depth.
+    """
+
+    def __init__(self, drafter: Pard, target: Target, settings: Settings) -> None:
+        self.name, self.mask = drafter.card.name, drafter.head.mask
+        self.network = network_of(drafter.head.model)
+        self.device = target.device
+        self.vocab_size, self.eos = target.vocab_size, target.eos
+        self.settings = settings
+        self.drawn = candidate_kind(settings)
+        self.branches = settings.branches
+        self.cache: Any = self.network.new_cache()
+        self.known: list[int] = []
+        self.masks = 0
+        self.logits = torch.empty(0)
+        self.work = Work()
+        self.depths: dict[int, int] = {}
+
+    @torch.inference_mode()
+    def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
+        """Implement `DraftSession.propose`.
+
+        Score by node: the model's probability at temperature 1. Evidence by node: the position
+        whose distribution it comes from. Evidence on the proposal: the rows that the pass read
+        and, by position, the most probable tokens and their probabilities.
+        """
+        self.work, self.masks = Work(), max_tokens - 2
+        builder = ProposalBuilder(self.name, context[-1], self.settings, self.eos, chance)
+        build_tree(builder, self, context, TreeShape(max_tokens - 1))
+        remark: dict[str, Any] = {"form": "masks", "passes": 0}
+        if self.work.body:
+            shown = self.logits.float().softmax(-1).topk(min(TOP_COUNT, self.vocab_size))
+            places = top_tokens_by_position(*to_host(*shown))
+            remark |= {"passes": 1, "rows": self.work.body, "masks": self.masks, "places": places}
+        evidence = {node: {"place": len(path)} for node, path in enumerate(builder.paths) if node}
+        return Proposal(
+            builder.tree(),
+            self.drawn,
+            builder.q,
+            builder.draws,
+            builder.score,
+            evidence={0: remark, **evidence},
+            shown=[each["token"] for place in remark.get("places", []) for each in place],
+            work=self.work,
+        )
+
+    def plan_level(self, context: Sequence[int], level: Level, uploads: UploadBatch) -> LevelPass:
+        """Implement `LevelModel.plan_level`: every node of a depth has that depth's logits."""
+        if level.nodes == (0,):
+            self.depths = {0: 0}
+            return self._plan_pass(context, uploads)
+        for node, parent in zip(level.nodes, level.parents, strict=True):
+            self.depths[node] = self.depths[parent] + 1
+        depth = self.depths[level.nodes[0]]
+        return lambda _: self.logits[depth].expand(len(level.nodes), -1)
+
+    def discard_from(self, node: int) -> None:
+        """Implement `LevelModel.discard_from`: guesses are not read, so nothing is stored."""
+
+    def commit(
+        self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
+    ) -> None:
+        """Implement `DraftSession.commit`; the next proposal reads the new tokens."""
+
+    def _plan_pass(self, context: Sequence[int], uploads: UploadBatch) -> LevelPass:
+        """Prepare the pass over the text's new tokens and the masks."""
+        start = 0
+        for old, new in zip(self.known, context[:-1], strict=False):
+            if old != new:
+                break
+            start += 1
+        self.cache.cut(start)
+        self.known = list(context)
+        read = [*context[start:], *[self.mask] * self.masks]
+        words = uploads.put(torch.tensor(read))
+        positions = uploads.put(torch.arange(start, start + len(read)))
+        count = self.masks + 1
+        self.work = Work(body=len(read), head=count)
+
+        def run(_: Tensor) -> Tensor:
+            rows = Rows(positions()[None])
+            made = self.network.forward(words()[None], rows, self.cache, CaptureSpec(), count)
+            self.cache.cut(len(context))
+            self.logits = fit_vocabulary(made.logits, self.vocab_size)
+            return self.logits[:1]
+
+        return run

@@ -1,0 +1,429 @@
+"""PARD: one pass for all guesses, independent draws, exact output, training and its files."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from copy import deepcopy
+from dataclasses import replace
+
+import headed
+import pytest
+import tiny
+import torch
+from driven import TEXT, driven
+from once import once
+from test_engine import traced
+from transformers import Qwen2Config, Qwen2ForCausalLM
+
+from specviz.catalog import load_drafter
+from specviz.drafters.common.checkpoint import layout_in
+from specviz.drafters.common.training import overlaps
+from specviz.drafters.dflash import TOP_COUNT
+from specviz.drafters.pard import Pard, PardModel, training
+from specviz.engine.loop import rounds
+from specviz.models.errors import Unsuitable
+from specviz.settings.chance import Chance
+from specviz.settings.settings import Sampling, Settings
+from specviz.trace.check import CheckFailed, check
+from specviz.trace.metrics import summary
+from specviz.trace.work import Work
+from specviz.verification import RULES, Drawn
+from specviz.verification.distributions import logits_to_probs
+from specviz.verification.exact import (
+    CandidateMethod,
+    distance,
+    g_test,
+    joint_distribution,
+    plain_distribution,
+)
+
+MASK = 188  # the byte 0xFF in tiny's tokenizer as well
+GREEDY = Settings(Sampling(0), gamma=5, max_new_tokens=40)
+WARM = Settings(Sampling(1.1, top_k=12, top_p=0.97), gamma=5, max_new_tokens=24)
+TREE = replace(WARM, gamma=3, siblings=[3, 2])
+
+
+def drafter(model, words=None, mask=MASK):
+    """Return the drafter of a causal LM that reads `mask` as its mask."""
+    model = deepcopy(model).eval().requires_grad_(False)
+    model.config.pard_token = mask
+    head = PardModel(model, words or tiny.tokenizer())
+    return Pard(head, tiny.card(head, "tiny-pard", "pard"))
+
+
+def random_drafter():
+    """Return a drafter with large random weights, whose guesses depend on every token."""
+    return drafter(tiny.llama(seed=6))
+
+
+def learned(steps, losses=None):
+    """Train a drafter's model for the taught target with a decaying rate."""
+    torch.manual_seed(3)
+    head = training.build(headed.target(), torch.empty(0)).requires_grad_(True).train()
+    return headed.fitted(head, lambda outputs: training.loss(head, outputs), steps, losses)
+
+
+@once
+def trained():
+    """Return the model that most tests use."""
+    return learned(120)
+
+
+def trained_drafter(head=None):
+    """Return the drafter of the trained model, or of another one."""
+    head = head or trained()
+    return Pard(head, tiny.card(head, "tiny-pard", "pard"))
+
+
+@torch.inference_mode()
+def plain_logits(model, text, depth, mask=MASK):
+    """Return logits (depth, V) of the positions after `text`, by transformers without a cache."""
+    return model(torch.tensor([[*text, *[mask] * (depth - 1)]])).logits[0, -depth:]
+
+
+# Drafts
+
+
+@pytest.mark.parametrize("settings", [GREEDY, WARM, TREE], ids=["greedy", "warm", "tree"])
+def test_guesses_follow_one_pass_over_text_and_masks(settings):
+    """q of a node depends on its depth alone; keys of masks do not stay in the cache."""
+    target, made = tiny.target(), random_drafter()
+    before = 0
+    for text, proposal in driven(target, made, settings):
+        tree, remark = proposal.tree, proposal.evidence[0]
+        depth = remark["masks"] + 1
+        assert (remark["passes"], remark["rows"]) == (1, len(text) - before + depth - 1)
+        assert proposal.work.body == remark["rows"]
+        assert proposal.work.head == depth
+        before = len(text)
+        logits = plain_logits(made.head.model, text, depth)
+        soft = logits.softmax(-1)
+        for node, kids in enumerate(tree.children):
+            for kid in kids:
+                expected = soft[tree.depths[node], tree.tokens[kid]].item()
+                assert proposal.score[kid] == pytest.approx(expected, abs=1e-5)
+                assert proposal.evidence[kid] == {"place": tree.depths[kid]}
+            if kids and settings is not GREEDY:
+                q = logits_to_probs(logits[tree.depths[node]], settings.sampling)
+                assert torch.allclose(proposal.q[node], q, rtol=0, atol=1e-5)
+        for place, probs in zip(remark["places"], soft, strict=True):
+            values, ids = probs.topk(TOP_COUNT)
+            assert [each["token"] for each in place] == ids.tolist()
+            assert [each["p"] for each in place] == pytest.approx(values.tolist(), abs=1e-4)
+        if settings is GREEDY:
+            assert list(tree.tokens[1:]) == soft.argmax(-1)[: len(tree) - 1].tolist()
+            assert proposal.drawn is Drawn.POINT_MASS
+            assert not proposal.q
+
+
+def test_text_that_changed_is_read_again():
+    """A session may be asked about another text, such as a prefix."""
+    made = random_drafter()
+    session = made.begin(tiny.target().start(made.capture), GREEDY)
+    for text in (TEXT, TEXT[:5], [*TEXT[:5], 20, 21], TEXT):
+        proposal = session.propose(text, 4, Chance(1, 1))
+        top = plain_logits(made.head.model, text, 3).argmax(-1).tolist()
+        assert list(proposal.tree.tokens[1:]) == top[: len(proposal.tree) - 1]
+
+
+def test_positions_are_drawn_independently():
+    """The second guess has the same distribution, whatever the first one is."""
+    target = small_target()
+    made = small_drafter()
+    session = made.begin(target.start(made.capture), replace(WARM, sampling=Sampling(1.0)))
+    counts: Counter[tuple[int, ...]] = Counter()
+    for seed in range(3000):
+        counts[session.propose([1, 2, 3], 3, Chance(seed, 1)).tree.tokens[1:]] += 1
+    one, two = plain_logits(made.head.model, [1, 2, 3], 2, SMALL_MASK).softmax(-1)
+    pairs = [(a, b) for a in range(SMALL) for b in range(SMALL)]
+    expected = [(one[a] * two[b]).item() for a, b in pairs]
+    assert g_test([counts[pair] for pair in pairs], expected).p_value > 0.01
+
+
+# Exact output
+
+
+SMALL = 5  # tokens of a vocabulary that can be enumerated
+SMALL_MASK = 4
+
+
+def small_llama(seed):
+    """Return a small model with flat distributions, so that both verdicts are likely."""
+    return tiny.llama(seed, vocab_size=SMALL, hidden_size=16, intermediate_size=16)
+
+
+def small_target():
+    target = tiny.target(small_llama(1))
+    target.eos = ()
+    return target
+
+
+def small_drafter():
+    return drafter(tiny.blurred(small_llama(1), 0.3), mask=SMALL_MASK)
+
+
+def small_models(sampling):
+    """Return p and q as functions of the tokens after a text, in float64.
+
+    p comes from the target's forward pass. q is what a session reports of its own draws.
+    """
+    text = [1, 2, 3]
+    target, made = small_target(), small_drafter()
+    settings = Settings(sampling, gamma=3, max_new_tokens=9)
+    session = made.begin(target.start(made.capture), settings)
+    proposal = session.propose(text, 4, Chance(7, 1))
+    assert len(proposal.tree) == 4
+    assert proposal.drawn is Drawn.SAMPLED
+    by_depth = [proposal.q[node].double() for node in range(3)]
+    by_depth = [q / q.sum() for q in by_depth]
+
+    def p(after):
+        with torch.inference_mode():
+            logits = target.model(torch.tensor([[*text, *after]])).logits[0, -1]
+        return logits_to_probs(logits.double(), sampling)
+
+    return p, lambda after: by_depth[len(after)]
+
+
+SAMPLINGS = [Sampling(1.0), Sampling(0.7, top_k=4, top_p=0.95)]
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS, ids=["plain", "cut"])
+@pytest.mark.parametrize(
+    ("rule", "shape"),
+    [("speculative", [-1, 0, 1]), ("without-replacement", [-1, 0, 0, 1, 2])],
+    ids=["chain", "tree"],
+)
+def test_enumerated_text_follows_the_target(rule, shape, sampling):
+    p, q = small_models(sampling)
+    (drawn,) = RULES[rule].spec.accepts
+    found = joint_distribution(RULES[rule], p, q, shape, drawn, 3)
+    assert distance(found, plain_distribution(p, 3)) < 1e-6
+
+
+def test_independent_enumeration_agrees():
+    """Draw, accept with min(1, p/q), recover from (p - q)+: written here without the engine."""
+    p, q = small_models(Sampling(1.0))
+    found: defaultdict[tuple[int, ...], float] = defaultdict(float)
+
+    def decode(text, mass):
+        if len(text) >= 3:
+            found[text[:3]] += mass
+            return
+        for token, share in enumerate(p(text).tolist()):
+            decode((*text, token), mass * share)
+
+    def verify(text, mass):
+        depth = len(text)
+        if depth == 2:  # both guesses were accepted
+            decode(text, mass)
+            return
+        mine, given = p(text), q((0,) * depth)
+        for token in range(SMALL):
+            decode_share = torch.minimum(mine[token], given[token]).item()
+            verify((*text, token), mass * decode_share)
+        rest = (mine - given).clamp(min=0.0)
+        for token, share in enumerate(rest.tolist()):
+            decode((*text, token), mass * share)
+
+    verify((), 1.0)
+    expected = plain_distribution(p, 3)
+    assert sum(found.values()) == pytest.approx(1.0, abs=1e-9)
+    assert distance(dict(found), expected) < 1e-6
+
+
+def test_distribution_of_another_position_would_not_be_exact():
+    """The enumeration notices a q that the guesses were not drawn from."""
+    p, q = small_models(Sampling(1.0))
+    swapped = CandidateMethod(Drawn.SAMPLED, reported_q=lambda _: q((0,)))
+    found = joint_distribution(RULES["speculative"], p, q, [-1, 0], swapped, 1)
+    assert distance(found, plain_distribution(p, 1)) > 0.01
+
+
+# Training
+
+
+def test_kept_rows_are_nested_and_end_with_the_text():
+    torch.manual_seed(0)
+    length, depth = 400, 6
+    rows = training.kept_rows(length, depth)
+    assert rows.anchors[:length].tolist() == list(range(length))
+    assert (rows.depths[:length] == 1).all()
+    by_depth = [set(rows.anchors[rows.depths == d].tolist()) for d in range(2, depth + 1)]
+    for masks, some in enumerate(by_depth, start=1):
+        wanted = length * max(training.KEPT**masks, training.LEAST)
+        assert wanted - depth - 1 <= len(some) <= wanted
+    for longer, shorter in zip(by_depth[1:], by_depth[:-1], strict=True):
+        assert longer <= shorter
+    assert (rows.anchors + rows.depths <= length).all()
+
+
+def test_training_rows_equal_a_pass_of_transformers():
+    """A mask must not see the text after its anchor, nor the masks of another anchor."""
+    head, depth = trained(), training.DEPTH
+    text = headed.target().encode("The cat saw the dog and", 4)
+    outputs = headed.read_target_outputs(headed.target().model, torch.tensor([text]))
+    torch.manual_seed(1)
+    rows = training.kept_rows(len(text))
+    assert {2, 3} <= set(rows.depths.tolist())
+    with torch.inference_mode():
+        states = training.read_rows(head, outputs.tokens, rows)[0]
+        found = head.model.lm_head(states).softmax(-1)
+    measured = training.guesses(head, outputs)
+    assert len(measured) == depth
+    for anchor in range(len(text)):
+        expected = plain_logits(head.model, text[: anchor + 1], depth, head.mask).softmax(-1)
+        mine = rows.anchors == anchor
+        assert torch.allclose(found[mine], expected[rows.depths[mine] - 1], atol=1e-5)
+        for d in range(depth if anchor else 0):
+            soft = measured[d][0, anchor - 1].softmax(-1)
+            assert torch.allclose(soft, expected[d], atol=1e-5)
+
+
+def test_loss_is_the_weighted_mean_of_its_depths():
+    head, outputs = learned(3), headed.outputs(1)
+    torch.manual_seed(2)
+    rows = training.kept_rows(outputs.tokens.shape[1])
+    deepest = int(rows.depths.max())
+    means = []
+    for depth in range(1, deepest + 1):
+        parts = []
+        for anchor in rows.anchors[rows.depths == depth].tolist():
+            for i, text in enumerate(outputs.tokens[:2, : anchor + 1].tolist()):
+                p = outputs.logits[i, anchor + depth - 1].softmax(-1)
+                q = plain_logits(head.model, text, depth, head.mask)[-1].log_softmax(-1)
+                parts.append(-(p * q).sum())
+        means.append(torch.stack(parts).mean())
+    weights = [training.DECAY**k for k in range(deepest)]
+    expected = sum(w * mean for w, mean in zip(weights, means, strict=True)) / sum(weights)
+    two = replace(outputs, tokens=outputs.tokens[:2], final=outputs.final[:2])
+    assert training.loss(head, two, rows).item() == pytest.approx(expected.item(), abs=1e-4)
+
+
+def test_training_learns_to_guess_at_masks():
+    """So few steps and sentences do not teach the last masks, which have the fewest rows."""
+    losses = []
+    learned(40, losses)
+    assert sum(losses[-8:]) < 0.9 * sum(losses[:8])
+    outputs = headed.outputs(60)
+    started = overlaps(training.guesses(learned(1), outputs), outputs)
+    found = overlaps(training.guesses(trained(), outputs), outputs)
+    assert len(found) == training.DEPTH
+    for later, before in zip(found[1:5], started[1:5], strict=True):
+        assert later > before + 0.1
+
+
+def test_training_starts_from_the_house_draft_model_or_the_first_layers():
+    target = headed.target()
+    made = training.build(target, torch.empty(0))
+    assert made.mask == MASK
+    assert len(made.model.model.layers) == training.LAYERS < target.layers
+    for name, weight in made.model.state_dict().items():
+        assert torch.equal(weight, target.model.state_dict()[name]), name
+    wide = tiny.target(tiny.llama(vocab_size=4096))
+    house = training.build(wide, torch.empty(0)).model
+    assert (house.config.hidden_size, len(house.model.layers)) == (192, 2)
+
+
+def test_trained_model_saves_passes_and_needs_its_mask():
+    trace = traced(headed.target(), trained_drafter(), "The cat", GREEDY, baseline=False)
+    assert summary(trace)["tokens_per_pass"] > 1.5
+    other = deepcopy(trained())
+    other.model.config.pard_token = 40
+    right, wrong = (accepted(trained_drafter(head)) for head in (trained(), other))
+    assert wrong < 0.8 * right
+
+
+def accepted(made):
+    """Return the number of guesses accepted in a few greedy runs, without each draft's first."""
+    found = 0
+    for prompt in headed.PROMPTS:
+        ids = headed.target().encode(prompt, GREEDY.max_new_tokens)
+        for turn in rounds(headed.target(), made, ids, GREEDY):
+            found += max(0, len(turn.verdict.path) - 1)
+    return found
+
+
+# Files and traces
+
+
+def qwen2():
+    """Return a Qwen2 as small as tiny's Llama."""
+    config = Qwen2Config(
+        vocab_size=tiny.VOCABULARY, hidden_size=48, intermediate_size=96, num_hidden_layers=2,
+        num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=tiny.POSITIONS,
+        bos_token_id=0, eos_token_id=0,
+    )  # fmt: skip
+    return tiny.loud(Qwen2ForCausalLM, config, 4)
+
+
+def write(folder, make=tiny.llama, words=None):
+    """Write a checkpoint as amd/PARD-*: a whole model with `pard_token` and `spd_type`."""
+    model = make()
+    model.config.pard_token, model.config.spd_type = MASK, "pard"
+    return tiny.save(model, folder, words)
+
+
+@pytest.mark.parametrize("make", [tiny.llama, qwen2], ids=["llama", "qwen2"])
+def test_public_checkpoint_is_recognised_and_drafts(make, tmp_path):
+    model, folder = make(), write(tmp_path / "pard", make)
+    assert layout_in(folder).title == "PARD (AMD)"
+    target = tiny.target()
+    made = load_drafter(str(folder), target)
+    assert (made.name, made.card.family, made.head.mask) == ("pard", "pard", MASK)
+    for text, proposal in driven(target, made, GREEDY):
+        top = plain_logits(model, text, GREEDY.gamma).argmax(-1).tolist()
+        assert list(proposal.tree.tokens[1:]) == top[: len(proposal.tree) - 1]
+
+
+@pytest.mark.parametrize("mask", [tiny.VOCABULARY, -1, "x", None, True])
+def test_mask_that_is_no_token_is_refused(mask, tmp_path):
+    folder = write(tmp_path / "pard")
+    data = json.loads((folder / "config.json").read_text()) | {"pard_token": mask}
+    (folder / "config.json").write_text(json.dumps(data))
+    with pytest.raises(Unsuitable, match="its pard_token is not a token"):
+        load_drafter(str(folder), tiny.target())
+
+
+@pytest.mark.parametrize("change", [{"spd_type": "pard2"}, {"pard2": True}])
+def test_pard_2_is_refused(change, tmp_path):
+    folder = write(tmp_path / "pard")
+    data = json.loads((folder / "config.json").read_text()) | change
+    (folder / "config.json").write_text(json.dumps(data))
+    with pytest.raises(Unsuitable, match="is a PARD-2"):
+        load_drafter(str(folder), tiny.target())
+
+
+def test_checkpoint_with_other_tokens_is_refused(tmp_path):
+    folder = write(tmp_path / "pard", words=tiny.tokenizer_of("other words here " * 9))
+    with pytest.raises(Unsuitable, match="another target than 'tiny': their tokens differ"):
+        load_drafter(str(folder), tiny.target())
+
+
+def test_saved_model_loads_unchanged(tmp_path):
+    head = learned(2)
+    head.save(tmp_path)
+    loaded = PardModel.load(tmp_path, headed.target())
+    assert loaded.mask == head.mask
+    for name, weight in head.model.state_dict().items():
+        assert torch.equal(loaded.model.state_dict()[name], weight.bfloat16().float()), name
+    assert "TokenizersBackend" not in (tmp_path / "tokenizer_config.json").read_text()
+
+
+def test_trace_passes_and_forged_drafts_are_refused():
+    """The first guess is rejected, so the last can be changed unnoticed by other checks."""
+    settings = replace(WARM, gamma=4)
+    trace = traced(headed.target(), trained_drafter(learned(1)), headed.PROMPTS[0], settings)
+    check(trace)
+    at = next(i for i, e in enumerate(trace.events) if len(getattr(e, "guesses", ())) == 4)
+    *guesses, last = trace.events[at].guesses
+    beside = replace(last, parent=2, token=(guesses[-1].token + 1) % tiny.VOCABULARY)
+    for change, problem in (
+        ({"guesses": (*guesses, beside)}, "guesses come after node"),
+        ({"work": Work()}, "its network read no rows"),
+    ):
+        events = list(trace.events)
+        events[at] = replace(trace.events[at], **change)
+        with pytest.raises(CheckFailed, match=problem):
+            check(replace(trace, events=tuple(events)))
