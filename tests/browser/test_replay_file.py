@@ -127,6 +127,7 @@ def test_file_fits_a_phone_and_follows_the_system_colours(reader, tmp_path, sche
     page = reader.read(file)
     expect(page.locator(BADGE)).to_have_text("Rejected")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.locator(".sv-where").bounding_box()["width"] > 300
     assert page.evaluate("document.body.classList.contains('dark')") == (scheme == "dark")
 
 
@@ -143,3 +144,19 @@ def test_file_in_a_frame_leaves_the_address_and_history_alone(reader, tmp_path):
     reader.page.wait_for_timeout(400)  # the address is written a moment after a step
     assert reader.page.evaluate("history.length") == 2
     assert reader.page.url == f"file://{file}"
+
+
+def test_live_run_is_saved_as_a_recorded_one(visit, reader, pair, tmp_path):
+    page = visit.open()
+    visit.fill_in(pair, "the cat was")
+    visit.run()
+    visit.wait_until_over()
+    visit.ask("last()")
+    expect(page.locator(".sv-badge")).to_have_text("live")
+    file = saved(page, tmp_path)
+    assert file.name == "specviz-live-run.html"
+    other = reader.read(file)
+    expect(other.locator(".sv-badge")).to_have_text("recorded")
+    other.keyboard.press("End")
+    assert other.inner_text(".sv-text") == page.inner_text(".sv-text") != ""
+    assert reader.caption() == visit.caption()
