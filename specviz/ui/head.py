@@ -68,8 +68,9 @@ class Head:
 
 
 def is_page(start: Message) -> bool:
-    """Whether a response that begins like this is a page."""
-    return MutableHeaders(scope=start).get("content-type", "").startswith("text/html")
+    """Whether a response that begins like this is Gradio's page; ours come with a policy."""
+    headers = MutableHeaders(scope=start)
+    return headers.get("content-type", "").startswith("text/html") and POLICY not in headers
 
 
 ROOM = 30  # pixels above a group's first choice

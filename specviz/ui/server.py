@@ -9,26 +9,28 @@ from __future__ import annotations
 import hashlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from specviz.adapters.gradio import put_first
 from specviz.ui.access import Access
 from specviz.ui.compare.race import recorded
-from specviz.ui.guard import Guard
+from specviz.ui.guard import DIGITS, Guard
 from specviz.ui.head import Head
 from specviz.ui.jobs import Jobs
+from specviz.ui.learn.article import article, article_policy
+from specviz.ui.policy import POLICY, written
 from specviz.ui.questions import Questions
 from specviz.ui.routes import FOR_EVER, PREFIX, configs, modules, plotly_js
-from specviz.ui.step.recorded import body, names
-from specviz.ui.step.replay import packed_shell
+from specviz.ui.step.recorded import body, names, trace
+from specviz.ui.step.replay import packed_shell, policy, replay
 
 
 async def send_health(request: Request) -> Response:
@@ -44,6 +46,43 @@ async def send_plotly(request: Request) -> Response:
 async def send_replay(request: Request) -> Response:
     """Send the file that replays a run, without its run, for the page to fill in."""
     return _script(packed_shell()[1], "text/plain")
+
+
+class Pages:
+    """Pages without Gradio: the article, and recorded runs or parts of them for frames."""
+
+    def __init__(self, access: Access) -> None:
+        self.excerpts = written({**policy(), "frame-ancestors": access.frames})
+        self.articles = written({**article_policy(), "frame-ancestors": access.frames})
+
+    def send_article(self, request: Request) -> Response:
+        """Send the article."""
+        return _page(article, self.articles)
+
+    def send_excerpt(self, request: Request) -> Response:
+        """Answer `embed?trace=NAME&round=N&step=STEP&show=PART,PART`."""
+        asked = [request.query_params.get(name, "") for name in ("trace", "round", "step", "show")]
+        return _page(partial(excerpt, *asked), self.excerpts)
+
+
+def _page(made: Callable[[], str], policy: str) -> Response:
+    """Send a page with its content security policy, or the sentence that says why there is none."""
+    try:
+        page = made()
+    except ValueError as problem:
+        return PlainTextResponse(str(problem), 404)
+    return HTMLResponse(page, headers={POLICY: policy, "Cache-Control": "no-cache"})
+
+
+@lru_cache(maxsize=64)
+def excerpt(name: str, number: str, step: str, show: str) -> str:
+    """Return the page that replays a recorded run. Raises ValueError with a sentence."""
+    if name not in names():
+        raise ValueError("No recorded run has this name.")
+    if number and not (number.isdecimal() and len(number) < DIGITS):
+        raise ValueError("A round is given by its number.")
+    parts = tuple(part for part in show.split(",") if part)
+    return replay(trace(name), int(number) if number else None, step or None, parts)
 
 
 async def send_module(request: Request) -> Response:
@@ -111,6 +150,8 @@ def app_kwargs(
         questions: Answers the page's questions.
         jobs: Whose lines are sent, and which can be stopped.
     """
+    access = access or Access()
+    pages = Pages(access)
     routes = [
         Route(f"{PREFIX}/health", send_health),
         Route(f"{PREFIX}/{plotly_js()[0]}", send_plotly),
@@ -119,10 +160,11 @@ def app_kwargs(
         Route(f"{PREFIX}/sections/{{name}}", send_config),
         Route(f"{PREFIX}/traces/{{name}}", send_recorded),
         Route(f"{PREFIX}/races/{{name}}", send_race),
+        Route(f"{PREFIX}/embed", pages.send_excerpt),
+        Route(f"{PREFIX}/article", pages.send_article),
         (questions or Questions()).route(),
         *(jobs or Jobs()).routes(),
     ]
-    access = access or Access()
     middleware = [
         Middleware(Guard, access),
         # Streams of events are left as they are by the compressing middleware.

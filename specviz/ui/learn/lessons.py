@@ -105,6 +105,19 @@ class PipelineRound(TypedDict):
     next: int | None
 
 
+class Figure(TypedDict):
+    """An excerpt of the player, in the article.
+
+    Attributes:
+        show: Parts of the player.
+        height: In pixels.
+    """
+
+    show: list[str]
+    height: int
+    caption: Paragraph
+
+
 class LessonStep(TypedDict):
     """One step of a lesson.
 
@@ -115,6 +128,7 @@ class LessonStep(TypedDict):
         sandbox: What the sandbox of Lossless? shows.
         rounds: Of the run, for a processor's pipeline beside it.
         attempt: Something to try on the page.
+        figure: Of the article only.
     """
 
     title: str
@@ -125,6 +139,7 @@ class LessonStep(TypedDict):
     sandbox: NotRequired[SandboxState]
     rounds: NotRequired[list[PipelineRound]]
     attempt: NotRequired[Paragraph]
+    figure: NotRequired[Figure]
     predict: NotRequired[Prediction]
 
 
@@ -167,6 +182,14 @@ def lesson(name: str) -> Lesson:
     file = FOLDER / f"{name}.md"
     if file.stem != name or not file.is_file():
         raise BadLesson("There is no lesson of this name.")
+    found = read(file)
+    if len(found["steps"]) > MOST_STEPS:
+        raise BadLesson(f"Lesson {name} has more than {MOST_STEPS} steps.")
+    return found
+
+
+def read(file: Path) -> Lesson:
+    """Read a file and fill in its numbers. Raises BadLesson if something that it names is gone."""
     head, text = _front_matter(file)
     _, *parts = HEADING.split(text)
     trace = str(head.get("trace", ""))
@@ -176,9 +199,9 @@ def lesson(name: str) -> Lesson:
         ]
         sources = [inline(source) for source in head.get("sources", [])]
     except (KeyError, ValueError, TypeError) as problem:
-        raise BadLesson(f"Lesson {name}: {problem}") from problem
-    if not 1 <= len(steps) <= MOST_STEPS:
-        raise BadLesson(f"Lesson {name} has {len(steps)} steps; at most {MOST_STEPS} are allowed.")
+        raise BadLesson(f"{file.stem}: {problem}") from problem
+    if not steps:
+        raise BadLesson(f"{file.stem} has no steps.")
     return {**_title(file, head), "steps": steps, "sources": sources}
 
 
@@ -218,6 +241,12 @@ def _step(title: str, body: str, trace: str) -> LessonStep:
         step["place"] = place
     if preset := screen.get("preset"):
         step["sandbox"] = _sandbox(preset)
+    if caption := screen.get("caption"):
+        step["figure"] = {
+            "show": screen["show"],
+            "height": screen["height"],
+            "caption": say(caption)[0],
+        }
     if screen.get("figure") == "pipeline":
         step["rounds"] = _pipeline(read_trace(trace))
     if attempt := screen.get("try"):

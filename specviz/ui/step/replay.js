@@ -20,9 +20,11 @@ const dataOf = (id) => JSON.parse(there(byId(id)?.textContent));
 /** @type {Config & { name: string }} */
 const config = dataOf("sv-config");
 /** @type {ReplayData} */
-const { lines, at } = dataOf("sv-run");
+const { lines, at, show } = dataOf("sv-run");
 
 document.body.classList.toggle("dark", prefersDark());
+document.body.classList.toggle("sv-excerpt", show.length > 0);
+for (const part of show) document.body.classList.add("sv-show-" + part);
 for (const control of document.querySelectorAll("[data-served]")) control.remove();
 drawWith({ react });
 startHeader(there(byId("sv-brand")));

@@ -13,7 +13,7 @@ import hashlib
 import json
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from html import escape
@@ -37,7 +37,12 @@ if TYPE_CHECKING:
     from specviz.ui.step.player import Config
 
 ENTRY: Final = "step/replay.js"
+RUN_ENTRY: Final = f'import "{ENTRY}";'
 PLACE: Final = 'id="sv-run">'  # where the run's data go; replay_file.js fills it in, too
+# Parts of the player that can be shown alone.
+SHOWABLE: Final = (
+    "text", "sentence", "tree", "pass", "coin", "table", "timeline", "controls",
+)  # fmt: skip
 FOLDERS: Final = ("shared", "step")  # of the style sheets
 GRADIO: Final = "15-gradio.css"  # the style of elements that are not in the file
 FRAME: Final = "width: 100%; height: 820px; border: 1px solid #b9c1cd"
@@ -92,16 +97,29 @@ def summary(trace: Trace) -> str:
     return f"{models}: {count(found['tokens'], 'token')} in {passes}{'' if noise else speed}."
 
 
-def replay(trace: Trace, number: int | None = None, step: str | None = None) -> str:
-    """Return the HTML file that replays a run. number, step: where it opens; see `find_step`.
+def replay(
+    trace: Trace,
+    number: int | None = None,
+    step: str | None = None,
+    show: Sequence[str] = (),
+) -> str:
+    """Return the HTML file that replays a run.
+
+    Args:
+        trace: The run.
+        number: The round at which it opens; see `find_step`.
+        step: The step at which it opens.
+        show: Parts of SHOWABLE; only these are shown. All if empty.
 
     Raises:
-        ValueError: If the run has no such step.
+        ValueError: If the run has no such step, or the player no such part.
     """
+    if unknown := [part for part in show if part not in SHOWABLE]:
+        raise ValueError(f"{unknown[0]!r} is none of the parts: {', '.join(SHOWABLE)}.")
     run = [*lines([trace.header, *trace.events], "recorded", "run")]
     at = None if number is None and step is None else find_step(run, number, step)
     packed = gzip.compress("".join(run).encode(), 9, mtime=0)
-    data = json.dumps({"lines": b64encode(packed).decode(), "at": at})
+    data = json.dumps({"lines": b64encode(packed).decode(), "at": at, "show": list(show)})
     before, after = shell().split(PLACE)
     return f"{before}{PLACE}{data}{after}"
 
@@ -147,30 +165,38 @@ def steps(run: Iterable[str]) -> Iterator[tuple[int, StepName]]:
 @cache
 def shell() -> str:
     """Return the file without its run, which goes to PLACE."""
-    modules = json.dumps({"imports": module_map()}, separators=(",", ":"))
-    entry = f'import "{ENTRY}";'
-    policy = {
-        **NOTHING,
-        "script-src": ["data:", script_hash(modules.encode()), script_hash(entry.encode())],
-        "style-src": ["'unsafe-inline'"],
-        "img-src": ["data:"],  # a saved PNG is drawn from a data URL
-    }
     parts = {
-        "policy": written(policy),
+        "policy": written(policy()),
         "styles": style_sheets(
             sheet
             for folder in FOLDERS
             for sheet in (HALF / folder).glob("*.css")
             if sheet.name != GRADIO
         ),
-        "modules": modules,
+        "modules": modules(),
         "header": (HALF / "shared/header.html").read_text(encoding="utf-8"),
         "player": (HALF / "step/player.html").read_text(encoding="utf-8"),
         "config": json.dumps(config()),
-        "entry": entry,
+        "entry": RUN_ENTRY,
     }
     skeleton = (HALF / "step/replay.html").read_text(encoding="utf-8")
     return re.sub(r"\[([a-z]+)\]", lambda place: parts[place[1]], skeleton)
+
+
+@cache
+def modules() -> str:
+    """Return the import map of the file."""
+    return json.dumps({"imports": module_map()}, separators=(",", ":"))
+
+
+def policy() -> dict[str, Sequence[str]]:
+    """Return the content security policy of the file, by which it requests nothing."""
+    return {
+        **NOTHING,
+        "script-src": ["data:", *(script_hash(own.encode()) for own in (modules(), RUN_ENTRY))],
+        "style-src": ["'unsafe-inline'"],
+        "img-src": ["data:"],  # a saved PNG is drawn from a data URL
+    }
 
 
 def module_map() -> Mapping[str, str]:

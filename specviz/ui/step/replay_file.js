@@ -11,7 +11,10 @@ import { stage } from "./stage.js";
 
 /** @import { Link } from "./cursor.js" */
 /** @import { Line } from "./lines.py" */
-/** @typedef {{ lines: string, at: Link | null }} ReplayData at: Where it opens; null for its start. */
+/**
+ * at: Where it opens; null for its start. show: The only parts that are shown; all if empty.
+ * @typedef {{ lines: string, at: Link | null, show: string[] }} ReplayData
+ */
 
 /** @param {Line[]} lines @returns {Promise<string>} */
 async function pack(lines) {
@@ -45,7 +48,7 @@ async function saveRun() {
   if (!answer.ok) return notice("The server did not send the file. Try again.");
   const [before, after] = (await answer.text()).split(PLACE);
   /** @type {ReplayData} */
-  const data = { lines: await pack(recorded(reel.lines)), at: null };
+  const data = { lines: await pack(recorded(reel.lines)), at: null, show: [] };
   const whole = before + PLACE + JSON.stringify(data) + after;
   const { source, id } = there(reel.run);
   const name = source === "recorded" ? id : "live-run";

@@ -1,0 +1,120 @@
+"""The article: one page that is read from top to bottom, with excerpts of recorded runs as figures.
+
+Its file is written like a lesson (see `lessons`), with further keys for a figure: `show` (parts of
+the player), `height` in pixels and `caption`. It is sent as HTML of its own, without Gradio.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from html import escape
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from specviz.shipped import ASSETS
+from specviz.texts import Piece
+from specviz.ui.learn.lessons import Figure, Lesson, LessonStep, Paragraph, read
+from specviz.ui.policy import NOTHING, script_hash
+from specviz.ui.routes import HALF
+
+FILE: Final = ASSETS / "article.md"
+GLYPHS: Final = {"space": "␣", "newline": "↵", "tab": "⇥", "return": "↲"}
+TEMPLATE: Final = HALF / "learn/article.html"
+SCRIPT_FILE: Final = HALF / "learn/article_page.js"
+
+
+@cache
+def article() -> str:
+    """Return the article as HTML. Raises BadLesson if a run that it needs is missing."""
+    found = read(FILE)
+    template = TEMPLATE.read_text(encoding="utf-8")
+    parts = {
+        "title": escape(found["title"]),
+        "lead": escape(found["question"]),
+        "minutes": str(found["minutes"]),
+        "colours": (HALF / "shared/10-colours.css").read_text(encoding="utf-8"),
+        "script": script(),
+        "sections": "".join(map(_section, found["steps"])),
+        "sources": _sources(found),
+    }
+    return re.sub(r"\[([a-z]+)\]", lambda place: parts[place[1]], template)
+
+
+@cache
+def script() -> str:
+    """Return the article's own script, which is inside the page."""
+    return SCRIPT_FILE.read_text(encoding="utf-8")
+
+
+def article_policy() -> dict[str, list[str]]:
+    """Return the content security policy of the article, which shows frames of this server."""
+    return {
+        **{name: list(sources) for name, sources in NOTHING.items()},
+        "script-src": [script_hash(script().encode())],
+        "style-src": ["'unsafe-inline'"],
+        "frame-src": ["'self'"],
+    }
+
+
+def _section(step: LessonStep) -> str:
+    text = "".join(f"<p>{_inline(paragraph)}</p>" for paragraph in step["text"])
+    figure = step.get("figure")
+    shown = _figure(figure, step) if figure else ""
+    name = step["title"].lower().replace(" ", "-").strip("?")
+    first, rest = text.split("</p>", 1)
+    return (
+        f'<section id="{escape(name)}"><h2>{escape(step["title"])}</h2>'
+        f"{first}</p>{shown}{rest}</section>"
+    )
+
+
+def _figure(figure: Figure, step: LessonStep) -> str:
+    place = step["place"]
+    query = {
+        "trace": place["trace"],
+        "round": place["round"],
+        "step": place["step"],
+        "show": ",".join(figure["show"]),
+    }
+    address = f"embed?{urlencode(query)}"
+    whole = urlencode({name: query[name] for name in ("trace", "round", "step")})
+    return (
+        f'<figure><iframe src="{escape(address)}" loading="lazy" height="{figure["height"]}"'
+        f' title="{escape(step["title"])}: a step of a recorded run"></iframe>'
+        f"<figcaption>{_inline(figure['caption'])}"
+        f' <a href="../../?{escape(whole)}">Open this step</a></figcaption></figure>'
+    )
+
+
+def _sources(found: Lesson) -> str:
+    return "".join(f"<li>{_inline(source)}</li>" for source in found["sources"])
+
+
+def _inline(paragraph: Paragraph) -> str:
+    return "".join(map(_piece, paragraph))
+
+
+def _piece(piece: Any) -> str:
+    """Return a part of a paragraph as HTML. Text of models is escaped like all other."""
+    if isinstance(piece, str):
+        return escape(piece)
+    if "n" in piece:
+        whose = escape(piece["as"])
+        return f'<span class="n n-{whose}" data-names="{whose}">{escape(piece["n"])}</span>'
+    if "w" in piece:
+        return f'<b class="token">{"".join(map(_glyph, piece["w"]))}</b>'
+    if "a" in piece:
+        return f'<a href="{escape(piece["href"])}">{escape(piece["a"])}</a>'
+    if "i" in piece:
+        return f"<i>{escape(piece['i'])}</i>"
+    return f"<b>{escape(piece['b'])}</b>"
+
+
+def _glyph(piece: Piece) -> str:
+    if isinstance(piece, str):
+        return escape(piece)
+    values: dict[str, Any] = {**piece}
+    if "g" in values:
+        return GLYPHS[values["g"]]
+    return escape(f"<{values.get('s') or values.get('c')}>")

@@ -1,0 +1,33 @@
+// The article's own script: colours as the reader's system has them, figures as high as what they
+// show, and numbers of the text that light up in the figure of their section.
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const paint = () => document.body.classList.toggle("dark", dark.matches);
+dark.addEventListener("change", paint);
+paint();
+
+/** @param {HTMLIFrameElement} frame */
+function fit(frame) {
+  const inside = frame.contentDocument?.querySelector("main");
+  if (!inside) return;
+  const measure = () => {
+    frame.height = String(Math.ceil(inside.getBoundingClientRect().height));
+  };
+  new ResizeObserver(measure).observe(inside);
+}
+
+for (const frame of document.querySelectorAll("iframe"))
+  frame.addEventListener("load", () => fit(frame));
+
+/** @param {Event} event @param {boolean} on */
+function light({ target }, on) {
+  if (!(target instanceof HTMLElement) || !target.dataset.names) return;
+  const inside = target.closest("section")?.querySelector("iframe")?.contentDocument;
+  for (const each of inside?.querySelectorAll("[data-link]") ?? []) {
+    const names = each.getAttribute("data-link")?.split("\n") ?? [];
+    if (names.includes(target.dataset.names)) each.classList.toggle("sv-lit", on);
+  }
+}
+
+document.addEventListener("pointerover", (event) => light(event, true));
+document.addEventListener("pointerout", (event) => light(event, false));
