@@ -6,8 +6,7 @@ model; the row of mask i gives that of guess i + 1. A mask sees the text and the
 but no guess, so the guesses are independent given the text.
 
 Sampled guesses are drawn from these distributions, under the run's temperature, top-k and top-p,
-and recorded as their q. A tree has the same distribution under every node of a depth. Masks are
-removed from the cache after the pass.
+and recorded as their q. A tree has the same distribution under every node of a depth.
 
 A public checkpoint is a Llama or Qwen whose config has `pard_token`, the token that serves as mask.
 """
@@ -137,10 +136,10 @@ class Pard(HeadDrafter):
 
 
 class PardSession:
-    """A session that caches the rows of the text, not those of masks.
+    """A session that caches the rows of the text; those of masks are removed by the next pass.
 
     Attributes:
-        known: Tokens of the cache's rows.
+        known: Tokens of the cache's rows before the masks.
         masks: Masks after the text in the next pass.
         logits: By depth from the first guess, the last pass's logits, (masks + 1, V).
         work: Rows of the last pass.
@@ -226,7 +225,6 @@ class PardSession:
         def run(_: Tensor) -> Tensor:
             rows = Rows(positions()[None])
             made = self.network.forward(words()[None], rows, self.cache, CaptureSpec(), count)
-            self.cache.cut(len(context))
             self.logits = fit_vocabulary(made.logits, self.vocab_size)
             return self.logits[:1]
 
