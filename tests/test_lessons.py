@@ -91,7 +91,9 @@ def test_numbers_are_those_of_the_sentence_at_the_step(write):
     )
     (step,) = write(text)["steps"]
     sentence = find_frame("01-chain", 1, "judge-5")["caption"]["parts"]
-    shown = [part for part in sentence if not isinstance(part, str)]
+    shown = [
+        part for part in sentence if not isinstance(part, str) and ("n" in part or "w" in part)
+    ]
     assert [part for part in step["text"][0] if part != " "] == shown[:5]
 
 

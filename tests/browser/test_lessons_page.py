@@ -110,3 +110,28 @@ def test_link_to_an_unknown_lesson_says_so(page, address):
     expect(page.locator(".sv-lesson [role=alert]")).to_have_text("There is no lesson of this name.")
     page.locator(".sv-lesson").get_by_role("button", name="Close").click()
     expect(page.locator(".sv-lesson")).to_be_hidden()
+
+
+def test_article_shows_the_sentences_of_its_steps(page, address):
+    page.goto(f"{address}gradio_api/sv/article")
+    frames = page.locator("iframe")
+    for index in range(frames.count()):
+        frames.nth(index).scroll_into_view_if_needed()
+        inside = frames.nth(index).content_frame
+        expect(inside.locator(".sv-verdict")).not_to_be_empty()
+        page.wait_for_function(
+            """(index) => {
+              const frame = document.querySelectorAll("iframe")[index];
+              const inside = frame.contentDocument.documentElement;
+              return Math.abs(inside.scrollHeight - frame.clientHeight) <= 2;
+            }""",
+            arg=index,
+        )
+    decision = page.locator("#a-guess-with-two-probabilities iframe").content_frame
+    expect(decision.locator(".sv-caption")).to_be_visible()
+    expect(decision.locator(".sv-say")).to_contain_text("rejected")
+    expect(decision.locator(".sv-tree-part")).to_be_hidden()
+    expect(decision.locator(".sv-dock")).to_be_hidden()
+    q = page.locator("#a-guess-with-two-probabilities .n-q").first
+    q.hover()
+    expect(decision.locator(".sv-n-q.sv-lit").first).to_be_attached()

@@ -153,8 +153,9 @@ class LessonTitle(TypedDict):
 
 
 class Lesson(LessonTitle):
-    """A whole lesson."""
+    """A whole lesson. next: the id of the one after it; "" after the last."""
 
+    next: str
     steps: list[LessonStep]
     sources: list[Paragraph]
 
@@ -202,7 +203,13 @@ def read(file: Path) -> Lesson:
         raise BadLesson(f"{file.stem}: {problem}") from problem
     if not steps:
         raise BadLesson(f"{file.stem} has no steps.")
-    return {**_title(file, head), "steps": steps, "sources": sources}
+    later = sorted(other.stem for other in file.parent.glob("*.md") if other.stem > file.stem)
+    return {
+        **_title(file, head),
+        "next": later[0] if later else "",
+        "steps": steps,
+        "sources": sources,
+    }
 
 
 def _front_matter(file: Path) -> tuple[dict[str, Any], str]:

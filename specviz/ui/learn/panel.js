@@ -108,6 +108,7 @@ async function answer(option) {
   paint();
   stage.find("[data-lesson=next]")?.focus({ preventScroll: true });
   if (predict?.then) await move(predict.then);
+  ringUntilSettled(there(state.lesson).steps[state.at].look); // the answer has made the panel higher
 }
 
 function paint() {
@@ -175,11 +176,15 @@ function Side({ rounds, predict }) {
 }
 
 /** @param {Lesson} lesson @param {LessonStep} step */
-function Navigation({ steps }, { predict }) {
+function Navigation(lesson, { predict }) {
+  const { steps } = lesson;
   const { at } = state;
   const last = at + 1 === steps.length;
   const waits = predict && !state.answers.has(at);
   return [
+    last &&
+      lesson.next &&
+      Button("Next lesson", () => open(lesson.next, 0), { class: "sv-button" }),
     Button("Back", () => show(at - 1), { class: "sv-button", disabled: at === 0 }),
     Button(
       last ? "Done" : waits ? "Skip the question" : "Next",
@@ -195,6 +200,7 @@ function Navigation({ steps }, { predict }) {
 async function finish() {
   close();
   await openTab("Learn");
+  window.scrollTo(0, 0);
 }
 
 /** @param {Prediction} predict */
@@ -205,24 +211,26 @@ function Question({ ask: sentence, options, answer: right, why }) {
     "div",
     { class: "sv-lesson-ask", role: "group", "aria-label": "Your prediction" },
     h("p", null, inline(sentence)),
-    options.map((option, index) =>
-      Button(
-        [
-          inline(option),
-          known && index === right && " ✓",
-          known && index === given && index !== right && " ✕",
-        ],
-        () => answer(index),
-        {
-          class: classes(
-            "sv-lesson-option",
-            known && index === right && "sv-right",
-            known && index === given && index !== right && "sv-wrong",
-          ),
-          disabled: known,
-          "aria-pressed": known ? index === given : undefined,
-        },
-      ),
+    options.map(
+      (option, index) =>
+        (!known || index === right || index === given) &&
+        Button(
+          [
+            inline(option),
+            known && index === right && " ✓",
+            known && index === given && index !== right && " ✕",
+          ],
+          () => answer(index),
+          {
+            class: classes(
+              "sv-lesson-option",
+              known && index === right && "sv-right",
+              known && index === given && index !== right && "sv-wrong",
+            ),
+            disabled: known,
+            "aria-pressed": known ? index === given : undefined,
+          },
+        ),
     ),
     known &&
       h(

@@ -11,7 +11,8 @@ const guesses = (count) => `${count} guess${count === 1 ? "" : "es"}`;
 const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 /**
- * A stage: the processor's word and ours, the kinds of steps that are it, and its numbers.
+ * A stage: the processor's word and ours, the kinds of steps that are it, and its numbers, which are
+ * known once one of these steps is shown.
  * @type {{ theirs: string, ours: string, kinds: string[], number(round: PipelineRound): string }[]}
  */
 const STAGES = [
@@ -30,7 +31,7 @@ const STAGES = [
   {
     theirs: "resolve",
     ours: "judge",
-    kinds: ["judge", "draw"],
+    kinds: ["draw", "judge"],
     number: ({ accepted }) => `${accepted} accepted`,
   },
   {
@@ -43,10 +44,15 @@ const STAGES = [
   {
     theirs: "update the predictor",
     ours: "next length",
-    kinds: [],
+    kinds: ["commit"],
     number: ({ next }) => (next === null ? "the run ends" : `next: ${guesses(next)}`),
   },
 ];
+
+const ORDER = ["propose", "score", "judge", "draw", "commit"]; // of kinds of steps in a round
+
+/** @param {string[]} kinds @param {string} kind Of the step on screen. */
+const isKnown = (kinds, kind) => ORDER.indexOf(kinds[0]) <= ORDER.indexOf(kind);
 
 /** @param {PipelineRound[]} rounds @param {number | undefined} number @param {string} kind Of the step. */
 export function PipelineFigure(rounds, number, kind) {
@@ -54,11 +60,7 @@ export function PipelineFigure(rounds, number, kind) {
   return h(
     "table",
     { class: "sv-pipe" },
-    h(
-      "caption",
-      null,
-      round ? `Round ${round.number} of this run` : "Step to a round to see its numbers",
-    ),
+    h("caption", null, round ? `Round ${round.number} of this run` : "A round of this run"),
     h(
       "thead",
       null,
@@ -79,7 +81,7 @@ export function PipelineFigure(rounds, number, kind) {
           { class: classes(kinds.includes(kind) && "sv-pipe-now") },
           h("td", null, theirs),
           h("td", null, ours),
-          h("td", null, round ? text(round) : ""),
+          h("td", null, round && isKnown(kinds, kind) ? text(round) : ""),
         ),
       ),
     ),
