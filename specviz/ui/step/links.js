@@ -66,7 +66,7 @@ function addressWith(values) {
 
 /** Where a link leads; null while that round is still to come.
  * @param {Link} link @returns {[round: number, step: number] | null} */
-export function placeOf(link) {
+function placeOf(link) {
   const round = reel.rounds.findIndex(({ number }) => number === link.round);
   if (round < 0) return null;
   let found = 0;
@@ -135,6 +135,24 @@ function addressOf(moment) {
 
 /** @type {Moment | null} */
 let returning = null; // a moment of another recorded run, which is loaded first
+let onReturned = () => {};
+
+const AGAIN = 1000; // ms until a click is repeated that came before Gradio listened
+
+/** Opens a moment of another recorded run, with the form's values for it. @param {Moment} moment */
+export function returnTo(moment) {
+  returning = moment;
+  const back = new Promise((done) => {
+    onReturned = () => done(undefined);
+  });
+  const click = () => {
+    if (!returning) return;
+    there(byId("sv-restore")).click();
+    setTimeout(click, AGAIN);
+  };
+  click();
+  return back;
+}
 
 // Loads the run of the moment that Back led to; the form's values for it, like `load`.
 /** @param {(name: string) => Promise<unknown>} load */
@@ -143,11 +161,12 @@ export async function restore(load) {
   returning = null;
   const values = await load(moment.run);
   moveTo(moment);
+  onReturned();
   return { run: moment.run, values };
 }
 
-/** @param {Moment} moment */
-function moveTo(moment) {
+/** Moves to a moment of the run on screen. @param {Link} moment */
+export function moveTo(moment) {
   const place = placeOf(moment);
   pause();
   if (place) go(...place);
@@ -159,10 +178,7 @@ function onBack(event) {
   if (stage.config.served) openTab(tab ?? FIRST);
   if (!moment) return;
   if (reel.run?.id === moment.run) moveTo(moment);
-  else if (moment.recorded && stage.config.recorded.includes(moment.run)) {
-    returning = moment;
-    there(byId("sv-restore")).click();
-  }
+  else if (moment.recorded && stage.config.recorded.includes(moment.run)) returnTo(moment);
 }
 
 // A tab that is chosen is an entry of its own. While Back opens one, that is the entry's already.

@@ -12,7 +12,7 @@ import { go, now, onMove } from "./cursor.js";
 import { redrawDock, showDock } from "./dock.js";
 import { startHoverLinks } from "./hover_links.js";
 import { keepUnfinished, resumeUnfinished } from "./kept.js";
-import { openLinked, placeOf, query, restore, startLinks } from "./links.js";
+import { moveTo, openLinked, query, restore, returnTo, startLinks } from "./links.js";
 import { showLegends } from "./legend.js";
 import { job, notice } from "./live.js";
 import { readLink } from "./live_link.js";
@@ -108,11 +108,9 @@ export function start(element, props, _watch, _trigger, config) {
       return reel.rounds.length;
     },
     /** Opens a step of a recorded run. @param {string} run @param {Link} link */
-    async open(run, link) {
-      if (reel.run?.id !== run) await load(run);
-      pause();
-      const place = placeOf(link);
-      if (place) go(...place);
+    async open(run, { round, step }) {
+      if (reel.run?.id === run) moveTo({ round, step });
+      else await returnTo({ run, round, step: step ?? "", recorded: true });
     },
     /** The rounds' own numbers. */
     get numbers() {
