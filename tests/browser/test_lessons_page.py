@@ -64,9 +64,11 @@ def test_lesson_is_walked_by_keyboard(page, address, name):
             )
         page.wait_for_function(f"(at) => ({SEEN})(at) === 'seen'", arg=step["look"])
         if predict := step.get("predict"):
-            for _ in range(len(predict["options"]) - predict["answer"] + 1):
-                page.keyboard.press("Shift+Tab")
-            expect(page.locator(".sv-lesson-option").nth(predict["answer"])).to_be_focused()
+            right = page.locator(".sv-lesson-option").nth(predict["answer"])
+            for _ in range(8):
+                if not right.evaluate("(option) => option === document.activeElement"):
+                    page.keyboard.press("Shift+Tab")
+            expect(right).to_be_focused()
             page.keyboard.press("Enter")
             expect(page.locator(".sv-lesson-why")).to_contain_text("Right.")
         expect(page.locator("[data-lesson=next]")).to_be_focused()

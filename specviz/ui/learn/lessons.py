@@ -276,7 +276,7 @@ def _check(claim: str | None, values: Mapping[str, Any]) -> None:
 def _prediction(asked: Mapping[str, Any], trace: str, place: Place | None) -> Prediction:
     then = _place(asked.get("then"), trace)
     say = partial(_paragraphs, values=_values(trace, then or place))
-    options = [say(str(option))[0] for option in asked["options"]]
+    options = [[_plain(part) for part in say(str(option))[0]] for option in asked["options"]]
     made: Prediction = {
         "ask": say(asked["ask"])[0],
         "options": options,
@@ -288,6 +288,12 @@ def _prediction(asked: Mapping[str, Any], trace: str, place: Place | None) -> Pr
     if then:
         made["then"] = then
     return made
+
+
+def _plain(part: Any) -> Inline:
+    """Return a number as text: its colour would give the answer away."""
+    number: Inline = part["n"] if isinstance(part, dict) and "n" in part else part
+    return number
 
 
 def _place(written: str | None, trace: str) -> Place | None:

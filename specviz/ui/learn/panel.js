@@ -62,9 +62,10 @@ async function open(id, at) {
   } catch {
     state.problem = "The server does not answer, so the lesson cannot be opened.";
   }
-  if (state.lesson) await show(Math.min(at, state.lesson.steps.length - 1));
-  else paint();
+  if (!state.lesson) return paint();
+  const shown = show(Math.min(at, state.lesson.steps.length - 1));
   stage.find("[data-lesson=next]")?.focus({ preventScroll: true });
+  return shown;
 }
 
 function close() {

@@ -12,7 +12,7 @@ from typing import Any
 
 from specviz.frames.frame import frame_at
 from specviz.frames.numbers import format_seconds
-from specviz.frames.scene import Scene
+from specviz.frames.scene import Scene, flat
 from specviz.trace import metrics
 from specviz.trace.file import Trace
 from specviz.ui.lossless import sandbox
@@ -121,7 +121,8 @@ class Values(Mapping[str, Any]):
     """What a lesson's text can name: the numbers at its step, of its run and of exact computations.
 
     `p`, `q`, `u`, `threshold` and `residual` are the first such number in the page's sentence at
-    the step, `token` is the first token in it, and `tokens` are all.
+    the step, `token` is the first token in it, and `tokens` are all. `row("the")` is a row of the
+    step's table.
     """
 
     def __init__(self, trace: str, place: tuple[int, str] | None) -> None:
@@ -132,10 +133,12 @@ class Values(Mapping[str, Any]):
             "overlap": lambda: lambda name: _two_digits(_overlap(name)),
             "rejected": lambda: lambda name: _two_digits(1 - _overlap(name)),
             "bound": lambda: lambda name: _two_digits(_bound(name)),
+            "row": lambda: self._row,
             "darts": lambda: lambda name: _two_digits(1 / _bound(name)),
         }
         if trace:
             self._known["run"] = lambda: Run(trace)
+        self._place = place
         if place:
             said = _sentence(trace, *place)
             self._known |= {name: partial(said.__getitem__, name) for name in said}
@@ -148,6 +151,14 @@ class Values(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._known)
+
+    def _row(self, token: str) -> Mapping[str, str]:
+        """Return p, q and what p has above q of a token in the table of the step."""
+        assert self._place is not None
+        table = find_frame(self._trace, *self._place)["panel"]["table"]
+        rows = {flat(row["w"]).strip(" ␣"): row["t"] for row in table["rows"] if "w" in row}
+        p, q, _, above, _ = rows[token]
+        return {"p": p, "q": q, "above": above}
 
     def _at(self, written: str, trace: str = "") -> Mapping[str, Any]:
         number, _, step = written.partition(" ")
