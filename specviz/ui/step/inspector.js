@@ -55,16 +55,16 @@ function Title(panel) {
   const token = h("span", { class: "sv-token" }, Token(panel.w));
   if (panel.kind === "law") return ["Sampled from p: ", token];
   const tries = ORDINALS[panel.tries] || panel.tries + "th";
-  const place = " at +" + panel.at + (panel.tries > 1 ? " · " + tries + " guess" : "");
+  const place = " at +" + panel.at + (panel.tries > 1 ? " · " + tries + " alternative" : "");
   return ["Judging: ", token, h("span", { class: "sv-sub" }, place)];
 }
 
 /** @param {GuessesPanel} panel */
 function guessesTitle({ figure, greedy, scored }) {
   if (!scored) return "The drafter's guesses";
-  if (greedy) return "Every guess: the target's softmax at temperature 1";
+  if (greedy) return "Every guess: the target's probability at temperature 1";
   const q = figure?.data["11-q"].x;
-  return Array.isArray(q) && q.length > 0 ? "Every guess: p above, q below" : "p of every guess";
+  return Array.isArray(q) && q.length > 0 ? "Every guess: upper bar p, lower bar q" : "p of every guess";
 }
 
 /** Which guesses a shortened list has. @param {GuessesPanel} panel */

@@ -26,7 +26,7 @@ export function Controls({ changed, undo }) {
     ),
     Switch("drawn", "How is a guess chosen?", drawn, changed),
     Switch("candidates", "How many guesses for this position?", counts, changed),
-    h("label", { class: "sv-sand-label", for: "sv-sand-rule" }, "Which rule checks it?"),
+    h("label", { class: "sv-sand-label", for: "sv-sand-rule" }, "Which rule judges it?"),
     RuleList(changed),
     h(
       "div",
