@@ -86,7 +86,9 @@ def test_prediction_does_not_show_what_it_asks(name):
 
 
 def test_numbers_are_those_of_the_sentence_at_the_step(write):
-    text = '## A\n```toml\nat = "1 judge-5"\n```\n{{ token }} {{ p }} {{ q }} {{ threshold }} {{ u }}'
+    text = (
+        '## A\n```toml\nat = "1 judge-5"\n```\n{{ token }} {{ p }} {{ q }} {{ threshold }} {{ u }}'
+    )
     (step,) = write(text)["steps"]
     sentence = find_frame("01-chain", 1, "judge-5")["caption"]["parts"]
     shown = [part for part in sentence if not isinstance(part, str)]
