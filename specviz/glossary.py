@@ -30,7 +30,7 @@ TITLES: Final[Mapping[str, str]] = {
 TRAINED_ON: Final = "children's stories, dialogues about bookings, Python and sums"  # House
 GLOSSARY: Final[Mapping[str, str]] = {
     "speculative decoding": "A small model guesses the next tokens; the big one checks them all in "
-    "one pass and keeps those that it accepts. Under a lossless rule the result is the same words "
+    "one pass, and a rule decides which to keep. Under a lossless rule the result is the same words "
     "at temperature 0 and the same distribution otherwise, in less time.",
     "target": "The big model, whose text we want. Its distribution for the next token is p.",
     "draft": "The cheap guesser: a small model or a rule. Its distribution for the next token is "

@@ -173,8 +173,7 @@ SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
         RankPathList(),
         [],
         "Rank paths",
-        "one path per guess, as ranks (0 is the likeliest): 0;1;0,0 means the two likeliest first "
-        "tokens, and after the first of them its likeliest successor",
+        "paths of ranks: 0;1;0,0 is the two likeliest first tokens, and the first one's successor",
         label="Tree as rank paths",
         placeholder="like 0; 1; 0,0, or medusa-63",
         example="N,...;N,...",
@@ -198,8 +197,7 @@ SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
         Choice(get_args(Schedule), ("Fixed", "+2 if all accepted, else −1")),
         "fixed",
         "The γ schedule",
-        "learning: after each round γ grows by 2 if all guesses were accepted, else shrinks by 1 "
-        "(as in Hugging Face transformers)",
+        "learning: γ grows by 2 after a round that accepted all, else shrinks by 1 (as in HF)",
         label="How γ changes",
     ),
     SettingSpec(
@@ -207,8 +205,7 @@ SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
         Real(0, 1, below=True),
         0.0,
         "The confidence threshold",
-        "stop drafting once a guess has a lower probability than this (dspark: a lower predicted "
-        "acceptance)",
+        "stop drafting at a guess less probable than this (dspark: predicted acceptance)",
         label="Minimum confidence",
         slider=(0, 0.95, 0.05),
         rarely_read=True,
@@ -230,8 +227,7 @@ SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
         Integer(1, 16),
         6,
         "The fan-out of a dynamic tree",
-        "k: how many successors each guess gets, and how many guesses per depth get successors "
-        "(eagle2, eagle3, moa)",
+        "k: successors of a guess, and guesses with successors per depth (eagle2, eagle3, moa)",
         label="Fan-out per guess",
         slider=(1, 12, 1),
         rarely_read=True,

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 USUAL: Final = 4.9  # bits per token; no prompt that ships needs more (checked by a test)
 HINT: Final = (
-    "This prompt is unlike the text House was trained on: House finds it much harder to predict than "
-    f"the examples ({{:.1f}} bits per token, against at most {{:.1f}}). House knows {TRAINED_ON}, so "
-    "its text may make little sense. Drafting and checking work as always."
+    "This prompt is unlike the text House was trained on: House finds it harder to predict than "
+    "the examples ({:.1f} bits per token, against at most {:.1f}). "
+    f"House knows {TRAINED_ON}, so its text may make little sense. Drafting and checking work as always."
 )
 
 
