@@ -30,8 +30,8 @@ TITLES: Final[Mapping[str, str]] = {
 TRAINED_ON: Final = "children's stories, dialogues about bookings, Python and sums"  # House
 GLOSSARY: Final[Mapping[str, str]] = {
     "speculative decoding": "A small model guesses the next tokens; the big one checks them all in "
-    "one pass, and a rule decides which to keep. Under a lossless rule the result is the same words "
-    "at temperature 0 and the same distribution otherwise, in less time.",
+    "one pass, and a rule decides which to keep. Under a lossless rule the result is the same "
+    "words at temperature 0 and the same distribution otherwise, in less time.",
     "target": "The big model, whose text we want. Its distribution for the next token is p.",
     "draft": "The cheap guesser: a small model or a rule. Its distribution for the next token is "
     "q.",
@@ -45,8 +45,8 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "q": "The probability with which the drafter sampled a token.",
     "both": "min(p, q): the part of p that the draft covers. Its sum is α, the probability of "
     "acceptance.",
-    "residual": "The part of p that exceeds q, max(p − q, 0), scaled to sum to 1. After a rejection "
-    "the replacement is sampled from it.",
+    "residual": "The part of p that exceeds q, max(p − q, 0), scaled to sum to 1. After a "
+    "rejection the replacement is sampled from it.",
     "remainder": "After a guess is rejected, its alternatives for the same position are judged "
     "by the residual, called p′, instead of p. If guesses are sampled without replacement, q′ is q "
     "without the guesses before.",
@@ -133,7 +133,8 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "prompt, counts too.",
     "plain pass": "The target's pass over one new token in plain decoding, without the pass over "
     "the prompt: the unit of costs on the Cost tab, on the models' card and in the bench command.",
-    "plain step": "The unit of costs on the Compare tab: the time of one token in plain decoding, including its share of reading the "
+    "plain step": "The unit of costs on the Compare tab: the time of one token in plain "
+    "decoding, including its share of reading the "
     "prompt: total seconds divided by tokens.",
     "brings": "Tokens that a round adds to the text: the accepted guesses and one from the target.",
     "costs": "The time of a round in plain tokens: drafting, the target pass, judging and "

@@ -13,7 +13,8 @@ USUAL: Final = 4.9  # bits per token; no prompt that ships needs more (checked b
 HINT: Final = (
     "This prompt is unlike the text House was trained on: House finds it harder to predict than "
     "the examples ({:.1f} bits per token, against at most {:.1f}). "
-    f"House knows {TRAINED_ON}, so its text may make little sense. Drafting and checking work as always."
+    f"House knows {TRAINED_ON}, so its text may make little sense. "
+    "Drafting and checking work as always."
 )
 
 

@@ -46,7 +46,7 @@ class Procedure(Protocol):
 
     @property
     def length(self) -> int:
-        """Tokens in each enumerated sequence. With some errors, the first token is still correct."""
+        """Tokens per enumerated sequence. With some errors, the first token is still correct."""
 
     def distribution(self, p: Tensor, q: Tensor) -> StringDistribution:
         """Return the exact distribution over strings. p, q: (V,), the same in every context."""
