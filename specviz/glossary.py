@@ -22,14 +22,17 @@ TITLES: Final[Mapping[str, str]] = {
     "draft": "drafter",
     "unreached": "not reached",
     "house": "House",
-    "remainder": "p′ and q′, remainders",
+    "remainder": "p′ and q′, after a rejection",
+    "above": "uncovered part",
+    "pool": "candidates",
+    "plain step": "plain token",
     "kept by depth": "acceptance by depth",
 }
 TRAINED_ON: Final = "children's stories, dialogues about bookings, Python and sums"  # House
 GLOSSARY: Final[Mapping[str, str]] = {
     "speculative decoding": "A small model guesses the next tokens; the big one checks them all in "
-    "one pass and keeps those that it accepts. Under a lossless rule the result is the same words "
-    "at temperature 0 and the same distribution otherwise, in less time.",
+    "one pass, and a rule decides which to keep. Under a lossless rule the result is the same "
+    "words at temperature 0 and the same distribution otherwise, in less time.",
     "target": "The big model, whose text we want. Its distribution for the next token is p.",
     "draft": "The cheap guesser: a small model or a rule. Its distribution for the next token is "
     "q.",
@@ -37,7 +40,7 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "tokens.",
     "pass": "The target reads one or more tokens and computes, for each, what may follow it.",
     "distribution": "For every token, the probability that it comes next. They sum to 1.",
-    "house": "House, the target here: a small model that ships with the page. It was trained on "
+    "house": "House: the target model that ships with the page, a small one. It was trained on "
     f"{TRAINED_ON}, and knows nothing else.",
     "p": "The probability that the target gives a token, after temperature, top-k and top-p.",
     "q": "The probability with which the drafter sampled a token.",
@@ -49,18 +52,16 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "computes it in another way says so in its sentence.",
     "confidence": "The drafter's own probability for a guess that it did not sample, but took from "
     "the top of its list. Checking does not use it.",
-    "residual": "The part of p above q: max(p − q, 0), scaled to sum to 1. After a rejection the "
-    "replacement is sampled from it.",
+    "residual": "The part of p that exceeds q, max(p − q, 0), scaled to sum to 1. After a "
+    "rejection the replacement is sampled from it.",
     "remainder": "After a guess is rejected, its alternatives for the same position are judged "
     "by the residual, called p′, instead of p. If guesses are sampled without replacement, q′ is q "
     "without the guesses before.",
     "tv": "How different two distributions are: half the sum of |p − q| over all tokens. 0 if they "
     "are the same, 1 if no token has probability in both.",
     "gamma": "How many tokens the drafter guesses in a row.",
-    "alpha": "The probability that one of the guesses for a position is accepted, before any "
-    "coin is known, averaged over judged positions. One sampled guess: Σ min(p, q). Several "
-    "sampled guesses: 1 − Π(1 − min(1, p/q)), each with the p (and q) that remain after earlier "
-    "rejections. Guesses that are not sampled: the sum of their p.",
+    "alpha": "The probability that one of the guesses for a position is accepted, averaged over "
+    "judged positions. For one sampled guess it is the sum of min(p, q) over all tokens.",
     "coin": "A random number in [0, 1), fixed by the seed. A guess is accepted if its coin is "
     "below its probability of acceptance; at temperature 0 none is needed.",
     "round": "One draft and one target pass. It adds every accepted guess and one token more.",
@@ -68,26 +69,58 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "follow; guesses one above the other are alternatives (siblings) for the same "
     "position.",
     "node": "One guess in the draft tree.",
-    "pool": "All guesses that were considered while a dynamic tree grew, in the tree or not.",
+    "pool": "All guesses that were considered while a dynamic tree grew, kept or not.",
     "frontier": "The likeliest guesses of the newest level of a tree. Only these grow further.",
-    "rerank": "The last step of a dynamic tree: the guesses of the whole pool with the highest "
+    "rerank": "The last step of a dynamic tree: the candidates with the highest "
     "totals stay, whatever their level.",
     "total": "The sum of the drafter’s log-probabilities along a path, from the first guess on. 0 "
     "is certain; every guess lowers it.",
     "ancestor mask": "What each row of the target’s pass may attend to: the text, the guesses "
-    "before it on its own path, and itself. So the target reads every path as a text of its own.",
+    "before it on its own path, and itself. So the target reads every path as if it were the only "
+    "text.",
     "acceptance by rank": "How often the target’s next token is the drafter’s best guess, its "
     "second best, and so on: the mean p of the token with that rank, measured on real texts.",
     "difference": "p − q: above 0 if the target gives a token more probability than the drafter, "
     "below 0 if less.",
-    "above": "p − q if that is above 0, else 0: what the target has beyond the draft. Scaled to "
-    "sum to 1, it is the residual.",
+    "above": "max(p − q, 0): the part of p that the draft does not cover. Scaled to sum to 1, it "
+    "is the residual.",
+    "lossless": "A rule is lossless if the text follows the target's distribution exactly, as in "
+    "plain decoding. At temperature 0 the text is then the same, token by token.",
+    "rule": "Decides which guesses are accepted, and what replaces a rejected one.",
+    "hidden state": "The vector that a layer of a model computes for each token. The next token is "
+    "predicted from the last layer's; many drafters read those of the target.",
+    "head": "A small network that predicts tokens from the target's hidden states. (An attention "
+    "head is something else: a part of a layer.)",
+    "mask token": "Stands for a token that is not known yet, so that one pass can predict several "
+    "positions. It has nothing to do with the attention mask.",
+    "n-gram": "Several tokens in a row: a 3-gram is three.",
+    "root": "The last token of the text, from which a draft tree starts.",
+    "leaf": "A guess at the end of its branch: no guess follows it.",
+    "depth": "How many guesses lead from the text to a guess, itself included.",
+    "branch": "A path of guesses from the text to a leaf.",
+    "position": "Where a token is in the text: +1 is the first after the text so far, +2 the "
+    "second.",
+    "temperature": "How random the text is. At 0 the most probable token is always taken; at 1 "
+    "tokens are sampled with the model's own probabilities; above 1 unlikely ones come more often.",
+    "greedy": "Always the most probable token: decoding at temperature 0.",
+    "logits": "The scores that a model gives to all tokens. The softmax makes probabilities of "
+    "them.",
+    "softmax": "Makes probabilities of scores: exponentials, divided by their sum.",
+    "entropy": "How unsure a distribution is: 0 if one token has all the probability, highest if "
+    "all have the same.",
+    "point mass": "A distribution with all its probability on one token: a guess that is chosen "
+    "without randomness.",
+    "G-test": "Compares counts with what a distribution predicts, and gives the probability that "
+    "luck alone makes them differ more.",
+    "bf16": "Numbers of 16 bits with the range of float32 and fewer digits. They take half the "
+    "memory.",
     "waiting": "Guessed, not judged yet.",
     "accepted": "The guess stays in the text: its coin was below its probability of acceptance, "
     "or, under a rule that judges from the leaf up, a later guess was accepted.",
     "reach": "Under a rule that judges from the leaf up: how well the target's probabilities "
     "cover the drafter's on the path to a guess. It starts at 1; each guess makes it "
-    "min(1, reach × p ÷ q): p below q lowers it, and p above q can raise it again.",
+    "min(1, reach × p ÷ q). After a guess with p = 0.2 and q = 0.4 it is 0.5; after another with "
+    "p = 0.6 and q = 0.4 it is 0.75.",
     "rejected": "The guess is dropped: its coin was not below its probability of acceptance.",
     "unreached": "Not judged: an earlier guess on its branch was rejected, or another branch was "
     "accepted.",
@@ -107,12 +140,13 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "prompt, counts too.",
     "plain pass": "The target's pass over one new token in plain decoding, without the pass over "
     "the prompt: the unit of costs on the Cost tab, on the models' card and in the bench command.",
-    "plain step": "The time of one token in plain decoding, including its share of reading the "
-    "prompt: total seconds divided by tokens. The unit of costs on the Compare tab.",
+    "plain step": "The unit of costs on the Compare tab: the time of one token in plain "
+    "decoding, including its share of reading the "
+    "prompt: total seconds divided by tokens.",
     "brings": "Tokens that a round adds to the text: the accepted guesses and one from the target.",
-    "costs": "The time of a round in plain steps: drafting, the target pass, judging and "
+    "costs": "The time of a round in plain tokens: drafting, the target pass, judging and "
     "updating the caches, and its share of reading the prompt.",
-    "speed-up": "Tokens per second divided by those of plain decoding: what a round brings divided "
+    "speed-up": "Tokens per second divided by those of plain decoding: what a round adds divided "
     "by what it costs.",
     "mean over domains": "For equally long texts of each domain, the time of plain decoding "
     "divided by the drafter's. This is the harmonic mean of the speed-ups, so one domain where "

@@ -114,7 +114,7 @@ def add_other_programs(
     absent: dict[str, str],
     stack: ExitStack,
 ) -> list[Method]:
-    """Start other programs that decode the same weights.
+    """Start other inference programs with the same weights.
 
     Args:
         target: The target.

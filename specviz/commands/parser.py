@@ -83,7 +83,7 @@ class Parser(argparse.ArgumentParser):
         return found, unknown
 
     def _is_unknown(self, word: str) -> bool:
-        """Return whether a word can only be a long option, and no option begins with it."""
+        """Return whether the word looks like a long option but matches no known one."""
         if not word.startswith("--") or " " in word:
             return False
         return not any(known.startswith(word.partition("=")[0]) for known in self._long_options())

@@ -1,6 +1,6 @@
 """Compute the numbers of each lane from the traces of a race. Standard library only.
 
-The unit of cost is one plain step: plain decoding's seconds per token. Both plain decoding's
+The unit of cost is one plain token: plain decoding's seconds per token. Both plain decoding's
 seconds and a lane's rounds include the prefill, so a round's tokens divided by its cost are exactly
 the speed-up. (That would not hold for the unit on the Cost tab, a plain pass without the prefill.)
 """
@@ -33,7 +33,7 @@ from specviz.trace.metrics import explain_disagreement, explain_noise, run_sprea
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """The costs of an average round, in plain steps.
+    """The costs of an average round, in plain tokens.
 
     Attributes:
         draft: Drafting.
@@ -80,7 +80,7 @@ class LaneReport:
         runs: Seconds of each of its runs.
         speedups: Lowest and highest speed-up over several runs; None if all lanes ran once.
         brings: Tokens per round.
-        costs: Cost per round, in plain steps.
+        costs: Cost per round, in plain tokens.
         speedup: `brings` divided by `costs.total`.
         guesses: Guesses per round.
         kept: Accepted guesses per round.

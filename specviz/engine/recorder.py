@@ -366,7 +366,7 @@ def conditional_q(proposal: Proposal, node: int) -> float:
 
 
 def shown_tokens(events: Iterable[Event]) -> set[int]:
-    """Return every token id in these events, except those in evidence (see `Proposal.shown`)."""
+    """Return every token id in these events, except those in the drafter's explanation (see `Proposal.shown`)."""
     ids: set[int] = set()
     for event in events:
         if isinstance(event, Proposed):

@@ -124,7 +124,7 @@ def _commit(scene: Scene) -> list[Part]:
     accepted = min(len(accepted_path(scene.round)), tokens)
     kinds = [f"{accepted} accepted"] if scene.guesses else []
     if drew and tokens > accepted:
-        kinds.append("1 without a draft" if drew.kind == "plain" else f"1 {drew.kind}")
+        kinds.append("nothing was drafted" if drew.kind == "plain" else f"1 {drew.kind}")
     parts = " + ".join(kinds)
     return say("step", "commit", round=str(scene.round.number), tokens=tokens, parts=parts)
 
@@ -162,7 +162,7 @@ def _is_plain_ratio(scene: Scene, judged: Judged) -> bool:
 
 
 def _source(scene: Scene, judged: Judged) -> list[Part]:
-    """Name the owner of p: the target, or its remainder after rejected siblings."""
+    """Return the words for who gave p: the target, or p′ after rejected siblings."""
     if not scene.uses_p_remainder(judged):
         return say("step", "the_target")
     return say("step", "after_rejected", tokens=scene.rejected_chips(judged))

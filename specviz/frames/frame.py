@@ -170,7 +170,7 @@ def _totals(trace: Trace) -> list[Part]:
 
 
 def _times(trace: Trace) -> list[Part]:
-    """Say how the run's time divides, and what an average round cost and yielded.
+    """Return the sentence on the parts of the run's time and the average round's cost and tokens.
 
     The cost is left out if the measurement is too noisy.
     """
@@ -195,7 +195,9 @@ def _against_plain(trace: Trace, speedup: float | None) -> list[Part]:
         return say("step", "end_stopped" if stopped else "end_plain_follows")
     if why := explain_noise(trace, trace.baseline):
         return say("step", "end_noisy", verdict=VERDICT, why=why)
-    return say("step", "end_speedup", speedup=f"{speedup:.2f}")
+    shown = f"{speedup:.2f}"
+    verdict = "slower" if float(shown) < 1 else "faster" if float(shown) > 1 else "about as fast"
+    return say("step", "end_speedup", verdict=verdict, speedup=shown)
 
 
 HIDDEN: Final = -1.0  # below every threshold, so that no digit depends on the real coin

@@ -24,7 +24,7 @@ Row = dict[str, Any]  # of a chart, which `figures.charts` draws in place of the
 
 
 class GuessesPanel(TypedDict):
-    """The guesses so far; shown and of: how many of how many, in a shortened list."""
+    """Guesses proposed so far. If the list is shortened, it has `shown` of `of` guesses."""
 
     kind: Literal["guesses"]
     scored: bool
@@ -324,7 +324,7 @@ def _round(scene: Scene) -> Panel:
         facts.append((judged, str(len(round.judged))))
         facts.append(("Accepted", str(accepted)))
     if round.committed:
-        facts.append(("Tokens for one target pass", str(len(round.committed.tokens))))
+        facts.append(("Tokens from this pass", str(len(round.committed.tokens))))
     if round.proposed:
         facts.append(("Drafting time", format_seconds(round.proposed.seconds)))
     if round.scored:

@@ -1,7 +1,7 @@
 """Verdicts of rules that judge from the leaf up: block and traversal verification.
 
 A leaf is judged by reach × p ÷ q. A guess whose successors were all rejected is judged by comparing
-the probability that the target still needs there (the residual) with the drafter's excess. If a
+the target's probability that no guess there covers with the drafter's excess. If a
 guess is accepted, so are all guesses before it. Block verification: arXiv:2403.10444.
 """
 
@@ -33,7 +33,7 @@ class BarLabels(TypedDict):
     Attributes:
         left: "p" and "q", where the bar shows a remainder.
         none: Why there is no q.
-        residual_bars: Whether the bars show the residual, without and with the excess of q.
+        residual_bars: Whether the bars show the uncovered probability, without and with the drafter's excess.
     """
 
     p: str
@@ -60,7 +60,7 @@ def explaining_verdict(scene: Scene, judged: Judged) -> Judged:
 
 
 def judged_by_residual(scene: Scene, judged: Judged) -> bool:
-    """Whether a verdict compares residual and excess, because all children were rejected."""
+    """Whether a verdict compares uncovered probability and excess: all children were rejected."""
     return scene.leaf_first and "left" in judged.inputs
 
 
@@ -101,7 +101,7 @@ def _by_reach(scene: Scene, judged: Judged, token: Part) -> list[Part]:
 
 
 def _drafter(scene: Scene, judged: Judged) -> list[Part]:
-    """Name the owner of q: the drafter, or its remainder after rejected siblings."""
+    """Return the words for who gave q: the drafter, or q′ after rejected siblings."""
     return say("step", "remainder_of_q" if scene.uses_q_remainder(judged) else "the_drafter")
 
 
@@ -148,7 +148,8 @@ def product(scene: Scene, judged: Judged) -> str:
 def _by_residual(scene: Scene, judged: Judged, token: Part) -> list[Part]:
     """Return the sentence for a guess whose children were rejected.
 
-    Its probability is residual ÷ (residual + excess).
+    Its probability is uncovered ÷ (uncovered + excess): the target's probability that no guess
+    covers, and the drafter's surplus in reaching this point.
     """
     text, inputs, chance = format_verdict(scene, judged).text, judged.inputs, _chance(scene, judged)
     after = say("step", "leaf_after", n=len(descendants(scene, judged.node)), token=token)
@@ -159,14 +160,15 @@ def _by_residual(scene: Scene, judged: Judged, token: Part) -> list[Part]:
     if share.startswith("about 0") or not judged.threshold:
         nothing = share == "0"
         return say("step", "leaf_residual_empty", after=after, nothing=nothing, chance=chance)
+    excess = text["beyond"] if parse_number(text["beyond"]) else ""
+    shows_sum = excess and not share.startswith("about")
     return say(
         "step",
         "leaf_residual",
         after=after,
-        total=text["all"],
-        residual=number(text["left"], "residual"),
-        excess=number(text["beyond"], "q"),
-        quotient="" if share.startswith("about") else f"{text['left']} ÷ {text['all']}",
+        uncovered=number(text["left"], "residual"),
+        excess=number(excess, "q") if excess else "",
+        quotient=f"{text['left']} ÷ ({text['left']} + {excess})" if shows_sum else "",
         chance=chance,
     )
 
@@ -180,13 +182,17 @@ def descendants(scene: Scene, node: int) -> list[int]:
 
 
 def accepted_with(scene: Scene, judged: Judged) -> list[Part]:
-    """Say how many guesses before an accepted one are accepted with it, without coins."""
+    """Return the clause that counts the guesses accepted together with an accepted one."""
     kept = path_after(scene.round, [judged]) if scene.leaf_first and judged.accepted else []
     return say("step", "kept_with", n=len(kept) - 1) if len(kept) > 1 else []
 
 
 def compare_with_root_first(scene: Scene, judged: Judged) -> list[Part]:
-    """Name the first guess on the path that a rule from the root would have rejected; else []."""
+    """Return the sentence that names the first guess which a root-first rule would have rejected.
+
+    Returns:
+        Empty if there is none.
+    """
     if scene.greedy or not judged.accepted or scene.round.scored is None:
         return []
     for node in path_after(scene.round, [judged]):
@@ -214,9 +220,10 @@ def question(scene: Scene, judged: Judged) -> list[Part]:
     text, inputs = format_verdict(scene, judged).text, judged.inputs
     if judged_by_residual(scene, judged):
         left, excess_mass = inputs["left"], 1.0 - inputs["reach"]
-        residual = number(round_for_text(left, text["left"]), "residual")
-        excess = number(round_for_text(excess_mass, text["beyond"]), "q")
-        return say("step", "ask_leaf_residual", token=token, residual=residual, excess=excess)
+        uncovered = number(round_for_text(left, text["left"]), "residual")
+        beyond = number(round_for_text(excess_mass, text["beyond"]), "q")
+        excess = beyond if parse_number(text["beyond"]) else ""
+        return say("step", "ask_leaf_residual", token=token, uncovered=uncovered, excess=excess)
     drafter_gave: list[Part] = []
     if "q" in inputs:
         source, q = _drafter(scene, judged), number(text["q"], "q")
@@ -259,7 +266,7 @@ def bars(scene: Scene, judged: Judged) -> LeafBars:
         text |= {"p": text["left"], "q": text["all"], "sum": text["threshold"]}
         if judged.threshold >= NEGLIGIBLE:
             text["sum"] = f"{text['left']} ÷ {text['all']} = {text['threshold']}"
-        named: BarLabels = {"p": "residual", "q": "undecided", "left": [], "residual_bars": True}
+        named: BarLabels = {"p": "uncovered", "q": "with excess", "left": [], "residual_bars": True}
         whole = round(left + excess_mass, 6)
         return {"p": round(left, 6), "q": whole, "laws": named, "text": text}
     reach = judged.rows.share
@@ -288,7 +295,7 @@ def next_judged(scene: Scene, node: int) -> int:
 
 
 def after_rejection(scene: Scene, node: int) -> list[Part]:
-    """Say what would follow if a guess were rejected."""
+    """Return the sentence on what would follow if a guess were rejected."""
     then = next_judged(scene, node)
     if not then:
         return say("step", "then_no_guess_left")
@@ -296,7 +303,7 @@ def after_rejection(scene: Scene, node: int) -> list[Part]:
 
 
 def after_acceptance(scene: Scene, judged: Judged) -> list[Part]:
-    """Say what would follow if a guess were accepted."""
+    """Return the sentence on what would follow if a guess were accepted."""
     residual = bool(scene.children[judged.node])
     return say("step", "then_accepted", others=scene.depths[judged.node] > 1, residual=residual)
 

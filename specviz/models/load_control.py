@@ -201,7 +201,7 @@ def too_large(name: str, stored: StoredWeights) -> Unsuitable:
 
 @contextmanager
 def limited_to(name: str, stored: StoredWeights) -> Iterator[None]:
-    """Limit the modules that this thread builds to about the size of the weight files.
+    """Refuse to build modules whose parameters take much more memory than the weight files.
 
     Args:
         name: The model's name, for errors.

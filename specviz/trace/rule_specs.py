@@ -98,7 +98,7 @@ class RuleSpec:
 ALL_KINDS = frozenset(Drawn)
 SAMPLED, REPLACED = frozenset({Drawn.SAMPLED}), frozenset({Drawn.WITHOUT_REPLACEMENT})
 WITH_Q = SAMPLED | REPLACED
-LENIENCE = RuleParameter("lenience", 0.5, 0.01, 1, "q is multiplied by it in the test")
+LENIENCE = RuleParameter("lenience", 0.5, 0.01, 1, "factor on q in the test")
 WEIGHT = RuleParameter("weight", 0.9, 0, 1, "the target's share in the mean of p and q")
 EPSILON = RuleParameter("epsilon", 0.09, 0, 1, "a token above this probability always passes")
 DELTA = RuleParameter("delta", 0.3, 0, 1, "the threshold is at most this times e^−entropy")
@@ -107,7 +107,7 @@ AMONG = RuleParameter("among", 10, 1, 1000, "the guess must be one of this many 
 SINGLE = RuleParameter("single", 0.2, 0.001, 1, "a guess with at least this p always passes")
 WINDOW = RuleParameter("window", 3, 1, 16, "how many of the next guesses must pass their own test")
 LIMIT = RuleParameter("limit", 0.3, 0, 1.1, "the entropy from which a rejection may be overruled")
-TOGETHER = RuleParameter("together", 0.8, 0.001, 1, "divides the summed p of the candidates")
+TOGETHER = RuleParameter("together", 0.8, 0.001, 1, "divisor of the summed p of the candidates")
 
 
 def _lossless() -> tuple[RuleSpec, ...]:
@@ -143,7 +143,7 @@ def _lossy() -> tuple[RuleSpec, ...]:
             parameters=(EPSILON, DELTA),
             tradeoff="It accepts every guess whose probability is above a threshold, which is "
             "lower where the target is unsure, and otherwise takes the target's top token. Nothing "
-            "is random, and rare words are lost.",
+            "is random, and rare tokens are lost.",
         ),
         RuleSpec(
             "relaxed", ALL_KINDS, False, False, False, AfterRejection.TOP,

@@ -1,4 +1,4 @@
-"""Verify trees on a recorded position: two rules compared, and a tree with wrong parents.
+"""Verify draft trees at a recorded position: compare two rules, and use wrong parents.
 
 The comparison samples a tree and judges it from the root down and from the leaves up, with the same
 u. q is restricted to the drafter's top few tokens (runs have such a setting, too), so the recording

@@ -101,7 +101,7 @@ class Paced(str):
 
 
 class BaselineNext(Paced):
-    """The last lines before a job measures plain decoding, which has a lower priority."""
+    """The last lines of a job's main part. The baseline follows at lower priority."""
 
     __slots__ = ()
 
@@ -189,7 +189,7 @@ class Stream:
             self.stop()
 
     def on_stop(self, stop: Callable[[], object]) -> None:
-        """Set the function that ends what writes here; called at once if it is stopped already."""
+        """Set a callback that stops this stream's producer; called at once if already stopped."""
         self._on_stop = stop
         if self.stopped:
             stop()

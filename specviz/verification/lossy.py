@@ -34,7 +34,7 @@ FLY_TOKENS: Final = 3  # whose entropy FLy looks at
 
 
 def one_hot_top(p: Tensor) -> Tensor:
-    """Return all mass on the most probable token of p (V,)."""
+    """Return a one-hot distribution on the most probable token of p (V,)."""
     return torch.zeros_like(p).scatter_(-1, p.argmax(dim=-1, keepdim=True), 1.0)
 
 

@@ -286,7 +286,7 @@ def test_lossless_tab_is_accessible_and_responsive(sand, looker):
 def test_lossy_run_is_labelled_not_lossless(visit, pair):
     page = visit.open()
     visit.fill_in(pair, "The cat")
-    page.get_by_label("Verified by").click()
+    page.get_by_label("Verification rule").click()
     page.get_by_role("option", name="Lossy: no verification").click()
     visit.run()
     expect(page.locator(".sv-lossy")).to_have_text("not lossless", timeout=60_000)

@@ -370,7 +370,7 @@ def test_repeated_short_lanes_are_announced(racer):
         lines += [started(name, place), made_race.ended(name)]
     racer.receive(*lines, started("plain", 2, 2))
     now = page.locator(".sv-race-who")
-    assert now.inner_text() == "Fast lanes again, run 2 · Lane 2 of 4: Plain decoding"
+    assert now.inner_text() == "Repeating the fast lanes: run 2 · Lane 2 of 4: Plain decoding"
     assert page.locator(".sv-race-order [aria-current]").inner_text() == "Plain decoding"
     assert page.locator(".sv-race-order .sv-race-did").all_inner_texts() == ["Draft model"]
 

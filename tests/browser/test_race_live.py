@@ -118,7 +118,7 @@ def test_lane_settings_use_the_fields_of_step(page):
     page.get_by_role("combobox", name="Lane 4").click()
     page.get_by_role("option", name="Medusa").click()
     expect(fields.get_by_role("heading")).to_have_text("Settings of lane 4: Medusa")
-    expect(fields.get_by_label("Or paths by rank")).to_have_value(
+    expect(fields.get_by_label("Tree as rank paths")).to_have_value(
         "0; 1; 2; 0,0; 0,1; 1,0; 0,0,0; 0,0,0,0"
     )
     expect(typed(page, 3)).to_have_value("gamma=7 schedule=learning budget=10 fan-out=2")

@@ -107,10 +107,10 @@ class DynamicSession:
     """A session of a head that drafts dynamic trees.
 
     Args:
-        reader: The head's reader.
+        reader: Runs the head on nodes of the tree.
         target: The target.
         settings: Settings of the run.
-        remark: Further evidence on every proposal.
+        remark: Further fields for the trace of every proposal.
     """
 
     drawn = Drawn.POINT_MASS

@@ -254,7 +254,7 @@ class Rotary:
         self.rates, self.scale = rates(shape)
 
     def __call__(self, positions: Tensor) -> Turns:
-        """Return `turns` of positions (n,)."""
+        """Return the cosines and sines of rotary embedding at positions (n,)."""
         self.rates = self.rates.to(positions.device)
         return turns(positions, self.rates, self.scale)
 

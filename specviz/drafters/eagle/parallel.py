@@ -238,7 +238,7 @@ class PEagleSession:
         self.waiting.append((states, list(tokens)))
 
     def _guess(self, length: int, depth: int) -> tuple[Tensor, Work]:
-        """Return the logits (depth, V) of the positions after a text, from one pass, and its work.
+        """Return the logits (depth, V) of the next positions from one pass, and the evidence.
 
         Raises:
             ValueError: If the states do not match the text.

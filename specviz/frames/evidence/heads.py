@@ -106,7 +106,7 @@ def _offers(scene: Scene, step: Step) -> dict[int, dict[int, Cell]]:
 def _read(scene: Scene, step: Step, remark: Remark) -> FactsBlock:
     """Show the state that all heads read, and its layer if the remark has it."""
     state = evidence(scene.guesses[shown_nodes(scene, step)[0] - 1])["state"]
-    read = facts(("all read the state at", position_name(state)))
+    read = facts(("hidden state read by all heads", position_name(state)))
     word = scene.word_at(state)
     if word is not None:
         read["w"] = word
@@ -148,8 +148,8 @@ def block(scene: Scene, step: Step, remark: Remark) -> Why | None:
         return None
     heads, found = _tops_by_position(scene, positions)
     seen = facts(
-        ("states of the text read", remark["states"]),
-        ("masks filled", remark["masks"]),
+        ("hidden states read", remark["states"]),
+        ("mask tokens filled", remark["masks"]),
         ("passes", remark["passes"]),
     )
     table = grid(heads, found, stacked=True, more=_hidden(positions))
@@ -241,7 +241,7 @@ def spark(scene: Scene, step: Step, remark: Remark) -> Why | None:
         return None
     given = [evidence(scene.guesses[node - 1]) for node in shown]
     found = [
-        row("pass alone", [_ranked(scene, one["base"], 0) for one in given]),
+        row("before correction", [_ranked(scene, one["base"], 0) for one in given]),
         row("guess", [_guess(scene, node) for node in shown]),
     ]
     if all("confidence" in one for one in given):
@@ -249,14 +249,17 @@ def spark(scene: Scene, step: Step, remark: Remark) -> Why | None:
         found.append(row("predicted", [{"n": chance} for chance in chances]))
     heads = ["position", *(f"+{at}" for at in range(1, len(shown) + 1))]
     seen = facts(
-        ("states of the text read", remark["states"]),
-        ("masks filled", remark["masks"]),
+        ("hidden states read", remark["states"]),
+        ("mask tokens filled", remark["masks"]),
         ("passes", remark["passes"]),
     )
     sentence = say("evidence", "spark_why")
     if "cut" in remark and len(path) == len(scene.guesses):
         least = format_nonzero(scene.header.settings["confidence"])
-        sentence += say("evidence", "spark_cut", p=format_nonzero(remark["cut"]), least=least)
+        sentence += [
+            " ",
+            *say("evidence", "spark_cut", p=format_nonzero(remark["cut"]), least=least),
+        ]
     more = len(path) - len(shown)
     return {"say": sentence, "blocks": [grid(heads, found, stacked=True, more=more), seen]}
 

@@ -58,7 +58,7 @@ def layers(scene: Scene, step: Step, remark: Remark) -> Why | None:
     ]
     before = _before(scene, remark.get("before") or {}, deepest)
     numbers = [_name(k, leave, deepest) for k in range(1, deepest + 1)]
-    heads = ["this round", *numbers, "ran on it"]
+    heads = ["this round", *numbers, "layers run"]
     blocks = [grid(heads, [*found, *before], KEYS, split=leave, states=True)]
     why = say("evidence", "layers_why", exit=leave, last=deepest)
     return {"say": why, "blocks": blocks}
@@ -130,7 +130,7 @@ def upper_bound(scene: Scene, step: Step, remark: Remark) -> Why | None:
     """Show that the target drafts for itself, at the cost of full passes."""
     passes, fixed = remark["passes"], scene.point_mass
     # Above temperature 0, a sample of p is always accepted, a fixed guess with probability p.
-    best = "no other fixed guess" if fixed and not scene.greedy else "no other draft"
+    best = "no other way of choosing one guess" if fixed and not scene.greedy else "no other draft"
     why = say("evidence", "upper_why", best=best, passes=passes)
     price = facts(("full target passes spent on guessing", passes))
     return {"say": why, "blocks": [_scale(scene, "oracle"), price]}
@@ -165,7 +165,7 @@ def _scale(scene: Scene, which: str) -> RowsBlock:
         if name == which:
             end["here"] = True
         found.append(end)
-    return rows(["", "the two ends", "α"], found)
+    return rows(["", "limits", "α"], found)
 
 
 SHOWN: Final = 8  # of its own tokens

@@ -60,7 +60,7 @@ def counts(scene: Scene, step: Step, remark: Remark) -> Why | None:
         for node in window(scene, step, 5)
         for given in [evidence(scene.guesses[node - 1])]
     ]
-    listed = rows(["", "guess", "followed there"], shown, len(shown_nodes(scene, step)))
+    listed = rows(["", "guess", "times it came next"], shown, len(shown_nodes(scene, step)))
     why = say("evidence", "counts_why", length=remark["length"])
     return {"say": why, "blocks": [*_match_lines(scene, step, remark), listed]}
 
@@ -101,7 +101,9 @@ def _match_lines(scene: Scene, step: Step, remark: Remark) -> list[LineBlock]:
         marked_line(
             f"from {position_name(start)}", *_matched(scene, start, length), span("copied", earlier)
         ),
-        marked_line("the end now", *_matched(scene, end - length, length), span("copied", mine)),
+        marked_line(
+            "end of the text", *_matched(scene, end - length, length), span("copied", mine)
+        ),
     ]
 
 

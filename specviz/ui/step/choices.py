@@ -103,8 +103,9 @@ def read(group: Group, filled: Mapping[str, Any]) -> dict[str, Any]:
 
 USUAL_BITS: Final = 4.9  # bits per token; no prompt that ships needs more (checked by a test)
 HINT: Final = (
-    "This prompt is unlike the text House was trained on: {:.1f} bits per token, while the "
-    f"examples need at most {{:.1f}}. House knows {TRAINED_ON}, so its text may make little sense. "
+    "This prompt is unlike the text House was trained on: House finds it harder to predict than "
+    "the examples ({:.1f} bits per token, against at most {:.1f}). "
+    f"House knows {TRAINED_ON}, so its text may make little sense. "
     "Drafting and checking work as always."
 )
 

@@ -55,7 +55,7 @@ function Title(panel) {
   const token = h("span", { class: "sv-token" }, Token(panel.w));
   if (panel.kind === "law") return ["Sampled from p: ", token];
   const tries = ORDINALS[panel.tries] || panel.tries + "th";
-  const place = " at +" + panel.at + (panel.tries > 1 ? " · " + tries + " guess" : "");
+  const place = " at +" + panel.at + (panel.tries > 1 ? " · " + tries + " alternative" : "");
   return ["Judging: ", token, h("span", { class: "sv-sub" }, place)];
 }
 
@@ -67,8 +67,8 @@ function guessesTitle({ figure, greedy, scored }) {
   if (!scored && has("13-score"))
     return h("span", termAttributes("confidence"), "The drafter's confidence");
   if (!scored) return "Guesses (no probabilities)";
-  if (greedy) return "Every guess: the target's softmax at temperature 1";
-  return has("11-q") ? "Every guess: p above, q below" : "p of every guess";
+  if (greedy) return "Every guess: the target's probability at temperature 1";
+  return has("11-q") ? "Every guess: upper bar p, lower bar q" : "p of every guess";
 }
 
 /** Which guesses a shortened list has. @param {GuessesPanel} panel */

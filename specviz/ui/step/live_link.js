@@ -31,7 +31,7 @@ export function liveLink(run) {
 function obstacle({ request, names, settings }) {
   const { targets, drafters } = stage.config;
   if (typeof request !== "string") return "No link to a conversation";
-  if (Object.keys(settings.coins || {}).length) return "No link to a run with forced coins";
+  if (Object.keys(settings.coins || {}).length) return "No link to a run with coins set by hand";
   const known = targets.includes(names[0]) && drafters.includes(names[1]);
   return known ? "" : "No link to a run of your own models";
 }

@@ -235,7 +235,7 @@ function certainty(panel) {
   if (!panel.whatif?.stuck) return null;
   const p = laws.left.includes("p") ? "p′" : "p";
   if (accepted) return [p + (q === undefined ? " is 1" : " ≥ q") + ", so it is always accepted."];
-  const none = p === "p" ? "p is 0" : "nothing of p remains for it";
+  const none = p === "p" ? "p is 0" : "p′ is 0";
   return [none + ", so it is never accepted."];
 }
 
@@ -246,8 +246,8 @@ function ratio({ q, laws, text, because }) {
   /** @type {Part} */
   const share = { n: text.threshold, as: "both" };
   if (q === undefined)
-    return [p + " is ", share, ", and without q a guess is accepted with probability " + p];
-  return [p + " is ", share, " of " + other];
+    return [p + " = ", share, ", and without q a guess is accepted with probability " + p];
+  return [p + " ÷ " + other + " = ", share];
 }
 
 /** @param {TossedPanel} panel @returns {Part[]} */

@@ -17,7 +17,8 @@ Place = Literal[
 ]  # positions that `tour.js` finds
 INTRO: Final = "A small model guesses words. A big one checks them all in one pass, to save time."
 EXACT: Final = (
-    "The text is as from the big one alone: its words at temperature 0, else its distribution."
+    "The result is what the big one would write alone: the same words at temperature 0; at other "
+    "temperatures, every text is exactly as likely."
 )
 LOSSY: Final = (
     "The rule used here is not lossless: the text does not follow the big model’s distribution."

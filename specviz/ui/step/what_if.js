@@ -136,7 +136,7 @@ function supposeGuess(node, { nodes, ways, chances }) {
   /** @type {Part[]} */
   const parts = [{ w }, " at +" + depth + " would be in the text if ", ...verdicts(needed, nodes)];
   if (!chances) {
-    const later = "Whether coins can do this is known once the target has scored the guesses.";
+    const later = "After the target's pass you will see whether coins can do this.";
     return { parts: [...parts, later], coins: null };
   }
   const found = prospect(needed, chances);
@@ -150,11 +150,13 @@ function supposeGuess(node, { nodes, ways, chances }) {
     needed.map((need) => [number + " judge " + need[0], coinFor(need, chances)]),
   );
   if (found.is === "sure") {
-    const sure = stage.config.served ? "Force these coins?" : "Coins can cause this.";
+    const sure = stage.config.served ? "Set these coins?" : "Coins can cause this.";
     return { parts: [...parts, sure], coins };
   }
-  parts.push("Coins may do this: the probability of accepting ", { w: nodes[found.node].w });
-  return { parts: [...parts, " is not known from this run."], coins, run: "Try it from here" };
+  parts.push("Coins may do this, but the run does not contain the probability of accepting ", {
+    w: nodes[found.node].w,
+  });
+  return { parts: [...parts, "."], coins, run: "Try it from here" };
 }
 
 /** Verdicts as a clause. @param {Need[]} needed @param {Tree["nodes"]} nodes @returns {Part[]} */

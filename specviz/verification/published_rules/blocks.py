@@ -147,9 +147,10 @@ CASE_STUDIES = (
         "of the first.",
         judged="Check the leaves first. After a rejection, accept the parent with probability S "
         "divided by the total q of the tokens not yet tried; S is the probability still missing.",
-        why="The correct probability for the parent is S/(S + 1 − a), where a was its "
-        "probability before the rejection. The untried mass of q is a different number, "
-        "so the output misses p.",
+        why="The correct probability for the parent is S/(S + 1 − a): the missing probability, "
+        "divided by itself plus the parent's probability of rejection. (a is the parent's "
+        "probability of acceptance before its child was rejected.) The total q of the untried "
+        "tokens is a different number, so the output misses p.",
         case=RuleProcedure(
             RemainingMass(), as_method(Drawn.WITHOUT_REPLACEMENT), (-1, 0, 0, 1, 1), length=3
         ),
@@ -158,9 +159,9 @@ CASE_STUDIES = (
     ),
     CaseStudy(
         key="deferred",
-        name="FLy: overruled where the target is unsure",
-        claimed="A rejection where the target is unsure is often only another wording: put it off, "
-        "and forget it if the next guesses pass. (The paper and vLLM call it lossy.)",
+        name="FLy: rejections overruled where the target is unsure",
+        claimed="A rejection where the target is unsure is often only another wording: do not "
+        "reject yet, and accept if the next guesses pass. (The paper and vLLM call it lossy.)",
         source=Source(
             "Training-free loosely speculative decoding (FLy)", "https://arxiv.org/abs/2511.22972"
         ),

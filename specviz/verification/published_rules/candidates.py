@@ -74,7 +74,7 @@ class SampleAndCompare:
 WITHOUT_Q = (
     CaseStudy(
         key="top-k-masked",
-        name="Ignoring q (qx = 1) with masking, for top-k guesses",
+        name="Ignoring q, masking the rejected token, for top-k guesses",
         claimed="EAGLE's sampling path never reads q, so it cannot be lossless.",
         source=EAGLE,
         drawn="The two tokens with the highest q, every time.",
@@ -102,7 +102,7 @@ WITHOUT_Q = (
     ),
     CaseStudy(
         key="sampled-masked",
-        name="Ignoring q (qx = 1) with masking, for sampled guesses",
+        name="Ignoring q, masking the rejected token, for sampled guesses",
         claimed="Without the draft's probabilities, the sampler falls back to a path that is not "
         "the intended p/q logic.",
         source=Source(
@@ -113,13 +113,13 @@ WITHOUT_Q = (
         judged="Accept x with probability p(x). If rejected, remove x from p and sample from "
         "the rest.",
         why="The rule is exact for every x, so it is exact for a sampled x too. It is only "
-        "wasteful: it accepts Σ p q of the guesses, where the test with q accepts Σ "
+        "wasteful: it accepts a share Σ p q of the guesses, where the test with q accepts Σ "
         "min(p, q).",
         case=RuleProcedure(RULES["point-mass"], as_method(Drawn.SAMPLED)),
     ),
     CaseStudy(
         key="half-a-fix",
-        name="Ignoring q (qx = 1) with the residual (p − q)₊",
+        name="Ignoring q, with the residual (p − q)₊",
         claimed="The replacement must be sampled from norm(max(0, p − q)).",
         source=EAGLE,
         drawn="One token sampled from q.",
@@ -144,7 +144,7 @@ WITHOUT_Q = (
         drawn="One token sampled from q.",
         judged="Sample y from p. Accept x if it equals y; output y in either case.",
         why="Every output token is a fresh sample from p, whatever was guessed, so nothing "
-        "is biased. The price is that only Σ p q of the guesses are accepted.",
+        "is biased. The price is that only a share Σ p q of the guesses is accepted.",
         case=SampleAndCompare(),
     ),
 )
@@ -193,7 +193,7 @@ WITH_OTHER_Q = (
         judged="Accept x with probability min(1, p/q). If rejected, sample from p.",
         why="Accepted guesses already contribute min(p, q). Sampling from p after a "
         "rejection gives a second share to the tokens that q likes, and leaves the tokens "
-        "with p above q too little.",
+        "where p exceeds q too little.",
         case=RuleProcedure(PatchedRule("speculative", p_itself), CandidateMethod(Drawn.SAMPLED)),
     ),
     CaseStudy(
@@ -209,7 +209,7 @@ WITH_OTHER_Q = (
         judged="Accept x with probability min(1, p/q). If rejected, remove x from p and sample "
         "from the rest.",
         why="Masking belongs to the test with p(x). After the test min(1, p/q), the missing "
-        "probability lies on the tokens with p above q, not on all tokens except x.",
+        "probability lies on the tokens where p exceeds q, not on all tokens except x.",
         case=RuleProcedure(
             PatchedRule("speculative", p_without_token), CandidateMethod(Drawn.SAMPLED)
         ),
@@ -302,7 +302,7 @@ WITH_OTHER_Q = (
     ),
     CaseStudy(
         key="dropped-and-masked",
-        name="Dropping low-confidence guesses, ignoring q (qx = 1)",
+        name="Dropping low-confidence guesses, ignoring q",
         claimed="The last drafted token is often improbable: discard it and save its check.",
         source=DISCARD,
         drawn=f"One token sampled from q, and dropped if its q is below {SURE}.",

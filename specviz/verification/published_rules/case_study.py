@@ -46,7 +46,7 @@ class Procedure(Protocol):
 
     @property
     def length(self) -> int:
-        """The number of tokens of a string. With some errors, the first token is still correct."""
+        """Tokens per enumerated sequence. With some errors, the first token is still correct."""
 
     def distribution(self, p: Tensor, q: Tensor) -> StringDistribution:
         """Return the exact distribution over strings. p, q: (V,), the same in every context."""
@@ -60,13 +60,13 @@ class Procedure(Protocol):
 
 @dataclass(frozen=True)
 class RuleProcedure:
-    """A rule with a way of choosing candidates; enumerated and sampled with the rule itself.
+    """A rule and a method of choosing candidates; its output is computed by running the rule.
 
     Attributes:
         rule: The rule.
         method: How candidates are chosen.
         parents: The shape of the draft, as in `enumeration.RoundSetup`.
-        length: The number of tokens of a string.
+        length: Tokens in each enumerated sequence.
     """
 
     rule: Rule

@@ -183,7 +183,7 @@ CASE_STUDIES = (
         judged=TESTED,
         why="Whether a token is kept depends on the token. Only probable ones are kept, so they "
         "are guessed more often than q says, while the test still divides by q. A dropped one is "
-        "replaced by a sample from p, which gives the probable ones once more.",
+        "replaced by a sample from p, which can be a probable token again.",
         case=CutDraft(drop_improbable),
     ),
     CaseStudy(

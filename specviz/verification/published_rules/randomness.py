@@ -109,7 +109,7 @@ CASE_STUDIES = (
     CaseStudy(
         key="shared-noise",
         name="The same Gumbel noise for guess and replacement",
-        claimed="The draft's noise is keyed by position, to match the noise of the target's own "
+        claimed="The draft's noise is seeded by position, to match the noise of the target's own "
         "samples.",
         source=Source(
             "vllm-project/vllm pull request 54282: decouple the draft's Gumbel noise",
@@ -118,8 +118,8 @@ CASE_STUDIES = (
         drawn="One token sampled from q: the argmax of log q plus Gumbel noise.",
         judged="Accept x with probability min(1, p/q). If rejected, take the argmax of the "
         "residual's logarithm plus the same noise.",
-        why="x won, so the noise of every other token was low, most of all where q is high. "
-        "The replacement therefore avoids the tokens that q likes.",
+        why="x had the largest sum, so the noise of the other tokens was probably low, "
+        "most of all where q is high. The replacement therefore avoids the tokens that q likes.",
         case=SharedGumbelNoise(),
     ),
 )

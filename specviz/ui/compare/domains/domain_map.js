@@ -13,7 +13,7 @@ import { $, hideTip, stage } from "./tip.js";
 /** @type {[name: Measure, title: string, scale: string][]} */
 const MEASURES = [
   ["speedup", "Speed-up", "plain decoding"],
-  ["accepted", "Accepted length", "accepted per round"],
+  ["accepted", "Accepted length", "accepted length"],
 ];
 
 /** @param {Partial<typeof shown>} values */

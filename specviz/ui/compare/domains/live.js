@@ -33,8 +33,8 @@ export const job = new Job({
   kind: "map",
   words: {
     asking: "Sending the measurement to the server.",
-    dropping: "Stopping after this turn.",
-    stopping: "Stopping after this turn.",
+    dropping: "Stopping after this pair of runs.",
+    stopping: "Stopping after this pair of runs.",
     stopped: "Stopped. Everything measured so far is kept.",
     unbegun: "Stopped before it started.",
     untaken: "The server did not accept this measurement. Try again.",

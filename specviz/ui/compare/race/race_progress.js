@@ -8,7 +8,7 @@ import { inSeconds, plural, Sign } from "./words.js";
 export function RaceProgress() {
   const { now, race } = story;
   const { order } = there(race);
-  const turn = now && now.turn > 1 ? "Fast lanes again, run " + now.turn + " · " : "";
+  const turn = now && now.turn > 1 ? "Repeating the fast lanes: run " + now.turn + " · " : "";
   const lane = now && "Lane " + now.place + " of " + order.length + ": " + titleOf(now.lane);
   const progress =
     now?.seconds == null

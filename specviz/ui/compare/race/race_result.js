@@ -13,7 +13,7 @@ import { SentencePart, Sign } from "./words.js";
 const TERMS = [
   ["tokens", "brings"],
   ["cost", "costs"],
-  ["plain step", "plain step"],
+  ["plain token", "plain step"],
 ];
 
 export function showResult() {

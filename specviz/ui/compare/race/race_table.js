@@ -16,7 +16,7 @@ export const COLUMNS = {
   speedup: ["speed-up", "speed-up"],
   tokens_per_second: ["tokens/s", "tokens per second"],
   alpha: ["acceptance α", "alpha"],
-  depths: ["by depth", "kept by depth"],
+  depths: ["accepted by depth", "kept by depth"],
   flops_per_token: ["FLOPs/token", "FLOPs per token"],
   bytes: ["extra files", "extra files"],
   held_bytes: ["held in memory", "held in memory"],
@@ -102,7 +102,7 @@ function Head() {
       h(
         "span",
         { class: "sv-race-says" },
-        " adds tokens and costs time, in plain steps. It pays off if the upper bar is longer.",
+        ": tokens it adds (upper bar) and time it takes, in plain tokens (lower bar). It pays off if the upper bar is longer.",
       ),
       h(
         "span",
@@ -188,7 +188,7 @@ function NoAlpha({ alpha, guesses, rule }) {
     "α is not defined for the rule “" +
     rule +
     "”: there, acceptance depends on more than p and q of one position";
-  return h("small", { class: "sv-race-spread", title }, "undefined for " + rule);
+  return h("small", { class: "sv-race-spread", title }, "no α for this rule");
 }
 
 // A sentence if the text is not plain decoding's.
@@ -227,7 +227,7 @@ function Cost({ costs, decimals }, scale) {
   const pieces = KINDS.filter(([kind]) => costs[kind] > 0).map(([kind, hue, title]) =>
     Patch(hue, {
       style: { width: percent(costs[kind] * scale) },
-      title: title + ": " + fixed(costs[kind], 2) + " plain steps",
+      title: title + ": " + fixed(costs[kind], 2) + " plain tokens",
     }),
   );
   return Measure("cost", fixed(costs.total, decimals), pieces);

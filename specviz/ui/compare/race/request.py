@@ -206,8 +206,9 @@ def presets() -> tuple[Preset, ...]:
         Preset(
             "families",
             "Four families",
-            "A look-up in the text so far, several heads in parallel, a head that reads the "
-            "target's hidden states, and a separate small model, each with its default settings.",
+            "A look-up in the text so far, several small networks (heads) in parallel, one head "
+            "that reads the target's hidden states, and a separate small model, each with its "
+            "default settings.",
             with_default_settings("ngram", "medusa", "eagle3", MODEL),
         ),
         Preset(

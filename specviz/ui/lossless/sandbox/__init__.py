@@ -78,8 +78,8 @@ class Config(TypedDict):
 # Ways of choosing a guess: the name, the title, and what a rule has to fit.
 DRAWN: Final[tuple[tuple[DrawnName, str, Drawn], ...]] = (
     ("sampled", "sampled from q", Drawn.SAMPLED),
-    ("without-replacement", "sampled, no word twice", Drawn.WITHOUT_REPLACEMENT),
-    ("top", "the top words of q", Drawn.POINT_MASS),
+    ("without-replacement", "sampled, no token twice", Drawn.WITHOUT_REPLACEMENT),
+    ("top", "the top tokens of q", Drawn.POINT_MASS),
 )
 FITS, EXACT, LOSSY = "Automatic", "Lossless for the right guesses", "Lossy on purpose"
 # By rule, its title. What a lossless rule does is said in the template, a lossy one says it itself.

@@ -31,7 +31,7 @@ export function Controls({ changed, reveal, undo }) {
     ),
     Switch("drawn", "How is a guess chosen?", drawn, changed),
     Switch("candidates", "How many guesses for this position?", counts, changed),
-    h("label", { class: "sv-sand-label", for: "sv-sand-rule" }, "Which rule checks it?"),
+    h("label", { class: "sv-sand-label", for: "sv-sand-rule" }, "Which rule judges it?"),
     RuleList(() => {
       changed();
       reveal();

@@ -10,7 +10,7 @@ import { h, Mark, termAttributes, Token } from "../../shared/view.js";
 const NUMBERS = [
   ["tv", "distance from p (TV)", "tv"],
   ["kept", "probability that a guess is accepted", "alpha"],
-  ["ceiling", "highest probability with a lossless rule"],
+  ["ceiling", "highest acceptance probability that a lossless rule allows"],
   ["tokens", "tokens per round, with 4 guesses in a row"],
 ];
 

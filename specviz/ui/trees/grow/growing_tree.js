@@ -13,7 +13,7 @@ const MORE = 480; // pixels drawn beyond what is in view, at either side
 const LATE = ["rerank", "mask", "verify"]; // steps at which the whole pool is there
 /** @type {Record<string, string>} */
 const SAID = {
-  pool: "in the pool",
+  pool: "candidate",
   reading: "being expanded",
   fresh: "new",
   unreached: "not reached",

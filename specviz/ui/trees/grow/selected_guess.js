@@ -41,7 +41,7 @@ function rows(node, id) {
   const found = [["guess", Chip(node.w)]];
   if (id) {
     found.push(["path’s log-probability", node.total], ["as a probability", share(node.believed)]);
-    found.push(["rank in the pool", `${node.rank} of ${nodes.length - 1}`]);
+    found.push(["rank among candidates", `${node.rank} of ${nodes.length - 1}`]);
   }
   found.push(...inTree(node));
   if (id) {

@@ -16,7 +16,7 @@ const MOVES = [
 ];
 /** @type {[value: Shown, title: string][]} */
 const SHOWN = [
-  ["all", "Whole pool"],
+  ["all", "All candidates"],
   ["kept", "Tree only"],
 ];
 /** @type {[title: string, name: string, to: (zoom: number) => number][]} */
@@ -37,7 +37,7 @@ const WORDS = {
 const KEYS = [
   ["reading", "being expanded"],
   ["frontier", "frontier: expanded next"],
-  ["pool", "pool: ranked"],
+  ["pool", "candidates: ranked"],
   ["kept", "kept"],
   ["dropped", "dropped"],
   ["accepted", "accepted"],
