@@ -99,7 +99,7 @@ def test_captions_of_lossy_rules_state_how_they_decide(runs, rule):
     }
     assert words[rule] in text
     changes = RULE_SPECS[runs[rule].header.rule].after_rejection is AfterRejection.RESIDUAL
-    assert changes or "remainder of p" not in text
+    assert changes or "p′ (the residual)" not in text
 
 
 def test_auto_equals_the_selected_rule(tiny_target, tiny_draft):

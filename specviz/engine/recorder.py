@@ -366,7 +366,10 @@ def conditional_q(proposal: Proposal, node: int) -> float:
 
 
 def shown_tokens(events: Iterable[Event]) -> set[int]:
-    """Return every token id in these events, except those in the drafter's explanation (see `Proposal.shown`)."""
+    """Return every token id in these events.
+
+    Those in the drafter's explanation are left out; see `Proposal.shown`.
+    """
     ids: set[int] = set()
     for event in events:
         if isinstance(event, Proposed):

@@ -33,7 +33,8 @@ class BarLabels(TypedDict):
     Attributes:
         left: "p" and "q", where the bar shows a remainder.
         none: Why there is no q.
-        residual_bars: Whether the bars show the uncovered probability, without and with the drafter's excess.
+        residual_bars: Whether the bars show the uncovered probability, without and with the
+            drafter's excess.
     """
 
     p: str

@@ -197,7 +197,7 @@ SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
         Choice(get_args(Schedule), ("Fixed", "+2 if all accepted, else −1")),
         "fixed",
         "The γ schedule",
-        "learning: γ grows by 2 after a round that accepted all, else shrinks by 1 (as in HF)",
+        "learning, as in transformers: γ grows by 2 if all were accepted, else shrinks by 1",
         label="How γ changes",
     ),
     SettingSpec(

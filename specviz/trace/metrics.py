@@ -245,7 +245,7 @@ def explain_noise(trace: Trace, plain: Baseline) -> str | None:
     tokens = len(token_ids(trace))
     ratio = speedup(tokens, summary(trace)["total_seconds"], plain)
     if ratio is not None and ratio >= 1 + EVEN and tokens <= len(rounds):
-        return f"{ratio:.2f} times as fast was measured, with as many passes as plain decoding"
+        return f"{ratio:.2f} times as fast was measured, with no fewer passes than plain decoding"
     check = _check(trace, rounds, plain)
     if check is not None and check < MIN_CHECK:
         return f"a checking pass took {check:.2f} plain passes, but it cannot take less than one"

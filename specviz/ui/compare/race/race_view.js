@@ -91,7 +91,8 @@ function fraction(rate) {
 const spoken = (rate) => (rate === 1 ? "real time" : fraction(rate) + " × real time");
 
 function subtitle() {
-  if (isRunning()) return "· a lane is one drafter with its settings; lanes run one at a time, then replay side by side";
+  if (isRunning())
+    return "· a lane is one drafter with its settings; lanes run one at a time, then replay side by side";
   return story.over ? "· measured times, " + spoken(replay.speeds[replay.speed]) : "";
 }
 
