@@ -24,6 +24,7 @@ from specviz.verification.published_rules import EXACT
 DARTS: Final = 600  # more could not be distinguished on screen
 PARTS: Final = 25  # animation steps
 SURE: Final = 1e-3  # a p-value below this is not luck
+RARE: Final = 0.05  # below this, luck is possible, but one more run should be made
 TINY: Final = 1e-12  # smaller probabilities are not distinguished
 seeds = count(1)
 
@@ -145,7 +146,8 @@ def sentence(found: SampleCounts) -> str:
     chance = found.test.p_value
     if chance < SURE:
         return texts.text("lossless", "coins_differ", odds=seldom(chance))
-    return texts.text("lossless", "coins_agree", rounds=found.throws, often=often(chance))
+    macro = "coins_agree" if chance >= RARE else "coins_rare"
+    return texts.text("lossless", macro, rounds=found.throws, often=often(chance))
 
 
 def often(chance: float) -> str:
