@@ -63,7 +63,8 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "alpha": "The probability that one of the guesses for a position is accepted, averaged over "
     "judged positions. For one sampled guess it is the sum of min(p, q) over all tokens.",
     "coin": "A random number in [0, 1), fixed by the seed. A guess is accepted if its coin is "
-    "below its probability of acceptance; at temperature 0 none is needed.",
+    "below its probability of acceptance. A replacement or bonus has a coin of its own: it is the "
+    "token in whose interval that coin falls. At temperature 0 none is needed.",
     "round": "One draft and one target pass. It adds every accepted guess and one token more.",
     "draft tree": "The guesses of a round. Each is to the right of the token that it would "
     "follow; guesses one above the other are alternatives (siblings) for the same "

@@ -55,24 +55,26 @@ def plain_text(parts: Sentence) -> str:
 def headline(lanes: Sequence[LaneReport]) -> str:
     """Say which lane is the fastest, and which are slower than plain decoding.
 
-    Lanes whose times are too noisy are named without a speed. All lanes are then ranked by tokens
-    per pass as well, which is counted and not measured.
+    Lanes whose times are too noisy are named without a speed. Where times are rough or noisy, all
+    lanes are first ranked by tokens per pass, which is counted and not measured.
     """
     compared = {lane.name: lane for lane in lanes if lane.name != PLAIN and lane.speedup}
     speedups = {name: lane.speedup or 0.0 for name, lane in compared.items() if lane.noise is None}
     noisy = [name for name in compared if name not in speedups]
     if not compared:
         return text("compare", "headline_nothing")
-    if not noisy:
+    if not noisy and not caution(lanes):
         return _fastest(speedups)
-    if speedups:
+    if not noisy:
+        found = [_fastest(speedups)]
+    elif speedups:
         shown = text("compare", "headline_noisy", verdict=VERDICT, names=join_names(noisy))
         found = [_fastest(speedups), shown]
     else:
         found = [text("compare", "headline_all_noisy", verdict=VERDICT)]
     ranked = sorted(compared.values(), key=lambda lane: -(lane.brings or 0))
     lengths = [f"{lane.name} {lane.brings or 0:.2f}" for lane in ranked]
-    return " ".join([*found, text("compare", "headline_ranking", lanes=", ".join(lengths))])
+    return " ".join([text("compare", "headline_ranking", lanes=", ".join(lengths)), *found])
 
 
 def _fastest(speedups: Mapping[str, float]) -> str:

@@ -23,7 +23,7 @@ from specviz.trace.file import Trace
 from specviz.ui.learn.values import Values, find_frame, find_preset, read_trace
 
 FOLDER: Final = ASSETS / "lessons"
-TABS: Final = ("Step", "Compare", "Lossless?", "Trees", "Cost", "Models")
+TABS: Final = ("Step", "Learn", "Compare", "Lossless?", "Trees", "Cost", "Models")
 MOST_STEPS: Final = 8
 HEADING: Final = re.compile(r"^## (.+)$", re.MULTILINE)
 SCREEN: Final = re.compile(r"\A\s*```toml\n(.*?)^```\n", re.DOTALL | re.MULTILINE)

@@ -109,7 +109,8 @@ async function answer(option) {
   paint();
   stage.find("[data-lesson=next]")?.focus({ preventScroll: true });
   if (predict?.then) await move(predict.then);
-  ringUntilSettled(there(state.lesson).steps[state.at].look); // the answer has made the panel higher
+  // The answer has made the panel higher; the sentence about what happened stays in sight.
+  ringUntilSettled(predict?.then ? ".sv-caption" : there(state.lesson).steps[state.at].look);
 }
 
 function paint() {

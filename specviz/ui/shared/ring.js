@@ -44,9 +44,10 @@ let settling = null;
 
 // Rings an element, and scrolls to it again while its tab is still being filled, until the reader
 // does something.
-/** @param {string} selector */
+/** @param {string} selector "" for nothing. */
 export function ringUntilSettled(selector) {
   settling?.abort();
+  if (!selector) return ring(null);
   settling = new AbortController();
   const { signal } = settling;
   const observer = new ResizeObserver(() => ring(selector));
@@ -56,4 +57,5 @@ export function ringUntilSettled(selector) {
   for (const name of ["wheel", "pointerdown", "keydown", "touchmove"])
     window.addEventListener(name, stop, { signal, passive: true });
   setTimeout(() => observer.disconnect(), SETTLING);
+  return undefined;
 }
