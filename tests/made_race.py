@@ -108,9 +108,9 @@ def _numbers(name: str, apart: bool) -> dict[str, Any]:
         number(f"{brings:.2f}", "k"),
         " tokens in the time of ",
         number(f"{costs['total']:.2f}", "k"),
-        " plain steps: ",
+        " plain tokens: ",
         number(f"{costs['draft']:.2f}", "q"),
-        " to draft.",
+        " for drafting.",
     ]
     measure = [{"b": "The baseline:"}]
     return {

@@ -100,43 +100,42 @@ KEPT = (2, 2, 1, 1)  # 11 tokens in 5 passes: 2.20 a round; 6 kept: 1.20 a round
 def test_sentence_of_a_fast_lane():
     assert lane_sentence(drafted_run(KEPT)) == (
         "Faster here, 1.57 × plain decoding: a round adds 2.20 tokens in the time of 1.40 plain "
-        "steps (0.20 to draft 3.2 guesses, 1.00 to check them, 0.20 as its share of "
-        "reading the prompt)."
+        "tokens: 0.20 for drafting 3.2 guesses, 1.00 for checking them, 0.20 for reading the "
+        "prompt."
     )
 
 
 def test_sentence_names_expensive_drafting():
     assert lane_sentence(drafted_run(KEPT, draft=2.5)) == (
         "Slower here, 0.69 × plain decoding: drafting 3.2 guesses takes as long as 2.00 plain "
-        "steps, checking them 1.00, and reading the prompt, spread over all rounds, 0.20. "
-        "But only 1.20 guesses per "
-        "round are accepted. So a round adds 2.20 tokens in the time of 3.20 plain steps."
+        "tokens, and checking them as long as 1.00; a round's share of reading the prompt is 0.20. "
+        "Only 1.20 guesses per round are accepted. So a round adds 2.20 tokens in the time of 3.20 "
+        "plain tokens."
     )
 
 
 def test_sentence_names_expensive_checking():
     assert lane_sentence(drafted_run(KEPT, target=3.0)) == (
         "Slower here, 0.79 × plain decoding: checking 3.2 guesses takes as long as 2.40 plain "
-        "steps, drafting them 0.20, and reading the prompt, spread over all rounds, 0.20. "
-        "But only 1.20 guesses per "
-        "round are accepted. So a round adds 2.20 tokens in the time of 2.80 plain steps."
+        "tokens, and drafting them as long as 0.20; a round's share of reading the prompt is 0.20. "
+        "Only 1.20 guesses per round are accepted. So a round adds 2.20 tokens in the time of 2.80 "
+        "plain tokens."
     )
 
 
 def test_sentence_of_a_lane_without_gain():
     assert lane_sentence(drafted_run(KEPT, draft=0.5, target=2.0)) == (
         "No gain here, 1.00 × plain decoding: a round adds 2.20 tokens in the time of 2.20 plain "
-        "steps (0.40 to draft 3.2 guesses, 1.60 to check them, 0.20 as its share of "
-        "reading the prompt)."
+        "tokens: 0.40 for drafting 3.2 guesses, 1.60 for checking them, 0.20 for reading the "
+        "prompt."
     )
 
 
 def test_sentence_of_a_lane_without_accepted_guesses():
     assert lane_sentence(drafted_run((0, 0, 0, 0), draft=0.5), plain=plain_run(range(5))) == (
         "Slower here, 0.62 × plain decoding: drafting 3.2 guesses takes as long as 0.40 plain "
-        "steps, checking them 1.00, and reading the prompt, spread over all rounds, 0.20. "
-        "But no guess is accepted. So "
-        "a round adds 1.00 tokens in the time of 1.60 plain steps."
+        "tokens, and checking them as long as 1.00; a round's share of reading the prompt is 0.20. "
+        "No guess is accepted. So a round adds 1.00 tokens in the time of 1.60 plain tokens."
     )
 
 
@@ -144,7 +143,7 @@ def test_sentence_of_a_lane_without_guesses():
     trace = drafted_run((0, 0, 0, 0), guesses=0, draft=0.0)
     assert lane_sentence(trace, plain=plain_run(range(5))) == (
         "Slower here, 0.83 × plain decoding: the drafter found nothing to guess in 5 rounds, so a "
-        "round adds 1.00 tokens in the time of 1.20 plain steps."
+        "round adds 1.00 tokens in the time of 1.20 plain tokens."
     )
 
 
@@ -179,7 +178,7 @@ def test_sentence_of_a_slow_lane_lists_all_costs(draft, target):
     ratio, guesses, *paid, kept, brings, price = map(float, re.findall(r"\d+\.\d+", text))
     assert (ratio < 0.95, len(paid), guesses) == (True, 3, 3.2)
     assert f"{sum(paid):.4f}" == f"{price:.4f}"
-    assert f"only {kept:.2f}" in text
+    assert f"Only {kept:.2f}" in text
     assert brings == pytest.approx(kept + 1), "guesses kept a round, not a share of them"
 
 
@@ -192,7 +191,7 @@ def test_speed_is_not_judged_without_plain_decoding():
     assert "no baseline" in plain_text(
         speed_sentence(lanes({"it": drafted_run(KEPT), PLAIN: half})[PLAIN])
     )
-    assert "a “plain step”, is the unit of cost" in plain_text(
+    assert "a “plain token”, is the unit of cost" in plain_text(
         speed_sentence(lanes({"it": drafted_run(KEPT)})[PLAIN])
     )
 
@@ -433,9 +432,9 @@ def test_headline_only_names_noisy_lanes():
     rough = drafted_run((0,) * 10, draft=0.001, target=0.5, prompt=0.5)
     found = [*lanes({"a": drafted_run(KEPT), "b": rough}).values()]
     assert headline(found) == (
+        "Ranked by tokens per target pass, which are counted exactly: a 2.20, b 1.00. "
         "a is the fastest here, 1.57 times as fast as plain decoding. "
-        "Too noisy here; measure again: b. "
-        "Ranked by tokens per target pass, which are counted exactly: a 2.20, b 1.00."
+        "Too noisy here; measure again: b."
     )
 
 

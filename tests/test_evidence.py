@@ -225,7 +225,7 @@ def test_heads_show_their_candidates_by_rank():
     assert cells(block(scored(scene), "grid"))["head 1"] == said[:2]
     assert set(cells(block(scored(scene), "grid"))) == {"head 1", "head 2"}
     assert set(cells(block(at(scene, ("propose", 1)), "grid"))) == {"head 1"}
-    assert block(scored(scene), "facts")["facts"] == [("all read the state at", "token 5")]
+    assert block(scored(scene), "facts")["facts"] == [("hidden state read by all heads", "token 5")]
     assert flat(block(scored(scene), "facts")["w"]) == flat(scene.word(scene.text[4]))
 
 
@@ -499,7 +499,7 @@ def test_sampled_siblings_are_numbered_and_not_ranked(point_mass, label):
 def test_oracle_top_token_is_not_called_the_best_draft_when_sampling():
     remark = {"form": "upper-bound", "passes": 1}
     fixed = scored(scene_with(remark, lambda *_: None))["say"][0]
-    assert "no other fixed guess is accepted more often" in fixed
+    assert "no other way of choosing one guess is accepted more often" in fixed
     assert fixed.endswith(" costs 1 full pass.")
     drawn = scored(scene_with(remark | {"passes": 4}, lambda *_: None, Recipe(rounds=14)))["say"][0]
     assert "no other draft is accepted more often" in drawn

@@ -279,7 +279,7 @@ def said(parts):
 def test_sentence_says_why_a_rejection_was_overruled(trace):
     played, event = overruled(trace)[0]
     sentence = said(verdict(scene_of(trace, played), event))
-    assert "Its own test accepts with probability" in sentence
+    assert "By itself, this guess is accepted with probability" in sentence
     assert "the next 1 guesses pass their own tests (1 does). Both hold" in sentence
 
 
@@ -289,4 +289,4 @@ def test_what_if_says_that_the_overruled_guess_depends_on_the_next(trace):
     )
     later = next(other for other in played.judged if other.node == event.node + 1)
     found = outcomes(scene_of(trace, played), later)
-    assert "would no longer be followed by enough passing guesses" in said(found["rejected"])
+    assert "too few of the guesses after" in said(found["rejected"])

@@ -399,9 +399,13 @@ def test_recovery_sentences_say_what_is_sampled_from_and_why(sampled):
         assert sentence_text(shot).startswith("To keep the target's distribution, ")
         assert ("p without" in sentence_text(shot)) == (last.rows.q is None)
         if last.rows.q is not None:
-            has = "the part of p′ above" if scene.rejected_before(last) else "the part of p above"
+            has = (
+                "the part of p′ that exceeds"
+                if scene.rejected_before(last)
+                else "the part of p that exceeds"
+            )
             assert has in sentence_text(shot)
-            assert ("above q′" in sentence_text(shot)) == (
+            assert ("exceeds q′" in sentence_text(shot)) == (
                 scene.without_replacement and bool(scene.rejected_before(last))
             )
         shown = numbers(shot)["residual"]
@@ -688,7 +692,10 @@ def test_residual_of_fixed_guesses_excludes_every_rejected_sibling(trace):
 def test_shares_of_two_rejected_siblings_multiply_to_the_residual():
     trace = Trace.read(SHIPPED["13-eagle2"])
     sentence = next(sentence_text(shot) for _, shot in drawn_in(trace, 5))
-    assert "sampled from p without ␣water and ␣boat (0.59 × 0.94 = 0.55 in total)." in sentence
+    assert (
+        "sampled from p without ␣water and ␣boat (0.59 × 0.94 = 0.55 in total, scaled to sum to 1)."
+        in sentence
+    )
 
 
 def drawn_in(trace, number):
@@ -744,7 +751,7 @@ def test_copied_guesses_name_their_match_or_say_that_there_is_none():
 
 def test_top_token_sentence_says_its_probability_is_not_used():
     fixed = made(RECIPES["point mass"])
-    assert all("is not used in checking" in text for text in propose(fixed, remark=None))
+    assert all("which the rule does not use" in text for text in propose(fixed, remark=None))
 
 
 @pytest.mark.slow

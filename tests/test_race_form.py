@@ -9,7 +9,7 @@ import pytest
 from specviz.catalog.entry import entries, find, with_defaults
 from specviz.compare.race import Lane, Race
 from specviz.settings.settings import BadSettings, Sampling, Settings
-from specviz.ui.compare.race import form, live, request
+from specviz.ui.compare.race import form, recorded, request
 from specviz.ui.compare.race.request import FormLane, RaceRequest, slots, suits, values
 from specviz.ui.request import LONGEST_PROMPT
 
@@ -97,7 +97,7 @@ def test_equal_bytes_preset_has_nearly_equal_sizes():
     assert all(f"{size / 1e6:.1f} MB" in preset.sentence for size in sizes)
 
 
-RACES = [recipe.race for recipe in map(live.recipe, live.names()) if recipe]
+RACES = [recipe.race for recipe in map(recorded.recipe, recorded.names()) if recipe]
 ODD = Settings(
     sampling=Sampling(0.7, 5, 0.9), rule="point-mass", siblings=[2, 1], schedule="learning",
     ngram_max=5, rank_paths=[[0], [0, 1]], confidence=0.25,
@@ -117,9 +117,9 @@ def test_form_values_of_a_race_rebuild_it(race):
 
 
 def test_form_opens_with_the_first_recorded_race(monkeypatch):
-    first = live.recipe(live.names()[0])
+    first = recorded.recipe(recorded.names()[0])
     assert form.opening() == list(values(first.race))
-    monkeypatch.setattr(live, "names", lambda: ())
+    monkeypatch.setattr(recorded, "names", lambda: ())
     assert form.opening()[-8:] == slots(request.presets()[0].lanes)
     assert RaceRequest.from_form(*form.opening()).race().shared.max_new_tokens == 64
 

@@ -25,7 +25,7 @@ from specviz.settings.settings import BadSettings, Sampling, Settings
 from specviz.trace.check import check
 from specviz.trace.metrics import token_ids
 from specviz.ui import server
-from specviz.ui.compare.race import live
+from specviz.ui.compare.race import live, recorded
 from specviz.ui.compare.race.lines import replay
 
 GREEDY = Settings(Sampling(temperature=0), max_new_tokens=16, gamma=3)
@@ -153,11 +153,11 @@ def routes(raced, tmp_path, monkeypatch):
     write(tmp_path / "1-a-race", raced)
     (tmp_path / "2-no-race").mkdir()
     monkeypatch.setattr(live, "FOLDER", tmp_path)
-    for known in (live.names, live.body):
+    for known in (recorded.names, recorded.body):
         known.cache_clear()
     with TestClient(Starlette(**server.app_kwargs()), "http://localhost") as client:
         yield client
-    for known in (live.names, live.body):
+    for known in (recorded.names, recorded.body):
         known.cache_clear()
 
 
@@ -191,14 +191,14 @@ def test_page_config_lists_recorded_races(routes):
 
 
 def test_every_recorded_race_has_a_recipe_and_a_unique_title():
-    assert list(live.names()) == sorted(recipe.name for recipe in recipes())
-    titles = [live.title(name) for name in live.names()]
+    assert list(recorded.names()) == sorted(recipe.name for recipe in recipes())
+    titles = [recorded.title(name) for name in recorded.names()]
     assert len(set(titles)) == len(titles)
     assert max(map(len, titles)) <= 27
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", live.names())
+@pytest.mark.parametrize("name", recorded.names())
 def test_all_lanes_of_a_race_show_the_same_number_of_decimals(name):
     lanes = race_summary(read(FOLDER / name))["lanes"]
     (digits,) = {lane["decimals"] for lane in lanes}

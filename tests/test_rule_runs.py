@@ -95,7 +95,7 @@ def test_captions_of_lossy_rules_state_how_they_decide(runs, rule):
         "typical": "under this rule the target's top token",
         "relaxed:3,0.05": "among the 3 likeliest, with p at most 0.05 below the top token's",
         "thresholds:0.5,0.6": "if p is 0.5 or more, and divides a smaller p by 0.6",
-        "unverified": "This rule checks nothing",
+        "unverified": "This rule accepts every guess",
     }
     assert words[rule] in text
     changes = RULE_SPECS[runs[rule].header.rule].after_rejection is AfterRejection.RESIDUAL

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from specviz.ui import access
+from specviz.ui import sessions
 from specviz.ui.sessions import Sessions
 
 TABLES = ("session_data", "time_last_used")
@@ -58,12 +58,12 @@ def test_session_with_running_job_is_dropped_after_it(demo):
 def test_free_memory_is_returned_where_supported(monkeypatch):
     called = []
     library = SimpleNamespace(malloc_trim=called.append)
-    monkeypatch.setattr(access.ctypes, "CDLL", lambda _: library)
-    monkeypatch.setattr(access.sys, "platform", "linux")
-    access.give_back()
+    monkeypatch.setattr(sessions.ctypes, "CDLL", lambda _: library)
+    monkeypatch.setattr(sessions.sys, "platform", "linux")
+    sessions.give_back()
     assert called == [0]
     del library.malloc_trim  # a C library without malloc_trim
-    access.give_back()
-    monkeypatch.setattr(access.sys, "platform", "win32")
-    monkeypatch.setattr(access.ctypes, "CDLL", lambda _: pytest.fail("there is no such library"))
-    access.give_back()
+    sessions.give_back()
+    monkeypatch.setattr(sessions.sys, "platform", "win32")
+    monkeypatch.setattr(sessions.ctypes, "CDLL", lambda _: pytest.fail("there is no such library"))
+    sessions.give_back()

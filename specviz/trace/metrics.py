@@ -231,7 +231,7 @@ MIN_CHECK: Final = 0.95  # plain passes; on idle machines a checking pass took a
 MAX_SPREAD: Final = 1.25  # see `run_spread`; on idle machines it was at most 1.11
 MIN_PASSES: Final = 4  # for a mean
 MIN_FOR_QUARTILES: Final = 8  # passes
-VERDICT: Final = "These times vary too much to compare; measure again"
+VERDICT: Final = "Too noisy here; measure again"
 
 
 def explain_noise(trace: Trace, plain: Baseline) -> str | None:

@@ -14,7 +14,7 @@ from specviz.glossary import GLOSSARY
 from specviz.settings.settings import BadSettings, require
 from specviz.settings.value_types import parse_integer, parse_number
 from specviz.texts import count, text
-from specviz.ui.compare.domains.live import live
+from specviz.ui.compare.domains.live import live as measure
 from specviz.ui.component import TabContext, bound, component
 from specviz.ui.live import PRIVATE, Start, wire
 from specviz.ui.step.drawer import group
@@ -50,7 +50,7 @@ def build(place: TabContext) -> None:
     form = Form.build(runs.limit)
 
     def wanted(_: Stream, *said: Any) -> Task:
-        return live(planned(*said))
+        return measure(planned(*said))
 
     wire(place.jobs, runs, heat, OURS, Start(form.run, form.inputs, wanted))
     form.stop.click(None, js=f"() => {{ {OURS}.stop() }}", **PRIVATE)
