@@ -23,6 +23,7 @@ import { formOf, lineViews, load } from "./runs.js";
 import { showSize } from "./size.js";
 import { $, stage } from "./stage.js";
 import { showEmptyTimeline } from "./timeline.js";
+import { worksheetLinks } from "./worksheet.js";
 
 /** @import { Start } from "../shared/section.js" */
 /** @import { Link } from "./cursor.js" */
@@ -75,6 +76,7 @@ export function start(element, props, _watch, _trigger, config) {
       ["coin and table", () => $(".sv-panel")],
       ["timeline", () => $(".sv-time")],
     ]),
+    worksheetLinks(),
   );
   showEmptyTimeline();
   showDock();
