@@ -86,5 +86,6 @@ class Head:
 
 
 def is_page(start: Message) -> bool:
-    """Whether a response that begins like this is a page."""
-    return MutableHeaders(scope=start).get("content-type", "").startswith("text/html")
+    """Whether a response that begins like this is a page of Gradio's; ours have a policy."""
+    headers = MutableHeaders(scope=start)
+    return headers.get("content-type", "").startswith("text/html") and POLICY not in headers

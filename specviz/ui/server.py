@@ -1,7 +1,7 @@
-"""Routes besides Gradio's: scripts, recorded runs and races, questions, jobs; and the middleware.
+"""Routes besides Gradio's, for scripts, recordings, questions, jobs and votes; and the middleware.
 
 No route accepts, stores or downloads a file; `guard` closes those of Gradio's that do. All paths
-start with Gradio's prefix, which a proxy in front of Gradio passes on.
+but that of a vote's phones start with Gradio's prefix, which a proxy in front of Gradio passes on.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from specviz.ui.jobs import Jobs
 from specviz.ui.questions import Questions
 from specviz.ui.routes import FOR_EVER, PREFIX, configs, modules, plotly_js
 from specviz.ui.step.recorded import body, names
+from specviz.ui.votes import Rooms
 
 
 async def send_health(request: Request) -> Response:
@@ -105,6 +106,7 @@ def app_kwargs(
         questions: Answers the page's questions.
         jobs: Whose lines are sent, and which can be stopped.
     """
+    access = access or Access()
     routes = [
         Route(f"{PREFIX}/health", send_health),
         Route(f"{PREFIX}/{plotly_js()[0]}", send_plotly),
@@ -114,8 +116,8 @@ def app_kwargs(
         Route(f"{PREFIX}/races/{{name}}", send_race),
         (questions or Questions()).route(),
         *(jobs or Jobs()).routes(),
+        *Rooms(access).routes(),
     ]
-    access = access or Access()
     middleware = [
         Middleware(Guard, access),
         # Streams of events are left as they are by the compressing middleware.

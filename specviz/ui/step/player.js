@@ -8,6 +8,7 @@ import { fetchPlotly } from "../shared/plot.js";
 import { there } from "../shared/there.js";
 import { branchRequest } from "./branch.js";
 import { AnswerButton } from "./caption.js";
+import { startVotes } from "./class_vote.js";
 import { go, now, onMove } from "./cursor.js";
 import { redrawDock, showDock } from "./dock.js";
 import { startHoverLinks } from "./hover_links.js";
@@ -78,6 +79,7 @@ export function start(element, props, _watch, _trigger, config) {
     ]),
     worksheetLinks(),
   );
+  startVotes();
   showEmptyTimeline();
   showDock();
   showSize(paint);

@@ -181,16 +181,22 @@ function sourceOf({ place: [round] }) {
 /** @param {Word} pieces */
 const Guess = (pieces) => h("b", { class: "sv-sheet-guess" }, Token(pieces));
 
-/** The prompt, the tokens after it and the guesses accepted before this one.
- * @param {Place} place @returns {ComponentChild[]} */
-function textBefore([round, step]) {
-  const { prompt } = there(reel.run);
+/** The tokens between the prompt and the guess of a verdict: of earlier rounds, and accepted guesses.
+ * @param {Place} place @returns {Word[]} */
+export function tokensBefore([round, step]) {
   const tokens = reel.rounds.slice(0, round).flatMap((line) => line.brings.map(([word]) => word));
-  const chips = frameAt(round, step).chips;
-  const node = Number(frameAt(round, step).step.id.replace("judge-", ""));
+  const { chips, step: name } = frameAt(round, step);
+  const node = Number(name.id.replace("judge-", ""));
   const here = chips.findIndex((chip) => chip.node === node);
   const accepted = chips.slice(0, here).filter((chip) => chip.is === "accepted");
-  const shown = [...tokens, ...accepted.map((chip) => chip.w)];
+  return [...tokens, ...accepted.map((chip) => chip.w)];
+}
+
+/** The end of the text before the guess.
+ * @param {Place} place @returns {ComponentChild[]} */
+function textBefore(place) {
+  const { prompt } = there(reel.run);
+  const shown = tokensBefore(place);
   const start = shown.length > RECENT ? "… " : Array.from(prompt).slice(-LONGEST).join("");
   const cut = shown.length <= RECENT && start.length < prompt.length ? "… " : "";
   return [cut + start, ...shown.slice(-RECENT).map(RunningToken)];
