@@ -228,3 +228,29 @@ def test_worksheet_of_another_step_is_of_a_rejection_and_shows_markup_as_text(lo
     page.keyboard.press("Escape")
     page.evaluate("window.specviz.players['sv-step'].run.prompt = window.promptBefore")
     assert looker.ask("frame.step.is") == "rejected"
+
+
+def test_presenter_mode_hides_the_form_and_steps_with_a_remote(visit):
+    page = visit.open("?trace=01-chain&present=1")
+    page.evaluate("window.specviz.players['sv-step'].pause()")
+    page.evaluate("window.specviz.players['sv-step'].first()")
+    hidden = ("#sv-run", ".sv-tools", ".sv-source", "[role=tab]", ".sv-pictures")
+    for each in hidden:
+        expect(page.locator(each).first).to_be_hidden()
+    assert page.evaluate("document.body.classList.contains('sv-large')")
+    taken = [visit.ask("cursor")]
+    for key in ("PageDown", "ArrowRight", "PageDown", "PageUp"):
+        page.keyboard.press(key)
+        taken.append(visit.ask("cursor"))
+    assert len({tuple(each.values()) for each in taken}) == 4
+    assert taken[4] == taken[2]
+    page.keyboard.press("Escape")
+    for each in hidden:
+        expect(page.locator(each).first).to_be_visible()
+    assert not page.evaluate("document.body.classList.contains('sv-large')")
+    assert "present" not in page.url
+    before = visit.ask("cursor")
+    page.keyboard.press("PageDown")
+    assert visit.ask("cursor") == before  # it scrolls again
+    page.get_by_role("button", name="Present").click()
+    expect(page.locator("#sv-run")).to_be_hidden()

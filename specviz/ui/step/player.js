@@ -18,6 +18,7 @@ import { showLegends } from "./legend.js";
 import { job, notice } from "./live.js";
 import { readLink } from "./live_link.js";
 import { paint, paintMove } from "./paint.js";
+import { isPresenting, presentButton, startPresenting } from "./present.js";
 import { act, KEYS, onPlayback, pause, play } from "./playback.js";
 import { feed, frameAt, onLines, reel } from "./reel.js";
 import { formOf, lineViews, load } from "./runs.js";
@@ -40,6 +41,7 @@ function onKey(event) {
   const pressing = event.key === " " && target.closest("button, a, [type=checkbox], " + TAB);
   const mine = document.querySelectorAll(".sv").length === 1 || stage.element.contains(target);
   if (!name || typing || pressing || !mine || !stage.element.offsetParent) return;
+  if (event.key.startsWith("Page") && !isPresenting()) return; // they scroll
   if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
   event.preventDefault();
   act(name);
@@ -78,12 +80,14 @@ export function start(element, props, _watch, _trigger, config) {
       ["timeline", () => $(".sv-time")],
     ]),
     worksheetLinks(),
+    presentButton(),
   );
   startVotes();
   showEmptyTimeline();
   showDock();
   showSize(paint);
   document.addEventListener("keydown", onKey);
+  startPresenting(query.get("present") === "1");
   startHoverLinks($(".sv"));
   onTheme(paint);
   const api = {
