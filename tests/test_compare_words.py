@@ -383,7 +383,7 @@ def test_lane_that_saved_no_pass_is_too_noisy():
     one, first, line, step = verdicts(trace, alike(40))
     assert one == f"Too noisy here; measure again: {explain_noise(trace, alike(40).baseline)}."
     assert "2.00 times as fast" in one
-    assert first.startswith("Too noisy here; measure again: no measured speed is plausible. ")
+    assert first.endswith("Too noisy here; measure again: no measured speed is plausible.")
     assert first.endswith("it 1.00.")
     assert line == ""
     assert step.endswith("s. Too noisy here; measure again")
@@ -477,8 +477,8 @@ def test_contradicting_runs_are_too_noisy():
     why = "it was 0.92 times as fast in one run, 1.83 times in another"
     assert plain_text(speed_sentence(found[0])) == f"Too noisy here; measure again: {why}."
     assert headline(found) == (
-        "Too noisy here; measure again: no measured speed is plausible. "
-        "Ranked by tokens per target pass, which are counted exactly: it 2.20."
+        "Ranked by tokens per target pass, which are counted exactly: it 2.20. "
+        "Too noisy here; measure again: no measured speed is plausible."
     )
     assert caution(found) == (
         f"Too noisy here; measure again when this machine is idle. it: {why}."

@@ -112,7 +112,7 @@ def test_invalid_form_is_rejected_with_a_sentence(said, sentence):
 def test_form_shows_the_number_of_runs():
     assert planned(list(USUAL), 2, 32, 0.7, 4) == Plan(USUAL, 2, 32, 0.7, 4)
     said = size(["ngram", "medusa"], 3, 16, 0, 1)
-    assert said.startswith("2 drafters × 5 domains × 3 prompts = 30 turns.")
+    assert said.startswith("2 drafters × 5 domains × 3 prompts = 30 pairs of runs.")
     assert "60 runs of at most 16 tokens, after 3 short warm-up runs" in said
 
 

@@ -280,7 +280,7 @@ def test_sentence_says_why_a_rejection_was_overruled(trace):
     played, event = overruled(trace)[0]
     sentence = said(verdict(scene_of(trace, played), event))
     assert "By itself, this guess is accepted with probability" in sentence
-    assert "the next 1 guesses pass their own tests (1 does). Both hold" in sentence
+    assert "all 1 would be, so a rejection is overruled" in sentence
 
 
 def test_what_if_says_that_the_overruled_guess_depends_on_the_next(trace):

@@ -152,7 +152,7 @@ def test_recorded_race_sends_every_lane_and_the_numbers_once(raced):
 def routes(raced, tmp_path, monkeypatch):
     write(tmp_path / "1-a-race", raced)
     (tmp_path / "2-no-race").mkdir()
-    monkeypatch.setattr(live, "FOLDER", tmp_path)
+    monkeypatch.setattr(recorded, "FOLDER", tmp_path)
     for known in (recorded.names, recorded.body):
         known.cache_clear()
     with TestClient(Starlette(**server.app_kwargs()), "http://localhost") as client:

@@ -239,7 +239,7 @@ SETTING_SPECS: Final[tuple[SettingSpec, ...]] = (
         0,
         "The exit layer",
         "the target layer whose output is used for drafting; 0 is the middle one (layerskip)",
-        label="Exit layer (0: the middle one)",
+        label="Exit layer",
         slider=(0, 11, 1),
         rarely_read=True,
         at_depth=lambda layers: max(1, layers // 2),

@@ -48,6 +48,19 @@ def page_policy(page: bytes, access: Access) -> str:
     )
 
 
+def phone_policy(styles: str, access: Access) -> str:
+    """Return the policy of the phones' page of a vote: our modules, and its one style sheet."""
+    return written(
+        {
+            **NOTHING,
+            "script-src": ["'self'"],
+            "style-src": [script_hash(styles.encode())],
+            "connect-src": ["'self'"],
+            "frame-ancestors": access.frames,
+        }
+    )
+
+
 def other_policy(access: Access) -> str:
     """Return the policy of everything else, in case a browser shows it as a page."""
     return written({**NOTHING, "frame-ancestors": access.frames})

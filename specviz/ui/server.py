@@ -1,7 +1,7 @@
-"""Routes besides Gradio's: scripts, recorded runs and races, questions, jobs; and the middleware.
+"""Routes besides Gradio's, for scripts, recordings, questions, jobs and votes; and the middleware.
 
 No route accepts, stores or downloads a file; `guard` closes those of Gradio's that do. All paths
-start with Gradio's prefix, which a proxy in front of Gradio passes on.
+but that of a vote's phones start with Gradio's prefix, which a proxy in front of Gradio passes on.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from specviz.ui.questions import Questions
 from specviz.ui.routes import FOR_EVER, PREFIX, configs, modules, plotly_js
 from specviz.ui.step.recorded import body, names, trace
 from specviz.ui.step.replay import packed_shell, policy, replay
+from specviz.ui.votes import Rooms
 
 
 async def send_health(request: Request) -> Response:
@@ -164,6 +165,7 @@ def app_kwargs(
         Route(f"{PREFIX}/article", pages.send_article),
         (questions or Questions()).route(),
         *(jobs or Jobs()).routes(),
+        *Rooms(access).routes(),
     ]
     middleware = [
         Middleware(Guard, access),

@@ -193,3 +193,95 @@ def test_print_out_is_one_page_without_controls(looker):
         assert page.locator(gone).first.is_hidden(), gone
     for stays in (".sv-strip", ".sv-say", ".sv-tree", ".sv-panel", ".sv-time", ".sv-where"):
         assert page.locator(stays).first.is_visible(), stays
+
+
+def worksheet(page, label):
+    page.get_by_role("button", name=f"Worksheet {label}").click()
+    return page.locator(".sv-sheet")
+
+
+@pytest.mark.parametrize("name", ["01-chain", "9-02-ngram", "9-03-tree", "9-09-greedy"])
+def test_worksheet_prints_on_one_a4_page_without_colour(looker, name):
+    page = looker.look(name)
+    looker.step_to("Rejected")
+    for label in ("blank", "with solutions"):
+        sheet = worksheet(page, label)
+        document = page.pdf(prefer_css_page_size=True, print_background=True)
+        assert len(re.findall(rb"/Type\s*/Page\b", document)) == 1
+        box = re.search(rb"/MediaBox\s*\[\s*0 0 ([\d.]+) ([\d.]+)", document).groups()
+        assert [round(float(side)) for side in box] == [595, 842]
+        inks = """(all) => all.flatMap((each) => {
+          const { color, borderTopColor, backgroundColor } = getComputedStyle(each);
+          return [color, borderTopColor, backgroundColor];
+        })"""
+        colours = set(sheet.locator("*").evaluate_all(inks))
+        assert colours <= {"rgb(0, 0, 0)", "rgba(0, 0, 0, 0)"}
+        expect(sheet).to_contain_text("Name")
+        expect(sheet).to_contain_text("Date")
+        page.keyboard.press("Escape")
+        expect(sheet).to_have_count(0)
+
+
+def test_worksheet_has_solutions_only_if_requested_and_takes_them_from_the_frame(looker):
+    page = looker.look()
+    looker.step_to("Rejected")
+    verdict = looker.ask("frame.panel")
+    page.evaluate("window.specviz.players['sv-step'].next()")
+    table = looker.ask("frame.panel.table")
+    sheet = worksheet(page, "blank")
+    given = [[*row["t"][:2], row["t"][3] if "rest" in row else "", ""] for row in table["rows"]]
+    rows = sheet.locator("tbody tr:not(.sv-sheet-sum)")
+    assert [row.locator("td").all_inner_texts() for row in rows.all()] == given
+    expect(sheet.locator("li b")).to_have_count(0)
+    page.get_by_role("button", name="With solutions", exact=True).click()
+    assert [row.locator("td").all_inner_texts() for row in rows.all()] == [
+        [t[0], t[1], t[3], t[4]] for t in (row["t"] for row in table["rows"])
+    ]
+    answers = sheet.locator("li b").all_inner_texts()
+    assert answers[0].endswith(f"= {verdict['text']['threshold']}")
+    assert answers[1].startswith("rejected")
+    assert answers[3] == table["total"]["left"]
+    (drawn,) = (row for row in table["rows"] if row.get("is") == "drawn")
+    shown = "".join(piece for piece in drawn["w"] if isinstance(piece, str))
+    assert answers[5].strip().startswith(shown)
+    page.keyboard.press("Escape")
+
+
+def test_worksheet_of_another_step_is_of_a_rejection_and_shows_markup_as_text(looker):
+    page = looker.look()
+    page.evaluate("window.specviz.players['sv-step'].first()")
+    page.evaluate("""() => { const { run } = window.specviz.players["sv-step"];
+      window.promptBefore = run.prompt; run.prompt = "<img src=x onerror=alert(1)>"; }""")
+    sheet = worksheet(page, "with solutions")
+    expect(sheet.locator(".sv-sheet-text")).to_contain_text("<img src=x")
+    expect(sheet.locator("img")).to_have_count(0)
+    expect(sheet.locator("li b").nth(1)).to_contain_text("rejected")
+    page.keyboard.press("Escape")
+    page.evaluate("window.specviz.players['sv-step'].run.prompt = window.promptBefore")
+    assert looker.ask("frame.step.is") == "rejected"
+
+
+def test_presenter_mode_hides_the_form_and_steps_with_a_remote(visit):
+    page = visit.open("?trace=01-chain&present=1")
+    page.evaluate("window.specviz.players['sv-step'].pause()")
+    page.evaluate("window.specviz.players['sv-step'].first()")
+    hidden = ("#sv-run", ".sv-tools", ".sv-source", "[role=tab]", ".sv-pictures")
+    for each in hidden:
+        expect(page.locator(each).first).to_be_hidden()
+    assert page.evaluate("document.body.classList.contains('sv-large')")
+    taken = [visit.ask("cursor")]
+    for key in ("PageDown", "ArrowRight", "PageDown", "PageUp"):
+        page.keyboard.press(key)
+        taken.append(visit.ask("cursor"))
+    assert len({tuple(each.values()) for each in taken}) == 4
+    assert taken[4] == taken[2]
+    page.keyboard.press("Escape")
+    for each in hidden:
+        expect(page.locator(each).first).to_be_visible()
+    assert not page.evaluate("document.body.classList.contains('sv-large')")
+    assert "present" not in page.url
+    before = visit.ask("cursor")
+    page.keyboard.press("PageDown")
+    assert visit.ask("cursor") == before  # it scrolls again
+    page.get_by_role("button", name="Present").click()
+    expect(page.locator("#sv-run")).to_be_hidden()

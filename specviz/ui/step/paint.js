@@ -2,6 +2,7 @@
 
 import { render } from "../shared/view.js";
 import { Caption, SentencePart } from "./caption.js";
+import { AskTheClass } from "./class_vote.js";
 import { fitSteps, showDock } from "./dock.js";
 import { relight } from "./hover_links.js";
 import { plotInspector, showInspector } from "./inspector.js";
@@ -48,7 +49,8 @@ export function paint() {
 }
 
 /** @param {Said} said */
-const showCaption = (said) => render([Caption(...said), PredictFirst()], $(".sv-caption"));
+const showCaption = (said) =>
+  render([Caption(...said), PredictFirst(AskTheClass())], $(".sv-caption"));
 
 /** Before the first run. @returns {Said} */
 const nothingYet = () => [

@@ -43,6 +43,8 @@ const ACTIONS = {
 export const KEYS = {
   ArrowRight: "next",
   ArrowLeft: "back",
+  PageDown: "next", // these two only while presenting: a clicker sends them
+  PageUp: "back",
   Home: "first",
   End: "last",
   " ": "play",

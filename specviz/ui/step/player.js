@@ -8,6 +8,7 @@ import { fetchPlotly } from "../shared/plot.js";
 import { there } from "../shared/there.js";
 import { branchRequest } from "./branch.js";
 import { AnswerButton } from "./caption.js";
+import { startVotes } from "./class_vote.js";
 import { go, now, onMove } from "./cursor.js";
 import { redrawDock, showDock } from "./dock.js";
 import { startHoverLinks } from "./hover_links.js";
@@ -17,6 +18,7 @@ import { showLegends } from "./legend.js";
 import { job, notice } from "./live.js";
 import { readLink } from "./live_link.js";
 import { paint, paintMove } from "./paint.js";
+import { isPresenting, presentButton, startPresenting } from "./present.js";
 import { act, KEYS, onPlayback, pause, play } from "./playback.js";
 import { feed, frameAt, onLines, reel } from "./reel.js";
 import { SaveRun } from "./replay_file.js";
@@ -24,6 +26,7 @@ import { formOf, lineViews, load } from "./runs.js";
 import { showSize } from "./size.js";
 import { $, stage } from "./stage.js";
 import { showEmptyTimeline } from "./timeline.js";
+import { worksheetLinks } from "./worksheet.js";
 
 /** @import { Start } from "../shared/section.js" */
 /** @import { Link } from "./cursor.js" */
@@ -39,6 +42,7 @@ function onKey(event) {
   const pressing = event.key === " " && target.closest("button, a, [type=checkbox], " + TAB);
   const mine = document.querySelectorAll(".sv").length === 1 || stage.element.contains(target);
   if (!name || typing || pressing || !mine || !stage.element.offsetParent) return;
+  if (event.key.startsWith("Page") && !isPresenting()) return; // they scroll
   if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
   event.preventDefault();
   act(name);
@@ -80,10 +84,15 @@ export function start(element, props, _watch, _trigger, config) {
       stage.config.served ? SaveRun() : null,
     ),
   );
+  if (stage.config.served) {
+    $(".sv").append(worksheetLinks(), presentButton());
+    startVotes();
+  }
   showEmptyTimeline();
   showDock();
   showSize(paint);
   document.addEventListener("keydown", onKey);
+  startPresenting(query.get("present") === "1");
   startHoverLinks($(".sv"));
   onTheme(paint);
   const api = {

@@ -8,6 +8,7 @@ import { go, now, repaint } from "./cursor.js";
 import { frameAt, reel, stepName } from "./reel.js";
 import { $ } from "./stage.js";
 
+/** @import { VNode } from "../vendor/preact.js" */
 /** @import { TossedPanel, VerdictPanel } from "../../frames/inspector.py" */
 /** @import { Part } from "../../texts/__init__.py" */
 /** @import { Place } from "./cursor.js" */
@@ -38,8 +39,8 @@ const estimateHere = () => (state.estimate.key === keyAsked() ? state.estimate.v
 export const mustAsk = (to) =>
   state.on && stepName(...to).kind === "judge" && !state.answered.has(verdictKey(to));
 
-/** The switch, and the score. */
-export function PredictFirst() {
+/** The switch, and the score. @param {VNode<any> | null} beside A button beside them. */
+export function PredictFirst(beside) {
   const { on, score } = state;
   const lines = [
     score.predictions && "points: " + score.points + " of " + score.predictions,
@@ -61,7 +62,14 @@ export function PredictFirst() {
       { class: "sv-score", title },
       lines.map((line) => h("span", null, line)),
     ),
+    beside,
   );
+}
+
+/** Switches it on. */
+export function predictFirst() {
+  state.on = true;
+  repaint();
 }
 
 /** @param {Event & { currentTarget: HTMLInputElement }} event */

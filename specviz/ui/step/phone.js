@@ -1,0 +1,101 @@
+// The phone of a student in a class vote: shows the question and sends one answer. It stands alone: its
+// page has nothing else.
+
+/** @import { VoteState } from "../votes.py" */
+
+const code = location.pathname.split("/").at(-1) ?? "";
+const ADDRESS = new URL("../../../votes/" + encodeURIComponent(code) + "/", import.meta.url);
+const KEPT = "sv-vote-" + code; // the latest answer of this phone, for a page that is reloaded
+
+/** @param {string} name */
+const part = (name) => /** @type {HTMLElement} */ (document.getElementById(name));
+/** @type {HTMLButtonElement[]} */
+const buttons = [...document.querySelectorAll("button")];
+/** @type {{ phone: string, number: number, answer: string }} */
+const mine = stored() ?? { phone: randomName(), number: 0, answer: "" };
+let number = 0; // of the question on screen
+
+function randomName() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+function stored() {
+  try {
+    return JSON.parse(sessionStorage.getItem(KEPT) ?? "null");
+  } catch {
+    return null;
+  }
+}
+
+function keep() {
+  try {
+    sessionStorage.setItem(KEPT, JSON.stringify(mine));
+  } catch {
+    // Without storage a phone that is reloaded is a new one.
+  }
+}
+
+/** @param {string} sentence */
+const say = (sentence) => {
+  part("status").textContent = sentence;
+};
+
+/** @param {boolean} open Whether answers count. */
+function mark(open) {
+  const answered = mine.number === number;
+  for (const button of buttons) {
+    button.disabled = answered || !open;
+    button.setAttribute("aria-pressed", String(answered && button.dataset.answer === mine.answer));
+  }
+}
+
+/** @param {VoteState} state */
+function show({ number: newest, question, revealed, closed }) {
+  number = newest;
+  part("question").hidden = !question;
+  if (closed) return say("The vote is over.");
+  if (!question) return say("Room " + code.toUpperCase() + ". Wait for the first question.");
+  part("text").textContent = question.text;
+  part("guess").textContent = question.guess;
+  const numbers = [question.p && "p = " + question.p, question.q && "q = " + question.q];
+  part("numbers").textContent = numbers.filter(Boolean).join(", ");
+  mark(!revealed);
+  if (revealed) return say("It was " + revealed + ". Wait for the next question.");
+  return say(mine.number === number ? "Your answer is counted." : "Your prediction?");
+}
+
+/** @param {string} answer */
+async function send(answer) {
+  Object.assign(mine, { number, answer });
+  mark(true);
+  try {
+    const response = await fetch(new URL("answer", ADDRESS), {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ phone: mine.phone, number: mine.number, answer }),
+    });
+    const { counts, problem } = await response.json();
+    say(problem ?? (counts ? "Your answer is counted." : "This answer came too late."));
+    keep();
+  } catch {
+    mine.number = 0;
+    mark(true);
+    say("The server was not reached. Try again.");
+  }
+}
+
+keep();
+for (const button of buttons)
+  button.addEventListener("click", () => send(button.dataset.answer ?? ""));
+const source = new EventSource(new URL("lines", ADDRESS));
+source.onmessage = (/** @type {MessageEvent<string>} */ { data }) => {
+  const state = JSON.parse(data);
+  show(state);
+  if (state.closed) source.close();
+};
+source.onerror = () => {
+  const gone = source.readyState === EventSource.CLOSED;
+  if (gone) part("question").hidden = true;
+  say(gone ? "There is no room with this code." : "The connection was lost. Trying again…");
+};

@@ -1,0 +1,333 @@
+// A worksheet of one decision: a page to print, blank or with solutions. Its numbers are those of the
+// verdict on screen; where a replacement was sampled, those of that step, which have more decimals.
+
+import { there } from "../shared/there.js";
+import { Button, classes, h, render, RunningToken, toElement, Token } from "../shared/view.js";
+import { go, now } from "./cursor.js";
+import { notice } from "./live.js";
+import { pause } from "./playback.js";
+import { firstRejection, frameAt, reel, stepName, stepsOf } from "./reel.js";
+import { others } from "./residual_table.js";
+
+/** @import { ComponentChild } from "../vendor/preact.js" */
+/** @import { VerdictPanel } from "../../frames/inspector.py" */
+/** @import { Word } from "../../frames/scene.py" */
+/** @import { Table, TableRow } from "../../frames/table.py" */
+/** @import { Place } from "./cursor.js" */
+/** @typedef {{ place: Place, panel: VerdictPanel, table: Table, next: VerdictPanel | null, replaced: Word | null }} Exercise */
+
+const LONGEST = 360; // characters of the prompt, from its end
+const RECENT = 60; // tokens after it
+// The rules by which a guess is accepted with probability min(1, p ÷ q), or p without q.
+const RULES = ["auto", "speculative", "without-replacement", "point-mass", "greedy"];
+const NO_VERDICT =
+  "A worksheet needs a judged guess, and this run has none that was rejected. Step to one, or choose another run.";
+const OTHER_RULE =
+  "There is a worksheet only for rules that accept with probability p ÷ q; this run has another rule.";
+
+// While it is open, the sheet alone is printed. Gradio puts its own container before every selector of the
+// page's style sheets inside `@media`, and leaves `@page` out, so these rules are not among them.
+const PRINT = `
+@page { size: A4 portrait; margin: 14mm 16mm; }
+@media print {
+  body > :not(.sv-sheet-view) { display: none !important; }
+  body { background: #fff !important; }
+  .sv-sheet-view { position: static; padding: 0; background: none; overflow: visible; }
+  .sv-sheet-tools { display: none !important; }
+  .sv-sheet { width: auto; min-height: 0; padding: 0; break-inside: avoid; }
+}`;
+const printed = new CSSStyleSheet();
+
+/** Links to the worksheet of the moment on screen. */
+export const worksheetLinks = () =>
+  toElement(
+    h(
+      "p",
+      { class: "sv-pictures sv-sheet-links" },
+      h(
+        "span",
+        { class: "sv-saver" },
+        "Worksheet: ",
+        Link("blank", false),
+        " · ",
+        Link("with solutions", true),
+      ),
+    ),
+  );
+
+/** @param {string} label @param {boolean} solved */
+const Link = (label, solved) =>
+  Button(label, () => open(solved), { class: "sv-link", "aria-label": "Worksheet " + label });
+
+/** @param {boolean} solved */
+function open(solved) {
+  if (!reel.rounds.length) return;
+  pause();
+  const place = verdictHere() ?? firstRejection();
+  if (!place) return notice(NO_VERDICT);
+  const exercise = exerciseAt(place);
+  if (!exercise) return notice(OTHER_RULE);
+  if (!verdictHere()) go(...place); // the page behind shows the same moment
+  show(exercise, solved);
+}
+
+/** The verdict on screen, also while it is being predicted or its replacement is shown.
+ * @returns {Place | null} */
+function verdictHere() {
+  const [round, step] = now.question ?? [now.at.round, now.at.step];
+  const kind = (/** @type {number} */ at) => stepName(round, at).kind;
+  if (kind(step) === "judge") return [round, step];
+  const recovered = kind(step) === "draw" && frameAt(round, step).panel.kind === "trial";
+  return recovered ? [round, step - 1] : null;
+}
+
+/** The numbers of a verdict; null if its rule does not compare u with p ÷ q.
+ * @param {Place} place @returns {Exercise | null} */
+export function exerciseAt([round, step]) {
+  const panel = /** @type {VerdictPanel} */ (frameAt(round, step).panel);
+  const { rule = "auto" } = there(reel.run).settings;
+  if (!RULES.includes(String(rule)) || panel.because || !panel.table) return null;
+  const after = step + 1 < stepsOf(round) ? frameAt(round, step + 1) : null;
+  const follows = !panel.accepted && after?.panel.kind === "trial" ? after : null;
+  const next = follows ? /** @type {VerdictPanel} */ (follows.panel) : null;
+  const drawn = follows?.step.kind === "draw" ? next : null;
+  const table = drawn?.table ?? panel.table;
+  const replaced = table.rows.find((row) => row.is === "drawn")?.w ?? null;
+  return { place: [round, step], panel, table, next, replaced: drawn ? replaced : null };
+}
+
+/** @param {Exercise} exercise @param {boolean} solved */
+function show(exercise, solved) {
+  const returning = document.activeElement;
+  const rest = [...document.body.children].filter((each) => !each.hasAttribute("inert"));
+  const holder = document.createElement("div");
+  holder.className = "sv-sheet-view";
+  holder.setAttribute("role", "dialog");
+  holder.setAttribute("aria-label", "Worksheet");
+  holder.tabIndex = -1;
+  const close = () => {
+    holder.remove();
+    document.adoptedStyleSheets = document.adoptedStyleSheets.filter((each) => each !== printed);
+    for (const each of rest) each.removeAttribute("inert");
+    if (returning instanceof HTMLElement) returning.focus();
+  };
+  const paint = (/** @type {boolean} */ answers) =>
+    render([Tools(answers, paint, close), Sheet(exercise, answers)], holder);
+  holder.addEventListener("keydown", (event) => {
+    event.stopPropagation(); // the keys of the page behind
+    if (event.key === "Escape") close();
+  });
+  paint(solved);
+  printed.replaceSync(PRINT);
+  document.adoptedStyleSheets.push(printed);
+  for (const each of rest) each.setAttribute("inert", "");
+  document.body.append(holder);
+  holder.focus();
+}
+
+/** @param {boolean} solved @param {(solved: boolean) => void} paint @param {() => void} close */
+const Tools = (solved, paint, close) =>
+  h(
+    "p",
+    { class: "sv-sheet-tools" },
+    Button("Print", () => window.print(), { class: "sv-button" }),
+    Button(solved ? "Blank" : "With solutions", () => paint(!solved), { class: "sv-button" }),
+    Button("Close", close, { class: "sv-button" }),
+  );
+
+/** @param {Exercise} exercise @param {boolean} solved */
+export const Sheet = (exercise, solved) =>
+  h(
+    "article",
+    { class: "sv-sheet" },
+    h(
+      "p",
+      { class: "sv-sheet-who" },
+      h("span", null, "Name"),
+      h("i", null),
+      h("span", null, "Date"),
+      h("i", { class: "sv-sheet-date" }),
+    ),
+    h("h1", null, "Speculative decoding: one decision", solved ? " (solutions)" : ""),
+    h("p", { class: "sv-sheet-source" }, sourceOf(exercise)),
+    h("h2", null, "Given"),
+    h("div", { class: "sv-sheet-text" }, h("p", null, ...textBefore(exercise.place))),
+    h(
+      "p",
+      null,
+      "After this text, the drafter guesses ",
+      Guess(exercise.panel.w),
+      ". ",
+      coin(exercise),
+    ),
+    Numbers(exercise, solved),
+    h("h2", null, "Questions"),
+    h(
+      "ol",
+      null,
+      questions(exercise).map(([question, answer]) =>
+        h("li", null, question, " ", solved ? h("b", null, answer) : h("i", null)),
+      ),
+    ),
+  );
+
+/** @param {Exercise} exercise */
+function sourceOf({ place: [round] }) {
+  const run = there(reel.run);
+  const settings = run.summary.map(([, words]) => words).join(" · ");
+  return `${run.drafter} drafts for ${run.on} · ${settings} · round ${reel.rounds[round].number} · ${run.source} run`;
+}
+
+/** @param {Word} pieces */
+const Guess = (pieces) => h("b", { class: "sv-sheet-guess" }, Token(pieces));
+
+/** The tokens between the prompt and the guess of a verdict: of earlier rounds, and accepted guesses.
+ * @param {Place} place @returns {Word[]} */
+export function tokensBefore([round, step]) {
+  const tokens = reel.rounds.slice(0, round).flatMap((line) => line.brings.map(([word]) => word));
+  const { chips, step: name } = frameAt(round, step);
+  const node = Number(name.id.replace("judge-", ""));
+  const here = chips.findIndex((chip) => chip.node === node);
+  const accepted = chips.slice(0, here).filter((chip) => chip.is === "accepted");
+  return [...tokens, ...accepted.map((chip) => chip.w)];
+}
+
+/** The end of the text before the guess.
+ * @param {Place} place @returns {ComponentChild[]} */
+function textBefore(place) {
+  const { prompt } = there(reel.run);
+  const shown = tokensBefore(place);
+  const start = shown.length > RECENT ? "… " : Array.from(prompt).slice(-LONGEST).join("");
+  const cut = shown.length <= RECENT && start.length < prompt.length ? "… " : "";
+  return [cut + start, ...shown.slice(-RECENT).map(RunningToken)];
+}
+
+/** @param {Exercise} exercise */
+function coin({ panel, next, replaced }) {
+  if (!panel.coin) return "The temperature is 0, so no coin is tossed.";
+  const first = ["The coin is u = ", h("b", null, panel.text.u), "."];
+  const second = replaced && next?.draw?.text?.u;
+  return second
+    ? [...first, " If a replacement is needed, its coin is ", h("b", null, second), "."]
+    : first;
+}
+
+/** @param {Exercise} exercise @returns {[p: string, q: string]} The names of both distributions. */
+const namesOf = ({ panel }) => [
+  panel.laws.left.includes("p") ? "p′" : "p",
+  panel.laws.left.includes("q") ? "q′" : "q",
+];
+
+/** @param {Table} table */
+const hasQ = (table) => table.heads.some((head) => head.of === "q");
+
+/** p and q are given; both columns of the residual are to be filled in.
+ * @param {Exercise} exercise @param {boolean} solved */
+function Numbers(exercise, solved) {
+  const { table } = exercise;
+  const [p, q] = namesOf(exercise);
+  const all = hasQ(table);
+  const residual = all ? `residual: max(${p} − ${q}, 0)` : `residual: ${p} without the guess`;
+  const row = (
+    /** @type {ComponentChild} */ name,
+    /** @type {readonly string[]} */ texts,
+    mark = "",
+  ) =>
+    h(
+      "tr",
+      { class: mark },
+      h("th", { scope: "row" }, name),
+      h("td", null, texts[0]),
+      all ? h("td", null, texts[1]) : null,
+      h("td", null, texts[2]),
+      h("td", null, texts[3]),
+    );
+  // That of all other tokens cannot be computed from their sums.
+  const filled = (/** @type {string} */ text, given = false) => (solved || given ? text : "");
+  const { total } = table;
+  const heads = ["token", p, all ? q : null, residual, "scaled: residual ÷ sum"];
+  return h(
+    "table",
+    { class: classes("sv-sheet-table", !all && "sv-sheet-alone") },
+    h(
+      "thead",
+      null,
+      h("tr", null, ...heads.map((head) => head && h("th", { scope: "col" }, head))),
+    ),
+    h(
+      "tbody",
+      null,
+      table.rows.map(({ t, ...rest }) =>
+        row(
+          NameOf(rest),
+          [t[0], t[1], filled(t[3], "rest" in rest), filled(t[4])],
+          rest.is === "trial" ? "sv-sheet-judged" : "",
+        ),
+      ),
+      row("sum", [total.p, total.q, filled(total.left), filled(total.scaled)], "sv-sheet-sum"),
+    ),
+  );
+}
+
+/** @param {Pick<TableRow, "is"> & { w?: Word, rest?: number }} row */
+function NameOf({ w, rest, is }) {
+  if (!w) return others(there(rest));
+  return is === "trial" ? [Token(w), " (the guess)"] : Token(w);
+}
+
+/** Each question with its answer.
+ * @param {Exercise} exercise @returns {[ComponentChild, ComponentChild][]} */
+function questions(exercise) {
+  const { panel, table } = exercise;
+  const [p, q] = namesOf(exercise);
+  const guess = there(table.rows.find((row) => row.is === "trial")).t;
+  const all = hasQ(table);
+  const formula = all ? `min(1, ${p} ÷ ${q})` : p;
+  const threshold = panel.coin ? panel.text.threshold : panel.text.p;
+  const worked = all ? `min(1, ${guess[0]} ÷ ${guess[1]}) = ${threshold}` : threshold;
+  const verdict = panel.accepted ? "accepted" : "rejected";
+  const sign = panel.accepted ? "is below" : "is not below";
+  const why = panel.coin ? `${verdict}: ${panel.text.u} ${sign} ${threshold}` : verdict;
+  const otherwise = panel.accepted ? "Suppose it had been rejected: what " : "What ";
+  return [
+    [`With which probability is the guess accepted, ${formula}?`, worked],
+    [panel.coin ? "Accepted or rejected? Compare it with the coin." : "Accepted or rejected?", why],
+    [
+      `${otherwise}is the residual of each token? Fill in the column; that of the others is given.`,
+      "see the table",
+    ],
+    ["What is the sum of the column?", table.total.left],
+    ["Divide each residual by the sum. Fill in the last column.", "see the table"],
+    ...replacement(exercise),
+  ];
+}
+
+/** What replaces the guess.
+ * @param {Exercise} exercise @returns {[ComponentChild, ComponentChild][]} */
+function replacement({ panel, next, replaced }) {
+  const question = "What replaces the guess?";
+  if (panel.accepted) return [[question, "nothing, since it was accepted"]];
+  if (!next) return [];
+  if (!replaced) {
+    const say = [
+      "first the next guess, ",
+      Token(there(next.w)),
+      ", is judged with the last column as its p",
+    ];
+    return [[question, say]];
+  }
+  const { draw } = next;
+  if (!draw?.text) return [[question, Token(replaced)]];
+  const order = draw.shares.flatMap((share, index) => [
+    index ? ", " : "",
+    "w" in share && share.w ? Token(share.w) : "others",
+  ]);
+  const ask = [
+    question,
+    " Add up the last column in this order until the sum is above the second coin: ",
+    ...order,
+    ".",
+  ];
+  const { u, lo, hi } = draw.text;
+  return [[ask, [Token(replaced), `: its part goes from ${lo} to ${hi}, and ${u} is in it`]]];
+}

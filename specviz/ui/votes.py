@@ -1,0 +1,308 @@
+"""Class votes: a teacher opens a room, students answer on phones, and the counts are streamed.
+
+`GET /vote/CODE` is the phones' page, short enough to be typed. Below `/gradio_api/sv/votes`:
+`POST ""` opens a room and returns its code and the teacher's key; `POST /CODE/answer` counts a
+phone's answer; `GET /CODE/lines` streams the room's state by server-sent events, with counts if
+`?key=` is the teacher's; `POST /CODE/ask`, `/CODE/reveal` and `/CODE/close` need the key.
+
+Rooms are in memory only. A phone is a random name that its page makes up, so nobody is named, and
+nothing keeps a student from answering twice on purpose. Everything is bounded: rooms, rooms of one
+address, phones, readers, sizes, and time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from secrets import choice, compare_digest, token_urlsafe
+from time import monotonic
+from typing import Any, Final, Literal, NotRequired, TypedDict
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from specviz.ui.access import Access
+from specviz.ui.policy import POLICY, phone_policy
+from specviz.ui.questions import BadRequest, parse
+from specviz.ui.routes import HALF, PREFIX, module_address
+
+LETTERS: Final = "ABCDEFGHJKMNPQRSTUVWXYZ"  # none that looks like a digit or another letter
+CODE: Final = re.compile(f"[{LETTERS}]{{5}}")
+PHONE: Final = re.compile("[0-9a-f]{32}")
+LIFETIME: Final = 3600.0  # seconds
+ROOMS: Final = 100
+ROOMS_OF_ONE: Final = 10  # open rooms of one network address; a school may have only one
+PHONES: Final = 300  # answers to a question
+READERS: Final = PHONES + 20  # open streams of a room
+QUESTIONS_A_MINUTE: Final = 60
+LONGEST: Final = 2000  # characters of a request
+FIELDS: Final[Mapping[str, int]] = {"text": 400, "guess": 80, "p": 16, "q": 16}  # characters
+PAUSE: Final = 0.1  # seconds between two states of a stream
+SILENCE: Final = 15.0  # seconds after which a comment keeps the connection open
+STALLED: Final = 20.0  # seconds that a reader may take to accept a state
+
+Verdict = Literal["accepted", "rejected"]
+
+
+class VoteQuestion(TypedDict):
+    """A decision, as text. q: empty if the guess was not sampled; p: empty at temperature 0."""
+
+    text: str
+    guess: str
+    p: str
+    q: str
+
+
+class VoteState(TypedDict):
+    """A room. number: of the question, from 1 on; counts: for the teacher only."""
+
+    number: int
+    question: NotRequired[VoteQuestion]
+    revealed: NotRequired[Verdict]
+    closed: NotRequired[bool]
+    counts: NotRequired[dict[Verdict, int]]
+
+
+class TooMany(BadRequest):
+    """A bound is reached."""
+
+
+class Unknown(BadRequest):
+    """No such room, or not the key of its teacher."""
+
+
+@dataclass(eq=False)
+class Room:
+    """A room.
+
+    Attributes:
+        key: The teacher's.
+        owner: Network address that opened it.
+        ends: When it closes, by the clock of `Rooms`.
+        answers: To the question, by phone.
+        readers: Open streams.
+    """
+
+    key: str
+    owner: str
+    ends: float
+    number: int = 0
+    question: VoteQuestion | None = None
+    revealed: Verdict | None = None
+    closed: bool = False
+    answers: dict[str, Verdict] = field(default_factory=dict)
+    asked: list[float] = field(default_factory=list)
+    readers: int = 0
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def ask(self, data: Mapping[str, Any], now: float) -> None:
+        """Ask a question, which drops the answers to the one before."""
+        texts = {name: data.get(name, "") for name in FIELDS}
+        if any(
+            not isinstance(texts[name], str) or len(texts[name]) > FIELDS[name] for name in texts
+        ):
+            raise BadRequest(f"A question has {', '.join(FIELDS)}, each a short text.")
+        self.asked = [at for at in self.asked if at > now - 60]
+        if len(self.asked) >= QUESTIONS_A_MINUTE:
+            raise TooMany(f"A room has at most {QUESTIONS_A_MINUTE} questions a minute.")
+        self.asked.append(now)
+        self.question = VoteQuestion(**texts)  # type: ignore[typeddict-item]
+        self.number += 1
+        self.answers, self.revealed = {}, None
+        self.tell()
+
+    def answer(self, phone: object, number: object, verdict: object) -> bool:
+        """Count an answer; return whether it counts: one per phone, until the verdict is shown."""
+        if not isinstance(phone, str) or not PHONE.fullmatch(phone):
+            raise BadRequest("A phone is named by 32 hexadecimal digits.")
+        if verdict not in ("accepted", "rejected"):
+            raise BadRequest("An answer is accepted or rejected.")
+        late = number != self.number or self.question is None or self.revealed is not None
+        if late or phone in self.answers:
+            return False
+        if len(self.answers) >= PHONES:
+            raise TooMany(f"A room counts at most {PHONES} answers.")
+        self.answers[phone] = verdict
+        self.tell()
+        return True
+
+    def reveal(self, verdict: object) -> None:
+        """Show the verdict. Later answers do not count."""
+        if verdict not in ("accepted", "rejected") or self.question is None:
+            raise BadRequest("A verdict is accepted or rejected, and follows a question.")
+        self.revealed = verdict
+        self.tell()
+
+    def close(self) -> None:
+        """End all streams."""
+        self.closed, self.question, self.answers = True, None, {}
+        self.tell()
+
+    def tell(self) -> None:
+        """Wake the streams."""
+        self.changed.set()
+        self.changed = asyncio.Event()
+
+    def state(self, for_teacher: bool) -> VoteState:
+        """Return what a reader may know."""
+        state: VoteState = {"number": self.number}
+        if self.closed:
+            return {**state, "closed": True}
+        if self.question is not None:
+            state["question"] = self.question
+        if self.revealed is not None:
+            state["revealed"] = self.revealed
+        if for_teacher:
+            found = Counter(self.answers.values())
+            state["counts"] = {"accepted": found["accepted"], "rejected": found["rejected"]}
+        return state
+
+    async def states(self, for_teacher: bool) -> AsyncIterator[str]:
+        """Yield the room's state as server-sent events whenever it changes, until it closes."""
+        last: VoteState | None = None
+        yield "retry: 1000\n\n"
+        while True:
+            changed, state = self.changed, self.state(for_teacher)
+            yield f"data: {json.dumps(state)}\n\n" if state != last else ": open\n\n"
+            if self.closed:
+                return
+            last = state
+            try:
+                await asyncio.wait_for(changed.wait(), SILENCE)
+            except TimeoutError:
+                continue
+            await asyncio.sleep(PAUSE)  # several answers at once are one state
+
+
+class Rooms:
+    """All rooms, by code, and their routes."""
+
+    def __init__(
+        self, access: Access | None = None, clock: Callable[[], float] = monotonic
+    ) -> None:
+        self.rooms: dict[str, Room] = {}
+        self._access = access or Access()
+        self._clock = clock
+
+    def open(self, owner: str) -> tuple[str, Room]:
+        """Open a room for a network address. Raises TooMany."""
+        self.sweep()
+        own = sum(room.owner == owner for room in self.rooms.values())
+        if len(self.rooms) >= ROOMS or own >= ROOMS_OF_ONE:
+            raise TooMany("There are too many open rooms. Close one, or try again later.")
+        code = "".join(choice(LETTERS) for _ in range(5))
+        while code in self.rooms:
+            code = "".join(choice(LETTERS) for _ in range(5))
+        room = self.rooms[code] = Room(token_urlsafe(16), owner, self._clock() + LIFETIME)
+        return code, room
+
+    def find(self, code: str, key: object = None) -> Room:
+        """Return an open room; with `key`, for its teacher only. Raises Unknown."""
+        self.sweep()
+        room = self.rooms.get(code.upper())
+        if room is None:
+            raise Unknown("There is no room with this code. Rooms end after one hour.")
+        if key is not None and not (isinstance(key, str) and is_same(key, room.key)):
+            raise Unknown("This is not the key of this room.")
+        return room
+
+    def sweep(self) -> None:
+        """Close the rooms whose time is over."""
+        now = self._clock()
+        for code in [code for code, room in self.rooms.items() if room.ends <= now]:
+            self.rooms.pop(code).close()
+
+    def routes(self) -> list[Route]:
+        """Return all routes."""
+        room = f"{PREFIX}/votes/{{code}}"
+        return [
+            Route("/vote/{code}", self.send_page),
+            Route(f"{PREFIX}/votes", self.post, methods=["POST"]),
+            Route(f"{room}/lines", self.send_lines),
+            Route(f"{room}/{{act}}", self.post, methods=["POST"]),
+        ]
+
+    async def send_page(self, request: Request) -> Response:
+        """Send the phones' page."""
+        text, styles = phone_page()
+        headers = {POLICY: phone_policy(styles, self._access), "Cache-Control": "no-cache"}
+        return HTMLResponse(text, headers=headers)
+
+    async def post(self, request: Request) -> Response:
+        """Answer a request that changes a room."""
+        # A page of another site cannot send this type unless it is allowed to.
+        if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+            return JSONResponse({"problem": "A request is sent as application/json."}, 415)
+        try:
+            data = parse(await request.body(), LONGEST)
+            answer = self.perform(request, data)
+        except TooMany as problem:
+            return JSONResponse({"problem": str(problem)}, 429)
+        except Unknown as problem:
+            return JSONResponse({"problem": str(problem)}, 404)
+        except BadRequest as problem:
+            return JSONResponse({"problem": str(problem)}, 400)
+        return JSONResponse(answer, headers={"Cache-Control": "no-store"})
+
+    def perform(self, request: Request, data: Mapping[str, Any]) -> dict[str, object]:
+        """Do what a request asks for."""
+        code = request.path_params.get("code")
+        if code is None:
+            opened, room = self.open(request.client.host if request.client else "")
+            return {"code": opened, "key": room.key}
+        act = request.path_params["act"]
+        if act == "answer":
+            room = self.find(code)
+            return {
+                "counts": room.answer(data.get("phone"), data.get("number"), data.get("answer"))
+            }
+        room = self.find(code, data.get("key") or "")
+        if act == "ask":
+            room.ask(data, self._clock())
+        elif act == "reveal":
+            room.reveal(data.get("verdict"))
+        elif act == "close":
+            self.rooms.pop(code.upper()).close()
+        else:
+            raise Unknown("A room has no such action.")
+        return {"number": room.number}
+
+    async def send_lines(self, request: Request) -> Response:
+        """Stream a room's state. Status 204, after which a browser does not ask again: no room."""
+        try:
+            room = self.find(request.path_params["code"], request.query_params.get("key"))
+        except Unknown:
+            return Response(status_code=204)
+        if room.readers >= READERS:
+            return JSONResponse({"problem": "This room has too many readers."}, 429)
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        states = self._counted(room, "key" in request.query_params)
+        return StreamingResponse(states, media_type="text/event-stream", headers=headers)
+
+    async def _counted(self, room: Room, for_teacher: bool) -> AsyncIterator[str]:
+        room.readers += 1
+        try:
+            async for state in room.states(for_teacher):
+                yield state
+                self.sweep()
+        finally:
+            room.readers -= 1
+
+
+def is_same(one: str, other: str) -> bool:
+    """Compare two keys in constant time."""
+    return compare_digest(one.encode("utf-8", "replace"), other.encode())
+
+
+@cache
+def phone_page() -> tuple[str, str]:
+    """Return the phones' page and its style sheet, which the policy names by its hash."""
+    text = (HALF / "step/phone_page.html").read_text(encoding="utf-8")
+    text = text.replace("[module]", f"../{module_address('step/phone')}")
+    return text, text.split("<style>")[1].split("</style>")[0]
