@@ -89,8 +89,9 @@ def test_numpy_and_torch_give_the_same_logits(name):
     usual, fast = readers(name)
     assert isinstance(usual.layers, TorchLayers)
     assert isinstance(fast.layers, NumpyLayers)
+    # Logits are up to 30 here, and processors differ in the order in which they add.
     for wanted, found in zip(scores(usual), scores(fast), strict=True):
-        torch.testing.assert_close(found, wanted, atol=2e-4, rtol=2e-4)
+        torch.testing.assert_close(found, wanted, atol=1e-3, rtol=2e-4)
 
 
 @pytest.mark.parametrize("name", ["EAGLE-3", "EAGLE-3 around a layer of Qwen3's kind"])
