@@ -25,7 +25,7 @@ from specviz.settings.settings import BadSettings, Sampling, Settings
 from specviz.trace.check import check
 from specviz.trace.metrics import token_ids
 from specviz.ui import server
-from specviz.ui.compare.race import live, recorded
+from specviz.ui.compare.race import recorded
 from specviz.ui.compare.race.lines import replay
 
 GREEDY = Settings(Sampling(temperature=0), max_new_tokens=16, gamma=3)
@@ -184,7 +184,7 @@ def test_damaged_recorded_race_is_reported_with_one_sentence(routes, tmp_path):
 
 
 def test_page_config_lists_recorded_races(routes):
-    assert live.config() == {"races": "gradio_api/sv/races/", "recorded": ["1-a-race"]}
+    assert recorded.config() == {"races": "gradio_api/sv/races/", "recorded": ["1-a-race"]}
 
 
 # What ships

@@ -10,6 +10,7 @@ PICTURES = ("draft tree", "coin and table", "timeline")
 # By the name of each tab, what is there once its part is drawn.
 DRAWN = {
     "Step": "#sv-step .sv-twig-svg",
+    "Learn": ".sv-learn-one",
     "Compare": ".sv-race-lanes > *",
     "Lossless?": "#sv-sand-rule",
     "Trees": "#sv-grow .sv-twig-svg",
