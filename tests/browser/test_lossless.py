@@ -74,7 +74,7 @@ def test_bars_can_be_moved_with_the_keyboard(sand):
 
 
 def test_wrong_rule_is_lossy_and_names_word_and_reason(sand):
-    sand.get_by_role("button", name="the top words of q").click()
+    sand.get_by_role("button", name="the top tokens of q").click()
     sand.locator("#sv-sand-rule").select_option("speculative")
     assert settled(sand)["numbers"]["tv"] == "0.3056"
     words = sand.locator(".sv-sand-verdict").inner_text()

@@ -76,7 +76,7 @@ def test_pointer_highlights_the_node_in_tree_matrix_text_and_numbers(trees):
     assert trees.locator(".sv-grow-text .sv-grow-chip").count() == 2
     assert trees.locator(".sv-grow-view .sv-twig-node.sv-twig-on").count() == 3
     assert trees.locator(".sv-grow-cross").get_attribute("d")
-    expect(trees.locator(".sv-grow-one")).to_contain_text("rank in the pool")
+    expect(trees.locator(".sv-grow-one")).to_contain_text("rank among candidates")
     box = trees.locator(".sv-grow-matrix").bounding_box()
     trees.mouse.move(box["x"] + 40, box["y"] + 25)
     assert trees.evaluate(f"{GROW}.view.picked") == 0
