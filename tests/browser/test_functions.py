@@ -127,7 +127,7 @@ ALONE = {"q": None, "laws": {"p": "target p", "none": "not drawn by chance", "le
         (trial(1, True), False, False, "You said rejected, but p ≥ q, so it is always accepted."),
         (trial(1, True), True, True, "Right: p ≥ q, so it is always accepted."),
         (trial(0, False), True, False, "You said accepted, but p is 0, so it is never accepted."),
-        (trial(0, False, **LATER), False, True, "Right: nothing of p remains for it"),
+        (trial(0, False, **LATER), False, True, "Right: p′ is 0, so it is never accepted."),
         (trial(0.68, True, **LATER), True, True, "Right: p′ is 0.68 of q′"),
         (trial(0.68, True, **ALONE), True, True, ("Right: p is 0.68, and without q a guess is "
          "accepted with probability p")),
