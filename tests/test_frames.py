@@ -524,7 +524,7 @@ def test_later_siblings_are_judged_by_the_remainder_of_p():
         ]
         assert told
         assert all(text.startswith("With ") for text in told)
-        assert all("rejected, p′ (the remainder of p)" in text for text in told)
+        assert all("rejected, p′ (the residual)" in text for text in told)
 
 
 def later_tries(trace):

@@ -8,7 +8,7 @@ import torch
 from specviz.catalog.loading import load_target
 from specviz.models.prompt import bits_per_token
 from specviz.shipped import prompts
-from specviz.ui.step.choices import USUAL, hint
+from specviz.ui.step.choices import USUAL_BITS, hint
 
 STRANGE = [
     "What is the capital of France?",
@@ -35,7 +35,7 @@ def test_bits_per_token_is_mean_negative_log2_p(tiny_target):
 @pytest.mark.slow
 def test_shipped_prompts_stay_below_the_hint_threshold(house):
     bits = [bits_per_token(house, house.encode(text, 0)) for text in USUAL_ONES]
-    assert USUAL - 0.1 < max(bits) <= USUAL
+    assert USUAL_BITS - 0.1 < max(bits) <= USUAL_BITS
     assert not any(hint(house, text) for text in USUAL_ONES)
 
 

@@ -207,7 +207,7 @@ def test_nothing_is_predicted_before_the_score_step(looker):
     page = looker.look("02-siblings")
     looker.step_until("frame.step.kind === 'propose'")
     click_guess(looker, 1)
-    assert "known once the target has scored" in looker.caption()
+    assert "After the target's pass you will see" in looker.caption()
     assert page.locator(".sv-say .sv-answer").all_inner_texts() == ["Back"]
 
 

@@ -217,7 +217,7 @@ def test_rejection_numbers_agree_in_caption_coin_and_table(looker):
 def test_second_guess_at_a_position_has_hatched_bars(looker):
     page = looker.look("02-siblings")
     looker.step_until("frame.panel.tries > 1")
-    assert "rejected, p′ (the remainder of p) gives" in looker.caption().replace("\n", " ")
+    assert "rejected, p′ (the residual) gives" in looker.caption().replace("\n", " ")
     assert page.inner_text(".sv-trial .sv-l >> nth=0") == "target p′"
     assert page.locator(".sv-trial .sv-left-p").count() == 1
     assert page.inner_text(".sv-mh .sv-h-p") == "p′"
