@@ -78,12 +78,12 @@ def steps(trace, kind="judge"):
 
 
 def product(text):
-    """Evaluate a sentence's calculation: factors, and at most one divisor, in its shown digits."""
+    """Evaluate a sentence's calculation: factors, and at most one divisor, which may be a sum."""
     top, _, under = text.partition(" ÷ ")
     found = 1.0
     for factor in top.split(" × "):
         found *= parse_number(factor.strip())
-    return found / parse_number(under) if under else found
+    return found / sum(map(parse_number, under.strip("()").split(" + "))) if under else found
 
 
 @pytest.mark.parametrize("name", OF_CHANCE)
@@ -159,8 +159,8 @@ def test_caption_names_the_guess_that_root_first_judging_would_reject(runs):
             if (guess := scene.guesses[node - 1]).u
             >= speculative_threshold({"p": scene.round.scored.p[node - 1], "q": guess.q})
         ]
-        assert ("judges from the root " in sentence_text(shot)) == bool(falls)
-        assert not falls or f"from the root would have rejected {falls[0]}: " in sentence_text(shot)
+        assert ("Judged one by one from the start" in sentence_text(shot)) == bool(falls)
+        assert not falls or f"from the start, {falls[0]} would have been rejected: " in sentence_text(shot)
         found += bool(falls)
     assert found >= 2, "this run was recorded to show such a guess"
     assert not any(
@@ -183,7 +183,7 @@ def test_last_token_is_sampled_from_the_residual_in_the_table(runs, name):
         assert drawn["m"][3] == pytest.approx(scene.round.drew.p[at], abs=1e-5)
         if rows.share < 0.995 and not scene.greedy and rows.q is not None:
             later = scene.rejected_before(scene.last_rejected)
-            assert f" × p{'′' if later else ''} above q" in sentence_text(shot)
+            assert f" × p{'′' if later else ''} that exceeds q" in sentence_text(shot)
 
 
 @pytest.mark.parametrize("name", EVERY)

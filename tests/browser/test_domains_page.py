@@ -209,7 +209,7 @@ def test_live_measurement_and_a_rejected_one(visit):
     assert page.inner_text(".sv-domains-badge") == "recorded"
 
     fill_in(page, "N-gram", 8)
-    expect(page.locator(".sv-domains-size")).to_contain_text("= 5 turns", timeout=SLOWLY)
+    expect(page.locator(".sv-domains-size")).to_contain_text("= 5 pairs of runs", timeout=SLOWLY)
     page.click("#sv-domains-go")
     expect(notice).to_be_hidden()
     page.wait_for_function(f"{PART}.view.live")
@@ -227,7 +227,7 @@ def test_stop_keeps_measured_cells(visit):
     fill_in(page, "N-gram", 64)
     page.get_by_label("Prompts per domain").first.fill("3")
     page.keyboard.press("Tab")
-    expect(page.locator(".sv-domains-size")).to_contain_text("= 15 turns", timeout=SLOWLY)
+    expect(page.locator(".sv-domains-size")).to_contain_text("= 15 pairs of runs", timeout=SLOWLY)
     page.click("#sv-domains-go")
     page.wait_for_selector(".sv-domains-map td .sv-domains-part")
     page.click("#sv-domains-stop")

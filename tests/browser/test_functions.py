@@ -115,21 +115,21 @@ ALONE = {"q": None, "laws": {"p": "target p", "none": "not drawn by chance", "le
 @pytest.mark.parametrize(
     ("panel", "kept", "good", "said"),
     [
-        (trial(0.68, True), True, True, ("Right: p is 0.68 of q, so the probability of "
+        (trial(0.68, True), True, True, ("Right: p ÷ q = 0.68, so the probability of "
          "acceptance is 0.68: “accepted” was the likelier outcome. The coin is 0.40.")),
         (trial(0.68, False), True, True, "“accepted” was the likelier outcome."),
-        (trial(0.68, False), False, False, ("You said rejected, but p is 0.68 of q, so the "
+        (trial(0.68, False), False, False, ("You said rejected, but p ÷ q = 0.68, so the "
          "probability of acceptance is 0.68: “accepted” was the likelier outcome.")),
         (trial(0.3, True), True, False, "“rejected” was the likelier outcome"),
-        (trial(0.3, True), False, True, "Right: p is 0.30 of q"),
+        (trial(0.3, True), False, True, "Right: p ÷ q = 0.30"),
         (trial(0.5, True), True, True, "both outcomes are equally likely"),
         (trial(0.5, True), False, True, "both outcomes are equally likely"),
         (trial(1, True), False, False, "You said rejected, but p ≥ q, so it is always accepted."),
         (trial(1, True), True, True, "Right: p ≥ q, so it is always accepted."),
         (trial(0, False), True, False, "You said accepted, but p is 0, so it is never accepted."),
         (trial(0, False, **LATER), False, True, "Right: p′ is 0, so it is never accepted."),
-        (trial(0.68, True, **LATER), True, True, "Right: p′ is 0.68 of q′"),
-        (trial(0.68, True, **ALONE), True, True, ("Right: p is 0.68, and without q a guess is "
+        (trial(0.68, True, **LATER), True, True, "Right: p′ ÷ q′ = 0.68"),
+        (trial(0.68, True, **ALONE), True, True, ("Right: p = 0.68, and without q a guess is "
          "accepted with probability p")),
         (trial(1, True, **GREEDY), True, True, "Right: x is the target's top token"),
         (trial(0, False, **GREEDY), True, False, "You said accepted, but x is not the target"),
@@ -144,8 +144,8 @@ def test_prediction_is_scored_by_the_probability_and_not_by_the_coin(call, panel
 @pytest.mark.parametrize(
     ("panel", "guess", "off", "said"),
     [
-        (trial(0.68, True), 0.6, 0.08, "You said 0.60; it is 0.68, off by 0.08: p is 0.68 of q."),
-        (trial(0.68, True), 0.68, 0, "it is 0.68, exact to two decimals: p is 0.68 of q."),
+        (trial(0.68, True), 0.6, 0.08, "You said 0.60; it is 0.68, off by 0.08: p ÷ q = 0.68."),
+        (trial(0.68, True), 0.68, 0, "it is 0.68, exact to two decimals: p ÷ q = 0.68."),
         (trial(1, True), 0.9, 0.1, "it is 1, off by 0.10: p ≥ q, so it is always accepted."),
         (trial(0, False), 0.25, 0.25, "it is 0, off by 0.25: p is 0, so it is never accepted."),
     ],
