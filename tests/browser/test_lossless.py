@@ -138,7 +138,7 @@ def test_find_the_fault_reveals_the_name_after_a_choice(sand):
 def test_check_of_a_recorded_run_opens_in_the_sandbox(sand):
     name = sand.evaluate("[...document.querySelector('#sv-proof-run').options].at(-1).value")
     sand.locator("#sv-proof-run").select_option(name)
-    expect(sand.locator(".sv-proof-said")).to_contain_text("guesses checked by the rule")
+    expect(sand.locator(".sv-proof-said")).to_contain_text("guesses judged by the rule")
     sand.locator(".sv-proof-list button:enabled").first.click()
     expect(sand.locator(".sv-sand-from")).to_contain_text("the likeliest words")
     assert settled(sand)["verdict"] == "exact"

@@ -17,8 +17,7 @@ Place = Literal[
 ]  # positions that `tour.js` finds
 INTRO: Final = "A small model guesses words. A big one checks them all in one pass, to save time."
 EXACT: Final = (
-    "The result is what the big one would write alone: the same words at temperature 0; at other "
-    "temperatures, every text is as likely as from the big one."
+    "The text is the big one’s own: the same words at temperature 0, else exactly as likely."
 )
 LOSSY: Final = (
     "The rule used here is not lossless: the text does not follow the big model’s distribution."
