@@ -68,7 +68,7 @@ def test_end_card_has_the_run_totals_and_changes_nothing_else(path):
     if numbers["acceptance_rate"] is not None:
         assert f"{numbers['acceptance_rate']:.0%} of the judged guesses" in said(frame)
     rough = explain_noise(trace, trace.baseline)
-    assert (VERDICT if rough else f"{numbers['speedup']:.2f} × as fast") in said(frame)
+    assert (VERDICT if rough else f"{numbers['speedup']:.2f} × the speed") in said(frame)
 
 
 def test_end_card_announces_the_baseline():
@@ -94,7 +94,7 @@ def test_end_card_says_where_the_time_went(path):
     assert f"drafting ({drafting:.0%})" in times
     scored = sum(played.scored.seconds for played in trace.rounds if played.scored)
     assert f"target passes ({scored / numbers['total_seconds']:.0%})" in times
-    cost = re.search(r"as long as ([0-9.]+) plain passes and yielded ([0-9.]+) tokens", times)
+    cost = re.search(r"as long as ([0-9.]+) plain passes and added ([0-9.]+) tokens", times)
     assert (cost is None) == bool(explain_noise(trace, trace.baseline))
     if cost:
         speedup = float(cost[2]) / float(cost[1])
