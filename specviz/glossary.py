@@ -92,8 +92,8 @@ GLOSSARY: Final[Mapping[str, str]] = {
     "predicted from the last layer's; many drafters read those of the target.",
     "head": "A small network that predicts tokens from the target's hidden states. (An attention "
     "head is something else: a part of a layer.)",
-    "mask token": "Stands for a token that is not known yet, so that one pass can predict several "
-    "positions. It has nothing to do with the attention mask.",
+    "mask token": "A placeholder for a token that is not known yet, with which one pass can "
+    "predict several positions. It is unrelated to the attention mask.",
     "n-gram": "Several tokens in a row: a 3-gram is three.",
     "root": "The last token of the text, from which a draft tree starts.",
     "leaf": "A guess at the end of its branch: no guess follows it.",

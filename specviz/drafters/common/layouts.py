@@ -13,14 +13,12 @@ tensor without a stated reason.
   from 0, and a draft vocabulary of all tokens. P-EAGLE: more layers, and `mask_hidden`.
 - norm_output has two meanings. In speculators, the next step reads the output after the norm. In
   SpecForge, it is the norm before the output head, which all other programs have too.
-- Medusa: FasterDecoding's `{i}.{j}.linear.*` and `{i}.{layers}.weight`. TGI's second version leaves
-  out the projections: all heads use the target's. vLLM: `blocks.{i}.layers.{j}.*` and
+- Medusa: FasterDecoding's `{i}.{j}.linear.*` and `{i}.{layers}.weight`; TGI's second version has no
+  projections (all heads use the target's). vLLM: `blocks.{i}.layers.{j}.*` and
   `lm_heads.{i}.weight`, or one `lm_head.weight` for all.
 - The other families have one published layout, which is also ours: DFlash (z-lab), MTP
-  (DeepSeek-V3's modules, without the model that they were trained with), L-MTP, Mixture of
-  Attentions, Meta's parallel heads. Blockwise heads were never published; their names are
-  tensor2tensor's.
-- PARD is a whole language model, of whatever architecture, with `pard_token` in its config.
+  (DeepSeek-V3's modules without their model), L-MTP, Mixture of Attentions, Meta's parallel heads.
+  Blockwise heads were never published; their names are tensor2tensor's.
 """
 
 from __future__ import annotations
@@ -162,13 +160,10 @@ def _mtp(config: Mapping[str, Any], names: Names) -> bool:
     return modules and "model.embed_tokens.weight" not in names
 
 
-def _pard(config: Mapping[str, Any], names: Names) -> bool:
-    """Return whether it is a causal LM, with its own embeddings, that was tuned to read masks."""
-    return "pard_token" in config and "model.embed_tokens.weight" in names
-
-
 OTHERS: Final = (
-    Layout("PARD (AMD)", "pard", "specviz.drafters.pard:Pard", _pard),
+    Layout(
+        "PARD (AMD)", "pard", "specviz.drafters.pard:Pard", lambda config, _: "pard_token" in config
+    ),
     Layout("DSpark (DeepSpec)", "dspark", "specviz.drafters.dspark:DSpark", _dspark, from_dspark),
     Layout("DFlash (z-lab)", "dflash", "specviz.drafters.dflash:DFlash", _dflash),
     Layout("MTP (DeepSeek)", "mtp", "specviz.drafters.mtp:MTP", _mtp),

@@ -12,7 +12,7 @@ export function ring(selector) {
   clear(ringed);
 }
 
-const AROUND = 14; // px between what a stop is about and the card, the dock
+const AROUND = 14; // px between the ringed element and the card or the dock
 
 // Scrolls so that neither the tour's card nor what stays at the window's end covers an element; of
 // one that is too tall, its start is shown.

@@ -5,62 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
-from typing import Any, TypedDict
 
-import gradio as gr
-
-from specviz.catalog.entry import entries
-from specviz.frames.whatif import U_TO_ACCEPT, U_TO_REJECT
-from specviz.settings.settings import Settings
 from specviz.trace.events import Event, Finished
 from specviz.trace.file import dumps
-from specviz.ui.component import component
 from specviz.ui.request import HOUSE, RunRequest
-from specviz.ui.routes import PREFIX
-from specviz.ui.step import choices
 from specviz.ui.step.choices import HintLine, hint
-from specviz.ui.step.drawer import targets
 from specviz.ui.step.lines import lines
-from specviz.ui.step.recorded import names
 from specviz.ui.stream import BaselineNext, line, paced
 from specviz.ui.task import JobContext, Task, gpu_seconds
-
-
-class Coins(TypedDict):
-    """Values of u that accept, and reject, wherever the probability allows it."""
-
-    accept: float
-    reject: float
-
-
-class Config(TypedDict):
-    """What the player's script knows."""
-
-    traces: str
-    recorded: list[str]
-    defaults: dict[str, Any]
-    form: list[choices.Field]
-    targets: list[str]
-    drafters: list[str]
-    coins: Coins
-
-
-def player(name: str) -> gr.HTML:
-    """Build the player. name: its id on the page and in `window.specviz.players`."""
-    return component(name, "step/player", config(), "sv-player")
-
-
-def config() -> Config:
-    """The config of the player's script."""
-    return {
-        "traces": f"{PREFIX}/traces/".lstrip("/"),
-        "recorded": list(names()),
-        "defaults": Settings().to_json(),
-        "form": choices.config(),
-        "targets": [entry.name for entry in targets()],
-        "drafters": [entry.name for entry in entries() if entry.kind == "drafter"],
-        "coins": {"accept": U_TO_ACCEPT, "reject": U_TO_REJECT},
-    }
 
 
 def shown(request: RunRequest) -> Task:
