@@ -115,7 +115,7 @@ class Room:
         self.question = VoteQuestion(**texts)  # type: ignore[typeddict-item]
         self.number += 1
         self.answers, self.revealed = {}, None
-        self.tell()
+        self.notify_readers()
 
     def answer(self, phone: object, number: object, verdict: object) -> bool:
         """Count an answer; return whether it counts: one per phone, until the verdict is shown."""
@@ -129,7 +129,7 @@ class Room:
         if len(self.answers) >= PHONES:
             raise TooMany(f"A room counts at most {PHONES} answers.")
         self.answers[phone] = verdict
-        self.tell()
+        self.notify_readers()
         return True
 
     def reveal(self, verdict: object) -> None:
@@ -137,15 +137,15 @@ class Room:
         if verdict not in ("accepted", "rejected") or self.question is None:
             raise BadRequest("A verdict is accepted or rejected, and follows a question.")
         self.revealed = verdict
-        self.tell()
+        self.notify_readers()
 
     def close(self) -> None:
         """End all streams."""
         self.closed, self.question, self.answers = True, None, {}
-        self.tell()
+        self.notify_readers()
 
-    def tell(self) -> None:
-        """Wake the streams."""
+    def notify_readers(self) -> None:
+        """Wake the streams that wait for a change."""
         self.changed.set()
         self.changed = asyncio.Event()
 

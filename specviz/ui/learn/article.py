@@ -12,14 +12,13 @@ from html import escape
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from specviz.frames.scene import flat
 from specviz.shipped import ASSETS
-from specviz.texts import Piece
 from specviz.ui.learn.lessons import Figure, Lesson, LessonStep, Paragraph, read
 from specviz.ui.policy import NOTHING, script_hash
 from specviz.ui.routes import HALF
 
 FILE: Final = ASSETS / "article.md"
-GLYPHS: Final = {"space": "␣", "newline": "↵", "tab": "⇥", "return": "↲"}
 TEMPLATE: Final = HALF / "learn/article.html"
 SCRIPT_FILE: Final = HALF / "learn/article_page.js"
 
@@ -103,18 +102,9 @@ def _piece(piece: Any) -> str:
         whose = escape(piece["as"])
         return f'<span class="n n-{whose}" data-names="{whose}">{escape(piece["n"])}</span>'
     if "w" in piece:
-        return f'<b class="token">{"".join(map(_glyph, piece["w"]))}</b>'
+        return f'<b class="token">{escape(flat(piece["w"]))}</b>'
     if "a" in piece:
         return f'<a href="{escape(piece["href"])}">{escape(piece["a"])}</a>'
     if "i" in piece:
         return f"<i>{escape(piece['i'])}</i>"
     return f"<b>{escape(piece['b'])}</b>"
-
-
-def _glyph(piece: Piece) -> str:
-    if isinstance(piece, str):
-        return escape(piece)
-    values: dict[str, Any] = {**piece}
-    if "g" in values:
-        return GLYPHS[values["g"]]
-    return escape(f"<{values.get('s') or values.get('c')}>")
