@@ -2,6 +2,8 @@
 
 The sentences follow from the numbers of the file; their wording is in texts/cost.jinja. Values that
 depend on a chosen α are simulated.
+
+`nearest_report` finds the published measurement closest to a setup.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 Data without a source raises an error. The files are `assets/cost/*.json`; the shapes of the House
 models come from their config.json.
+
+`at_default_efficiency` and `at_extremes` apply the reported efficiencies to a deployment.
 """
 
 from __future__ import annotations

@@ -1,10 +1,13 @@
-"""Control a load: import torch and transformers, limit the size of a network, stop on request.
+"""Loading of models: progress, the import of torch, limits on size, and stopping on request.
 
 A config comes with the files and may claim any size. torch calls a hook for every parameter and
 buffer that a module registers. The hooks here stop the construction of a network that is larger
 than its weight files, whatever its architecture. The same hooks let a load be stopped.
 
 Importing the libraries is the first stage of a load; for small models it is the longest.
+
+Loading code reports its stages to a listener; without one, reports are dropped. The module imports
+only the standard library, so the command line can show the first stage before torch is imported.
 """
 
 from __future__ import annotations

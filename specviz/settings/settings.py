@@ -1,8 +1,10 @@
-"""The settings of a run, checked when they are created, and their summary in a few words.
+"""The settings of a run, checked when they are created, their summary, and their options.
 
 `specs` defines the meaning, default and range of each setting; this module checks settings that
 depend on each other. The page builds the summary in the browser while settings change, from the
 same specs: see `ROWS` of `specviz.ui.step.form`. Standard library only.
+
+`add_settings` offers them to argparse, for the command line and for the lanes of a race.
 """
 
 from __future__ import annotations

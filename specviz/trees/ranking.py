@@ -6,6 +6,8 @@ makes them differ (SGLang #12637). Each way grows its own tree, both frontier an
 In the study, all ways rank the same guesses at the same positions, and accepted lengths are
 computed from the target's p instead of sampled, so differences are paired and come from the ranking
 alone. The bootstrap resamples prompts, because positions of one text are similar.
+
+`measure_rank_acceptance` measures acceptance by depth and rank, from which shapes can be chosen.
 """
 
 from __future__ import annotations

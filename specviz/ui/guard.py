@@ -1,4 +1,7 @@
-"""The outermost middleware: refuses requests before anything else sees them, and adds headers."""
+"""The outermost middleware: refuses requests before anything else sees them, and adds headers.
+
+It limits the size of request bodies while they arrive, before anything parses them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The content of the page's head: a script that runs before Gradio's, and preload links.
+"""The page's head: a script that runs before Gradio's, preload links, and headings in dropdowns.
 
 It is inserted when the page is sent: see `adapters.gradio.insert_head`.
 """

@@ -3,6 +3,8 @@
 On ZeroGPU each call runs in a forked process with a GPU: arguments and results are pickled, and a
 process that raises is discarded. So a task is plain data, loads its models itself, and yields text,
 errors included. Elsewhere the same generator runs in the worker thread.
+
+A job that is stopped sets a flag in memory shared with the forked process.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Building blocks of the Cost tab's charts: axes, lines, marks and labels in plotly's format.
+"""Axes, lines, marks and labels of the Cost tab's charts, and the chart of adaptive verification.
 
 Coordinates are in data units, not pixels, so a chart may be drawn narrower than WIDTH.
 """

@@ -3,6 +3,8 @@
 Prometheus' format (prometheus.io/docs/instrumenting/exposition_formats) is parsed strictly: a line
 that does not match is an error. Comments, histogram buckets and creation times are skipped. Bad
 values raise a readable error.
+
+A text that is not such statistics gets an error that says what it seems to be.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The filled-in form, turned into a request. Fields are bound by the names of their settings."""
+"""The filled-in form, turned into a request. Fields are bound by the names of their settings.
+
+`hint` is the notice about a prompt that is unlike the text House was trained on.
+"""
 
 from __future__ import annotations
 

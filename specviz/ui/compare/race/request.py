@@ -2,6 +2,8 @@
 
 A lane is a drafter and its settings as typed on the command line; the settings that all lanes share
 are separate fields.
+
+A preset is a set of lanes that a button puts into the form.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Answer one question about the speed-up formula: sentences, formatted numbers and figures.
+"""Validate a question about the speed-up formula, and answer it: sentences, numbers and figures.
 
 Pure. Everything is simulated except what a run measured.
 """
