@@ -336,7 +336,7 @@ def test_finished_live_race_replays_and_shows_numbers(racer):
 def test_columns_have_tooltips_and_lanes_link_to_cost(racer):
     page = racer.page
     term = page.get_by_role("button", name="acceptance α")
-    tip = page.get_by_role("tooltip").filter(has_text="Σ min(p, q)")
+    tip = page.get_by_role("tooltip").filter(has_text="sum of min(p, q)")
     assert tip.count() == 0, "not before the focus is there"
     term.focus()
     tip.wait_for()

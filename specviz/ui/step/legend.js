@@ -51,12 +51,12 @@ export function TreeKey(tree) {
   const soft = nodes.some((node) => node.soft !== undefined);
   const sampled = nodes.some((node) => node.q !== undefined);
   const siblings = new Set(nodes.map((node) => node.parent)).size < nodes.length;
-  const hatched = siblings ? "; hatched: p′ and q′, after rejections" : "";
+  const hatched = siblings ? "; hatched: p′ and q′" : "";
   const bars = soft
     ? ["soft", "bar below: the target’s probability at temperature 1"]
     : sampled
       ? ["pq", "bars below: p on top, q under it" + hatched]
-      : ["p", "bar below: p (the guess was not sampled)" + hatched];
+      : ["p", "bar below: p (no q)" + hatched];
   const entries = [
     bars,
     ...(sampled ? [["edge", "the width of an edge is q"]] : []),
