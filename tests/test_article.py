@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from html import unescape
+from pathlib import Path
 
 import pytest
 from starlette.applications import Starlette
@@ -17,6 +18,7 @@ from specviz.ui.server import app_kwargs
 from specviz.ui.step import recorded
 from specviz.ui.step.replay import SHOWABLE, replay
 
+GUIDE = Path(__file__).resolve().parent.parent / "docs" / "guide.md"
 ADDRESS = "/gradio_api/sv"
 HOSTILE = "</b><script>alert(1)</script>"
 
@@ -46,6 +48,15 @@ def test_each_figure_is_a_step_that_the_server_can_show(client):
         answer = client.get(f"{ADDRESS}/{frame}")
         assert answer.status_code == 200
         assert "frame-ancestors 'self'" in answer.headers["content-security-policy"]
+
+
+@pytest.mark.slow
+def test_the_documented_frame_is_one_that_the_server_can_show(client):
+    frames = re.findall(
+        r"<iframe src=\"https://[^/]*(/[^\"]*)\"", GUIDE.read_text(encoding="utf-8")
+    )
+    assert len(frames) == 1
+    assert client.get(unescape(frames[0])).status_code == 200
 
 
 @pytest.mark.slow

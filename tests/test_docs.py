@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 OTHERS = ("CONTRIBUTING.md", "CHANGELOG.md")  # at the top of the repository
 NEEDS = {"gpu", "hub", "network", "server", "docker", "time"}
-LANGUAGES = {"sh", "python", "yaml"}
+LANGUAGES = {"sh", "python", "yaml", "html"}
 BLOCK = re.compile(
     r"(?:^ *<!-- needs: (?P<needs>[\w, ]+) -->\n)?^(?P<indent> *)```(?P<language>\w*)\n"
     r"(?P<text>.*?)^(?P=indent)```$",

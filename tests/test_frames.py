@@ -692,10 +692,7 @@ def test_residual_of_fixed_guesses_excludes_every_rejected_sibling(trace):
 def test_shares_of_two_rejected_siblings_multiply_to_the_residual():
     trace = Trace.read(SHIPPED["13-eagle2"])
     sentence = next(sentence_text(shot) for _, shot in drawn_in(trace, 5))
-    assert (
-        "sampled from p without ␣water and ␣boat (0.59 × 0.94 = 0.55 in total)."
-        in sentence
-    )
+    assert "sampled from p without ␣water and ␣boat (0.59 × 0.94 = 0.55 in total)." in sentence
 
 
 def drawn_in(trace, number):

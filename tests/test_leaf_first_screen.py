@@ -160,7 +160,10 @@ def test_caption_names_the_guess_that_root_first_judging_would_reject(runs):
             >= speculative_threshold({"p": scene.round.scored.p[node - 1], "q": guess.q})
         ]
         assert ("Judged one by one from the start" in sentence_text(shot)) == bool(falls)
-        assert not falls or f"from the start, {falls[0]} would have been rejected: " in sentence_text(shot)
+        assert (
+            not falls
+            or f"from the start, {falls[0]} would have been rejected: " in sentence_text(shot)
+        )
         found += bool(falls)
     assert found >= 2, "this run was recorded to show such a guess"
     assert not any(

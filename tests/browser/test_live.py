@@ -357,7 +357,10 @@ def test_selected_drafter_sets_its_settings_and_hides_unused_ones(visit):
     page = visit.open()
     page.click("#sv-settings")
     drawer = page.locator("#sv-drawer")
-    paths, siblings = drawer.get_by_label("Tree as rank paths"), drawer.get_by_label("Siblings at each")
+    paths, siblings = (
+        drawer.get_by_label("Tree as rank paths"),
+        drawer.get_by_label("Siblings at each"),
+    )
     budget = drawer.get_by_label("Budget").first
     pick(page, "Medusa")
     expect(paths).to_have_value(
