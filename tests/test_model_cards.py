@@ -380,6 +380,59 @@ def test_card_says_where_draft_is_smaller_than_in_paper():
     assert "The default tree here has 9 guesses; the tree in the paper's code has 25." in text
 
 
+PUBLIC_LINE = {"question_id": 81, "category": "writing", "turns": ["The dog", "Again."]}
+
+
+def test_public_questions_are_measured_by_category_without_a_clock(
+    tiny_target, tmp_path, monkeypatch
+):
+    file = tmp_path / "questions.jsonl"
+    rows = [PUBLIC_LINE, PUBLIC_LINE | {"category": "maths", "turns": ["The"]}, PUBLIC_LINE]
+    file.write_text("\n".join(map(json.dumps, rows)) + "\n")
+    monkeypatch.setattr("specviz.bench.measure.take_turns", None)
+    plan = MeasurementPlan(new_tokens=6, drafters=("ngram", "oracle"))
+    found = measure.measure_public(tiny_target, plan, measure.first_turns(file))
+    assert found["questions"] == {"writing": 2, "maths": 1}
+    assert [(r["name"], r["temperature"], r["domain"]) for r in found["rows"]] == [
+        (name, t, domain)
+        for name in ("ngram", "oracle")
+        for t in (0, 1)
+        for domain in ("writing", "maths")
+    ]
+    oracle = next(row for row in found["rows"] if row["name"] == "oracle")
+    assert oracle["tokens_per_pass"] > 2
+    assert json.loads(to_text(found)) == found
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["{", "[]", '{"turns": ["x"]}', '{"category": "a", "turns": []}',
+     '{"category": "a", "turns": [1]}', '{"category": 1, "turns": ["x"]}'],
+)  # fmt: skip
+def test_a_line_that_is_no_public_question_is_named(tmp_path, line):
+    file = tmp_path / "questions.jsonl"
+    file.write_text(json.dumps(PUBLIC_LINE) + "\n" + line)
+    with pytest.raises(ValueError, match=r"Line 2 of questions.jsonl is not"):
+        measure.first_turns(file)
+    file.write_text("\n")
+    with pytest.raises(ValueError, match="has no questions"):
+        measure.first_turns(file)
+
+
+def test_public_questions_are_added_to_the_measurements(tmp_path, monkeypatch, tiny_target):
+    file, models = tmp_path / "questions.jsonl", tmp_path / "models"
+    file.write_text(json.dumps(PUBLIC_LINE))
+    models.mkdir()
+    (models / "measured.json").write_text(json.dumps({"rows": [1, 2]}))
+    monkeypatch.setattr(measure, "measurements_folder", lambda _: models)
+    monkeypatch.setattr(measure, "load_target", lambda *_: tiny_target)
+    plan = MeasurementPlan(new_tokens=4, drafters=("ngram",), public=file)
+    found = json.loads(measure.write_measured(models, plan).read_text())
+    assert found["rows"] == [1, 2]
+    assert found["public"]["file"] == "questions.jsonl"
+    assert len(found["public"]["rows"]) == 2
+
+
 LONE = [
     e for e in entries() if e.kind == "drafter" and e.path and e.made_for not in (None, "house")
 ]
@@ -393,6 +446,15 @@ def test_single_head_card_matches_manifest_and_measurements(
     assert text == single_head.single_head_card(entry.path)
     with pytest.raises(ValueError, match="no head in"):
         single_head.single_head_card(MODELS / "eagle3" / "nowhere")
+    numbers = single_head._numbers(entry.path, entry.name)
+    for temperature in ("0", "1"):  # both prompts like its training text and public ones
+        cells = [
+            row["tokens_per_pass"]
+            for row in numbers["public"]["rows"]
+            if (row["name"], f"{row['temperature']:g}") == (entry.name, temperature)
+        ]
+        mean = f"{len(cells) / sum(1 / each for each in cells):.2f}"
+        assert f"| `{entry.name}` | {temperature} | {mean} | " in text
     monkeypatch.setattr(single_head, "fingerprint", lambda _files: "f" * 64)
     with pytest.raises(StaleMeasurements, match=f"measure {entry.name} again"):
         single_head.single_head_card(entry.path)

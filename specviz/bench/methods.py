@@ -9,7 +9,7 @@ requested.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from statistics import fmean, median
@@ -71,12 +71,19 @@ def load_entrants(
 
 def encode_prompts(target: Target, most: int, new_tokens: int) -> dict[str, list[Prompt]]:
     """Return the app's first `most` prompts of each domain, tokenized as in a run."""
+    return encode_texts(
+        target, {domain: texts[:most] for domain, texts in prompts().items()}, new_tokens
+    )
+
+
+def encode_texts(
+    target: Target, texts: Mapping[str, Sequence[str]], new_tokens: int
+) -> dict[str, list[Prompt]]:
+    """Tokenize prompts by domain as in a run that adds at most `new_tokens` tokens."""
     settings = Settings(max_new_tokens=new_tokens)
     return {
-        domain: [
-            Prompt(text, tuple(encode_prompt(target, text, settings).ids)) for text in texts[:most]
-        ]
-        for domain, texts in prompts().items()
+        domain: [Prompt(text, tuple(encode_prompt(target, text, settings).ids)) for text in several]
+        for domain, several in texts.items()
     }
 
 

@@ -122,12 +122,23 @@ def _add_measure(parser: argparse.ArgumentParser) -> None:
     )
     text = "only these drafters of the catalogue"
     group.add_argument("--drafters", default="", metavar="NAME,NAME,...", help=text)
+    text = (
+        "only count tokens per pass on the first turns of these questions (JSON Lines, as "
+        "MT-bench's), and add them to the measurements"
+    )
+    group.add_argument("--public", type=Path, metavar="FILE", help=text)
 
 
 def _measurement_plan(arguments: argparse.Namespace) -> MeasurementPlan:
     """Return how much to measure. Raises ValueError."""
     drafters = tuple(filter(None, arguments.drafters.split(",")))
-    return MeasurementPlan(arguments.prompts, arguments.new_tokens, arguments.repeats, drafters)
+    return MeasurementPlan(
+        arguments.prompts,
+        arguments.new_tokens,
+        arguments.repeats,
+        drafters,
+        public=arguments.public,
+    )
 
 
 def _head_options(arguments: argparse.Namespace) -> HeadOptions:

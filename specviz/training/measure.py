@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -24,6 +24,7 @@ from specviz.bench.methods import (
     drafter_method,
     drafter_names,
     encode_prompts,
+    encode_texts,
     load_entrants,
     plain_method,
 )
@@ -98,6 +99,7 @@ class MeasurementPlan:
         repeats: Turns per prompt.
         drafters: Names of the drafters; empty for all.
         device: Device that the models run on.
+        public: File of public questions; then only accepted lengths on them are measured.
 
     Raises:
         ValueError: If a number is less than 1 or the catalogue lacks a drafter.
@@ -108,6 +110,7 @@ class MeasurementPlan:
     repeats: int = 1
     drafters: tuple[str, ...] = ()
     device: str | None = "cpu"
+    public: Path | None = None
 
     def __post_init__(self) -> None:
         if min(self.prompts, self.repeats) < 1:
@@ -133,16 +136,27 @@ class MeasurementPlan:
 def write_measured(folder: Path, plan: MeasurementPlan, target: str = HOUSE) -> Path:
     """Measure, and write `folder`/measured.json, with the reason why a drafter is left out.
 
+    Accepted lengths on public questions are added to the measurements that the file has; anything
+    else replaces them.
+
     Raises:
-        ValueError: If the catalogue does not name the models in `folder`.
+        ValueError: If the catalogue does not name the models in `folder`, or the public questions
+            cannot be read.
+        OSError: If there is no file of public questions, or no measurements to add them to.
     """
     home = measurements_folder(target)
     if home is None:
         raise ValueError(f"The catalogue has no weights that were made for {target!r}.")
     if folder.resolve() != home.resolve():
         raise ValueError(f"Only the app's own models can be measured, in {str(home)!r}.")
-    facts = measure_drafters(load_target(target, plan.device), plan)
     path = folder / MEASURED.name
+    if plan.public is None:
+        facts = measure_drafters(load_target(target, plan.device), plan)
+    else:
+        questions = first_turns(plan.public)
+        facts = json.loads(path.read_text(encoding="utf-8"))
+        found = measure_public(load_target(target, plan.device), plan, questions)
+        facts["public"] = {"file": plan.public.name, **found}
     path.write_text(to_text(facts), encoding="utf-8")
     return path
 
@@ -191,6 +205,49 @@ def measure_drafters(target: Target, plan: MeasurementPlan) -> dict[str, Any]:
         "left_out": absent,
         "rows": rows,
         "same_budget": _same_budget(target, chosen, domains, plan),
+    }
+
+
+def first_turns(path: Path) -> dict[str, list[str]]:
+    """Read the first turn of each question by category, from JSON Lines as MT-bench has them.
+
+    Raises:
+        ValueError: If a line is no such question, or there is none.
+        OSError: If the file cannot be read.
+    """
+    found: dict[str, list[str]] = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+            text, category = row["turns"][0], row["category"]
+            if not (isinstance(text, str) and isinstance(category, str)):
+                raise TypeError("both are text")
+        except (ValueError, KeyError, TypeError, IndexError) as error:
+            raise ValueError(
+                f'Line {number} of {path.name} is not {{"category": …, "turns": [text, …]}}.'
+            ) from error
+        found.setdefault(category, []).append(text)
+    if not found:
+        raise ValueError(f"{path.name} has no questions.")
+    return found
+
+
+def measure_public(
+    target: Target, plan: MeasurementPlan, questions: Mapping[str, Sequence[str]]
+) -> dict[str, Any]:
+    """Measure accepted lengths, untimed, on public questions by category."""
+    names = list(plan.drafters) or drafter_names(target.card.name, None)
+    chosen, _ = load_entrants(target, names, lambda name: plan.settings(name, 0.0))
+    prompts = encode_texts(target, questions, plan.new_tokens)
+    return {
+        "target": target.card.hash,
+        "questions": {category: len(texts) for category, texts in questions.items()},
+        "new_tokens": plan.new_tokens,
+        "seed": SEED,
+        "drafters": {each.name: _describe(target, each, each.settings) for each in chosen},
+        "rows": untimed_rows(target, chosen, prompts, plan.settings),
     }
 
 
@@ -243,22 +300,43 @@ def _same_budget(
     plan: MeasurementPlan,
 ) -> dict[str, Any]:
     """Measure accepted lengths, untimed, of drafts of equal size."""
-    rows, drafters = [], {}
-    for entrant in with_progress(
-        [e for e in entrants if equal_budget_settings(e.name) is not None]
-    ):
-        drafters[entrant.name] = _describe(
-            target, entrant, plan.equal_budget_settings(entrant.name, 0.0)
-        )
-        for temperature in TEMPERATURES:
-            settings = plan.equal_budget_settings(entrant.name, temperature)
-            method = drafter_method(target, Entrant(entrant.drafter, settings))
-            for domain, prompts in domains.items():
-                traces = [method.decode(prompt).finalize() for prompt in prompts]
-                row = {"name": entrant.name, "domain": domain, "temperature": temperature}
-                row |= {"tokens_per_pass": tokens_per_pass(traces), **guess_statistics(traces)}
-                rows.append({name: rounded(value) for name, value in row.items()})
+    able = [each for each in entrants if equal_budget_settings(each.name) is not None]
+    drafters = {
+        entrant.name: _describe(target, entrant, plan.equal_budget_settings(entrant.name, 0.0))
+        for entrant in able
+    }
+    rows = untimed_rows(target, able, domains, plan.equal_budget_settings)
     return {"guesses": BUDGET, "drafters": drafters, "rows": rows}
+
+
+def untimed_rows(
+    target: Target,
+    entrants: Iterable[Entrant],
+    domains: Mapping[str, Sequence[Prompt]],
+    settings: Callable[[str, float], Settings],
+) -> list[dict[str, Any]]:
+    """Decode every prompt once, and return what does not depend on the machine's speed.
+
+    Args:
+        target: The target model.
+        entrants: The drafters.
+        domains: Prompts by domain.
+        settings: Returns the settings for a drafter's name and a temperature.
+
+    Returns:
+        A row per drafter, temperature and domain: tokens per pass and statistics of the guesses.
+    """
+    rows = []
+    for entrant in with_progress(list(entrants)):
+        for temperature in TEMPERATURES:
+            chosen = Entrant(entrant.drafter, settings(entrant.name, temperature))
+            method = drafter_method(target, chosen)
+            for domain, prompts in domains.items():
+                outcomes = [method.decode(prompt).finalize() for prompt in prompts]
+                row = {"name": entrant.name, "domain": domain, "temperature": temperature}
+                row |= {"tokens_per_pass": tokens_per_pass(outcomes), **guess_statistics(outcomes)}
+                rows.append({name: rounded(value) for name, value in row.items()})
+    return rows
 
 
 def rounded(value: Any) -> Any:

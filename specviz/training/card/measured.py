@@ -116,7 +116,31 @@ def measured_sections(models: Models) -> str:
 def section_of(facts: dict[str, Any]) -> str:
     """Return the section of measurements on a target other than the house target."""
     about = f"## Measured\n\n{_measured_setup(facts)}\n\n{_definitions(facts)}"
-    return "\n\n".join([about, *tables(facts)])
+    return "\n\n".join([about, *tables(facts), *_public(facts.get("public"))])
+
+
+def _public(facts: dict[str, Any] | None) -> Iterator[str]:
+    """Yield the section on public questions, if they were measured."""
+    if facts is None:
+        return
+    sizes = facts["questions"]
+    listed = ", ".join(f"{category} ({count})" for category, count in sizes.items())
+    rows = []
+    for name in facts["drafters"]:
+        for temperature in sorted({row["temperature"] for row in facts["rows"]}):
+            mine = _rows_of(facts, name, temperature)
+            cells = (number(row["tokens_per_pass"]) for row in mine)
+            mean = number(mean_over_equal_text([row["tokens_per_pass"] for row in mine]))
+            rows.append((f"`{name}`", f"{temperature:g}", mean, *cells))
+    yield (
+        "### Public questions: tokens per pass\n\n"
+        f"The first turns of `{facts['file']}`: {listed}; at most {facts['new_tokens']} new tokens "
+        f"each, seed {facts['seed']}. No drafter was trained on them. The number does not depend "
+        "on the speed of the machine. The app's own prompts are closer to the text that a trained "
+        "head has seen, so these numbers say more about other text. The mean is the harmonic "
+        "mean, for equal amounts of text from each category.\n\n"
+        + table(("drafter", "temperature", "mean", *sizes), rows)
+    )
 
 
 def tables(facts: dict[str, Any]) -> list[str]:

@@ -74,11 +74,13 @@ def _numbers(folder: Path, name: str) -> dict[str, Any] | None:
     if not path.is_file():
         return None
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    mine = found["drafters"].get(name, {}).get("hash")
-    if mine != fingerprint(weight_files(folder)) or found["target"] not in _accepted_hashes(folder):
-        raise StaleMeasurements(
-            f"{path.name} has measurements of other weights: measure {name} again."
-        )
+    weights, targets = fingerprint(weight_files(folder)), _accepted_hashes(folder)
+    for part in filter(None, (found, found.get("public"))):
+        mine = part["drafters"].get(name, {}).get("hash")
+        if mine != weights or part["target"] not in targets:
+            raise StaleMeasurements(
+                f"{path.name} has measurements of other weights: measure {name} again."
+            )
     return found
 
 
@@ -186,6 +188,9 @@ def _commands(name: str, target: str, folder: Path, numbers: dict[str, Any] | No
         counts = ("prompts", "new_tokens", "repeats", "threads")
         plan = " ".join(f"--{each.replace('_', '-')} {numbers[each]}" for each in counts)
         lines.append(f"python -m specviz train measure {place} {plan}")
+        if public := numbers.get("public"):
+            counts_only = f"--public {public['file']} --new-tokens {public['new_tokens']}"
+            lines.append(f"python -m specviz train measure {place} {counts_only}")
     return "## Commands\n\n```\n" + "\n".join(lines) + "\n```"
 
 
