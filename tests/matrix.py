@@ -29,10 +29,10 @@ MARKS = ("<!-- versions: python tests/matrix.py --write -->\n", "<!-- /versions 
 ENDS = ("oldest", "newest", "beyond")
 # Tests of recorded results, which are out of date while a version bound is being changed.
 RECORDS = (
-    "test_lock_has_every_requirement_within_its_range",
+    "test_lock_file_has_every_requirement_within_its_range",
     "test_upper_bounds_are_the_minor_release_after_the_locked_one",
     "test_hugging_face_space_pins_the_locked_gradio_version",
-    "test_table_of_versions_fits_the_bounds",
+    "test_table_of_tested_versions_agrees_with_the_bounds",
 )
 
 

@@ -299,7 +299,7 @@ def test_undocumented_apis_are_used_in_adapters_only():
         "A = 'document.querySelector(\"[data-testid=textbox]\")'",
     ],
 )
-def test_each_kind_of_undocumented_use_is_detected(source):
+def test_adapter_check_detects_each_kind_of_undocumented_use(source):
     """Check the test itself."""
     assert problems(source)
 
@@ -317,12 +317,12 @@ def test_each_kind_of_undocumented_use_is_detected(source):
         '"""Answers below /gradio_api/ too."""',
     ],
 )
-def test_documented_and_own_names_are_not_reported(source):
+def test_adapter_check_accepts_documented_names_and_names_of_specviz(source):
     """Check the test itself."""
     assert not problems(source)
 
 
-def test_adapters_import_neither_the_app_nor_each_other():
+def test_adapters_import_nothing_of_the_app_and_no_library_on_import():
     for path in ADAPTERS.glob("*.py"):
         names = re.findall(r"^\s*(?:from|import) (specviz[\w.]*)", path.read_text(), re.MULTILINE)
         assert set(names) <= {"specviz.adapters"}, path
@@ -350,21 +350,21 @@ def foreign_classes(sheet: str) -> set[str]:
     return {name for name in found if not re.match(r"sv(-|$)", name)} - PLOTLY - {"dark"}
 
 
-def test_one_style_sheet_refers_to_gradio_elements():
+def test_only_one_style_sheet_refers_to_gradio_elements():
     sheets = set(HALF.rglob("*.css"))
     assert len(sheets) > 30
     found = {name_of(path): foreign_classes(path.read_text(encoding="utf-8")) for path in sheets}
     assert {name for name, classes in found.items() if classes} == {name_of(SHEET)}
 
 
-def test_one_module_refers_to_gradio_elements():
+def test_only_one_javascript_module_refers_to_gradio_elements():
     for path in set(HALF.rglob("*.js")) - SCRIPTS:
         code = re.sub(r"^\s*(//|\*|/\*).*$", "", path.read_text(encoding="utf-8"), flags=re.M)
         strings = " ".join(re.findall(r"\"[^\"\n]*\"|'[^'\n]*'|`[^`]*`", code))
         assert not DOM.search(strings), path
 
 
-def test_foreign_class_is_detected():
+def test_adapter_check_detects_css_classes_of_gradio():
     """Check the tests themselves."""
     assert foreign_classes(".sv-a .wrap { margin: .5em }") == {"wrap"}
     assert foreign_classes("@media print {\n  .sv [data-testid=a] { b: c }\n}") == {"data-testid"}

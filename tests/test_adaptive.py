@@ -33,7 +33,7 @@ def every_choice(load):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_no_choice_of_as_many_slots_brings_more_tokens(seed):
+def test_chosen_slots_give_the_most_expected_tokens(seed):
     load = random_load(seed)
     for slots in range(7):
         best = max(tokens for count, tokens in every_choice(load) if count == slots)
@@ -42,7 +42,7 @@ def test_no_choice_of_as_many_slots_brings_more_tokens(seed):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_best_plan_is_the_fastest_of_all(seed):
+def test_best_plan_is_the_fastest_of_all_possible_plans(seed):
     load = random_load(seed)
     speeds = [
         tokens / (load.drafting + load.pass_seconds(3, 3 + slots))
@@ -53,7 +53,7 @@ def test_best_plan_is_the_fastest_of_all(seed):
     assert load.best_static()[1].tokens_per_second <= fastest * (1 + 1e-12)
 
 
-def test_a_static_plan_checks_the_same_places_of_all_requests():
+def test_static_plan_checks_the_same_number_of_guesses_in_every_request():
     groups = (RequestGroup("a", 2, [0.5, 0.5]), RequestGroup("b", 1, [0.8]))
     load = Load(groups, lambda requests, tokens: 1.0 + tokens, 0.5)
     plan = load.static(2)
@@ -63,13 +63,13 @@ def test_a_static_plan_checks_the_same_places_of_all_requests():
     assert load.plain().seconds == 4.0
 
 
-def test_a_confident_late_place_is_checked_before_a_doubtful_first_one():
+def test_confident_late_guess_is_checked_before_a_doubtful_first_guess():
     groups = (RequestGroup("sure", 1, [0.9] * 5), RequestGroup("unsure", 1, [0.5]))
     load = Load(groups, lambda requests, tokens: 1.0, 0.0)
     assert load.budget(5).checked == ((1, 1, 1, 1, 1), (0,))  # 0.9^5 is 0.59
 
 
-def test_requests_are_dealt_evenly():
+def test_requests_are_divided_evenly_among_domains():
     assert [group.requests for group in deal(7, {"a": [0.5], "b": [0.5], "c": [0.5]})] == [3, 2, 2]
 
 
@@ -78,21 +78,21 @@ def test_every_load_fits_in_memory(setup):
     assert fits_in_memory(deployment(setup), LOADS[-1], 8)
 
 
-def test_a_shared_pass_equals_one_with_a_token_for_each_request():
+def test_shared_pass_time_equals_pass_time_for_one_token_per_request():
     serving = deployment("h100")
     alone, shared = pass_time(serving, 16, 1), shared_pass_time(serving, 16, 16)
     assert shared.memory == pytest.approx(alone.memory)
     assert shared.compute == pytest.approx(alone.compute, rel=0.01)
 
 
-def test_measured_acceptance_ends_before_places_that_were_judged_too_seldom():
+def test_measured_acceptance_omits_rarely_judged_positions():
     for drafter in measured_drafters(0.0).values():
         assert all(0 <= kept <= 1 for row in drafter.domains.values() for kept in row)
         assert all(drafter.domains.values())
     assert "dspark" in drafters()
 
 
-def test_the_numbers_of_the_section_are_those_of_its_plans():
+def test_numbers_on_the_page_equal_those_of_the_plan():
     ask = Ask.from_data({**START, "slots": 100})
     found, load = answer(ask), ask.load(ask.requests)
     checked = [[cell["checked"] for cell in row["cells"]] for row in found["rows"]]
@@ -118,6 +118,6 @@ def test_the_numbers_of_the_section_are_those_of_its_plans():
         ({"slots": True}, "whole number"),
     ],
 )
-def test_bad_values_get_a_sentence(change, says):
+def test_invalid_values_raise_readable_error(change, says):
     with pytest.raises(ValueError, match=says):
         Ask.from_data({**START, **change})

@@ -42,7 +42,7 @@ def example():
     return re.search(r"```python\n(.*?)```", section.split("\n## ")[0], flags=re.DOTALL)[1]
 
 
-def test_documented_example_saves_a_trace_that_passes_check(address, tmp_path):
+def test_documented_api_example_saves_a_trace_that_passes_check(address, tmp_path):
     code = example()
     assert "http://127.0.0.1:7860/" in code
     code = code.replace("http://127.0.0.1:7860/", address)
@@ -56,7 +56,7 @@ def test_documented_example_saves_a_trace_that_passes_check(address, tmp_path):
     assert trace.baseline is not None
 
 
-def test_a_client_sees_exactly_one_documented_endpoint(client):
+def test_api_has_exactly_one_documented_endpoint(client):
     api = client.view_api(return_format="dict", print_info=False)
     assert api["unnamed_endpoints"] == {}
     ((name, run),) = api["named_endpoints"].items()
@@ -68,19 +68,19 @@ def test_a_client_sees_exactly_one_documented_endpoint(client):
     assert [value["type"] for value in run["returns"]] == [{"type": "string"}]
 
 
-def test_a_client_receives_an_error_of_one_sentence(client):
+def test_api_client_receives_errors_of_one_sentence(client):
     with pytest.raises(AppError, match="prompt is empty") as refused:
         client.predict("", api_name="/run")
     assert str(refused.value).endswith(".")
 
 
-def test_a_conversation_is_rejected_without_a_chat_template(client):
+def test_conversation_is_rejected_if_the_model_has_no_chat_template(client):
     turns = [{"role": "user", "text": "Hello"}]
     with pytest.raises(AppError, match="House has no chat template"):
         client.predict(turns, api_name="/run")
 
 
-def test_calls_without_a_session_share_the_limit_of_one_visitor(address):
+def test_api_calls_without_a_session_share_one_visitors_limit(address):
     """Two calls compute or wait; a third is rejected with one sentence."""
     calls = f"{address.rstrip('/')}/gradio_api/call/run"
     asked = {"data": ["Once upon a time", "draft-model", {"max_new_tokens": 200}, "house"]}

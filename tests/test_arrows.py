@@ -144,16 +144,16 @@ def commands():
     return sorted(own - {SERVES, EXPORTS})
 
 
-def test_no_command_but_serve_and_export_imports_the_page():
+def test_only_the_commands_serve_and_export_import_the_page():
     assert not [name for name in commands() if top(reach(name, lazy=True)) & SCREEN]
     assert "specviz.ui.page" in imports(SERVES, lazy=True)
 
 
-def test_serve_imports_the_page_only_when_it_runs():
+def test_serve_command_imports_the_page_only_when_it_runs():
     assert not top(reach(SERVES)) & (MODELS | {"gradio", "plotly", "networkx", "specviz.figures"})
 
 
-def test_export_imports_the_player_only_when_it_runs_and_never_a_model():
+def test_export_command_imports_the_player_when_it_runs_and_never_a_model():
     assert not top(reach(EXPORTS)) & (MODELS | SCREEN)
     assert "specviz.ui.step.replay" in imports(EXPORTS, lazy=True)
     assert "torch" not in top(reach("specviz.ui.step.replay"))
@@ -184,7 +184,7 @@ def arrows(room_of=room):
     }
 
 
-def test_every_package_has_a_layer_and_there_are_few_layers():
+def test_every_package_belongs_to_a_layer_and_packages_stay_few():
     rooms = {room(module) for module in modules()} - {"", "__main__"}
     assert rooms == set(FLOORS)
     assert len(rooms) <= MOST_ROOMS
@@ -252,7 +252,7 @@ def test_browser_section_imports_only_its_own_and_shared_modules():
         assert {each.parent for each in imported} <= allowed, path
 
 
-def test_import_pattern_finds_exactly_the_javascript_imports():
+def test_import_pattern_matches_every_javascript_import_and_nothing_else():
     """A guard for the test itself."""
     text = """// import { no } from "./comment.js";
 import { one } from "./one.js";
@@ -284,7 +284,7 @@ COMMAND = (
 @pytest.mark.parametrize(
     "code", [f"import {LISTED}", *(f"{COMMAND}{call}" for call in CALLS)], ids=["all", *CALLS]
 )
-def test_fresh_process_imports_neither_torch_nor_ui(code):
+def test_playing_a_trace_in_a_new_process_imports_neither_torch_nor_ui(code):
     """Check in a fresh process what the other tests read from the source."""
     code = f"{code}\nimport sys; print(sorted({MODELS | SCREEN!r} & set(sys.modules)))"
     done = subprocess.run(
@@ -294,7 +294,7 @@ def test_fresh_process_imports_neither_torch_nor_ui(code):
 
 
 @pytest.mark.slow
-def test_import_walk_detects_torch():
+def test_import_search_detects_an_indirect_import_of_torch():
     """Check the test itself: imports over several steps, and inside functions."""
     assert "torch" in top(reach("specviz.catalog.loading"))
     assert "specviz.verification.tree" in reach("specviz.engine")

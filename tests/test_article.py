@@ -35,13 +35,13 @@ def test_article_has_two_to_three_thousand_words():
     assert 2000 <= len(text.split()) <= 3000
 
 
-def test_article_contains_no_number_of_a_run():
+def test_article_takes_every_number_of_a_run_from_its_trace():
     text = re.sub(r"\{\{.*?\}\}|\(https://\S+\)|holds = .*", "", FILE.read_text())
     assert NUMBER.findall(text) == []
 
 
 @pytest.mark.slow
-def test_each_figure_is_a_step_that_the_server_can_show(client):
+def test_server_can_show_the_step_of_each_article_figure(client):
     frames = [unescape(found) for found in re.findall(r'<iframe src="([^"]*)"', article())]
     assert len(frames) == len(read(FILE)["steps"])
     for frame in frames:
@@ -51,7 +51,7 @@ def test_each_figure_is_a_step_that_the_server_can_show(client):
 
 
 @pytest.mark.slow
-def test_the_documented_frame_is_one_that_the_server_can_show(client):
+def test_server_can_show_the_iframe_documented_in_the_guide(client):
     frames = re.findall(
         r"<iframe src=\"https://[^/]*(/[^\"]*)\"", GUIDE.read_text(encoding="utf-8")
     )
@@ -60,7 +60,7 @@ def test_the_documented_frame_is_one_that_the_server_can_show(client):
 
 
 @pytest.mark.slow
-def test_article_is_sent_with_a_policy_for_its_own_script_only(client):
+def test_content_security_policy_of_the_article_allows_only_its_own_script(client):
     answer = client.get(f"{ADDRESS}/article")
     assert answer.status_code == 200
     policy = answer.headers["content-security-policy"]
@@ -69,7 +69,7 @@ def test_article_is_sent_with_a_policy_for_its_own_script_only(client):
     assert article_policy()["frame-src"] == ["'self'"]
 
 
-def test_text_of_a_run_is_no_markup_in_the_article():
+def test_html_in_the_text_of_a_run_is_escaped_in_the_article():
     from specviz.ui.learn import article as module
 
     said = module._inline([HOSTILE, {"w": [HOSTILE]}, {"n": HOSTILE, "as": "p"}, {"b": HOSTILE}])
@@ -88,7 +88,7 @@ def test_text_of_a_run_is_no_markup_in_the_article():
         ("trace=01-chain&show=tree,<b>", "'<b>' is none of the parts: text, sentence, "),
     ],
 )
-def test_frame_for_something_unknown_is_refused_with_a_sentence(client, query, sentence):
+def test_iframe_of_an_unknown_run_or_step_returns_readable_error(client, query, sentence):
     answer = client.get(f"{ADDRESS}/embed?{query}")
     assert answer.status_code == 404
     assert answer.headers["content-type"].startswith("text/plain")
@@ -96,7 +96,7 @@ def test_frame_for_something_unknown_is_refused_with_a_sentence(client, query, s
 
 
 @pytest.mark.slow
-def test_excerpt_names_its_parts():
+def test_embedded_excerpt_contains_its_parts_and_step():
     page = replay(recorded.trace("01-chain"), 1, "judge-5", ("tree", "coin"))
     data = page.split('id="sv-run">')[1].split("</script>")[0]
     assert json.loads(data)["show"] == ["tree", "coin"]

@@ -171,7 +171,7 @@ def test_event_called_by_fn_index_returns_readable_error(server, inputs, name, v
         ('{"prompt": "", "seed": 1}', "A run has no field seed"),
     ],
 )
-def test_invalid_request_for_a_run_is_explained_in_its_lines(server, wish, phrase):
+def test_invalid_run_request_is_reported_in_the_stream_of_its_job(server, wish, phrase):
     server.calls += 1
     number = server.calls
     server.call(server.event(1, "start_job")["id"], [json.dumps([PAGE, number, wish])])
@@ -181,20 +181,20 @@ def test_invalid_request_for_a_run_is_explained_in_its_lines(server, wish, phras
 
 
 @pytest.mark.parametrize(("text", "phrase"), QUESTIONS)
-def test_every_section_rejects_invalid_questions(server, text, phrase):
+def test_every_section_rejects_invalid_requests(server, text, phrase):
     for section in SECTIONS:
         answered = server.ask(section, text)
         assert answered.status_code == 400, section
         assert re.search(phrase, answered.json()["problem"]), section
 
 
-def test_question_to_an_unknown_section_is_refused(server):
+def test_request_to_an_unknown_section_is_rejected(server):
     answered = server.ask("nowhere", "{}")
     assert answered.status_code == 404
     assert answered.json()["problem"] == "No section of this page has this name."
 
 
-def test_question_from_another_site_is_refused(server):
+def test_request_from_another_site_is_rejected(server):
     """Its page may not set the type that a question needs, and its origin is not allowed."""
     foreign = server.ask("law", json.dumps(LAW), Origin="http://evil.example")
     assert foreign.status_code == 403
@@ -217,13 +217,13 @@ def test_question_from_another_site_is_refused(server):
         ("proof", {"run": "../../app"}, "no recorded run with this name"),
     ],
 )
-def test_question_with_invented_values_returns_readable_error(server, section, asked, phrase):
+def test_request_with_impossible_values_returns_readable_error(server, section, asked, phrase):
     answered = server.ask(section, json.dumps(asked))
     assert answered.status_code == 200
     assert re.search(phrase, answered.json()["problem"])
 
 
-def test_chart_axis_fits_extremely_fast_run(server):
+def test_chart_can_show_an_extremely_fast_run(server):
     """Its chart once had no step for such numbers, and nothing caught the end of that search."""
     run = dict.fromkeys(POINT, 1e6) | {"alpha": 0.5}
     answered = server.ask("law", json.dumps(LAW | {"run": run}))
@@ -248,14 +248,14 @@ def test_chart_axis_fits_extremely_fast_run(server):
         ("deep_link?session_hash=a", {}, "This route is closed"),
     ],
 )
-def test_api_call_with_invalid_values_is_refused(server, path, body, phrase):
+def test_api_call_with_invalid_values_is_rejected(server, path, body, phrase):
     answered = server.post(path, **body)
     assert answered.status_code >= 400
     assert re.search(phrase, answered.text)
 
 
 @pytest.mark.parametrize("path", ["queue/join", "run/predict", "sv/ask/law", "sv/health", "none"])
-def test_large_body_is_refused_by_live_server(server, path):
+def test_running_server_rejects_a_large_request_body(server, path):
     part = b"x" * 10**6
     sized = server.client.post(path, content=part * 20)
     chunked = server.client.post(path, content=iter([part] * 20))
@@ -274,7 +274,7 @@ def test_large_body_is_refused_by_live_server(server, path):
     ],
 )
 @pytest.mark.parametrize("method", ["GET", "OPTIONS"])
-def test_gradio_permits_no_foreign_origin(server, method, headers, status):
+def test_gradio_permits_no_request_from_a_foreign_origin(server, method, headers, status):
     """Not even a preflight request, which a middleware of Gradio's answers by itself."""
     asked = headers | {"Access-Control-Request-Method": "POST"}
     answered = server.client.request(method, "../config", headers=asked)
@@ -319,7 +319,7 @@ def test_api_endpoint_returns_readable_errors(server, values, phrase):
     assert re.search(phrase, server.call(server.event(4, "run")["id"], values))
 
 
-def test_server_still_runs_after_all_bad_input(server):
+def test_server_still_responds_after_all_invalid_input(server):
     settings = {"max_new_tokens": 4}
     told = server.call(
         server.event(4, "run")["id"], ["Once upon a time", "ngram", settings, "house"]
@@ -330,7 +330,7 @@ def test_server_still_runs_after_all_bad_input(server):
 # Faults of the machine.
 
 
-def test_taken_port_raises_readable_error(server):
+def test_port_in_use_raises_readable_error(server):
     port = str(server.client.base_url.port)
     command = [sys.executable, "app.py", "--port", port]
     second = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -352,7 +352,7 @@ def test_unwritable_disk_raises_readable_error(monkeypatch):
     assert "GRADIO_TEMP_DIR" in str(said.value)
 
 
-def test_user_without_writable_folder_gets_readable_error(tmp_path):
+def test_missing_writable_folder_raises_readable_error(tmp_path):
     nowhere = "import tempfile\ntempfile._candidate_tempdir_list = lambda: ['/proc/none']\n"
     (tmp_path / "sitecustomize.py").write_text(nowhere)
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
@@ -368,7 +368,7 @@ def test_user_without_writable_folder_gets_readable_error(tmp_path):
     assert told.stderr.startswith("specviz: This user can write to no folder for temporary files")
 
 
-def test_missing_output_folder_error_has_no_errno(monkeypatch, capsys):
+def test_missing_temporary_folder_error_omits_the_error_number(monkeypatch, capsys):
     def begun(*_):
         raise FileNotFoundError(2, "No usable temporary directory found in ['/tmp']")
 
@@ -384,7 +384,7 @@ def test_sigterm_during_model_load_exits_cleanly(tmp_path):
     assert "Traceback" not in said
 
 
-def test_silent_hub_times_out(monkeypatch):
+def test_hub_that_does_not_respond_times_out(monkeypatch):
     monkeypatch.setattr(adapter, "TIMEOUT", 0.2)
     monkeypatch.setattr(files, "TIMEOUT", 0.2)
     with socket.socket() as silent:
@@ -396,7 +396,7 @@ def test_silent_hub_times_out(monkeypatch):
     assert files.hub_reason(gone.value) == "it did not respond for 0.2 seconds."
 
 
-def test_unwritable_model_folder_error_does_not_name_it():
+def test_error_for_unwritable_model_folder_omits_its_path():
     with pytest.raises(OSError, match="Not a directory") as full:
         Path("/dev/null/models").mkdir()
     said = files.hub_reason(full.value)

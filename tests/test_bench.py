@@ -57,7 +57,7 @@ def prompt(tiny_target):
 
 
 @pytest.mark.slow
-def test_every_method_has_a_row_in_every_domain(tiny_target, tiny_draft, prompt):
+def test_benchmark_has_a_row_for_every_method_and_domain(tiny_target, tiny_draft, prompt):
     ways = ways_of(tiny_target, [tiny_draft, NGram()], GREEDY)
     rows = list(measure(tiny_target, ways, {"a": [prompt], "b": [prompt]}, repeats=2))
     assert [(row.domain, row.name) for row in rows] == [(d, n) for d in "ab" for n in NAMES]
@@ -95,7 +95,9 @@ def test_assisted_generation_needs_an_assistant_model(tiny_target, prompt, law):
 
 
 @pytest.mark.slow
-def test_transformers_does_the_same_work_at_temperature_0(tiny_target, tiny_draft, prompt):
+def test_transformers_needs_as_many_tokens_and_passes_at_temperature_0(
+    tiny_target, tiny_draft, prompt
+):
     """Compare the number of tokens, and of passes except for our separate prefill."""
     ways = {way.name: way for way in ways_of(tiny_target, [tiny_draft], GREEDY)}
     ours, theirs = ways["tiny-draft"], ways["transformers assisted generation"]
@@ -106,7 +108,7 @@ def test_transformers_does_the_same_work_at_temperature_0(tiny_target, tiny_draf
 
 
 @pytest.mark.slow
-def test_assistant_config_is_restored(tiny_target, prompt):
+def test_config_of_the_assistant_model_is_restored(tiny_target, prompt):
     small = tiny.draft().model
     config, whole, seen = small.generation_config, small.generate, []
     before = config.to_dict()
@@ -118,7 +120,7 @@ def test_assistant_config_is_restored(tiny_target, prompt):
     assert seen[0]["assistant_confidence_threshold"] == 0.25
 
 
-def test_methods_take_turns_and_rotate(tiny_target, prompt):
+def test_methods_take_turns_in_rotating_order(tiny_target, prompt):
     order = []
 
     def way(name):
@@ -129,7 +131,7 @@ def test_methods_take_turns_and_rotate(tiny_target, prompt):
     assert [len(calls) for calls in turns.values()] == [3, 3, 3]
 
 
-def test_ratio_is_the_median_of_ratios_within_a_turn(tiny_target, prompt, monkeypatch):
+def test_speedup_is_the_median_of_the_ratios_within_each_turn(tiny_target, prompt, monkeypatch):
     """Ratios 0.5, 2 and 4: neither the ratio of the medians (1) nor that of the sums."""
     clock = iter([2.0, 4.0, 2.0, 4.0, 40.0, 10.0])  # plain, fast; fast, plain; plain, fast
 
@@ -160,7 +162,7 @@ TREE = Settings(Sampling(0.9), max_new_tokens=32, gamma=3, siblings=[3, 2])
 
 @pytest.mark.slow
 @pytest.mark.parametrize("settings", [GREEDY, TREE, replace(TREE, candidates="greedy")])
-def test_guess_statistics_equal_those_of_a_trace(tiny_target, tiny_draft, settings):
+def test_acceptance_statistics_equal_those_computed_from_a_trace(tiny_target, tiny_draft, settings):
     ids = tiny_target.encode(tiny.PROMPT, settings.max_new_tokens)
     found = tally_rounds(list(engine.rounds(tiny_target, tiny_draft, ids, settings)))
     header, *events = engine.run(tiny_target, tiny_draft, tiny.PROMPT, settings, baseline=False)
@@ -177,7 +179,7 @@ def test_guess_statistics_equal_those_of_a_trace(tiny_target, tiny_draft, settin
 
 
 @pytest.mark.slow
-def test_depths_count_guesses_positions_and_accepted(tiny_target):
+def test_tally_counts_judged_guesses_positions_and_acceptances_by_depth(tiny_target):
     """Compare with the events: siblings share a position, and their depth is their path's."""
     tiny_draft = tiny.draft(tiny.blurred(tiny.llama(), noise=0.2))  # often wrong
     ids = tiny_target.encode(tiny.PROMPT, TREE.max_new_tokens)
@@ -199,7 +201,7 @@ def test_depths_count_guesses_positions_and_accepted(tiny_target):
 
 
 @pytest.mark.slow
-def test_acceptance_by_depth_agrees_in_compare_bench_and_model_card(tiny_target):
+def test_compare_bench_and_model_card_agree_on_acceptance_by_depth(tiny_target):
     """Count by position; with siblings, counting by guess would give another number."""
     tiny_draft = tiny.draft(tiny.blurred(tiny.llama(), noise=0.2))
     ids = tiny_target.encode(tiny.PROMPT, TREE.max_new_tokens)
@@ -215,7 +217,7 @@ def test_acceptance_by_depth_agrees_in_compare_bench_and_model_card(tiny_target)
     assert GLOSSARY["extra files"][1:] in DEFINITIONS
 
 
-def test_transformers_methods_have_the_matching_drafters_settings(tiny_target, tiny_draft):
+def test_transformers_methods_use_the_settings_of_the_matching_drafter(tiny_target, tiny_draft):
     wide, narrow = replace(GREEDY, gamma=4), replace(GREEDY, gamma=2)
     taking = [
         Entrant(tiny_draft, wide),
@@ -294,7 +296,7 @@ def test_failed_early_exit_restores_all_layers(monkeypatch):
     assert model.generation_config.to_dict() == before
 
 
-def test_missing_mtp_is_explained_by_transformers():
+def test_error_of_transformers_explains_missing_mtp_weights():
     target = tiny.target(tiny.llama(seed=6))
     assert "Could not find `num_mtp_layers`" in reference.explain_no_mtp(target)
     target.model.config.num_mtp_layers = 1  # even if installed, the class has no such weights
@@ -371,7 +373,7 @@ def test_stopped_bench_prints_finished_rows(pair, monkeypatch, capsys, after, ro
     assert "Stopped: rows marked partial have fewer turns" in said.err
 
 
-def test_partial_row_is_marked(pair, monkeypatch, capsys):
+def test_incomplete_row_is_marked_partial(pair, monkeypatch, capsys):
     assert interrupted(pair, monkeypatch, 8) == 130
     header, *lines = capsys.readouterr().out.splitlines()
     assert header.split()[:3] == ["Domain", "Method", "Tokens/s"]
@@ -387,7 +389,7 @@ def test_bench_reports_progress_and_time_left(pair, monkeypatch, capsys):
     assert "Stopped" not in said
 
 
-def test_bench_measures_all_drafters_that_fit():
+def test_bench_measures_every_drafter_that_fits_the_target():
     drafters = [entry for entry in entries() if entry.kind == "drafter"]
     fitting = sorted(e.name for e in drafters if e.made_for in ("house", None))
     assert sorted(entrants.drafter_names("house", None)) == fitting
@@ -398,7 +400,7 @@ def test_bench_measures_all_drafters_that_fit():
 
 
 @pytest.mark.slow
-def test_bench_uses_each_drafters_defaults(capsys, monkeypatch, tiny_target):
+def test_bench_uses_the_default_settings_of_each_drafter(capsys, monkeypatch, tiny_target):
     taken = []
 
     def spied(_target, names, settings, **_):
@@ -417,7 +419,7 @@ def test_bench_uses_each_drafters_defaults(capsys, monkeypatch, tiny_target):
     assert {*taken[1].values()} == {3}
 
 
-def test_missing_weights_are_reported_unless_requested(tiny_target, monkeypatch):
+def test_missing_weights_are_reported_or_an_error_if_required(tiny_target, monkeypatch):
     def load(name, _target):
         if name == "eagle":
             raise NotAvailable("'eagle' is not on this machine.")

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 GREEDY = Settings(Sampling(0), gamma=8, max_new_tokens=30)
 
 
-def test_block_is_chain_of_top_tokens():
+def test_drafted_block_is_a_chain_of_each_heads_top_token():
     text = headed.target().encode("The cat saw the", 9)
     session = headed.start_session("blockwise", text, replace(GREEDY, siblings=[3, 2]))
     proposal = session.propose(text, 9, Chance(1, 1))
@@ -31,7 +31,7 @@ def test_block_is_chain_of_top_tokens():
     assert proposal.evidence[2] == {"head": 2, "state": len(text) - 2, "path": [0, 0]}
 
 
-def test_round_is_one_pass_and_at_most_a_block():
+def test_round_needs_one_pass_and_adds_at_most_one_block():
     """The pass that verifies a block also computes the state that predicts the next block."""
     target, calls, lengths = headed.target(), [], []
     hook = target.model.register_forward_hook(lambda *_: calls.append(1))
@@ -42,7 +42,7 @@ def test_round_is_one_pass_and_at_most_a_block():
     assert max(lengths) == headed.CONFIGS["blockwise"].block_size
 
 
-def test_layer_equals_formula_of_the_paper():
+def test_layer_output_equals_the_formula_of_the_paper():
     """Every output depends on all hidden units and has its own residual connection."""
     torch.manual_seed(1)
     head = BlockwiseHeads(BlockwiseConfig(block_size=3, filter_size=5), 4)

@@ -101,7 +101,7 @@ CASES = [(n, w) for n in READERS for w in WRONG if w != "away" or n not in MAY_B
 
 
 @pytest.mark.parametrize(("name", "way"), CASES)
-def test_broken_file_error_names_file_and_problem(broken, name, way):
+def test_error_for_a_broken_file_names_the_file_and_the_problem(broken, name, way):
     broken(name, way)
     with pytest.raises(BrokenFile) as said:
         READERS[name]()
@@ -109,7 +109,7 @@ def test_broken_file_error_names_file_and_problem(broken, name, way):
     assert WRONG[way] in str(said.value)
 
 
-def test_command_with_broken_file_raises_readable_error(broken, capsys):
+def test_command_with_broken_file_prints_readable_error(broken, capsys):
     broken("catalog.json", "half")
     assert main(["models"]) == 2
     said = capsys.readouterr()
@@ -119,14 +119,14 @@ def test_command_with_broken_file_raises_readable_error(broken, capsys):
 
 
 @pytest.mark.parametrize("way", WRONG)
-def test_error_of_a_run_without_catalogue_names_the_missing_file(broken, way):
+def test_run_without_catalogue_names_the_missing_file(broken, way):
     broken("catalog.json", way)
     with pytest.raises(BrokenFile) as said:
         RunRequest.from_json({"prompt": "Once"})
     assert str(said.value).startswith("The file assets/catalog.json, which ships with specviz, ")
 
 
-def test_damaged_external_rows_raise_readable_error(monkeypatch, tmp_path):
+def test_damaged_external_catalogue_raises_readable_error(monkeypatch, tmp_path):
     place = tmp_path / "rows.json"
     place.write_text("[{")
     monkeypatch.setenv(entry.MORE_ROWS, str(place))
@@ -156,7 +156,7 @@ def page():
 
 
 @pytest.mark.slow
-def test_page_opens_without_parts_whose_files_are_broken(broken):
+def test_page_opens_without_sections_whose_files_are_broken(broken):
     for name in ("cost/hardware.json", "trees/ranking.json", "public.json"):
         broken(name, "half")
     ids, words = page()
@@ -177,7 +177,7 @@ LACKED = {
 
 
 @pytest.mark.parametrize("way", ["half", "other"])
-def test_part_with_optional_file_reports_what_it_lacks(broken, way):
+def test_section_says_what_is_missing_if_an_optional_file_is_broken(broken, way):
     for name in LACKED:
         broken(name, way)
     ids, words = page()
@@ -189,7 +189,7 @@ def test_part_with_optional_file_reports_what_it_lacks(broken, way):
     assert [name for name, _ in shapes.config()["files"]] == ["cpu-2-cores-bfloat16"]
 
 
-def test_page_without_examples_starts_without_recorded_run(broken):
+def test_page_opens_with_its_own_example_if_the_prompts_are_broken(broken):
     broken("prompts.json", "half")
     first = step_runs.opening()
     assert (first.prompt, first.drafter) == (EXAMPLE, "draft-model")
@@ -200,7 +200,7 @@ RUN, PLACE = "05-eagle3", "1-eagle3-story"
 
 
 @pytest.mark.parametrize("way", WRONG)
-def test_recorded_run_broken_later_raises_readable_error(broken, way):
+def test_recorded_run_damaged_while_serving_gives_readable_error(broken, way):
     broken(f"traces/{RUN}.jsonl", way)
     with TestClient(Starlette(**server.app_kwargs()), "http://localhost") as client:
         sent = client.get(f"{server.PREFIX}/traces/{RUN}")
@@ -212,7 +212,7 @@ def test_recorded_run_broken_later_raises_readable_error(broken, way):
 
 
 @pytest.mark.parametrize("way", WRONG)
-def test_recorded_tree_broken_later_raises_readable_error(broken, way):
+def test_recorded_tree_damaged_while_serving_gives_readable_error(broken, way):
     broken(f"trees/{PLACE}.jsonl", way)
     size = {"depth": 2, "width": 2, "budget": 4}
     asked = {"place": PLACE, "kind": "dynamic", "tree": size, "seed": 1}
@@ -221,7 +221,7 @@ def test_recorded_tree_broken_later_raises_readable_error(broken, way):
     assert WRONG[way] in told["problem"]
 
 
-def test_tree_is_shown_without_its_cost_sweep(broken):
+def test_tree_is_shown_even_if_the_cost_measurements_are_missing(broken):
     broken("cost/sweep.json", "half")
     size = {"depth": 2, "width": 2, "budget": 4}
     asked = {"place": PLACE, "kind": "dynamic", "tree": size, "seed": 1}

@@ -27,7 +27,7 @@ def same(cache, other):
     return all(torch.equal(a, b) for a, b in zip(mine, theirs, strict=True))
 
 
-def test_cache_rows_equal_those_of_transformers_cache():
+def test_preallocated_cache_holds_the_same_rows_as_transformers_cache():
     ours, theirs = PreallocatedCache(), DynamicCache()
     for turn, many in enumerate([5, 1, 7, SPARE_ROWS, 1, 2 * SPARE_ROWS, 3]):
         for layer in range(2):
@@ -42,7 +42,7 @@ def test_cache_rows_equal_those_of_transformers_cache():
 
 
 @pytest.mark.parametrize("kept", [[], [4], [4, 5, 6], [5], [6, 9], [4, 7, 8], [7, 8, 9], [5, 7, 9]])
-def test_rows_of_the_accepted_path_follow_the_rows_of_the_text(kept):
+def test_keep_moves_rows_of_the_accepted_path_behind_rows_of_the_text(kept):
     cache = PreallocatedCache()
     for layer in range(2):
         cache.update(*rows(10, layer), layer)
@@ -56,7 +56,7 @@ def test_rows_of_the_accepted_path_follow_the_rows_of_the_text(kept):
     assert torch.equal(cache.layers[0].keys[:, :, len(index) :], rows(2, 7)[0])
 
 
-def test_new_rows_are_written_in_place_until_the_buffer_is_full():
+def test_cache_writes_rows_in_place_until_its_buffer_is_full():
     layer = PreallocatedLayer()
     layer.update(*rows(10, 1))
     place = layer.keys.data_ptr()
@@ -70,7 +70,7 @@ def test_new_rows_are_written_in_place_until_the_buffer_is_full():
     assert layer.keys.data_ptr() != place, "the buffer must grow when it is full"
 
 
-def test_new_rows_are_appended_to_keys_replaced_from_outside():
+def test_cache_appends_to_keys_that_other_code_replaced():
     layer = PreallocatedLayer()
     layer.update(*rows(6, 1))
     other = rows(4, 2)
@@ -81,14 +81,14 @@ def test_new_rows_are_appended_to_keys_replaced_from_outside():
     assert torch.equal(other[0], rows(4, 2)[0]), "the replaced keys must not change"
 
 
-def test_keep_and_cut_work_on_an_empty_cache():
+def test_keep_and_cut_accept_an_empty_cache():
     cache = PreallocatedCache()
     cache.keep(0, [])
     cache.cut(0)
     assert cache.get_seq_length() == 0
 
 
-def test_captured_keys_and_values_survive_later_passes(tiny_target):
+def test_captured_keys_and_values_are_unchanged_by_later_passes(tiny_target):
     run = tiny_target.start(CaptureSpec(keys_values=(1, 2)))
     run.prefill(tiny_target.encode(tiny.PROMPT, 8))
     states = run.score(DraftTree((3, 5, 7), (-1, 0, 0))).states.keys_values

@@ -27,7 +27,7 @@ def random_rows(salt):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sharp", "flat", "equals"])
 @pytest.mark.parametrize("size", [40, 200])
-def test_siblings_equal_sequential_draws(kind, size):
+def test_siblings_sampled_in_a_batch_equal_sequential_draws(kind, size):
     distributions, chances = rows(kind, size), rows("flat", size).float()
     for salt in range(20):
         coins = random_rows(salt)

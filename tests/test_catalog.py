@@ -68,7 +68,7 @@ def _own_shelf(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("network", [tiny.llama, tiny.gpt2, tiny.neox])
-def test_pair_of_folders_decodes_exactly(network, tmp_path):
+def test_target_and_drafter_loaded_from_folders_decode_exactly(network, tmp_path):
     model = network()
     big = tiny.save(model, tmp_path / "big")
     small = tiny.save(tiny.blurred(model), tmp_path / "small")
@@ -78,7 +78,7 @@ def test_pair_of_folders_decodes_exactly(network, tmp_path):
     assert ours == [step.token for step in engine.plain(target, ids, GREEDY)]
 
 
-def test_card_has_hash_and_size_of_files(pair):
+def test_model_card_has_hash_and_size_of_its_files(pair):
     big, _ = pair
     card = load_target(str(big)).card
     data = (big / "model.safetensors").read_bytes()
@@ -88,7 +88,7 @@ def test_card_has_hash_and_size_of_files(pair):
     assert (card.name, card.family) == ("big", "causal-lm")
 
 
-def test_card_does_not_reveal_parent_folders(pair):
+def test_model_card_does_not_reveal_parent_folders(pair):
     _, drafter = pair
     card = load_drafter(str(drafter), load_target(str(pair[0]))).card
     assert (card.name, card.family) == ("small", "draft-model")
@@ -99,7 +99,7 @@ def test_dtype_defaults_to_float32_on_cpu(pair):
     assert load_target(str(pair[0]), "cpu", "bfloat16").dtype is torch.bfloat16
 
 
-def test_shards_load_like_one_file(tmp_path):
+def test_sharded_checkpoint_loads_like_a_single_file(tmp_path):
     model = tiny.llama()
     folder = tiny.save(model, tmp_path / "shards", max_shard_size="60KB")
     shards = sorted(folder.glob("*.safetensors"))
@@ -205,7 +205,7 @@ def test_drafter_for_other_weights_is_refused():
 
 
 @pytest.mark.parametrize("name", ["nothing", "/no/such/folder", "..", "a/b/c", ""])
-def test_unknown_name_raises_readable_error(name, tmp_path, monkeypatch):
+def test_unknown_model_name_raises_readable_error(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "nested").mkdir()
     monkeypatch.chdir(tmp_path / "nested")
@@ -253,7 +253,7 @@ def test_full_disk_during_a_fetch_is_named_in_the_error(error, monkeypatch):
     assert said == ["Downloading some/model from the Hub."]
 
 
-def test_other_fetch_errors_are_not_reported_as_full_disk(monkeypatch):
+def test_fetch_errors_of_other_kinds_are_not_reported_as_full_disk(monkeypatch):
     def denied(_name, local_files_only=False, **_options):
         raise (
             LocalEntryNotFoundError("not here")
@@ -308,7 +308,7 @@ def test_missing_house_model_is_not_reported_as_unknown(shipped):
 
 
 @pytest.mark.slow
-def test_house_pair_loads_by_name(shipped):
+def test_house_target_and_draft_model_load_by_name(shipped):
     model = tiny.llama()
     folder = tiny.save(model, shipped / "models" / "target")
     tiny.save(tiny.blurred(model), shipped / "models" / "draft-model")
@@ -319,7 +319,7 @@ def test_house_pair_loads_by_name(shipped):
     assert rows["ngram"]["bytes"] == 0
 
 
-def test_listing_rows_have_the_documented_fields():
+def test_rows_of_the_model_list_have_the_documented_fields():
     wanted = {"name", "kind", "family", "layout", "licence", "bytes", "on_this_machine"}
     for row in listing():
         assert wanted <= row.keys()
@@ -327,7 +327,7 @@ def test_listing_rows_have_the_documented_fields():
 
 
 @pytest.mark.parametrize("entry", DRAFTERS, ids=lambda entry: entry.name)
-def test_default_settings_are_settings_the_drafter_reads(entry):
+def test_default_settings_include_only_settings_that_the_drafter_reads(entry):
     assert set(entry.usual) <= set(entry.reads)
     usual = Settings.from_json(with_defaults(entry.name, {}))
     assert {name: getattr(usual, name) for name in entry.usual} == entry.usual
@@ -368,7 +368,7 @@ def small_bloom():
     ("network", "reason"),
     [(small_t5, "encoder"), (small_mamba, "recurrent state"), (small_bloom, "positions")],
 )
-def test_unsuitable_network_is_refused_when_loaded(network, reason, tmp_path):
+def test_unsupported_network_is_refused_on_loading(network, reason, tmp_path):
     folder = tiny.save(network(), tmp_path / "odd")
     with pytest.raises(Unsuitable, match=reason):
         load_target(str(folder))
@@ -380,7 +380,7 @@ def test_network_with_any_stateful_layer_is_refused():
         check_config("hybrid", config)
 
 
-def test_all_users_share_one_copy_of_the_weights(pair):
+def test_drafters_and_targets_share_one_copy_of_the_weights(pair):
     first, _ = load(str(pair[0]), str(pair[1]))
     second, drafter = load(str(pair[0]), str(pair[0]))
     assert second.model is first.model
@@ -460,7 +460,7 @@ def test_shipped_model_is_available_during_another_load():
     assert found == ["house"]
 
 
-def test_fingerprint_depends_on_the_bytes(tmp_path):
+def test_hash_of_a_model_depends_on_the_bytes_of_its_files(tmp_path):
     path = tmp_path / "model.safetensors"
     path.write_bytes(b"one")
     first = files.fingerprint([path])
@@ -481,7 +481,7 @@ def edit(path, **changes):
 
 
 @pytest.mark.parametrize("entry", DRAFTERS, ids=lambda entry: entry.name)
-def test_catalogue_rows_name_existing_code(entry):
+def test_catalogue_rows_name_existing_classes(entry):
     kind = resolve_name(entry.drafter)
     assert kind.name == entry.family
     assert entry.name == (
@@ -491,14 +491,14 @@ def test_catalogue_rows_name_existing_code(entry):
         assert resolve_name(entry.training).name == entry.name
 
 
-def test_counterparts_are_measured_transformers_methods():
+def test_every_counterpart_is_a_benchmarked_transformers_method():
     ways = {value for name, value in vars(methods).items() if name.isupper()}
     assert {entry.counterpart for entry in DRAFTERS if entry.counterpart} <= ways
     assert methods.counterpart_of(NGram()) == methods.LOOKUP
 
 
 @pytest.mark.parametrize("name", loading.trainable_heads())
-def test_house_head_with_other_target_names_its_target(name, tiny_target):
+def test_error_for_a_house_head_on_another_target_names_both(name, tiny_target):
     """The drafter is refused before its tensors are read."""
     with pytest.raises(Unsuitable, match=f"'{name}' was made for another target than 'tiny'"):
         load_drafter(name, tiny_target)
@@ -530,7 +530,7 @@ def test_loading_prompt_lookup_imports_no_other_drafter(pair):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["a" * 300, "o/" + "n" * 300, "~nobody-here/model", "a" * 5000])
-def test_impossible_folder_name_raises_readable_error(name):
+def test_invalid_folder_name_raises_readable_error(name):
     for find in (load_target, lambda name: load("house", name), files.find_or_fetch):
         with pytest.raises(NotAvailable, match="No model is called") as refused:
             find(name)

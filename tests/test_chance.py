@@ -20,7 +20,7 @@ def test_u_is_below_one_and_reproducible(seed, number, node):
     assert chance.judge(node) == random_u(seed, number, JUDGE, node)
 
 
-def test_u_differs_by_purpose_round_and_node():
+def test_u_differs_between_purposes_rounds_and_nodes():
     keys = [(r, p, n) for r in range(20) for p in (DRAFT, JUDGE, FINAL, BASELINE) for n in range(9)]
     assert len({random_u(7, *key) for key in keys}) == len(keys)
 
@@ -33,6 +33,6 @@ def test_u_is_uniform():
         assert abs(share - 0.1) < 0.015  # 5 standard deviations of 10,000 random numbers
 
 
-def test_u_of_a_fixed_seed_never_changes():
+def test_u_of_a_given_seed_equals_its_recorded_value():
     """Check known values, since recorded traces are checked with this function."""
     assert random_u(1, 2, JUDGE, 3) == 0.5753682201422535

@@ -106,7 +106,7 @@ def test_tokens_equal_those_of_apply_chat_template_for_any_harmless_text(text):
 
 
 @pytest.mark.parametrize("flags", [{"rstrip": True}, {"lstrip": True, "rstrip": True}])
-def test_special_token_strips_adjacent_space(flags):
+def test_special_tokens_strip_adjacent_spaces_as_in_transformers(flags):
     tokenizer = sentencepiece(**flags)
     for turns in (USER, [*USER, Turn("assistant", "On the mat."), *USER]):
         assert pieces(tokenizer, turns)[0] == transformers_ids(tokenizer, turns)
@@ -150,7 +150,7 @@ def test_typed_text_never_becomes_added_token_of_the_template():
     assert gap in typed[0], "white space must not become a special token"
 
 
-def test_template_and_typed_text_never_form_special_token_together():
+def test_special_token_never_forms_across_template_and_typed_text():
     tokenizer = tiny.chat_tokenizer("{{ '<|im_' + messages[-1]['content'] + '<|im_end|>' }}")
     turns = [Turn("user", "start|> the cat")]
     assert transformers_ids(tokenizer, turns).count(1) == 1, "else the test would show nothing"
@@ -180,7 +180,7 @@ def authors_and_turns(chat):
     return [(piece.turn, piece.kind, piece.text) for piece in chat.pieces]
 
 
-def test_every_piece_has_its_author_and_turn():
+def test_every_piece_of_a_conversation_records_its_author_and_turn():
     _, chat = pieces(tiny.chat_tokenizer(), USER)
     assert authors_and_turns(chat) == [
         (None, "special", "<|im_start|>"),
@@ -211,7 +211,7 @@ def test_every_piece_has_its_author_and_turn():
     ]
 
 
-def test_template_may_strip_white_space():
+def test_chat_template_may_strip_white_space():
     _, chat = pieces(sentencepiece(), [Turn("user", "  the cat\n")])
     assert ("typed", "the cat") in [(piece.kind, piece.text) for piece in chat.pieces]
 
@@ -254,7 +254,7 @@ def test_template_without_system_text_raises_readable_error():
         pieces(sentencepiece("{{ messages[-1]['content'] }}"), SYSTEM)
 
 
-def test_end_of_turn_ends_the_text():
+def test_end_of_turn_token_is_an_end_token_of_the_target():
     assert turn_end(tiny.chat_tokenizer()) == 2
     assert tiny.target(words=tiny.chat_tokenizer()).eos == (0, 2)
     assert tiny.target().eos == (0,)
@@ -269,7 +269,7 @@ def chatty():
     return tiny.target(words=tiny.chat_tokenizer())
 
 
-def test_text_is_sent_as_chat_if_possible_and_raw_on_request(chatty):
+def test_prompt_is_sent_as_chat_if_possible_and_raw_on_request(chatty):
     assert encode_prompt(chatty, "the cat", Settings()).chat is not None
     assert encode_prompt(chatty, "the cat", Settings(chat="chat")).chat is not None
     raw = encode_prompt(chatty, "the cat", Settings(chat="raw"))
@@ -309,7 +309,7 @@ def test_invalid_conversation_raises_readable_error(chatty, prompt, settings, sa
         encode_prompt(chatty, prompt, Settings(**settings))
 
 
-def test_raw_text_has_no_system_turn():
+def test_system_text_is_rejected_for_raw_prompts():
     with pytest.raises(BadSettings, match="Raw text has no system turn"):
         Settings(chat="raw", system="Be brief.")
 
@@ -354,7 +354,7 @@ def test_run_stops_at_end_of_turn(chatty):
 
 
 @pytest.mark.slow
-def test_race_encodes_chat_as_run(chatty):
+def test_race_encodes_a_conversation_like_a_run(chatty):
     settings = Settings(Sampling(0), max_new_tokens=8, system="Be brief.")
     lanes = tuple(Lane(name, "x", replace(settings, gamma=g)) for name, g in (("a", 2), ("b", 5)))
     drafters = {"a": tiny.draft(), "b": tiny.draft()}
@@ -417,7 +417,7 @@ def test_check_finds_missing_chat(chatty):
         check(changed(raw, lambda d: d["settings"].update(chat="auto", system="Be brief.")))
 
 
-def test_strip_shows_turns_and_whole_prompt(trace):
+def test_frame_contains_all_turns_and_the_whole_prompt(trace):
     shown = blocks(trace.header.chat)
     assert [block["role"] for block in shown] == [
         "system",
@@ -452,7 +452,7 @@ def test_special_tokens_are_not_shown_as_text(trace):
 
 
 @pytest.mark.slow
-def test_page_can_repeat_the_run(trace, chatty):
+def test_trace_of_a_conversation_contains_the_request_that_repeats_it(trace, chatty):
     again = run_facts(trace.header, "live")["request"]
     wish = RunRequest.from_json({"prompt": again})
     assert list(wish.prompt) == LONG
@@ -485,7 +485,7 @@ def command(*options, prompt="the cat"):
 
 
 @pytest.mark.slow
-def test_command_line_sends_chat_raw_or_system_text(folder, tmp_path, capsys):
+def test_command_line_can_send_chat_raw_text_and_system_text(folder, tmp_path, capsys):
     place = tmp_path / "run.jsonl"
     roles = []
     for options in ([], ["--chat"], ["--raw"], ["--system", "Be brief."]):

@@ -161,7 +161,7 @@ LIES = {
 
 
 @pytest.mark.slow
-def test_unchanged_runs_pass(sampled, greedy, siblings):
+def test_unchanged_runs_pass_check(sampled, greedy, siblings):
     for trace in (sampled, greedy, siblings, *map(unmeasured, RUNS.values())):
         check(trace)
 
@@ -197,7 +197,7 @@ class Argmax(Recording):
 
 
 @pytest.mark.slow
-def test_check_detects_argmax_guesses_judged_as_samples(tiny_target):
+def test_check_detects_top_token_guesses_judged_as_samples(tiny_target):
     """The run is real but lossy; only the positions of the intervals reveal it."""
     trace = traced(tiny_target, Argmax(), Settings(Sampling(1.0), max_new_tokens=30))
     assert trace.header.lossless
@@ -214,7 +214,7 @@ def test_check_detects_a_moved_interval_of_a_sampled_token(sampled):
         check(edited(sampled, drew, replace(drew, drawn=moved)))
 
 
-def test_check_detects_a_score_that_top_tokens_contradict(sampled):
+def test_check_detects_a_score_that_contradicts_the_top_tokens(sampled):
     played = next(r for r in sampled.rounds if r.judged and not r.judged[0].accepted)
     p = [*played.scored.p[:-1], 0.999]  # of a guess that was never reached
     with pytest.raises(CheckFailed, match=r"the score of token|among the top tokens"):
@@ -245,7 +245,7 @@ def test_check_detects_missing_and_doubled_rounds(sampled):
         check(Trace(sampled.header, early))
 
 
-def test_check_detects_a_round_without_last_token(sampled):
+def test_check_detects_a_round_without_its_last_token(sampled):
     played = next(r for r in sampled.rounds if r.drew and len(r.committed.tokens) > 1)
     fewer = replace(played.committed, tokens=played.committed.tokens[:-1])
     events = [fewer if e is played.committed else e for e in sampled.events if e is not played.drew]
@@ -253,21 +253,21 @@ def test_check_detects_a_round_without_last_token(sampled):
         check(Trace(sampled.header, events))
 
 
-def test_check_detects_a_rejection_that_rows_contradict(sampled):
+def test_check_detects_a_rejection_that_contradicts_p_and_q(sampled):
     drew = next(r.drew for r in sampled.rounds if r.drew and r.drew.kind == "recovered")
     for change in ({"at_p": drew.at_p + 0.01, "at_q": drew.at_q + 0.01}, {"at_q": None}):
         with pytest.raises(CheckFailed, match=r"of the rejection is|at_q must be"):
             check(edited(sampled, drew, replace(drew, **change)))
 
 
-def test_check_detects_a_token_with_two_spellings(sampled):
+def test_check_detects_two_texts_for_one_token_id(sampled):
     token = str(sampled.rounds[0].committed.tokens[0])
     for word, says in ((token, f"token {token} has two spellings"), ("-3", "is not a token id")):
         with pytest.raises(CheckFailed, match=says):
             check(Trace(sampled.header, [*sampled.events, Vocabulary({word: "another"})]))
 
 
-def test_check_detects_text_after_the_end(sampled):
+def test_check_detects_text_after_an_end_token(sampled):
     token = sampled.rounds[0].committed.tokens[0]
     header = replace(sampled.header, eos=[token])
     with pytest.raises(CheckFailed, match="continues after its end"):
@@ -351,7 +351,7 @@ def test_check_detects_text_that_differs_from_plain_decoding(greedy):
     check(apart(greedy, 0.06, dtype="bfloat16"))
 
 
-def test_check_detects_missing_and_negative_margins(greedy):
+def test_check_detects_missing_and_negative_logit_margins(greedy):
     refused(greedy, "baseline", lambda d: d.update(margins=None), "it must have margins")
     refused(greedy, "baseline", lambda d: d["margins"].pop(), "a margin for every token")
     refused(greedy, "baseline", lambda d: d["tops"].pop(), "a margin for every token")
@@ -367,14 +367,14 @@ def untried_decision(trace):
     return next(event for event in first if event.accepted and event.tries)
 
 
-def test_alpha_of_siblings_follows_from_their_tries(siblings):
+def test_check_recomputes_alpha_of_siblings_from_their_p_and_q(siblings):
     event = untried_decision(siblings)
     with pytest.raises(CheckFailed, match="α is"):
         check(edited(siblings, event, replace(event, alpha=event.alpha / 2)))
 
 
 @pytest.mark.parametrize(("at", "what"), [(0, "p"), (1, "p"), (0, "q"), (1, "q"), (2, "q")])
-def test_check_recomputes_p_and_q_of_every_try(siblings, at, what):
+def test_check_recomputes_p_and_q_of_every_sibling(siblings, at, what):
     """Check the next sibling too, although it was not tried."""
     event = untried_decision(siblings)
     tries = [[*each] for each in event.tries]
@@ -384,7 +384,7 @@ def test_check_recomputes_p_and_q_of_every_try(siblings, at, what):
         check(edited(siblings, event, forged))
 
 
-def test_check_detects_a_sibling_without_a_try(siblings):
+def test_check_detects_a_sibling_without_recorded_p_and_q(siblings):
     event = untried_decision(siblings)
     forged = replace(
         event, tries=event.tries[:-1], alpha=probability_any_accepted(event.tries[:-1])
@@ -393,13 +393,13 @@ def test_check_detects_a_sibling_without_a_try(siblings):
         check(edited(siblings, event, forged))
 
 
-def test_tries_exist_only_for_several_sampled_guesses(sampled):
+def test_check_detects_sibling_probabilities_recorded_for_a_single_guess(sampled):
     event = next(e for e in sampled.events if isinstance(e, Judged) and e.alpha is not None)
     with pytest.raises(CheckFailed, match="for fewer than two sampled guesses"):
         check(edited(sampled, event, replace(event, tries=[[0.5, 0.5]])))
 
 
-def test_trace_without_tries_can_be_read(siblings):
+def test_trace_without_recorded_sibling_probabilities_passes_check(siblings):
     older = [replace(e, tries=None) if isinstance(e, Judged) else e for e in siblings.events]
     trace = Trace.parse(Trace(siblings.header, older).lines())
     assert not any('"tries"' in line for line in trace.lines())
@@ -410,7 +410,7 @@ def test_trace_without_tries_can_be_read(siblings):
     assert len(list_assumptions(siblings)) == 1
 
 
-def test_assumptions_are_listed(sampled):
+def test_check_lists_what_it_cannot_prove(sampled):
     assert list_assumptions(sampled) == [
         "A file cannot prove its times, or that these models gave its scores."
     ]

@@ -49,16 +49,16 @@ BAD = {
 
 
 @pytest.mark.parametrize("message", GOOD)
-def test_a_good_message_passes(message):
+def test_good_commit_message_passes(message):
     assert problems(message) == []
 
 
 @pytest.mark.parametrize(("message", "fault"), BAD.items())
-def test_each_fault_is_named(message, fault):
+def test_each_fault_of_a_commit_message_is_named(message, fault):
     assert any(fault in sentence for sentence in problems(message))
 
 
-def test_each_faulty_example_has_one_fault():
+def test_each_faulty_example_has_exactly_one_fault():
     assert {message: len(problems(message)) for message in BAD} == dict.fromkeys(BAD, 1)
 
 
@@ -71,7 +71,7 @@ def test_plain_verbs_count_as_imperative(word):
     assert is_imperative(f"{word} it")
 
 
-def test_the_program_prints_faults_and_fails(tmp_path, capsys):
+def test_script_prints_the_faults_and_exits_with_an_error(tmp_path, capsys):
     file = tmp_path / "COMMIT_EDITMSG"
     file.write_text("Added a rule.\n", encoding="utf-8")
     assert main(str(file)) == 1
@@ -96,6 +96,6 @@ def test_pre_commit_runs_every_checker_that_the_suite_runs():
     assert {" ".join(["python", "-m", *words]) for words in test_style.CHECKS.values()} <= entries
 
 
-def test_hooks_need_nothing_but_the_environment_of_the_tests():
+def test_pre_commit_hooks_run_in_the_test_environment():
     assert [repository["repo"] for repository in PRE_COMMIT["repos"]] == ["local"]
     assert {hook["language"] for hook in HOOKS} == {"system"}

@@ -68,7 +68,7 @@ def test_run_prints_the_documented_json(models, capsys):
     assert data["summary"]["tokens"] == len(data["token_ids"]) <= 12
 
 
-def test_run_writes_counts_in_the_shape_of_vllm(models, tmp_path, capsys):
+def test_run_writes_counts_in_the_format_of_vllm(models, tmp_path, capsys):
     path = tmp_path / "run.jsonl"
     options = ["--trace", str(path), "--gamma", "3", "--siblings", "2,1", "--metrics", "-"]
     assert run(models, *options) == 0
@@ -101,7 +101,7 @@ def test_run_writes_json_and_trace_files_and_prints_a_summary(models, tmp_path, 
 
 
 @pytest.mark.slow
-def test_every_option_of_run_is_in_the_settings_of_the_trace(models, tmp_path):
+def test_trace_contains_the_value_of_every_option_of_run(models, tmp_path):
     path = tmp_path / "run.jsonl"
     options = {
         "--temperature": "0.5", "--top-k": "7", "--top-p": "0.9", "--seed": "-3", "--gamma": "4",
@@ -159,7 +159,7 @@ def test_out_of_memory_is_an_error_of_one_sentence(models, capsys, monkeypatch):
     assert_one_sentence(capsys, run(models), "ran out of memory")
 
 
-def test_an_error_message_of_several_lines_is_printed_on_one(models, capsys, monkeypatch):
+def test_multiline_error_message_is_printed_on_one_line(models, capsys, monkeypatch):
     monkeypatch.setattr(engine, "run", raising(ValueError("a\n  b\x1b[1m\nc")))
     assert_one_sentence(capsys, run(models), "specviz: a b\ufffd.1m c$")
 
@@ -188,7 +188,7 @@ def test_output_paths_are_checked_before_the_run(option, models, tmp_path, capsy
     assert_one_sentence(capsys, run(models, option, str(tmp_path)), "cannot be written")
 
 
-def test_a_failed_run_does_not_change_existing_files(models, tmp_path):
+def test_failed_run_leaves_existing_files_unchanged(models, tmp_path):
     old, new = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
     old.write_text("precious")
     assert run(models, "--prompt", " ", "--trace", str(old), "--json", str(new)) == 2
@@ -252,7 +252,7 @@ def test_check_accepts_a_trace_written_by_run(trace, capsys):
     assert re.search(r"\d+ rounds and \d+ decisions agree", capsys.readouterr().out)
 
 
-def test_check_names_a_changed_threshold_and_exits_with_1(trace, tmp_path, capsys):
+def test_check_reports_a_changed_threshold_and_exits_with_1(trace, tmp_path, capsys):
     lines = trace.read_text().split("\n")
     at = next(i for i, line in enumerate(lines) if '"event":"judged"' in line)
     event = json.loads(lines[at])
@@ -280,7 +280,7 @@ def test_check_names_a_changed_threshold_and_exits_with_1(trace, tmp_path, capsy
         (lambda lines: [lines[0], *lines], "Line 2: This is a second header"),
     ],
 )
-def test_check_names_the_damaged_line_of_a_trace(trace, tmp_path, capsys, damage, pattern):
+def test_check_reports_the_line_number_of_a_damaged_line(trace, tmp_path, capsys, damage, pattern):
     broken = tmp_path / "broken.jsonl"
     broken.write_text("\n".join(damage(trace.read_text().split("\n"))))
     assert main(["check", str(broken)]) == 1
@@ -309,7 +309,7 @@ def test_check_never_raises_on_a_damaged_trace(trace, tmp_path, data):
     assert main(["check", str(damaged)]) in (0, 1)
 
 
-def test_models_lists_the_documented_fields(capsys):
+def test_models_command_lists_the_documented_fields(capsys):
     assert main(["models", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert {"house", "draft-model", "ngram"} <= {row["name"] for row in rows}
@@ -320,7 +320,7 @@ def test_models_lists_the_documented_fields(capsys):
 
 
 @pytest.mark.parametrize("command", [*COMMANDS])
-def test_every_command_has_a_help(command, capsys):
+def test_every_command_prints_its_help(command, capsys):
     with pytest.raises(SystemExit) as exit:
         main([command, "--help"])
     assert exit.value.code == 0
@@ -336,7 +336,7 @@ def test_python_m_specviz_runs_commands(trace):
     assert "agree" in done.stdout
 
 
-def test_printable_replaces_control_characters():
+def test_printed_text_has_control_characters_replaced():
     assert printable("a\x1b[2Jb\n\tc\x00é") == "a\ufffd[2Jb\n\tc\ufffdé"
 
 

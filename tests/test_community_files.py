@@ -29,7 +29,7 @@ PATH = re.compile(
 )
 
 
-def test_version_is_the_newest_in_the_changelog_and_the_citation():
+def test_version_matches_the_changelog_and_the_citation():
     number, day = RELEASES[0]
     assert number == __version__
     assert CITATION["version"] == number
@@ -50,13 +50,13 @@ def test_changelog_begins_with_unreleased_and_uses_the_usual_headings():
     assert set(re.findall(r"^### (.+)$", CHANGELOG, re.MULTILINE)) <= KINDS
 
 
-def test_citation_has_what_the_format_requires():
+def test_citation_file_has_every_required_field():
     assert CITATION["cff-version"] == "1.2.0"
     assert {"message", "title", "authors", "license"} <= CITATION.keys()
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.stem)
-def test_each_issue_form_is_one_that_github_accepts(form):
+def test_github_accepts_the_format_of_each_issue_form(form):
     facts = yaml.safe_load(form.read_text(encoding="utf-8"))
     assert {"name", "description", "body"} <= facts.keys()
     questions = [each for each in facts["body"] if each["type"] != "markdown"]
@@ -67,7 +67,7 @@ def test_each_issue_form_is_one_that_github_accepts(form):
     assert any(each.get("validations", {}).get("required") for each in questions)
 
 
-def test_there_are_forms_for_bugs_drafters_and_questions():
+def test_issue_forms_exist_for_bugs_drafters_and_questions():
     assert [form.stem[2:] for form in FORMS] == [
         "bug",
         "drafter-or-checkpoint",
@@ -76,7 +76,7 @@ def test_there_are_forms_for_bugs_drafters_and_questions():
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_a_document_names_only_files_that_exist(name):
+def test_documents_refer_only_to_files_that_exist(name):
     text = (ROOT / name).read_text(encoding="utf-8")
     if name == "CHANGELOG.md":
         text = text.partition("## 0.14.0")[0].replace("tests/slow.txt", "")
@@ -85,7 +85,7 @@ def test_a_document_names_only_files_that_exist(name):
     assert paths or name == "CODE_OF_CONDUCT.md"
 
 
-def test_code_of_conduct_names_only_addresses_that_are_read():
+def test_code_of_conduct_names_only_contacts_that_exist():
     text = (ROOT / "CODE_OF_CONDUCT.md").read_text(encoding="utf-8")
     assert "INSERT" not in text
     assert "@" not in text

@@ -95,7 +95,7 @@ def sampled(tiny_target, drafters):
 # Lanes
 
 
-def test_order_seed_determines_a_shuffled_order():
+def test_order_seed_determines_the_shuffled_order_of_lanes():
     orders = {made(order_seed=seed).order for seed in range(200)}
     assert all(sorted(order) == sorted([*NAMES, PLAIN]) for order in orders)
     assert len(orders) == 24  # every order of four
@@ -120,17 +120,17 @@ def one(name="a", **changes):
         ([one(), one("b", coins={"1 judge 1": 0.5})], "the same coins"),
     ],
 )
-def test_races_that_cannot_be_compared_are_rejected(lanes, sentence):
+def test_race_whose_lanes_are_not_comparable_is_rejected(lanes, sentence):
     with pytest.raises(BadSettings, match=sentence):
         Race("Once", "tiny", tuple(lanes), 1)
 
 
-def test_lanes_may_differ_in_drafter_rule_and_draft_shape():
+def test_lanes_may_differ_in_drafter_rule_and_shape_of_the_draft():
     lanes = [one(), one("b", gamma=8, siblings=[2], rule="greedy", candidates="greedy")]
     assert Race("Once", "tiny", tuple(lanes), 1).shared.gamma == Settings().gamma
 
 
-def test_unique_names_numbers_repeated_names():
+def test_repeated_lane_names_are_numbered():
     assert unique_names(["a", "b", "a", "a"]) == ["a", "b", "a (2)", "a (3)"]
     assert unique_names(["a", "a (2)", "a", "plain"]) == ["a", "a (2)", "a (3)", "plain (2)"]
 
@@ -156,7 +156,7 @@ def test_lanes_run_one_at_a_time_in_the_announced_order(greedy):
     assert running is None
 
 
-def test_progress_is_reported_after_every_pass(greedy):
+def test_race_reports_progress_after_every_pass(greedy):
     said, results = greedy
     for lane in reports(results):
         steps = [e for e in said if isinstance(e, LaneProgress) and e.lane == lane.name]
@@ -195,7 +195,7 @@ def test_every_lane_produces_a_valid_trace(which, request, tiny_target, drafters
     assert results.plain.margins == margins
 
 
-def test_vocabulary_includes_the_tokens_of_plain_decoding(sampled):
+def test_trace_of_a_lane_has_the_text_of_every_baseline_token(sampled):
     _, results = sampled
     assert results.plain.token_ids != token_ids(results.traces["chain"])
     for name in NAMES:
@@ -203,7 +203,7 @@ def test_vocabulary_includes_the_tokens_of_plain_decoding(sampled):
 
 
 @pytest.mark.slow
-def test_warm_up_of_a_lane_is_not_measured(tiny_target, drafters, monkeypatch):
+def test_warm_up_of_a_lane_is_excluded_from_its_time(tiny_target, drafters, monkeypatch):
     passes = []
 
     def counted(whole):
@@ -248,7 +248,7 @@ def stopped(target, drafters, race, lane, after):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("place", [0, 1, 2, 3])
-def test_stopped_race_keeps_finished_rounds(place, tiny_target, drafters):
+def test_stopped_race_keeps_its_finished_rounds(place, tiny_target, drafters):
     race = made(order_seed=3)
     name = race.order[place]
     said, results = stopped(tiny_target, drafters, race, name, 2)
@@ -273,7 +273,7 @@ def test_stopped_race_keeps_finished_rounds(place, tiny_target, drafters):
     assert whole["texts"]["same"] is None
 
 
-def test_race_stopped_before_its_start_has_only_an_order(tiny_target, drafters):
+def test_race_stopped_before_its_start_has_an_order_and_no_lanes(tiny_target, drafters):
     said, results = raced(tiny_target, drafters, made(), stop=lambda: True)
     assert [type(event) for event in said] == [RaceStarted]
     whole = race_summary(results)
@@ -281,7 +281,7 @@ def test_race_stopped_before_its_start_has_only_an_order(tiny_target, drafters):
     assert "Nothing to compare" in whole["headline"]
 
 
-def test_impossible_lane_is_reported_before_any_lane_runs(tiny_target, drafters):
+def test_invalid_lane_is_reported_before_any_lane_runs(tiny_target, drafters):
     lanes = [Lane("a", "x", GREEDY), Lane("b", "x", replace(GREEDY, rule="speculative"))]
     race = Race(tiny.PROMPT, "tiny", tuple(replace(x, settings=x.settings) for x in lanes), 1)
     events = run(tiny_target, {"a": drafters["chain"], "b": NGram()}, race)
@@ -326,7 +326,7 @@ def test_short_lanes_run_three_times_and_report_the_median_run(
 
 
 @pytest.mark.slow
-def test_lane_that_is_not_short_runs_once(tiny_target, drafters, monkeypatch):
+def test_long_lane_runs_once(tiny_target, drafters, monkeypatch):
     turning(monkeypatch, short=0.0)
     said, results = raced(tiny_target, drafters, made())
     assert [e.turn for e in said if isinstance(e, LaneStarted)] == [1] * 4
@@ -335,7 +335,7 @@ def test_lane_that_is_not_short_runs_once(tiny_target, drafters, monkeypatch):
 
 
 @pytest.mark.slow
-def test_stop_during_repeats_keeps_the_complete_runs(tiny_target, drafters, monkeypatch):
+def test_stopping_a_repeated_lane_keeps_its_complete_runs(tiny_target, drafters, monkeypatch):
     turning(monkeypatch)
     results, again = Results(made()), []
     for event in run(tiny_target, drafters, made(), lambda: len(again) > 3):
@@ -413,7 +413,7 @@ def test_guesses_positions_and_acceptances_are_counted_by_depth(sampled):
     assert sum(one.kept for one in lane.depths) == kept - len(rounds)
 
 
-def test_texts_are_identical_at_temperature_0(greedy):
+def test_all_lanes_write_the_same_text_at_temperature_0(greedy):
     for lane in reports(greedy[1]):
         assert (lane.equality.verdict, lane.equality.tokens) == ("same", 24)
     texts = race_summary(greedy[1])["texts"]
@@ -423,7 +423,7 @@ def test_texts_are_identical_at_temperature_0(greedy):
     assert rest.startswith(" 24 of 24 token ids")
 
 
-def test_sampled_texts_differ_but_not_their_distribution(sampled):
+def test_race_reports_that_different_sampled_texts_follow_one_distribution(sampled):
     whole = race_summary(sampled[1])
     assert whole["texts"]["same"] is False
     assert "3 of 3 texts differ from plain decoding’s" in whole["texts"]["sentence"]
@@ -462,7 +462,7 @@ def counted(target, drafter, settings):
 @pytest.mark.slow
 @pytest.mark.parametrize("settings", [GREEDY, WARM, replace(WARM, siblings=[3, 2])])
 @pytest.mark.parametrize("family", ["draft-model", "layerskip", "ngram", "lookahead", "oracle"])
-def test_flops_equal_torch_count(family, settings, tiny_target, drafters):
+def test_computed_flops_of_a_lane_equal_the_torch_count(family, settings, tiny_target, drafters):
     found = {
         "draft-model": lambda: drafters["chain"],
         "layerskip": lambda: LayerSkip(tiny_target),
@@ -484,7 +484,7 @@ LEARNING = replace(DEEP, schedule="learning", siblings=[2])
 @pytest.mark.slow
 @pytest.mark.parametrize("settings", [DEEP, replace(DEEP, sampling=Sampling(0.9)), LEARNING])
 @pytest.mark.parametrize("family", ["eagle", "eagle2", "eagle3"])
-def test_flops_of_heads_on_hidden_states_equal_torch_count(family, settings):
+def test_computed_flops_of_eagle_style_heads_equal_the_torch_count(family, settings):
     counts = circle.target()
     derived, truth = counted(counts, circle.drafters(counts, 0.3)[family], settings)
     assert derived.total == truth
@@ -492,7 +492,7 @@ def test_flops_of_heads_on_hidden_states_equal_torch_count(family, settings):
 
 
 @pytest.mark.slow
-def test_head_with_a_small_vocabulary_has_fewer_candidates():
+def test_computed_flops_are_right_for_a_vocabulary_smaller_than_the_fan_out():
     counts = circle.target()
     head = circle.eagle3_head(counts, vocabulary=4)
     found = circle.Eagle3(head, tiny.card(head, "tiny-eagle3", "eagle3"))
@@ -504,7 +504,7 @@ def test_head_with_a_small_vocabulary_has_fewer_candidates():
 @pytest.mark.slow
 @pytest.mark.parametrize("settings", [DEEP, replace(DEEP, gamma=1), LEARNING])
 @pytest.mark.parametrize("family", ["medusa", "blockwise", "lmtp", "mtp", "mtp-parallel"])
-def test_flops_of_parallel_heads_equal_torch_count(family, settings):
+def test_computed_flops_of_parallel_heads_equal_the_torch_count(family, settings):
     torch.manual_seed(3)
     head = headed.HEADS[family].new(headed.CONFIGS[family], tiny.llama(num_hidden_layers=3))
     target = tiny.target(tiny.llama(num_hidden_layers=3))
@@ -515,14 +515,14 @@ def test_flops_of_parallel_heads_equal_torch_count(family, settings):
 
 
 @pytest.mark.slow
-def test_embedding_lookup_costs_no_flops():
+def test_embedding_lookup_counts_no_flops():
     for model in (tiny.llama(tie_word_embeddings=False), tiny.gpt2()):
         derived, truth = counted(tiny.target(model), tiny.draft(), GREEDY)
         assert derived.total == truth
 
 
 @pytest.mark.slow
-def test_flops_of_plain_decoding_equal_torch_count(tiny_target, greedy):
+def test_computed_flops_of_plain_decoding_equal_the_torch_count(tiny_target, greedy):
     ids = greedy[1].traces[PLAIN].header.prompt_ids
     truth = matrices(lambda: list(engine.plain(tiny_target, ids, GREEDY)))
     lane = report(greedy[1], PLAIN)
@@ -531,7 +531,7 @@ def test_flops_of_plain_decoding_equal_torch_count(tiny_target, greedy):
 
 
 @pytest.mark.slow
-def test_flops_are_unknown_if_a_round_has_no_drafter_work(tiny_target, drafters):
+def test_flops_are_unknown_if_a_round_records_no_drafter_work(tiny_target, drafters):
     header, *events = engine.run(
         tiny_target, drafters["chain"], tiny.PROMPT, GREEDY, baseline=False
     )

@@ -75,7 +75,7 @@ def test_compare_prints_the_documented_json(pair, lanes, capsys):
     ]
 
 
-def test_the_order_is_shuffled_each_time_and_its_seed_is_printed(
+def test_compare_shuffles_the_lanes_each_time_and_prints_the_seed(
     pair, lanes, tmp_path, monkeypatch
 ):
     seeds = iter([11, 12])
@@ -118,7 +118,7 @@ def table(said):
     return [re.split(" {2,}", line.strip()) for line in said.split("\n") if "  " in line]
 
 
-def test_different_texts_are_all_printed_with_the_reason(pair, lanes, capsys):
+def test_compare_prints_all_differing_texts_with_the_reason(pair, lanes, capsys):
     assert compare(pair, *lanes, "--temperature", "1.2") == 0
     said = capsys.readouterr().out
     assert said.count(tiny.PROMPT) == 4
@@ -133,7 +133,7 @@ def lane(text, *options):
     return asked.lane(asked.text)
 
 
-def test_a_lane_takes_its_own_settings_then_the_options_then_the_defaults():
+def test_settings_of_a_lane_override_options_which_override_defaults():
     usual = lane("eagle").settings
     eagle = find("eagle", "drafter").usual
     assert (usual.gamma, usual.siblings) == (eagle["gamma"], eagle["siblings"])
@@ -145,7 +145,7 @@ def test_a_lane_takes_its_own_settings_then_the_options_then_the_defaults():
     assert lane("uniform").settings == Settings()
 
 
-def test_a_lane_accepts_names_of_options_and_of_settings():
+def test_lane_accepts_both_option_names_and_setting_names():
     found = lane("lookahead lookahead_window=7 lookahead-ngram=3 rank_paths='0;1;0,0' siblings=")
     assert (found.settings.lookahead_window, found.settings.lookahead_ngram) == (7, 3)
     assert (found.settings.rank_paths, found.settings.siblings) == ([[0], [1], [0, 0]], [])
@@ -188,7 +188,7 @@ def test_a_lane_accepts_names_of_options_and_of_settings():
         ),
     ],
 )
-def test_wrong_input_is_one_sentence_and_status_2(pair, capsys, options, pattern):
+def test_invalid_input_prints_one_sentence_and_exits_with_2(pair, capsys, options, pattern):
     try:
         status = compare(pair, *options)
     except SystemExit as exit:
@@ -196,7 +196,7 @@ def test_wrong_input_is_one_sentence_and_status_2(pair, capsys, options, pattern
     assert_one_sentence(capsys, status, pattern)
 
 
-def test_settings_are_checked_before_a_model_is_loaded(pair, capsys, monkeypatch):
+def test_compare_checks_settings_before_it_loads_a_model(pair, capsys, monkeypatch):
     from specviz.catalog import loading
 
     monkeypatch.setattr(loading, "load_target", raising(AssertionError("a model was read")))
@@ -246,6 +246,6 @@ def test_a_second_ctrl_c_exits_at_once(pair, lanes, monkeypatch, capsys):
     assert capsys.readouterr().err.endswith("specviz: Stopped.\n")
 
 
-def test_control_characters_in_the_text_of_a_model_are_not_printed(pair, lanes, capsys):
+def test_compare_does_not_print_control_characters_of_generated_text(pair, lanes, capsys):
     assert compare(pair, *lanes, prompt="\x1b[2Jcat") == 0
     assert "\x1b" not in capsys.readouterr().out

@@ -97,7 +97,7 @@ def lane_sentence(trace, **others):
 KEPT = (2, 2, 1, 1)  # 11 tokens in 5 passes: 2.20 a round; 6 kept: 1.20 a round; 16 guesses: 3.2
 
 
-def test_sentence_of_a_fast_lane():
+def test_sentence_of_a_fast_lane_gives_its_speedup_and_costs():
     assert lane_sentence(drafted_run(KEPT)) == (
         "Faster here, 1.57 × plain decoding: a round adds 2.20 tokens in the time of 1.40 plain "
         "tokens: 0.20 for drafting 3.2 guesses, 1.00 for checking them, 0.20 for reading the "
@@ -123,7 +123,7 @@ def test_sentence_names_expensive_checking():
     )
 
 
-def test_sentence_of_a_lane_without_gain():
+def test_sentence_of_a_lane_without_gain_says_so():
     assert lane_sentence(drafted_run(KEPT, draft=0.5, target=2.0)) == (
         "No gain here, 1.00 × plain decoding: a round adds 2.20 tokens in the time of 2.20 plain "
         "tokens: 0.40 for drafting 3.2 guesses, 1.60 for checking them, 0.20 for reading the "
@@ -131,7 +131,7 @@ def test_sentence_of_a_lane_without_gain():
     )
 
 
-def test_sentence_of_a_lane_without_accepted_guesses():
+def test_sentence_says_if_no_guess_was_accepted():
     assert lane_sentence(drafted_run((0, 0, 0, 0), draft=0.5), plain=plain_run(range(5))) == (
         "Slower here, 0.62 × plain decoding: drafting 3.2 guesses takes as long as 0.40 plain "
         "tokens, and checking them as long as 1.00; a round's share of reading the prompt is 0.20. "
@@ -139,7 +139,7 @@ def test_sentence_of_a_lane_without_accepted_guesses():
     )
 
 
-def test_sentence_of_a_lane_without_guesses():
+def test_sentence_says_if_the_drafter_found_nothing_to_guess():
     trace = drafted_run((0, 0, 0, 0), guesses=0, draft=0.0)
     assert lane_sentence(trace, plain=plain_run(range(5))) == (
         "Slower here, 0.83 × plain decoding: the drafter found nothing to guess in 5 rounds, so a "
@@ -162,7 +162,7 @@ def test_sentence_mentions_that_guesses_are_rare():
 
 @pytest.mark.parametrize("draft", [0.006, 0.123, 0.256, 0.2571])
 @pytest.mark.parametrize("target", [0.987, 1.257, 1.3333, 2.3])
-def test_shown_costs_add_up_and_divide_to_the_speedup(draft, target):
+def test_displayed_costs_add_up_and_tokens_over_cost_equal_the_speedup(draft, target):
     """As shown, the parts add up to the cost, and tokens divided by cost are the speed-up."""
     text = lane_sentence(drafted_run(KEPT, draft=draft, target=target, prompt=0.777))
     numbers = map(float, re.findall(r"\d+\.\d+", text))
@@ -182,7 +182,7 @@ def test_sentence_of_a_slow_lane_lists_all_costs(draft, target):
     assert brings == pytest.approx(kept + 1), "guesses kept a round, not a share of them"
 
 
-def test_speed_is_not_judged_without_plain_decoding():
+def test_speed_is_not_compared_if_a_lane_or_plain_decoding_was_stopped():
     half = plain_run(range(6), reason="stopped")
     assert lane_sentence(drafted_run(KEPT), plain=half).startswith("Plain decoding did not finish")
     assert lane_sentence(drafted_run(KEPT, reason="stopped")) == (
@@ -224,7 +224,7 @@ def compared(trace, plain=None, **options):
     return found["it"].equality, equality_sentence(found["it"]), told
 
 
-def test_identical_texts_are_compared_by_ids_and_length():
+def test_texts_are_identical_if_all_token_ids_are_equal():
     found, one, every = compared(drafted_run(KEPT))
     assert (found.verdict, found.tokens, found.position) == ("same", 11, None)
     assert one == "Identical to plain decoding’s text: 11 of 11 token ids."
@@ -261,7 +261,7 @@ def test_difference_without_near_tie_is_an_error():
     )
 
 
-def test_half_precision_rounding_is_a_near_tie():
+def test_one_rounding_step_of_bfloat16_is_a_near_tie_only_in_bfloat16():
     """In bfloat16 logits between 8 and 16 lie 0.0625 apart."""
     margins = [9.0] * 5 + [0.0625] + [9.0] * 5
     verdicts = {
@@ -272,7 +272,7 @@ def test_half_precision_rounding_is_a_near_tie():
 
 
 @pytest.mark.parametrize("plain", [range(9), range(13)])
-def test_different_length_is_an_error_whatever_the_margin(plain):
+def test_texts_of_different_length_are_an_error_whatever_the_margin(plain):
     """metrics.difference gives a longer text a margin of 0, which is no near-tie."""
     found, one, every = compared(drafted_run(KEPT), plain_run(plain, 0.0))
     assert (found.verdict, found.position) == ("length", min(len(plain), 11))
@@ -280,7 +280,7 @@ def test_different_length_is_an_error_whatever_the_margin(plain):
     assert every["same"] is False
 
 
-def test_lossy_rule_may_change_the_text():
+def test_text_changed_by_a_lossy_rule_is_not_an_error():
     lossy = {"rule": "typical", "lossless": False}
     found, one, _ = compared(drafted_run(KEPT, **lossy), plain_run(OTHER))
     assert (found.verdict, found.position) == ("lossy", 5)
@@ -297,7 +297,7 @@ def test_lossy_rule_may_change_the_text():
 WARM = {"settings": HEADER.settings | {"sampling": {"temperature": 0.8, "top_k": 0, "top_p": 1.0}}}
 
 
-def test_different_sampled_texts_are_expected():
+def test_different_sampled_texts_are_not_an_error():
     found, one, every = compared(drafted_run(KEPT, **WARM), plain_run(OTHER, None))
     assert (found.verdict, found.position, found.margin) == ("sampled", 5, None)
     assert one == (
@@ -322,14 +322,14 @@ def test_different_sampled_texts_are_expected():
         (drafted_run(KEPT), plain_run(range(5), reason="stopped"), "unknown"),
     ],
 )
-def test_unfinished_texts_are_not_compared(trace, plain, verdict):
+def test_texts_of_stopped_lanes_are_not_compared(trace, plain, verdict):
     found, one, every = compared(trace, plain)
     assert (found.verdict, found.position) == (verdict, None)
     assert one.startswith("Not compared")
     assert every == {"same": None, "sentence": "Not compared: a lane did not finish."}
 
 
-def test_nothing_is_compared_if_a_lane_did_not_run():
+def test_texts_are_not_compared_if_plain_decoding_did_not_run():
     found = race({"a": drafted_run(KEPT), "b": drafted_run(KEPT)})
     del found.traces[PLAIN]
     whole = race_summary(found)
@@ -341,7 +341,7 @@ def test_nothing_is_compared_if_a_lane_did_not_run():
 # How evenly
 
 
-def test_spread_compares_passes_of_equal_size():
+def test_timing_spread_compares_only_passes_of_equal_size():
     trace = drafted_run(KEPT)
     assert run_spread(trace) == 1
     assert caution([*lanes({"it": trace}).values()]) == ""
@@ -354,7 +354,7 @@ def test_spread_compares_passes_of_equal_size():
     assert "up to 2.0 ×" in text
 
 
-def test_spread_ignores_that_larger_passes_take_longer():
+def test_timing_spread_is_not_affected_by_larger_passes():
     wide = drafted_run((2,), guesses=40, target=8.0).events
     trace = drafted_run(KEPT)
     both = [*trace.events, *(replace(e, round=9) for e in wide if getattr(e, "round", 0) == 1)]
@@ -377,7 +377,7 @@ def verdicts(trace, plain):
     return lane["sentence"], race_summary(found)["headline"], lane_cells(lane)[1], step._summary()
 
 
-def test_lane_that_saved_no_pass_is_too_noisy():
+def test_speedup_without_a_saved_pass_is_reported_as_noise():
     """40 tokens in 40 passes, each half as long as a plain pass: caused by the machine."""
     trace = drafted_run((0,) * 39, draft=0.001, target=0.5, prompt=0.5)
     one, first, line, step = verdicts(trace, alike(40))
@@ -389,7 +389,7 @@ def test_lane_that_saved_no_pass_is_too_noisy():
     assert step.endswith("s. Too noisy here; measure again")
 
 
-def test_check_cheaper_than_a_plain_pass_is_too_noisy():
+def test_verification_faster_than_a_plain_pass_is_reported_as_noise():
     for target, rough in ((0.94, True), (0.96, False)):
         found = verdicts(drafted_run((2,) * 8, draft=0.0, target=target), alike(25))
         assert all(("oo noisy" in text) is rough for text in (found[0], found[1], found[3]))
@@ -397,7 +397,7 @@ def test_check_cheaper_than_a_plain_pass_is_too_noisy():
         assert ("a checking pass took 0.94 plain passes" in found[0]) is rough
 
 
-def test_early_exit_counts_drafting_as_part_of_the_check():
+def test_noise_check_adds_drafting_time_for_drafters_without_weights():
     """A drafter without weights: its drafting counts as checking."""
     own, exits = (replace(HEADER.drafter, parameters=size) for size in (7, 0))
     trace = drafted_run((2,) * 8, draft=0.5, target=0.6, drafter=own)
@@ -411,7 +411,7 @@ def test_early_exit_counts_drafting_as_part_of_the_check():
 
 
 @pytest.mark.parametrize("where", ["lane", "plain"])
-def test_uneven_passes_are_too_noisy(where):
+def test_uneven_pass_times_are_reported_as_noise(where):
     trace, plain = drafted_run((2,) * 8, target=1.25), alike(25)
     assert explain_noise(trace, plain.baseline) is None
     if where == "lane":  # every third pass doubles: many slow passes, which the median hides
@@ -428,7 +428,7 @@ def test_uneven_passes_are_too_noisy(where):
     assert "Too noisy here; measure again" in found[3]
 
 
-def test_headline_only_names_noisy_lanes():
+def test_headline_names_noisy_lanes_without_ranking_them():
     rough = drafted_run((0,) * 10, draft=0.001, target=0.5, prompt=0.5)
     found = [*lanes({"a": drafted_run(KEPT), "b": rough}).values()]
     assert headline(found) == (
@@ -438,7 +438,7 @@ def test_headline_only_names_noisy_lanes():
     )
 
 
-def test_rounded_parts_add_up_and_stay_within_one_unit():
+def test_rounded_parts_add_up_to_the_rounded_sum():
     assert round_parts([0.7181, 1.2950, 0.0894], 2) == pytest.approx([0.72, 1.29, 0.09])
     assert round_parts([0.005, 0.005], 2) == pytest.approx([0.01, 0.0])
     random = Random(7)
@@ -456,7 +456,7 @@ def in_turns(mine, plain=(11.0,)):
     return reports(found)
 
 
-def test_several_runs_have_a_range_of_speedups():
+def test_repeated_runs_give_a_range_of_speedups():
     assert in_turns([7.0])[0].speedups is None
     alone, three = in_turns([7.0, 5.5, 8.0])[0], in_turns([7.0, 5.5, 8.0], [11.0, 11.0, 12.0])[0]
     assert alone.speedups == (pytest.approx(11 / 8), pytest.approx(2))
@@ -472,7 +472,7 @@ def race_lane(mine):
     return next(lane for lane in race_summary(found)["lanes"] if lane["name"] == "it")
 
 
-def test_contradicting_runs_are_too_noisy():
+def test_contradictory_runs_are_reported_as_noise():
     found = in_turns([7.0, 6.0, 12.0])
     why = "it was 0.92 times as fast in one run, 1.83 times in another"
     assert plain_text(speed_sentence(found[0])) == f"Too noisy here; measure again: {why}."
@@ -486,7 +486,7 @@ def test_contradicting_runs_are_too_noisy():
     assert in_turns([7.0, 6.0, 10.4])[0].noise is None, "no gain is not slower"
 
 
-def test_runs_of_unequal_length_cause_a_warning():
+def test_runs_of_very_different_duration_cause_a_warning():
     assert caution(in_turns([7.0, 7.5, 8.0])) == ""
     assert caution(in_turns([7.0, 5.0, 8.0])) == (
         "These speeds are rough; measure again when this machine is idle. it: one run took "
@@ -494,7 +494,7 @@ def test_runs_of_unequal_length_cause_a_warning():
     )
 
 
-def test_warning_names_lane_and_reason():
+def test_noise_warning_names_the_lane_and_the_reason():
     rough = drafted_run((0,) * 10, draft=0.001, target=0.5, prompt=0.5)
     found = [*lanes({"a": drafted_run(KEPT), "b": rough}).values()]
     assert caution(found) == (
@@ -503,14 +503,14 @@ def test_warning_names_lane_and_reason():
 
 
 @pytest.mark.parametrize("path", [*RUNS, *RACES], ids=lambda path: path.stem)
-def test_shipped_recordings_are_not_noisy(path):
+def test_recorded_runs_and_races_are_not_noisy(path):
     trace = Trace.read(path)
     assert run_spread(trace) is None or run_spread(trace) < MAX_SPREAD
     if trace.rounds and trace.baseline:
         assert explain_noise(trace, trace.baseline) is None
 
 
-def test_equal_numbers_in_a_sentence_keep_separate_owners():
+def test_each_number_in_a_sentence_is_marked_with_the_quantity_it_states():
     """Equal numbers keep their own owners, and the bold opening has the verdict."""
     lane = lanes({"it": drafted_run(KEPT, draft=1.25 / 4, target=1.25, prompt=1.25)})["it"]
     parts = speed_sentence(lane)
@@ -521,7 +521,7 @@ def test_equal_numbers_in_a_sentence_keep_separate_owners():
     ]  # fmt: skip
 
 
-def test_bytes_count_only_the_files_of_the_drafter():
+def test_size_of_a_drafter_excludes_files_of_the_target():
     own = replace(HEADER.drafter, bytes=70, hash="a")
     assert lanes({"it": drafted_run(KEPT, drafter=own)})["it"].bytes == 70
     nameless = replace(own, hash=None)  # as a model in memory, which has no files
@@ -546,5 +546,5 @@ def test_memory_of_a_drafter_comes_from_the_trace_or_is_unknown():
      (9_950, "10 kB"), (33_000, "33 kB"), (999_600, "1.0 MB"), (7_649_280, "7.6 MB"),
      (5e15, "5000 TB")],
 )  # fmt: skip
-def test_bytes_are_formatted_for_readers(number, shown):
+def test_bytes_are_formatted_with_units(number, shown):
     assert format_bytes(number) == shown

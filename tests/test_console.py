@@ -80,7 +80,7 @@ def test_help_exits_with_0(words, capsys):
     assert said.out.startswith("usage: specviz COMMAND [OPTIONS]\n")
 
 
-def test_version_is_that_of_the_package(capsys):
+def test_version_option_prints_the_version_of_the_package(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["--version"])
     assert (ended.value.code, capsys.readouterr().out) == (0, f"specviz {__version__}\n")
@@ -98,7 +98,7 @@ def test_help_lists_every_command_once_under_its_heading(capsys):
 
 
 @pytest.mark.parametrize("command", ["run", "compare", "bench"])
-def test_help_shows_common_options_and_help_all_shows_all(command, capsys):
+def test_help_lists_common_options_and_help_all_lists_every_option(command, capsys):
     texts = []
     for word in ("--help", "--help-all"):
         with pytest.raises(SystemExit) as ended:
@@ -120,13 +120,13 @@ def test_help_shows_common_options_and_help_all_shows_all(command, capsys):
 
 
 @pytest.mark.slow
-def test_options_missing_from_the_short_help_work(pair):
+def test_options_missing_from_the_short_help_are_accepted(pair):
     options = ["--target", str(pair[0]), "--drafter", "ngram", "--max-new-tokens", "4"]
     assert main(["run", *options, "--prompt", tiny.PROMPT, "--ngram-min", "2", "--top-k", "3"]) == 0
 
 
 @pytest.mark.slow
-def test_app_py_has_the_options_of_serve():
+def test_app_py_accepts_the_options_of_serve():
     command = [sys.executable, "app.py", "--help"]
     app = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     texts = [app.stdout, piped("serve", "--help").stdout]
@@ -183,13 +183,13 @@ def test_an_unfamiliar_name_gets_no_suggestion():
     assert str(found.value).startswith("No model is called 'xyzzy'. Use a name that `python -m")
 
 
-def test_a_drafter_is_not_suggested_for_a_target():
+def test_misspelled_target_name_suggests_no_drafter():
     with pytest.raises(NotAvailable) as found:
         load_target("eagle4")
     assert "Did you mean" not in str(found.value)
 
 
-def test_a_folder_whose_name_resembles_a_drafter_is_loaded(pair, tmp_path, monkeypatch):
+def test_folder_with_a_name_similar_to_a_drafter_is_loaded(pair, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("eagel").symlink_to(pair[1])
     assert load_drafter("eagel", load_target(str(pair[0]), "cpu")).card.family == "draft-model"
@@ -213,7 +213,7 @@ def test_a_table_cell_cannot_contain_control_characters_or_line_breaks(capsys):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("environment", [{}, {"FORCE_COLOR": "1"}, {"COLUMNS": "40"}])
-def test_models_in_a_pipe_is_plain_and_complete(environment):
+def test_models_command_in_a_pipe_prints_plain_complete_text(environment):
     done = piped("models", **environment)
     assert (done.returncode, done.stderr) == (0, "")
     assert "\x1b" not in done.stdout
@@ -225,7 +225,7 @@ def test_models_in_a_pipe_is_plain_and_complete(environment):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("columns", [60, 100, 200])
-def test_models_on_a_terminal_fits_the_width_and_is_complete(columns):
+def test_models_command_on_a_terminal_fits_the_width_without_omissions(columns):
     said = on_terminal(*PROGRAM, "models", columns=columns)
     plain = re.sub(r"\x1b\[[\d;]*m", "", said)
     assert "\x1b[1m" in said
@@ -249,7 +249,7 @@ def test_help_on_a_terminal_is_coloured_but_has_the_same_text():
 
 
 @pytest.mark.slow
-def test_a_prompt_is_not_read_as_markup(pair, capsys):
+def test_prompt_is_not_interpreted_as_terminal_markup(pair, capsys):
     prompt = "[red]x[/red] :smile: [/]"
     options = ["--target", str(pair[0]), "--max-new-tokens", "4", "--temperature", "0"]
     assert main(["run", *options, "--drafter", "ngram", "--prompt", prompt]) == 0
@@ -259,7 +259,7 @@ def test_a_prompt_is_not_read_as_markup(pair, capsys):
 
 
 @pytest.mark.slow
-def test_text_on_a_terminal_is_not_read_as_markup():
+def test_generated_text_is_not_interpreted_as_terminal_markup():
     code = (
         "from specviz.commands.output import *\n"
         "say('[red]x[/red] :smile:'); print_table([Column('[b]A[/b]')], [['[red]y[/red]']])"
@@ -276,7 +276,7 @@ def test_text_on_a_terminal_is_not_read_as_markup():
 # Progress
 
 
-def test_progress_in_a_file_is_a_line_every_half_minute(monkeypatch, capsys):
+def test_progress_written_to_a_file_is_one_line_every_half_minute(monkeypatch, capsys):
     clock = iter(range(0, 10_000, 10))
     monkeypatch.setattr(progress, "monotonic", lambda: next(clock))
     with CallProgress(9) as calls:
@@ -289,7 +289,7 @@ def test_progress_in_a_file_is_a_line_every_half_minute(monkeypatch, capsys):
 
 
 @pytest.mark.slow
-def test_a_line_is_printed_above_the_progress_bar():
+def test_lines_are_printed_above_the_progress_bar():
     code = (
         "from specviz.commands.progress import *\n"
         "with CallProgress(2) as progress:\n"
@@ -306,7 +306,7 @@ def test_a_line_is_printed_above_the_progress_bar():
 
 
 @pytest.mark.slow
-def test_the_bar_of_a_download_shows_bytes():
+def test_progress_bar_of_a_download_shows_bytes():
     code = (
         "from specviz.commands.progress import *\n"
         "with DownloadProgress() as progress:\n"
@@ -318,7 +318,7 @@ def test_the_bar_of_a_download_shows_bytes():
     assert "100.0/100.0 MB" in said
 
 
-def test_a_download_of_unknown_size_prints_no_line(capsys):
+def test_download_of_unknown_size_prints_no_progress_line(capsys):
     DownloadProgress().update(5, 0)
     assert capsys.readouterr().err == ""
 
@@ -327,7 +327,7 @@ def test_a_download_of_unknown_size_prints_no_line(capsys):
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_ends_serve_with_one_sentence_even_if_a_library_wraps_it(number, status):
+def test_signal_stops_serve_with_one_sentence_even_inside_a_library(number, status):
     code = (
         "import os, sys\n"
         "from specviz.ui.ending import exit_on_signals\n"

@@ -30,13 +30,13 @@ def cells():
 
 
 @pytest.mark.parametrize(("check", "family"), list(cells()))
-def test_every_family_passes_every_check(check, family):
+def test_every_drafter_family_passes_every_contract_check(check, family):
     run_check(check, CASES[family])
 
 
 @pytest.mark.parametrize("family", WRONG)
 @pytest.mark.parametrize("check", ["greedy output equals `generate`", "sampled runs replay"])
-def test_drafter_that_is_almost_always_wrong_is_lossless(check, family):
+def test_drafters_with_bad_guesses_are_still_lossless(check, family):
     run_check(check, WRONG[family])
 
 
@@ -206,7 +206,7 @@ MUTANTS = {
 
 
 @pytest.mark.parametrize("check", CHECKS)
-def test_every_check_can_fail(check):
+def test_every_contract_check_detects_its_violation(check):
     mutant, family = MUTANTS[check]
     case = CASES[family]
     with pytest.raises(ContractBroken, match="Broken: " + check):
@@ -214,7 +214,7 @@ def test_every_check_can_fail(check):
 
 
 @pytest.mark.parametrize("check", [check for check in CHECKS if check != COUNTED])
-def test_wrapped_drafters_pass_without_the_fault(check):
+def test_wrapper_of_the_faulty_drafters_breaks_no_contract_by_itself(check):
     case = CASES[MUTANTS[check][1]]
     run_check(check, replace(case, drafter=lambda target: BrokenDrafter(case.drafter(target))))
 
@@ -226,12 +226,12 @@ SILENT = replace(
 )
 
 
-def test_undeclared_cut_changes_the_distribution():
+def test_check_detects_a_draft_cut_that_is_not_declared():
     with pytest.raises(ContractBroken, match="do not follow the target"):
         run_check(COUNTED, SILENT)
 
 
-def test_declared_cut_passes_every_check():
+def test_declared_draft_cut_passes_every_contract_check():
     """The engine then tests the guesses without q, which is exact for every draft."""
     check_drafter(
         replace(

@@ -33,7 +33,7 @@ def plain_sum(alpha, gamma):
 
 
 @pytest.mark.parametrize(("gamma", "tokens"), [(1, "1.6500"), (2, "2.0725"), (3, "2.3471")])
-def test_expected_tokens_match_the_worked_example(gamma, tokens):
+def test_expected_tokens_equal_the_worked_example(gamma, tokens):
     alpha = sum(map(min, P, Q))
     assert alpha == pytest.approx(0.65)
     assert f"{formula.expected_tokens(alpha, gamma):.4f}" == tokens
@@ -41,11 +41,11 @@ def test_expected_tokens_match_the_worked_example(gamma, tokens):
 
 @pytest.mark.slow
 @given(chances, lengths)
-def test_closed_form_equals_the_sum(alpha, gamma):
+def test_closed_form_of_expected_tokens_equals_the_sum(alpha, gamma):
     assert formula.expected_tokens(alpha, gamma) == pytest.approx(plain_sum(alpha, gamma), rel=1e-9)
 
 
-def test_alpha_0_and_1_accept_nothing_and_everything():
+def test_expected_tokens_are_1_at_alpha_0_and_gamma_plus_1_at_alpha_1():
     assert formula.expected_tokens(0, 7) == 1
     assert formula.expected_tokens(1, 7) == 8
     assert formula.expected_tokens(0.6, 0) == pytest.approx(1)
@@ -67,12 +67,12 @@ def test_solve_alpha_inverts_expected_tokens(alpha, gamma):
 
 
 @pytest.mark.parametrize(("tokens", "gamma"), [(0.9, 4), (5.1, 4), (1, 0), (float("nan"), 4)])
-def test_solve_alpha_refuses_impossible_tokens(tokens, gamma):
+def test_solve_alpha_rejects_impossible_token_counts(tokens, gamma):
     with pytest.raises(ValueError, match=r"."):
         formula.solve_alpha(tokens, gamma)
 
 
-def test_tokens_by_depth_equal_the_formula_for_equal_depths():
+def test_tokens_with_equal_acceptance_at_every_depth_equal_the_formula():
     assert formula.tokens_by_depth([0.65] * 3) == pytest.approx(formula.expected_tokens(0.65, 3))
     assert formula.tokens_by_depth([]) == 1
     assert formula.tokens_by_depth([0.9, 0.5, 0.2]) == pytest.approx(1 + 0.9 + 0.45 + 0.09)
@@ -80,19 +80,19 @@ def test_tokens_by_depth_equal_the_formula_for_equal_depths():
 
 @pytest.mark.slow
 @given(chances, lengths, costs)
-def test_speedup_is_tokens_over_cost(alpha, gamma, c):
+def test_speedup_is_expected_tokens_divided_by_cost(alpha, gamma, c):
     want = plain_sum(alpha, gamma) / (gamma * c + 1)
     assert formula.speedup(alpha, gamma, c) == pytest.approx(want, rel=1e-9)
 
 
-def test_verification_of_two_passes_halves_the_speedup_of_free_drafting():
+def test_doubling_the_verification_cost_halves_the_speedup_of_free_drafts():
     assert formula.speedup(0.8, 4, 0, verify=2) == pytest.approx(formula.speedup(0.8, 4, 0) / 2)
     assert formula.speedup_from_tokens(3, 0.5, 1.5) == 1.5
 
 
 @pytest.mark.slow
 @given(st.floats(0.001, 0.999), st.floats(0.001, 3))
-def test_drafting_pays_exactly_if_alpha_exceeds_c(alpha, c):
+def test_drafting_is_faster_exactly_if_alpha_exceeds_c(alpha, c):
     gains = [formula.speedup(alpha, gamma, c) for gamma in range(1, 60)]
     if abs(alpha - c) > 1e-9:
         assert formula.can_pay(alpha, c) == (max(gains) > 1)
@@ -102,7 +102,7 @@ def test_drafting_pays_exactly_if_alpha_exceeds_c(alpha, c):
         assert formula.optimal_gamma(alpha, c).speedup >= sure * (1 - 1e-12)
 
 
-def test_alpha_equal_to_c_gains_nothing():
+def test_drafting_gains_nothing_if_alpha_equals_c():
     assert not formula.can_pay(0.3, 0.3)
     assert formula.can_pay(0.31, 0.3)
     assert formula.guaranteed_speedup(0.3, 0.3) == pytest.approx(1)
@@ -119,7 +119,7 @@ def test_relative_operations_match_the_paper():
 
 
 @pytest.mark.parametrize("alpha", BEST)
-def test_optimal_gamma_matches_the_table(alpha):
+def test_optimal_gamma_matches_the_published_table(alpha):
     found = [formula.optimal_gamma(alpha, c) for c in COSTS]
     assert [(best.gamma, f"{best.speedup:.2f}") for best in found] == BEST[alpha]
 
@@ -134,26 +134,26 @@ def test_optimal_gamma_matches_brute_force(alpha, c):
     assert all(gain < best.speedup for gain in gains[: best.gamma])
 
 
-def test_smallest_of_equal_lengths_is_chosen():
+def test_optimal_gamma_is_the_smallest_of_equally_fast_ones():
     assert formula.speedup(0.5, 1, 0.2) == pytest.approx(formula.speedup(0.5, 2, 0.2))
     assert formula.speedup(0.5, 0, 0.5) == pytest.approx(formula.speedup(0.5, 1, 0.5))
     assert formula.optimal_gamma(0.5, 0.2).gamma == 1
     assert formula.optimal_gamma(0.5, 0.5).gamma == 0
 
 
-def test_longer_drafts_are_always_better_without_drafting_cost():
+def test_longer_drafts_are_always_faster_if_drafting_is_free():
     assert formula.optimal_gamma(0.8, 0) == formula.Optimum(None, pytest.approx(5))
     assert formula.optimal_gamma(1, 0) == formula.Optimum(None, inf)
     assert formula.optimal_gamma(1, 0.25) == formula.Optimum(None, 4)
     assert formula.optimal_gamma(0, 0) == formula.Optimum(0, 1)
 
 
-def test_nothing_is_drafted_if_cost_equals_gain():
+def test_optimal_gamma_is_0_if_drafting_brings_no_gain():
     for alpha, c in [(0, 0.1), (1, 1), (1, 2), (0.3, 0.3), (0.2, 0.9)]:
         assert formula.optimal_gamma(alpha, c) == formula.Optimum(0, pytest.approx(1))
 
 
-def test_huge_optimal_gamma_is_found_quickly():
+def test_very_large_optimal_gamma_is_found_quickly():
     best = formula.optimal_gamma(1 - 1e-9, 1e-9)
     assert best.gamma > 1e6
     for gamma in (best.gamma // 2, best.gamma * 2):

@@ -29,7 +29,7 @@ def test_batch_sizes_are_powers_of_2_from_1_to_512():
     assert BATCHES == (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
 
-def test_prediction_equals_hand_calculation():
+def test_predicted_speedup_equals_hand_calculation():
     guessing = DraftPlan.chain(0.8, 4, SMALL)
     found = predict(SERVED, guessing, 8)
     plain, verify = pass_time(SERVED, 8).seconds, pass_time(SERVED, 8, 5).seconds
@@ -42,27 +42,27 @@ def test_prediction_equals_hand_calculation():
     assert found.origin == "simulated"
 
 
-def test_empty_draft_is_plain_decoding():
+def test_prediction_for_an_empty_draft_is_plain_decoding():
     for draft in (None, SMALL):
         found = predict(SERVED, DraftPlan.chain(0.8, 0, draft), 16)
         assert found.speedup == 1
         assert found.draft == 0
 
 
-def test_prediction_equals_the_formula_if_verification_is_free():
+def test_prediction_equals_the_speedup_formula_if_verification_is_free():
     alone = replace(SERVED, context=0)
     found = predict(alone, DraftPlan.chain(0.8, 4), 1)
     assert found.speedup == pytest.approx(1 + 0.8 + 0.64 + 0.512 + 0.4096, rel=1e-3)
 
 
-def test_chain_prediction_equals_tree_prediction():
+def test_prediction_for_a_chain_equals_that_for_an_unbranched_tree():
     chain = DraftPlan.chain(0.7, 3, SMALL)
     tree = DraftPlan.tree([-1, 0, 1, 2], [1, 0.7, 0.7, 0.7], SMALL)
     assert tree.widths == chain.widths == (1, 1, 1)
     assert predict(SERVED, tree, 4).speedup == pytest.approx(predict(SERVED, chain, 4).speedup)
 
 
-def test_tree_is_verified_at_once_and_drafted_by_level():
+def test_predicted_tree_cost_is_one_verification_and_one_draft_pass_per_level():
     parents = tree_formula.full_tree((2, 2))
     guessing = DraftPlan.tree(
         parents, tree_formula.acceptance_by_position(parents, (0.6, 0.2)), SMALL
@@ -75,7 +75,7 @@ def test_tree_is_verified_at_once_and_drafted_by_level():
     assert found.draft == pass_time(drafter, 2, 1).seconds + pass_time(drafter, 2, 2).seconds
 
 
-def test_speedup_falls_with_batch_size_until_it_is_a_loss():
+def test_speedup_falls_with_batch_size_until_drafting_is_slower():
     guessing = DraftPlan.chain(0.6, 5)
     gains = [predict(SERVED, guessing, batch).speedup for batch in BATCHES]
     assert gains[0] > 2.3
@@ -83,7 +83,7 @@ def test_speedup_falls_with_batch_size_until_it_is_a_loss():
     assert gains == sorted(gains, reverse=True)
 
 
-def test_first_losing_batch_is_the_smallest():
+def test_first_losing_batch_is_the_smallest_slower_than_plain_decoding():
     guessing = DraftPlan.chain(0.6, 5)
     lost = first_losing_batch(SERVED, guessing)
     assert 200 < lost < 256
@@ -95,7 +95,7 @@ def test_first_losing_batch_is_the_smallest():
     assert first_losing_batch(SERVED, DraftPlan.chain(0.0, 1, SMALL)) == 1
 
 
-def test_longer_drafts_lose_earlier():
+def test_longer_drafts_stop_paying_at_smaller_batches():
     """Reproduce vLLM's notes on n-grams with four H100: faster at low load, slower at high load."""
     seventy = Serving(sources.models()["llama-3.1-70b"].shape, H100, "bf16", cards=4)
     losses = [first_losing_batch(seventy, DraftPlan.chain(0.6, gamma)) for gamma in (1, 3, 5, 10)]
@@ -119,7 +119,7 @@ def test_larger_batches_prefer_shorter_drafts():
     assert best[-1] <= 1
 
 
-def test_memory_includes_the_drafter():
+def test_predicted_memory_includes_the_drafter():
     tight = Hardware("tight", H100.peak, H100.bandwidth, memory_needed(SERVED, 1, 5))
     serving = replace(SERVED, hardware=tight)
     assert predict(serving, DraftPlan.chain(0.7, 4), 1).fits

@@ -23,7 +23,7 @@ TRACES = sorted((ASSETS / "traces").glob("*.jsonl"))
 
 
 @pytest.mark.parametrize("machine", sources.machines().values(), ids=lambda m: m.name)
-def test_machine_has_plausible_figures_with_sources(machine):
+def test_every_machine_has_plausible_figures_with_sources(machine):
     assert machine.title
     assert machine.sources
     assert set(machine.peak) <= {"fp32", "bf16", "fp16"}
@@ -35,7 +35,7 @@ def test_machine_has_plausible_figures_with_sources(machine):
     assert machine.sheet == "" or machine.sheet.startswith("https://")
 
 
-def test_peaks_are_without_sparsity():
+def test_peak_flops_are_those_without_sparsity():
     """The data sheets of these machines give numbers with sparsity, which are twice as large."""
     peaks = {name: machine.peak.get("bf16") for name, machine in sources.machines().items()}
     assert peaks["h100-sxm"] == 989e12
@@ -44,14 +44,14 @@ def test_peaks_are_without_sparsity():
     assert peaks["rtx-4090"] == 165.2e12
 
 
-def test_laptop_peak_equals_the_product_in_its_note():
+def test_peak_flops_of_the_laptop_equal_the_product_in_its_note():
     laptop = sources.machines()["laptop-cpu"]
     assert laptop.peak == {"fp32": pytest.approx(4 * 4.6e9 * 2 * 8 * 2)}
     assert laptop.bandwidth == 2 * 8 * 2400e6
     assert laptop.sources[0].evidence == "C"
 
 
-def test_models_are_the_house_pair_and_public_ones():
+def test_models_for_predictions_are_the_house_pair_and_public_models():
     models = sources.models()
     assert list(models)[:2] == ["house", "house-draft"]
     assert {"llama-3.1-8b", "llama-3.1-70b", "qwen3-4b"} <= models.keys()
@@ -72,14 +72,14 @@ def every_source():
     yield from (each.source for each in sources.acceptances())
 
 
-def test_every_source_has_a_link_and_says_how_it_was_read():
+def test_every_source_has_a_link_and_a_kind_of_evidence():
     for source in every_source():
         assert source.title
         assert source.url.startswith("https://") or (ASSETS.parent / source.url).exists()
         assert source.evidence in sources.EVIDENCE
 
 
-def test_headline_numbers_equal_those_of_the_papers():
+def test_published_numbers_equal_those_in_the_papers():
     rows = {
         (row.method, row.low, row.high, row.unit)
         for row in sources.published_numbers()
@@ -106,7 +106,7 @@ def test_headline_numbers_equal_those_of_the_papers():
         assert all((row.model, row.task, row.hardware, row.conditions))
 
 
-def test_published_sentences_agree_with_their_numbers():
+def test_sentences_about_published_numbers_agree_with_the_numbers():
     """A speed-up is not called slow, and a row says if its paper used several machines."""
     for row in sources.published_numbers():
         assert ("slower" in row.says) is (row.unit == "× slower"), row.says
@@ -160,7 +160,7 @@ def raw(name):
         (sources.Machine, "hardware", {"colour": "red"}, "unknown colour"),
     ],
 )
-def test_invalid_data_is_refused(cls, file, change, sentence):
+def test_invalid_cost_data_is_refused(cls, file, change, sentence):
     with pytest.raises(ValueError, match=r".") as refusal:
         from_plain(cls, raw(file)[0] | change)
     assert sentence in str(refusal.value)
@@ -174,7 +174,7 @@ def test_a_source_without_a_link_is_refused():
 # Published acceptance rates
 
 
-def test_published_alpha_is_stated_or_derived_from_tokens_per_pass():
+def test_published_alpha_is_quoted_or_derived_from_tokens_per_pass():
     """Derived α follow from numbers in Spec-Bench's tables by the inverted formula."""
     board = next(b for b in sources.boards() if b.model == "Vicuna-13B-v1.3")
     brought = {row.method: row.tokens_per_pass for row in board.rows}
@@ -212,7 +212,7 @@ def test_alpha_that_cannot_be_derived_is_refused(change, sentence):
     assert sentence in str(refusal.value)
 
 
-def test_batch_and_load_match_the_conditions():
+def test_batch_and_load_agree_with_the_stated_conditions():
     for row in sources.published_numbers():
         assert ("batch" in row.conditions) is (row.batch is not None)
         assert row.batch is None or f"batch {row.batch}" in row.conditions
@@ -227,7 +227,7 @@ def test_batch_and_load_match_the_conditions():
 
 
 @pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem)
-def test_point_of_a_recorded_run_uses_its_own_numbers(path):
+def test_measured_point_of_a_recorded_run_has_the_numbers_of_its_trace(path):
     trace = Trace.read(path)
     point, numbers = measured_point(trace), metrics.summary(trace)
     if numbers["alpha"] is None:  # judged from the leaf to the root, so the formula does not apply
@@ -262,7 +262,7 @@ def chain_of_two():
     return Trace(trace.header, [*events, Baseline([1] * 5, [9.0, 1.0, 1.0, 3.0, 3.0], None)])
 
 
-def test_point_of_a_run_equals_hand_calculation():
+def test_measured_point_of_a_run_equals_hand_calculation():
     """After the prefill a plain pass takes 2 s, drafting a level 0.2 s, verification 1.4 s."""
     point = measured_point(chain_of_two())
     assert (point.alpha, point.gamma, point.guesses) == pytest.approx((0.7, 2, 2))
@@ -271,7 +271,7 @@ def test_point_of_a_run_equals_hand_calculation():
     assert point.chain
 
 
-def test_gamma_of_a_tree_is_its_depth():
+def test_gamma_of_a_measured_tree_is_its_depth():
     trace = chain_of_two()
     first = next(e for e in trace.events if isinstance(e, Proposed) and e.guesses)
     wide = replace(first, guesses=[*first.guesses, first.guesses[0]])
@@ -281,7 +281,7 @@ def test_gamma_of_a_tree_is_its_depth():
     assert point.c == pytest.approx(0.1)
 
 
-def test_no_measured_point_without_baseline_or_draft():
+def test_run_without_baseline_or_draft_has_no_measured_point():
     whole = chain_of_two()
     without = [event for event in whole.events if not isinstance(event, Baseline)]
     assert measured_point(Trace(whole.header, without)) is None

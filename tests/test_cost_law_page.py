@@ -55,7 +55,7 @@ def told(**changed):
 
 
 @pytest.mark.parametrize(("alpha", "c", "gamma", "speedup"), TABLE)
-def test_answer_is_the_best_draft_of_the_paper(alpha, c, gamma, speedup):
+def test_best_gamma_and_speedup_equal_those_of_the_paper(alpha, c, gamma, speedup):
     said = told(alpha=alpha, c=c)["best"]
     assert said.startswith(f"At α = {alpha:.2f} and c = {c:.2f}, ")
     end = f"γ = {gamma}: {speedup:.2f} × plain decoding." if gamma else "α must be greater than c"
@@ -63,7 +63,7 @@ def test_answer_is_the_best_draft_of_the_paper(alpha, c, gamma, speedup):
 
 
 @pytest.mark.slow
-def test_answer_at_extreme_values():
+def test_extreme_values_have_their_own_sentences():
     assert told(alpha=0.7, c=0)["best"] == (
         "At α = 0.70 and c = 0, longer drafts are always faster, approaching 3.33 × plain decoding."
     )
@@ -79,7 +79,7 @@ def test_answer_at_extreme_values():
     assert told(c=0.9, gamma=16)["chosen"].endswith("drafting is slower here.")
 
 
-def test_expensive_verification_scales_the_formula():
+def test_verification_cost_changes_the_best_gamma_and_the_speedup():
     terms = SpeedupModel(0.8, 0.1, 1.5)
     every = {gamma: formula.speedup(0.8, gamma, 0.1, 1.5) for gamma in range(1, 60)}
     best = max(every, key=every.get)
@@ -95,7 +95,7 @@ def test_expensive_verification_scales_the_formula():
     )
 
 
-def test_tokens_and_cost_of_a_round_equal_the_formulas():
+def test_displayed_tokens_and_cost_of_a_round_equal_the_formulas():
     told_round = told(alpha=0.8, gamma=5, c=0.1, verify=1.2, c_hat=0.05)["round"]
     tokens = formula.expected_tokens(0.8, 5)
     assert told_round["numbers"] == {
@@ -118,7 +118,7 @@ def test_curve_points_follow_the_formula():
 
 
 @pytest.mark.parametrize("verify", [1.0, 1.6])
-def test_contour_lines_have_their_value(verify):
+def test_speedup_along_each_contour_line_is_constant(verify):
     for gamma in (1, 4.5, 16):
         alpha = contour_alpha(1.5, gamma, 0.05, verify)
         if alpha is not None:
@@ -149,13 +149,13 @@ def test_curves_stay_inside_the_chart(changed, which):
                 assert all(least - 1e-9 <= value <= most + 1e-9 for value in found), (name, order)
 
 
-def test_chart_extends_to_the_best_gamma():
+def test_chart_extends_beyond_the_best_gamma():
     shown = told(alpha=0.9, c=0.01)
     assert shown["speed"]["data"]["40-best"]["x"] == [24]
     assert len(shown["speed"]["data"]["20-chosen"]["x"]) == 27
 
 
-def test_tokens_of_trees_equal_the_formulas():
+def test_displayed_tokens_of_trees_equal_the_formulas():
     cards = told(widths="2,2", places="0.65 0.10636")["trees"]["cards"]
     tree, chain, best = (card["numbers"]["tokens"] for card in cards)
     assert tree == "2.328", "1.32845 are accepted"
@@ -171,7 +171,7 @@ def test_tokens_of_trees_equal_the_formulas():
     assert cards[0]["numbers"]["speedup"] == f"{2.328449 / levels:.2f} ×", "a level costs c"
 
 
-def test_invalid_tree_does_not_affect_other_results():
+def test_invalid_tree_leaves_the_other_results_intact():
     shown = told(widths="3, x")
     assert shown["trees"] == {"problem": "“x” is not an integer.", "field": "widths"}
     assert shown["best"]
@@ -193,7 +193,7 @@ def test_invalid_tree_does_not_affect_other_results():
         ({"places": "<b>"}, "places", "“<b>” is not a number."),
     ],
 )
-def test_invalid_tree_gets_a_sentence(changed, field, part):
+def test_invalid_tree_returns_readable_error_with_its_field(changed, field, part):
     found = told(**changed)["trees"]
     assert found["field"] == field
     assert part in found["problem"]
@@ -201,7 +201,7 @@ def test_invalid_tree_gets_a_sentence(changed, field, part):
 
 @pytest.mark.parametrize("name", LIMITS)
 @pytest.mark.parametrize("value", [None, "0.5", True, -1, 1e9, [], {}])
-def test_invalid_number_is_reported_with_its_field(name, value):
+def test_invalid_number_returns_readable_error_with_its_field(name, value):
     found = told(**{name: value})
     assert found["field"] == name
     assert found["problem"].startswith(LIMITS[name][0])
@@ -221,7 +221,7 @@ def test_invalid_number_is_reported_with_its_field(name, value):
         "x" * 9999,
     ],
 )
-def test_invalid_question_gets_a_sentence(text):
+def test_invalid_request_returns_readable_error(text):
     found = ask(answer, text)
     assert found["problem"].endswith(".")
     assert "Traceback" not in found["problem"]
@@ -230,12 +230,12 @@ def test_invalid_question_gets_a_sentence(text):
 @pytest.mark.parametrize(
     "wrong", [{"gamma": 0}, {"alpha": 2}, {"c": None}, {"verify": -1}, {"speedup": 1e300}]
 )
-def test_impossible_run_gets_a_sentence(wrong):
+def test_impossible_measured_run_returns_readable_error(wrong):
     assert "run" in told(run=RUN | wrong)["problem"].lower()
     assert "run" in told(run="a run")["problem"]
 
 
-def test_run_is_compared_with_the_formula_at_its_own_values():
+def test_measured_run_is_compared_with_the_formula_at_its_own_values():
     found = compared(MeasuredPoint(**RUN))
     assert found["law"] == times(formula.speedup(0.746, 4.952, 0.218, 1.468))
     assert found["measured"] == "1.15 ×"
@@ -247,7 +247,7 @@ def test_run_is_compared_with_the_formula_at_its_own_values():
     assert told(run=RUN, map="c")["map"]["data"]["80-run"]["y"] == [0.218]
 
 
-def test_difference_is_explained_by_the_larger_cause():
+def test_difference_from_the_formula_is_explained_by_its_larger_cause():
     expected = formula.expected_tokens(0.6, 4)
     fits = MeasuredPoint(0.6, 4, 4, 0.1, 1.2, expected, expected / 1.6)
     assert "agree" in compared(fits)["why"]
@@ -259,7 +259,7 @@ def test_difference_is_explained_by_the_larger_cause():
     assert "trees" not in compared(lucky)["why"]
 
 
-def test_chosen_numbers_are_shown_with_their_digits():
+def test_numbers_are_shown_with_all_their_significant_digits():
     assert [number(value) for value in (0.7, 0.125, 1, 0.00049)] == [
         "0.70",
         "0.125",
@@ -275,7 +275,7 @@ def test_chosen_numbers_are_shown_with_their_digits():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("recipe", [Recipe(), Recipe(shape=(2, 2, 1))])
-def test_run_lines_include_the_measured_point(recipe):
+def test_stream_of_a_run_includes_its_measured_point(recipe):
     trace = made(recipe)
     shown = [json.loads(x) for x in lines([trace.header, *trace.events], "recorded")]
     point = next(line["point"] for line in shown if line["kind"] == "baseline")
@@ -286,7 +286,7 @@ def test_run_lines_include_the_measured_point(recipe):
     assert told(run=point)["run"]["measured"] == times(found.speedup)
 
 
-def test_run_without_drafts_has_no_measured_point():
+def test_stream_of_a_run_without_drafts_has_no_measured_point():
     trace = made(Recipe(drafts=False))
     shown = [json.loads(x) for x in lines([trace.header, *trace.events], "recorded")]
     assert any(isinstance(event, Baseline) for event in trace.events)
@@ -294,7 +294,7 @@ def test_run_without_drafts_has_no_measured_point():
     assert shown[-1]["point"] is None
 
 
-def test_the_best_gamma_of_a_map_rises_with_alpha():
+def test_best_gamma_on_the_map_rises_with_alpha():
     ridge = told()["map"]["data"]["30-best"]["y"]
     found = [value for value in ridge if value is not None]
     assert len(set(found)) > 5

@@ -56,7 +56,7 @@ def values(answer, figure, name, axis="y"):
 
 
 @pytest.mark.parametrize("batch", [1, 64, 83, 512])
-def test_page_numbers_equal_the_formulas(batch):
+def test_numbers_on_the_page_equal_the_formulas(batch):
     answer = said(batch=batch)
     guessing = DraftPlan.chain(0.7, 4, replace(EIGHT, layers=1, tied=True))
     found = predict(SERVED, guessing, batch)
@@ -84,7 +84,7 @@ def test_sentence_states_whether_verification_is_free():
 
 
 @pytest.mark.slow
-def test_sentence_states_where_speculation_is_slower():
+def test_sentence_states_from_which_batch_size_drafting_is_slower():
     assert "slower at every batch size" in sentence(said(alpha=0, drafter="llama-3.2-1b"))
     assert "not slower at any batch size up to 512" in sentence(said(alpha=1))
 
@@ -106,7 +106,7 @@ def test_best_gamma_is_stated_with_its_speedup(changes):
     assert answer["beside"]["speedup"] == format_speedup(gains[4])
 
 
-def test_sentence_names_the_draft_length_that_pays_if_the_chosen_one_does_not():
+def test_sentence_names_a_faster_gamma_if_the_chosen_one_is_slower():
     answer = said(batch=512)
     gains = [predict(SERVED, DraftPlan.chain(0.7, g, ONE_LAYER), 512).speedup for g in (1, 4)]
     one, four = map(format_speedup, gains)
@@ -117,13 +117,13 @@ def test_sentence_names_the_draft_length_that_pays_if_the_chosen_one_does_not():
 
 
 @pytest.mark.slow
-def test_best_sentence_covers_no_gain_and_trees():
+def test_sentence_about_the_best_gamma_covers_no_gain_and_trees():
     assert said(alpha=0, batch=512)["beside"]["best"].startswith("No draft length pays here")
     assert said(siblings="3, 2")["beside"]["best"].startswith("The best chain here has γ = 4 and")
     assert "16 (the longest evaluated) and" in said(alpha=1, batch=1)["beside"]["best"]
 
 
-def test_prediction_is_shown_with_the_nearest_published_measurement():
+def test_prediction_is_shown_beside_the_nearest_published_measurement():
     answer = said()
     assert "γ = 4 is faster than plain decoding here: 2.07 ×" in sentence(answer)
     beside = answer["beside"]
@@ -140,7 +140,7 @@ def test_prediction_is_shown_with_the_nearest_published_measurement():
 
 
 @pytest.mark.slow
-def test_efficiency_scales_each_peak():
+def test_efficiencies_scale_peak_bandwidth_and_peak_arithmetic():
     full = said(reading=100, computing=100)
     slow = said(reading=50, computing=100)
     memory = [made["figures"]["pass"]["data"]["10-memory"]["y"][0] for made in (full, slow)]
@@ -157,7 +157,7 @@ def test_efficiency_scales_each_peak():
 
 
 @pytest.mark.parametrize("batch", [64, 128, 512])
-def test_speedup_is_given_over_the_efficiencies_of_the_sources(batch):
+def test_predicted_speedup_has_a_range_over_published_efficiencies(batch):
     answer, plan = said(batch=batch), DraftPlan.chain(0.7, 4, ONE_LAYER)
     low, high = speedup_range(SERVED, plan, batch)
     shares = [(0.55, 0.5), (0.55, 0.8), (0.9, 0.5), (0.9, 0.8)]
@@ -173,14 +173,14 @@ def test_speedup_is_given_over_the_efficiencies_of_the_sources(batch):
     assert ends == {low, high}
 
 
-def test_efficiency_that_changes_nothing_is_not_mentioned():
+def test_efficiency_range_without_effect_is_not_mentioned():
     answer = said(batch=1)
     assert "efficiencies" not in sentence(answer) + answer["beside"]["best"]
     assert "02-efficiencies" in answer["figures"]["speed"]["data"], "it matters at other sizes"
     assert "the best γ is 2 to 4." in said()["beside"]["best"]
 
 
-def test_default_efficiency_is_the_one_of_the_sources():
+def test_default_efficiency_is_that_of_the_sources():
     for name, found in sources.efficiencies().items():
         assert ASKED[name] == found.default
         assert config()["efficiencies"][name]["reported"] == (
@@ -189,7 +189,7 @@ def test_default_efficiency_is_the_one_of_the_sources():
 
 
 @pytest.mark.slow
-def test_speedup_curve_is_the_prediction():
+def test_speedup_curve_equals_the_predictions():
     answer = said(drafter="llama-3.2-1b")
     guessing = DraftPlan.chain(0.7, 4, sources.models()["llama-3.2-1b"].shape)
     sizes = values(answer, "speed", "20-fits", "x")
@@ -201,7 +201,7 @@ def test_speedup_curve_is_the_prediction():
     assert "11-costless" not in said(drafter=NGRAM)["figures"]["speed"]["data"]
 
 
-def test_pass_time_curve_is_the_roofline():
+def test_pass_time_curve_equals_the_roofline():
     answer = said(batch=8, overhead=2)
     serving = replace(SERVED, overhead=0.002)
     places = values(answer, "pass", "20-pass", "x")
@@ -215,7 +215,7 @@ def test_pass_time_curve_is_the_roofline():
     assert values(answer, "pass", "40-round", "x") == [5]
 
 
-def test_shown_best_lengths_equal_those_of_best_gamma():
+def test_displayed_best_draft_lengths_equal_best_gamma():
     head = replace(EIGHT, layers=1, tied=True)
     best = [best_gamma(SERVED, 0.7, b, head, MAX_GAMMA) for b in BATCHES]
     assert values(said(), "gamma", "10-best") == best
@@ -242,7 +242,7 @@ def asked(**changes):
     return ask.serving, ask.guessing
 
 
-def test_tree_divides_alpha_among_siblings_and_verifies_all():
+def test_tree_prediction_divides_alpha_among_siblings_and_verifies_all():
     _, chain = asked()
     _, tree = asked(siblings="3, 2")
     assert tree.tokens == pytest.approx(chain.tokens)
@@ -253,7 +253,7 @@ def test_tree_divides_alpha_among_siblings_and_verifies_all():
 # Edges
 
 
-def test_nothing_drafted_is_plain_decoding():
+def test_gamma_0_gives_the_speed_of_plain_decoding():
     answer = said(gamma=0)
     assert "nothing is drafted" in sentence(answer)
     assert answer["round"]["speedup"] == "1.00 ×"
@@ -262,7 +262,7 @@ def test_nothing_drafted_is_plain_decoding():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("machine", sources.machines().values(), ids=lambda m: m.name)
-def test_every_machine_gives_an_answer(machine):
+def test_every_machine_gives_a_prediction(machine):
     for dtype in machine.peak:
         answer = said(hardware=machine.name, dtype=dtype)
         assert "problem" not in answer
@@ -275,7 +275,7 @@ def test_every_machine_gives_an_answer(machine):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("model", sources.models())
-def test_every_model_answers_with_every_drafter(model):
+def test_every_model_gives_a_prediction_with_every_drafter(model):
     for drafter in drafters(model):
         assert "problem" not in said(model=model, drafter=drafter, cards=8)
 
@@ -309,7 +309,7 @@ def plain(value):
     return [plain(inner) for inner in value] if isinstance(value, list) else value
 
 
-def test_draft_models_are_smaller_with_the_same_vocabulary():
+def test_offered_draft_models_are_smaller_and_share_the_vocabulary():
     assert list(drafters("house")) == [HEAD, NGRAM, "house-draft"]
     assert list(drafters("qwen3-4b")) == [HEAD, NGRAM, "qwen3-0.6b"]
     assert list(drafters("llama-3.1-70b")) == [HEAD, NGRAM, "llama-3.1-8b", "llama-3.2-1b"]
@@ -342,19 +342,19 @@ def test_draft_models_are_smaller_with_the_same_vocabulary():
         ({"overhead": -1}, "The overhead must be between 0 and 1,000 ms."),
     ],
 )
-def test_invalid_values_get_a_sentence(changes, sentence):
+def test_invalid_values_return_readable_error(changes, sentence):
     answer = said(**changes)
     assert sentence in answer["problem"]
     assert answer["problem"].endswith(".")
 
 
 @pytest.mark.parametrize("text", ["null", "3", "", "{", "[]", "[" * 1500, "x" * 5000, "{}"])
-def test_malformed_question_gets_a_sentence(text):
+def test_malformed_request_returns_readable_error(text):
     answer = ask(section_facts, text, LONGEST)
     assert answer["problem"].endswith(".")
 
 
-def test_hostile_text_is_never_markup():
+def test_html_in_a_request_is_returned_as_text():
     answer = said(drafter="<img src=x onerror=alert(1)>", extra="</script>")
     assert answer["problem"].startswith("'<img src=x onerror=alert(1)>' is not a drafter")
 
@@ -377,7 +377,7 @@ def test_page_config_lists_every_preset_with_its_sources():
 
 
 @pytest.mark.slow
-def test_initial_values_and_limits_are_valid_questions():
+def test_initial_values_and_limits_are_valid_requests():
     assert "problem" not in said()
     for name, (_, least, most) in LIMITS.items():
         assert "problem" not in said(**{name: least})
@@ -399,5 +399,5 @@ def test_initial_values_and_limits_are_valid_questions():
         (format_speedup, 1, "1.00 ×"),
     ],
 )
-def test_numbers_are_formatted_for_readers(form, value, text):
+def test_numbers_are_formatted_with_units(form, value, text):
     assert form(value) == text

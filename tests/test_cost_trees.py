@@ -46,7 +46,7 @@ def _rest_of_draw(q, x, later):
 TWO = keep_without_replacement(2)
 
 
-def test_acceptance_by_rank_gives_known_tokens():
+def test_acceptance_by_rank_equals_known_values():
     assert TWO[0] == pytest.approx(0.65)
     assert f"{TWO[1]:.5f}" == "0.10636"
     sums = [sum(keep_without_replacement(width)) for width in (1, 2, 3)]
@@ -56,7 +56,7 @@ def test_acceptance_by_rank_gives_known_tokens():
 @pytest.mark.parametrize(
     ("widths", "accepted"), [((2, 2), "1.32845"), ((2, 1), "1.24800"), ((1, 1), "1.07250")]
 )
-def test_accepted_tokens_equal_the_enumeration(widths, accepted):
+def test_accepted_tokens_of_full_trees_equal_the_enumeration(widths, accepted):
     parents = tree_formula.full_tree(widths)
     tokens = tree_formula.expected_tokens(
         parents, tree_formula.acceptance_by_position(parents, TWO)
@@ -96,7 +96,7 @@ def trees_with_chances(draw, most=7):
 
 @pytest.mark.slow
 @given(trees_with_chances())
-def test_sum_over_nodes_is_the_mean_over_all_outcomes(tree):
+def test_sum_over_nodes_equals_the_mean_over_all_outcomes(tree):
     parents, keep = tree
     assert tree_formula.expected_tokens(parents, keep) == pytest.approx(
         1 + enumerated(parents, keep)
@@ -106,7 +106,7 @@ def test_sum_over_nodes_is_the_mean_over_all_outcomes(tree):
     )
 
 
-def test_sum_over_nodes_is_the_mean_tokens_of_a_round():
+def test_sum_over_nodes_equals_the_mean_tokens_of_simulated_rounds():
     parents = tree_formula.full_tree((3, 2, 2))
     keep = tree_formula.acceptance_by_position(parents, (0.5, 0.25, 0.1))
     dice, rounds, accepted = Random(5), 40_000, 0
@@ -129,7 +129,7 @@ def test_sum_over_nodes_is_the_mean_tokens_of_a_round():
 
 @pytest.mark.slow
 @given(st.lists(chances, max_size=12))
-def test_chain_is_a_tree_with_one_child_per_node(by_depth):
+def test_tree_formula_for_a_chain_equals_the_chain_formula(by_depth):
     parents = range(-1, len(by_depth))
     tokens = tree_formula.expected_tokens(parents, [1.0, *by_depth])
     assert tokens == pytest.approx(formula.tokens_by_depth(by_depth))
@@ -137,7 +137,7 @@ def test_chain_is_a_tree_with_one_child_per_node(by_depth):
     assert same == pytest.approx(formula.expected_tokens(0.7, len(by_depth)))
 
 
-def test_full_tree_equals_a_chain_with_sibling_acceptance():
+def test_full_tree_formula_equals_a_chain_with_the_acceptance_of_siblings():
     parents = tree_formula.full_tree((2, 2, 2))
     assert len(parents) == 1 + 2 + 4 + 8
     tokens = tree_formula.expected_tokens(
@@ -151,7 +151,7 @@ def test_full_tree_equals_a_chain_with_sibling_acceptance():
     assert tree_formula.regular_tree_tokens((0.5, 0.5), 4) == 5
 
 
-def test_depths_and_acceptance_by_depth():
+def test_depths_and_acceptance_by_depth_equal_hand_calculation():
     parents, keep = [-1, 0, 0, 1, 1, 3], [1.0, 0.5, 0.3, 0.6, 0.2, 0.9]
     assert tree_formula.depths(parents) == [0, 1, 1, 2, 2, 3]
     assert tree_formula.path_probabilities(parents, keep) == pytest.approx(
@@ -165,7 +165,7 @@ def test_depths_and_acceptance_by_depth():
 
 @pytest.mark.parametrize("by_place", [(0.6,), (0.5, 0.3), (0.4, 0.4, 0.2), (0.9, 0.05), (1.0,)])
 @pytest.mark.parametrize("nodes", range(5))
-def test_best_tree_equals_brute_force(by_place, nodes):
+def test_best_tree_has_as_many_tokens_as_found_by_brute_force(by_place, nodes):
     def tokens(parents):
         return tree_formula.expected_tokens(
             parents, tree_formula.acceptance_by_position(parents, by_place)

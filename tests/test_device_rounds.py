@@ -33,7 +33,7 @@ def pinned(row):
 
 @pytest.mark.parametrize("temperature", counted.TEMPERATURES)
 @pytest.mark.parametrize("drafter", counted.DRAFTERS)
-def test_run_equals_cpu_run_with_the_recorded_device_reads(drafter, temperature):
+def test_run_on_simulated_gpu_equals_cpu_run_with_the_recorded_reads(drafter, temperature):
     with counted.gpu() as device_log:
         row, told = counted.row(drafter, temperature, device_log)
     target, made = load("house", drafter, "cpu")
@@ -45,13 +45,13 @@ def test_run_equals_cpu_run_with_the_recorded_device_reads(drafter, temperature)
 
 
 @pytest.mark.parametrize("temperature", counted.TEMPERATURES)
-def test_plain_decoding_makes_the_recorded_device_reads(temperature):
+def test_plain_decoding_makes_the_recorded_number_of_device_reads(temperature):
     with counted.gpu() as device_log:
         row = counted.plain_row(temperature, device_log)
     assert pinned(row) == pinned(ROWS[counted.PLAIN, temperature])
 
 
-def test_the_table_has_every_drafter_at_every_temperature():
+def test_recorded_device_counts_cover_every_drafter_and_temperature():
     names = {counted.PLAIN, *counted.DRAFTERS}
     assert set(ROWS) == {(name, t) for name in names for t in counted.TEMPERATURES}
     assert all(row["rounds"] > 0 for row in ROWS.values())
@@ -64,7 +64,7 @@ def test_self_drafting_weights_are_loaded_once(pair):
         assert load(str(pair[0]), "ngram", "cuda:0", "float32")[0].model is target.model
 
 
-def test_small_catalogue_models_default_to_float32_on_gpu_and_others_to_bfloat16(pair):
+def test_small_models_default_to_float32_on_gpu_and_others_to_bfloat16(pair):
     with counted.gpu():
         assert load("house", "ngram", "cuda")[0].dtype is torch.float32
         assert load("house", "ngram", "cuda", "bfloat16")[0].dtype is torch.bfloat16
@@ -86,7 +86,7 @@ def test_gpu_warms_up_before_timing_without_changing_the_run(monkeypatch):
 
 
 @pytest.mark.parametrize("rule", ["k-seq", "lenience", "typical", "relaxed", "thresholds"])
-def test_other_rules_give_the_same_verdicts_on_device_and_cpu(pair, rule):
+def test_every_rule_gives_the_same_verdicts_on_device_and_cpu(pair, rule):
     def kept(device):
         target, drafter = load(str(pair[0]), str(pair[1]), device, "float32")
         settings = Settings(Sampling(1.1), max_new_tokens=12, gamma=3, rule=rule)

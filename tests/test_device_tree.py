@@ -65,7 +65,7 @@ def test_device_tree_equals_host_tree(ends):
             assert one.totals == other.totals
 
 
-def test_nan_scores_raise_when_their_level_is_used():
+def test_nan_scores_raise_only_when_their_level_is_used():
     for spoiled in range(DEEPEST):
         with pytest.raises(BadScores, match="it returned logits"):
             unseen(3, 60, (), spoiled)
@@ -77,7 +77,7 @@ def test_nan_scores_raise_when_their_level_is_used():
     )
 
 
-def test_node_sees_text_and_own_path():
+def test_attention_mask_of_a_node_covers_the_text_and_its_own_path():
     uploads = UploadBatch(HOST)
     sight = LevelMasks(5, 2, 3, uploads)
     for above in ([0, 0], [1, 0], [0, 0]):

@@ -23,13 +23,13 @@ def test_best_available_device_is_selected(monkeypatch, cuda, mps, best):
     assert devices.pick_device() == torch.device(best)
 
 
-def test_named_device_is_used_if_present(monkeypatch):
+def test_requested_device_is_used_if_present(monkeypatch):
     here(monkeypatch, cuda=2)
     assert devices.pick_device("cpu") == CPU
     assert devices.pick_device("cuda:1") == torch.device("cuda", 1)
 
 
-def test_device_name_equals_that_of_its_tensors(monkeypatch):
+def test_device_name_equals_the_name_that_its_tensors_report(monkeypatch):
     here(monkeypatch, cuda=2, mps=True)
     assert str(devices.pick_device("cuda")) == str(devices.pick_device("cuda:0")) == "cuda:0"
     assert str(devices.pick_device("mps")) == "mps:0"
@@ -51,7 +51,7 @@ def test_missing_device_raises_readable_error(monkeypatch, name):
         devices.pick_device(name)
 
 
-def test_second_gpu_of_single_gpu_machine_is_refused(monkeypatch):
+def test_device_index_beyond_the_last_gpu_is_refused(monkeypatch):
     here(monkeypatch, cuda=1)
     with pytest.raises(ValueError, match="cuda:1"):
         devices.pick_device("cuda:1")

@@ -56,7 +56,7 @@ def kept_share(made):
 # The block
 
 
-def test_block_equals_transformers_network():
+def test_block_of_guesses_equals_that_of_the_transformers_network():
     """Compare taps, fusing, norms, positions and both directions, incrementally over a cache."""
     target = deep_target()
     head = random_head(target)
@@ -83,7 +83,7 @@ def test_block_equals_transformers_network():
 
 
 @pytest.mark.slow
-def test_rounds_equal_transformers_generation():
+def test_rounds_equal_those_of_transformers_generation():
     ids = headed.target().encode("The cat", 40)
     prompt, *transformers_network = generated_by_transformers(trained(), headed.target(), ids, 40)
     assert prompt == ids
@@ -98,7 +98,7 @@ def test_rounds_equal_transformers_generation():
 
 
 @pytest.mark.slow
-def test_session_equals_training_for_same_anchor():
+def test_session_and_training_give_the_same_guesses_for_an_anchor():
     text, turn = list(turns(GREEDY))[-1]
     whole = [*text, *turn.tokens]
     outputs = headed.read_target_outputs(headed.target().model, torch.tensor([whole]))
@@ -113,7 +113,7 @@ def test_session_equals_training_for_same_anchor():
     assert compared > 20
 
 
-def test_whole_block_is_filled_in_one_pass(monkeypatch):
+def test_all_positions_of_a_block_are_filled_in_one_pass(monkeypatch):
     text = headed.target().encode("The cat saw the", 20)
     trained()  # passes during training count too
     seen = []
@@ -136,7 +136,7 @@ def test_whole_block_is_filled_in_one_pass(monkeypatch):
     assert all(torch.equal(words[0], embed(block)) for words in seen)
 
 
-def test_later_positions_matter_only_as_masks():
+def test_guesses_depend_on_later_positions_only_as_mask_tokens():
     """Attention is bidirectional: the last position changes the first guess; inputs are masks."""
     target, head = headed.target(), trained()
     text = target.encode("The cat saw the", 20)
@@ -155,13 +155,13 @@ def test_later_positions_matter_only_as_masks():
 
 
 @pytest.mark.slow
-def test_trained_head_saves_passes():
+def test_trained_head_saves_target_passes():
     trace = traced(headed.target(), drafter(), "The cat", GREEDY, baseline=False)
     assert summary(trace)["tokens_per_pass"] > 1.5
 
 
 @pytest.mark.slow
-def test_acceptance_falls_with_states_shifted_by_one():
+def test_acceptance_falls_if_hidden_states_are_shifted_by_one():
     """Acceptance does not fall to zero, since the head still reads the newest token."""
     right = kept_share(drafter())
     assert right > 0.5
@@ -172,7 +172,7 @@ def test_acceptance_falls_with_states_shifted_by_one():
 
 
 @pytest.mark.parametrize(("room", "depth"), [(1, 0), (2, 1), (3, 2), (99, SIZE - 1)])
-def test_chain_is_no_deeper_than_token_budget(room, depth):
+def test_draft_is_no_deeper_than_the_token_budget(room, depth):
     text = headed.target().encode("The cat saw the", 9)
     proposal = start_session(text, GREEDY).propose(text, room, Chance(1, 1))
     assert max(proposal.tree.depths) == depth
@@ -183,7 +183,7 @@ def test_chain_is_no_deeper_than_token_budget(room, depth):
 
 
 @pytest.mark.slow
-def test_text_of_one_token_gets_a_block():
+def test_block_is_drafted_after_a_text_of_one_token():
     prompt = [5]
     first, second, *_ = rounds(headed.target(), drafter(), prompt, GREEDY)
     assert len(first.proposal.tree) == 1
@@ -202,7 +202,7 @@ def test_missing_hidden_states_raise_readable_error():
     assert len(session.propose([*text, 7], 5, Chance(1, 2)).tree) == 5
 
 
-def test_drafter_takes_name_and_target_from_files(tmp_path):
+def test_drafter_reads_its_name_and_target_from_its_files(tmp_path):
     trained().save(tmp_path)
     made = dflash_made.DFlash.load("my-dflash", tmp_path, headed.target())
     assert (made.name, made.card.family, made.made_for) == ("dflash", "dflash", headed.HASH)

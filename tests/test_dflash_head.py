@@ -36,7 +36,7 @@ def blocks(head, outputs, anchors=ANCHORS):
 # Training
 
 
-def test_block_sees_states_before_anchor_and_no_other_block():
+def test_block_attends_to_states_before_its_anchor_and_to_no_other_block():
     head, outputs = random_head(), headed.outputs(1)
     whole = blocks(head, outputs)
     assert whole.shape == (16, 4, SIZE - 1, tiny.VOCABULARY)
@@ -57,7 +57,7 @@ def test_block_sees_states_before_anchor_and_no_other_block():
         assert changed == [False, place == 7, False, False]
 
 
-def test_loss_is_mean_weighted_by_position():
+def test_loss_is_the_mean_weighted_by_position():
     head, outputs = random_head(), headed.outputs(2)
     anchors = torch.tensor([3, 36, 39])  # of 40 tokens: five positions, four, one
     said, total, weights = blocks(head, outputs, anchors).log_softmax(-1), 0.0, 0.0
@@ -73,7 +73,7 @@ def test_loss_is_mean_weighted_by_position():
     assert loss == pytest.approx(total / weights, rel=1e-4)
 
 
-def test_each_row_guesses_the_block_after_it():
+def test_training_row_of_each_anchor_guesses_the_block_after_it():
     head, outputs = random_head(), headed.outputs(3)
     with torch.inference_mode():
         said = dflash_loss.guesses(head, outputs)
@@ -83,7 +83,7 @@ def test_each_row_guesses_the_block_after_it():
         assert torch.allclose(by_depth, blocks(head, outputs)[:, i], atol=1e-4)
 
 
-def test_anchors_use_torch_generator_and_skip_first_token(monkeypatch):
+def test_random_anchors_use_the_torch_generator_and_skip_the_first_token(monkeypatch):
     head, outputs = random_head(), headed.outputs(4)
     monkeypatch.setattr(dflash_loss, "ANCHORS", 10)
     drawn = []
@@ -121,7 +121,7 @@ def test_training_updates_every_weight_and_lowers_loss():
 
 
 @pytest.mark.slow
-def test_states_shifted_by_one_raise_loss():
+def test_hidden_states_shifted_by_one_raise_the_loss():
     outputs = headed.outputs(50)
     late = tuple(torch.cat([rows[:, :1], rows[:, :-1]], dim=1) for rows in outputs.states)
     early = tuple(torch.cat([rows[:, 1:], rows[:, -1:]], dim=1) for rows in outputs.states)
@@ -151,7 +151,7 @@ NAMES = {
 }  # fmt: skip
 
 
-def test_saved_head_has_public_names_and_loads(tmp_path):
+def test_saved_head_has_the_published_tensor_names_and_loads(tmp_path):
     trained().save(tmp_path)
     tensors = load_file(tmp_path / "model.safetensors")
     assert set(tensors) == NAMES
@@ -185,7 +185,7 @@ def public(**changes):
     return usual | changes
 
 
-def test_public_configs_load_nested_or_flat():
+def test_published_configs_load_whether_nested_or_flat():
     wanted = DFlashConfig(
         48, 64, 4, 2, 12, 280, 1e-6, 1e6, num_hidden_layers=2, num_target_layers=3, block_size=16,
         mask_token_id=9, target_layer_ids=(0, 1),
@@ -230,7 +230,7 @@ def test_unsupported_head_is_refused(tmp_path, changes, sentence):
         DFlashHead.load(tmp_path, headed.target())
 
 
-def test_error_names_tensor_that_does_not_fit(tmp_path):
+def test_error_names_the_tensor_that_does_not_fit(tmp_path):
     trained().save(tmp_path)
     file = tmp_path / "model.safetensors"
     whole = load_file(file)
@@ -258,7 +258,7 @@ def test_head_for_another_target_is_refused():
             made.begin(tiny.target(other).start(made.capture), Settings())
 
 
-def test_house_drafter_is_small_and_trained_by_name():
+def test_house_dflash_head_is_small_and_can_be_trained_by_name():
     shape = LlamaConfig(
         hidden_size=256, intermediate_size=704, num_hidden_layers=12, num_attention_heads=4
     )
@@ -277,7 +277,7 @@ def test_house_drafter_is_small_and_trained_by_name():
 
 
 @pytest.mark.parametrize("layers", range(2, 40))
-def test_taps_are_spaced_like_public_code(layers):
+def test_tapped_layers_are_spaced_as_in_the_published_code(layers):
     taps = evenly_spaced(layers, 3)
     assert taps == tuple(sorted(set(taps)))
     assert 0 <= taps[0] <= taps[-1] < layers - 1

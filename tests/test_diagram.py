@@ -22,7 +22,7 @@ def test_every_drafter_has_valid_diagram_with_label(name):
 
 
 @pytest.mark.parametrize("name", DIAGRAMS)
-def test_boxes_fit_canvas_and_text_without_overlap(name):
+def test_boxes_of_a_diagram_fit_the_canvas_and_their_text_without_overlap(name):
     boxes = list(DIAGRAMS[name]["boxes"].values())
     for left, top, wide, high, _, words in boxes:
         assert left >= 0 <= top
@@ -49,5 +49,5 @@ def test_diagram_text_is_escaped():
         ([0, 40, 10, 10], [0, 0, 10, 10], "M5 40L5 10"),
     ],
 )
-def test_arrows_connect_facing_sides(start, end, line):
+def test_arrows_connect_the_facing_sides_of_two_boxes(start, end, line):
     assert line in drawing._arrow([*start, "text", ""], [*end, "text", ""])

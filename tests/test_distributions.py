@@ -38,7 +38,7 @@ COINS = st.one_of(st.just(0.0), st.just(1 - 2**-53), st.floats(0, 1, exclude_max
 @pytest.mark.parametrize("temperature", [0.2, 0.8, 1.0, 1.7])
 @pytest.mark.parametrize("top_k", [0, 1, 5, 40])
 @pytest.mark.parametrize("top_p", [0.05, 0.5, 0.9, 1.0])
-def test_probs_equal_those_of_transformers(temperature, top_k, top_p):
+def test_probabilities_equal_those_of_transformers(temperature, top_k, top_p):
     logits = torch.randn(4, 40, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
     logits[0, 7] = logits[0, 8]  # a tie
     scores = TemperatureLogitsWarper(temperature)(None, logits.clone())
@@ -49,7 +49,7 @@ def test_probs_equal_those_of_transformers(temperature, top_k, top_p):
     assert ours.dtype == torch.float64
 
 
-def test_large_top_k_keeps_all_and_temperature_zero_keeps_one():
+def test_top_k_above_the_vocabulary_keeps_all_and_temperature_0_keeps_one():
     logits = torch.tensor([[1.0, 3.0, 2.0]])
     assert torch.equal(
         logits_to_probs(logits, Sampling(1.0, top_k=99)), logits_to_probs(logits, Sampling(1.0))
@@ -70,13 +70,13 @@ def test_logits_that_are_not_finite_are_refused(bad):
 
 @pytest.mark.slow
 @given(laws(), laws())
-def test_overlap_is_one_minus_total_variation(p, q):
+def test_overlap_of_p_and_q_is_one_minus_their_total_variation(p, q):
     assert overlap(p, q) + total_variation(p, q) == pytest.approx(1.0, abs=1e-12)
 
 
 @pytest.mark.slow
 @given(laws(), laws())
-def test_residual_is_zero_where_q_covers_p(p, q):
+def test_residual_is_zero_where_q_is_at_least_p(p, q):
     left = residual(p, q)
     assert left.sum() == pytest.approx(1.0, abs=1e-12)
     assert bool((left >= 0).all())
@@ -84,7 +84,7 @@ def test_residual_is_zero_where_q_covers_p(p, q):
         assert bool((left[p <= q] == 0).all())
 
 
-def test_empty_residual_is_p():
+def test_residual_of_equal_distributions_falls_back_to_p():
     p = torch.tensor([0.25, 0.75], dtype=torch.float64)
     assert torch.equal(residual(p, p), p)
     one = torch.tensor([0.0, 1.0], dtype=torch.float64)
@@ -94,7 +94,7 @@ def test_empty_residual_is_p():
 @pytest.mark.slow
 @given(laws(), COINS)
 @settings(max_examples=300)
-def test_u_is_in_the_drawn_interval_and_zeros_are_never_drawn(p, u):
+def test_drawn_interval_contains_u_and_zero_probability_is_never_drawn(p, u):
     found = draw(p, u)
     assert p[found.token] > 0
     assert found.lo <= u < found.hi
@@ -107,7 +107,7 @@ def test_u_is_in_the_drawn_interval_and_zeros_are_never_drawn(p, u):
 @pytest.mark.parametrize("size", [TOP_SIZES[0] * 3, TOP_SIZES[1] + 7])
 @given(data=st.data(), u=COINS)
 @settings(max_examples=60)
-def test_ties_are_ordered_by_id_beyond_the_top_tokens(size, data, u):
+def test_tokens_of_equal_probability_are_ordered_by_id(size, data, u):
     seed = data.draw(st.integers(0, 999))
     p = torch.randint(1, 4, (size,), generator=torch.Generator().manual_seed(seed)).double()
     p[data.draw(st.integers(0, size - 1))] = data.draw(st.sampled_from([1.0, size, 8.0 * size]))
@@ -119,7 +119,7 @@ def test_ties_are_ordered_by_id_beyond_the_top_tokens(size, data, u):
     assert found.hi == pytest.approx(found.lo + p[found.token].item(), abs=1e-12)
 
 
-def test_each_token_is_drawn_by_a_share_of_u_equal_to_its_probability():
+def test_share_of_u_values_that_draw_a_token_equals_its_probability():
     p = torch.tensor([0.1, 0.5, 0.0, 0.4], dtype=torch.float64)
     seen = [draw(p, (i + 0.5) / 1000).token for i in range(1000)]
     assert [seen.count(t) / 1000 for t in range(4)] == pytest.approx(p.tolist(), abs=2e-3)

@@ -123,22 +123,22 @@ def label(value):
 SHELL = shell_commands(True) + shell_commands(False)
 
 
-def test_the_readme_has_at_most_150_lines():
+def test_readme_has_at_most_150_lines():
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
 
 
-def test_every_block_names_its_language_and_known_needs():
+def test_every_code_block_declares_its_language_and_known_needs():
     assert {block.language for block in blocks()} <= LANGUAGES
     assert {need for block in blocks() for need in block.needs} <= NEEDS
 
 
-def test_the_documentation_defines_the_needs():
+def test_documentation_defines_each_kind_of_need():
     text = (DOCS / "index.md").read_text(encoding="utf-8")
     assert set(re.findall(r"^\| `<!-- needs: (\w+) -->`", text, re.MULTILINE)) == NEEDS
 
 
 @pytest.mark.parametrize(("page", "command"), SHELL, ids=label)
-def test_the_real_parser_accepts_every_command_of_specviz(page, command, capsys):
+def test_command_line_parser_accepts_every_documented_command(page, command, capsys):
     words = arguments(command)
     if not words:
         return
@@ -159,7 +159,7 @@ def test_every_script_that_a_command_runs_exists(page, command):
 
 
 @pytest.mark.parametrize(("page", "command"), shell_commands(False), ids=label)
-def test_every_other_command_is_run_by_a_test(page, command):
+def test_every_command_without_a_needs_comment_is_run_by_a_test(page, command):
     """A command without a `needs` comment is run below or by the named test."""
     named = [test for begin, test in TESTED_BY.items() if command.startswith(begin)]
     if not named:
@@ -182,7 +182,7 @@ def commands_to_run(page):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", list(filter(commands_to_run, markdown_pages())), ids=name_of)
-def test_the_commands_of_a_page_run_one_after_the_other(page, tmp_path, monkeypatch, capsys):
+def test_commands_of_a_page_run_one_after_the_other(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for command in commands_to_run(page):
         words = arguments(command)
@@ -202,7 +202,7 @@ def python_blocks():
 
 
 @pytest.mark.parametrize("block", python_blocks(), ids=lambda block: name_of(block.page))
-def test_every_block_of_python_compiles(block):
+def test_every_python_code_block_compiles(block):
     compile(block.text, name_of(block.page), "exec")
 
 
@@ -212,7 +212,7 @@ def test_every_block_of_python_compiles(block):
     [block for block in python_blocks() if not block.needs],
     ids=lambda block: name_of(block.page),
 )
-def test_blocks_of_python_run(block, tmp_path, monkeypatch, capsys):
+def test_python_code_blocks_run(block, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "example.py").write_text(block.text, encoding="utf-8")
     runpy.run_path("example.py")
@@ -244,7 +244,7 @@ def test_every_link_leads_to_a_file_and_a_heading(page):
             assert anchor in headings, f"{link} in {name_of(page)}"
 
 
-def test_the_picture_of_the_layers_has_every_folder():
+def test_picture_of_the_layers_contains_every_package_folder():
     picture = (DOCS / "images" / "layers.svg").read_text(encoding="utf-8")
     paths = [path for path in generate_docs.documented_modules() if path.parent != ROOT]
     names = {p.parent.name if p.name == "__init__.py" else p.stem for p in paths}
@@ -252,7 +252,7 @@ def test_the_picture_of_the_layers_has_every_folder():
     assert shown == names - {"specviz", "__main__"}
 
 
-def test_the_table_of_rules_has_every_rule():
+def test_table_of_rules_lists_every_rule():
     text = (DOCS / "rules.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([\w-]+)(?::[\d.,]+)?` \| [^|]+ \| (yes|no) \|", text, re.MULTILINE)
     assert dict(rows) == {
@@ -261,7 +261,7 @@ def test_the_table_of_rules_has_every_rule():
 
 
 @pytest.mark.slow
-def test_the_site_builds_without_warnings_and_asks_no_other_host(tmp_path):
+def test_documentation_site_builds_without_warnings_or_remote_files(tmp_path):
     closed = dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:9")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"]
     done = subprocess.run(

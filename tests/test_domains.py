@@ -61,7 +61,7 @@ PLAN = Plan(("ngram", "draft-model"), prompts=2, new_tokens=12, order_seed=3)
 # Plans
 
 
-def test_order_has_every_turn_once_and_follows_its_seed():
+def test_measurement_order_has_every_turn_once_and_depends_on_its_seed():
     plan = Plan(("ngram", "medusa", "eagle"), prompts=2, order_seed=5)
     assert len(plan.order) == len(set(plan.order)) == 3 * 5 * 2
     assert plan.order == replace(plan, order_seed=5).order
@@ -87,7 +87,7 @@ def test_order_has_every_turn_once_and_follows_its_seed():
         ({"order_seed": 2**63}, "64 bits"),
     ],
 )
-def test_invalid_plan_is_rejected_with_a_sentence(changes, sentence):
+def test_invalid_measurement_plan_raises_readable_error(changes, sentence):
     with pytest.raises(BadSettings, match=sentence):
         replace(PLAN, **changes)
 
@@ -103,20 +103,20 @@ def test_invalid_plan_is_rejected_with_a_sentence(changes, sentence):
         (([3], 1, 24, 0, 1), "list of names"),
     ],
 )
-def test_invalid_form_is_rejected_with_a_sentence(said, sentence):
+def test_invalid_form_raises_readable_error(said, sentence):
     with pytest.raises(BadSettings, match=sentence):
         planned(*said)
     assert size(*said).endswith(".")
 
 
-def test_form_shows_the_number_of_runs():
+def test_form_shows_the_number_of_runs_to_be_measured():
     assert planned(list(USUAL), 2, 32, 0.7, 4) == Plan(USUAL, 2, 32, 0.7, 4)
     said = size(["ngram", "medusa"], 3, 16, 0, 1)
     assert said.startswith("2 drafters × 5 domains × 3 prompts = 30 pairs of runs.")
     assert "60 runs of at most 16 tokens, after 3 short warm-up runs" in said
 
 
-def test_every_drafter_for_house_can_be_chosen():
+def test_form_offers_every_drafter_for_house():
     assert {name for _, name in choices()} == set(drafter_names("house", None))
 
 
@@ -132,7 +132,7 @@ def played(target, drafters, plan, stop=engine.never):
 
 
 @pytest.mark.slow
-def test_cells_equal_the_summaries_of_their_runs(tiny_target, drafters, two_domains):
+def test_numbers_of_each_cell_equal_those_of_its_runs(tiny_target, drafters, two_domains):
     board, said = played(tiny_target, drafters, PLAN)
     assert [e.turn for e in said if isinstance(e, TurnStarted)] == list(PLAN.order)
     assert [e.turn for e in said if isinstance(e, TurnMeasured)] == list(PLAN.order)
@@ -155,7 +155,7 @@ def test_cells_equal_the_summaries_of_their_runs(tiny_target, drafters, two_doma
 
 
 @pytest.mark.slow
-def test_cell_of_one_prompt_has_the_alpha_of_its_run(tiny_target, drafters, two_domains):
+def test_alpha_of_a_cell_with_one_prompt_equals_that_of_its_run(tiny_target, drafters, two_domains):
     plan = replace(PLAN, drafters=("draft-model",), prompts=1, temperature=0.9)
     board, _ = played(tiny_target, drafters, plan)
     for cell in board.cells:
@@ -167,7 +167,7 @@ def test_cell_of_one_prompt_has_the_alpha_of_its_run(tiny_target, drafters, two_
         assert cell.alpha == pytest.approx(summary(Trace(header, events))["alpha"])
 
 
-def test_speedup_is_the_median_ratio_of_bench(monkeypatch):
+def test_speedup_of_a_cell_is_the_median_ratio_as_in_bench(monkeypatch):
     def timed(tokens, seconds):
         return TimedCall(Outcome(tokens, tokens), seconds)
 
@@ -194,7 +194,7 @@ def noted(board):
 
 
 @pytest.mark.slow
-def test_stop_keeps_complete_turns(tiny_target, drafters, two_domains):
+def test_stopped_measurement_keeps_complete_turns(tiny_target, drafters, two_domains):
     board = Measurements()
     said = list(map(noted(board), run(tiny_target, drafters, PLAN, lambda: board.done >= 3)))
     heard = [event for event in said if isinstance(event, TurnMeasured)]
@@ -222,7 +222,7 @@ def test_drafter_warms_up_once_without_being_measured(
     assert board.done == 8
 
 
-def test_impossible_drafter_is_reported_before_anything_runs(
+def test_drafter_that_cannot_run_is_reported_before_anything_is_measured(
     tiny_target, drafters, two_domains, monkeypatch
 ):
     monkeypatch.setattr(NGram, "begin", lambda *_: (_ for _ in ()).throw(ValueError("not here")))
@@ -284,11 +284,11 @@ def sentence_of(macro, **values):
         ({"ngram": [None, None, None]}, sentence_of("map_empty")),
     ],
 )
-def test_headline_follows_from_the_cells(speeds, sentence):
+def test_headline_agrees_with_the_numbers_of_the_cells(speeds, sentence):
     assert headline(heat_of(speeds)) == sentence
 
 
-def test_reference_drafters_are_never_best():
+def test_oracle_and_uniform_are_never_named_best():
     heat = heat_of({"oracle": [9, 9, 9], "eagle": [1.5, 1.8, 0.7], "ngram": [1.1, 1.1, 0.9]})
     assert fastest_by_domain(heat) == {"stories": "eagle", "python": "eagle", "repeat": "ngram"}
     whole = view(heat)
@@ -302,7 +302,7 @@ def test_reference_drafters_are_never_best():
 COLUMNS = [{"name": name} for name in ("stories", "python", "repeat", MEAN)]
 
 
-def test_best_is_marked_only_in_complete_columns():
+def test_best_drafter_is_marked_only_in_complete_columns():
     whole = view(heat_of({"ngram": [1.1, 2.4, None], "eagle": [1.5, 2.404, 1.7]}))
     cells = whole["cells"]
     assert cells["eagle stories"]["speedup"] == ("1.50 ×", pytest.approx(0.46, abs=0.01), "best")
@@ -314,7 +314,7 @@ def test_best_is_marked_only_in_complete_columns():
     assert cells["eagle python"]["accepted"][0] == "4.81"
 
 
-def test_mean_weighs_domains_by_equal_text():
+def test_mean_speedup_assumes_the_same_amount_of_text_per_domain():
     """One second of plain decoding per domain: add up the seconds of each drafter."""
     speeds = {"ngram": [1.0, 1.0, 8.0], "eagle": [2.0, 2.0, 2.0]}
     heat = heat_of(speeds)
@@ -332,12 +332,12 @@ def test_mean_weighs_domains_by_equal_text():
     assert "harmonic mean" in second
 
 
-def test_no_overall_best_without_gain_or_complete_cells():
+def test_no_drafter_is_best_overall_without_gain_or_with_incomplete_cells():
     assert "same amount" not in detail(heat_of({"ngram": [0.9, 1, 1], "eagle": [0.8, 1, 1]}))
     assert "same amount" not in detail(heat_of({"ngram": [2, 2, None], "eagle": [3, 3, 3]}))
 
 
-def test_slower_mark_follows_the_shown_number():
+def test_cell_is_marked_slower_according_to_its_displayed_number():
     cells = view(heat_of({"ngram": [0.994, 0.996, 3.0]}))["cells"]
     assert cells["ngram stories"]["speedup"] == ("0.99 ×", 0, "slower")
     assert cells["ngram python"]["speedup"] == ("1.00 ×", 0, "")
@@ -360,7 +360,7 @@ def test_uneven_plain_decoding_causes_a_warning():
     assert "from 60 to 140 tokens per second" in caution(rough)
 
 
-def test_details_have_a_range_only_for_several_prompts():
+def test_details_of_a_cell_give_a_range_only_for_several_prompts():
     one = heat_of({"ngram": [1.1, 2.4, 2.0]}, lowest=1.0, highest=2.5, tokens=24, seconds=0.5)
     assert view(one)["cells"]["ngram stories"]["said"] == [
         "N-gram on stories",
@@ -401,7 +401,7 @@ def test_recorded_map_equals_the_shipped_measurement():
     assert one.domains == tuple(prompts())
 
 
-def test_missing_or_damaged_measurement(tmp_path):
+def test_missing_measurement_is_empty_and_damaged_one_raises_readable_error(tmp_path):
     assert recorded(tmp_path / "none.json") == []
     for damaged in ("{", "[]", '{"rows": [{}]}', '{"rows": 3}'):
         (tmp_path / "bad.json").write_text(damaged, encoding="utf-8")
@@ -440,7 +440,9 @@ def told(tiny_target, drafters, monkeypatch, stops=None):
 
 
 @pytest.mark.slow
-def test_live_lines_have_the_map_once_then_changes(tiny_target, drafters, two_domains, monkeypatch):
+def test_live_stream_sends_the_whole_map_once_and_then_changes(
+    tiny_target, drafters, two_domains, monkeypatch
+):
     lines, maps, cells = told(tiny_target, drafters, monkeypatch)
     assert lines[0] == {"kind": "state", "state": "loading", "id": "7"}
     assert [line["place"] for line in lines if line["kind"] == "now"] == list(range(1, 9))
@@ -456,14 +458,18 @@ def test_live_lines_have_the_map_once_then_changes(tiny_target, drafters, two_do
 
 
 @pytest.mark.slow
-def test_stopped_measurement_keeps_its_cells(tiny_target, drafters, two_domains, monkeypatch):
+def test_stream_of_a_stopped_measurement_keeps_its_cells(
+    tiny_target, drafters, two_domains, monkeypatch
+):
     _, maps, cells = told(tiny_target, drafters, monkeypatch, stops=3)
     assert maps[-1]["badge"] == "live, stopped after 3 of 8"
     assert 2 <= len(cells) <= 3
 
 
 @pytest.mark.slow
-def test_cells_measured_before_an_error_are_sent(tiny_target, drafters, two_domains, monkeypatch):
+def test_stream_contains_the_cells_measured_before_an_error(
+    tiny_target, drafters, two_domains, monkeypatch
+):
     whole, calls = domain_run.take_turns, []
 
     def broken(*args):

@@ -72,7 +72,7 @@ def alone(model, text, tree, nodes):
 @pytest.mark.parametrize("siblings", SHAPES)
 @pytest.mark.parametrize("make", [tiny.llama, tiny.gpt2, tiny.neox])
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
-def test_q_depends_on_own_path_only(make, attention, siblings):
+def test_q_of_a_node_depends_only_on_its_path(make, attention, siblings):
     drafter = tiny.draft(tiny.blurred(make(), noise=0.05))
     drafter.model.set_attn_implementation(attention)
     settings = replace(WARM, siblings=siblings)
@@ -94,7 +94,7 @@ def test_q_depends_on_own_path_only(make, attention, siblings):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("siblings", SHAPES)
-def test_round_takes_one_pass_per_level_and_rereads_nothing(siblings):
+def test_draft_takes_one_pass_per_level_and_reads_no_token_twice(siblings):
     drafter = tiny.draft()
     passes = []
     forward = drafter.model.forward
@@ -133,7 +133,7 @@ def test_siblings_are_sampled_without_replacement(sampling):
 
 
 @pytest.mark.slow
-def test_greedy_siblings_are_top_tokens_in_order():
+def test_greedy_siblings_are_the_top_tokens_in_order():
     proposal = proposed(replace(WARM, candidates="greedy", gamma=2))
     tree = proposal.tree
     assert proposal.drawn is Drawn.POINT_MASS
@@ -158,7 +158,7 @@ def test_one_guess_per_node_gives_a_chain(siblings, candidates):
     assert first.drawn is other.drawn is not Drawn.WITHOUT_REPLACEMENT
 
 
-def test_learning_chain_that_may_branch_announces_it():
+def test_chain_that_may_branch_later_declares_draws_without_replacement():
     settings = replace(WARM, gamma=2, siblings=[1, 1, 2], schedule="learning")
     assert settings.branches
     session = tiny.draft().begin(tiny.target().start(CaptureSpec()), settings)
@@ -170,7 +170,7 @@ def test_learning_chain_that_may_branch_announces_it():
     )  # fmt: skip
 
 
-def test_distribution_with_few_tokens_has_few_siblings():
+def test_distribution_with_few_tokens_gives_few_siblings():
     tree = proposed(replace(WARM, sampling=Sampling(1.1, top_k=2), siblings=[4, 4], gamma=2)).tree
     assert tree.parents == (-1, 0, 0, 1, 1, 2, 2)
     one = proposed(replace(WARM, sampling=Sampling(1.1, top_p=1e-9), siblings=[4], gamma=2))
@@ -186,7 +186,7 @@ def test_distribution_with_few_tokens_has_few_siblings():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("candidates", ["sampled", "greedy"])
-def test_no_guess_follows_end_of_text_but_siblings_continue(candidates):
+def test_end_of_text_ends_its_own_path_but_not_those_of_its_siblings(candidates):
     settings = replace(WARM, gamma=3, candidates=candidates)
     target = tiny.target()
     whole = proposed(settings).tree
@@ -206,7 +206,7 @@ def test_no_guess_follows_end_of_text_but_siblings_continue(candidates):
 
 
 @pytest.mark.parametrize(("room", "depth"), [(1, 0), (2, 1), (3, 2), (9, 4)])
-def test_tree_is_no_deeper_than_token_budget(room, depth):
+def test_draft_tree_is_no_deeper_than_the_token_budget(room, depth):
     tree = proposed(WARM, room=room).tree
     assert max(tree.depths) == depth
     assert len(tree) - 1 == tree_size([3, 2], depth)
@@ -215,7 +215,7 @@ def test_tree_is_no_deeper_than_token_budget(room, depth):
 @pytest.mark.slow
 @pytest.mark.parametrize("candidates", ["sampled", "greedy"])
 @pytest.mark.parametrize("schedule", ["fixed", "learning"])
-def test_tree_traces_check_with_later_siblings_accepted(tiny_target, candidates, schedule):
+def test_traces_with_accepted_later_siblings_pass_check(tiny_target, candidates, schedule):
     later = 0
     for seed in range(4):
         settings = replace(WARM, seed=seed, candidates=candidates, schedule=schedule, gamma=2)
@@ -233,7 +233,9 @@ def test_tree_traces_check_with_later_siblings_accepted(tiny_target, candidates,
 @pytest.mark.parametrize("siblings", [[], [3, 2]])
 @pytest.mark.parametrize("candidates", ["sampled", "greedy"])
 @pytest.mark.parametrize("early", [False, True])
-def test_low_confidence_guess_is_tried_and_ends_its_path(tiny_target, early, candidates, siblings):
+def test_low_confidence_guess_is_proposed_and_ends_its_path(
+    tiny_target, early, candidates, siblings
+):
     ends = set()
     settings = replace(
         WARM, siblings=siblings, candidates=candidates, confidence=0.3, exit_layer=1, gamma=3
@@ -254,7 +256,7 @@ def test_low_confidence_guess_is_tried_and_ends_its_path(tiny_target, early, can
 
 
 @pytest.mark.slow
-def test_tokens_follow_target_when_confidence_stops_drafts():
+def test_tokens_follow_the_target_if_confidence_ends_drafts_early():
     """Test 400 whole runs, two levels deep, after a forced token; false alarms are 1 in 1,000."""
     target, drafter = tiny.target(), tiny.draft(tiny.blurred(tiny.llama(), noise=0.1))
     coins = {u_key(0, FINAL, 0): 0.1}
@@ -289,13 +291,13 @@ def test_learning_schedule_keeps_the_tree_small_enough_for_one_pass():
     assert chain.gamma == 64
 
 
-def test_rule_for_independent_draws_is_refused_for_siblings(tiny_target):
+def test_rule_for_independent_draws_is_refused_for_distinct_siblings(tiny_target):
     with pytest.raises(MismatchedRule, match="without replacement"):
         traced(tiny_target, tiny.draft(), "cat", replace(WARM, rule="speculative"))
 
 
 @pytest.mark.slow
-def test_trace_header_stores_siblings(tiny_target, tmp_path):
+def test_trace_header_stores_the_siblings_setting(tiny_target, tmp_path):
     trace = traced(tiny_target, tiny.draft(), "cat", WARM, baseline=False)
     trace.write(tmp_path / "tree.jsonl")
     found = Trace.read(tmp_path / "tree.jsonl").header.settings

@@ -30,7 +30,9 @@ from specviz.verification.tree import DraftTree
         ([4], 1, 3, None),
     ],
 )
-def test_longest_suffix_then_earliest_match_wins(context, shortest, longest, found):
+def test_n_gram_lookup_prefers_the_longest_suffix_then_the_earliest_match(
+    context, shortest, longest, found
+):
     assert longest_match(context, shortest, longest) == found
 
 
@@ -40,7 +42,7 @@ def lookup(context, room=9, **choices):
     return session.propose(context, tiny.max_tokens(settings, room), Chance(1, 1))
 
 
-def test_ngram_evidence_has_source_positions():
+def test_evidence_of_n_gram_guesses_has_their_source_positions():
     proposal = lookup([7, 8, 9, 5, 7, 8], gamma=3)
     assert proposal.tree.tokens == (8, 9, 5, 7)
     assert proposal.evidence[0] == {"form": "match", "min": 1, "max": 3, "start": 0, "length": 2}
@@ -49,7 +51,7 @@ def test_ngram_evidence_has_source_positions():
     assert not proposal.q
 
 
-def test_ngram_respects_limit_and_end_of_text():
+def test_n_gram_lookup_respects_the_token_limit_and_end_of_text():
     assert lookup([7, 8, 9, 5, 7, 8], room=2).tree.tokens == (8, 9)
     assert lookup([7, 8, 9, 5, 7, 8], room=1).tree.tokens == (8,)
     assert lookup([7, 0, 9, 7], gamma=5).tree.tokens == (7, 0)
@@ -58,7 +60,7 @@ def test_ngram_respects_limit_and_end_of_text():
     assert missed.evidence == {0: {"form": "match", "min": 1, "max": 3}}
 
 
-def test_learning_schedule_adds_two_or_removes_one():
+def test_learning_schedule_raises_gamma_by_two_or_lowers_it_by_one():
     learning = schedule(Settings(gamma=2, schedule="learning"))
     for drafted, kept, gamma in [(2, 2, 4), (4, 3, 3), (0, 0, 3), (3, 0, 2), (2, 0, 1), (1, 0, 1)]:
         learning.observe(drafted, kept)
@@ -84,7 +86,7 @@ def test_draft_model_proposal_is_unchanged_by_rollback(candidates):
         assert torch.allclose(again.q[node], law, atol=1e-5)
 
 
-def test_draft_model_q_is_the_sampled_distribution():
+def test_q_of_the_draft_model_is_the_distribution_it_samples_from():
     settings = Settings(Sampling(0.7, top_k=5, top_p=0.9), gamma=3)
     session = tiny.draft().begin(tiny.target().start(CaptureSpec()), settings)
     proposal = session.propose([3, 5, 7], 4, Chance(4, 1))
@@ -95,7 +97,7 @@ def test_draft_model_q_is_the_sampled_distribution():
         assert int((law > 0).sum()) <= 5
 
 
-def test_padded_vocabularies_are_cut():
+def test_logits_are_cut_or_padded_to_the_vocabulary_of_the_target():
     assert fit_vocabulary(torch.zeros(3), 5).tolist() == [0, 0, 0, -torch.inf, -torch.inf]
     assert fit_vocabulary(torch.arange(5.0), 3).tolist() == [0, 1, 2]
 
@@ -108,7 +110,7 @@ def test_padded_vocabularies_are_cut():
         (Proposal(DraftTree.chain(1, [2]), Drawn.SAMPLED), "announced"),
     ],
 )
-def test_invalid_proposal_is_refused(proposal, says):
+def test_proposal_that_breaks_the_protocol_is_refused(proposal, says):
     with pytest.raises(BadProposal, match=says):
         proposal.check(Drawn.POINT_MASS, 2, (0,))
     with pytest.raises(BadProposal, match="end-of-text"):

@@ -69,7 +69,7 @@ def block_outputs(head, target, text):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("settings", [GREEDY, WARM], ids=["greedy", "warm"])
-def test_guesses_follow_the_corrected_block(kind, settings):
+def test_guesses_are_sampled_from_the_corrected_block(kind, settings):
     """Compare with transformers' network and DeepSpec's formulas, over a growing cache."""
     target = deep_target()
     head = random_head(target, markov_head_type=kind)
@@ -121,7 +121,7 @@ def drafts(settings):
         text += turn.tokens
 
 
-def test_cut_draft_is_the_beginning_of_the_uncut_draft():
+def test_draft_cut_by_confidence_is_a_prefix_of_the_uncut_draft():
     """Whether a guess is drawn follows from predictions known before; the guess is the same."""
     least = 0.4
     cuts = 0
@@ -147,7 +147,7 @@ def test_cut_draft_is_the_beginning_of_the_uncut_draft():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_training_equals_the_session_and_learns(kind):
+def test_training_logits_equal_those_of_a_session_and_the_loss_falls(kind):
     losses = []
     head = dspark_made.learned(40, losses, markov_head_type=kind)
     assert sum(losses[-8:]) < 0.8 * sum(losses[:8])
@@ -172,7 +172,7 @@ def block_of(head, text):
         return session._block(text)
 
 
-def test_confidence_head_does_not_train_the_guesses():
+def test_confidence_loss_has_no_gradient_outside_the_confidence_head():
     head = random_head().train().requires_grad_(True)
     outputs = headed.outputs(1)
     _, confidence = training.blocks(head, outputs, torch.tensor([3, 9]))
@@ -184,7 +184,7 @@ def test_confidence_head_does_not_train_the_guesses():
 # Predicted and observed acceptance
 
 
-def test_reliability_counts_every_judged_guess_by_its_prediction():
+def test_reliability_table_counts_every_judged_guess_by_its_confidence():
     text = headed.target().encode(headed.PROMPTS[0], WARM.max_new_tokens)
     played = list(rounds(headed.target(), drafter(), list(text), WARM))
     counted = tally_rounds(played)
@@ -204,7 +204,7 @@ def test_reliability_counts_every_judged_guess_by_its_prediction():
     ]
 
 
-def test_calibration_error_is_the_mean_gap_of_all_guesses():
+def test_calibration_error_is_the_mean_gap_over_all_guesses():
     one, other = [[30.0, 0.25, 0.5], [10.0, 0.95, 0.9]], [[10.0, 0.2, 0.0]]
     assert calibration_error(one) == pytest.approx((30 * 0.25 + 10 * 0.05) / 40)
     pooled = pool_reliability([one, other])
@@ -214,7 +214,7 @@ def test_calibration_error_is_the_mean_gap_of_all_guesses():
 # Traces
 
 
-def test_trace_passes_and_forged_cuts_are_refused():
+def test_check_accepts_the_trace_and_detects_forged_cuts():
     settings = replace(WARM, confidence=0.4, max_new_tokens=40)
     trace = traced(headed.target(), drafter(), headed.PROMPTS[0], settings)
     check(trace)
@@ -293,7 +293,7 @@ SPECULATORS = {name: DEEPSPEC[name] for name in OUTER} | {
 }  # fmt: skip
 
 
-def test_speculators_file_is_the_same_head(tmp_path, wide_target):
+def test_file_in_speculators_format_loads_as_the_same_head(tmp_path, wide_target):
     ours = load_drafter(str(write(tmp_path / "a")), wide_target).head
     theirs = load_drafter(str(write(tmp_path / "b", SPECULATORS, like=DEEPSPEC)), wide_target).head
     assert theirs.config.tap_layers == ours.config.tap_layers == (2, 5)
@@ -323,7 +323,7 @@ MISSING = ["lm_head.weight", "markov_head.gate_proj.bias", "confidence_head.proj
 
 
 @pytest.mark.parametrize("name", MISSING)
-def test_missing_tensor_is_named(tmp_path, wide_target, name):
+def test_error_names_the_missing_tensor(tmp_path, wide_target, name):
     folder = str(write(tmp_path / "a", drop=[name]))
     with pytest.raises(Unsuitable, match=name):
         load_drafter(folder, wide_target)

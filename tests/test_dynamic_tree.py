@@ -56,7 +56,7 @@ def law_at(seed, path, width, scale):
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize(("width", "budget"), [(2, 5), (4, 12), (6, 24), (3, 100)])
-def test_kept_guesses_equal_eagle2(seed, width, budget):
+def test_kept_guesses_equal_those_of_the_published_eagle_2_algorithm(seed, width, budget):
     """Dropping nodes early that cannot be kept changes only the amount of work."""
     growth, level = DynamicTree([0]), [0]
     for depth in range(5):
@@ -82,7 +82,7 @@ def path_of(growth, node):
 @given(
     st.integers(0, 10**6), st.integers(1, 5), st.integers(1, 6), st.integers(1, 30), st.booleans()
 )
-def test_ancestors_are_kept_when_scores_tie(seed, levels, width, budget, ties):
+def test_ancestors_of_kept_guesses_are_kept_even_if_scores_tie(seed, levels, width, budget, ties):
     growth = grown(seed, levels, width, budget, scale=6.0, round_to=4.0 if ties else None)
     tree, kept = growth.tree(budget)
     assert [growth.tokens[node] for node in sorted(kept)] == list(tree.tokens)
@@ -95,7 +95,7 @@ def test_ancestors_are_kept_when_scores_tie(seed, levels, width, budget, ties):
     )
 
 
-def test_ties_prefer_shallower_then_older():
+def test_tied_scores_prefer_shallower_then_older_nodes():
     growth = DynamicTree([7])
     growth.add(0, [1, 2, 3], logs(0.5, 0.25, 0.125))
     growth.add(1, [4, 5], logs(0.5, 0.25))  # as likely as 2 and as 3
@@ -106,7 +106,7 @@ def test_ties_prefer_shallower_then_older():
     assert growth.tree(2)[0].parents == (-1, 0, 0)
 
 
-def test_frontier_has_most_probable_nodes_without_ends():
+def test_frontier_contains_the_most_probable_nodes_except_end_tokens():
     growth = DynamicTree([7])
     growth.add(0, [1, 2, 3, 4], logs(0.4, 0.3, 0.2, 0.1))
     assert growth.frontier(2, 9, ends=()) == [1, 2]
@@ -115,7 +115,7 @@ def test_frontier_has_most_probable_nodes_without_ends():
     assert growth.frontier(4, 3, ends=(1, 2, 3)) == []
 
 
-def test_scores_are_float32_sums():
+def test_scores_are_sums_in_float32():
     growth = DynamicTree([7])
     growth.add(0, [1], logs(0.3))
     growth.add(1, [1], logs(0.295))

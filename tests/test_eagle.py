@@ -37,7 +37,7 @@ FAMILIES = ["eagle", "eagle2", "eagle3"]
 
 @pytest.mark.parametrize("siblings", [[], [3, 2], [4, 3, 3, 2]])
 @pytest.mark.parametrize("temperature", [0.0, 1.3])
-def test_node_logits_depend_on_own_path_only(siblings, temperature):
+def test_logits_of_a_node_depend_only_on_its_path(siblings, temperature):
     target = deep_target()
     made = drafter(target)
     settings = replace(WARM, siblings=siblings, sampling=Sampling(temperature))
@@ -62,7 +62,7 @@ def test_node_logits_depend_on_own_path_only(siblings, temperature):
     assert seen >= 4 * len(CHUNKS)
 
 
-def test_dynamic_tree_logits_depend_on_own_path_only():
+def test_logits_in_a_dynamic_tree_depend_only_on_the_path():
     target = deep_target()
     made = drafter(target, Eagle2)
     depths = set()
@@ -78,7 +78,7 @@ def kept_a_pass(target, drafter, settings=GREEDY, prompt=tiny.PROMPT):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
-def test_shifted_states_lose_acceptance_but_not_exactness(name):
+def test_shifted_hidden_states_lower_acceptance_but_the_text_stays_exact(name):
     """The head is exact by construction: all guesses are accepted, and none with shifted rows."""
     counts = circle.target()
     counts.eos = ()
@@ -92,7 +92,7 @@ def test_shifted_states_lose_acceptance_but_not_exactness(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("sampling", [Sampling(1.0), Sampling(0.8, top_k=3, top_p=0.9)])
-def test_sampled_traces_check_with_later_siblings_accepted(name, sampling):
+def test_sampled_traces_with_accepted_later_siblings_pass_check(name, sampling):
     counts = circle.target(0.2)
     made = circle.drafters(counts, 0.02)[name]
     later = kept = 0
@@ -110,7 +110,7 @@ def test_sampled_traces_check_with_later_siblings_accepted(name, sampling):
 
 
 @pytest.mark.slow
-def test_static_tree_has_eagle_shape_with_25_guesses():
+def test_static_tree_has_the_25_guesses_of_the_eagle_shape():
     counts = circle.target(0.2)
     (_, turn, *_) = rounds(counts, circle.drafters(counts)["eagle"], [5, 6], WARM)
     tree = turn.proposal.tree
@@ -129,7 +129,7 @@ def test_static_tree_has_eagle_shape_with_25_guesses():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
-def test_greedy_candidates_are_a_point_mass(name):
+def test_greedy_candidates_are_declared_as_point_mass(name):
     counts = circle.target(0.2)
     made = circle.drafters(counts, 0.02)[name]
     for settings in (replace(WARM, candidates="greedy"), GREEDY):
@@ -138,7 +138,7 @@ def test_greedy_candidates_are_a_point_mass(name):
         assert not any(turn.proposal.q for turn in turns)
 
 
-def test_states_that_do_not_match_text_are_refused():
+def test_number_of_hidden_states_must_match_the_text():
     target = deep_target()
     session = drafter(target).begin(target.start(Eagle.capture), WARM)
     session.commit([5, 6], States(final=torch.zeros(2, 48)))

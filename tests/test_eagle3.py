@@ -42,7 +42,7 @@ def drafter(target):
 
 
 @pytest.mark.slow
-def test_node_logits_depend_on_own_path_and_tapped_layers():
+def test_logits_of_a_node_depend_only_on_its_path_and_the_tapped_layers():
     """The reference reads transformers' hidden_states[k]: the output of layer k, from 1."""
     target = deep_target()
     made = drafter(target)
@@ -60,7 +60,7 @@ def test_node_logits_depend_on_own_path_and_tapped_layers():
     assert max(depths) > 1
 
 
-def test_d2t_is_an_offset_to_the_most_frequent_tokens():
+def test_d2t_maps_draft_ids_to_the_most_frequent_tokens_by_offsets():
     counts = torch.tensor([5, 0, 9, 9, 1, 7])
     d2t, t2d = draft_vocabulary(counts, 3)
     assert d2t.tolist() == [2, 2, 3]  # draft ids 0, 1, 2 are the tokens 2, 3, 5
@@ -74,7 +74,7 @@ def test_d2t_is_an_offset_to_the_most_frequent_tokens():
 
 
 @pytest.mark.slow
-def test_target_samples_tokens_that_head_cannot_propose():
+def test_target_can_sample_tokens_outside_the_draft_vocabulary():
     counts = circle.target()
     head = circle.eagle3_head(counts, vocabulary=60)  # tokens 0 to 59 of a circle of 280
     made = Eagle3(head, tiny.card(head, "tiny-eagle3", "eagle3"))
@@ -88,7 +88,7 @@ def test_target_samples_tokens_that_head_cannot_propose():
         assert temperature or baseline_difference(trace) is None
 
 
-def test_training_reads_same_rows_as_session():
+def test_training_and_session_read_the_same_hidden_states():
     target = deep_target()
     head = random_head(target)
     ids = torch.randint(1, tiny.VOCABULARY, (2, 9), generator=torch.Generator().manual_seed(1))
@@ -142,7 +142,7 @@ def test_training_updates_every_weight():
     assert training3.loss(head, read_target_outputs(target.model, ids[:, :3])).isfinite()
 
 
-def test_layer_attends_from_normed_halves_with_unnormed_residual():
+def test_attention_reads_normalized_halves_and_residual_is_not_normalized():
     """Compare with transformers' attention on a wider input; the output is not normed."""
     target = deep_target()
     head = random_head(target)
@@ -182,7 +182,7 @@ NAMES = {
 
 
 @pytest.mark.slow
-def test_saved_head_has_public_names_and_loads(tmp_path):
+def test_saved_head_has_the_published_tensor_names_and_loads(tmp_path):
     target = deep_target()
     head = random_head(target)
     head.save(tmp_path)
@@ -199,7 +199,7 @@ def test_saved_head_has_public_names_and_loads(tmp_path):
     assert made.card.family == "eagle3"
 
 
-def test_default_layers_that_the_head_reads_equal_those_of_eagle():
+def test_default_tapped_layers_equal_those_of_the_eagle_3_code():
     assert default_taps(32) == (2, 16, 29)
     assert default_taps(12) == (2, 6, 9)
 

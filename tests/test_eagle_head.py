@@ -19,7 +19,7 @@ from specviz.models.errors import NotAvailable, Unsuitable
 from specviz.settings.settings import Settings
 
 
-def test_loss_reads_same_rows_as_session():
+def test_loss_and_session_read_the_same_hidden_states():
     target = deep_target()
     head = random_head(target)
     ids = torch.randint(1, tiny.VOCABULARY, (2, 9), generator=torch.Generator().manual_seed(1))
@@ -32,7 +32,7 @@ def test_loss_reads_same_rows_as_session():
             assert torch.allclose(guessed[1, row], logits, atol=1e-3)
 
 
-def test_loss_of_perfect_head_is_target_entropy():
+def test_loss_of_a_perfect_head_is_the_entropy_of_the_target():
     """On a text of consecutive tokens, the exact head predicts the target's next features."""
     counts = circle.target(0.2)
     outputs = read_target_outputs(counts.model, (torch.arange(12) + 40)[None])
@@ -73,7 +73,7 @@ def test_training_updates_head_but_not_target():
 
 
 @pytest.mark.slow
-def test_layer_equals_transformers_without_first_norm():
+def test_layer_equals_the_transformers_layer_without_its_first_norm():
     """fc takes the embedding first; rotary angles, shared heads and the MLP are Llama's."""
     target = deep_target()
     head = random_head(target)
@@ -98,7 +98,7 @@ NAMES = {
 }  # fmt: skip
 
 
-def test_saved_head_has_public_names_and_loads(tmp_path):
+def test_saved_head_has_the_published_tensor_names_and_loads(tmp_path):
     target = deep_target()
     head = random_head(target)
     head.save(tmp_path)
@@ -113,7 +113,7 @@ def test_saved_head_has_public_names_and_loads(tmp_path):
     assert Eagle2.load("two", tmp_path, target).card.hash == made.card.hash
 
 
-def test_own_embedding_is_used_else_the_targets(tmp_path):
+def test_head_uses_its_own_embedding_or_else_that_of_the_target(tmp_path):
     target = deep_target()
     head = EagleHead(EagleConfig.like(target), own_embedding=True)
     head.save(tmp_path)
@@ -142,7 +142,7 @@ def test_pickled_weights_load(tmp_path):
         (lambda t: t.update({"fc.bias": torch.ones(2)}), r"fc.bias is \(2,\).*says \(48,\)"),
     ],
 )
-def test_error_names_tensor_that_does_not_fit(tmp_path, change, sentence):
+def test_error_names_the_tensor_that_does_not_fit(tmp_path, change, sentence):
     target = deep_target()
     random_head(target).save(tmp_path)
     tensors = load_file(tmp_path / "model.safetensors")

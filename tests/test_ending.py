@@ -54,7 +54,7 @@ def said(frame):
 
 
 @pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem)
-def test_end_card_has_the_run_totals_and_changes_nothing_else(path):
+def test_end_card_adds_the_totals_and_leaves_the_rest_of_the_frame_unchanged(path):
     trace = Trace.read(path)
     numbers = metrics.summary(trace)
     frame, before = end_of(trace)
@@ -71,12 +71,12 @@ def test_end_card_has_the_run_totals_and_changes_nothing_else(path):
     assert (VERDICT if rough else f"{numbers['speedup']:.2f} × the speed") in said(frame)
 
 
-def test_end_card_announces_the_baseline():
+def test_end_card_says_that_plain_decoding_is_measured_next():
     trace = Trace.read(TRACES[0])
     assert said(end_of(trace, "finished")[0]).endswith("Plain decoding is measured next.")
 
 
-def test_end_card_of_a_stopped_run_has_no_baseline():
+def test_end_card_of_a_stopped_run_says_that_plain_decoding_was_not_measured():
     trace = Trace.read(TRACES[0])
     events = [event for event in trace.events if not isinstance(event, Baseline)]
     events = [replace(e, reason="stopped") if isinstance(e, Finished) else e for e in events]
@@ -85,7 +85,7 @@ def test_end_card_of_a_stopped_run_has_no_baseline():
 
 
 @pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem)
-def test_end_card_says_where_the_time_went(path):
+def test_end_card_says_how_the_time_was_spent(path):
     trace = Trace.read(path)
     numbers = metrics.summary(trace)
     frame, _ = end_of(trace)

@@ -119,7 +119,7 @@ def test_sampled_traces_pass_check_and_replay(tiny_target, name, seed):
 
 
 @pytest.mark.slow
-def test_accepted_tokens_of_a_good_drafter_are_counted(tiny_target):
+def test_good_drafter_gives_more_tokens_than_target_passes(tiny_target):
     trace = traced(tiny_target, tiny.draft(), tiny.PROMPT, replace(GREEDY, max_new_tokens=40))
     numbers = summary(trace)
     assert numbers["tokens"] > numbers["target_passes"]
@@ -128,7 +128,7 @@ def test_accepted_tokens_of_a_good_drafter_are_counted(tiny_target):
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 7])
 @pytest.mark.parametrize("name", drafters())
-def test_run_stops_exactly_at_token_limit(tiny_target, name, limit):
+def test_run_stops_exactly_at_the_token_limit(tiny_target, name, limit):
     settings = replace(WARM, max_new_tokens=limit)
     trace = traced(tiny_target, drafters()[name], tiny.PROMPT, settings)
     tokens = token_ids(trace)
@@ -154,7 +154,7 @@ class Copying(Recording):
 
 
 @pytest.mark.parametrize("ends_at", [1, 2, 5])
-def test_drafted_end_of_text_ends_the_text_there(ends_at):
+def test_text_ends_at_a_drafted_end_token(ends_at):
     target = tiny.target()
     ids = target.encode(tiny.PROMPT, 24)
     text = [step.token for step in plain(target, ids, GREEDY)]
@@ -170,7 +170,7 @@ def test_drafted_end_of_text_ends_the_text_there(ends_at):
 
 
 @pytest.mark.slow
-def test_committed_states_are_those_that_predicted_the_tokens(tiny_target):
+def test_committed_hidden_states_are_those_that_predicted_the_tokens(tiny_target):
     for drafter in (Recording(), Riding()):
         trace = traced(tiny_target, drafter, tiny.PROMPT, GREEDY, baseline=False)
         text = [*trace.header.prompt_ids, *token_ids(trace)]
@@ -192,7 +192,7 @@ def test_committed_states_are_those_that_predicted_the_tokens(tiny_target):
 
 
 @pytest.mark.slow
-def test_first_two_tokens_with_sampled_siblings_follow_target_distribution():
+def test_first_two_tokens_with_sampled_siblings_follow_the_target():
     """Test end to end, with caches, reused states and warpers; false alarms are 1 in 1,000.
 
     test_contract covers trees drawn without replacement and of point masses, and reused states
@@ -239,7 +239,7 @@ def joint(target, ids, sampling, depth=3):
     return found
 
 
-def test_stopped_run_keeps_finished_rounds_and_reports_it(tiny_target):
+def test_trace_of_a_stopped_run_keeps_finished_rounds_and_says_stopped(tiny_target):
     asked = iter([False, False, True])
     trace = traced(tiny_target, NGram(), tiny.PROMPT, WARM, stop=lambda: next(asked))
     assert trace.finished == Finished("stopped", trace.finished.trace_seconds, held_bytes=0)
@@ -248,7 +248,7 @@ def test_stopped_run_keeps_finished_rounds_and_reports_it(tiny_target):
     check(trace)
 
 
-def test_stopped_baseline_is_left_out(tiny_target):
+def test_stopped_baseline_is_omitted_from_the_trace(tiny_target):
     settings = replace(GREEDY, max_new_tokens=8)
     asked = iter(range(100))
     passes = len(traced(tiny_target, NGram(), tiny.PROMPT, settings).rounds)
@@ -260,7 +260,7 @@ def test_stopped_baseline_is_left_out(tiny_target):
 
 
 @pytest.mark.slow
-def test_baseline_comes_last_and_only_on_request(tiny_target):
+def test_baseline_is_the_last_event_and_only_on_request(tiny_target):
     events = list(run(tiny_target, NGram(), tiny.PROMPT, WARM))
     assert isinstance(events[-1], Baseline)
     assert not [
@@ -279,7 +279,7 @@ def test_baseline_comes_last_and_only_on_request(tiny_target):
         ({"rule": "nonsense"}, "cat", MismatchedRule),
     ],
 )
-def test_bad_input_is_refused_before_computation(tiny_target, change, prompt, error):
+def test_invalid_input_is_refused_before_computation(tiny_target, change, prompt, error):
     with pytest.raises(error):
         next(run(tiny_target, NGram(), prompt, replace(WARM, **change)))
 
@@ -293,7 +293,7 @@ def test_nan_logits_raise_readable_error():
         list(run(tiny.target(), tiny.draft(model), "cat", WARM))
 
 
-def test_drafter_that_breaks_its_contract_is_stopped(tiny_target):
+def test_drafter_that_proposes_too_many_tokens_raises_an_error(tiny_target):
     class Greedy(Recording):
         def propose(self, context, room, chance):
             return Proposal(DraftTree.chain(context[-1], [5] * room), self.drawn)
@@ -311,7 +311,7 @@ def test_recorded_u_follows_from_seed_round_and_node(tiny_target):
 
 
 @pytest.mark.slow
-def test_forced_coin_changes_its_decision_and_nothing_before(tiny_target, tiny_draft):
+def test_forced_u_changes_its_decision_and_none_before_it(tiny_target, tiny_draft):
     """A run with a forced coin is a separate run, whose trace passes `check`."""
     first = traced(tiny_target, tiny_draft, tiny.PROMPT, WARM, baseline=False)
     played = next(r for r in first.rounds if r.judged and not r.judged[-1].accepted)

@@ -38,7 +38,7 @@ def shots(trace):
 
 
 @pytest.mark.slow
-def test_every_family_explains_its_guesses_at_propose_and_score(run):
+def test_every_drafter_explains_its_guesses_at_propose_and_score(run):
     told = {step.kind for scene, step, shot in shots(run) if "why" in shot["panel"]}
     assert told == {"propose", "score"}
     for scene, _, shot in shots(run):
@@ -47,7 +47,7 @@ def test_every_family_explains_its_guesses_at_propose_and_score(run):
 
 
 @pytest.mark.slow
-def test_evidence_sections_are_short_and_restored_by_patches(run):
+def test_evidence_sections_are_short_and_patches_restore_them(run):
     before = {}
     for _, _, shot in shots(run):
         if section := shot["panel"].get("why"):
@@ -105,7 +105,7 @@ def guesses(scene):
     return [flat(scene.word(guess.token)) for guess in scene.guesses]
 
 
-def test_n_gram_shows_both_positions_in_the_text():
+def test_evidence_of_n_gram_shows_the_match_and_the_end_of_the_text():
     remark = {"form": "match", "start": 1, "length": 2}
     scene = scene_with(remark, lambda node, _: {"from": 2 + node})
     text = [flat(scene.word(token)) for token in scene.text]
@@ -147,7 +147,7 @@ def test_highlights_in_the_prompt_cover_whole_characters_and_merge():
     assert other.prompt_spans == []
 
 
-def test_suffix_tree_shows_the_counts_of_each_guess():
+def test_evidence_of_suffix_tree_shows_the_counts_of_each_guess():
     remark = {
         "form": "counts",
         "factor": 1.0,
@@ -173,7 +173,7 @@ def test_suffix_tree_shows_the_counts_of_each_guess():
     assert words_by_kind(block(scored(scene), "line"))["gap"] == ["… 4 more"]
 
 
-def test_early_exit_shows_layers_by_token_and_all_layers_of_the_last_round():
+def test_evidence_of_early_exit_shows_layers_of_this_and_the_last_round():
     before = {"verified": {"1": [2, 3, 4], "2": []}, "final": [4]}
     remark = {"form": "layers", "exit": 2, "layers": 4, "before": before}
     scene = scene_with(
@@ -194,7 +194,7 @@ def test_early_exit_shows_layers_by_token_and_all_layers_of_the_last_round():
     assert [cell["s"] for cell in table["rows"][-1]["cells"]] == ["off", "off", "off", "on"]
 
 
-def test_lookahead_shows_the_pool_and_its_window():
+def test_evidence_of_lookahead_shows_its_pool_and_window():
     root = Scene.of(made(CHAIN), LATE).round.proposed.root
     remark = {
         "form": "lookahead", "pool": 7, "ngrams": [[root, 2, 3, 4]], "filling": False,
@@ -210,7 +210,7 @@ def test_lookahead_shows_the_pool_and_its_window():
     assert ("n-grams in the pool", "7") in block(section, "facts")["facts"]
 
 
-def test_heads_show_their_candidates_by_rank():
+def test_evidence_of_heads_shows_their_candidates_by_rank():
     recipe = Recipe(shape=(2, 2), point_mass=True, odd=False, bushy=True, rounds=14)
     shape = Scene.of(made(recipe), LATE)
     ranks = {
@@ -230,7 +230,7 @@ def test_heads_show_their_candidates_by_rank():
 
 
 @pytest.mark.parametrize("form", ["features", "modules"])
-def test_each_step_reads_the_state_of_the_token_before(form):
+def test_evidence_shows_that_each_guess_reads_the_state_of_the_token_before(form):
     remark = {"form": form, "passes": 5, "modules": 1}
     if form == "features":
         each = lambda _, depth: {"rank": 0, "guessed_features": depth - 1}  # noqa: E731
@@ -247,7 +247,7 @@ def test_each_step_reads_the_state_of_the_token_before(form):
     assert [cell["is"] for cell in read["cells"]] == ["given", *["own"] * (len(read["cells"]) - 1)]
 
 
-def test_leaps_show_which_state_each_guess_was_read_from():
+def test_evidence_of_l_mtp_shows_the_state_that_each_guess_was_read_from():
     def each(node, depth):
         back = 2 * -(-depth // 2) - depth
         return {"head": -(-depth // 2), "state": 9 - back, "back": back, "path": [0]}
@@ -262,7 +262,7 @@ def test_leaps_show_which_state_each_guess_was_read_from():
     assert flat(older["w"]) == flat(scene.word(scene.text[-3]))
 
 
-def test_dynamic_tree_shows_its_likeliest_paths_by_rank():
+def test_evidence_of_dynamic_tree_shows_its_likeliest_paths_by_rank():
     remark = {
         "form": "dynamic",
         "weighed": 84,
@@ -281,7 +281,7 @@ def test_dynamic_tree_shows_its_likeliest_paths_by_rank():
     assert len(block(at(scene, ("propose", 2)), "rows")["rows"]) == 2
 
 
-def test_block_is_complete_from_its_first_step():
+def test_evidence_of_a_block_shows_all_positions_from_the_first_step():
     places = [[{"token": n, "p": 0.5}, {"token": n + 1, "p": 0.2}] for n in range(6)]
     remark = {"form": "block", "block": 7, "passes": 1, "states": 9, "masks": 6}
     remark["places"] = places
@@ -297,7 +297,7 @@ def test_block_is_complete_from_its_first_step():
 
 @pytest.mark.parametrize("masks", [0, 5])
 @pytest.mark.parametrize("form", ["parallel", "masks"])
-def test_parallel_pass_shows_that_only_its_first_row_reads_a_token(form, masks):
+def test_evidence_of_parallel_pass_shows_a_token_only_in_the_first_row(form, masks):
     places = [[{"token": n, "p": 0.5}, {"token": n + 1, "p": 0.2}] for n in range(masks + 1)]
     read = {"states": 9} if form == "parallel" else {"rows": 3 + masks}
     remark = {"form": form, "passes": 1, "masks": masks, "places": places, **read}
@@ -320,7 +320,7 @@ def test_parallel_pass_shows_that_only_its_first_row_reads_a_token(form, masks):
 
 
 @pytest.mark.slow
-def test_alpha_0_and_1_drafters_are_marked():
+def test_evidence_marks_drafters_with_alpha_0_or_1():
     sampled = Recipe(odd=False, rounds=14)
     oracle = scored(scene_with({"form": "upper-bound", "passes": 5}, lambda *_: None, sampled))
     blind = scored(
@@ -333,7 +333,7 @@ def test_alpha_0_and_1_drafters_are_marked():
     assert block(fixed, "rows")["rows"][1]["text"] == ["its p"]
 
 
-def test_unknown_text_shows_no_tokens():
+def test_evidence_shows_no_tokens_if_the_text_is_unknown():
     remark = {"form": "match", "start": 1, "length": 2}
     known = scene_with(remark, lambda node, _: {"from": 2 + node})
     scene = Scene(known.header, known.vocabulary, known.round)
@@ -358,7 +358,7 @@ PLAIN = "The drafter's top token at position +1 is "
         {"form": "features"},
     ],
 )
-def test_unknown_or_incomplete_forms_show_nothing(remark):
+def test_unknown_or_incomplete_evidence_is_not_shown(remark):
     scene = scene_with(remark, lambda node, _: {"from": node, "rank": 0, "guessed_features": 0})
     assert scored(scene) is None
     assert sentence(scene, 1).startswith(PLAIN)
@@ -366,7 +366,7 @@ def test_unknown_or_incomplete_forms_show_nothing(remark):
     assert sentence(none, 1).startswith("The drafter has no guess here")
 
 
-def test_every_family_names_a_known_form(run):
+def test_every_drafter_family_records_a_known_form_of_evidence(run):
     remarks = [
         turn.proposed.remark for turn in run.rounds if turn.proposed and turn.proposed.remark
     ]
@@ -375,7 +375,7 @@ def test_every_family_names_a_known_form(run):
 
 
 @pytest.mark.slow
-def test_every_form_is_used_by_a_shipped_drafter():
+def test_every_form_of_evidence_is_used_by_a_shipped_drafter():
     """Every recorded round with evidence also has a known form."""
     paths = [*(ASSETS / "traces").glob("*.jsonl"), *(ASSETS / "races").glob("*/*.jsonl")]
     rounds = [turn for path in paths for turn in Trace.read(path).rounds]
@@ -386,7 +386,7 @@ def test_every_form_is_used_by_a_shipped_drafter():
 
 
 @pytest.mark.slow
-def test_traces_have_the_bytes_of_all_tokens_in_evidence(run):
+def test_traces_contain_the_bytes_of_all_tokens_in_evidence(run):
     """A token without bytes is shown by its id, as #17."""
     for _, _, shot in shots(run):
         assert '"c": "#' not in json.dumps(shot["panel"].get("why", {}))
@@ -410,7 +410,7 @@ def sentence(scene, depth):
     return "".join(part if isinstance(part, str) else flat(part["w"]) for part in parts)
 
 
-def test_captions_give_counts_and_the_pool():
+def test_captions_explain_guesses_from_counts_and_from_the_pool():
     remark = {"form": "counts", "factor": 1.0, "least": 0.1, "start": 0, "length": 2}
     scene = scene_with(remark, lambda node, _: {"count": 3, "total": 4, "from": 1 + node})
     first, second, *_ = guesses(scene)
@@ -426,7 +426,7 @@ def test_captions_give_counts_and_the_pool():
     )
 
 
-def test_only_drafters_that_search_the_text_say_nothing_was_found():
+def test_only_drafters_that_search_the_text_report_a_failed_search():
     def without_guesses(remark):
         return sentence(scene_with(remark, lambda *_: None, Recipe(drafts=False), 3), 1)
 
@@ -439,7 +439,7 @@ def test_only_drafters_that_search_the_text_say_nothing_was_found():
 
 
 @pytest.mark.slow
-def test_wide_trees_list_the_newest_guesses_then_the_first():
+def test_panel_of_a_wide_tree_lists_the_newest_guesses_then_the_first():
     recipe = Recipe(shape=(4, 2), point_mass=True, odd=False, bushy=True, rounds=14)
     remark = {"form": "counts", "factor": 1.0, "least": 0.1, "start": 0, "length": 1}
     scene = scene_with(remark, lambda node, _: {"count": 1, "total": 2, "from": node}, recipe)
@@ -455,7 +455,7 @@ def test_wide_trees_list_the_newest_guesses_then_the_first():
 
 
 @pytest.mark.slow
-def test_equal_candidates_are_claimed_only_for_complete_trees():
+def test_captions_claim_equal_candidates_only_for_complete_trees():
     recipe = Recipe(shape=(2, 2), point_mass=True, odd=False, bushy=True, rounds=14)
 
     def said_of(change):
@@ -480,7 +480,7 @@ def test_equal_candidates_are_claimed_only_for_complete_trees():
         assert said_of(some).endswith("Each guess is followed by some candidates of the next head.")
 
 
-def test_lower_candidates_are_not_called_top_tokens():
+def test_candidates_of_lower_rank_are_not_called_top_tokens():
     scene = scene_with({"form": "heads"}, lambda _, depth: {"head": depth, "state": 4, "path": [2]})
     first = guesses(scene)[0]
     assert sentence(scene, 1) == (
@@ -506,7 +506,7 @@ def test_oracle_top_token_is_not_called_the_best_draft_when_sampling():
     assert drawn.endswith(" costs 4 full passes.")
 
 
-def test_passes_without_window_rows_do_not_claim_to_refill_the_pool():
+def test_lookahead_pass_without_window_rows_does_not_claim_to_refill_the_pool():
     remark = {"form": "lookahead", "pool": 7, "ngrams": [[1, 2]], "window": [[5, 6], [7, 8, 9]]}
     for rows, rides in ((5, True), (0, False)):
         counted = remark | {"rows_verified": 5, "rows_window": rows}
@@ -514,7 +514,7 @@ def test_passes_without_window_rows_do_not_claim_to_refill_the_pool():
         assert ("refill the pool" in scored(scene)["say"][0]) == rides
 
 
-def test_a_filling_window_has_no_n_grams():
+def test_lookahead_window_still_being_filled_claims_no_n_grams():
     remark = {"form": "lookahead", "pool": 0, "ngrams": [], "window": [[5, 6], [7, 8, 9]]}
     remark |= {"rows_verified": 0, "rows_window": 5}
     notes = {
@@ -538,7 +538,7 @@ def config(name):
     return json.loads((ASSETS / "models" / name / "config.json").read_text(encoding="utf-8"))
 
 
-def test_layers_of_other_width_are_not_called_copies():
+def test_parallel_layers_of_other_width_are_not_called_copies():
     assert config("mtp-parallel")["hidden_dim"] != config("target")["intermediate_size"]
     for text in (TEXTS["mtp-parallel"], DIAGRAMS["mtp-parallel"]["says"]):
         assert "copies" not in text.lower()

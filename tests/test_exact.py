@@ -12,12 +12,12 @@ from specviz.verification.tree import DraftTree
 
 
 @pytest.mark.parametrize("drawn", list(Drawn))
-def test_probabilities_of_proposals_sum_to_one(drawn):
+def test_probabilities_of_all_proposals_sum_to_one(drawn):
     shape = [-1, 0, 0, 1]
     assert sum(w for w, _, _ in proposals(lambda _: Q, shape, drawn)) == pytest.approx(1.0)
 
 
-def test_probabilities_of_verdicts_sum_to_one():
+def test_probabilities_of_all_verdicts_sum_to_one():
     tree = DraftTree((0, 1, 2, 3), (-1, 0, 0, 1))
     found = list(verdicts(RULES["speculative"], tree, Drawn.SAMPLED, P.repeat(4, 1), {0: Q, 1: Q}))
     assert sum(weight for weight, _ in found) == pytest.approx(1.0, abs=1e-15)

@@ -46,7 +46,7 @@ SEVERAL = ["speculative", "accept-reject", "k-seq"]
     ("rule", "candidates"),
     [*((rule, 1) for rule in SINGLE), *((rule, k) for rule in SEVERAL for k in (1, 2, 3))],
 )
-def test_formula_equals_enumeration(rule, candidates):
+def test_closed_form_equals_enumeration(rule, candidates):
     for p, q in [(P, Q), (Q, P), (P, P), (P.flip(0), Q)]:
         found = closed_form(rule, p, q, candidates)
         exact = enumerate_position(RoundSetup.position(make_rule(rule), p, q, SAMPLED, candidates))
@@ -54,7 +54,7 @@ def test_formula_equals_enumeration(rule, candidates):
         assert torch.allclose(found.through_rest, exact.through_rest, atol=1e-14)
 
 
-def test_independent_candidates_can_always_be_rejected():
+def test_acceptance_of_independent_candidates_equals_known_values_below_1():
     """Check that α is not 1 − (1 − α)^k, since p changes after each rejection."""
     assert closed_form("speculative", P, Q, 2).acceptance == pytest.approx(0.735, abs=1e-12)
     assert closed_form("speculative", P, Q, 5).acceptance == pytest.approx(0.807, abs=5e-4)
@@ -74,7 +74,7 @@ def test_accepted_length_of_a_tree_is_the_sum_over_its_positions():
 
 
 @pytest.mark.parametrize(("rule", "candidates"), [("lenience", 2), ("greedy", 1)])
-def test_missing_formula_is_reported(rule, candidates):
+def test_rule_without_closed_form_is_reported(rule, candidates):
     with pytest.raises(ValueError, match="There is no formula for the rule"):
         closed_form(rule, P, Q, candidates)
 
@@ -85,7 +85,7 @@ def large(seed, size=151_936):
     return scores.softmax(-1)
 
 
-def test_large_vocabulary_is_exact_after_conversion():
+def test_distance_is_zero_for_a_large_vocabulary_in_float64():
     p, q = as_pair(large(1), large(2))
     assert (p.dtype, p.sum().item()) == (torch.float64, pytest.approx(1, abs=1e-14))
     for rule in ("speculative", "k-seq", "point-mass"):
@@ -96,14 +96,14 @@ def test_large_vocabulary_is_exact_after_conversion():
     )
 
 
-def test_low_precision_rounding_looks_like_a_lossy_rule():
+def test_float32_rounding_gives_a_lossless_rule_a_distance_above_zero():
     p, q = large(1), large(2)  # float32 throughout
     tv = closed_form("speculative", p, q).tv
     assert tv > 1e-9
     assert closed_form("speculative", as_distribution(p.bfloat16()), as_distribution(q)).tv < 1e-15
 
 
-def test_formula_takes_milliseconds():
+def test_closed_form_takes_milliseconds():
     """Measure CPU time, not wall time, at 151,936 tokens."""
     p, q = as_pair(large(1), large(2))
     closed_form("speculative", p, q)
@@ -128,7 +128,7 @@ def test_numbers_that_are_not_a_distribution_are_refused(values, says):
         as_distribution(values)
 
 
-def test_weights_must_not_all_be_zero():
+def test_distribution_of_zero_weights_is_refused():
     assert normalize_weights([1, 1, 2]).tolist() == [0.25, 0.25, 0.5]
     for bars in ([0, 0], [float("inf"), 1]):
         with pytest.raises(NotADistribution, match="at least one bar"):
@@ -150,13 +150,13 @@ def test_weights_must_not_all_be_zero():
         (FIXED, (0.25, 0.35, 0.55)),
     ],
 )
-def test_ceiling_of_the_worked_example(drawn, expected):
+def test_acceptance_ceiling_equals_the_worked_example(drawn, expected):
     found = [acceptance_ceiling(P, Q, drawn, candidates) for candidates in (1, 2, 3)]
     assert found == pytest.approx(expected, abs=5e-5)
 
 
 @pytest.mark.parametrize("drawn", [SAMPLED, REPLACED])
-def test_ceiling_is_the_largest_flow_from_tuples_to_tokens(drawn):
+def test_acceptance_ceiling_equals_the_solution_of_the_linear_program(drawn):
     """Solve the linear program directly, as a flow."""
     p, q = model(3, 4, Sampling(1.0))(()), model(4, 4, Sampling(0.7))(())
     tuples = product(range(4), repeat=2) if drawn is SAMPLED else permutations(range(4), 2)
@@ -171,7 +171,7 @@ def test_ceiling_is_the_largest_flow_from_tuples_to_tokens(drawn):
     assert acceptance_ceiling(p, q, drawn, 2) == pytest.approx(flow, abs=1e-9)
 
 
-def test_no_rule_exceeds_the_ceiling():
+def test_no_lossless_rule_exceeds_the_acceptance_ceiling():
     for rule, drawn in [("k-seq", SAMPLED), ("speculative", SAMPLED), ("traversal", REPLACED)]:
         found = enumerate_position(RoundSetup.position(make_rule(rule), P, Q, drawn, 2)).acceptance
         assert found < acceptance_ceiling(P, Q, drawn, 2)
@@ -193,7 +193,7 @@ def test_no_rule_exceeds_the_ceiling():
         ("unverified", SAMPLED, 1),
     ],
 )
-def test_samples_follow_the_enumeration(rule, drawn, candidates):
+def test_sampled_tokens_follow_the_enumerated_distribution(rule, drawn, candidates):
     round = RoundSetup.position(make_rule(rule), P, Q, drawn, candidates)
     exact = enumerate_position(round)
     start = time.process_time()
@@ -217,21 +217,21 @@ def test_sampled_strings_of_a_chain_fit_the_exact_distribution():
     assert thrown.test.p_value > 1e-3
 
 
-def test_impossible_outcome_needs_no_test():
+def test_sampling_an_impossible_token_gives_a_p_value_of_0():
     p, q = torch.tensor([1.0, 0.0]).double(), torch.tensor([0.5, 0.5]).double()
     thrown = sample_first_token(RoundSetup.position(make_rule("unverified"), p, q, SAMPLED), 100, 1)
     assert thrown.impossible == thrown.counts[1] > 0
     assert thrown.test.p_value == 0.0
 
 
-def test_zero_samples_prove_nothing():
+def test_zero_samples_give_a_p_value_of_1():
     thrown = sample_first_token(
         RoundSetup.position(make_rule("speculative"), P, Q, as_method(SAMPLED)), 0, 1
     )
     assert (thrown.counts, thrown.tv, thrown.test.p_value) == ([0] * 5, 0.0, 1.0)
 
 
-def test_accepted_rejection_samples_follow_p():
+def test_accepted_samples_of_rejection_sampling_follow_p():
     thrown = throw_darts(P, Q, 20_000, seed=2)
     assert thrown.acceptance == pytest.approx(0.25)
     assert int(thrown.kept.sum()) / 20_000 == pytest.approx(0.25, abs=0.015)
@@ -254,7 +254,7 @@ def test_wilson_intervals_equal_published_ones():
     assert wide.low < found.low < found.high < wide.high
 
 
-def test_g_test_of_two_samples():
+def test_g_test_distinguishes_equal_from_different_samples():
     same = g_test_of_two({"a": 500, "b": 300, "c": 200}, {"a": 510, "b": 280, "c": 210})
     assert (same.degrees, same.p_value > 0.5) == (2, True)
     other = g_test_of_two({"a": 500, "b": 300, "c": 200}, {"a": 300, "b": 500, "c": 200})

@@ -26,7 +26,7 @@ def cells(notebook, kind):
     return ["".join(cell["source"]) for cell in found if cell["cell_type"] == kind]
 
 
-def test_the_rejection_is_shown_with_its_residual(capsys, monkeypatch):
+def test_rejection_example_prints_p_q_u_and_the_residual(capsys, monkeypatch):
     text = run("look_at_a_rejection.py", capsys, monkeypatch)
     p, q = (float(each) for each in re.search(r"p = (\S+), drafter q = (\S+)", text).groups())
     chance = float(re.search(r"min\(1, p / q\) = (\S+)", text)[1])
@@ -37,20 +37,20 @@ def test_the_rejection_is_shown_with_its_residual(capsys, monkeypatch):
     assert re.search(r"u = 0\.\d{3} selects '", text)
 
 
-def test_drafters_are_compared_line_by_line(capsys, monkeypatch):
+def test_comparison_example_prints_one_line_per_drafter(capsys, monkeypatch):
     lines = run("compare_drafters.py", capsys, monkeypatch).splitlines()
     assert [line.split()[0] for line in lines[1:]] == ["draft-model", "eagle3", "ngram"]
     assert all(float(line.split()[1]) > 1 for line in lines[1:])
 
 
-def test_example_drafter_saves_passes_and_keeps_the_contract(capsys, monkeypatch):
+def test_example_drafter_saves_passes_and_satisfies_the_contract(capsys, monkeypatch):
     text = run("write_a_drafter.py", capsys, monkeypatch)
     assert float(re.search(r"(\S+) tokens per target pass", text)[1]) > 1
     assert "It passes 2 of the contract's checks" in text
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.name)
-def test_the_cells_of_a_notebook_run_in_order(notebook):
+def test_cells_of_the_notebook_run_in_order(notebook):
     names = {}
     for number, text in enumerate(cells(notebook, "code")):
         code = compile(text, f"{notebook.name}, cell {number}", "exec")
@@ -59,7 +59,7 @@ def test_the_cells_of_a_notebook_run_in_order(notebook):
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.name)
-def test_a_notebook_is_committed_without_outputs(notebook):
+def test_notebook_is_committed_without_outputs(notebook):
     found = json.loads(notebook.read_text(encoding="utf-8"))
     code = [cell for cell in found["cells"] if cell["cell_type"] == "code"]
     assert found["nbformat"] == 4
@@ -67,6 +67,6 @@ def test_a_notebook_is_committed_without_outputs(notebook):
     assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code)
 
 
-def test_there_are_three_scripts_and_a_notebook():
+def test_examples_are_three_scripts_and_a_notebook():
     assert len(SCRIPTS) == 3
     assert len(NOTEBOOKS) == 1

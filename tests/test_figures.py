@@ -55,7 +55,7 @@ def plain(value):
     return [plain(inner) for inner in value] if isinstance(value, list) else value
 
 
-def test_equal_guesses_have_a_second_line_with_what_they_follow():
+def test_equal_guesses_are_labelled_with_the_token_they_follow():
     row = {"w": ["was"], "at": 2, "p": 0.2, "q": 0.3}
     rows = [row | {"after": ["she"]}, row | {"after": ["he"]}, {"w": ["cat"], "at": 2, "p": 0.1}]
     data = guesses_figure({"rows": rows, "scored": True})["data"]
@@ -71,7 +71,7 @@ def test_every_figure_is_valid_plotly(frames_of):
         go.Figure(data=data, layout=plain(figure["layout"]))
 
 
-def test_every_shape_is_inside_the_figure(frames_of):
+def test_every_shape_of_a_figure_is_inside_its_canvas(frames_of):
     for figure in figures(frames_of):
         high = figure["layout"]["height"]
         for name, trace in figure["data"].items():
@@ -79,7 +79,7 @@ def test_every_shape_is_inside_the_figure(frames_of):
             assert all(0 <= y <= high for y in trace["y"] if y is not None), name
 
 
-def test_tokens_cannot_become_markup(frames_of):
+def test_token_text_in_figures_is_escaped(frames_of):
     for figure in figures(frames_of):
         for trace in figure["data"].values():
             for text in trace.get("text", []):
@@ -101,7 +101,7 @@ def pills_of(tree):
             yield x, x + wide, y - 13, y + 13
 
 
-def test_pills_of_a_tree_are_inside_it_and_do_not_overlap(frames_of):
+def test_nodes_of_a_tree_stay_inside_the_canvas_and_do_not_overlap(frames_of):
     for shot in frames_of:
         tree = shot["tree"]
         pills = list(pills_of(tree))
@@ -114,7 +114,7 @@ def test_pills_of_a_tree_are_inside_it_and_do_not_overlap(frames_of):
             assert apart, (one, two)
 
 
-def test_labels_keep_every_letter_that_fits_and_show_white_space():
+def test_node_labels_keep_every_letter_that_fits_and_show_white_space():
     word = [{"g": "space"}, "cat"]
     assert label(word)["at"] == [0, GLYPHS["space"].advance]
     assert "cut" not in label(word)
@@ -125,7 +125,7 @@ def test_labels_keep_every_letter_that_fits_and_show_white_space():
     assert long["pill"] == MAX_WORD_WIDTH + 16
 
 
-def test_facts_name_the_remainder_that_judged_a_guess():
+def test_facts_of_a_later_sibling_name_the_remainder_that_judged_it():
     found = 0
     for shot in shots(Recipe(shape=(3, 2), rounds=4, replaced=True)):
         for node in shot["tree"]["nodes"].values():
@@ -134,7 +134,7 @@ def test_facts_name_the_remainder_that_judged_a_guess():
     assert found
 
 
-def test_colours_of_states_are_names_that_the_page_defines():
+def test_colours_of_node_states_are_defined_in_the_style_sheet():
     sheet = (UI / "shared" / "10-colours.css").read_text(encoding="utf-8")
     used = set(re.findall(r"var\((--[a-z0-9-]+)\)", state_rules()))
     assert len(used) > 10
@@ -147,7 +147,7 @@ def random_tree(dice, size):
     return {node: dice.randrange(max(0, node - 5), node) for node in range(1, size)}
 
 
-def test_edges_do_not_cross_and_first_children_stay_in_their_row():
+def test_tree_edges_do_not_cross_and_children_are_never_above_their_parent():
     dice = random.Random(3)
     for _ in range(60):
         parents = random_tree(dice, 24)
@@ -165,7 +165,7 @@ def test_edges_do_not_cross_and_first_children_stay_in_their_row():
             assert not passes
 
 
-def test_window_has_at_most_seven_rows_and_columns():
+def test_visible_part_of_a_tree_has_at_most_seven_rows_and_columns():
     wide = dict.fromkeys(range(1, 12), 0)
     shown = window_layout(wide, 1)
     assert (shown.rows, shown.lower, shown.deeper) == (ROWS, 4, 0)
@@ -178,14 +178,14 @@ def test_window_has_at_most_seven_rows_and_columns():
     assert [window_start(depth) for depth in (0, 6, 7, 11, 12)] == [0, 0, 5, 5, 10]
 
 
-def test_tree_does_not_move_within_a_round():
+def test_height_of_the_tree_is_constant_within_a_round():
     trace = made(Recipe(rounds=6))
     for index in range(len(trace.rounds)):
         rows = [frame["tree"] for frame in frames(Scene.of(trace, index))]
         assert len({step_tree(tree)["layout"]["height"] for tree in rows}) == 1
 
 
-def test_long_words_are_cut_to_their_pill():
+def test_long_words_are_cut_to_the_width_of_their_node():
     assert width("mmm", 10) == pytest.approx(24.99)
     short = cut("internationalisation", 14, MAX_WORD_WIDTH)
     assert short.endswith("…")

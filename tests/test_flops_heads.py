@@ -48,7 +48,7 @@ CASES = [(GREEDY, True), (WARM, True), (WARM, False), (NARROW, False), (LEARNING
 
 @pytest.mark.parametrize(("settings", "learnt"), CASES)
 @pytest.mark.parametrize("family", ["moa", "dflash"])
-def test_flops_of_each_trained_head_equal_torch_count(family, settings, learnt):
+def test_computed_flops_of_each_trained_head_equal_the_torch_count(family, settings, learnt):
     found = drafter(family, learnt)
     assert found.card.family == family
     derived, truth = counted(headed.target(), found, settings)
@@ -73,12 +73,12 @@ LEVELS = replace(GREEDY, exit_layer=1, siblings=[3, 2], schedule="learning", max
 
 @pytest.mark.parametrize("settings", [replace(LEVELS, sampling=Sampling(1.0), gamma=3), LEVELS])
 @pytest.mark.parametrize("family", MAKERS)
-def test_flops_of_each_family_equal_torch_count(family, settings):
+def test_computed_flops_of_each_drafter_family_equal_the_torch_count(family, settings):
     target = target_of(family)
     derived, truth = counted(target, MAKERS[family](target), settings)
     assert derived.total == truth
     assert (derived.drafter == 0) == (family in FREE)
 
 
-def test_flop_counts_of_every_catalogue_family_are_tested():
+def test_flop_count_of_every_drafter_family_is_tested():
     assert {entry.family for entry in entries() if entry.kind == "drafter"} <= MAKERS.keys()

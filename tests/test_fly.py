@@ -71,12 +71,12 @@ def by_hand(gamma, window, limit, p=P, q=Q):
 
 
 @pytest.mark.parametrize(("gamma", "window"), [(2, 1), (3, 1), (3, 2), (3, 3), (4, 2)])
-def test_enumeration_equals_the_definition(gamma, window):
+def test_output_distribution_equals_the_definition_of_fly(gamma, window):
     found, _ = enumerated(f"fly:{window},0.3", gamma)
     assert distance(found, by_hand(gamma, window, 0.3)) < 1e-12
 
 
-def test_distance_is_what_it_overrules():
+def test_distance_from_the_target_is_the_probability_of_an_overruled_rejection():
     """With two guesses, that is the probability of a rejection before a guess that passes."""
     alpha = sum(min(one, other) for one, other in zip(P, Q, strict=True))
     assert distance(*enumerated(RULE, 2)) == pytest.approx((1 - alpha) * alpha)
@@ -131,14 +131,14 @@ VLLM_GATES = {
 
 @pytest.mark.parametrize("with_q", [True, False])
 @pytest.mark.parametrize("case", VLLM_GATES)
-def test_vllm_case_of_entropy_and_lookahead(case, with_q):
+def test_vllm_test_case_for_entropy_and_lookahead_gives_the_same_tokens(case, with_q):
     guesses, rows, expected = VLLM_GATES[case]
     q = rows_of(10, *({token: 1} for token in guesses)) if with_q else None
     assert judged("fly:2,0.3", guesses, rows_of(10, *rows), q) == expected
 
 
 @pytest.mark.parametrize(("failing", "rejected"), [(None, 7), (2, 0), (5, 3)])
-def test_vllm_case_of_recovery_after_a_failed_window(failing, rejected):
+def test_vllm_test_case_for_a_failed_window_gives_the_same_tokens(failing, rejected):
     """A failed window ends the round at its first rejection, with the residual of that position.
 
     So the tokens are those of speculative sampling on rows whose overruled rejections are repaired.
@@ -154,20 +154,20 @@ def test_vllm_case_of_recovery_after_a_failed_window(failing, rejected):
     assert found[:-1] == guesses[:rejected]
 
 
-def test_vllm_case_of_sampling_with_the_target_alone():
+def test_vllm_test_case_without_draft_probabilities_gives_the_same_tokens():
     rows = [{9: 0.6, 7: 0.4}, *({0: 0.2, token: 0.8} for token in (2, 3, 4)), {8: 1}]
     assert judged("fly:2,0", [7, 2, 3, 4], rows_of(10, *rows), u=0.5) == [7, 2, 3, 4, 8]
     assert judged("point-mass", [7, 2, 3, 4], rows_of(10, *rows), u=0.5) == [9]
 
 
-def test_vllm_case_of_the_probability_ratio():
+def test_vllm_test_case_with_draft_probabilities_gives_the_same_tokens():
     rows = [{0: 0.6, 1: 0.4}, *({0: 0.4, token: 0.6} for token in (2, 3, 4)), {7: 1}]
     q = rows_of(8, *({0: 0.5, token: 0.5} for token in (1, 2, 3, 4)))
     assert judged("fly:2,0", [1, 2, 3, 4], rows_of(8, *rows), q, u=0.9) == [1, 2, 3, 4, 7]
     assert judged("speculative", [1, 2, 3, 4], rows_of(8, *rows), q, u=0.9) == [0]
 
 
-def test_vllm_case_of_a_sampled_request_in_a_mixed_batch():
+def test_vllm_test_case_for_a_mixed_batch_gives_the_same_tokens():
     rows = rows_of(10, {0: 0.6, 4: 0.4}, {5: 1}, {6: 1}, {8: 1})
     assert judged("fly:1,0", [4, 5, 6], rows, u=0.5) == [4, 5, 6, 8]
 
@@ -199,14 +199,14 @@ VLLM_TOP_TOKENS = {  # rule, guesses, the target's logits, the text at temperatu
 
 
 @pytest.mark.parametrize("case", VLLM_TOP_TOKENS)
-def test_vllm_case_of_top_tokens(case):
+def test_vllm_test_case_for_greedy_requests_gives_the_same_tokens(case):
     """vLLM's are at temperature 0. Here a u of 0.9 makes the same guesses fail at temperature 1."""
     rule, guesses, logits, expected = VLLM_TOP_TOKENS[case]
     assert judged(rule, guesses, logits.softmax(-1), u=0.9) == expected
 
 
 @pytest.mark.parametrize("case", VLLM_TOP_TOKENS)
-def test_nothing_is_overruled_at_temperature_zero_unlike_in_vllm(case):
+def test_no_rejection_is_overruled_at_temperature_0_unlike_in_vllm(case):
     """Its entropy is then that of the unscaled distribution; here p is one-hot."""
     rule, guesses, logits, _ = VLLM_TOP_TOKENS[case]
     assert judged(rule, guesses, logits_to_probs(logits, Sampling(0.0)), u=0.9) == [9]
@@ -214,12 +214,12 @@ def test_nothing_is_overruled_at_temperature_zero_unlike_in_vllm(case):
 
 @pytest.mark.parametrize("drawn", [Drawn.SAMPLED, Drawn.POINT_MASS])
 @pytest.mark.parametrize("rule", ["fly:2,0.3", "fly:1,1.1"])
-def test_nothing_is_lost_where_nothing_can_be_overruled(rule, drawn):
+def test_output_follows_the_target_where_no_rejection_can_be_overruled(rule, drawn):
     """Because two guesses never have two after them, or because the target is too sure."""
     assert distance(*enumerated(rule, 2, drawn)) < 1e-12
 
 
-def test_trees_are_refused(tiny_target):
+def test_fly_refuses_trees(tiny_target):
     with pytest.raises(MismatchedRule, match="judges chains, but this drafter proposes a tree"):
         traced(tiny_target, Branching(Drawn.SAMPLED), Settings(rule="fly"))
 
@@ -241,7 +241,7 @@ def overruled(trace):
     ]
 
 
-def test_run_passes_check_and_says_that_it_is_lossy(trace):
+def test_fly_run_passes_check_and_is_marked_lossy(trace):
     assert overruled(trace)
     check(Trace.parse(trace.lines()))
     assert (trace.header.rule, trace.header.lossless) == ("fly", False)
@@ -254,7 +254,7 @@ def test_run_passes_check_and_says_that_it_is_lossy(trace):
         ("top_entropy", lambda value: value + 0.01, "the entropy of the top tokens"),
     ],
 )
-def test_check_detects_inputs_that_the_round_contradicts(trace, name, change, says):
+def test_check_detects_inputs_that_contradict_the_round(trace, name, change, says):
     event = next(
         event
         for played in trace.rounds
@@ -276,14 +276,14 @@ def said(parts):
     return "".join(part if isinstance(part, str) else part.get("n", "") for part in parts)
 
 
-def test_sentence_says_why_a_rejection_was_overruled(trace):
+def test_caption_says_why_a_rejection_was_overruled(trace):
     played, event = overruled(trace)[0]
     sentence = said(verdict(scene_of(trace, played), event))
     assert "By itself, this guess is accepted with probability" in sentence
     assert "all 1 would be, so a rejection is overruled" in sentence
 
 
-def test_what_if_says_that_the_overruled_guess_depends_on_the_next(trace):
+def test_what_if_warns_that_an_overruled_guess_depends_on_the_next_ones(trace):
     played, event = next(
         (played, event) for played, event in overruled(trace) if event.node < len(played.judged)
     )

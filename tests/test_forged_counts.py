@@ -129,10 +129,10 @@ TOTALS: dict[str, Forgery] = {
 
 
 @pytest.mark.parametrize("name", COUNTS)
-def test_check_detects_impossible_counts(name):
+def test_check_detects_impossible_counts_in_a_trace(name):
     refused(COUNTS[name])
 
 
 @pytest.mark.parametrize("name", TOTALS)
-def test_check_detects_wrong_totals_and_token_ids(name):
+def test_check_detects_wrong_totals_and_token_ids_in_a_trace(name):
     refused(TOTALS[name])

@@ -206,7 +206,7 @@ CUTS: dict[str, Forgery] = {
 
 
 @pytest.mark.parametrize("name", DRAFTS)
-def test_check_detects_settings_that_drafts_contradict(name):
+def test_check_detects_settings_that_contradict_the_drafts(name):
     refused(DRAFTS[name])
 
 
@@ -216,11 +216,11 @@ def test_check_detects_forged_evidence(name):
 
 
 @pytest.mark.parametrize("name", CUTS)
-def test_check_detects_forged_sampling(name):
+def test_check_detects_forged_sampling_settings(name):
     refused(CUTS[name])
 
 
-def test_q_must_fit_the_sampling_settings():
+def test_check_compares_q_with_top_k_and_top_p():
     trace = Trace.parse(map(json.dumps, recorded("06a")))
     size, rounds = trace.header.vocab_size, [r for r in trace.rounds if r.judged]
 
@@ -234,7 +234,7 @@ def test_q_must_fit_the_sampling_settings():
             hold(cut)
 
 
-def test_top_token_shows_on_which_side_of_1_the_temperature_is():
+def test_check_compares_the_probability_of_the_top_token_with_the_temperature():
     check_temperature(0.6, 0.5, 0.0, Sampling(0.8), "here")
     check_temperature(0.4, 0.5, 0.0, Sampling(1.5), "here")
     check_temperature(0.4, 0.5, 0.3, Sampling(0.8), "here")

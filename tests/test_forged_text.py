@@ -148,12 +148,12 @@ ORDERS: dict[str, Forgery] = {
 
 
 @pytest.mark.parametrize("name", PROMPTS)
-def test_check_detects_a_prompt_that_tokens_do_not_spell(name):
+def test_check_detects_a_prompt_that_differs_from_its_tokens(name):
     refused(PROMPTS[name])
 
 
 @pytest.mark.parametrize("name", SPELLINGS)
-def test_check_detects_contradictory_spellings(name):
+def test_check_detects_contradictory_texts_of_one_token(name):
     refused(SPELLINGS[name])
 
 

@@ -156,25 +156,25 @@ def test_frames_are_deterministic(trace):
 
 
 @pytest.mark.slow
-def test_frame_does_not_depend_on_later_events(trace):
+def test_frame_depends_only_on_events_up_to_its_cursor(trace):
     for cursor, shot in at_cursors(trace):
         assert frame(until(trace, cursor), cursor) == shot
 
 
-def test_a_frame_is_plain_json_without_null(trace):
+def test_frame_is_valid_json_without_null(trace):
     for _, shot in at_cursors(trace):
         text = json.dumps(shot, allow_nan=False)
         assert "null" not in text.replace('"null"', "")
 
 
-def test_patches_from_the_first_frame_restore_every_frame(trace):
+def test_patch_on_the_first_frame_of_a_round_restores_each_frame(trace):
     for _, (first, *others) in shots(trace):
         for shot in others:
             begun, patch, whole = json.loads(json.dumps([first, make_patch(first, shot), shot]))
             assert apply_patch(begun, patch) == whole
 
 
-def test_patch_between_panels_removes_the_keys_of_the_old_one():
+def test_patch_from_one_panel_to_another_removes_old_keys():
     old = {"a": {"kind": "x", "coin": {"u": 1}}, "b": 1}
     new = {"a": {"kind": "y", "facts": []}, "c": {"d": {}}}
     assert apply_patch(old, make_patch(old, new)) == new
@@ -191,7 +191,7 @@ def test_steps_of_a_round_are_in_order(trace):
 
 
 @pytest.mark.slow
-def test_shown_p_over_shown_q_is_the_shown_probability(sampled):
+def test_displayed_p_divided_by_displayed_q_is_the_displayed_probability(sampled):
     seen = 0
     for scene, step, shot in steps(sampled, "judge"):
         judged, text = scene.round.judged[step.at], shot["panel"]["text"]
@@ -216,7 +216,7 @@ def test_shown_p_over_shown_q_is_the_shown_probability(sampled):
     assert seen
 
 
-def test_verdict_sentences_compare_the_coin_correctly(sampled):
+def test_verdict_sentence_says_correctly_if_u_is_below_the_threshold(sampled):
     for scene, step, shot in steps(sampled, "judge"):
         judged, text = scene.round.judged[step.at], sentence_text(shot)
         coin, _, bar = text.partition("The coin, ")[2].partition(" below ")
@@ -236,7 +236,7 @@ def test_verdict_sentences_compare_the_coin_correctly(sampled):
 
 
 @pytest.mark.slow
-def test_sentences_have_no_negligible_or_misleading_numbers(sampled):
+def test_sentences_contain_no_negligible_or_misleading_numbers(sampled):
     for kind in ("propose", "judge", "draw"):
         for scene, step, shot in steps(sampled, kind):
             near = kind == "judge" and not 0.001 <= scene.round.judged[step.at].u <= 0.999
@@ -335,7 +335,7 @@ def test_sentences_have_no_negligible_or_misleading_numbers(sampled):
         ),
     ],
 )
-def test_verdict_sentences_for_every_kind_of_number(p, q, u, sentence):
+def test_verdict_sentence_formats_every_kind_of_number(p, q, u, sentence):
     assert sentence_text(judged_so({"p": p, "q": q}, u)) == sentence
 
 
@@ -352,7 +352,7 @@ def judged_so(inputs, u):
 
 
 @pytest.mark.slow
-def test_any_verdict_can_be_recomputed_from_its_shown_numbers():
+def test_every_verdict_can_be_recomputed_from_its_displayed_numbers():
     dice = random.Random(5)
     for _ in range(4000):
         p, q = (10 ** dice.uniform(-9, 0) for _ in "pq")
@@ -368,7 +368,7 @@ def test_any_verdict_can_be_recomputed_from_its_shown_numbers():
         assert chance == pytest.approx(shown["threshold"], abs=0.51 * 10**-digits)
 
 
-def test_numbers_near_0_and_1_are_not_shown_as_0_and_1():
+def test_numbers_close_to_0_or_1_are_not_displayed_as_0_or_1():
     assert format_mass(0.9999, 0.9999, 0.99996).text["u"] == "0.99996"
     assert format_nonzero(0.00004) == "0.00004"
     assert format_nonzero(3e-9) == "3.00×10⁻⁹"
@@ -377,7 +377,7 @@ def test_numbers_near_0_and_1_are_not_shown_as_0_and_1():
     assert format_seconds(0.0312) == "31 ms"
 
 
-def test_u_is_inside_the_shown_interval_of_its_token(sampled):
+def test_displayed_u_is_inside_the_displayed_interval_of_its_token(sampled):
     for scene, _, shot in steps(sampled, "draw"):
         drew = scene.round.drew
         text = shot["panel"]["draw"]["text"]
@@ -391,7 +391,7 @@ def test_u_is_inside_the_shown_interval_of_its_token(sampled):
         assert numbers(shot)["u"] == text["u"]
 
 
-def test_recovery_sentences_say_what_is_sampled_from_and_why(sampled):
+def test_replacement_sentence_says_which_distribution_is_sampled_and_why(sampled):
     for scene, _, shot in steps(sampled, "draw"):
         if scene.round.drew.kind != "recovered":
             continue
@@ -414,7 +414,7 @@ def test_recovery_sentences_say_what_is_sampled_from_and_why(sampled):
         assert parse_number(shown.removeprefix("about ")) == pytest.approx(left, abs=0.006)
 
 
-def test_lossy_rules_do_not_claim_the_target_distribution():
+def test_sentences_of_lossy_rules_do_not_claim_the_target_distribution():
     scene = Scene.of(made(RECIPES["chain"]), 1)
     told = replace(scene, header=replace(scene.header, lossless=False))
     draws = [sentence_text(s) for s in frames(told) if s["caption"]["is"] == "recovered"]
@@ -422,7 +422,7 @@ def test_lossy_rules_do_not_claim_the_target_distribution():
     assert draws
 
 
-def test_u_is_shown_below_1_in_an_interval_that_ends_at_1():
+def test_u_just_below_1_is_displayed_below_1():
     text = format_draw(0.9999999, 0.99999, 1.0).text
     assert parse_number(text["u"]) < 1
     assert text["hi"] == "1"
@@ -452,7 +452,7 @@ def test_table_columns_sum_to_1_and_to_the_residual(trace):
         assert len(view["rows"]) <= 10
 
 
-def test_hidden_rows_are_summed_token_by_token(sampled):
+def test_row_of_hidden_tokens_adds_up_their_residuals_token_by_token(sampled):
     """The overlap of unlisted tokens is not the minimum of their total masses."""
     found = 0
     for scene, step, shot in steps(sampled, "judge"):
@@ -472,7 +472,7 @@ def test_hidden_rows_are_summed_token_by_token(sampled):
 
 
 @pytest.mark.slow
-def test_recovered_token_gets_its_row_only_at_the_draw():
+def test_table_adds_a_row_for_the_replacement_only_at_the_draw_step():
     added = 0
     for recipe in (Recipe(rounds=40, seed=s) for s in range(3)):
         for scene in scenes(made(recipe)):
@@ -494,7 +494,7 @@ def test_recovered_token_gets_its_row_only_at_the_draw():
 
 
 @pytest.mark.slow
-def test_labels_do_not_reveal_a_verdict_before_its_step(trace):
+def test_node_and_chip_labels_do_not_reveal_a_verdict_before_its_step(trace):
     telling = {"accepted", "rejected", "recovered", "bonus", "unreached"}
     for kind in ("propose", "score"):
         for *_, shot in steps(trace, kind):
@@ -506,7 +506,7 @@ def test_labels_do_not_reveal_a_verdict_before_its_step(trace):
         assert shot["step"]["next"] == "judge "
 
 
-def test_all_p_appear_together_at_the_score_step(trace):
+def test_p_of_all_guesses_appears_at_the_score_step(trace):
     for scene, made_of_it in shots(trace):
         for step, shot in zip(scene.steps, made_of_it, strict=True):
             name = "soft" if scene.greedy else "p"
@@ -515,7 +515,7 @@ def test_all_p_appear_together_at_the_score_step(trace):
 
 
 @pytest.mark.slow
-def test_later_siblings_are_judged_by_the_remainder_of_p():
+def test_caption_of_a_later_sibling_uses_the_remainder_of_p():
     for name in ("siblings", "point-mass siblings"):
         told = [
             sentence_text(shot)
@@ -535,7 +535,7 @@ def later_tries(trace):
             yield scene, judged, shot
 
 
-def test_bars_table_and_tree_show_the_remainder_for_later_siblings(trace):
+def test_bars_table_and_tree_of_a_later_sibling_show_the_remainder(trace):
     seen = 0
     for scene, judged, shot in later_tries(trace):
         panel, node = shot["panel"], shot["tree"]["nodes"][str(judged.node)]
@@ -554,7 +554,7 @@ def test_bars_table_and_tree_show_the_remainder_for_later_siblings(trace):
     assert bool(seen) == (len(scenes(trace)[1].children[0]) > 1) or not made_up
 
 
-def test_first_siblings_have_no_remainder(trace):
+def test_first_sibling_is_shown_without_a_remainder(trace):
     for scene, step, shot in steps(trace, "judge"):
         judged = scene.round.judged[step.at]
         if not scene.rejected_before(judged):
@@ -562,7 +562,7 @@ def test_first_siblings_have_no_remainder(trace):
             assert not {"left", "left_q"} & shot["tree"]["nodes"][str(judged.node)].keys()
 
 
-def test_remainder_of_a_guess_is_shown_only_from_its_verdict_on(trace):
+def test_remainder_that_judges_a_guess_is_hidden_until_its_verdict(trace):
     for scene in scenes(trace):
         for step, shot in zip(scene.steps, frames(scene), strict=True):
             fallen = {j.node for j in verdicts_at(scene, step) if scene.rejected_before(j)}
@@ -570,7 +570,7 @@ def test_remainder_of_a_guess_is_shown_only_from_its_verdict_on(trace):
             assert have == (set() if scene.greedy else fallen)
 
 
-def test_q_of_siblings_is_their_parents_distribution(trace):
+def test_displayed_q_of_siblings_is_that_of_their_parent(trace):
     compared = 0
     for scene in scenes(trace):
         for siblings in scene.children:
@@ -588,14 +588,14 @@ def test_q_of_siblings_is_their_parents_distribution(trace):
     assert compared or not Scene.of(trace, 1).q
 
 
-def test_tree_and_list_show_the_same_q(trace):
+def test_tree_and_list_of_guesses_show_the_same_q(trace):
     for _, _, shot in steps(trace, "score"):
         tree = [node.get("q") for node in shot["tree"]["nodes"].values()]
         rows = [row.get("q") for row in shot["panel"]["rows"]] if tree else []
         assert rows == tree[: len(rows)]
 
 
-def test_equal_guesses_at_one_depth_show_what_they_follow(trace):
+def test_equal_guesses_at_one_depth_show_the_token_they_follow(trace):
     for scene, _, shot in steps(trace, "score"):
         rows = shot["panel"]["rows"] if scene.guesses else []
         paths = [path_to(scene, node) for node in range(1, len(scene.guesses) + 1)]
@@ -612,7 +612,7 @@ def test_equal_guesses_at_one_depth_show_what_they_follow(trace):
 
 
 @pytest.mark.parametrize("name", ["point mass", "13-eagle2", "21-ngram-dialogue"])
-def test_fixed_guesses_have_no_q_and_are_judged_by_p(name):
+def test_captions_of_guesses_that_were_not_sampled_use_p_alone(name):
     trace = run(name)
     for scene, step, shot in steps(trace, "judge"):
         later = scene.rejected_before(scene.round.judged[step.at])
@@ -632,7 +632,7 @@ def test_fixed_guesses_have_no_q_and_are_judged_by_p(name):
         )
 
 
-def test_temperature_0_has_no_coin_and_outlines_the_softmax():
+def test_frame_at_temperature_0_has_no_coin_and_outlines_the_softmax():
     trace = made(RECIPES["temperature 0"])
     for *_, shot in steps(trace, "judge"):
         assert "temperature 0" in sentence_text(shot)
@@ -664,7 +664,7 @@ def propose(trace, **changes):
     ]
 
 
-def test_only_complete_chains_are_called_all_accepted(trace):
+def test_caption_says_all_accepted_only_if_no_guess_remains(trace):
     """In a tree, siblings of accepted guesses may be rejected or not tried."""
     for scene, _, shot in steps(trace, "draw"):
         if scene.round.drew.kind == "bonus":
@@ -673,7 +673,7 @@ def test_only_complete_chains_are_called_all_accepted(trace):
             assert str(kept) in sentence_text(shot) or kept <= 2
 
 
-def test_residual_of_fixed_guesses_excludes_every_rejected_sibling(trace):
+def test_residual_of_unsampled_guesses_excludes_every_rejected_sibling(trace):
     """Recompute from the target's p: 1 minus the mass of the rejected tokens."""
     for scene, _, shot in steps(trace, "draw"):
         last = scene.round.judged[-1] if scene.round.judged else None
@@ -689,7 +689,7 @@ def test_residual_of_fixed_guesses_excludes_every_rejected_sibling(trace):
         assert words[:-1] == [flat(scene.word(token)) for token in held]
 
 
-def test_shares_of_two_rejected_siblings_multiply_to_the_residual():
+def test_caption_multiplies_the_shares_left_by_two_rejected_siblings():
     trace = Trace.read(SHIPPED["13-eagle2"])
     sentence = next(sentence_text(shot) for _, shot in drawn_in(trace, 5))
     assert "sampled from p without ␣water and ␣boat (0.59 × 0.94 = 0.55 in total)." in sentence
@@ -715,7 +715,7 @@ def drawn_in(trace, number):
         ((2, 2), "are judged until one is accepted, then the guesses after it."),
     ],
 )
-def test_score_sentence_says_the_order_of_judging(shape, end):
+def test_score_sentence_says_in_which_order_guesses_are_judged(shape, end):
     scene = Scene.of(made(Recipe(shape=shape, odd=False)), 2)
     shot = next(
         s for step, s in zip(scene.steps, frames(scene), strict=True) if step.kind == "score"
@@ -723,7 +723,7 @@ def test_score_sentence_says_the_order_of_judging(shape, end):
     assert sentence_text(shot).endswith(end)
 
 
-def test_last_token_is_not_explained_by_a_failed_search():
+def test_caption_does_not_explain_the_last_token_by_a_failed_search():
     """The last token of a run needs no guess, whatever the pool or the text contains."""
     trace = made(RECIPES["nothing drafted"])
     scene = Scene.of(trace, len(trace.rounds) - 1)
@@ -735,7 +735,7 @@ def test_last_token_is_not_explained_by_a_failed_search():
 MATCH = {"form": "match", "min": 1, "max": 3}
 
 
-def test_copied_guesses_name_their_match_or_say_that_there_is_none():
+def test_caption_of_a_copied_guess_names_its_match_or_says_there_is_none():
     fixed = made(RECIPES["point mass"])
     guesses = Scene.of(fixed, 1).guesses
     copied = [replace(guess, evidence={"from": at}) for at, guess in enumerate(guesses)]
@@ -746,13 +746,13 @@ def test_copied_guesses_name_their_match_or_say_that_there_is_none():
     assert none.startswith("The end of the text has not appeared before")
 
 
-def test_top_token_sentence_says_its_probability_is_not_used():
+def test_caption_of_a_top_token_guess_says_that_q_is_not_used():
     fixed = made(RECIPES["point mass"])
     assert all("which the rule does not use" in text for text in propose(fixed, remark=None))
 
 
 @pytest.mark.slow
-def test_no_slot_after_an_accepted_end_of_text():
+def test_tree_has_no_slot_after_an_accepted_end_token():
     trace = made(Recipe(rounds=20))
     scene, step = next(
         (scene, step)
@@ -783,17 +783,17 @@ def test_no_slot_after_an_accepted_end_of_text():
         (b"", ""),
     ],
 )
-def test_tokens_are_shown_exactly(data, shown):
+def test_token_text_is_shown_exactly(data, shown):
     assert flat(word(data)) == shown
 
 
-def test_token_that_looks_like_a_byte_is_text():
+def test_token_whose_text_looks_like_a_byte_is_shown_as_text():
     assert word(b"<0xE2>") == ["<0xE2>"]
     assert word(b"\xe2") == [{"c": "0xE2"}]
     assert all(isinstance(piece, str | dict) for token in ODD for piece in word(token))
 
 
-def test_states_on_screen_are_in_the_glossary(trace):
+def test_every_displayed_state_of_a_guess_is_in_the_glossary(trace):
     for _, shot in at_cursors(trace):
         states = {node["is"] for node in shot["tree"]["nodes"].values()}
         states |= {chip["is"] for chip in shot["chips"]}
@@ -801,7 +801,7 @@ def test_states_on_screen_are_in_the_glossary(trace):
 
 
 @pytest.mark.slow
-def test_shown_rows_subtract_and_share_the_residual_of_the_sentence():
+def test_displayed_table_rows_agree_with_the_residual_in_the_sentence():
     compared = 0
     for recipe in (Recipe(rounds=30, seed=s) for s in range(4)):
         for _, _, shot in steps(made(recipe), "draw"):
@@ -821,7 +821,7 @@ def test_shown_rows_subtract_and_share_the_residual_of_the_sentence():
     assert compared > 10
 
 
-def test_guesses_appear_depth_by_depth(trace):
+def test_guesses_appear_one_depth_per_step(trace):
     for scene, step, shot in steps(trace, "propose"):
         depths = {node["depth"] for node in shot["tree"]["nodes"].values()}
         assert depths == set(range(1, step.at + 1))
@@ -832,7 +832,7 @@ def test_guesses_appear_depth_by_depth(trace):
         assert len(shot["tree"]["nodes"]) == sum(0 < d <= step.at for d in scene.depths)
 
 
-def test_temperature_0_hides_p_until_the_verdict():
+def test_p_is_hidden_until_the_verdict_at_temperature_0():
     for scene, step, shot in steps(run("temperature 0"), "score"):
         assert step.kind == "score"
         for node, view in shot["tree"]["nodes"].items():

@@ -54,7 +54,7 @@ def away(rule, drawn, candidates=1):
         ("thresholds:1,1", FIXED, (0.25, 0.35, 0.55)),
     ],
 )
-def test_acceptance_of_lossless_rules_on_the_worked_example(rule, drawn, expected):
+def test_acceptance_of_lossless_rules_equals_the_worked_example(rule, drawn, expected):
     for candidates, alpha in enumerate(expected, 1):
         found = acceptance(make_rule(rule), P, Q, drawn, candidates)
         assert found == pytest.approx(alpha, abs=5e-5)
@@ -64,7 +64,7 @@ def test_acceptance_of_lossless_rules_on_the_worked_example(rule, drawn, expecte
 @pytest.mark.slow
 @settings(max_examples=12)
 @given(laws(3), laws(3))
-def test_lossless_rules_are_exact_for_zeros_ties_and_near_equal_masses(p, q):
+def test_lossless_rules_are_exact_for_zero_tied_and_nearly_equal_probs(p, q):
     for rule, drawn in [("accept-reject", SAMPLED), ("k-seq", SAMPLED)] + [
         ("traversal", drawn) for drawn in EVERY
     ]:
@@ -73,12 +73,12 @@ def test_lossless_rules_are_exact_for_zeros_ties_and_near_equal_masses(p, q):
             assert torch.allclose(exact, p, atol=1e-9), (rule, drawn, candidates)
 
 
-def test_accept_reject_bound_of_the_example_is_four():
+def test_bound_of_accept_reject_on_the_worked_example_is_four():
     assert max_ratio(P, Q).item() == pytest.approx(4)
     assert max_ratio(torch.tensor([0.5, 0.5]), torch.tensor([1.0, 0.0])).item() == float("inf")
 
 
-def test_rho_is_the_least_without_negative_residual():
+def test_rho_is_the_smallest_value_without_a_negative_residual():
     assert [least_rho(P, Q, k) for k in (1, 2, 3)] == pytest.approx([1, 1.5, 1.939], abs=1e-3)
     assert k_seq_residual(P, Q, 1.0, 2).min().item() == pytest.approx(-0.0875, abs=1e-12)
     assert k_seq_residual(P, Q, 1.5, 2).min().item() > -1e-12
@@ -87,7 +87,7 @@ def test_rho_is_the_least_without_negative_residual():
 
 @pytest.mark.parametrize("drawn", EVERY)
 @pytest.mark.parametrize("shape", [[-1, 0, 1], [-1, 0, 0, 1], [-1, 0, 0, 1, 2]])
-def test_traversal_is_exact_on_trees_and_accepts_no_less(drawn, shape):
+def test_traversal_is_exact_on_trees_and_accepts_at_least_as_many_tokens(drawn, shape):
     target, draft = model(1, 3, Sampling(1.0)), model(2, 3, Sampling(1.0))
     ours = joint_distribution(RULES["traversal"], target, draft, shape, drawn, 3)
     assert distance(ours, plain_distribution(target, 3)) < 1e-14
@@ -100,7 +100,7 @@ def test_traversal_is_exact_on_trees_and_accepts_no_less(drawn, shape):
     assert (kept < least + 1e-12) == (drawn is FIXED)
 
 
-def test_traversal_on_a_chain_is_block_verification():
+def test_traversal_on_a_chain_equals_block_verification():
     """Compare with the formulas of the block verification paper, one draft at a time."""
     target, draft = model(5, 3, Sampling(1.0)), model(6, 3, Sampling(1.0))
     expected = 0.0
@@ -117,7 +117,7 @@ def test_traversal_on_a_chain_is_block_verification():
         assert found == pytest.approx(expected, abs=1e-12)
 
 
-def test_block_verification_gives_the_published_example():
+def test_block_verification_reproduces_the_published_example():
     p = torch.tensor([1 / 3, 2 / 3], dtype=torch.float64)
 
     def kept(rule):
@@ -128,7 +128,7 @@ def test_block_verification_gives_the_published_example():
 
 
 @pytest.mark.slow
-def test_block_verification_accepts_more_tokens():
+def test_tokens_per_round_of_block_verification_equal_known_values():
     brought = [
         1 + accepted_length(RULES["block"], lambda _: P, lambda _: Q, chain, SAMPLED)
         for chain in ([-1, 0], [-1, 0, 1], [-1, 0, 1, 2])
@@ -160,23 +160,23 @@ def test_block_verification_refuses_trees():
         ("unverified", SAMPLED, 1, 1.0, 0.35),
     ],
 )
-def test_acceptance_and_loss_of_lossy_rules(rule, drawn, candidates, kept, lost):
+def test_acceptance_and_loss_of_lossy_rules_equal_known_values(rule, drawn, candidates, kept, lost):
     assert acceptance(make_rule(rule), P, Q, drawn, candidates) == pytest.approx(kept, abs=5e-4)
     assert away(rule, drawn, candidates) == pytest.approx(lost, abs=5e-4)
 
 
-def test_relaxed_acceptance_is_close_to_greedy():
+def test_relaxed_rule_prefers_the_top_token():
     for rule, top in (("relaxed:2,0.2", 0.55), ("relaxed:10,0.6", 0.10)):
         assert output_distribution(make_rule(rule), P, Q, SAMPLED)[0].item() == pytest.approx(top)
 
 
-def test_lenience_never_exceeds_p_over_l():
+def test_output_of_lenience_never_exceeds_p_divided_by_lenience():
     for lenience in (0.75, 0.5, 0.25):
         law = output_distribution(make_rule(f"lenience:{lenience}"), P, Q, SAMPLED)
         assert bool((law <= P / lenience + 1e-12).all())
 
 
-def test_ensemble_output_is_the_weighted_mean():
+def test_output_of_ensemble_is_the_weighted_mean_of_p_and_q():
     assert torch.allclose(
         output_distribution(make_rule("ensemble:0.7"), P, Q, SAMPLED), 0.7 * P + 0.3 * Q
     )
@@ -192,12 +192,12 @@ def test_rules_are_exact_for_equal_disjoint_and_single_token_distributions(rule)
         assert torch.allclose(output_distribution(RULES[rule], p, q, drawn), p, atol=1e-15)
 
 
-def test_every_rule_has_spec_threshold_and_factory():
+def test_every_rule_has_a_spec_a_threshold_and_a_factory():
     assert set(RULE_SPECS) == set(THRESHOLDS) == set(RULE_FACTORIES) == set(RULES)
 
 
 @pytest.mark.parametrize("rule", [name for name in RULE_SPECS if not RULE_SPECS[name].lossless])
-def test_lossy_rules_say_what_they_give_up(rule):
+def test_every_lossy_rule_describes_its_loss(rule):
     assert RULE_SPECS[rule].tradeoff.endswith(".")
     if rule == "fly":  # loses nothing at a single position: see test_fly.py
         return
@@ -222,7 +222,7 @@ def test_invalid_rule_parameters_are_refused(text, says):
     assert says in str(refused.value)
 
 
-def test_missing_parameters_have_defaults():
+def test_missing_rule_parameters_have_defaults():
     assert parse_rule("typical:0.2") == ("typical", {"epsilon": 0.2, "delta": 0.3})
 
 
@@ -233,10 +233,10 @@ def test_missing_parameters_have_defaults():
         ("k-seq", REPLACED, "not be lossless"),
     ],
 )
-def test_rule_that_cannot_judge_is_refused(rule, drawn, says):
+def test_rule_that_does_not_support_the_candidates_is_refused(rule, drawn, says):
     with pytest.raises(MismatchedRule, match=says):
         choose_rule(rule, drawn, Sampling(0.8))
 
 
-def test_chosen_lossy_rule_is_used():
+def test_lossy_rule_is_used_if_requested():
     assert not choose_rule("typical:0.05", FIXED, Sampling(0.8)).spec.lossless

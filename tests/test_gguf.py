@@ -51,7 +51,7 @@ def close(model, path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [Kind.F32, Kind.F16, Kind.Q8_0, Kind.Q4_1], ids=lambda k: k.name)
-def test_loaded_network_equals_written_network(kind, tmp_path):
+def test_loaded_llama_equals_the_written_network(kind, tmp_path):
     model = tiny_gguf.llama()
     path = write(tmp_path / "a.gguf", model, kind)
     found = read(path)
@@ -59,7 +59,7 @@ def test_loaded_network_equals_written_network(kind, tmp_path):
     close(tiny_gguf.rounded(model, kind), path)
 
 
-def test_logits_depend_on_row_order(tmp_path):
+def test_logits_depend_on_the_order_of_attention_rows(tmp_path):
     """Check the test above: rows in the file's order give another network."""
     model = tiny_gguf.llama()
     mixed = tiny_gguf.rounded(model, Kind.F32)
@@ -68,7 +68,7 @@ def test_logits_depend_on_row_order(tmp_path):
     assert (logits(mixed) - logits(model)).abs().max() > 0.1
 
 
-def test_biases_and_untied_head_are_read(tmp_path):
+def test_biases_and_untied_output_head_are_read(tmp_path):
     model = tiny_gguf.llama(attention_bias=True, mlp_bias=True, tie_word_embeddings=False)
     for name, weight in model.named_parameters():
         if name.endswith("bias"):
@@ -96,7 +96,7 @@ def test_scaled_rotary_embeddings_are_read(tmp_path):
     close(model, write(tmp_path / "a.gguf", model, more={"rope_freqs.weight": factors}))
 
 
-def test_text_is_tokenized_as_by_original_tokenizer(tmp_path):
+def test_text_is_tokenized_as_by_the_original_tokenizer(tmp_path):
     found = read(write(tmp_path / "a.gguf", tiny_gguf.llama())).tokenizer
     for text in TEXTS:
         ids = words().encode(text).ids
@@ -105,7 +105,7 @@ def test_text_is_tokenized_as_by_original_tokenizer(tmp_path):
     assert found.get_vocab() == words().get_vocab()
 
 
-def test_texts_distinguish_digit_splitting(tmp_path):
+def test_texts_of_this_test_reveal_a_tokenizer_that_keeps_digits_together(tmp_path):
     """Check the test above: a tokenizer that does not split numbers gives other tokens."""
     facts = {"tokenizer.ggml.pre": "gpt-2"}
     found = read(write(tmp_path / "a.gguf", tiny_gguf.llama(), facts=facts)).tokenizer
@@ -121,7 +121,7 @@ CUT = {
 
 
 @pytest.mark.parametrize("name", PRE_TOKENIZERS)
-def test_each_pre_tokenizer_splits_text_as_recorded(name, tmp_path):
+def test_each_pre_tokenizer_splits_text_as_expected(name, tmp_path):
     facts = {"tokenizer.ggml.pre": name}
     found = read(write(tmp_path / "a.gguf", tiny_gguf.llama(), facts=facts)).tokenizer
     cut = found.backend_tokenizer.pre_tokenizer.pre_tokenize_str("It'S 12345 it's\n")
@@ -138,7 +138,7 @@ def test_end_tokens_and_chat_template_are_read(tmp_path):
     assert target.tokenizer.decode([2, 1], skip_special_tokens=True) == ""
 
 
-def test_user_defined_tokens_are_found_whole(tmp_path):
+def test_user_defined_tokens_are_tokenized_as_one_token(tmp_path):
     """Control tokens are found whole too, but are not text."""
     model = tiny_gguf.llama()
     facts = tiny_gguf.said(model)
@@ -154,14 +154,14 @@ def test_user_defined_tokens_are_found_whole(tmp_path):
     assert found.decode(ids, skip_special_tokens=True) == "xa 7 by"
 
 
-def test_several_end_tokens_and_a_begin_token_are_read(tmp_path):
+def test_several_end_tokens_and_a_start_token_are_read(tmp_path):
     facts = {"tokenizer.ggml.eot_token_id": 0, "tokenizer.ggml.add_bos_token": True}
     target = read(write(tmp_path / "a.gguf", tiny_gguf.llama(), facts=facts))
     assert target.eos == (2, 0)
     assert target.encode("42", 1) == [1, *words().encode("42").ids]
 
 
-def test_card_has_hash_and_size_of_file(tmp_path):
+def test_model_card_has_hash_and_size_of_the_file(tmp_path):
     path = write(tmp_path / "a.gguf", tiny_gguf.llama(), Kind.Q8_0)
     card = read(path).card
     assert card.hash == hashlib.sha256(path.read_bytes()).hexdigest()
@@ -171,7 +171,7 @@ def test_card_has_hash_and_size_of_file(tmp_path):
 
 
 @pytest.mark.slow
-def test_gguf_target_decodes_as_plain_decoding(tmp_path):
+def test_gguf_target_gives_the_text_of_plain_decoding(tmp_path):
     target, drafter = load(str(write(tmp_path / "a.gguf", tiny_gguf.llama(), Kind.Q4_1)), "ngram")
     assert_greedy_is_plain(target, drafter, "7 cats, 7 cats, 7 cats")
 

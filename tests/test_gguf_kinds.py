@@ -82,7 +82,7 @@ def read(path):
 
 @pytest.mark.parametrize("rounding", [Kind.F32, Kind.Q8_0], ids=lambda kind: kind.name)
 @pytest.mark.parametrize("kind", MAKE)
-def test_loaded_network_equals_written_network(kind, rounding, tmp_path):
+def test_loaded_network_of_each_kind_equals_the_written_network(kind, rounding, tmp_path):
     model = uneven(MAKE[kind]())
     found = read(write(tmp_path / "a.gguf", model, rounding)).model
     assert type(found) is type(model)
@@ -91,7 +91,7 @@ def test_loaded_network_equals_written_network(kind, rounding, tmp_path):
 
 
 @pytest.mark.parametrize("kind", MAKE)
-def test_text_past_the_window_equals_generate(kind, tmp_path):
+def test_text_longer_than_the_window_equals_generate(kind, tmp_path):
     model = uneven(MAKE[kind]())
     target = read(write(tmp_path / "a.gguf", model))
     target.eos = ()
@@ -108,7 +108,7 @@ def test_text_past_the_window_equals_generate(kind, tmp_path):
 
 
 @pytest.mark.parametrize("kind", MAKE)
-def test_untied_head_is_distinguished_from_tied_head(kind, tmp_path):
+def test_untied_and_tied_output_heads_are_distinguished(kind, tmp_path):
     for tied in (True, False):
         model = MAKE[kind](tie_word_embeddings=tied)
         found = read(write(tmp_path / f"{tied}.gguf", model)).model
@@ -116,7 +116,7 @@ def test_untied_head_is_distinguished_from_tied_head(kind, tmp_path):
         torch.testing.assert_close(logits(found), logits(model), atol=1e-3, rtol=1e-3)
 
 
-def test_mistral_without_window_is_read_as_llama(tmp_path):
+def test_mistral_without_a_sliding_window_is_read_as_llama(tmp_path):
     model = mistral(sliding_window=None)
     found = read(write(tmp_path / "a.gguf", model)).model
     assert found.config.model_type == "llama"
@@ -206,7 +206,7 @@ def test_sentencepiece_tokenizes_as_llama_cpp(prefix, tmp_path):
     assert tokenizer("cat").input_ids[0] == 1
 
 
-def test_sentencepiece_token_bytes(tmp_path):
+def test_bytes_of_sentencepiece_tokens_join_to_the_text(tmp_path):
     path = write(tmp_path / "a.gguf", mistral(vocab_size=SIZE), facts=tiny_sentencepiece.facts())
     target = read(path)
     ids = target.encode("The cat é🦊\n", 1)

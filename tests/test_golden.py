@@ -161,7 +161,7 @@ def changed(shot: Frame, path: tuple[Any, ...]) -> Frame:
 
 
 @pytest.mark.parametrize("name", ["chain", "temperature 0"])
-def test_a_change_of_any_word_or_number_changes_the_golden_file(name):
+def test_every_word_and_number_of_a_frame_is_in_the_golden_file(name):
     shots = sent(Scene.of(made(RECIPES[name]), 1))
     lines = list(round_lines("", shots))
     for number in (0, len(shots) // 2, len(shots) - 2, len(shots) - 1):
@@ -172,7 +172,7 @@ def test_a_change_of_any_word_or_number_changes_the_golden_file(name):
             assert glyph or list(round_lines("", edited)) != lines, path
 
 
-def test_a_change_of_wording_changes_only_its_own_line():
+def test_changed_sentence_changes_only_one_line_of_the_golden_file():
     shots = sent(Scene.of(made(RECIPES["chain"]), 1))
     lines = list(round_lines("", shots))
     other = changed(shots[6], ("caption", "parts", len(shots[6]["caption"]["parts"]) - 1))

@@ -26,7 +26,7 @@ def record(pair, dtype, temperature, drafter=None):
 
 
 @pytest.mark.parametrize("drafter", [None, "ngram"])
-def test_greedy_equals_plain_decoding(pair, drafter):
+def test_greedy_text_on_gpu_equals_plain_decoding(pair, drafter):
     trace = record(pair, "float32", 0, drafter)
     found = baseline_difference(trace)
     assert found is None or found.near_tie
@@ -35,19 +35,19 @@ def test_greedy_equals_plain_decoding(pair, drafter):
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 @pytest.mark.parametrize("temperature", [0, 0.8])
-def test_trace_passes_check_in_every_precision(pair, dtype, temperature):
+def test_trace_of_a_gpu_run_passes_check_in_every_precision(pair, dtype, temperature):
     trace = record(pair, dtype, temperature)
     check(Trace.parse(trace.lines()))
     assert trace.header.dtype == dtype
 
 
-def test_header_names_the_device_and_its_default_precision(pair):
+def test_trace_header_names_the_gpu_and_its_default_precision(pair):
     header = record(pair, None, 0.8).header
     assert "cuda" in header.device
     assert header.dtype in ("bfloat16", "float16")
 
 
-def test_a_run_stays_on_the_device(pair):
+def test_target_and_drafter_are_loaded_onto_the_gpu(pair):
     target, drafter = load(str(pair[0]), str(pair[1]), "cuda")
     assert target.device.type == drafter.model.device.type == "cuda"
     assert target.model.dtype == drafter.model.dtype

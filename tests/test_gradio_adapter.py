@@ -102,7 +102,7 @@ def test_installed_gradio_has_what_the_adapter_needs(warned):
 
 
 @in_a_loop
-def test_removing_a_block_removes_its_children(warned):
+def test_removing_a_component_removes_its_children(warned):
     with gr.Blocks() as demo:
         kept = gr.HTML("kept")
         remove = adapter.removal_point()
@@ -117,7 +117,7 @@ def test_removing_a_block_removes_its_children(warned):
 # With a Gradio that has changed.
 
 
-def test_queue_without_intervals_is_unchanged(warned):
+def test_queue_without_polling_intervals_logs_one_warning(warned):
     queue = SimpleNamespace(sleep_when_free=0.001)
     adapter.poll_less_often(SimpleNamespace(_queue=queue), 1.0, 1.0)
     assert queue == SimpleNamespace(sleep_when_free=1.0)
@@ -126,7 +126,7 @@ def test_queue_without_intervals_is_unchanged(warned):
     assert "polls at Gradio's own rate" in sentence
 
 
-def test_middleware_is_moved_outside_all_others(warned):
+def test_middleware_can_be_moved_outside_all_others(warned):
     class Own:
         """A middleware of the app."""
 
@@ -141,7 +141,7 @@ def test_middleware_is_moved_outside_all_others(warned):
     assert warned() == [adapter.NOT_FIRST]
 
 
-def test_only_404_counts_as_lost_session():
+def test_only_status_404_counts_as_a_lost_session():
     lost = RuntimeError("response already started")
     lost.__cause__ = SimpleException(404)
     assert adapter.is_lost_session(lost)
@@ -157,7 +157,7 @@ class SimpleException(Exception):
         self.status_code = status_code
 
 
-def test_page_without_queue_is_unchanged(warned):
+def test_page_without_a_queue_is_left_unchanged(warned):
     adapter.poll_less_often(SimpleNamespace(), 1.0, 1.0)
     assert len(warned()) == 1
 
@@ -179,7 +179,7 @@ def test_missing_session_tables_log_one_warning(warned, gone):
 
 @pytest.mark.parametrize("gone", ["preprocess_data", "call_function"])
 @in_a_loop
-def test_missing_method_leaves_the_other_wrapped(warned, gone):
+def test_missing_method_logs_a_warning_and_the_other_stays_wrapped(warned, gone):
     with gr.Blocks() as demo:
         gr.HTML("a page")
     setattr(demo, gone, lambda *_: None)  # no longer a coroutine
@@ -194,7 +194,7 @@ def test_missing_method_leaves_the_other_wrapped(warned, gone):
     assert gone in sentence
 
 
-def test_calls_with_other_arguments_pass_unchecked(warned):
+def test_calls_with_unknown_arguments_are_passed_on_unchecked(warned):
     async def preprocess(event, **values):
         return [event, values]
 
@@ -204,7 +204,7 @@ def test_calls_with_other_arguments_pass_unchecked(warned):
 
 
 @in_a_loop
-def test_without_context_nothing_is_removed(monkeypatch, warned):
+def test_components_stay_if_gradio_has_no_context_to_remove_them_from(monkeypatch, warned):
     with gr.Blocks() as demo:
         with monkeypatch.context() as changed:
             changed.delattr("gradio.context.Context")
@@ -216,7 +216,7 @@ def test_without_context_nothing_is_removed(monkeypatch, warned):
     assert "remains half visible" in sentence
 
 
-def test_page_without_expected_head_is_left_unchanged(warned):
+def test_page_without_the_expected_head_element_is_left_unchanged(warned):
     for _ in range(2):
         assert adapter.insert_head(b"<html><head></head></html>", b"x") == (
             b"<html><head></head></html>"
@@ -224,7 +224,7 @@ def test_page_without_expected_head_is_left_unchanged(warned):
     assert len(warned()) == 1
 
 
-def test_unknown_launch_arguments_are_left_out(warned):
+def test_launch_arguments_unknown_to_gradio_are_omitted(warned):
     def launch(server_port=None, css=None):
         """The method of an older or a newer Gradio."""
 
@@ -253,7 +253,7 @@ def gradio_of(tmp_path, monkeypatch):
     sys.modules.pop("made_up_meta", None)
 
 
-def test_stub_writer_does_nothing(gradio_of, warned):
+def test_importing_gradio_writes_no_stub_files(gradio_of, warned):
     module = gradio_of("def create_or_modify_pyi(*_): raise OSError('a folder of root')")
     assert module.create_or_modify_pyi(1, 2, 3) is None
     assert not any(isinstance(each, adapter.StubSkipper) for each in sys.meta_path)
@@ -261,7 +261,7 @@ def test_stub_writer_does_nothing(gradio_of, warned):
     assert warned() == []
 
 
-def test_missing_stub_function_leaves_import_unchanged(gradio_of, warned):
+def test_missing_stub_function_leaves_the_import_unchanged(gradio_of, warned):
     assert gradio_of("writes_stubs = 1").writes_stubs == 1
     assert warned() == [adapter.STUBS_WRITTEN]
 

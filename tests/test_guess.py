@@ -44,12 +44,12 @@ def said(question):
     return "".join(p if isinstance(p, str) else p.get("n") or flat(p["w"]) for p in parts)
 
 
-def test_every_verdict_has_a_question(trace):
+def test_every_verdict_has_a_prediction_question(trace):
     judged = sum(len(played.judged) for played in trace.rounds)
     assert len(list(asked(trace))) == judged > 5
 
 
-def test_caption_tree_and_inspector_show_the_guess_in_question(trace):
+def test_caption_tree_and_panel_show_the_guess_to_be_predicted(trace):
     for scene, judged, question in asked(trace):
         word = scene.word(scene.guesses[judged.node - 1].token)
         assert {"w": word} in question["caption"]["parts"][:2]
@@ -59,7 +59,7 @@ def test_caption_tree_and_inspector_show_the_guess_in_question(trace):
         assert question["panel"]["at"] == scene.depths[judged.node]
 
 
-def test_questions_show_the_p_and_q_used_for_the_verdict(trace):
+def test_prediction_question_shows_the_p_and_q_of_the_verdict(trace):
     for scene, judged, question in asked(trace):
         panel = question["panel"]
         if scene.greedy:
@@ -82,7 +82,7 @@ def with_coin(scene: Scene, judged: Judged, u: float) -> Scene:
     return replace(scene, round=cut)
 
 
-def test_questions_do_not_depend_on_the_coin(trace):
+def test_prediction_question_does_not_depend_on_u(trace):
     tried = 0
     for scene, judged, question in asked(trace):
         if not 0 < judged.threshold < 1 and not scene.greedy:
@@ -95,7 +95,7 @@ def test_questions_do_not_depend_on_the_coin(trace):
     assert tried > 5
 
 
-def test_questions_have_no_coin_threshold_or_verdict(trace):
+def test_prediction_question_contains_no_coin_threshold_or_verdict(trace):
     for _, _, question in asked(trace):
         panel = question["panel"]
         assert not {"coin", "accepted", "whatif", "draw"} & panel.keys()
@@ -105,7 +105,7 @@ def test_questions_have_no_coin_threshold_or_verdict(trace):
         assert not [word for word in ("accepted", "coin") if word in caption]
 
 
-def test_page_restores_each_question_from_its_patch(trace):
+def test_page_restores_each_prediction_question_from_its_patch(trace):
     told = [
         json.loads(line)
         for line in "".join(lines([trace.header, *trace.events], "recorded")).split("\n")

@@ -41,7 +41,7 @@ def client():
 
 
 @pytest.mark.parametrize("path", ["/", "/parts"])
-def test_page_has_the_early_script_once_after_its_base(client, path):
+def test_page_contains_the_early_script_once_after_the_base_element(client, path):
     answer = client.get(path)
     first = '<base href="./" />'
     assert answer.text == PAGE.replace(first, first + head().decode(), 1)
@@ -57,7 +57,7 @@ def test_responses_without_a_base_element_are_unchanged(client):
     assert client.get("/data").json() == {"page": PAGE}
 
 
-def test_every_module_that_the_first_tab_imports_is_fetched_at_once_and_no_other(client):
+def test_page_preloads_exactly_the_modules_that_the_first_tab_imports(client):
     links = re.findall(r'<link rel="modulepreload" href="([^"]+)">', head().decode())
     folder = f"gradio_api/sv/{modules()[0]}/"
     names = {link.removeprefix(folder) for link in links}
@@ -69,12 +69,12 @@ def test_every_module_that_the_first_tab_imports_is_fetched_at_once_and_no_other
         assert client.get("/" + link).status_code == 200
 
 
-def test_early_script_is_not_a_module():
+def test_early_script_is_not_a_javascript_module():
     assert "shared/early.js" not in modules()[1]
     assert b"requestAnimationFrame" in head()
 
 
-def test_long_config_is_fetched_and_a_short_one_is_in_the_page(client):
+def test_long_config_is_fetched_and_short_config_is_inline(client):
     long = {"words": "<b>" * LONGEST}
     assert '"a":1}' in script("part", "step/intro", {"a": 1})
     (address,) = re.findall(r'fetch\(new URL\("([^"]+)"', script("part", "step/intro", long))

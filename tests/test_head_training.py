@@ -124,7 +124,7 @@ def interrupted(folder: Path, at: int, *families: Family, target: Target = TARGE
             train_heads(target, families, plan(folder, target=target))
 
 
-def test_target_outputs_equal_model_forward() -> None:
+def test_captured_target_outputs_equal_those_of_model_forward() -> None:
     ids = batch(0)
     outputs = read_target_outputs(MODEL, ids, keys_values=(2,))
     kept = growing_cache()
@@ -142,7 +142,7 @@ def test_target_outputs_equal_model_forward() -> None:
     torch.testing.assert_close(outputs.embed(ids), outputs.states[0])
 
 
-def test_gradients_pass_through_output_head_without_updating_it() -> None:
+def test_gradients_pass_through_the_frozen_output_head() -> None:
     target = tiny.llama().requires_grad_(True)
     outputs = read_target_outputs(target, batch(0), keys_values=(1,))
     pieces = [*outputs.states, outputs.final, outputs.logits, *outputs.keys_values[1]]
@@ -167,7 +167,7 @@ def test_target_logits_are_float32_under_autocast() -> None:
 
 
 @pytest.mark.parametrize("layer", [0, 3])
-def test_keys_of_missing_layer_are_refused(layer: int) -> None:
+def test_keys_and_values_of_a_missing_layer_are_refused(layer: int) -> None:
     with pytest.raises(ValueError, match="layers are 1 to 2"):
         read_target_outputs(MODEL, batch(0), keys_values=(layer,))
 
@@ -185,7 +185,7 @@ def test_resuming_gives_the_weights_of_an_uninterrupted_run(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_head_weights_do_not_depend_on_other_heads(tmp_path: Path) -> None:
+def test_trained_weights_of_a_head_do_not_depend_on_the_other_heads(tmp_path: Path) -> None:
     (alone,) = trained(tmp_path / "alone", toy("one"))
     together = trained(tmp_path / "together", toy("other"), toy("one"))
     assert same(weights(alone), weights(together[1]))
@@ -193,7 +193,7 @@ def test_head_weights_do_not_depend_on_other_heads(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_head_that_is_ahead_waits_for_the_others(tmp_path: Path) -> None:
+def test_resumed_head_that_is_ahead_waits_for_the_others(tmp_path: Path) -> None:
     interrupted(tmp_path / "ahead", 4, toy("one"))
     passes = []
     noted = batches(texts=noting(passes))
@@ -213,7 +213,7 @@ def noting(passes: list[int]) -> Callable[[int], Tensor]:
 
 
 @pytest.mark.slow
-def test_one_target_pass_per_batch_serves_all_heads(
+def test_all_heads_share_one_target_pass_per_batch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     passes = []
@@ -242,7 +242,7 @@ def poisoned(at: int, good: bool) -> Callable[[Toy, TargetOutputs], Tensor]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("good", [False, True])
-def test_diverging_head_stops_alone(tmp_path: Path, good: bool) -> None:
+def test_head_that_diverges_stops_without_affecting_the_others(tmp_path: Path, good: bool) -> None:
     said: list[str] = []
     bad = toy("bad", poisoned(3, good))
     both = train_heads(TARGET, [bad, toy("one")], plan(tmp_path / "both"), said.append)
@@ -278,7 +278,7 @@ def test_muon_trains_hidden_matrices_only() -> None:
     assert [weight.shape for weight in chosen] == [(6, 8)]
 
 
-def test_agreement_compares_predictions_of_same_token() -> None:
+def test_agreement_compares_predictions_of_the_same_token() -> None:
     outputs = read_target_outputs(MODEL, batch(0))
     perfect = [outputs.logits[:, 1:], outputs.logits[:, 2:]]
     assert same_tops(perfect, outputs) == [1.0, 1.0]
@@ -290,7 +290,7 @@ def test_agreement_compares_predictions_of_same_token() -> None:
     assert overlaps(flat, outputs) == pytest.approx([float(share.sum(-1).mean())], rel=1e-4)
 
 
-def test_agreement_is_averaged_over_all_windows() -> None:
+def test_measured_agreement_is_averaged_over_all_windows() -> None:
     family = toy()
     run = HeadRun(family, family.build(TARGET, COUNTS).eval(), trainer=None)
     windows = torch.cat([batch(step) for step in range(3)])[:5]
@@ -311,12 +311,12 @@ def test_agreement_is_averaged_over_all_windows() -> None:
         ([0.5, 0.5, 0.5, 0.51], False),
     ],
 )
-def test_plateau_is_detected_when_alpha_stops_rising(values: list[float], plateaued: bool) -> None:
+def test_plateau_of_alpha_is_detected(values: list[float], plateaued: bool) -> None:
     assert head_training.has_plateaued(dict(enumerate(values))) is plateaued
 
 
 @pytest.mark.slow
-def test_plateau_message_names_total_whose_decay_starts_there(tmp_path: Path) -> None:
+def test_plateau_message_suggests_a_total_whose_decay_starts_at_the_plateau(tmp_path: Path) -> None:
     said: list[str] = []
     plateaued = toy(loss=lambda head, outputs: toy_loss(head, outputs) * 0)
     train_heads(TARGET, [plateaued], plan(tmp_path, 30, measure_every=2), said.append)
@@ -328,7 +328,7 @@ def test_plateau_message_names_total_whose_decay_starts_there(tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_measured_alpha_survives_interruption(tmp_path: Path) -> None:
+def test_measured_alpha_is_kept_when_training_is_resumed(tmp_path: Path) -> None:
     (straight,) = trained(tmp_path / "straight", toy(), measure_every=2)
     interrupted(tmp_path / "stopped", 5, toy())
     (resumed,) = trained(tmp_path / "stopped", toy(), measure_every=2)
@@ -359,7 +359,7 @@ def written(folder: Path, tokens: int) -> Domain:
 
 
 @pytest.mark.slow
-def test_own_text_is_generated_by_the_target() -> None:
+def test_training_text_is_generated_by_the_target() -> None:
     ids = batch(0)[:, :5]
     greedy = data.continued(MODEL, ids, 20, None)
     for row in greedy:
@@ -377,7 +377,7 @@ def test_own_text_is_generated_by_the_target() -> None:
 
 
 @pytest.mark.slow
-def test_own_text_starts_with_prompts_and_fills_half_the_windows(tmp_path: Path) -> None:
+def test_generated_text_starts_with_prompts_and_fills_half_the_windows(tmp_path: Path) -> None:
     one, three, own = data.with_own_text(
         [domain("one", 0.25), domain("three", 0.75)], WRITER, 200, "f" * 64, tmp_path
     )
@@ -391,7 +391,7 @@ def test_own_text_starts_with_prompts_and_fills_half_the_windows(tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_own_text_is_generated_once_and_extended(
+def test_generated_text_is_reused_and_extended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     longer = np.array(written(tmp_path / "longer", 400).training)
@@ -448,7 +448,7 @@ def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> stages.Options:
 
 
 @pytest.mark.slow
-def test_heads_stage_evaluates_the_exported_weights(workshop: stages.Options) -> None:
+def test_training_of_heads_evaluates_the_exported_weights(workshop: stages.Options) -> None:
     with pytest.raises(Diverged, match=r"bad diverged at step 2.*The other heads are finished"):
         stages.make_heads(workshop)
     assert not (workshop.out / "bad").exists()
@@ -486,7 +486,7 @@ def test_unknown_head_name_is_refused(capsys: pytest.CaptureFixture[str]) -> Non
         (["mtp-parallel", "--float32"], ("mtp-parallel",), 0, "float32"),
     ],
 )
-def test_head_is_trained_by_name_or_with_all(
+def test_command_trains_the_named_heads_or_all(
     monkeypatch: pytest.MonkeyPatch,
     words: list[str],
     names: tuple[str, ...],
@@ -516,7 +516,9 @@ def tells(head: nn.Module, inputs: TargetOutputs, family: Family) -> float:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", loading.trainable_heads())
-def test_every_family_trains_saves_and_loads(tmp_path: Path, deep: Target, name: str) -> None:
+def test_every_family_of_heads_can_be_trained_saved_and_loaded(
+    tmp_path: Path, deep: Target, name: str
+) -> None:
     family = loading.training_family(name)
     before = head_training._start_run(deep, family, plan(tmp_path / "new", 20)).head
     (run,) = train_heads(deep, [family], plan(tmp_path, 20, deep, measure_every=10))
@@ -535,7 +537,9 @@ def test_every_family_trains_saves_and_loads(tmp_path: Path, deep: Target, name:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", loading.trainable_heads())
-def test_every_family_resumes_to_same_weights(tmp_path: Path, deep: Target, name: str) -> None:
+def test_every_family_of_heads_resumes_to_the_same_weights(
+    tmp_path: Path, deep: Target, name: str
+) -> None:
     family = loading.training_family(name)
     (straight,) = train_heads(deep, [family], plan(tmp_path / "straight", target=deep))
     interrupted(tmp_path / "resumed", 4, family, target=deep)
@@ -543,7 +547,7 @@ def test_every_family_resumes_to_same_weights(tmp_path: Path, deep: Target, name
     assert same(weights(straight), weights(resumed))
 
 
-def test_eagle3_draft_vocabulary_has_most_frequent_tokens(deep: Target) -> None:
+def test_draft_vocabulary_of_eagle_3_has_the_most_frequent_tokens(deep: Target) -> None:
     head = loading.training_family("eagle3").build(
         deep, COUNTS
     )  # the last tokens are the frequent ones

@@ -62,7 +62,7 @@ def client():
         ("/", {"Content-Length": "100000000"}, 413),
     ],
 )
-def test_every_answer_has_the_security_headers(client, path, headers, status):
+def test_every_response_has_the_security_headers(client, path, headers, status):
     answered = client.get(path, headers=headers)
     assert answered.status_code == status
     assert answered.headers["x-content-type-options"] == "nosniff"
@@ -73,26 +73,26 @@ def test_every_answer_has_the_security_headers(client, path, headers, status):
     assert ("script-src" in policy) == (answered.text.startswith("<html>"))
 
 
-def test_a_page_s_policy_permits_its_own_inline_scripts_and_no_others():
+def test_policy_of_a_page_permits_only_its_own_inline_scripts():
     policy = sources(page_policy(PAGE.encode(), Access()))
     expected = {hashed("first()"), hashed('\n  second("<b>")\n')}
     assert set(policy["script-src"]) == {"'self'", "'unsafe-eval'"} | expected
     assert policy["connect-src"] == ["'self'"]
 
 
-def test_the_page_that_is_sent_has_the_hash_of_the_early_script(client):
+def test_policy_of_the_served_page_has_the_hash_of_the_early_script(client):
     answered = client.get("/")
     early = answered.text.split("<script>")[1].split("</script>")[0]
     assert "requestAnimationFrame" in early
     assert hashed(early) in answered.headers["content-security-policy"]
 
 
-def test_line_feeds_are_hashed_as_browsers_read_them():
+def test_script_hash_treats_crlf_as_browsers_do():
     page = b"<script>a\r\nb</script>"
     assert hashed("a\nb") in page_policy(page, Access())
 
 
-def test_a_page_on_a_space_may_ask_the_hub():
+def test_page_on_a_hugging_face_space_may_connect_to_the_hub():
     policy = sources(page_policy(b"", Access.of(environment={"SPACE_ID": "owner/name"})))
     assert "https://huggingface.co" in policy["connect-src"]
     assert "https://*.huggingface.co" in policy["img-src"]

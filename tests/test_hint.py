@@ -23,7 +23,7 @@ def house():
     return load_target("house")
 
 
-def test_bits_per_token_is_mean_negative_log2_p(tiny_target):
+def test_bits_per_token_is_the_mean_of_negative_log2_p(tiny_target):
     ids = tiny_target.encode("The cat sat", 0)
     with torch.inference_mode():
         law = tiny_target.model(torch.tensor([ids])).logits[0].double().softmax(-1)
@@ -33,7 +33,7 @@ def test_bits_per_token_is_mean_negative_log2_p(tiny_target):
 
 
 @pytest.mark.slow
-def test_shipped_prompts_stay_below_the_hint_threshold(house):
+def test_shipped_prompts_cause_no_hint(house):
     bits = [bits_per_token(house, house.encode(text, 0)) for text in USUAL_ONES]
     assert USUAL_BITS - 0.1 < max(bits) <= USUAL_BITS
     assert not any(hint(house, text) for text in USUAL_ONES)

@@ -223,7 +223,7 @@ def mutants(valid_model, tmp_path_factory):
     return places
 
 
-def test_mutated_files_are_refused_or_load(valid_model, mutants):
+def test_mutated_files_either_load_or_raise_readable_error(valid_model, mutants):
     found = hostile.attempt(valid_model, mutants)
     assert len(found) == len(mutants), found[-1].said
     for (_, place), each in zip(mutants, found, strict=True):
@@ -234,7 +234,7 @@ def test_mutated_files_are_refused_or_load(valid_model, mutants):
     assert len(found) / 3 < len(refusals) < len(found), "mutations should break most, not all"
 
 
-def test_stored_weights_are_counted(valid_model, tmp_path):
+def test_all_weights_stored_in_a_file_are_counted(valid_model, tmp_path):
     model = tiny.llama()
     every = StoredWeights(sum(p.numel() for p in model.parameters()), len(list(model.parameters())))
     assert count_stored("x", files.weight_files(valid_model)) == every
@@ -244,7 +244,7 @@ def test_stored_weights_are_counted(valid_model, tmp_path):
     assert packed.elements > every.elements
 
 
-def test_tensors_in_plain_pickle_are_counted(tmp_path):
+def test_all_tensors_in_a_pickled_file_are_counted(tmp_path):
     import torch
 
     state = tiny.llama().state_dict()
@@ -254,7 +254,7 @@ def test_tensors_in_plain_pickle_are_counted(tmp_path):
         assert count_tensors("x", place) >= len(state) - 1
 
 
-def test_header_round_trips(valid_model):
+def test_safetensors_header_is_read_as_written(valid_model):
     header = read_header("x", valid_model / "model.safetensors")
     for name, weight in tiny.llama().named_parameters():
         assert header[name].shape == tuple(weight.shape)
@@ -273,17 +273,17 @@ def test_header_round_trips(valid_model):
         {"layer_norm_epsilon": 1e-5, "initializer_range": 0.02, "eos_token_id": [1, 106]},
     ],
 )
-def test_real_configs_pass_number_checks(config):
+def test_published_configs_pass_the_limits_on_numbers(config):
     check_numbers("x", config, StoredWeights(1000, 10))
 
 
-def test_size_in_float32_rejects_a_hostile_header(tmp_path):
+def test_size_in_float32_refuses_an_oversized_header(tmp_path):
     (tmp_path / "model.safetensors").write_bytes(hostile.HEADERS["a header of 2^60"])
     with pytest.raises(Unsuitable, match="header is longer than the file"):
         files.size_in_float32([tmp_path / "model.safetensors"])
 
 
-def test_tokenizer_folder_of_a_server_is_checked(tmp_path):
+def test_tokenizer_folder_for_a_served_target_is_checked(tmp_path):
     from specviz.models.served.target import read_tokenizer
 
     with pytest.raises(Unsuitable, match="num_labels, which is too large"):
@@ -292,7 +292,7 @@ def test_tokenizer_folder_of_a_server_is_checked(tmp_path):
         read_tokenizer(hostile.with_text(tmp_path / "long", "tokenizer.json", 1 << 30))
 
 
-def test_large_tied_output_head_counts_once():
+def test_large_tied_output_head_is_counted_once():
     """SmolLM2's embeddings have 28 M numbers, which a file stores once."""
     config = LlamaConfig(
         vocab_size=SLACK // 64 + 64,

@@ -128,7 +128,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_file_gives_one_sentence(name, tmp_path, capsys):
+def test_check_of_a_hostile_file_prints_one_sentence(name, tmp_path, capsys):
     lines, says = HOSTILE[name]
     (tmp_path / "run.jsonl").write_text("\n".join(lines()), encoding="utf-8")
     status, out, err = checked(tmp_path / "run.jsonl", capsys)
@@ -138,7 +138,7 @@ def test_hostile_file_gives_one_sentence(name, tmp_path, capsys):
         check(Trace.read(tmp_path / "run.jsonl"))
 
 
-def test_limits_on_lines_files_and_counts(tmp_path, monkeypatch):
+def test_length_of_lines_and_files_and_number_of_events_are_limited(tmp_path, monkeypatch):
     path = tmp_path / "run.jsonl"
     path.write_text(lines_of("06a")[0] + "\n" + "[" * (codec.LINE_BYTES + 2))
     with pytest.raises(TraceError, match=r"Line 2: The line is longer than 16 MB\."):
@@ -156,7 +156,7 @@ def test_limits_on_lines_files_and_counts(tmp_path, monkeypatch):
         Trace.read(path)
 
 
-def test_unknown_events_and_free_entries_survive(tmp_path):
+def test_unknown_events_and_entries_are_preserved(tmp_path):
     lines = [json.dumps(line, separators=(",", ":")) for line in copy.deepcopy(recorded("02"))]
     lines.insert(4, '{"event":"applauded","loudness":[1,2,{"deep":null}]}')
     drafted = next(at for at, line in enumerate(lines) if '"proposed"' in line)
@@ -169,7 +169,7 @@ def test_unknown_events_and_free_entries_survive(tmp_path):
     check(trace)
 
 
-def test_token_bytes_in_memory_are_checked():
+def test_check_detects_invalid_token_bytes_in_an_unsaved_trace():
     trace = Trace.parse(lines_of("06a"))
     with pytest.raises(CheckFailed, match="the bytes of token 7 are not latin-1"):
         check(Trace(trace.header, [*trace.events, Vocabulary({"7": "“"})]))
@@ -185,7 +185,7 @@ def forced(lines):
         lines[0]["settings"]["coins"][f"1 judge {node}"] = guess["u"]
 
 
-def test_run_with_chosen_u_is_not_called_a_sample(tmp_path, capsys):
+def test_check_says_that_a_run_with_forced_u_is_not_a_sample(tmp_path, capsys):
     path = tmp_path / "run.jsonl"
     path.write_text("\n".join(forged("06a", forced)))
     status, out, _ = checked(path, capsys)
@@ -196,7 +196,7 @@ def test_run_with_chosen_u_is_not_called_a_sample(tmp_path, capsys):
     assert "The rule 'speculative' is lossless." in checked(path, capsys)[1]
 
 
-def test_one_chosen_u_is_singular():
+def test_sentence_about_a_single_forced_u_is_singular():
     lines = forged("06a", lambda d: d[0]["settings"]["coins"].update({"90 judge 1": 0.5}))
     trace = Trace.parse(lines)
     check(trace)
@@ -246,7 +246,7 @@ def mutated(dice, lines):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_change_of_json_gives_a_traceback(name, tmp_path, capsys):
+def test_no_change_of_a_json_value_causes_a_traceback(name, tmp_path, capsys):
     dice = random.Random(name)
     path = tmp_path / "run.jsonl"
     for _ in range(40):
@@ -260,7 +260,7 @@ def test_no_change_of_json_gives_a_traceback(name, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_change_of_bytes_gives_a_traceback(name, tmp_path, capsys):
+def test_no_change_of_bytes_causes_a_traceback(name, tmp_path, capsys):
     dice = random.Random(name)
     path = tmp_path / "run.jsonl"
     whole = "\n".join(lines_of(name)).encode()

@@ -88,7 +88,7 @@ HOSTS = [
 
 
 @pytest.mark.parametrize(("access", "host", "status"), HOSTS)
-def test_only_known_hosts_are_answered(access, host, status):
+def test_only_requests_to_known_hosts_are_answered(access, host, status):
     answered = client(access).get("/config", headers={"Host": host})
     assert answered.status_code == status
     if status == 421:
@@ -97,12 +97,12 @@ def test_only_known_hosts_are_answered(access, host, status):
         assert answered.text.count("\n") == 0
 
 
-def test_a_second_host_header_is_checked_too():
+def test_every_host_header_of_a_request_is_checked():
     headers = [("Host", "localhost"), ("Host", "evil.example")]
     assert client(LAPTOP).get("/", headers=headers).status_code == 421
 
 
-def test_error_quotes_at_most_one_line_of_a_header():
+def test_error_message_quotes_only_the_beginning_of_a_long_host_header():
     answered = client(LAPTOP).get("/", headers={"Host": "x" * 5000})
     assert len(answered.text) < 300
 
@@ -131,7 +131,7 @@ ORIGINS = [
 
 @pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
 @pytest.mark.parametrize(("access", "host", "origin", "status"), ORIGINS)
-def test_only_pages_of_known_origins_may_call(access, host, origin, status, method):
+def test_only_pages_of_known_origins_may_send_requests(access, host, origin, status, method):
     headers = {"Host": host, "Origin": origin, "Access-Control-Request-Method": "POST"}
     answered = client(access).request(method, "/config", headers=headers)
     assert answered.status_code == status
@@ -140,7 +140,7 @@ def test_only_pages_of_known_origins_may_call(access, host, origin, status, meth
         assert "--allowed-host NAME" in answered.text
 
 
-def test_programs_send_no_origin_and_are_answered():
+def test_requests_without_an_origin_header_are_answered():
     assert client(LAPTOP).post("/gradio_api/queue/join", json={}).status_code == 200
 
 
@@ -160,13 +160,13 @@ def test_host_forwarded_by_a_proxy_is_accepted_as_own_host(forwarded, origin, st
     assert client(LAPTOP).post("/", headers=rebound).status_code == 421
 
 
-def test_a_root_path_that_is_a_whole_url_names_the_public_host():
+def test_root_path_with_a_full_url_adds_its_host_to_the_known_hosts():
     access = Access.of(environment={"GRADIO_ROOT_PATH": "https://Course.example.edu/specviz"})
     assert access.hosts == access.callers == ("course.example.edu",)
     assert Access.of(environment={"GRADIO_ROOT_PATH": "/specviz"}).hosts == ()
 
 
-def test_a_websocket_is_refused_like_a_request():
+def test_websocket_from_an_unknown_host_or_origin_is_refused():
     with client(LAPTOP).websocket_connect("/socket", headers={"Host": "localhost"}):
         pass
     for headers in ({"Host": "evil.example"}, {"Host": "localhost", "Origin": "http://a.example"}):
@@ -187,7 +187,7 @@ FRAMES = [
 
 
 @pytest.mark.parametrize(("access", "frames"), FRAMES)
-def test_only_known_sites_may_show_the_page_in_a_frame(access, frames):
+def test_only_known_sites_may_embed_the_page(access, frames):
     policy = client(access).get("/").headers["content-security-policy"]
     assert policy.endswith(f"; frame-ancestors {frames}")
 
@@ -195,7 +195,7 @@ def test_only_known_sites_may_show_the_page_in_a_frame(access, frames):
 # The options.
 
 
-def test_command_line_options_reach_the_page():
+def test_command_line_options_set_allowed_hosts_and_embedding_sites():
     words = ["serve", "--allowed-host", "A.example.edu", "--allowed-host", "*.b.edu"]
     args = build_parser("serve").parse_args([*words, "--embed-in", "https://Course.example.edu/"])
     options = page_options(args)

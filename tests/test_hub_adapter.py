@@ -25,7 +25,7 @@ def warned(caplog):
         cached.cache_clear()
 
 
-def test_hub_client_requests_get_one_timeout(warned):
+def test_requests_to_the_hub_get_one_timeout(warned):
     for _ in range(2):
         hub.limit_silence()
     client = get_session()
@@ -40,7 +40,7 @@ def test_hub_client_requests_get_one_timeout(warned):
     assert warned() == []
 
 
-def test_hub_client_errors_are_found(warned):
+def test_error_classes_of_the_hub_client_are_found(warned):
     (error,), (late,), (gone,) = hub.http_errors(), hub.timeout_errors(), hub.connection_errors()
     assert issubclass(late, gone)
     assert issubclass(gone, error)
@@ -48,7 +48,7 @@ def test_hub_client_errors_are_found(warned):
 
 
 @pytest.mark.parametrize("client", [SimpleNamespace(), SimpleNamespace(event_hooks=None), None])
-def test_client_without_hooks_gets_no_timeout(monkeypatch, warned, client):
+def test_hub_client_without_hooks_logs_one_warning(monkeypatch, warned, client):
     monkeypatch.setattr(huggingface_hub, "get_session", lambda: client)
     for _ in range(2):
         hub.limit_silence()
@@ -56,26 +56,26 @@ def test_client_without_hooks_gets_no_timeout(monkeypatch, warned, client):
     assert "never ends" in sentence
 
 
-def test_downloads_work_without_public_session(monkeypatch, warned):
+def test_missing_hub_session_logs_warnings_and_raises_no_error(monkeypatch, warned):
     monkeypatch.setattr(huggingface_hub, "get_session", None)
     hub.limit_silence()
     assert hub.http_errors() == hub.timeout_errors() == ()
     assert len(warned()) == 3
 
 
-def test_request_without_timeouts_is_sent_unchanged(warned):
+def test_hub_request_without_timeout_settings_is_sent_unchanged(warned):
     hub._set_timeout(SimpleNamespace())
     assert len(warned()) == 1
 
 
-def test_private_client_factory_is_not_needed(monkeypatch, warned):
+def test_private_client_factory_of_the_hub_is_not_needed(monkeypatch, warned):
     monkeypatch.delattr("huggingface_hub.utils._http.default_client_factory")
     hub.limit_silence()
     assert len(hub.http_errors()) == 1
     assert warned() == []
 
 
-def test_only_byte_progress_bars_report():
+def test_only_progress_bars_that_count_bytes_report_progress():
     told = []
     kind = _progress_bar(FetchMonitor(report=lambda *both: told.append(both)))
     files, data = kind(total=2), kind(total=10, unit="B")
@@ -87,7 +87,7 @@ def test_only_byte_progress_bars_report():
     data.close()
 
 
-def test_progress_bar_reports_with_progress_disabled():
+def test_progress_is_reported_even_if_progress_bars_are_disabled():
     told = []
     bar = hub.progress_bar(lambda *both: told.append(both), lambda: None)(
         total=3, unit="B", disable=True
@@ -97,7 +97,7 @@ def test_progress_bar_reports_with_progress_disabled():
     assert told == [(3, 3)]
 
 
-def test_progress_bar_cancels_download():
+def test_progress_bar_can_cancel_a_download():
     bar = _progress_bar(FetchMonitor(stop=lambda: True))(total=1)
     with pytest.raises(Stopped):
         bar.update()
@@ -122,13 +122,13 @@ def anew():
     return made
 
 
-def test_gpu_task_outside_a_space_returns_function_unchanged(warned):
+def test_gpu_task_outside_a_space_returns_the_function_unchanged(warned):
     assert not spaces.ZEROGPU
     assert spaces.gpu_task(lambda: 1.0)(anew) is anew
     assert warned() == []
 
 
-def test_without_spaces_package_there_is_no_zerogpu(monkeypatch, warned):
+def test_zerogpu_is_off_if_the_spaces_package_is_missing(monkeypatch, warned):
     monkeypatch.setitem(sys.modules, "spaces", None)
     without = anew()
     assert not without.ZEROGPU
@@ -137,7 +137,7 @@ def test_without_spaces_package_there_is_no_zerogpu(monkeypatch, warned):
 
 
 @pytest.mark.parametrize("value", ["true", "1", "false", None])
-def test_environment_variable_decides_without_spaces_config(monkeypatch, warned, value):
+def test_environment_variable_decides_if_spaces_config_is_missing(monkeypatch, warned, value):
     package = ModuleType("spaces")
     package.GPU = lambda duration: lambda function: (function, duration)
     monkeypatch.setitem(sys.modules, "spaces", package)

@@ -47,7 +47,7 @@ async def get(http, path, **headers):
     return await http.get(path, headers=headers)
 
 
-def test_reader_gets_each_line_once_and_goes_on_from_its_cursor():
+def test_reader_gets_each_line_once_and_resumes_from_its_cursor():
     async def story():
         jobs = Jobs()
         over(jobs)
@@ -65,7 +65,7 @@ def test_reader_gets_each_line_once_and_goes_on_from_its_cursor():
     asyncio.run(story())
 
 
-def test_lines_are_sent_in_batches_as_they_come():
+def test_lines_are_sent_at_once_in_batches():
     async def story():
         stream = Jobs().open(PAGE, 1)
         sent = events(stream, 0)
@@ -83,7 +83,7 @@ def test_lines_are_sent_in_batches_as_they_come():
     asyncio.run(story())
 
 
-def test_silent_job_sends_comments_that_keep_the_connection_open(monkeypatch):
+def test_job_without_output_sends_comments_to_keep_the_connection_open(monkeypatch):
     monkeypatch.setattr(streams, "BEAT", 0.01)
 
     async def story():
@@ -93,7 +93,7 @@ def test_silent_job_sends_comments_that_keep_the_connection_open(monkeypatch):
     assert asyncio.run(story()) == [": the connection is open\n\n"] * 2
 
 
-def test_nobody_reads_or_stops_the_job_of_another_page(monkeypatch):
+def test_job_can_be_read_and_stopped_only_by_its_own_page(monkeypatch):
     monkeypatch.setattr(module, "UNBEGUN", 0.02)
 
     async def story():
@@ -114,7 +114,7 @@ def test_nobody_reads_or_stops_the_job_of_another_page(monkeypatch):
     asyncio.run(story())
 
 
-def test_reader_may_come_before_the_job_is_started():
+def test_reader_may_connect_before_the_job_is_started():
     async def story():
         jobs = Jobs()
         with client(jobs) as http:
@@ -127,7 +127,7 @@ def test_reader_may_come_before_the_job_is_started():
     assert asyncio.run(story()) == ([0, None], 2)
 
 
-def test_stop_may_come_before_the_job_is_started_and_such_stops_are_bounded(monkeypatch):
+def test_early_stop_requests_take_effect_and_are_limited_in_number(monkeypatch):
     monkeypatch.setattr(module, "MOST", 3)
 
     async def story():
@@ -157,7 +157,7 @@ def test_job_cannot_be_started_twice():
     asyncio.run(story())
 
 
-def test_job_without_a_reader_is_stopped_but_not_at_a_reload(monkeypatch):
+def test_job_without_a_reader_is_stopped_unless_its_page_reloads(monkeypatch):
     monkeypatch.setattr(streams, "ABSENT", 0.05)
 
     async def story():
@@ -180,7 +180,7 @@ def test_job_without_a_reader_is_stopped_but_not_at_a_reload(monkeypatch):
     asyncio.run(story())
 
 
-def test_reader_that_stops_reading_is_dropped_and_holds_neither_memory_nor_job(monkeypatch):
+def test_stalled_reader_is_disconnected_and_its_job_is_stopped(monkeypatch):
     monkeypatch.setattr(module, "STALLED", 0.05)
     monkeypatch.setattr(streams, "ABSENT", 0.05)
 
@@ -207,7 +207,7 @@ def test_reader_that_stops_reading_is_dropped_and_holds_neither_memory_nor_job(m
     asyncio.run(story())
 
 
-def test_readers_of_one_job_are_limited():
+def test_number_of_readers_of_a_job_is_limited():
     async def story():
         jobs = Jobs()
         stream = over(jobs)
@@ -221,7 +221,7 @@ def test_readers_of_one_job_are_limited():
 
 
 @pytest.mark.parametrize(("limit", "value"), [("KEPT", -1.0), ("BYTES", 500), ("MOST", 5)])
-def test_lines_of_ended_jobs_are_kept_for_a_bounded_time_and_amount(monkeypatch, limit, value):
+def test_output_of_ended_jobs_is_kept_within_time_and_size_limits(monkeypatch, limit, value):
     monkeypatch.setattr(module, limit, value)
 
     async def story():
@@ -243,7 +243,7 @@ def test_lines_of_ended_jobs_are_kept_for_a_bounded_time_and_amount(monkeypatch,
     ("problem", "words"),
     [(ValueError("It cannot be."), "It cannot be."), (KeyError("x"), "An error on the server")],
 )
-def test_error_before_a_job_starts_is_its_only_line(problem, words):
+def test_error_before_a_job_starts_is_the_only_line_of_its_stream(problem, words):
     def broken(stream):
         raise problem
 
@@ -273,7 +273,7 @@ def test_error_before_a_job_starts_is_its_only_line(problem, words):
         " " * 10**6,
     ],
 )
-def test_invalid_name_of_a_job_is_refused(name):
+def test_invalid_job_name_is_refused(name):
     with pytest.raises(ValueError, match="does not name a job"):
         parse_name(name)
     assert parse_name('["a", 1, "x"]') == ("a", 1, "x")

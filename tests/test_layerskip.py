@@ -131,7 +131,7 @@ class Counting:
 @pytest.mark.parametrize("siblings", SHAPES)
 @pytest.mark.parametrize("temperature", [0, 1.1])
 @pytest.mark.parametrize("layer", [1, 3, 5])
-def test_no_layer_runs_twice_on_a_token(siblings, temperature, layer):
+def test_no_layer_runs_twice_for_a_token(siblings, temperature, layer):
     """Layers 1..E run once per level, the others once per round, with one row per node."""
     target = tiny.target(deep())
     settings = replace(WARM, siblings=siblings, sampling=Sampling(temperature))
@@ -164,7 +164,7 @@ def test_no_layer_runs_twice_on_a_token(siblings, temperature, layer):
 
 
 @pytest.mark.slow
-def test_reading_evidence_runs_no_layer():
+def test_reading_the_evidence_runs_no_layer():
     target = tiny.target(deep())
     drafter, counted = Exit(target), Counting(target.model)
     for _text, turn in played(target, drafter, WARM):
@@ -185,9 +185,7 @@ def top_layers(model, text, token, layers):
 @pytest.mark.slow
 @pytest.mark.parametrize("temperature", [0, 1.1])
 @pytest.mark.parametrize("siblings", [[], [3, 2]])
-def test_evidence_lists_the_agreeing_layers_and_counts_the_layers_that_ran(
-    target, temperature, siblings
-):
+def test_evidence_names_layers_that_agree_and_how_many_layers_ran(target, temperature, siblings):
     settings = replace(WARM, siblings=siblings, sampling=Sampling(temperature))
     last, seen = None, Counter()
     for text, turn in played(target, Exit(target), settings):
@@ -225,7 +223,7 @@ def shown(model, text, turn):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("siblings", [[], [2, 2]])
-def test_session_gets_states_of_all_layers(target, siblings):
+def test_session_receives_hidden_states_of_all_layers(target, siblings):
     """With early exit too, captured rows are those that predicted the committed tokens."""
     settings, seen = replace(WARM, siblings=siblings), []
 
@@ -266,7 +264,7 @@ def test_siblings_are_sampled_without_replacement(target, sampling):
             left /= left.sum()
 
 
-def test_greedy_siblings_are_exit_top_tokens_in_order(target):
+def test_greedy_siblings_are_the_top_tokens_of_the_exit_layer_in_order(target):
     proposal, ids = proposed(target, replace(WARM, candidates="greedy", gamma=2))
     tree = proposal.tree
     assert proposal.drawn is Drawn.POINT_MASS
@@ -279,7 +277,7 @@ def test_greedy_siblings_are_exit_top_tokens_in_order(target):
 
 
 @pytest.mark.parametrize(("room", "depth"), [(1, 0), (2, 1), (3, 2), (9, 4)])
-def test_tree_is_no_deeper_than_token_budget(target, room, depth):
+def test_draft_tree_is_no_deeper_than_the_token_budget(target, room, depth):
     proposal, _ = proposed(target, WARM, room)
     assert max(proposal.tree.depths) == depth
     assert len(proposal.tree) - 1 == tree_size([3, 2], depth)
@@ -292,7 +290,7 @@ def test_tree_is_no_deeper_than_token_budget(target, room, depth):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("candidates", ["sampled", "greedy"])
-def test_no_guess_follows_end_of_text_but_siblings_continue(candidates):
+def test_end_of_text_ends_its_own_path_but_not_those_of_its_siblings(candidates):
     target = tiny.target(deep())
     settings = replace(WARM, gamma=3, candidates=candidates)
     whole = proposed(target, settings)[0].tree
@@ -305,7 +303,7 @@ def test_no_guess_follows_end_of_text_but_siblings_continue(candidates):
     assert proposed(target, settings)[0].tree.parents == (-1, 0, 0, 0)
 
 
-def test_distribution_with_few_tokens_has_few_siblings(target):
+def test_distribution_with_few_tokens_gives_few_siblings(target):
     few = replace(WARM, sampling=Sampling(1.1, top_k=2), siblings=[4, 4], gamma=2)
     assert proposed(target, few)[0].tree.parents == (-1, 0, 0, 1, 1, 2, 2)
     one = replace(WARM, sampling=Sampling(1.1, top_p=1e-9), siblings=[4], gamma=2)
@@ -313,7 +311,7 @@ def test_distribution_with_few_tokens_has_few_siblings(target):
 
 
 @pytest.mark.slow
-def test_later_exit_accepts_more(target):
+def test_later_exit_layer_raises_acceptance(target):
     kept = [
         summary(traced(target, Exit(target, k), tiny.PROMPT, GREEDY))["accepted_length"]
         for k in (1, 5)
@@ -321,7 +319,7 @@ def test_later_exit_accepts_more(target):
     assert kept[0] < kept[1]
 
 
-def test_exit_layer_comes_from_settings_and_is_validated(target):
+def test_exit_layer_is_read_from_the_settings_and_validated(target):
     drafter = LayerSkip(target)
     run = target.start(drafter.capture)
     assert drafter.begin(run, Settings(exit_layer=2)).exit_layer == 2
@@ -334,7 +332,7 @@ def test_exit_layer_comes_from_settings_and_is_validated(target):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("layers", "half"), [(2, 1), (3, 1), (5, 2), (6, 3)])
-def test_default_exit_is_half_of_the_layers(layers, half):
+def test_default_exit_layer_is_half_the_number_of_layers(layers, half):
     short = tiny.target(tiny.llama(num_hidden_layers=layers))
     usual = Settings.from_json(with_defaults("layerskip", {"sampling": {"temperature": 0.0}}))
     trace = traced(short, LayerSkip(short), tiny.PROMPT, replace(usual, max_new_tokens=12))
@@ -344,18 +342,18 @@ def test_default_exit_is_half_of_the_layers(layers, half):
     check(trace)
 
 
-def test_other_target_is_refused(target):
+def test_early_exit_drafter_of_another_target_is_refused(target):
     with pytest.raises(ValueError, match="another model than tiny"):
         traced(tiny.target(deep(2)), LayerSkip(target), tiny.PROMPT, GREEDY)
 
 
-def test_rule_for_independent_draws_is_refused_for_siblings(target):
+def test_rule_for_independent_draws_is_refused_for_distinct_siblings(target):
     with pytest.raises(MismatchedRule, match="without replacement"):
         traced(target, Exit(target), "cat", replace(WARM, rule="speculative"))
 
 
 @pytest.mark.parametrize("make", [tiny.gpt2, tiny.neox])
-def test_decoder_without_early_exit_is_refused(make):
+def test_decoder_that_cannot_exit_early_is_refused(make):
     with pytest.raises(UnsupportedModel, match="Llama-like"):
         LayerSkip.load("early", None, tiny.target(make()))
 
@@ -369,14 +367,14 @@ def granite(**changes):
 
 
 @pytest.mark.parametrize("change", ["embedding_multiplier", "logits_scaling"])
-def test_decoder_that_scales_outside_layers_is_refused(change):
+def test_decoder_that_scales_states_outside_its_layers_is_refused(change):
     LayerSkip.load("early", None, tiny.target(granite()))
     with pytest.raises(UnsupportedModel, match="a granite, that does not give the same result"):
         LayerSkip.load("early", None, tiny.target(granite(**{change: 3.0})))
 
 
 @pytest.mark.slow
-def test_learning_gamma_grows_when_all_are_accepted(target):
+def test_learning_schedule_raises_gamma_when_all_guesses_are_accepted(target):
     gammas, expected = [], 2
     settings = replace(GREEDY, schedule="learning", gamma=2, max_new_tokens=40)
     for text, turn in played(target, Exit(target, 5), settings, PROMPTS[2]):

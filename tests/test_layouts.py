@@ -66,7 +66,7 @@ def test_published_head_is_recognised_and_lossless(layout, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", PUBLISHED)
-def test_error_names_missing_or_extra_tensor(layout, tmp_path):
+def test_error_names_the_missing_or_extra_tensor(layout, tmp_path):
     tensors = written(layout, tmp_path / "whole")
     for name in sorted(tensors.keys() - OPTIONAL.get(layout, set())):
         written(layout, tmp_path / "less", drop=[name])
@@ -149,7 +149,7 @@ FORWARDS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", [name for name in PUBLISHED if name != "dflash"])
-def test_head_equals_published_forward(layout, tmp_path):
+def test_guesses_and_scores_equal_those_of_the_published_forward_pass(layout, tmp_path):
     """Compare every guess of a draft and its score. DFlash: see test_dflash_head."""
     tensors = written(layout, tmp_path / "head")
     drafter, judged, deepest = loaded(tmp_path / "head"), 0, 0
@@ -170,7 +170,7 @@ def test_head_equals_published_forward(layout, tmp_path):
 
 
 @pytest.mark.slow
-def test_public_p_eagle_head_passes_every_check(tmp_path):
+def test_published_p_eagle_head_passes_every_contract_check(tmp_path):
     """Unlike the house head in test_contract, it has its own embeddings and three layers."""
     written("p-eagle of speculators", tmp_path / "head")
     prompts = ["abcabdabcabcabd", "hello hello hello", "red red red red"]
@@ -187,14 +187,14 @@ def test_public_p_eagle_head_passes_every_check(tmp_path):
 
 
 @pytest.mark.parametrize("entry", HEADS, ids=lambda entry: entry.name)
-def test_house_folders_use_the_published_layouts(entry):
+def test_folders_of_house_heads_use_published_layouts(entry):
     """The first layout that matches has the family of the catalogue's drafter."""
     found = layout_in(entry.path)
     assert resolve_name(found.drafter).network is resolve_name(entry.drafter).network
 
 
 @pytest.mark.parametrize("layout", PUBLISHED)
-def test_published_heads_are_recognised_by_names_and_keys(layout, tmp_path):
+def test_published_layouts_are_recognised_by_tensor_names_and_config_keys(layout, tmp_path):
     written(layout, tmp_path / "head")
     assert layout_in(tmp_path / "head").title.split(" (")[0] == TITLES[PUBLISHED[layout][0]]
 
@@ -209,7 +209,7 @@ TITLES = {
 }
 
 
-def test_error_for_unknown_layout_lists_keys_and_tensors(tmp_path):
+def test_error_for_an_unknown_layout_lists_its_keys_and_tensors(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "own", "hidden_size": 24}))
     names = [f"trunk.{i}.weight" for i in range(8)]
     save_file({name: torch.ones(2) for name in names}, tmp_path / "model.safetensors")
@@ -222,7 +222,7 @@ def test_error_for_unknown_layout_lists_keys_and_tensors(tmp_path):
         EagleHead.load(tmp_path, published.target())
 
 
-def test_language_model_is_a_draft_model_and_wrong_family_is_refused(tmp_path):
+def test_folder_loads_only_as_the_drafter_family_of_its_layout(tmp_path):
     model = tiny.llama()
     folder = tiny.save(tiny.blurred(model), tmp_path / "small")
     target = Target(model, tiny.tokenizer(), ModelCard("tiny", "causal-lm", 1, 1, None))
@@ -240,7 +240,7 @@ def other_target(**changes):
 
 
 @pytest.mark.parametrize("layout", PUBLISHED)
-def test_target_of_other_shape_raises_readable_error(layout, tmp_path):
+def test_head_for_a_target_of_another_shape_raises_readable_error(layout, tmp_path):
     written(layout, tmp_path / "head")
     family = PUBLISHED[layout][0]
     with pytest.raises(Unsuitable, match="reads states of width 24; those of 'other' have 48"):
@@ -260,7 +260,7 @@ def test_target_of_other_shape_raises_readable_error(layout, tmp_path):
     ("layout", "file"),
     [("eagle3 of SafeAILab", "pytorch_model.bin"), ("medusa", "medusa_lm_head.pt")],
 )
-def test_pickle_loads_weights_only(layout, file, tmp_path):
+def test_pickled_head_loads_only_if_it_contains_nothing_but_weights(layout, file, tmp_path):
     written(layout, tmp_path / "whole")
     written(layout, tmp_path / "pickled", file=file)
     one, other = (loaded(tmp_path / name).head.state_dict() for name in ("whole", "pickled"))
@@ -277,7 +277,7 @@ class Evil:
         return (exec, ("raise RuntimeError('this must not run')",))
 
 
-def test_hub_head_is_named_by_its_id(tmp_path, monkeypatch):
+def test_head_from_the_hub_is_named_by_its_hub_id(tmp_path, monkeypatch):
     """A fetched head needs no network; errors name its id, not the snapshot's folder."""
     root = tmp_path / "models--some--head"
     written("medusa", root / "snapshots" / "abc", file="medusa_lm_head.pt")
@@ -330,7 +330,7 @@ def test_hub_head_is_named_by_its_id(tmp_path, monkeypatch):
         ("medusa", {"medusa_num_heads": 4}, r"lacks tensor: 3\.0\.linear"),
     ],
 )
-def test_unsupported_variant_is_refused(layout, changes, sentence, tmp_path):
+def test_unsupported_variant_of_a_layout_is_refused(layout, changes, sentence, tmp_path):
     written(layout, tmp_path / "head", **changes)
     with pytest.raises(Unsuitable, match=sentence):
         loaded(tmp_path / "head")
@@ -345,12 +345,12 @@ def test_duplicate_tensor_names_are_refused(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("entry", HOUSE, ids=lambda entry: entry.name)
-def test_shipped_configs_round_trip(entry, tmp_path):
+def test_shipped_head_configs_round_trip(entry, tmp_path):
     load_drafter(entry.name, load_target("house")).head.save(tmp_path)
     assert read_config(tmp_path) == read_config(entry.path)
 
 
-def test_shipped_configs_have_vllm_keys():
+def test_shipped_head_configs_have_the_keys_that_vllm_reads():
     said = {entry.name: read_config(entry.path) for entry in HEADS}
     for name, kind in (
         ("eagle", "LlamaForCausalLM"),  # which becomes EagleLlamaForCausalLM there

@@ -134,7 +134,7 @@ def decided(played):
         ("traversal", Drawn.POINT_MASS, TREE),
     ],
 )
-def test_live_round_follows_the_target_exactly(tiny_target, rule, drawn, shape):
+def test_enumerated_live_round_follows_the_target_exactly(tiny_target, rule, drawn, shape):
     settings = Settings(Sampling(2.0, top_k=3), max_new_tokens=5, gamma=3, rule=rule)
     live = Live(tiny_target, Branching(drawn, shape), settings)
     ours = live.distribution(3)
@@ -144,7 +144,7 @@ def test_live_round_follows_the_target_exactly(tiny_target, rule, drawn, shape):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", ["block", "traversal"])
-def test_temperature_0_gives_the_text_of_plain_decoding(tiny_target, rule):
+def test_text_at_temperature_0_equals_plain_decoding(tiny_target, rule):
     shape = CHAIN if rule == "block" else TREE
     settings = Settings(Sampling(0.0), max_new_tokens=24, gamma=3, rule=rule)
     for drawn in Drawn:
@@ -157,7 +157,7 @@ def test_temperature_0_gives_the_text_of_plain_decoding(tiny_target, rule):
 
 
 @pytest.mark.slow
-def test_repeated_runs_with_and_without_draft_follow_one_distribution(tiny_target, tiny_draft):
+def test_runs_with_and_without_drafting_follow_one_distribution(tiny_target, tiny_draft):
     settings = Settings(Sampling(0.7, top_k=3), max_new_tokens=3, gamma=2, rule="block")
     ids = tiny_target.encode(tiny.PROMPT, 4)
     last = list(repeat(tiny_target, tiny_draft, ids, settings, 30))[-1]
@@ -169,7 +169,7 @@ def test_repeated_runs_with_and_without_draft_follow_one_distribution(tiny_targe
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("rule", "drawn", "shape"), KINDS)
-def test_leaf_first_run_has_bounds_of_zero_and_passes_check(runs, rule, drawn, shape):
+def test_leaf_first_run_passes_check_and_has_no_loss(runs, rule, drawn, shape):
     trace = Trace.parse(runs[rule, drawn].lines())
     check(trace)
     assert (trace.header.rule, trace.header.lossless) == (rule, True)
@@ -212,7 +212,7 @@ def verdicts(trace, holds):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("drawn", list(Drawn))
-def test_check_detects_forged_reach_and_remainder(runs, drawn):
+def test_check_detects_forged_reach_probability_and_remaining_mass(runs, drawn):
     trace = runs["traversal", drawn]
     leaf = verdicts(trace, lambda e: "left" not in e.inputs and 0.01 < e.inputs["reach"] < 0.9)[-1]
     inner = verdicts(trace, lambda e: e.inputs.get("left", 0) > 0.001 and not e.accepted)[-1]
@@ -227,7 +227,7 @@ def test_check_detects_forged_reach_and_remainder(runs, drawn):
         check(forged(trace, leaf, left=0.1))
 
 
-def test_reach_follows_from_scores_and_draws(runs):
+def test_check_detects_a_reach_probability_that_contradicts_the_scores(runs):
     """Return rows that are consistent, but for another share of p than the path leaves."""
     trace = runs["block", Drawn.SAMPLED]
     event = verdicts(trace, lambda e: 0.1 < e.rows.reach < 0.9)[0]
@@ -300,7 +300,7 @@ def test_check_detects_a_last_token_from_another_distribution(runs):
         check(edited(trace, drew, other))
 
 
-def test_error_for_block_verification_of_a_tree_names_traversal(tiny_target, runs):
+def test_error_for_block_verification_of_a_tree_suggests_traversal(tiny_target, runs):
     settings = replace(WARM, rule="block")
     with pytest.raises(MismatchedRule, match="'traversal' does the same on trees"):
         traced(tiny_target, Branching(Drawn.SAMPLED, TREE), settings)
@@ -311,7 +311,7 @@ def test_error_for_block_verification_of_a_tree_names_traversal(tiny_target, run
 
 
 @pytest.mark.slow
-def test_chosen_u_changes_nothing_before_it(tiny_target, runs):
+def test_forced_u_changes_no_earlier_token(tiny_target, runs):
     trace = runs["traversal", Drawn.SAMPLED]
     shape = Branching(Drawn.SAMPLED, TREE)
     again = traced(tiny_target, shape, replace(WARM, rule="traversal"))

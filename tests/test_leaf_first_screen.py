@@ -87,7 +87,7 @@ def product(text):
 
 
 @pytest.mark.parametrize("name", OF_CHANCE)
-def test_shown_numbers_multiply_to_the_probability_and_u_is_on_its_side(runs, name):
+def test_displayed_factors_multiply_to_the_displayed_probability(runs, name):
     seen = 0
     for scene, step, shot in steps(runs[name]):
         judged, text = scene.round.judged[step.at], sentence_text(shot)
@@ -110,7 +110,7 @@ def test_shown_numbers_multiply_to_the_probability_and_u_is_on_its_side(runs, na
 
 
 @pytest.mark.parametrize("name", OF_CHANCE)
-def test_coin_bar_has_the_proportions_of_the_second_bar(runs, name):
+def test_covered_part_of_the_second_bar_equals_the_threshold(runs, name):
     """Its covered part is "keep": the residual's part of the remainder, or reach × p of q."""
     for scene, step, shot in steps(runs[name]):
         judged, panel = scene.round.judged[step.at], shot["panel"]
@@ -122,7 +122,7 @@ def test_coin_bar_has_the_proportions_of_the_second_bar(runs, name):
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_accepted_guess_keeps_all_before_it(runs, name):
+def test_accepted_guess_marks_all_its_ancestors_accepted(runs, name):
     for scene, step, shot in steps(runs[name]):
         judged = scene.round.judged[step.at]
         states = {int(node): view["is"] for node, view in shot["tree"]["nodes"].items()}
@@ -148,7 +148,7 @@ def test_accepted_guess_keeps_all_before_it(runs, name):
         assert last or not accepted_path(scene.round)
 
 
-def test_caption_names_the_guess_that_root_first_judging_would_reject(runs):
+def test_caption_names_the_guess_rejected_if_judged_one_by_one(runs):
     """Find with the same coins the first accepted guess whose coin is not below p / q."""
     found = 0
     for scene, step, shot in steps(runs["shipped"]):
@@ -172,7 +172,7 @@ def test_caption_names_the_guess_that_root_first_judging_would_reject(runs):
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_last_token_is_sampled_from_the_residual_in_the_table(runs, name):
+def test_residual_in_the_table_is_the_one_the_last_token_is_sampled_from(runs, name):
     for scene, _, shot in steps(runs[name], "draw"):
         if scene.round.drew.kind != "recovered":
             continue
@@ -190,7 +190,7 @@ def test_last_token_is_sampled_from_the_residual_in_the_table(runs, name):
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_questions_do_not_reveal_their_answer(runs, name):
+def test_prediction_questions_do_not_reveal_their_answer(runs, name):
     asked = 0
     for index in range(len(runs[name].rounds)):
         scene = Scene.of(runs[name], index)
@@ -217,7 +217,7 @@ def test_questions_do_not_reveal_their_answer(runs, name):
     assert asked > 5
 
 
-def test_temperature_0_caption_says_whether_all_are_top_tokens(runs):
+def test_caption_at_temperature_0_says_if_all_guesses_are_top_tokens(runs):
     for scene, step, shot in steps(runs["cold sampled tree"]):
         judged = scene.round.judged[step.at]
         nodes = [judged.node]
@@ -243,7 +243,7 @@ def played(target, name, number, coins):
 
 
 @pytest.mark.parametrize("name", ["chain", "sampled tree", "tree without replacement"])
-def test_moved_coins_do_what_the_page_predicts(tiny_target, runs, name):
+def test_run_with_a_moved_coin_has_the_predicted_outcome(tiny_target, runs, name):
     turned = 0
     for scene, step, shot in steps(runs[name]):
         judged = scene.round.judged[step.at]
@@ -268,7 +268,7 @@ def test_moved_coins_do_what_the_page_predicts(tiny_target, runs, name):
 
 
 @pytest.mark.parametrize("name", ["chain", "tree without replacement"])
-def test_coins_set_along_a_path_put_its_guess_into_the_text(tiny_target, runs, name):
+def test_coins_set_along_the_path_of_a_guess_put_it_into_the_text(tiny_target, runs, name):
     came = 0
     for index in range(1, 6):
         scene = Scene.of(runs[name], index)
@@ -292,7 +292,7 @@ def test_coins_set_along_a_path_put_its_guess_into_the_text(tiny_target, runs, n
 
 
 @pytest.mark.parametrize("name", OF_CHANCE)
-def test_bounds_from_scores_hold_at_the_verdict(runs, name):
+def test_bounds_from_scores_contain_the_threshold_of_the_verdict(runs, name):
     told = 0
     for index, played in enumerate(runs[name].rounds):
         bounds = acceptance_bounds(Scene.of(runs[name], index))

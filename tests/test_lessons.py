@@ -47,7 +47,7 @@ def test_there_are_fourteen_lessons():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_lesson_has_a_prediction_something_to_try_and_sources(name):
+def test_every_lesson_has_a_prediction_an_exercise_and_sources(name):
     found = lesson(name)
     assert 1 <= len(found["steps"]) <= 8
     assert 2 <= found["minutes"] <= 5
@@ -57,7 +57,7 @@ def test_lesson_has_a_prediction_something_to_try_and_sources(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_lesson_contains_no_number_of_a_run(name):
+def test_lessons_take_every_number_of_a_run_from_its_trace(name):
     text = (lessons.FOLDER / f"{name}.md").read_text()
     text = re.sub(r"\{\{.*?\}\}|\(https://\S+\)|holds = .*", "", text)
     assert {found.group() for found in NUMBER.finditer(text)} <= ALLOWED
@@ -65,7 +65,7 @@ def test_lesson_contains_no_number_of_a_run(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_prediction_does_not_show_what_it_asks(name):
+def test_prediction_about_a_verdict_is_asked_before_its_step(name):
     """A question about a verdict is asked at a step before it."""
     for step in lesson(name)["steps"]:
         then = step.get("predict", {}).get("then")
@@ -85,7 +85,7 @@ def test_prediction_does_not_show_what_it_asks(name):
         assert asked < shown
 
 
-def test_numbers_are_those_of_the_sentence_at_the_step(write):
+def test_numbers_in_a_lesson_equal_those_of_the_caption_at_its_step(write):
     text = (
         '## A\n```toml\nat = "1 judge-5"\n```\n{{ token }} {{ p }} {{ q }} {{ threshold }} {{ u }}'
     )
@@ -97,7 +97,7 @@ def test_numbers_are_those_of_the_sentence_at_the_step(write):
     assert [part for part in step["text"][0] if part != " "] == shown[:5]
 
 
-def test_claim_that_does_not_hold_is_an_error(write):
+def test_false_claim_in_a_lesson_is_an_error(write):
     with pytest.raises(BadLesson, match=r"does not satisfy 'run\.numbers\.speedup < 1'"):
         write('## A\n```toml\nholds = "run.numbers.speedup < 1"\n```\nSlow.')
 
@@ -112,23 +112,23 @@ def test_claim_that_does_not_hold_is_an_error(write):
         ('[predict]\nask="a"\noptions=["b"]\nanswer=1\nwhy="c"', "no option is number 1"),
     ],
 )
-def test_lesson_about_something_missing_is_an_error(write, step, message):
+def test_lesson_that_refers_to_something_missing_is_an_error(write, step, message):
     with pytest.raises(BadLesson, match=re.escape(message)):
         write(f"## A\n```toml\n{step}\n```\nText.")
 
 
-def test_unknown_name_in_a_text_is_an_error(write):
+def test_undefined_variable_in_a_lesson_is_an_error(write):
     with pytest.raises(Exception, match="'speed' is undefined"):
         write("## A\n\n{{ speed }}")
 
 
 @pytest.mark.parametrize("name", ["", "..", "../README", "15-none", None, ["05"]])
-def test_question_for_an_unknown_lesson_is_refused(name):
+def test_request_for_an_unknown_lesson_is_refused(name):
     with pytest.raises(ValueError, match="There is no lesson of this name"):
         answer({"lesson": name})
 
 
-def test_markup_is_split_from_text():
+def test_lesson_markup_is_parsed_into_parts():
     found = inline("a **b** *c* [d](https://example.org/e) **f")
     assert found == [
         "a ",
@@ -141,11 +141,11 @@ def test_markup_is_split_from_text():
     ]
 
 
-def test_link_to_a_script_stays_text():
+def test_link_with_a_javascript_url_stays_text():
     assert inline("[d](javascript:alert(1))") == ["[d](javascript:alert(1))"]
 
 
-def test_exact_values_of_a_preset():
+def test_exact_values_of_a_preset_equal_known_values():
     values = Values("", None)
     assert values["overlap"]("example") == "0.65"
     assert values["bound"]("example") == "4"

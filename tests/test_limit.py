@@ -28,7 +28,7 @@ FIELDS = (
 
 
 @pytest.mark.parametrize("tied", [True, False])
-def test_pass_bytes_count_each_weight_once_without_lookup_tables(tied):
+def test_bytes_of_a_pass_count_each_weight_once_without_lookup_tables(tied):
     """Count by hand: 2 layers of width 48 (96 inside), 4 heads, 2 of keys and values, 280 words."""
     target = tiny.target(tiny.llama(tie_word_embeddings=tied))
     attention = 48 * 48 + 2 * 48 * 24 + 48 * 48
@@ -38,19 +38,21 @@ def test_pass_bytes_count_each_weight_once_without_lookup_tables(tied):
     assert shape_of(target).weight_bytes("fp32") == 4 * numbers  # as counted by the roofline
 
 
-def test_model_in_another_layout_is_counted():
+def test_bytes_of_a_pass_are_counted_for_another_architecture():
     model = tiny.gpt2()
     every = sum(weight.nbytes for weight in model.parameters())
     assert bytes_read(model) == every - model.transformer.wpe.weight.nbytes  # its head is tied
 
 
-def test_read_workload_has_the_size_of_the_weights(tiny_target, monkeypatch):
+def test_bandwidth_test_reads_as_many_bytes_as_the_weights(tiny_target, monkeypatch):
     assert read_workload(tiny_target).size == bytes_read(tiny_target.model)
     monkeypatch.setattr("specviz.bench.sweep.MAX_READ_BYTES", 4096)
     assert read_workload(tiny_target).size == 4096 < MAX_READ_BYTES
 
 
-def test_limit_is_best_bandwidth_over_bytes_of_a_pass_at_half_the_text(tiny_target, monkeypatch):
+def test_speed_limit_is_the_best_bandwidth_over_the_bytes_of_an_average_pass(
+    tiny_target, monkeypatch
+):
     seconds = iter([0.5, 0.25, 1.0, 2.0, 4.0])
     monkeypatch.setattr(limit, "time_seconds", lambda _device, _do: next(seconds))
     found = make_limiter(tiny_target, new_tokens=8)(PROMPT)
@@ -60,7 +62,7 @@ def test_limit_is_best_bandwidth_over_bytes_of_a_pass_at_half_the_text(tiny_targ
     assert found.passes == pytest.approx(found.bandwidth / (weights + cache))
 
 
-def test_mixture_of_experts_has_no_limit(tiny_target, monkeypatch):
+def test_mixture_of_experts_has_no_speed_limit(tiny_target, monkeypatch):
     monkeypatch.setattr(tiny_target.model.config, "num_local_experts", 8, raising=False)
     assert make_limiter(tiny_target, 8) is None
 
@@ -86,7 +88,7 @@ def rows_of(target, monkeypatch, limits):
     return list(measure(target, ways, {"a": [PROMPT]}, repeats=2, limiter=measured))
 
 
-def test_share_of_the_limit_is_the_median_of_shares_within_a_turn(tiny_target, monkeypatch):
+def test_share_of_the_speed_limit_is_the_median_over_turns(tiny_target, monkeypatch):
     """Use 1 of 2 and 2 of 8 tokens per second."""
     plain, drafter, other = rows_of(
         tiny_target, monkeypatch, [MemoryLimit(10.0, 2.0), MemoryLimit(30.0, 8.0)]
@@ -101,7 +103,7 @@ def test_share_of_the_limit_is_the_median_of_shares_within_a_turn(tiny_target, m
     assert (plain.same_text, drafter.same_text, other.same_text) == (None, None, False)
 
 
-def test_methods_have_no_share_if_the_limit_is_unknown(tiny_target, monkeypatch):
+def test_methods_have_no_share_if_the_speed_limit_is_unknown(tiny_target, monkeypatch):
     for row in rows_of(tiny_target, monkeypatch, []):
         assert row.memory_bandwidth is row.limit_tokens_per_second is row.share_of_limit is None
 
@@ -112,7 +114,7 @@ def test_only_methods_with_one_token_per_pass_have_a_share_of_the_limit(tiny_tar
     assert [way.name for way in ways if way.one_by_one] == ["plain", GENERATE]
 
 
-def test_speed_after_the_prompt_is_timed_within_the_call(tiny_target):
+def test_speed_after_the_prompt_is_measured_within_the_call(tiny_target):
     plain, generate, *_ = all_methods(tiny_target, [], GREEDY)
     for method in (plain, generate):
         start = perf_counter()
@@ -120,7 +122,7 @@ def test_speed_after_the_prompt_is_timed_within_the_call(tiny_target):
         assert 0 < outcome.decode_seconds < perf_counter() - start
 
 
-def test_plain_decoding_returns_its_text(tiny_target):
+def test_plain_decoding_returns_the_generated_token_ids(tiny_target):
     plain, *_ = all_methods(tiny_target, [], GREEDY)
     ids = torch.tensor([PROMPT.ids])
     made = tiny_target.model.generate(ids, do_sample=False, max_new_tokens=8, pad_token_id=0)
@@ -148,7 +150,7 @@ ROWS = [
 ]
 
 
-def test_limit_is_stated_in_words(capsys):
+def test_speed_limit_is_stated_in_words(capsys):
     print_limit(ROWS)
     said = " ".join(capsys.readouterr().out.split())
     assert "memory is read here at 20.0 GB/s with 2 threads" in said
@@ -161,16 +163,16 @@ def test_limit_is_stated_in_words(capsys):
     assert "llama.cpp wrote other tokens than plain decoding in stories." in said
 
 
-def test_limit_of_a_gpu_names_no_threads():
+def test_sentence_about_the_speed_limit_of_a_gpu_names_no_threads():
     assert " thread" not in limit_text.limit_text([ROW | {"device": "NVIDIA H100"}])
 
 
-def test_unknown_limit_is_not_mentioned(capsys):
+def test_unknown_speed_limit_is_not_mentioned(capsys):
     print_limit([ROW | dict.fromkeys(FIELDS)])
     assert capsys.readouterr().out == ""
 
 
-def test_table_shows_the_share_of_the_limit():
+def test_table_shows_the_share_of_the_speed_limit():
     columns = table_columns(["stories"], ["plain"])
     at = [column.title for column in columns].index("Of the limit")
     assert len(columns) == len(row_cells(ROW))

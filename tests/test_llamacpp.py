@@ -80,7 +80,7 @@ def prompt_of(target):
     return Prompt(tiny.PROMPT, tuple(target.encode(tiny.PROMPT, GREEDY.max_new_tokens)))
 
 
-def test_llamacpp_decodes_token_ids_from_float32_file(tiny_target, stand_in):
+def test_llamacpp_receives_token_ids_and_a_float32_file(tiny_target, stand_in):
     told, prompt = stand_in("<7><279><0>"), prompt_of(tiny_target)
     with llama_cpp(tiny_target, GREEDY, [prompt]) as way:
         made = way.decode(prompt)
@@ -108,7 +108,7 @@ def test_llamacpp_decodes_token_ids_from_float32_file(tiny_target, stand_in):
         ({"error": {"message": "too long"}}, "llama.cpp failed: too long."),
     ],
 )
-def test_llamacpp_failures_raise_readable_error(tiny_target, stand_in, answer, sentence):
+def test_failures_of_llamacpp_raise_readable_error(tiny_target, stand_in, answer, sentence):
     stand_in(answer)
     with (
         pytest.raises(LlamaCppError) as failed,
@@ -124,7 +124,7 @@ def bench(pair, monkeypatch, *options):
     return main(["bench", "--target", str(pair[0]), "--device", "cpu", *few])
 
 
-def test_bench_has_llamacpp_row_and_reports_different_text(
+def test_bench_has_a_llamacpp_row_and_reports_different_text(
     pair, stand_in, tmp_path, capsys, monkeypatch
 ):
     stand_in("<1><2>")
@@ -151,7 +151,7 @@ def test_bench_reports_missing_llamacpp(pair, capsys, monkeypatch):
     assert "llama.cpp" not in {row["name"] for row in json.loads(said.out)}
 
 
-def test_unsupported_comparisons_are_reported(tiny_target, monkeypatch):
+def test_unsupported_comparisons_with_llamacpp_are_reported(tiny_target, monkeypatch):
     monkeypatch.setattr(adapter, "is_installed", lambda: True)
     assert explain_unavailable(tiny_target, GREEDY) is None
     assert "only at temperature 0" in explain_unavailable(
@@ -174,7 +174,7 @@ def test_unsupported_comparisons_are_reported(tiny_target, monkeypatch):
 
 
 @pytest.mark.parametrize("changes", [{}, {"tie_word_embeddings": False}, {"attention_bias": True}])
-def test_file_equals_that_of_llama_cpp_converter(tmp_path, changes):
+def test_written_gguf_file_equals_that_of_the_llama_cpp_converter(tmp_path, changes):
     model = tiny_gguf.llama(**changes)
     names = [adapter.token_text(id) for id in range(model.config.vocab_size)]
     write_gguf(tmp_path / "a.gguf", model, names, (2,))
@@ -213,7 +213,7 @@ def same_text(target):
         {"rope_parameters": LLAMA3},
     ],
 )
-def test_real_llamacpp_writes_the_same_text(changes):
+def test_installed_llamacpp_writes_the_same_text(changes):
     model = tiny.llama(**changes)
     for name, weight in model.named_parameters():
         if name.endswith("bias"):
@@ -222,12 +222,12 @@ def test_real_llamacpp_writes_the_same_text(changes):
 
 
 @wheel
-def test_real_llamacpp_ends_at_the_same_token():
+def test_installed_llamacpp_ends_at_the_same_token():
     text = same_text(tiny.target())
     ending = tiny.target(tiny.llama(eos_token_id=[0, text[5]]))
     assert same_text(ending) == text[:6]
 
 
 @wheel
-def test_real_llamacpp_reads_optimized_weights(pair):
+def test_installed_llamacpp_reads_optimized_weights(pair):
     assert len(same_text(load_target(str(pair[0]), "cpu"))) == 16

@@ -24,7 +24,7 @@ GREEDY = Settings(Sampling(0), gamma=6, max_new_tokens=12)
         (3, [(1, 2), (1, 1), (1, 0), (2, 2), (2, 1), (2, 0)]),
     ],
 )
-def test_earlier_states_fill_the_gaps(leap, sources):
+def test_earlier_hidden_states_provide_the_positions_that_heads_skip(leap, sources):
     """Head m reads the state at n - 1 - b and guesses position n - 1 - b + k m + 1 = n + j."""
     heads = LeapHeads(LeapConfig(3, skip_token=leap), 8, None)
     reader = NewestStates(heads, lambda x: x, "toy")
@@ -35,7 +35,7 @@ def test_earlier_states_fill_the_gaps(leap, sources):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("leap", [1, 2, 3])
-def test_guesses_match_heads_and_states_in_evidence(leap):
+def test_guesses_equal_the_output_of_the_head_and_state_in_evidence(leap):
     heads = headed.trained("lmtp", replace(headed.CONFIGS["lmtp"], skip_token=leap), steps=5)
     text = headed.target().encode("The cat saw the", 9)
     proposal = headed.start_session("lmtp", text, GREEDY, heads).propose(text, 7, Chance(1, 1))
@@ -51,7 +51,7 @@ def test_guesses_match_heads_and_states_in_evidence(leap):
 
 
 @pytest.mark.slow
-def test_text_shorter_than_a_leap_gives_empty_draft():
+def test_text_shorter_than_a_leap_gives_an_empty_draft():
     drafted = []
     for turn in rounds(headed.target(), headed.drafter("lmtp"), [5], GREEDY):
         drafted.append(len(turn.proposal.tree) - 1)
@@ -59,14 +59,14 @@ def test_text_shorter_than_a_leap_gives_empty_draft():
     assert drafted[2] == GREEDY.gamma
 
 
-def test_session_stores_as_many_states_as_the_leap():
+def test_session_stores_as_many_states_as_a_leap_is_long():
     text = headed.target().encode("The cat saw the", 9)
     session = headed.start_session("lmtp", text, GREEDY)
     assert session.heads.states.shape[0] == 2
 
 
 @pytest.mark.parametrize("own", [True, False])
-def test_own_projections_load(tmp_path, own):
+def test_heads_load_with_or_without_their_own_output_projections(tmp_path, own):
     names = set(headed.heads("lmtp").state_dict())
     assert "heads.0.resblock.0.l_proj.weight" in names
     made = LeapHeads(LeapConfig(), 48, 280 if own else None)

@@ -66,7 +66,7 @@ def stages_of(load):
 
 
 @pytest.mark.slow
-def test_stages_are_reported_in_order_and_then_the_end(place):
+def test_load_reports_its_stages_in_order_and_then_its_end(place):
     *heard, end = stages_of(lambda: load_target(str(place), "cpu"))
     found = [title for title, _ in groupby(stage.title for stage in heard)]
     assert found == (OF_GGUF if place.is_file() else STAGES)
@@ -75,7 +75,7 @@ def test_stages_are_reported_in_order_and_then_the_end(place):
 
 
 @pytest.mark.parametrize("title", [WEIGHTS, FINGERPRINT])
-def test_reported_bytes_grow_to_the_total(place, title):
+def test_load_reports_bytes_that_grow_to_the_total(place, title):
     heard = stages_of(lambda: load_target(str(place), "cpu"))
     own = [stage for stage in heard if stage is not None and stage.title == title]
     assert own[0].done == 0 < own[0].total
@@ -83,13 +83,13 @@ def test_reported_bytes_grow_to_the_total(place, title):
     assert (own[-1].done, own[-1].total) == (own[0].total, own[0].total)
 
 
-def test_each_weight_advances_the_count(place):
+def test_each_loaded_weight_increases_the_reported_bytes(place):
     heard = stages_of(lambda: load_target(str(place), "cpu"))
     counted = [stage for stage in heard if stage is not None and stage.title == WEIGHTS]
     assert len(counted) > len({*tiny.llama().state_dict()}) / 2
 
 
-def test_removed_listener_gets_no_reports(place):
+def test_removed_listener_receives_no_reports(place):
     heard = []
     with listening(heard.append):
         pass
@@ -97,11 +97,11 @@ def test_removed_listener_gets_no_reports(place):
     assert heard == []
 
 
-def test_no_stages_outside_a_load():
+def test_no_stage_is_reported_outside_a_load():
     assert stages_of(lambda: (begin_stage(WEIGHTS, 4), advance(2))) == []
 
 
-def test_inner_load_does_not_end_outer_load():
+def test_load_within_another_load_does_not_end_it():
     def load():
         with load_control.loading("outer"):
             with load_control.loading("inner"):
@@ -116,7 +116,7 @@ def test_inner_load_does_not_end_outer_load():
     assert heard[-1] is None
 
 
-def test_time_left_follows_the_rate_so_far(monkeypatch):
+def test_estimated_time_left_follows_the_rate_so_far(monkeypatch):
     monkeypatch.setattr(load_control, "monotonic", lambda: 12.0)
     stage = LoadStage(WEIGHTS, "small", 25_000_000, 100_000_000, begun=10.0)
     assert stage.left == 6.0
@@ -124,13 +124,13 @@ def test_time_left_follows_the_rate_so_far(monkeypatch):
 
 
 @pytest.mark.parametrize(("done", "begun"), [(0, 10.0), (25, 11.9)])
-def test_no_estimate_without_a_rate(monkeypatch, done, begun):
+def test_time_left_is_unknown_before_a_rate_is_measured(monkeypatch, done, begun):
     monkeypatch.setattr(load_control, "monotonic", lambda: 12.0)
     assert LoadStage(WEIGHTS, "small", done, 100, begun=begun).left is None
 
 
 @pytest.mark.slow
-def test_library_imports_are_a_stage_and_can_be_stopped():
+def test_importing_the_libraries_is_a_stage_and_can_be_stopped():
     """Run in a process that has not imported the libraries."""
     code = (
         "import gc, sys\n"
@@ -154,7 +154,7 @@ def test_library_imports_are_a_stage_and_can_be_stopped():
 
 
 @pytest.mark.parametrize("before", [True, False])
-def test_garbage_collector_is_restored(before):
+def test_garbage_collector_setting_is_restored_after_a_pause(before):
     try:
         gc.enable() if before else gc.disable()
         with collection_paused():
@@ -164,7 +164,7 @@ def test_garbage_collector_is_restored(before):
         gc.enable()
 
 
-def test_tensor_converted_in_chunks_equals_whole_tensor(monkeypatch, tmp_path):
+def test_tensor_converted_in_chunks_equals_the_whole_tensor(monkeypatch, tmp_path):
     """Test quantized tensors too, with any size of the last chunk."""
     path = tmp_path / "a.gguf"
     tiny_gguf.write(path, tiny_gguf.llama(), kind=GGMLQuantizationType.Q8_0)
@@ -175,7 +175,7 @@ def test_tensor_converted_in_chunks_equals_whole_tensor(monkeypatch, tmp_path):
     assert all(values.data_ptr() % 64 == 0 for values in whole.values())
 
 
-def test_tied_embeddings_count_once():
+def test_tied_embeddings_are_counted_once():
     """The embeddings have more numbers than the slack, as SmolLM2's do."""
     sizes = {"vocab_size": 70_000, "hidden_size": 64, "intermediate_size": 64}
     config = LlamaConfig(**sizes, num_hidden_layers=1, num_attention_heads=1)
@@ -199,7 +199,7 @@ print("after")
 
 
 @pytest.mark.slow
-def test_terminal_shows_stage_until_load_ends():
+def test_terminal_shows_the_stage_until_the_load_ends():
     said = on_terminal(sys.executable, "-c", SHOWN)
     assert "Loading small[b]: reading the weights, 0 of 100 MB" in said
     assert "Loading small[b]: warming up" in said
@@ -207,7 +207,7 @@ def test_terminal_shows_stage_until_load_ends():
 
 
 @pytest.mark.slow
-def test_pipe_shows_no_progress():
+def test_load_progress_is_not_printed_to_a_pipe():
     command = [sys.executable, "-c", SHOWN]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("after\n", "")

@@ -74,7 +74,7 @@ def counting(monkeypatch, look):
     monkeypatch.setattr(Machine, "load", slow)
 
 
-def test_page_receives_the_stage_its_bytes_and_its_seconds(runs, wish, monkeypatch):  # noqa: F811
+def test_page_receives_the_stage_of_a_load_with_bytes_and_seconds(runs, wish, monkeypatch):  # noqa: F811
     pause = Event()
     counting(monkeypatch, lambda: pause.wait(0.15))
     text = asyncio.run(heard(runs, wish()))[-1]
@@ -88,7 +88,7 @@ def test_page_receives_the_stage_its_bytes_and_its_seconds(runs, wish, monkeypat
     assert all(one != other for one, other in pairwise(own)), "no line says what was said before"
 
 
-def test_no_stage_is_sent_after_the_load(runs, wish):  # noqa: F811
+def test_no_stage_is_sent_after_the_load_has_ended(runs, wish):  # noqa: F811
     said = kinds(asyncio.run(heard(runs, wish()))[-1])
     assert "loading" not in said[said.index("drafting") :]
     assert said[-1] == "done"
@@ -112,7 +112,7 @@ def test_visitor_who_arrives_during_a_load_sees_its_progress(runs, wish, held): 
 
 
 @pytest.mark.parametrize("way", ["stop", "leave"])
-def test_stop_or_leaving_ends_a_load_and_the_next_one_works(runs, wish, held, way):  # noqa: F811
+def test_load_ends_when_stopped_or_abandoned_and_the_next_load_works(runs, wish, held, way):  # noqa: F811
     there, go = held
 
     async def story():
@@ -138,7 +138,7 @@ def test_stop_or_leaving_ends_a_load_and_the_next_one_works(runs, wish, held, wa
     assert len(loading.MODELS.entries()) == 2
 
 
-def test_the_time_limit_ends_a_load(wish, held):  # noqa: F811
+def test_load_ends_at_the_time_limit(wish, held):  # noqa: F811
     there, go = held
     limited = Worker(Machine("cpu"), limit=0.05)
 
@@ -155,7 +155,7 @@ def test_the_time_limit_ends_a_load(wish, held):  # noqa: F811
     assert loading.MODELS.entries() == []
 
 
-def test_api_explains_a_load_that_exceeded_the_limit(wish, held):  # noqa: F811
+def test_api_explains_a_load_that_exceeded_the_time_limit(wish, held):  # noqa: F811
     there, go = held
     limited = Worker(Machine("cpu"), limit=0.05)
 
@@ -170,7 +170,7 @@ def test_api_explains_a_load_that_exceeded_the_limit(wish, held):  # noqa: F811
         asyncio.run(story())
 
 
-def test_stage_is_sent_as_plain_data():
+def test_stage_of_a_load_is_sent_as_plain_data():
     from specviz.models.load_control import LIBRARIES, LoadStage
 
     assert json.loads(json.dumps(load_facts(LoadStage(LIBRARIES)))) == {

@@ -66,7 +66,7 @@ def played(target, drafter, settings, prompt=tiny.PROMPT):
 # The window
 
 
-def test_window_mask_equals_figure_in_paper():
+def test_attention_mask_of_the_window_equals_the_figure_in_the_paper():
     """W 3, N 4: level 0 of two rows, two levels of three; a row sees itself, so the diagonal."""
     picture = [
         "#.......",
@@ -84,7 +84,7 @@ def test_window_mask_equals_figure_in_paper():
 
 @pytest.mark.slow
 @given(columns=st.integers(1, 9), levels=st.integers(1, 7))
-def test_row_sees_one_row_per_position(columns, levels):
+def test_window_row_attends_to_exactly_one_row_per_position(columns, levels):
     rows = list(window_rows(columns, levels))
     for (level, column), seen in zip(rows, visible(columns, levels).tolist(), strict=True):
         read = [place for place, sees in zip(rows, seen, strict=True) if sees]
@@ -100,7 +100,7 @@ def test_row_sees_one_row_per_position(columns, levels):
     passes=st.integers(1, 12),
     prompt=st.lists(st.integers(1000, 1009), min_size=1, max_size=5),
 )
-def test_level_holds_predictions_of_one_pass(width, ngram, passes, prompt):
+def test_window_level_holds_the_predictions_of_one_pass(width, ngram, passes, prompt):
     """In pass t the root is at position t. Of n levels, level l, column i is the prediction of pass
     t - (n - l) for position t + l + i; before the first pass, prompt tokens fill it."""
     window = Window(prompt, width, ngram, ())
@@ -128,7 +128,7 @@ def test_level_holds_predictions_of_one_pass(width, ngram, passes, prompt):
         assert found == (grams if n == ngram - 1 else [])
 
 
-def test_end_of_text_is_replaced_in_window_but_may_end_ngram():
+def test_end_token_is_replaced_in_the_window_but_may_end_an_n_gram():
     window = Window([0, 5, 6, 0], 2, 3, ends=(0,))
     assert window.levels == [[0, 5, 6]]
     window.set_root(9)
@@ -144,7 +144,7 @@ def test_end_of_text_is_replaced_in_window_but_may_end_ngram():
 @pytest.mark.parametrize("make", [tiny.llama, tiny.gpt2, tiny.neox])
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
 @pytest.mark.parametrize("shape", [WindowShape(3, 4, 3), WindowShape(2, 3, 2)])
-def test_row_logits_equal_those_of_its_text(make, attention, shape):
+def test_logits_of_a_window_row_equal_those_of_a_plain_pass_over_its_text(make, attention, shape):
     """Compare rows, and the last tokens of n-grams, with plain passes without cache or mask."""
     target = tiny.target(make())
     target.model.set_attn_implementation(attention)
@@ -173,7 +173,7 @@ def test_row_logits_equal_those_of_its_text(make, attention, shape):
 # The pool and its tree
 
 
-def test_pool_keeps_newest_ngrams_per_first_token():
+def test_pool_keeps_the_newest_n_grams_of_each_first_token():
     pool = Pool(2)
     for number, tokens in enumerate([(1, 2), (1, 3), (5, 2), (1, 2), (1, 4)]):
         pool.add(Found(tokens, number, 0))
@@ -187,7 +187,7 @@ ngrams = st.lists(st.tuples(*[st.integers(0, 3)] * 3), max_size=8, unique=True)
 
 @pytest.mark.slow
 @given(ngrams, st.integers(0, 4))
-def test_tree_holds_each_ngram_once(tails, depth):
+def test_draft_tree_contains_each_n_gram_once(tails, depth):
     found = [Found((9, *tail), 1, 0) for tail in tails]
     tree, origins = merge_ngrams(9, found, depth, ends=(0,))
     expected = []  # paths from the root, in the order of the n-grams
@@ -207,7 +207,7 @@ def test_tree_holds_each_ngram_once(tails, depth):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [tiny.gpt2, tiny.neox])
-def test_other_architectures_equal_generate(make):
+def test_greedy_text_of_other_architectures_equals_generate(make):
     target = tiny.target(make())
     for prompt in PROMPTS[:4]:
         trace = traced(target, Shaped(WindowShape()), prompt, GREEDY)
@@ -227,7 +227,7 @@ class Replaying(Recording):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("settings", [GREEDY, COOL])
-def test_extra_rows_do_not_change_text(tiny_target, settings):
+def test_window_rows_change_neither_verdicts_nor_text(tiny_target, settings):
     """The same guesses without a window give the same verdicts and the same text."""
     ids = tiny_target.encode(PROMPTS[4], 32)
     kept = 0
@@ -248,7 +248,7 @@ def test_extra_rows_do_not_change_text(tiny_target, settings):
 # Evidence
 
 
-def test_evidence_has_window_ngrams_and_sources(tiny_target):
+def test_evidence_has_the_window_the_n_grams_and_their_sources(tiny_target):
     """Each guess refers to its n-gram, and that to the round and column of its discovery."""
     shape = WindowShape(4, 4, 3)
     windows, newest, traced_back = {}, {}, 0
@@ -304,7 +304,7 @@ def session(shape=SHAPES[2], ngrams=()):
 
 
 @pytest.mark.parametrize(("room", "depth"), [(1, 0), (2, 1), (3, 2), (9, 2)])
-def test_last_pass_has_no_extra_rows(room, depth):
+def test_last_pass_has_no_window_rows(room, depth):
     proposal = session(ngrams=[(7, 8, 9), (7, 8, 6)]).propose([5, 6, 7], room, Chance(1, 1))
     proposal.check(Drawn.POINT_MASS, room, (0,))
     assert max(proposal.tree.depths) == depth
@@ -312,7 +312,7 @@ def test_last_pass_has_no_extra_rows(room, depth):
     assert (proposal.extra_rows is None) == (room == 1)
 
 
-def test_no_guess_follows_end_of_text():
+def test_no_guess_follows_an_end_token():
     made = session(ngrams=[(7, 0, 9), (7, 8, 0), (7, 8, 9)])
     proposal = made.propose([0, 5, 6, 7], 9, Chance(1, 1))
     assert proposal.tree == DraftTree((7, 0, 8, 0, 9), (-1, 0, 0, 2, 2))

@@ -48,7 +48,7 @@ def told(of=answer, **more):
         ({"rule": "unverified"}, "1.0000", ".3500"),
     ],
 )  # fmt: skip
-def test_worked_example_has_known_acceptance_and_distance(more, kept, tv):
+def test_acceptance_and_distance_of_the_worked_example_equal_known_values(more, kept, tv):
     """Acceptance and distance by the definitions in the papers: 2211.17192, 2310.15141."""
     found = told(**more)
     assert found["numbers"]["kept"] == kept
@@ -60,24 +60,24 @@ def test_worked_example_has_known_acceptance_and_distance(more, kept, tv):
 
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset["name"])
 @pytest.mark.parametrize("drawn", ["sampled", "without-replacement", "top"])
-def test_fitting_rule_is_exact_on_every_preset(preset, drawn):
+def test_automatically_selected_rule_is_exact_on_every_preset(preset, drawn):
     for candidates in (1, 3):
         asked = {"p": preset["p"], "q": preset["q"], "drawn": drawn, "candidates": candidates}
         assert told(**asked)["verdict"] == "exact"
 
 
-def test_ceiling_bounds_every_lossless_rule():
+def test_acceptance_ceiling_is_that_of_any_lossless_rule():
     found = told(candidates=3, drawn="without-replacement")["numbers"]
     assert (found["kept"], found["ceiling"]) == ("0.8297", "1.0000")
     assert told(candidates=2)["numbers"]["ceiling"] == "0.7900"
 
 
-def test_tokens_of_a_round_follow_the_formula():
+def test_tokens_per_round_equal_the_formula_of_the_paper():
     """Equation 1 of Leviathan et al. (2211.17192): 1 + α + … + α⁴ at α = 0.65."""
     assert told()["numbers"]["tokens"] == f"{sum(0.65**i for i in range(5)):.3f}" == "2.526"
 
 
-def test_every_rule_has_an_answer_and_a_reason():
+def test_every_rule_has_a_result_and_a_reason():
     for row in rules():
         found = told(rule=row["name"])
         assert found["why"], row
@@ -101,19 +101,19 @@ def test_every_rule_has_an_answer_and_a_reason():
         ({"rule": 3}, "80 characters"),
     ],
 )
-def test_invalid_question_is_answered_with_a_sentence(more, words):
+def test_invalid_request_returns_readable_error(more, words):
     for of in (answer, coins.answer):
         assert words in told(of, **{"throws": 10, **more})["problem"]
 
 
 @pytest.mark.parametrize("text", ["null", "", "{", "[]", "x" * 5000, '{"p": NaN}'])
-def test_malformed_question_is_answered_with_a_sentence(text):
+def test_malformed_request_returns_readable_error(text):
     for of in (answer, coins.answer, gallery.answer, proof.answer):
         assert ask(of, text)["problem"]
 
 
 @pytest.mark.slow
-def test_random_rounds_add_up_and_show_expected_noise():
+def test_simulated_rounds_add_up_and_show_the_expected_noise():
     found = told(coins.answer, throws=20_000)
     steps = found["steps"]
     assert [sum(p["kept"]) + sum(p["filled"]) for p in steps] == [p["thrown"] for p in steps]
@@ -124,7 +124,7 @@ def test_random_rounds_add_up_and_show_expected_noise():
 
 
 @pytest.mark.slow
-def test_random_rounds_reveal_a_lossy_rule():
+def test_simulated_rounds_reveal_a_lossy_rule():
     found = told(coins.answer, throws=20_000, drawn="top", rule="speculative")
     assert "do not follow p" in found["sentence"]
     assert found["numbers"]["exact"] == "0.3056"
@@ -134,7 +134,7 @@ def test_random_rounds_reveal_a_lossy_rule():
 
 
 @pytest.mark.slow
-def test_random_rounds_differ_each_time():
+def test_simulated_rounds_differ_each_time():
     one, two = (told(coins.answer, throws=1000)["steps"][-1] for _ in range(2))
     assert one != two
 
@@ -145,7 +145,7 @@ def test_share_of_experiments_is_never_rounded_to_all_or_none():
     assert shares == [f"{each} of 100 experiments" for each in said]
 
 
-def test_repeated_runs_are_tested_only_if_beginnings_can_be_compared():
+def test_repeated_runs_are_tested_only_if_some_beginnings_recur():
     alike, rare = {(1, 2, 3): 200}, {(1, 2, 3): 1, (4, 5, 6): 1}
     for done, counts, why in (
         (200, alike, "nothing to test"),
@@ -162,19 +162,19 @@ def test_repeated_runs_are_tested_only_if_beginnings_can_be_compared():
     assert "very likely changes" in repeats.counted(Tally(200, 200, even, other), greedy=False)
 
 
-def test_dartboard_needs_no_rounds():
+def test_dartboard_is_shown_before_any_simulated_round():
     found = told(coins.answer, throws=0, rule="accept-reject")
     assert len(found["darts"]["darts"]) == coins.DARTS
     assert not found["steps"]
 
 
 @pytest.mark.parametrize("throws", [-5, 10**9, "many", None])
-def test_number_of_random_rounds_is_limited(throws):
+def test_number_of_simulated_rounds_is_limited(throws):
     assert "number of rounds" in told(coins.answer, throws=throws)["problem"]
 
 
 @pytest.mark.slow
-def test_gallery_settles_the_eagle_issue():
+def test_gallery_shows_which_code_of_the_eagle_issue_is_lossy():
     """SafeAILab/EAGLE 329: as it is, exact; with its own suggestion, lossy."""
     found = {one["key"]: one for one in told(gallery.answer, asked="list", p=None)["exhibits"]}
     assert len(found) >= 12
@@ -185,7 +185,7 @@ def test_gallery_settles_the_eagle_issue():
 
 
 @pytest.mark.slow
-def test_gallery_computes_with_other_distributions():
+def test_gallery_recomputes_verdicts_for_other_distributions():
     same = told(gallery.answer, asked="list", p=P, q=P)["exhibits"]
     by_key = {one["key"]: one["verdict"] for one in same}
     assert by_key["resample-from-p"] == "exact", "nothing falls where p and q are the same"
@@ -193,7 +193,7 @@ def test_gallery_computes_with_other_distributions():
 
 
 @pytest.mark.slow
-def test_evidence_hides_the_name_and_shows_sequences():
+def test_evidence_of_a_gallery_case_hides_its_name_and_shows_sequences():
     found = told(gallery.answer, asked="evidence", key="one-coin")["evidence"]
     assert set(found) == {"lead", "draft", "p", "out", "intervals", "strings"}
     assert "once in" not in found["lead"], "word by word it is exact"
@@ -203,12 +203,12 @@ def test_evidence_hides_the_name_and_shows_sequences():
 @pytest.mark.parametrize(
     "more", [{"asked": "nothing"}, {"asked": "evidence", "key": "x"}, {"asked": "list", "p": [2]}]
 )
-def test_unknown_gallery_question_is_answered_with_a_sentence(more):
+def test_unknown_gallery_request_returns_readable_error(more):
     assert told(gallery.answer, **more)["problem"]
 
 
 @pytest.mark.slow
-def test_every_check_of_a_recorded_run_is_exact():
+def test_every_verdict_of_a_recorded_run_is_exact():
     found = ask(proof.answer, {"run": "01-chain"})
     trace = Trace.read(FOLDER / "01-chain.jsonl")
     assert len(found["verdicts"]) == sum(len(played.judged) for played in trace.rounds)
@@ -220,7 +220,7 @@ def test_every_check_of_a_recorded_run_is_exact():
         assert told(**laws)["verdict"] == "exact"
 
 
-def test_unknown_run_is_answered_with_a_sentence():
+def test_unknown_run_returns_readable_error():
     assert "no recorded run" in ask(proof.answer, {"run": "../x"})["problem"]
     with pytest.raises(ValueError, match="cannot be repeated"):
         repeats.wanted(None, "../x")

@@ -32,7 +32,7 @@ def choosing(*paths, gamma=4):
 
 
 @pytest.mark.parametrize("siblings", [[], [3], [3, 2], [1, 3], [2, 2, 2]])
-def test_siblings_setting_expands_to_all_rank_paths(siblings):
+def test_siblings_setting_expands_to_every_path_of_ranks(siblings):
     settings = replace(GREEDY, siblings=siblings)
     paths = all_paths(settings, 3)
     assert len(paths) == len(set(paths)) == tree_size(siblings, 3)
@@ -41,7 +41,7 @@ def test_siblings_setting_expands_to_all_rank_paths(siblings):
 
 
 @pytest.mark.slow
-def test_all_parents_at_a_depth_have_same_candidates():
+def test_all_nodes_at_a_depth_have_the_same_candidates():
     tree = proposed(replace(GREEDY, siblings=[3, 2])).tree
     assert tree.parents == (-1, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9)
     for depth in range(3):
@@ -66,7 +66,7 @@ def test_candidates_are_top_tokens_of_the_head_at_their_depth():
     assert tree.tokens[10] == int(logits[2].argmax())
 
 
-def test_evidence_has_head_ranks_and_probability():
+def test_evidence_names_the_head_the_ranks_and_the_probability():
     proposal = proposed(replace(GREEDY, siblings=[3, 2]))
     assert proposal.evidence[0] == {"form": "heads", "heads": 4}
     newest = len(headed.target().encode("The cat saw the", 9)) - 1
@@ -75,7 +75,7 @@ def test_evidence_has_head_ranks_and_probability():
     assert proposal.score[4] == proposal.score[6] == proposal.score[8]  # conditionally independent
 
 
-def test_rank_paths_can_be_chosen_like_medusa_choices():
+def test_rank_paths_select_a_tree_like_medusa_choices():
     paths = [(0,), (0, 0), (1,), (0, 0, 1), (3,), (0, 2)]
     proposal = proposed(choosing(*paths))
     given = [tuple(proposal.evidence[node]["path"]) for node in range(1, len(proposal.tree))]
@@ -89,14 +89,14 @@ def test_rank_paths_can_be_chosen_like_medusa_choices():
     ("paths", "named"),
     [([[0, 1]], r"\[0, 1\]"), ([[0], [1, 0]], r"\[1, 0\]"), ([[-1]], r"\[-1\]"), ([[]], r"\[\]")],
 )
-def test_rank_path_without_parent_is_refused(paths, named):
+def test_rank_path_without_its_parent_is_refused(paths, named):
     with pytest.raises(BadSettings, match=named):
         chosen_paths(choosing(*paths))
     with pytest.raises(BadSettings, match=str(MAX_GUESSES)):
         chosen_paths(choosing(*([rank] for rank in range(MAX_GUESSES + 1))))
 
 
-def test_rank_paths_below_an_end_token_or_missing_rank_are_omitted():
+def test_rank_paths_below_an_end_token_or_a_missing_rank_are_omitted():
     paths = all_paths(replace(GREEDY, siblings=[3, 2]), 2)
     tree, kept = tree_of_ranks(9, paths, [[5, 0], [6, 7]], eos=(0,))
     assert kept == [(0,), (1,), (0, 0), (0, 1)]
@@ -104,7 +104,7 @@ def test_rank_paths_below_an_end_token_or_missing_rank_are_omitted():
     assert tree.parents == (-1, 0, 0, 1, 1)
 
 
-def test_depth_is_limited_by_number_of_heads():
+def test_draft_depth_is_limited_by_the_number_of_heads():
     tree = proposed(replace(GREEDY, gamma=9)).tree
     assert max(tree.depths) == headed.CONFIGS["medusa"].medusa_num_heads
 
@@ -118,7 +118,7 @@ def own_projections(tensors):
 @pytest.mark.slow
 @pytest.mark.parametrize("file", ["medusa_lm_head.pt", "medusa_lm_head.safetensors"])
 @pytest.mark.parametrize("own", [True, False])
-def test_both_layouts_load_from_both_file_types(tmp_path, file, own):
+def test_both_layouts_load_from_both_file_formats(tmp_path, file, own):
     """As for vicuna-7b-v1.3, the config says 2 heads and the file has 4."""
     tensors = {k: v.contiguous() for k, v in headed.heads("medusa").state_dict().items()}
     tensors = own_projections(tensors) if own else tensors
@@ -135,7 +135,7 @@ def test_both_layouts_load_from_both_file_types(tmp_path, file, own):
     assert proposed(settings, heads).tree == proposed(settings).tree
 
 
-def test_blocks_of_a_head_are_numbered(tmp_path):
+def test_tensor_names_number_the_blocks_of_a_head(tmp_path):
     heads = MedusaHeads(MedusaConfig(2, 2), 48, 280)
     names = {"0.0.linear.weight", "0.1.linear.weight", "0.2.weight", "1.2.weight"}
     assert names <= set(heads.state_dict())
@@ -167,7 +167,7 @@ def test_invalid_config_is_refused(tmp_path, many):
         MedusaHeads.load(tmp_path, headed.target())
 
 
-def test_untrained_head_repeats_target_prediction():
+def test_untrained_head_repeats_the_prediction_of_the_target():
     head = MedusaHeads.new(MedusaConfig(), headed.target().model)
     states = headed.outputs(0).final
     project = headed.target().model.lm_head

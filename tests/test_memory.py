@@ -40,26 +40,26 @@ def buffer_bytes(*layers):
     return sum(half.nbytes for layer in layers for half in layer.buffer)
 
 
-def test_draft_model_holds_parameters_and_cache(tiny_target, tiny_draft):
+def test_memory_of_a_draft_model_is_its_parameters_and_its_cache(tiny_target, tiny_draft):
     decoding = decoded(tiny_target, tiny_draft)
     layers = decoding.session.reader.cache.layers
     assert buffer_bytes(*layers) > sum(layer.keys.nbytes + layer.values.nbytes for layer in layers)
     assert decoding.held_bytes == weights(tiny_draft.model) + buffer_bytes(*layers)
 
 
-def test_draft_model_equal_to_target_holds_cache_only(tiny_target):
+def test_memory_of_a_draft_model_that_is_the_target_is_its_cache_alone(tiny_target):
     decoding = decoded(tiny_target, Oracle(tiny_target))
     assert decoding.held_bytes == buffer_bytes(*decoding.session.reader.cache.layers) > 0
 
 
-def test_drafter_tensors_unknown_to_session_are_counted(tiny_target):
+def test_memory_includes_tensors_of_a_drafter_that_its_session_does_not_hold(tiny_target):
     drafter = NGram()
     drafter.table = torch.ones(10)
     assert decoded(tiny_target, drafter).held_bytes == 40
 
 
 @pytest.mark.slow
-def test_weights_eagle_shares_with_target_are_not_counted():
+def test_memory_of_eagle_excludes_weights_shared_with_the_target():
     """Its session uses the target's embeddings and output head."""
     target = circle.target()
     drafter = circle.drafters(target)["eagle"]
@@ -73,7 +73,7 @@ def test_weights_eagle_shares_with_target_are_not_counted():
 
 
 @pytest.mark.slow
-def test_prompt_lookup_holds_no_memory_and_early_exit_holds_the_last_states(tiny_target):
+def test_n_gram_uses_no_memory_and_early_exit_only_the_last_states(tiny_target):
     assert decoded(tiny_target, NGram()).held_bytes == 0
     target = tiny.target(deep())
     settings = Settings(Sampling(temperature=0), gamma=3, max_new_tokens=12, exit_layer=2)
@@ -83,7 +83,7 @@ def test_prompt_lookup_holds_no_memory_and_early_exit_holds_the_last_states(tiny
 
 
 @pytest.mark.skipif(not can_pack(), reason="this build of torch has no oneDNN")
-def test_packed_weight_counts_with_its_packed_size():
+def test_packed_weight_is_counted_with_its_packed_size():
     layer = nn.Linear(37, 65).eval().requires_grad_(False)
     usual = Product(layer.weight, layer.bias, DEFAULT_PLAN)
     assert unique_bytes([usual], excluding=[]) == 4 * (37 * 65 + 65)
@@ -135,7 +135,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_tensor_is_found_in_any_container_and_counted_once(way):
+def test_tensor_in_any_container_is_counted_once(way):
     found = WAYS[way](torch.ones(10))
     places = 80 if way == "a sparse tensor" else 0
     assert unique_bytes([found], excluding=[]) == 40 + places
@@ -148,7 +148,7 @@ def test_only_the_unshared_part_of_memory_is_counted():
 
 
 @pytest.mark.slow
-def test_finished_event_records_held_bytes(tiny_target, tiny_draft):
+def test_finished_event_records_the_memory_of_the_drafter(tiny_target, tiny_draft):
     events = engine.run(tiny_target, tiny_draft, tiny.PROMPT, GREEDY, baseline=False)
     ended = [event for event in events if isinstance(event, Finished)]
     assert [each.held_bytes for each in ended] == [decoded(tiny_target, tiny_draft).held_bytes]

@@ -30,7 +30,7 @@ def trace(tiny_target, tiny_draft):
 
 
 @pytest.mark.slow
-def test_round_numbers_count_tokens(trace):
+def test_numbers_of_each_round_add_up_to_those_of_the_run(trace):
     numbers, rounds = summary(trace), report(trace)["rounds"]
     drafted = sum(len(r["accepted"]) for r in rounds)
     assert rounds[0] == {"drafted": [], "accepted": [], "emitted": token_ids(trace)[:1]}
@@ -45,13 +45,13 @@ def test_round_numbers_count_tokens(trace):
         assert row["accepted"] == row["drafted"][: len(row["accepted"])]
 
 
-def test_alpha_of_greedy_chain_is_its_share_of_accepted_guesses(trace):
+def test_alpha_of_a_greedy_chain_is_its_share_of_accepted_guesses(trace):
     judged = [e for r in trace.rounds for e in r.judged]
     hits = sum(e.accepted for e in judged) / len(judged)
     assert summary(trace)["alpha"] == pytest.approx(hits)
 
 
-def test_times_are_sums_and_speedup_is_per_token(trace):
+def test_times_add_up_and_speedup_compares_seconds_per_token(trace):
     def timed(event):
         if isinstance(event, Proposed):
             return replace(event, seconds=1.0)
@@ -89,7 +89,7 @@ def changed(trace, **changes):
     )
 
 
-def test_difference_from_plain_decoding_has_a_margin(trace):
+def test_first_difference_from_plain_decoding_has_a_logit_margin(trace):
     assert baseline_difference(trace) is None
     plain = trace.baseline
     other = [*plain.token_ids]
@@ -101,7 +101,7 @@ def test_difference_from_plain_decoding_has_a_margin(trace):
     assert baseline_difference(changed(trace, token_ids=other, margins=tied)).near_tie
 
 
-def test_shorter_text_differs_at_its_end(trace):
+def test_text_that_ends_earlier_differs_at_its_end(trace):
     plain = trace.baseline
     short = changed(trace, token_ids=plain.token_ids[:5], margins=plain.margins[:5], tops=None)
     assert baseline_difference(short).position == 5
@@ -123,12 +123,12 @@ def test_shorter_text_differs_at_its_end(trace):
         ("float16", None, 0.03125),
     ],
 )
-def test_near_tie_depends_on_precision_and_logit(dtype, top, apart):
+def test_near_tie_depends_on_the_precision_and_the_size_of_the_logit(dtype, top, apart):
     assert near_tie(0.999 * apart, dtype, top)
     assert not near_tie(apart, dtype, top)
 
 
-def test_difference_uses_precision_and_top_logit(trace):
+def test_difference_is_a_near_tie_according_to_precision_and_top_logit(trace):
     plain = trace.baseline
     other = [*plain.token_ids]
     other[7] += 1

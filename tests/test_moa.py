@@ -32,7 +32,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("settings", [GREEDY, WARM])
-def test_logits_of_each_node_equal_the_papers_on_its_path(settings):
+def test_logits_of_each_node_equal_the_formula_of_the_paper_for_its_path(settings):
     """Queries see their ancestors and the whole text, memory up to the newest token's predictor."""
     target, head, seen, depths = headed.target(), wild(headed.target()), 0, set()
     for text, turn in list(turns(replace(settings, max_new_tokens=5), head))[:3]:
@@ -52,7 +52,7 @@ def test_logits_of_each_node_equal_the_papers_on_its_path(settings):
     assert max(depths) > 1
 
 
-def test_loss_reads_same_rows_as_session():
+def test_loss_and_session_read_the_same_memory_and_tokens():
     """At depth k, row t has the memory up to t and tokens up to t + k, as in a session."""
     target, head = headed.target(), wild(headed.target())
     ids = headed.windows(7, length=10, rows=2)
@@ -72,7 +72,7 @@ def test_loss_reads_same_rows_as_session():
             torch.testing.assert_close(guessed[1, row], logits[0], atol=1e-4, rtol=1e-4)
 
 
-def test_siblings_do_not_see_each_other():
+def test_siblings_do_not_attend_to_each_other():
     head, text = wild(headed.target()), headed.target().encode(TEXT, 9)
     session = start_session(text, GREEDY, head)
     session.reader.context = text
@@ -90,7 +90,7 @@ def test_siblings_do_not_see_each_other():
     assert not torch.allclose(deeper[0], deeper[1], atol=1e-2)
 
 
-def test_drafting_adds_no_memory(monkeypatch):
+def test_drafting_adds_no_rows_to_the_memory_of_the_head(monkeypatch):
     head, asked, memory = learnt()[0], [], MoaHead.memory
     monkeypatch.setattr(
         MoaHead, "memory", lambda head, rows: asked.append(rows.shape[:3]) or memory(head, rows)
@@ -107,7 +107,7 @@ def test_drafting_adds_no_memory(monkeypatch):
     assert new == [len(seen[0][0]) - 1, *(len(v.path) + 1 for v in fresh[:-1])]
 
 
-def test_all_layers_are_read_in_order():
+def test_head_reads_all_target_layers_in_order():
     target, head = headed.target(), wild(headed.target())
     found = outputs(0)
     assert list(found.keys_values) == [1, 2, 3]

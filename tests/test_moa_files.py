@@ -30,7 +30,7 @@ NAMES = {
 
 
 @pytest.mark.slow
-def test_saved_head_has_public_names_and_loads(tmp_path):
+def test_saved_head_has_the_published_tensor_names_and_loads(tmp_path):
     target, head = headed.target(), learnt()[0]
     head.save(tmp_path)
     tensors = load_file(tmp_path / "model.safetensors")
@@ -47,7 +47,7 @@ def test_saved_head_has_public_names_and_loads(tmp_path):
     assert (data["model_type"], data["architectures"]) == ("moa_spec", ["MOASpecModel"])
 
 
-def test_missing_head_size_follows_from_width(tmp_path):
+def test_missing_attention_head_size_follows_from_the_width(tmp_path):
     head = wild(headed.target(), layer_self_attention_head_dim=0)
     assert head.layer_self_attention.self_attn.q_proj.weight.shape == (48, 48)
     head.save(tmp_path)
@@ -106,7 +106,7 @@ def test_head_for_another_target_is_refused():
 
 
 @pytest.mark.slow
-def test_house_head_is_small():
+def test_house_moa_head_is_small():
     model = tiny.llama(
         hidden_size=256,
         intermediate_size=704,

@@ -19,7 +19,7 @@ from specviz.trace.metrics import summary, token_ids
 pytestmark = pytest.mark.slow
 
 
-def test_training_lowers_loss_and_raises_agreement():
+def test_training_lowers_the_loss_and_raises_the_agreement():
     head, losses = learnt()
     assert losses[-1] < 0.2 * losses[0]
     shares = same_tops(training.guesses(head, outputs(40)), outputs(40))
@@ -29,7 +29,7 @@ def test_training_lowers_loss_and_raises_agreement():
     assert text < 0.3  # as often as always guessing the most frequent token
 
 
-def test_loss_is_weighted_mean_over_depths():
+def test_loss_is_the_weighted_mean_over_depths():
     head, found = wild(headed.target()), outputs(1)
     total = weights = 0.0
     for depth, output in enumerate(training.unroll(head, found, 3), start=1):
@@ -44,7 +44,7 @@ def test_loss_is_weighted_mean_over_depths():
     assert training.loss(head, found, steps=3).item() == pytest.approx(total / weights, rel=1e-4)
 
 
-def test_gradients_reach_head_but_not_target():
+def test_gradients_reach_the_head_but_not_the_target():
     head = MoaHead(MoaConfig.like(headed.target())).train()
     training.loss(head, outputs(0)).backward()
     assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in head.parameters())
@@ -74,7 +74,7 @@ def late_memory(found):
     return replace(found, keys_values=rows)
 
 
-def test_head_learns_text_from_memory_unless_shifted_by_one():
+def test_head_without_token_input_learns_only_from_unshifted_memory():
     head, losses = learnt(embed=blind)
     found = replace(outputs(40), embed=blind)
     late = late_memory(found)
@@ -133,7 +133,7 @@ def kept_a_pass(made):
     return sum(one["tokens_per_pass"] for one in found) / len(found)
 
 
-def test_memory_shifted_by_one_loses_acceptance_but_not_exactness():
+def test_memory_shifted_by_one_lowers_acceptance_but_the_text_stays_exact():
     made = Blind(drafter(learnt(embed=blind)[0]))
     right, late = kept_a_pass(made), kept_a_pass(Late(made))
     assert right > 1.5

@@ -13,7 +13,7 @@ from specviz.verification import Drawn
 
 
 @pytest.mark.slow
-def test_candidates_are_a_point_mass_within_budget():
+def test_candidates_are_declared_as_point_mass_within_the_budget():
     for settings in (GREEDY, WARM):
         for _, turn in turns(settings):
             proposal = turn.proposal
@@ -24,7 +24,7 @@ def test_candidates_are_a_point_mass_within_budget():
             assert json.loads(json.dumps(proposal.evidence[0])) == proposal.evidence[0]
 
 
-def test_states_that_do_not_match_text_are_refused():
+def test_number_of_hidden_states_must_match_the_text():
     text = headed.target().encode(TEXT, 9)
     session = start_session(text, GREEDY)
     with pytest.raises(ValueError, match="states for a text of"):
@@ -35,7 +35,7 @@ def test_states_that_do_not_match_text_are_refused():
         session.propose(text, 5, Chance(1, 1))
 
 
-def test_states_of_several_commits_are_read_at_once():
+def test_hidden_states_of_several_commits_are_read_at_once():
     text = headed.target().encode(TEXT, 9)
     made = drafter()
     run = headed.target().start(made.capture)

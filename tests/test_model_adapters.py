@@ -44,7 +44,7 @@ def network(forward):
     ("forward", "name"),
     [(old, "past_key_values"), (new, "cache"), (renamed, "cache"), (without, None)],
 )
-def test_cache_argument_is_read_from_the_network(forward, name):
+def test_name_of_the_cache_argument_is_read_from_the_network(forward, name):
     kept, made = DynamicCache(), network(forward)
     assert adapter.cache_name(made) == name
     assert adapter.with_cache(made, kept) == ({name: kept} if name else {}) | {"use_cache": True}
@@ -52,7 +52,7 @@ def test_cache_argument_is_read_from_the_network(forward, name):
     assert adapter.takes_tree_nodes(made) == (name is not None)
 
 
-def test_installed_llama_takes_the_cache_without_a_warning():
+def test_installed_llama_accepts_the_preallocated_cache_without_a_warning():
     model, kept = tiny.llama(), PreallocatedCache()
     with warnings.catch_warnings(), torch.inference_mode():
         warnings.simplefilter("error")
@@ -61,7 +61,7 @@ def test_installed_llama_takes_the_cache_without_a_warning():
     assert adapter.has_plain_cache(model, PreallocatedCache())
 
 
-def test_network_that_ignores_its_cache_is_found():
+def test_network_that_ignores_its_cache_is_detected():
     class Recurrent(nn.Module):
         config, device = LlamaConfig(), torch.device("cpu")
 
@@ -71,12 +71,12 @@ def test_network_that_ignores_its_cache_is_found():
     assert not adapter.has_plain_cache(Recurrent(), PreallocatedCache())
 
 
-def test_recurrent_cache_is_not_taken_for_a_plain_cache():
+def test_recurrent_cache_is_not_mistaken_for_a_plain_cache():
     assert adapter.plans_plain_cache(tiny.llama().config)
     assert not adapter.plans_plain_cache(MambaConfig(num_hidden_layers=2))
 
 
-def test_network_is_stateful_only_if_transformers_marks_it_so():
+def test_network_counts_as_stateful_only_if_transformers_marks_it():
     assert adapter.keeps_state(SimpleNamespace(_is_stateful=True))
     assert not adapter.keeps_state(SimpleNamespace())
 
@@ -95,12 +95,12 @@ def missing_modules(monkeypatch):
     warn_once.cache_clear()
 
 
-def test_llama_classes_are_found_without_their_module(missing_modules):
+def test_llama_classes_are_found_if_their_module_is_missing(missing_modules):
     found = construction._llama_classes()
     assert found == (adapter.LlamaDecoderLayer, adapter.LlamaRMSNorm, adapter.LlamaRotaryEmbedding)
 
 
-def test_models_are_built_without_the_undocumented_initialization(missing_modules, caplog):
+def test_models_are_built_if_the_undocumented_initialization_is_missing(missing_modules, caplog):
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
             with adapter.without_initialization():
@@ -110,11 +110,11 @@ def test_models_are_built_without_the_undocumented_initialization(missing_module
     ]
 
 
-def test_tensor_parallelism_falls_back_to_the_older_argument(missing_modules):
+def test_tensor_parallelism_falls_back_to_the_argument_of_older_releases(missing_modules):
     assert adapter.tensor_parallel_options() == {"tp_plan": "auto"}
 
 
-def test_layers_run_by_hand_equal_the_model():
+def test_layers_run_one_by_one_equal_the_whole_model():
     """Compare hidden states of layers run with a cache and of their parts run without one."""
     model, ids = tiny.llama(), torch.tensor([[5, 9, 2, 7]])
     decoder = adapter.steppable_decoder(model)
@@ -162,12 +162,12 @@ def test_layers_that_return_tuples_are_supported():
         ({}, False),
     ],
 )
-def test_bf16_support_is_read_from_the_function_that_torch_has(monkeypatch, cpu, expected):
+def test_bf16_support_is_read_from_whichever_function_torch_has(monkeypatch, cpu, expected):
     monkeypatch.setattr(torch_adapter.torch, "cpu", SimpleNamespace(**cpu))
     assert torch_adapter.has_bf16_instructions() is expected
 
 
-def test_module_with_unreadable_hooks_counts_as_hooked():
+def test_module_whose_hooks_cannot_be_read_counts_as_hooked():
     layer = nn.Linear(2, 2)
     assert not torch_adapter.has_hooks(layer)
     layer.register_forward_hook(lambda *_: None)

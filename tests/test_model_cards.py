@@ -63,7 +63,7 @@ def facts():
 
 
 @pytest.mark.slow
-def test_every_drafter_has_row_per_domain_and_temperature(facts):
+def test_measurements_have_a_row_per_drafter_domain_and_temperature(facts):
     told = [(row["name"], row["temperature"], row["domain"]) for row in facts["rows"]]
     drafters = ("ngram", "oracle")
     assert told == [(name, t, domain) for name in drafters for t in (0, 1) for domain in "ab"]
@@ -78,7 +78,7 @@ def test_every_drafter_has_row_per_domain_and_temperature(facts):
             assert row["round_check_cost"] > 0
 
 
-def test_measurements_name_machine_versions_and_hashes(facts):
+def test_measurements_record_machine_versions_and_hashes(facts):
     assert facts["left_out"] == {"medusa": ABSENT}
     assert facts["drafters"]["ngram"]["settings"] == {"gamma": 10, "schedule": "fixed"}
     for about in facts["drafters"].values():  # neither has weights of its own
@@ -90,7 +90,7 @@ def test_measurements_name_machine_versions_and_hashes(facts):
 
 
 @pytest.mark.slow
-def test_drafter_alternates_with_plain_decoding(tiny_target, monkeypatch):
+def test_each_measured_drafter_alternates_with_plain_decoding(tiny_target, monkeypatch):
     seen = []
 
     def spied(target, methods, prompts, *rest):
@@ -107,7 +107,7 @@ def test_drafter_alternates_with_plain_decoding(tiny_target, monkeypatch):
     assert {settings.max_new_tokens for _, settings in seen} == {4}
 
 
-def test_drafter_is_measured_with_default_settings():
+def test_each_drafter_is_measured_with_its_default_settings():
     extent = MeasurementPlan(new_tokens=48)
     for name in entrants.drafter_names("house", None):
         settings = extent.settings(name, 1.0)
@@ -117,7 +117,7 @@ def test_drafter_is_measured_with_default_settings():
             assert getattr(settings, field) == value
 
 
-def test_budget_equals_eagle_static_tree():
+def test_equal_budget_is_the_size_of_the_static_eagle_tree():
     asked = Settings(gamma=len(measure.SIBLINGS), siblings=measure.SIBLINGS)
     level, found = [()], []
     for _ in range(asked.gamma):
@@ -127,7 +127,7 @@ def test_budget_equals_eagle_static_tree():
     assert len(found) == measure.BUDGET == 25
 
 
-def test_equal_budget_drafts_have_equal_size():
+def test_drafts_measured_with_equal_budget_have_equal_size():
     shapes = set()
     for name in measure.TREE_DRAFTERS:
         if find(name, "drafter") is None:  # not in the catalogue yet
@@ -150,7 +150,7 @@ def test_equal_budget_drafts_have_equal_size():
     assert measure.equal_budget_settings("ngram") is None
 
 
-def test_equal_budget_measurements_are_untimed(tiny_target, monkeypatch):
+def test_equal_budget_measurements_contain_no_times(tiny_target, monkeypatch):
     monkeypatch.setattr(measure, "equal_budget_settings", lambda _: {"gamma": 2})
     domains = {"a": [Prompt("The", tuple(tiny_target.encode("The", 4)))]}
     taking = [measure.Entrant(NGram(), Settings())]
@@ -177,19 +177,19 @@ def test_unmeasurable_folder_raises_readable_error(
     assert sentence in capsys.readouterr().err
 
 
-def test_list_of_numbers_is_written_on_one_line():
+def test_measured_json_writes_a_list_of_numbers_on_one_line():
     text = to_text({"a": [1.5, None], "b": [{"c": []}]})
     assert '"a": [ 1.5, null ]' in text
     assert json.loads(text) == {"a": [1.5, None], "b": [{"c": []}]}
 
 
-def test_share_of_few_cases_is_a_dash():
+def test_share_computed_from_few_cases_is_a_dash():
     assert percents([0.914, None, 0.5, 0.25], [50, 0, 9, 10], 10) == "91 · – · – · 25"
     assert percents([0.914, 0.5], [50, 3], 10) == "91"
     assert percents(None, [], 10) == "–"
 
 
-def test_settings_text_leaves_out_settings_that_are_off():
+def test_settings_text_omits_settings_that_are_off():
     paths = {"gamma": 4, "siblings": [], "rank_paths": [[0], [0, 1]], "confidence": 0.0}
     assert settings_text(paths) == "gamma 4, rank_paths 2 paths"
     assert (
@@ -280,7 +280,7 @@ def drafter_row(name):
     return find(name, "drafter")
 
 
-def test_card_shows_measurements(folder):
+def test_model_card_shows_the_measurements(folder):
     write_facts(folder)
     facts = json.loads((folder / "measured.json").read_text())
     facts["rows"].append(ROW | {"name": "eagle2", "domain": "maths", "ratio_to_plain": 7.08})
@@ -302,7 +302,7 @@ def test_card_shows_measurements(folder):
         assert difference_text(entry).startswith(entry.differences)
 
 
-def test_card_shows_memory_if_measured(folder):
+def test_model_card_shows_memory_if_it_was_measured(folder):
     write_facts(folder)
     text = write_card(folder).read_text(encoding="utf-8")
     assert "| drafter | extra files | settings |" in text
@@ -320,7 +320,7 @@ def test_card_shows_memory_if_measured(folder):
     assert GLOSSARY["held in memory"][1:] in text
 
 
-def test_card_shows_training_of_heads(folder):
+def test_model_card_shows_how_heads_were_trained(folder):
     text = write_card(folder).read_text(encoding="utf-8")
     assert (
         "| `eagle` | 0.81 M | 1.63 MB | 2,000 | 8.2 M | 2.0 M | 10 min | 0.432 "
@@ -356,16 +356,16 @@ def test_equal_budget_measurements_of_other_weights_are_refused(folder):
         write_card(folder)
 
 
-def test_card_lists_difference_from_paper_of_every_drafter():
+def test_catalogue_states_how_each_drafter_differs_from_its_paper():
     assert all(entry.differences for entry in entries() if entry.kind == "drafter")
 
 
-def test_shipped_card_matches_manifests_and_measurements():
+def test_shipped_model_card_matches_manifests_and_measurements():
     text = (MODELS / "README.md").read_text(encoding="utf-8")
     assert text == card(read_models(MODELS)), "run: python -m specviz train card"
 
 
-def test_card_says_where_draft_is_smaller_than_in_paper():
+def test_model_card_says_where_a_draft_is_smaller_than_in_the_paper():
     """Sizes follow the catalogue and the checkpoints, and the measurements agree with them."""
     names = ("eagle", "eagle2", "medusa", "moa", "mtp-parallel")
     found = {name: guess_count(drafter_row(name)) for name in names}
@@ -439,7 +439,7 @@ LONE = [
 
 
 @pytest.mark.parametrize("entry", LONE, ids=lambda entry: entry.name)
-def test_single_head_card_matches_manifest_and_measurements(
+def test_card_of_a_single_head_matches_its_manifest_and_measurements(
     entry: Entry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = (entry.path / "README.md").read_text(encoding="utf-8")

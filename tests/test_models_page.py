@@ -47,7 +47,7 @@ def told(task, stopped=False):
     return [text if isinstance(text, Failure) else json.loads(text) for text in texts]
 
 
-def test_rows_say_whether_a_model_fits_with_its_target(monkeypatch):
+def test_rows_say_if_a_model_and_its_target_fit_in_memory(monkeypatch):
     def fitting(free):
         monkeypatch.setattr(rows, "free_bytes", lambda _: free)
         return {row["name"]: row["fits"] for row in answered()["rows"]}
@@ -61,12 +61,12 @@ def test_rows_say_whether_a_model_fits_with_its_target(monkeypatch):
     assert set(unknown.values()) == {None}
 
 
-def test_half_precision_holds_twice_the_weights():
+def test_twice_as_many_weights_fit_in_half_precision():
     whole, half = (rows.free_bytes(Machine("cpu", dtype)) for dtype in ("float32", "bfloat16"))
     assert half == pytest.approx(2 * whole, rel=0.2)
 
 
-def test_answer_has_every_model_once():
+def test_models_section_lists_every_model_once():
     answer = answered()
     names = [(row["kind"], row["name"]) for row in answer["rows"]]
     assert len(set(names)) == len(names)
@@ -76,7 +76,7 @@ def test_answer_has_every_model_once():
     assert answer["loaded"] == []
 
 
-def test_hosted_app_lists_local_models_and_downloads_nothing():
+def test_hosted_app_lists_local_models_and_offers_no_downloads():
     hosted, local = answered(any_model=False)["rows"], answered()["rows"]
     assert not any(row["fetch"] for row in hosted)
     assert {row["name"] for row in hosted if row["use"]} == {"house"}
@@ -85,7 +85,7 @@ def test_hosted_app_lists_local_models_and_downloads_nothing():
     assert not can & {"google/gemma-4-E2B-it-assistant", "house", "eagle3"}
 
 
-def test_local_public_target_is_for_step_only_if_any_model_is_allowed(monkeypatch):
+def test_local_public_target_can_be_used_only_if_any_model_is_allowed(monkeypatch):
     known = rows.public_rows()
     here = [row | {"on_this_machine": row["name"] == "Qwen/Qwen3-4B"} for row in known]
     monkeypatch.setattr(rows, "public_rows", lambda: here)
@@ -94,7 +94,7 @@ def test_local_public_target_is_for_step_only_if_any_model_is_allowed(monkeypatc
         assert (row["here"], row["fetch"], row["use"]) == (True, False, any_model)
 
 
-def test_unchecked_facts_are_marked():
+def test_facts_that_were_not_checked_are_marked():
     made = {row["name"]: row for row in answered()["rows"]}
     slim, house = made["AngelSlim/Qwen3-4B_eagle3"], made["house"]
     assert (slim["size"], slim["licence"], slim["gated"]) == ("not checked",) * 3
@@ -104,7 +104,7 @@ def test_unchecked_facts_are_marked():
     assert made["meta-llama/Llama-3.2-1B-Instruct"]["gated"].startswith("gated")
 
 
-def test_memory_is_that_of_float32_even_if_files_are_smaller(tmp_path):
+def test_displayed_memory_is_that_of_float32_even_if_files_are_smaller(tmp_path):
     tensors = {"a": torch.ones(3, 5, dtype=torch.bfloat16), "b": torch.ones(7), "c": torch.ones(2)}
     tensors |= {"d2t": torch.ones(4, dtype=torch.int64), "t2d": torch.ones(9, dtype=torch.bool)}
     save_file(tensors | {"c": tensors["c"].half()}, tmp_path / "model.safetensors")
@@ -134,7 +134,7 @@ def test_loaded_models_are_listed_with_their_memory(tmp_path):
 
 
 @pytest.mark.slow
-def test_gguf_row_has_file_name_device_and_quantization(tmp_path):
+def test_row_of_a_loaded_gguf_file_has_name_device_and_quantization(tmp_path):
     model = tiny_gguf.llama()
     load_target(str(tiny_gguf.write(tmp_path / "own.gguf", model, Kind.Q8_0)), "cpu")
     (row,) = answered()["loaded"]
@@ -159,7 +159,7 @@ def test_gguf_file_from_the_hub_is_named_by_its_id(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_catalogue_model_is_named_by_its_title():
+def test_loaded_catalogue_model_is_named_by_its_title():
     load_target("house", "cpu")
     (row,) = answered()["loaded"]
     assert (row["title"], row["where"]) == ("House", "cpu, float32")
@@ -178,7 +178,7 @@ def test_download_reports_its_steps_and_bytes(monkeypatch):
     assert [(line["done"], line["of"]) for line in bytes_] == [(1, 4), (4, 4)]
 
 
-def test_bytes_are_sent_at_intervals(monkeypatch):
+def test_download_progress_is_sent_at_intervals(monkeypatch):
     now = iter([0.0, 0.1, 0.6, 0.7])
     monkeypatch.setattr("specviz.ui.models.monotonic", lambda: next(now))
     progress = Progress("1")
@@ -193,7 +193,7 @@ def test_download_cancelled_before_its_start_makes_no_request(monkeypatch):
     assert len(told(models.wanted(None, "smollm2"), stopped=True)) == 1
 
 
-def test_cancelled_download_is_not_an_error_but_other_failures_are(monkeypatch):
+def test_cancelled_download_is_not_reported_as_an_error(monkeypatch):
     def given_up(name, say, watch):
         raise Stopped("The fetch was stopped.")
 

@@ -54,7 +54,7 @@ def by_hand(modules, text, final, steps):
 
 
 @pytest.mark.slow
-def test_chain_equals_formula_step_by_step():
+def test_drafted_chain_equals_the_formula_step_by_step():
     final = headed.read_target_outputs(headed.target().model, torch.tensor([ids()])).final[0]
     proposal = headed.start_session("mtp", ids(), GREEDY).propose(ids(), 5, Chance(1, 1))
     with torch.inference_mode():
@@ -66,7 +66,7 @@ def test_chain_equals_formula_step_by_step():
         assert proposal.evidence[node] == {"module": 1, "state": state, "own": node - 1}
 
 
-def test_sampled_chain_is_drawn_from_its_q():
+def test_sampled_chain_is_drawn_from_its_own_q():
     chance = Chance(3, 2)
     proposal = headed.start_session("mtp", ids(), WARM).propose(ids(), 5, chance)
     assert proposal.drawn is Drawn.SAMPLED
@@ -81,7 +81,7 @@ def test_sampled_chain_is_drawn_from_its_q():
 
 
 @pytest.mark.slow
-def test_module_not_trained_on_its_own_output_loses_acceptance_with_depth(monkeypatch):
+def test_acceptance_falls_with_depth_if_trained_on_one_step_only(monkeypatch):
     """DeepSeek's loss covers one step, so repeated application is not trained."""
     batches = [headed.outputs(seed) for seed in (90, 91)]
 
@@ -110,7 +110,7 @@ def several(many):
 @pytest.mark.slow
 @pytest.mark.parametrize("many", [2, 3])
 @pytest.mark.parametrize("settings", [GREEDY, WARM, replace(GREEDY, gamma=1, schedule="learning")])
-def test_several_modules_alternate_and_roll_back(many, settings):
+def test_several_modules_take_turns_and_roll_back(many, settings):
     modules, kept = several(many), set()
     whole = list(ids())
     for turn in rounds(headed.target(), headed.drafter("mtp", modules), list(whole), settings):
@@ -130,7 +130,7 @@ def test_several_modules_alternate_and_roll_back(many, settings):
     assert len(kept) > 1
 
 
-def test_modules_read_each_verified_row_once(monkeypatch):
+def test_each_module_reads_each_verified_token_once(monkeypatch):
     rows = []
     run = MTPModules.run
     monkeypatch.setattr(
@@ -146,7 +146,7 @@ def test_modules_read_each_verified_row_once(monkeypatch):
         rows.clear()
 
 
-def test_tensor_names_continue_target_layers():
+def test_tensor_names_continue_the_layer_numbers_of_the_target():
     names = set(headed.heads("mtp").state_dict())
     prefix = f"model.layers.{headed.LAYERS}."
     parts = {"enorm", "hnorm", "eh_proj", "shared_head.norm", "self_attn.q_proj", "mlp.up_proj"}
@@ -156,7 +156,7 @@ def test_tensor_names_continue_target_layers():
 
 
 @pytest.mark.parametrize("copies", [(True, True), (True, False), (False, True)])
-def test_own_embeddings_and_projection_load(tmp_path, copies):
+def test_modules_load_with_their_own_embeddings_and_projection(tmp_path, copies):
     plain, model = headed.heads("mtp"), headed.target().model
     sizes = tuple(tiny.VOCABULARY if copy else None for copy in copies)
     made = MTPModules(plain.config, 48, sizes)
@@ -172,7 +172,7 @@ def test_own_embeddings_and_projection_load(tmp_path, copies):
     assert len(proposal.tree) == 5
 
 
-def test_modules_for_other_depth_are_refused(tmp_path):
+def test_modules_for_a_target_of_another_depth_are_refused(tmp_path):
     headed.heads("mtp").save(tmp_path)
     text = (tmp_path / "config.json").read_text().replace('layers": 3', 'layers": 7', 1)
     (tmp_path / "config.json").write_text(text)
@@ -180,7 +180,7 @@ def test_modules_for_other_depth_are_refused(tmp_path):
         MTPModules.load(tmp_path, headed.target())
 
 
-def test_unrolled_rows_see_text_and_own_drafts_only():
+def test_training_mask_shows_a_row_the_text_and_its_own_drafts_only():
     least = torch.finfo(torch.float32).min
     mask = own_rows_mask(3, 2, torch.zeros(1))[0, 0] == 0
     assert mask.tolist() == [
@@ -191,7 +191,7 @@ def test_unrolled_rows_see_text_and_own_drafts_only():
     assert causal_mask(2, 1, torch.zeros(1))[0, 0].tolist() == [[0, 0, least], [0, 0, 0]]
 
 
-def test_parallel_heads_rotate_neighbouring_pairs():
+def test_rotary_embedding_of_parallel_heads_rotates_neighbouring_pairs():
     """Compare with their formula: pairs as complex numbers, multiplied by e^(i position angle)."""
     attention = SelfAttention(ParallelConfig(n_heads=4), 32, 0)
     rows = torch.randn(1, 4, 5, 8)
@@ -203,7 +203,7 @@ def test_parallel_heads_rotate_neighbouring_pairs():
 
 
 @pytest.mark.slow
-def test_parallel_heads_give_same_result_in_parts():
+def test_parallel_heads_give_the_same_result_for_a_text_in_parts():
     from transformers import DynamicCache
 
     head, trunk = headed.heads("mtp-parallel"), headed.outputs(0).states[-2][:1]
@@ -215,7 +215,7 @@ def test_parallel_heads_give_same_result_in_parts():
     assert torch.allclose(torch.cat(parts, dim=2), whole, atol=1e-5)
 
 
-def test_parallel_heads_read_the_trunk_before_the_last_layer():
+def test_parallel_heads_read_the_states_before_the_last_layer():
     """The target's last layer, used as a head, gives the target's predictions."""
     model = headed.target().model
     trunk = headed.outputs(0).states[-2]
@@ -227,7 +227,7 @@ def test_parallel_heads_read_the_trunk_before_the_last_layer():
     assert headed.drafter("mtp-parallel").capture == CaptureSpec(layers=(headed.LAYERS - 1,))
 
 
-def test_tensors_of_parallel_heads_have_the_names_of_metas_checkpoints():
+def test_tensor_names_of_parallel_heads_are_those_of_meta_checkpoints():
     heads = ParallelHeads(ParallelConfig(hidden_dim=10), headed.target().model)
     layers = ["attention.wq", "attention.wk", "attention.wv", "attention.wo", "ffn_norm"]
     layers += ["feed_forward.w1", "feed_forward.w2", "feed_forward.w3", "attention_norm"]
@@ -236,7 +236,7 @@ def test_tensors_of_parallel_heads_have_the_names_of_metas_checkpoints():
     }
 
 
-def test_chain_session_ignores_siblings():
+def test_sequential_module_ignores_the_siblings_setting():
     session = headed.start_session("mtp", ids(), replace(WARM, siblings=[3, 2]))
     assert isinstance(session, MTPSession)
     assert session.drawn is Drawn.SAMPLED

@@ -116,7 +116,7 @@ def test_enumeration_catches_each_classic_mistake(mistake):
 
 
 @pytest.mark.parametrize("rule", [RECURSIVE, POINT])
-def test_unchanged_source_is_exact(rule):
+def test_rules_with_unchanged_source_are_exact(rule):
     assert worst(rules(importlib.import_module(MODULE), rule)) < 1e-14
 
 
@@ -179,11 +179,11 @@ def test_enumeration_catches_each_mistake_in_other_rules(mistake):
 
 
 @pytest.mark.parametrize("module", [LEAF_FIRST, SIBLINGS])
-def test_unchanged_other_rules_are_exact(module):
+def test_other_rules_with_unchanged_source_are_exact(module):
     assert further(importlib.import_module(module), module) < 1e-14
 
 
-def test_wrong_pairs_really_are_lossy():
+def test_refused_pairs_of_rule_and_candidates_are_lossy():
     """Enumerate the pairs that are refused, and show that they are lossy."""
     unmasked = output_distribution(RULES["speculative"], P, Q, REPLACED, 2)
     assert float((unmasked - P).abs().sum() / 2) == pytest.approx(0.0305, abs=5e-5)

@@ -41,14 +41,14 @@ def test_norms_are_unchanged_on_cpu():
     [GemmaRMSNorm(8, 1e-6), nn.LayerNorm(8, 1e-6, bias=False), nn.LayerNorm(8, 1e-6)],
     ids=["one is added to the weight", "the mean is taken away", "there is a bias"],
 )
-def test_other_norms_are_unchanged(norm):
+def test_norms_that_are_not_equivalent_are_unchanged(norm):
     network = holder(norm)
     assert fuse_norms(network, GPU) == 0
     assert network[0] is norm
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-def test_fused_norm_differs_by_rounding_only(dtype):
+def test_fused_norm_differs_only_by_rounding(dtype):
     network = holder(LlamaRMSNorm(16, 1e-5)).to(dtype)
     rows = torch.randn(4, 16, generator=torch.Generator().manual_seed(3)).to(dtype)
     before = network(rows)

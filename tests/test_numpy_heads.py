@@ -85,7 +85,7 @@ def scores(reader):
 
 
 @pytest.mark.parametrize("name", HEADS)
-def test_numpy_and_torch_give_the_same_logits(name):
+def test_heads_give_the_same_logits_in_numpy_and_torch(name):
     usual, fast = readers(name)
     assert isinstance(usual.layers, TorchLayers)
     assert isinstance(fast.layers, NumpyLayers)
@@ -95,7 +95,7 @@ def test_numpy_and_torch_give_the_same_logits(name):
 
 
 @pytest.mark.parametrize("name", ["EAGLE-3", "EAGLE-3 around a layer of Qwen3's kind"])
-def test_fused_parts_give_the_same_rows_through_torch(name):
+def test_fused_attention_and_mlp_give_the_same_output_through_torch(name):
     """P-EAGLE and DFlash call the torch forward of the parts."""
     usual, fast = (head.midlayer for head in heads(name, driven.deep_target()))
     rows, positions = torch.randn(1, 4, 96), torch.arange(4)
@@ -107,7 +107,7 @@ def test_fused_parts_give_the_same_rows_through_torch(name):
         torch.testing.assert_close(fast.mlp(rows), usual.mlp(rows), atol=2e-4, rtol=2e-4)
 
 
-def test_gradients_flow_through_fused_parts():
+def test_gradients_flow_through_fused_attention_and_mlp():
     _, fast = heads("EAGLE-3", driven.deep_target())
     layer = fast.midlayer
     rows = torch.randn(1, 3, 48, requires_grad=True)
@@ -118,7 +118,7 @@ def test_gradients_flow_through_fused_parts():
     assert rows.grad.abs().sum() > 0
 
 
-def test_grouped_weights_are_stored_once():
+def test_weights_grouped_for_numpy_are_stored_once():
     _, fast = heads("EAGLE-3", driven.deep_target())
     parts = [m for m in fast.modules() if isinstance(m, Attention | Mlp)]
     for part in parts:

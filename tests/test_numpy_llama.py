@@ -103,7 +103,7 @@ def same_scores(one, other):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_pass_equals_transformers(kind):
+def test_every_kind_of_numpy_pass_equals_transformers(kind):
     taps = CaptureSpec(layers=(1, 2), final=True, keys_values=(1, 2))
     ids = list(range(3, 60))
     extra_rows = ExtraRows((21, 22), (1, 2), torch.eye(8, dtype=torch.bool)[6:])
@@ -127,7 +127,7 @@ def test_every_kind_of_pass_equals_transformers(kind):
                 close(one.extra_rows.logits, other.extra_rows.logits)
 
 
-def test_long_prompt_in_blocks_equals_transformers():
+def test_long_prompt_read_in_blocks_equals_transformers():
     ids = [1 + i % 200 for i in range(BLOCK + BLOCK // 2 + 1)]
     taps = CaptureSpec(layers=(2,), final=True)
     runs = [target.start(taps) for target in both("Llama")]
@@ -135,7 +135,7 @@ def test_long_prompt_in_blocks_equals_transformers():
     same_scores(*(run.score(TREE) for run in runs))
 
 
-def test_early_exit_resumes_where_drafting_stopped():
+def test_early_exit_verification_continues_from_the_drafted_layers():
     runs = [target.start(CaptureSpec(final=True)) for target in both("Llama")]
     for run in runs:
         run.prefill(list(range(3, 20)))
@@ -232,7 +232,7 @@ def test_other_architectures_keep_their_own_forward(made):
     assert isinstance(network_of(model), TorchNetwork)
 
 
-def test_network_with_different_logits_keeps_its_own_forward():
+def test_network_with_differing_numpy_logits_keeps_its_own_forward():
     class Louder(type(tiny.llama())):
         def forward(self, *args, **options):
             out = super().forward(*args, **options)
@@ -247,7 +247,7 @@ def test_network_with_different_logits_keeps_its_own_forward():
     assert isinstance(network_of(model), TorchNetwork)
 
 
-def test_decoder_without_expected_parts_is_not_used():
+def test_decoder_without_the_expected_parts_keeps_its_own_forward():
     model = tiny.llama()
     del model.model.layers[1].mlp.gate_proj
     assert llama_decoder(model) is None
@@ -258,7 +258,7 @@ def test_causal_mask_hides_later_rows_only():
     assert (mask == 0).tolist() == [[True] * (3 + i) + [False] * (2 - i) for i in range(3)]
 
 
-def test_positions_beyond_rotary_table_extend_it():
+def test_rotary_table_grows_for_later_positions():
     target, _ = both("Llama")
     table = network_of(target.model)._rotary
     sizes = []
@@ -270,7 +270,7 @@ def test_positions_beyond_rotary_table_extend_it():
 
 
 @torch.inference_mode()
-def test_rounding_error_is_no_larger_than_transformers():
+def test_rounding_error_is_at_most_that_of_transformers():
     """Both are compared with the same model in float64."""
     exact = KINDS["Llama"]().double()
     fast, usual = both("Llama")

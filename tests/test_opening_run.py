@@ -17,7 +17,7 @@ def test_opening_run_is_measurably_faster_than_plain_decoding(opening):
     assert explain_noise(opening, opening.baseline) is None
 
 
-def test_opening_run_soon_rejects_a_guess_that_another_u_would_accept(opening):
+def test_opening_run_soon_shows_a_rejection_that_another_u_would_change(opening):
     early = [played for played in opening.rounds if played.number in (1, 2)]
     rejected = [event for played in early for event in played.judged if not event.accepted]
     assert any(

@@ -60,7 +60,7 @@ def test_every_sampled_guess_is_accepted(tiny_target):
 
 
 @pytest.mark.slow
-def test_top_token_is_accepted_with_its_probability(tiny_target):
+def test_top_token_guess_is_accepted_with_its_probability(tiny_target):
     settings = replace(WARM, sampling=Sampling(2.0), candidates="greedy", max_new_tokens=64)
     trace = traced(tiny_target, Oracle(tiny_target), tiny.PROMPT, settings, baseline=False)
     check(trace)
@@ -72,7 +72,7 @@ def test_top_token_is_accepted_with_its_probability(tiny_target):
 @pytest.mark.slow
 @pytest.mark.parametrize("schedule", ["fixed", "learning"])
 @pytest.mark.parametrize("siblings", SHAPES)
-def test_greedy_equals_generate_and_accepts_all(tiny_target, schedule, siblings):
+def test_greedy_text_equals_generate_and_all_guesses_are_accepted(tiny_target, schedule, siblings):
     settings = Settings(
         Sampling(0), max_new_tokens=24, gamma=3, schedule=schedule, siblings=siblings
     )
@@ -86,7 +86,7 @@ def test_greedy_equals_generate_and_accepts_all(tiny_target, schedule, siblings)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("siblings", SHAPES)
-def test_guess_costs_a_full_target_pass(tiny_target, siblings, monkeypatch):
+def test_each_guess_costs_a_full_target_pass(tiny_target, siblings, monkeypatch):
     settings = replace(WARM, siblings=siblings)
     ids = tiny_target.encode(tiny.PROMPT, 32)
     decoding = Decoding(tiny_target, Oracle(tiny_target), ids, settings)
@@ -104,7 +104,7 @@ def test_guess_costs_a_full_target_pass(tiny_target, siblings, monkeypatch):
     assert turn.number > 4
 
 
-def test_drafting_does_not_change_run_cache(tiny_target):
+def test_drafting_does_not_change_the_cache_of_the_run(tiny_target):
     decoding = Decoding(tiny_target, Oracle(tiny_target), [3, 5, 7], WARM)
     next(decoding.rounds())
     keys = decoding.cache.cache.layers[0].keys
@@ -114,7 +114,7 @@ def test_drafting_does_not_change_run_cache(tiny_target):
     assert decoding.session.reader.cache is not decoding.cache.cache
 
 
-def test_oracle_respects_limit_and_end_of_text():
+def test_oracle_respects_the_token_limit_and_end_of_text():
     target = tiny.target()
 
     def proposed(room=9):
@@ -128,7 +128,7 @@ def test_oracle_respects_limit_and_end_of_text():
     assert proposed().tree.tokens == whole[:3]
 
 
-def test_oracle_has_target_card_and_refuses_other_model(tiny_target):
+def test_oracle_has_the_size_of_its_target_and_refuses_other_models(tiny_target):
     oracle = Oracle(tiny_target)
     assert (oracle.card.name, oracle.card.family) == ("oracle", "oracle")
     assert oracle.card.parameters == tiny_target.card.parameters > 0
@@ -140,7 +140,7 @@ def test_oracle_has_target_card_and_refuses_other_model(tiny_target):
         oracle.begin(tiny.target(tiny.llama(seed=9)).start(CaptureSpec()), WARM)
 
 
-def test_session_states_how_guesses_are_drawn_before_the_first_proposal(tiny_target):
+def test_session_declares_how_guesses_are_drawn_before_it_proposes(tiny_target):
     for change, drawn in [
         ({}, Drawn.SAMPLED),
         ({"siblings": [2]}, Drawn.WITHOUT_REPLACEMENT),

@@ -43,7 +43,7 @@ def rewriting(target, both):
     return Retokenizer(target, bees(), both)
 
 
-def test_shared_tokens_have_same_bytes(target, both):
+def test_shared_tokens_have_the_same_bytes_in_both_vocabularies(target, both):
     assert 256 < len(both.to_draft) < tiny.VOCABULARY
     for token, own in both.to_draft.items():
         assert target.token_bytes(token) == token_bytes(bees(), own)
@@ -55,7 +55,7 @@ def test_shared_tokens_have_same_bytes(target, both):
     }
 
 
-def test_special_token_is_not_shared_with_its_spelling(target):
+def test_special_token_is_not_shared_with_an_ordinary_token_of_equal_text(target):
     """The target's end token has the same bytes as an ordinary token of the other tokenizer."""
     other = tiny.tokenizer_of(tiny.TEXT)
     other.add_tokens(["<|stop|>"])
@@ -64,7 +64,7 @@ def test_special_token_is_not_shared_with_its_spelling(target):
     assert letters not in find_shared_tokens(mine, 280, other, 281, None).to_draft.values()
 
 
-def test_end_tokens_are_paired(target):
+def test_end_tokens_of_both_vocabularies_are_paired(target):
     other = tiny.tokenizer_of(tiny.TEXT, "</s>")
     other.eos_token = "</s>"
     assert find_shared_tokens(target.tokenizer, 280, other, 280, None).to_draft[0] == 0
@@ -74,12 +74,12 @@ def test_end_tokens_are_paired(target):
     assert 2 not in find_shared_tokens(tiny.chat_tokenizer(), 280, other, 281, None).to_draft
 
 
-def test_q_is_conditional_on_shared_tokens():
+def test_q_covers_only_shared_tokens():
     fitted = SharedTokens({5: 1, 2: 0}, 7, {}, {}).fit(torch.tensor([[1.0, 2.0, 9.0]]))
     assert fitted.tolist() == [[-torch.inf] * 2 + [1.0] + [-torch.inf] * 2 + [2.0, -torch.inf]]
 
 
-def test_text_is_converted_to_draft_model_tokens(target, rewriting):
+def test_text_is_converted_to_tokens_of_the_draft_model(target, rewriting):
     text = rewriting.encode(target.encode("The bee saw the mat ü", 9))
     assert (
         b"".join(token_bytes(bees(), token) for token in text.ids)
@@ -93,14 +93,14 @@ def spelled(own):
     return b"".join(token_bytes(bees(), token) for token in own).decode()
 
 
-def test_incomplete_characters_are_kept_as_bytes(target, rewriting):
+def test_incomplete_character_at_the_end_of_the_text_is_kept_as_bytes(target, rewriting):
     half = target.encode("ü", 9)[:1]
     text = rewriting.encode([*target.encode("The cat", 9), *half])
     assert text.rest == "ü".encode()[:1]
     assert spelled(text.ids) == "The cat"
 
 
-def test_shared_special_tokens_are_kept():
+def test_shared_special_tokens_survive_conversion():
     other = tiny.chat_tokenizer()
     target = tiny.target(words=other)
     both = find_shared_tokens(other, 280, bees(), 280, 0)
@@ -124,7 +124,7 @@ def rewriting_of(target, both):
         ("T", "h"),
     ],
 )
-def test_guesses_are_converted_to_target_tokens(target, rewriting, before, then):
+def test_guesses_are_converted_to_tokens_of_the_target(target, rewriting, before, then):
     ids = target.encode(before, 9)
     guesses = rewriting.guesses(ids, b"", bees()(then).input_ids)
     assert b"".join(map(target.token_bytes, guesses)).decode() == then
@@ -133,7 +133,7 @@ def test_guesses_are_converted_to_target_tokens(target, rewriting, before, then)
         assert guesses == whole[len(ids) :], "must be the tokens of the target's own tokenizer"
 
 
-def test_guess_must_complete_a_started_character(target, rewriting):
+def test_guesses_that_do_not_complete_a_started_character_are_dropped(target, rewriting):
     first, second = "ü".encode()[:1], "ü".encode()[1:]
     ids = [*target.encode("The cat", 9), *target.encode("ü", 9)[:1]]
     own = bees()("ü dog").input_ids
@@ -141,14 +141,14 @@ def test_guess_must_complete_a_started_character(target, rewriting):
     assert rewriting.guesses(ids, first, bees()(" dog").input_ids) == []
 
 
-def test_incomplete_last_character_is_left_out(target, rewriting):
+def test_incomplete_character_at_the_end_of_the_guesses_is_dropped(target, rewriting):
     own = bees()("at ü").input_ids[:-1]
     guesses = rewriting.guesses(target.encode("The c", 9), b"", own)
     assert b"".join(map(target.token_bytes, guesses)) == b"at "
 
 
 @pytest.mark.slow
-def test_good_model_is_accepted_in_both_modes():
+def test_guesses_of_a_good_draft_model_are_accepted_in_both_modes():
     """Use the target's weights with a tokenizer that differs in one additional token."""
     other = tiny.tokenizer_of(tiny.TEXT * 4)
     other.add_tokens(["<more>"])
@@ -174,7 +174,7 @@ def story_of(trace):
 
 
 @pytest.mark.slow
-def test_too_long_text_gives_empty_draft():
+def test_text_longer_than_the_draft_models_context_gives_an_empty_draft():
     target = headed.again()
     short = drafter(target, target.model)
     assert short.max_length == tiny.POSITIONS
@@ -189,7 +189,7 @@ def test_too_long_text_gives_empty_draft():
         assert not any(made.guesses for made in beyond)
 
 
-def test_low_confidence_ends_the_draft(target):
+def test_draft_ends_at_low_confidence(target):
     model = drafter(target, tiny.blurred(tiny.llama()))
     sure = model.begin(target.start(model.capture), CHAIN)
     careful = model.begin(target.start(model.capture), Settings(Sampling(0.0), confidence=0.999))
@@ -201,7 +201,7 @@ def test_low_confidence_ends_the_draft(target):
 
 
 @pytest.mark.slow
-def test_folder_with_other_tokenizer_can_draft(pair, tmp_path):
+def test_model_folder_with_another_tokenizer_can_draft(pair, tmp_path):
     folder = tiny.save(tiny.llama(), tmp_path / "bees", bees())
     target, made = load(str(pair[0]), str(folder))
     assert isinstance(made, OtherVocabulary)

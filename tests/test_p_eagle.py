@@ -93,7 +93,7 @@ def distributions(head, target, text, depth):
 
 
 @pytest.mark.parametrize("settings", [GREEDY, WARM], ids=["greedy", "warm"])
-def test_guesses_are_the_top_tokens_of_one_pass(settings):
+def test_guesses_are_the_top_tokens_of_a_single_pass(settings):
     target = deep_target()
     head = random_head(target)
     for text, proposal in driven(target, drafter(head), settings):
@@ -114,7 +114,7 @@ def test_guesses_are_the_top_tokens_of_one_pass(settings):
             assert [each["p"] for each in place] == pytest.approx(values.tolist(), abs=1e-4)
 
 
-def test_guesses_are_limited_by_the_head_and_by_the_token_budget():
+def test_number_of_guesses_is_limited_by_the_head_and_by_gamma():
     """The head was trained for SIZE guesses; a greater γ does not add more."""
     target = deep_target()
     drafts = [proposal for _, proposal in driven(target, drafter(random_head(target)), GREEDY)]
@@ -127,7 +127,7 @@ def test_guesses_are_limited_by_the_head_and_by_the_token_budget():
 # Training
 
 
-def test_sampled_rows_are_nested_and_end_with_the_text():
+def test_sampled_training_rows_are_nested_and_end_with_the_text():
     torch.manual_seed(0)
     length, depth = 200, 6
     rows = training.sampled_rows(length, depth)
@@ -142,7 +142,7 @@ def test_sampled_rows_are_nested_and_end_with_the_text():
     assert (rows.anchors + rows.depths <= length).all()
 
 
-def test_training_rows_equal_the_session():
+def test_training_and_session_give_the_same_guesses():
     """A mask must not see the text after its anchor, nor the masks of another anchor."""
     target = headed.target()
     head = trained()
@@ -163,7 +163,7 @@ def test_training_rows_equal_the_session():
             assert torch.allclose(soft, expected[depth], atol=1e-5)
 
 
-def test_loss_is_the_weighted_mean_of_its_depths():
+def test_loss_is_the_weighted_mean_over_depths():
     torch.manual_seed(2)
     head = learned(3)
     outputs = headed.outputs(1)
@@ -185,7 +185,7 @@ def test_loss_is_the_weighted_mean_of_its_depths():
     assert training.loss(head, outputs, rows).item() == pytest.approx(expected.item(), abs=1e-4)
 
 
-def test_training_learns_every_depth():
+def test_training_improves_the_guesses_of_every_depth():
     losses = []
     head = learned(40, losses)
     assert sum(losses[-8:]) < 0.75 * sum(losses[:8])
@@ -195,7 +195,7 @@ def test_training_learns_every_depth():
     assert all(later > before for later, before in zip(found, started, strict=True))
 
 
-def test_new_head_starts_from_the_targets_norm_and_output_rows():
+def test_new_head_is_initialised_from_norm_and_output_rows_of_the_target():
     target = headed.target()
     counts = headed.words().bincount(minlength=target.vocab_size)
     head = training.build(target, counts, tap_layers=TAPS)
@@ -208,12 +208,12 @@ def test_new_head_starts_from_the_targets_norm_and_output_rows():
     assert head.mask_hidden.std() > 0.5
 
 
-def test_trained_head_saves_passes():
+def test_trained_head_saves_target_passes():
     trace = traced(headed.target(), drafter(), "The cat", GREEDY, baseline=False)
     assert summary(trace)["tokens_per_pass"] > 1.5
 
 
-def test_acceptance_needs_the_learned_state():
+def test_acceptance_falls_without_the_learned_mask_state():
     """With a state of zeros, guesses at masks are accepted less often."""
     blank = learned(150)
     blank.mask_hidden.zero_()
@@ -234,7 +234,7 @@ def accepted(made):
 # Files and traces
 
 
-def test_saved_head_has_public_names_and_loads_unchanged(tmp_path):
+def test_saved_head_has_the_published_tensor_names_and_loads_unchanged(tmp_path):
     target = headed.target()
     head = learned(2)
     head.save(tmp_path)
@@ -253,7 +253,7 @@ def test_saved_head_has_public_names_and_loads_unchanged(tmp_path):
         assert torch.equal(loaded.state_dict()[name], weight.bfloat16().to(weight.dtype)), name
 
 
-def test_trace_passes_and_forged_drafts_are_refused():
+def test_check_accepts_the_trace_and_detects_forged_drafts():
     """The first guess is rejected, so the others can be changed unnoticed by other checks."""
     trace = traced(headed.target(), drafter(learned(1)), headed.PROMPTS[0], GREEDY)
     check(trace)

@@ -52,7 +52,7 @@ def options(pair, place, *more):
 
 
 @pytest.mark.slow
-def test_two_processes_give_the_text_of_one_and_print_once(pair, tmp_path):
+def test_two_processes_give_the_text_of_one_and_print_it_once(pair, tmp_path):
     two, one, trace = (tmp_path / name for name in ("two.json", "one.json", "two.jsonl"))
     start = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
     command = [*start, "-m", "specviz", *options(pair, two, "--trace", str(trace))]
@@ -67,7 +67,7 @@ def test_two_processes_give_the_text_of_one_and_print_once(pair, tmp_path):
     assert main(["check", str(trace)]) == 0
 
 
-def test_command_disconnects_from_other_processes_however_it_ends(second, monkeypatch, capsys):
+def test_failing_command_disconnects_from_the_other_processes(second, monkeypatch, capsys):
     left = []
     monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.distributed, "destroy_process_group", lambda: left.append(1))
@@ -79,7 +79,7 @@ def test_command_disconnects_from_other_processes_however_it_ends(second, monkey
     assert left == [1]
 
 
-def test_only_a_single_process_finalizes_at_exit(second):
+def test_one_of_several_processes_exits_without_finalizing_python(second):
     """A connection thread that outlives the interpreter would abort the process."""
     late = "import atexit, sys; atexit.register(print, 'finalized')"
     code = f"{late}; from specviz.models.devices import exit_process; exit_process(3)"
@@ -96,7 +96,7 @@ def test_only_a_single_process_finalizes_at_exit(second):
         assert (done.returncode, done.stdout) == (3, printed)
 
 
-def test_single_process_exchanges_nothing():
+def test_single_process_needs_no_communication():
     assert devices.is_leader()
     devices.check_agreement(CPU, [1, 2], [3])
     assert not devices.any_process(CPU, lambda: False)()
@@ -111,7 +111,7 @@ def test_diverged_processes_raise_readable_error(others):
         devices.check_agreement(CPU, [1, 2], [0, 1])
 
 
-def test_stop_in_one_process_stops_all(others):
+def test_stop_request_in_one_process_stops_all_processes(others):
     stop = devices.any_process(CPU, lambda: False)
     others.append(0)
     assert not stop()
@@ -119,13 +119,13 @@ def test_stop_in_one_process_stops_all(others):
     assert stop()
 
 
-def test_missing_accelerate_is_reported(second, monkeypatch):
+def test_missing_accelerate_package_is_reported(second, monkeypatch):
     monkeypatch.setattr(devices, "find_spec", lambda name: None)
     with pytest.raises(Unsuitable, match="pip install accelerate"):
         devices.sharding_options("it", tiny.llama().config)
 
 
-def test_indivisible_heads_are_refused(second):
+def test_attention_heads_that_cannot_be_divided_are_refused(second):
     config = tiny.llama().config
     config.num_key_value_heads = 3
     with pytest.raises(
@@ -139,7 +139,7 @@ def test_drafter_that_reads_keys_and_values_is_refused(second, tiny_target):
         tiny_target.start(CaptureSpec(keys_values=(1,)))
 
 
-def test_only_first_process_writes_and_each_has_its_own_gpu(second, monkeypatch):
+def test_first_process_alone_writes_and_each_process_has_its_own_gpu(second, monkeypatch):
     assert not devices.is_leader()
     assert devices.own_device() == 1
     assert pick_device("cpu") == CPU
@@ -156,6 +156,6 @@ def test_only_first_process_writes_and_each_has_its_own_gpu(second, monkeypatch)
         (["run", "--prompt", "Hi", "--target", "vllm:http://127.0.0.1:9"], "runs on a server"),
     ],
 )
-def test_unsplittable_runs_are_refused(words, sentence, second, capsys):
+def test_runs_that_cannot_be_split_are_refused(words, sentence, second, capsys):
     assert main(words) == 2
     assert sentence in capsys.readouterr().err

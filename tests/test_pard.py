@@ -86,7 +86,7 @@ def plain_logits(model, text, depth, mask=MASK):
 
 
 @pytest.mark.parametrize("settings", [GREEDY, WARM, TREE], ids=["greedy", "warm", "tree"])
-def test_guesses_follow_one_pass_over_text_and_masks(settings):
+def test_guesses_are_sampled_from_one_pass_over_text_and_mask_tokens(settings):
     """q of a node depends on its depth alone; keys of masks do not stay in the cache."""
     target, made = tiny.target(), random_drafter()
     before = 0
@@ -117,7 +117,7 @@ def test_guesses_follow_one_pass_over_text_and_masks(settings):
             assert not proposal.q
 
 
-def test_text_that_changed_is_read_again():
+def test_session_reads_a_changed_text_again():
     """A session may be asked about another text, such as a prefix."""
     made = random_drafter()
     session = made.begin(tiny.target().start(made.capture), GREEDY)
@@ -127,7 +127,7 @@ def test_text_that_changed_is_read_again():
         assert list(proposal.tree.tokens[1:]) == top[: len(proposal.tree) - 1]
 
 
-def test_positions_are_drawn_independently():
+def test_guesses_at_different_positions_are_independent_samples():
     """The second guess has the same distribution, whatever the first one is."""
     target = small_target()
     made = small_drafter()
@@ -195,14 +195,14 @@ SAMPLINGS = [Sampling(1.0), Sampling(0.7, top_k=4, top_p=0.95)]
     [("speculative", [-1, 0, 1]), ("without-replacement", [-1, 0, 0, 1, 2])],
     ids=["chain", "tree"],
 )
-def test_enumerated_text_follows_the_target(rule, shape, sampling):
+def test_enumerated_text_follows_the_target_distribution(rule, shape, sampling):
     p, q = small_models(sampling)
     (drawn,) = RULES[rule].spec.accepts
     found = joint_distribution(RULES[rule], p, q, shape, drawn, 3)
     assert distance(found, plain_distribution(p, 3)) < 1e-6
 
 
-def test_independent_enumeration_agrees():
+def test_enumeration_written_without_the_engine_gives_the_target_distribution():
     """Draw, accept with min(1, p/q), recover from (p - q)+: written here without the engine."""
     p, q = small_models(Sampling(1.0))
     found: defaultdict[tuple[int, ...], float] = defaultdict(float)
@@ -233,7 +233,7 @@ def test_independent_enumeration_agrees():
     assert distance(dict(found), expected) < 1e-6
 
 
-def test_distribution_of_another_position_would_not_be_exact():
+def test_enumeration_detects_a_q_of_the_wrong_position():
     """The enumeration notices a q that the guesses were not drawn from."""
     p, q = small_models(Sampling(1.0))
     swapped = CandidateMethod(Drawn.SAMPLED, reported_q=lambda _: q((0,)))
@@ -244,7 +244,7 @@ def test_distribution_of_another_position_would_not_be_exact():
 # Training
 
 
-def test_kept_rows_are_nested_and_end_with_the_text():
+def test_kept_training_rows_are_nested_and_end_with_the_text():
     torch.manual_seed(0)
     length, depth = 400, 6
     rows = training.kept_rows(length, depth)
@@ -259,7 +259,7 @@ def test_kept_rows_are_nested_and_end_with_the_text():
     assert (rows.anchors + rows.depths <= length).all()
 
 
-def test_training_rows_equal_a_pass_of_transformers():
+def test_training_output_equals_a_pass_of_transformers():
     """A mask must not see the text after its anchor, nor the masks of another anchor."""
     head, depth = trained(), training.DEPTH
     text = headed.target().encode("The cat saw the dog and", 4)
@@ -281,7 +281,7 @@ def test_training_rows_equal_a_pass_of_transformers():
             assert torch.allclose(soft, expected[d], atol=1e-5)
 
 
-def test_loss_is_the_weighted_mean_of_its_depths():
+def test_loss_is_the_weighted_mean_over_depths():
     head, outputs = learned(3), headed.outputs(1)
     torch.manual_seed(2)
     rows = training.kept_rows(outputs.tokens.shape[1])
@@ -301,7 +301,7 @@ def test_loss_is_the_weighted_mean_of_its_depths():
     assert training.loss(head, two, rows).item() == pytest.approx(expected.item(), abs=1e-4)
 
 
-def test_training_learns_to_guess_at_masks():
+def test_trained_model_learns_to_guess_at_mask_tokens():
     """So few steps and sentences do not teach the last masks, which have the fewest rows."""
     losses = []
     learned(40, losses)
@@ -326,7 +326,7 @@ def test_training_starts_from_the_house_draft_model_or_the_first_layers():
     assert (house.config.hidden_size, len(house.model.layers)) == (192, 2)
 
 
-def test_trained_model_saves_passes_and_needs_its_mask():
+def test_trained_model_saves_passes_only_with_its_own_mask_token():
     trace = traced(headed.target(), trained_drafter(), "The cat", GREEDY, baseline=False)
     assert summary(trace)["tokens_per_pass"] > 1.5
     other = deepcopy(trained())
@@ -366,7 +366,7 @@ def write(folder, make=tiny.llama, words=None):
 
 
 @pytest.mark.parametrize("make", [tiny.llama, qwen2], ids=["llama", "qwen2"])
-def test_public_checkpoint_is_recognised_and_drafts(make, tmp_path):
+def test_published_checkpoint_is_recognised_and_can_draft(make, tmp_path):
     model, folder = make(), write(tmp_path / "pard", make)
     assert layout_in(folder).title == "PARD (AMD)"
     target = tiny.target()
@@ -378,7 +378,7 @@ def test_public_checkpoint_is_recognised_and_drafts(make, tmp_path):
 
 
 @pytest.mark.parametrize("mask", [tiny.VOCABULARY, -1, "x", None, True])
-def test_mask_that_is_no_token_is_refused(mask, tmp_path):
+def test_mask_token_outside_the_vocabulary_is_refused(mask, tmp_path):
     folder = write(tmp_path / "pard")
     data = json.loads((folder / "config.json").read_text()) | {"pard_token": mask}
     (folder / "config.json").write_text(json.dumps(data))
@@ -395,7 +395,7 @@ def test_pard_2_is_refused(change, tmp_path):
         load_drafter(str(folder), tiny.target())
 
 
-def test_checkpoint_with_other_tokens_is_refused(tmp_path):
+def test_checkpoint_with_another_vocabulary_is_refused(tmp_path):
     folder = write(tmp_path / "pard", words=tiny.tokenizer_of("other words here " * 9))
     with pytest.raises(Unsuitable, match="another target than 'tiny': their tokens differ"):
         load_drafter(str(folder), tiny.target())
@@ -411,7 +411,7 @@ def test_saved_model_loads_unchanged(tmp_path):
     assert "TokenizersBackend" not in (tmp_path / "tokenizer_config.json").read_text()
 
 
-def test_trace_passes_and_forged_drafts_are_refused():
+def test_check_accepts_the_trace_and_detects_forged_drafts():
     """The first guess is rejected, so the last can be changed unnoticed by other checks."""
     settings = replace(WARM, gamma=4)
     trace = traced(headed.target(), trained_drafter(learned(1)), headed.PROMPTS[0], settings)

@@ -28,7 +28,7 @@ TEXTS = [text for texts in prompts().values() for text in texts]
 FEW = 24  # new tokens: a few rounds of a prompt
 
 
-def test_peers_data_belongs_to_shipped_weights():
+def test_comparison_with_vllm_was_measured_with_the_shipped_weights():
     assert (FACTS["package"], FACTS["version"]) == (PACKAGE, VERSION)
     assert FACTS["target"] == fingerprint(weight_files(MODELS / "target"))
     assert FACTS["prompts"] == hashlib.sha256((ASSETS / "prompts.json").read_bytes()).hexdigest()
@@ -44,7 +44,7 @@ def test_peers_data_belongs_to_shipped_weights():
 
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
-def test_peers_counts_follow_from_rounds(row):
+def test_counts_of_the_comparison_follow_from_its_rounds(row):
     here = [row["others"].get(str(place), told) for place, told in enumerate(row["vllm"])]
     assert len(row["vllm"]) == len(TEXTS)
     assert row["rounds_equal"] == len(TEXTS) - len(row["others"])
@@ -54,7 +54,7 @@ def test_peers_counts_follow_from_rounds(row):
 
 
 @pytest.mark.parametrize("peer", PEERS, ids=lambda peer: peer.drafter)
-def test_texts_equal_vllm_and_rounds_too_unless_noted(peer):
+def test_texts_and_rounds_equal_those_of_vllm_except_where_noted(peer):
     row = ROWS[peer.drafter]
     assert row["texts_equal"] == len(TEXTS)
     assert (row["rounds_equal"] == len(TEXTS)) is not bool(peer.differs)
@@ -76,7 +76,7 @@ def test_current_rounds_equal_recorded_rounds(peer, place, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("peer", [peer for peer in PEERS if peer.differs], ids=lambda p: p.drafter)
-def test_noted_difference_explains_different_rounds(peer, monkeypatch):
+def test_rounds_equal_those_of_vllm_after_the_noted_change(peer, monkeypatch):
     row = ROWS[peer.drafter]
     place = min(row["others"], key=lambda place: len(row["vllm"][int(place)]))
     target = load_target("house", "cpu")
@@ -85,7 +85,7 @@ def test_noted_difference_explains_different_rounds(peer, monkeypatch):
     assert told == row["vllm"][int(place)] != row["others"][place]
 
 
-def test_last_round_and_prefill_are_left_out():
+def test_comparison_omits_the_prefill_and_the_last_round():
     steps = [
         {"drafted": 0, "accepted": 0, "tokens": [5]},
         {"drafted": 4, "accepted": 2, "tokens": [6, 7, 8]},
@@ -97,14 +97,14 @@ def test_last_round_and_prefill_are_left_out():
     assert by_position(["20", "1"]) == [2, 1]
 
 
-def test_old_rows_stay_unless_shared_facts_changed():
+def test_existing_rows_are_kept_unless_the_conditions_changed():
     file, same = MODELS / "peers.json", {key: FACTS[key] for key in FACTS.keys() - {"rows"}}
     assert known(file, same) == ROWS
     assert known(file, same | {"version": "0.1"}) == {}
     assert known(MODELS / "none.json", same) == {}
 
 
-def test_medusa_folder_includes_target_projection(tmp_path):
+def test_medusa_folder_includes_the_output_projection_of_the_target(tmp_path):
     target = load_target("house", "cpu")
     beside = load_file(MODELS / "medusa" / SHARED)
     words = load_file(MODELS / "target" / "model.safetensors")["model.embed_tokens.weight"]
@@ -119,7 +119,7 @@ def test_medusa_folder_includes_target_projection(tmp_path):
     assert not (tmp_path / SHARED).exists()
 
 
-def test_shipped_weights_fit_in_budget():
+def test_shipped_weights_stay_within_their_size_limit():
     """House may take 60 MB, including projections that only vLLM reads, and all weights 90 MB."""
     files = list(MODELS.rglob("*.safetensors"))
     house = [file for file in files if not file.parent.name.endswith("-smollm2")]
@@ -128,7 +128,7 @@ def test_shipped_weights_fit_in_budget():
     assert sum(file.stat().st_size for file in files) < 90e6
 
 
-def test_card_shows_comparison_with_vllm():
+def test_model_card_shows_the_comparison_with_vllm():
     from specviz.training.card import read_models
 
     models = read_models(MODELS)

@@ -23,7 +23,7 @@ def gpu():
         yield device_log
 
 
-def test_results_stay_on_the_device_of_their_inputs(gpu):
+def test_simulated_gpu_keeps_results_on_the_device_of_their_inputs(gpu):
     here = torch.ones(3, device="cuda")
     assert here.device == (here * 2)[:1].device == torch.zeros(1).to("cuda:0").device == DEVICE
     assert here.cpu().device == torch.zeros(1).device == torch.device("cpu")
@@ -31,7 +31,7 @@ def test_results_stay_on_the_device_of_their_inputs(gpu):
     assert not here.cpu().is_cuda
 
 
-def test_operands_on_two_devices_are_refused(gpu):
+def test_simulated_gpu_refuses_operands_on_two_devices(gpu):
     here, host = torch.ones(3, device="cuda"), torch.ones(3)
     for op in (torch.add, torch.matmul, torch.minimum):
         with pytest.raises(RuntimeError, match="same device"):
@@ -42,7 +42,7 @@ def test_operands_on_two_devices_are_refused(gpu):
         here.numpy()
 
 
-def test_host_scalars_are_accepted_as_on_cuda(gpu):
+def test_simulated_gpu_accepts_host_scalars_as_cuda_does(gpu):
     here = torch.ones(3, device="cuda")
     assert (here * torch.tensor(2.0)).tolist() == [2.0] * 3
     here[1] = 0.0
@@ -66,7 +66,7 @@ def test_host_scalars_are_accepted_as_on_cuda(gpu):
         (lambda x: torch.ones(1, device=x.device) + x.softmax(-1).topk(2).values[1:], 0, 0, 0),
     ],
 )
-def test_synchronizations_are_counted(gpu, ask, reads, uploads, waits):
+def test_simulated_gpu_counts_reads_uploads_and_waits(gpu, ask, reads, uploads, waits):
     here = torch.ones(3, device="cuda")
     gpu.counts.clear()
     ask(here)
@@ -93,7 +93,7 @@ def test_asynchronous_copy_is_complete_after_a_later_read(gpu):
     assert copy.tolist() == [3.0, -4.0]
 
 
-def test_batched_uploads_are_one_upload(gpu):
+def test_batched_uploads_count_as_one_upload(gpu):
     made = [
         torch.tensor([[2**40 + 1, 0]]),
         torch.tensor([[True], [False], [True]]),
@@ -110,7 +110,7 @@ def test_batched_uploads_are_one_upload(gpu):
 
 
 @pytest.mark.parametrize("keys", [1, 7, 8, 9, 130])
-def test_mask_rows_are_aligned_for_attention(gpu, keys):
+def test_uploaded_mask_rows_are_aligned_for_attention(gpu, keys):
     mask = torch.rand(1, 1, 3, keys, dtype=torch.bfloat16)
     _, there = upload_together(DEVICE, torch.tensor([[1, 2, 3]]), mask)
     assert all(
@@ -120,7 +120,7 @@ def test_mask_rows_are_aligned_for_attention(gpu, keys):
     assert there.tolist() == mask.tolist()
 
 
-def test_pretended_device_is_removed_afterwards():
+def test_simulated_gpu_is_removed_afterwards():
     with pretended():
         assert torch.cuda.is_available()
     assert not isinstance(torch.ones(1) + 1, Cuda)
@@ -151,7 +151,7 @@ def slipped(owner, name, old, new):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("slip", SLIPS, ids=lambda slip: f"{slip[0].__name__}.{slip[1]}")
-def test_tensor_left_on_host_is_detected(monkeypatch, slip):
+def test_simulated_gpu_detects_a_tensor_left_on_the_host(monkeypatch, slip):
     owner, name, old, new, drafter, temperature = slip
     changed = slipped(owner, name, old, new)
     monkeypatch.setattr(owner, name, changed)

@@ -115,7 +115,7 @@ CHOICES = [
 
 
 @pytest.mark.parametrize("plan", CHOICES)
-def test_fastest_backend_and_layout_are_chosen(plan, monkeypatch, forget):
+def test_fastest_backend_and_memory_layout_are_chosen(plan, monkeypatch, forget):
     costs = {
         (plan.transposed, plan.one, 1): 1.0,
         (plan.transposed, plan.two, 2): 1.0,
@@ -134,7 +134,7 @@ def test_fastest_backend_and_layout_are_chosen(plan, monkeypatch, forget):
         assert (layer.product.packed is not None) is bool(packs), "must not keep an unused copy"
 
 
-def test_backends_take_turns_and_are_measured_once_per_shapes_and_threads(monkeypatch, forget):
+def test_backends_are_measured_in_turns_once_per_shapes_and_threads(monkeypatch, forget):
     clock = Seconds({}, monkeypatch)
     optimize_linears(network(), clock=clock)
     first = len(clock.products)
@@ -161,7 +161,7 @@ def test_clearly_slower_backend_is_dropped_early(monkeypatch, forget):
     assert clock.products.count((True, Backend.NUMPY, 1)) == 2 * (products.MEASUREMENTS + 1)
 
 
-def test_only_first_outputs_of_large_matrix_are_measured(monkeypatch, forget):
+def test_only_the_first_outputs_of_a_large_matrix_are_measured(monkeypatch, forget):
     clock = Seconds({}, monkeypatch)
     monkeypatch.setattr(products, "SAMPLE_BYTES", 4 * 37 * 20)
     sizes = set()
@@ -173,7 +173,7 @@ def test_only_first_outputs_of_large_matrix_are_measured(monkeypatch, forget):
     assert [layer.product.out_features for layer in linear_layers(model)] == [65, 9]
 
 
-def test_single_slow_measurement_does_not_decide(monkeypatch, forget):
+def test_single_slow_measurement_does_not_change_the_choice_of_backend(monkeypatch, forget):
     best = (True, Backend.NUMPY, 1)
     clock = Seconds({best: 1.0, (True, Backend.TORCH, 1): 1.1}, monkeypatch)
     spend = clock.spend
@@ -191,7 +191,7 @@ def test_single_slow_measurement_does_not_decide(monkeypatch, forget):
     }
 
 
-def test_weights_keep_names_values_and_ties():
+def test_optimized_weights_keep_their_names_values_and_sharing():
     model = tiny.llama()
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
     prepare(model)
@@ -202,7 +202,7 @@ def test_weights_keep_names_values_and_ties():
     assert isinstance(model.lm_head, FastLinear)
 
 
-def test_weight_is_stored_once_besides_packed_copy():
+def test_weight_is_stored_once_in_addition_to_its_packed_copy():
     model = tiny.llama()
     size = sum(weight.nbytes for weight in model.parameters())
     prepare(model)
@@ -216,7 +216,7 @@ def test_weight_is_stored_once_besides_packed_copy():
     assert np.shares_memory(attention.q_proj.weight.numpy(), made.layers[0].attention.qkv.matrix)
 
 
-def test_original_weight_memory_is_freed():
+def test_memory_of_the_original_weights_is_freed():
     """A file's tensors may be views of one block, which the norms alone would keep allocated."""
     model = tiny.llama()
     size = sum(weight.nbytes for weight in model.parameters())
@@ -251,7 +251,7 @@ def test_unoptimized_copy_is_an_independent_ordinary_network():
 
 
 @pytest.mark.parametrize("numpy_seconds", [3.0, 1.0])
-def test_one_thread_pool_computes_all_shapes(numpy_seconds, monkeypatch, forget):
+def test_all_matrix_shapes_use_the_library_with_the_faster_pass(numpy_seconds, monkeypatch, forget):
     """Each library is faster for one of two shapes; the faster pass decides for both."""
 
     def measured(ready, rows, choices, clock):
@@ -275,7 +275,7 @@ def test_one_thread_pool_computes_all_shapes(numpy_seconds, monkeypatch, forget)
     assert not any(Backend.NUMPY in (plan.two, plan.few, plan.many) for plan in plans)
 
 
-def test_description_lists_backends_by_share_of_weights(monkeypatch, forget):
+def test_description_lists_the_backends_with_their_share_of_weights(monkeypatch, forget):
     model = network(bias=False)
     costs = {
         (True, Backend.NUMPY, 1): 1.0,
@@ -310,7 +310,7 @@ def test_trace_without_product_backends_round_trips():
     assert list(Trace.parse(older).lines()) == older
 
 
-def test_gradients_flow_through_fast_linear():
+def test_gradients_flow_through_an_optimized_layer():
     model = network()
     optimize_linears(model)
     rows = torch.randn(4, 37, requires_grad=True)
@@ -353,7 +353,7 @@ class Wrong:
 
 
 @pytest.mark.parametrize("operations", [Missing, Wrong])
-def test_missing_or_wrong_packing_is_not_used(operations, monkeypatch, forget):
+def test_missing_or_faulty_packed_product_is_not_used(operations, monkeypatch, forget):
     monkeypatch.setattr(adapter, "ONEDNN", operations)
     can_pack.cache_clear()
     try:
@@ -370,7 +370,7 @@ def test_missing_or_wrong_packing_is_not_used(operations, monkeypatch, forget):
         can_pack.cache_clear()
 
 
-def test_measuring_leaves_random_state_unchanged(forget):
+def test_measuring_backends_leaves_the_random_state_unchanged(forget):
     can_pack.cache_clear()
     model = network()
     torch.manual_seed(5)
@@ -380,7 +380,7 @@ def test_measuring_leaves_random_state_unchanged(forget):
     assert torch.equal(torch.rand(1), expected)
 
 
-def test_all_catalogue_models_with_weights_are_optimized():
+def test_linear_layers_of_all_catalogue_models_are_optimized():
     target = load_target("house", "cpu")
     assert isinstance(network_of(target.model), NumpyLlama)
     own = [e for e in entries() if e.made_for == "house"]
@@ -405,7 +405,7 @@ def test_all_catalogue_models_with_weights_are_optimized():
             assert {type(layer) for layer in alone} <= {FastLinear}, entry.name
 
 
-def test_transformers_is_measured_on_unoptimized_copies():
+def test_benchmark_runs_transformers_on_unoptimized_copies():
     target, small = tiny.target(), tiny.draft()
     settings = Settings(Sampling(0.0), max_new_tokens=8, gamma=3)
     prompt = methods.Prompt(tiny.PROMPT, tuple(target.encode(tiny.PROMPT, 8)))

@@ -131,7 +131,7 @@ def test_dynamic_tree_is_built_with_one_read_and_one_upload(transfers, drafter):
 
 
 @pytest.mark.parametrize(("drafter", "budget"), [("eagle3", 3), ("eagle3", 10), ("moa", 5)])
-def test_dynamic_tree_equals_tree_built_with_reads(drafter, budget):
+def test_dynamic_tree_built_on_the_device_equals_one_built_with_reads(drafter, budget):
     """Include nodes that were expanded but fall outside the budget or end the text."""
     settings = replace(WIDE, budget=budget)
     usual = played("cpu", drafter, settings)
@@ -151,7 +151,7 @@ def test_dynamic_tree_equals_tree_built_with_reads(drafter, budget):
 
 @pytest.mark.parametrize("settings", [WARM, GREEDY], ids=["sampled", "greedy"])
 @pytest.mark.parametrize("drafter", SESSIONS)
-def test_no_guess_follows_end_of_text(dropped_levels, drafter, settings):
+def test_no_guess_follows_an_end_token(dropped_levels, drafter, settings):
     usual = played("cpu", drafter, settings)
     said = {token for each in usual for token in each.tree.tokens[:1]}
     inner = {each.tree.tokens[each.tree.parents[-1]] for each in usual} - said
@@ -165,7 +165,7 @@ def test_no_guess_follows_end_of_text(dropped_levels, drafter, settings):
 
 
 @pytest.mark.parametrize("drafter", SESSIONS)
-def test_u_beyond_top_tokens_is_drawn_again(monkeypatch, dropped_levels, drafter):
+def test_level_is_built_again_if_u_lies_beyond_the_top_tokens(monkeypatch, dropped_levels, drafter):
     here = played("cpu", drafter, HOT)
     monkeypatch.setattr(siblings, "TOP_SIZES", (64, 2))
     with counted.gpu():
@@ -175,7 +175,7 @@ def test_u_beyond_top_tokens_is_drawn_again(monkeypatch, dropped_levels, drafter
 
 
 @pytest.mark.parametrize("drafter", ["eagle", "draft-model", "layerskip"])
-def test_distribution_with_few_tokens_has_few_siblings(dropped_levels, drafter):
+def test_distribution_with_few_tokens_gives_few_siblings(dropped_levels, drafter):
     here = played("cpu", drafter, FEW)
     with counted.gpu():
         there = played("cuda", drafter, FEW)
@@ -184,7 +184,7 @@ def test_distribution_with_few_tokens_has_few_siblings(dropped_levels, drafter):
     assert any(dropped_levels)
 
 
-def test_other_vocabulary_needs_no_extra_reads(pair, tmp_path):
+def test_draft_model_of_another_vocabulary_builds_the_same_tree_on_the_device(pair, tmp_path):
     folder = tiny.save(tiny.llama(5), tmp_path / "bees", bees())
 
     def proposals(device):
@@ -200,7 +200,7 @@ def test_other_vocabulary_needs_no_extra_reads(pair, tmp_path):
     assert max(len(each.tree) for each in there) > 9
 
 
-def test_confidence_makes_each_level_read(dropped_levels):
+def test_confidence_threshold_makes_the_host_read_every_level(dropped_levels):
     unsure = replace(MILD, confidence=0.5)
     here = played("cpu", "draft-model", unsure)
     with counted.gpu():

@@ -39,14 +39,14 @@ def nothing_here(monkeypatch):
     monkeypatch.setattr(huggingface_hub, "snapshot_download", absent)
 
 
-def test_requested_checkpoints_are_listed_once():
+def test_every_requested_public_checkpoint_is_listed_once():
     names = [row.name for row in ROWS]
     assert len(set(names)) == len(names)
     assert not [part for part in ASKED if not any(part in name for name in names)]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_rows_follow_the_schema(row):
+def test_rows_of_public_checkpoints_follow_the_schema(row):
     types = {
         "name": str, "kind": str, "family": str, "layout": str | None, "runs": bool | None,
         "made_for": str | None, "revision": str, "parameters": int | None, "bytes": int | None,
@@ -68,7 +68,7 @@ def test_rows_follow_the_schema(row):
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_runnable_rows_have_a_layout_and_others_a_reason(row):
+def test_runnable_checkpoints_have_a_layout_and_others_a_reason(row):
     if row.runs:
         assert row.layout in (TITLES if row.kind == "drafter" else {CAUSAL_LM})
         assert row.verified["layout"]
@@ -112,7 +112,7 @@ def test_verified_targets_load_a_tiny_model(tmp_path):
 
 
 @pytest.mark.usefixtures("nothing_here")
-def test_row_of_absent_checkpoint_gives_its_sizes():
+def test_row_of_a_checkpoint_not_on_this_machine_gives_its_sizes():
     rows = {row["name"]: row for row in public.public_rows()}
     four = rows["Qwen/Qwen3-4B"]
     assert not any(row["on_this_machine"] for row in rows.values())
@@ -120,7 +120,7 @@ def test_row_of_absent_checkpoint_gives_its_sizes():
     assert four["bytes"] == 8_049_600_000  # the file sizes that the Hub lists
 
 
-def test_row_of_present_checkpoint_has_size_of_its_files(monkeypatch, tmp_path):
+def test_row_of_a_checkpoint_on_this_machine_has_the_size_of_its_files(monkeypatch, tmp_path):
     name = "yuhuili/EAGLE3-LLaMA3.1-Instruct-8B"
     written("eagle3 of SafeAILab", tmp_path)
     monkeypatch.setattr(public, "find_fetched", lambda each: tmp_path if each == name else None)
@@ -130,7 +130,7 @@ def test_row_of_present_checkpoint_has_size_of_its_files(monkeypatch, tmp_path):
 
 
 @pytest.mark.usefixtures("nothing_here")
-def test_models_command_lists_each_on_one_line(capsys):
+def test_models_command_lists_each_checkpoint_on_one_line(capsys):
     assert main(["models"]) == 0
     lines = capsys.readouterr().out.splitlines()
     said = {row.name: [line for line in lines if line.split(" ")[0] == row.name] for row in ROWS}

@@ -74,13 +74,13 @@ def test_every_published_number_has_its_source_and_evidence():
         (80, 80, "%", "80%", "accepted"),
     ],
 )
-def test_numbers_are_shown_as_published(low, high, unit, said, kind):
+def test_published_numbers_are_displayed_as_in_their_source(low, high, unit, said, kind):
     each = published(low=low, high=high, unit=unit)
     assert each.number == said
     assert row(each)["kind"] == kind
 
 
-def test_rows_have_unique_ids_and_second_hand_ones_are_counted():
+def test_published_rows_have_unique_ids_and_a_count_of_second_hand_ones():
     known = config()
     places = [row["place"] for row in known["rows"]]
     places += [row["place"] for board in known["boards"] for row in board["rows"]]
@@ -91,18 +91,18 @@ def test_rows_have_unique_ids_and_second_hand_ones_are_counted():
     )
 
 
-def test_slowdowns_sort_below_speedups():
+def test_published_slowdowns_sort_below_speedups():
     slower, gain = published(low=1.4, high=1.4, unit="× slower"), published(low=1.01, high=1.01)
     assert row(slower)["gain"] < 1.0 < row(gain)["gain"]
 
 
-def test_unstated_facts_are_empty():
+def test_facts_missing_in_the_source_are_empty():
     unsaid = row(published(model=NOT_STATED))
     assert unsaid["model"] == ""
     assert unsaid["task"] == "t"
 
 
-def test_board_lists_every_row_fastest_first():
+def test_leaderboard_lists_every_method_fastest_first():
     for made, known in zip(config()["boards"], boards(), strict=True):
         assert {r["method"] for r in made["rows"]} == {r.method for r in known.rows}
         overall = [float(r["overall"]) for r in made["rows"]]
@@ -111,7 +111,7 @@ def test_board_lists_every_row_fastest_first():
         assert made["source"]["url"].startswith("https://")
 
 
-def test_own_numbers_have_their_own_columns_with_the_machine():
+def test_our_own_numbers_have_separate_columns_naming_the_machine():
     own = ours(FACTS, [published(), published(low=1.5, high=1.5, unit="× slower")])
     assert own["heading"] == "House models, measured on 2 CPU cores"
     (only,) = own["rows"]
@@ -121,20 +121,20 @@ def test_own_numbers_have_their_own_columns_with_the_machine():
     assert (only["passes"], only["alpha"]) == ("3.00", "0.80")
 
 
-def test_unmeasured_family_is_labelled():
+def test_family_that_we_did_not_measure_is_labelled():
     (only,) = ours(FACTS, [published(method="Hydra", unit="%")])["rows"]
     assert only["published"] == ""
     assert only["apart"] == "not measured"
 
 
-def test_every_family_has_a_measured_drafter_of_ours():
+def test_every_published_family_has_a_drafter_that_we_measured():
     names = {found["name"] for found in measured()["rows"]}
     for each in published_numbers():
         assert drafters()[each.method] in names
 
 
 @pytest.mark.parametrize("text", [None, "{", "[]"])
-def test_unreadable_card_removes_our_column(text, tmp_path, monkeypatch):
+def test_unreadable_measurements_remove_our_column(text, tmp_path, monkeypatch):
     path = tmp_path / "measured.json"
     if text is not None:
         path.write_text(text)
@@ -143,7 +143,7 @@ def test_unreadable_card_removes_our_column(text, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["method", "says", "model", "task", "hardware", "conditions"])
-def test_hostile_text_is_sent_as_data(name, monkeypatch):
+def test_html_in_published_data_is_sent_as_data(name, monkeypatch):
     monkeypatch.setattr(section, "published_numbers", lambda: (published(**{name: HOSTILE}),))
     facts = config()
     text = script(NAME, "cost/published/published", facts)
@@ -157,7 +157,7 @@ def test_hostile_text_is_sent_as_data(name, monkeypatch):
 MARKUP = ("innerHTML", "InnerHTML", "insertAdjacent", "eval(")
 
 
-def test_scripts_set_text_and_never_markup():
+def test_browser_code_never_inserts_html():
     paths = [*HALF.rglob("*.js"), *HALF.rglob("*.html")]
     paths = [path for path in paths if path.parent.name != "vendor"]  # Preact can; we never ask it
     assert len(paths) > 50
@@ -167,7 +167,7 @@ def test_scripts_set_text_and_never_markup():
         assert path.suffix != ".html" or "${" not in text
 
 
-def test_source_without_a_link_is_refused_on_the_page():
+def test_source_with_a_javascript_link_is_refused():
     with pytest.raises(ValueError, match="needs a title and a link"):
         Source("A paper", "javascript:alert(1)", "S", "")
 
@@ -186,7 +186,7 @@ def test_nearest_report_prefers_the_same_batch():
     assert unstated_facts(alone) == []
 
 
-def test_heavy_load_counts_as_a_large_batch():
+def test_heavy_load_counts_as_a_large_batch_size():
     busy = found("n-gram", 512)
     assert (busy.number, busy.load) == ("1.8 × slower", "heavy")
     assert unstated_facts(busy) == ["batch"]
@@ -194,7 +194,7 @@ def test_heavy_load_counts_as_a_large_batch():
     assert found("n-gram", 1, "llama-3.1-70b").number == "2.8 ×"
 
 
-def test_model_and_machine_break_ties_of_the_batch():
+def test_reports_with_equal_batch_size_are_chosen_by_model_and_machine():
     a100, rtx = (found("model", 1, machine=name) for name in ("a100-sxm", "h100-sxm"))
     assert "A100" in a100.hardware
     assert a100.model == rtx.model == "Vicuna-7B-v1.3"
@@ -204,7 +204,7 @@ def test_model_and_machine_break_ties_of_the_batch():
     assert not same_machine("one TPU v4", "laptop-cpu")
 
 
-def test_no_published_report_covers_the_house_models():
+def test_house_models_have_no_published_report():
     assert found("head", 1, "house") is None
     assert found("n-gram", 8, "house-draft") is None
 

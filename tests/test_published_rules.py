@@ -63,19 +63,19 @@ RESULTS = {each.key: each.result() for each in GALLERY}
 
 
 @pytest.mark.parametrize("key", LOST)
-def test_loss_equals_the_reference(key):
+def test_loss_of_each_published_rule_equals_the_reference(key):
     assert RESULTS[key].tv == pytest.approx(LOST[key], abs=6e-4)
 
 
 @pytest.mark.parametrize("key", FIRST)
-def test_first_token_follows_the_reference(key):
+def test_first_token_distribution_of_each_published_rule_equals_the_reference(key):
     found, should = RESULTS[key].first()
     assert found == pytest.approx(FIRST[key], abs=6e-4)
     assert should == pytest.approx(P.tolist(), abs=1e-12)
 
 
 @pytest.mark.parametrize("key", KEPT)
-def test_accepted_length_equals_the_reference(key):
+def test_accepted_length_of_each_published_rule_equals_the_reference(key):
     assert RESULTS[key].accepted_length == pytest.approx(KEPT[key], abs=6e-4)
 
 
@@ -91,12 +91,12 @@ def test_loss_at_other_draft_temperatures_equals_the_reference():
         assert found.tv == pytest.approx(lost, abs=6e-4)
 
 
-def test_loss_of_remaining_mass_on_other_shapes():
+def test_loss_of_the_remaining_mass_rule_is_in_the_known_range():
     assert 0.011 < RESULTS["remaining-mass"].tv < 0.041
 
 
 @pytest.mark.parametrize("each", GALLERY, ids=lambda each: each.key)
-def test_verdict_follows_from_the_distance(each):
+def test_verdict_on_a_published_rule_follows_from_its_distance(each):
     result = RESULTS[each.key]
     assert sum(result.distribution.values()) == pytest.approx(1, abs=1e-12)
     assert (result.verdict == "exact") == (result.tv < EXACT)
@@ -106,7 +106,7 @@ def test_verdict_follows_from_the_distance(each):
 
 
 @pytest.mark.parametrize("each", GALLERY, ids=lambda each: each.key)
-def test_samples_follow_the_computed_distribution(each):
+def test_samples_of_each_published_rule_follow_its_computed_distribution(each):
     result, throws = RESULTS[each.key], 20_000
     counts = sample_counts(each, throws, seed=5)
     assert sum(counts.values()) == throws
@@ -140,7 +140,7 @@ def test_gallery_has_at_least_twelve_distinct_keys():
     assert len({each.key for each in GALLERY}) == len(GALLERY)
 
 
-def test_dropping_a_sampled_guess_by_its_own_q_is_lossy():
+def test_dropping_a_sampled_guess_because_of_its_own_q_is_lossy():
     """Compute the first token by hand: kept guesses as sampled, and p in place of those dropped."""
     kept = Q * (Q >= 0.2)
     residual = (P - Q).clamp(min=0)
@@ -152,7 +152,7 @@ def test_dropping_a_sampled_guess_by_its_own_q_is_lossy():
     assert RESULTS["cut-after-sampling"].verdict == "lossy"
 
 
-def test_best_number_of_guesses_leaks_the_second_into_its_own_cut():
+def test_choosing_the_draft_length_after_sampling_is_lossy():
     """Compute the distance by hand: after an improbable token, only probable ones are sent."""
     probable = Q >= LEAST
     sent, accepted = Q * probable, torch.minimum(P, Q)
@@ -165,12 +165,12 @@ def test_best_number_of_guesses_leaks_the_second_into_its_own_cut():
 
 
 @pytest.mark.parametrize("sent", [until_first_loss, best_of_all])
-def test_schedules_send_all_three_guesses_or_one(sent):
+def test_both_early_stop_schedules_send_either_one_or_three_guesses(sent):
     """So the pair differs in what decides, and neither is without guesses."""
     assert set(sent(Q).flatten().tolist()) == {1, 3}
 
 
-def test_early_stop_decides_about_a_guess_before_it_is_sampled():
+def test_early_stop_decides_on_a_guess_before_it_is_sampled():
     """Whether guess k is sent is the same for all tokens at k and after it; not so for the best."""
     for gamma in range(1, 4):
         later = tuple(range(gamma - 1, 3))
@@ -180,19 +180,19 @@ def test_early_stop_decides_about_a_guess_before_it_is_sampled():
     assert not torch.equal(second.amin((1, 2)), second.amax((1, 2)))
 
 
-def test_reused_u_shows_only_in_strings():
+def test_reused_u_changes_sequences_but_not_the_first_token():
     found, should = RESULTS["one-coin"].first()
     assert found == pytest.approx(should, abs=1e-12)
     assert RESULTS["one-coin"].verdict == "lossy"
 
 
-def test_cumulative_uniform_accepts_more_than_a_lossless_rule_can():
+def test_cumulative_uniform_rule_accepts_more_than_any_lossless_rule_can():
     assert RESULTS["cumulative-uniform"].accepted_length > 1.125
     assert sum(acceptance_counts(0.5, 0.25)) == pytest.approx(1)
     assert acceptance_counts(0.0, 0.0) == (1.0, 0.0, 0.0)
 
 
-def test_exponential_race_with_equal_starts_samples_by_weight():
+def test_exponential_race_with_equal_starts_samples_in_proportion_to_p():
     none = torch.zeros(5, dtype=torch.float64)
     assert torch.allclose(win_probabilities(P, none), P)
     assert win_probabilities(P, Q).sum().item() == pytest.approx(1, abs=1e-12)

@@ -35,7 +35,7 @@ def raising(problem):
     return answer
 
 
-def test_answer_is_json_that_no_cache_keeps():
+def test_response_to_a_section_request_is_json_and_never_cached():
     came = post(lambda data: {"twice": 2 * data["n"]}, '{"n": 4}')
     assert (came.status_code, came.json()) == (200, {"twice": 8})
     assert came.headers["cache-control"] == "no-store"
@@ -49,48 +49,48 @@ def test_answer_is_json_that_no_cache_keeps():
         (BadRequest("Which?", models=["a"]), {"problem": "Which?", "field": "", "models": ["a"]}),
     ],
 )
-def test_refusal_of_a_section_is_an_answer_with_a_sentence(problem, told):
+def test_request_rejected_by_a_section_has_status_200_and_readable_error(problem, told):
     """Browsers report every other status in their console, as if the page had failed."""
     came = post(raising(problem))
     assert (came.status_code, came.json()) == (200, told)
 
 
 @pytest.mark.parametrize("answer", [raising(KeyError("x")), lambda data: {"n": float("nan")}])
-def test_failed_answer_has_status_500_and_is_logged(answer, caplog):
+def test_exception_in_a_section_has_status_500_and_is_logged(answer, caplog):
     came = post(answer)
     assert (came.status_code, came.json()["problem"]) == (500, module.FAILED)
     assert "a question to part failed" in caplog.text
 
 
-def test_question_to_an_unknown_section_has_status_404():
+def test_request_to_an_unknown_section_has_status_404():
     assert post(dict, name="other").status_code == 404
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", ""])
-def test_question_of_a_type_that_other_sites_may_send_has_status_415(kind):
+def test_request_with_a_content_type_other_sites_can_send_has_status_415(kind):
     assert post(dict, headers={"Content-Type": kind}).status_code == 415
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", b"\xff\xfe", "[" * 3000, '"{}"'])
-def test_question_that_is_no_json_object_has_status_400(text):
+def test_request_that_is_not_a_json_object_has_status_400(text):
     came = post(dict, text)
     assert came.status_code == 400
     assert came.json()["problem"].endswith(".")
 
 
-def test_question_has_at_most_the_characters_that_its_section_allows():
+def test_length_of_a_request_is_limited_by_its_section():
     assert parse('{"a":"é"}', 9) == {"a": "é"}
     with pytest.raises(BadRequest, match="at most 8 characters"):
         parse('{"a":"é"}'.encode(), 8)
 
 
-def test_answer_by_name_is_imported_by_the_first_question():
+def test_answer_function_given_by_name_is_imported_at_the_first_request():
     assert post("specviz.ui.lossless.proof.answer", '{"run": "x"}').json()["problem"] == (
         "There is no recorded run with this name."
     )
 
 
-def test_answers_are_computed_side_by_side_and_counted_by_visitor():
+def test_requests_run_in_parallel_up_to_a_limit_per_visitor():
     """One visitor's limit is nobody else's, and a question that is over no longer counts."""
     leave, most, now = threading.Event(), 0, 0
     lock = threading.Lock()

@@ -51,7 +51,7 @@ def test_jobs_run_in_order_and_report_each_queue_position():
     asyncio.run(story())
 
 
-def test_job_stopped_while_waiting_leaves_at_once_and_later_jobs_move_up():
+def test_waiting_job_that_is_stopped_leaves_at_once_and_later_jobs_move_up():
     async def story():
         waiting = Waiting("abc")
         await settle()
@@ -65,7 +65,7 @@ def test_job_stopped_while_waiting_leaves_at_once_and_later_jobs_move_up():
     asyncio.run(story())
 
 
-def test_position_is_reported_once_even_if_it_changes_before_it_is_read():
+def test_only_the_newest_queue_position_is_reported():
     async def story():
         line = Queue()
         first, _, third = (line.join(name) for name in "abc")
@@ -79,7 +79,7 @@ def test_position_is_reported_once_even_if_it_changes_before_it_is_read():
     asyncio.run(story())
 
 
-def test_leaving_visitor_ends_all_own_runs():
+def test_all_runs_of_a_visitor_end_when_the_visitor_leaves():
     line = Queue()
     mine = [line.join("me"), line.join("me")]
     others = [line.join("you"), line.join("metoo")]
@@ -87,7 +87,7 @@ def test_leaving_visitor_ends_all_own_runs():
     assert [ticket.stopped for ticket in (*mine, *others)] == [True, True, False, False]
 
 
-def test_full_queue_rejects_with_a_message():
+def test_full_queue_rejects_new_jobs_with_a_message():
     line = Queue(longest=2)
     line.join("a"), line.join("b")
     with pytest.raises(QueueFull, match=r"2 runs are already waiting\. Try again"):
@@ -102,7 +102,7 @@ def test_all_jobs_end_when_the_server_stops():
     assert all(ticket.stopped for ticket in tickets)
 
 
-def test_stop_reaches_only_its_own_job_in_any_state():
+def test_stopping_a_job_stops_no_other_job():
     line = Queue()
     first, second = line.join("a"), line.join("b")
     second.stop()
@@ -115,7 +115,7 @@ def test_stop_reaches_only_its_own_job_in_any_state():
     assert third.stop_flag()
 
 
-def test_reused_stop_byte_is_cleared(monkeypatch):
+def test_reused_stop_flag_is_cleared(monkeypatch):
     monkeypatch.setattr("specviz.ui.task.NUMBERS", iter([7, 7]))
     Ticket("a").stop()
     assert not Ticket("b").stop_flag()
@@ -139,7 +139,7 @@ def turns(queue, number, phase=None):
     return served
 
 
-def test_new_job_gets_its_first_round_before_others_continue():
+def test_new_job_gets_its_first_round_before_other_jobs_continue():
     queue = Queue()
     begun(queue, "a", "b")
     assert queue._running.visitor == "a"
@@ -162,7 +162,7 @@ def test_second_job_of_a_visitor_waits_behind_visitors_who_came_earlier():
     assert turns(queue, 4, Phase.DRAFTING) == ["a", "b", "c", "a"]
 
 
-def test_baseline_waits_for_other_jobs_drafting_but_never_starves():
+def test_baseline_yields_to_jobs_still_drafting_but_never_starves():
     queue = Queue()
     begun(queue, "late", phase=Phase.BASELINE)
     queue.give_way(queue._running, Phase.BASELINE)
@@ -191,7 +191,7 @@ def test_endless_new_jobs_do_not_starve_started_jobs():
     assert served.count("old") >= 3
 
 
-def test_jobs_per_visitor_are_limited_with_a_message():
+def test_number_of_jobs_per_visitor_is_limited_with_a_message():
     queue = Queue()
     mine = [queue.join("me") for _ in range(PER_VISITOR)]
     with pytest.raises(QueueFull, match=r"^You already have 2 runs waiting or running\. Stop"):
@@ -234,7 +234,7 @@ def test_wait_is_estimated_once_enough_turns_were_measured():
     assert queue.position(queue.join("e")).seconds is not None
 
 
-def test_waiting_between_turns_is_reported_at_once_and_then_rarely(monkeypatch):
+def test_wait_between_turns_is_reported_at_once_and_then_rarely(monkeypatch):
     async def story():
         queue = Queue()
         first, second = begun(queue, "a", "b")
@@ -256,7 +256,7 @@ def test_waiting_between_turns_is_reported_at_once_and_then_rarely(monkeypatch):
     asyncio.run(story())
 
 
-def test_paused_job_gets_no_turn_and_does_not_block_others():
+def test_paused_job_gets_no_turn_and_does_not_block_other_jobs():
     queue = Queue()
     first = queue.join("a")
     queue.give_way(first, Phase.DRAFTING, drawing=True)
@@ -270,7 +270,7 @@ def test_paused_job_gets_no_turn_and_does_not_block_others():
     assert queue._running is first
 
 
-def test_job_stopped_between_its_turns_ends_before_the_next_job_starts():
+def test_job_stopped_between_turns_ends_before_the_next_job_starts():
     line = Queue()
     first = line.join("a")
     line.give_way(first, Phase.DRAFTING, drawing=True)
@@ -281,7 +281,7 @@ def test_job_stopped_between_its_turns_ends_before_the_next_job_starts():
     assert line._running is following
 
 
-def test_job_stopped_earlier_is_not_overdue():
+def test_job_that_was_stopped_does_not_count_as_overdue():
     overdue, stopped = Ticket("a"), Ticket("b")
     stopped.stop()
     for ticket in (overdue, stopped):

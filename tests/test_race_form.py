@@ -18,7 +18,7 @@ TWO = (FormLane("ngram", ""), FormLane("draft-model", "gamma=2"))
 USUAL = RaceRequest("Once", "house", 0, 0, 1, 7, 12, TWO)
 
 
-def test_form_values_become_a_race():
+def test_values_of_the_form_become_a_race():
     race = USUAL.race()
     assert (race.prompt, race.target) == ("Once", "house")
     assert race.sampling == Sampling(0, 0, 1)
@@ -43,7 +43,7 @@ def test_same_drafter_may_have_several_lanes():
     assert len({lane.name for lane in twins}) == 3
 
 
-def test_unused_lanes_are_skipped():
+def test_empty_lanes_of_the_form_are_skipped():
     fields = ("Once", "house", 0, 0, 1, 7, 12, "auto", "")
     found = RaceRequest.from_form(
         *fields, "ngram", None, None, "", "", "gamma=3", "suffix", "gamma=4"
@@ -68,7 +68,7 @@ def test_unknown_prompt_format_is_rejected():
 
 
 @pytest.mark.parametrize("name", DRAFTERS)
-def test_default_settings_can_be_parsed_as_a_lane(name):
+def test_default_settings_of_each_drafter_can_be_parsed_as_a_lane(name):
     lanes = (FormLane(name, suits(name)), FormLane("ngram", ""))
     settings = replace(USUAL, lanes=lanes).race().lanes[0].settings
     shared = {"sampling": {"temperature": 0.0}, "seed": 7, "max_new_tokens": 12}
@@ -108,7 +108,7 @@ RACES.append(
 
 
 @pytest.mark.parametrize("race", RACES, ids=lambda race: race.prompt[:12])
-def test_form_values_of_a_race_rebuild_it(race):
+def test_form_values_of_a_race_give_the_same_race(race):
     again = RaceRequest.from_form(*values(race)).race(any_model=True)
     assert (again.prompt, again.target) == (race.prompt, race.target)
     assert [(lane.drafter, lane.settings) for lane in again.lanes] == [
@@ -168,7 +168,7 @@ def test_invalid_race_is_rejected_with_one_sentence(change, sentence):
     assert "\n" not in str(problem.value)
 
 
-def test_own_models_need_permission():
+def test_models_outside_the_catalogue_need_permission():
     mine = (FormLane("/my models/draft", "gamma=3"), FormLane("ngram", ""))
     own = replace(USUAL, target="my/target", lanes=mine)
     race = own.race(any_model=True)
@@ -187,5 +187,5 @@ def test_own_models_need_permission():
         ("layerskip", ["gamma", "exit-layer"]),
     ],
 )
-def test_chosen_drafter_shows_its_whole_draft_shape(drafter, shape):
+def test_chosen_drafter_shows_all_settings_of_its_draft_shape(drafter, shape):
     assert [pair.split("=")[0] for pair in suits(drafter).split()] == shape

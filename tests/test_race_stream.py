@@ -81,7 +81,7 @@ def whole(runs, race):
     return texts(runs, race())
 
 
-def test_race_lines_come_lane_by_lane_and_only_append(whole):
+def test_output_of_a_race_is_sent_lane_by_lane_and_only_appended(whole):
     assert all(b.startswith(a) and b != a for a, b in itertools.pairwise(whole))
     assert kinds(whole[-1]) == [
         "loading", "racing", "race", *["started", "ended", "summary"] * 3, "done",
@@ -107,7 +107,7 @@ def test_repeated_lanes_send_their_median_run(runs, race, monkeypatch):
         assert sum(map(sum, shown[name])) == pytest.approx(sorted(lane["runs"])[1], abs=1e-4)
 
 
-def test_race_line_describes_lanes_and_machine(whole):
+def test_first_line_of_a_race_describes_its_lanes_and_machine(whole):
     (line,) = of(whole[-1], "race")
     assert line.keys() == {
         "kind", "id", "source", "prompt", "where", "settings", "order", "lanes",
@@ -123,11 +123,11 @@ def test_race_line_describes_lanes_and_machine(whole):
     ]
 
 
-def test_output_contains_no_folder_names(whole, pair):
+def test_output_of_a_race_contains_no_folder_names(whole, pair):
     assert str(pair[0].parent) not in whole[-1]
 
 
-def test_ended_line_has_seconds_and_tokens_by_pass(whole):
+def test_line_of_a_finished_lane_has_seconds_and_tokens_of_each_pass(whole):
     numbers = {lane["name"]: lane for lane in of(whole[-1], "summary")[-1]["whole"]["lanes"]}
     for line in of(whole[-1], "ended"):
         lane = numbers[line["lane"]]
@@ -142,7 +142,7 @@ def test_ended_line_has_seconds_and_tokens_by_pass(whole):
         )
 
 
-def test_numbers_follow_every_lane(whole):
+def test_numbers_are_sent_after_every_lane(whole):
     lines = [line["whole"] for line in of(whole[-1], "summary")]
     assert [len(line["lanes"]) for line in lines] == [1, 2, 3]
     assert [line["texts"]["same"] for line in lines] == [None, True, True]
@@ -153,7 +153,7 @@ def test_numbers_follow_every_lane(whole):
     }  # fmt: skip
 
 
-def test_lanes_of_one_drafter_have_different_labels():
+def test_lanes_with_the_same_drafter_have_different_labels():
     many = [[rank] for rank in range(40)]
     changes = [{}, {"candidates": "greedy"}, {}, {"confidence": 0.25, "rank_paths": many}]
     lanes = [Lane(str(at), "ngram", replace(GREEDY, **c)) for at, c in enumerate(changes)]
@@ -173,7 +173,7 @@ def test_shared_settings_are_summarized_once():
     assert shared_settings(some) == "T 0.8 · top-k 40 · top-p 0.9 · 1 token · seed 3"
 
 
-def test_progress_is_sent_at_most_twice_a_second(runs, race, monkeypatch):
+def test_race_progress_is_sent_at_most_twice_a_second(runs, race, monkeypatch):
     monkeypatch.setattr(reel, "PAUSE", 1000.0)
     assert len(of(texts(runs, race())[-1], "progress")) == 1
     monkeypatch.setattr(reel, "PAUSE", -1.0)
@@ -184,7 +184,7 @@ def test_progress_is_sent_at_most_twice_a_second(runs, race, monkeypatch):
         assert seconds == sorted(seconds)
 
 
-def test_no_lane_output_is_computed_between_rounds(runs, race, monkeypatch):
+def test_no_output_is_prepared_while_a_lane_runs(runs, race, monkeypatch):
     """While a lane runs, neither scenes nor numbers are computed."""
     busy, whole = [], racing.run
 
@@ -227,7 +227,7 @@ def stopping(runs, monkeypatch):
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
-def test_stopped_race_keeps_the_lanes_that_started(runs, race, stopping, place):
+def test_stopped_race_keeps_every_lane_that_started(runs, race, stopping, place):
     settings = Settings(Sampling(temperature=0), max_new_tokens=40, gamma=3)
     asked = live.named(race(settings))
     stopping(asked.order[place], 2)
@@ -240,7 +240,7 @@ def test_stopped_race_keeps_the_lanes_that_started(runs, race, stopping, place):
     assert len(runs.line) == 0
 
 
-def test_leaving_visitor_ends_the_race_after_its_round(runs, race):
+def test_race_ends_after_its_round_when_the_visitor_leaves(runs, race):
     async def story():
         long = race(Settings(Sampling(temperature=0), max_new_tokens=200, gamma=3))
         async with aclosing(texts_of(runs, live.live(long), "a", 1)) as leaving:
@@ -273,7 +273,7 @@ async def _all(texts):
     return [text async for text in texts]
 
 
-def test_stop_while_queued_sends_only_a_stopped_line(runs, race):
+def test_race_stopped_in_the_queue_sends_only_that_it_was_stopped(runs, race):
     def start(stream):
         stream.stop()
         return runs.start(live.live(race()), stream)
@@ -292,7 +292,7 @@ def test_stop_while_queued_sends_only_a_stopped_line(runs, race):
         ({"settings": Settings(max_new_tokens=4000)}, "tokens"),
     ],
 )
-def test_impossible_race_is_reported_with_a_sentence(runs, race, changes, word):
+def test_invalid_race_is_reported_in_one_sentence(runs, race, changes, word):
     text = texts(runs, race(**changes))[-1]
     assert kinds(text)[-1] == "error"
     last = told(text)[-1]
@@ -328,6 +328,6 @@ def test_error_in_a_lane_keeps_earlier_lanes(runs, race, monkeypatch, caplog, fa
     assert "secret" in caplog.text
 
 
-def test_every_line_is_valid_json_without_nan(whole):
+def test_every_line_of_a_race_is_valid_json_without_nan(whole):
     for line in whole[-1].splitlines():
         json.loads(line, parse_constant=pytest.fail)

@@ -60,7 +60,7 @@ def test_saved_race_has_the_same_traces_and_numbers(raced, tmp_path):
     assert all(lane["flops_per_token"] > 0 for lane in race_summary(again)["lanes"])
 
 
-def test_files_stay_in_the_folder_whatever_the_lane_names(raced, tmp_path):
+def test_files_of_a_saved_race_stay_in_its_folder_whatever_the_lane_names(raced, tmp_path):
     write(tmp_path / "race", raced)
     assert [path.name for path in tmp_path.iterdir()] == ["race"]
     files = sorted(path.name for path in (tmp_path / "race").iterdir())
@@ -69,13 +69,13 @@ def test_files_stay_in_the_folder_whatever_the_lane_names(raced, tmp_path):
     assert files == sorted([*made, FILE])
 
 
-def test_saving_removes_older_traces(raced, tmp_path):
+def test_saving_a_race_removes_older_traces(raced, tmp_path):
     (tmp_path / "9-old.jsonl").write_text("old")
     write(tmp_path, raced)
     assert not (tmp_path / "9-old.jsonl").exists()
 
 
-def test_saved_stopped_race_keeps_the_lanes_that_started(tiny_target, tmp_path):
+def test_saved_race_that_was_stopped_keeps_every_lane_that_started(tiny_target, tmp_path):
     half, passes = Results(RACE), []
     drafters = {lane.name: NGram() for lane in LANES}
     for event in run(tiny_target, drafters, RACE, lambda: len(passes) > 3):
@@ -113,14 +113,14 @@ def changed(folder, **changes):
         ({"traces": {FIRST: "none.jsonl"}}, r"cannot be read: No such file or directory\.$"),
     ],
 )
-def test_damaged_folder_is_reported_with_one_sentence(raced, tmp_path, changes, sentence):
+def test_damaged_race_folder_is_reported_in_one_sentence(raced, tmp_path, changes, sentence):
     write(tmp_path, raced)
     changed(tmp_path, **changes)
     with pytest.raises(SavedError, match=sentence):
         read(tmp_path)
 
 
-def test_folder_without_a_race_is_reported_with_one_sentence(tmp_path):
+def test_folder_without_a_race_is_reported_in_one_sentence(tmp_path):
     with pytest.raises(SavedError, match=r"cannot be read: No such"):
         read(tmp_path)
     (tmp_path / FILE).write_text("{")
@@ -131,7 +131,7 @@ def test_folder_without_a_race_is_reported_with_one_sentence(tmp_path):
 # Lines and the route
 
 
-def test_recorded_race_sends_every_lane_and_the_numbers_once(raced):
+def test_recorded_race_sends_every_lane_once_and_the_numbers_once(raced):
     lines = [json.loads(line) for line in "".join(replay(raced, "1-a")).splitlines()]
     kinds = [line["kind"] for line in lines]
     assert kinds == ["race", *["started", "ended"] * 3, "summary"]
@@ -171,11 +171,11 @@ def test_recorded_race_is_cached_by_the_browser(routes):
 
 
 @pytest.mark.parametrize("name", ["none", "2-no-race", "..%2f1-a-race", "1-a-race%2frace.json"])
-def test_only_recorded_races_can_be_fetched(routes, name):
+def test_only_files_of_recorded_races_are_served(routes, name):
     assert routes.get(f"{server.PREFIX}/races/{name}").status_code == 404
 
 
-def test_damaged_recorded_race_is_reported_with_one_sentence(routes, tmp_path):
+def test_damaged_recorded_race_is_reported_in_one_sentence(routes, tmp_path):
     (tmp_path / "1-a-race" / FILE).write_text("{}")
     answer = routes.get(f"{server.PREFIX}/races/1-a-race")
     assert answer.status_code == 422
@@ -263,11 +263,11 @@ def test_record_command_records_races_from_recipes(small_recipe, tmp_path, capsy
     assert [path.name for path in tmp_path.iterdir()] == ["1-tiny"]
 
 
-def test_record_reports_an_unknown_recipe_with_a_sentence(small_recipe, capsys):
+def test_record_command_reports_an_unknown_recipe_in_one_sentence(small_recipe, capsys):
     assert main(["record", "--only", "no such recipe"]) != 0
     assert "'no such recipe'" in capsys.readouterr().err
 
 
-def test_invalid_recipe_is_rejected(small_recipe):
+def test_invalid_recipe_of_a_race_is_rejected(small_recipe):
     with pytest.raises(BadSettings, match="2 to 4 lanes"):
         _ = replace(small_recipe, lanes={}).race

@@ -13,7 +13,7 @@ LINKED = re.compile(r'(?:src|srcset)="(docs/images/[^"]+)"|\]\((docs/images/[^)]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_picture_exists_in_both_themes_with_the_same_size(name):
+def test_each_readme_picture_exists_in_both_themes_with_the_same_size(name):
     sizes = set()
     for theme in readme_pictures.THEMES:
         with Image.open(readme_pictures.FOLDER / f"{name}-{theme}.webp") as picture:
@@ -21,13 +21,13 @@ def test_each_picture_exists_in_both_themes_with_the_same_size(name):
     assert len(sizes) == 1
 
 
-def test_all_pictures_together_stay_below_the_limit():
+def test_readme_pictures_together_stay_below_the_size_limit():
     total = sum(path.stat().st_size for path in readme_pictures.FOLDER.glob("*.webp"))
     assert 0 < total <= readme_pictures.LIMIT
 
 
 @pytest.mark.parametrize("theme", readme_pictures.THEMES)
-def test_the_animation_has_6_to_10_frames_that_stay_long_enough(theme):
+def test_animation_has_6_to_10_frames_shown_long_enough_to_read(theme):
     with Image.open(readme_pictures.FOLDER / f"rejection-{theme}.webp") as picture:
         frames, durations = picture.n_frames, []
         for index in range(frames):

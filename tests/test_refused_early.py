@@ -65,7 +65,7 @@ def test_block_verification_refuses_a_drafter_that_branches(tiny_target, drafter
         (Uniform, {}),
     ],
 )
-def test_block_verification_of_a_chain_completes_the_run(tiny_target, drafter, chosen):
+def test_block_verification_accepts_chains(tiny_target, drafter, chosen):
     decoding = unstarted_run(tiny_target, drafter(), **chosen)
     assert len(list(decoding.rounds())) > 1
     assert decoding.ended
@@ -88,7 +88,7 @@ def test_block_verification_refuses_a_draft_model_that_branches(tiny_target, tin
         ("layerskip", {"siblings": [1, 2]}, {}),
     ],
 )
-def test_heads_that_branch_are_refused(name, tree, chain):
+def test_block_verification_refuses_heads_that_branch(name, tree, chain):
     target = load_target("house", "cpu")
     drafter = load_drafter(name, target)
     with pytest.raises(MismatchedRule, match=BLOCK):
@@ -143,7 +143,7 @@ def cut_run(target, drafter, rule="auto", temperature=1.1):
 
 
 @pytest.mark.parametrize("rule", ["speculative", "accept-reject", "k-seq", "block", "traversal"])
-def test_rule_that_reads_q_refuses_a_draft_cut_by_its_own_guesses(tiny_target, tiny_draft, rule):
+def test_rule_that_reads_q_refuses_a_draft_cut_after_sampling(tiny_target, tiny_draft, rule):
     with pytest.raises(MismatchedRule, match="leaves some out, so the others are not samples of q"):
         cut_run(tiny_target, trims(tiny_draft), rule)
 
@@ -157,7 +157,7 @@ def test_rule_that_reads_q_refuses_a_draft_cut_by_its_own_guesses(tiny_target, t
         ("lenience:0.5", 1.1, "lenience", False),
     ],
 )
-def test_draft_cut_by_its_own_guesses_runs(
+def test_rule_without_q_accepts_a_draft_cut_after_sampling(
     tiny_target, tiny_draft, rule, temperature, used, lossless
 ):
     trace = cut_run(tiny_target, trims(tiny_draft), rule, temperature)
@@ -166,7 +166,7 @@ def test_draft_cut_by_its_own_guesses_runs(
     check(Trace.parse(trace.lines()))
 
 
-def test_check_reports_a_rule_that_does_not_fit_the_cut(tiny_target, tiny_draft):
+def test_check_detects_a_rule_that_does_not_fit_a_cut_draft(tiny_target, tiny_draft):
     """A trace whose guesses are said to be cut needs the rule without q, and no other trace."""
     whole = DraftModel(tiny_draft.model, replace(tiny_draft.card, family="another"))
     for drafter, marked, says in (
@@ -182,7 +182,7 @@ def test_check_reports_a_rule_that_does_not_fit_the_cut(tiny_target, tiny_draft)
             check(Trace(trace.header, forged))
 
 
-def test_check_knows_that_a_draft_model_does_not_cut_by_its_guesses(tiny_target, tiny_draft):
+def test_check_detects_a_forged_cut_in_a_run_of_a_draft_model(tiny_target, tiny_draft):
     trace = cut_run(tiny_target, tiny_draft, "point-mass")
     forged = [
         replace(event, cut="after-sampling") if isinstance(event, Proposed) else event
@@ -192,12 +192,12 @@ def test_check_knows_that_a_draft_model_does_not_cut_by_its_guesses(tiny_target,
         check(Trace(trace.header, forged))
 
 
-def test_proposal_must_be_cut_as_its_session_announced(tiny_target, tiny_draft):
+def test_proposal_must_declare_the_same_cut_as_its_session(tiny_target, tiny_draft):
     with pytest.raises(BadProposal, match="announced drafts cut after-sampling but proposed one"):
         cut_run(tiny_target, trims(tiny_draft, SilentTrims))
 
 
-def test_command_line_refuses_branching_before_the_first_round(capsys):
+def test_command_line_refuses_an_impossible_run_before_the_first_round(capsys):
     asked = ["--drafter", "suffix", "--siblings", "2", "--rule", "block", "--prompt", "a b a b"]
     assert main(["run", *asked]) != 0
     printed = capsys.readouterr()

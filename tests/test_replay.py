@@ -45,7 +45,7 @@ class Elements(HTMLParser):
         return [attributes for name, attributes in self.found if name == tag]
 
 
-def test_hostile_text_adds_no_element_to_the_file(run):
+def test_html_in_a_run_adds_no_element_to_the_replay_file(run):
     hostile = Trace(replace(run.header, prompt=HOSTILE), run.events)
     calm = Elements(replay(run)).found
     assert Elements(replay(hostile)).found == calm
@@ -53,7 +53,7 @@ def test_hostile_text_adds_no_element_to_the_file(run):
     assert not Elements(replay(hostile)).named("img")
 
 
-def test_file_names_nothing_to_fetch_and_its_policy_allows_nothing():
+def test_replay_file_contains_no_links_to_fetch_and_its_policy_allows_none():
     elements = Elements(shell())
     policy = next(each for each in elements.named("meta") if "http-equiv" in each)["content"]
     assert "default-src 'none'" in policy
@@ -64,7 +64,7 @@ def test_file_names_nothing_to_fetch_and_its_policy_allows_nothing():
     assert not re.search(r"url\((?!#)", re.search(r"<style>(.*?)</style>", shell(), re.DOTALL)[1])
 
 
-def test_modules_of_the_file_import_only_each_other():
+def test_modules_of_the_replay_file_import_only_each_other():
     found = module_map()
     for address in found.values():
         text = address.removeprefix("data:text/javascript,")
@@ -79,13 +79,13 @@ def test_modules_of_the_file_import_only_each_other():
 @pytest.mark.parametrize(
     "name", sorted(names(), key=lambda name: (FOLDER / f"{name}.jsonl").stat().st_size)[-2:]
 )
-def test_the_longest_recorded_runs_fit_in_a_small_file(name):
+def test_replay_files_of_the_longest_recorded_runs_are_small(name):
     assert len(replay(Trace.read(FOLDER / f"{name}.jsonl")).encode()) < LIMIT
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", names()[::8])
-def test_figures_of_step_consist_of_what_the_file_can_draw(name, monkeypatch):
+def test_replay_file_can_draw_every_figure_of_step(name, monkeypatch):
     """`chart.js` draws horizontal bars, and texts to the left and right of a point."""
     figures = []
     add = charts._charted
@@ -99,7 +99,7 @@ def test_figures_of_step_consist_of_what_the_file_can_draw(name, monkeypatch):
         assert bar or part["textposition"] in {"middle left", "middle right"}
 
 
-def test_steps_are_found_by_round_and_id(run):
+def test_step_of_a_replay_is_found_by_round_and_id(run):
     told = [*lines([run.header, *run.events], "recorded")]
     rejected = find_step(told, None, "rejected")
     first = next(
@@ -116,7 +116,7 @@ def test_steps_are_found_by_round_and_id(run):
         find_step(told, 2, "judge-99")
 
 
-def test_export_writes_the_file_and_refuses_in_a_sentence(run, tmp_path, capsys):
+def test_export_command_writes_the_file_or_prints_a_readable_error(run, tmp_path, capsys):
     run.write(tmp_path / "run.jsonl")
     made_file = tmp_path / "out.html"
     command = ["export", str(tmp_path / "run.jsonl"), "--html", str(made_file)]
@@ -133,7 +133,7 @@ def test_export_writes_the_file_and_refuses_in_a_sentence(run, tmp_path, capsys)
         assert said.err.count("\n") == 1
 
 
-def test_a_notebook_shows_a_trace_as_a_frame_below_its_summary(run):
+def test_notebook_shows_a_trace_as_an_iframe_below_its_summary(run):
     shown = run._repr_html_()
     (frame,) = Elements(shown).named("iframe")
     assert frame["srcdoc"] == replay(run)
@@ -145,7 +145,7 @@ def test_a_notebook_shows_a_trace_as_a_frame_below_its_summary(run):
     assert '"step": "judge-' in opened.html
 
 
-def test_a_trace_without_rounds_is_shown_as_text(run):
+def test_notebook_shows_a_trace_without_rounds_as_text(run):
     empty = Trace(run.header)
     assert empty._repr_html_() is None
     assert (
@@ -154,7 +154,7 @@ def test_a_trace_without_rounds_is_shown_as_text(run):
     )
 
 
-def test_representation_of_a_trace_is_short(run):
+def test_repr_of_a_trace_is_short(run):
     assert len(repr(run)) < 120
     assert f"{len(run.rounds)} rounds" in repr(run)
     assert len(repr(run.show())) < 200

@@ -66,7 +66,7 @@ def commands():
     return [line for block in blocks for line in block.strip().split("\n")]
 
 
-def test_ci_runs_the_oldest_versions_and_the_test_command_of_the_readme():
+def test_ci_tests_the_oldest_versions_and_runs_the_documented_command():
     assert "python tests/run.py" in commands()
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     assert "\npython tests/matrix.py oldest\n" in script
@@ -113,7 +113,7 @@ def docker_settings():
 
 
 @pytest.mark.parametrize("facts", [front_matter(), docker_settings()], ids=["gradio", "docker"])
-def test_the_settings_of_a_space_are_documented_ones(facts):
+def test_space_settings_in_the_readme_are_documented_ones(facts):
     assert facts.keys() <= SETTINGS.keys()
     assert [name for name, value in facts.items() if not SETTINGS[name](value)] == []
 
@@ -124,7 +124,7 @@ def test_the_space_runs_app_py_with_gradio():
     assert facts["app_file"] == "app.py"
 
 
-def test_a_space_fetches_only_the_files_of_smollm2_that_are_read():
+def test_space_downloads_only_the_smollm2_files_that_are_read():
     (line,) = front_matter()["preload_from_hub"]
     repository, files = line.split(" ")
     known = [place.get("hub") for each in entries() for place in each.sources]
@@ -133,7 +133,7 @@ def test_a_space_fetches_only_the_files_of_smollm2_that_are_read():
     assert all(any(fnmatch(name, each) for each in wanted) for name in files.split(","))
 
 
-def test_the_container_has_user_1000_the_documented_port_and_a_health_check():
+def test_dockerfile_sets_user_1000_the_documented_port_and_a_health_check():
     lines = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", "").split("\n")
     said = {line.split(" ", 1)[0]: line for line in lines if line}
     assert "--uid 1000 user" in "".join(lines)
@@ -179,24 +179,24 @@ def imported(folder):
     return found - {"specviz"} - sys.stdlib_module_names
 
 
-def test_requirements_are_exactly_what_the_app_imports():
+def test_requirements_are_exactly_the_packages_that_the_app_imports():
     optional = {"spaces", "xllamacpp", *extras()["train"]}  # optional: imported if installed
     assert requirements().keys() - {"tokenizers"} <= imported("specviz")
     assert imported("specviz") - optional == requirements().keys()
 
 
 @pytest.mark.parametrize("listed", [requirements(), *extras().values()])
-def test_every_requirement_is_bounded_on_both_sides(listed):
+def test_every_requirement_has_a_lower_and_an_upper_bound(listed):
     for requirement in listed.values():
         signs = {part.operator for part in requirement.specifier}
         assert signs == {">=", "<"}, str(requirement)
 
 
-def test_the_matrix_can_read_every_requirement():
+def test_version_matrix_can_parse_every_requirement():
     assert matrix.bounds().keys() == requirements().keys()
 
 
-def test_lock_has_every_requirement_within_its_range():
+def test_lock_file_has_every_requirement_within_its_range():
     versions = lock()
     wanted = requirements() | extras()["dev"]
     for name, requirement in wanted.items():
@@ -215,7 +215,7 @@ def test_hugging_face_space_pins_the_locked_gradio_version():
     assert front_matter()["sdk_version"] == lock()["gradio"]
 
 
-def test_table_of_versions_fits_the_bounds():
+def test_table_of_tested_versions_agrees_with_the_bounds():
     """The table was written with the current ranges."""
     table = DEVELOPMENT.split(matrix.MARKS[0])[1].split(matrix.MARKS[1])[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.split("\n")]
@@ -230,14 +230,14 @@ def test_table_of_versions_fits_the_bounds():
     assert all("failed" not in cell and "passed" in cell for cell in versions["quick tests"][:2])
 
 
-def test_the_documentation_says_what_each_package_is_for():
+def test_documentation_says_what_each_package_is_for():
     section = DEVELOPMENT.split("## Packages")[1].split("##")[0]
     wanted = {name for listed in (requirements(), *extras().values()) for name in listed}
     assert not [package for package in wanted if not re.search(rf"\b{package}\b", section)]
 
 
 @pytest.mark.slow
-def test_no_file_contains_private_paths_or_registries():
+def test_no_file_contains_private_paths_or_package_registries():
     homes = "|".join(["wo" + "rk", "ro" + "ot", "farm", "tmp", "Users"])
     hosts = "|".join(["py" + "pi", r"registry\.npm" + "js", "deb" + r"\.debian"])
     private = re.compile(rf"(?<![\w.*])/(?:{homes})/|(?:{hosts})\.(?:org|com)")
@@ -258,7 +258,7 @@ def test_the_container_runs_as_user_1000_on_port_7860():
     assert "GRADIO_SERVER_PORT=7860" in text
 
 
-def test_every_domain_has_six_prompts_in_its_format():
+def test_every_domain_has_six_prompts_in_the_expected_format():
     domains = prompts()
     assert list(domains) == ["stories", "dialogues", "python", "maths", "repeat"]
     assert all(len(texts) == len(set(texts)) == 6 for texts in domains.values())

@@ -52,7 +52,7 @@ def post(path, size, root_path="", **headers):
 
 
 @pytest.mark.parametrize(("path", "limit"), [(OTHER, LIMIT), (EVENT, EVENT_LIMIT)])
-def test_a_body_at_the_limit_is_taken_and_one_byte_more_is_not(path, limit):
+def test_request_body_is_accepted_up_to_the_limit_and_not_beyond(path, limit):
     assert post(path, limit, content_length=str(limit)) == (200, str(limit), limit)
     status, text, read = post(path, limit + 1, content_length=str(limit + 1))
     assert (status, read) == (413, 0)
@@ -60,20 +60,20 @@ def test_a_body_at_the_limit_is_taken_and_one_byte_more_is_not(path, limit):
 
 
 @pytest.mark.parametrize(("path", "limit"), [(OTHER, LIMIT), (EVENT, EVENT_LIMIT)])
-def test_a_chunked_body_is_counted_while_it_arrives(path, limit):
+def test_chunked_body_is_counted_while_it_arrives(path, limit):
     assert post(path, limit, transfer_encoding="chunked") == (200, str(limit), limit)
     status, _, read = post(path, 10**8, transfer_encoding="chunked")
     assert status == 413
     assert limit < read <= limit + CHUNK
 
 
-def test_event_below_a_root_path_has_the_same_limit():
+def test_events_below_a_root_path_have_the_same_size_limit():
     status, _, _ = post(f"/viz{EVENT}", LIMIT + 1, root_path="/viz", content_length=str(LIMIT + 1))
     assert status == 200
 
 
 @pytest.mark.parametrize("stated", ["10", "0", "-1", "many", "1" * 5000])
-def test_wrong_content_length_does_not_raise_the_limit(stated):
+def test_wrong_content_length_does_not_bypass_the_limit(stated):
     status, _, read = post(OTHER, 10**8, content_length=stated)
     assert status == 413
     assert read <= LIMIT + CHUNK
@@ -106,7 +106,7 @@ WORST = {
 
 
 @pytest.mark.parametrize("question", WORST.values(), ids=WORST)
-def test_the_largest_questions_of_the_page_fit(question):
+def test_largest_requests_of_the_page_are_within_the_limit(question):
     """As a browser sends them, in UTF-8: a question as JSON, an event as JSON within JSON."""
     text = json.dumps(question, ensure_ascii=False)
     body = json.dumps({"data": [text], "fn_index": 100}, ensure_ascii=False)

@@ -54,7 +54,7 @@ every_serving = st.builds(
         ("llama-3.2-1b", 1_235_814_400),
     ],
 )
-def test_a_shape_has_as_many_parameters_as_its_checkpoint(name, parameters):
+def test_model_shape_has_as_many_parameters_as_its_checkpoint(name, parameters):
     assert sources.models()[name].shape.parameters == parameters
 
 
@@ -62,7 +62,9 @@ def test_a_shape_has_as_many_parameters_as_its_checkpoint(name, parameters):
     ("name", "vocabulary", "parameters"),
     [("qwen3-4b", 151_665, 4_021_774_336), ("qwen3-0.6b", 151_669, 595_776_512)],
 )
-def test_qwen_counts_match_those_published_for_its_embedding_twins(name, vocabulary, parameters):
+def test_parameter_counts_of_qwen3_match_its_published_embedding_models(
+    name, vocabulary, parameters
+):
     """keras-hub pull request 2455 lists them; they are the same models with a shorter table."""
     shape = replace(sources.models()[name].shape, vocabulary=vocabulary)
     assert shape.parameters == parameters
@@ -80,7 +82,7 @@ def test_parameters_of_a_tiny_model_equal_hand_count():
     assert TOY.cache_bytes("bf16") == 2 * (2 * 2 * 2) * 2  # keys, values; layers, heads, head size
 
 
-def test_operations_are_two_per_weight_and_four_per_pair_and_channel():
+def test_operations_are_two_per_weight_and_four_per_attended_token_and_channel():
     """One token: itself and its ten predecessors. Three tokens look at thirteen each."""
     channels = 2 * 4 * 2
     assert TOY.flops(1, 10) == 2 * TOY.matrices + 4 * channels * 11
@@ -105,7 +107,7 @@ def test_missing_config_values_are_derived_from_the_others():
 # One pass
 
 
-def test_a_plain_pass_of_8b_reads_15_gigabytes_in_four_and_a_half_milliseconds():
+def test_plain_pass_of_8b_reads_15_gigabytes_in_4_5_milliseconds():
     """(8.03 − 0.53) × 10⁹ weights, two bytes each, at 3.35 TB/s; about 222 tokens a second."""
     alone = pass_time(replace(SERVED, context=0), 1)
     assert alone.bound == "memory"
@@ -131,7 +133,7 @@ def test_pass_of_a_tiny_model_equals_hand_calculation():
     assert time.origin == "simulated"
 
 
-def test_lower_efficiency_lengthens_its_part_of_a_pass():
+def test_lower_efficiency_lengthens_memory_or_compute_time():
     full = pass_time(SERVED, 2, 4)
     part = pass_time(replace(SERVED, reading=0.5, computing=0.25), 2, 4)
     assert part.memory == pytest.approx(2 * full.memory)
@@ -146,7 +148,7 @@ def test_invalid_efficiency_is_refused(share):
             replace(SERVED, **{name: share})
 
 
-def test_slower_resource_is_the_bound():
+def test_pass_time_is_set_by_the_slower_resource():
     assert (PassTime(2, 1).bound, PassTime(2, 1).seconds) == ("memory", 2)
     assert (PassTime(1, 2).bound, PassTime(1, 2).seconds) == ("compute", 2)
     assert PassTime(1, 1).bound == "memory"
@@ -175,7 +177,7 @@ def test_free_tokens_end_where_compute_time_exceeds_memory_time(serving, batch):
     assert pass_time(serving, batch, free + 1).bound == "compute"
 
 
-def test_draft_tokens_are_free_up_to_the_ridge_and_cost_beyond():
+def test_draft_tokens_are_free_up_to_the_ridge_and_cost_time_beyond_it():
     plain, free = pass_time(SERVED, 1).seconds, free_tokens(SERVED, 1)
     assert 280 < free < 295  # a little under the ridge: two operations and two bytes a weight
     assert pass_time(SERVED, 1, 64).seconds < 1.002 * plain  # flat
@@ -183,19 +185,19 @@ def test_draft_tokens_are_free_up_to_the_ridge_and_cost_beyond():
     assert pass_time(SERVED, 1, 2 * free).seconds == pytest.approx(2 * plain, rel=0.05)
 
 
-def test_larger_batch_has_fewer_free_tokens():
+def test_larger_batch_size_leaves_fewer_free_tokens():
     free = [free_tokens(SERVED, batch) for batch in BATCHES]
     assert free == sorted(free, reverse=True)
     assert free[0] > 280
     assert free[-1] < 3
 
 
-def test_longer_context_has_more_free_tokens():
+def test_longer_context_leaves_more_free_tokens():
     """Reading the cache takes the time then, and guesses share it."""
     assert free_tokens(replace(SERVED, context=32_000), 256) > 2 * free_tokens(SERVED, 256)
 
 
-def test_workload_fits_only_within_memory():
+def test_deployment_fits_only_within_its_memory():
     assert memory_needed(replace(SERVED, context=0), 1) == 2 * BIG.parameters + 131_072
     assert fits_in_memory(SERVED, 512)
     assert not fits_in_memory(replace(SERVED, context=8192), 512)

@@ -52,7 +52,7 @@ def runs(tiny_target):
 
 
 @pytest.mark.parametrize("rule", TAKES)
-def test_run_names_its_rule_and_passes_check(runs, rule):
+def test_trace_of_every_rule_names_the_rule_and_passes_check(runs, rule):
     trace = Trace.parse(runs[rule].lines())
     check(trace)
     name = rule.split(":")[0]
@@ -102,7 +102,7 @@ def test_captions_of_lossy_rules_state_how_they_decide(runs, rule):
     assert changes or "p′ (the residual)" not in text
 
 
-def test_auto_equals_the_selected_rule(tiny_target, tiny_draft):
+def test_run_with_auto_equals_a_run_with_the_rule_it_selects(tiny_target, tiny_draft):
     settings = Settings(Sampling(1.1), max_new_tokens=8, gamma=3)
     trace = traced(tiny_target, tiny_draft, settings)
     assert (trace.header.rule, trace.header.lossless) == ("speculative", True)
@@ -150,7 +150,7 @@ FACTS = {  # by rule: a field, a wrong value for it, and the expected error
 
 
 @pytest.mark.parametrize("rule", FACTS)
-def test_check_detects_inputs_that_rows_contradict(runs, rule):
+def test_check_detects_inputs_that_contradict_p_and_q(runs, rule):
     """Forge the threshold along with the input, so that only the input is wrong."""
     name, other, says = FACTS[rule]
     trace = runs[rule.strip()]
@@ -173,7 +173,7 @@ def test_check_detects_a_last_token_from_another_distribution(runs):
             check(edited(runs[rule], drew, forged))
 
 
-def test_check_detects_a_last_token_from_another_share_of_p(runs):
+def test_check_detects_a_last_token_from_a_wrong_residual_of_k_seq(runs):
     """k-SEQ samples from (p − ρ q)₊; here its most probable token has slightly less."""
     drew = next(
         r.drew
@@ -217,7 +217,7 @@ def verdict(rule, p, q, token, size):
 
 @pytest.mark.parametrize("size", [6, 400])
 @pytest.mark.parametrize("rule", ["speculative", "lenience:0.6", "ensemble:0.7", "accept-reject"])
-def test_bounds_from_a_trace_contain_the_exact_distance(rule, size):
+def test_loss_bounds_from_a_trace_contain_the_exact_distance(rule, size):
     coins = torch.Generator().manual_seed(size)
     p, q = ((torch.randn(size, generator=coins, dtype=torch.float64) * 2).softmax(-1) for _ in "pq")
     least, most = BOUNDS[make_rule(rule).spec.name](verdict(rule, p, q, 3, size))
@@ -231,7 +231,7 @@ def test_bounds_from_a_trace_contain_the_exact_distance(rule, size):
     ("rule", "given"),
     [("point-mass", 0.0), ("typical", None), ("thresholds:0.9,0.5", None), ("unverified", None)],
 )
-def test_bounds_without_q_are_conditional_on_the_guess(rule, given):
+def test_loss_bounds_without_q_are_conditional_on_the_guess(rule, given):
     """Compare with a draft that has all its mass on the guess."""
     p = torch.tensor([0.5, 0.3, 0.15, 0.05], dtype=torch.float64)
     for token in range(4):
@@ -242,7 +242,7 @@ def test_bounds_without_q_are_conditional_on_the_guess(rule, given):
 
 
 @pytest.mark.slow
-def test_only_a_lossless_run_has_bounds_of_zero(runs, tiny_target):
+def test_only_lossless_runs_have_loss_bounds_of_zero(runs, tiny_target):
     for drawn in Drawn:
         settings = Settings(Sampling(1.1), max_new_tokens=16, gamma=3)
         trace = traced(tiny_target, Branching(drawn), settings)
@@ -257,7 +257,7 @@ def test_only_a_lossless_run_has_bounds_of_zero(runs, tiny_target):
     assert worst_bounds(Trace(runs["typical"].header, [])) == (0.0, 0.0)
 
 
-def test_forged_residual_shows_in_the_bounds(tiny_target, tiny_draft):
+def test_forged_residual_raises_the_loss_bounds(tiny_target, tiny_draft):
     settings = Settings(Sampling(1.1), max_new_tokens=8, gamma=3)
     trace = traced(tiny_target, tiny_draft, settings)
     event = next(e for e in trace.events if isinstance(e, Judged))
@@ -269,7 +269,7 @@ def test_forged_residual_shows_in_the_bounds(tiny_target, tiny_draft):
 
 
 @pytest.mark.slow
-def test_runs_with_and_without_speculation_follow_one_distribution(tiny_target, tiny_draft):
+def test_runs_with_and_without_drafting_follow_one_distribution(tiny_target, tiny_draft):
     settings = Settings(Sampling(0.7, top_k=3), max_new_tokens=4, gamma=3)
     ids = tiny_target.encode(tiny.PROMPT, 4)
     tallies = list(repeat(tiny_target, tiny_draft, ids, settings, 30))
@@ -289,7 +289,7 @@ def test_g_test_detects_a_lossy_rule():
     assert found.test.p_value < 1e-9
 
 
-def test_repeating_can_be_stopped_at_any_time(tiny_target, tiny_draft):
+def test_repeated_runs_can_be_stopped_at_any_time(tiny_target, tiny_draft):
     ids = tiny_target.encode(tiny.PROMPT, 4)
     settings = Settings(Sampling(1.0), max_new_tokens=2, gamma=2, seed=2**63 - 1)
     asked = []
@@ -304,7 +304,7 @@ def test_repeating_can_be_stopped_at_any_time(tiny_target, tiny_draft):
 
 
 @pytest.mark.slow
-def test_command_line_states_what_a_lossy_rule_gives_up(runs, tiny_target):
+def test_command_line_describes_the_loss_of_a_lossy_rule(runs, tiny_target):
     settings = Settings(Sampling(0.0), max_new_tokens=16, gamma=3, rule="unverified")
     greedy = traced(tiny_target, Branching(Drawn.SAMPLED), settings)
     for trace in (runs["typical"], greedy):
@@ -317,7 +317,7 @@ def test_command_line_states_what_a_lossy_rule_gives_up(runs, tiny_target):
 
 
 @pytest.mark.slow
-def test_recorded_runs_have_bounds_of_zero():
+def test_recorded_runs_have_loss_bounds_of_zero():
     """Check that in shipped runs each verdict's output is p up to rounding."""
     judged = 0
     for path in sorted(TRACES.glob("*.jsonl")):
@@ -328,7 +328,7 @@ def test_recorded_runs_have_bounds_of_zero():
     assert judged > 1_000
 
 
-def test_excerpt_of_a_row_is_normalised_and_keeps_the_top_token(runs):
+def test_excerpt_of_a_distribution_is_normalised_and_keeps_the_top_token(runs):
     for rule in ("lenience:0.7", "unverified"):
         event = next(e for e in runs[rule].events if isinstance(e, Judged))
         found = excerpt(event, 4)

@@ -71,7 +71,7 @@ def ask():
     return asked
 
 
-def test_same_request_is_served_from_memory_and_says_so(made, ask):
+def test_repeated_request_is_served_from_the_cache_and_says_so(made, ask):
     first, second = ask(number=1), ask(number=2)
     assert made == [WISH]
     assert kinds(first) == ["loading", "run", "round", "done"]
@@ -84,7 +84,7 @@ def test_same_request_is_served_from_memory_and_says_so(made, ask):
     assert told(second)[1:-1] == told(first)[2:-1]
 
 
-def test_second_request_after_a_memory_hit_is_measured(made, ask):
+def test_request_after_a_cached_answer_is_measured_again(made, ask):
     said = ["again" in ask(number=number) for number in range(1, 6)]
     assert said == [False, True, False, True, False]
     assert len(made) == 3
@@ -100,14 +100,14 @@ def test_second_request_after_a_memory_hit_is_measured(made, ask):
         replace(WISH, settings=Settings(coins={"1 judge 1": 0.5})),
     ],
 )
-def test_different_requests_are_different_runs(made, ask, other):
+def test_different_requests_do_not_share_a_cached_run(made, ask, other):
     ask()
     assert "again" not in ask(other)
     assert made == [WISH, other]
 
 
 @pytest.mark.parametrize("prompt", ["broken", "stopped"])
-def test_unfinished_runs_are_not_kept(made, ask, prompt, monkeypatch):
+def test_unfinished_runs_are_not_cached(made, ask, prompt, monkeypatch):
     ended = replace(WISH, prompt=prompt)
     if prompt == "stopped":
         finish = Job._finish
@@ -132,7 +132,7 @@ def test_simultaneous_requests_are_computed_once(made, ask):
     assert [told(text)[-1]["id"] for text in texts] == [str(n) for n in range(1, 9)]
 
 
-def test_a_watcher_can_stop_without_stopping_the_run(made, ask, monkeypatch):
+def test_visitor_watching_a_shared_run_can_leave_without_stopping_it(made, ask, monkeypatch):
     go_on = threading.Event()
 
     def tell(desk):
@@ -170,7 +170,7 @@ def test_a_watcher_can_stop_without_stopping_the_run(made, ask, monkeypatch):
     assert kinds(first)[-1] == "done"
 
 
-def test_own_run_follows_if_the_watched_run_ends_early(made, ask, monkeypatch):
+def test_visitor_gets_an_own_run_if_the_watched_run_ends_early(made, ask, monkeypatch):
 
     async def story():
         ended = replace(WISH, prompt="broken")
@@ -204,7 +204,7 @@ def key_of(seed):
     return question(replace(WISH, settings=Settings(seed=seed)))
 
 
-def test_memory_is_bounded_by_count_and_by_bytes():
+def test_run_cache_is_bounded_by_count_and_by_bytes():
     few = Memory(most=3)
     for seed in range(9):
         few.keep(key_of(seed), lines_of(3))
@@ -216,7 +216,7 @@ def test_memory_is_bounded_by_count_and_by_bytes():
     assert small.size <= 1000
 
 
-def test_remembered_visitors_of_one_run_are_limited(monkeypatch):
+def test_number_of_visitors_remembered_per_run_is_limited(monkeypatch):
     monkeypatch.setattr(again, "PRESSED", 3)
     memory = Memory()
     memory.keep(question(WISH), lines_of(3))
@@ -227,7 +227,7 @@ def test_remembered_visitors_of_one_run_are_limited(monkeypatch):
     assert "nobody 8" in kept.seen
 
 
-def test_text_that_looks_like_a_number_is_not_changed(ask, made):
+def test_prompt_that_looks_like_a_job_id_is_unchanged(ask, made):
     odd = replace(WISH, prompt='"id":"1"\u2028{"kind":"state"')
     ask(odd, number=1)
     run = json.loads(ask(odd, number=2).split("\n")[0])
@@ -239,5 +239,5 @@ def test_text_that_looks_like_a_number_is_not_changed(ask, made):
     [(5, "less than a minute ago"), (61, "1 minute ago"), (3599, "59 minutes ago"),
      (3600, "1 hour ago"), (8000, "2 hours ago")],
 )  # fmt: skip
-def test_format_of_how_long_ago(seconds, words):
+def test_age_of_a_cached_run_is_formatted_in_words(seconds, words):
     assert again.ago(seconds) == words

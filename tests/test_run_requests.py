@@ -28,7 +28,7 @@ def test_request_with_only_a_prompt_uses_defaults():
     assert RunRequest.from_json(asked(settings=None)) == RunRequest.from_json(asked(settings={}))
 
 
-def test_given_values_are_kept_and_missing_ones_use_defaults():
+def test_request_keeps_given_values_and_fills_in_defaults():
     wish = RunRequest.from_json(
         asked(
             drafter="ngram",
@@ -39,7 +39,7 @@ def test_given_values_are_kept_and_missing_ones_use_defaults():
     assert wish.settings == Settings(Sampling(top_k=9), gamma=2, coins={"3 judge 2": 0})
 
 
-def test_missing_values_use_the_defaults_of_the_drafter():
+def test_missing_values_are_the_defaults_of_the_drafter():
     made = RunRequest.from_json(asked(drafter="eagle", settings={"gamma": 3})).settings
     assert (made.gamma, made.siblings) == (3, find("eagle", "drafter").usual["siblings"])
     assert made.siblings != Settings().siblings
@@ -48,7 +48,7 @@ def test_missing_values_use_the_defaults_of_the_drafter():
     assert RunRequest.from_json(asked(drafter="draft-model")).settings == Settings()
 
 
-def test_settings_of_a_trace_rebuild_its_request():
+def test_request_can_be_rebuilt_from_the_settings_of_its_trace():
     settings = Settings(
         Sampling(0.5, 3, 0.9), seed=-4, gamma=2, siblings=[3, 2], coins={"1 final 0": 0.25}
     )
@@ -88,7 +88,7 @@ def test_settings_of_a_trace_rebuild_its_request():
         (asked(settings={"siblings": "3, 2"}), "siblings"),
     ],
 )
-def test_invalid_request_is_refused_with_a_sentence(data, word):
+def test_invalid_request_raises_readable_error(data, word):
     with pytest.raises(BadSettings, match=word) as refused:
         RunRequest.from_json(data)
     assert str(refused.value).endswith(".")
@@ -97,7 +97,7 @@ def test_invalid_request_is_refused_with_a_sentence(data, word):
 @pytest.mark.parametrize(
     "text", ["", "{", "[" * 30_000, '{"prompt": "' + "x" * LONGEST_TEXT, None, "[1]", '"x"']
 )
-def test_malformed_request_is_refused_with_a_sentence(text):
+def test_malformed_request_raises_readable_error(text):
     with pytest.raises(BadSettings) as refused:
         RunRequest.from_text(text)
     assert str(refused.value).endswith(".")
@@ -134,7 +134,7 @@ def test_form_and_json_give_the_same_request():
     assert filled.wish() == RunRequest.from_json(asked(settings=settings))
 
 
-def test_every_method_selects_its_drafter():
+def test_every_method_of_the_form_selects_its_drafter():
     assert form().models() == ("house", "draft-model")
     assert form(method="ngram").models() == ("house", "ngram")
     named = {"target": " t", "drafter": "d "}
@@ -148,7 +148,7 @@ def test_every_method_selects_its_drafter():
     ("typed", "meant"),
     [("", []), (None, []), ("3", [3]), ("3, 2", [3, 2]), (" 3 2,1, ", [3, 2, 1])],
 )
-def test_siblings_field_accepts_a_list_of_numbers(typed, meant):
+def test_siblings_field_accepts_numbers_separated_by_commas(typed, meant):
     assert form(siblings=typed).settings().siblings == meant
 
 
@@ -156,7 +156,7 @@ def test_siblings_field_accepts_a_list_of_numbers(typed, meant):
     "paths",
     [[], [[0]], [[0], [1], [0, 0]], [[0], [0, 0], [0, 0, 0]]],
 )
-def test_rank_paths_parse_as_the_form_shows_them(paths):
+def test_rank_paths_are_parsed_as_the_form_displays_them(paths):
     assert form(rank_paths=find_spec("rank_paths").form_value(paths)).settings().rank_paths == paths
     assert form(rank_paths=None).settings().rank_paths == []
     assert form(rank_paths=" 0; 0, 1 ;").settings().rank_paths == [[0], [0, 1]]
@@ -192,7 +192,7 @@ def test_rank_paths_parse_as_the_form_shows_them(paths):
         ({"prompt": None}, "prompt"),
     ],
 )
-def test_invalid_form_is_refused_with_a_sentence(changes, word):
+def test_invalid_form_raises_readable_error(changes, word):
     with pytest.raises(BadSettings, match=word) as refused:
         form(**changes).wish()
     assert str(refused.value).endswith(".")

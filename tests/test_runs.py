@@ -93,7 +93,7 @@ def held(monkeypatch):
 
 
 @pytest.mark.parametrize("candidates", ["sampled", "greedy"])
-def test_run_streams_rounds_one_at_a_time_and_only_appends_text(runs, wish, candidates):
+def test_live_run_streams_one_round_at_a_time_and_only_appends(runs, wish, candidates):
     seen = texts(runs, wish(candidates=candidates))
     assert all(b.startswith(a) and b != a for a, b in itertools.pairwise(seen))
     said = kinds(seen[-1])
@@ -106,7 +106,7 @@ def test_run_streams_rounds_one_at_a_time_and_only_appends_text(runs, wish, cand
     assert {line["id"] for line in told(seen[-1]) if "id" in line} == {"1"}
 
 
-def test_run_line_contains_the_request_that_repeats_it(runs, wish):
+def test_first_line_of_a_run_contains_the_request_that_repeats_it(runs, wish):
     wanted = wish(coins={"1 judge 1": 0.25})
     run = told(texts(runs, wanted)[-1])[2]
     assert (run["source"], run["prompt"]) == ("live", PROMPT)
@@ -115,7 +115,7 @@ def test_run_line_contains_the_request_that_repeats_it(runs, wish):
     assert Settings.from_json(run["settings"]) == wanted.settings.at_depth(layers)
 
 
-def test_first_round_and_end_of_drafting_are_sent_at_once(runs, wish, monkeypatch):
+def test_first_round_and_last_round_are_sent_immediately(runs, wish, monkeypatch):
     """And all that is between, together."""
     monkeypatch.setattr("specviz.ui.stream.PAUSE", 1000.0)
     *early, drafted, last = texts(runs, wish())
@@ -127,7 +127,7 @@ def test_first_round_and_end_of_drafting_are_sent_at_once(runs, wish, monkeypatc
     assert drafted.startswith(early[-1])
 
 
-def test_job_pauses_while_the_page_draws_and_other_jobs_compute(runs, wish, monkeypatch):
+def test_other_jobs_compute_while_a_job_pauses_for_its_page(runs, wish, monkeypatch):
     """The pause is no sleep of the thread that computes."""
     monkeypatch.setattr("specviz.ui.stream.PAUSE", 1000.0)
     monkeypatch.setattr("specviz.ui.stream.DRAWING", 1000.0)
@@ -180,7 +180,7 @@ def test_warm_up_error_is_logged(runs, monkeypatch, caplog):
         (PROMPT, {"sampling": Sampling(top_k=900)}, "Top-k"),
     ],
 )
-def test_impossible_run_reports_its_reason_and_the_next_run_works(
+def test_impossible_run_reports_the_reason_and_the_next_run_works(
     runs, wish, prompt, settings, word
 ):
     last = told(texts(runs, wish(prompt, **settings))[-1])[-1]
@@ -239,7 +239,7 @@ def loaded_places():
 
 
 @pytest.mark.parametrize("when", ["loading", "drafting"])
-def test_out_of_memory_unloads_the_last_model_and_says_what_fits(
+def test_out_of_memory_unloads_the_newest_model_and_says_what_fits(
     runs, wish, pair, monkeypatch, when
 ):
     """In the middle of a run its rounds so far stay; after either, the next run works."""
@@ -276,7 +276,7 @@ def test_out_of_memory_unloads_the_last_model_and_says_what_fits(
     assert kinds(texts(runs, wish())[-1])[-1] == "done"
 
 
-def test_one_run_computes_and_waiting_runs_report_their_position(runs, wish, held):
+def test_waiting_runs_report_their_queue_position(runs, wish, held):
     async def story():
         tasks = [asyncio.create_task(heard(runs, wish(), name, 1)) for name in "abc"]
         await until(lambda: len(runs.line) == 3)
@@ -290,7 +290,7 @@ def test_one_run_computes_and_waiting_runs_report_their_position(runs, wish, hel
     assert kinds(third)[-1] == "done"
 
 
-def test_stopped_waiting_run_leaves_the_queue_at_once(runs, wish, held):
+def test_waiting_run_that_is_stopped_leaves_the_queue_at_once(runs, wish, held):
     async def story():
         running = asyncio.create_task(heard(runs, wish(), "a", 1))
         waiting = asyncio.create_task(heard(runs, wish(), "b", 1))
@@ -306,7 +306,7 @@ def test_stopped_waiting_run_leaves_the_queue_at_once(runs, wish, held):
     assert kinds(asyncio.run(story())) == ["queued", "stopped"]
 
 
-def test_stopped_run_ends_after_its_round_with_a_status(runs, wish):
+def test_stopped_run_ends_after_its_round_and_reports_the_stop(runs, wish):
     async def story():
         seen = []
         async for text in texts_of(runs, shown(wish(max_new_tokens=200)), "me", 7):
@@ -322,7 +322,7 @@ def test_stopped_run_ends_after_its_round_with_a_status(runs, wish):
     assert kinds(texts(runs, wish(), "me", 8)[-1])[-1] == "done"
 
 
-def test_run_of_a_leaving_visitor_ends_before_the_next_run_starts(runs, wish, monkeypatch):
+def test_run_of_a_visitor_who_left_ends_before_the_next_run_starts(runs, wish, monkeypatch):
     whole, computing, most, ends = engine.run_stepwise, [], [], []
 
     def watched(*args, **kwargs):
@@ -393,13 +393,13 @@ def test_api_run_shares_the_queue_and_ends_when_its_client_disconnects(runs, wis
     asyncio.run(story())
 
 
-def test_api_client_gets_the_same_error_messages(runs, wish):
+def test_api_client_receives_the_same_error_messages_as_the_page(runs, wish):
     with pytest.raises(gr.Error, match="empty"):
         asyncio.run(runs.whole(recorded(wish("")), "me"))
     assert len(runs.line) == 0
 
 
-def test_full_queue_is_reported_to_page_and_api(runs, wish):
+def test_full_queue_is_reported_to_the_page_and_the_api(runs, wish):
     runs.line = Queue(longest=0)
     (text,) = texts(runs, wish())
     assert "Try again" in told(text)[0]["sentence"]
@@ -436,7 +436,7 @@ def test_all_computation_runs_in_one_thread(runs, wish, monkeypatch):
     assert set(seen) == {"models_0"}
 
 
-def test_waiting_jobs_occupy_no_thread(runs, wish, held):
+def test_waiting_jobs_do_not_occupy_threads(runs, wish, held):
     async def story():
         tasks = [asyncio.create_task(heard(runs, wish(), str(n), 1)) for n in range(30)]
         await until(lambda: len(runs.line) == 30)
@@ -451,7 +451,7 @@ def test_waiting_jobs_occupy_no_thread(runs, wish, held):
     assert asyncio.run(story()) <= before + 2
 
 
-def test_at_most_five_calls_lead_from_the_event_to_the_engine(runs, wish, monkeypatch):
+def test_at_most_five_function_calls_lead_from_the_event_to_the_engine(runs, wish, monkeypatch):
     """Of the project's own functions, on the event loop and then in the thread that computes."""
     calls, whole, take_turns = [], engine.run_stepwise, runs._take_turns
 

@@ -47,7 +47,7 @@ def played(target, drafter, settings):
 
 
 @pytest.mark.parametrize("name", [*KNOWING_NOTHING, "draft-model"])
-def test_max_tokens_follows_gamma_and_gamma_follows_acceptance(name):
+def test_max_tokens_is_gamma_plus_1_and_gamma_adapts_to_acceptance(name):
     target, drafter = pair(name)
     for settings in SETTINGS:
         gamma = settings.gamma
@@ -59,7 +59,7 @@ def test_max_tokens_follows_gamma_and_gamma_follows_acceptance(name):
                 gamma = min(max_gamma(settings.siblings), max(1, gamma + step))
 
 
-def test_acceptance_raises_gamma_and_rejection_lowers_it_unless_fixed():
+def test_full_acceptance_raises_gamma_and_rejection_lowers_it():
     learning = replace(COLD, schedule="learning", max_new_tokens=40)
     for name, rooms in [("oracle", [3, 5, 7]), ("uniform", [3, 2, 2])]:
         assert [room for room, *_ in played(*pair(name), learning)][:3] == rooms

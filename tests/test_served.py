@@ -62,7 +62,7 @@ def test_served_run_equals_local_run(name):
 
 
 @pytest.mark.slow
-def test_tree_is_sent_as_paths_in_one_request():
+def test_all_paths_of_a_tree_are_sent_in_one_request():
     sent = []
     with serving(lambda path, body: sent.append(body) if path == COMPLETIONS else None) as server:
         trace = traced(server, "sampled")
@@ -73,7 +73,7 @@ def test_tree_is_sent_as_paths_in_one_request():
     assert not any("prompt_logprobs" in body for body in plain)  # so it can use its cache
 
 
-def test_rare_sibling_keeps_the_probability_from_its_own_path(monkeypatch):
+def test_unlikely_sibling_gets_the_probability_reported_for_its_own_path(monkeypatch):
     told = [[{7: -0.1, 900: -9.0}, {1: -0.5}], [{7: -0.1, 2904: -5.0}, {2: -0.5}]]
     with serving() as server:
         run = load_target(server, "cpu").start(CaptureSpec())
@@ -83,7 +83,7 @@ def test_rare_sibling_keeps_the_probability_from_its_own_path(monkeypatch):
     assert (logits[1, 1], logits[2, 2]) == (-0.5, -0.5)
 
 
-def test_unlisted_tokens_share_the_remaining_mass():
+def test_tokens_not_listed_by_the_server_share_the_remaining_probability():
     (row,) = to_logits([{3: log(0.5), 1: log(0.3)}], 6)
     assert row.softmax(0)[[3, 1]].tolist() == pytest.approx([0.5, 0.3])
     assert row.softmax(0)[[0, 2, 4, 5]].sum().item() == pytest.approx(0.2)
@@ -171,7 +171,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize(("change", "sentence"), FAULTS.values(), ids=FAULTS)
-def test_each_server_fault_raises_readable_error(change, sentence):
+def test_each_fault_of_a_server_raises_readable_error(change, sentence):
     with serving(change) as server, pytest.raises(ValueError, match="server") as refusal:
         load_target(server, "cpu")
     assert sentence in str(refusal.value)
@@ -191,7 +191,7 @@ def test_slow_server_raises_readable_error(monkeypatch):
         load_target(server, "cpu")
 
 
-def test_trickling_response_times_out():
+def test_response_that_arrives_too_slowly_times_out():
     class Trickle:
         def read1(self, _size):
             return b" "
@@ -201,7 +201,7 @@ def test_trickling_response_times_out():
         asker._read_body(Trickle(), until=0.0)
 
 
-def test_distribution_with_unlisted_tie_is_refused():
+def test_distribution_whose_last_listed_token_may_be_tied_is_refused():
     with serving() as server:
         target = load_target(server, "cpu")
         law = target.server.logprobs([[0, 0], [0]], [1, 1])[1][0]
@@ -215,12 +215,12 @@ def test_distribution_with_unlisted_tie_is_refused():
     ("drafter", "sentence"),
     [("eagle", "made for another target"), ("layerskip", "on a server"), ("oracle", "on a server")],
 )
-def test_drafters_that_need_weights_are_refused(drafter, sentence):
+def test_served_target_refuses_drafters_that_need_its_weights(drafter, sentence):
     with serving() as server, pytest.raises(ValueError, match=sentence):
         next(engine.run(*load(server, drafter, "cpu"), TEXT, settings("copied")))
 
 
-def test_extra_rows_are_refused():
+def test_served_target_refuses_drafters_with_rows_of_their_own():
     with serving() as server:
         run = engine.run(*load(server, "lookahead", "cpu"), TEXT, settings("copied"))
         with pytest.raises(ValueError, match="rows of its own"):
@@ -230,14 +230,14 @@ def test_extra_rows_are_refused():
 @pytest.mark.parametrize(
     "sampling", [Sampling(), Sampling(0.8, top_k=20), Sampling(1.0, top_p=0.5)], ids=str
 )
-def test_incomplete_distributions_are_refused(sampling):
+def test_served_target_refuses_top_k_beyond_what_the_server_lists(sampling):
     with serving() as server:
         run = engine.run(*load(server, "ngram", "cpu"), TEXT, Settings(sampling))
         with pytest.raises(BadSettings, match="top-k from 1 to 19"):
             next(run)
 
 
-def test_missing_tokenizer_folder_is_requested():
+def test_error_asks_for_the_missing_tokenizer_folder():
     with serving() as server, pytest.raises(ValueError, match="#FOLDER"):
         load_target(server.replace(str(HOUSE), "/nowhere"), "cpu")
 
@@ -247,7 +247,7 @@ def test_missing_tokenizer_folder_is_requested():
     ["", "localhost:8000", "ftp://a", "http://", "http://a:b@c", "http://a:99999", "http://a?b=c",
      "file:///etc/passwd", "http://[::1", "http://a\n"],
 )  # fmt: skip
-def test_invalid_addresses_are_refused(name):
+def test_invalid_server_addresses_are_refused(name):
     with pytest.raises(ServerFault, match="address"):
         Address.read("vllm:" + name)
 
@@ -260,7 +260,7 @@ def test_invalid_addresses_are_refused(name):
         ("http://[::1]:8000/m/v1#/x y", "http://[::1]:8000/m"),
     ],
 )
-def test_address_is_parsed(name, said):
+def test_server_address_is_parsed(name, said):
     assert str(Address.read("vllm:" + name)) == said
 
 
@@ -274,7 +274,7 @@ def hosted(monkeypatch):
     entry.entries.cache_clear()
 
 
-def test_host_server_is_a_target_for_all_users(hosted, capsys):
+def test_server_of_the_host_is_a_target_for_all_users(hosted, capsys):
     assert RunRequest.from_json({"prompt": "a", "target": "server"}).target == "server"
     assert "server" in [each.name for each in drawer.targets()]
     assert any("a vLLM server" in line for line in drawer.about_targets())
@@ -284,14 +284,14 @@ def test_host_server_is_a_target_for_all_users(hosted, capsys):
     assert "Computed by a vLLM server" in row
 
 
-def test_host_key_is_sent_to_host_server_only(monkeypatch):
+def test_api_key_of_the_host_is_sent_only_to_the_server_of_the_host(monkeypatch):
     monkeypatch.setenv(http_client.KEY, "secret")
     named = http_client.HttpClient(Address.read("vllm:http://a", "the host's address"))
     assert named.headers()["Authorization"] == "Bearer secret"
     assert "Authorization" not in http_client.HttpClient(Address.read("vllm:http://a")).headers()
 
 
-def test_users_do_not_see_host_server_address(monkeypatch):
+def test_users_cannot_see_the_address_of_the_server_of_the_host(monkeypatch):
     monkeypatch.setenv(entry.SERVER, "vllm:http://127.0.0.1:9")
     entry.entries.cache_clear()
     with pytest.raises(ServerFault) as refusal:
@@ -300,7 +300,7 @@ def test_users_do_not_see_host_server_address(monkeypatch):
     assert "127.0.0.1" not in str(refusal.value)
 
 
-def test_users_of_hosted_page_cannot_name_a_server():
+def test_users_of_a_hosted_page_cannot_choose_a_server():
     wish = {"prompt": "a", "target": "vllm:http://169.254.169.254"}
     with pytest.raises(BadSettings, match="No target is called"):
         RunRequest.from_json(wish)
@@ -322,7 +322,7 @@ WHOLE = 5  # passes of the scenario "copied"
 
 
 @pytest.mark.parametrize("after", [0, 1, 4, WHOLE])
-def test_rounds_before_a_server_failure_are_written(after, tmp_path, capsys):
+def test_rounds_before_a_server_failure_are_written_to_the_trace(after, tmp_path, capsys):
     place, told = tmp_path / "run.jsonl", tmp_path / "run.json"
     options = ["--drafter", "ngram", "--temperature", "0", "--seed", "5", "--gamma", "4"]
     options += ["--ngram-min", "1", "--max-new-tokens", "14"]

@@ -66,19 +66,21 @@ def refused(capsys, *words):
         ({"prometheus_metrics": TRT, "metrics": "[]"}, "TensorRT-LLM, /prometheus/metrics", 1),
     ],
 )
-def test_each_program_is_read_at_its_own_paths(pages, program, paths, capsys):
+def test_statistics_are_requested_at_the_paths_of_each_server_program(
+    pages, program, paths, capsys
+):
     with serving(**pages) as (url, asked):
         assert program in said(capsys, url)
     assert len(asked) == paths
 
 
-def test_only_the_named_path_is_requested(capsys):
+def test_path_in_the_address_is_the_only_one_requested(capsys):
     with serving(behind_metrics=vllm(), metrics=LLAMA) as (url, asked):
         assert "vLLM, /metrics" in said(capsys, f"{url}/behind/metrics")
     assert asked == ["/behind/metrics"]
 
 
-def test_again_option_counts_only_changes_between_snapshots(monkeypatch, capsys):
+def test_option_again_counts_only_changes_between_two_snapshots(monkeypatch, capsys):
     waits = []
     monkeypatch.setattr(command.time, "sleep", waits.append)
     later = vllm(160, 640, 250, (120, 80, 50, 0))
@@ -89,7 +91,7 @@ def test_again_option_counts_only_changes_between_snapshots(monkeypatch, capsys)
     assert re.search(r"Tokens per pass +2\.17, 95%", out)
 
 
-def test_only_advice_is_marked_simulated(tmp_path, capsys):
+def test_only_the_predictions_are_marked_simulated(tmp_path, capsys):
     path = tmp_path / "metrics.txt"
     path.write_text(example().text, encoding="utf-8")
     plain = said(capsys, str(path))
@@ -101,7 +103,7 @@ def test_only_advice_is_marked_simulated(tmp_path, capsys):
     assert simulated.count("(tokens assumed)") == 12
 
 
-def test_files_and_standard_input_are_read(tmp_path, monkeypatch, capsys):
+def test_statistics_are_read_from_files_and_standard_input(tmp_path, monkeypatch, capsys):
     early, late = tmp_path / "early", tmp_path / "late"
     early.write_text(vllm(), encoding="utf-8")
     late.write_text(vllm(160, 640, 250, (120, 80, 50, 0)), encoding="utf-8")
@@ -110,7 +112,7 @@ def test_files_and_standard_input_are_read(tmp_path, monkeypatch, capsys):
     assert "llama.cpp, answer to one request" in said(capsys, "-", "--gamma", "4")
 
 
-def test_json_keeps_simulated_numbers_apart(tmp_path, capsys):
+def test_json_output_keeps_simulated_numbers_separate(tmp_path, capsys):
     source, out = tmp_path / "metrics.txt", tmp_path / "numbers.json"
     source.write_text(example().text, encoding="utf-8")
     said(capsys, str(source), *SITE, "--json", str(out))
@@ -122,7 +124,7 @@ def test_json_keeps_simulated_numbers_apart(tmp_path, capsys):
     assert json.loads(said(capsys, str(source), "--json", "-"))["simulated"] is None
 
 
-def test_name_selects_one_of_several_models(tmp_path, capsys):
+def test_option_name_selects_one_of_several_models(tmp_path, capsys):
     path = tmp_path / "metrics.txt"
     path.write_text(vllm() + "\n" + vllm(model="n", drafts=200), encoding="utf-8")
     assert "several models: m, n. Choose one. Use --name." in refused(capsys, str(path))
@@ -148,14 +150,14 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("case", FAULTS.values(), ids=FAULTS)
-def test_each_error_of_a_server_is_one_sentence(case, capsys):
+def test_each_server_error_is_reported_in_one_sentence(case, capsys):
     pages, sentence = case
     with serving(**pages) as (url, _):
         assert sentence in refused(capsys, url)
 
 
 @pytest.mark.slow
-def test_unreachable_slow_or_excessive_server_is_abandoned(monkeypatch, capsys):
+def test_server_that_is_unreachable_slow_or_sends_too_much_is_abandoned(monkeypatch, capsys):
     with serving() as (url, _):
         pass
     assert "cannot be reached" in refused(capsys, url)
@@ -189,7 +191,7 @@ WORDS = {
 
 
 @pytest.mark.parametrize("case", WORDS.values(), ids=WORDS)
-def test_each_wrong_use_of_the_command_is_one_sentence(case, capsys):
+def test_each_wrong_use_of_the_command_prints_one_sentence(case, capsys):
     words, sentence = case
     assert sentence in refused(capsys, *words)
 
@@ -204,7 +206,7 @@ WRONG = (["--again", "0"], ["--batch", "0"], ["--gamma", "x"], ["--hardware", "y
 
 
 @pytest.mark.parametrize("words", WRONG)
-def test_an_invalid_option_is_rejected_before_anything_is_read(words, capsys):
+def test_invalid_option_is_rejected_before_statistics_are_read(words, capsys):
     with pytest.raises(SystemExit) as left:
         main(["server", "http://127.0.0.1:9", *words])
     assert left.value.code == 2

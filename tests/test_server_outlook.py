@@ -49,7 +49,7 @@ def test_wilson_interval_matches_the_textbook():
         wilson_interval(3, 2)
 
 
-def test_positions_have_overall_and_conditional_acceptance():
+def test_each_position_has_overall_and_conditional_acceptance():
     first, second = acceptance_by_position(COUNTED)
     assert (first.cumulative.share, second.cumulative.share) == (0.8, 0.3)
     assert second.conditional.share == pytest.approx(30 / 80)
@@ -64,12 +64,12 @@ def test_variance_of_tokens_per_pass_is_that_of_accepted_lengths():
     assert (found.mean, found.low, found.high) == pytest.approx((2.1, 2.1 - half, 2.1 + half))
 
 
-def test_shorter_draft_uses_the_counts_of_its_positions():
+def test_prediction_for_a_shorter_draft_uses_the_counts_of_its_positions():
     found = acceptance_model(COUNTED, 2)
     assert [found.tokens(gamma) for gamma in (0, 1, 2)] == pytest.approx([1, 1.8, 2.1])
 
 
-def test_last_acceptance_is_assumed_for_later_positions():
+def test_acceptance_of_the_last_position_is_assumed_for_later_ones():
     found = outlook(COUNTED, SERVING, 1, None)
     assert found.options[4].tokens == pytest.approx(1 + 0.8 + 0.3 + 0.3 * 0.375 + 0.3 * 0.375**2)
     assert [choice.counted for choice in found.options[:4]] == [True, True, True, False]
@@ -85,7 +85,7 @@ def report_of(told, site=SITE):
     return Report(told, tokens_per_pass(told), (), (), (), found, tuple(advice(site, told, found)))
 
 
-def test_average_gives_one_alpha_that_is_assumed():
+def test_mean_tokens_per_pass_give_one_alpha_for_all_positions():
     """Expect 1 + 0.6 + 0.36 + 0.216 = 2.176 tokens."""
     found = acceptance_model(replace(MEAN, mean=2.176), 3)
     assert found.rest == pytest.approx(0.6)
@@ -98,7 +98,7 @@ def test_average_gives_one_alpha_that_is_assumed():
 
 
 @pytest.mark.parametrize(("drafter", "batch"), [("n-gram", 1), ("head", 64), ("llama-3.2-1b", 256)])
-def test_speedup_is_tokens_per_round_over_its_time_in_plain_passes(drafter, batch):
+def test_speedup_is_tokens_per_round_divided_by_its_time_in_plain_passes(drafter, batch):
     draft = drafters("llama-3.1-8b")[drafter][1]
     found = outlook(COUNTED, SERVING, batch, draft)
     plain = pass_time(SERVING, batch).seconds
@@ -114,13 +114,13 @@ def test_speedup_is_tokens_per_round_over_its_time_in_plain_passes(drafter, batc
     assert low <= found.best.gamma <= high
 
 
-def test_longest_draft_is_best_if_verification_is_free():
+def test_longest_draft_is_fastest_if_verification_is_free():
     found = outlook(replace(MEAN, mean=3.9), SERVING, 1, None)
     assert found.best.gamma == MAX_GAMMA
     assert "γ = 16 (the longest evaluated) is best" in report_of(replace(MEAN, mean=3.9)).advice[0]
 
 
-def test_no_draft_pays_if_the_drafter_costs_as_much_as_the_target():
+def test_drafting_never_pays_if_the_drafter_costs_as_much_as_the_target():
     found = outlook(COUNTED, SERVING, 1, EIGHT)
     assert found.best.gamma == 0
     assert found.current.speedup < 1
@@ -130,7 +130,7 @@ def test_no_draft_pays_if_the_drafter_costs_as_much_as_the_target():
     assert "no draft length pays: plain decoding is fastest; your γ = 2 runs at 0." in said
 
 
-def test_best_length_is_given_for_both_interval_ends():
+def test_best_draft_length_is_given_for_both_ends_of_the_interval():
     few = replace(COUNTED, rounds=10, drafted=20, accepted=11, accepted_by_position=(8, 3))
     low, high = outlook(few, SERVING, 32, None).best_interval
     many = replace(
@@ -142,13 +142,13 @@ def test_best_length_is_given_for_both_interval_ends():
     assert outlook(MEAN, SERVING, 32, None).best_interval is None
 
 
-def test_tree_statistics_are_not_predicted():
+def test_predictions_are_refused_for_servers_that_draft_trees():
     tree = replace(MEAN, siblings=4)
     with pytest.raises(UnreadableStats, match="drafts trees"):
         outlook(tree, SERVING, 1, None)
 
 
-def test_batch_size_defaults_to_that_of_the_server():
+def test_batch_size_defaults_to_the_one_that_the_server_reports():
     busy = replace(COUNTED, running=37.6)
     assert SITE.batch_of(busy) == 38
     assert replace(SITE, batch=8).batch_of(busy) == 8
@@ -162,7 +162,7 @@ def fitted(milliseconds, drafter="llama-3.2-1b", told=COUNTED):
     return report_of(timed, replace(SITE, drafter=drafter))
 
 
-def test_ranking_uses_costs_calibrated_to_the_servers_outputs():
+def test_predicted_costs_are_calibrated_to_the_measured_time_per_output():
     """A round has two passes of the drafter and one of the target, so each has a third."""
     draft = drafters("llama-3.1-8b")["llama-3.2-1b"][1]
     least = (
@@ -181,7 +181,7 @@ def test_ranking_uses_costs_calibrated_to_the_servers_outputs():
     assert "the round’s pass has" in " ".join(fitted(40.0, "n-gram").advice)
 
 
-def test_calibration_can_change_the_best_gamma():
+def test_calibration_to_the_server_can_change_the_best_gamma():
     """A launch per pass makes drafting, with one pass per token, more expensive."""
     good = replace(COUNTED, accepted_by_position=(95, 90), accepted=185)
     ideal, slow = fitted(0.1, told=good), fitted(200.0, told=good)
@@ -191,7 +191,7 @@ def test_calibration_can_change_the_best_gamma():
     assert f"all passes are slower by one factor, γ = {ideal.outlook.best.gamma} is best." in said
 
 
-def test_server_that_is_faster_than_predicted_gets_a_higher_efficiency():
+def test_efficiency_is_raised_for_a_server_faster_than_predicted():
     least = pass_time(SERVING, 1, 3).seconds
     made = fitted(900 * least, "n-gram")
     assert made.outlook.round.verify == pytest.approx(0.9 * least)
@@ -200,14 +200,14 @@ def test_server_that_is_faster_than_predicted_gets_a_higher_efficiency():
     assert "faster than the data sheet allows" in " ".join(fitted(1.0, "n-gram").advice)
 
 
-def test_ranking_without_times_names_the_assumed_efficiency():
+def test_prediction_without_measured_times_names_the_assumed_efficiency():
     said = " ".join(report_of(COUNTED, replace(SITE, batch=256)).advice)
     assert said.startswith("For Llama")
     assert "at 70% of the peak bandwidth and 65% of the peak arithmetic." in said
     assert "Over the efficiencies that sources report, the best γ is 1 to 2." in said
 
 
-def test_out_of_memory_is_reported():
+def test_deployment_beyond_the_memory_is_reported():
     large = replace(SITE, model="llama-3.1-70b")
     said = "Weights and KV caches do not fit in memory there; the numbers ignore that."
     assert said in report_of(COUNTED, large).advice
@@ -232,7 +232,7 @@ def test_invalid_deployment_is_refused(changes, sentence):
         replace(SITE, **changes)
 
 
-def test_counts_are_reported_without_a_prediction():
+def test_server_counts_are_reported_even_if_no_prediction_is_possible():
     text = '{"timings": {"predicted_n": 100, "draft_n": 80, "draft_n_accepted": 60}}'
     made = build_report(text, site=SITE)
     assert made.tokens.mean == 2.5

@@ -25,7 +25,7 @@ def said(**changes):
     return ask(answer, asked, LONGEST_QUESTION)
 
 
-def test_page_numbers_equal_the_formulas():
+def test_numbers_on_the_page_equal_the_formulas():
     made = said(batch=256)
     site = Deployment("h100-sxm", "llama-3.1-8b", "bf16", "head", batch=256)
     found = build_report(EXAMPLE["text"], site=site)
@@ -45,14 +45,14 @@ def test_page_numbers_equal_the_formulas():
     assert (made["batch"], made["gamma"]) == (1, 4)
 
 
-def test_alpha_for_the_tab_gives_the_same_tokens():
+def test_alpha_for_the_other_sections_gives_the_same_tokens_per_pass():
     takes = said()["takes"]
     alpha = takes["alpha"]
     assert sum(alpha**i for i in range(5)) == pytest.approx(3.4137, abs=0.005)
     assert (takes["gamma"], takes["said"]) == (4, "reported by vLLM on house")
 
 
-def test_an_average_has_no_figure_by_position():
+def test_server_that_reports_only_a_mean_has_no_figure_by_position():
     made = said(now=json.dumps(INFO))
     assert made["figures"]["places"] is None
     assert made["places"] == []
@@ -74,11 +74,11 @@ def test_figures_are_valid_plotly_with_escaped_text():
         assert not re.search("[<>&]", "".join(words))
 
 
-def test_empty_box_shows_where_to_find_statistics():
+def test_empty_field_shows_where_to_find_statistics():
     assert said(now=" \n") == {"empty": True}
 
 
-def test_page_offers_a_choice_of_several_models():
+def test_page_offers_a_choice_if_the_server_has_several_models():
     text = vllm() + "\n" + vllm(model="n")
     assert said(now=text)["models"] == ["m", "n"]
     assert dict(said(now=text, named="n")["facts"])["Model"] == "n"
@@ -100,7 +100,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("case", FAULTS.values(), ids=FAULTS)
-def test_each_error_has_a_sentence(case):
+def test_each_error_returns_one_sentence_with_its_field(case):
     changes, field, sentence = case
     made = said(**changes)
     assert made["field"] == field
@@ -108,7 +108,7 @@ def test_each_error_has_a_sentence(case):
 
 
 @pytest.mark.parametrize("text", ["null", "", "[", "[1]", "x" * (LONGEST_QUESTION + 1)])
-def test_malformed_question_gets_a_sentence(text):
+def test_malformed_request_returns_readable_error(text):
     assert ask(answer, text, LONGEST_QUESTION)["problem"].endswith(".")
 
 
@@ -119,7 +119,7 @@ def sent(data):
     return [sent(each) for each in data] if isinstance(data, list) else data
 
 
-def test_json_keys_removed_by_the_page_are_never_read():
+def test_json_keys_that_the_browser_removes_are_never_needed():
     texts = [case[0] for case in READ.values() if case[0][0] in "{["]
     assert len(texts) == 5
     for text in texts:

@@ -128,7 +128,7 @@ READ = {
 
 
 @pytest.mark.parametrize("case", READ.values(), ids=READ)
-def test_each_program_is_read(case):
+def test_statistics_of_each_server_program_are_read(case):
     text, program, mean, gamma, batch, kept = case
     told = parse_stats(text)
     assert (told.program, told.draft_length, told.batch, told.accepted_by_position) == (
@@ -140,7 +140,7 @@ def test_each_program_is_read(case):
     assert tokens_per_pass(told, 4).mean == pytest.approx(mean)
 
 
-def test_unreported_values_are_not_filled_in():
+def test_values_that_the_server_does_not_report_stay_unknown():
     made = build_report(json.dumps(INFO))
     assert not made.positions
     assert made.tokens.low is None
@@ -153,18 +153,18 @@ def test_unreported_values_are_not_filled_in():
         tokens_per_pass(parse_stats(TRT_TOTALS))
 
 
-def test_time_between_outputs_is_a_mean():
+def test_time_between_outputs_is_the_mean_of_the_reported_histogram():
     assert ("Time between outputs", "15.0 ms") in build_report(vllm() + GAUGES).facts
 
 
-def test_tree_is_recognized_by_more_tokens_than_levels():
+def test_draft_with_more_tokens_than_levels_is_recognised_as_a_tree():
     deep = SGLANG.replace('tp_rank="0"} 5', 'tp_rank="0"} 9')
     assert (parse_stats(SGLANG).siblings, parse_stats(deep).siblings) == (1, 2)
     assert parse_stats(json.dumps(INFO | {"speculative_eagle_topk": 4})).siblings == 4
 
 
 @pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf"), 1e16])
-def test_counts_must_be_finite_and_not_negative(value):
+def test_infinite_or_negative_counts_are_refused(value):
     with pytest.raises(UnreadableStats, match="which is impossible"):
         ServerStats("vLLM", "/metrics", rounds=value)
 
@@ -254,7 +254,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED.values(), ids=REFUSED)
-def test_each_error_has_a_sentence(case):
+def test_each_error_is_one_readable_sentence(case):
     text, sentence = case
     begun = time.process_time()
     with pytest.raises(UnreadableStats, match=re.escape(sentence)) as refused:
@@ -267,7 +267,7 @@ def test_each_error_has_a_sentence(case):
 @pytest.mark.parametrize(
     "line", ['a{b="' + "\\a" * 3_900, 'a{b="c",' * 900 + "} 1", "a " + " " * 7_900]
 )
-def test_every_line_parses_quickly(line):
+def test_long_lines_are_parsed_quickly(line):
     begun = time.process_time()
     with pytest.raises(UnreadableStats):
         parse_stats(line)
@@ -284,7 +284,7 @@ def test_one_of_several_models_can_be_chosen():
         parse_stats(text, "x")
 
 
-def test_two_snapshots_give_their_difference():
+def test_two_snapshots_give_the_difference_of_their_counts():
     after = parse_stats(vllm(160, 640, 250, (120, 80, 50, 0)) + GAUGES)
     made = difference(parse_stats(vllm()), after)
     assert (made.rounds, made.drafted, made.accepted) == (60, 240, 70)
@@ -311,7 +311,7 @@ def test_snapshots_that_cannot_be_subtracted_are_refused(before, after, sentence
         build_report(after, before)
 
 
-def test_example_is_the_shipped_measurement():
+def test_shipped_example_has_the_counts_of_its_measurement():
     made = build_report(example().text)
     assert (made.stats.program, made.stats.rounds, made.stats.accepted_by_position) == (
         "vLLM",
@@ -330,7 +330,7 @@ def test_detailed_metrics_of_a_request_keep_each_step():
     assert parse_stats(json.dumps(REQUEST)).steps == ()
 
 
-def test_json_lines_of_several_requests_are_added():
+def test_counts_of_several_requests_in_json_lines_are_added():
     answers = [{"metrics": {"speculative_decoding": each}} for each in (DETAILED, REQUEST)]
     stats = parse_stats("\n".join(map(json.dumps, answers)) + "\n")
     assert stats == parse_stats(json.dumps(answers))
@@ -340,7 +340,7 @@ def test_json_lines_of_several_requests_are_added():
     assert len(stats.steps) == 3
 
 
-def test_a_run_of_ours_is_read_like_a_request_of_vllm():
+def test_metrics_of_a_specviz_run_are_read_like_those_of_a_vllm_request():
     trace = Trace.read(FOLDER / "01-chain.jsonl")
     stats = parse_stats(json.dumps(request_metrics(trace)))
     steps = [len(accepted_path(each)) for each in trace.rounds if each.judged]

@@ -34,7 +34,7 @@ def kept(demo):
     return [sorted(table) for table in tables(demo)]
 
 
-def test_only_open_sessions_are_kept(demo):
+def test_data_of_closed_sessions_is_dropped(demo):
     gone = Sessions(demo)
     for number in range(20):
         visit(demo, f"visitor {number}")
@@ -43,7 +43,7 @@ def test_only_open_sessions_are_kept(demo):
     assert kept(demo) == [["visitor 0"]] * 4
 
 
-def test_session_with_running_job_is_dropped_after_it(demo):
+def test_data_of_a_closed_session_is_dropped_after_its_last_job(demo):
     gone, events = Sessions(demo), demo._queue.event_ids_to_events
     visit(demo, "busy")
     events["1"] = SimpleNamespace(session_hash="busy")
@@ -55,7 +55,7 @@ def test_session_with_running_job_is_dropped_after_it(demo):
     assert not gone._gone
 
 
-def test_free_memory_is_returned_where_supported(monkeypatch):
+def test_free_memory_is_returned_to_the_system_where_supported(monkeypatch):
     called = []
     library = SimpleNamespace(malloc_trim=called.append)
     monkeypatch.setattr(sessions.ctypes, "CDLL", lambda _: library)

@@ -51,12 +51,12 @@ def hints(cls):
     return typing.get_type_hints(cls)
 
 
-def test_fields_and_specs_correspond_one_to_one():
+def test_every_settings_field_has_exactly_one_spec():
     assert sorted(row.name for row in SETTING_SPECS) == sorted(f.name for f in NAMED)
 
 
 @pytest.mark.parametrize("row", SETTING_SPECS, ids=lambda row: row.name)
-def test_field_has_the_type_and_default_of_its_spec(row):
+def test_settings_field_has_the_type_and_default_of_its_spec(row):
     owner = Sampling if row.group == "sampling" else Settings
     hint, found = hints(owner)[row.name], next(f for f in fields(owner) if f.name == row.name)
     if get_origin(hint) is Literal:
@@ -77,7 +77,7 @@ def test_default_lists_are_not_shared():
 
 
 @pytest.mark.parametrize("row", TYPED, ids=lambda row: row.name)
-def test_formatted_value_parses_back(row):
+def test_formatted_value_of_a_setting_parses_back(row):
     many = {
         IntegerList: [3, 2],
         RankPathList: [[0], [1], [0, 0]],
@@ -92,14 +92,14 @@ def test_formatted_value_parses_back(row):
 @pytest.mark.parametrize(
     "row", [row for row in SETTING_SPECS if row.slider], ids=lambda row: row.name
 )
-def test_slider_limits_are_valid_values(row):
+def test_limits_of_each_slider_are_valid_values(row):
     least, most, step = row.slider
     for value in (least, most, least + step):
         row.check(row.parse(value))
 
 
 @pytest.mark.parametrize("row", TYPED, ids=lambda row: row.name)
-def test_settings_and_option_refuse_what_the_spec_refuses(row):
+def test_settings_refuse_a_value_that_their_spec_refuses(row):
     wrong = {IntegerList: [0], RankPathList: [[0.5]], Choice: 3}.get(type(row.kind), float("nan"))
     with pytest.raises(BadSettings) as expected:
         row.check(wrong)
@@ -109,7 +109,7 @@ def test_settings_and_option_refuse_what_the_spec_refuses(row):
     assert str(refused.value).endswith(".")
 
 
-def test_excluded_limits_are_refused():
+def test_value_at_an_excluded_limit_is_refused():
     open_ = Real(0, 1, above=True, below=True)
     assert [open_.contains(x) for x in (0, 1e-9, 0.5, 1 - 1e-9, 1)] == [
         False,
@@ -136,20 +136,20 @@ def furnace(monkeypatch):
     return Hot
 
 
-def test_new_spec_is_checked(furnace):
+def test_value_of_a_new_spec_is_checked(furnace):
     assert furnace(heat=9).heat == 9
     with pytest.raises(BadSettings, match="The heat must be between 2 and 9, not 10"):
         furnace(heat=10)
 
 
-def test_new_spec_is_a_command_line_option(furnace):
+def test_new_spec_becomes_a_command_line_option(furnace):
     parser = argparse.ArgumentParser()
     add_settings(parser)
     assert vars(parser.parse_args(["--heat", "7"])) == {"heat": 7}
     assert "furnace: how hot it gets (2 to 9)" in " ".join(parser.format_help().split())
 
 
-def test_new_spec_is_a_field_of_the_page(furnace):
+def test_new_spec_becomes_a_field_of_the_page(furnace):
     box = drawer.boxes("drafting", furnace(heat=6))["heat"]
     assert (box.label, box.value, box.minimum, box.maximum, box.step) == ("Heat", 6, 2, 8, 2)
     assert {"name": "heat", "kind": "whole"} in player.config()["form"]
@@ -158,7 +158,7 @@ def test_new_spec_is_a_field_of_the_page(furnace):
     assert choices.read("drafting", found)["heat"] == 8
 
 
-def test_new_spec_is_in_the_summary_if_it_is_read(furnace):
+def test_new_spec_is_in_the_summary_if_the_drafter_reads_it(furnace):
     data = furnace(heat=6).to_json()
     assert summarize(data, ["heat"]) == "T 0.8 · heat 6 · seed 1"
     assert summarize(data, []) == summarize(data, ["siblings"]) == "T 0.8 · seed 1"
@@ -167,7 +167,7 @@ def test_new_spec_is_in_the_summary_if_it_is_read(furnace):
     assert '"brief": "heat {}"' in form.sentence()
 
 
-def test_new_spec_is_hidden_if_it_is_not_read(furnace):
+def test_field_of_a_new_spec_is_hidden_if_the_drafter_does_not_read_it(furnace):
     assert "#sv-drawer:not([data-reads~=heat]) #sv-heat" in drawer.css()
 
 
@@ -181,7 +181,7 @@ def test_page_hides_draft_settings_that_a_drafter_ignores():
         assert set(entry.reads) <= {row.name for row in SETTING_SPECS if row.group == "drafting"}
 
 
-def test_new_spec_is_a_field_of_a_lane(furnace, monkeypatch):
+def test_new_spec_becomes_a_field_of_a_race_lane(furnace, monkeypatch):
     monkeypatch.setattr(lane, "Settings", furnace)
     assert "heat" in [row["name"] for row in lane.rows()]
     assert "#sv-raceform-fields:not([data-reads~=heat]) #sv-raceform-heat" in lane.css()

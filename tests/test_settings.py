@@ -51,14 +51,14 @@ from specviz.settings.settings import (
         lambda: Settings.from_json({"sampling": {"heat": 3}}),
     ],
 )
-def test_impossible_settings_are_refused(make):
+def test_invalid_settings_are_refused(make):
     with pytest.raises(BadSettings) as refused:
         make()
     assert str(refused.value).endswith(".")
     assert " " in str(refused.value)
 
 
-def test_top_k_can_be_the_vocabulary_size():
+def test_top_k_may_be_as_large_as_the_vocabulary():
     Sampling(top_k=300).fit(300)
 
 
@@ -106,6 +106,6 @@ def test_summary_names_only_settings_that_the_drafter_reads():
         ({"fan_out": 17}, "fan-out"),
     ],
 )
-def test_settings_of_one_family_are_checked(changes, word):
+def test_settings_of_a_single_drafter_family_are_checked(changes, word):
     with pytest.raises(BadSettings, match=word):
         Settings(**changes)

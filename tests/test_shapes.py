@@ -67,7 +67,7 @@ def measured(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_one_command_measures_every_drafter_at_every_context(measured):
+def test_shapes_command_measures_every_drafter_at_every_context_length(measured):
     file = CostFile.from_text(measured)
     (costs,) = file.models
     assert [place.context for place in costs.places] == [16, 24]
@@ -86,7 +86,7 @@ def test_one_command_measures_every_drafter_at_every_context(measured):
     assert sizes["ngram"] == (10, 10)  # which finds its like in any of these texts
 
 
-def test_file_contains_costs_and_no_acceptance_of_random_weights(measured):
+def test_cost_file_contains_no_acceptance_since_weights_are_random(measured):
     keys = set()
 
     def walk(value):
@@ -102,7 +102,7 @@ def test_file_contains_costs_and_no_acceptance_of_random_weights(measured):
 
 
 @pytest.mark.slow
-def test_command_prints_memory_first_and_then_costs(shapes, capsys):
+def test_shapes_command_prints_the_required_memory_before_the_costs(shapes, capsys):
     assert main(["shapes", "small", "--contexts", "8", "--rounds", "1", "--device", "cpu"]) == 0
     told = capsys.readouterr()
     assert told.err.startswith("small of the test takes ")
@@ -113,7 +113,9 @@ def test_command_prints_memory_first_and_then_costs(shapes, capsys):
 
 
 @pytest.mark.slow
-def test_shape_that_does_not_fit_is_skipped_with_a_sentence(shapes, monkeypatch, capsys):
+def test_model_shape_that_does_not_fit_in_memory_is_skipped_and_reported(
+    shapes, monkeypatch, capsys
+):
     wanted = [
         required_memory(each, CPU, torch.float32, 8 + 64 + 1 + 2)[1] for each in shapes.values()
     ]
@@ -129,7 +131,7 @@ def test_shape_that_does_not_fit_is_skipped_with_a_sentence(shapes, monkeypatch,
     assert "big of the test" not in told.out
 
 
-def test_unknown_shape_is_refused_by_name(capsys):
+def test_unknown_model_shape_is_refused_by_name(capsys):
     assert main(["shapes", "gpt-9"]) == 2
     assert "No shape is called 'gpt-9'; there are house" in capsys.readouterr().err
 
@@ -142,7 +144,7 @@ def everybody():
 
 
 @pytest.mark.slow
-def test_weights_are_random_and_in_the_requested_precision(everybody):
+def test_random_weights_have_the_requested_precision(everybody):
     for module in everybody.modules:
         assert {weight.dtype for weight in module.parameters()} == {torch.bfloat16}
         assert all(bool(weight.isfinite().all()) for weight in module.parameters())
@@ -158,7 +160,7 @@ def test_weights_are_random_and_in_the_requested_precision(everybody):
 
 
 @pytest.mark.slow
-def test_memory_of_a_lineup_is_known_before_it_is_built(everybody, shapes):
+def test_required_memory_is_known_before_the_networks_are_built(everybody, shapes):
     members, wanted = required_memory(everybody.row, CPU, torch.bfloat16, 100)
     weights = sum(map(weight_bytes, everybody.modules))
     cached = 100 * 2 * 2 * 32 * 2 * (8 + 2)  # keys and values, 2 heads of 32, 2 bytes, layers
@@ -187,7 +189,7 @@ def likeness():
         ("dflash", lambda: published.dflash_tensors(layers=5, taps=5), set()),
     ],
 )  # fmt: skip
-def test_heads_have_the_tensors_of_published_layouts(likeness, name, tensors, but):
+def test_random_heads_have_the_tensors_of_published_layouts(likeness, name, tensors, but):
     """Names and shapes; `but` what a head may share with its target, or has by its vocabulary."""
     ours = {key: tuple(value.shape) for key, value in likeness[name].state_dict().items()}
     theirs = {key: tuple(value.shape) for key, value in tensors().items()}
@@ -206,7 +208,7 @@ def test_draft_vocabulary_has_a_published_size(name, size):
     assert len(head.d2t) == size
 
 
-def test_order_of_turns_follows_from_the_seed(everybody):
+def test_order_of_measurements_follows_from_the_seed(everybody):
     rounds = ShapeRounds(everybody, 16, sizes=(1, 2))
     orders = [rounds.order(1, number) for number in range(4)]
     assert orders == [rounds.order(1, number) for number in range(4)]
@@ -240,7 +242,7 @@ def test_every_drafter_gets_the_same_text_and_keeps_one_token(everybody):
 
 
 @pytest.mark.slow
-def test_no_turn_mixes_devices_on_a_pretended_gpu(shapes):
+def test_no_measurement_mixes_devices_on_a_simulated_gpu(shapes):
     with pretended():
         rounds = ShapeRounds(
             build_lineup(shapes["big"], torch.device("cuda:0"), torch.float32, 100), 16, (1, 4)
@@ -253,7 +255,7 @@ def test_no_turn_mixes_devices_on_a_pretended_gpu(shapes):
 
 
 @pytest.mark.slow
-def test_stop_keeps_finished_measurements(shapes):
+def test_stopped_command_keeps_finished_measurements(shapes):
     seen = []
     measuring = ShapeMeasurement(CPU, torch.float32, ShapePlan((8, 16), 2, sizes=(1, 2)), "made")
     turns = len((1, 2)) + 3 + len(DRAFTERS)
@@ -268,7 +270,7 @@ def test_stop_keeps_finished_measurements(shapes):
 
 
 @pytest.mark.slow
-def test_turns_follow_the_shuffled_order(shapes, monkeypatch):
+def test_measurements_follow_the_shuffled_order(shapes, monkeypatch):
     met, take = [], ShapeRounds.take
     monkeypatch.setattr(
         ShapeRounds,
@@ -315,7 +317,7 @@ def test_free_memory_is_read_if_the_system_reports_it(tmp_path):
     assert free_memory(CPU, tmp_path / "none") is None
 
 
-def test_round_costs_are_in_plain_passes_and_give_a_speedup():
+def test_costs_of_a_round_are_in_plain_passes_and_give_a_speedup():
     file = made()
     costs = file.models[0]
     first, second = measured_costs_text.drafter_rows(costs, costs.places[0], 0.5)
@@ -383,7 +385,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("path", "value", "sentence"), BROKEN)
-def test_a_broken_file_is_refused_with_a_sentence(path, value, sentence):
+def test_damaged_cost_file_raises_readable_error(path, value, sentence):
     data = json.loads(made().to_text())
     changed(data, path, value)
     with pytest.raises(CostFileError, match=sentence):
@@ -401,7 +403,7 @@ def test_a_broken_file_is_refused_with_a_sentence(path, value, sentence):
         (" " * (1 << 19), "at most 256 KiB"),
     ],
 )
-def test_other_files_are_refused_with_a_sentence(text, sentence):
+def test_file_of_another_kind_raises_readable_error(text, sentence):
     with pytest.raises(CostFileError, match=sentence):
         CostFile.from_text(text)
 
@@ -418,7 +420,7 @@ def asked(**changes):
     return ask(section.section_facts, usual | changes, section.LONGEST)
 
 
-def test_section_accepts_a_visitors_file():
+def test_cost_section_accepts_a_file_from_a_visitor():
     found = asked()
     assert (found["model"], found["context"]) == ("big", 128)
     assert [each["speedup"] for each in found["rows"]] == ["0.97 ×", "0.44 ×"]
@@ -437,11 +439,11 @@ def test_section_accepts_a_visitors_file():
         ({"text": " " * (1 << 20)}, "256 KiB"),
     ],
 )
-def test_invalid_question_gets_a_sentence(changes, sentence):
+def test_invalid_request_returns_readable_error(changes, sentence):
     assert sentence in asked(**changes)["problem"]
 
 
-def test_shipped_files_are_listed_and_readable():
+def test_shipped_cost_files_are_listed_and_readable():
     files = {path.stem: load_shipped(path) for path in shipped_paths()}
     assert files
     offered = [name for name, _ in section.config()["files"]]

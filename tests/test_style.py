@@ -37,7 +37,7 @@ def checked(*command):
 
 
 @pytest.mark.parametrize("name", CHECKS)
-def test_checker_reports_no_problem(name):
+def test_code_checker_reports_no_problem(name):
     done = checked(*CHECKS[name])
     assert done.returncode == 0, f"{done.stdout}{done.stderr}"
 
@@ -98,7 +98,7 @@ export function read(answer) {
 """
 
 
-def test_wrong_use_of_a_type_in_python_is_reported(tmp_path, monkeypatch):
+def test_javascript_that_misuses_a_python_type_is_reported(tmp_path, monkeypatch):
     page = tmp_path / "small_page"
     page.mkdir()
     (page / "data.py").write_text(PYTHON)
@@ -118,13 +118,13 @@ def test_wrong_use_of_a_type_in_python_is_reported(tmp_path, monkeypatch):
     assert [lines[int(at) - 1] for at in reported] == [line for line in lines if "wrong" in line]
 
 
-def test_types_of_data_are_written_only_in_python():
+def test_types_of_exchanged_data_are_declared_only_in_python():
     """The declarations in TypeScript are those of Gradio's sections, the window and libraries."""
     by_hand = {file.name for file in declarations.PACKAGE.rglob("*.d.ts")}
     assert by_hand == {"plotly.d.ts", "preact.d.ts", "section.d.ts", "window.d.ts"}
 
 
-def test_vendored_preact_is_the_published_file_of_the_version_whose_types_are_checked():
+def test_vendored_preact_equals_the_published_file_of_the_checked_version():
     vendor, package = ROOT / "specviz/ui/vendor", ROOT / TOOLS / "preact"
     assert (vendor / "preact.js").read_bytes() == (package / "dist/preact.mjs").read_bytes()
     assert (vendor / "LICENSE.preact").read_bytes() == (package / "LICENSE").read_bytes()

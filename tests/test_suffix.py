@@ -38,7 +38,7 @@ def walk(suffixes, string):
 
 @pytest.mark.slow
 @given(TEXTS)
-def test_counts_equal_brute_force_after_every_commit(chunks):
+def test_automaton_counts_equal_brute_force_after_every_commit(chunks):
     suffixes, text = Suffixes(), []
     for chunk in chunks:
         suffixes.extend(chunk)
@@ -56,7 +56,7 @@ def test_counts_equal_brute_force_after_every_commit(chunks):
 
 @pytest.mark.slow
 @given(TEXTS)
-def test_ends_are_longest_suffixes_of_each_position_set(chunks):
+def test_automaton_ends_are_the_longest_suffix_of_each_set_of_positions(chunks):
     suffixes, text = Suffixes(), []
     for chunk in chunks:
         suffixes.extend(chunk)
@@ -70,7 +70,7 @@ def test_ends_are_longest_suffixes_of_each_position_set(chunks):
         assert lengths == sorted(longest.values(), reverse=True)
 
 
-def test_short_texts_have_no_repeated_suffix():
+def test_short_text_has_no_repeated_suffix():
     suffixes = Suffixes()
     assert list(suffixes.ends()) == []
     suffixes.extend([5])
@@ -128,7 +128,7 @@ def slow(text, most, settings, eos):
     st.integers(1, 6),
     st.sampled_from([0, 3]),
 )
-def test_drafts_equal_brute_force(chunks, gamma, siblings, factor, least, room, eos):
+def test_suffix_drafts_equal_brute_force(chunks, gamma, siblings, factor, least, room, eos):
     target = tiny.target(tiny.small_llama())
     target.eos = (eos,)
     settings = Settings(gamma=gamma, siblings=siblings, suffix_factor=factor, suffix_least=least)
@@ -163,7 +163,7 @@ def proposed(text, room=9, **choices):
     return session.propose(text, tiny.max_tokens(settings, room), Chance(1, 1))
 
 
-def test_chain_follows_most_frequent_token():
+def test_drafted_chain_follows_the_most_frequent_token():
     text = [7, 8, 1, 2, 7, 8, 3, 7, 8, 1, 4, 7, 8]
     proposal = proposed(text, gamma=5)
     assert proposal.tree.tokens == (
@@ -183,12 +183,12 @@ def test_chain_follows_most_frequent_token():
     json.dumps(dict(proposal.evidence))
 
 
-def test_ties_prefer_most_recent():
+def test_tied_counts_prefer_the_most_recent_token():
     assert proposed([7, 1, 7, 2, 7]).tree.tokens == (7, 2)
     assert proposed([7, 2, 7, 1, 7]).tree.tokens == (7, 1)
 
 
-def test_draft_length_scales_with_match():
+def test_draft_length_grows_with_the_length_of_the_match():
     text = [5, 6, 7, 8, 9, 1, 2, 3, 5, 6, 7]
     assert proposed(text, gamma=9).tree.tokens == (7, 8, 9, 1)
     assert proposed(text, gamma=9, suffix_factor=2.0).tree.tokens == (7, 8, 9, 1, 2, 3, 5)
@@ -196,7 +196,7 @@ def test_draft_length_scales_with_match():
     assert proposed(text, gamma=9, suffix_factor=0.3).tree.tokens == (7,)
 
 
-def test_paths_below_the_minimum_probability_are_not_drafted():
+def test_path_below_the_minimum_probability_is_not_drafted():
     text = [7, 1, 7, 2, 7, 3, 7]
     assert proposed(text, suffix_least=0.33).tree.tokens == (7, 3)
     weak = proposed(text, suffix_least=0.34)
@@ -207,7 +207,7 @@ def test_paths_below_the_minimum_probability_are_not_drafted():
     assert proposed(text, suffix_least=0.4).tree.tokens == (8, 2)
 
 
-def test_shorter_suffix_with_more_expected_wins():
+def test_shorter_suffix_is_used_if_it_promises_more_accepted_tokens():
     # [8, 7] was followed by 2, 3 and 4, once each; [7] by 1 four times out of seven
     text = [7, 1, 7, 1, 7, 1, 7, 1, 8, 7, 2, 8, 7, 3, 8, 7, 4, 8, 7]
     long, short = proposed(text), proposed(text, suffix_least=0.4)
@@ -217,14 +217,14 @@ def test_shorter_suffix_with_more_expected_wins():
     assert short.evidence[1] == {"count": 4, "total": 7, "from": 7}
 
 
-def test_siblings_give_tree_by_counts():
+def test_siblings_setting_gives_a_tree_ordered_by_counts():
     text = [7, 8, 1, 2, 7, 8, 3, 7, 8, 1, 4, 7, 8]
     tree = proposed(text, siblings=[2, 2]).tree
     assert (tree.tokens, tree.parents) == ((8, 1, 3, 4, 2, 7), (-1, 0, 0, 1, 1, 2))
     assert proposed(text, siblings=[8, 1]).tree.parents == (-1, 0, 0, 1, 2)
 
 
-def test_suffix_respects_limit_and_end_of_text():
+def test_suffix_drafter_respects_the_token_limit_and_end_of_text():
     text = [5, 6, 7, 8, 9, 1, 5, 6, 7]
     assert proposed(text, room=2).tree.tokens == (7, 8)
     assert proposed(text, room=1).tree.tokens == (7,)
@@ -234,7 +234,7 @@ def test_suffix_respects_limit_and_end_of_text():
         assert proposed(missed).evidence == {0: {"form": "counts", "factor": 1.0, "least": 0.1}}
 
 
-def test_session_forgets_another_text():
+def test_suffix_session_forgets_an_earlier_text():
     drafter, target = Suffix(), tiny.target()
     mine, other = (drafter.begin(target.start(CaptureSpec()), WARM) for _ in range(2))
     mine.propose([7, 8, 9, 7], 9, Chance(1, 1))
@@ -243,7 +243,7 @@ def test_session_forgets_another_text():
     assert mine.propose([1, 7, 2, 7], 9, Chance(1, 1)).tree.tokens == (7, 2)
 
 
-def test_rejected_guesses_leave_no_state():
+def test_rejected_guesses_leave_no_state_in_the_session():
     target = tiny.target(tiny.small_llama())
     session = Suffix().begin(target.start(CaptureSpec()), WARM)
     text = list(IDS)
@@ -257,7 +257,7 @@ def test_rejected_guesses_leave_no_state():
     assert session.seen.text == text[: len(session.seen.text)]
 
 
-def test_automaton_follows_real_run():
+def test_automaton_updated_in_a_run_equals_a_new_one():
     target = tiny.target(tiny.small_llama())
     text, sizes = list(IDS), set()
     settings = replace(WARM, sampling=Sampling(1.3), siblings=[2, 2], max_new_tokens=40)

@@ -45,7 +45,7 @@ def made(seconds=None, spread=0.0, **changes):
 
 
 @pytest.mark.slow
-def test_every_size_is_measured_as_often_as_planned(swept):
+def test_sweep_measures_every_size_as_often_as_planned(swept):
     sweep, steps = swept
     assert [point.tokens for point in sweep.points] == list(SIZES)
     assert {len(point.seconds) for point in sweep.points} == {MIN_ROUNDS} == {sweep.rounds}
@@ -59,7 +59,7 @@ def test_every_size_is_measured_as_often_as_planned(swept):
     ]
 
 
-def test_order_is_shuffled_each_round_and_follows_from_the_seed():
+def test_measurement_order_is_shuffled_each_round_and_depends_on_the_seed():
     orders = [SweepPlan(seed=7).order(number) for number in range(4)]
     assert orders == [SweepPlan(seed=7).order(number) for number in range(4)]
     assert all(set(order) == {*SIZES, PRODUCT, READ} for order in orders)
@@ -84,7 +84,7 @@ def test_time_budget_determines_the_number_of_rounds(seconds, rounds):
 
 
 @pytest.mark.slow
-def test_slow_machine_stops_after_the_round_that_exceeds_its_time(tiny_target):
+def test_sweep_on_a_slow_machine_stops_after_the_round_that_exceeds_its_time(tiny_target):
     sweeping = SweepRun(tiny_target, SweepPlan(longest=0.0))
     list(sweeping.steps())
     sweep = sweeping.sweep()
@@ -92,7 +92,7 @@ def test_slow_machine_stops_after_the_round_that_exceeds_its_time(tiny_target):
     assert sweep.complete
 
 
-def test_stop_keeps_finished_measurements(tiny_target):
+def test_stopped_sweep_keeps_finished_measurements(tiny_target):
     sweeping = SweepRun(tiny_target, SweepPlan(budget=0.0))
     seen = []
     for step in sweeping.steps(lambda: len(seen) == len(SIZES) + 2 + 6):
@@ -107,7 +107,7 @@ def test_stop_keeps_finished_measurements(tiny_target):
     picture(sweep, "live")
 
 
-def test_measured_pass_leaves_the_cache_unchanged(tiny_target):
+def test_measuring_a_pass_leaves_the_cache_unchanged(tiny_target):
     from specviz.bench.sweep import PassTimer
 
     passes = PassTimer(tiny_target, 16, 8)
@@ -118,12 +118,12 @@ def test_measured_pass_leaves_the_cache_unchanged(tiny_target):
     assert all(a.shape == b.shape and (a == b).all() for a, b in zip(before, after, strict=True))
 
 
-def test_target_with_short_context_is_refused_with_a_sentence():
+def test_target_with_short_context_raises_readable_error():
     with pytest.raises(ValueError, match="can see 150 tokens, and a sweep needs 192"):
         SweepRun(tiny.target(tiny.llama(max_position_embeddings=150)))
 
 
-def test_a_model_of_another_layout_is_refused_with_a_sentence():
+def test_model_of_another_architecture_raises_readable_error():
     with pytest.raises(ValueError, match="config lacks"):
         SweepRun(tiny.target(tiny.gpt2()))
 
@@ -158,7 +158,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("change", "said"), BROKEN)
-def test_a_broken_file_is_refused_with_a_sentence(change, said, tmp_path):
+def test_damaged_sweep_file_raises_readable_error(change, said, tmp_path):
     path = tmp_path / "sweep.json"
     text = change if isinstance(change, str) else json.dumps(json.loads(made().to_text()) | change)
     path.write_text(text)
@@ -168,14 +168,14 @@ def test_a_broken_file_is_refused_with_a_sentence(change, said, tmp_path):
     assert "\n" not in str(refused.value)
 
 
-def test_missing_or_binary_file_is_refused_with_a_sentence(tmp_path):
+def test_missing_or_binary_sweep_file_raises_readable_error(tmp_path):
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
     for name in ("bytes", "nothing"):
         with pytest.raises(SweepError, match="cannot be read"):
             Sweep.read(tmp_path / name)
 
 
-def test_prediction_is_the_roofline_at_the_measured_peaks():
+def test_predicted_pass_times_equal_the_roofline_at_the_measured_peaks():
     sweep = made(flops=[5e10, 1e11], bandwidth=[2e10, 1e10])
     here = Hardware("here", {"fp32": 1e11}, 2e10, 1e9)
     for tokens in SIZES:
@@ -187,7 +187,7 @@ def test_prediction_is_the_roofline_at_the_measured_peaks():
     assert sweep.predicted(1, sweep.overhead).seconds == pytest.approx(sweep.plain)
 
 
-def test_the_sentences_follow_from_the_numbers():
+def test_sentences_of_a_sweep_agree_with_its_numbers():
     sweep = made({1: 10.0, 5: 12.0, 17: 17.0, 64: 40.0})
     assert sweep_text.summarize(sweep) == (
         "On this machine, a pass over 5 tokens takes as long as 1.20 plain passes, "
@@ -233,16 +233,16 @@ def test_bandwidth_share_is_omitted_if_bandwidth_was_not_measured(changes):
     ("large", "said"),
     [(60.0, "below the peak"), (24.0, "per pass"), (17.0, "overlaps"), (9.0, "hidden")],
 )
-def test_overhead_of_the_largest_pass_is_described(large, said):
+def test_growth_of_the_overhead_up_to_the_largest_pass_is_described(large, said):
     sweep = made({1: 10.0, 64: large})
     assert said in sweep_text.overhead_growth_sentence(sweep)
 
 
-def test_free_verification_is_stated():
+def test_sentence_says_if_verification_is_free():
     assert "Verification is free" in sweep_text.required_tokens(made({1: 10.0, 5: 9.9, 17: 10.0}))
 
 
-def test_headline_says_that_times_are_too_noisy():
+def test_headline_says_if_times_are_too_noisy():
     restless = sweep_text.sweep_facts(made(spread=0.9))
     assert restless["restless"]
     assert restless["answer"].startswith("The machine was too busy to measure")
@@ -271,13 +271,13 @@ def test_headline_says_that_times_are_too_noisy():
         {"points": [PassSamples(1, [0.1])]},
     ],
 )
-def test_figure_is_drawn_from_few_measurements(changes):
+def test_figure_of_a_sweep_can_be_drawn_from_few_measurements(changes):
     told = picture(made(**changes), "live")
     assert told["answer"]
     json.dumps(told, allow_nan=False)
 
 
-def test_figure_has_markers_for_measured_and_dashes_for_simulated():
+def test_figure_draws_measured_values_as_markers_and_simulated_ones_dashed():
     sweep = made()
     data = sweep_figure(sweep)["data"]
     assert data["30-measured"]["mode"] == "markers"
@@ -311,7 +311,7 @@ def runs(tiny_target, monkeypatch):
 
 
 @pytest.mark.slow
-def test_page_receives_states_progress_and_the_sweep(runs):
+def test_page_receives_progress_and_the_finished_sweep(runs):
     said = asyncio.run(heard(runs))
     kinds = [each.get("state", each["kind"]) for each in said]
     assert kinds[:2] == ["loading", "measuring"]
@@ -322,7 +322,7 @@ def test_page_receives_states_progress_and_the_sweep(runs):
 
 
 @pytest.mark.slow
-def test_stopped_sweep_sends_its_measurements(runs):
+def test_stopped_sweep_sends_its_finished_measurements(runs):
     said = asyncio.run(heard(runs, stop_at=len(SIZES) + 2 + 20))
     assert said[-1]["state"] == "stopped"
     assert said[-2]["kind"] == "sweep"
@@ -331,7 +331,7 @@ def test_stopped_sweep_sends_its_measurements(runs):
     assert said[-2]["rows"]
 
 
-def test_refused_sweep_is_reported_with_a_sentence(runs, monkeypatch):
+def test_rejected_sweep_is_reported_in_one_sentence(runs, monkeypatch):
     monkeypatch.setattr(Machine, "load", lambda *_: (tiny.target(tiny.gpt2()), []))
     said = asyncio.run(heard(runs))
     assert said[-1]["kind"] == "error"
@@ -343,7 +343,7 @@ def test_shipped_sweep_can_be_read():
 
 
 @pytest.mark.slow
-def test_command_writes_a_file_that_the_page_reads(pair, tmp_path, capsys, monkeypatch):
+def test_sweep_command_writes_a_file_that_the_page_reads(pair, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("specviz.bench.sweep.MAX_ROUNDS", MIN_ROUNDS)
     path = tmp_path / "sweep.json"
     assert main(["sweep", "--target", str(pair[0]), "--device", "cpu", "--json", str(path)]) == 0

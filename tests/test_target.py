@@ -47,7 +47,7 @@ def test_cache_after_keep_equals_cache_of_the_text(tiny_target, tree):
     assert torch.allclose(after, alone(tiny_target, [*PROMPT, *kept, 42]), atol=2e-4)
 
 
-def test_extra_rows_are_scored_in_the_same_pass_and_not_kept(tiny_target):
+def test_extra_rows_are_scored_in_the_same_pass_and_not_cached(tiny_target):
     run = tiny_target.start(CaptureSpec())
     run.prefill(PROMPT)
     sees = torch.tensor([[True, False, True, False], [True, False, True, True]])
@@ -77,7 +77,7 @@ def test_scoring_continues_from_precomputed_layers(tiny_target, warmed):
     assert torch.allclose(after, alone(tiny_target, [*PROMPT, 11, 12, 14, 42]), atol=2e-4)
 
 
-def test_only_requested_states_are_captured(tiny_target):
+def test_only_requested_hidden_states_are_captured(tiny_target):
     layers = tiny_target.model.model.layers
     hooks = [len(layer._forward_hooks) for layer in layers]
     run = tiny_target.start(CaptureSpec(layers=(1, 2), final=True, keys_values=(2,)))
@@ -96,7 +96,7 @@ def test_only_requested_states_are_captured(tiny_target):
     assert (bare.layers, bare.final, bare.keys_values) == ({}, None, {})
 
 
-def test_early_exit_of_unknown_architecture_raises_readable_error():
+def test_early_exit_of_an_unknown_architecture_raises_readable_error():
     run = tiny.target(tiny.gpt2()).start(CaptureSpec())
     with pytest.raises(UnsupportedModel, match="Llama-like"):
         run.shallow([1], [0], torch.ones(1, 1).bool(), 1)
@@ -106,19 +106,19 @@ def test_early_exit_of_unknown_architecture_raises_readable_error():
     ("prompt", "room", "says"),
     [("", 4, "empty"), (" \n", 4, "empty"), ("cat " * 400, 4, "Shorten")],
 )
-def test_unusable_prompts_raise_readable_error(tiny_target, prompt, room, says):
+def test_invalid_prompts_raise_readable_error(tiny_target, prompt, room, says):
     with pytest.raises(BadPrompt, match=says):
         tiny_target.encode(prompt, room)
 
 
-def test_prompt_with_new_tokens_must_fit_context(tiny_target):
+def test_prompt_and_new_tokens_must_fit_in_the_context(tiny_target):
     ids = tiny_target.encode(tiny.PROMPT, 10)
     tiny_target.encode(tiny.PROMPT, tiny.POSITIONS - len(ids))
     with pytest.raises(BadPrompt, match="more than the 256"):
         tiny_target.encode(tiny.PROMPT, tiny.POSITIONS - len(ids) + 1)
 
 
-def test_token_bytes_of_partial_characters(tiny_target):
+def test_token_bytes_keep_incomplete_characters(tiny_target):
     ids = tiny_target.tokenizer("ü 🦊 cat").input_ids
     assert b"".join(map(tiny_target.token_bytes, ids)).decode() == "ü 🦊 cat"
     assert any(not _whole(tiny_target.token_bytes(i)) for i in ids)

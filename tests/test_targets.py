@@ -31,7 +31,7 @@ def test_target_can_be_chosen_only_if_it_is_on_this_machine(here):
     assert not box.allow_custom_value
 
 
-def test_sentence_gives_memory_or_how_to_download(here):
+def test_description_of_a_target_gives_its_memory_or_how_to_download_it(here):
     (said,) = drawer.about_targets()
     if here:
         assert said == f"SmolLM2: {entry.size_text(SMOLLM2)}."
@@ -43,7 +43,7 @@ def test_sentence_gives_memory_or_how_to_download(here):
     assert drawer.target_box("house", True, "a").info == f"{said} {drawer.TYPED}"
 
 
-def test_drafters_of_other_targets_are_not_listed(here):
+def test_drafters_made_for_other_targets_are_not_listed(here):
     found = re.findall(
         r'#sv-drawer\[data-target="(\w+)"\] \.sv-drafters \.options li\[data-index="(\d+)"\]',
         drawer.fitting(),
@@ -59,7 +59,7 @@ def test_drafters_of_other_targets_are_not_listed(here):
     assert entry.find(drawer.FITS_ANY, "drafter").made_for is None
 
 
-def test_form_requests_chosen_target():
+def test_form_sends_the_chosen_target():
     usual = Settings().to_json()
     usual |= usual["sampling"]
     filled = {row.name: row.form_value(usual[row.name]) for row in choices.rows()}
@@ -70,6 +70,6 @@ def test_form_requests_chosen_target():
     assert choices.config()[1] == {"name": "target", "kind": "text"}
 
 
-def test_race_shows_target_titles():
+def test_race_form_shows_the_titles_of_targets():
     first = race_form.opening()
     assert race_form.config(first)["targets"] == {"house": "House", "smollm2": "SmolLM2"}

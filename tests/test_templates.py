@@ -50,7 +50,7 @@ def transformers_text(words, talk, answer):
 
 
 @pytest.mark.parametrize("name", chat_templates.KNOWN)
-def test_rendering_equals_transformers(name):
+def test_rendered_chat_template_equals_transformers(name):
     words = tokenizer(chat_templates.KNOWN[name])
     asked = [(talk, answer) for talk in TALKS.values() for answer in (True, False)]
     theirs = [transformers_text(words, *each) for each in asked]
@@ -60,12 +60,12 @@ def test_rendering_equals_transformers(name):
         assert str(ours) == str(other)
 
 
-def test_special_tokens_are_variables_of_a_template():
+def test_special_tokens_are_variables_in_a_chat_template():
     words = tokenizer("{{ bos_token }}|{{ eos_token }}|{{ pad_token is defined }}|{{ tools }}")
     assert render_template(words, [([USER], False)]) == [transformers_text(words, [USER], False)]
 
 
-def test_date_in_template_is_not_cached():
+def test_rendering_that_contains_the_date_is_not_cached():
     words = tokenizer("{{ strftime_now('%Y-%m-%d') }}")
     assert render_template(words, [([USER], False)]) == [transformers_text(words, [USER], False)]
     chat._run.cache_clear()
@@ -94,7 +94,7 @@ def test_templates_that_transformers_refuses_are_refused(template):
     assert isinstance(found, TemplateFailed)
 
 
-def test_private_names_are_refused_with_any_transformers():
+def test_private_names_in_a_template_are_refused_with_any_transformers():
     """Older releases of transformers allow them in a namespace."""
     (found,) = render_template(tokenizer("{% set ns = namespace(_a=1) %}"), [([USER], True)])
     assert isinstance(found, TemplateFailed)
@@ -123,7 +123,7 @@ def test_hostile_template_raises_readable_error(name):
     assert len(said) < 300
 
 
-def test_error_names_the_exceeded_limit():
+def test_error_names_the_limit_that_a_template_exceeds():
     assert refusal(chat_templates.HOSTILE["nested loops"])[0] == (
         "The chat template of tiny did not finish within a second, so it was stopped."
     )
@@ -133,20 +133,20 @@ def test_error_names_the_exceeded_limit():
 
 
 @pytest.mark.slow
-def test_model_with_endless_template_still_loads():
+def test_model_with_an_endless_template_still_loads():
     words = tokenizer(chat_templates.HOSTILE["nested loops"])
     assert turn_end(words) is None
     assert tiny.target(words=words).eos == (0,)
 
 
-def test_silent_rendering_process_is_stopped(monkeypatch):
+def test_rendering_process_that_does_not_respond_is_stopped(monkeypatch):
     monkeypatch.setattr(chat, "WALL_CLOCK", 0.01)
     chat._run.cache_clear()
     with pytest.raises(TemplateStopped, match=r"ran for 0\.01 seconds, so it was stopped"):
         render_template(tokenizer("{{ messages[0].content }}!"), [([USER], True)])
 
 
-def test_renderings_are_cached(monkeypatch):
+def test_rendered_templates_are_cached(monkeypatch):
     words = tokenizer("{{ messages[0].content }}?")
     first = render_template(words, [([USER], True)])
     monkeypatch.setattr(chat.subprocess, "run", None)

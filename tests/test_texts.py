@@ -24,13 +24,13 @@ def rendered(source, **values):
     return texts.parted(str(macro(**values)))
 
 
-def test_parts_are_unchanged_by_rendering():
+def test_rendering_a_sentence_keeps_its_parts_unchanged():
     source = "{% macro it(p, w) %}The target gives {{ w }} {{ p }}.{% endmacro %}"
     p = number("0.25", "p")
     assert rendered(source, p=p, w=CHIP) == ["The target gives ", CHIP, " ", p, "."]
 
 
-def test_parts_pass_through_lists_and_through_other_macros():
+def test_parts_of_a_sentence_pass_through_lists_and_macros():
     source = """
     {% macro inner(w) -%} ({{ w }}) {%- endmacro %}
     {% macro it(w) %}{{ inner(w) }} {{ [w, w, w, w, w]|listed }} {{ [w, " next"] }}{% endmacro %}
@@ -39,12 +39,12 @@ def test_parts_pass_through_lists_and_through_other_macros():
     assert rendered(source, w=CHIP) == ["(", CHIP, ") ", *several]
 
 
-def test_line_ends_and_indentation_are_one_space():
+def test_line_breaks_and_indentation_become_one_space():
     source = "{% macro it(w) %}\n  One\n    two {{ w }}\n  three.\n{% endmacro %}"
     assert rendered(source, w=CHIP) == ["One two ", CHIP, " three."]
 
 
-def test_counts_and_thousands():
+def test_counts_have_the_right_plural_and_thousands_separators():
     source = "{% macro it(n) %}{{ n }}: {{ n|count('pass', 'passes') }}{% endmacro %}"
     assert rendered(source, n=1200) == ["1,200: 1,200 passes"]
     assert rendered(source, n=1) == ["1: 1 pass"]
@@ -52,7 +52,7 @@ def test_counts_and_thousands():
 
 
 @pytest.mark.parametrize("value", [None, True, 0.5])
-def test_unprintable_value_is_refused(value):
+def test_value_without_a_defined_format_is_refused(value):
     with pytest.raises(TypeError):
         marked(value)
 
@@ -74,17 +74,17 @@ def test_percentages_have_no_space_before_the_sign():
     assert not found, found
 
 
-def test_lists_are_cut_after_three():
+def test_lists_of_more_than_three_items_are_cut():
     assert listed(["a"]) == ["a"]
     assert listed(["a", "b", "c"]) == ["a", ", ", "b", " and ", "c"]
     assert "".join(listed(list("abcde"))) == "a, b, c and 2 more"
 
 
-def test_terms_carry_their_glossary_entry():
+def test_term_in_a_sentence_refers_to_its_glossary_entry():
     assert term("a pass", "tokens per pass") == {"t": "a pass", "term": "tokens per pass"}
 
 
-def test_unknown_sentences_are_refused():
+def test_unknown_sentence_is_refused():
     with pytest.raises(KeyError):
         say(next(iter(TEMPLATES)), "no such sentence")
 
@@ -135,13 +135,13 @@ def strings(node):
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
-def test_no_template_has_a_sentence_twice(template):
+def test_no_template_defines_a_sentence_twice(template):
     found = re.findall(r"{%-? *macro (\w+)", TEMPLATES[template].read_text("utf-8"))
     assert len(found) == len(set(found))
     assert set(macros(template)) == set(found)
 
 
-def test_every_call_names_a_sentence_and_its_arguments():
+def test_every_call_uses_an_existing_sentence_with_all_its_arguments():
     for call in calls():
         for sentence in call.sentences:
             needed, taken = defined()[call.template, sentence]
@@ -150,7 +150,7 @@ def test_every_call_names_a_sentence_and_its_arguments():
             assert not whole or needed <= call.arguments, call
 
 
-def test_every_sentence_is_used():
+def test_every_sentence_in_the_templates_is_used():
     """A sentence is used by a call, by its name in the code, or by another sentence."""
     code = " ".join(path.read_text("utf-8") for path in PACKAGE.rglob("*.py"))
     quoted, begun = set(re.findall(r'"(\w+)"', code)), tuple(re.findall(r'f"(\w+_){', code))

@@ -88,7 +88,7 @@ def test_third_party_drafter_loads_and_is_lossless(row, pair):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("check", CHECKS)
-def test_third_party_drafter_keeps_contract(check, row):
+def test_third_party_drafter_satisfies_the_contract(check, row):
     run_check(
         check,
         small(lambda target: load_drafter("bigram", target), CHAIN, prompts=[PAIRS, *LETTERS]),
@@ -97,7 +97,7 @@ def test_third_party_drafter_keeps_contract(check, row):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("settings", [GREEDY, Settings(max_new_tokens=24)], ids=["greedy", "warm"])
-def test_third_party_trace_checks_and_plays(settings, row, tiny_target):
+def test_trace_of_a_third_party_drafter_passes_check_and_can_be_shown(settings, row, tiny_target):
     trace = traced(tiny_target, load_drafter("bigram", tiny_target), settings)
     check(trace)
     shown = [frames(Scene.of(trace, index)) for index in range(len(trace.rounds))]
@@ -130,7 +130,7 @@ def test_third_party_drafter_can_race(row, tiny_target):
     assert lane["sentence"]
 
 
-def test_heatmap_groups_third_party_drafter_with_copying_ones(row):
+def test_map_by_domain_describes_a_third_party_drafter_that_copies_text(row):
     assert ("Bigram", "bigram") in choices()
     speedups = {("bigram", "repeat"): 2.0, ("eagle", "repeat"): 1.5, ("bigram", "stories"): 1.1}
     speedups["eagle", "stories"] = 1.5
@@ -175,7 +175,7 @@ def rows(**changes):
         (rows(name="ngram"), "a drafter called 'ngram' already"),
     ],
 )
-def test_unusable_rows_raise_readable_error(text, sentence, tmp_path, monkeypatch, capsys):
+def test_invalid_catalogue_rows_raise_readable_error(text, sentence, tmp_path, monkeypatch, capsys):
     path = tmp_path / "rows.json"
     if text is not None:
         path.write_text(text)
@@ -196,14 +196,16 @@ def test_unusable_rows_raise_readable_error(text, sentence, tmp_path, monkeypatc
         ("bigram", "is not a drafter"),
     ],
 )
-def test_missing_code_raises_readable_error(path, sentence, tmp_path, monkeypatch, tiny_target):
+def test_missing_class_of_a_drafter_raises_readable_error(
+    path, sentence, tmp_path, monkeypatch, tiny_target
+):
     (tmp_path / "rows.json").write_text(rows(drafter=path))
     use(monkeypatch, tmp_path / "rows.json")
     with pytest.raises(NotAvailable, match=f"The code of 'bigram' {sentence}"):
         load_drafter("bigram", tiny_target)
 
 
-def test_head_folder_is_relative_to_catalogue_file(tmp_path, monkeypatch, tiny_target):
+def test_weights_folder_is_relative_to_the_catalogue_file(tmp_path, monkeypatch, tiny_target):
     (tmp_path / "rows.json").write_text(
         rows(drafter="specviz.drafters.medusa:Medusa", folder="heads")
     )

@@ -30,13 +30,13 @@ def test_busy_wait_is_shortened_by_default():
 
 
 @pytest.mark.parametrize("name", USER_VARIABLES)
-def test_host_settings_are_respected(name):
+def test_busy_wait_settings_of_the_user_are_respected(name):
     environment = {name: "a word of their own"}
     shorten_busy_wait(environment)
     assert environment == {name: "a word of their own", OPENBLAS_TIMEOUT: "4"}
 
 
-def test_other_programs_are_unaffected():
+def test_started_programs_do_not_inherit_the_busy_wait_settings():
     environment = {"PATH": "/bin"}
     shorten_busy_wait(environment)
     assert original_environment(environment) == {"PATH": "/bin"}
@@ -46,14 +46,14 @@ def test_other_programs_are_unaffected():
 
 
 @pytest.mark.slow
-def test_command_line_sets_busy_wait_before_importing_torch():
+def test_command_line_does_not_import_torch_before_setting_busy_wait():
     """The page does not import torch either, see test_ui."""
     code = "import sys, specviz.commands.cli; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert done.stdout.strip() == "False"
 
 
-def test_both_entry_points_set_busy_wait_first(monkeypatch):
+def test_command_line_and_page_both_set_busy_wait_first(monkeypatch):
     from specviz.commands import cli
     from specviz.ui import page
 
@@ -82,21 +82,21 @@ def four(monkeypatch):
 @pytest.mark.parametrize(
     ("one", "all_", "taken"), [(0.1, 1.0, 1), (0.9, 1.0, 4), (1.0, 0.5, 4), (0.79, 1.0, 1)]
 )
-def test_one_thread_is_used_if_clearly_faster(four, one, all_, taken):
+def test_one_thread_is_used_if_it_is_clearly_faster(four, one, all_, taken):
     assert threads.choose_threads(lambda: one if four[-1] == 1 else all_) == taken
 
 
-def test_single_slow_measurement_does_not_decide(four):
+def test_single_slow_measurement_does_not_change_the_number_of_threads(four):
     slow = iter([9.0])
     assert threads.choose_threads(lambda: next(slow, 1.0)) == 4
 
 
-def test_single_thread_is_not_measured(monkeypatch):
+def test_number_of_threads_is_not_measured_on_one_core(monkeypatch):
     monkeypatch.setattr(threads, "default_threads", lambda: 1)
     assert threads.choose_threads(lambda: pytest.fail("measured")) == torch.get_num_threads()
 
 
-def test_thread_measurement_is_short():
+def test_measuring_the_number_of_threads_takes_under_a_second():
     assert 0.0 < threads._seconds() < 1.0
 
 
@@ -120,7 +120,7 @@ def test_numpy_uses_as_many_threads_as_torch(monkeypatch):
         threads._blas().limit(limits=before[0])
 
 
-def test_numpy_follows_the_chosen_threads(four, monkeypatch):
+def test_numpy_uses_the_chosen_number_of_threads(four, monkeypatch):
     given = []
     monkeypatch.setattr(threads, "share_with_numpy", lambda: given.append(four[-1]))
     times = iter([1.0, 0.1] * threads.TURNS)
@@ -129,7 +129,7 @@ def test_numpy_follows_the_chosen_threads(four, monkeypatch):
 
 
 @pytest.mark.parametrize(("bound", "large"), [(1, True), (1 << 40, False)])
-def test_large_target_gives_numpy_all_threads(bound, large, monkeypatch):
+def test_numpy_uses_all_threads_for_a_large_target(bound, large, monkeypatch):
     given = []
     monkeypatch.setattr(target_module, "share_with_numpy", given.append)
     monkeypatch.setattr(products, "CACHE_BYTES", bound)

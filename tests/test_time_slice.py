@@ -64,7 +64,7 @@ def states(text):
     return [line for line in lines if line["kind"] == "state"]
 
 
-def test_first_output_of_all_comes_before_anyone_continues(runs, job, log, sliced):  # noqa: F811
+def test_every_job_gets_its_first_output_before_any_job_continues(runs, job, log, sliced):  # noqa: F811
     async def story():
         return await asyncio.gather(*(job(name, 10) for name in "abcde"))
 
@@ -73,7 +73,7 @@ def test_first_output_of_all_comes_before_anyone_continues(runs, job, log, slice
     assert Counter(log) == dict.fromkeys("abcde", 10)
 
 
-def test_begun_jobs_compute_round_robin(job, log, sliced):
+def test_started_jobs_compute_in_turn(job, log, sliced):
     async def story():
         await asyncio.gather(job("a", 40), job("b", 40))
 
@@ -83,7 +83,7 @@ def test_begun_jobs_compute_round_robin(job, log, sliced):
     assert (log.count("a"), log.count("b")) == (40, 40)
 
 
-def test_new_job_interrupts_a_long_job_that_checks_for_it(job, log, sliced):
+def test_new_job_interrupts_a_long_running_job(job, log, sliced):
     async def story():
         long = asyncio.create_task(job("long", 1000))
         while "long" not in log:
@@ -111,7 +111,7 @@ def test_one_turn_can_hold_several_rounds(job, log, sliced, monkeypatch):
     assert max(turns) > 1
 
 
-def test_single_job_is_never_reported_as_waiting(job, log, monkeypatch):
+def test_job_that_runs_alone_is_never_reported_as_waiting(job, log, monkeypatch):
     monkeypatch.setattr(job_module, "SLICE", 0.0)
     assert [state["state"] for state in states(asyncio.run(job("alone", 20)))] == ["done"]
     assert log == ["alone"] * 20
@@ -138,21 +138,21 @@ def steps(*texts):
     return Job(task, Ticket("me"), Silent(), Machine(), 60.0)
 
 
-def test_turn_ends_with_the_first_round_and_before_the_baseline(monkeypatch):
+def test_turn_ends_after_the_first_round_and_before_the_baseline(monkeypatch):
     monkeypatch.setattr(stream, "PAUSE", 1000.0)
     job = steps("", "round", "round", BaselineNext("end"), "last")
     ends = [(job.take_turn(lambda: False), job.phase) for _ in range(3)]
     assert ends == [(False, Phase.DRAFTING), (False, Phase.BASELINE), (True, Phase.BASELINE)]
 
 
-def test_job_without_output_for_long_loses_new_job_priority(monkeypatch):
+def test_job_without_early_output_loses_the_priority_of_new_jobs(monkeypatch):
     monkeypatch.setattr(job_module, "FIRST_TURN", 0.0)
     job = steps("", "")
     assert not job.take_turn(lambda: True)
     assert job.phase is Phase.DRAFTING
 
 
-def test_on_zerogpu_no_job_is_interrupted(monkeypatch):
+def test_jobs_are_not_interrupted_on_zerogpu(monkeypatch):
     monkeypatch.setattr(job_module, "SLICE", 0.0)
     monkeypatch.setattr(job_module, "FIRST_TURN", 0.0)
     monkeypatch.setattr(stream, "PAUSE", -1.0)
@@ -163,7 +163,7 @@ def test_on_zerogpu_no_job_is_interrupted(monkeypatch):
     assert "turns" not in task.limit_text(60)
 
 
-def test_on_zerogpu_rounds_are_sent_within_the_one_turn(monkeypatch):
+def test_rounds_are_sent_during_a_single_turn_on_zerogpu(monkeypatch):
     monkeypatch.setattr(stream, "ZEROGPU", True)
     monkeypatch.setattr(stream, "PAUSE", 1000.0)
     texts = paced(["run\n", "first\n", "second\n", "third\n", BaselineNext("end\n")])
@@ -175,7 +175,7 @@ def test_on_zerogpu_rounds_are_sent_within_the_one_turn(monkeypatch):
     assert asyncio.run(story()) == [0, 0, 3, 3, 5]
 
 
-def test_only_zerogpu_leaves_out_the_marks_of_interruption(monkeypatch):
+def test_interruption_points_are_omitted_only_on_zerogpu(monkeypatch):
     task = Task(lambda desk: iter(["a", "", Paced(""), "b"]), 1.0)
     desk = JobContext(Machine(), "1", StopFlag())
     assert list(performed(desk, task)) == ["a", "", "", "b"]
@@ -183,7 +183,7 @@ def test_only_zerogpu_leaves_out_the_marks_of_interruption(monkeypatch):
     assert list(performed(desk, task)) == ["a", "b"]
 
 
-def test_pacing_never_sleeps():
+def test_pacing_the_output_never_sleeps():
     """The pause after a sending is the queue's: see test_runs."""
     assert "sleep" not in vars(stream)
     lines = iter(["a", "", BaselineNext("b")])
@@ -212,7 +212,7 @@ async def stopped_between_turns(runs, job, log, end):  # noqa: F811
     return text
 
 
-def test_job_that_is_stopped_between_turns_ends_at_once(job, runs, log, sliced):  # noqa: F811
+def test_job_stopped_between_turns_ends_at_once(job, runs, log, sliced):  # noqa: F811
     text = asyncio.run(stopped_between_turns(runs, job, log, lambda _: runs.line.stop("long")))
     assert "long asked to end\n" in text
     assert states(text)[-1]["state"] == "stopped"
@@ -231,7 +231,7 @@ def test_job_whose_visitor_leaves_between_turns_ends_at_once(job, runs, log, sli
     assert log.count("long") < 1000
 
 
-def test_resumed_job_computes_with_as_many_threads_as_before(monkeypatch):
+def test_resumed_job_uses_as_many_threads_as_before(monkeypatch):
     import torch
 
     monkeypatch.setattr(job_module, "SLICE", 0.0)
@@ -307,7 +307,7 @@ async def beside_another(runs, request, step):  # noqa: F811
     return text, between
 
 
-def test_waiting_between_turns_is_not_measured(runs, wish, sliced, monkeypatch):  # noqa: F811
+def test_time_between_turns_is_excluded_from_measurements(runs, wish, sliced, monkeypatch):  # noqa: F811
     """A clock that only the other job moves: an hour at each of its steps."""
     now = [0.0]
     for module in (loop, decode):
@@ -326,7 +326,7 @@ def test_waiting_between_turns_is_not_measured(runs, wish, sliced, monkeypatch):
     assert set(flat) == {0.0}
 
 
-def test_sliced_runs_have_the_text_and_trace_of_unsliced_ones(runs, wish, sliced, monkeypatch):  # noqa: F811
+def test_time_slices_change_no_text_or_trace(runs, wish, sliced, monkeypatch):  # noqa: F811
     """Two runs that take turns on the same models, against each of them alone."""
     requests = [wish(max_new_tokens=24), wish("The dog saw", seed=2, max_new_tokens=24)]
     alone = [asyncio.run(runs.whole(recorded(request), "me")) for request in requests]
@@ -357,7 +357,7 @@ def test_baseline_can_be_interrupted_at_every_pass(wish):  # noqa: F811
 
 
 @pytest.mark.slow
-def test_a_run_that_reaches_the_limit_says_so_and_keeps_what_it_has(runs, wish):  # noqa: F811
+def test_run_that_reaches_the_time_limit_says_so_and_keeps_its_rounds(runs, wish):  # noqa: F811
     async def story():
         async for text in texts_of(runs, shown(wish(max_new_tokens=200)), "me", 1):
             if "round" in kinds(text) and runs.line._tickets:
@@ -373,7 +373,7 @@ def test_a_run_that_reaches_the_limit_says_so_and_keeps_what_it_has(runs, wish):
 
 
 @pytest.mark.slow
-def test_the_limit_is_reached_by_the_clock(job, runs, log):  # noqa: F811
+def test_job_ends_when_the_clock_reaches_the_time_limit(job, runs, log):  # noqa: F811
     runs.limit = 0.1
     text = asyncio.run(job("long", 10_000))
     assert "asked to end" in text
@@ -381,7 +381,7 @@ def test_the_limit_is_reached_by_the_clock(job, runs, log):  # noqa: F811
     assert 0 < len(log) < 1000
 
 
-def test_time_in_which_others_compute_does_not_count_for_the_limit(
+def test_computing_time_of_other_jobs_does_not_count_towards_the_limit(
     job,
     runs,  # noqa: F811
     log,
@@ -400,7 +400,7 @@ def test_time_in_which_others_compute_does_not_count_for_the_limit(
 
 
 @pytest.mark.slow
-def test_api_client_gets_the_rounds_finished_before_the_limit(runs, log):  # noqa: F811
+def test_api_client_receives_the_rounds_finished_before_the_limit(runs, log):  # noqa: F811
     runs.limit = 0.5
     task = Task(lambda desk: counted(log, "long", 10_000, desk), 1.0)
     text = asyncio.run(runs.whole(task, "me"))
@@ -412,6 +412,6 @@ def test_api_client_gets_the_rounds_finished_before_the_limit(runs, log):  # noq
     ("seconds", "words"),
     [(300, "5 minutes"), (60, "1 minute"), (90, "90 seconds"), (86_400, "1,440 minutes")],
 )
-def test_limit_is_reported_in_words(seconds, words):
+def test_time_limit_is_reported_in_words(seconds, words):
     assert words in task.limit_text(seconds)
     assert task.limit_text(seconds).endswith("is kept.")

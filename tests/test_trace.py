@@ -35,7 +35,7 @@ def test_trace_round_trips_through_a_file(trace, tmp_path):
     check(again)
 
 
-def test_first_line_names_the_format(trace):
+def test_first_line_of_a_trace_names_its_format(trace):
     first = json.loads(next(trace.lines()))
     assert first["format"] == "specviz-trace"
     assert first["version"] == 1
@@ -51,7 +51,7 @@ def test_unknown_events_survive_a_round_trip(trace):
     check(read)
 
 
-def test_trace_without_row_counts_can_be_read(trace):
+def test_trace_without_drafter_work_passes_check(trace):
     lines = [json.loads(line) for line in trace.lines()]
     drafts = [line for line in lines if line.get("event") == "proposed"]
     assert all(line["work"]["body"] >= line["work"]["head"] > 0 for line in drafts[:-1])
@@ -63,7 +63,7 @@ def test_trace_without_row_counts_can_be_read(trace):
 
 
 @pytest.mark.parametrize("work", [3, {"body": 1}, {"body": 1, "head": 0.5, "entry": 0}])
-def test_invalid_work_is_refused(trace, work):
+def test_invalid_work_of_a_drafter_is_refused(trace, work):
     lines = list(trace.lines())
     at = next(i for i, line in enumerate(lines) if '"event":"proposed"' in line)
     lines[at] = json.dumps(json.loads(lines[at]) | {"work": work})
@@ -71,7 +71,7 @@ def test_invalid_work_is_refused(trace, work):
         Trace.parse(lines)
 
 
-def test_every_token_of_the_text_has_bytes(trace, tiny_target):
+def test_trace_has_the_bytes_of_every_token_of_the_text(trace, tiny_target):
     words = trace.vocabulary
     text = b"".join(words[t] for t in trace.header.prompt_ids)
     assert text.decode() == tiny.PROMPT
@@ -80,7 +80,7 @@ def test_every_token_of_the_text_has_bytes(trace, tiny_target):
             assert words[token] == tiny_target.token_bytes(token)
 
 
-def test_bytes_that_are_not_utf8_survive(tiny_target):
+def test_token_bytes_that_are_not_utf_8_survive_a_round_trip(tiny_target):
     header, *events = run(tiny_target, NGram(), "🦊 🦊", Settings(Sampling(0.0), max_new_tokens=4))
     read = Trace.parse(Trace(header, events).lines())
     words = read.vocabulary
@@ -101,7 +101,7 @@ def find(lines, event):
     return next((n for n in found if '"round":1,' in lines[n - 1]), found[0])
 
 
-def test_error_names_the_damaged_line(trace):
+def test_error_gives_the_number_of_the_damaged_line(trace):
     lines = list(trace.lines())
     for event, change in [
         ("scored", lambda d: d.pop("p")),
@@ -137,7 +137,7 @@ def test_file_that_is_not_a_trace_is_refused(tmp_path):
         Trace.read(tmp_path / "x")
 
 
-def test_truncated_file_is_refused(trace):
+def test_truncated_trace_is_refused(trace):
     lines = list(trace.lines())
     cut = [*lines[:9], lines[9][:-20]]
     with pytest.raises(TraceError, match="Line 10: This is not complete JSON"):
@@ -147,7 +147,7 @@ def test_truncated_file_is_refused(trace):
         check(Trace.parse(lines[: ended - 1]))
 
 
-def test_nan_is_refused(trace):
+def test_nan_in_a_trace_is_refused(trace):
     lines = list(trace.lines())
     number = find(lines, "scored")
     with pytest.raises(TraceError, match=f"Line {number}"):
@@ -194,7 +194,7 @@ TAMPERED = {
 
 
 @pytest.mark.parametrize("what", TAMPERED)
-def test_check_detects_tampering(trace, what):
+def test_check_detects_each_kind_of_tampering(trace, what):
     lines = list(trace.lines())
     event, change = TAMPERED[what]
     with pytest.raises(CheckFailed):
@@ -212,7 +212,7 @@ def test_check_detects_extra_accepted_tokens(trace):
         check(Trace(trace.header, events))
 
 
-def test_check_detects_a_run_beyond_its_limit(trace):
+def test_check_detects_a_run_beyond_its_token_limit(trace):
     header = replace(trace.header, settings={**trace.header.settings, "max_new_tokens": 5})
     with pytest.raises(CheckFailed, match="more tokens than the limit"):
         check(Trace(header, trace.events))
@@ -220,7 +220,7 @@ def test_check_detects_a_run_beyond_its_limit(trace):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("drawn", list(Drawn))
-def test_check_derives_p_of_a_later_sibling_from_the_rejection_before_it(tiny_target, drawn):
+def test_check_derives_p_of_a_later_sibling_from_the_rejection_before(tiny_target, drawn):
     settings = Settings(Sampling(1.2), max_new_tokens=40)
     header, *events = run(tiny_target, Branching(drawn), tiny.PROMPT, settings, baseline=False)
     trace = Trace(header, events)

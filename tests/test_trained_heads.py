@@ -52,13 +52,13 @@ def kept_share(name, drafter):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_trained_heads_save_passes(name):
+def test_trained_heads_save_target_passes(name):
     trace = traced(headed.target(), headed.drafter(name), "The cat", GREEDY, baseline=False)
     assert summary(trace)["tokens_per_pass"] > 1.5
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_session_guesses_equal_training_predictions(name):
+def test_guesses_of_a_session_equal_the_predictions_in_training(name):
     """The newest token is at n, its predictor at n - 1: row n - 1 of the loss's logits.
 
     DeepSeek's module reads its own guesses, so it is compared up to the first rejection.
@@ -110,7 +110,7 @@ def joined(one, other):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_acceptance_collapses_with_states_shifted_by_one(name):
+def test_acceptance_collapses_if_hidden_states_are_shifted_by_one(name):
     """DeepSeek's module also reads the newest token, so it loses less."""
     right = kept_share(name, headed.drafter(name))
     late = kept_share(name, Late(headed.drafter(name)))
@@ -119,7 +119,7 @@ def test_acceptance_collapses_with_states_shifted_by_one(name):
 
 
 @pytest.mark.slow
-def test_module_acceptance_collapses_with_tokens_shifted_by_one(monkeypatch):
+def test_acceptance_of_mtp_collapses_if_tokens_are_shifted_by_one(monkeypatch):
     """Row i must pair the state of i with token i + 1, not with token i."""
     right = kept_share("mtp", headed.drafter("mtp"))
     planned, step, text = MTPSession.plan_level, MTPSession._step, []
@@ -140,7 +140,7 @@ def test_module_acceptance_collapses_with_tokens_shifted_by_one(monkeypatch):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("room", "depth"), [(1, 0), (2, 1), (3, 2), (99, 3)])
-def test_tree_is_no_deeper_than_token_budget(name, room, depth):
+def test_draft_tree_is_no_deeper_than_the_token_budget(name, room, depth):
     text = headed.target().encode("The cat saw the", 9)
     settings = replace(GREEDY, gamma=3, siblings=TREE)
     room = tiny.max_tokens(settings, room)
@@ -162,7 +162,7 @@ def test_every_guess_has_evidence(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_only_sampling_module_has_q(name):
+def test_only_heads_that_sample_have_q(name):
     settings = replace(WARM, siblings=TREE)
     text = headed.target().encode("The cat", 9)
     session = headed.start_session(name, text, settings)
@@ -176,7 +176,7 @@ def test_only_sampling_module_has_q(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_head_round_trips_through_folder(name, tmp_path):
+def test_head_round_trips_through_its_folder(name, tmp_path):
     head = headed.heads(name)
     head.save(tmp_path / "head")
     loaded = headed.HEADS[name].load(tmp_path / "head", headed.target())
@@ -190,7 +190,7 @@ def test_head_round_trips_through_folder(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_error_names_tensor_that_does_not_fit(name, tmp_path):
+def test_error_names_the_tensor_that_does_not_fit(name, tmp_path):
     headed.heads(name).save(tmp_path)
     file = tmp_path / "model.safetensors"
     whole = load_file(file)
@@ -210,7 +210,7 @@ def test_error_names_tensor_that_does_not_fit(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_loss_gives_gradients_to_the_head_and_none_to_the_target(name):
+def test_loss_has_gradients_for_the_head_and_none_for_the_target(name):
     torch.manual_seed(1)
     head = headed.HEADS[name].new(headed.CONFIGS[name], headed.target().model)
     headed.LOSSES[name].loss(head, headed.outputs(0)).backward()

@@ -81,7 +81,7 @@ def test_tokenizer_round_trips_any_text(
     assert loaded(text, add_special_tokens=False).input_ids == ids[1:]
 
 
-def test_prompt_ending_in_blank_line_is_tokenised_as_in_training() -> None:
+def test_prompt_that_ends_in_a_blank_line_is_tokenised_as_in_training() -> None:
     tokenizer = train_tokenizer(["Once.\n\nAgain."] * 50, vocabulary_size=300)
     alone = tokenizer("Once.\n\n").input_ids
     assert tokenizer.convert_ids_to_tokens(alone[-1]) == "ĊĊ"
@@ -94,7 +94,7 @@ def test_documents_end_with_the_end_token(tokenizer: PreTrainedTokenizerFast) ->
     assert (stream == END_OF_TEXT_ID).sum() == len(LINES) + 1
 
 
-def test_batch_depends_on_seed_and_step_only(mixture: data.Mixture) -> None:
+def test_training_batch_depends_only_on_seed_and_step(mixture: data.Mixture) -> None:
     other = data.Mixture(mixture.domains, mixture.tokenizer, RECIPE.seed + 1, RECIPE.length)
     again = data.Mixture(mixture.domains, mixture.tokenizer, RECIPE.seed, RECIPE.length)
     again.batch(3, 8)  # earlier draws must not matter
@@ -105,7 +105,9 @@ def test_batch_depends_on_seed_and_step_only(mixture: data.Mixture) -> None:
     assert not torch.equal(batch, other.batch(7, 8))
 
 
-def test_repeat_window_contains_its_passage_twice(tokenizer: PreTrainedTokenizerFast) -> None:
+def test_window_of_repeated_text_contains_its_passage_twice(
+    tokenizer: PreTrainedTokenizerFast,
+) -> None:
     passage = tokenizer(LINES[0], add_special_tokens=False).input_ids
     ids = data.repeat_passage(tokenizer, passage, "\n\nTell it again.\n\n")
     assert ids[: len(passage)] == passage
@@ -145,14 +147,18 @@ def test_resuming_gives_the_weights_of_an_uninterrupted_run(
 
 
 @pytest.mark.slow
-def test_longer_run_continues_from_constant_phase(tmp_path: Path, mixture: data.Mixture) -> None:
+def test_longer_training_continues_from_the_constant_learning_rate(
+    tmp_path: Path, mixture: data.Mixture
+) -> None:
     straight = trained(tmp_path / "straight", mixture, 10)
     extended = trained(tmp_path / "extended", mixture, 6, 10)
     assert all(torch.equal(straight[name], extended[name]) for name in straight)
 
 
 @pytest.mark.slow
-def test_total_shorter_than_checkpoint_is_refused(tmp_path: Path, mixture: data.Mixture) -> None:
+def test_total_shorter_than_the_checkpoint_is_refused(
+    tmp_path: Path, mixture: data.Mixture
+) -> None:
     trained(tmp_path, mixture, 10)
     with pytest.raises(ResumeError, match="Ask for more tokens"):
         trained(tmp_path, mixture, 6)
@@ -177,7 +183,7 @@ def test_training_pass_without_dropout_equals_transformers() -> None:
         torch.testing.assert_close(ours, model(ids).logits, atol=1e-5, rtol=1e-4)
 
 
-def test_dropped_layer_is_skipped_only_for_its_row() -> None:
+def test_dropped_layer_is_skipped_only_for_its_own_text() -> None:
     model = tiny_model()
     ids = torch.arange(12).view(2, 6)
     keep = torch.tensor([[True, True], [True, False], [True, True]])
@@ -186,7 +192,7 @@ def test_dropped_layer_is_skipped_only_for_its_row() -> None:
     assert not torch.equal(states[1][0], states[0][0])
 
 
-def test_layer_dropout_rises_from_zero_to_largest_rate() -> None:
+def test_layer_dropout_rises_from_zero_to_its_largest_rate() -> None:
     rates = losses.dropout_rates(12, 0.1)
     assert rates[0] == 0.0
     assert rates[-1] == pytest.approx(0.1)
@@ -194,7 +200,7 @@ def test_layer_dropout_rises_from_zero_to_largest_rate() -> None:
 
 
 @torch.inference_mode()
-def test_distillation_loss_of_model_to_itself_is_zero() -> None:
+def test_distillation_loss_of_a_model_to_itself_is_zero() -> None:
     model = tiny_model()
     training_pass = losses.TrainingForward(model, fast=False)
     state = training_pass.states(torch.arange(20).view(2, 10))[-1]
@@ -203,7 +209,7 @@ def test_distillation_loss_of_model_to_itself_is_zero() -> None:
     assert float(training_pass.distillation(state, logits.flip(-1))) > 0.01
 
 
-def test_last_exit_loss_equals_model_loss(mixture: data.Mixture) -> None:
+def test_loss_of_the_last_exit_equals_the_loss_of_the_model(mixture: data.Mixture) -> None:
     model = tiny_model().eval()
     domain = mixture.domains[0]
     by_layer = losses.exit_losses(model, domain)
@@ -211,7 +217,7 @@ def test_last_exit_loss_equals_model_loss(mixture: data.Mixture) -> None:
     assert by_layer[-1] == pytest.approx(losses.last_loss(model, domain), abs=2e-4)
 
 
-def test_closeness_of_model_to_itself_is_one(mixture: data.Mixture) -> None:
+def test_closeness_of_a_model_to_itself_is_one(mixture: data.Mixture) -> None:
     model = tiny_model().eval()
     same = losses.closeness(model, model, mixture.domains[0])
     assert same == {"overlap": pytest.approx(1.0, abs=1e-4), "agreement": 1.0}
@@ -219,7 +225,7 @@ def test_closeness_of_model_to_itself_is_one(mixture: data.Mixture) -> None:
     assert other["overlap"] < 0.99
 
 
-def test_exported_folder_loads_in_transformers(
+def test_exported_model_folder_loads_in_transformers(
     tmp_path: Path, tokenizer: PreTrainedTokenizerFast
 ) -> None:
     export.export_model(tiny_model(), tokenizer, tmp_path)
@@ -232,7 +238,7 @@ def test_exported_folder_loads_in_transformers(
     assert 0 <= spare < 10_000  # two bytes per number, and the tied embedding once
 
 
-def test_held_out_split_depends_on_text_only(tmp_path: Path) -> None:
+def test_held_out_documents_depend_only_on_their_text(tmp_path: Path) -> None:
     texts = [f"document {number}" for number in range(2000)]
     source = corpus.Source("numbers", 1.0, "", "", "")
 
@@ -269,6 +275,6 @@ def test_missing_corpus_or_model_raises_readable_error(
     assert sentence in capsys.readouterr().err
 
 
-def test_error_names_folder_without_a_domain(tmp_path: Path) -> None:
+def test_error_names_the_corpus_folder_that_lacks_a_domain(tmp_path: Path) -> None:
     with pytest.raises(corpus.CorpusError, match=r"has no maths\.jsonl\.xz"):
         list(corpus.documents(str(tmp_path), "maths"))

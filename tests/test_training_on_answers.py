@@ -60,7 +60,7 @@ def batches(target: Target, folder: Path) -> AnswerBatches:
     return AnswerBatches(target, folder, AnswerRecipe(seed=1, rows=2, length=64))
 
 
-def test_batched_pass_equals_separate_passes(target: Target) -> None:
+def test_batched_decoding_equals_separate_passes(target: Target) -> None:
     texts = [[5, 6, 7], [9, 8, 7, 6, 5, 4], [3]]
     decoder = BatchedDecoder(target.model, (2, 6), texts, 2)
     first, second = decoder.read(), decoder.step(torch.tensor([11, 12, 13]))
@@ -81,7 +81,9 @@ def test_model_that_is_not_a_llama_is_refused() -> None:
 
 
 @pytest.mark.slow
-def test_answers_equal_generation_and_keep_hidden_states(target: Target, written: Path) -> None:
+def test_written_answers_equal_generation_and_keep_hidden_states(
+    target: Target, written: Path
+) -> None:
     found = [Shard(path) for path in shard_paths(written)]
     read = [shard_path.read(i) for shard_path in found for i in range(len(shard_path.lengths))]
     assert {answer.temperature for answer in read} == {0.0, 0.7, 1.0}
@@ -99,7 +101,7 @@ def test_answers_equal_generation_and_keep_hidden_states(target: Target, written
 
 
 @pytest.mark.slow
-def test_answer_ends_at_end_of_text(target: Target, written: Path, tmp_path: Path) -> None:
+def test_written_answer_ends_at_an_end_token(target: Target, written: Path, tmp_path: Path) -> None:
     def greedy(folder: Path) -> list[list[int]]:
         found = [
             shard_path.read(i)
@@ -122,7 +124,7 @@ def test_answer_ends_at_end_of_text(target: Target, written: Path, tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_interrupted_writing_resumes(
+def test_interrupted_writing_of_answers_resumes(
     target: Target, written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_answers(target, ASKED, WRITING, tmp_path, 1)
@@ -137,7 +139,7 @@ def test_interrupted_writing_resumes(
         write_answers(target, ASKED, replace(WRITING, seed=4, answer=9), tmp_path, 10**6)
 
 
-def test_batches_hold_each_question_once_held_out_first() -> None:
+def test_batches_contain_each_question_once_with_held_out_ones_first() -> None:
     batches = order_batches(ASKED, WRITING)
     flat = [question for batch in batches for question in batch]
     assert sorted(map(str, flat)) == sorted(map(str, ASKED))
@@ -145,7 +147,7 @@ def test_batches_hold_each_question_once_held_out_first() -> None:
     assert all(len({bool(q.text) for q in batch}) == 1 for batch in batches)
 
 
-def test_held_out_answers_are_not_trained_on(target: Target, written: Path) -> None:
+def test_held_out_answers_are_not_used_in_training(target: Target, written: Path) -> None:
     answers = batches(target, written)
     secret = [place.read().tokens.tolist() for place in answers.held_out]
     assert len(secret) == 1
@@ -157,7 +159,7 @@ def test_held_out_answers_are_not_trained_on(target: Target, written: Path) -> N
     assert torch.equal(answers.training_batch(3, ()).tokens, answers.training_batch(3, ()).tokens)
 
 
-def test_batch_of_answers_equals_batch_of_same_text(target: Target, written: Path) -> None:
+def test_loss_on_stored_answers_equals_that_of_a_target_pass(target: Target, written: Path) -> None:
     """The stored rows of an answer equal those of a separate target pass."""
     answers = batches(target, written)
     (outputs,) = answers._measured_batches(answers.held_out)
@@ -173,7 +175,9 @@ def test_batch_of_answers_equals_batch_of_same_text(target: Target, written: Pat
     assert (kept - family.loss(head, whole)).abs() > 0.01  # the prompt is not learned
 
 
-def test_head_is_initialised_from_target_last_layer(target: Target, written: Path) -> None:
+def test_head_is_initialised_from_the_last_layer_of_the_target(
+    target: Target, written: Path
+) -> None:
     counts = batches(target, written).counts()
     head = training3.init_from_target(target, counts, HeadOptions(50))
     assert head.config.rope_theta == target.model.config.rope_parameters["rope_theta"]
@@ -201,7 +205,7 @@ def test_head_that_cannot_train_on_answers_is_refused() -> None:
         family_with_options("medusa", HeadOptions())
 
 
-def test_bf16_copy_leaves_original_unchanged(target: Target) -> None:
+def test_bf16_copy_leaves_the_original_model_unchanged(target: Target) -> None:
     before = target.model.lm_head
     halved, ids = bf16_copy(target.model), torch.tensor([[4, 5, 6]])
     assert isinstance(halved.lm_head, Bf16Linear)
@@ -211,7 +215,7 @@ def test_bf16_copy_leaves_original_unchanged(target: Target) -> None:
     assert 0 < (exact - rough).abs().max() < 0.2 * exact.abs().max()
 
 
-def test_questions_round_trip_through_file(tmp_path: Path) -> None:
+def test_questions_round_trip_through_their_file(tmp_path: Path) -> None:
     path = tmp_path / "questions.jsonl"
     asked = [Question("one\u2028line", "a", True), Question("", "b")]
     write_questions(path, asked)
@@ -221,7 +225,7 @@ def test_questions_round_trip_through_file(tmp_path: Path) -> None:
         read_questions(path)
 
 
-def test_questions_do_not_overlap_measured_prompts(tmp_path: Path) -> None:
+def test_training_questions_do_not_overlap_measured_prompts(tmp_path: Path) -> None:
     ours = [text for texts in prompts().values() for text in texts]
     filler = "Tom walked to the red house by the river. He saw a dog there and was glad of it. " * 8
     code = "def walk(steps):\n" + "".join(
@@ -241,7 +245,7 @@ def test_questions_do_not_overlap_measured_prompts(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_pipeline_from_questions_to_drafting_head(
+def test_commands_from_questions_to_a_trained_head_work_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Run all steps by the command line: greedy text equals the target's, some guesses accepted."""

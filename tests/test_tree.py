@@ -21,7 +21,7 @@ def trees(draw):
 
 
 @given(trees())
-def test_mask_row_is_true_exactly_on_the_path(tree):
+def test_mask_row_of_a_node_is_true_exactly_on_its_path(tree):
     mask = tree.mask()
     for node in range(len(tree)):
         assert mask[node].nonzero().flatten().tolist() == list(tree.path(node))
@@ -37,13 +37,13 @@ def test_chain_is_a_tree_with_one_child_per_node(guesses):
 
 
 @given(trees())
-def test_children_and_parents_agree(tree):
+def test_children_and_parents_of_a_tree_agree(tree):
     assert [(p, c) for p, kids in enumerate(tree.children) for c in kids] == sorted(
         (parent, node) for node, parent in enumerate(tree.parents) if node
     )
 
 
-def test_subtree_keeps_tokens_and_ancestry():
+def test_subtree_keeps_tokens_and_parents():
     tree = DraftTree((0, 1, 2, 3, 4), (-1, 0, 0, 1, 3))
     part = tree.subtree([0, 1, 3, 4])
     assert part == DraftTree((0, 1, 3, 4), (-1, 0, 1, 2))

@@ -87,7 +87,7 @@ def by_hand(field, depth):
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize(("depth", "budget"), [(1, 3), (2, 7), (3, 20), (3, 84)])
-def test_growth_is_best_first_search_if_all_nodes_expand(seed, depth, budget):
+def test_tree_growth_equals_best_first_search_if_all_nodes_are_expanded(seed, depth, budget):
     field = made_field(seed, 3)
     one = grow_tree(field, Parameters(depth, 16, budget))
     totals = by_hand(field, depth)
@@ -120,14 +120,14 @@ def test_no_guess_is_kept_without_its_parent(seed, width, budget, way, round_to,
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_chain_is_a_tree_with_one_child_per_node(seed):
+def test_tree_grown_with_width_1_is_a_chain(seed):
     field = made_field(seed, 3)
     chain = static_tree(field, shapes.paths_of(shapes.chain(3)))
     assert grow_tree(field, Parameters(3, 1, 3)).paths == chain.paths
     assert chain.tree.is_chain
 
 
-def test_static_tree_uses_each_rank_and_ends_at_end_of_text():
+def test_static_tree_uses_the_top_ranks_and_stops_at_end_tokens():
     field = made_field(3, 3)
     one = static_tree(field, shapes.paths_of(shapes.regular_tree(2, 2)))
     first = field.rows[()].tokens[:2]
@@ -139,7 +139,7 @@ def test_static_tree_uses_each_rank_and_ends_at_end_of_text():
     assert {path for path in one.paths if path[0] != first[0] or len(path) == 1} == over.paths
 
 
-def test_unrecorded_path_is_reported_and_does_not_grow():
+def test_path_missing_in_a_recording_is_reported_and_not_expanded():
     field = made_field(1, 2)
     best = field.rows[()].tokens[0]
     cut = replace(field, rows={path: row for path, row in field.rows.items() if path != (best,)})
@@ -148,7 +148,7 @@ def test_unrecorded_path_is_reported_and_does_not_grow():
     assert not any(len(path) == 2 and path[0] == best for path in one.paths)
 
 
-def test_position_round_trips_through_its_file():
+def test_recorded_position_round_trips_through_its_file():
     field = made_field(5, 2)
     read = RecordedPosition.from_text(field.to_text())
     assert read.rows.keys() == field.rows.keys()
@@ -158,12 +158,12 @@ def test_position_round_trips_through_its_file():
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"format": "specviz-field", "version": 2}'])
-def test_invalid_position_file_gets_a_sentence(text):
+def test_invalid_position_file_raises_readable_error(text):
     with pytest.raises(PositionError, match="position"):
         RecordedPosition.from_text(text)
 
 
-def test_incomplete_row_is_refused():
+def test_incomplete_row_of_a_position_is_refused():
     lines = made_field(5, 1).to_text().splitlines()
     row = json.loads(lines[1])
     with pytest.raises(PositionError, match="incomplete row"):
@@ -172,7 +172,7 @@ def test_incomplete_row_is_refused():
 
 @pytest.mark.parametrize("cold", [False, True])
 @pytest.mark.parametrize("seed", range(5))
-def test_expected_length_is_the_mean_over_verdicts(seed, cold):
+def test_expected_accepted_length_is_the_mean_over_all_verdicts(seed, cold):
     """Enumerate the point-mass rule and compare with a sum of products of p."""
     field = made_field(seed, 3)
     one = grow_tree(field, Parameters(2, 3, 7))
@@ -206,7 +206,7 @@ class ByPath:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_verdict_does_not_depend_on_node_numbers(seed):
+def test_verdict_does_not_depend_on_the_numbering_of_nodes(seed):
     """Compare numbering by level, as trees grow, with numbering by branch."""
     field = made_field(seed, 3)
     one = grow_tree(field, Parameters(3, 3, 12))
@@ -231,7 +231,7 @@ def test_verdict_does_not_depend_on_node_numbers(seed):
     assert found[0] == found[1]
 
 
-def test_worked_examples_match_their_values():
+def test_rounding_examples_equal_their_known_values():
     """DRAFTERS.md section 12; ties as counted at the cut."""
     found = {
         example.name: {
@@ -256,7 +256,7 @@ def test_worked_examples_match_their_values():
     assert child.totals[-1] == child.totals[child.parents[-1]], "no tie with the parent"
 
 
-def test_unordered_ties_can_leave_out_a_parent():
+def test_ranking_without_a_tie_rule_can_omit_a_parent():
     field = as_position(next(one for one in EXAMPLES if one.name == "orphan"))
     for one in rank_all_ways(field, Parameters(2, 4, 6)):
         assert all(one.grown.growth.parents[node] for node in one.orphans)
@@ -270,7 +270,7 @@ def test_path_scores_are_rounded_after_every_addition():
 
 
 @pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.name)
-def test_off_by_one_tree_is_judged_on_its_actual_paths(recipe):
+def test_tree_with_parents_shifted_by_one_is_judged_on_its_actual_paths(recipe):
     """If a position has such a wrong path, its p comes from the pass over that path."""
     field = shipped_position(recipe.name)
     one = grow_tree(field, judging.SIZE)
@@ -294,7 +294,7 @@ def test_off_by_one_tree_is_judged_on_its_actual_paths(recipe):
     assert right == pytest.approx(estimate_acceptance(field, one, []).length(one.kept)["exact"])
 
 
-def test_repeated_sibling_adds_nothing():
+def test_repeated_sibling_adds_no_expected_tokens():
     assert judging.expected_length([-1, 0, 0, 0], [9, 4, 4, 5], [1.0, 0.5, 0.5, 0.25]) == 0.75
 
 
@@ -314,7 +314,7 @@ def test_recorded_positions_support_every_setting_of_the_controls(recipe):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("drawn", sorted(SAMPLING_MODES))
-def test_traversal_accepts_no_fewer_on_average(drawn):
+def test_traversal_accepts_at_least_as_many_tokens_on_average(drawn):
     world = PositionModels(made_field(4, 3))
     found = average(world, (2, 2), SAMPLING_MODES[drawn], 60, 1)
     assert found.lengths["traversal"] >= found.lengths["top-down"] - 3 * found.error
@@ -327,7 +327,7 @@ def test_traversal_accepts_no_fewer_on_average(drawn):
         assert kept[way] / 300 == pytest.approx(expected, abs=0.25)
 
 
-def test_sampled_trees_have_their_shape_and_no_repeats_without_replacement():
+def test_trees_sampled_without_replacement_have_their_shape_and_no_repeats():
     world = PositionModels(made_field(4, 4))
     for widths in SHAPES:
         draft = world.draft(widths, Drawn.WITHOUT_REPLACEMENT, Chance(5, 2))
@@ -339,7 +339,7 @@ def test_sampled_trees_have_their_shape_and_no_repeats_without_replacement():
             assert law[-1] == 0, "q has nothing in the lump"
 
 
-def test_cost_of_a_guess_is_its_share_of_the_pass():
+def test_cost_of_a_guess_is_the_time_that_it_adds_to_the_pass():
     sweep = Sweep.read(ASSETS / "cost" / "sweep.json")
     costs = [fitted_pass_cost(sweep, 1 + guesses) for guesses in range(4)]
     assert costs[0] == 1.0
@@ -353,7 +353,7 @@ def test_cost_of_a_guess_is_its_share_of_the_pass():
 @pytest.mark.slow
 @settings(max_examples=30)
 @given(st.randoms(use_true_random=False), st.lists(st.floats(30, 110), min_size=60, max_size=60))
-def test_sixty_guesses_do_not_overlap_and_no_edges_cross(random, widths):
+def test_drawing_of_sixty_guesses_has_no_overlaps_or_crossing_edges(random, widths):
     parents = [-1] + [random.randrange(max(0, node - 12), node) for node in range(1, 60)]
     places = tree_layout(parents, widths).places
     boxes = sorted((y, x, x + widths[node]) for node, (x, y) in places.items())
@@ -372,7 +372,7 @@ def test_sixty_guesses_do_not_overlap_and_no_edges_cross(random, widths):
 
 @settings(max_examples=20)
 @given(st.randoms(use_true_random=False), st.integers(1, 40))
-def test_upper_levels_keep_their_columns(random, size):
+def test_upper_levels_keep_their_columns_while_a_tree_grows(random, size):
     parents = [-1] + [random.randrange(node) for node in range(1, size)]
     whole = tree_layout(parents, [40.0] * size)
     for deepest in range(3):
@@ -382,7 +382,7 @@ def test_upper_levels_keep_their_columns(random, size):
         assert part.height <= whole.height
 
 
-def test_sixty_kept_guesses_fit_a_page_at_1280():
+def test_drawing_of_sixty_kept_guesses_fits_a_page_of_1280_pixels():
     field = shipped_position("2-eagle2-dialogue")
     one = grow_tree(field, Parameters(6, 10, 59))
     made = tree_layout(one.tree.parents, [80.0] * len(one.tree))

@@ -46,7 +46,7 @@ def asked(of, **changes):
 
 
 @pytest.mark.parametrize("recipe", recipes(), ids=lambda recipe: recipe.name)
-def test_growth_steps_end_with_the_verdict(recipe):
+def test_steps_of_tree_growth_end_with_the_verdict(recipe):
     found = asked(grow, place=recipe.name)
     steps = found["steps"]
     assert [steps[0]["kind"], *(step["kind"] for step in steps[-3:])] == [
@@ -65,7 +65,7 @@ def test_growth_steps_end_with_the_verdict(recipe):
     assert thrown["value"] == len(found["verdict"]["path"])
 
 
-def test_static_shapes_use_the_same_position():
+def test_static_tree_shapes_can_be_shown_at_the_same_position():
     for kind in ("chain", "regular", "eagle-25", "medusa-63", "optimised"):
         found = asked(grow, kind=kind)
         assert found["steps"][-2]["kind"] == "mask"
@@ -89,7 +89,7 @@ def test_static_shapes_use_the_same_position():
         ({"seed": -1}, "The seed"),
     ],
 )
-def test_invalid_tree_request_gets_a_sentence(changes, says):
+def test_invalid_tree_request_returns_readable_error(changes, says):
     found = asked(grow, **changes)
     assert says in found["problem"]
 
@@ -116,7 +116,7 @@ def test_ranking_lab_shows_eight_methods_and_a_case_study():
 
 
 @pytest.mark.slow
-def test_case_study_verdicts_have_the_stated_mean_length():
+def test_verdicts_of_the_case_study_have_the_stated_mean_length():
     field = shipped_position(recipes()[0].name)
     tree = grow_tree(field, judging.SIZE).tree
     parents, p = judging.shift_parents(tree.parents), field.p_off_by_one
@@ -136,7 +136,7 @@ def test_two_rules_judge_the_same_sampled_tree():
     assert "The shape" in asked(judge, shape=77)["problem"]
 
 
-def test_position_survives_its_text_for_any_prompt():
+def test_recorded_position_round_trips_for_any_prompt():
     field = replace(shipped_position(PLACE), prompt="one\u2028two\x85three\nfour")
     assert is_position_file(field.to_text())
     assert RecordedPosition.from_text(field.to_text()) == field
@@ -157,13 +157,13 @@ def test_live_positions_are_cached_for_a_limited_time():
         ({"prompt": "a", "drafter": "/etc", "skip": 0}, "No drafter is called"),
     ],
 )
-def test_invalid_live_request_gets_a_sentence(wish, says):
+def test_invalid_live_request_returns_readable_error(wish, says):
     with pytest.raises(ValueError, match=says):
         wanted(None, json.dumps(wish))
 
 
 @pytest.mark.parametrize("name", GROWS)
-def test_position_has_predictions_for_every_path(name):
+def test_recorded_position_has_predictions_for_every_path(name):
     """Each path again in a separate walk; the target by one plain pass."""
     target = families.target_of(name)
     drafter = families.KNOWING_NOTHING[name](target)
@@ -202,7 +202,7 @@ def test_drafter_without_prediction_after_guesses_is_refused():
         Walk(target, case.drafter(target), [1, 2, 3], Settings())
 
 
-def test_ranks_are_measured_along_text_sampled_from_the_target():
+def test_acceptance_by_rank_is_measured_along_text_of_the_target():
     """The oracle knows the target's distribution, so mean p falls by rank and not by depth."""
     case = families.CASES["oracle"]
     target = case.target()
@@ -215,7 +215,7 @@ def test_ranks_are_measured_along_text_sampled_from_the_target():
         assert sum(row) <= 1.0 + 1e-6
 
 
-def test_study_is_shown_as_stored():
+def test_rounding_study_is_shown_as_stored():
     data = rounding.load_study()
     assert set(ranking.shipped_tables()) >= set(data["drafters"])
     for ways in data["drafters"].values():

@@ -28,7 +28,7 @@ def parents(draw, most=12):
     return [-1] + [draw(st.integers(0, node - 1)) for node in range(1, size)]
 
 
-def test_published_shapes_have_their_sizes_and_all_prefixes():
+def test_published_tree_shapes_have_their_known_sizes():
     assert {name: len(shape.paths) for name, shape in PUBLISHED_TREES.items()} == {
         "eagle-25": 25,
         "medusa-63": 63,
@@ -38,12 +38,12 @@ def test_published_shapes_have_their_sizes_and_all_prefixes():
         assert shapes.paths_of(made) == list(shape.paths), "ranks must have no gap"
 
 
-def test_run_accepts_a_published_shape_by_name():
+def test_run_command_accepts_a_published_tree_shape_by_name():
     assert len(find_spec("rank_paths").parse("medusa-63")) == 63
     assert find_spec("rank_paths").parse("0; 0,0") == [[0], [0, 0]]
 
 
-def test_chain_is_a_tree_with_one_child_per_node():
+def test_chain_equals_a_regular_tree_of_width_1():
     assert (
         shapes.chain(7)
         == shapes.regular_tree(1, 7)
@@ -53,7 +53,7 @@ def test_chain_is_a_tree_with_one_child_per_node():
 
 @pytest.mark.slow
 @given(parents())
-def test_every_format_describes_the_same_tree(tree):
+def test_every_export_format_describes_the_same_tree(tree):
     assert shapes.linked_list(tree).parents == tree
     seen = DraftTree(tuple(range(len(tree))), tuple(tree))
     assert [row.nonzero().flatten().tolist() for row in seen.mask()] == shapes.mask(tree)
@@ -69,7 +69,7 @@ def test_every_format_describes_the_same_tree(tree):
 
 @pytest.mark.slow
 @given(parents(), st.randoms())
-def test_nodes_of_a_file_may_be_in_any_order(tree, random):
+def test_nodes_of_a_tree_file_may_be_in_any_order(tree, random):
     order = list(range(len(tree)))
     random.shuffle(order)
     place = {old: new for new, old in enumerate(order)}
@@ -100,13 +100,13 @@ def test_optimal_tree_tolerates_noise_in_measured_ranks():
 
 
 @given(st.integers(1, 16), st.integers(1, 16), st.integers(1, 128))
-def test_parameter_names_of_every_engine_give_the_same_tree(depth, width, budget):
+def test_parameter_names_of_sglang_and_eagle_give_the_same_tree(depth, width, budget):
     made = Parameters(depth, width, budget)
     assert Parameters.of(made.names["SGLang"]) == Parameters.of(made.names["EAGLE"]) == made
     assert Parameters.of({"depth": depth, "width": width, "budget": budget}) == made
 
 
-def test_presets_equal_the_defaults_of_the_engines():
+def test_presets_equal_the_defaults_of_sglang_and_eagle():
     six = dict(PRESETS)["SGLang 6, 10, 60"]
     assert (six.depth, six.width, six.budget, six.pool) == (6, 10, 59, 510)
     assert six == dict(PRESETS)["EAGLE-2: 60 tokens, depth 5, k 10"]
@@ -138,7 +138,7 @@ def test_presets_equal_the_defaults_of_the_engines():
         (lambda: shapes.from_text("[" * 100_000), "20,000 characters"),
     ],
 )
-def test_invalid_tree_gets_a_sentence(made, says):
+def test_invalid_tree_raises_readable_error(made, says):
     with pytest.raises(BadTree, match=says.replace("[", r"\[")):
         made()
 
@@ -154,7 +154,7 @@ def read(*words):
 @pytest.mark.parametrize(
     "said", ["steps=6,topk=10,num_draft_tokens=60", "total_tokens=60, depth=5, top_k=10"]
 )
-def test_run_accepts_tree_size_in_parameter_names_of_any_engine(said):
+def test_run_command_accepts_the_parameter_names_of_sglang_and_eagle(said):
     ours = read("--gamma", "6", "--fan-out", "10", "--budget", "59")
     assert read("--tree-size", said) == ours
     assert read("--tree-size", said, "--budget", "20").budget == 20
@@ -169,6 +169,6 @@ def test_run_accepts_tree_size_in_parameter_names_of_any_engine(said):
         ("steps=0,topk=10,num_draft_tokens=60", "The depth must be an integer from 1"),
     ],
 )
-def test_invalid_tree_size_is_explained(said, says):
+def test_invalid_tree_size_raises_readable_error(said, says):
     with pytest.raises(argparse.ArgumentError, match=says):
         read("--tree-size", said)

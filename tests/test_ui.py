@@ -65,7 +65,7 @@ def guarded():
         "/monitoring",
     ],
 )
-def test_guard_blocks_uploads_remote_files_and_usage_counts(guarded, path):
+def test_server_blocks_uploads_remote_files_and_usage_statistics(guarded, path):
     assert guarded.get(path).status_code == 403
     assert guarded.post(path).status_code == 403
 
@@ -82,7 +82,7 @@ def test_blocked_routes_stay_blocked_below_a_root_path(root):
 
 
 @pytest.mark.parametrize("path", ["/", "/config", "/gradio_api/queue/join", "/gradio_api/sv/x"])
-def test_guard_allows_the_page(guarded, path):
+def test_server_allows_the_routes_of_the_page(guarded, path):
     assert guarded.get(path).text == "open"
 
 
@@ -99,7 +99,7 @@ def routes(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("row", [row for row in rows() if row.slider], ids=lambda row: row.name)
-def test_slider_label_leaves_space_for_its_number(row):
+def test_label_of_a_slider_leaves_space_for_its_number(row):
     assert width(row.label, 12) <= 124
 
 
@@ -112,7 +112,7 @@ def test_broken_recorded_run_is_reported_with_its_line_number(routes, tmp_path):
     assert "Line 17" in answer.text
 
 
-def test_recorded_run_is_sent_once_and_then_only_revalidated(routes):
+def test_recorded_run_is_sent_once_and_then_revalidated(routes):
     first = routes.get(f"{server.PREFIX}/traces/01-a-run")
     kinds = [line["kind"] for line in told(first.text)]
     assert kinds == ["run", "round", "round", "round", "finished", "baseline"]
@@ -127,7 +127,7 @@ def test_health_check_is_answered_and_never_cached(routes):
 
 
 @pytest.mark.parametrize("name", ["none", "..%2f..%2fapp.py", "01-a-run.jsonl", "%2fetc%2fpasswd"])
-def test_only_recorded_runs_can_be_fetched(routes, name):
+def test_only_files_of_recorded_runs_are_served(routes, name):
     assert routes.get(f"{server.PREFIX}/traces/{name}").status_code == 404
 
 
@@ -160,7 +160,7 @@ def test_recorded_runs_are_grouped_in_drafter_order_starters_first():
     assert recorded.group("12-some-other-run") == ""
 
 
-def test_drafters_are_listed_in_groups():
+def test_drafters_in_the_form_are_listed_in_groups():
     of_theirs = [group_of(entry.name) for entry in drawer.drafters()]
     assert [title for title, _ in groupby(of_theirs)] == list(groups().values())
 
@@ -172,7 +172,7 @@ def test_each_group_has_a_text_heading_above_its_first_entry():
     assert head.headings([".a"], []) == ""
 
 
-def test_style_sheet_has_headings_for_each_grouped_list():
+def test_style_sheet_has_the_headings_of_each_grouped_list():
     style = launch_arguments(Options())["css"]
     for group in (recorded.START, *groups().values(), "Stories", "Repetition"):
         assert f'content: "{group}"' in style
@@ -193,7 +193,7 @@ def test_drafter_card_names_its_papers(entry):
     assert set(cited) <= {paper.get("arxiv") for paper in entry.papers}
 
 
-def test_run_explains_its_drafter_in_one_sentence():
+def test_first_line_of_a_run_explains_its_drafter():
     trace = Trace.read(recorded.FOLDER / "05-eagle3.jsonl")
     told_run = told("".join(lines([trace.header], "recorded")))[0]
     assert told_run["how"] == find("eagle3", "drafter").how
@@ -281,14 +281,14 @@ def test_only_the_api_event_is_public(facts):
     assert facts["visible"] == ["run"]
 
 
-def test_all_tasks_wait_in_the_apps_queue_and_not_in_gradios(facts):
+def test_all_tasks_wait_in_the_queue_of_specviz_and_not_in_that_of_gradio(facts):
     """A run, a branch, a race, a map, a sweep, repeats, a look, the API: all come to our line."""
     assert facts["limited"] == [None] * 8
     assert facts["queue"] == 64
     assert launch_arguments(Options())["max_threads"] > LONGEST
 
 
-def test_leaving_visitor_leaves_no_entry_in_gradios_tables(facts):
+def test_gradio_keeps_no_entry_of_a_visitor_who_left(facts):
     assert facts["kept"] == [["here"]] * 4
 
 
@@ -296,7 +296,7 @@ def test_page_is_built_without_torch(facts):
     assert facts["torch"] is False
 
 
-def test_drawer_fields_have_the_order_in_which_the_player_fills_them(facts):
+def test_settings_fields_have_the_order_in_which_the_player_fills_them(facts):
     expected = [field["name"] for field in player.config()["form"]]
     assert ["prompt", *facts["drawer"]] == expected
 
@@ -307,7 +307,7 @@ def test_model_fields_appear_only_if_any_model_is_allowed(facts):
     assert any("Hub id" in label for label in anything)
 
 
-def test_launch_disables_history_monitoring_and_mcp():
+def test_launch_options_disable_history_monitoring_and_mcp():
     arguments = launch_arguments(Options())
     assert arguments["run_history"] is False
     assert arguments["ssr_mode"] is False

@@ -27,7 +27,7 @@ FEW = Sampling(1.3, top_k=5, top_p=0.97)
 
 
 @pytest.mark.parametrize("size", [3, 6, 11, 22, 23, 280])
-def test_u_at_interval_edge_selects_its_interval(size):
+def test_u_at_the_edge_of_an_interval_selects_that_interval(size):
     for k in range(size):
         for u in (k / size, math.nextafter((k + 1) / size, 0)):
             (pick,) = distinct_picks(size, [u])
@@ -45,7 +45,7 @@ def proposed(settings, room=9, target=None, chance=None):
     st.integers(1, 300) | st.integers(1, 9), st.lists(st.floats(0, 1, exclude_max=True), max_size=8)
 )
 @example(3, [0.1, 0.9, 0.5, 0.2])  # more u than tokens
-def test_distinct_picks_equal_sequential_draws_without_replacement(size, coins):
+def test_distinct_uniform_picks_equal_sequential_draws_without_replacement(size, coins):
     picks = distinct_picks(size, coins)
     assert len(picks) == min(size, len(coins))
     left = torch.full((size,), 1 / size, dtype=torch.float64)
@@ -62,7 +62,7 @@ def test_distinct_picks_equal_sequential_draws_without_replacement(size, coins):
 
 
 @pytest.mark.parametrize("siblings", [[], [3, 2]])
-def test_q_is_uniform_and_guesses_are_drawn_from_it(siblings):
+def test_guesses_are_sampled_from_a_uniform_q(siblings):
     settings, chance = replace(WARM, siblings=siblings), Chance(4, 2)
     proposal = proposed(settings, chance=chance)
     tree = proposal.tree
@@ -80,7 +80,7 @@ def test_q_is_uniform_and_guesses_are_drawn_from_it(siblings):
             assert proposal.draws[kid].token == made.token == tree.tokens[kid]
 
 
-def test_uniform_ignores_temperature():
+def test_uniform_drafter_ignores_temperature():
     whole = proposed(WARM)
     for sampling in (Sampling(0.1), Sampling(5.0, top_k=1)):
         assert proposed(replace(WARM, sampling=sampling)).tree == whole.tree
@@ -94,7 +94,7 @@ def test_uniform_ignores_temperature():
     assert proposed(WARM, chance=Chance(1, 2)).tree != whole.tree
 
 
-def test_uniform_respects_limit_and_end_of_text():
+def test_uniform_drafter_respects_the_token_limit_and_end_of_text():
     assert [len(proposed(WARM, room=room).tree) for room in (1, 2, 3, 9)] == [1, 2, 3, 5]
     assert proposed(WARM, room=1).evidence == {}
     assert proposed(WARM).evidence == {0: {"form": "lower-bound", "vocabulary": tiny.VOCABULARY}}
@@ -108,7 +108,7 @@ def test_uniform_respects_limit_and_end_of_text():
     assert [len(proposal.tree.children[n]) for n in (1, 3)] == [2, 2]
 
 
-def test_alpha_is_overlap_with_uniform():
+def test_alpha_is_the_overlap_of_p_with_the_uniform_distribution():
     target = tiny.target(tiny.small_llama())
     found = []
     for turn in rounds(target, Uniform(), IDS, replace(WARM, sampling=Sampling(1.3))):

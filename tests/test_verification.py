@@ -42,14 +42,14 @@ SHAPES = {
 @pytest.mark.parametrize(("rule", "drawn"), LOSSLESS)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("sampling", WARPERS, ids=str)
-def test_two_tokens_follow_the_target_under_every_warper(rule, drawn, shape, sampling):
+def test_two_tokens_follow_the_target_under_all_sampling_settings(rule, drawn, shape, sampling):
     target, draft = model(1, 3, sampling), model(2, 3, sampling)
     ours = joint_distribution(RULES[rule], target, draft, SHAPES[shape], drawn, 2)
     assert distance(ours, plain_distribution(target, 2)) < 1e-14
 
 
 @pytest.mark.parametrize(("rule", "drawn"), LOSSLESS[:3])
-def test_first_three_tokens_from_a_deeper_tree_have_the_targets_distribution(rule, drawn):
+def test_first_three_tokens_from_a_deeper_tree_follow_the_target(rule, drawn):
     target, draft = model(3, 3, Sampling(1.0)), model(4, 3, Sampling(1.0))
     ours = joint_distribution(RULES[rule], target, draft, [-1, 0, 0, 1, 1], drawn, 3)
     assert distance(ours, plain_distribution(target, 3)) < 1e-14
@@ -57,7 +57,7 @@ def test_first_three_tokens_from_a_deeper_tree_have_the_targets_distribution(rul
 
 @pytest.mark.parametrize("drawn", [SAMPLED, FIXED])
 @pytest.mark.parametrize("rule", ["greedy", "point-mass"])
-def test_temperature_zero_gives_the_targets_text(rule, drawn):
+def test_every_rule_gives_the_text_of_the_target_at_temperature_0(rule, drawn):
     target, draft = model(5, 3, Sampling(0.0)), model(6, 3, Sampling(1.0))
     ours = joint_distribution(RULES[rule], target, draft, [-1, 0, 0, 1], drawn, 3)
     assert ours == plain_distribution(target, 3)
@@ -83,12 +83,12 @@ def test_point_mass_rule_is_exact_for_sampled_candidates():
     assert acceptance(RULES["point-mass"], P, Q, SAMPLED) == pytest.approx(0.21, abs=1e-12)
 
 
-def test_candidates_that_cover_the_vocabulary_always_have_one_accepted():
+def test_one_candidate_is_always_accepted_if_all_tokens_are_candidates():
     assert acceptance(RULES["without-replacement"], P, Q, REPLACED, 5) == pytest.approx(1.0)
 
 
 @pytest.mark.slow
-def test_accepted_length_on_the_worked_tree():
+def test_accepted_length_on_the_worked_example_equals_known_values():
     rule = RULES["without-replacement"]
     found = accepted_length(rule, lambda _: P, lambda _: Q, [-1, 0, 0, 1, 1, 2, 2], REPLACED)
     assert found == pytest.approx(1.3284, abs=5e-5)
@@ -99,14 +99,14 @@ def test_accepted_length_on_the_worked_tree():
 
 @pytest.mark.slow
 @given(laws(3), laws(3))
-def test_one_position_is_exact_for_zeros_ties_and_near_equal_masses(p, q):
+def test_every_rule_is_exact_for_zero_tied_and_nearly_equal_probabilities(p, q):
     for rule, drawn in LOSSLESS:
         for candidates in (1, 2):
             exact = output_distribution(RULES[rule], p, q, drawn, candidates)
             assert torch.allclose(exact, p, atol=1e-12), (rule, drawn, candidates)
 
 
-def test_equal_p_and_q_always_accept_and_disjoint_ones_never():
+def test_equal_p_and_q_always_accept_and_disjoint_p_and_q_never():
     p = torch.tensor([0.5, 0.5, 0.0, 0.0], dtype=torch.float64)
     assert acceptance(RULES["speculative"], p, p, SAMPLED) == pytest.approx(1.0)
     assert acceptance(RULES["speculative"], p, p.flip(0), SAMPLED) == 0.0
@@ -134,7 +134,7 @@ def test_u_of_zero_accepts_no_token_of_probability_zero(rule):
 
 @pytest.mark.parametrize(("rule", "drawn"), LOSSLESS[:3])
 @pytest.mark.parametrize("candidates", [1, 2, 3])
-def test_alpha_equals_enumeration(rule, drawn, candidates):
+def test_alpha_of_given_candidates_equals_enumeration(rule, drawn, candidates):
     """Compare α of given candidates; with one sampled candidate it is averaged over all draws."""
     tokens = [1, 3, 0][:candidates]
     tree = DraftTree((0, *tokens), (-1,) + (0,) * candidates)
@@ -150,7 +150,7 @@ def test_alpha_equals_enumeration(rule, drawn, candidates):
     ("drawn", "expected"),
     [(SAMPLED, (0.650, 0.7350, 0.7615)), (REPLACED, (0.650, 0.7564, 0.8297))],
 )
-def test_mean_alpha_over_draws_is_the_acceptance(drawn, expected):
+def test_mean_of_alpha_over_all_draws_is_the_acceptance_probability(drawn, expected):
     for candidates, alpha in enumerate(expected, 1):
         shape = [-1] + [0] * candidates
         mean = sum(
@@ -172,13 +172,13 @@ def test_mean_alpha_over_draws_is_the_acceptance(drawn, expected):
         ("hopeful", SAMPLED, Sampling(0.8), "There is no rule"),
     ],
 )
-def test_mismatched_rule_is_refused_with_a_sentence(name, drawn, sampling, says):
+def test_rule_that_does_not_fit_the_candidates_raises_readable_error(name, drawn, sampling, says):
     with pytest.raises(MismatchedRule, match=says) as refused:
         choose_rule(name, drawn, sampling)
     assert str(refused.value).endswith(".")
 
 
-def test_auto_selects_the_rule_that_fits():
+def test_rule_auto_selects_the_rule_that_fits_the_candidates():
     assert choose_rule("auto", SAMPLED, Sampling(0.8)).spec.name == "speculative"
     assert choose_rule("auto", REPLACED, Sampling(0.8)).spec.name == "without-replacement"
     assert choose_rule("auto", FIXED, Sampling(0.8)).spec.name == "point-mass"

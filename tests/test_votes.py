@@ -27,7 +27,7 @@ def room():
     return found
 
 
-def test_each_phone_counts_once_and_only_before_the_verdict_is_shown(room):
+def test_each_phone_votes_once_and_only_before_the_verdict_is_shown(room):
     assert room.answer(phone(1), 1, "accepted")
     assert not room.answer(phone(1), 1, "rejected")
     assert room.answer(phone(2), 1, "rejected")
@@ -40,7 +40,7 @@ def test_each_phone_counts_once_and_only_before_the_verdict_is_shown(room):
     assert room.answer(phone(1), 2, "rejected")
 
 
-def test_phones_see_no_counts_and_no_verdict_before_it_is_shown(room):
+def test_phones_see_no_counts_and_no_verdict_before_the_reveal(room):
     room.answer(phone(1), 1, "accepted")
     assert room.state(for_teacher=False) == {"number": 1, "question": QUESTION}
     room.reveal("accepted")
@@ -62,7 +62,7 @@ def test_long_or_malformed_question_is_refused(room, wrong):
     assert room.number == 1
 
 
-def test_answers_and_questions_of_a_room_are_bounded(room):
+def test_number_of_answers_and_questions_of_a_room_is_limited(room):
     for number in range(votes.PHONES):
         assert room.answer(phone(number), 1, "accepted")
     with pytest.raises(TooMany):
@@ -74,7 +74,7 @@ def test_answers_and_questions_of_a_room_are_bounded(room):
     room.ask(QUESTION, 91.0)
 
 
-def test_rooms_are_bounded_and_end_after_their_time():
+def test_number_and_lifetime_of_rooms_are_limited():
     now = [0.0]
     rooms = Rooms(clock=lambda: now[0])
     code, room = rooms.open("school")
@@ -95,7 +95,7 @@ def test_rooms_are_bounded_and_end_after_their_time():
     assert not rooms.rooms
 
 
-def test_streams_end_when_the_room_closes():
+def test_streams_to_phones_end_when_the_room_closes():
     async def story():
         room = Room("key", "school", 0.0)
         states = [part async for part in closing(room)]
@@ -110,7 +110,7 @@ def test_streams_end_when_the_room_closes():
     asyncio.run(asyncio.wait_for(story(), 5))
 
 
-def test_only_the_teacher_asks_reveals_closes_and_sees_counts():
+def test_only_the_teacher_can_ask_reveal_close_and_see_counts():
     async def story():
         rooms = Rooms()
         app = Starlette(routes=rooms.routes())

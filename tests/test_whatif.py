@@ -79,7 +79,7 @@ def predicted_next(parts):
 @pytest.mark.slow
 @pytest.mark.parametrize("drafter", DRAFTERS)
 @pytest.mark.parametrize("seed", [1, 2])
-def test_moved_coins_do_what_the_page_predicts(tiny_target, drafter, seed):
+def test_run_with_a_moved_coin_has_the_predicted_outcome(tiny_target, drafter, seed):
     settings = replace(WARM, seed=seed)
     first = traced(tiny_target, DRAFTERS[drafter](), settings)
     turned = 0
@@ -105,7 +105,7 @@ def test_moved_coins_do_what_the_page_predicts(tiny_target, drafter, seed):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("drafter", DRAFTERS)
-def test_coins_set_along_a_path_put_its_guess_into_the_text(tiny_target, drafter):
+def test_coins_set_along_the_path_of_a_guess_put_it_into_the_text(tiny_target, drafter):
     first = traced(tiny_target, DRAFTERS[drafter](), WARM)
     reached = 0
     for index, played in enumerate(first.rounds[:4]):
@@ -128,14 +128,14 @@ def test_coins_set_along_a_path_put_its_guess_into_the_text(tiny_target, drafter
     assert reached >= 3
 
 
-def test_route_contains_the_path_and_the_siblings_judged_before():
+def test_required_verdicts_are_those_of_the_path_and_of_earlier_siblings():
     scene = Scene.of(made(Recipe(shape=(3, 2))), 1)
     assert [guess.parent for guess in scene.guesses] == [0, 0, 0, 1, 1]
     assert required_verdicts(scene)["3"] == [(1, 0), (2, 0), (3, 1)]
     assert required_verdicts(scene)["5"] == [(1, 1), (4, 0), (5, 1)]
 
 
-def test_captions_say_that_a_coin_was_set_by_hand():
+def test_caption_says_that_a_coin_was_set_by_hand():
     trace = made(Recipe(seed=3))
     index, judged = next((i, r.judged[0]) for i, r in enumerate(trace.rounds) if r.judged)
     settings = trace.header.settings | {"coins": {f"{judged.round} judge {judged.node}": judged.u}}
@@ -155,7 +155,7 @@ def bounds_of(trace, index):
 
 
 @pytest.mark.parametrize("name", [path.stem for path in sorted(FOLDER.glob("*.jsonl"))])
-def test_bounds_from_p_and_q_hold_at_the_verdict(name):
+def test_bounds_from_p_and_q_contain_the_threshold_of_the_verdict(name):
     trace = Trace.read(FOLDER / f"{name}.jsonl")
     told = 0
     for index, played in enumerate(trace.rounds):
@@ -173,7 +173,7 @@ def test_bounds_from_p_and_q_hold_at_the_verdict(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("drafter", DRAFTERS)
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_certain_verdicts_cannot_be_changed_and_others_can(tiny_target, drafter, seed):
+def test_verdicts_can_be_changed_by_a_coin_unless_they_are_certain(tiny_target, drafter, seed):
     settings = replace(WARM, seed=seed, max_new_tokens=12)
     first = traced(tiny_target, DRAFTERS[drafter](), settings)
     never = sure = 0
@@ -202,7 +202,7 @@ def test_certain_verdicts_cannot_be_changed_and_others_can(tiny_target, drafter,
     assert never or drafter != "tree"
 
 
-def test_bounds_are_known_from_the_score_step_on():
+def test_bounds_of_acceptance_are_known_from_the_score_step_on():
     recipe = Recipe(shape=(3, 2), rounds=6)
     trace = made(recipe)
     for index in range(1, len(trace.rounds)):
@@ -220,7 +220,7 @@ def with_set_coin(trace, index, judged):
     return Scene.of(Trace(replace(trace.header, settings=settings), trace.events), index)
 
 
-def test_captions_say_when_a_set_coin_changes_nothing():
+def test_caption_says_when_a_set_coin_cannot_change_the_verdict():
     trace = made(Recipe(rounds=12))
     said = set()
     for index, played in enumerate(trace.rounds):

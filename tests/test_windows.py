@@ -66,7 +66,7 @@ def close(one, other):
 @pytest.mark.slow
 @pytest.mark.parametrize("prompt", PROMPTS, ids=len)
 @pytest.mark.parametrize("kind", KINDS)
-def test_text_depends_on_the_window(kind, prompt):
+def test_generated_text_depends_on_the_sliding_window(kind, prompt):
     """Check the tests below."""
     text = generated(kind, tuple(prompt))
     assert text != generated(kind, tuple(prompt), CONTEXT)
@@ -76,7 +76,7 @@ def test_text_depends_on_the_window(kind, prompt):
 @pytest.mark.slow
 @pytest.mark.parametrize("prompt", PROMPTS, ids=len)
 @pytest.mark.parametrize("kind", KINDS)
-def test_plain_decoding_equals_generate(kind, prompt):
+def test_plain_decoding_with_a_sliding_window_equals_generate(kind, prompt):
     text = [step.token for step in engine.plain(target(kind), prompt, GREEDY)]
     assert text == generated(kind, tuple(prompt))
 
@@ -93,7 +93,7 @@ DRAFTERS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("drafter", DRAFTERS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_speculative_decoding_equals_generate(kind, drafter):
+def test_speculative_decoding_with_a_sliding_window_equals_generate(kind, drafter):
     make, settings = DRAFTERS[drafter]
     made = target(kind)
     played = [*engine.rounds(made, make(made.model), list(PROMPTS[0]), settings)]
@@ -106,7 +106,7 @@ def test_speculative_decoding_equals_generate(kind, drafter):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_text_may_exceed_window_up_to_context_length(kind, tmp_path):
+def test_text_may_be_longer_than_the_window_up_to_the_context_length(kind, tmp_path):
     folder = tiny.save(windowed.model(kind), tmp_path / kind)
     made = load_target(str(folder), "cpu")
     assert made.max_length == CONTEXT
@@ -120,7 +120,7 @@ def test_text_may_exceed_window_up_to_context_length(kind, tmp_path):
 
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
 @pytest.mark.parametrize("kind", ["gemma3", "mistral", "qwen2"])
-def test_tree_across_window_equals_single_paths(kind, attention):
+def test_scores_of_a_tree_across_the_window_equal_those_of_single_paths(kind, attention):
     model = KINDS[kind]()
     model.set_attn_implementation(attention)
     run = tiny.target(model).start(CaptureSpec())
@@ -138,7 +138,7 @@ def test_tree_across_window_equals_single_paths(kind, attention):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_draft_model_reads_tree_past_its_window(kind):
+def test_draft_model_reads_a_tree_beyond_its_window(kind):
     model, context = windowed.model(kind), PROMPTS[1]
     reader = TreeReader(model, "draft")
     tree = DraftTree((context[-1], 12, 13, 14, 15, 16), (-1, 0, 0, 1, 1, 2))
@@ -152,7 +152,7 @@ def test_draft_model_reads_tree_past_its_window(kind):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["mistral", "qwen2"])
-def test_early_exit_resumes_past_window(kind):
+def test_early_exit_continues_correctly_beyond_the_window(kind):
     made = target(kind)
     plain, run = made.start(CaptureSpec()), made.start(CaptureSpec())
     for each in (plain, run):
@@ -166,7 +166,7 @@ def test_early_exit_resumes_past_window(kind):
 
 
 @pytest.mark.parametrize("kind", ["gemma2", "gemma3", "gpt_oss"])
-def test_layers_that_get_wrong_masks_are_detected(kind):
+def test_layers_that_receive_wrong_masks_are_detected(kind):
     model = windowed.model(kind)
     windows = adapter.sliding_windows(model.config)
     assert adapter.passes_masks_on(model, windows)
@@ -181,14 +181,14 @@ def test_layers_that_get_wrong_masks_are_detected(kind):
     )
 
 
-def test_window_named_only_in_config_is_ignored():
+def test_window_in_a_config_is_ignored_if_the_network_ignores_it():
     """Llama ignores a window in its config."""
     model = tiny.llama(sliding_window=WINDOW)
     assert layer_masks(model).windows is None
     assert tiny.target(model).max_length == WINDOW
 
 
-def test_text_stays_within_window_if_masks_cannot_be_passed(monkeypatch):
+def test_text_is_limited_to_the_window_if_masks_cannot_be_passed(monkeypatch):
     monkeypatch.setattr(attention, "passes_masks_on", lambda *_: False)
     model = windowed.gemma3()
     made = tiny.target(model)
@@ -205,7 +205,7 @@ def test_text_stays_within_window_if_masks_cannot_be_passed(monkeypatch):
         check_context_length("short", model, "long", CONTEXT)
 
 
-def test_disabled_window_is_no_limit():
+def test_disabled_sliding_window_does_not_limit_the_text():
     off = windowed.qwen2(use_sliding_window=False)
     assert layer_masks(off).windows is None
     assert context_length(off) == CONTEXT

@@ -115,7 +115,7 @@ def streamed(visitor, prompt=PROMPT, **settings):
 
 
 @pytest.mark.parametrize("drafter", ["draft-model", "eagle3", "ngram"])
-def test_client_run_uses_gpu_lent_to_its_user(scheduler, client, drafter):
+def test_run_of_an_api_client_uses_the_gpu_time_of_its_user(scheduler, client, drafter):
     before = len(scheduler.of("/schedule"))
     text = client.predict(PROMPT, drafter=drafter, settings={"max_new_tokens": 8}, api_name="/run")
     trace = Trace.parse(text.split("\n"))
@@ -127,7 +127,7 @@ def test_client_run_uses_gpu_lent_to_its_user(scheduler, client, drafter):
     assert int(grant["durationSeconds"]) == 10
 
 
-def test_live_run_streams_and_reports_requested_gpu_time(scheduler, visitor):
+def test_live_run_is_streamed_and_reports_the_requested_gpu_time(scheduler, visitor):
     *_, last = streamed(visitor, max_new_tokens=24)
     said = kinds(last)
     assert said[:5] == ["lending", "loading", "drafting", "run", "round"]
@@ -137,7 +137,7 @@ def test_live_run_streams_and_reports_requested_gpu_time(scheduler, visitor):
     assert json.loads(last.splitlines()[0])["seconds"] == int(grant["durationSeconds"]) == 11
 
 
-def test_model_error_is_returned_with_its_message(client, visitor):
+def test_error_of_a_model_is_returned_with_its_message(client, visitor):
     *_, last = streamed(visitor, "")
     assert kinds(last) == ["lending", "loading", "drafting", "error"]
     assert "empty" in last
@@ -145,7 +145,7 @@ def test_model_error_is_returned_with_its_message(client, visitor):
         client.predict("", api_name="/run")
 
 
-def test_stopped_run_ends_after_its_round_and_process_continues(scheduler, visitor):
+def test_stopped_run_ends_after_its_round_and_its_process_continues(scheduler, visitor):
     run = streamed(visitor, max_new_tokens=300)
     for text in run:
         if "round" in kinds(text):
@@ -160,7 +160,7 @@ def test_stopped_run_ends_after_its_round_and_process_continues(scheduler, visit
     assert {call["fail"] for call in scheduler.of("/release")} == {"false"}
 
 
-def test_viewed_position_is_kept_for_later_questions(visitor):
+def test_position_shown_on_trees_is_kept_for_later_requests(visitor):
     wish = json.dumps({"prompt": PROMPT + "\u2028", "drafter": "medusa", "skip": 1})
     *_, last = visitor.press("sv-grow-go", wish)
     assert kinds(last) == ["lending", "loading", "drafting", "position", "done"]
@@ -197,7 +197,7 @@ TASKS = {
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_tasks_can_be_pickled(name):
+def test_all_tasks_can_be_pickled(name):
     desk = JobContext(Machine("cpu", "float32"), "1", StopFlag())
     there, asked = ForkingPickler.loads(ForkingPickler.dumps((desk, TASKS[name])))
     assert there == desk
@@ -207,7 +207,7 @@ def test_tasks_can_be_pickled(name):
     assert there.unwanted()
 
 
-def test_more_work_requests_more_gpu_time():
+def test_larger_tasks_request_more_gpu_time():
     settings = Settings(max_new_tokens=512)
     assert shown(RunRequest(PROMPT, settings=settings)).seconds > TASKS["run"].seconds + 10
     assert shown(RunRequest(PROMPT, "owner/name")).seconds > TASKS["run"].seconds + 20
@@ -216,7 +216,7 @@ def test_more_work_requests_more_gpu_time():
     assert many.seconds > TASKS["domains"].seconds + 10
 
 
-def test_outside_zerogpu_function_runs_unchanged(monkeypatch):
+def test_function_is_unchanged_outside_zerogpu(monkeypatch):
     """With and without the package."""
     assert not adapter.ZEROGPU
     assert spaces.GPU(duration=1)(task.performed) is task.performed

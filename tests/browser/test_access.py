@@ -188,7 +188,7 @@ def faults(page, within="html"):
 
 
 @pytest.mark.parametrize(("width", "theme", "other"), [(1280, *THEMES), (390, *THEMES[::-1])])
-def test_every_step_passes_axe(visit, width, theme, other):
+def test_every_step_of_a_run_passes_axe_checks(visit, width, theme, other):
     """Axe-core finds nothing serious, and no text has too little contrast with what is really
     under it; that also in the other theme, where there is most to read."""
     visit.page.set_viewport_size({"width": width, "height": SIZES[width]})
@@ -294,7 +294,7 @@ def keyed_to(visit, verdict):
     raise AssertionError(f"no step says {verdict}")
 
 
-def test_tab_key_reaches_everything_in_order_with_visible_focus(looker):
+def test_tab_key_reaches_every_control_in_order_with_visible_focus(looker):
     page = looker.look()
     keyed_to(looker, "Rejected")
     page.evaluate(REMEMBER)
@@ -314,7 +314,7 @@ def test_tab_key_reaches_everything_in_order_with_visible_focus(looker):
     assert not unseen
 
 
-def test_tab_key_skips_list_and_click_reopens_one_closed_by_escape(looker):
+def test_dropdown_stays_closed_on_tab_and_reopens_on_click_after_escape(looker):
     page = looker.look()
     name = "#sv-recorded input"
     page.focus("#sv-prompt textarea")
@@ -370,7 +370,7 @@ def steps(trace, index):
     return sum(1 for _ in frames(Scene.of(trace, index))) + last
 
 
-def test_tree_is_one_tab_stop_with_arrow_keys_and_enter(looker):
+def test_tree_is_one_tab_stop_and_arrow_keys_move_between_its_nodes(looker):
     page = looker.look("02-siblings")
     keyed_to(looker, "Recovered")
     tab_to(page, ".sv-spot")
@@ -401,7 +401,7 @@ def test_coin_can_be_moved_and_reset_by_keyboard(looker):
     assert not at(page, ".sv-pin")
 
 
-def test_dock_and_rounds_keep_focus_when_pressed(looker):
+def test_next_button_and_timeline_keep_focus_when_pressed(looker):
     page = looker.look()
     tab_to(page, "[data-do=next]")
     page.keyboard.press("Enter")
@@ -414,7 +414,7 @@ def test_dock_and_rounds_keep_focus_when_pressed(looker):
     assert at(page, ".sv-rounds *"), "the focus stays among the rounds"
 
 
-def test_drawer_opens_and_closes_by_keyboard_and_is_skipped_when_closed(looker):
+def test_settings_drawer_works_by_keyboard_and_is_skipped_while_closed(looker):
     page = looker.look()
     inside = "#sv-drawer *"
     tab_to(page, "#sv-settings button")

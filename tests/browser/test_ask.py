@@ -7,7 +7,7 @@ from costs import LAW, opened
 FORMULA = "**/sv/ask/law"
 
 
-def test_newest_question_is_sent_once_the_one_under_way_is_answered(visit):
+def test_newest_request_is_sent_after_the_response_to_the_current_one(visit):
     page = opened(visit)
     held, sent = [], []
 
@@ -31,7 +31,7 @@ def test_newest_question_is_sent_once_the_one_under_way_is_answered(visit):
     assert "c = 0.4" in page.inner_text(".sv-law-best")
 
 
-def test_silent_server_is_said_and_the_next_question_is_still_sent(visit):
+def test_failed_request_shows_an_error_and_the_next_request_is_sent(visit):
     page = opened(visit)
     page.route(FORMULA, lambda route: route.abort())
     box = page.locator("[data-name=c] [type=number]")

@@ -32,7 +32,7 @@ def drag_to(visit: Visit, where: float) -> None:
     mouse.up()
 
 
-def test_dragging_the_coin_shows_its_outcome_and_changes_nothing_else(looker):
+def test_dragging_the_coin_shows_the_outcome_and_changes_nothing_else(looker):
     page = looker.look()
     looker.step_to("Rejected")
     caption, step = looker.caption(), looker.ask("frame.step.id")
@@ -53,7 +53,7 @@ def test_dragging_the_coin_shows_its_outcome_and_changes_nothing_else(looker):
     assert looker.caption() == caption
 
 
-def test_narrow_page_says_what_if_once_below_the_coin(looker):
+def test_narrow_page_shows_the_what_if_outcome_only_below_the_coin(looker):
     page = looker.look()
     looker.step_to("Rejected")
     before = looker.caption()
@@ -65,7 +65,7 @@ def test_narrow_page_says_what_if_once_below_the_coin(looker):
     assert looker.caption() == before
 
 
-def test_shown_coin_is_on_the_shown_side_of_the_threshold(looker):
+def test_displayed_u_is_on_the_correct_side_of_the_displayed_threshold(looker):
     page = looker.look()
     looker.step_to("Rejected")
     for u in (0.0, 0.25, 0.5, 0.75, 0.99):
@@ -90,7 +90,7 @@ def test_coin_moves_by_keyboard(looker):
     assert looker.caption() == caption
 
 
-def test_branch_is_a_new_run_with_a_link_back(visit, pair):
+def test_branch_is_a_new_run_with_a_link_to_its_origin(visit, pair):
     live_at(visit, pair, "Rejected")
     page = visit.page
     caption, rounds = visit.caption(), visit.ask("rounds")
@@ -109,7 +109,7 @@ def test_branch_is_a_new_run_with_a_link_back(visit, pair):
     assert (visit.caption(), visit.ask("rounds")) == (caption, rounds)
 
 
-def test_unreached_guesses_name_the_verdicts_that_lead_to_them(visit, pair):
+def test_clicking_an_unchecked_guess_lists_the_verdicts_it_needs(visit, pair):
     live_at(visit, pair, "Rejected")
     page = visit.page
     nodes = visit.ask("frame.tree.nodes")
@@ -131,7 +131,7 @@ def test_unreached_guesses_name_the_verdicts_that_lead_to_them(visit, pair):
     }
 
 
-def test_chips_and_dots_open_verdicts_by_keyboard(looker):
+def test_token_chips_and_tree_nodes_open_verdicts_by_keyboard(looker):
     page = looker.look()
     looker.step_to("Recovered")
     judged = next(n for n, v in looker.ask("frame.tree.nodes").items() if v["is"] == "rejected")
@@ -148,7 +148,7 @@ def test_chips_and_dots_open_verdicts_by_keyboard(looker):
     assert looker.ask("frame.step.id") == f"judge-{judged}"
 
 
-def test_temperature_0_has_no_coin_to_set(looker):
+def test_coin_cannot_be_set_at_temperature_0(looker):
     page = looker.look("04-temperature-0")
     looker.step_to("Rejected")
     assert page.get_by_role("slider", name="Coin").count() == 0
@@ -177,7 +177,7 @@ def siblings_at_a_sure_one(looker: Looker) -> list[int]:
     return [n for n, view in nodes.items() if view["parent"] == parent and n > tree["here"]]
 
 
-def test_nothing_is_predicted_after_acceptance_at_probability_1(looker):
+def test_no_branch_is_offered_for_siblings_of_a_certain_acceptance(looker):
     later = siblings_at_a_sure_one(looker)
     word = flat(looker.ask("frame.panel.w"))
     click_guess(looker, later[0])
@@ -190,7 +190,7 @@ def test_nothing_is_predicted_after_acceptance_at_probability_1(looker):
     assert answers == ["Back"], "nothing is to be run"
 
 
-def test_coin_at_probability_1_moves_without_any_prediction(looker):
+def test_moving_the_coin_of_a_certain_acceptance_offers_no_branch(looker):
     siblings_at_a_sure_one(looker)
     coin = looker.page.get_by_role("slider", name="Coin")
     coin.focus()
@@ -203,7 +203,7 @@ def test_coin_at_probability_1_moves_without_any_prediction(looker):
     assert looker.page.inner_text(".sv-verdict") == "What if?", "Enter runs nothing"
 
 
-def test_nothing_is_predicted_before_the_score_step(looker):
+def test_no_branch_is_offered_before_the_target_has_scored(looker):
     page = looker.look("02-siblings")
     looker.step_until("frame.step.kind === 'propose'")
     click_guess(looker, 1)

@@ -12,7 +12,7 @@ SHOWN = """() => [...document.querySelectorAll('.sv-prompt > .sv-turn')].map((tu
   turn.dataset.role, [...turn.children].map((part) => [part.className, part.textContent])])"""
 
 
-def test_strip_shows_turns_with_marked_special_tokens_and_then_the_answer(looker):
+def test_text_strip_shows_turns_with_marked_special_tokens_then_the_answer(looker):
     page = looker.look(NAME)
     sign, template, typed = "sv-special", "sv-template", "sv-typed"
     assert page.evaluate(SHOWN) == [
@@ -30,7 +30,7 @@ def test_strip_shows_turns_with_marked_special_tokens_and_then_the_answer(looker
     assert abs(answer["y"] + answer["height"] / 2 - last["y"] - last["height"] / 2) < 16
 
 
-def test_special_tokens_differ_from_text_by_more_than_colour(looker):
+def test_special_tokens_are_distinguishable_from_text_without_colour(looker):
     page = looker.look(NAME)
     plate = page.locator(".sv-prompt .sv-special").first
     expect(plate).to_have_css("border-top-style", "solid")
@@ -96,7 +96,7 @@ def test_live_chat_shows_input_as_text_and_its_end_token_as_a_symbol(visit, chat
     assert signs == ["<|im_start|>", "<|im_end|>"] * 2 + ["<|im_start|>"]
 
 
-def test_base_models_show_a_sentence_instead_of_the_format_choice(visit, chatty):
+def test_base_model_shows_an_explanation_instead_of_the_format_choice(visit, chatty):
     page = visit.open()
     page.click("#sv-settings button")
     line = page.get_by_text("House has no chat template: it only continues a text.")
@@ -109,7 +109,7 @@ def test_base_models_show_a_sentence_instead_of_the_format_choice(visit, chatty)
     expect(page.get_by_label("Raw text")).to_be_visible()
 
 
-def test_raw_text_can_be_selected(visit, chatty):
+def test_raw_text_format_sends_the_prompt_without_chat_turns(visit, chatty):
     page = visit.open()
     visit.fill_in(chatty, "The cat<|im_end|>", tokens=6)
     page.get_by_label("Raw text").check()
@@ -121,7 +121,7 @@ def test_raw_text_can_be_selected(visit, chatty):
     assert page.locator(".sv-turn, .sv-prompt .sv-special").count() == 0
 
 
-def test_match_is_marked_within_the_turns(visit, chatty):
+def test_n_gram_match_is_highlighted_inside_the_conversation(visit, chatty):
     page = visit.open()
     visit.fill_in(chatty, "the cat the cat the cat the", tokens=12)
     page.click("#sv-method input")

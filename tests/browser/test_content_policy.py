@@ -39,7 +39,7 @@ def violations(page):
     return page.evaluate("window.violations")
 
 
-def test_no_tab_violates_the_policy_in_either_theme(strict):
+def test_no_tab_violates_the_content_security_policy_in_either_theme(strict):
     page = strict.open("?__theme=light")
     assert page.get_by_role("tab").all_inner_texts() == list(DRAWN)
     for _ in range(2):
@@ -51,7 +51,7 @@ def test_no_tab_violates_the_policy_in_either_theme(strict):
     assert violations(page) == []
 
 
-def test_live_run_pictures_and_print_do_not_violate_the_policy(strict, pair):
+def test_live_run_image_export_and_printing_obey_content_security_policy(strict, pair):
     page = strict.open()
     strict.fill_in(pair, "Once upon a time")
     strict.run()
@@ -66,7 +66,7 @@ def test_live_run_pictures_and_print_do_not_violate_the_policy(strict, pair):
     assert violations(page) == []
 
 
-def test_live_race_does_not_violate_the_policy(strict):
+def test_live_race_does_not_violate_the_content_security_policy(strict):
     page = compare(strict)
     fill_in(page, "γ 2 against γ 8", tokens=8)
     race(page)
@@ -83,7 +83,7 @@ def test_live_race_does_not_violate_the_policy(strict):
         ("<iframe src=https://evil.example/></iframe>", "frame-src https://evil.example"),
     ],
 )
-def test_injected_markup_cannot_run_code_or_load_from_elsewhere(browser, url, markup, directive):
+def test_injected_markup_cannot_run_code_or_load_remote_files(browser, url, markup, directive):
     page = browser.new_page()
     page.add_init_script(REPORT)
     page.goto(url)

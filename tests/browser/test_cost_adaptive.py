@@ -11,7 +11,7 @@ def settled(page):
     page.wait_for_function(f"{ADAPTIVE}?.idle")
 
 
-def test_load_and_budget_change_what_is_checked(visit):
+def test_load_and_budget_change_the_number_of_checked_guesses(visit):
     page = visit.open("?part=adaptive")
     page.get_by_role("tab", name="Cost", exact=True).click()
     page.wait_for_selector(".sv-adaptive-plot .main-svg", state="attached")

@@ -49,7 +49,7 @@ def hand(page, lane):
     )
 
 
-def test_sliders_and_fields_update_the_answer_to_the_newest_values(cost):
+def test_sliders_and_fields_update_the_answer(cost):
     page = cost
     says(page, ".sv-law-best", best_sentence(SpeedupModel(START["alpha"], START["c"])))
     for alpha in (0.1, 0.3, 0.9, 0.5, 0.8):  # faster than answers come
@@ -67,7 +67,7 @@ def test_sliders_and_fields_update_the_answer_to_the_newest_values(cost):
     says(page, ".sv-law-best", best_sentence(SpeedupModel(0.8, 0.0)))
 
 
-def test_invalid_number_shows_a_sentence_until_the_next_valid_one(cost):
+def test_invalid_number_shows_an_error_until_it_is_corrected(cost):
     page = cost
     box = page.get_by_label("acceptance probability, as a number")
     for wrong, sentence in (("7", "α must be between 0 and 1."), ("", "α must be a number.")):
@@ -86,7 +86,7 @@ def test_invalid_number_shows_a_sentence_until_the_next_valid_one(cost):
     page.wait_for_function("document.querySelector('[data-card=tokens]').textContent === '2.328'")
 
 
-def test_run_on_step_is_a_point_of_the_chart_and_can_be_selected(cost):
+def test_run_on_the_step_tab_is_a_selectable_point_of_the_chart(cost):
     page = cost
     found = measured_point(made(RUNS["01-chain"]))
     gap = f"The formula predicts {times(found.predicted)}; the run measured {times(found.speedup)}."
@@ -107,7 +107,7 @@ def test_run_on_step_is_a_point_of_the_chart_and_can_be_selected(cost):
     assert "γ is their depth" in page.inner_text(".sv-law-why")
 
 
-def test_compare_lane_sets_the_sliders_and_html_in_its_name_is_not_rendered(cost):
+def test_lane_of_compare_sets_the_sliders_and_its_name_is_escaped(cost):
     page = cost
     hand(page, LANE)
     says(page, ".sv-law-best", best_sentence(SpeedupModel(0.8, 0.05)))
@@ -134,7 +134,7 @@ def test_missing_measurement_is_explained_with_a_link_to_step(cost):
     assert page.get_by_role("tab", name="Step").get_attribute("aria-selected") == "true"
 
 
-def test_link_sets_the_sliders_and_a_phone_scrolls_only_vertically(visit):
+def test_link_sets_the_sliders_without_overflow_on_a_phone(visit):
     visit.page.set_viewport_size({"width": 390, "height": 844})
     page = opened(visit, "?__theme=light&alpha=0.9&gamma=7&c=0.2")
     says(page, ".sv-law-best", best_sentence(SpeedupModel(0.9, 0.2)))

@@ -36,7 +36,7 @@ def part(page, name):
     return page.locator(f"[data-part={name}]")
 
 
-def test_only_the_first_part_is_open_and_others_have_a_sentence_with_numbers(visit, asked):
+def test_only_first_section_is_open_and_closed_sections_show_a_summary(visit, asked):
     page = opened(visit)
     assert page.locator(".sv-fold").evaluate_all("all => all.map((e) => e.dataset.part)") == PARTS
     assert page.evaluate(OPEN) == ["formula"]
@@ -56,7 +56,7 @@ def test_only_the_first_part_is_open_and_others_have_a_sentence_with_numbers(vis
     assert faint(page) == []
 
 
-def test_part_opens_by_keyboard_asks_then_and_stays_open(visit, asked):
+def test_section_opens_by_keyboard_requests_its_data_and_stays_open(visit, asked):
     page = opened(visit)
     slide(page, "alpha", 0.9)
     page.wait_for_function("window.specviz.law.idle")
@@ -86,7 +86,7 @@ def test_part_opens_by_keyboard_asks_then_and_stays_open(visit, asked):
     assert asked.count("roofline") == before + 1
 
 
-def test_closed_formula_is_not_computed_with_open_trees(visit):
+def test_closed_formula_section_is_not_requested_while_trees_is_open(visit):
     page = opened(visit)
     part(page, "trees").locator("> summary").click()
     page.wait_for_selector(".sv-law-tree svg >> nth=2")
@@ -98,7 +98,7 @@ def test_closed_formula_is_not_computed_with_open_trees(visit):
     )
 
 
-def test_links_open_the_part_that_they_name(visit):
+def test_link_opens_the_section_that_it_names(visit):
     for query, name in (
         ("?alpha=0.7&part=server", "server"),
         ("?alpha=0.7&batch=8", "roofline"),
@@ -110,7 +110,7 @@ def test_links_open_the_part_that_they_name(visit):
         assert name in page.evaluate(OPEN), query
 
 
-def test_copied_link_keeps_the_open_parts(visit):
+def test_copied_link_reopens_the_open_sections(visit):
     page = opened(visit)
     part(page, "sweep").locator("> summary").click()
     page.wait_for_selector(".sv-sweep-plot .main-svg")
@@ -121,7 +121,7 @@ def test_copied_link_keeps_the_open_parts(visit):
     assert page.evaluate(OPEN) == ["formula", "sweep"]
 
 
-def test_print_has_the_parts_that_were_open(visit):
+def test_print_contains_every_section_opened_before(visit):
     page = opened(visit)
     part(page, "sweep").locator("> summary").click()
     page.wait_for_selector(".sv-sweep-plot .main-svg")
@@ -132,7 +132,7 @@ def test_print_has_the_parts_that_were_open(visit):
     assert page.evaluate(OPEN) == ["formula"]
 
 
-def test_nothing_moves_when_the_first_answer_comes(visit):
+def test_layout_does_not_shift_when_the_first_response_arrives(visit):
     visit.page.add_init_script(
         """window.shifted = 0; new PerformanceObserver((list) => {
              for (const { value, sources } of list.getEntries())

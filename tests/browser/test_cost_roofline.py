@@ -39,7 +39,7 @@ def ask(page, **values):
     settled(page, lambda: page.evaluate(f"(values) => {PART}.ask(values)", values))
 
 
-def test_answers_equal_the_formulas(roofline):
+def test_displayed_numbers_equal_the_roofline_formulas(roofline):
     page = roofline
     button = page.get_by_role("button", name="8B on an H100, batch size 512")
     settled(page, button.click)
@@ -68,7 +68,7 @@ def test_answers_equal_the_formulas(roofline):
     assert part(page).get_by_label("Drafter").locator("option").count() == 3
 
 
-def test_keys_move_the_sliders_and_the_newest_answer_is_shown(roofline):
+def test_arrow_keys_move_the_sliders_and_the_newest_result_is_shown(roofline):
     page = roofline
     slide = part(page).get_by_label("Batch size: sequences per pass")
     slide.focus()
@@ -85,7 +85,7 @@ def test_keys_move_the_sliders_and_the_newest_answer_is_shown(roofline):
     assert "at batch size 83," in page.inner_text(SAY)
 
 
-def test_invalid_values_are_refused_and_text_is_never_markup(roofline):
+def test_invalid_values_show_errors_and_text_is_never_rendered_as_html(roofline):
     page = roofline
     before = page.inner_text(SAY)
     box = part(page).get_by_label("Children per node, level by level")
@@ -122,7 +122,7 @@ def test_invalid_values_are_refused_and_text_is_never_markup(roofline):
     assert page.locator(".sv-roofline-unreported").is_visible()
 
 
-def test_bound_is_beside_the_published_number_that_links_to_its_row(roofline):
+def test_predicted_limit_is_shown_beside_the_published_number_and_its_link(roofline):
     page = roofline
     assert page.inner_text(".sv-roofline-bound") == "2.07 ×"
     assert page.inner_text(".sv-roofline-reported") == "1.38 ×"
@@ -149,7 +149,7 @@ def test_bound_is_beside_the_published_number_that_links_to_its_row(roofline):
     assert "A100" in page.inner_text(".sv-headline-about")
 
 
-def test_efficiency_lengthens_passes_and_is_marked_simulated(roofline):
+def test_lower_efficiency_reduces_the_speedup_and_is_marked_simulated(roofline):
     page = roofline
     slow = part(page).get_by_label("% of peak arithmetic")
     settled(page, lambda: slow.fill("40"))
@@ -162,7 +162,7 @@ def test_efficiency_lengthens_passes_and_is_marked_simulated(roofline):
     assert "Peak bandwidth: Sources report 55 to 90%." in near.inner_text()
 
 
-def test_figures_fit_a_phone_and_follow_the_theme_and_sources_are_links(roofline):
+def test_figures_fit_a_phone_follow_the_theme_and_link_their_sources(roofline):
     page = roofline
     ink = "getComputedStyle(document.querySelector('[data-figure=speed] .ytick text')).fill"
     light = page.evaluate(ink)

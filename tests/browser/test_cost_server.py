@@ -33,7 +33,7 @@ def paste(page, text):
     settled(page, lambda: box.fill(text))
 
 
-def test_server_numbers_are_shown_refused_and_applied(section):
+def test_pasted_server_statistics_are_shown_or_rejected_and_applied(section):
     """One visit, for its price."""
     for act in (the_example_is_shown, a_machine_that_cannot_be_is_refused, the_tab_takes_them):
         act(section, section.locator("#sv-server"))

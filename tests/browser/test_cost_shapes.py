@@ -15,7 +15,7 @@ def answered(page):
     page.wait_for_function(f"{SHAPES}?.idle && document.querySelector('.sv-shapes-drafters tr')")
 
 
-def test_shipped_costs_uploaded_file_and_alpha_are_shown(visit, tmp_path):
+def test_costs_are_shown_for_shipped_and_uploaded_files(visit, tmp_path):
     page = visit.open()
     page.get_by_role("tab", name="Cost", exact=True).click()
     page.locator("#sv-shapes-title").click()

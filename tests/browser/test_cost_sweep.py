@@ -33,7 +33,7 @@ def cost(looker):
         page.evaluate(RECORDED)
 
 
-def test_recorded_sweep_is_shown_at_the_start(cost):
+def test_recorded_sweep_is_shown_when_the_tab_opens(cost):
     assert cost.inner_text(".sv-sweep-badge") == "recorded"
     assert "plain pass" in cost.inner_text(".sv-sweep-answer")
     rows = cost.evaluate(f"{SWEEP}.sweep.rows.length")
@@ -75,7 +75,7 @@ def test_headline_reports_a_busy_machine_instead_of_its_numbers(cost):
     assert cost.locator(".sv-sweep-must").is_hidden()
 
 
-def test_unstated_facts_name_the_kind_of_source(cost):
+def test_missing_facts_of_a_published_number_say_which_source_lacks_them(cost):
     text = cost.inner_text(".sv-headline-table")
     assert "not said" not in text
     for words in ("not in the abstract", "not in the quotation", "second-hand: quoted by others"):
@@ -93,7 +93,7 @@ def test_every_published_number_links_to_its_source_in_a_new_tab(cost):
     assert cost.inner_text(".sv-headline-badge >> nth=0") == "published"
 
 
-def test_the_table_filters_and_sorts(cost):
+def test_table_of_published_numbers_can_be_filtered_and_sorted(cost):
     cost.select_option(".sv-headline-family", "EAGLE")
     assert set(cost.locator(".sv-headline-table tbody th b").all_inner_texts()) == {"EAGLE"}
     cost.select_option(".sv-headline-family", "")
@@ -103,7 +103,7 @@ def test_the_table_filters_and_sorts(cost):
     assert numbers[-1].endswith("%")
 
 
-def test_own_numbers_are_shown_only_on_request_and_labelled(cost):
+def test_our_own_numbers_are_shown_only_on_request_and_labelled(cost):
     assert cost.locator(".sv-headline-ours").is_hidden()
     cost.click(".sv-headline-toggle")
     assert cost.get_attribute(".sv-headline-toggle", "aria-expanded") == "true"
@@ -113,7 +113,7 @@ def test_own_numbers_are_shown_only_on_request_and_labelled(cost):
     assert cost.locator(".sv-headline-ours").is_hidden()
 
 
-def test_every_leaderboard_can_be_selected(cost):
+def test_selected_leaderboard_lists_all_its_methods(cost):
     for at, board in enumerate(boards()):
         cost.select_option(".sv-headline-device", str(at))
         names = cost.locator(".sv-headline-board tbody th b").all_inner_texts()
@@ -121,7 +121,7 @@ def test_every_leaderboard_can_be_selected(cost):
         assert board.model in cost.inner_text(".sv-headline-about")
 
 
-def test_whole_tab_does_not_overflow_and_passes_axe(cost, looker):
+def test_cost_tab_does_not_overflow_and_passes_axe(cost, looker):
     cost.click(".sv-headline-toggle")
     cost.click(".sv-sweep-numbers summary")
     cost.select_option(".sv-terms-from", "eagle3")

@@ -39,7 +39,7 @@ def query(page):
     return {key: value for key, (value,) in parse_qs(urlsplit(page.url).query).items()}
 
 
-def test_whole_tab_shares_one_alpha_and_gamma(cost):
+def test_all_sections_share_one_alpha_and_gamma(cost):
     page = cost
     says(page, SAID, "α = 0.70, γ = 4 (an example).")
     assert asked(page) == [(0.7, 4), (0.7, 4)]
@@ -57,7 +57,7 @@ def test_whole_tab_shares_one_alpha_and_gamma(cost):
     assert asked(page) == [(0.9, 40), (0.9, 16)]
 
 
-def test_alpha_of_a_lane_is_applied_to_the_h100_only_with_its_origin(cost):
+def test_alpha_of_a_lane_keeps_its_origin_when_applied_to_the_h100(cost):
     page = cost
     hand(page, LANE | {"name": "EAGLE-3", "where": "House · 2 CPU cores · float32"})
     whose = "α = 0.80, γ = 5 (measured: EAGLE-3 on House, a lane of Compare, on this machine)."
@@ -92,7 +92,7 @@ def test_published_alpha_shows_its_source_and_derivation(cost):
     assert page.locator("#sv-law").bounding_box()["y"] == top, "nothing moves under the slider"
 
 
-def test_contents_lead_to_every_section_by_keyboard(cost):
+def test_table_of_contents_leads_to_every_section_by_keyboard(cost):
     page = cost
     page.wait_for_selector(".sv-headline-table tr")
     page.wait_for_selector(".sv-terms-contents[open]")
@@ -109,7 +109,7 @@ def test_contents_lead_to_every_section_by_keyboard(cost):
     assert "#" not in page.url
 
 
-def test_contents_fold_on_a_phone(cost):
+def test_table_of_contents_is_folded_on_a_phone(cost):
     page = cost
     page.set_viewport_size({"width": 390, "height": 844})
     page.wait_for_function("innerWidth === 390")
@@ -122,7 +122,7 @@ def test_contents_fold_on_a_phone(cost):
     assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
-def test_tree_field_shows_its_syntax(cost):
+def test_tree_fields_show_an_example_of_their_syntax(cost):
     page = cost
     for box in ("#sv-law-widths", "#sv-law-places", "#sv-roofline [name=siblings]"):
         about = page.locator("#" + page.locator(box).get_attribute("aria-describedby"))
@@ -134,7 +134,7 @@ def test_tree_field_shows_its_syntax(cost):
     assert "= 21 draft tokens" in page.inner_text("#sv-law-about-widths")
 
 
-def test_address_follows_the_settings_and_restores_them(visit):
+def test_page_address_stores_the_settings_and_restores_them(visit):
     page = opened(visit)
     assert "alpha" not in query(page), "not before something was chosen"
     slide(page, "alpha", 0.8)
@@ -159,7 +159,7 @@ def test_address_follows_the_settings_and_restores_them(visit):
     assert page.evaluate(f"{ROOFLINE}.request()")["computing"] == 60
 
 
-def test_link_with_a_source_names_that_source(visit):
+def test_link_that_contains_a_source_of_alpha_names_that_source(visit):
     page = visit.open("?alpha=0.931&gamma=6&c=0.1&from=eagle3")
     says(page, SAID, "α = 0.931, γ = 6 (published: EAGLE-3")
     page = visit.open("?alpha=0.5&gamma=6&c=0.1&from=eagle3")

@@ -70,7 +70,7 @@ def test_recorded_maps_can_be_switched(recorded_map):
     page.get_by_role("button", name="Speed-up", exact=True).click()
 
 
-def test_columns_sort_and_cells_show_details_by_keyboard(recorded_map):
+def test_columns_can_be_sorted_and_cells_show_details_by_keyboard(recorded_map):
     page = recorded_map
     page.get_by_role("button", name="Repetition").click()
     head = page.get_by_role("columnheader", name="Repetition")
@@ -121,7 +121,7 @@ def bars_are_on_the_axis(rows, ticks):
         assert end - one == pytest.approx(octave * log2(row["number"]), abs=2)
 
 
-def test_phone_lists_one_domain_on_a_logarithmic_axis(recorded_map):
+def test_phone_shows_one_domain_at_a_time_on_a_logarithmic_axis(recorded_map):
     page = recorded_map
     assert sideways(page) <= 0
     page.set_viewport_size({"width": 390, "height": 844})
@@ -168,7 +168,7 @@ def line():
     }  # fmt: skip
 
 
-def test_markup_in_names_stays_text(visit):
+def test_html_in_names_is_shown_as_text(visit):
     page = opened(visit)
     page.evaluate(f"line => {PART}.feed(line)", line())
     page.evaluate(f"line => {PART}.feed(line)", {"kind": "error", "sentence": HOSTILE})
@@ -196,7 +196,7 @@ def over(page):
     page.wait_for_function("!document.body.classList.contains('sv-domains-running')")
 
 
-def test_live_measurement_and_a_rejected_one(visit):
+def test_live_measurement_replaces_the_recorded_one_and_an_empty_form_is_rejected(visit):
     page = opened(visit)
     fill_in(page, None, 8)
     expect(page.locator(".sv-domains-size")).to_have_text(
@@ -222,7 +222,7 @@ def test_live_measurement_and_a_rejected_one(visit):
     assert any("8 tokens in" in text for text in said["ngram maths"]["said"])
 
 
-def test_stop_keeps_measured_cells(visit):
+def test_stopping_a_measurement_keeps_the_measured_cells(visit):
     page = opened(visit)
     fill_in(page, "N-gram", 64)
     page.get_by_label("Prompts per domain").first.fill("3")

@@ -59,7 +59,7 @@ AROUND = """(() => {
 
 
 @pytest.mark.parametrize(("run", "around"), [(TREE, True), ("06-long-chain", False)])
-def test_edge_to_the_last_token_crosses_no_pill(looker, run, around):
+def test_edge_to_the_last_token_crosses_no_other_token(looker, run, around):
     page = looker.look(run)
     seen, went_around = 0, False
     for _ in range(25):
@@ -80,7 +80,7 @@ def test_edge_to_the_last_token_crosses_no_pill(looker, run, around):
     assert went_around >= around
 
 
-def test_bars_are_as_wide_as_probabilities(looker):
+def test_width_of_each_bar_is_proportional_to_its_probability(looker):
     page = looker.look("02-siblings")
     looker.step_until("frame.panel.tries > 1")
     found = page.evaluate(BARS)
@@ -92,7 +92,7 @@ def test_bars_are_as_wide_as_probabilities(looker):
                 assert width == pytest.approx(max(52 * value, 0.5), abs=0.1)
 
 
-def test_one_variable_colours_everything_that_is_rejected(visit):
+def test_all_rejected_tokens_get_their_colour_from_one_css_variable(visit):
     page = visit.open("?trace=01-chain")
     visit.step_to("Rejected")
     names = ("rejected", "rejected-line", "rejected-soft")
@@ -107,7 +107,7 @@ def test_one_variable_colours_everything_that_is_rejected(visit):
     assert page.evaluate(COLOURS, TREES) == [True] * len(TREES)
 
 
-def test_arrow_keys_move_in_every_tree_and_show_facts(looker):
+def test_arrow_keys_move_through_every_tree_and_show_facts_of_the_node(looker):
     page = looker.look("02-siblings")
     looker.step_to("Recovered")
     page.locator(".sv-tree .sv-spot").first.focus()

@@ -41,7 +41,7 @@ def call(page):
         ({"a": {"x": None, "y": 2}}, {"a": {"y": 2}, "b": {"c": [1, 2], "d": 3}}),
     ],
 )
-def test_frame_is_the_first_of_its_round_plus_a_merge_patch(call, patch, is_):
+def test_merge_patch_restores_a_frame_from_the_first_of_its_round(call, patch, is_):
     old = {"a": 1, "b": {"c": [1, 2], "d": 3}}
     assert call("step/reel", "merged", old, patch) == is_
 
@@ -58,7 +58,9 @@ def test_frame_is_the_first_of_its_round_plus_a_merge_patch(call, patch, is_):
         (0.50049, 0.5005, 0.5),
     ],
 )
-def test_coin_snaps_to_hundredths_but_never_across_the_threshold(call, pointed, threshold, laid):
+def test_dragged_u_snaps_to_hundredths_but_never_across_the_threshold(
+    call, pointed, threshold, laid
+):
     found = call("step/what_if", "snapped", pointed, threshold)
     assert (found < threshold) == (min(max(pointed, 0), 0.999) < threshold)
     assert found == pytest.approx(laid)
@@ -68,7 +70,7 @@ def test_coin_snaps_to_hundredths_but_never_across_the_threshold(call, pointed, 
     ("u", "threshold", "digits"),
     [(0.3, 0.7, 2), (0.699, 0.7, 3), (0.70004, 0.7, 5), (0.5, 0.5, 2), (0.6999999, 0.7, 6)],
 )
-def test_coin_text_has_enough_decimals_to_show_its_side(call, u, threshold, digits):
+def test_u_is_shown_with_enough_decimals_to_differ_from_the_threshold(call, u, threshold, digits):
     assert call("step/what_if", "digitsApart", u, threshold) == digits
 
 
@@ -86,7 +88,7 @@ def test_coin_text_has_enough_decimals_to_show_its_side(call, u, threshold, digi
         ([[2, 0], [3, 1]], {"3": [0, 0]}, {"is": "never", "node": 3, "chance": 0}),
     ],
 )
-def test_coin_text_predicts_only_possible_outcomes(call, needed, chances, found):
+def test_what_if_text_predicts_only_possible_outcomes(call, needed, chances, found):
     assert call("step/what_if", "prospect", needed, chances) == found
 
 
@@ -135,7 +137,7 @@ ALONE = {"q": None, "laws": {"p": "target p", "none": "not drawn by chance", "le
         (trial(0, False, **GREEDY), True, False, "You said accepted, but x is not the target"),
     ],
 )  # fmt: skip
-def test_prediction_is_scored_by_the_probability_and_not_by_the_coin(call, panel, kept, good, said):
+def test_prediction_is_scored_by_the_probability_and_not_by_u(call, panel, kept, good, said):
     found = call("step/predict_first", "scorePrediction", panel, kept)
     assert found["good"] is good
     assert said in plain(found["parts"])
@@ -150,7 +152,7 @@ def test_prediction_is_scored_by_the_probability_and_not_by_the_coin(call, panel
         (trial(0, False), 0.25, 0.25, "it is 0, off by 0.25: p is 0, so it is never accepted."),
     ],
 )  # fmt: skip
-def test_probability_estimate_reports_its_error(call, panel, guess, off, said):
+def test_estimated_probability_is_scored_by_its_error(call, panel, guess, off, said):
     found = call("step/predict_first", "scoreEstimate", panel, guess)
     assert found["off"] == pytest.approx(off)
     assert said in plain(found["parts"])
@@ -159,7 +161,7 @@ def test_probability_estimate_reports_its_error(call, panel, guess, off, said):
 @pytest.mark.parametrize(
     ("seconds", "passes"), [(0, 0), (0.99, 0), (1, 1), (1.5, 1), (2.5, 2), (9, 3)]
 )
-def test_pass_counts_only_after_it_has_ended(call, seconds, passes):
+def test_pass_is_counted_only_after_it_has_ended(call, seconds, passes):
     assert call("compare/race/lines", "passesBy", {"ends": [1, 2.5, 4]}, seconds) == passes
 
 
@@ -178,12 +180,12 @@ def test_large_numbers_have_two_or_three_digits_and_a_unit(call, value, said):
     assert call("compare/race/words", "scaled", value, ["", "k", "M"]) == said
 
 
-def test_recording_is_read_as_lines(call):
+def test_recording_is_parsed_as_json_lines(call):
     text = "".join(json.dumps({"kind": kind}) + "\n" for kind in ("run", "round"))
     assert call("shared/job", "parseLines", text) == [{"kind": "run"}, {"kind": "round"}]
 
 
-def test_long_word_starts_a_new_line(call):
+def test_word_that_does_not_fit_starts_a_new_line(call):
     assert call("step/size", "linesOf", "one two", 7) == 1
     assert call("step/size", "linesOf", "one two", 6) == 2
     assert call("step/size", "linesOf", "a bcdefghi j", 9) == 3
@@ -270,7 +272,7 @@ JOB = """async (address) => {
         ),
     ],
 )
-def test_job_reports_how_it_ended(page, story, told):
+def test_job_reports_why_it_ended(page, story, told):
     assert page.evaluate(JOB % story, module_address("shared/job")) == told
 
 
@@ -367,7 +369,7 @@ def test_lane_settings_round_trip_through_the_fields(call, name, text):
     assert call("compare/race/lane_settings", "summary", rows, known, text) == told
 
 
-def test_only_fields_that_differ_from_the_default_are_written(call):
+def test_lane_text_contains_only_settings_that_differ_from_the_default(call):
     rows, known = lane.rows(), drafter("draft-model")
     names = [row["name"] for row in rows]
     values = list(known["defaults"])
@@ -403,7 +405,7 @@ CHANGED = """async (address) => {
 }"""
 
 
-def test_element_missing_in_gradio_is_null_with_one_warning(page):
+def test_element_missing_in_gradio_gives_null_and_one_warning(page):
     told = []
     page.on("console", lambda message: told.append((message.type, message.text)))
     assert page.evaluate(CHANGED, module_address("shared/gradio")) == [None] * 6
@@ -413,7 +415,7 @@ def test_element_missing_in_gradio_is_null_with_one_warning(page):
     ]
 
 
-def test_early_script_passes_on_frames_that_it_cannot_read(page):
+def test_animation_callback_with_unreadable_source_still_runs(page):
     """A callback whose source cannot be read is handled like any other."""
     drawn = page.evaluate(
         """() => new Promise((done) => {

@@ -14,7 +14,7 @@ def stop(page):
     return page.inner_text(".sv-tour-title")
 
 
-def test_intro_says_what_this_is_and_stays_hidden_once_closed(visit):
+def test_introduction_explains_the_page_and_stays_hidden_once_closed(visit):
     page = visit.open()
     assert page.inner_text(".sv-intro p") == f"{INTRO} {EXACT}"
     page.click("[data-intro=away]")
@@ -46,7 +46,7 @@ def test_each_tour_stop_moves_the_run_to_a_matching_step(visit):
     assert page.locator(".sv-intro").is_hidden(), "who has been round knows what this is"
 
 
-def test_tour_continues_while_stepping_by_arrow_keys(visit):
+def test_tour_continues_when_the_visitor_steps_by_arrow_keys(visit):
     page = visit.open()
     page.click("[data-intro=tour]")
     for _ in range(3):
@@ -56,7 +56,7 @@ def test_tour_continues_while_stepping_by_arrow_keys(visit):
     assert page.locator(".sv-tour").is_visible(), "stepping on is part of it"
 
 
-def test_the_first_visit_by_keyboard_alone(visit):
+def test_tour_can_be_taken_by_keyboard_alone(visit):
     page = visit.open()
     page.keyboard.press("?")
     page.wait_for_selector(".sv-help[open]")
@@ -72,7 +72,7 @@ def test_the_first_visit_by_keyboard_alone(visit):
     assert page.locator(".sv-tour").is_hidden()
 
 
-def test_escape_ends_the_tour_and_controls_stay_usable(visit):
+def test_escape_ends_the_tour_and_leaves_the_controls_usable(visit):
     page = visit.open()
     page.click("[data-intro=tour]")
     page.click("[data-do=next]")
@@ -100,7 +100,7 @@ def tab_to(page, selector):
         (".sv-ticks .sv-ink-both", "threshold"),
     ],
 )
-def test_term_card_opens_at_a_click_inside_the_window(looker, selector, term):
+def test_clicking_a_term_opens_its_card_inside_the_window(looker, selector, term):
     page = looker.look()
     looker.step_to("Rejected")
     page.locator(selector).first.click()
@@ -113,7 +113,7 @@ def test_term_card_opens_at_a_click_inside_the_window(looker, selector, term):
     page.wait_for_selector(OPEN, state="detached")
 
 
-def test_term_card_shows_while_the_mouse_rests_on_a_term(looker):
+def test_hovering_a_term_shows_its_card(looker):
     page = looker.look()
     page.hover(".sv-key-p")
     page.wait_for_selector(OPEN)
@@ -121,7 +121,7 @@ def test_term_card_shows_while_the_mouse_rests_on_a_term(looker):
     page.wait_for_selector(OPEN, state="detached")
 
 
-def test_controls_with_a_term_keep_their_click(looker):
+def test_clicking_a_button_that_names_a_term_opens_no_card(looker):
     page = looker.look()
     looker.step_to("Rejected")
     page.locator("button.sv-chip").first.click()

@@ -157,7 +157,7 @@ CHAT = next(name for name in SHIPPED if name.endswith("smollm2-edit"))
 
 
 @pytest.mark.parametrize("name", ["01-chain", "02-siblings", TREE, CHAT])
-def test_nothing_overlaps_and_nothing_is_cut_at_any_size(looker, name):
+def test_no_content_overlaps_or_is_cut_off_at_any_window_size(looker, name):
     page = looker.look(name)
     where = moments(looker, name)
     assert name != TREE or set(where) == ALL
@@ -173,7 +173,7 @@ def test_nothing_overlaps_and_nothing_is_cut_at_any_size(looker, name):
     assert {size: wrong for size, wrong in found.items() if wrong} == {}
 
 
-def test_current_step_is_completely_in_the_window(visit):
+def test_current_step_is_completely_visible_in_the_window(visit):
     page, found = visit.open(), {}
     for size in ("1280 x 800", "1366 x 650", "1024 x 700", "1920 x 1080"):
         resize(page, *SIZES[size])
@@ -203,7 +203,7 @@ NOTICE = """() => { const notice = document.querySelector(".sv-notice");
   dispatchEvent(new Event("resize")); }"""
 
 
-def test_timeline_and_coin_stay_in_the_window(visit):
+def test_timeline_and_coin_stay_visible_in_the_window(visit):
     page = visit.open(f"?trace={OPENING}")
     visit.step_to("Rejected")
     seen = UNSEEN.replace("NAMES", '[".sv-coin", ".sv-time"]')
@@ -219,7 +219,7 @@ def test_timeline_and_coin_stay_in_the_window(visit):
     assert page.evaluate(seen) == []
 
 
-def test_coin_comes_into_the_window_when_a_decision_is_stepped_to(visit):
+def test_stepping_to_a_verdict_scrolls_the_coin_into_the_window(visit):
     page, found = visit.open(f"?trace={OPENING}"), {}
     seen = UNSEEN.replace("NAMES", '[".sv-coin"]')
     for size, larger, notice in (
@@ -262,7 +262,7 @@ CRAMPED = """() => {
 }"""
 
 
-def test_table_and_siblings_are_readable_on_a_phone_with_larger_text(visit):
+def test_residual_table_and_siblings_fit_a_phone_with_larger_text(visit):
     page, found = visit.open(), {}
     page.get_by_role("button", name="Larger text").click()
     resize(page, 390, 844)
@@ -274,7 +274,7 @@ def test_table_and_siblings_are_readable_on_a_phone_with_larger_text(visit):
     assert not any(found.values()), found
 
 
-def test_tree_with_larger_text_shows_its_root(visit):
+def test_root_of_the_tree_is_visible_with_larger_text(visit):
     page = visit.open(f"?trace={OPENING}")
     page.get_by_role("button", name="Larger text").click()
     resize(page, 1280, 800)
@@ -287,7 +287,7 @@ def test_tree_with_larger_text_shows_its_root(visit):
         assert word["x"] + word["width"] <= tree["x"] + tree["width"]
 
 
-def test_last_tab_is_clear_of_the_badge_with_larger_text(looker):
+def test_larger_text_does_not_push_the_last_tab_into_the_badge(looker):
     page = looker.look(OPENING)
     page.get_by_role("button", name="Larger text").click()
     for width in (1009, 1024, 1280):  # the first one has a scroll bar
@@ -298,7 +298,7 @@ def test_last_tab_is_clear_of_the_badge_with_larger_text(looker):
     page.get_by_role("button", name="Larger text").click()
 
 
-def test_card_of_a_legend_covers_no_word_of_the_tree(looker):
+def test_glossary_card_covers_no_token_of_the_tree(looker):
     page = looker.look(OPENING)
     looker.step_to("Rejected")
     for name in (".sv-marks .sv-key-rejected", ".sv-say .sv-n-p"):
@@ -312,7 +312,7 @@ def test_card_of_a_legend_covers_no_word_of_the_tree(looker):
             assert beside or above, name
 
 
-def test_tree_and_coin_are_on_a_phones_first_screen(visit):
+def test_tree_and_coin_are_visible_on_a_phone_without_scrolling(visit):
     page = visit.open(f"?trace={OPENING}")
     visit.step_to("Rejected")
     resize(page, 390, 844)
@@ -321,7 +321,7 @@ def test_tree_and_coin_are_on_a_phones_first_screen(visit):
     assert page.evaluate(UNSEEN.replace("NAMES", '[".sv-list", ".sv-coin"]')) == []
 
 
-def test_larger_text_keeps_two_columns_and_enlarges_the_head_and_the_form(looker):
+def test_larger_text_keeps_two_columns_and_enlarges_header_and_form(looker):
     page = looker.look(TREE)
     resize(page, 1280, 800)
     heights = """() => ["#sv-brand h1", "#sv-tabs [role=tab]", "#sv-go", ".sv-verdict"]

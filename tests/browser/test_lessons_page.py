@@ -46,7 +46,7 @@ def page(browser, request):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_lesson_is_walked_by_keyboard(page, address, name):
+def test_lesson_can_be_completed_by_keyboard(page, address, name):
     page.goto(f"{address}?lesson={name}")
     steps = lesson(name)["steps"]
     for number, step in enumerate(steps):
@@ -79,7 +79,7 @@ def test_lesson_is_walked_by_keyboard(page, address, name):
     expect(page.locator(f".sv-learn-one[data-lesson='{name}']")).to_contain_text("read")
 
 
-def test_lesson_is_left_and_resumed(page, address):
+def test_unfinished_lesson_resumes_where_it_was_left(page, address):
     page.goto(address)
     page.get_by_role("tab", name="Learn").click()
     page.locator(".sv-learn-one").nth(4).click()
@@ -98,7 +98,7 @@ def test_lesson_is_left_and_resumed(page, address):
     page.wait_for_function(f"({SHOWN})()?.at === 1")
 
 
-def test_wrong_prediction_shows_both_answers(page, address):
+def test_wrong_prediction_shows_the_chosen_and_the_correct_answer(page, address):
     page.goto(f"{address}?lesson=05-accept-with-p-over-q.3")
     page.wait_for_function(f"({SHOWN})()?.at === 2")
     page.locator(".sv-lesson-option").first.click()
@@ -108,14 +108,14 @@ def test_wrong_prediction_shows_both_answers(page, address):
     expect(page.locator(".sv-verdict")).to_contain_text("Rejected")
 
 
-def test_link_to_an_unknown_lesson_says_so(page, address):
+def test_link_to_an_unknown_lesson_shows_an_error(page, address):
     page.goto(f"{address}?lesson=none.1")
     expect(page.locator(".sv-lesson [role=alert]")).to_have_text("There is no lesson of this name.")
     page.locator(".sv-lesson").get_by_role("button", name="Close").click()
     expect(page.locator(".sv-lesson")).to_be_hidden()
 
 
-def test_article_shows_the_sentences_of_its_steps(page, address):
+def test_article_shows_the_sentence_of_each_embedded_step(page, address):
     page.goto(f"{address}gradio_api/sv/article")
     frames = page.locator("iframe")
     for index in range(frames.count()):

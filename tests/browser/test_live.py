@@ -30,7 +30,7 @@ def live(visitor):
     )
 
 
-def test_run_button_starts_a_live_run_and_the_caption_changes(visit, pair):
+def test_run_live_button_starts_a_run_and_shows_its_text(visit, pair):
     page = visit.open()
     before = visit.caption()
     visit.fill_in(pair, PROMPT)
@@ -69,7 +69,7 @@ def test_stopped_run_keeps_its_finished_rounds(visit, pair):
     assert SPEED.search(page.inner_text(".sv-t-end"))
 
 
-def test_refused_run_is_explained_and_keeps_the_shown_run(visit, pair):
+def test_rejected_run_is_explained_and_the_previous_run_stays(visit, pair):
     page = visit.open()
     rounds, caption = visit.ask("rounds"), visit.caption()
     visit.fill_in(pair, "")
@@ -103,7 +103,7 @@ def test_concurrent_visitors_see_only_their_own_runs(visit, another, pair):
     assert all(rounds)
 
 
-def test_choosing_a_recorded_run_leaves_the_live_one(visit, pair):
+def test_choosing_a_recorded_run_shows_it_instead_of_the_live_run(visit, pair):
     page = visit.open()
     visit.fill_in(pair, PROMPT, tokens=200, seed=SLOW)
     visit.run()
@@ -117,7 +117,7 @@ def test_choosing_a_recorded_run_leaves_the_live_one(visit, pair):
     assert visit.ask("rounds") == rounds
 
 
-def test_prompt_with_markup_is_shown_literally(visit, pair):
+def test_html_in_a_prompt_is_shown_as_text(visit, pair):
     page = visit.open()
     prompt = "<img src=x onerror=window.hacked=1> ${1} {{x}} `\nThe cat"
     visit.fill_in(pair, prompt)
@@ -158,7 +158,7 @@ def reload_in_a_run(visit, url, pair):
     return visitor, rounds
 
 
-def test_run_goes_on_when_its_page_is_reloaded(visit, url, pair):
+def test_live_run_continues_after_its_page_is_reloaded(visit, url, pair):
     visitor, rounds = reload_in_a_run(visit, url, pair)
     expect(visitor.page.get_by_label("Prompt").first).to_have_value(PROMPT)
     more = f"window.specviz.players['sv-step'].rounds > {rounds + 2}"
@@ -171,7 +171,7 @@ def test_run_goes_on_when_its_page_is_reloaded(visit, url, pair):
     visitor.page.close()
 
 
-def test_reload_keeps_the_rounds_of_a_run_that_the_server_has_forgotten(visit, url, pair):
+def test_reload_keeps_the_rounds_of_a_run_that_the_server_no_longer_knows(visit, url, pair):
     """Gradio reloads by itself, once a server that was away answers again."""
     visit.page.context.route("**/lines?from=*", lambda route: route.fulfill(status=204))
     visitor, _ = reload_in_a_run(visit, url, pair)
@@ -184,7 +184,7 @@ def test_reload_keeps_the_rounds_of_a_run_that_the_server_has_forgotten(visit, u
     visitor.page.close()
 
 
-def test_run_of_a_leaving_visitor_ends_and_the_next_starts(url, visit, pair):
+def test_run_ends_when_its_visitor_leaves_and_the_next_run_starts(url, visit, pair):
     """Runs go one at a time: the second could only start because the first was ended."""
     in_a_long_run(visit, url, pair).page.close()
     visit.open()
@@ -196,7 +196,7 @@ def test_run_of_a_leaving_visitor_ends_and_the_next_starts(url, visit, pair):
     visit.wait_until_over()
 
 
-def test_run_stopped_during_the_baseline_says_so(looker):
+def test_run_stopped_during_the_baseline_reports_the_stop(looker):
     page = looker.look()
     looker.ask("begin()")
     looker.ask("stop()")
@@ -205,7 +205,7 @@ def test_run_stopped_during_the_baseline_says_so(looker):
     assert "Stopped" in page.inner_text(".sv-notice")
 
 
-def test_page_does_not_wait_for_a_run_that_the_server_rejected(looker):
+def test_run_that_the_server_rejects_shows_an_error_at_once(looker):
     page = looker.look()
     looker.ask("begin()")
     looker.ask("ended()")
@@ -247,7 +247,7 @@ def test_waiting_visitor_sees_the_queue_position_and_can_cancel(visit, another, 
     first.page.close()
 
 
-def test_closing_the_page_while_waiting_leaves_the_queue(visit, another, url, pair):
+def test_closing_the_page_removes_a_waiting_run_from_the_queue(visit, another, url, pair):
     leaver = tab(visit, url)
     for visitor in (another, leaver, visit):
         visitor.open()
@@ -322,7 +322,7 @@ def values(page):
     } | numbers
 
 
-def test_form_follows_the_selected_recorded_run(visit):
+def test_form_takes_the_settings_of_the_selected_recorded_run(visit):
     page = visit.open()
     page.click("#sv-settings")
     page.get_by_label("Prompt").fill("something else")
@@ -353,7 +353,7 @@ def pick(page, drafter):
     page.get_by_role("option", name=drafter, exact=True).click()
 
 
-def test_selected_drafter_sets_its_settings_and_hides_unused_ones(visit):
+def test_selecting_a_drafter_fills_in_its_defaults_and_hides_other_settings(visit):
     page = visit.open()
     page.click("#sv-settings")
     drawer = page.locator("#sv-drawer")
@@ -381,7 +381,7 @@ def test_selected_drafter_sets_its_settings_and_hides_unused_ones(visit):
     expect(siblings).to_be_visible()
 
 
-def test_other_target_lists_fitting_drafters_until_a_recorded_run_is_opened(visit):
+def test_choosing_another_target_lists_only_drafters_that_fit_it(visit):
     page = visit.open()
     page.click("#sv-settings")
     said = page.locator("#sv-settings .sv-said")
@@ -405,7 +405,7 @@ def test_other_target_lists_fitting_drafters_until_a_recorded_run_is_opened(visi
     assert "EAGLE-3" in visit.listed("#sv-method input")
 
 
-def test_form_follows_the_recorded_run_that_a_link_opens(visit):
+def test_form_takes_the_settings_of_a_recorded_run_opened_by_link(visit):
     page = visit.open("?trace=04-temperature-0")
     page.click("#sv-settings")
     expect(page.locator("#sv-recorded input")).to_have_value("temperature 0")
@@ -457,7 +457,7 @@ def line(url):
     made.cut()
 
 
-def test_server_lost_during_a_run_is_reported(browser, line, pair):
+def test_lost_connection_during_a_run_is_reported(browser, line, pair):
     context = browser.new_context(reduced_motion="reduce")
     visitor = Visit(context.new_page(), line.address)
     visitor.open()

@@ -48,7 +48,7 @@ def test_caption_and_guesses_do_not_move_on_a_phone(looker):
     assert min(page.evaluate(heights)) >= 44
 
 
-def test_larger_text_overflows_nothing_and_guesses_stay_clickable(visit):
+def test_larger_text_causes_no_overflow_and_guesses_stay_clickable(visit):
     page = visit.open()
     button = page.get_by_role("button", name="Larger text")
     button.click()
@@ -62,7 +62,7 @@ def test_larger_text_overflows_nothing_and_guesses_stay_clickable(visit):
     page.wait_for_function("window.specviz.players['sv-step'].frame.step.kind === 'judge'")
 
 
-def test_dark_mode_is_one_switch_and_kept_for_the_visit(visit):
+def test_dark_mode_is_kept_after_a_reload(visit):
     page = visit.open("?__theme=light")
     page.get_by_role("button", name="Dark").click()
     assert page.evaluate("document.body.classList.contains('dark')")
@@ -72,7 +72,7 @@ def test_dark_mode_is_one_switch_and_kept_for_the_visit(visit):
     assert page.get_by_role("button", name="Dark").get_attribute("aria-pressed") == "true"
 
 
-def test_settings_are_one_sentence_of_text(visit):
+def test_one_sentence_summarizes_the_settings_as_plain_text(visit):
     page = visit.open()
     said = page.locator("#sv-settings .sv-said")
     assert said.inner_text() == "Draft model drafts for House · T 0.8 · γ 5 · seed 1"
@@ -90,7 +90,7 @@ def test_settings_are_one_sentence_of_text(visit):
     assert page.locator("#sv-settings i").count() == 0
 
 
-def test_prompt_grows_while_typing_and_moves_nothing(visit):
+def test_prompt_field_grows_while_typing_without_moving_other_content(visit):
     page = visit.open()
     before = page.evaluate(TOPS)
     box = page.get_by_label("Prompt")
@@ -104,7 +104,7 @@ def test_prompt_grows_while_typing_and_moves_nothing(visit):
     assert box.evaluate("e => e.scrollTop") == 0
 
 
-def test_an_example_fills_the_prompt_and_can_be_chosen_again(visit):
+def test_example_fills_the_prompt_and_can_be_chosen_again(visit):
     page = visit.open()
     box = page.get_by_label("Prompt")
     for _ in range(2):
@@ -116,7 +116,7 @@ def test_an_example_fills_the_prompt_and_can_be_chosen_again(visit):
         )
 
 
-def test_stop_replaces_run_live_in_place(looker):
+def test_stop_button_appears_exactly_where_run_live_was(looker):
     page = looker.look()
     run = page.locator("#sv-go").bounding_box()
     assert page.locator("#sv-stop").is_hidden()
@@ -126,7 +126,7 @@ def test_stop_replaces_run_live_in_place(looker):
     page.evaluate("document.body.classList.remove('sv-running')")
 
 
-def test_drawer_shows_the_drafters_card_and_its_settings(visit):
+def test_settings_drawer_shows_the_card_and_settings_of_the_drafter(visit):
     page = visit.open()
     page.click("#sv-settings button")
     page.locator(".sv-card").get_by_text("A small language model continues").wait_for()
@@ -144,7 +144,7 @@ ROW = """() => ["prompt", "examples", "recorded", "settings", "go"]
   .map(({ left, width }) => [left, width])"""
 
 
-def test_top_row_stays_in_place_and_says_when_the_form_differs(visit):
+def test_top_row_does_not_move_and_marks_a_form_that_was_not_run(visit):
     page = visit.open(f"?trace={next(iter(SHIPPED))}")
     told = page.get_by_text("not run yet")
     told.wait_for(state="hidden")
@@ -162,7 +162,7 @@ def test_top_row_stays_in_place_and_says_when_the_form_differs(visit):
     assert page.evaluate(ROW) == before
 
 
-def test_closing_the_examples_without_a_choice_keeps_the_prompt(visit):
+def test_closing_the_list_of_examples_keeps_the_prompt(visit):
     page = visit.open()
     page.get_by_label("Prompt").fill("a prompt of my own")
     page.click("#sv-examples input")

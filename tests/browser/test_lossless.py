@@ -45,7 +45,7 @@ def settled(page):
     return page.evaluate(f"{SAND}.last")
 
 
-def test_dragged_bar_leaves_the_output_equal_to_p(sand):
+def test_output_still_equals_p_after_a_bar_is_dragged(sand):
     box = sand.locator(P).first.bounding_box()
     x, top, low = box["x"] + box["width"] / 2, box["y"] + 8, box["y"] + box["height"] - 4
     sand.mouse.move(x, low)
@@ -73,7 +73,7 @@ def test_bars_can_be_moved_with_the_keyboard(sand):
     assert settled(sand)["verdict"] == "exact"
 
 
-def test_wrong_rule_is_lossy_and_names_word_and_reason(sand):
+def test_mismatched_rule_is_called_lossy_with_the_word_and_the_reason(sand):
     sand.get_by_role("button", name="the top tokens of q").click()
     sand.locator("#sv-sand-rule").select_option("speculative")
     assert settled(sand)["numbers"]["tv"] == "0.3056"
@@ -91,7 +91,7 @@ def test_wrong_rule_is_lossy_and_names_word_and_reason(sand):
     assert sand.evaluate(f"{SAND}.request().rule") == "ensemble:0.5"
 
 
-def test_random_rounds_disappear_when_the_sandbox_changes(sand):
+def test_simulated_rounds_are_cleared_when_the_sandbox_changes(sand):
     sand.get_by_role("button", name="Run 1,000 rounds").click()
     expect(sand.locator(".sv-coins-count")).to_have_text("1,000 rounds")
     assert sand.locator(".sv-coins-columns .sv-coins-whisker").count() == 5
@@ -100,7 +100,7 @@ def test_random_rounds_disappear_when_the_sandbox_changes(sand):
     expect(sand.locator(".sv-coins-body")).to_be_hidden()
 
 
-def test_gallery_shows_sources_and_uses_the_sandbox_distributions(sand):
+def test_gallery_links_its_sources_and_can_use_the_p_and_q_of_the_sandbox(sand):
     sand.wait_for_selector(".sv-wild-one h3")
     assert sand.locator(".sv-wild-list li").count() >= 12
     sand.get_by_role("button", name="The textbook test, used on top-k guesses").click()
@@ -115,14 +115,14 @@ def test_gallery_shows_sources_and_uses_the_sandbox_distributions(sand):
     expect(sand.get_by_role("button", name="Resampling from p itself")).to_contain_text("exact")
 
 
-def test_rule_with_three_words_shows_three_columns(sand):
+def test_gallery_case_with_three_words_shows_three_columns(sand):
     sand.locator("[data-key=remaining-mass] , [data-key=remaining-mass] button").last.click()
     expect(sand.locator(".sv-wild-one h3")).to_contain_text("remaining draft mass")
     assert sand.locator(".sv-wild-columns > *").count() == 3
     assert sand.locator(".sv-wild-one .sv-sand-words > *").count() == 3
 
 
-def test_find_the_fault_reveals_the_name_after_a_choice(sand):
+def test_find_the_fault_reveals_the_case_only_after_an_answer(sand):
     sand.wait_for_selector(".sv-wild-one h3")
     sand.get_by_role("button", name="Find the fault").click()
     options = sand.locator(".sv-wild-options button")
@@ -135,7 +135,7 @@ def test_find_the_fault_reveals_the_name_after_a_choice(sand):
     expect(options.last).to_have_text("No fault: the output follows p")
 
 
-def test_check_of_a_recorded_run_opens_in_the_sandbox(sand):
+def test_verdict_of_a_recorded_run_opens_in_the_sandbox(sand):
     name = sand.evaluate("[...document.querySelector('#sv-proof-run').options].at(-1).value")
     sand.locator("#sv-proof-run").select_option(name)
     expect(sand.locator(".sv-proof-said")).to_contain_text("guesses judged by the rule")
@@ -144,7 +144,7 @@ def test_check_of_a_recorded_run_opens_in_the_sandbox(sand):
     assert settled(sand)["verdict"] == "exact"
 
 
-def test_undo_brings_back_what_a_check_of_a_run_replaced(sand):
+def test_undo_restores_the_sandbox_that_a_recorded_verdict_replaced(sand):
     sand.locator("#sv-sand-preset").select_option("near")
     sand.locator("#sv-sand-rule").select_option("ensemble")
     sand.locator(".sv-sand-dial input").fill("0.5")
@@ -157,7 +157,7 @@ def test_undo_brings_back_what_a_check_of_a_run_replaced(sand):
     assert sand.evaluate(f"{SAND}.state") == before
 
 
-def test_dartboard_has_a_preset_and_a_heading(sand):
+def test_dartboard_preset_draws_the_dartboard_under_its_heading(sand):
     sand.locator("[data-choice=candidates] button").last.click()
     sand.locator("#sv-sand-preset").select_option("darts")
     expect(sand.get_by_role("heading", name="Von Neumann’s dartboard")).to_be_visible()
@@ -182,7 +182,7 @@ COUNTED = """() => new Promise((done) => {
 })"""
 
 
-def test_verdict_of_random_rounds_waits_for_the_last(lively):
+def test_verdict_of_simulated_rounds_appears_after_the_last_round(lively):
     page = lively.open()
     page.get_by_role("tab", name="Lossless?").click()
     page.wait_for_function(f"{SAND}?.idle")
@@ -193,7 +193,7 @@ def test_verdict_of_random_rounds_waits_for_the_last(lively):
     assert len({top for *_, top in seen}) == 1
 
 
-def test_output_is_in_view_beside_p_and_q_with_larger_text(sand):
+def test_p_q_and_output_are_all_visible_with_larger_text(sand):
     sand.set_viewport_size({"width": 1280, "height": 800})
     larger = sand.get_by_role("button", name="Larger text")
     larger.click()
@@ -206,7 +206,7 @@ def test_output_is_in_view_beside_p_and_q_with_larger_text(sand):
     larger.click()
 
 
-def test_output_comes_into_view_when_a_rule_is_chosen_on_a_phone(sand):
+def test_choosing_a_rule_on_a_phone_scrolls_the_output_into_view(sand):
     sand.set_viewport_size({"width": 390, "height": 844})
     rule = sand.locator("#sv-sand-rule")
     rule.scroll_into_view_if_needed()
@@ -227,7 +227,7 @@ REPEATS = """(steps) => import(
   verb === "line" ? takeLine(value) : job.face[verb](value, true)))"""
 
 
-def test_counts_stay_after_a_stop(sand):
+def test_stopping_repeated_runs_keeps_their_counts(sand):
     counted = sand.locator(".sv-proof-counted")
     tally = {"kind": "tally", "done": 12, "of": 200, "sentence": "Among 12 runs"}
     sand.evaluate(REPEATS, [["turn", True], ["line", tally]])
@@ -239,7 +239,7 @@ def test_counts_stay_after_a_stop(sand):
     expect(counted).to_have_text("")
 
 
-def test_focus_stays_on_a_rule_of_the_gallery_when_the_list_changes(sand):
+def test_focus_stays_on_a_gallery_case_when_the_list_is_updated(sand):
     sand.locator("#sv-sand-preset").select_option("same")
     settled(sand)
     rule = sand.get_by_role("button", name="Resampling from p itself")

@@ -42,7 +42,7 @@ def group(page, title):
     return page.locator(".sv-models-group", has=page.get_by_role("heading", name=title))
 
 
-def test_every_model_is_listed_in_its_group(seen):
+def test_models_tab_lists_every_model_in_its_group(seen):
     here = group(seen, "On this machine")
     assert here.locator("[data-model=house], [data-model=smollm2]").count() == 2
     assert group(seen, "Not supported").get_by_role("button").count() == 0
@@ -79,7 +79,7 @@ def test_download_shows_progress_and_can_be_cancelled_by_keyboard(seen):
     expect(row(seen, OTHER).get_by_role("button", name="Download")).to_be_enabled()
 
 
-def test_failed_download_shows_one_sentence_as_text(seen):
+def test_failed_download_shows_one_sentence_with_html_escaped(seen):
     broken = row(seen, BROKEN)
     broken.get_by_role("button", name="Download").click()
     told = broken.locator(".sv-models-told.sv-models-failed")
@@ -119,7 +119,7 @@ def in_bytes(text):
     return float(found[1]) * {"MB": 1e6, "GB": 1e9}[found[2]] if found else 0
 
 
-def test_filter_hides_targets_that_do_not_fit_in_memory(seen):
+def test_filter_hides_targets_too_large_for_the_memory(seen):
     def targets():
         rows = seen.locator(".sv-models-row", has_text="target").all()
         kinds = [row.locator(".sv-models-kind").inner_text() for row in rows]
@@ -134,7 +134,7 @@ def test_filter_hides_targets_that_do_not_fit_in_memory(seen):
     assert targets() == before
 
 
-def test_target_used_on_step_brings_its_own_drafter(models):
+def test_choosing_a_target_for_step_also_selects_a_drafter_that_fits(models):
     models.get_by_role("tab", name="Step").click()
     models.click("#sv-settings")
     models.click("#sv-method input")

@@ -98,7 +98,7 @@ def test_stepping_back_is_not_animated(mover):
         assert mover.evaluate(MOVED, "back") == [], player(mover, "frame.step.id")
 
 
-def test_keys_work_during_an_animation_and_lead_to_the_same_page(mover, looker):
+def test_keys_pressed_during_an_animation_lead_to_the_same_state_as_without_it(mover, looker):
     calm = looker.look()
     for kind in ("score", "judge", "draw", "commit"):
         cursors = []
@@ -118,7 +118,7 @@ def test_reduced_motion_disables_animations(looker):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_step_of_a_run_shifts_the_layout(looker, name):
+def test_no_step_shifts_the_layout_at_any_width(looker, name):
     """On a narrow screen a round keeps its place, and the dock stays below."""
     page = looker.look(name)
     rounds = range(looker.ask("cursor.round"), looker.ask("rounds"))
@@ -145,7 +145,7 @@ TRIPS = """(trips) => {
 GROWN = {"JSHeapUsedSize": 100 * 1024, "Nodes": 50, "JSEventListeners": 20}
 
 
-def test_two_hundred_steps_do_not_grow_the_heap(visit):
+def test_two_hundred_steps_do_not_increase_the_heap(visit):
     page = visit.open("?trace=06-long-chain")
     page.evaluate(TRIPS, 6)
     before, grown = kept(page), {}
@@ -172,7 +172,7 @@ def kept(page):
     return {metric["name"]: metric["value"] for metric in metrics}
 
 
-def test_playing_pauses_while_another_tab_is_open(lively):
+def test_playback_stops_when_another_tab_is_opened(lively):
     page = lively.open("?trace=01-chain&round=1&step=propose-1")
     lively.ask("play()")
     page.get_by_role("tab", name="Trees", exact=True).click()

@@ -15,18 +15,18 @@ LIT = (
 STEP = "window.specviz.players['sv-step'].frame.step.id"
 
 
-def test_page_opens_at_the_rejection_where_motion_is_reduced(visit):
+def test_reduced_motion_opens_the_page_at_the_first_rejection(visit):
     visit.open()
     assert visit.ask("frame.caption.is") == "rejected"
 
 
-def test_moving_page_starts_at_the_first_guesses(lively):
+def test_page_with_motion_opens_at_the_first_guesses(lively):
     page = lively.open()
     assert lively.ask("frame.step.kind") == "propose"
     page.keyboard.press("ArrowLeft")  # it stops playing
 
 
-def test_skip_link_leads_to_next(visit):
+def test_skip_link_focuses_the_next_button(visit):
     page = visit.open()
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.matches('.sv-skip')")
@@ -34,7 +34,7 @@ def test_skip_link_leads_to_next(visit):
     assert page.evaluate("document.activeElement.dataset.do") == "next"
 
 
-def test_answers_of_one_pass_arrive_together_and_are_lit_one_by_one(looker):
+def test_target_outputs_appear_together_and_are_highlighted_one_by_one(looker):
     page = looker.look(OPENING)
     columns = page.locator(".sv-pass-column")
     lit = page.locator(".sv-pass-column[data-use=used]")
@@ -50,7 +50,7 @@ def test_answers_of_one_pass_arrive_together_and_are_lit_one_by_one(looker):
     assert columns.first.locator("b").all_inner_texts()[: len(top)] == [each[2] for each in top]
 
 
-def test_link_is_computed_at_the_click(visit):
+def test_copied_link_names_the_step_on_screen_when_clicked(visit):
     page = visit.open(f"?trace={OPENING}&round=1&step=propose-1")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     copied = """() => new Promise((done) => {
@@ -65,7 +65,7 @@ def test_link_is_computed_at_the_click(visit):
     assert parse_qs(urlsplit(link).query)["step"] == [visit.ask("frame.step.id")]
 
 
-def test_back_leads_through_moments_runs_and_tabs(visit):
+def test_browser_back_button_returns_to_earlier_steps_runs_and_tabs(visit):
     page = visit.open(f"?trace={OPENING}&round=1&step=propose-1")
     page.wait_for_function("history.state?.moment")
     visit.step_to("Rejected")  # many steps in a row are one moment
@@ -85,7 +85,7 @@ def test_back_leads_through_moments_runs_and_tabs(visit):
     page.wait_for_function(f"{STEP} === 'propose-1'")
 
 
-def test_link_to_a_live_run_fills_the_form_and_runs_nothing(visit):
+def test_link_to_a_live_run_fills_the_form_without_starting_it(visit):
     wanted = {"prompt": "Once", "target": "house", "drafter": "ngram", "settings": {"seed": 77}}
     page = visit.open(f"?run={json.dumps(wanted)}")
     page.get_by_text("This link asks for a live run.").wait_for()
@@ -97,12 +97,12 @@ def test_link_to_a_live_run_fills_the_form_and_runs_nothing(visit):
 
 
 @pytest.mark.parametrize("text", ["{", '{"prompt": 3}', '{"prompt": "a", "target": "x"}'])
-def test_link_that_cannot_be_read_is_named(visit, text):
+def test_unreadable_link_to_a_live_run_is_reported(visit, text):
     page = visit.open(f"?run={text}")
     page.get_by_text("This link to a live run cannot be read").wait_for()
 
 
-def test_run_live_closes_the_drawer_and_shows_the_run(visit):
+def test_run_live_closes_the_settings_drawer_and_scrolls_to_the_run(visit):
     page = visit.open()
     page.click("#sv-settings button")
     page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
@@ -127,7 +127,7 @@ def test_choosing_the_same_drafter_again_keeps_its_settings(visit):
     expect(page.locator(".sv-said")).not_to_contain_text("γ 7")
 
 
-def test_no_label_covers_an_open_list(visit):
+def test_open_dropdown_list_is_not_covered_by_labels(visit):
     page = visit.open()
     page.click("#sv-settings button")
     page.click("#sv-recorded input")
@@ -147,7 +147,7 @@ def test_no_label_covers_an_open_list(visit):
     page.wait_for_function(f"({covered})().length === 0")
 
 
-def test_hovering_a_number_highlights_its_bar_and_a_row_its_token(looker):
+def test_hovering_a_number_or_row_highlights_its_bar_or_token(looker):
     page = looker.look(OPENING)
     looker.step_to("Rejected")
     page.hover(".sv-say .sv-n-q")
@@ -161,7 +161,7 @@ def test_hovering_a_number_highlights_its_bar_and_a_row_its_token(looker):
     assert page.evaluate(LIT) == ""
 
 
-def test_facts_of_a_guess_are_written_below_the_tree(looker):
+def test_facts_of_a_hovered_guess_appear_below_the_tree(looker):
     page = looker.look(OPENING)
     looker.step_to("Rejected")
     box = page.locator(".sv-spot").nth(1).bounding_box()
@@ -174,7 +174,7 @@ def test_facts_of_a_guess_are_written_below_the_tree(looker):
     page.wait_for_selector(".sv-felt", state="hidden")
 
 
-def test_a_rejected_word_leads_to_its_verdict_from_text_and_tree(looker):
+def test_clicking_a_rejected_token_in_text_or_tree_opens_its_verdict(looker):
     page = looker.look(OPENING)
     seen = set()
     for chip in (True, False):
@@ -191,7 +191,7 @@ def test_a_rejected_word_leads_to_its_verdict_from_text_and_tree(looker):
 
 
 @pytest.mark.parametrize("size", [(1280, 800), (1024, 700), (390, 844)])
-def test_columns_that_are_shown_are_numbered_from_one(looker, size):
+def test_visible_table_columns_are_numbered_from_one(looker, size):
     page = looker.look(OPENING)
     page.set_viewport_size({"width": size[0], "height": size[1]})
     looker.step_to("Recovered")
@@ -200,7 +200,7 @@ def test_columns_that_are_shown_are_numbered_from_one(looker, size):
     assert [int(each.split()[0]) for each in numbers] == list(range(1, len(numbers) + 1))
 
 
-def test_focus_stays_on_the_same_button_while_stepping(looker):
+def test_focused_button_keeps_focus_while_stepping(looker):
     page = looker.look(OPENING)
     looker.step_to("Rejected")
     page.locator(".sv-to-sandbox").focus()
@@ -210,13 +210,13 @@ def test_focus_stays_on_the_same_button_while_stepping(looker):
         assert page.evaluate("document.activeElement.matches('.sv-to-sandbox')")
 
 
-def test_hint_of_what_if_is_always_there(looker):
+def test_what_if_hint_is_visible_at_a_rejection(looker):
     page = looker.look(OPENING)
     looker.step_to("Rejected")
     assert page.locator(".sv-hint-drag").is_visible()
 
 
-def test_end_card_says_where_the_time_went(looker):
+def test_end_card_says_how_the_time_was_spent(looker):
     page = looker.look(OPENING)
     looker.ask("last()")
     assert "The time went to drafting (" in page.inner_text(".sv-times-said")

@@ -102,7 +102,7 @@ def started(lane, place, turn=1):
 STILL = "document.getAnimations().every((each) => each.playState !== 'running')"
 
 
-def test_result_is_hidden_until_the_replay_has_shown_it(mover):
+def test_race_result_is_hidden_until_the_replay_ends_or_is_skipped(mover):
     page, headline = mover.page, mover.page.locator(".sv-race-headline")
     ahead = page.locator(".sv-race-ahead").first
     for show in (lambda: page.get_by_text("Show it now").click(), lambda: mover.ask("seek(1e9)")):
@@ -118,7 +118,7 @@ def test_result_is_hidden_until_the_replay_has_shown_it(mover):
     assert headline.is_visible(), "what was seen once stays"
 
 
-def test_reduced_motion_shows_a_recorded_race_at_its_end(visit):
+def test_reduced_motion_shows_a_recorded_race_as_finished(visit):
     racer = Racer.of(visit)
     assert racer.ask("race.source") == "recorded"
     assert visit.page.locator(".sv-race .sv-badge").inner_text() == "recorded"
@@ -129,7 +129,7 @@ def test_reduced_motion_shows_a_recorded_race_at_its_end(visit):
     assert visit.page.locator(".sv-race-headline").inner_text() == racer.ask("whole.headline")
 
 
-def test_race_plays_once_automatically_and_obeys_its_buttons(mover):
+def test_race_starts_by_itself_and_its_buttons_pause_and_change_speed(mover):
     page = mover.page
     paused = page.evaluate(PAUSED)
     assert not mover.ask("playing")
@@ -152,7 +152,7 @@ def test_race_plays_once_automatically_and_obeys_its_buttons(mover):
     page.wait_for_function(f"{RACE}.playing && {RACE}.time < 0.8 * {END}")
 
 
-def test_race_plays_once_most_of_it_is_visible(mover):
+def test_race_starts_only_when_most_of_it_is_visible(mover):
     page = mover.page
     page.set_viewport_size({"width": 1280, "height": 260})
     mover.ask("load('made')")
@@ -163,7 +163,7 @@ def test_race_plays_once_most_of_it_is_visible(mover):
 
 
 @pytest.mark.parametrize("full", [False, True])
-def test_lanes_show_the_tokens_of_finished_passes(racer, full):
+def test_lanes_show_only_tokens_of_finished_passes(racer, full):
     if full:
         racer.page.get_by_role("button", name="Full texts").click()
     moments = [0, 0.05, 0.0619, 0.062, 0.2, 0.424, 0.5689, 0.57, END - 0.001, END, 0.1]
@@ -178,7 +178,7 @@ def test_lanes_show_the_tokens_of_finished_passes(racer, full):
         assert racer.page.evaluate(TOPS) == tops, "nothing moves while it replays"
 
 
-def test_slider_moves_by_passes_with_keys_and_freely_by_press(racer):
+def test_arrow_keys_move_the_slider_by_passes_and_clicks_move_it_anywhere(racer):
     page = racer.page
     pin = page.get_by_role("slider", name="Time of the replay")
     pin.focus()
@@ -246,7 +246,7 @@ def test_lanes_are_compact_and_plain_decoding_comes_first(racer):
     assert page.locator(".sv-race-full .sv-race-lane").first.bounding_box()["height"] > 64
 
 
-def test_text_line_ends_with_the_newest_word(racer):
+def test_text_of_a_lane_scrolls_to_its_newest_word(racer):
     page = racer.page
     page.set_viewport_size({"width": 390, "height": 844})
     racer.ask(f"seek({END})")
@@ -257,7 +257,7 @@ def test_text_line_ends_with_the_newest_word(racer):
         assert first["x"] < 0
 
 
-def test_repeated_lanes_show_their_speedup_range(racer):
+def test_lanes_that_ran_several_times_show_their_speedup_range(racer):
     page = racer.page
     row = page.locator(".sv-race-numbers").filter(has_text="Draft model")
     low, high = next(n for n in made_race.summary()["lanes"] if n["name"] == "draft")["speedups"]
@@ -267,7 +267,7 @@ def test_repeated_lanes_show_their_speedup_range(racer):
     assert "Lanes that took less than a second ran 3 times" in foot
 
 
-def test_reduced_motion_plays_still_pictures(racer):
+def test_reduced_motion_plays_a_race_without_animations(racer):
     racer.ask("seek(0.8)")
     racer.ask("play()")
     assert racer.page.evaluate(MOVING) == 0
@@ -275,7 +275,7 @@ def test_reduced_motion_plays_still_pictures(racer):
     assert racer.ask("time") == pytest.approx(END)
 
 
-def test_markup_stays_text_and_unknown_values_are_dashes(racer):
+def test_html_is_shown_as_text_and_unknown_values_as_dashes(racer):
     page = racer.page
     assert page.locator(".sv-race-lane h3").nth(1).inner_text() == HOSTILE
     assert page.locator(".sv-race-c-name h3").nth(1).inner_text() == HOSTILE
@@ -292,7 +292,7 @@ def test_markup_stays_text_and_unknown_values_are_dashes(racer):
     assert page.locator(".sv-race-same").inner_text().startswith("All 4 texts are identical:")
 
 
-def test_different_text_is_reported_and_marked(racer):
+def test_lane_with_different_text_is_reported_and_its_word_marked(racer):
     racer.ask("load('apart')")
     page = racer.page
     assert page.locator(".sv-race-same").get_attribute("data-is") == "apart"
@@ -304,7 +304,7 @@ def test_different_text_is_reported_and_marked(racer):
     assert page.locator(".sv-race-parts").count() == 1
 
 
-def test_warning_is_shown_beside_the_headline(racer):
+def test_warning_about_noise_is_shown_beside_the_headline(racer):
     page, number = racer.page, str(racer.ask("begin()"))
     caution = "Too noisy here; measure again when this machine is idle. Draft model: <b>slow</b>."
     assert page.locator(".sv-race-caution").is_hidden()
@@ -318,7 +318,7 @@ def test_warning_is_shown_beside_the_headline(racer):
     assert abs(head["y"] - box["y"]) < 4
 
 
-def test_finished_live_race_replays_and_shows_numbers(racer):
+def test_finished_live_race_can_be_replayed_and_shows_its_numbers(racer):
     number = str(racer.ask("begin()"))
     done = {"kind": "state", "state": "done", "id": number}
     lines = [made_race.opening(number, "live"), *map(made_race.ended, ORDER)]
@@ -333,7 +333,7 @@ def test_finished_live_race_replays_and_shows_numbers(racer):
     assert racer.notice() == "The server did not accept this race. Try again."
 
 
-def test_columns_have_tooltips_and_lanes_link_to_cost(racer):
+def test_column_headings_have_tooltips_and_lanes_link_to_cost(racer):
     page = racer.page
     term = page.get_by_role("button", name="acceptance α")
     tip = page.get_by_role("tooltip").filter(has_text="sum of min(p, q)")
@@ -353,7 +353,7 @@ def test_columns_have_tooltips_and_lanes_link_to_cost(racer):
     assert json.loads(point) == known | whose
 
 
-def test_focus_stays_in_the_table_when_another_race_is_shown(racer):
+def test_table_keeps_focus_when_another_race_is_shown(racer):
     term = racer.page.get_by_role("button", name="acceptance α")
     link = racer.page.get_by_role("button", name="See it on Cost: Draft model")
     for button, name in ((term, "apart"), (link, "made")):
@@ -363,7 +363,7 @@ def test_focus_stays_in_the_table_when_another_race_is_shown(racer):
         expect(button).to_be_focused()
 
 
-def test_repeated_short_lanes_are_announced(racer):
+def test_page_says_when_short_lanes_are_repeated(racer):
     page, number = racer.page, str(racer.ask("begin()"))
     lines = [made_race.opening(number, "live")]
     for place, name in enumerate(ORDER, 1):
@@ -390,7 +390,7 @@ def test_queued_race_shows_its_waiting_time(racer):
     assert racer.notice() == ""
 
 
-def test_running_race_shows_its_state_and_keeps_results(racer):
+def test_running_race_shows_progress_and_keeps_finished_lanes(racer):
     page, number = racer.page, str(racer.ask("begin()"))
     lines = [{"kind": "state", "state": "queued", "place": 2, "id": number}]
     racer.receive(*lines)
@@ -423,7 +423,7 @@ def test_running_race_shows_its_state_and_keeps_results(racer):
     assert not page.evaluate("document.body.classList.contains('sv-racing')")
 
 
-def test_race_is_accessible_and_readable(racer):
+def test_race_passes_axe_and_contrast_checks(racer):
     page = racer.page
     page.locator(".sv-race-words summary").click()
     racer.ask("seek(0.3)")

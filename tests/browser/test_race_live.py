@@ -39,7 +39,7 @@ def fill_in(page, preset, tokens, seed=1):
     expect(page.locator("#sv-raceform-settings")).to_contain_text(f"{tokens} tokens · seed {seed}")
 
 
-def test_other_target_lists_only_fitting_drafters(page, visit):
+def test_choosing_another_target_lists_only_drafters_that_fit_it(page, visit):
     lane = "#sv-raceform-lane-1 .sv-raceform-model input"
     assert "EAGLE-3" in visit.listed(lane)
     turns = page.locator("#sv-raceform-chat")
@@ -91,7 +91,7 @@ def labels(page, box):
     return [label.strip() for label in shown if label.strip()]
 
 
-def test_lane_settings_use_the_fields_of_step(page):
+def test_settings_of_a_lane_use_the_same_fields_as_step(page):
     page.get_by_role("button", name="Four families").click()
     expect(page.locator("#sv-raceform-fields")).to_be_hidden()
     expect(words(page, 3)).to_have_text("γ 5 · budget 10 (default)")
@@ -128,7 +128,7 @@ def test_lane_settings_use_the_fields_of_step(page):
     expect(words(page, 4)).to_have_text("γ 5 (default)")
 
 
-def test_preset_can_be_raced_and_invalid_lane_is_rejected(page):
+def test_preset_race_runs_and_an_invalid_lane_is_rejected(page):
     fill_in(page, "γ 2 against γ 8", tokens=8)
     race(page)
     wait_until_over(page)
@@ -148,7 +148,7 @@ def test_preset_can_be_raced_and_invalid_lane_is_rejected(page):
     assert page.evaluate(f"{RACE}.race.prompt") == PROMPT, "what was shown stays"
 
 
-def test_stopped_race_keeps_finished_lanes(page):
+def test_stopped_live_race_keeps_its_finished_lanes(page):
     fill_in(page, "γ 2 against γ 8", tokens=40, seed=SLOW)
     race(page)
     page.wait_for_function(
@@ -179,7 +179,7 @@ def test_added_lanes_have_default_settings(page):
     expect_lanes(page, long, ("EAGLE-2", suits("eagle2")))
 
 
-def test_form_takes_the_settings_of_the_chosen_race(visit):
+def test_race_form_takes_the_settings_of_the_chosen_race(visit):
     page = compare(visit, "?race=2-repeat")
     expect(page.locator("#sv-raceform-recorded input")).to_have_value(title("2-repeat"))
     assert page.evaluate(f"{RACE}.race.id") == "2-repeat"

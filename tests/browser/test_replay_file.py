@@ -53,7 +53,7 @@ def saved(page, tmp_path):
     return file
 
 
-def test_saved_file_says_the_same_sentence_offline(visit, reader, tmp_path):
+def test_saved_file_shows_the_same_step_offline(visit, reader, tmp_path):
     page = visit.open("?trace=01-chain&round=0")
     file = saved(page, tmp_path)
     assert file.name == "specviz-01-chain.html"
@@ -69,7 +69,7 @@ def test_saved_file_says_the_same_sentence_offline(visit, reader, tmp_path):
         assert other.inner_text(part) == shown != "", part
 
 
-def test_file_draws_the_chart_as_the_page_does(visit, reader, tmp_path):
+def test_saved_file_draws_the_same_chart_as_the_page(visit, reader, tmp_path):
     """The page draws it with plotly, the file without."""
     page = visit.open("?trace=01-chain&round=1&step=score")
     other = reader.read(saved(page, tmp_path), "?round=1&step=score")
@@ -84,7 +84,7 @@ def test_file_draws_the_chart_as_the_page_does(visit, reader, tmp_path):
     assert [at for _, at in ours] == pytest.approx([at for _, at in plotlys], abs=1)
 
 
-def test_file_has_no_control_that_needs_a_server(reader, tmp_path):
+def test_saved_file_has_no_control_that_needs_a_server(reader, tmp_path):
     file = tmp_path / "run.html"
     file.write_text(replay(made(Recipe())), encoding="utf-8")
     page = reader.read(file)
@@ -106,7 +106,7 @@ def test_file_has_no_control_that_needs_a_server(reader, tmp_path):
     assert page.get_by_role("button", name="Run it from here").count() == 0
 
 
-def test_hostile_text_of_a_run_stays_text(reader, tmp_path):
+def test_html_in_a_run_is_shown_as_text_in_the_saved_file(reader, tmp_path):
     run = made(Recipe(odd=True))
     file = tmp_path / "run.html"
     hostile = Trace(replace(run.header, prompt=HOSTILE), run.events)
@@ -119,7 +119,9 @@ def test_hostile_text_of_a_run_stays_text(reader, tmp_path):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_file_fits_a_phone_and_follows_the_system_colours(reader, tmp_path, scheme):
+def test_saved_file_fits_a_phone_and_follows_the_colour_scheme_of_the_system(
+    reader, tmp_path, scheme
+):
     file = tmp_path / "run.html"
     file.write_text(replay(made(Recipe(shape=(3, 2, 1))), step="rejected"), encoding="utf-8")
     reader.page.set_viewport_size({"width": 390, "height": 844})
@@ -131,7 +133,7 @@ def test_file_fits_a_phone_and_follows_the_system_colours(reader, tmp_path, sche
     assert page.evaluate("document.body.classList.contains('dark')") == (scheme == "dark")
 
 
-def test_file_in_a_frame_leaves_the_address_and_history_alone(reader, tmp_path):
+def test_saved_file_in_an_iframe_leaves_address_and_history_unchanged(reader, tmp_path):
     """As in a notebook."""
     file = tmp_path / "notebook.html"
     file.write_text(f"<!doctype html><title>x</title>{made(Recipe())._repr_html_()}", "utf-8")
@@ -146,7 +148,7 @@ def test_file_in_a_frame_leaves_the_address_and_history_alone(reader, tmp_path):
     assert reader.page.url == f"file://{file}"
 
 
-def test_live_run_is_saved_as_a_recorded_one(visit, reader, pair, tmp_path):
+def test_saved_live_run_is_labelled_recorded(visit, reader, pair, tmp_path):
     page = visit.open()
     visit.fill_in(pair, "the cat was")
     visit.run()

@@ -42,7 +42,7 @@ def address(tmp_path):
             server.terminate()
 
 
-def test_a_tab_is_one_folder_and_one_row(address, browser):
+def test_adding_one_folder_and_one_row_adds_a_working_tab(address, browser):
     with browser.new_page() as page:
         errors = []
         page.on("pageerror", lambda error: errors.append(str(error)))

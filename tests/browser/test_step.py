@@ -28,7 +28,7 @@ def test_recorded_run_plays_at_once_and_pauses_at_the_first_rejection(lively):
     assert page.get_by_role("button", name="Play").is_visible()
 
 
-def test_run_opens_at_the_first_draft_after_the_prefill(looker):
+def test_recorded_run_opens_at_the_first_draft_after_the_prefill(looker):
     page = looker.look()
     assert looker.ask("cursor") == {"round": 1, "step": 0}
     assert page.locator(".sv-seg[aria-label='Round 0']").count() == 1
@@ -37,7 +37,7 @@ def test_run_opens_at_the_first_draft_after_the_prefill(looker):
     assert "Nothing was drafted" in looker.caption() or "1 new token" in looker.caption()
 
 
-def test_a_run_that_drafts_late_opens_at_its_first_guess(looker):
+def test_recorded_run_that_drafts_late_opens_at_its_first_guess(looker):
     looker.look("9-23-lookahead")
     drafted = "window.specviz.players['sv-step'].frame.tree.nodes"
     assert looker.page.evaluate(f"Object.keys({drafted}).length") > 0
@@ -50,7 +50,7 @@ def test_drafter_is_described_under_the_tree(looker):
     assert said == f"Medusa. {find('medusa', 'drafter').how}"
 
 
-def test_arrow_keys_step_forward_and_back_and_the_caption_changes(looker):
+def test_arrow_keys_step_forward_and_back(looker):
     page = looker.look()
     seen = [looker.caption()]
     for _ in range(6):
@@ -66,7 +66,7 @@ def test_arrow_keys_step_forward_and_back_and_the_caption_changes(looker):
     assert looker.ask("cursor") == {"round": 0, "step": 0}
 
 
-def test_buttons_do_what_keys_do_and_next_names_the_next_step(looker):
+def test_buttons_do_the_same_as_keys_and_next_button_names_the_next_step(looker):
     page = looker.look()
     said = page.inner_text("[data-do=next]")
     page.click("[data-do=next]")
@@ -77,7 +77,7 @@ def test_buttons_do_what_keys_do_and_next_names_the_next_step(looker):
     assert page.is_disabled("[data-do=next]")
 
 
-def test_keys_do_not_step_while_typing(looker):
+def test_arrow_keys_do_not_step_while_the_visitor_types(looker):
     page = looker.look()
     page.get_by_label("Prompt").focus()
     page.keyboard.press("End")
@@ -87,7 +87,7 @@ def test_keys_do_not_step_while_typing(looker):
     looker.put_back()
 
 
-def test_space_plays_and_pauses(looker):
+def test_space_key_plays_and_pauses(looker):
     page = looker.look()
     page.keyboard.press(" ")
     page.get_by_role("button", name="Pause").wait_for()
@@ -96,7 +96,7 @@ def test_space_plays_and_pauses(looker):
     page.get_by_role("button", name="Play").wait_for()
 
 
-def test_newest_step_of_a_long_round_stays_in_the_dock(visit):
+def test_newest_step_of_a_long_round_stays_visible_in_the_dock(visit):
     """The oldest steps give way, at a step and when autoplay begins or ends there."""
     visit.page.set_viewport_size({"width": 1024, "height": 700})
     page = visit.open("?trace=06-long-chain")
@@ -111,7 +111,7 @@ def test_newest_step_of_a_long_round_stays_in_the_dock(visit):
         page.click("[data-do=play]")
 
 
-def test_link_opens_a_run_at_a_step_and_the_address_follows(visit):
+def test_link_opens_a_run_at_a_step_and_the_address_is_kept_current(visit):
     page = visit.open("?trace=02-siblings&round=2&step=score")
     assert visit.ask("run.id") == "02-siblings"
     assert (visit.ask("cursor.round"), visit.ask("frame.step.id")) == (2, "score")
@@ -123,12 +123,12 @@ def test_link_opens_a_run_at_a_step_and_the_address_follows(visit):
 
 
 @pytest.mark.parametrize("query", ["?trace=none&round=x", "?round=999&step=a", "?step=%3Cb%3E"])
-def test_bad_link_still_opens_a_run(visit, query):
+def test_link_with_invalid_parameters_still_opens_a_run(visit, query):
     visit.open(query)
     assert visit.ask("rounds") > 0
 
 
-def test_link_to_a_missing_run_says_so_and_opens_the_first(visit):
+def test_link_to_a_missing_run_is_reported_and_opens_the_first_run(visit):
     page = visit.open("?trace=<b>gone</b>&round=3&step=score")
     notice = page.get_by_role("alert")
     expect(notice).to_contain_text("There is no recorded run called “<b>gone</b>” here")
@@ -138,7 +138,7 @@ def test_link_to_a_missing_run_says_so_and_opens_the_first(visit):
     expect(notice).to_be_hidden()
 
 
-def test_group_headings_of_the_recorded_list_cannot_be_selected(visit):
+def test_group_headings_in_the_list_of_recorded_runs_cannot_be_selected(visit):
     page = visit.open()
     page.click("#sv-settings")
     page.click("#sv-method input")
@@ -188,7 +188,7 @@ WORDS = """(rounds) => {
 }"""
 
 
-def test_tokens_are_shown_literally_and_never_executed(looker):
+def test_token_text_is_shown_literally_and_never_executed(looker):
     page = looker.look("05-odd-tokens")
     trace = made(RUNS["05-odd-tokens"])
     seen = page.evaluate(WORDS, len(trace.rounds))
@@ -201,7 +201,7 @@ def test_tokens_are_shown_literally_and_never_executed(looker):
     assert page.locator(".sv-player img, .sv-player script").count() == 0
 
 
-def test_rejection_numbers_agree_in_caption_coin_and_table(looker):
+def test_caption_coin_and_table_show_the_same_numbers_at_a_rejection(looker):
     page = looker.look()
     looker.step_to("Rejected")
     caption = looker.caption()
@@ -214,7 +214,7 @@ def test_rejection_numbers_agree_in_caption_coin_and_table(looker):
     assert page.inner_text(".sv-on-trial .sv-w") in caption.replace("\n", "")
 
 
-def test_second_guess_at_a_position_has_hatched_bars(looker):
+def test_bars_of_a_second_guess_at_a_position_are_hatched(looker):
     page = looker.look("02-siblings")
     looker.step_until("frame.panel.tries > 1")
     assert "rejected, p′ (the residual) gives" in looker.caption().replace("\n", " ")
@@ -226,7 +226,7 @@ def test_second_guess_at_a_position_has_hatched_bars(looker):
     assert page.locator(".sv-tree .sv-twig-stripe.sv-twig-p").count() >= 1
 
 
-def test_guesses_that_were_not_sampled_show_no_q(looker):
+def test_q_is_not_shown_for_guesses_that_were_not_sampled(looker):
     page = looker.look("03-point-mass")
     looker.step_until("frame.panel.kind === 'guesses'")
     assert page.inner_text(".sv-title") == "The drafter's confidence"
@@ -244,7 +244,7 @@ def test_guesses_that_were_not_sampled_show_no_q(looker):
         assert row.locator("[role=cell]").count() == page.locator(".sv-mh > *").count()
 
 
-def test_tokens_in_sentences_are_chips(looker):
+def test_tokens_in_sentences_are_drawn_with_a_border(looker):
     page = looker.look("05-odd-tokens")
     looker.step_to("Recovered")
     chips = page.locator(".sv-say .sv-token")
@@ -263,7 +263,7 @@ def test_tree_is_on_screen_at_every_step_and_after_an_address_change(looker):
 
 
 @pytest.mark.parametrize("name", ["01-chain", "02-siblings", "04-temperature-0", "06-long-chain"])
-def test_nothing_overflows_at_any_width(looker, name):
+def test_step_tab_does_not_overflow_at_any_width(looker, name):
     page = looker.look(name)
     for verdict in ("Rejected", "Recovered"):
         looker.step_to(verdict)
@@ -273,7 +273,7 @@ def test_nothing_overflows_at_any_width(looker, name):
             assert page.locator(".sv-table").evaluate("e => e.scrollWidth - e.clientWidth") <= 0
 
 
-def test_page_does_not_jump_within_a_round(looker):
+def test_dock_does_not_move_within_a_round(looker):
     page = looker.look()
     looker.ask("go(3, 0)")
     tops = set()
@@ -283,7 +283,7 @@ def test_page_does_not_jump_within_a_round(looker):
     assert len(tops) == 1
 
 
-def test_dark_mode_redraws_the_tree(looker):
+def test_tree_is_redrawn_when_dark_mode_is_switched_on(looker):
     page = looker.look()
     looker.dress("light")
     looker.step_to("Rejected")
@@ -329,7 +329,7 @@ def test_unchanged_figures_are_not_redrawn(looker):
     assert due > 10
 
 
-def test_guard_is_active_in_the_running_server(looker):
+def test_running_server_blocks_uploads_and_remote_files(looker):
     page = looker.look()
     for path in ("gradio_api/upload", "monitoring/summary", "gradio_api/file=https://example.com"):
         assert page.request.get(looker.url + path).status == 403
@@ -362,7 +362,7 @@ QUESTIONS = ["01-chain", "02-siblings", "03-point-mass", "04-temperature-0", "06
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_predict_first_shows_the_guess_and_not_its_verdict(looker, name):
+def test_predict_first_shows_the_guess_but_hides_its_verdict(looker, name):
     page = looker.look(name)
     page.get_by_label("Predict first").check()
     looker.step_to("Your prediction?")
@@ -385,7 +385,7 @@ def test_predict_first_shows_the_guess_and_not_its_verdict(looker, name):
     page.get_by_label("Predict first").uncheck()
 
 
-def test_the_guess_in_question_is_ringed(visit):
+def test_guess_to_predict_is_ringed_in_the_tree(visit):
     page = guess_at(visit, "?trace=01-chain")
     for _ in range(2):
         ring = page.evaluate(
@@ -407,7 +407,7 @@ def test_the_guess_in_question_is_ringed(visit):
             break
 
 
-def test_predicting_the_likelier_outcome_gives_a_point(visit):
+def test_prediction_of_the_likelier_outcome_scores_a_point(visit):
     page = guess_at(visit, "?trace=01-chain")
     good = of = 0
     lucky = set()
@@ -427,7 +427,7 @@ def test_predicting_the_likelier_outcome_gives_a_point(visit):
     assert {(True, False), (False, True)} & lucky, "a coin fell against the better bet"
 
 
-def test_a_question_can_be_left_and_is_asked_once(visit):
+def test_prediction_can_be_skipped_and_is_asked_only_once(visit):
     page = guess_at(visit, "?trace=01-chain")
     step = visit.ask("cursor.step")
     assert "the coin" not in page.inner_text(".sv-player").lower()
@@ -453,7 +453,7 @@ def test_a_question_can_be_left_and_is_asked_once(visit):
     assert visit.ask("frame.step.kind") == "judge"
 
 
-def test_the_probability_can_be_estimated_by_keyboard(visit):
+def test_acceptance_probability_can_be_estimated_by_keyboard(visit):
     page = guess_at(visit, "?trace=01-chain")
     page.click(".sv-answer >> text=Estimate the probability")
     slider = page.get_by_role("slider", name="Probability that it is accepted")
@@ -479,7 +479,7 @@ def test_the_probability_can_be_estimated_by_keyboard(visit):
     assert page.locator(".sv-answer >> text=Rejected").count() == 1
 
 
-def test_temperature_0_asks_for_the_top_token(visit):
+def test_prediction_at_temperature_0_asks_about_the_top_token(visit):
     page = guess_at(visit, "?trace=04-temperature-0")
     assert "top token?" in visit.caption()
     assert page.locator(".sv-answer >> text=Estimate the probability").count() == 0
@@ -499,7 +499,7 @@ FRAMES = """async ([address, round]) => {
 
 
 @pytest.mark.parametrize("name", ["02-siblings", "04-temperature-0"])
-def test_browser_restores_every_frame_from_patches(looker, name):
+def test_browser_restores_every_frame_from_its_patch(looker, name):
     looker.look(name)
     trace = made(RUNS[name])
     for index in range(len(trace.rounds)):

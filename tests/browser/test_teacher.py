@@ -28,7 +28,7 @@ def whole(visit):
     return page, page.evaluate(f"{RACE}.whole")
 
 
-def test_page_shows_the_winner_the_reason_and_the_h100_estimate(whole):
+def test_race_shows_the_winner_the_reason_and_an_estimate_for_an_h100(whole):
     page, said = whole
     names = ["N-gram", "Medusa", "EAGLE-3", "Draft model", "plain"]
     assert [lane["name"] for lane in said["lanes"]] == names
@@ -60,7 +60,7 @@ def test_page_shows_the_winner_the_reason_and_the_h100_estimate(whole):
     expect(answer).to_contain_text("simulated")
 
 
-def test_link_opens_its_tab(visit):
+def test_link_with_parameters_of_a_tab_opens_that_tab(visit):
     page = visit.open("?alpha=0.5&c=0.25")
     chosen = page.locator("#sv-tabs [role=tab][aria-selected=true]").first
     expect(chosen).to_have_text("Cost")

@@ -25,7 +25,7 @@ def test_copied_link_opens_the_same_step(visit, another):
     assert another.ask("cursor") == visit.ask("cursor")
 
 
-def test_a_reload_and_a_copied_link_keep_the_open_tab(visit):
+def test_reloads_and_copied_links_keep_the_open_tab(visit):
     page = visit.open()
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     open_tab = "[role=tab][aria-selected=true]:text-is('{}')"
@@ -41,7 +41,7 @@ def test_a_reload_and_a_copied_link_keep_the_open_tab(visit):
     assert "tab" not in parse_qs(urlsplit(page.url).query)
 
 
-def test_button_says_that_a_link_opens_the_tab_without_the_live_race(visit):
+def test_copy_button_says_that_the_link_omits_the_live_race(visit):
     page = visit.open("?tab=compare")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.wait_for_function("window.specviz.races?.['sv-race']?.whole")
@@ -73,7 +73,7 @@ def copied(page):
     return page.evaluate("navigator.clipboard.readText()")
 
 
-def test_links_to_a_race_and_to_cost_open_them(visit, another):
+def test_copied_links_reopen_a_race_and_the_cost_tab(visit, another):
     page = visit.open()
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.get_by_role("tab", name="Compare").click()
@@ -92,7 +92,7 @@ def test_links_to_a_race_and_to_cost_open_them(visit, another):
     there.wait_for_selector("[role=tab][aria-selected=true]:text('Cost')")
 
 
-def test_links_to_the_sandbox_and_to_a_tree_open_them(visit, another):
+def test_copied_links_reopen_the_sandbox_and_a_tree(visit, another):
     page = visit.open()
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.get_by_role("tab", name="Lossless?").click()
@@ -121,7 +121,7 @@ def test_links_to_the_sandbox_and_to_a_tree_open_them(visit, another):
 
 
 @pytest.mark.parametrize("name", [*PARTS, "timeline"])
-def test_sections_can_be_saved_as_svg_and_png(looker, name):
+def test_parts_of_step_can_be_saved_as_svg_and_png(looker, name):
     page = looker.look()
     looker.step_to("Rejected")
     box = page.locator(PARTS.get(name, ".sv-time")).first.bounding_box()
@@ -170,7 +170,7 @@ def saved(page, name, kind):
     return download.value.path().read_bytes()
 
 
-def test_saved_picture_looks_like_the_page(looker):
+def test_saved_picture_has_the_same_pixels_as_the_page(looker):
     """The same pixels but for edges of letters: no style was lost on the way."""
     page = looker.look()
     looker.step_to("Rejected")
@@ -183,7 +183,7 @@ def test_saved_picture_looks_like_the_page(looker):
     assert sum(apart) / len(apart) < 0.03
 
 
-def test_print_out_is_one_page_without_controls(looker):
+def test_printed_step_is_one_page_without_controls(looker):
     page = looker.look()
     looker.step_to("Rejected")
     document = page.pdf(prefer_css_page_size=True, print_background=True)
@@ -222,7 +222,7 @@ def test_worksheet_prints_on_one_a4_page_without_colour(looker, name):
         expect(sheet).to_have_count(0)
 
 
-def test_worksheet_has_solutions_only_if_requested_and_takes_them_from_the_frame(looker):
+def test_worksheet_shows_solutions_of_its_frame_only_if_requested(looker):
     page = looker.look()
     looker.step_to("Rejected")
     verdict = looker.ask("frame.panel")
@@ -247,7 +247,7 @@ def test_worksheet_has_solutions_only_if_requested_and_takes_them_from_the_frame
     page.keyboard.press("Escape")
 
 
-def test_worksheet_of_another_step_is_of_a_rejection_and_shows_markup_as_text(looker):
+def test_worksheet_falls_back_to_a_rejection_and_escapes_html(looker):
     page = looker.look()
     page.evaluate("window.specviz.players['sv-step'].first()")
     page.evaluate("""() => { const { run } = window.specviz.players["sv-step"];
@@ -261,7 +261,7 @@ def test_worksheet_of_another_step_is_of_a_rejection_and_shows_markup_as_text(lo
     assert looker.ask("frame.step.is") == "rejected"
 
 
-def test_presenter_mode_hides_the_form_and_steps_with_a_remote(visit):
+def test_presenter_mode_hides_the_form_and_obeys_a_presentation_remote(visit):
     page = visit.open("?trace=01-chain&present=1")
     page.evaluate("window.specviz.players['sv-step'].pause()")
     page.evaluate("window.specviz.players['sv-step'].first()")

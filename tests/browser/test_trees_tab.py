@@ -50,7 +50,7 @@ def settled(page):
     page.wait_for_function(f"{GROW}.idle")
 
 
-def test_recorded_growth_is_shown_at_once_and_played_step_by_step(trees):
+def test_recorded_tree_is_shown_at_once_and_grows_step_by_step(trees):
     expect(trees.locator(".sv-grow-source")).to_contain_text("recorded")
     trees.get_by_role("button", name="First step").click()
     expect(trees.locator(".sv-grow-kindword")).to_have_text("Start")
@@ -67,7 +67,7 @@ def test_recorded_growth_is_shown_at_once_and_played_step_by_step(trees):
     expect(trees.locator(".sv-grow-matrix")).to_be_visible()
 
 
-def test_pointer_highlights_the_node_in_tree_matrix_text_and_numbers(trees):
+def test_selected_node_is_highlighted_in_tree_mask_text_and_numbers(trees):
     trees.mouse.move(0, 0)  # where another test has left it, it may point at a guess
     trees.evaluate(f"{GROW}.view.picked = -1")
     trees.locator(".sv-grow-view .sv-twig-node").first.focus()
@@ -82,7 +82,7 @@ def test_pointer_highlights_the_node_in_tree_matrix_text_and_numbers(trees):
     assert trees.evaluate(f"{GROW}.view.picked") == 0
 
 
-def test_controls_grow_another_tree_and_invalid_ones_get_a_sentence(trees):
+def test_controls_grow_another_tree_and_invalid_values_show_an_error(trees):
     trees.locator("#sv-grow-preset").select_option("1")
     settled(trees)
     assert trees.evaluate(f"{GROW}.view.answer.nodes.length") > 300
@@ -106,7 +106,7 @@ def test_controls_grow_another_tree_and_invalid_ones_get_a_sentence(trees):
     assert trees.evaluate("navigator.clipboard.readText()") == "[1,-1,-1]"
 
 
-def test_picture_has_the_whole_tree(trees):
+def test_saved_picture_contains_the_whole_tree(trees):
     trees.locator("#sv-grow-preset").select_option("1")
     settled(trees)
     with trees.expect_download() as download:
@@ -115,7 +115,7 @@ def test_picture_has_the_whole_tree(trees):
     assert download.value.path().read_text().count("data-node") == nodes
 
 
-def test_link_restores_own_shape_and_fills_in_own_text(visit):
+def test_link_restores_a_custom_shape_and_fills_in_a_custom_text(visit):
     opened(visit)
     page = visit.page
     place = page.evaluate(f"{GROW}.state.place")
@@ -131,7 +131,7 @@ def test_link_restores_own_shape_and_fills_in_own_text(visit):
     assert parse_qs(urlsplit(page.url).query)["tree-shape"] == ["[-1, 0, 0]"]
 
 
-def test_lab_highlights_rounding_changes_and_two_rules_share_coins(trees):
+def test_ranking_lab_marks_rounding_changes_and_compares_two_rules(trees):
     trees.locator("#sv-rank-place").select_option("example:other-tree")
     expect(trees.locator(".sv-rank-says")).to_contain_text("0.0812")
     expect(trees.locator(".sv-rank-view .sv-twig-is-gained")).to_have_count(1)
@@ -143,7 +143,7 @@ def test_lab_highlights_rounding_changes_and_two_rules_share_coins(trees):
     expect(trees.locator(".sv-judge-mean")).to_contain_text("traversal", timeout=30_000)
 
 
-def test_entered_text_is_drafted_live(trees):
+def test_drafting_runs_live_on_an_entered_text(trees):
     trees.get_by_text("Use your own text, live").click()
     trees.get_by_label("Prompt").last.fill("")
     trees.get_by_role("button", name="Draft here, live").click()

@@ -52,7 +52,7 @@ def class_of_two(projector, phones, url):
     return phones
 
 
-def test_phones_answer_and_the_projector_counts_reveals_and_asks_again(projector, class_of_two):
+def test_projector_counts_phone_votes_reveals_the_verdict_and_asks_again(projector, class_of_two):
     page = projector
     one, two = class_of_two
     begun = time.monotonic()

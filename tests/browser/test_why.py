@@ -39,7 +39,7 @@ BOTH = f"() => [({TOPS})(), ({SAID.replace('OUTSIDE', OUTSIDE)})()]"
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_evidence_neither_shifts_the_layout_nor_overflows(looker, name):
+def test_evidence_for_a_guess_neither_shifts_the_layout_nor_overflows(looker, name):
     page = looker.look(name)
     for width, rounds in ((1280, (1, 2)), (390, (2,))):
         resize(page, width, 1400)
