@@ -2,14 +2,13 @@
 
 Stern (2018) calls the target's own next token and k - 1 guesses a block of k. The pass that
 verifies a block also computes the hidden state from which the next block is predicted, so a round
-is one pass of the target. The draft is a chain of top tokens, a
-point mass.
+is one pass of the target. The draft is a chain of top tokens, so q is a point mass.
 
 One feed-forward layer computes k - 1 vectors from the state at position t. Each is added to the
 state and projected by the target's own output head, to predict the tokens t + 2 … t + k; the
 target's own head predicts t + 1. The paper trains the layer together with the trunk; here the trunk
-is frozen (section 6 of the paper). No modern checkpoint exists. Tensors are named as in
-tensor2tensor's `dense_relu_dense` (conv1, conv2), of which this is a port.
+is frozen (section 6 of the paper). No checkpoint for a modern model was published. The code is a
+port of tensor2tensor's `dense_relu_dense` and keeps the names of its tensors (conv1, conv2).
 """
 
 from __future__ import annotations
@@ -62,18 +61,18 @@ class BlockwiseHeads(nn.Module):
         nn.init.zeros_(self.conv2.bias)
 
     def forward(self, states: Tensor, project: Project, count: int | None = None) -> Tensor:
-        """Return the logits of the first `count` heads (None for all): (…, h) to (heads, …, V)."""
+        """Return logits (heads, …, V) of the first `count` heads (None: all) for states (…, h)."""
         added = self.conv2(nn.functional.relu(self.conv1(states)))
         out = states[..., None, :] + added.unflatten(-1, (self.heads, -1))
         return project(out.movedim(-2, 0)[:count])
 
     def rows(self, count: int) -> int:
-        """Return the work of `count` heads on one state: one row, since they share a layer."""
+        """Return how many rows `count` heads compute per state: one, since they share a layer."""
         return 1
 
     @classmethod
     def new(cls, config: BlockwiseConfig, model: Any) -> Self:
-        """Return untrained heads for a causal LM."""
+        """Return untrained heads with a new hidden layer for a causal LM."""
         return cls(config, checkpoint.sizes(model)[0])
 
     @classmethod
@@ -113,13 +112,13 @@ class Blockwise(HeadDrafter):
     def weights(self, target: Target) -> Weights:
         """Implement `Drafter.weights`.
 
-        All heads are computed together; the output head is the target's.
+        All heads are computed in one product; the output head is the target's.
         """
         return Weights(matrix_weights(self.head), causal_lm_weights(target.model).head)
 
 
 class BlockSession(RankPathSession):
-    """A session that always drafts one chain of top tokens; settings of siblings are ignored."""
+    """A session that always drafts one chain of top tokens and ignores the settings of siblings."""
 
     def _paths(self, depth: int) -> list[tuple[int, ...]]:
         return [(0,) * (d + 1) for d in range(depth)]
@@ -136,7 +135,7 @@ def loss(head: BlockwiseHeads, outputs: TargetOutputs) -> Tensor:
 
 
 def guesses(head: BlockwiseHeads, outputs: TargetOutputs) -> Sequence[Tensor]:
-    """Return logits by depth, (B, T, V) each, as `overlaps` takes them."""
+    """Return each head's logits (B, T, V), by depth; the input of `overlaps`."""
     return list(head(outputs.final, outputs.head))
 
 

@@ -2,11 +2,10 @@
 
 Sampled candidates are drawn from q, the small model's distribution under the run's temperature,
 top-k and top-p. Siblings are sampled without replacement (2402.14160, 2401.06706), for which
-recursive rejection is exact. Greedy candidates, and all at temperature 0, are the top tokens, a
-point mass. A chain is a tree with one guess under each node. A guess below the chosen confidence
-ends its path but is itself
-kept: the remaining guesses would no longer follow q if unlikely ones were dropped (transformers'
-dynamic speculation keeps it too).
+recursive rejection is exact. Greedy candidates, and all candidates at temperature 0, are the top
+tokens, a point mass. A chain is a tree with one guess under each node. A guess below the confidence
+limit of the settings ends its path but is itself kept: if unlikely guesses were dropped, the
+remaining ones would no longer follow q (transformers' dynamic speculation keeps it too).
 """
 
 from __future__ import annotations
@@ -77,7 +76,7 @@ class DraftModelSession:
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """Implement `DraftSession.propose`.
 
-        The model makes one pass per level; nodes are numbered level by level. Score by node: the
+        The model makes one pass per level; nodes are numbered level by level. A node's score is the
         small model's probability at temperature 1.
         """
         self.reader.work = Work()

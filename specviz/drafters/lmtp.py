@@ -1,13 +1,14 @@
 """L-MTP (2505.17505): heads that skip positions; earlier hidden states fill the gaps.
 
-With leap k, head m, from 1, reads the state at position t and predicts the token t + k m + 1 (with
-k = 2: t + 3, t + 5, …; the target's own head predicts t + 1). Let the newest token be at n. The
-token n + j then comes from head m = ⌈j / k⌉ on the state at n - 1 - (k m - j): with k = 2, from the
-newest state if j is even and from the one before if j is odd.
+The leap k is the distance between the positions that two heads predict. Head m, from 1, reads the
+state at position t and predicts the token t + k m + 1 (with k = 2: t + 3, t + 5, …; the target's
+own head predicts t + 1). If the newest token is at n, the token n + j comes from head m = ⌈j / k⌉
+on the state at n - 1 - (k m - j): with k = 2, from the newest state if j is even and from the one
+before if j is odd.
 
 The network is Medusa's with other tensor names: `heads.{i}.resblock.{j}.l_proj.*` and
-`heads.{i}.lm_head.weight`. Without the latter, all heads use the target's projection. Trained on a
-frozen target, the first stage of the paper.
+`heads.{i}.lm_head.weight`. Without the latter, all heads use the target's projection. The target is
+frozen in training, as in the first stage of the paper.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ from specviz.trace.work import Weights, Work
 class LeapConfig:
     """Contents of config.json.
 
-    The public code sets skip_token to 3 but reads only one earlier state, as for 2.
+    The public code sets skip_token to 3, but reads only one earlier state, as a leap of 2 does.
 
     Attributes:
         n_head: Number of heads.
         head_num_layers: Residual blocks per head.
         skip_token: The leap k.
-        head_type: Kind of heads.
+        head_type: Type of the heads.
         model_name: Name of the target.
         made_for: SHA-256 of the target's weights.
     """
@@ -100,7 +101,7 @@ class LeapHeads(nn.Module):
         )
 
     def forward(self, states: Tensor, project: Project, count: int | None = None) -> Tensor:
-        """Return the logits of the first `count` heads (None for all): (…, h) to (heads, …, V)."""
+        """Return logits (heads, …, V) of the first `count` heads (None: all) for states (…, h)."""
         return side_by_side([*self.heads][:count], states, None if self.own_projection else project)
 
     @classmethod
@@ -146,14 +147,14 @@ class LeapMTP(HeadDrafter):
     def weights(self, target: Target) -> Weights:
         """Implement `Drafter.weights`.
 
-        Counts one head, since all are alike; a head's own output projection is part of it.
+        One head is counted, since all are alike, with its output projection if it has one.
         """
         borrowed = 0 if self.head.own_projection else causal_lm_weights(target.model).head
         return Weights(matrix_weights(self.head) // len(self.head.heads), borrowed)
 
 
 class NewestStates:
-    """Predicts from the k newest hidden states; the last one predicted the newest token."""
+    """Predicts from the k newest hidden states, the last of which predicted the newest token."""
 
     def __init__(self, heads: LeapHeads, project: Project, name: str) -> None:
         self.heads = heads
@@ -171,14 +172,15 @@ class NewestStates:
     def predict(self, newest: int, depth: int) -> HeadOutputs:
         """Implement `HeadPredictor.predict`.
 
-        There are no guesses while fewer than k states are known. Evidence: the head, from 1, the
-        position of the state that it read, and that state's distance from the newest (`back`).
+        There are no guesses while fewer than k states are known. Recorded for each guess: the head,
+        from 1, the position of the state that it read, and this state's distance from the newest
+        one (`back`).
         """
         assert self.states is not None
         guesses = [self.source(j) for j in range(1, depth + 1)]
         if len(self.states) < self.leap:
             return HeadOutputs(self.states[:0], [], Work())
-        logits = self.heads(self.states, self.project, guesses[-1][0])  # (heads, k, V)
+        logits = self.heads(self.states, self.project, guesses[-1][0])  # shape (heads, k, V)
         picked = torch.stack([logits[m - 1, -1 - back] for m, back in guesses])
         rows = logits.shape[0] * logits.shape[1]
         return HeadOutputs(
@@ -188,7 +190,7 @@ class NewestStates:
         )
 
     def source(self, j: int) -> tuple[int, int]:
-        """Return the head, from 1, that predicts new token j, and how many states back it reads."""
+        """Return the head, from 1, that predicts new token j, and how far back its state is."""
         head = -(-j // self.leap)
         return head, self.leap * head - j
 
@@ -207,7 +209,7 @@ def loss(head: LeapHeads, outputs: TargetOutputs) -> Tensor:
 
 
 def guesses(head: LeapHeads, outputs: TargetOutputs) -> Sequence[Tensor]:
-    """Return logits by depth, (B, T, V) each, as `overlaps` takes them.
+    """Return logits (B, T, V) for each depth, the input of `overlaps`.
 
     Where a row has no earlier state, its logits are zero, which counts as a wrong guess.
     """

@@ -1,14 +1,14 @@
 """Lookahead decoding (2402.02057): the pass that verifies guesses also prepares new ones.
 
-Rows of a window are added to every target pass, and the target's predictions there are collected as
-n-grams in a pool. The n-grams that begin with the text's last token are the guesses. The window's
-rows take the target's top token at any temperature, so the guesses do not depend on u: a point
-mass. There is no model and no training; the cost is extra rows.
+A window is a set of extra rows in every pass of the target. The target's predictions at these rows
+are collected as n-grams in a pool. The n-grams that begin with the text's last token are the
+guesses. The window always takes the target's top tokens, at any temperature, so the guesses do not
+depend on u: a point mass. There is no model and no training; the cost is the extra rows.
 
-The window is a Jacobi iteration: all positions are guessed at once, each from the guesses of the
-previous pass. The guesses along a column over N - 1 passes and the newest prediction form an
-n-gram. Columns are positions, levels are passes. Row (l, i) is l + i positions after the root;
-column 0 of level 0 is the root itself and not a row. As in the authors' code
+The window computes a Jacobi iteration: all positions are guessed at once, each from the guesses of
+the previous pass. Its columns are positions, its levels are passes. The guesses in a column over N
+- 1 passes, with the newest prediction, form an n-gram. Row (l, i) is l + i positions after the
+root; column 0 of level 0 is the root itself and not a row. As in the authors' code
 (hao-ai-lab/LookaheadDecoding), the first pass has W + N - 3 rows of level 0. Each of the next N - 2
 passes adds a level and removes a column. From then on every pass drops the oldest level. The window
 moves one position per pass, however many tokens were accepted.
@@ -39,11 +39,10 @@ NGram = tuple[int, ...]
 
 
 class Window:
-    """The window's tokens by level and column.
+    """The tokens of the window, by level and column.
 
-    The authors fill the window with random tokens of the prompt, at the start and in place of
-    end-of-text tokens. Here the prompt's tokens are used in order, repeated, so that a run can be
-    reproduced.
+    At the start, and in place of end-of-text tokens, the authors use random tokens of the prompt.
+    Here the prompt's tokens are used in order, again and again, so that a run can be reproduced.
 
     Args:
         prompt: Token ids of the prompt.
@@ -62,12 +61,12 @@ class Window:
 
     @property
     def columns(self) -> int:
-        """Number of columns, the root's included; W once the window is full."""
+        """Number of columns, including the root's; W once the window is full."""
         return len(self.levels[-1])
 
     @property
     def full(self) -> bool:
-        """Whether all N - 1 levels exist, so that the next pass yields n-grams."""
+        """Whether all N - 1 levels exist, in which case the next pass yields n-grams."""
         return len(self.levels) == self.ngram - 1
 
     @property
@@ -76,13 +75,13 @@ class Window:
         return len(self.levels) + self.columns - 2
 
     def rows(self) -> list[list[int]]:
-        """Return the tokens of the window's rows, by level, without the root."""
+        """Return the tokens of the window's rows, level by level, without the root."""
         return [self.levels[0][1:], *(list(level) for level in self.levels[1:])]
 
     def advance(self, newest: Sequence[int]) -> list[NGram]:
-        """Add predictions after the last level's rows, and return the new n-grams of size N.
+        """Add the predictions at the last level's rows, and return the new n-grams of size N.
 
-        They are in the order of columns, the root's first; there are none while the window fills.
+        They are ordered by column, the root's first; there are none until the window is full.
         """
         found: list[NGram] = []
         if self.full:
@@ -100,7 +99,7 @@ class Window:
         self.levels[0][0] = root
 
     def _without_ends(self, tokens: Sequence[int]) -> list[int]:
-        """Replace end-of-text tokens by filler tokens, since nothing can follow an end."""
+        """Replace end-of-text tokens by tokens of the prompt, since nothing follows an end."""
         return [next(self.filler) if token in self.ends else token for token in tokens]
 
 
@@ -113,10 +112,10 @@ def window_rows(columns: int, levels: int) -> Iterator[tuple[int, int]]:
 
 @lru_cache(maxsize=64)
 def visible(columns: int, levels: int) -> Tensor:
-    """Return which window rows each row sees, (m, m) bool; it also sees the text and the root.
+    """Return the attention mask among window rows, (m, m) bool.
 
-    Row (l, i) sees level 0 up to its own column, then its own column's levels up to itself: one row
-    for each position between the root and its own.
+    Row (l, i) attends to level 0 up to its column, and to the levels of its own column up to
+    itself: one row for each position after the root. All rows also attend to the text and the root.
     """
     rows = list(window_rows(columns, levels))
     return torch.tensor(
@@ -142,13 +141,13 @@ class Pool:
 
     def __init__(self, guesses: int) -> None:
         self.guesses = guesses
-        self.by_first: dict[int, dict[tuple[int, ...], Found]] = {}  # oldest first
+        self.by_first: dict[int, dict[tuple[int, ...], Found]] = {}  # by first token, oldest first
 
     def __len__(self) -> int:
         return sum(map(len, self.by_first.values()))
 
     def add(self, found: Found) -> None:
-        """Add an n-gram as the newest with its first token; drop the oldest of too many."""
+        """Add an n-gram as the newest with its first token; if too many, drop the oldest."""
         ngrams = self.by_first.setdefault(found.tokens[0], {})
         ngrams.pop(found.tokens, None)
         ngrams[found.tokens] = found
@@ -156,23 +155,23 @@ class Pool:
             del ngrams[next(iter(ngrams))]
 
     def after(self, token: int) -> list[Found]:
-        """Return the n-grams that begin with `token`, the oldest first."""
+        """Return the n-grams that begin with `token`, oldest first."""
         return list(self.by_first.get(token, {}).values())
 
 
 def merge_ngrams(
     root: int, ngrams: Sequence[Found], depth: int, ends: Sequence[int]
 ) -> tuple[DraftTree, list[int]]:
-    """Merge n-grams that begin with `root` into a tree, in which common prefixes share nodes.
+    """Merge n-grams that begin with `root` into a tree that has each common prefix once.
 
     Args:
         root: The newest token.
-        ngrams: The n-grams; siblings are in their order.
+        ngrams: The n-grams, in the order in which siblings are tested.
         depth: Maximum number of levels.
         ends: End-of-text tokens, which have no children.
 
     Returns:
-        The tree, and by node from 1 the index of the n-gram that added it.
+        The tree, and for each node from 1 on the index of the n-gram that added it.
     """
     tokens, parents, origins = [root], [-1], []
     known: dict[tuple[int, int], int] = {}
@@ -231,17 +230,18 @@ class LookaheadSession:
         self.shape = shape
         self.branches = shape.guesses > 1
         self.pool = Pool(shape.guesses)
-        self.window: Window | None = None  # set by the first proposal, which sees the prompt
+        self.window: Window | None = None  # set by the first proposal, which receives the prompt
         self.round = 0
 
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """Implement `DraftSession.propose`.
 
-        Evidence by node: the n-gram that added it, and the round and column in which it was found.
+        Recorded for each node: the n-gram that added it, and the round and column in which the
+        n-gram was found.
 
-        Evidence on the proposal: `pool`, the number of n-grams; `ngrams`, those tried; `filling`,
+        Recorded for the proposal: `pool`, the number of n-grams; `ngrams`, those used; `filling`,
         whether the window is not full yet; `window`, its rows by level; `rows_verified` and
-        `rows_window`, the rows of this pass without the root.
+        `rows_window`, how many rows of this pass are guesses and how many belong to the window.
         """
         self.round = chance.round
         if self.window is None:
@@ -291,8 +291,8 @@ class LookaheadSession:
     ) -> ExtraRows | None:
         """Return the window's rows for a tree of `nodes` nodes.
 
-        There are none in the last pass of a run that reaches its token limit, nor if they would be
-        beyond the target's last position.
+        There are none in the last pass before the token limit, nor where they would exceed the
+        target's maximum position.
         """
         if max_tokens == 1 or length - 1 + window.reach >= self.max_length:
             return None
@@ -300,5 +300,5 @@ class LookaheadSession:
         tokens = tuple(token for level in window.rows() for token in level)
         positions = tuple(level + column for level, column in window_rows(columns, levels))
         seen = torch.zeros(len(tokens), nodes, dtype=torch.bool)
-        seen[:, 0] = True  # of the tree, only the root is visible, no guess
+        seen[:, 0] = True  # of the tree, window rows attend only to the root, not to guesses
         return ExtraRows(tokens, positions, torch.cat([seen, visible(columns, levels)], dim=1))

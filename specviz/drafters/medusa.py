@@ -1,13 +1,13 @@
 """Medusa (2401.10774): extra heads predict the tokens after the newest one from one hidden state.
 
-Let the newest token be x at position n. Its own hidden state is not known yet; the one at n - 1 is,
+The newest token x is at position n. Its hidden state is not known yet, but the state at n - 1 is,
 from which the target's own head predicted x. Head i, from 0, reads that state and predicts the
-token n + 1 + i. This takes no pass of any model, and no head depends on x.
+token n + 1 + i. No other model is run, and no head depends on x.
 
 In other words, head i reads the state at t and predicts the token t + 2 + i; the target's own head
 predicts t + 1. Tensors are named as in FasterDecoding's `medusa_lm_head.pt`: `{i}.{j}.linear.*` for
-block j of head i, and `{i}.{layers}.weight` for its output projection. TGI's layout leaves out the
-latter: all heads use the target's projection. Both layouts can be read. Trained on a frozen target
+block j of head i, and `{i}.{layers}.weight` for its output projection. TGI's layout has no output
+projections: all heads use the target's. Both layouts can be read. The target is frozen in training
 (Medusa-1).
 """
 
@@ -42,7 +42,7 @@ class MedusaConfig:
         medusa_num_heads: Number of heads.
         medusa_num_layers: Residual blocks per head.
         base_model_name_or_path: Name of the target.
-        made_for: SHA-256 of the target's weights; public heads lack it.
+        made_for: SHA-256 of the target's weights; public heads do not have this key.
         hidden_size: Width of the target. vLLM needs it; FasterDecoding's heads do not have it.
         vocab_size: Number of tokens of the target; also for vLLM.
     """
@@ -97,11 +97,11 @@ class MedusaHeads(nn.ModuleList):
             self.append(head)
 
     def forward(self, states: Tensor, project: Project, count: int | None = None) -> Tensor:
-        """Return the logits of the first `count` heads (None for all): (…, h) to (heads, …, V)."""
+        """Return logits (heads, …, V) of the first `count` heads (None: all) for states (…, h)."""
         return side_by_side([*self][:count], states, None if self.own_projection else project)
 
     def rows(self, count: int) -> int:
-        """Return the work of `count` heads on one state, in rows of one head."""
+        """Return the work of `count` heads on one state, as a number of rows of one head."""
         return count
 
     @classmethod
@@ -138,7 +138,7 @@ class MedusaHeads(nn.ModuleList):
 
 
 def _check_fit(found: Head, config: MedusaConfig, target: Target) -> None:
-    """Check that the first head has the target's width and at most its number of tokens.
+    """Check that the first head is as wide as the target and has at most as many tokens.
 
     Raises:
         Unsuitable: If it does not.
@@ -165,17 +165,20 @@ class Medusa(HeadDrafter):
     def weights(self, target: Target) -> Weights:
         """Implement `Drafter.weights`.
 
-        Counts one head, since all are alike; a head's own output projection is part of it.
+        One head is counted, since all are alike, with its output projection if it has one.
         """
         borrowed = 0 if self.head.own_projection else causal_lm_weights(target.model).head
         return Weights(matrix_weights(self.head) // len(self.head), borrowed)
 
 
 class NewestState:
-    """Predicts from the hidden state that predicted the newest token; also for blockwise heads."""
+    """Predicts from the one hidden state that predicted the newest token.
+
+    Blockwise heads use it, too.
+    """
 
     def __init__(self, heads: Any, count: int, project: Project, name: str) -> None:
-        """Create a reader without a state.
+        """Create a predictor that has no state yet.
 
         Args:
             heads: Maps a state (h,), a projection and a number of heads to logits (heads, V); the
@@ -194,7 +197,7 @@ class NewestState:
     def predict(self, newest: int, depth: int) -> HeadOutputs:
         """Implement `HeadPredictor.predict`.
 
-        Evidence: the head, from 1, and the position of the state that it read.
+        Recorded for each guess: the head, from 1, and the position of the state that it read.
         """
         logits = self.heads(self.state, self.project, depth)
         work = Work(body=self.heads.rows(depth), head=len(logits))
@@ -208,7 +211,7 @@ class NewestState:
         self.state = states.final[-1]
 
 
-DECAY: Final = 0.8  # the paper's λ, since late guesses are rarely reached
+DECAY: Final = 0.8  # the paper's λ: later guesses are reached rarely
 
 
 def loss(head: MedusaHeads, outputs: TargetOutputs) -> Tensor:
@@ -218,7 +221,7 @@ def loss(head: MedusaHeads, outputs: TargetOutputs) -> Tensor:
 
 
 def guesses(head: MedusaHeads, outputs: TargetOutputs) -> Sequence[Tensor]:
-    """Return logits by depth, (B, T, V) each, as `overlaps` takes them."""
+    """Return logits (B, T, V) for each depth, the input of `overlaps`."""
     return list(head(outputs.final, outputs.head))
 
 

@@ -1,10 +1,10 @@
 """Parallel multi-token prediction (2404.19737): one layer for each future position.
 
-The trunk is every layer of the target but the last; the last layer is the target's own head, for
-t + 1. Head i, from 0, is one more such layer on the same trunk, for t + 2 + i, followed by the
-target's own norm and projection. The layers attend to the trunk's output at every verified token.
-With the newest token at n, the newest row is n - 1, which predicted it, so head i predicts the
-token n + 1 + i there. All heads run in one step.
+The trunk consists of all layers of the target but the last. The last layer acts as the target's own
+head, which predicts t + 1. Head i, from 0, is another such layer on the same trunk; it predicts t +
+2 + i, followed by the target's own norm and projection. The layers attend to the trunk's output at
+every verified token. If the newest token is at n, the newest row is n - 1, which predicted it, so
+head i predicts the token n + 1 + i there. No head waits for another.
 
 The paper (Gloeckle 2024) trains the heads together with the trunk; here the trunk is frozen.
 Tensors are named as in facebook/multi-token-prediction: `extra_heads.{i}.attention.wq.weight` and
@@ -48,7 +48,7 @@ class ParallelConfig:
     """Contents of config.json, with the keys of that checkpoint's params.json.
 
     Attributes:
-        n_future_tokens: Tokens predicted, t + 1 included.
+        n_future_tokens: Number of tokens predicted, including t + 1.
         n_heads: Attention heads.
         n_kv_heads: Key and value heads.
         hidden_dim: Inner width of the MLPs.
@@ -79,7 +79,7 @@ class SelfAttention(nn.Module):
         self.wo = nn.Linear(width, width, bias=False)
 
     def forward(self, x: Tensor, past: int, cache: Any) -> Tensor:
-        """Attend from new rows (B, r, h) that follow `past` rows in `cache` (transformers')."""
+        """Attend from new rows (B, r, h) that follow `past` rows in a cache of transformers."""
         q, k, v = (
             rows.unflatten(-1, (-1, self.size)).transpose(1, 2)
             for rows in (self.wq(x), self.wk(x), self.wv(x))
@@ -136,10 +136,11 @@ class TransformerBlock(nn.Module):
 
 
 class ParallelHeads(nn.Module):
-    """The n - 1 layers, all on the same trunk.
+    """The n - 1 heads, one layer each, all on the same trunk.
 
     Attributes:
-        shared: The target's final norm in a tuple, so that it is not stored with this module.
+        shared: The target's final norm, in a tuple, so that torch does not store it with this
+            module.
     """
 
     def __init__(self, config: ParallelConfig, model: Any) -> None:
@@ -213,13 +214,13 @@ class ParallelMTP(HeadDrafter):
     def weights(self, target: Target) -> Weights:
         """Implement `Drafter.weights`.
 
-        All layers compute every row; the output head is the target's.
+        Every head computes every row; the output projection is the target's.
         """
         return Weights(matrix_weights(self.head), causal_lm_weights(target.model).head)
 
 
 class TrunkRows:
-    """Caches the trunk's verified rows in every head; new rows are read by the next prediction."""
+    """Caches the trunk's verified rows in every head; the next prediction reads new rows."""
 
     def __init__(self, heads: ParallelHeads, layer: int, project: Project, name: str) -> None:
         self.heads = heads
@@ -229,13 +230,13 @@ class TrunkRows:
         self.max_depth = len(heads.extra_heads)
         self.remark: dict[str, Any] = {"form": "heads", "heads": self.max_depth, "layer": layer}
         self.cache = PreallocatedCache()
-        self.read = 0  # rows in the cache
+        self.read = 0  # number of rows in the cache
         self.waiting: list[Tensor] = []
 
     def predict(self, newest: int, depth: int) -> HeadOutputs:
         """Implement `HeadPredictor.predict`.
 
-        All heads run, even if `depth` is smaller, so that their caches have the same rows.
+        All heads run, even if `depth` is smaller, so that all caches have the same rows.
         """
         rows = torch.cat(self.waiting)[None]
         features = self.heads.features(rows, self.read, self.cache)
@@ -260,12 +261,12 @@ def loss(head: ParallelHeads, outputs: TargetOutputs) -> Tensor:
 
 
 def guesses(head: ParallelHeads, outputs: TargetOutputs) -> Sequence[Tensor]:
-    """Return logits by depth, (B, T, V) each, as `overlaps` takes them."""
+    """Return logits (B, T, V) for each depth, the input of `overlaps`."""
     return [head.logits(row, outputs.head) for row in head.features(outputs.states[-2])]
 
 
 def build(target: Target, _counts: Tensor) -> ParallelHeads:
-    """Build new heads for this target, with MLPs half as wide as its layers'."""
+    """Build new heads for this target; their MLPs are half as wide as those of its layers."""
     shape = target.model.config
     config = ParallelConfig(
         n_heads=shape.num_attention_heads,

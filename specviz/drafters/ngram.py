@@ -1,8 +1,8 @@
 """Prompt lookup: finds an earlier occurrence of the last tokens and copies its continuation.
 
-The match is the longest suffix with a length within [min, max] that occurred before, and of equally
-long ones the earliest (as in vLLM and transformers). Its continuation is a point mass: there is no
-model and no q.
+The match is the longest suffix of the text, with a length within [min, max], that occurred before;
+if it occurred several times, the earliest occurrence (as in vLLM and transformers). There is no
+model, so q is a point mass.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class NGram(Weightless):
 
 
 class NGramSession:
-    """A session without state: it searches the text."""
+    """A session without state: every proposal searches the whole text."""
 
     drawn = Drawn.POINT_MASS
 
@@ -71,7 +71,8 @@ class NGramSession:
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """Implement `DraftSession.propose`.
 
-        Evidence by node: the match, and the position in the text that the token is copied from.
+        Recorded for each node: the match, and the position in the text that the token was copied
+        from.
         """
         shortest, longest = self.settings.ngram_min, self.settings.ngram_max
         found = longest_match(context, shortest, longest)

@@ -1,9 +1,9 @@
 """The target drafts for itself: every guess is accepted, and no time is gained.
 
 This is the upper limit of α: sampled guesses come from p itself, so q = p up to the rounding of
-passes of different shapes. The target really runs once per level, with a second cache, so a round
-costs γ full passes before the one that verifies them. (Hugging Face's post on assisted generation
-starts from such an oracle, imagined to be free.)
+passes of different shapes. The target is run once per level, with a second cache, so a round costs
+γ full passes before the pass that verifies them. (Hugging Face's blog post on assisted generation
+starts from such an oracle, but assumes that it takes no time.)
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Oracle(DraftModel):
         """Implement `Drafter.begin`.
 
         Raises:
-            ValueError: If the run is one of another model.
+            ValueError: If the run belongs to another model.
         """
         if target.target.model is not self.model:
             raise ValueError(
@@ -49,12 +49,12 @@ class Oracle(DraftModel):
 
 
 class OracleSession(DraftModelSession):
-    """Drafts like a draft model and reports how many target passes that took."""
+    """A session of a draft model that also reports how many target passes drafting took."""
 
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """Implement `DraftSession.propose`.
 
-        Evidence on the proposal: the full target passes that drafting took, one per level.
+        Recorded for the proposal: the full target passes that drafting took, one per level.
         """
         proposal = super().propose(context, max_tokens, chance)
         passes = max(proposal.tree.depths)

@@ -1,11 +1,11 @@
-"""A draft model with its own tokenizer: universal assisted generation, in both forms.
+"""A draft model with its own tokenizer ("universal assisted generation"), used in two ways.
 
 If guesses are sampled or branch, the draft model's distribution is restricted to the tokens that
 both vocabularies share (2502.05202, algorithm 4). Then q is a distribution over the target's
-tokens, and every rule for sampled guesses applies. If candidates form a greedy chain, the
-draft model writes any of its own tokens, and the target's tokenizer encodes the resulting text
-(algorithm 2; Hugging Face's "universal assisted generation" of 2024). That is a point mass, since
-nothing is sampled.
+tokens, and every rule for sampled guesses applies. If guesses form a greedy chain, the draft model
+generates any of its own tokens, and the target's tokenizer encodes the resulting text (algorithm 2;
+Hugging Face's "universal assisted generation" of 2024). That is a point mass, since nothing is
+sampled.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ class SharedTokens:
     """The tokens that have the same bytes in two vocabularies.
 
     Attributes:
-        to_draft: By shared token of the target, the draft model's token.
+        to_draft: The draft model's token for each shared token of the target.
         size: Size of the target's vocabulary.
-        token_bytes: By token of the target, its bytes.
-        draft_bytes: By token of the draft model, its bytes.
+        token_bytes: Bytes of each token of the target.
+        draft_bytes: Bytes of each token of the draft model.
     """
 
     to_draft: Mapping[int, int]
@@ -69,10 +69,10 @@ class SharedTokens:
         return self._own.to(tokens.device)[tokens]
 
     def fit(self, logits: Tensor) -> Tensor:
-        """Map the draft model's logits (n, W) to the target's tokens (n, V), -inf where not shared.
+        """Map the draft model's logits (n, W) to the target's tokens (n, V); -inf if not shared.
 
-        Sampling from the result is sampling from the draft model's distribution given a shared
-        token (TLI, token-level intersection, 2502.05202, algorithm 4).
+        The resulting distribution is the draft model's, conditioned on the token being shared (TLI,
+        token-level intersection, 2502.05202, algorithm 4).
         """
         theirs, own = self._rows.to(logits.device)
         fitted = logits.new_full((logits.shape[0], self.size), -torch.inf)
@@ -85,8 +85,8 @@ def find_shared_tokens(
 ) -> SharedTokens:
     """Return the tokens that a target and a draft model share.
 
-    A special token is shared only with a special token of the same name. Of tokens with the same
-    bytes, the first is taken.
+    Special tokens are paired only with special tokens of the same name. If several tokens have the
+    same bytes, the first one is used.
 
     Args:
         tokenizer: The target's tokenizer.
@@ -115,7 +115,7 @@ def find_shared_tokens(
     return SharedTokens(found, size, token_bytes, draft_bytes)
 
 
-REENCODED: Final = 8  # number of last tokens that are encoded again together with a guess
+REENCODED: Final = 8  # how many of the last tokens are encoded again together with a guess
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class DraftText:
 
     Attributes:
         ids: The draft model's tokens.
-        rest: Bytes at the end of the text that do not form a whole character yet.
+        rest: Bytes at the end of the text that do not yet form a whole character.
     """
 
     ids: list[int]
@@ -144,7 +144,7 @@ class Retokenizer:
         """Return the whole text in the draft model's tokens.
 
         Special tokens that only the target has are left out, since the draft model would read them
-        as plain letters. Shared ones, such as chat markers, are kept.
+        as ordinary text. Shared special tokens, such as chat markers, are kept.
 
         Raises:
             BadPrompt: If the text cannot be encoded.
@@ -165,10 +165,10 @@ class Retokenizer:
         return prompt_encoder(self.tokenizer).mark(self.tokenizer.convert_ids_to_tokens(own))
 
     def guesses(self, context: Sequence[int], rest: bytes, own: Sequence[int]) -> list[int]:
-        """Return the draft model's continuation of a text in the target's tokens; [] if impossible.
+        """Return the draft model's continuation in the target's tokens; [] if it has none.
 
-        The text's last tokens are encoded again together with the guesses, as the target's
-        tokenizer might join them. If that changes the text itself, fewer tokens are encoded again.
+        The text's last tokens are encoded again together with the guesses, since the target's
+        tokenizer might merge them. If that changes the text itself, fewer tokens are encoded again.
         """
         written = b"".join(self.shared.draft_bytes.get(token, b"") for token in own)
         if not written.startswith(rest):
@@ -247,10 +247,10 @@ class OtherVocabulary(DraftModel):
 
     @classmethod
     def between(cls, model: Any, card: ModelCard, tokenizer: Any, target: Target) -> Self:
-        """Return a draft model for this target.
+        """Return the drafter that uses this draft model for this target.
 
         Raises:
-            Unsuitable: If a tokenizer does not give the positions of tokens.
+            Unsuitable: If a tokenizer does not report the positions of tokens.
             MismatchedVocabulary: If no token is shared.
         """
         for name, each in ((target.card.name, target.tokenizer), (card.name, tokenizer)):
@@ -277,7 +277,7 @@ class DraftTextReader:
         self.rewriting = Retokenizer(target.target, drafter.tokenizer, drafter.shared)
 
     def read(self, context: Sequence[int], guesses: int) -> DraftText:
-        """Return the text, or an empty one if it cannot be converted or is too long."""
+        """Return the text, or an empty one if it cannot be converted or is too long to draft."""
         try:
             text = self.rewriting.encode(context)
         except BadPrompt:
@@ -288,7 +288,7 @@ class DraftTextReader:
 
 
 class IntersectionSession(DraftModelSession):
-    """Drafts shared tokens only, level by level, like any draft model."""
+    """A session that drafts only shared tokens, level by level, like any draft model."""
 
     def __init__(self, drafter: OtherVocabulary, target: TargetRun, settings: Settings) -> None:
         super().__init__(drafter, target, settings)
@@ -299,7 +299,7 @@ class IntersectionSession(DraftModelSession):
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """Implement `DraftSession.propose`.
 
-        Evidence on the proposal: the number of shared tokens, and the text's length in the draft
+        Recorded for the proposal: the number of shared tokens, and the text's length in the draft
         model's tokens.
         """
         self.text = self.reading.read(context, max_tokens)
@@ -326,7 +326,7 @@ class IntersectionSession(DraftModelSession):
 
 
 class RewritingSession:
-    """A chain of the draft model's top tokens, encoded again with the target's tokenizer.
+    """A session that drafts a greedy chain, encoded again with the target's tokenizer.
 
     The chain ends early at a token whose probability is below the confidence in the settings.
     """
@@ -346,7 +346,7 @@ class RewritingSession:
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """Implement `DraftSession.propose`.
 
-        Evidence on the proposal: the draft model's tokens, and the text's length in its tokens.
+        Recorded for the proposal: the draft model's tokens, and the text's length in its tokens.
         """
         self.reader.work = Work()
         text = self.reading.read(context, max_tokens)
@@ -364,7 +364,7 @@ class RewritingSession:
         return Proposal(tree, self.drawn, evidence=evidence, work=self.reader.work)
 
     def _written(self, text: DraftText, most: int) -> list[int]:
-        """Return a greedy continuation, up to a special token or one with low confidence."""
+        """Return a greedy continuation, ending at a special token or at low confidence."""
         own: list[int] = []
         for _ in range(most):
             chances = self.reader.read_text([*text.ids, *own])[0].float().softmax(-1)

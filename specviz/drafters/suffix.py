@@ -1,18 +1,20 @@
 """SuffixDecoding (2411.04975): proposes the tokens that most often followed the same suffix before.
 
-A draft starts from a suffix of the text and follows the counts of the tokens that came after
-earlier occurrences of it. Under every node it takes the most frequent tokens; of equally frequent
-ones, the most recent. A path continues while its estimated probability is at least `least`, down to
-a depth of `factor` times the suffix's length. Every suffix that occurred before is tried; the draft
-with the highest expected number of accepted guesses is used; of equal ones, that of the longer
-suffix. The estimated probability of a token is its count divided by the count of all tokens seen
-there. (This follows the paper; Snowflake's code also counts the end of the text, which no token
-follows yet.) Only this run's text is stored; the paper's second tree, of other outputs, is left
-out. The draft is a point mass: counts choose the guesses, and verification does not use them.
+A draft is built from one suffix of the text and from the counts of the tokens that followed its
+earlier occurrences. Under every node, the most frequent tokens are taken; of equally frequent ones,
+the most recent. A path continues while its estimated probability is at least `least`, down to a
+depth of `factor` times the suffix's length. Every suffix that occurred before is tried, and the
+draft with the highest expected number of accepted guesses is used; if two are equal, that of the
+longer suffix. The estimated probability of a token is its count divided by the total count of the
+tokens that followed the same string. (This follows the paper; Snowflake's code also counts the end
+of the text, which no token follows yet.) Only this run's text is stored; the paper's second tree,
+which holds outputs of other requests, is left out. The draft is a point mass: the counts select the
+guesses, but verification does not use them.
 
-The counts are kept in a suffix automaton, which holds every substring of a growing text, how often
-it occurred and where last. Substrings that end at the same positions share a state, so there are at
-most two states per token, and appending a token does not read the text again (Blumer et al. 1985).
+The counts are stored in a suffix automaton, which represents every substring of a growing text,
+with how often it occurred and where it occurred last. Substrings that end at the same positions
+share a state, so there are at most two states per token, and appending a token does not read the
+text again (Blumer et al. 1985).
 """
 
 from __future__ import annotations
@@ -34,13 +36,13 @@ from specviz.verification.tree import DraftTree
 
 @dataclass(slots=True, eq=False, repr=False)
 class State:
-    """A state: all substrings that end at the same positions, which are suffixes of the longest.
+    """A state of the automaton: all substrings that end at the same set of positions.
 
     Attributes:
-        length: Length of the longest.
-        link: State of their longest suffix that also occurs elsewhere; None for the empty string
-            only.
-        next: By token, the state of these substrings followed by that token.
+        length: Length of the longest of them; the others are its suffixes.
+        link: State of the longest suffix that also ends at other positions; None only for the empty
+            string.
+        next: For each token, the state of these substrings followed by that token.
         count: How often they occur.
         last: Index of the last token of their latest occurrence.
     """
@@ -52,7 +54,7 @@ class State:
     last: int = -1
 
     def following(self) -> list[tuple[int, State]]:
-        """Return the tokens that came next with their states, by frequency, then recency.
+        """Return the tokens that followed, with their states, by frequency, then by recency.
 
         Two tokens cannot have the same latest position, so the order has no ties.
         """
@@ -77,9 +79,9 @@ class Suffixes:
             self._append(token)
 
     def ends(self) -> Iterator[State]:
-        """Yield the states of the suffixes that occurred earlier, longest first.
+        """Yield the states of the text's suffixes that occurred earlier, longest first.
 
-        A suffix with a length between two of them occurs at the same positions as the longer one.
+        A suffix whose length is between those of two states occurs where the longer one does.
         """
         state = self._whole.link
         while state is not None and state.length:
@@ -103,7 +105,7 @@ class Suffixes:
             end = end.link
 
     def _after(self, at: State, token: int) -> State:
-        """Return the state whose longest string is that of `at` followed by `token`.
+        """Return the state whose longest string is the longest string of `at`, then `token`.
 
         If that string shares a state with a longer one, the state is split, since only the shorter
         one also occurs at the end.
@@ -120,11 +122,11 @@ class Suffixes:
         return split
 
 
-SLACK = 1e-6  # tolerance for rounding, such as 0.29 · 100 = 28.999…, and for ties
+SLACK = 1e-6  # tolerance for rounding errors, such as 0.29 · 100 = 28.999…, and for equal values
 
 
 class Suffix(Weightless):
-    """The suffix drafter. Fits any target, has no weights and keeps nothing between runs."""
+    """The suffix drafter. It fits any target, has no weights and stores nothing between runs."""
 
     name = "suffix"
 
@@ -138,10 +140,10 @@ class SuffixDraft:
     """A draft in progress.
 
     Attributes:
-        tokens: By node, its token.
-        parents: By node, its parent.
-        score: By node, its count divided by that of all tokens seen there.
-        evidence: By node, its counts and where it last occurred.
+        tokens: Token of each node.
+        parents: Parent of each node.
+        score: Count of each node's token, divided by the count of all tokens that followed.
+        evidence: For each node, these two counts and where it last occurred.
         expected: Expected number of accepted guesses, estimated from the counts.
     """
 
@@ -177,12 +179,12 @@ class SuffixSession:
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """Implement `DraftSession.propose`.
 
-        Nodes are numbered level by level; the settings say how many siblings there are.
+        Nodes are numbered level by level; the settings limit the number of siblings.
 
-        Score by node: its count divided by that of all tokens seen there. Evidence by node: both
-        counts, and the position where the token last appeared there. Evidence on the proposal:
-        factor and least; if a suffix was found, its length, where it last began, and how many
-        guesses are expected to be accepted.
+        A node's score is the count of its token divided by the count of all tokens that followed
+        the same string. Recorded for each node: both counts, and the last position of the token
+        after this string. Recorded for the proposal: factor and least; if a suffix was found, its
+        length, where it last began, and how many guesses are expected to be accepted.
         """
         self._read(context)
         remark: dict[str, Any] = {"form": "counts", "factor": self.factor, "least": self.least}
@@ -202,17 +204,17 @@ class SuffixSession:
     def _read(self, context: Sequence[int]) -> None:
         """Extend the automaton to `context`."""
         known = len(self.seen.text)
-        if self.seen.text != list(context[:known]):  # not a continuation of the last text
+        if self.seen.text != list(context[:known]):  # the context does not continue the last text
             self.seen, known = Suffixes(), 0
         self.seen.extend(context[known:])
 
     def _best(self, root: int, most: int) -> tuple[SuffixDraft, State | None]:
-        """Return the draft with the most expected accepted guesses, and the suffix it follows."""
+        """Return the draft with the most expected accepted guesses, and its suffix."""
         best, of = SuffixDraft([root]), None
-        for end in self.seen.ends():  # longest first
+        for end in self.seen.ends():  # longest suffix first
             depth = min(most, int(self.factor * end.length + SLACK))
             if of is not None and best.expected + SLACK >= depth:
-                break  # a level adds at most 1, and shorter suffixes have no more levels
+                break  # each level adds at most 1, and shorter suffixes give no more levels
             draft = self._grow(root, end, depth)
             if of is None or draft.expected > best.expected + SLACK:
                 best, of = draft, end

@@ -1,9 +1,9 @@
 """A blind guess: every token of the vocabulary has the same probability, q = 1/V.
 
-This is the lower limit of α, Σ min(p, 1/V) for sampled guesses. It uses neither the text nor the
-target nor the temperature, and is still lossless, because the rule needs the true q, not a good
-one. As a point mass (greedy candidates, or temperature 0) it proposes the tokens that the drafting
-u select; verification uses other u, so the guesses are independent of them.
+It shows how low α can be: Σ min(p, 1/V) for sampled guesses. The drafter uses neither the text nor
+the target nor the temperature, and is still lossless, because the rule needs the true q, not a good
+one. If guesses are greedy, or at temperature 0, they are a point mass on the tokens that the u for
+drafting select; verification uses other u, so the guesses are independent of those.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Uniform(Weightless):
 
 
 class UniformSession:
-    """A session whose only state is the uniform distribution."""
+    """A session that stores only the uniform distribution."""
 
     def __init__(self, target: TargetRun, settings: Settings) -> None:
         self.eos = target.target.eos
@@ -79,17 +79,17 @@ class UniformSession:
 
 
 def distinct_picks(size: int, coins: Iterable[float]) -> list[Draw]:
-    """Return the draws of `distributions.draw` from a uniform distribution by arithmetic alone.
+    """Return what `distributions.draw` would draw from a uniform distribution, by arithmetic.
 
-    There is one draw per u, each without the tokens drawn before it, until no tokens are left.
-    Tokens with equal probability are ordered by id, so u selects the ⌊u·n⌋-th of the n ids left.
+    There is one draw per u, without replacement, until no tokens are left. Tokens with equal
+    probability are ordered by id, so u selects the ⌊u·n⌋-th of the n remaining ids.
     """
     draws: list[Draw] = []
     for left, u in zip(range(size, 0, -1), coins, strict=False):
         index = int(u * left)
         if u < index / left:  # u · left was rounded up
             index -= 1
-        elif u >= (index + 1) / left:  # or down
+        elif u >= (index + 1) / left:  # u · left was rounded down
             index += 1
         token = index
         for removed in sorted(draw.token for draw in draws):

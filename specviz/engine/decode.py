@@ -1,4 +1,4 @@
-"""Record a run of the loop and its baseline, plain decoding; or repeat a prompt to compare the two.
+"""Record a run and its baseline, plain decoding; or repeat a prompt to compare the two.
 
 `repeat` runs one prompt many times with and without speculation and compares the first tokens. Each
 step of the generator adds one run of each kind and yields the counts of all runs so far, so it can
@@ -27,13 +27,13 @@ from specviz.settings.settings import Sampling, Settings
 from specviz.trace.events import Baseline, Event, Finished
 from specviz.verification.exact.monte_carlo import GTest, g_test_of_two
 
-WARM_UP_ROUNDS: Final = 4  # unmeasured rounds, including the prefill
+WARM_UP_ROUNDS: Final = 4  # number of unmeasured rounds, including the prefill
 
 
 def baseline_event(steps: Sequence[PlainStep], sampling: Sampling) -> Baseline:
     """Return the event that records the passes of plain decoding.
 
-    It includes top logits and margins at temperature 0 only.
+    Top logits and margins are included only at temperature 0.
     """
     return Baseline(
         [step.token for step in steps],
@@ -74,18 +74,18 @@ def run_stepwise(
 ) -> Generator[Event | PlainStep, None, None]:
     """Yield the events of a recorded run, and each baseline pass as soon as it is measured.
 
-    No clock runs while this generator is suspended, so it can be resumed at any time. On a GPU
-    a few unrecorded rounds run first: the first use of each operation takes milliseconds, which
-    would otherwise slow the speculative rounds but not the baseline after them.
+    No clock runs while this generator is suspended, so it can be resumed at any time. On a GPU a
+    few unrecorded rounds run first: the first use of each operation takes milliseconds, which would
+    otherwise slow the speculative rounds but not the baseline after them.
 
     Args:
         target: The target model.
         drafter: A drafter that fits it.
-        prompt: A text, sent as the settings say, or the turns of a conversation.
+        prompt: A text, formatted as the settings say, or the turns of a conversation.
         settings: The run's settings.
         baseline: Whether to measure plain decoding afterwards.
-        stop: Called between rounds; True ends the run. It is then recorded as stopped and has no
-            baseline.
+        stop: Called between rounds; if it returns True, the run ends, is recorded as stopped and
+            has no baseline.
 
     Raises:
         BadPrompt: The prompt cannot be used.
@@ -125,13 +125,13 @@ def run_stepwise(
 def _measure_baseline(
     target: Target, ids: Sequence[int], settings: Settings, recorder: Recorder, stop: Stop
 ) -> Generator[Event | PlainStep, None, None]:
-    """Yield each pass of plain decoding, then its events unless `stop` ended it."""
+    """Yield each pass of plain decoding, then the events, unless `stop` returned True."""
     steps: list[PlainStep] = []
     for step in plain(target, ids, settings, stop):
         steps.append(step)
         yield step
     if stop():
-        return  # a partial baseline would look like a shorter text
+        return  # a partial baseline would look like a complete, shorter text
     yield from recorder.vocabulary([step.token for step in steps])
     yield baseline_event(steps, settings.sampling)
 
@@ -156,7 +156,7 @@ def warm_up(rounds: Iterator[object]) -> None:
         pass
 
 
-TOKENS: Final = 3  # compared together: a bug may affect later tokens only
+TOKENS: Final = 3  # number of first tokens compared: a bug may affect later tokens only
 Text = tuple[int, ...]
 
 
@@ -167,7 +167,8 @@ class Tally:
     Attributes:
         done: Number of runs of each kind so far.
         of: Number of runs of each kind in all.
-        speculative: Counts with speculation, by first tokens. A text that ended early has fewer.
+        speculative: Counts of each sequence with speculation. The sequence is shorter if a text
+            ended early.
         plain: Counts with plain decoding.
     """
 
@@ -180,7 +181,7 @@ class Tally:
     def test(self) -> GTest:
         """Test whether both samples come from one distribution.
 
-        Test once, after the last run: repeated tests produce small p-values by chance.
+        Call this only once, after the last run: repeated tests give small p-values by chance.
         """
         return g_test_of_two(self.speculative, self.plain)
 
@@ -193,7 +194,7 @@ class Tally:
 
     @property
     def noise(self) -> float:
-        """Return the distance to expect between two samples of one distribution.
+        """Return the expected distance between two samples of the same distribution.
 
         It is approximately ½ Σ √(4 p (1 − p) / (π N)) for N runs of each kind.
         """
@@ -211,7 +212,7 @@ def repeat(
     times: int,
     stop: Stop = never,
 ) -> Iterator[Tally]:
-    """Yield a tally after every pair of runs; each pair uses another seed.
+    """Yield the counts after every pair of runs; each pair uses another seed.
 
     Args:
         target: The target model.
@@ -219,7 +220,7 @@ def repeat(
         ids: Token ids of the prompt.
         settings: The settings; the first pair uses their seed.
         times: Number of pairs to run.
-        stop: Called before every pair; True ends the comparison.
+        stop: Called before every pair; if it returns True, the comparison ends.
 
     Raises:
         ValueError: See `Decoding`.

@@ -34,7 +34,7 @@ from specviz.verification.base import (
 from specviz.verification.distributions import draw, logits_to_probs
 from specviz.verification.tree import DraftTree
 
-Stop = Callable[[], bool]  # called between rounds; True ends the run
+Stop = Callable[[], bool]  # called between rounds; if it returns True, the run ends
 
 
 def never() -> bool:
@@ -222,14 +222,14 @@ class Decoding:
 def rounds(
     target: Target, drafter: Drafter, ids: Sequence[int], settings: Settings
 ) -> Iterator[RoundResult]:
-    """Run the loop without recording it."""
+    """Run the loop and yield its rounds without recording them."""
     return Decoding(target, drafter, ids, settings).rounds()
 
 
 def plain(
     target: Target, ids: Sequence[int], settings: Settings, stop: Stop = never
 ) -> Iterator[PlainStep]:
-    """Decode one token per pass: the measured baseline.
+    """Decode one token per pass; this is the measured baseline.
 
     It uses the same passes, distributions and sampling as the speculative loop.
     """
@@ -255,8 +255,8 @@ def plain(
 def alpha(result: RoundResult, decision: Decision) -> AcceptanceProbability:
     """Return the probability that one of the candidates at a position is accepted.
 
-    Siblings share this probability. It is returned for the first sibling only; for the others, both
-    values are None.
+    Siblings share this probability. It is returned for the first sibling only; for the others,
+    `value` and `tries` are None.
     """
     tree = result.proposal.tree
     siblings = tree.children[tree.parents[decision.node]]
@@ -273,7 +273,7 @@ class GammaSchedule(Protocol):
     gamma: int
 
     def observe(self, drafted: int, accepted: int) -> None:
-        """Record a round.
+        """Take a round into account.
 
         Args:
             drafted: Depth of the proposal; for a chain, its number of tokens.
@@ -283,7 +283,7 @@ class GammaSchedule(Protocol):
 
 
 class Fixed:
-    """Use the same γ in every round."""
+    """The same γ in every round."""
 
     def __init__(self, gamma: int) -> None:
         self.gamma = gamma
@@ -293,7 +293,7 @@ class Fixed:
 
 
 class Learning:
-    """Adapt γ as the `heuristic` schedule of transformers does.
+    """γ as adapted by the `heuristic` schedule of transformers.
 
     γ grows by 2 after a fully accepted round and shrinks by 1 otherwise, between 1 and `most`.
     """
@@ -310,9 +310,9 @@ class Learning:
 
 
 def schedule(settings: Settings) -> GammaSchedule:
-    """Return the schedule that the settings choose.
+    """Return the γ schedule that the settings select.
 
-    γ never exceeds the largest value that is valid for the siblings in the settings.
+    γ never exceeds the largest value that is valid for the settings' number of siblings.
     """
     if settings.schedule == "fixed":
         return Fixed(settings.gamma)

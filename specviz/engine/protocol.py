@@ -1,7 +1,7 @@
 """The drafter protocol: a shared `Drafter`, and a `DraftSession` with the state of one run.
 
-All drafters implement the same protocol, which has no flags. Hidden states, keys and values, and
-extra rows are passed to every drafter; those that do not need them ignore them.
+All drafters implement the same protocol. Hidden states, keys and values, and extra rows are passed
+to every drafter; a drafter that does not need them ignores them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from specviz.verification.tree import DraftTree
 
 
 class BadProposal(ValueError):
-    """A drafter violated its contract: a bug in the drafter, not an error in the settings."""
+    """Raised if a drafter violates its contract: a bug in the drafter, not a wrong setting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +37,17 @@ class Proposal:
         drawn: How the children of a node were sampled.
         q: For each parent node, the distribution that its children were sampled from, (V,). Empty
             for a point mass.
-        draws: For each node, the draw from q that produced it. Empty for a point mass.
+        draws: For each node, the draw from q that selected its token. Empty for a point mass.
         score: For each node, the drafter's confidence. Used for ranking and display, never for
             verification.
-        evidence: For each node, data about its origin to display (the match, the head, the layer).
-            The entry of node 0 describes the whole proposal. The key "form" selects the text, see
-            `frames.evidence`; an unknown form displays nothing.
+        evidence: For each node, data to display about how it was guessed (the match, the head, the
+            layer). The entry of node 0 describes the whole proposal. The key "form" selects the
+            text that the page shows, see `frames.evidence`; for an unknown form it shows nothing.
         extra_rows: Rows that the target computes in the same pass and then discards, or None.
         precomputed: Target states that were already computed while drafting, or None.
         shown: Token ids that appear in the evidence only.
         work: Rows computed by the drafter's networks, or None if it does not count them.
-        cut: What decided where the draft ends, as the session announced it, see `draft_cut`.
+        cut: What decided where the draft ends, as declared by the session; see `draft_cut`.
     """
 
     tree: DraftTree
@@ -72,11 +72,11 @@ class Proposal:
         """Check the proposal against the drafter's contract.
 
         Args:
-            drawn: The kind of sampling that the session announced.
+            drawn: The kind of sampling that the session declares.
             max_tokens: Maximum number of tokens that this round may add, including the one that the
                 target adds.
             eos: Token ids that end a text.
-            cut: What decides where a draft ends, as the session announced it.
+            cut: What decides where a draft ends, as the session declares.
 
         Raises:
             BadProposal: The proposal violates the contract, so the output could be wrong.
@@ -108,10 +108,11 @@ class Drafter(Protocol):
     """A drafter's weights and description, shared by all runs.
 
     Attributes:
-        name: Its name in the catalogue, or its Hub id or folder.
+        name: The drafter's name in the catalogue, or its Hub id or folder.
         card: The description that traces record.
-        made_for: Hash of the target weights that it fits, see `MadeFor`. None: any target.
-        capture: Hidden states, keys and values that it needs from the target.
+        made_for: Hash of the target weights that the drafter fits, see `MadeFor`; None if it fits
+            any target.
+        capture: Hidden states, keys and values that the drafter needs from the target.
     """
 
     name: str
@@ -128,17 +129,20 @@ class Drafter(Protocol):
         ...
 
     def weights(self, target: Target) -> Weights:
-        """Return the number of weights that each kind of row in `Proposal.work` multiplies."""
+        """Return how many weights are multiplied for each kind of row in `Proposal.work`."""
         ...
 
 
 def can_branch(session: DraftSession) -> bool:
-    """Return whether a session may propose trees; without the attribute, it proposes chains."""
+    """Return whether a session may propose trees; if it has no attribute `branches`, it may not."""
     return bool(getattr(session, "branches", False))
 
 
 def draft_cut(session: DraftSession) -> Cut:
-    """Return what decides where a session's drafts end; without the attribute, nothing sampled."""
+    """Return what decides where a session's drafts end.
+
+    If the session has no attribute `cut`, this does not depend on sampled tokens.
+    """
     cut: Cut = getattr(session, "cut", Cut.BEFORE_SAMPLING)
     return cut
 
@@ -146,9 +150,10 @@ def draft_cut(session: DraftSession) -> Cut:
 class DraftSession(Protocol):
     """The state of one run. A session manages its own cache and rolls it back.
 
-    A session that can propose two candidates under one node also sets an attribute `branches`, see
-    `can_branch`. One that samples candidates and leaves some out because of what was sampled sets
-    `cut`, see `draft_cut`: no rule that reads q is lossless for the others.
+    A session that can propose two candidates under one node has the attribute `branches`, see
+    `can_branch`. A session that samples candidates, and then leaves some out because of the sampled
+    tokens, has the attribute `cut`, see `draft_cut`: no rule that reads q is lossless with its
+    candidates.
 
     Attributes:
         drawn: How the candidates of every proposal are sampled; set before the first proposal.
@@ -183,6 +188,6 @@ class DraftSession(Protocol):
                 followed by the first new token.
             states: Row i is the target's state that *predicted* tokens[i], so the newest token's
                 own state is not included.
-            extra_rows: The extra rows of the proposal, now with logits.
+            extra_rows: The extra rows of the proposal, with the logits that the target computed.
         """
         ...

@@ -1,8 +1,8 @@
 """Convert rounds to trace events, with only a few small transfers from the device.
 
-A distribution over the vocabulary is summarized: a few listed tokens, and one sum of all others.
-Each quantity is computed for every token before it is summed: the overlap is a sum of minima, not
-the minimum of two sums.
+A distribution over the vocabulary is stored as a few listed tokens and the sum over all others.
+Each quantity is computed for every token before it is summed: the overlap of p and q is a sum of
+minima, not the minimum of two sums.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from specviz.engine.loop import RoundResult
 
 
-LISTED = 8  # tokens listed of each distribution at a decision
-DRAWN_LISTED = 12  # tokens listed of the distribution that the last token is drawn from
+LISTED = 8  # how many tokens of each distribution are listed at a decision
+DRAWN_LISTED = 12  # how many tokens are listed for the last token's distribution
 
 
 def decision_rows(
@@ -56,9 +56,10 @@ def decision_rows(
     Args:
         decisions: The decisions of one round.
         tree: The draft tree.
-        soft: The softmax at temperature 1 after each node, (n, V); at temperature 0 only.
-        leaf_first: Whether the rule assigns each candidate a share of p, which the rows then
-            include.
+        soft: The softmax at temperature 1 after each node, (n, V); None unless the run has
+            temperature 0.
+        leaf_first: Whether the rule judges from the leaf up and assigns each candidate a share of
+            p, which is then included.
 
     Returns:
         One entry per decision, in the same order.
@@ -95,16 +96,17 @@ def _leaders(
         Token ids (d, k), one tensor for each relevant distribution.
     """
     few = min(LISTED, p.shape[-1])
-    if soft is not None:  # p is one token
+    if soft is not None:  # p is one-hot
         return [p.argmax(dim=-1, keepdim=True), soft.topk(few, dim=-1).indices]
     if has_q:
         return [each.topk(few, dim=-1).indices for each in (p, q, (claimed - q).clamp(min=0.0))]
-    # The residual is p without the candidate, so one longer list contains its largest values too.
+    # The residual is p without the candidate, so one more token of p covers its largest values,
+    # too.
     return [p.topk(min(2 * LISTED, p.shape[-1]), dim=-1).indices]
 
 
 def _draft_probs(decision: Decision, tokens: Sequence[int]) -> Tensor:
-    """Return q of a decision; a point mass gives the candidate probability 1."""
+    """Return q at a decision; for a point mass, it is 1 for the candidate."""
     if decision.distributions.q is not None:
         return decision.distributions.q
     mass = torch.zeros_like(decision.distributions.p)
@@ -115,7 +117,7 @@ def _draft_probs(decision: Decision, tokens: Sequence[int]) -> Tensor:
 def _summed(
     p: Tensor, q: Tensor, claimed: Tensor, soft: Tensor | None, ids: Tensor
 ) -> dict[str, Any]:
-    """Return the values of each quantity at `ids`, and its sum over all other tokens.
+    """Return each quantity's values at `ids`, and its sum over all other tokens.
 
     Args:
         p: Target distributions, (d, V).
@@ -125,7 +127,7 @@ def _summed(
         ids: Listed token ids, (d, k).
 
     Returns:
-        The values of p, q, overlap and residual by name, and their sums as "rest_...".
+        Two tables by name: the values of p, q, overlap and residual, and their sums as "rest_...".
     """
     above = (claimed - q).clamp(min=0.0)
     quantities = {"p": p, "q": q, "both": torch.minimum(claimed, q), "above": above}
@@ -143,7 +145,7 @@ def _summed(
 
 
 def _row(batch: dict[str, Any], i: int, has_q: bool, reach: float | None) -> Rows:
-    """Return one decision of the batch, with each token once, sorted by p, then q, then id."""
+    """Return decision `i` of the batch, with each token once, sorted by p, then q, then id."""
     p, q, soft = batch["p"][i], batch["q"][i], batch.get("soft")
     first = {token: at for at, token in reversed(list(enumerate(batch["ids"][i])))}
     key = p if soft is None else soft[i]
@@ -178,7 +180,7 @@ def most_likely(probs: Tensor, token: int) -> list[int]:
     return [i for _, i in sorted(found)]
 
 
-TOP = 3  # most likely next tokens listed at every node
+TOP = 3  # how many of the most likely next tokens are listed at every node
 # For rules whose acceptance probability cannot be computed from the overlap.
 NO_ALPHA = AcceptanceProbability(None, None)
 
@@ -216,25 +218,25 @@ def header(
 def versions() -> dict[str, str]:
     """Return the package versions that a run's numbers may depend on.
 
-    They are cached, because encoded them takes milliseconds.
+    The result is cached, because finding the versions takes milliseconds.
     """
     packages = {name: version(name) for name in ("torch", "transformers")}
     return {"python": platform.python_version(), **packages}
 
 
 class Recorder:
-    """Converts rounds to events, and tracks which tokens' bytes the trace already contains."""
+    """Converts rounds to events, and remembers which tokens' bytes the trace already contains."""
 
     def __init__(self, target: Target, settings: Settings) -> None:
         self.target = target
         self.settings = settings
         rule = RULE_SPECS.get(parse_rule(settings.rule)[0])
-        self.has_alpha = rule is None or rule.has_alpha  # "auto" always has it
+        self.has_alpha = rule is None or rule.has_alpha  # the rule "auto" is always resolved
         self.leaf_first = rule is not None and rule.leaf_first
         self.recorded: set[int] = set()
 
     def vocabulary(self, tokens: Iterable[int]) -> Iterator[Vocabulary]:
-        """Yield the bytes of the tokens that the trace does not contain yet."""
+        """Yield an event with the bytes of those tokens that the trace does not contain yet."""
         new = sorted(set(tokens) - self.recorded)
         self.recorded.update(new)
         if new:
@@ -336,7 +338,7 @@ class Recorder:
         )
 
     def _soft(self, result: RoundResult) -> Tensor | None:
-        """Return the softmax at temperature 1 after every node, (n, V), if decoding is greedy.
+        """Return the softmax at temperature 1 after every node, (n, V), if the temperature is 0.
 
         None at any other temperature.
         """
@@ -346,7 +348,7 @@ class Recorder:
 
 
 def _last_rejected(result: RoundResult) -> Decision:
-    """Return the decision on the last rejected sibling of the round's last token."""
+    """Return the decision on the last guess rejected at the position of the round's last token."""
     node = result.proposal.tree.children[result.verdict.final.parent][-1]
     return next(decision for decision in result.verdict.decisions if decision.node == node)
 
@@ -368,7 +370,7 @@ def conditional_q(proposal: Proposal, node: int) -> float:
 def shown_tokens(events: Iterable[Event]) -> set[int]:
     """Return every token id in these events.
 
-    Those in the drafter's explanation are left out; see `Proposal.shown`.
+    Tokens that occur only in the drafter's explanation are left out; see `Proposal.shown`.
     """
     ids: set[int] = set()
     for event in events:

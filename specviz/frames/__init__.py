@@ -1,7 +1,7 @@
-"""Compute what the screen shows at a cursor of a trace, as plain data for the browser.
+"""Compute what the screen shows at a position in a trace, as plain data for the browser.
 
-A frame depends only on the trace and the cursor, and reveals nothing that happens after the cursor.
-Standard library only.
+The data for one position is a frame; the position is a cursor. A frame depends only on the trace
+and the cursor, and reveals nothing that happens after the cursor. Standard library only.
 """
 
 from specviz.frames.frame import Frame, apply_patch, end_card, frame, frames, make_patch, questions

@@ -1,7 +1,7 @@
 """Caption of a step: a badge, and a sentence that says what happens and why.
 
-The sentence of a verdict has p, q, the probability of acceptance, and u. Its numbers are rounded
-for the reader; its statements hold for the exact numbers.
+The sentence of a verdict has p, q, the probability of acceptance, and u. Its numbers are rounded,
+but its statements are true for the exact numbers.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from specviz.trace.metrics import accepted_path
 from specviz.trace.rule_specs import fly_own_threshold
 
 Badge = TokenState | StepKind | Literal["ask", "end"]
-# A badge (what it is, and its text) and a sentence.
+# a badge (its kind and its text) and a sentence
 Caption = TypedDict("Caption", {"is": Badge, "label": str, "parts": list[Part]})
 
 
@@ -73,14 +73,14 @@ def _propose(scene: Scene, depth: int) -> list[Part]:
 
 
 def _why_nothing(scene: Scene) -> list[Part]:
-    """Say why there is no guess; empty if neither the text nor the drafter gives a reason."""
+    """Return why there is no guess; empty if neither the text nor the drafter gives a reason."""
     if scene.tokens_left == 1:
         return say("step", "propose_last_token")
     return no_guess(scene)
 
 
 def _propose_one(scene: Scene, node: int) -> list[Part]:
-    """Say how a step's only guess was sampled, or why it was chosen."""
+    """Return how the only guess of a step was sampled, or why it was chosen."""
     guess, token, depth = scene.guesses[node - 1], scene.chip(node), scene.depths[node]
     if guess.q is not None:
         q = number(round_for_text(guess.q), "q")
@@ -107,7 +107,7 @@ def _score(scene: Scene) -> list[Part]:
 
 
 def _order(scene: Scene, n: int) -> str:
-    """Return the macro that says in which order `n` guesses will be judged."""
+    """Return the template macro that says in which order `n` guesses will be judged."""
     is_chain = max(scene.depths) == n
     if scene.leaf_first:
         return "order_leaf_chain" if is_chain else "order_leaf_tree"
@@ -129,7 +129,7 @@ def _commit(scene: Scene) -> list[Part]:
     return say("step", "commit", round=str(scene.round.number), tokens=tokens, parts=parts)
 
 
-ROUNDING: Final = 1e-5  # relative difference of p, or of 1 − p, between two float32 passes
+ROUNDING: Final = 1e-5  # tolerance of p, or of 1 − p, between two float32 passes, relative
 
 
 def verdict(scene: Scene, judged: Judged) -> list[Part]:
@@ -157,19 +157,19 @@ def _joined(*sentences: list[Part]) -> list[Part]:
 
 
 def _is_plain_ratio(scene: Scene, judged: Judged) -> bool:
-    """Whether a leaf-first rule judges this guess by p ÷ q, as rules from the root do."""
+    """Return whether a leaf-first rule judges this guess by p ÷ q, as root-first rules do."""
     return judged.rows.share == 1.0 and not judged_by_residual(scene, judged)
 
 
 def _source(scene: Scene, judged: Judged) -> list[Part]:
-    """Return the words for who gave p: the target, or p′ after rejected siblings."""
+    """Return the words for where p comes from: the target, or p′ after rejected siblings."""
     if not scene.uses_p_remainder(judged):
         return say("step", "the_target")
     return say("step", "after_rejected", tokens=scene.rejected_chips(judged))
 
 
 def _over_q(scene: Scene, judged: Judged) -> list[Part]:
-    """Return the sentence with p, q and their ratio, the probability of acceptance."""
+    """Return the sentence with p, q and their ratio, which is the probability of acceptance."""
     p = "p′" if scene.uses_p_remainder(judged) else "p"
     q = "q′" if scene.uses_q_remainder(judged) else "q"
     return say(
@@ -192,7 +192,7 @@ def _drafter_gave(scene: Scene, judged: Judged) -> list[Part]:
     source = say("step", "remainder_of_q" if scene.uses_q_remainder(judged) else "the_drafter")
     if is_same(p, q):
         return say("step", "drafter_gave_same", source=source, exact=p == q)
-    if 0 < p < NEGLIGIBLE <= chance < 1:  # too small to divide by eye: show only the ratio
+    if 0 < p < NEGLIGIBLE <= chance < 1:  # too small to divide: only the ratio is shown
         times = number(round_for_text(chance), "both")
         return say("step", "ratio_of_tiny", source=source, times=times)
     texts = _texts(scene, judged)
@@ -204,7 +204,7 @@ def _drafter_gave(scene: Scene, judged: Judged) -> list[Part]:
 
 
 def _texts(scene: Scene, judged: Judged) -> dict[str, str]:
-    """Format the verdict's numbers as its bars show them, or p in fewer digits if q is equal."""
+    """Format the verdict's numbers as in its bars; if q is equal to p, show p with fewer digits."""
     texts = dict(format_verdict(scene, judged).text)
     if "q" in judged.inputs and is_same(judged.inputs["p"], judged.inputs["q"]):
         texts["p"] = format_nonzero(judged.inputs["p"])
@@ -212,7 +212,7 @@ def _texts(scene: Scene, judged: Judged) -> dict[str, str]:
 
 
 def is_same(p: float, q: float) -> bool:
-    """Whether p and q are equal up to float32 rounding."""
+    """Return whether p and q are equal up to float32 rounding."""
     return p == q or abs(p - q) <= ROUNDING * min(p, q, 1 - p, 1 - q)
 
 
@@ -238,7 +238,7 @@ def _why_no_q(scene: Scene, judged: Judged) -> list[Part]:
 
 
 def _why_no_q_again(scene: Scene, judged: Judged) -> list[Part]:
-    """Say in short why there is no q, for a second or later sibling."""
+    """Return a short form of why there is no q, for all siblings but the first."""
     how = "advance" if is_random_pick(scene) else "fixed" if scene.point_mass else ""
     rejected = scene.rejected_chips(judged)
     token = scene.chip(judged.node)
@@ -257,7 +257,7 @@ def _chance(scene: Scene, judged: Judged) -> NumberPart:
 
 
 def _coin(scene: Scene, judged: Judged) -> list[Part]:
-    """Return the sentence that compares the coin with the probability and gives the verdict."""
+    """Return the sentence that compares u (the coin) with the probability, and the verdict."""
     chance = _chance(scene, judged)
     is_set = scene.coin_is_set(judged.node)
     return say(

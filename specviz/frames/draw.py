@@ -1,4 +1,4 @@
-"""Sampling of a round's last token: its sentence, and a strip of probabilities that u points into.
+"""Sampling of a round's last token: a sentence, and a strip of probabilities with u marked.
 
 The sentence claims that the target's distribution is kept only for lossless rules.
 """
@@ -25,7 +25,11 @@ from specviz.trace.rule_specs import AfterRejection
 
 
 class TokenShare(TypedDict):
-    """A token's share of the strip; hit: whether u selects it."""
+    """A token's share of the strip.
+
+    Attributes:
+        hit: Whether u selects this share.
+    """
 
     w: Word
     m: float
@@ -33,7 +37,7 @@ class TokenShare(TypedDict):
 
 
 class RestShare(TypedDict):
-    """The combined share of several tokens without rows."""
+    """The combined share of several tokens that are not shown separately."""
 
     rest: Literal[True]
     m: float
@@ -46,7 +50,7 @@ class Draw(TypedDict):
     """A distribution as a strip of shares; after sampling, with u.
 
     Attributes:
-        text: u, the ends lo and hi of the selected share, and its width share.
+        text: The texts of u, of the selected share's ends lo and hi, and of its width.
     """
 
     shares: list[Share]
@@ -54,7 +58,7 @@ class Draw(TypedDict):
     text: NotRequired[Mapping[str, str]]
 
 
-NARROW: Final = 0.02  # shares below this are joined
+NARROW: Final = 0.02  # shares below this are combined
 NOTHING: Final = 1e-6  # masses up to this are rounding errors
 
 
@@ -98,7 +102,7 @@ def _recovered(scene: Scene, drew: Drew, token: Part) -> list[Part]:
 
 
 def _residual(scene: Scene, last: Judged, drew: Drew) -> tuple[list[Part], list[Part]]:
-    """Name the residual after the last rejection, and return its mass."""
+    """Return the name of the residual after the last rejection, and its mass."""
     if last.rows.q is None:
         return _without_rejected(scene, last, drew)
     share = round_for_text(last.rows.share)
@@ -114,10 +118,7 @@ def _residual(scene: Scene, last: Judged, drew: Drew) -> tuple[list[Part], list[
 
 
 def _without_rejected(scene: Scene, last: Judged, drew: Drew) -> tuple[list[Part], list[Part]]:
-    """Name the residual without q, p without the rejected tokens, and return its mass.
-
-    Each rejection leaves a share of the remaining mass, so the mass is the product of the shares.
-    """
+    """Return the name of the residual without q (p without the rejected tokens), and its mass."""
     rejected = [*scene.rejected_before(last), last]
     shares = [judged.rows.residual / (judged.rows.share or 1.0) for judged in rejected]
     tokens = dict.fromkeys(scene.guesses[judged.node - 1].token for judged in rejected)
@@ -129,9 +130,9 @@ def _without_rejected(scene: Scene, last: Judged, drew: Drew) -> tuple[list[Part
 
 
 def _product_of_shares(shares: Sequence[float]) -> list[Part]:
-    """Format shares and their product so that the shown shares multiply to the shown product.
+    """Format shares and their product so that the shares shown multiply to the product shown.
 
-    If there are too many shares, or they would need too many digits, return the product alone.
+    If there are too many shares, or they would need too many digits, return only the product.
     """
     whole = prod(shares)
 
@@ -160,16 +161,16 @@ def _bonus(scene: Scene, drew: Drew, token: Part) -> list[Part]:
 
 
 def draw_strip(scene: Scene, drew: Drew) -> Draw:
-    """Return the strip after sampling: shares by falling probability, u, and the selected share.
+    """Return the strip after sampling: shares in descending order, u, and the selected share.
 
-    Shares lie where the engine's cumulative sum passed them, so positions on the strip are exact.
+    Positions on the strip are the exact cumulative sums that the engine used.
     """
     shares: list[Share] = []
     at = 0.0
     for token, p in zip(drew.tokens, drew.p, strict=True):
         hit = token == drew.token
         if hit and drew.drawn.lo - at > NOTHING:
-            shares.append(_others(drew.drawn.lo - at))  # tokens before it that have no row
+            shares.append(_others(drew.drawn.lo - at))  # tokens before it that are not listed
             at = drew.drawn.lo
         share: TokenShare = {"w": scene.word(token), "m": round(p, 6)}
         if hit:
@@ -183,7 +184,7 @@ def draw_strip(scene: Scene, drew: Drew) -> Draw:
 
 
 def pending_strip(scene: Scene, judged: Judged) -> Draw:
-    """Return the strip at the rejection: the same distribution, without u and the sampled token."""
+    """Return the strip at the rejection: the same shares, without u and the selected token."""
     rows = judged.rows
     candidate = scene.guesses[judged.node - 1].token
     q = rows.q or [1.0 if token == candidate else 0.0 for token in rows.tokens]
@@ -203,7 +204,7 @@ def _others(mass: float) -> RestShare:
 
 
 def _join_narrow(shares: list[Share]) -> list[Share]:
-    """Join neighbouring shares that are too narrow to be seen."""
+    """Combine neighbouring shares that are too narrow to be visible."""
     joined: list[Share] = []
     for share in shares:
         narrow = share["m"] < NARROW and not share.get("hit")

@@ -1,10 +1,10 @@
-"""Frames: all that the screen shows at a cursor, and the question before each verdict.
+"""Frames: everything that the screen shows at one step, and the question before a verdict.
 
 Differences between frames are JSON merge patches (RFC 7386): objects merge key by key, everything
 else is replaced, and null removes a key. So a frame contains no null.
 
-A question is the frame before its verdict, with the guess marked as being judged: p and q are
-shown, but not the coin, and nothing depends on it.
+A question is the frame before a verdict, in which the reader predicts it. The guess is marked as
+being judged; p and q are shown, but not u (the coin), and nothing that is shown depends on u.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from specviz.trace.metrics import VERDICT, explain_noise
 
 
 class StepName(MayHaveState):
-    """A step's names; w and its state: of a verdict.
+    """A step's names; for a verdict also the guess w and its state.
 
     Attributes:
-        id: For links.
-        label: Once it is shown.
-        next: On the button that leads to it.
+        id: Name in links.
+        label: Name of the step when it is shown.
+        next: Name on the button that leads to the step.
     """
 
     id: str
@@ -45,7 +45,8 @@ class StepName(MayHaveState):
     w: NotRequired[Word]
 
 
-# "pass" is a keyword of Python. It is missing if the trace does not have the likeliest tokens.
+# "pass" is a keyword of Python. The entry is missing if the trace does not have the most probable
+# tokens.
 MayHavePass = TypedDict("MayHavePass", {"pass": NotRequired[TargetPass]})
 
 
@@ -59,7 +60,7 @@ class FrameParts(MayHavePass):
 
 
 class Frame(FrameParts):
-    """All that the screen shows at a step, before `figures.charts` draws it."""
+    """Everything that the screen shows at a step, before `figures.charts` draws the tree."""
 
     tree: Tree
 
@@ -81,7 +82,7 @@ def make_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]
 
 
 def apply_patch(old: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """Apply a patch as the player in the browser does."""
+    """Apply a patch to a frame, as the player in the browser does."""
     new = dict(old)
     for key, value in patch.items():
         if value is None:
@@ -125,7 +126,7 @@ def frame_at(scene: Scene, step: Step) -> Frame:
 
 
 def step_names(scene: Scene, step: Step) -> StepName:
-    """Name a step."""
+    """Return the names of a step."""
     match step.kind:
         case "propose":
             label = f"propose +{step.at}" if step.at else "propose"
@@ -148,9 +149,9 @@ def step_names(scene: Scene, step: Step) -> StepName:
 
 
 def end_card(trace: Trace, last: FrameParts) -> FrameParts:
-    """Build the frame at the end of a run: the last frame with another step and caption."""
+    """Build the frame at the end of a run: the last frame with a summary as its caption."""
     caption: Caption = {"is": "end", "label": "The end", "parts": _totals(trace)}
-    panel = cast("Panel", last["panel"] | {"times": _times(trace)})  # of a round
+    panel = cast("Panel", last["panel"] | {"times": _times(trace)})  # seconds of a round
     return last | {"step": END_STEP, "caption": caption, "panel": panel}
 
 
@@ -170,9 +171,10 @@ def _totals(trace: Trace) -> list[Part]:
 
 
 def _times(trace: Trace) -> list[Part]:
-    """Return the sentence on the parts of the run's time and the average round's cost and tokens.
+    """Return the sentence on where the run's time went, and on an average round.
 
-    The cost is left out if the measurement is too noisy.
+    It gives the cost of a round and its tokens; the cost is left out if measured times vary too
+    much.
     """
     numbers = metrics.summary(trace)
     total, draft = numbers["total_seconds"], numbers["draft_seconds"]
@@ -200,7 +202,7 @@ def _against_plain(trace: Trace, speedup: float | None) -> list[Part]:
     return say("step", "end_speedup", verdict=verdict, speedup=shown)
 
 
-HIDDEN: Final = -1.0  # below every threshold, so that no digit depends on the real coin
+HIDDEN: Final = -1.0  # below every threshold, so that no digit depends on the real u
 
 
 def questions(scene: Scene, shown: Sequence[Frame]) -> dict[int, Frame]:
@@ -211,7 +213,7 @@ def questions(scene: Scene, shown: Sequence[Frame]) -> dict[int, Frame]:
         shown: Its frames.
 
     Returns:
-        By index of a verdict's step, the frame that asks for the verdict.
+        For each verdict, by the index of its step, the frame that asks for it.
     """
     found: dict[int, Frame] = {}
     for index, step in enumerate(scene.steps):
@@ -247,7 +249,7 @@ def _question(scene: Scene, judged: Judged) -> list[Part]:
 
 
 def _asked(scene: Scene, judged: Judged) -> AskedPanel:
-    """Return the panel of the guess being judged, without its coin.
+    """Return the panel of the guess being judged, without u.
 
     At temperature 0, p would reveal the verdict, so only the softmax at temperature 1 is shown.
     """

@@ -1,4 +1,4 @@
-"""The panel beside the tree: all guesses, the guess being judged, a sampled token, or totals."""
+"""The panel beside the tree: the guesses, the guess being judged, a sampled token, or totals."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from specviz.trace.events import Drew, Judged
 from specviz.trace.metrics import accepted_path
 from specviz.trace.rule_specs import AfterRejection
 
-Row = dict[str, Any]  # of a chart, which `figures.charts` draws in place of the rows
+Row = dict[str, Any]  # kind of a chart, which `figures.charts` draws in place of the rows
 
 
 class GuessesPanel(TypedDict):
@@ -37,7 +37,7 @@ class GuessesPanel(TypedDict):
 
 
 class EmptyPanel(TypedDict):
-    """A round without a draft, with the target's likeliest tokens."""
+    """A round without a draft: the target's most probable tokens."""
 
     kind: Literal["empty"]
     rows: NotRequired[list[Row]]
@@ -46,7 +46,11 @@ class EmptyPanel(TypedDict):
 
 
 class Trial(TypedDict):
-    """A guess being judged; tries: number of siblings judged so far, this one included."""
+    """A guess being judged.
+
+    Attributes:
+        tries: Number of siblings judged so far, including this one.
+    """
 
     kind: Literal["trial"]
     w: Word
@@ -70,8 +74,8 @@ class Verdict(Trial):
     """A guess and its verdict.
 
     Attributes:
-        because: Why its probability is what it is, under rules that judge from the leaf up.
-        draw: The strip of the sampled token, or of the distribution that is sampled next.
+        because: The reason for the probability, for rules that judge from the leaf up.
+        draw: The strip for sampling the last token, with the token if it was sampled.
     """
 
     accepted: bool
@@ -82,20 +86,24 @@ class Verdict(Trial):
 
 
 class GreedyPanel(Verdict):
-    """A verdict at temperature 0, where no coin is tossed."""
+    """A verdict at temperature 0, where u is not used."""
 
     text: dict[str, str]
 
 
 class Coin(TypedDict):
-    """The coin of a verdict, and the probability that it is compared with."""
+    """The random number u of a verdict (the coin), and the probability that it is compared with."""
 
     u: float
     threshold: float
 
 
 class TossedPanel(Verdict):
-    """A verdict by a coin; text: p, q, threshold, u, and sum, a calculation of the threshold."""
+    """A verdict by comparison with u.
+
+    Attributes:
+        text: The texts of p, q, threshold and u, and as "sum" the calculation of the threshold.
+    """
 
     coin: Coin
     text: Mapping[str, str]
@@ -112,7 +120,11 @@ class LawPanel(TypedDict):
 
 
 class RoundPanel(TypedDict):
-    """The round's totals; times: where the run's time went, at its end."""
+    """The round's totals.
+
+    Attributes:
+        times: Where the run's time went, only at the end of the run.
+    """
 
     kind: Literal["round"]
     number: int
@@ -124,7 +136,7 @@ VerdictPanel = GreedyPanel | TossedPanel
 TrialPanel = AskedPanel | VerdictPanel
 Panel = GuessesPanel | EmptyPanel | TrialPanel | LawPanel | RoundPanel
 
-BESIDE_EVIDENCE: Final = 6  # guesses in the list if the drafter's evidence is shown below it
+BESIDE_EVIDENCE: Final = 6  # how many guesses are listed if evidence is shown below them
 
 
 def inspector(scene: Scene, step: Step) -> Panel:
@@ -161,9 +173,9 @@ def _verdict(scene: Scene, step: Step) -> Panel:
 
 
 def _guesses(scene: Scene, step: Step) -> GuessesPanel | EmptyPanel:
-    """List every guess so far with its q, and with its p once the target has scored it.
+    """List all guesses so far with q, and with p once the target has scored them.
 
-    Until then, a guess that was not sampled has the drafter's confidence instead of q.
+    Before that, a guess that was not sampled shows the drafter's confidence instead of q.
     """
     if not scene.guesses:
         return {"kind": "empty", "rows": _next_tokens(scene, step)}
@@ -188,9 +200,9 @@ def _guesses(scene: Scene, step: Step) -> GuessesPanel | EmptyPanel:
 
 
 def distinguishing_words(scene: Scene) -> dict[int, Word]:
-    """Return words that distinguish guesses of the same token at the same depth, by node.
+    """Return, by node, words that distinguish guesses with the same token and depth.
 
-    They are the tokens before the guess, as far back as the paths differ.
+    These are the tokens before the guess, back to where the paths differ.
     """
     alike: dict[tuple[int, int], list[int]] = {}
     for node, guess in enumerate(scene.guesses, 1):
@@ -207,7 +219,7 @@ def distinguishing_words(scene: Scene) -> dict[int, Word]:
 
 
 def _shorten(panel: GuessesPanel | EmptyPanel, step: Step) -> None:
-    """Shorten the list of guesses: keep the newest while drafting, and the first afterwards."""
+    """Shorten the list of guesses: while drafting keep the newest ones, later the first ones."""
     rows = panel["rows"]
     if panel["kind"] == "guesses" and len(rows) > BESIDE_EVIDENCE:
         shown = rows[-BESIDE_EVIDENCE:] if step.kind == "propose" else rows[:BESIDE_EVIDENCE]
@@ -215,8 +227,8 @@ def _shorten(panel: GuessesPanel | EmptyPanel, step: Step) -> None:
 
 
 def _next_tokens(scene: Scene, step: Step) -> list[Row]:
-    """List the target's likeliest next tokens after its pass, for a round without a draft."""
-    hidden = step.kind != "score" or scene.greedy  # at temperature 0 the first is the next token
+    """List the target's most probable next tokens after its pass, in a round without a draft."""
+    hidden = step.kind != "score" or scene.greedy  # at temperature 0, the first is the next token
     if hidden or not scene.round.scored or not scene.round.scored.top:
         return []
     pairs = scene.round.scored.top[0]
@@ -263,7 +275,7 @@ def _tossed(scene: Scene, judged: Judged) -> TossedPanel:
 
 
 def bar_labels(scene: Scene, judged: Judged) -> BarLabels:
-    """Return the labels of the bars."""
+    """Return the labels of the bars for p and q."""
     left_p, left_q = scene.uses_p_remainder(judged), scene.uses_q_remainder(judged)
     left = [name for name, is_left in (("p", left_p), ("q", left_q)) if is_left]
     found: BarLabels = {"p": "target p′" if left_p else "target p", "left": left}
@@ -286,7 +298,7 @@ def softmax_of(judged: Judged, token: int) -> float | None:
 
 
 def _draw(scene: Scene, drew: Drew) -> Panel:
-    """Return the panel of the sampled token: the table for a recovered one, else p."""
+    """Return the panel of the sampled token: with the table if it is recovered, else with p."""
     if drew.kind == "recovered":
         judged, shown = scene.round.judged[-1], table(scene, scene.last_rejected, drew)
         if scene.greedy:
@@ -300,7 +312,7 @@ def _draw(scene: Scene, drew: Drew) -> Panel:
 
 
 def _distribution(scene: Scene, drew: Drew) -> list[Row]:
-    """List the distribution of the last token by falling probability, other tokens in one row."""
+    """List the last token's distribution in descending order, all unlisted tokens in one row."""
     soft: list[float | None] = [*drew.soft] if drew.soft else [None] * len(drew.tokens)
     rows: list[Row] = []
     for token, p, s in zip(drew.tokens, drew.p, soft, strict=True):

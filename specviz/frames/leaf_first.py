@@ -1,8 +1,10 @@
 """Verdicts of rules that judge from the leaf up: block and traversal verification.
 
-A leaf is judged by reach × p ÷ q. A guess whose successors were all rejected is judged by comparing
-the target's probability that no guess there covers with the drafter's excess. If a
-guess is accepted, so are all guesses before it. Block verification: arXiv:2403.10444.
+A leaf is judged by reach × p ÷ q. Any other guess is judged after all guesses under it were
+rejected, by comparing two numbers: the target's probability that those guesses do not cover (the
+uncovered probability), and the drafter's probability beyond the target's of reaching this guess
+(the excess). If a guess is accepted, so are all guesses before it. Block verification:
+arXiv:2403.10444.
 """
 
 from __future__ import annotations
@@ -24,17 +26,17 @@ from specviz.trace.events import Judged
 from specviz.trace.metrics import path_after
 from specviz.trace.rule_specs import speculative_threshold
 
-Need = tuple[int, int]  # a verdict: on which node, and 1 for accepted or 0
+Need = tuple[int, int]  # the node of a verdict, and 1 for accepted or 0 for rejected
 
 
 class BarLabels(TypedDict):
     """Labels of the bars of a guess being judged.
 
     Attributes:
-        left: "p" and "q", where the bar shows a remainder.
+        left: "p" and "q", for the bars that show what remains after rejections.
         none: Why there is no q.
-        residual_bars: Whether the bars show the uncovered probability, without and with the
-            drafter's excess.
+        residual_bars: Whether the bars show the uncovered probability, first alone and then with
+            the excess added.
     """
 
     p: str
@@ -45,7 +47,11 @@ class BarLabels(TypedDict):
 
 
 class LeafBars(TypedDict):
-    """The bars that replace p and q in the panel, and their texts; sum: a calculation."""
+    """The bars that replace those of p and q in the panel, and their texts.
+
+    Attributes:
+        sum: A calculation.
+    """
 
     p: float
     q: NotRequired[float]
@@ -54,19 +60,22 @@ class LeafBars(TypedDict):
 
 
 def explaining_verdict(scene: Scene, judged: Judged) -> Judged:
-    """Return the verdict whose rows explain this one: its last rejected child, else itself."""
+    """Return the verdict whose rows explain this one: its last rejected child's, or itself."""
     after = scene.children[judged.node]
     rejected = [event for event in scene.round.judged if after and event.node == after[-1]]
     return rejected[0] if scene.leaf_first and rejected else judged
 
 
 def judged_by_residual(scene: Scene, judged: Judged) -> bool:
-    """Whether a verdict compares uncovered probability and excess: all children were rejected."""
+    """Return whether a verdict compares uncovered probability and excess.
+
+    This is so if all children of the guess were rejected.
+    """
     return scene.leaf_first and "left" in judged.inputs
 
 
 def leaf_verdict(scene: Scene, judged: Judged) -> list[Part]:
-    """Return the sentence with the compared numbers and the probability, without the coin."""
+    """Return the sentence with the compared numbers and the probability, without u."""
     token = scene.chip(judged.node)
     if scene.greedy:
         along = accepted_with(scene, judged)
@@ -102,7 +111,7 @@ def _by_reach(scene: Scene, judged: Judged, token: Part) -> list[Part]:
 
 
 def _drafter(scene: Scene, judged: Judged) -> list[Part]:
-    """Return the words for who gave q: the drafter, or q′ after rejected siblings."""
+    """Return the words for where q comes from: the drafter, or q′ after rejected siblings."""
     return say("step", "remainder_of_q" if scene.uses_q_remainder(judged) else "the_drafter")
 
 
@@ -120,7 +129,7 @@ def _given(scene: Scene, judged: Judged) -> list[Part]:
 def multiple(judged: Judged) -> str:
     """Format p ÷ q as one number if p or q is too small to show; otherwise return "".
 
-    Shown reach × shown p ÷ q is then the shown probability.
+    The product of the reach and this number, as shown, is then the probability shown.
     """
     p, q, reach = judged.inputs["p"], judged.inputs.get("q", 1.0), judged.rows.share
     bar, _ = coin_formats(judged.threshold, judged.u)
@@ -135,7 +144,7 @@ def multiple(judged: Judged) -> str:
 
 
 def product(scene: Scene, judged: Judged) -> str:
-    """Format the calculation reach × p ÷ q in the digits shown; empty if digits show only 0."""
+    """Format the calculation reach × p ÷ q as shown; empty if the digits show only 0."""
     text, inputs = format_verdict(scene, judged).text, judged.inputs
     if times := multiple(judged):
         return f"{text['reach']} × {times}"
@@ -149,8 +158,7 @@ def product(scene: Scene, judged: Judged) -> str:
 def _by_residual(scene: Scene, judged: Judged, token: Part) -> list[Part]:
     """Return the sentence for a guess whose children were rejected.
 
-    Its probability is uncovered ÷ (uncovered + excess): the target's probability that no guess
-    covers, and the drafter's surplus in reaching this point.
+    Its probability is uncovered ÷ (uncovered + excess); see the module's description.
     """
     text, inputs, chance = format_verdict(scene, judged).text, judged.inputs, _chance(scene, judged)
     after = say("step", "leaf_after", n=len(descendants(scene, judged.node)), token=token)
@@ -175,7 +183,7 @@ def _by_residual(scene: Scene, judged: Judged, token: Part) -> list[Part]:
 
 
 def descendants(scene: Scene, node: int) -> list[int]:
-    """Return all guesses after a node, on all branches."""
+    """Return all guesses under a node, on all branches."""
     found = list(scene.children[node])
     for child in scene.children[node]:
         found += descendants(scene, child)
@@ -183,7 +191,7 @@ def descendants(scene: Scene, node: int) -> list[int]:
 
 
 def accepted_with(scene: Scene, judged: Judged) -> list[Part]:
-    """Return the clause that counts the guesses accepted together with an accepted one."""
+    """Return the clause on how many guesses are accepted together with an accepted one."""
     kept = path_after(scene.round, [judged]) if scene.leaf_first and judged.accepted else []
     return say("step", "kept_with", n=len(kept) - 1) if len(kept) > 1 else []
 
@@ -199,7 +207,7 @@ def compare_with_root_first(scene: Scene, judged: Judged) -> list[Part]:
     for node in path_after(scene.round, [judged]):
         guess, p = scene.guesses[node - 1], scene.round.scored.p[node - 1]
         if scene.children[guess.parent][0] != node:
-            return []  # its probability would depend on its siblings
+            return []  # the probability of a later sibling would depend on earlier ones
         chance = speculative_threshold({"p": p, "q": 1.0 if guess.q is None else guess.q})
         if guess.u >= chance:
             bar, coin = coin_formats(chance, guess.u)
@@ -241,7 +249,7 @@ def question(scene: Scene, judged: Judged) -> list[Part]:
 
 
 def because(scene: Scene, judged: Judged) -> list[Part]:
-    """Return the reason for the probability as a clause, which says if the verdict is certain."""
+    """Return the reason for the probability as a clause; it says if the verdict is certain."""
     certain = judged.threshold in (0.0, 1.0)
     if scene.greedy:
         return say("step", "because_zero", accepted=judged.accepted)
@@ -260,7 +268,7 @@ def because(scene: Scene, judged: Judged) -> list[Part]:
 
 
 def bars(scene: Scene, judged: Judged) -> LeafBars:
-    """Return the bars that replace p and q in the panel, and the calculation under the coin."""
+    """Return the bars that replace those of p and q in the panel, and the calculation below u."""
     inputs, text = judged.inputs, dict(format_verdict(scene, judged).text)
     if judged_by_residual(scene, judged):
         left, excess_mass = inputs["left"], 1.0 - inputs["reach"]
@@ -281,7 +289,7 @@ def bars(scene: Scene, judged: Judged) -> LeafBars:
 
 
 def next_judged(scene: Scene, node: int) -> int:
-    """Return the guess that is judged after `node` is rejected; 0 if none is left.
+    """Return the guess that is judged next if `node` is rejected; 0 if none is left.
 
     It is the first leaf of the next sibling's branch, or the parent.
     """
@@ -296,7 +304,7 @@ def next_judged(scene: Scene, node: int) -> int:
 
 
 def after_rejection(scene: Scene, node: int) -> list[Part]:
-    """Return the sentence on what would follow if a guess were rejected."""
+    """Return the sentence on what would come next if a guess were rejected."""
     then = next_judged(scene, node)
     if not then:
         return say("step", "then_no_guess_left")
@@ -304,19 +312,19 @@ def after_rejection(scene: Scene, node: int) -> list[Part]:
 
 
 def after_acceptance(scene: Scene, judged: Judged) -> list[Part]:
-    """Return the sentence on what would follow if a guess were accepted."""
+    """Return the sentence on what would come next if a guess were accepted."""
     residual = bool(scene.children[judged.node])
     return say("step", "then_accepted", others=scene.depths[judged.node] > 1, residual=residual)
 
 
 def required_verdicts(scene: Scene) -> dict[str, list[Need]]:
-    """Return, for every guess, the verdicts that put it into the text.
+    """Return, for every guess, the verdicts that would put it into the text.
 
-    It is accepted itself, and every guess judged before it outside its subtree is rejected. (It
-    also gets into the text if a guess after it is accepted.)
+    The guess itself is accepted, and every guess that is judged earlier and is not under it is
+    rejected. (A guess also gets into the text if a guess under it is accepted.)
 
     Returns:
-        By node, as text.
+        The verdicts as text, by node.
     """
     order = judging_order(scene, 0)
     found: dict[int, list[Need]] = {}
@@ -327,7 +335,7 @@ def required_verdicts(scene: Scene) -> dict[str, list[Need]]:
 
 
 def judging_order(scene: Scene, node: int) -> list[int]:
-    """Return all guesses after a node in the order of judging, assuming that none is accepted."""
+    """Return all guesses under a node, in judging order, assuming that none is accepted."""
     order: list[int] = []
     for child in scene.children[node]:
         order += [*judging_order(scene, child), child]
@@ -337,11 +345,11 @@ def judging_order(scene: Scene, node: int) -> list[int]:
 def acceptance_bounds(scene: Scene) -> dict[int, tuple[float, float]]:
     """Return bounds of the acceptance probabilities of first siblings, from scores alone.
 
-    The probability of a leaf is its reach. For other guesses the reach is an upper bound, because
-    the residual is never larger. A reach of 0 or 1 decides the verdict.
+    The probability of a leaf is its reach. For other guesses the reach is an upper bound. A reach
+    of 0 or 1 decides the verdict.
 
     Returns:
-        By node: (lower bound, upper bound).
+        The lower and the upper bound, by node.
     """
     assert scene.round.scored is not None
     found: dict[int, tuple[float, float]] = {}

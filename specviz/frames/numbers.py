@@ -1,7 +1,7 @@
-"""Format numbers with as many digits as they need to agree with each other on screen.
+"""Format numbers with enough digits that they agree with each other on screen.
 
-A reader who divides the p on screen by the q on screen gets the probability on screen, and the coin
-on screen is below or above it as the verdict says.
+A reader who divides p by q, as shown, gets the probability that is shown; and u (the coin), as
+shown, is below or above it, as the verdict says.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from specviz.trace.rule_specs import RULE_SPECS
 
 
 def format_verdict(scene: Scene, judged: Judged) -> Formatted:
-    """Format p, q (if there is one), the threshold and the coin in digits that agree.
+    """Format p, q (if there is one), the threshold and u with digits that agree.
 
-    Under a rule that judges from the leaf up, also the reach, or the numbers that replace p and q.
+    If a rule judges from the leaf up, also format the reach, or the numbers that replace p and q.
     """
     p = judged.inputs["p"]
     spec = RULE_SPECS.get(scene.header.rule)
@@ -34,8 +34,8 @@ def format_verdict(scene: Scene, judged: Judged) -> Formatted:
 Format = Callable[[float], str]
 
 
-FEWEST: Final = 2  # decimals
-MOST: Final = 6  # decimals, before significant figures are used
+FEWEST: Final = 2  # maximum number of decimals
+MOST: Final = 6  # number of decimals after which significant figures are used
 NEGLIGIBLE: Final = 0.001  # a probability below this is shown as "about 0"
 
 
@@ -44,7 +44,7 @@ _LOWERED: Final = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
 
 def fixed(digits: int) -> Format:
-    """Use `digits` decimals; a bare 0 or 1 only where the number is exactly that.
+    """Return a format with `digits` decimals; only an exact 0 or 1 has none.
 
     >>> fixed(2)(0.3), fixed(2)(1.0), fixed(2)(0.0004)
     ('0.30', '1', '0.00')
@@ -57,7 +57,7 @@ def fixed(digits: int) -> Format:
 
 
 def significant(digits: int) -> Format:
-    """Use `digits` significant figures, for numbers that decimals cannot distinguish.
+    """Return a format with `digits` significant figures, for small differences.
 
     >>> significant(2)(0.000012)
     '1.2×10⁻⁵'
@@ -76,7 +76,7 @@ def significant(digits: int) -> Format:
 
 
 def parse_number(text: str) -> float:
-    """Parse a text written by this module.
+    """Parse a number that this module has formatted.
 
     >>> parse_number("1.2×10⁻⁵")
     1.2e-05
@@ -86,7 +86,7 @@ def parse_number(text: str) -> float:
 
 
 def formats() -> Iterator[tuple[int, Format]]:
-    """Yield formats, the shortest first; the last one distinguishes any two floats."""
+    """Yield formats, the shortest one first; the last one distinguishes any two floats."""
     for digits in range(FEWEST, MOST + 1):
         yield digits, fixed(digits)
     for digits in range(3, 18):
@@ -102,7 +102,7 @@ class Formatted:
 
 
 def shortest_format(fits: Callable[[Format], bool]) -> tuple[int, Format]:
-    """Return the shortest format that fits, and its digits; the longest if none fits."""
+    """Return the shortest format for which `fits` is true, and its digits; else the longest."""
     found = next(((digits, form) for digits, form in formats() if fits(form)), None)
     return found or (17, significant(17))
 
@@ -113,11 +113,11 @@ def format_nonzero(value: float) -> str:
 
 
 def round_for_text(value: float, text: str = "") -> str:
-    """Format a number for a sentence: "about 0" or "about 1" if it is next to, but not, 0 or 1.
+    """Format a number for a sentence: "about 0" or "about 1" if it is close to 0 or 1.
 
     Args:
         value: The exact number.
-        text: How it is shown elsewhere on screen, if it is.
+        text: The number's text elsewhere on screen, if it is shown there.
 
     >>> round_for_text(0.000357), round_for_text(0.997), round_for_text(0.45), round_for_text(1.0)
     ('about 0', 'about 1', '0.45', '1')
@@ -129,10 +129,10 @@ def round_for_text(value: float, text: str = "") -> str:
 
 
 def coin_formats(threshold: float, u: float) -> tuple[Format, Format]:
-    """Choose formats of a threshold and a coin that show which of the two is larger.
+    """Choose formats of a threshold and of u that show which of the two is larger.
 
-    A tiny threshold takes many digits; the coin takes only enough to distinguish the two. A coin is
-    never shown as 1, and as 0 only if it is 0.
+    A tiny threshold needs many digits; u gets only enough to distinguish the two. It is never shown
+    as 1, and shown as 0 only if it is 0.
     """
     shown = [form for _, form in formats()]
     seen = [(parse_number(form(threshold)) > 0) == (threshold > 0) for form in shown]
@@ -148,7 +148,7 @@ def coin_formats(threshold: float, u: float) -> tuple[Format, Format]:
 
 
 def format_ratio(p: float, q: float, threshold: float, u: float) -> Formatted:
-    """Format p, q, their ratio and the coin so that shown p ÷ shown q is the shown threshold."""
+    """Format p, q, their ratio and u, so that p ÷ q as shown gives the threshold shown."""
     bar, coin = coin_formats(threshold, u)
 
     def divides(form: Format) -> bool:
@@ -164,7 +164,7 @@ def format_ratio(p: float, q: float, threshold: float, u: float) -> Formatted:
 
 
 def format_reach(judged: Judged) -> Formatted:
-    """Format the reach, p, q and the coin so that shown reach × p ÷ q is the shown threshold.
+    """Format the reach, p, q and u, so that reach × p ÷ q as shown gives the threshold shown.
 
     If the threshold is negligible, the numbers need not agree.
     """
@@ -191,9 +191,10 @@ def format_reach(judged: Judged) -> Formatted:
 
 
 def format_residual(judged: Judged) -> Formatted:
-    """Format the residual, the drafter's excess, their sum and the coin.
+    """Format the uncovered probability, the drafter's excess, their sum and u.
 
-    Shown residual ÷ shown sum is the shown threshold, unless the threshold is negligible.
+    The uncovered probability ÷ the sum, as shown, gives the threshold shown, unless it is
+    negligible.
     """
     bar, coin = coin_formats(judged.threshold, judged.u)
     left, beyond = judged.inputs["left"], 1.0 - judged.inputs["reach"]
@@ -220,21 +221,21 @@ def format_residual(judged: Judged) -> Formatted:
 
 
 def format_mass(p: float, threshold: float, u: float) -> Formatted:
-    """Format p, which is the threshold, and the coin."""
+    """Format p, which is the threshold here, and u."""
     bar, coin = coin_formats(threshold, u)
     digits = len(bar(0.5)) - 2
     return Formatted({"p": bar(p), "threshold": bar(threshold), "u": coin(u)}, digits)
 
 
 def format_apart(p: float, q: float | None, threshold: float, u: float) -> Formatted:
-    """Format p, q and a threshold that does not follow from these two alone."""
+    """Format p, q and a threshold that cannot be computed from these two alone."""
     bar, coin = coin_formats(threshold, u)
     text = {"p": format_nonzero(p), "threshold": bar(threshold), "u": coin(u)}
     return Formatted(text if q is None else text | {"q": format_nonzero(q)}, FEWEST)
 
 
 def format_draw(u: float, lo: float, hi: float) -> Formatted:
-    """Format a draw: shown lo ≤ shown u < shown hi, and their difference is the shown share."""
+    """Format a draw, so that lo ≤ u < hi as shown, and hi − lo gives the share shown."""
     hi = min(hi, 1.0)
 
     def inside(form: Format) -> bool:

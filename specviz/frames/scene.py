@@ -1,7 +1,7 @@
-"""One round of a run with everything needed to show it, its steps, and tokens as visible pieces.
+"""One round of a run with everything needed to show it: its steps, and its tokens as words.
 
-A token is shown as a word: a list of pieces (text, visible white space, bytes that are not text). A
-word is data, which the page shows as text and never as markup.
+A word is a token split into pieces: text, visible white space, and bytes that are not text. The
+page shows it as text, never as markup.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from specviz.trace.file import Trace
 from specviz.trace.rule_specs import RULE_SPECS, AfterRejection
 
 Word = list[Piece]
-# What became of a token on screen; "slot" is the place of a round's last token.
+# What happened to a token on screen; "slot" marks the position of a round's last token.
 TokenState = Literal[
     "waiting", "accepted", "rejected", "unreached", "recovered", "bonus", "plain", "slot"
 ]
-# What records with a state extend: a class cannot name a field "is", a keyword of Python.
+# Base of records with a state: "is" is a keyword of Python, so a class cannot have it as a field.
 HasState = TypedDict("HasState", {"is": TokenState})
 MayHaveState = TypedDict("MayHaveState", {"is": NotRequired[TokenState]})
 
-# Traces by name, in whose order they are drawn, and a layout: plotly's, with colours as names. The
-# page's type is named here for tests/declarations.py.
+# Plotly traces by name, in drawing order, and a plotly layout with names of colours. The page's
+# type is named here for tests/declarations.py.
 Figure = Annotated[dict[str, Any], "ui/shared/plotly.js", "Figure"]
 GLYPHS: Final[Mapping[str, GlyphName]] = {
     " ": "space",
@@ -44,7 +44,7 @@ FLAT: Final[Mapping[str, str]] = {"space": "␣", "newline": "↵", "tab": "⇥"
 def word(data: bytes) -> Word:
     r"""Split a token's bytes into pieces.
 
-    Pieces are text, {"g": glyph} for white space, and {"c": code} for everything else: b" cat" is
+    Pieces are text, {"g": name} for white space, and {"c": code} for everything else: b" cat" is
     [{"g": "space"}, "cat"], and b"caf\xc3" is ["caf", {"c": "0xC3"}].
     """
     pieces: Word = []
@@ -62,14 +62,15 @@ def special(data: bytes) -> Word:
 
 
 def _pieces(data: bytes) -> Iterator[Piece]:
-    # surrogateescape keeps each byte that is not valid UTF-8 as one code point.
+    # With surrogateescape, each byte that is not valid UTF-8 becomes one code point.
     for char in data.decode("utf-8", "surrogateescape"):
         if char in GLYPHS:
             yield {"g": GLYPHS[char]}
         elif "\udc80" <= char <= "\udcff":
             yield {"c": f"0x{ord(char) - 0xDC00:02X}"}
         elif unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp", "Co", "Cn"):
-            # Invisible characters, and those that reverse the text direction, are shown by number.
+            # Invisible characters, and those that reverse the text direction, are shown by their
+            # number.
             yield {"c": f"U+{ord(char):04X}"}
         else:
             yield char
@@ -100,7 +101,7 @@ class Cursor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing that happens in a round.
+    """One step of a round, as it is shown.
 
     Attributes:
         kind: What happens.
@@ -117,10 +118,10 @@ class Scene:
 
     Attributes:
         header: The trace's header.
-        vocabulary: The bytes of the tokens that the trace names.
+        vocabulary: The bytes of all tokens in the trace.
         round: The round itself; its last events may not be known yet.
-        earlier: The rounds before it; without them, the text so far is unknown.
-        drafter_title: The drafter's name in a sentence.
+        earlier: The rounds before it; if they are missing, the text so far is unknown.
+        drafter_title: The drafter's name for use in sentences.
     """
 
     header: Header
@@ -145,7 +146,7 @@ class Scene:
         return self._words[token]
 
     def chip(self, node: int) -> WordPart:
-        """Return a guess as a part of a sentence."""
+        """Return a guess as a token chip inside a sentence."""
         return {"w": self.word(self.guesses[node - 1].token)}
 
     @cached_property
@@ -154,7 +155,7 @@ class Scene:
 
     @cached_property
     def text(self) -> list[int]:
-        """The tokens of the prompt and of the rounds before; empty if these are not known."""
+        """The tokens of the prompt and of earlier rounds; empty if these are not known."""
         whole = [round.number for round in self.earlier] == list(range(self.round.number))
         if not whole or not all(round.committed for round in self.earlier):
             return []
@@ -163,7 +164,7 @@ class Scene:
 
     @property
     def tokens_left(self) -> int | None:
-        """Number of tokens that the round may add; None if the text or the limit is unknown."""
+        """How many tokens the round may add; None if the text or the limit is unknown."""
         most: int | None = self.header.settings.get("max_new_tokens")
         if not self.text or most is None:
             return None
@@ -175,10 +176,10 @@ class Scene:
 
     @cached_property
     def prompt_spans(self) -> list[tuple[int, int]]:
-        """For each prompt token, its span [start, end) in the prompt, in UTF-16 code units.
+        """The span [start, end) of each prompt token in the prompt, in UTF-16 code units.
 
-        Empty if the tokens' bytes do not add up to the prompt. Special tokens before the prompt
-        have empty spans.
+        The list is empty if the tokens' bytes do not form the prompt. Special tokens before the
+        prompt have empty spans.
         """
         spelling = [self.vocabulary.get(token, b"") for token in self.header.prompt_ids]
         spelled, prompt = (
@@ -193,22 +194,22 @@ class Scene:
 
     @property
     def guesses(self) -> list[Guess]:
-        """The drafted tokens; the guess at node n is `guesses[n - 1]`."""
+        """The guesses; that of node n is `guesses[n - 1]`."""
         return self.round.proposed.guesses if self.round.proposed else []
 
     @property
     def greedy(self) -> bool:
-        """Whether the run is at temperature 0, where no coin decides."""
+        """Whether the run is at temperature 0, where u is not used."""
         return bool(self.header.settings.get("sampling", {}).get("temperature") == 0)
 
     def coin_is_set(self, node: int) -> bool:
-        """Whether the coin of a guess was set by hand ("what if?")."""
+        """Whether u of a guess (its coin) was set by hand in a "what if" run."""
         coins = self.header.settings.get("coins", {})
         return u_key(self.round.number, JUDGE, node) in coins
 
     @property
     def point_mass(self) -> bool:
-        """Whether the guesses were chosen without sampling, so that they have no q."""
+        """Whether the guesses were not sampled, so that they have no q."""
         return self.round.proposed is not None and self.round.proposed.drawn == "point-mass"
 
     @property
@@ -219,10 +220,11 @@ class Scene:
 
     @cached_property
     def q(self) -> dict[int, float]:
-        """By node, the guess's q before siblings were removed, so siblings' q sum to at most 1.
+        """Each node's q before siblings were removed, so that siblings' q sum to at most 1.
 
-        Empty for a point mass. For siblings sampled without replacement, the trace has q
-        renormalized after the removal of the siblings before, which is undone here.
+        The table is empty for a point mass. For siblings sampled without replacement, the trace has
+        q after earlier siblings were removed and the rest was scaled to sum to 1, which is undone
+        here.
         """
         found: dict[int, float] = {}
         for siblings in self.children:
@@ -236,12 +238,12 @@ class Scene:
 
     @cached_property
     def depths(self) -> list[int]:
-        """Depth by node; node 0 is the root, the last committed token, at depth 0."""
+        """Depth of each node; node 0 is the root, the last committed token, at depth 0."""
         return node_depths([-1, *(guess.parent for guess in self.guesses)])
 
     @cached_property
     def children(self) -> list[list[int]]:
-        """Children by node, in the order they are tried."""
+        """Children of each node, in the order in which the rule tests them."""
         children: list[list[int]] = [[] for _ in self.depths]
         for node, guess in enumerate(self.guesses, 1):
             children[guess.parent].append(node)
@@ -268,7 +270,7 @@ class Scene:
 
     @property
     def after_rejection(self) -> AfterRejection:
-        """What the rule samples from after a rejection; the residual if the rule is unknown."""
+        """The distribution that is used after a rejection; the residual if the rule is unknown."""
         spec = RULE_SPECS.get(self.header.rule)
         return spec.after_rejection if spec else AfterRejection.RESIDUAL
 
@@ -280,35 +282,35 @@ class Scene:
 
     @property
     def last_rejected(self) -> Judged:
-        """The last rejection before a recovered token; it leaves the token's distribution."""
+        """The last rejection before a recovered token, which is sampled from its residual."""
         after = self.children[self.round.drew.parent if self.round.drew else 0]
         return next(event for event in self.round.judged if event.node == after[-1])
 
     def uses_p_remainder(self, judged: Judged) -> bool:
-        """Whether a verdict uses p′, the remainder of p after rejected siblings."""
+        """Return whether a verdict uses p′, what remains of p after rejected siblings."""
         changed = not self.greedy and self.after_rejection is AfterRejection.RESIDUAL
         return changed and bool(self.rejected_before(judged))
 
     def uses_q_remainder(self, judged: Judged) -> bool:
-        """Whether a verdict uses q′, the remainder of q without the siblings before."""
+        """Return whether a verdict uses q′, what remains of q without earlier siblings."""
         return self.uses_p_remainder(judged) and self.without_replacement and "q" in judged.inputs
 
     def rejected_before(self, judged: Judged) -> list[Judged]:
-        """Return the verdicts on siblings that were rejected before a judged node."""
+        """Return the verdicts on siblings that were rejected before a node was judged."""
         parent = self.guesses[judged.node - 1].parent
         nodes = [each.node for each in self.round.judged]
         before = self.round.judged[: nodes.index(judged.node)]
         return [j for j in before if self.guesses[j.node - 1].parent == parent]
 
     def rejected_chips(self, judged: Judged) -> list[Part]:
-        """Return the siblings of `rejected_before` as parts of a sentence."""
+        """Return the siblings that were rejected before a node, as token chips for a sentence."""
         return [self.chip(earlier.node) for earlier in self.rejected_before(judged)]
 
 
 def _letters(text: str) -> list[int]:
     """Return, for each UTF-8 byte of a text and for its end, the number of UTF-16 units before it.
 
-    All bytes of a character have the number of its first byte.
+    All bytes of one character have the number of its first byte.
     """
     found, units = [], 0
     for letter in text:

@@ -1,7 +1,7 @@
 """Table of p, q and the residual: one row per token, and a last row for all other tokens.
 
-The last row has sums of its own, because the minimum of two sums is not the sum of the minima.
-Totals come from the trace and cover the whole vocabulary.
+The sums in the last row are computed token by token, because the minimum of two sums is not the sum
+of the minima. Totals come from the trace and cover the whole vocabulary.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from specviz.frames.scene import Scene, Word
 from specviz.trace.events import Drew, Judged, Rows
 from specviz.trace.rule_specs import AfterRejection
 
-# A column's header; "in" (like "is", a keyword of Python): a shorter one for narrow screens, "of":
-# whose number it is, "left": a mark of remainders, "term": its glossary entry.
+# A column's header. "in" (a keyword of Python, such as "is") is a shorter header for narrow
+# screens, "of" says whose number it is, "left" marks what remains after rejections, and "term" is
+# the glossary entry.
 Head = TypedDict(
     "Head",
     {
@@ -31,11 +32,11 @@ Marked = TypedDict("Marked", {"is": NotRequired[Literal["trial", "drawn"]]})
 
 
 class Cells(Marked):
-    """What a row shows.
+    """Texts and bars of a row.
 
     Attributes:
-        t: Texts of p, q, p − q, above 0, and scaled to 1.
-        m: The masses of the bars: p, q, above 0, and scaled to 1.
+        t: Texts of p, q, p − q, the positive part of p − q, and this scaled to sum to 1.
+        m: Lengths of the bars for p, q, the positive part of p − q, and this scaled to sum to 1.
     """
 
     t: tuple[str, str, str, str, str]
@@ -50,7 +51,11 @@ class TokenRow(Cells):
 
 
 class RestRow(Cells):
-    """The row of all other tokens; rest: how many."""
+    """The row of all other tokens.
+
+    Attributes:
+        rest: How many tokens these are.
+    """
 
     rest: int
 
@@ -59,7 +64,11 @@ TableRow = TokenRow | RestRow
 
 
 class Totals(TypedDict):
-    """Totals over the vocabulary; apart: of p − q, where it is not 0."""
+    """Totals over the whole vocabulary.
+
+    Attributes:
+        apart: Total of p − q, if it is not 0.
+    """
 
     apart: NotRequired[str]
     p: str
@@ -70,7 +79,11 @@ class Totals(TypedDict):
 
 
 class Table(TypedDict):
-    """p, q and the residual; full: with the columns of a rejection."""
+    """The table of p, q and the residual.
+
+    Attributes:
+        full: Whether it has the columns of a rejection.
+    """
 
     full: bool
     heads: list[Head]
@@ -92,7 +105,7 @@ class Line:
         p: The target's probability, times the reach.
         q: The drafter's probability.
         above: max(p − q, 0), summed over tokens.
-        soft: The target's softmax at temperature 1, if shown.
+        soft: The target's softmax at temperature 1, if it is shown.
     """
 
     token: int | None
@@ -103,7 +116,7 @@ class Line:
 
 
 def lines(rows: Rows, candidate: int) -> tuple[list[Line], Line]:
-    """Return a row for every token that the trace lists, and one for all others."""
+    """Return one row for each token that the trace lists, and one for all others."""
     q = rows.q or [1.0 if token == candidate else 0.0 for token in rows.tokens]
     soft: Sequence[float | None] = rows.soft or [None] * len(rows.tokens)
     listed = [
@@ -123,7 +136,7 @@ def select_lines(listed: Sequence[Line], candidate: int) -> list[Line]:
 
 
 def combine_masses(rest: Line, hidden: Iterable[Line], sign: int = 1) -> Line:
-    """Add the masses of some tokens to a row; with sign -1, subtract them."""
+    """Add the masses of some tokens to a row, or subtract them if `sign` is -1."""
     for line in hidden:
         rest = replace(
             rest,
@@ -137,7 +150,7 @@ def combine_masses(rest: Line, hidden: Iterable[Line], sign: int = 1) -> Line:
 
 
 def table(scene: Scene, judged: Judged, drew: Drew | None = None) -> Table:
-    """Return the table of a verdict; `drew` adds the row of the recovered token."""
+    """Return the table of a verdict; if `drew` is given, with a row for the recovered token."""
     candidate = scene.guesses[judged.node - 1].token
     listed, rest = lines(judged.rows, candidate)
     shown = select_lines(listed, candidate)
@@ -164,7 +177,7 @@ def table(scene: Scene, judged: Judged, drew: Drew | None = None) -> Table:
 
 
 def column_heads(scene: Scene, judged: Judged, drew: Drew | None = None) -> list[Head]:
-    """Return the column headers. Without q there are no columns for q and p − q."""
+    """Return the column headers; without q there are no columns for q and p − q."""
     p, q = scene.uses_p_remainder(judged), scene.uses_q_remainder(judged)
     one, other = _scaled_name(judged, "p′" if p else "p"), "q′" if q else "q"
     shared = one not in ("p", "p′")
@@ -176,7 +189,7 @@ def column_heads(scene: Scene, judged: Judged, drew: Drew | None = None) -> list
         named.append({"t": ""})
     else:
         named.append(_distribution_head("q", q))
-        short = f"{one},{other}" if p else f"{one}, {other}"  # the primes are as wide as a space
+        short = f"{one},{other}" if p else f"{one}, {other}"  # each prime is as wide as a space
         wide = "both" if shared else f"{one} and {other}"
         named.append({"t": wide, "in": "p, q" if shared else short, "term": "both"})
         apart: Head = {"t": f"{one} − {other}", "term": "difference"}
@@ -191,7 +204,7 @@ def column_heads(scene: Scene, judged: Judged, drew: Drew | None = None) -> list
 
 
 def shows_residual(scene: Scene, judged: Judged) -> bool:
-    """Whether a verdict is a rejection under a rule that then samples from the residual."""
+    """Return whether the residual is sampled after this verdict, a rejection."""
     return not judged.accepted and scene.after_rejection is AfterRejection.RESIDUAL
 
 
@@ -216,11 +229,11 @@ def _drawn_line(listed: Sequence[Line], drew: Drew, share: float) -> Line:
 
 
 def table_digits(scene: Scene, judged: Judged, drew: Drew | None = None) -> int:
-    """Return the decimals with which a reader can recompute the most important rows.
+    """Return how many decimals a reader needs to recompute the most important rows.
 
-    These are the rows of the candidate, of the sampled token, and of the largest residual, which is
-    sampled most often, so the number of decimals rarely changes. There are at least as many
-    decimals as in the sentence.
+    These rows are those of the candidate, of the sampled token, and of the largest residual; the
+    latter is sampled most often, so the number of decimals rarely changes. It is at least that of
+    the sentence.
     """
     candidate = scene.guesses[judged.node - 1].token
     listed, _ = lines(judged.rows, candidate)
@@ -237,13 +250,13 @@ def table_digits(scene: Scene, judged: Judged, drew: Drew | None = None) -> int:
 
 
 def residual_text(scene: Scene, judged: Judged, drew: Drew | None = None) -> str:
-    """Format the mass of the residual as the sentence and the table show it."""
+    """Format the mass of the residual as it is shown in the sentence and the table."""
     text = format_mass_cell(judged.rows.residual, table_digits(scene, judged, drew))
     return format_nonzero(judged.rows.residual) if float(text) == 0 else text
 
 
 def _agrees(line: Line, left: float, digits: int) -> bool:
-    """Whether p − q, and its share of the residual, follow from the rounded numbers."""
+    """Return whether the rounded numbers give p − q, and its share of the residual, as shown."""
     p, q, apart = (round(value, digits) for value in (line.p, line.q, line.p - line.q))
     if abs(p - q - apart) > 1e-9:
         return False
@@ -255,7 +268,7 @@ def _agrees(line: Line, left: float, digits: int) -> bool:
 
 
 def format_mass_cell(value: float, digits: int) -> str:
-    """Format a probability for a cell: an exact 0 or 1 bare, else `digits` decimals."""
+    """Format a probability for a cell: an exact 0 or 1 without decimals, else `digits` decimals."""
     return str(int(value)) if value in (0.0, 1.0) else f"{value:.{digits}f}"
 
 
@@ -272,7 +285,7 @@ def _token_row(
 
 
 def _cells(line: Line, rows: Rows, digits: int) -> Cells:
-    """Return a row's texts and masses; without q, those of p and the residual alone."""
+    """Return a row's texts and masses; without q, only those of p and the residual."""
     scaled = line.above / rows.residual if rows.residual > 0 else 0.0
     apart, has_q = line.p - line.q, rows.q is not None
     seen = format_mass_cell(abs(apart), digits)
@@ -308,6 +321,6 @@ def _totals(scene: Scene, judged: Judged, drew: Drew | None, digits: int) -> Tot
 
 
 def _total(masses: Sequence[float], digits: int) -> str:
-    """Format a sum: "1" if it is 1, else with enough decimals to see that it is not."""
+    """Format a sum: "1" if it is 1, otherwise with enough decimals to see that it is not."""
     total = sum(masses)
     return "1" if abs(total - 1) < 5e-5 else f"{total:.{max(digits, 4)}f}"

@@ -1,7 +1,7 @@
-"""One target pass, position by position: the likeliest tokens that it gives at each of them.
+"""One target pass, position by position, with the most probable tokens at each.
 
-The pass answers every position of the followed branch at once; a rejection discards the answers
-after it. The trace keeps the three likeliest tokens of each position.
+The pass predicts the next token at every position of a branch at once; a rejection discards the
+predictions after it. A trace contains the three most probable tokens of each position.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ FOLLOWED: Final[tuple[State, ...]] = ("accepted", "waiting", "unreached", "rejec
 
 
 class Position(MayHaveState):
-    """What the pass gives at a position, and the guess there, if there is one.
+    """What the pass predicts at a position, and the guess there, if there is one.
 
     Attributes:
-        here: Whether the guess is being judged.
-        top: The likeliest tokens, each with p, and p as text.
-        rank: The guess's place among them; their number if it is not one of them.
-        p: Then its p, and p as text.
+        here: Whether the guess is being judged now.
+        top: The most probable tokens, each with p, and p as text.
+        rank: The guess's rank among them; their number if the guess is not one of them.
+        p: In the latter case, the guess's p, and p as text.
     """
 
     at: int
@@ -44,14 +44,14 @@ class PassColumn(Position):
 
 
 class TargetPass(TypedDict):
-    """The pass: a sentence, and a column per position of the followed branch once it is scored."""
+    """The pass: a sentence and, once it is scored, one column per position of the branch shown."""
 
     say: list[Part]
     columns: NotRequired[list[PassColumn]]
 
 
 def target_pass(scene: Scene, step: Step) -> TargetPass | None:
-    """Return the pass at a step; None if the trace does not have the likeliest tokens."""
+    """Return the pass at a step; None if the trace does not have the most probable tokens."""
     scored = scene.round.scored
     if step.kind == "propose" or scored is None:
         return {"say": say("step", "pass_ahead")}
@@ -68,7 +68,7 @@ def target_pass(scene: Scene, step: Step) -> TargetPass | None:
 
 
 def _followed(scene: Scene, found: dict[int, State]) -> list[int]:
-    """Return the nodes of the branch that is followed, the root first."""
+    """Return the nodes of the branch that is shown, the root first."""
     path = [0]
     while children := [child for child in scene.children[path[-1]] if child in found]:
         path.append(min(children, key=lambda child: FOLLOWED.index(found[child])))
@@ -84,14 +84,14 @@ def _column(scene: Scene, step: Step, found: dict[int, State], parent: int) -> P
         column |= {"node": node, "w": scene.word(guess.token), "is": found[node]}
         if step.kind == "judge" and scene.round.judged[step.at].node == node:
             column["here"] = True
-    # At temperature 0 the likeliest token is the verdict.
+    # At temperature 0, the most probable token reveals the verdict.
     if not scene.greedy or use != "waiting":
         _add_answers(column, scene, parent, node)
     return {**column, "label": _label(column)}
 
 
 def _use(scene: Scene, step: Step, found: dict[int, State], parent: int) -> Use:
-    """Return whether a position's answer decided a guess, or the round's last token."""
+    """Return what a position's prediction decided: a guess, or the round's last token."""
     over = step.kind in ("draw", "commit")
     drew = scene.round.drew
     if over and drew is not None and drew.parent == parent:
@@ -102,7 +102,7 @@ def _use(scene: Scene, step: Step, found: dict[int, State], parent: int) -> Use:
 
 
 def _guess_after(scene: Scene, step: Step, found: dict[int, State], parent: int) -> int:
-    """Return the guess to show at a position: the one being judged, else the one followed; or 0."""
+    """Return the guess to show at a position: that being judged, else that on the branch; or 0."""
     children = [child for child in scene.children[parent] if child in found]
     judged = scene.round.judged[step.at].node if step.kind == "judge" else 0
     if judged in children:
@@ -111,7 +111,7 @@ def _guess_after(scene: Scene, step: Step, found: dict[int, State], parent: int)
 
 
 def _add_answers(column: Position, scene: Scene, parent: int, node: int) -> None:
-    """Add the likeliest tokens, and p of a guess that is not one of them."""
+    """Add the most probable tokens, and p of a guess that is not one of them."""
     scored = scene.round.scored
     assert scored is not None
     pairs = [(int(token), p) for token, p in scored.top[parent] if p > 0]
@@ -126,12 +126,12 @@ def _add_answers(column: Position, scene: Scene, parent: int, node: int) -> None
 
 
 def _short(p: float) -> str:
-    """Format a probability in the few letters that a column has."""
+    """Format a probability in the few characters that fit into a column."""
     return f"{p:.2f}" if p >= 0.005 else "0" if p == 0 else "<0.01"
 
 
 def _label(column: Position) -> str:
-    """Return a position in words, for a screen reader."""
+    """Return a description of a position for screen readers."""
     top = ", ".join(f"{flat(word)} {p}" for word, _, p in column.get("top", ()))
     facts = {"at": column["at"], "top": top, "use": column["use"]}
     guess = flat(column["w"]) if "w" in column else ""

@@ -24,12 +24,12 @@ def verdicts_at(scene: Scene, step: Step) -> list[Judged]:
 
 
 def states(scene: Scene, step: Step) -> dict[int, State]:
-    """Return the state of each guess on screen, by node, from the verdicts so far."""
+    """Return, by node, the state of each guess on screen, according to the verdicts so far."""
     depth = step.at if step.kind == "propose" else max(scene.depths)
     found: dict[int, State] = {}
     known = verdicts_at(scene, step)
     verdicts = {j.node: j.accepted for j in known}
-    verdicts |= dict.fromkeys(path_after(scene.round, known), True)  # accepted with a later guess
+    verdicts |= dict.fromkeys(path_after(scene.round, known), True)  # with a later guess
     over = step.kind in ("draw", "commit")
     for node, guess in enumerate(scene.guesses, 1):
         if scene.depths[node] > depth:
@@ -52,11 +52,11 @@ def _out_of_reach(
 
 
 def open_slot(scene: Scene, step: Step) -> int | None:
-    """Return the parent of the round's last token; None while guesses are left to judge.
+    """Return the parent of the round's last token; None while guesses still have to be judged.
 
-    It follows from the verdicts so far. From the root down, judging ends with a rejection if no
-    sibling is left, or with an accepted leaf. From the leaf up, it ends with any accepted guess, or
-    with the rejection of the last one.
+    This is determined by the verdicts so far. From the root down, judging ends with a rejection if
+    no sibling is left, or with an accepted leaf. From the leaf up, it ends with any accepted guess,
+    or with the rejection of the last one.
     """
     if step.kind in ("draw", "commit"):
         return scene.round.drew.parent if scene.round.drew else None
@@ -75,14 +75,19 @@ def open_slot(scene: Scene, step: Step) -> int | None:
 
 
 class Scores(TypedDict):
-    """A guess's p; at temperature 0, where p is the verdict, the softmax at temperature 1."""
+    """A guess's p; at temperature 0 the softmax at temperature 1, since p would be the verdict."""
 
     p: NotRequired[float]
     soft: NotRequired[float]
 
 
 class GuessNode(HasState, Scores):
-    """A guess; left and left_q: p′ and q′, once a verdict has used them."""
+    """A guess.
+
+    Attributes:
+        left: p′, once a verdict has used it.
+        left_q: q′, once a verdict has used it.
+    """
 
     w: Word
     parent: int
@@ -93,13 +98,17 @@ class GuessNode(HasState, Scores):
 
 
 class Node(GuessNode):
-    """A guess before it is drawn; top: the likeliest tokens after it, and their p."""
+    """A guess before it is drawn.
+
+    Attributes:
+        top: The most probable tokens after it, and their p.
+    """
 
     top: NotRequired[list[tuple[Word, float]]]
 
 
 class Slot(MayHaveState):
-    """The place of the round's last token; its word once it is sampled."""
+    """The position of the round's last token, with its word once it is sampled."""
 
     parent: int
     depth: int
@@ -110,8 +119,8 @@ class TreeState(TypedDict):
     """A tree without its nodes.
 
     Attributes:
-        ways: By node, the verdicts that put it into the text; missing at temperature 0.
-        chances: By node, bounds of its probability of acceptance, as far as they are known.
+        ways: For each node, the verdicts that would put it into the text; missing at temperature 0.
+        chances: For each node, bounds of its probability of acceptance, as far as they are known.
         here: The guess being judged.
     """
 
@@ -122,9 +131,9 @@ class TreeState(TypedDict):
 
 
 class Tree(TreeState):
-    """The tree at a step; shape: the parents of the whole draft, so that nodes keep their places.
+    """The tree at a step; `shape` has the parents of the whole draft, so that nodes do not move.
 
-    Keys of `nodes` are text, since keys of a patch are.
+    Keys of `nodes` are strings, since keys in a JSON patch are.
     """
 
     nodes: dict[str, Node]
@@ -158,7 +167,7 @@ def nodes(scene: Scene, step: Step) -> dict[str, Node]:
 
 
 def _add_remainders(view: Node, scene: Scene, judged: Judged) -> None:
-    """Add p′ of a second or later sibling, and q′ if it was sampled without replacement."""
+    """Add p′ of all siblings but the first, and q′ if siblings were sampled without replacement."""
     if scene.uses_p_remainder(judged):
         view["left"] = round(judged.inputs["p"], 6)
     if scene.uses_q_remainder(judged):
@@ -173,7 +182,7 @@ def scores_of(scored: Scored, node: int) -> Scores:
 
 
 def tree(scene: Scene, step: Step) -> Tree:
-    """Return the tree at a step: root, guesses, the one being judged, and the last token's slot."""
+    """Return the tree at a step: root, guesses, and the position of the last token."""
     root = scene.round.proposed.root if scene.round.proposed else scene.header.prompt_ids[-1]
     shape = [guess.parent for guess in scene.guesses]
     view: Tree = {"root": scene.word(root), "nodes": nodes(scene, step), "shape": shape}
@@ -193,7 +202,11 @@ def tree(scene: Scene, step: Step) -> Tree:
 
 
 class Chip(HasState):
-    """A token of the text strip; node: of a guess."""
+    """A token of the text strip.
+
+    Attributes:
+        node: The node, if it is a guess.
+    """
 
     w: Word
     node: NotRequired[int]
@@ -203,7 +216,11 @@ TextPart = TypedDict("TextPart", {"is": PieceKind, "t": str})  # a piece of the 
 
 
 class TurnBlock(TypedDict):
-    """A turn of a chat prompt. role: the speaker; empty for raw text."""
+    """A turn of a chat prompt.
+
+    Attributes:
+        role: The speaker; empty for raw text.
+    """
 
     role: str
     parts: list[TextPart]
@@ -213,7 +230,7 @@ TEMPLATE: Final = "template"  # role of the text that the chat template adds bet
 
 
 def chips(scene: Scene, step: Step) -> list[Chip]:
-    """Return one chip per token of the branch being followed, with siblings rejected on the way."""
+    """Return one chip per token of the branch that is shown, with siblings rejected before."""
     if step.kind == "commit":
         return [{"w": token.word, "is": token.kind} for token in added_tokens(scene)]
     found = states(scene, step)
@@ -223,7 +240,8 @@ def chips(scene: Scene, step: Step) -> list[Chip]:
         node, passed = _next(scene, found, node)
         line += [_chip(scene, found, child) for child in passed]
     if step.kind == "draw" and scene.round.drew:
-        # The sampled token replaces guesses not reached and those after a rejected guess.
+        # The sampled token replaces the guesses that were not judged, and those after a rejected
+        # guess.
         last = scene.depths[scene.round.drew.parent] + 1
         line = [c for c in line if c["is"] != "unreached" and scene.depths[c["node"]] <= last]
         line.append({"w": scene.word(scene.round.drew.token), "is": scene.round.drew.kind})
@@ -231,7 +249,7 @@ def chips(scene: Scene, step: Step) -> list[Chip]:
 
 
 def _next(scene: Scene, found: dict[int, State], node: int) -> tuple[int | None, list[int]]:
-    """Return the child that the branch continues with, and that child after rejected siblings."""
+    """Return the next child of the branch, and that child preceded by rejected siblings."""
     shown = [child for child in scene.children[node] if child in found]
     rejected = [child for child in shown if found[child] == "rejected"]
     for state in ("accepted", "waiting", "unreached"):
@@ -279,7 +297,7 @@ def added_tokens(scene: Scene) -> list[AddedToken]:
 def turns(chat: Chat) -> list[TurnBlock]:
     """Split a chat prompt into turns.
 
-    The last turn is the start of the answer. The joined texts are exactly what the model read.
+    The last turn is the start of the answer. The texts, joined, are exactly what the model read.
     """
     roles: list[str] = [*(turn.role for turn in chat.turns), "assistant"]
     blocks: list[TurnBlock] = []

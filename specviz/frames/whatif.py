@@ -1,8 +1,8 @@
-"""What if a coin had another value: the next event, and which verdicts coins can change.
+""" "What if?": what another value of one u (a coin) would change.
 
-Only the next event is certain. Everything after it needs a new run with coins set by hand (see
-`Settings.coins`). A coin can accept a guess unless its probability is 0, and reject it unless its
-probability is 1. Bounds of these probabilities follow from the numbers on screen.
+Only the next event is certain. Everything after it needs a new run, in which u is set by hand (see
+`Settings.coins`). Some u accepts a guess unless its probability is 0, and some u rejects it unless
+its probability is 1. Bounds of these probabilities are computed from the numbers on screen.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ NEXT_DRAW: Final = {
     AfterRejection.BEYOND: "then_beyond",
 }
 
-U_TO_ACCEPT: Final = 0.0  # below any threshold but 0
+U_TO_ACCEPT: Final = 0.0  # below any threshold except 0
 U_TO_REJECT: Final = 0.999  # not below any threshold except those near 1
-NEAR: Final = 1e-9  # rounding errors of computed probabilities
+NEAR: Final = 1e-9  # tolerance of computed probabilities
 
 
 class WhatIf(TypedDict):
     """What would come next if a guess were accepted, and if it were rejected.
 
     Attributes:
-        coin: The coin's key in the settings.
-        stuck: That no coin can change the verdict, if none can.
+        coin: The key of this u in the settings.
+        stuck: The sentence that no u can change the verdict, if that is so.
     """
 
     coin: str
@@ -52,7 +52,7 @@ class WhatIf(TypedDict):
 
 
 def outcomes(scene: Scene, judged: Judged) -> WhatIf:
-    """Say what would come next after each verdict on a guess."""
+    """Return what would come next after each verdict on a guess."""
     found: WhatIf = {
         "coin": u_key(scene.round.number, JUDGE, judged.node),
         "kept": _if_accepted(scene, judged),
@@ -67,7 +67,7 @@ def outcomes(scene: Scene, judged: Judged) -> WhatIf:
 
 
 def is_certain(judged: Judged) -> bool:
-    """Whether the verdict is the same for every coin."""
+    """Return whether the verdict is the same for every u."""
     return judged.threshold in (0.0, 1.0)
 
 
@@ -96,7 +96,7 @@ def _if_rejected(scene: Scene, judged: Judged) -> list[Part]:
 
 
 def _overruled_before(scene: Scene, judged: Judged) -> int | None:
-    """Return the guess whose rejection FLy overruled because, among others, this guess passed."""
+    """Return the guess whose rejection FLy overruled because this guess (and others) passed."""
     if scene.header.rule != "fly" or judged.u >= fly_own_threshold(judged.inputs):
         return None
     for other in scene.round.judged:
@@ -107,13 +107,13 @@ def _overruled_before(scene: Scene, judged: Judged) -> int | None:
 
 
 def required_verdicts(scene: Scene) -> dict[str, list[Need]]:
-    """Return, for every guess, the verdicts that put it into the text.
+    """Return, for every guess, the verdicts that would put it into the text.
 
     All guesses on its path must be accepted, and all siblings before them rejected. For rules that
     judge from the leaf up, see `leaf_first.required_verdicts`.
 
     Returns:
-        By node, as text.
+        The verdicts as text, by node.
     """
     if scene.leaf_first:
         return leaf_first_required_verdicts(scene)
@@ -132,11 +132,11 @@ def acceptance_bounds(scene: Scene, known: Sequence[Judged]) -> dict[str, Bounds
 
     Args:
         scene: The round.
-        known: The verdicts that are on screen.
+        known: The verdicts that are shown on screen.
 
     Returns:
-        By node, as text; both are equal if the trace determines the probability. Guesses without
-        a bound are left out.
+        The bounds, with node numbers as text keys; both are equal if the probability is known
+        exactly. Guesses without a bound are left out.
     """
     if scene.round.scored is None or scene.greedy:
         return {}
@@ -156,7 +156,7 @@ def _exact_bounds(chance: float) -> Bounds:
 
 
 def _sibling_bounds(scene: Scene, siblings: Sequence[int]) -> dict[int, Bounds]:
-    """Bound the probabilities of siblings by their p and q, before any is judged."""
+    """Bound the probabilities of siblings by their p and q, before any of them is judged."""
     spec = RULE_SPECS.get(scene.header.rule)
     if spec is None or spec.temperature_zero or not spec.has_alpha:
         return {}
@@ -164,7 +164,7 @@ def _sibling_bounds(scene: Scene, siblings: Sequence[int]) -> dict[int, Bounds]:
 
 
 def _bounds_from_p(scene: Scene, siblings: Sequence[int]) -> dict[int, Bounds]:
-    """Compute what siblings judged by p alone get, p being rescaled after each rejection."""
+    """Compute the probabilities of siblings judged by p, which is rescaled after each rejection."""
     found: dict[int, Bounds] = {}
     left, rejected = 1.0, set[int]()
     for node in siblings:

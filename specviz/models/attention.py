@@ -1,10 +1,10 @@
-"""What attention reads: a key-value cache with preallocated memory, and masks of new rows.
+"""The key-value cache, with preallocated memory, and the attention masks of new rows.
 
 Passes are often rolled back. New rows are written in place after the existing ones, so a pass over
 a few rows does not copy all previous rows, as transformers' growing cache does.
 
-The cache has the rows of all tokens in every layer, so a sliding window is implemented by the mask
-alone: of the rows that a new row would see, a windowed layer attends to the newest only.
+In every layer, the cache has the rows of all tokens. A sliding window is implemented by the mask
+alone: in a layer with a window, a new row attends only to the newest of the rows before it.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from specviz.adapters.transformers import (
 )
 from specviz.verification.transfer import upload
 
-SPARE_ROWS: Final = 64  # additional rows, each time the buffer grows
+SPARE_ROWS: Final = 64  # how many spare rows are added each time the buffer grows
 
 
 class PreallocatedLayer(CacheLayer):
-    """The rows of one layer.
+    """Cached keys and values of one layer.
 
     To remove the last rows, assign shorter views to `keys` and `values`. The next pass overwrites
-    the removed rows, so copy them if they are still needed.
+    the removed rows, so copy them first if they are still needed.
 
     Attributes:
         keys: (1, heads, rows, head size), a view of the front of the buffer.
@@ -85,7 +85,7 @@ class PreallocatedLayer(CacheLayer):
 
 
 class PreallocatedCache(LayeredCache):
-    """A cache with one `PreallocatedLayer` for each layer that a model has."""
+    """A cache with one `PreallocatedLayer` for each layer of a model."""
 
     def __init__(self) -> None:
         super().__init__(PreallocatedLayer)
@@ -136,7 +136,7 @@ class LayerMasks:
     """Builds the masks of a pass, one for each kind of layer.
 
     Attributes:
-        windows: Which layers have a window. None if all layers see everything.
+        windows: Which layers have a window; None if no layer has one.
     """
 
     windows: Windows | None = None
@@ -145,7 +145,7 @@ class LayerMasks:
         """Return the masks of a pass, on the host.
 
         Args:
-            full: Additive mask, (1, 1, r, rows), in which every row sees exactly one row per
+            full: Additive mask, (1, 1, r, rows). Every row must attend to exactly one row for each
                 position up to its own, in ascending order. None: transformers builds the masks.
 
         Returns:
@@ -159,13 +159,13 @@ class LayerMasks:
         return [full, sliding] if self.windows.by_kind else [sliding]
 
     def argument(self, masks: Sequence[Tensor]) -> Any:
-        """Return the value of the forward's `attention_mask`."""
+        """Return the value for the argument `attention_mask` of the model's forward."""
         if not masks:
             return None
         return self.windows.argument(masks[0], masks[-1]) if self.windows else masks[0]
 
     def of(self, layer: int, masks: Sequence[Tensor]) -> Tensor:
-        """Return the mask of one layer, counted from 0."""
+        """Return the mask of one layer; layers are counted from 0."""
         slides = self.windows is not None and self.windows.sliding[layer]
         return masks[-1] if slides else masks[0]
 
@@ -174,7 +174,7 @@ _MASKS: WeakKeyDictionary[Any, LayerMasks] = WeakKeyDictionary()
 
 
 def layer_masks(model: Any) -> LayerMasks:
-    """Return the mask builder of a causal LM.
+    """Return an object that builds the masks of a causal LM.
 
     The first call for a model runs a pass over two tokens.
     """
@@ -187,7 +187,7 @@ def layer_masks(model: Any) -> LayerMasks:
 def context_length(model: Any) -> int | None:
     """Return the context length of a causal LM in tokens, or None if its config sets no limit.
 
-    A sliding window limits it only if `hard_window` returns the window.
+    A sliding window limits the context only if `hard_window` returns that window.
     """
     text = model.config.get_text_config(decoder=True)
     limits = [getattr(text, name, None) for name in ("max_position_embeddings", "n_positions")]
@@ -196,7 +196,7 @@ def context_length(model: Any) -> int | None:
 
 
 def hard_window(model: Any) -> int | None:
-    """Return the sliding window if the model accepts no mask for it, and None otherwise.
+    """Return the sliding window if it cannot be implemented by a mask, and None otherwise.
 
     A text must then not be longer than the window.
     """
@@ -205,12 +205,12 @@ def hard_window(model: Any) -> int | None:
 
 
 def windowed_mask(full: Tensor, rows: int) -> Tensor:
-    """Restrict a mask: each row sees only the newest `rows` of the rows that it saw.
+    """Restrict a mask: each row attends only to the newest `rows` of its rows.
 
     Args:
         full: Additive mask, (1, 1, r, n).
         rows: Size of the window.
     """
     sees = full == 0
-    age = sees.flip(-1).cumsum(-1).flip(-1)  # 1 for the newest row that it sees
+    age = sees.flip(-1).cumsum(-1).flip(-1)  # 1 for the newest row that is attended to
     return full.masked_fill(sees & (age > rows), torch.finfo(full.dtype).min)

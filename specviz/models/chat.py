@@ -1,10 +1,10 @@
 """Render a conversation with the tokenizer's chat template, and find who wrote each character.
 
-The template comes with the model, so it may be hostile, and nothing is assumed about it. It is
-rendered in a separate process with limits on time, memory and output, exactly as transformers would
-render it: once with the typed text, and once with a marker in place of each turn. If the two
-renderings differ in anything else, typed text cannot be distinguished from the template's own text,
-and the conversation is rejected.
+The template comes with the model, so it may be malicious. It is rendered in a separate process with
+limits on time, memory and output, exactly as transformers would render it: once with the typed
+text, and once with a marker in place of each turn's text. If the two renderings differ in anything
+else, typed text cannot be distinguished from the template's own text, and the conversation is
+rejected.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from specviz.models.tokenizer import EncodedToken, is_fast, prompt_encoder
 from specviz.trace.chat import Chat, Piece, PieceKind, Turn
 
 PROGRAM: Final = "specviz.adapters.jinja2"
-LONGEST_TEMPLATE: Final = 1 << 18  # characters: ten times the longest published ones
-WALL_CLOCK: Final = 30.0  # seconds; the limit on processor time is far lower
-LONGEST_REASON: Final = 200  # characters of a template's error message
-CACHED: Final = 64  # renderings kept: every lane of a race needs the same
+LONGEST_TEMPLATE: Final = 1 << 18  # maximum characters: ten times the longest published templates
+WALL_CLOCK: Final = 30.0  # timeout in seconds; the limit on processor time is far lower
+LONGEST_REASON: Final = 200  # maximum characters of a template's error message
+CACHED: Final = 64  # number of cached renderings: every lane of a race needs the same
 
 
 class TemplateFailed(ValueError):
-    """A template rejects these turns; the message is a clause that says why."""
+    """Raised if a template rejects the turns; the message is a clause that says why."""
 
 
 class TemplateStopped(TemplateFailed):
-    """Rendering took more time or memory than any template needs."""
+    """Raised if rendering took more time or memory than any template needs."""
 
 
 Rendering = str | TemplateFailed
@@ -49,8 +49,8 @@ def render_template(tokenizer: Any, conversations: Sequence[tuple[Any, bool]]) -
 
     Args:
         tokenizer: The tokenizer with the template.
-        conversations: Pairs of messages, in the format of transformers, and whether to add what
-            the template writes before an answer.
+        conversations: For each conversation: the messages, in transformers' format, and whether to
+            add the text that the template writes before an answer.
 
     Returns:
         For each conversation its text, or the template's error.
@@ -64,7 +64,7 @@ def render_template(tokenizer: Any, conversations: Sequence[tuple[Any, bool]]) -
     special = {key: str(token) for key, token in tokenizer.special_tokens_map.items()}
     variables = [_variables(messages, answer, special) for messages, answer in conversations]
     job = json.dumps({"template": template, "variables": variables})
-    run = _run.__wrapped__ if "strftime_now" in template else _run  # it depends on the time
+    run = _run.__wrapped__ if "strftime_now" in template else _run  # this depends on the time
     return [
         row["text"] if "text" in row else TemplateFailed(row["error"])
         for row in json.loads(run(job))
@@ -87,7 +87,7 @@ def _run(text: str) -> str:
     found = find_spec(PROGRAM)
     assert found is not None
     assert found.origin is not None
-    command = [sys.executable, "-P", found.origin]  # -P: import nothing from the file's folder
+    command = [sys.executable, "-P", found.origin]  # -P: do not import from the file's folder
     environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
     try:
         done = subprocess.run(
@@ -109,7 +109,7 @@ def _run(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of typed text in the rendered prompt.
+    """A part of the rendered prompt that was typed.
 
     Attributes:
         turn: Index of the turn.
@@ -124,12 +124,12 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who wrote a stretch of the text.
+    """The author of a part of the text.
 
     Attributes:
-        turn: Index of the turn it belongs to, or None before the first turn.
-        kind: Typed by the user, a special token, or written by the template.
-        at: Index of its first character.
+        turn: Index of the turn that the part belongs to; None before the first turn.
+        kind: Whether it was typed, is a special token, or was written by the template.
+        at: Index of the part's first character.
     """
 
     turn: int | None
@@ -143,7 +143,7 @@ def has_template(tokenizer: Any) -> bool:
 
 
 def read_chat(name: str, tokenizer: Any, turns: Sequence[Turn]) -> tuple[list[int], Chat]:
-    """Encode a conversation, followed by what the template writes before an answer.
+    """Encode a conversation, and the text that the template writes before an answer.
 
     Args:
         name: The model's name, for errors.
@@ -151,11 +151,11 @@ def read_chat(name: str, tokenizer: Any, turns: Sequence[Turn]) -> tuple[list[in
         turns: The conversation.
 
     Returns:
-        Token ids, and the conversation with its pieces.
+        Token ids, and the conversation with the author of each token.
 
     Raises:
-        BadPrompt: The template rejects these turns, or typed text cannot be distinguished from
-            the template's.
+        BadPrompt: The template rejects these turns, or typed text cannot be distinguished from the
+            template's.
     """
     renderings = _render_all(name, tokenizer, turns)
     text, typed = renderings.text, renderings.typed
@@ -180,8 +180,8 @@ class _Renderings:
 
     Attributes:
         text: The whole conversation.
-        typed: The stretches of the text that were typed.
-        prefixes: For each turn, the rendering of all turns up to and including it.
+        typed: The parts of the text that were typed.
+        prefixes: For each turn, the rendering of the conversation up to this turn.
         exchange: The rendering of the first turn and an answer.
         exchange_and_turn: The rendering of these and one more user turn.
         marker: The text of that user turn.
@@ -231,7 +231,7 @@ def _render_all(name: str, tokenizer: Any, turns: Sequence[Turn]) -> _Renderings
 
 @cache
 def _mark(number: int) -> str:
-    """Return a random marker text, the same for the same number in one process."""
+    """Return a random marker text; within a process, a number always gives the same marker."""
     return secrets.token_hex(12)
 
 
@@ -240,9 +240,9 @@ def turn_end(tokenizer: Any) -> int | None:
     mark = _mark(0)
     try:
         (text,) = _render(tokenizer, [([Turn("user", "?"), Turn("assistant", mark)], False)])
-    except TemplateStopped:  # a run will report it
+    except TemplateStopped:  # the error is reported when a run starts
         return None
-    if isinstance(text, TemplateFailed):  # it rejects such turns; a run will report that too
+    if isinstance(text, TemplateFailed):  # it rejects such turns; a run will report this, too
         return None
     after = text.partition(mark)[2].lstrip()
     first = next(iter(prompt_encoder(tokenizer).find_special(after)), None)
@@ -250,7 +250,7 @@ def turn_end(tokenizer: Any) -> int | None:
 
 
 def _render(tokenizer: Any, requests: Sequence[tuple[Sequence[Turn], bool]]) -> list[Rendering]:
-    """Render conversations, each with or without what the template writes before an answer."""
+    """Render conversations, each with or without the start of an answer."""
     return render_template(
         tokenizer,
         [
@@ -261,7 +261,7 @@ def _render(tokenizer: Any, requests: Sequence[tuple[Sequence[Turn], bool]]) -> 
 
 
 def _replace_texts(turns: Sequence[Turn], texts: Sequence[str]) -> list[Turn]:
-    """Return turns of the same roles with other texts."""
+    """Return turns with the same roles but other texts."""
     return [Turn(turn.role, text) for turn, text in zip(turns, texts, strict=True)]
 
 
@@ -279,7 +279,7 @@ def _spans(
         turns: The conversation.
 
     Returns:
-        The typed stretches, or None if the two renderings differ in anything else.
+        The typed parts, or None if the two renderings differ in anything else.
     """
     spans: list[Span] = []
     literal, rest = _next(marked, marks)
@@ -300,7 +300,7 @@ def _spans(
 
 
 def _next(marked: str, marks: Sequence[str]) -> tuple[str, str]:
-    """Split a text before its first marker."""
+    """Split a text at its first marker: the text before it, the marker, the text after it."""
     at = min((found for mark in marks if (found := marked.find(mark)) >= 0), default=len(marked))
     return marked[:at], marked[at:]
 
@@ -326,8 +326,8 @@ def _turn_ends(turns: Sequence[Turn], renderings: _Renderings) -> list[int]:
 def _first_turn_start(renderings: _Renderings) -> int:
     """Return the index at which the first turn begins.
 
-    The template may write something once at the start of a conversation. What it writes before a
-    later user turn shows where that ends and the first turn begins.
+    The template may write something once at the start of a conversation, and something else before
+    every user turn. The text before a later user turn shows where the first turn begins.
     """
     before, longer = renderings.exchange, renderings.exchange_and_turn
     if not isinstance(before, str) or not isinstance(longer, str):
@@ -341,15 +341,15 @@ def _first_turn_start(renderings: _Renderings) -> int:
 def _authors(
     tokenizer: Any, text: str, typed: Sequence[Span], bounds: Sequence[int]
 ) -> Iterator[Author]:
-    """Split the text into stretches of one author each, in order.
+    """Split the text into parts that have one author each, in order.
 
     Args:
         tokenizer: The tokenizer.
         text: The rendered text.
-        typed: The typed stretches.
+        typed: The typed parts.
         bounds: The start of the first turn, and the end of each turn.
     """
-    special: dict[int, int] = {}  # character of a special token -> its first character
+    special: dict[int, int] = {}  # for each character of a special token, that token's start
     free = 0
     for span in [*typed, Span(0, len(text), len(text))]:
         for match in prompt_encoder(tokenizer).find_special(text[free : span.start]):
@@ -370,7 +370,7 @@ def _authors(
 
 
 def _mark_special(tokenizer: Any, text: str, authors: Sequence[Author]) -> tuple[str, list[int]]:
-    """Replace special tokens by markers.
+    """Replace special tokens in a text by markers.
 
     Returns:
         The new text, and for each of its characters the index of the author.

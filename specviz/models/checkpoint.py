@@ -1,8 +1,8 @@
 """Load one checkpoint, a folder of transformers or a GGUF file: weights, tokenizer, fingerprint.
 
-Files may come from anyone, so none of their code is ever run (no remote code, no unrestricted
-pickles), a checkpoint that lacks weights is refused rather than filled with random ones, and every
-error becomes one sentence.
+Files may come from anyone, so their code is never run (no remote code, no unrestricted pickles). A
+checkpoint in which weights are missing is refused; transformers would fill in random ones. Every
+error message is one sentence.
 
 Models and pairs are checked when they are loaded, not in the middle of a run: it must be possible
 to remove a rejected token from the target's cache, and a token id must mean the same to both
@@ -67,18 +67,18 @@ from specviz.models.load_control import (
 from specviz.models.network import prepare
 from specviz.trace.events import ModelCard
 
-# SHA-256 of the target weights that a drafter fits. There may be several, because the same weights
-# are published in several precisions. None: any target of a suitable shape.
+# Allowed SHA-256 hashes of the target's weights. There may be several, because the same weights are
+# published in several precisions. None: any target of a suitable shape.
 MadeFor = str | tuple[str, ...] | None
 
 
 def check_config(name: str, config: PreTrainedConfig) -> None:
-    """Check from its config that a network can score a tree and roll back rejected tokens.
+    """Check, given its config, that a network can score a tree and roll back rejected tokens.
 
     A sliding window is supported, see `attention`.
 
     Raises:
-        Unsuitable: It cannot; the message says why.
+        Unsuitable: If not; the message says why.
     """
     if config.is_encoder_decoder:
         raise Unsuitable(f"{name!r} has an encoder and a decoder; only decoders can be used.")
@@ -105,7 +105,7 @@ def check_model(name: str, model: PreTrainedModel) -> None:
     """Check that a network keeps no state and takes explicit positions.
 
     Raises:
-        Unsuitable: It does not.
+        Unsuitable: If the network does not.
     """
     if keeps_state(model):
         raise Unsuitable(_stateful(name))
@@ -123,7 +123,7 @@ def _stateful(name: str) -> str:
 
 
 def same_vocabulary(one: PreTrainedTokenizerBase, other: PreTrainedTokenizerBase) -> bool:
-    """Return whether every token id is the same token for both."""
+    """Return whether every token id means the same token in both vocabularies."""
     same: bool = one.get_vocab() == other.get_vocab()
     return same
 
@@ -147,7 +147,7 @@ def check_made_for(drafter: str, made_for: MadeFor, target: str, hash: str | Non
 
     Args:
         drafter: The drafter's name.
-        made_for: Hashes of the target weights that it fits.
+        made_for: Hashes of the target weights that the drafter fits.
         target: The target's name.
         hash: Hash of the target's weights.
 
@@ -222,7 +222,7 @@ def _read(
         prepare_model(name, model, device)
     except (Unsuitable, NotAvailable, Stopped):
         raise
-    except Exception as error:  # a damaged file can raise anything
+    except Exception as error:  # a damaged file can raise any exception
         raise _load_error(name, error, device) from error
     files = weight_files(path)
     check_stop()
@@ -243,7 +243,7 @@ def _load_folder(name: str, folder: Path, dtype: torch.dtype, sharded: bool) -> 
     )
     load: Any = (
         AutoModelForCausalLM.from_pretrained
-    )  # the type stubs declare only one of its return types
+    )  # the type stubs declare only one of the function's return types
     check_stop()
     begin_weights(weights * dtype.itemsize)
     model = _load_weights(
@@ -264,7 +264,7 @@ def _checked_config(name: str, folder: Path) -> tuple[PreTrainedConfig, int]:
     """Return a folder's config and its number of weights.
 
     Raises:
-        Unsuitable: The config cannot be used, or the files hold fewer weights than it announces.
+        Unsuitable: The config cannot be used, or the files contain fewer weights than it describes.
         NotAvailable: There is no config.
     """
     check_folder(name, folder)
@@ -285,7 +285,7 @@ def _checked_config(name: str, folder: Path) -> tuple[PreTrainedConfig, int]:
 
 def _load_gguf(name: str, path: Path, dtype: torch.dtype, sharded: bool) -> Read:
     """Load the network and the tokenizer of a GGUF file, its weights in full precision."""
-    from specviz.models.gguf import read_model  # imports the package gguf, which only this needs
+    from specviz.models.gguf import read_model  # imports the package gguf, which nothing else needs
 
     if sharded and process_count() > 1:
         raise Unsuitable(f"{name!r} is a GGUF file, which cannot be split over processes.")
@@ -309,16 +309,16 @@ def _load_weights(name: str, load: Any, *path: Any, **options: Any) -> Any:
 
     Args:
         name: The model's name, for errors.
-        load: A `from_pretrained`.
+        load: A `from_pretrained` method.
         *path: Its positional arguments.
         **options: Its keyword arguments.
 
     Raises:
         Unsuitable: Weights are missing or have other shapes.
     """
-    logging.disable_progress_bar()  # a command's standard error holds sentences for a person
+    logging.disable_progress_bar()  # standard error of a command contains only readable sentences
     logging.set_verbosity_error()
-    mismatched = {"ignore_mismatched_sizes": True}  # reported below
+    mismatched = {"ignore_mismatched_sizes": True}  # reported below as an error
     model, info = load(*path, **options, **mismatched, output_loading_info=True)
     if missing := sorted(info["missing_keys"]):
         raise Unsuitable(
@@ -348,11 +348,11 @@ def prepare_model(name: str, model: PreTrainedModel, device: torch.device) -> No
     begin_stage(WARM_UP)
     if not has_plain_cache(model, PreallocatedCache()):
         raise Unsuitable(_stateful(name))
-    layer_masks(model)  # runs a pass, so call it before the model is shared
+    layer_masks(model)  # this runs a pass, so it must be done before the model is shared
 
 
 def _load_error(name: str, error: Exception, device: torch.device) -> ValueError:
-    """Return the error to raise for an exception of a load."""
+    """Return the error to raise in place of an exception that a load raised."""
     if ran_out_of_memory(error):
         return NotEnoughMemory(f"{name!r} does not fit in the memory of this {device.type}.")
     if "trust_remote_code" in str(error):

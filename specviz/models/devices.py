@@ -3,12 +3,12 @@
 On a CPU the precision is float32 unless another is named, because greedy output must equal plain
 decoding token for token. torch is imported only when a device is needed.
 
-With tensor parallelism, each process has a part of every layer:
-`torchrun --nproc-per-node N -m specviz run …` starts N processes that decode the same text.
-transformers splits the target by its own plan and sums the parts in every pass. Each process drafts
-and verifies on its own. The processes must not diverge: random numbers are computed from the seed,
-so all processes sample the same tokens; no decision depends on a measured time; and before each
-pass, all processes check that they score the same rows.
+With tensor parallelism, each process holds a part of every layer: `torchrun --nproc-per-node N -m
+specviz run …` starts N processes that decode the same text. transformers splits the target by its
+own plan and sums the parts in every pass. Each process drafts and verifies on its own. The
+processes must not diverge: random numbers are computed from the seed, so all processes sample the
+same tokens; no decision depends on a measured time; and before each pass, all processes check that
+they score the same rows.
 """
 
 from __future__ import annotations
@@ -28,20 +28,21 @@ if TYPE_CHECKING:
     from transformers import PreTrainedConfig
 
 
-KINDS: Final = ("cuda", "mps", "cpu")  # in order of preference
+KINDS: Final = ("cuda", "mps", "cpu")  # kinds of devices, in order of preference
 DTYPES: Final = ("float32", "bfloat16", "float16")
 MEMORY_SIGNS: Final = ("allocate memory", "not enough memory", "out of memory")
 
 
 class NotEnoughMemory(ValueError):
-    """A model or a run does not fit in memory."""
+    """Raised if a model or a run does not fit in memory."""
 
 
 def pick_device(name: str | None = None) -> torch.device:
     """Return a device by name, or the best one of this machine.
 
-    "cuda" becomes "cuda:0", the name that tensors report. Under two names, the same weights would
-    be loaded twice. The processes of a tensor-parallel run get one device each.
+    "cuda" becomes "cuda:0", the name that tensors report: models are cached by this name, so with
+    two names the same weights would be loaded twice. The processes of a tensor-parallel run get one
+    device each.
 
     Args:
         name: "cpu", "cuda", "cuda:1" or "mps". None: the best one.
@@ -62,8 +63,8 @@ def pick_device(name: str | None = None) -> torch.device:
     if kind == "cpu":
         return torch.device(kind)
     if kind == "cuda":
-        # In half precision, torch prefers cuDNN's attention on some GPUs. cuDNN builds a new plan,
-        # which takes milliseconds, whenever the cache has grown by a row.
+        # In half precision, torch prefers cuDNN's attention on some GPUs. There, each time the
+        # cache has grown by a row, cuDNN builds a new plan, which takes milliseconds.
         torch.backends.cuda.enable_cudnn_sdp(False)
     return torch.device(kind, number)
 
@@ -80,7 +81,8 @@ def device_count(kind: str) -> int:
 def pick_dtype(device: torch.device, name: str | None = None) -> torch.dtype:
     """Return the precision called `name`, or the best one for the device.
 
-    That is float32, and on CUDA bfloat16, or float16 if the GPU lacks bfloat16.
+    The best is float32 on CPUs, and on CUDA bfloat16, or float16 if the GPU does not support
+    bfloat16.
 
     Raises:
         ValueError: The name is not in DTYPES.
@@ -101,7 +103,7 @@ def pick_dtype(device: torch.device, name: str | None = None) -> torch.dtype:
 
 
 def has_fast_bf16(device: torch.device) -> bool:
-    """Return whether the device has instructions for bfloat16 products; emulation is slow.
+    """Return whether the device multiplies bfloat16 by its own instructions, not by emulation.
 
     Only x86 is checked, where most processors lack them; other devices are assumed to have them.
     """
@@ -174,11 +176,11 @@ def _available() -> str:
     return ", ".join(kind for kind in KINDS if device_count(kind))
 
 
-NEEDED: Final = "accelerate"  # transformers requires it to split a model
+NEEDED: Final = "accelerate"  # without it, transformers cannot split a model
 
 
 class ProcessesDiverged(ValueError):
-    """The processes of one run decode different texts."""
+    """Raised if the processes of one run decode different texts."""
 
 
 def process_count() -> int:
@@ -187,7 +189,7 @@ def process_count() -> int:
 
 
 def is_leader() -> bool:
-    """Return whether this process writes and prints."""
+    """Return whether this is the process that writes files and prints."""
     return process_count() == 1 or os.environ.get("RANK") == "0"
 
 
@@ -197,9 +199,9 @@ def own_device() -> int:
 
 
 def sharding_options(name: str, config: PreTrainedConfig) -> dict[str, Any]:
-    """Return arguments of `from_pretrained` with which each process loads its part of the model.
+    """Return arguments for `from_pretrained` that make each process load its part of a model.
 
-    There are none for a single process.
+    The result is empty if there is only one process.
 
     Args:
         name: The model's name, for errors.
@@ -239,7 +241,7 @@ def check_agreement(device: torch.device, *numbers: Sequence[int]) -> None:
     """
     if process_count() == 1:
         return
-    own = hash(tuple(tuple(each) for each in numbers))  # the same in every process for integers
+    own = hash(tuple(tuple(each) for each in numbers))  # of integers, so equal in all processes
     if len(set(_gather(device, own))) > 1:
         raise ProcessesDiverged(
             f"The {process_count()} processes of this run no longer decode the same text because "
@@ -248,7 +250,7 @@ def check_agreement(device: torch.device, *numbers: Sequence[int]) -> None:
 
 
 def any_process(device: torch.device, stop: Callable[[], bool]) -> Callable[[], bool]:
-    """Return a function that returns True in all processes once `stop` does in one of them."""
+    """Return a function that returns True in all processes as soon as `stop` does in one."""
     if process_count() == 1:
         return stop
     return lambda: any(_gather(device, int(stop())))

@@ -1,40 +1,40 @@
-"""Errors for models and prompts that cannot be used, or not loaded, with messages for users.
+"""Exceptions for models and prompts that cannot be used or loaded; users see the messages.
 
 All are ValueErrors, so a caller that only shows the message can catch one class.
 """
 
 
 class BadPrompt(ValueError):
-    """The prompt cannot be run; the message explains why."""
+    """Raised if a prompt cannot be run; the message explains why."""
 
 
 class NotAvailable(ValueError):
-    """The model is not on this machine and could not be fetched."""
+    """Raised if a model is not on this machine and could not be fetched."""
 
 
 class DiskFull(NotAvailable):
-    """The model could not be fetched because the disk is full. Do not try another source."""
+    """Raised if the disk is full, so that the caller does not try to fetch from another source."""
 
 
 class UnknownModel(NotAvailable):
-    """The name is neither a path nor a Hub id, and the catalogue has no such model."""
+    """Raised if a name is neither a path, nor a Hub id, nor in the catalogue."""
 
 
 class HubUnreachable(NotAvailable):
-    """There is no connection to the Hub."""
+    """Raised if there is no connection to the Hub."""
 
 
 class MismatchedVocabulary(ValueError):
-    """Target and drafter assign different tokens to the same ids."""
+    """Raised if target and drafter assign different tokens to the same ids."""
 
 
 class Unsuitable(ValueError):
-    """The files are on this machine, but this model or this pair cannot be used."""
+    """Raised if files are on this machine, but the model or the pair cannot be used."""
 
 
 class ServerFault(ValueError):
-    """A target's server is down, slow or too old, or sends an unusable response."""
+    """Raised if a target's server is down, slow or too old, or its response is unusable."""
 
 
 class Stopped(ValueError):
-    """A fetch or a load was cancelled by its caller."""
+    """Raised in a fetch or a load that its caller cancelled."""

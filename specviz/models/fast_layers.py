@@ -1,13 +1,13 @@
-"""Replace a network's linear layers and norms by ones that compute the same and are faster here.
+"""Replace a network's linear layers and norms by faster ones that compute the same.
 
-On a CPU, linear layers use the backend and layout that are fastest. Weights move into one block of
-memory, in the layout that is fastest for one row. A layer's parameter becomes a view of that block,
-so other code that reads the parameter works as before. oneDNN needs a separate copy, which is made
-only if it is used.
+On a CPU, each linear layer uses the fastest library for its shape. Weights are moved into one block
+of memory, in the layout that is fastest for one row. A layer's parameter becomes a view of that
+block, so other code that reads the parameter works as before. oneDNN needs a separate copy, which
+is made only if it is used.
 
-On a GPU, each RMS norm is one kernel instead of six or seven. With a small model, a GPU waits for
-its host to launch kernels, and a third of a Llama layer's kernels belong to its two norms. A norm
-is replaced only if a test shows that it computes the same function.
+On a GPU, each RMS norm becomes one kernel instead of six or seven. With a small model, the GPU
+mostly waits for kernel launches, and a third of a Llama layer's kernels belong to its two norms. A
+norm is replaced only if a test shows that it computes the same function.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from specviz.adapters.torch import has_hooks
 from specviz.models.devices import process_count
 from specviz.models.products import Backend, Clock, Group, Plan, Product, choose_plans, shape_of
 
-MOST_BYTES: Final = 1 << 31  # bytes of weights; larger networks are left unchanged
-ALIGNED: Final = 16  # float32 numbers; each matrix begins at a multiple of it
+MOST_BYTES: Final = 1 << 31  # maximum bytes of weights; larger networks are left unchanged
+ALIGNED: Final = 16  # in float32 numbers; each matrix begins at a multiple of this
 ROW_COUNTS: Final = {"one row": "one", "two": "two", "three": "few", "more": "many"}
-NETWORK: Final = "specviz_network"  # attribute of a model with its own network, see `network`
+NETWORK: Final = "specviz_network"  # attribute for a model's faster network, see `network`
 
 
 class FastLinear(nn.Linear):
-    """A linear layer for inference; its weights must not change after planning."""
+    """A linear layer for inference; its weights must not change after its plan was chosen."""
 
     product: Product
 
@@ -59,10 +59,10 @@ class FusedPart(Protocol):
 def optimize_linears(
     network: nn.Module, groups: Iterable[Group] = (), clock: Clock | None = None
 ) -> list[Product] | None:
-    """Choose plans for all linear layers of a network and arrange their weights, in place.
+    """Choose how to compute a network's linear layers, and rearrange their weights in place.
 
-    Only float32 weights of up to 2 GiB on a CPU are changed. The processes of a tensor-parallel run
-    are excluded, because each would choose different plans.
+    Only networks on a CPU with at most 2 GiB of float32 weights are changed. The processes of a
+    tensor-parallel run are excluded, because their choices could differ.
 
     Args:
         network: The network.
@@ -98,7 +98,7 @@ def optimize_linears(
 
 
 def optimize_parts(network: nn.Module) -> None:
-    """Optimize a network; its fused parts define which layers are grouped."""
+    """Optimize the linear layers of a network; its `FusedPart`s say which to compute together."""
     parts = [part for part in network.modules() if isinstance(part, FusedPart)]
     groups = [part.product_groups() for part in parts]
     made = optimize_linears(network, chain.from_iterable(groups))
@@ -127,7 +127,7 @@ class _Block:
         return there.copy_(matrix)
 
     def separate_others(self, network: nn.Module) -> None:
-        """Copy parameters that are views of part of another allocation, so that it can be freed."""
+        """Copy parameters that share an allocation with others, so that this can be freed."""
         here = self.memory.untyped_storage().data_ptr()
         for weight in network.parameters():
             storage = weight.untyped_storage()
@@ -151,7 +151,7 @@ def _lay_out(group: Group, plan: Plan, block: _Block) -> Product:
 
 
 def _bias(group: Group) -> Tensor | None:
-    """Concatenate the biases of a group, zero for layers without one. None if no layer has one."""
+    """Concatenate the biases of a group, zeros for layers without bias; None if none has one."""
     if all(layer.bias is None for layer in group):
         return None
     none = torch.zeros
@@ -191,7 +191,7 @@ def describe_products(network: nn.Module) -> str:
 
 
 def _list_backends(sizes: Iterable[tuple[int, Backend]]) -> str:
-    """List the backends, the one with most weights first: "NumPy, oneDNN (12%)"."""
+    """List the backends, the one with most weights first, such as "NumPy, oneDNN (12%)"."""
     by_backend: Counter[Backend] = Counter()
     for numbers, backend in sizes:
         by_backend[backend] += numbers
@@ -200,11 +200,11 @@ def _list_backends(sizes: Iterable[tuple[int, Backend]]) -> str:
     return ", ".join([first[0].value, *(f"{w.value} ({n / whole:.0%})" for w, n in rest)])
 
 
-TOLERANCE: Final = 1e-5  # relative and absolute: float32 sums in another order differ
+TOLERANCE: Final = 1e-5  # relative and absolute tolerance: float32 sums in another order differ
 
 
 def fuse_norms(network: nn.Module, device: torch.device) -> int:
-    """On a CUDA device, replace every norm that equals torch's; return how many were replaced.
+    """On a CUDA device, replace norms by torch's where these are equal; return how many.
 
     Weights, their names and `state_dict` do not change.
     """
@@ -222,14 +222,14 @@ def fuse_norms(network: nn.Module, device: torch.device) -> int:
 
 
 def _fused(module: nn.Module) -> nn.RMSNorm | None:
-    """Return torch's norm with this module's weight, or None if it computes something else."""
+    """Return torch's norm with this module's weight; None if it would compute something else."""
     eps = getattr(module, "variance_epsilon", getattr(module, "eps", None))
     weight = getattr(module, "weight", None)
     if not isinstance(eps, float) or not isinstance(weight, Tensor) or weight.dim() != 1:
         return None
     if isinstance(module, nn.RMSNorm) or len(list(module.parameters())) != 1:
         return None
-    if has_hooks(module):  # such as those of a module that is split over processes
+    if has_hooks(module):  # as in a module that is split over processes
         return None
     made = nn.RMSNorm(len(weight), eps, device="meta")
     made.weight = nn.Parameter(weight, requires_grad=False)

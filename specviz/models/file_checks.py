@@ -1,9 +1,9 @@
-"""Check a model's files before they are loaded: sizes, the numbers in configs, the stored tensors.
+"""Check a model's files before they are loaded: their sizes, configs and stored tensors.
 
-Files may come from anyone, and a config may describe a larger network than the files hold. So the
-elements in the weight files are counted, and each network is compared with this count before it is
-built (see `load_control`). A config's numbers are checked before transformers reads them, because
-some of its classes build lists whose length is such a number.
+Files may come from anyone, and a config may describe a larger network than the files contain. So
+the elements in the weight files are counted, and a network that needs more is not built (see
+`load_control`). A config's numbers are checked before transformers reads them, because some of its
+classes build lists whose length is such a number.
 
 Pickled files are checked too. torch's `weights_only` loader runs no code, but it builds any object
 of the types it allows, and some of these can allocate any amount of memory. Only plain tensors are
@@ -25,7 +25,7 @@ from zipfile import BadZipFile, ZipFile, is_zipfile
 
 from specviz.models.errors import NotAvailable, Unsuitable
 
-MAX_HEADER: Final = 1 << 24  # bytes of a safetensors header: about 100,000 tensors
+MAX_HEADER: Final = 1 << 24  # maximum bytes of a safetensors header: about 100,000 tensors
 MAX_DIMENSIONS: Final = 16
 BITS: Final = {
     "BOOL": 8, "U8": 8, "I8": 8, "F8_E4M3": 8, "F8_E5M2": 8, "F8_E8M0": 8,
@@ -33,8 +33,8 @@ BITS: Final = {
     "U16": 16, "I16": 16, "F16": 16, "BF16": 16, "U32": 32, "I32": 32, "F32": 32,
     "U64": 64, "I64": 64, "F64": 64, "C64": 64,
 }  # fmt: skip
-MAX_PICKLE: Final = 1 << 26  # bytes of a pickle without the data of its tensors
-PICKLES: Final = 5  # in a file of torch's older format, before the tensor data
+MAX_PICKLE: Final = 1 << 26  # maximum bytes of a pickle without its tensors' data
+PICKLES: Final = 5  # the same before the tensor data in a file of torch's older format
 ALLOWED: Final = re.compile(
     r"collections OrderedDict|torch\._utils _rebuild_(tensor(_v2)?|parameter)"
     r"|torch (Size|\w+Storage|b?float\d+|u?int\d+|bool|storage)"
@@ -60,7 +60,7 @@ class StoredTensor:
     """A tensor's row in a safetensors header.
 
     Attributes:
-        dtype: The type as safetensors names it.
+        dtype: The element type, as named by safetensors.
         shape: The dimensions.
         bytes: Size in the file.
     """
@@ -71,12 +71,12 @@ class StoredTensor:
 
     @property
     def elements(self) -> int:
-        """Return the number of elements."""
+        """The number of elements."""
         return prod(self.shape)
 
     @property
     def floating(self) -> bool:
-        """Return whether its elements are floating-point numbers."""
+        """Whether the elements are floating-point numbers."""
         return self.dtype.lstrip("B").startswith("F")
 
 
@@ -100,14 +100,14 @@ def count_stored(name: str, files: Sequence[Path], quantized: bool = False) -> S
             elements += sum(each.elements for each in stored)
         else:
             tensors += count_tensors(name, file)
-            elements += size // 2  # of at least 2 bytes each
+            elements += size // 2  # each element has at least 2 bytes
         if quantized:
             elements += 2 * size
     return StoredWeights(elements, tensors)
 
 
 def read_header(name: str, path: Path) -> dict[str, StoredTensor]:
-    """Return a safetensors file's tensors by their names. name: the model's, for error messages.
+    """Return a safetensors file's tensors by name; errors call the model `name`.
 
     The file begins with the length of its header (8 bytes) and the header, as JSON.
 
@@ -162,7 +162,7 @@ def _damaged(name: str, path: Path, problem: str) -> Unsuitable:
 
 
 def count_tensors(name: str, path: Path) -> int:
-    """Return the most tensors that a pickled file can hold; errors call the model `name`.
+    """Return how many tensors a pickled file can contain at most; errors call the model `name`.
 
     Raises:
         Unsuitable: The file is damaged, or holds anything but plain tensors.
@@ -204,10 +204,10 @@ def _in_zip(path: Path) -> int:
 
 
 def _calls(file: IO[bytes]) -> int:
-    """Count the calls in a pickle.
+    """Count the function calls in a pickle; each tensor needs at least one.
 
     Raises:
-        UnpicklingError: It uses a name or an instruction that is not allowed.
+        UnpicklingError: The pickle uses a name or an instruction that is not allowed.
     """
     calls = 0
     for opcode, argument in _operations(file):
@@ -226,14 +226,14 @@ def _operations(file: IO[bytes]) -> Iterator[tuple[str, object]]:
         yield opcode.name, argument
 
 
-LARGEST_JSON: Final = 1 << 22  # bytes of a config: ten times the largest published one
-LARGEST_TOKENIZER: Final = 1 << 26  # bytes of a tokenizer's file: twice the largest published one
+LARGEST_JSON: Final = 1 << 22  # maximum bytes of a config: ten times the largest published one
+LARGEST_TOKENIZER: Final = 1 << 26  # maximum bytes of a tokenizer's file: twice the largest one
 MAX_NUMBER: Final = 1 << 40
 MAX_PARTS: Final = 10_000
 MIN_WIDTH: Final = 1 << 22  # a small head may have fewer weights than its vocabulary has tokens
 SMALL: Final = ("config.json", "generation_config.json", "tokenizer_config.json")
 TOKENIZER_FILES: Final = ("tokenizer*", "vocab*", "merges.txt", "chat_template*", "*token*.json")
-# Keys that count layers, heads or experts, for each of which an object is built.
+# Keys that count layers, heads or experts; an object is built for each of those.
 PARTS: Final = re.compile(r".*(layer|head|expert|block|label|depth|stage).*(?<!_size)(?<!_dim)")
 WIDTHS: Final = re.compile(r"(?!.*(window|chunk|block|image|max)).*(_size|_dim|_rank|_embd|_inner)")
 

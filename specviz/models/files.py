@@ -36,12 +36,12 @@ from specviz.models.errors import (
 from specviz.models.file_checks import read_header
 from specviz.models.load_control import FINGERPRINT, advance, begin_stage
 
-# owner/name, optionally a GGUF file in it, and optionally a commit, branch or tag
+# owner/name, optionally followed by a GGUF file, and by a commit, branch or tag
 HUB_ID: Final = re.compile(
     r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:/((?:[A-Za-z0-9][\w.-]*/)*[A-Za-z0-9][\w.-]*\.gguf))?"
     r"(?:@([A-Za-z0-9](?:[\w.-]|/(?=[\w]))*))?"
 )
-LONGEST_ID: Final = 96  # characters of an id, the Hub's own limit
+LONGEST_ID: Final = 96  # maximum characters of an id, the Hub's own limit
 LONGEST_FILE: Final = 200
 GGUF: Final = ".gguf"
 SINGLE_FILES: Final = ("model.safetensors", "pytorch_model.bin")
@@ -56,13 +56,13 @@ TEXT_FILES: Final = (
 )
 TENSORS: Final = ("model.safetensors*", "model-*.safetensors")
 PICKLES: Final = ("pytorch_model*.bin", "pytorch_model*.json")
-LARGEST_INDEX: Final = 1 << 24  # bytes: twice the largest published one
+LARGEST_INDEX: Final = 1 << 24  # maximum bytes: twice the largest published one
 MOST_SHARDS: Final = 4096
 SHARD: Final = re.compile(r"[A-Za-z0-9][\w.-]*\.(safetensors|bin)")
 HEADS: Final = ("medusa_lm_head.safetensors", "medusa_lm_head.pt", "heads.safetensors")
-PREFIX: Final = re.compile(r"^Got: \w+: (\[Errno -?\d+\] )?")  # of huggingface_hub's messages
-FULL: Final = (ENOSPC, EDQUOT)  # no space on the disk; user quota exceeded
-LONGEST_CHAIN: Final = 10  # causes of an exception that are examined
+PREFIX: Final = re.compile(r"^Got: \w+: (\[Errno -?\d+\] )?")  # before huggingface_hub's messages
+FULL: Final = (ENOSPC, EDQUOT)  # error numbers: no space on the disk; user quota exceeded
+LONGEST_CHAIN: Final = 10  # how many causes of an exception are examined
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def find_or_fetch(name: str) -> Path:
     """Return the folder or the GGUF file of a model, fetching it if necessary.
 
     Args:
-        name: Its path, or its id on the Hub.
+        name: The model's path, or its id on the Hub.
 
     Raises:
         NotAvailable: There is no such model, or the Hub cannot be reached.
@@ -99,13 +99,13 @@ def fetch(name: str, watch: FetchMonitor | None = None) -> Path:
         watch: Receives progress, and can cancel the fetch.
 
     Returns:
-        Its folder, or its GGUF file.
+        The folder or the GGUF file.
 
     Raises:
-        NotAvailable: The Hub cannot be reached or does not have it.
+        NotAvailable: The Hub cannot be reached or does not have this model.
         DiskFull: The disk has no space left.
         Stopped: `watch` cancelled the fetch.
-        Unsuitable: Its index of weight files is damaged.
+        Unsuitable: The model's index of weight files is damaged.
     """
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import RevisionNotFoundError
@@ -148,7 +148,7 @@ def find_fetched(name: str) -> Path | None:
     try:
         from huggingface_hub import snapshot_download
         from huggingface_hub.errors import LocalEntryNotFoundError
-    except ModuleNotFoundError:  # optional: listing models does not need it
+    except ModuleNotFoundError:  # optional, since listing models does not need it
         return None
     try:
         found = snapshot_download(
@@ -161,7 +161,7 @@ def find_fetched(name: str) -> Path | None:
 
 
 def _patterns(file: str | None) -> list[str]:
-    """Return patterns of the files to fetch, and to expect in a complete model."""
+    """Return patterns of the files to fetch, which a complete model must contain."""
     return [*TEXT_FILES, *TENSORS] if file is None else [file]
 
 
@@ -238,7 +238,8 @@ def weight_files(folder: Path) -> list[Path]:
 def _shards(folder: Path, index: str) -> list[Path]:
     """Return the files that an index names, sorted.
 
-    All must be in the folder of the index, because a name with a path in it could point anywhere.
+    All files must be in the folder of the index, because a name that contains a path could point
+    anywhere.
 
     Raises:
         Unsuitable: The index is damaged, or names files outside the folder.
@@ -327,7 +328,7 @@ def _local_path(name: str) -> Path | None:
     try:
         path = Path(name).expanduser()
         return path if path.is_dir() or (is_gguf(path) and path.is_file()) else None
-    except (OSError, RuntimeError):  # the name is too long, or ~user does not exist
+    except (OSError, RuntimeError):  # the name is too long, or contains a ~user that does not exist
         return None
 
 

@@ -1,8 +1,8 @@
 """Loading of models: progress, the import of torch, limits on size, and stopping on request.
 
-A config comes with the files and may claim any size. torch calls a hook for every parameter and
-buffer that a module registers. The hooks here stop the construction of a network that is larger
-than its weight files, whatever its architecture. The same hooks let a load be stopped.
+A config comes with the files and may describe a network of any size. torch calls a hook for every
+parameter and buffer that a module registers. The hooks here raise an error if a network of any
+architecture needs more weights than its files contain, or if the load was cancelled.
 
 Importing the libraries is the first stage of a load; for small models it is the longest.
 
@@ -39,7 +39,7 @@ PRODUCTS: Final = "measuring which way of computing is fastest here"
 WARM_UP: Final = "warming up"
 FINGERPRINT: Final = "computing the checksum of the files"
 
-MIN_SECONDS: Final = 0.3  # of a stage, before its rate is used to estimate the time left
+MIN_SECONDS: Final = 0.3  # seconds of a stage before the time left is estimated
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ class LoadStage:
     """A stage of a load.
 
     Attributes:
-        title: What it does.
-        model: The model that is loaded; empty for the libraries.
+        title: What is done, as shown to the user.
+        model: The model that is loaded; empty while libraries are imported.
         done: Bytes so far.
         total: Total bytes; 0 if the stage counts none.
         begun: Start time on the monotonic clock.
@@ -62,12 +62,12 @@ class LoadStage:
 
     @property
     def spent(self) -> float:
-        """Return the seconds since the stage began."""
+        """Seconds since the stage began."""
         return monotonic() - self.begun
 
     @property
     def left(self) -> float | None:
-        """Return the seconds left at the rate so far, or None if it is not known yet."""
+        """Estimated seconds left, or None if this is not known yet."""
         spent = self.spent
         if not self.done or spent < MIN_SECONDS:
             return None
@@ -75,7 +75,7 @@ class LoadStage:
 
     @property
     def text(self) -> str:
-        """Return a text: Loading smollm2: reading the weights, 61 of 97 MB, about 1 s left."""
+        """A text such as: Loading smollm2: reading the weights, 61 of 97 MB, about 1 s left."""
         parts = [f"Loading {self.model}: {self.title}" if self.model else self.title.capitalize()]
         if self.total:
             parts.append(f"{self.done / 1e6:.0f} of {self.total / 1e6:.0f} MB")
@@ -84,7 +84,7 @@ class LoadStage:
         return ", ".join(parts)
 
 
-Report = Callable[[LoadStage | None], object]  # None: the load is over
+Report = Callable[[LoadStage | None], object]  # receives each stage; None when the load is over
 
 
 @dataclass(slots=True)
@@ -93,7 +93,7 @@ class _Listener:
 
     Attributes:
         report: Called with each stage.
-        models: Names of the models, where each load runs inside the previous one.
+        models: Names of the models being loaded; each load runs inside the previous one.
         stage: The current stage.
     """
 
@@ -107,7 +107,7 @@ _LISTENER: ContextVar[_Listener | None] = ContextVar("listener", default=None)
 
 @contextmanager
 def listening(report: Report) -> Iterator[None]:
-    """Report each stage of a load, its bytes as they grow, and its end to `report`."""
+    """Report each stage of a load, its progress in bytes, and its end by calling `report`."""
     token = _LISTENER.set(_Listener(report))
     try:
         yield
@@ -136,7 +136,7 @@ def begin_stage(title: str, total: int = 0) -> None:
     """Report that a stage begins.
 
     Args:
-        title: What it does.
+        title: What is done, as shown to the user.
         total: Bytes that `advance` will count; 0 for none.
     """
     listener = _LISTENER.get()
@@ -150,26 +150,26 @@ def advance(size: int, title: str | None = None) -> None:
 
     Args:
         size: Number of bytes.
-        title: Count them only if the current stage has this title.
+        title: If given, count the bytes only if the current stage has this title.
     """
     listener = _LISTENER.get()
     if listener is None or (stage := listener.stage) is None or title not in (None, stage.title):
         return
-    if stage.done < stage.total:  # tied weights are counted twice
+    if stage.done < stage.total:  # 2, because tied weights are counted twice
         listener.stage = replace(stage, done=min(stage.done + size, stage.total))
         listener.report(listener.stage)
 
 
-SLACK: Final = 1 << 22  # elements: a few missing weights are allowed here and reported later
+SLACK: Final = 1 << 22  # in elements: a few missing weights are allowed here and reported later
 SLACK_TENSORS: Final = 256
-TENSORS: Final = 4  # parameters per stored tensor: a network may split one
+TENSORS: Final = 4  # parameters per stored tensor: a network may split a tensor
 TIED: Final = 2  # tied weights are registered twice before they are tied
 BUFFERS: Final = 1 << 26  # bytes that any network may use for computed tables, such as masks
 
 
 @dataclass(slots=True)
 class _Budget:
-    """The budget of a network that is being built.
+    """Limits for a network that is being built.
 
     Attributes:
         name: The model's name, for errors.
@@ -238,10 +238,10 @@ def stoppable(stop: Callable[[], bool]) -> Iterator[None]:
 
 
 def check_stop() -> None:
-    """Check that the load was not cancelled.
+    """Raise Stopped if the load was cancelled.
 
     Raises:
-        Stopped: It was cancelled.
+        Stopped: The load was cancelled.
     """
     stop = _STOP.get()
     if stop is not None:
@@ -251,13 +251,13 @@ def check_stop() -> None:
 
 
 def begin_weights(size: int) -> None:
-    """Begin the stage that reads `size` bytes of weights; each registered weight advances it."""
+    """Begin the stage that reads `size` bytes of weights; each registered weight is progress."""
     _register_hooks()
     begin_stage(WEIGHTS, size)
 
 
 def check_size(name: str, config: PreTrainedConfig, network: Any, stored: StoredWeights) -> int:
-    """Return the number of weights in a config's network, without allocating them.
+    """Return how many weights a config's network has, without allocating them.
 
     The network is built on torch's meta device, where tensors have a shape but no memory.
 
@@ -277,7 +277,7 @@ def check_size(name: str, config: PreTrainedConfig, network: Any, stored: Stored
     with limited_to(name, stored), torch.device("meta"), without_initialization():
         try:
             model = network(config)
-            model.tie_weights()  # otherwise a tied output head counts twice
+            model.tie_weights()  # otherwise a tied output head would be counted twice
         except (OverflowError, MemoryError) as error:
             raise too_large(name, stored) from error
         except RuntimeError as error:
@@ -315,12 +315,12 @@ def _on_buffer(_module: Any, _name: str, table: Tensor | None) -> None:
         budget.check()
 
 
-# Imported in this order. A load can be stopped between two of them.
+# Libraries, imported in this order; a load can be stopped between two of them.
 MODULES: Final = ("torch", "transformers.modeling_utils", "specviz.models.checkpoint")
 
 
 def start_libraries() -> None:
-    """Import everything that is needed to load models. Does nothing the second time.
+    """Import all libraries that are needed to load models; later calls do nothing.
 
     Raises:
         Stopped: The load was stopped.
@@ -338,10 +338,11 @@ def start_libraries() -> None:
 
 @contextmanager
 def collection_paused() -> Iterator[None]:
-    """Pause Python's garbage collector.
+    """Pause Python's garbage collector inside this context.
 
-    Imports create about a million permanent objects. The collector would visit them again and
-    again, which takes a quarter of the import time; afterwards `gc.freeze` excludes them.
+    Imports create about a million permanent objects, which the collector would visit repeatedly;
+    this takes a quarter of the import time. At the end, `gc.freeze` excludes these objects from
+    collection.
     """
     before = gc.isenabled()
     gc.disable()

@@ -1,8 +1,8 @@
-"""The memory of models: measure what a drafter holds, and keep a bounded number of models loaded.
+"""Measure the memory that a drafter uses, and keep a limited number of models loaded.
 
-To measure, all references are followed, as Python's garbage collector sees them. This finds the
-weights, packed copies and caches of any drafter without its help. Only tensors are counted, and not
-those that only classes or modules refer to.
+To measure, all references are followed that Python's garbage collector knows. This finds the
+weights, packed copies and caches of any drafter, without code in the drafter. Only tensors are
+counted, except those that only classes or modules refer to.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def unique_bytes(things: Iterable[object], excluding: Iterable[object]) -> int:
 
 
 def packed_bytes(things: Iterable[object], excluding: Iterable[object]) -> int:
-    """Return the part of `unique_bytes` that is copies of matrices, packed for faster products."""
+    """Return how many of the `unique_bytes` are copies of matrices, packed for faster products."""
     seen: set[int] = set()
     others = _blocks(_tensors(excluding, seen))
     packed = _blocks(each for each in _tensors(things, seen) if each.is_mkldnn)
@@ -54,10 +54,10 @@ def _tensors(things: Iterable[object], seen: set[int]) -> Iterator[Tensor]:
             continue
         seen.add(id(thing))
         if isinstance(thing, Tensor):
-            # Of a tensor that is split over processes, this process has one part.
+            # Of a tensor that is split over processes, this process holds one part.
             yield thing.to_local() if hasattr(thing, "to_local") else thing
         elif isinstance(thing, FunctionType):
-            left += thing.__closure__ or ()  # not its globals, which refer to everything
+            left += thing.__closure__ or ()  # not the globals, which refer to everything
         else:
             left += gc.get_referents(thing)
 
@@ -72,12 +72,12 @@ def _blocks(tensors: Iterable[Tensor]) -> dict[int, int]:
         elif tensor.layout is torch.strided:
             storage = tensor.untyped_storage()
             found[storage.data_ptr()] = storage.nbytes()
-        else:  # sparse: it consists of other tensors
+        else:  # sparse: such a tensor consists of other tensors
             found |= _blocks(_tensors([tensor.__reduce_ex__(2)], set()))
     return found
 
 
-CAPACITY: Final = 2  # models that do not ship with the app
+CAPACITY: Final = 2  # how many models are kept that do not ship with the app
 
 
 Key = tuple[str, ...]  # folder, device, dtype, and anything else that distinguishes copies
@@ -93,16 +93,16 @@ class ModelCache(Generic[T]):
         self._capacity = capacity
         self._shipped: dict[Key, T] = {}
         self._others: OrderedDict[Key, T] = OrderedDict()
-        self._lock = Lock()  # held briefly
-        self._loading = Lock()  # held during a load, so that weights are not read twice
+        self._lock = Lock()  # held only briefly
+        self._loading = Lock()  # held during a load, so that no weights are read twice
 
     def get(self, key: Key, load: Callable[[], T], shipped: bool) -> T:
         """Return the entry under `key`, loading it if it is missing.
 
         Args:
-            key: Identifies the copy.
-            load: Loads the entry. Other threads can use the cache meanwhile. Its exceptions
-                propagate.
+            key: Identifies the copy of the model.
+            load: Loads the entry. Other threads can use the cache meanwhile. Exceptions are passed
+                on.
             shipped: Whether the model ships with the app and is therefore never evicted.
         """
         if found := self._find(key):

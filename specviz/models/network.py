@@ -1,4 +1,4 @@
-"""Backends for the passes of a causal LM: transformers' forward, or `NumpyLlama` on a CPU.
+"""Computes passes of a causal LM: by transformers' forward, or by `NumpyLlama` on a CPU.
 
 Both compute the rows of a text or of a draft tree, extend a cache, and return logits and the
 requested hidden states.
@@ -78,7 +78,7 @@ class Network(Protocol):
             rows: Positions and masks of the rows.
             layers: Indices of the layers, counted from 0.
             cache: The cache, which the layers extend.
-            capture: The layer outputs to return; it counts layers from 1.
+            capture: The layer outputs to return; here layers are counted from 1.
 
         Returns:
             The output of the last layer, (1, r, h), and the captured outputs, (r, h) each.
@@ -99,7 +99,7 @@ class Network(Protocol):
 
 
 class TorchNetwork:
-    """Computes passes by the model's forward, on any device and in any precision."""
+    """Computes passes by the model's own forward, on any device and in any precision."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -162,7 +162,7 @@ class TorchNetwork:
         """Return the decoder.
 
         Raises:
-            UnsupportedModel: Its layers cannot be run one by one.
+            UnsupportedModel: The decoder's layers cannot be run one by one.
         """
         base = steppable_decoder(self.model)
         if base is None:
@@ -172,7 +172,7 @@ class TorchNetwork:
 
 
 def prepare(model: nn.Module) -> None:
-    """Arrange a model's weights for speed and attach a faster network, where that is possible."""
+    """Rearrange a model's weights for speed and, if possible, attach a faster network to it."""
     built = build(model)
     if built is not None:
         setattr(model, NETWORK, built)

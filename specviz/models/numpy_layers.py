@@ -1,10 +1,10 @@
-"""The parts of a Llama's decoder layer in NumPy: float32, on a CPU, over a network's own weights.
+"""The parts of a Llama's decoder layer in NumPy: float32, on a CPU, with a network's own weights.
 
-For the few rows of a decoding step, most of a small layer's time is the cost of starting each
-operation: torch takes 9 µs for a norm of 256 numbers and 13 for one row of attention, NumPy about
-2 and 11 (one thread of an AMD EPYC), and a layer has some thirty such steps. Matrices are
-multiplied in the way that is fastest for their shape (`products`): queries, keys and values in one
-product, gate and up in another.
+For the few rows of a decoding step, a small layer spends most of its time on starting operations:
+torch takes 9 µs for a norm of 256 numbers and 13 for one row of attention, NumPy about 2 and 11
+(one thread of an AMD EPYC), and a layer has about thirty such operations. Matrices are multiplied
+in the way that is fastest for their shape (`products`): queries, keys and values in one product,
+gate and up in another.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from torch import Tensor
 
 from specviz.models.products import Array, Product
 
-EXTRA: Final = 64  # rows allocated beyond the need, each time a cache grows
-BLOCK: Final = 128  # rows of a prompt that are read at once, and positions of a new table
+EXTRA: Final = 64  # spare rows that are allocated each time a cache grows
+BLOCK: Final = 128  # rows of a prompt that are read at once, and positions of a new rotary table
 
 Positions = np.ndarray[Any, np.dtype[np.int64]]
 Rotation = tuple[Array, Array]  # cosines and signed sines, (rows, 1, 2, head size / 2) each
@@ -30,7 +30,7 @@ Rotation = tuple[Array, Array]  # cosines and signed sines, (rows, 1, 2, head si
 class NumpyCache:
     """One run's keys and values in one block, (layers, 2, heads, capacity, head size).
 
-    New rows are written behind the rows that are kept. Rows that were cut off are overwritten.
+    New rows are written after the rows that are kept, and overwrite rows that were cut off.
     """
 
     def __init__(self, layers: int, heads: int, size: int) -> None:
@@ -42,7 +42,7 @@ class NumpyCache:
         """Append rows to a layer and return all its keys and values.
 
         Args:
-            layer: Counted from 0.
+            layer: The layer, counted from 0.
             keys: New keys, (rows, heads, head size).
             values: New values, of the same shape.
 
@@ -60,7 +60,7 @@ class NumpyCache:
         return kept[0, :, :last], kept[1, :, :last]
 
     def keep(self, first: int, rows: Sequence[int]) -> None:
-        """Keep the first rows of every layer and, behind them, `rows`.
+        """Keep the first `first` rows of every layer, followed by `rows`.
 
         The rows are ascending and not below `first`.
         """
@@ -76,7 +76,7 @@ class NumpyCache:
     def newest(self, layer: int, rows: int) -> tuple[Tensor, Tensor]:
         """Copy the last `rows` keys and values of a layer: (rows, heads, size) each.
 
-        Layers count from 1.
+        Layers are counted from 1.
         """
         last = self.lengths[layer - 1]
         keys, values = self.block[layer - 1, :, :, last - rows : last].transpose(1, 2).clone()
@@ -90,20 +90,20 @@ class NumpyCache:
 
 
 class RotaryTable:
-    """Cosines and signed sines by position, computed once for all positions met so far."""
+    """Cosines and signed sines by position, computed once for all positions used so far."""
 
     def __init__(self, size: int, angles: Callable[[Tensor], tuple[Tensor, Tensor]]) -> None:
-        """Start an empty table.
+        """Create an empty table.
 
         Args:
             size: Head size d.
-            angles: Gives cosines and sines, (n, d) each, of positions (n,).
+            angles: Computes cosines and sines, (n, d) each, of positions (n,).
         """
         self._half, self._angles = size // 2, angles
         self._cosines = self._sines = np.empty((0, 1, 2, self._half), np.float32)
 
     def at(self, positions: Positions) -> Rotation:
-        """Look up the rotation of rows at positions (rows,)."""
+        """Return the rotation of rows at positions (rows,)."""
         most = int(positions.max()) + 1
         if most > len(self._cosines):
             with torch.inference_mode():
@@ -121,7 +121,7 @@ class NumpyAttention:
 
     Attributes:
         qkv: Product for queries, keys and values, in this order.
-        output: Product for the mixed values.
+        output: Product for the output projection.
         query_norm: Weight of the norm of each query head, (head size,), or None.
         key_norm: The same for keys.
         heads: Number of query heads.
@@ -147,12 +147,13 @@ class NumpyAttention:
         Args:
             rows: (r, width).
             turn: Rotation of the rows.
-            sees: Additive attention mask (r, cached rows, the new ones included); None: no mask.
-            cache: Gets the rows' keys and values.
-            layer: Which layer of the cache, from 0.
+            sees: Additive attention mask (r, n) over the n cached rows, including the new ones;
+                None: no mask.
+            cache: Cache to which the rows' keys and values are appended.
+            layer: Layer of the cache, counted from 0.
 
         Returns:
-            (r, h), in new memory.
+            The output (r, h), in new memory.
         """
         own = self.heads
         projected = self.qkv(rows).reshape(len(rows), -1, self.size)
@@ -169,7 +170,10 @@ class NumpyAttention:
         return self.output(self._mixed(turned[:, :own], keys, values, sees))
 
     def _mixed(self, queries: Array, keys: Array, values: Array, sees: Array | None) -> Array:
-        """Mix values (shared, n, size) for queries (r, heads, size): (r, heads * size)."""
+        """Attend: return values (shared, n, size) weighted for queries (r, heads, size).
+
+        The result is (r, heads * size).
+        """
         rows, shared = len(queries), self.shared_heads
         queries = queries * np.float32(self.size**-0.5)
         queries = queries.reshape(rows, shared, -1, self.size).transpose(1, 2, 0, 3)
@@ -187,7 +191,12 @@ class NumpyAttention:
 
 @dataclass(frozen=True, slots=True)
 class NumpyMlp:
-    """Llama's gated MLP. gate_up: the product for gate and up, in this order."""
+    """Llama's gated MLP.
+
+    Attributes:
+        gate_up: Product for gate and up, in this order.
+        down: Product for the output.
+    """
 
     gate_up: Product
     down: Product
@@ -200,7 +209,7 @@ class NumpyMlp:
 def rms_norm(rows: Array, weight: Array, eps: float) -> Array:
     """Root-mean-square norm over the last dimension, in new memory."""
     normed: Array
-    if len(rows) == 1 and rows.ndim == 2:  # a plain pass: fewer steps
+    if len(rows) == 1 and rows.ndim == 2:  # plain NumPy: fewer operations
         mean = float(rows[0].dot(rows[0])) / rows.shape[-1]
         normed = rows * np.float32(1.0 / sqrt(mean + eps))
         normed *= weight
@@ -215,14 +224,14 @@ def rms_norm(rows: Array, weight: Array, eps: float) -> Array:
 
 
 def causal_mask(rows: int, past: int) -> Array:
-    """Additive mask (rows, past + rows): new rows see the past, themselves and those before."""
+    """Return an additive mask (rows, past + rows): new rows attend to all rows up to their own."""
     mask = np.zeros((rows, past + rows), np.float32)
     mask[:, past:][np.triu_indices(rows, 1)] = np.finfo(np.float32).min
     return mask
 
 
 def _rotated(rows: Array, turn: Rotation) -> Array:
-    """Rotate (r, heads, size) as Llama's attention does: the halves of a row are its pairs."""
+    """Apply rotary embedding to (r, heads, size); each pair has one row from each half."""
     cosines, sines = turn
     halves = rows.reshape(*rows.shape[:2], 2, -1)
     turned: Array = halves[:, :, ::-1] * sines

@@ -1,6 +1,6 @@
-"""The forward pass of a Llama in NumPy: float32, on a CPU, over the network's own weights.
+"""The forward pass of a Llama in NumPy: float32, on a CPU, with the network's own weights.
 
-Its layers are in `numpy_layers`, which explains why they are not torch's.
+Its layers are in `numpy_layers`, which explains why torch is not used.
 
 Mistral, Qwen2 and Qwen3 without a sliding window are computed here too: they are Llamas with biases
 or with norms on queries and keys. The pass is used only if its logits equalled those of
@@ -34,7 +34,7 @@ from specviz.models.numpy_layers import (
 from specviz.models.passes import CaptureSpec, Pass, Rows, concat_layers
 from specviz.models.products import Array, Product
 
-TOLERANCE: Final = 1e-3  # relative to the largest logit: error of sums in another order
+TOLERANCE: Final = 1e-3  # tolerance relative to the largest logit: sums in another order differ
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Layer:
 
 
 class NumpyLlama:
-    """The pass over any number of rows. The weights are shared; each run has its own cache."""
+    """Computes passes of a Llama. All runs share the weights; each run has its own cache."""
 
     def __init__(self, decoder: Any, layers: Sequence[Layer], head: Product) -> None:
         config = decoder.config
@@ -85,7 +85,7 @@ class NumpyLlama:
         capture: CaptureSpec,
         keep_logits: int = 0,
     ) -> Pass:
-        """Implement `Network.forward`. A text is read in blocks."""
+        """Implement `Network.forward`; a long text is read in blocks."""
         if rows.masks or words.shape[1] <= BLOCK:
             hidden, layers = self._through(words, rows, cache, capture)
         else:
@@ -119,7 +119,7 @@ class NumpyLlama:
         """Implement `Network.run_layers`."""
         states: Array = hidden[0].numpy()
         found: dict[int, Tensor] = {}
-        with np.errstate(all="ignore"):  # the logits are checked for NaN later
+        with np.errstate(all="ignore"):  # NaN is detected later, in the logits
             turn = self._rotary.at(rows.positions[0].numpy())
             sees = rows.masks[0][0, 0].numpy() if rows.masks else None
             for i in layers:
@@ -139,7 +139,7 @@ class NumpyLlama:
     def _layer(
         self, i: int, rows: Array, turn: Rotation, sees: Array | None, cache: NumpyCache
     ) -> Array:
-        """Run one decoder layer: (r, h) to (r, h), in new memory."""
+        """Run decoder layer `i`: (r, h) to (r, h), in new memory."""
         layer = self.layers[i]
         normed = rms_norm(rows, layer.input_norm, self.eps)
         rows = rows + layer.attention(normed, turn, sees, cache, i)
@@ -147,7 +147,7 @@ class NumpyLlama:
 
 
 def build(model: nn.Module) -> NumpyLlama | None:
-    """Lay out a model's weights and build its NumPy pass, or return None if that is not possible.
+    """Rearrange a model's weights and build its NumPy pass; None if that is not possible.
 
     Linear layers outside the NumPy pass become `FastLinear`, whether or not the pass is built; see
     `optimize_linears`. The pass is compared with transformers' own over six tokens.
@@ -221,6 +221,6 @@ def _same(network: NumpyLlama, model: Any) -> bool:
         wanted = model(input_ids=words, position_ids=positions, **with_cache(model, theirs))
         found = network.forward(words, Rows(positions), ours, CaptureSpec()).logits
         allowed = TOLERANCE * wanted.logits.abs().max().clamp(min=1.0)
-        if not bool((found - wanted.logits[0]).abs().max() <= allowed):  # also False for NaN
+        if not bool((found - wanted.logits[0]).abs().max() <= allowed):  # NaN also gives False
             return False
     return True

@@ -1,4 +1,4 @@
-"""Inputs and outputs of a target's pass: rows, states, extra rows, scores; the weights it reads.
+"""Inputs and outputs of a target's pass, and how many weights the pass reads.
 
 Embedding tables are not counted, because a pass looks up only single rows. Counts of work include
 matrices only; counts of bytes include all weights.
@@ -20,11 +20,11 @@ from specviz.trace.work import Weights
 
 
 class MissingStates(ValueError):
-    """The number of hidden states differs from the number of committed tokens."""
+    """Raised if the number of hidden states differs from that of committed tokens."""
 
 
 class UnsupportedModel(ValueError):
-    """The model's architecture lacks something that a drafter needs."""
+    """Raised if the model's architecture lacks something that a drafter needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,8 @@ class States:
 def _selector(rows: Sequence[int]) -> Callable[[Tensor], Tensor]:
     """Return a function that copies these rows of a tensor.
 
-    They are few, so they are selected one by one, without sending an index tensor to the device.
+    The rows are few, so they are selected one by one, without sending an index tensor to the
+    device.
     """
     first = rows[0] if rows else 0
     if list(rows) == list(range(first, first + len(rows))):
@@ -103,8 +104,8 @@ class ExtraRows:
     Attributes:
         tokens: m token ids.
         positions: m distances from the root.
-        sees: (m, n + m) bool: the nodes of the tree (n) and extra rows (m) that each row sees. All
-            rows see the committed text.
+        sees: (m, n + m) bool: which of the n tree nodes and m extra rows each row attends to. All
+            rows attend to the committed text.
         logits: (m, V), or None before the pass.
     """
 
@@ -116,7 +117,7 @@ class ExtraRows:
 
 @dataclass(frozen=True, slots=True)
 class PrecomputedPrefix:
-    """Lower layers that drafting already computed (early exit); scoring continues from them.
+    """Output of lower layers that drafting already ran (early exit); scoring continues from it.
 
     Attributes:
         layer: Layers 1 to `layer` have run, and their keys and values are in the run's cache.
@@ -139,8 +140,8 @@ class Scores:
         logits: (n, V).
         states: The captured hidden states.
         extra_rows: The extra rows of the pass, now with logits.
-        check: Raises BadScores if a row is not a valid distribution. Call it after a tensor was
-            read from the device; it then causes no further wait.
+        check: Raises BadScores if a row is not a valid distribution. Call it after another tensor
+            was copied from the device; it then does not wait.
     """
 
     logits: Tensor
@@ -155,8 +156,8 @@ class Rows:
 
     Attributes:
         positions: (1, r).
-        masks: See `LayerMasks.split`: additive, (1, 1, r, rows of the cache + r) each. Empty
-            for the rows of a text, each of which sees all previous rows.
+        masks: Additive masks, (1, 1, r, rows of the cache + r) each; see `LayerMasks.split`. Empty
+            for the rows of a text, each of which attends to all previous rows.
     """
 
     positions: Tensor
@@ -186,9 +187,9 @@ class _Captured:
 
 @contextmanager
 def capture_outputs(model: Any, capture: CaptureSpec) -> Iterator[_Captured]:
-    """Capture outputs of the passes in this context, (n, h), without the batch dimension.
+    """Capture outputs (n, h) of all passes inside this context, without the batch dimension.
 
-    All runs share the hooked modules, so each hook ignores other threads.
+    All runs share the modules with hooks, so a hook ignores passes of other threads.
     """
     found, own_thread = _Captured(), threading.get_ident()
 
@@ -219,7 +220,7 @@ def require_part(model: Any, find: Callable[[Any], Any | None], what: str) -> An
     """Return the part of a decoder that `find` locates.
 
     Raises:
-        UnsupportedModel: It is not found; the message calls it `what`.
+        UnsupportedModel: The part was not found; the message calls it `what`.
     """
     found = find(model)
     if found is None:

@@ -1,11 +1,11 @@
-"""Matrix products on a CPU, each computed by the backend that is fastest here for its shape.
+"""Matrix products on a CPU, each computed by the library that is fastest for its shape.
 
-A plain pass multiplies one row by every weight matrix, so it cannot be faster than memory delivers
-the weights. How close a product comes to that limit depends on the library, the shape, the number
-of rows and the processor. On an AMD EPYC (one thread, 1 row, 576 to 1,536, float32) torch's usual
-product reads 9 GB/s, oneDNN with packed weights 13, NumPy's BLAS on a transposed copy 20, and a
-plain read 23. With four rows oneDNN is fastest and BLAS slowest. `choose_plans` measures them when
-a model is loaded.
+A plain pass multiplies one row by every weight matrix, so its speed is limited by that of reading
+the weights from memory. How close a product comes to that limit depends on the library, the shape,
+the number of rows and the processor. On an AMD EPYC (one thread, 1 row, 576 to 1,536, float32)
+torch's usual product reads 9 GB/s, oneDNN with packed weights 13, NumPy's BLAS on a transposed copy
+20, and just reading the memory 23. With four rows, oneDNN is fastest and BLAS slowest.
+`choose_plans` measures all of them when a model is loaded.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from specviz.adapters.torch import pack_weights, packed_linear
 from specviz.models.load_control import check_stop
 from specviz.models.threads import share_with_numpy
 
-SAMPLE_BYTES: Final = 24 << 20  # bytes of weights of one shape that a measurement reads
-CACHE_BYTES: Final = 64 << 20  # bytes: more than a processor's caches hold
-ALWAYS_CACHED_BYTES: Final = 1 << 20  # bytes: fewer stay in the caches in any case
-FEW_ROWS: Final = 3  # most rows with a plan of their own number
-TREE_ROWS: Final = 10  # rows of a typical tree
+SAMPLE_BYTES: Final = 24 << 20  # how many bytes of weights of one shape a measurement reads
+CACHE_BYTES: Final = 64 << 20  # in bytes: more than a processor's caches hold
+ALWAYS_CACHED_BYTES: Final = 1 << 20  # in bytes: smaller networks stay in the caches anyway
+FEW_ROWS: Final = 3  # up to this many rows, each number of rows has its own plan
+TREE_ROWS: Final = 10  # typical number of rows of a tree
 PADDED_ROWS: Final = 4
-PASSES: Final = 9  # measurements per thread pool
-STEPS: Final = 20  # some 40 µs, the time between two products of a pass
-MEASUREMENTS: Final = 5  # per choice, after one that only warms up
-MEASUREMENTS_OF_SLOW: Final = 2  # after which a clearly slower choice is dropped
-CLEARLY_SLOWER: Final = 1.25  # ratio of times at which a choice is clearly slower
+PASSES: Final = 9  # how many measurements are made per thread pool
+STEPS: Final = 20  # takes about 40 µs, the time between two products of a pass
+MEASUREMENTS: Final = 5  # turns per choice, after a first one to warm up
+MEASUREMENTS_OF_SLOW: Final = 2  # turns after which a clearly slower choice is dropped
+CLEARLY_SLOWER: Final = 1.25  # ratio of times at which a choice counts as clearly slower
 
 Array = np.ndarray[Any, np.dtype[np.float32]]
 Clock = Callable[[], float]
 
 
 class Backend(Enum):
-    """A library that computes products. The value is its name in a trace's header."""
+    """A library that computes products; the value is its name in the header of traces."""
 
     TORCH = "torch"
     NUMPY = "NumPy"
@@ -52,7 +52,7 @@ class Backend(Enum):
 
     @property
     def packed(self) -> bool:
-        """Return whether it needs a copy of the weights in oneDNN's order."""
+        """Whether the library needs a copy of the weights in oneDNN's order."""
         return self in (Backend.ONEDNN, Backend.PADDED)
 
 
@@ -61,9 +61,9 @@ class Plan:
     """How to multiply by a matrix of one shape.
 
     Attributes:
-        transposed: Whether weights are in memory as (in, out), not (out, in).
+        transposed: Whether the weights are stored as (in, out), not as (out, in).
         one: The backend for one row.
-        two: The backend for two rows, which a small dynamic tree has per level.
+        two: The backend for two rows, a typical level of a small dynamic tree.
         few: The backend for three rows.
         many: The backend for more rows.
     """
@@ -82,7 +82,7 @@ class Plan:
 
     @property
     def packed(self) -> bool:
-        """Return whether any number of rows needs packed weights."""
+        """Whether packed weights are needed for some number of rows."""
         return any(backend.packed for backend in (self.one, self.two, self.few, self.many))
 
 
@@ -97,7 +97,7 @@ class Product:
         weight: (out, in).
         bias: (out,) or None.
         plan: Which backend to use.
-        matrix: The weight as NumPy sees it.
+        matrix: The weight as a NumPy array.
         packed: The weight in oneDNN's order, or None.
     """
 
@@ -124,7 +124,7 @@ class Product:
         return self.multiply(self.plan.backend(len(rows)), rows)
 
     def multiply(self, backend: Backend, rows: Array) -> Array:
-        """Multiply rows with a chosen backend. NumPy multiplies one row after the other."""
+        """Multiply rows with a given backend; NumPy multiplies one row after the other."""
         if backend is Backend.NUMPY:
             return self._by_numpy(rows)
         return self._by_torch(backend, torch.from_numpy(rows)).numpy()
@@ -158,7 +158,7 @@ class Product:
         return packed_linear(rows, self.packed, self.bias)
 
 
-Group = Sequence[nn.Linear]  # layers that multiply the same rows, computed as one product
+Group = Sequence[nn.Linear]  # layers that multiply the same rows and are computed as one product
 
 
 def shape_of(group: Group) -> tuple[int, int]:
@@ -167,7 +167,7 @@ def shape_of(group: Group) -> tuple[int, int]:
 
 
 def is_large(size: int) -> bool:
-    """Return whether weights of `size` bytes come from memory in every pass, not from a cache."""
+    """Return whether weights of `size` bytes are too large for a processor's cache."""
     return size > CACHE_BYTES
 
 
@@ -176,7 +176,7 @@ Choice = tuple[bool, Backend]  # a layout (transposed or not) and a backend
 
 
 def choose_plans(groups: Sequence[Group], clock: Clock) -> dict[Shape, Plan]:
-    """Return the fastest plan for each shape. Measured once for these shapes and threads.
+    """Return the fastest plan for each shape, measured once for these shapes and threads.
 
     The layout is chosen for one row, because plain decoding is the baseline of all speed-ups.
     """
@@ -190,7 +190,7 @@ def choose_plans(groups: Sequence[Group], clock: Clock) -> dict[Shape, Plan]:
 
 @torch.no_grad()
 def _sample(groups: Sequence[Group]) -> dict[Shape, list[Tensor]]:
-    """Return some matrices of each shape, (out, in), or the first outputs of a large one."""
+    """Return some matrices of each shape, (out, in); of a large one, only the first outputs."""
     found: dict[Shape, list[Tensor]] = {}
     for group in groups:
         inner, outer = shape_of(group)
@@ -207,21 +207,21 @@ def _sample(groups: Sequence[Group]) -> dict[Shape, list[Tensor]]:
 def _measure_plans(
     sample: Mapping[Shape, Sequence[Tensor]], pools: bool, clock: Clock
 ) -> dict[Shape, Plan]:
-    """Measure by shape the layout that is fastest for one row, and with it the other backends.
+    """For each shape, find the fastest layout for one row, then the fastest backends with it.
 
     Args:
         sample: Matrices by shape.
-        pools: Whether NumPy has several threads, which are not torch's. A pass that alternates
-            between the two pools is slow, so all shapes then use the same one. Weights stay as they
-            are then: with two threads, whole passes of SmolLM2 were 6 to 15 % slower on transposed
-            copies, which single products do not show.
+        pools: Whether NumPy uses several threads, in another pool than torch's. A pass that
+            alternates between the two pools is slow, so all shapes then use one pool, and weights
+            are not transposed: with two threads, whole passes of SmolLM2 were 6 to 15 % slower with
+            transposed copies, although single products were not.
         clock: Reads the time in seconds.
     """
     ready = {shape: _in_layouts(matrices) for shape, matrices in sample.items()}
     packing = [Backend.ONEDNN, Backend.PADDED] if can_pack() else []
     layouts = (False,) if pools else (True, False)
     either = [(layout, b) for layout in layouts for b in (Backend.NUMPY, Backend.TORCH)]
-    packed = [(False, backend) for backend in packing]  # the packed copy has a layout of its own
+    packed = [(False, backend) for backend in packing]  # the packed copy has its own layout
     times = _measure(ready, 1, {shape: [*either, *packed] for shape in ready}, clock)
     one = _in_one_pool(times, ready, clock) if pools else _shortest(times)
     more = {
@@ -239,13 +239,13 @@ def _measure_plans(
     }
 
 
-Ready = Mapping[Shape, Mapping[bool, Sequence[Product]]]  # by shape and layout
+Ready = Mapping[Shape, Mapping[bool, Sequence[Product]]]  # for each shape and layout
 Times = Mapping[Shape, Mapping[Choice, float]]  # median seconds
 
 
 @torch.inference_mode()
 def _in_layouts(matrices: Sequence[Tensor]) -> dict[bool, list[Product]]:
-    """Return the matrices as they are and transposed in memory; both share the packed copy."""
+    """Return the matrices as they are and transposed; both layouts share the packed copy."""
     plan = Plan(False, *[Backend.ONEDNN] * 4) if can_pack() else DEFAULT_PLAN
     usual = [Product(matrix, None, plan) for matrix in _in_block(matrices)]
     turned = _in_block([matrix.t() for matrix in matrices])
@@ -257,7 +257,7 @@ def _in_layouts(matrices: Sequence[Tensor]) -> dict[bool, list[Product]]:
 
 
 def _in_block(matrices: Sequence[Tensor]) -> list[Tensor]:
-    """Copy matrices into one block, as a network's are, for which NumPy requests large pages."""
+    """Copy matrices into one block, as in a network; NumPy requests large pages for it."""
     sizes = [matrix.numel() for matrix in matrices]
     parts = torch.from_numpy(np.empty(sum(sizes), np.float32)).split(sizes)
     pairs = zip(parts, matrices, strict=True)
@@ -268,11 +268,12 @@ def _in_block(matrices: Sequence[Tensor]) -> list[Tensor]:
 def _measure(
     ready: Ready, rows: int, choices: Mapping[Shape, Sequence[Choice]], clock: Clock
 ) -> Times:
-    """Return by shape the median time of each choice, in seconds for all its matrices.
+    """Return, for each shape, the median time of each choice, in seconds for all matrices.
 
-    Choices take turns, and so do shapes. Before each turn of a small network, other memory is read,
-    because a larger one computes between its passes and its weights come from memory, not from a
-    processor's cache. A choice that is clearly slower is dropped early.
+    Choices are measured in turns, and so are shapes. Before each turn of a drafter's small network,
+    other memory is read, because in a run the target computes between its passes, so that its
+    weights come from memory, not from the processor's cache. A clearly slower choice is dropped
+    early.
 
     Args:
         ready: Products by shape and layout.
@@ -306,12 +307,12 @@ def _measure(
 
 
 def _shortest(times: Times) -> dict[Shape, Choice]:
-    """Return by shape the choice with the shortest time."""
+    """Return, for each shape, the choice with the shortest time."""
     return {shape: min(by_choice, key=by_choice.__getitem__) for shape, by_choice in times.items()}
 
 
 def _in_one_pool(times: Times, ready: Ready, clock: Clock) -> dict[Shape, Choice]:
-    """Return the shortest choices of the thread pool, NumPy's or torch's, with the faster pass."""
+    """Return the fastest choices within one thread pool: NumPy's or torch's, by a whole pass."""
     numpy, torchs = (
         _shortest(
             {
@@ -330,7 +331,7 @@ def _in_one_pool(times: Times, ready: Ready, clock: Clock) -> dict[Shape, Choice
 
 @torch.inference_mode()
 def _pass_seconds(ready: Ready, choices: Mapping[Shape, Choice], clock: Clock) -> float:
-    """Return how long one row takes through all matrices, whose shapes alternate as in a pass."""
+    """Return the seconds for multiplying one row by all matrices, in the order of a pass."""
     rows = {shape: np.ones((1, shape[0]), np.float32) for shape in ready}
     lines = [[(shape, p) for p in ready[shape][choices[shape][0]]] for shape in ready]
     begin = clock()
@@ -343,7 +344,7 @@ def _pass_seconds(ready: Ready, choices: Mapping[Shape, Choice], clock: Clock) -
 
 
 def _is_clearly_slower(choice: Choice, times: Mapping[Choice, Sequence[float]]) -> bool:
-    """Return whether a choice's best time after enough turns is clearly above another's."""
+    """Return whether, after enough turns, a choice is clearly slower than another one."""
     best = min((t for other in times.values() for t in other[1:]), default=0.0)
     return (
         len(times[choice]) > MEASUREMENTS_OF_SLOW and min(times[choice][1:]) > CLEARLY_SLOWER * best
@@ -351,10 +352,10 @@ def _is_clearly_slower(choice: Choice, times: Mapping[Choice, Sequence[float]]) 
 
 
 def _seconds(products: Sequence[Product], backend: Backend, rows: int, clock: Clock) -> float:
-    """Return how long it takes to multiply `rows` rows by all of these matrices.
+    """Return the seconds for multiplying `rows` rows by all of these matrices.
 
-    With several threads, small steps come between two products, as in a pass: idle threads fall
-    asleep meanwhile, and waking them takes as long as a small product.
+    With several threads, small operations are run between two products, as in a pass: idle threads
+    fall asleep meanwhile, and waking them takes as long as a small product.
     """
     given = np.ones((rows, products[0].in_features), np.float32)
     steps, spent = STEPS if torch.get_num_threads() > 1 else 0, 0.0
@@ -369,7 +370,7 @@ def _seconds(products: Sequence[Product], backend: Backend, rows: int, clock: Cl
 
 @cache
 def can_pack() -> bool:
-    """Return whether this build of torch can pack weights, and multiplies by them correctly."""
+    """Return whether this build of torch can pack weights and multiplies by them correctly."""
     rows = torch.linspace(-1, 1, 96).view(3, 32)
     weight = torch.linspace(-1, 1, 48 * 32).view(48, 32)
     try:
@@ -377,5 +378,5 @@ def can_pack() -> bool:
             packed = pack_weights(weight)
             usual = nn.functional.linear(rows, weight)
             return torch.allclose(packed_linear(rows, packed, None), usual, atol=1e-4)
-    except (AttributeError, RuntimeError, TypeError):  # no oneDNN, or its interface changed
+    except (AttributeError, RuntimeError, TypeError):  # oneDNN is missing, or its interface changed
         return False

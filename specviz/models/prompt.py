@@ -18,7 +18,7 @@ from specviz.models.target import Target
 from specviz.settings.settings import Settings
 from specviz.trace.chat import ROLES, Chat, Turn
 
-Prompt = str | Sequence[Turn]  # a text, or a conversation whose last turn is the user's
+Prompt = str | Sequence[Turn]  # a text, or a conversation whose last turn was written by the user
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class EncodedPrompt:
     Attributes:
         text: The text as it was typed; for a conversation, its last turn.
         ids: Token ids.
-        chat: The conversation and its pieces. None for raw text.
+        chat: The conversation, with the author of each token; None for raw text.
     """
 
     text: str
@@ -67,7 +67,7 @@ def _check_characters(texts: Sequence[str]) -> None:
     """Check that every text can be encoded as UTF-8.
 
     Raises:
-        BadPrompt: A text cannot be encoded.
+        BadPrompt: A text cannot be encoded in UTF-8.
     """
     if any("\ud800" <= character <= "\udfff" for text in texts for character in text):
         raise BadPrompt("The prompt contains half a character (a lone surrogate). Remove it.")
@@ -91,7 +91,7 @@ def _check_turns(target: Target, turns: Sequence[Turn], settings: Settings) -> N
     """Check that a conversation can be sent to the target.
 
     Raises:
-        BadPrompt: It cannot; the message says why.
+        BadPrompt: If not; the message says why.
     """
     if settings.chat == "raw":
         raise BadPrompt("A conversation cannot be sent as raw text. Choose chat instead.")
@@ -106,7 +106,7 @@ def _check_turns(target: Target, turns: Sequence[Turn], settings: Settings) -> N
 
 
 def no_template(target: Target) -> str:
-    """Return a sentence that says that a target only continues raw text."""
+    """Return the sentence which says that a target only continues raw text."""
     name = target.card.name
     return f"{name[:1].upper()}{name[1:]} has no chat template: it only continues a text."
 
@@ -118,7 +118,7 @@ BIT: Final = log(2)
 def bits_per_token(target: Target, ids: Sequence[int]) -> float | None:
     """Return the mean cross-entropy of all tokens but the first, in bits (Shannon 1948).
 
-    Two to this power is the perplexity. The result is None for fewer than two tokens.
+    Perplexity is 2 to this power. The result is None for fewer than two tokens.
     """
     if len(ids) < 2:
         return None

@@ -43,7 +43,7 @@ from specviz.verification.tree import DraftTree
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The machine and precision that compute passes, for a trace's header.
+    """Machine and precision of the passes, recorded in the header of traces.
 
     Attributes:
         machine: A description of the device.
@@ -152,7 +152,7 @@ class Target:
                 provide complete distributions. None: temperature 0.
 
         Raises:
-            UnsupportedModel: Keys and values are requested, but they are split over processes.
+            UnsupportedModel: The drafter needs keys and values, but they are split over processes.
         """
         if capture.keys_values and process_count() > 1:
             raise UnsupportedModel(
@@ -173,7 +173,7 @@ class TargetRun:
         target: The shared target.
         capture: Outputs that the drafter needs.
         length: Number of committed tokens in the cache.
-        early: For each `shallow` pass since the last `keep`, the captured layers, (r, h) each.
+        early: For each call of `shallow` since the last `keep`, the captured layers, (r, h) each.
     """
 
     def __init__(self, target: Target, capture: CaptureSpec) -> None:
@@ -251,12 +251,13 @@ class TargetRun:
         """Keep a path of tree nodes, starting at the root, in the cache and drop all others."""
         self.cache.keep(self.length, [self.length + node for node in path])
         self.length += len(path)
-        self.early = []  # not cleared: the old list may be in use
+        self.early = []  # a new list, since the old one may be in use
 
     def additive_mask(self, sees: Tensor) -> Tensor:
         """Convert a bool mask over new rows, (r, c), to an additive one, (1, 1, r, length + c).
 
-        All rows see the committed text. The mask is on the host and is uploaded with its rows.
+        All rows attend to the committed text. The mask is on the host and is uploaded later,
+        together with the rows' other inputs.
         """
         mask = torch.zeros(sees.shape[0], self.length + sees.shape[1], dtype=self.target.dtype)
         mask[:, self.length :].masked_fill_(~sees, torch.finfo(self.target.dtype).min)
@@ -266,16 +267,16 @@ class TargetRun:
     def shallow(
         self, tokens: Sequence[int], depths: Sequence[int], sees: Tensor, layer: int
     ) -> Tensor:
-        """Run layers 1 to `layer` on new tree nodes and cache their keys and values (early exit).
+        """Run layers 1 to `layer` on new tree nodes, and cache their keys and values.
 
         Args:
             tokens: Token ids of the nodes.
             depths: Their distances from the root.
-            sees: (r, c) bool: which of all nodes run so far, including these, each node sees.
+            sees: (r, c) bool: which of all nodes run so far, including these, each node attends to.
             layer: The last layer to run.
 
         Returns:
-            Its output, (1, r, h).
+            The output of that layer, (1, r, h).
         """
         uploads = UploadBatch(self.target.device)
         words = uploads.put(torch.tensor(list(tokens)))
@@ -308,7 +309,7 @@ class TargetRun:
         return run
 
     def truncate_shallow(self, passes: int, nodes: int) -> None:
-        """Drop all passes of `shallow` but the first `passes`, which ran `nodes` nodes in all."""
+        """Undo all calls of `shallow` but the first `passes`, which ran `nodes` nodes in all."""
         self.early = self.early[:passes]
         self.cache.cut(self.length + nodes)
 
@@ -340,7 +341,7 @@ class TargetRun:
         mask: Tensor,
         precomputed: PrecomputedPrefix,
     ) -> Scores:
-        """Run a pass from a precomputed prefix; only the other rows run the lower layers."""
+        """Run a pass whose first rows have already run the lower layers."""
         check_agreement(self.target.device, tokens, positions)
         done, rows, below = precomputed.states.shape[1], precomputed.states, [*self.early]
         inputs = torch.tensor([list(tokens), positions])
@@ -376,7 +377,8 @@ def end_tokens(tokenizer: Any, known: Iterable[int | None]) -> tuple[int, ...]:
 
     Args:
         tokenizer: The tokenizer.
-        known: Ids from the config. The token that ends a turn is added, which configs may lack.
+        known: Ids from the config. The token that ends a turn is added, since configs may not list
+            it.
     """
     found = [*known, turn_end(tokenizer) if has_template(tokenizer) else None]
     return tuple(dict.fromkeys(end for end in found if end is not None))

@@ -1,9 +1,9 @@
-"""How many threads to use on a CPU right now.
+"""Choose how many CPU threads to use, depending on what else the machine does.
 
 Two threads that work on one small operation wait for each other. If another process uses one of
-their cores, each operation takes as long as the system's time slices. On two cores beside a busy
-process, all threads decode at an eighth of their idle speed and one thread at two thirds
-(tests/load/waiting.py).
+their cores, each operation takes as long as a time slice of the operating system. On two cores with
+another busy process, decoding with two threads has an eighth of its usual speed, and with one
+thread two thirds (tests/load/waiting.py).
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from specviz.settings.threads import OPENBLAS_TIMEOUT
 
 TURNS: Final = 5
 PRODUCTS: Final = 20
-CLEAR: Final = 1.25  # one thread must be faster by this factor; on an idle machine it is not
+CLEAR: Final = 1.25  # one thread must be faster by this factor; on idle machines it never is
 
 
 @cache
 def default_threads() -> int:
-    """Return how many threads torch uses by default: the cores, or what the host has set."""
+    """Return torch's default number of threads: all cores, or what the operator has set."""
     return torch.get_num_threads()
 
 
 def choose_threads(measure: Callable[[], float] | None = None) -> int:
-    """Use all threads, or one if that is clearly faster right now, and return how many.
+    """Use all threads, or one if that is clearly faster now; return how many are used.
 
     Call it between two jobs, in the thread that computes.
 
@@ -54,11 +54,12 @@ def choose_threads(measure: Callable[[], float] | None = None) -> int:
 
 
 def share_with_numpy(large: bool = True) -> int:
-    """Set the thread count of NumPy's BLAS to torch's and return it; NumPy has no call for that.
+    """Give NumPy's BLAS as many threads as torch; return their number.
 
-    A small network uses one: waking a second takes longer than it saves (house, two threads: 171
-    tokens/s with two, 271 with one). One is also used if the environment does not limit how long
-    its threads spin (see `settings.threads`), because spinning threads take cores from torch.
+    For a small network, one thread is used: waking a second one takes longer than it saves (House,
+    the model that ships with specviz: 171 tokens/s with two threads, 271 with one). One is also
+    used if the environment does not limit how long BLAS threads spin (see `settings.threads`),
+    because spinning threads take cores from torch.
 
     Args:
         large: Whether the network is large.
@@ -77,7 +78,7 @@ def _blas() -> ThreadpoolController:
 
 @torch.inference_mode()
 def _seconds() -> float:
-    """Return the time of some products of the size of a small model's layers."""
+    """Return the seconds that some products take, with the sizes of a small model's layers."""
     row, weight = torch.ones(8, 512), torch.ones(512, 512)
     start = perf_counter()
     for _ in range(PRODUCTS):

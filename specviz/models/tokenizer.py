@@ -1,10 +1,11 @@
 """Use a tokenizer: encode typed text, never as special tokens, and find the bytes of tokens.
 
-Text that spells a special token is encoded as plain characters. transformers can do this too
-(`sanitize_control_tokens`), but it does not report which characters a token came from, and it
-splits the text where a special token is spelled.
+If typed text contains the name of a special token, such as "<s>", it is encoded as plain
+characters. transformers can do this, too (`sanitize_control_tokens`), but it does not report which
+characters a token came from, and it splits the text around the name.
 
-A token may be part of a character, which a string cannot hold, so tokens are shown by their bytes.
+A token may be a part of a character, which a string cannot represent, so tokens are stored as
+bytes.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class EncodedToken:
         id: The token id.
         start: Index of its first character.
         end: Index after its last character.
-        special: Whether it comes from a marker.
+        special: Whether it is a special token, written as a marker.
     """
 
     id: int
@@ -48,12 +49,12 @@ class PromptEncoder:
     """Encodes text with one tokenizer.
 
     Attributes:
-        special: The ids, by text, of tokens that typed text must not become: those that the
-            tokenizer declares special, and those that its chat template writes.
+        special: Ids, by name, of tokens that typed text must never give: those that the tokenizer
+            declares special, and those that its chat template writes.
     """
 
     def __init__(self, tokenizer: Any) -> None:
-        self.tokenizer: Any = proxy(tokenizer)  # a weak reference: it is the key in _ENCODERS
+        self.tokenizer: Any = proxy(tokenizer)  # a weak reference, since it is the key in _ENCODERS
         template = str(tokenizer.chat_template or "")
         added = {
             i: token
@@ -61,7 +62,7 @@ class PromptEncoder:
             if token.special or (token.content in template and not token.content.isspace())
         }
         self.special: dict[str, int] = {token.content: i for i, token in added.items()}
-        unknown = tokenizer.unk_token_id  # allowed: it encodes unknown characters
+        unknown = tokenizer.unk_token_id  # allowed, since it encodes unknown characters
         ends = {tokenizer.eos_token_id, tokenizer.bos_token_id}
         self._forbidden = set(added) - ({unknown} - ends)
         secret = "q" + secrets.token_hex(8)
@@ -76,7 +77,7 @@ class PromptEncoder:
         With a fast tokenizer, a marker in the text becomes its special token.
 
         Raises:
-            BadPrompt: The text would become a special token.
+            BadPrompt: Typed text would become a special token.
         """
         if self._plain is None:
             ids: list[int] = self.tokenizer(text, split_special_tokens=True).input_ids
@@ -91,7 +92,7 @@ class PromptEncoder:
         return ids
 
     def find_special(self, text: str) -> list[re.Match[str]]:
-        """Find the special tokens spelled in a text; the longest match wins at each position."""
+        """Find names of special tokens in a text; at each position, the longest match is used."""
         longest = sorted(filter(None, self.special), key=len, reverse=True)
         return list(re.finditer("|".join(map(re.escape, longest)) or "(?!)", text))
 
@@ -102,10 +103,10 @@ class PromptEncoder:
     def encode_marked(self, text: str) -> list[EncodedToken]:
         """Encode a text that contains markers, without adding special tokens around it.
 
-        It needs a fast tokenizer; others do not report the positions of tokens.
+        This needs a fast tokenizer; others do not report the positions of tokens.
 
         Raises:
-            BadPrompt: The text would become a special token.
+            BadPrompt: Typed text would become a special token.
         """
         assert self._plain is not None
         read, marked = self._plain.encode(text, add_special_tokens=False), self._marked
@@ -126,7 +127,7 @@ class PromptEncoder:
         """Check that no typed text became a special token.
 
         Raises:
-            BadPrompt: Some of it did.
+            BadPrompt: Some typed text did.
         """
         wrong = next((i for i in ids if i in self._forbidden), None)
         if wrong is not None:
@@ -144,11 +145,11 @@ def is_fast(tokenizer: Any) -> bool:
 
 
 def _plain_tokenizer(tokenizer: Any, added: Any, marks: dict[str, str]) -> Tokenizer:
-    """Return a copy that recognizes markers instead of special tokens."""
+    """Return a copy of a tokenizer that recognizes markers instead of special tokens."""
     copy = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
     copy.no_truncation()
     copy.no_padding()
-    # Declared special again, so that tokens that were not special are ignored too.
+    # They are declared special again, so that tokens that were not special are also ignored.
     copy.add_special_tokens([_as(token, token.content, special=True) for token in added])
     copy.encode_special_tokens = True
     copy.add_tokens([_as(token, marks[token.content], special=False) for token in added])
@@ -196,7 +197,7 @@ def _bytes_of(text: str, added: bool, byte_level: bool) -> bytes:
 
     Args:
         text: The token's entry.
-        added: Whether it is an added token, whose characters are not encoded.
+        added: Whether it is an added token, whose entry is plain text.
         byte_level: Whether the tokenizer encodes bytes as GPT-2's does.
     """
     if added:
@@ -219,7 +220,7 @@ def is_byte_level(tokenizer: Any) -> bool:
 
 @cache
 def byte_of_character() -> dict[str, int]:
-    """Return GPT-2's table of bytes by character.
+    """Return GPT-2's table that maps characters to bytes.
 
     Printable bytes are written as themselves, all others as characters from U+0100 on.
     """

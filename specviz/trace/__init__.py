@@ -1,7 +1,7 @@
 """Recorded runs: events, the file that holds them, and what can be recomputed from them.
 
-A trace stores causes (probabilities, random numbers, tokens). Effects such as acceptance are
-derived from them. Standard library only.
+A trace stores probabilities, random numbers and tokens. Results such as acceptance are computed
+from them. Standard library only.
 """
 
 from __future__ import annotations

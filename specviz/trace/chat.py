@@ -1,7 +1,7 @@
 """A prompt as a conversation: its turns, and the text that the chat template added around them.
 
-The text that the model read is stored in pieces by author, so no reader has to guess which tokens a
-person typed. Standard library only.
+The text that the model read is stored in pieces with one author each, so programs that read a trace
+know which tokens a person typed. Standard library only.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class Piece:
         kind: "special" for a special token and "template" for ordinary text, both written by the
             template; "typed" for text that a person typed.
         text: The characters.
-        tokens: The number of its tokens. A token that contains characters of both a person and
-            the template counts as typed.
-        turn: The index of its turn. One more than the last index is the answer; None comes before
-            all turns (a default system turn, for example).
+        tokens: The number of its tokens. A token with characters of both the person and the
+            template counts as typed.
+        turn: The index of its turn. The answer has the index after the last turn's. None: the piece
+            comes before all turns (for example a default system turn).
     """
 
     kind: PieceKind

@@ -1,8 +1,8 @@
 """Read JSON Lines within limits, and convert dataclasses to plain JSON data and back.
 
-A hostile file costs little and gives a readable error; all limits on reading a trace file are in
-this module. Data from a file is checked against the type of each field, and the error names the
-field. A field may be missing if its default is None. Standard library only.
+A malicious file cannot use much memory or time, and gives a readable error; all limits on reading a
+trace file are in this module. Data from a file is checked against the type of each field, and the
+error names the field. A field may be missing if its default is None. Standard library only.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from typing import Any, Final, Literal
 def to_plain(value: Any) -> Any:
     """Convert a dataclass to plain JSON data.
 
-    A field whose default is None is left out while it is None, so that older files stay as they
-    are. Lists of numbers are not copied.
+    A field whose default is None is left out if its value is None, so that older files do not
+    change when they are written again. Lists of numbers are not copied.
     """
     if is_dataclass(value):
         pairs = ((f, getattr(value, f.name)) for f in fields(value))
@@ -60,7 +60,7 @@ def _hints(cls: type) -> Mapping[str, Any]:
 def _convert(name: str, hint: Any, value: Any) -> Any:
     """Convert `value` to the type `hint`."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
-    if origin in (types.UnionType, typing.Union):  # X | None; the latter if X is a Literal
+    if origin in (types.UnionType, typing.Union):  # X | None; a Literal is also handled here
         return None if value is None else _convert(name, args[0], value)
     if origin is list and isinstance(value, list):
         return [_convert(name, args[0], v) for v in value]
@@ -74,7 +74,7 @@ def _convert(name: str, hint: Any, value: Any) -> Any:
 
 
 def _fits(hint: Any, origin: Any, args: tuple[Any, ...], value: Any) -> bool:
-    """Return whether a plain value has a plain type; a bool is not a number."""
+    """Return whether a plain value has a plain type; a bool does not count as a number."""
     if hint is Any:
         return True
     if origin is Literal:
@@ -86,18 +86,18 @@ def _fits(hint: Any, origin: Any, args: tuple[Any, ...], value: Any) -> bool:
     return origin is None and isinstance(value, hint)
 
 
-# Lines after the header. The longest run allowed has 4,096 rounds, and a round that judges a whole
-# tree of 128 guesses has 134 lines.
+# Maximum number of lines after the header. The longest run allowed has 4,096 rounds, and a round
+# that judges a whole tree of 128 guesses has 134 lines.
 EVENTS: Final = 4096 * 134
 LINE_BYTES: Final = 16 * 2**20
 FILE_BYTES: Final = 256 * 2**20
-DEPTH: Final = 64  # levels of nested objects and lists; real traces have 8
-DIGITS: Final = 40  # per whole number; the longest in real traces is a 64-bit seed
+DEPTH: Final = 64  # maximum levels of nested objects and lists; real traces have 8
+DIGITS: Final = 40  # maximum digits of a whole number; the longest in real traces is a 64-bit seed
 SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class OverLimit(ValueError):
-    """A limit was exceeded; the message is a sentence.
+    """Raised if a limit was exceeded; the message is a sentence.
 
     Attributes:
         line: The number of the line, from 1.
@@ -131,9 +131,9 @@ def parse_json(line: str) -> Any:
     """Parse one line of strict JSON.
 
     Raises:
-        ValueError: With a clause that says what is wrong. Unlike Python's parser it refuses
-            duplicate keys, numbers that are not finite, whole numbers of more than DIGITS digits,
-            nesting deeper than DEPTH, and lone surrogates.
+        ValueError: With a clause that says what is wrong. Also raised for what Python's parser
+            accepts: duplicate keys, numbers that are not finite, whole numbers of more than DIGITS
+            digits, nesting deeper than DEPTH, and lone surrogates.
     """
     try:
         data = json.loads(

@@ -1,8 +1,8 @@
 """The header and the events of a run, one JSON object per line of a trace.
 
-Events store causes. Acceptance, lengths, ratios and speed-ups are computed from them in
-`metrics.py`. p and q belong to a parent node and describe its children. Standard library only: a
-trace can be played and checked on a machine without a model.
+Events store inputs; acceptance, lengths, ratios and speed-ups are computed in `metrics.py`. p and q
+belong to a parent node and describe its children. Standard library only: a trace can be played and
+checked on a machine without a model.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class ModelCard:
 
     Attributes:
         name: Its name.
-        family: The kind of target or drafter, like "eagle3".
+        family: The kind of target or drafter, such as "eagle3".
         parameters: The number of its weights.
         bytes: The size of its weight files.
         hash: The SHA-256 of its weight files; None if it has none.
@@ -82,7 +82,7 @@ class Header:
 
     @property
     def model_text(self) -> str:
-        """The text that the model read: the prompt, and in a conversation everything around it."""
+        """The text that the model read: the prompt, with everything around it in a conversation."""
         return self.prompt if self.chat is None else self.chat.text
 
     @property
@@ -104,7 +104,7 @@ class Vocabulary:
 class Interval:
     """How a token was sampled: u is in [lo, hi).
 
-    The interval is the token's part of the cumulative probabilities, in descending order.
+    The interval is the token's part of the cumulative sum of probabilities, largest first.
     """
 
     u: float
@@ -117,8 +117,8 @@ class Rows:
     """The distributions p and q at one position, for a few tokens and summed over the rest.
 
     Attributes:
-        tokens: The most probable tokens of p, of q and of the residual, and the token judged, by
-            falling p.
+        tokens: The most probable tokens of p, of q and of the residual, and the token judged, in
+            descending order of p.
         p: The target's probability of each listed token.
         q: The draft's probability of each listed token; None if candidates are a point mass.
         soft: The target's softmax at temperature 1; kept only at temperature 0.
@@ -171,9 +171,9 @@ class Guess:
         parent: The parent's node; 0 is the last committed token.
         u: The random number that judges the node, whether or not it is reached.
         q: The token's probability in the distribution it was sampled from; None for a point mass.
-        drawn: How it was sampled from q; None for a point mass.
+        drawn: How the token was sampled from q; None for a point mass.
         score: The drafter's confidence, which verification does not use.
-        evidence: Why the drafter made this guess.
+        evidence: Data about how the drafter made this guess.
     """
 
     token: int
@@ -194,10 +194,10 @@ class Proposed:
         root: The last committed token.
         drawn: How siblings were sampled.
         guesses: The nodes of the tree.
-        remark: Evidence about the whole proposal.
+        remark: Data about the whole proposal.
         seconds: The time that drafting took.
         work: The rows that the drafter's own networks read; None if they were not counted.
-        cut: "after-sampling" if a guess itself decided whether it is sent; otherwise None.
+        cut: "after-sampling" if a guess was sent or not because of its token; otherwise None.
     """
 
     event: ClassVar[str] = "proposed"
@@ -224,7 +224,7 @@ class Scored:
         round: The round's number.
         p: The probability of each guess after its parent.
         top: For each node (0 is the root) the three most probable next tokens as [token, p].
-        rows_in_pass: How many tokens the pass computed, extra rows of the drafter included.
+        rows_in_pass: How many tokens the pass computed, including extra rows of the drafter.
         seconds: The time that the pass took.
         soft: The softmax of each guess at temperature 1; kept only at temperature 0, where p is
             one-hot.
@@ -252,9 +252,9 @@ class Judged:
         rows: The distributions with which the guess was judged.
         alpha: At the first candidate of a position, the probability that one of its candidates is
             accepted, before any u is known: Σ min(p, q) for one sampled candidate, Σ p for a point
-            mass, 1 − Π(1 − min(1, pᵢ/qᵢ)) for several sampled ones, given them. None at later ones.
-        tries: Where alpha is that of several sampled candidates, [pᵢ, qᵢ] of each, after the
-            rejections before it. None elsewhere, and in older traces, whose alpha was biased low.
+            mass, 1 − Π(1 − min(1, pᵢ/qᵢ)) given several sampled ones. None at later candidates.
+        tries: [pᵢ, qᵢ] of each of several sampled candidates, after the rejections before it. None
+            if there are not several, and in older traces, whose alpha was biased low.
     """
 
     event: ClassVar[str] = "judged"
@@ -283,13 +283,13 @@ class Drew:
         token: The token id.
         kind: Recovered (after a rejection), bonus (after accepted guesses) or plain (no draft).
         drawn: How it was sampled.
-        tokens: The listed tokens of its distribution, by falling probability.
+        tokens: The listed tokens of its distribution, in descending order of probability.
         p: Their probabilities.
         soft: Their softmax at temperature 1; kept only at temperature 0.
         rest_p: The total probability of the tokens not listed.
         rest_tokens: How many tokens are not listed.
         at_p: The token's p in the last judged distribution; None if nothing was rejected.
-        at_q: The token's q there; None if nothing was rejected or there is no q.
+        at_q: The token's q in that distribution; None if nothing was rejected or there is no q.
     """
 
     event: ClassVar[str] = "drew"
@@ -350,7 +350,7 @@ class Baseline:
         token_ids: The new tokens.
         seconds: The time of each pass; the first is the prefill.
         margins: At temperature 0, the top logit minus the second of each pass; otherwise None.
-        tops: At temperature 0, the top logit of each pass, with which rounding errors grow;
+        tops: At temperature 0, the top logit of each pass (rounding errors grow with it);
             otherwise, and in older traces, None.
     """
 

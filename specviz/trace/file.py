@@ -36,12 +36,12 @@ from specviz.trace.events import (
 
 FORMAT = "specviz-trace"
 VERSION = 1
-# Imported by name when a trace is first shown: it is in a layer above, as part of the page.
+# The page's player, imported by name when a trace is first shown, since the page is a higher layer.
 REPLAY = "specviz.ui.step.replay"
 
 
 class TraceError(ValueError):
-    """A trace file that cannot be read; the message names the line and the problem."""
+    """Raised if a trace file cannot be read; the message names the line and the problem."""
 
     def __init__(self, line: int, problem: str) -> None:
         super().__init__(f"Line {line}: {problem}")
@@ -100,9 +100,10 @@ class Trace:
         """Return a replay of the run, which a notebook shows as the page's player.
 
         Args:
-            round: The round to open at; the first that has the step if None.
-            step: The step to open at, as links of the page name it ("score", "judge-2"), or
-                "rejected" for the first rejection. Without both, it opens at the first guesses.
+            round: The round to show first; if None, the first round that has the step.
+            step: The step to show first, as in links to the page ("score", "judge-2"), or
+                "rejected" for the first rejection. Without round and step, the first guesses are
+                shown.
 
         Raises:
             ValueError: If the run has no such step.
@@ -110,7 +111,7 @@ class Trace:
         return import_module(REPLAY).Replay.of(self, round, step)
 
     def _repr_html_(self) -> str | None:
-        """Return the replay for a notebook; None, and so the plain text, before the first round."""
+        """Return the replay for a notebook; None, for the plain text, if there is no round yet."""
         shown: str | None = self.show()._repr_html_() if self.rounds else None
         return shown
 
@@ -158,7 +159,11 @@ class Trace:
 
 
 def _numbered(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Yield lines with their numbers, from 1. Raises TraceError for lines that cannot be read."""
+    """Yield lines with their numbers, from 1.
+
+    Raises:
+        TraceError: If a line cannot be read.
+    """
     number = 0
     try:
         for number, line in enumerate(lines, 1):
@@ -172,7 +177,7 @@ def _numbered(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
 
 
 def dumps(event: Event) -> str:
-    """Return an event as one line of JSON. Refuses NaN and infinity."""
+    """Return an event as one line of JSON; NaN and infinity raise ValueError."""
     if isinstance(event, Unknown):
         return json.dumps(event.raw, allow_nan=False, separators=(",", ":"))
     data = to_plain(event)
@@ -185,7 +190,11 @@ def dumps(event: Event) -> str:
 
 
 def loads(number: int, line: str) -> Event:
-    """Parse the event on a line. Raises TraceError(number, ...) for anything else."""
+    """Parse the event on a line.
+
+    Raises:
+        TraceError: If the line is not an event.
+    """
     try:
         data = parse_json(line)
     except json.JSONDecodeError as error:

@@ -1,12 +1,12 @@
-"""The numbers of a run, computed from its trace: acceptance, lengths, α, speed-up, and their noise.
+"""The numbers of a run, computed from its trace: acceptance, lengths, α, speed-up, noise.
 
 Each number is computed here and nowhere else. Round 0, the prefill, drafts nothing and counts as a
 pass both with and without a drafter. Standard library only.
 
 One function, `explain_noise`, decides for Step, Compare and the command line whether a machine was
-too busy to judge a run's speed. The work of each pass is known, so times that contradict it come
-from the machine and not from the drafter: a pass that checks guesses does all the work of a plain
-pass, passes of the same size do the same work, and a run that saves no passes is not faster.
+too busy to judge a run's speed. The work of each pass is known, so times that contradict it are
+caused by the machine and not by the drafter: a pass that verifies guesses does all the work of a
+plain pass, passes of the same size do the same work, and a run that saves no passes is not faster.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from typing import Any, Final
 from specviz.trace.events import Baseline, Judged, Round
 from specviz.trace.file import Trace
 
-# How far rounding moves a float32 logit when the same value is computed with other tensor shapes.
+# By how much a float32 logit may change by rounding if it is computed with other tensor shapes.
 FLOAT32_MARGIN = 1e-3
-# In half precision the error grows with the logit: 2 to 4 units in the last of 8 or 11 bits.
+# In half precision, the rounding error is proportional to the logit: 2 to 4 units in the last
+# place.
 HALF_PRECISION_MARGIN = {"bfloat16": 2.0**-6, "float16": 2.0**-9}
-TYPICAL_TOP_LOGIT = 16.0  # assumed if a trace lacks the top logit; typical values are 8 to 32
+TYPICAL_TOP_LOGIT = 16.0  # assumed if a trace has no top logit; typical values are 8 to 32
 
 
 def near_tie(margin: float, dtype: str, top: float | None = None) -> bool:
@@ -31,9 +32,8 @@ def near_tie(margin: float, dtype: str, top: float | None = None) -> bool:
 
     Args:
         margin: The difference.
-        dtype: What the target computes in, as torch names it.
-        top: The larger logit. If a trace lacks it, TYPICAL_TOP_LOGIT is used; it matters only in
-            half precision.
+        dtype: The target's number format, as torch names it.
+        top: The larger logit; None if a trace does not have it. It matters only in half precision.
     """
     size = TYPICAL_TOP_LOGIT if top is None else abs(top)
     return margin < max(FLOAT32_MARGIN, HALF_PRECISION_MARGIN.get(dtype, 0.0) * size)
@@ -42,23 +42,25 @@ def near_tie(margin: float, dtype: str, top: float | None = None) -> bool:
 def mean_over_equal_text(ratios: Iterable[float]) -> float:
     """Return the mean of speed-ups, or of tokens per pass, over equal amounts of text.
 
-    This is the harmonic mean: times and passes add up, so the inverses do. The arithmetic mean
-    would let one easy kind of text outweigh all others.
+    This is the harmonic mean: for equal amounts of text, times and passes add up, and these are the
+    inverses of the ratios. With the arithmetic mean, one easy kind of text could outweigh all
+    others.
     """
     return harmonic_mean(list(ratios))
 
 
 def accepted_path(played: Round) -> list[int]:
-    """Return the accepted nodes in order: the last one accepted by its own u, and its ancestors.
+    """Return the accepted nodes from the root down.
 
-    Rules that judge from the root accept each of these by its own u; rules that judge from the leaf
-    up accept them together.
+    They are the last node that was accepted by its own u, and its ancestors. Rules that judge from
+    the root accept each of these by its own u; rules that judge from the leaf up accept them
+    together.
     """
     return path_after(played, played.judged)
 
 
 def path_after(played: Round, judged: Sequence[Judged]) -> list[int]:
-    """Return the accepted nodes after only the first verdicts of a round."""
+    """Return the accepted nodes after the first `judged` verdicts of a round."""
     guesses = played.proposed.guesses if played.proposed else []
     node = next((event.node for event in reversed(judged) if event.accepted), 0)
     found: list[int] = []
@@ -69,13 +71,13 @@ def path_after(played: Round, judged: Sequence[Judged]) -> list[int]:
 
 
 def decided_nodes(played: Round) -> list[int]:
-    """Return the nodes decided by their own u or, for ancestors, by that of an accepted node."""
+    """Return the nodes decided by their own u, and the ancestors of those that were accepted."""
     own = [event.node for event in played.judged]
     return own + [node for node in accepted_path(played) if node not in own]
 
 
 def accepted_tokens(played: Round) -> list[int]:
-    """Return the draft tokens that a round accepted."""
+    """Return the guessed tokens that a round accepted."""
     guesses = played.proposed.guesses if played.proposed else []
     return [guesses[node - 1].token for node in accepted_path(played)]
 
@@ -87,7 +89,8 @@ class Difference:
     Attributes:
         position: The index among the new tokens.
         margin: The target's top logit minus its second there; None if plain decoding had ended.
-        near_tie: Whether rounding in the target's precision explains it. Anything else is an error.
+        near_tie: Whether rounding in the target's precision explains the difference; if not, there
+            is an error.
     """
 
     position: int
@@ -110,7 +113,7 @@ def text(trace: Trace) -> str:
 def baseline_difference(trace: Trace) -> Difference | None:
     """Return where a run at temperature 0 first differs from its baseline; None if they are equal.
 
-    Lengths count: a text that stops early differs at its end.
+    A text that stops early differs at its end.
     """
     plain = trace.baseline
     if plain is None or plain.margins is None:
@@ -126,12 +129,12 @@ def baseline_difference(trace: Trace) -> Difference | None:
 
 
 def summary(trace: Trace) -> dict[str, Any]:
-    """Return the numbers of a run. Seconds leave out the time that recording took.
+    """Return the numbers of a run; seconds do not include the time that recording took.
 
-    accepted_length averages over all rounds, round 0 included. acceptance_rate is accepted /
-    judged, where a guess accepted together with a later one counts in both. alpha is `Judged.alpha`
-    averaged over the judged positions. A value is None if there is nothing to compute it from (no
-    baseline, nothing judged).
+    accepted_length is the mean over all rounds, including round 0. acceptance_rate is accepted /
+    judged; a guess that is accepted together with a later one counts as judged and accepted. alpha
+    is the mean of `Judged.alpha` over the judged positions. A value is None if it cannot be
+    computed (no baseline, nothing judged).
     """
     rounds = [played for played in trace.rounds if played.committed]
     tokens, passes = sum(len(_tokens(r)) for r in rounds), len(rounds)
@@ -166,7 +169,7 @@ def verify_seconds(played: Round) -> float:
 
 
 def speedup(tokens: int, seconds: float, plain: Baseline | None) -> float | None:
-    """Return the seconds per token of plain decoding over ours; None without a baseline."""
+    """Return plain decoding's seconds per token over the run's; None without a baseline."""
     if plain is None or not plain.token_ids or not tokens or seconds <= 0:
         return None
     return (sum(plain.seconds) / len(plain.token_ids)) / (seconds / tokens)
@@ -193,10 +196,10 @@ def report(trace: Trace) -> dict[str, Any]:
 
 
 def request_metrics(trace: Trace) -> dict[str, Any]:
-    """Return the counts in the shape of vLLM's per-request metrics, level "detailed".
+    """Return the counts in the format of vLLM's per-request metrics, level "detailed".
 
-    A step is a round that checks guesses. A tree counts all its guesses as drafted, and the length
-    of its accepted path as accepted. Source: vLLM's "Per-Request Acceptance Metrics".
+    A step is a round with guesses. For a tree, all guesses count as drafted, and the length of the
+    accepted path as accepted. Source: vLLM's "Per-Request Acceptance Metrics".
     """
     steps = [each for each in trace.rounds if each.proposed and each.proposed.guesses]
     steps = [each for each in steps if each.committed]
@@ -226,11 +229,11 @@ def _share(part: float, whole: int) -> float | None:
     return part / whole if whole else None
 
 
-EVEN: Final = 0.05  # speed-ups within 1 ± this count as equal: repeated runs differ as much
-MIN_CHECK: Final = 0.95  # plain passes; on idle machines a checking pass took at least 1.03
+EVEN: Final = 0.05  # speed-ups within 1 ± this count as equal, since repeated runs differ as much
+MIN_CHECK: Final = 0.95  # in plain passes; on idle machines a pass with guesses took at least 1.03
 MAX_SPREAD: Final = 1.25  # see `run_spread`; on idle machines it was at most 1.11
-MIN_PASSES: Final = 4  # for a mean
-MIN_FOR_QUARTILES: Final = 8  # passes
+MIN_PASSES: Final = 4  # minimum number of passes for a mean
+MIN_FOR_QUARTILES: Final = 8  # minimum number of passes for a spread
 VERDICT: Final = "Too noisy here; measure again"
 
 
@@ -256,7 +259,7 @@ def explain_noise(trace: Trace, plain: Baseline) -> str | None:
 
 
 def explain_disagreement(speedups: tuple[float, float] | None) -> str | None:
-    """Return why repeated runs of a drafter disagree on its speed; None if they agree.
+    """Return a clause that says how repeated runs of a drafter disagree; None if they agree.
 
     Args:
         speedups: The smallest and the largest speed-up.
@@ -268,10 +271,11 @@ def explain_disagreement(speedups: tuple[float, float] | None) -> str | None:
 
 
 def run_spread(trace: Trace) -> float | None:
-    """Return the spread of the times of equally large passes; near 1 on an idle machine.
+    """Return by what ratio the times of equally large passes vary; about 1 on an idle machine.
 
-    The larger of two ratios: mean to median, which a few slow passes raise, and third quartile to
-    first, which many slow passes raise. The prompt's pass is left out. None if it is the only one.
+    This is the larger of two ratios: mean to median, which a few slow passes increase, and third to
+    first quartile, which many slow passes increase. The prompt's pass is left out; if there is no
+    other, the result is None.
     """
     if not trace.rounds and trace.baseline:
         return plain_spread(trace.baseline)
@@ -288,7 +292,7 @@ def plain_spread(plain: Baseline) -> float | None:
 
 
 def _spread(alike: list[list[float]]) -> float | None:
-    """Return the spread; `alike` holds the seconds of the passes of each size."""
+    """Return the spread of times; each item of `alike` has the seconds of passes of one size."""
     typical = sum(len(same) * median(same) for same in alike if same)
     if typical <= 0:
         return None
@@ -301,10 +305,10 @@ def _spread(alike: list[list[float]]) -> float | None:
 
 
 def _check(trace: Trace, rounds: list[Round], plain: Baseline) -> float | None:
-    """Return the mean seconds of a checking pass in plain passes; None if there are too few.
+    """Return how many plain passes a pass with guesses takes on average; None if too few are known.
 
-    A drafter without weights may run the target's lower layers while it drafts, which the pass then
-    skips; its drafting time is added.
+    A drafter without weights may run the target's lower layers while it drafts, and the pass then
+    skips these, so its drafting time is added.
     """
     card = trace.header.drafter
     borrows = card.parameters == 0
@@ -314,7 +318,7 @@ def _check(trace: Trace, rounds: list[Round], plain: Baseline) -> float | None:
 
 
 def _seconds(rounds: list[Round], drafting: bool) -> Iterator[float]:
-    """Yield the verification time of each round with guesses, plus drafting time on request."""
+    """Yield each round's verification time, if it has guesses; `drafting` adds drafting time."""
     for played in rounds:
         if played.proposed and played.proposed.guesses:
             draft = played.proposed.seconds if drafting else 0.0

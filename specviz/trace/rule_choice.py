@@ -1,9 +1,9 @@
-"""Which rule fits the candidates: the rule that "auto" means, and the pairs that are refused.
+"""Which rule fits the candidates: the rule selected by "auto", and the pairs that are refused.
 
-Candidates sampled from q need a rule that tests with that q. A draft may be cut by anything that
-was known before a candidate was sampled: the candidate remains a sample of q. If the candidate
-itself decides, by its token or by its probability, the candidates that are left are more probable
-than q says. They are exact only under a rule that does not read q. Standard library only.
+Candidates sampled from q need a rule that tests with that q. A draft may end because of anything
+known before a candidate was sampled; the candidate remains a sample of q. But if a candidate is
+dropped because of its own token or probability, the candidates that remain are more probable than q
+says. Only rules that do not read q are exact for them. Standard library only.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CANDIDATE_KINDS: Final = {
 
 
 def select_rule(drawn: Drawn, sampling: Sampling, cut: Cut = Cut.BEFORE_SAMPLING) -> str:
-    """Return the name of the rule that "auto" means."""
+    """Return the name of the rule that "auto" selects."""
     if sampling.greedy:
         return "greedy"
     if cut is Cut.AFTER_SAMPLING:
@@ -32,9 +32,9 @@ def select_rule(drawn: Drawn, sampling: Sampling, cut: Cut = Cut.BEFORE_SAMPLING
 def refuse_rule(
     rule: RuleSpec, drawn: Drawn, sampling: Sampling, cut: Cut = Cut.BEFORE_SAMPLING
 ) -> str | None:
-    """Return why a rule would not keep the target's distribution on these candidates, or None.
+    """Return why a rule is not lossless with these candidates, or None if it is.
 
-    A lossy rule is refused only if it cannot judge them at all.
+    A lossy rule is refused only if it cannot judge these candidates at all.
     """
     if rule.temperature_zero and not sampling.greedy:
         return (

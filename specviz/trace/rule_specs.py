@@ -1,8 +1,8 @@
-"""Each verification rule: its guarantees, the candidates it needs, and its acceptance threshold.
+"""Verification rules: what each guarantees, which candidates it needs, and its threshold.
 
 A rule must match the way the candidates were sampled, see `rule_choice`. A candidate is accepted if
-its u is below the threshold. Rules judge with these functions, and `check` uses them to repeat the
-judgement. The test is strict, u < threshold: with u <= threshold, u = 0 would accept a token of
+its u is below the threshold. Rules compute thresholds with these functions, and `check` uses them
+to verify the results. The test is u < threshold: with u <= threshold, u = 0 would accept a token of
 probability zero. Standard library only.
 """
 
@@ -18,21 +18,21 @@ class Drawn(Enum):
     """How the children of a node were chosen."""
 
     SAMPLED = "sampled"  # independently, each from q
-    WITHOUT_REPLACEMENT = "without-replacement"  # one by one, each from q without earlier ones
+    WITHOUT_REPLACEMENT = "without-replacement"  # each from q without the earlier siblings
     POINT_MASS = "point-mass"  # without randomness: argmax, top-k, lookup
 
 
 class Cut(Enum):
     """What decided where a draft ends, or which of its candidates are left out."""
 
-    BEFORE_SAMPLING = "before-sampling"  # known before the candidate was sampled, or nothing
-    AFTER_SAMPLING = "after-sampling"  # the candidate itself: those left are not samples of q
+    BEFORE_SAMPLING = "before-sampling"  # known before the candidate was sampled
+    AFTER_SAMPLING = "after-sampling"  # the candidate itself; the rest are not samples of q
 
 
 class AfterRejection(Enum):
-    """The distribution that follows a rejected candidate."""
+    """The distribution that is used after a candidate was rejected."""
 
-    RESIDUAL = "residual"  # (p − q)₊ scaled to 1; without q, p without the candidate
+    RESIDUAL = "residual"  # (p − q)₊ scaled to sum to 1; without q, p without the candidate
     ITSELF = "itself"  # p unchanged
     TOP = "top"  # p for the next candidate; only the top token for the round's last token
     BEYOND = "beyond"  # p for the next candidate; (p − ρ q)₊ for the round's last token
@@ -40,14 +40,14 @@ class AfterRejection(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RuleParameter:
-    """A number that can be set for a rule.
+    """A parameter that can be set for a rule.
 
     Attributes:
         name: Its name.
         default: Its default.
         least: Its lower limit.
         most: Its upper limit.
-        meaning: What it does, as a clause.
+        meaning: What the parameter does, as a clause.
     """
 
     name: str
@@ -67,14 +67,14 @@ class RuleSpec:
         lossless: Whether the text follows the target's distribution.
         temperature_zero: Whether it requires temperature 0, where p is one-hot.
         reads_q: Whether its test needs q.
-        after_rejection: The distribution that follows a rejection.
-        extra_inputs: Inputs of the test beyond p and q of the candidate.
-        parameters: The numbers that can be set.
+        after_rejection: The distribution that is used after a rejection.
+        extra_inputs: Inputs of the test other than p and q of the candidate.
+        parameters: The parameters that can be set.
         tradeoff: For a lossy rule, a sentence on what it does and what is lost.
-        leaf_first: Whether it judges a branch from its end; an accepted guess then accepts its
+        leaf_first: Whether the rule judges from the leaf up; accepting a guess then accepts its
             ancestors.
-        chains_only: Whether it cannot judge siblings.
-        has_alpha: Whether α follows from the overlap of p and q, or from the candidates' p.
+        chains_only: Whether the rule supports only chains, no siblings.
+        has_alpha: Whether α can be computed from the overlap of p and q, or from the candidates' p.
     """
 
     name: str
@@ -111,7 +111,7 @@ TOGETHER = RuleParameter("together", 0.8, 0.001, 1, "divisor of the summed p of 
 
 
 def _lossless() -> tuple[RuleSpec, ...]:
-    """Return the rules whose text follows the target's distribution."""
+    """Return the rules whose output follows the target's distribution."""
     exact, itself, beyond = True, AfterRejection.ITSELF, AfterRejection.BEYOND
     return (
         RuleSpec("speculative", SAMPLED, exact, False, True, has_alpha=True),
@@ -178,7 +178,7 @@ RULE_SPECS: Mapping[str, RuleSpec] = {spec.name: spec for spec in (*_lossless(),
 
 
 def parse_rule(text: str) -> tuple[str, dict[str, float]]:
-    """Parse a rule's name and parameters, like "typical" or "typical:0.09,0.3".
+    """Parse a rule's name and parameters, such as "typical" or "typical:0.09,0.3".
 
     Raises:
         ValueError: If a parameter is not a number or out of range, or there are too many of them.
@@ -253,13 +253,13 @@ def leaf_first_threshold(inputs: Mapping[str, float]) -> float:
     For block and traversal verification, Sun et al. 2403.10444 and 2505.12398.
 
     Args:
-        inputs: `reach`, the share of q that the path to the node may claim; if the node has guesses
-            below it also `left`, the mass by which reach · p exceeds q.
+        inputs: `reach`, the share of q on the path to the node that p covers; if there are guesses
+            under the node, also `left`, the sum of (reach · p − q)₊.
     """
     reach, left = inputs["reach"], inputs.get("left")
     if left is None:
         return min(1.0, reach)
-    beyond = 1.0 - reach  # computed first, so that a reach of 1 gives exactly 1
+    beyond = 1.0 - reach  # computed first, so that a reach of exactly 1 gives 1
     return min(1.0, left / (left + beyond)) if left + beyond > 0.0 else 1.0
 
 
@@ -298,14 +298,15 @@ def relaxed_threshold(inputs: Mapping[str, float]) -> float:
 
 
 def two_thresholds(inputs: Mapping[str, float]) -> float:
-    """Return 1 if p reaches `single`, else its share of `together`. SGLang.
+    """Return 1 if p ≥ `single`, otherwise p relative to what remains of `together`. SGLang.
 
-    SGLang tries all siblings with one u and accepts the first whose summed p over `together` is at
-    least u. Given that the earlier siblings were rejected, that is the probability returned here.
+    SGLang tests all siblings with one u and accepts the first one for which the sum of p up to it,
+    divided by `together`, is at least u. The probability of this, given that the earlier siblings
+    were rejected, is returned here.
 
     Args:
-        inputs: p, in the distribution after the earlier siblings were removed; before, the total
-            probability of those siblings; single; together.
+        inputs: p, in the distribution without the earlier siblings; before, the total probability
+            of those siblings; single; together.
     """
     left, together = 1.0 - inputs["before"], inputs["together"] - inputs["before"]
     own = inputs["p"] * left
@@ -322,7 +323,7 @@ def fly_own_threshold(inputs: Mapping[str, float]) -> float:
 
 
 def fly_threshold(inputs: Mapping[str, float]) -> float:
-    """Return 1 if FLy (2511.22972) would overrule a rejection, else the own test's probability.
+    """Return 1 if FLy (2511.22972) would overrule a rejection, else `fly_own_threshold`.
 
     Args:
         inputs: p; q if the guess was sampled; top_entropy, −Σ p ln p of the three likeliest tokens
@@ -334,7 +335,7 @@ def fly_threshold(inputs: Mapping[str, float]) -> float:
 
 
 def unverified_threshold(inputs: Mapping[str, float]) -> float:
-    """Return 1: no verification."""
+    """Return 1: every candidate is accepted."""
     return 1.0
 
 
@@ -358,9 +359,11 @@ THRESHOLDS: Mapping[str, ThresholdFunction] = {
 
 
 def probability_any_accepted(tries: Sequence[Sequence[float]]) -> float:
-    """Return 1 − Π(1 − min(1, pᵢ/qᵢ)), the probability that a sampled sibling is accepted.
+    """Return 1 − Π(1 − min(1, pᵢ/qᵢ)), the probability that one of the siblings is accepted.
 
-    Exact given the candidates; its mean over their draws is the rule's acceptance. tries: (p, q) of
-    each sibling in order, after the rejections before it.
+    It is exact for given siblings; its mean over all samples is the rule's acceptance probability.
+
+    Args:
+        tries: p and q of each sibling in order, after the rejections before it.
     """
     return 1.0 - math.prod(1.0 - speculative_threshold({"p": p, "q": q}) for p, q in tries)

@@ -1,4 +1,4 @@
-"""The amount of work in a pass: rows that went through a model, and the weights that each row uses.
+"""The work of a pass: how many rows a model reads, and how many weights each row uses.
 
 The code that calls a network counts its rows. Standard library only.
 """
@@ -13,7 +13,7 @@ class Work:
     """Rows (tokens) that a model's own networks read.
 
     Attributes:
-        body: All rows.
+        body: Number of rows.
         head: Rows whose logits were computed.
         entry: Rows made from the target's states before the first layer.
         correction: Rows whose logits a small head corrected, one guess after another; None for a
@@ -41,8 +41,9 @@ class Weights:
 
     Attributes:
         body: Weights that every row uses.
-        head: Weights for logits; those of the target's output head if the drafter uses it.
-        entry: Weights of a separate matrix for rows made from the target's states, if there is one.
+        head: Weights for logits; those of the target's output head if the drafter uses that one.
+        entry: Weights of a separate matrix that converts the target's states to rows, if there is
+            one.
         correction: Weights of the small head that corrects logits, if there is one.
     """
 

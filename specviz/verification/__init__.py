@@ -4,10 +4,10 @@
   accept-reject, k-SEQ.
 - `leaf_first`: block and traversal verification.
 - `lossy`: typical, relaxed, thresholds, FLy, unverified.
-- `exact`: the distribution that really comes out of a rule.
-- `published_rules`: rules as found in public, right and wrong.
+- `exact`: the output distribution of a rule, computed exactly.
+- `published_rules`: rules as published elsewhere, correct and wrong ones.
 
-What each rule guarantees, and its threshold, is in `trace.rule_specs`.
+`trace.rule_specs` has what each rule guarantees, and its threshold.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def make_rule(text: str) -> Rule:
 def choose_rule(
     name: str, drawn: Drawn, sampling: Sampling, cut: Cut = Cut.BEFORE_SAMPLING
 ) -> Rule:
-    """Return the rule called `name`; "auto" is the one that fits candidates and temperature.
+    """Return the rule called `name`; "auto" selects one by candidates and temperature.
 
     Raises:
         MismatchedRule: With a sentence, if the name is unknown, or if the rule is lossless in

@@ -1,8 +1,8 @@
-"""The interface of rules, the walk that several of them share, and α at one position.
+"""The interface of rules, a base class that walks down a tree, and α at one position.
 
 A rule judges a whole draft tree. It is a pure function of the tree, p, q and the random numbers u,
-and it must match the way the candidates were sampled. What each rule accepts and guarantees is in
-`trace.rule_specs`, since `check` needs it too.
+and it must match the way the candidates were sampled. `trace.rule_specs` has which candidates each
+rule supports and what it guarantees, since `check` needs this, too.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from specviz.verification.tree import DraftTree
 
 
 class MismatchedRule(ValueError):
-    """The rule does not fit the candidates: together they would not be lossless."""
+    """Raised if a rule does not fit the candidates, so that together they would not be lossless."""
 
 
 def refuse_tree(spec: RuleSpec) -> None:
@@ -42,17 +42,17 @@ class UniformSource(Protocol):
     """The random numbers that a rule uses; `specviz.settings.chance.Chance` provides them."""
 
     def judge(self, node: int) -> float:
-        """Return the number in [0, 1) that decides about `node`."""
+        """Return the number u in [0, 1) for the decision about `node`."""
         ...
 
     def final(self) -> float:
-        """Return the number in [0, 1) that samples the round's last token."""
+        """Return the number u in [0, 1) that samples the round's last token."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class NodeDistributions:
-    """The distributions in force when a node was judged.
+    """The distributions that a node was judged by, after all earlier rejections.
 
     Attributes:
         p: The target's, (V,).
@@ -75,7 +75,7 @@ class Decision:
         u: The random number.
         threshold: What u is compared with.
         inputs: The numbers that the threshold is computed from.
-        distributions: The distributions in force.
+        distributions: The distributions that the node was judged by.
     """
 
     node: int
@@ -105,11 +105,12 @@ class Verdict:
     """The result of judging a tree.
 
     Attributes:
-        decisions: In the order made.
+        decisions: The decisions, in the order in which they were made.
         path: The accepted nodes, without the root.
-        final: The one token that the target adds.
-        bars: What each u was compared with, in the order requested; None if that is the thresholds
-            of the decisions. A rule that looks ahead requests more than it decides.
+        final: The last token, which the target adds.
+        bars: The thresholds that the numbers u were compared with, in the order in which the rule
+            requested them; None if they equal the decisions' thresholds. A rule that looks ahead
+            requests more numbers than it makes decisions.
     """
 
     decisions: tuple[Decision, ...]
@@ -119,7 +120,7 @@ class Verdict:
 
 
 class Rule(Protocol):
-    """Judges whole trees, since block and traversal verification start from the leaf."""
+    """A rule judges a whole tree, since block and traversal verification start at the leaves."""
 
     spec: RuleSpec
 
@@ -159,14 +160,15 @@ def finish(
 ) -> Verdict:
     """Sample the round's last token and return the verdict.
 
-    The token is plain if nothing was judged, a bonus if the walk ended on a leaf, else recovered.
+    The token is "plain" if nothing was judged, "bonus" if the accepted path ends in a leaf, and
+    "recovered" otherwise.
 
     Args:
         decisions: The decisions in order.
         path: The accepted nodes.
         probs: The distribution (V,) of the last token.
         chance: The random numbers.
-        drawn: The draw, if it was made already.
+        drawn: The draw of the last token, if it was made already.
     """
     kind: Literal["recovered", "bonus", "plain"] = "plain"
     if decisions:
@@ -180,12 +182,12 @@ Inputs = dict[str, float]
 
 
 class Walk:
-    """Base of rules that try the siblings of a position in order and go on from the accepted one.
+    """Base of rules that test siblings in order and continue below the accepted one.
 
     Args:
         name: The rule's name.
-        parameters: The rule's parameters; missing ones have their defaults. They are among the
-            inputs of every decision.
+        parameters: The rule's parameters; missing ones have their defaults. Every decision records
+            them.
     """
 
     def __init__(self, name: str, parameters: Mapping[str, float] | None = None) -> None:
@@ -197,7 +199,7 @@ class Walk:
         return {}
 
     def candidate_inputs(self, dists: NodeDistributions, token: int, extra: Inputs) -> Inputs:
-        """Return the inputs that belong to one candidate: p, and q if the rule reads it."""
+        """Return the inputs for one candidate: p, and q if the rule reads it."""
         if dists.q is None:
             return {"p": dists.p[token].item()}
         p, q = (one.item() for one in to_host(dists.p[token], dists.q[token]))
@@ -206,7 +208,7 @@ class Walk:
     def after_rejection(
         self, dists: NodeDistributions, token: int, extra: Inputs
     ) -> tuple[NodeDistributions, Inputs]:
-        """Return distributions and inputs for the next candidate; by default, unchanged ones."""
+        """Return distributions and inputs for the next candidate; by default unchanged."""
         return dists, extra
 
     def final_probs(self, dists: NodeDistributions, extra: Inputs) -> Tensor:
@@ -225,7 +227,7 @@ class Walk:
         q: Mapping[int, Tensor],
         chance: UniformSource,
     ) -> Verdict:
-        """Implement `Rule.judge`. If the rule reads q, it must have every node with children."""
+        """Implement `Rule.judge`. A rule that reads q needs q at every node with children."""
         decisions: list[Decision] = []
         path: list[int] = []
         node = 0
@@ -247,10 +249,10 @@ class Walk:
         chance: UniformSource,
         decisions: list[Decision],
     ) -> tuple[int | None, Tensor]:
-        """Try a node's children in order.
+        """Test a node's children in order.
 
         Returns:
-            The accepted child or None, and the distribution of the last token.
+            The accepted child, or None and the distribution of the last token.
         """
         name, children = self.spec.name, tree.children[node]
         extra = self.extra_inputs(dists, len(children))
@@ -269,12 +271,12 @@ class Walk:
 
 
 class AcceptanceProbability(NamedTuple):
-    """The probability that one of a position's candidates is accepted, with its derivation.
+    """The probability that one of a position's candidates is accepted.
 
     Attributes:
         value: The probability; None if it was not computed.
-        tries: For several sampled candidates, (p, q) of each in order, after the rejections before
-            it; otherwise None.
+        tries: For several sampled candidates, the p and q that each is tested with, after the
+            rejections before it; otherwise None.
     """
 
     value: float | None
@@ -286,8 +288,8 @@ def acceptance_probability(
 ) -> AcceptanceProbability:
     """Return α of a position: the probability that one of the siblings `tokens` is accepted.
 
-    It is exact, and known before any u. With several sampled candidates it depends on the
-    candidates; its mean over draws is the rule's acceptance.
+    It is exact and does not depend on any u. With several sampled candidates it depends on which
+    were sampled; its mean over all samples is the rule's acceptance probability.
 
     For a point mass (no q, or a rule that reads none) it is Σ p over the distinct candidates; for
     one sampled candidate Σ min(p, q); for several 1 − Π(1 − min(1, pᵢ/qᵢ)), given the candidates.
@@ -305,7 +307,14 @@ def acceptance_probability(
 
 
 def sibling_tries(p: Tensor, q: Tensor, tokens: Sequence[int], drawn: Drawn) -> list[list[float]]:
-    """Return (p, q) of every sibling, assuming that all earlier ones were rejected. p, q: (V,)."""
+    """Return p and q of every sibling if all earlier ones were rejected.
+
+    Args:
+        p: The target's distribution (V,) for the first sibling.
+        q: The draft's distribution (V,) for the first sibling.
+        tokens: The siblings' tokens.
+        drawn: How the siblings were sampled.
+    """
     found = []
     for token in tokens:
         found.append([p[token].item(), q[token].item()])

@@ -1,6 +1,6 @@
-"""Distributions from logits or from a person's numbers, and the operations on them.
+"""Distributions from logits or from numbers that a user typed, and operations on them.
 
-A distribution here is what a token is sampled from: after temperature, top-k and top-p. It is
+A distribution here is what a token is sampled from, after temperature, top-k and top-p. It is
 float64 where the device supports it, so that rounding is not mistaken for a lossy rule.
 """
 
@@ -18,16 +18,16 @@ from torch import Tensor
 from specviz.settings.settings import Sampling
 from specviz.verification.transfer import to_device, to_host, to_host_async
 
-TOP_SIZES: Final = (64, 1024)  # a draw tries this many top tokens before it sorts all of them
+TOP_SIZES: Final = (64, 1024)  # how many top tokens a draw searches before it sorts all tokens
 
 
 class BadScores(ValueError):
-    """A model returned logits that do not give a distribution."""
+    """Raised if a model's logits do not give a distribution."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """A sampled token, with the interval [lo, hi) of the running total that contains u."""
+    """A sampled token, with the interval [lo, hi) of cumulative probability that contains u."""
 
     token: int
     u: float
@@ -41,13 +41,14 @@ def exact_dtype(device: torch.device) -> torch.dtype:
 
 
 def deferred_nan_check(logits: Tensor, who: str) -> Callable[[], None]:
-    """Start a check that every row of `logits` (..., V) gives a distribution, without waiting.
+    """Start to check, without waiting, that all rows of `logits` (..., V) give distributions.
 
-    Minus infinity forbids a token; NaN, plus infinity and a row that forbids all tokens are errors.
+    A logit of minus infinity excludes a token. NaN, plus infinity and a row that excludes all
+    tokens are errors.
 
     Returns:
-        A function that raises BadScores if the check failed. Call it after something else was read
-        from the device, so that it does not wait.
+        A function that raises BadScores if the check failed. Call it after another tensor was
+        copied from the device: the result is then available without waiting.
     """
     tops = to_host_async(logits.amax(dim=-1).reshape(-1))  # amax propagates NaN
     return lambda: check_finite(tops.tolist(), who)
@@ -57,8 +58,8 @@ def check_finite(tops: Sequence[float], who: str) -> None:
     """Raise BadScores unless every number is finite.
 
     Args:
-        tops: For each row its top logit, or a number computed from it.
-        who: The model, for the message.
+        tops: The top logit of each row, or numbers computed from it.
+        who: Name of the model in the message.
     """
     if all(map(isfinite, tops)):
         return
@@ -73,8 +74,8 @@ def check_finite(tops: Sequence[float], who: str) -> None:
 def logits_to_probs(logits: Tensor, sampling: Sampling) -> Tensor:
     """Convert logits (..., V) to the distribution (..., V) that tokens are sampled from.
 
-    Temperature, then top-k, then top-p, in transformers' order and with its cuts: all tokens tied
-    with the k-th are kept, and the top token always stays. Temperature 0 gives a one-hot vector.
+    Applies temperature, top-k and top-p in this order, as transformers does: all tokens tied with
+    the k-th are kept, and the top token is always kept. Temperature 0 gives a one-hot vector.
     """
     if sampling.greedy:
         top = logits.argmax(dim=-1, keepdim=True)
@@ -103,15 +104,15 @@ def total_variation(p: Tensor, q: Tensor) -> Tensor:
 
 
 def residual(p: Tensor, q: Tensor) -> Tensor:
-    """Return (p − q)₊ scaled to 1, (V,): the probability that the target gives beyond the draft.
+    """Return (p − q)₊ scaled to sum to 1, (V,): where the target gives more than the draft.
 
-    If nothing is left (p = q, where a rejection has probability zero), returns p.
+    If p = q, nothing is left, and p is returned; a rejection then has probability zero.
     """
     return normalize(torch.clamp(p - q, min=0.0), p)
 
 
 def remove_token(probs: Tensor, token: int) -> Tensor:
-    """Return `probs` (V,) without `token`, scaled to 1; `probs` itself if nothing would be left."""
+    """Return `probs` (V,) without `token`, scaled to sum to 1; unchanged if nothing is left."""
     rest = probs.clone()
     rest[token] = 0.0
     return normalize(rest, probs)
@@ -124,17 +125,17 @@ def normalize(weights: Tensor, otherwise: Tensor) -> Tensor:
 
 
 def draw(probs: Tensor, u: float) -> Draw:
-    """Sample from `probs` (V,) with u in [0, 1), by the running total over sorted tokens.
+    """Sample from `probs` (V,) with u in [0, 1), by cumulative probability over sorted tokens.
 
-    Tokens are in descending order of probability, ties by id, so a reader who sees the top rows can
-    repeat the draw. Tokens of probability zero are never drawn, even if rounding leaves the total
+    Tokens are sorted by descending probability, ties by id, so a reader who sees the top rows can
+    repeat the draw. Tokens of probability zero are never drawn, even if rounding leaves the sum
     below 1.
     """
     return draw_and_read(probs, u)[0]
 
 
 def draw_and_read(probs: Tensor, u: float, *others: Tensor) -> tuple[Draw, list[float]]:
-    """Sample like `draw`, and read other one-element tensors in the same transfer."""
+    """Sample like `draw`, and copy other one-element tensors to the host in the same transfer."""
     values_read = [each.item() for each in to_host(*walk_to(*top_tokens(probs), u), *others)]
     token, lo, hi, _, *values = values_read
     return finish_draw(probs, u, token, lo, hi), values
@@ -151,14 +152,14 @@ def draw_each(distributions: Sequence[Tensor], us: Sequence[float]) -> list[Draw
 
 
 class WalkEnd(NamedTuple):
-    """Where walks over the top tokens ended: (..., 1) each, on the device of the distributions.
+    """Results of searches among the top tokens: (..., 1) each, on the distributions' device.
 
     Attributes:
         token: The token.
-        lo: The lower end of its interval.
-        hi: The upper end. If u is not in [lo, hi), the walk ended before it reached u, and the draw
-            must be finished with more tokens.
-        rank: The token's rank among those walked, from 0.
+        lo: The lower end of the token's interval of cumulative probability.
+        hi: The upper end. If u is not in [lo, hi), the search ended before it reached u and must be
+            continued with more tokens.
+        rank: The token's rank among those searched, from 0.
     """
 
     token: Tensor
@@ -168,11 +169,11 @@ class WalkEnd(NamedTuple):
 
 
 def top_tokens(probs: Tensor, count: int = TOP_SIZES[0]) -> tuple[Tensor, Tensor]:
-    """Return the top probabilities of (..., V) in walk order, and their ids: (..., k).
+    """Return the top probabilities of (..., V), in the order of `draw`, and their ids: (..., k).
 
-    Tokens tied with the last one are set to zero, because a tied token that was cut off may come
-    before them. The tensors are on the distributions' device, or on the host if that has no float64
-    for the running totals.
+    The probabilities of tokens tied with the last one are set to zero, because a tied token that
+    was cut off may have a lower id. The tensors are on the distributions' device, or on the host if
+    that device has no float64 for the cumulative sums.
     """
     size = probs.shape[-1]
     values, ids = probs.topk(min(count, size), dim=-1)
@@ -185,7 +186,7 @@ def top_tokens(probs: Tensor, count: int = TOP_SIZES[0]) -> tuple[Tensor, Tensor
 
 
 def walk_to(values: Tensor, ids: Tensor, u: float | Tensor) -> WalkEnd:
-    """Return the first token of each row (..., k) whose running total exceeds its u."""
+    """Return the first token of each row (..., k) whose cumulative probability exceeds its u."""
     totals = values.double().cumsum(-1)
     place = (totals <= u).sum(-1, keepdim=True)
     bounds = torch.nn.functional.pad(totals, (1, 1))
@@ -197,12 +198,12 @@ def walk_to(values: Tensor, ids: Tensor, u: float | Tensor) -> WalkEnd:
 def finish_draw(
     probs: Tensor, u: float, token: float, lo: float, hi: float, _: float = 0.0
 ) -> Draw:
-    """Return the draw that a walk over `probs` (V,) found; search on if it did not reach u."""
+    """Return the draw that a search in `probs` (V,) found; search further if it did not reach u."""
     return Draw(int(token), u, lo, hi) if lo <= u < hi else _farther(probs, u)
 
 
 def _farther(probs: Tensor, u: float) -> Draw:
-    """Draw from more of the top tokens, and finally from all."""
+    """Draw from more of the top tokens, and finally from all tokens."""
     if probs.shape[-1] > TOP_SIZES[0]:
         token, lo, hi, _ = (
             each.item() for each in to_host(*walk_to(*top_tokens(probs, TOP_SIZES[1]), u))
@@ -216,22 +217,23 @@ def _farther(probs: Tensor, u: float) -> Draw:
 
 
 def _last(values: Tensor, ids: Tensor, u: float) -> Draw:
-    """Return the last token with probability above 0, for a u above the rounded total."""
+    """Return the last token with probability above 0, for a u above the rounded sum of 1."""
     before = values[:-1].cpu().double().cumsum(-1)
     return Draw(int(ids[len(before)]), u, before[-1].item() if len(before) else 0.0, 1.0)
 
 
-ROUNDING: Final = 1e-2  # largest error of a sum; a softmax in bfloat16 can be this far off
+ROUNDING: Final = 1e-2  # largest rounding error of a sum, as of a softmax in bfloat16
 
 
 class NotADistribution(ValueError):
-    """The given numbers are not a distribution; the message is shown to the user."""
+    """Raised if the given numbers are not a distribution; the message is shown to the user."""
 
 
 def as_distribution(values: Sequence[float] | Tensor, who: str = "The distribution") -> Tensor:
     """Convert probabilities to a distribution (V,) in float64 on the host that sums to exactly 1.
 
-    Convert before comparing: rounding in a low precision would look like a lossy rule.
+    Convert distributions before comparing them: rounding in low precision would look like the error
+    of a lossy rule.
 
     Raises:
         NotADistribution: If there are no numbers, one is negative or not finite, or the sum is not
@@ -251,7 +253,7 @@ def as_distribution(values: Sequence[float] | Tensor, who: str = "The distributi
 
 
 def normalize_weights(weights: Sequence[float] | Tensor, who: str = "The distribution") -> Tensor:
-    """Convert weights with any positive sum, such as the heights of bars, to a distribution.
+    """Scale weights with any positive sum, such as the heights of bars, to a distribution.
 
     Raises:
         NotADistribution: If the sum is not positive and finite.
@@ -264,7 +266,11 @@ def normalize_weights(weights: Sequence[float] | Tensor, who: str = "The distrib
 
 
 def as_pair(p: Sequence[float] | Tensor, q: Sequence[float] | Tensor) -> tuple[Tensor, Tensor]:
-    """Convert p and q to distributions over the same tokens. Raises NotADistribution."""
+    """Convert p and q to distributions over the same tokens.
+
+    Raises:
+        NotADistribution: If one is not a distribution, or their lengths differ.
+    """
     target = as_distribution(p, "The target's distribution p")
     draft = as_distribution(q, "The draft's distribution q")
     if len(target) != len(draft):

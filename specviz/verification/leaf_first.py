@@ -1,6 +1,6 @@
-"""Rules that judge a branch from its end: block verification, and traversal on trees.
+"""Rules that judge from the leaf up: block verification, and traversal verification of trees.
 
-Strong later guesses can compensate for a weak early one, so a node is decided only after everything
+Good later guesses can compensate for a poor early one: a node is decided only after everything
 below it was rejected.
 """
 
@@ -30,17 +30,18 @@ from specviz.verification.tree import DraftTree
 class LeafFirst:
     """Traversal verification (2505.12398), which on a chain is block verification (2403.10444).
 
-    A node is visited with its reach a, 1 at the root: the share of the draft's probability of
-    reaching the node that the target's probability can cover. Each child x is visited with min(1, a
-    p(x)/q(x)). If nothing below it is accepted, let S = Σ (a p − q)₊ be the remaining mass: a
-    becomes S/(S + 1 − a), p the normalized remainder, and q loses x if sampled without replacement.
-    After all children were rejected, the node is accepted with probability a (0/0 is 1; the root
-    always), and the last token is sampled from the p left there. A point mass has q = 1.
+    A node is visited with its reach a: which share of the draft's probability of reaching the node
+    is covered by the target's probability. It is 1 at the root and min(1, a p(x)/q(x)) at each
+    child x. If nothing below it is accepted, let S = Σ (a p − q)₊ be the remaining mass: a becomes
+    S/(S + 1 − a), p the normalized remainder, and q loses x if sampled without replacement. After
+    all children were rejected, the node is accepted with probability a (the root always; 0/0 counts
+    as 1), and the last token is sampled from the p that remains. A point mass has q = 1.
 
     Idea of the proof: a path of the draft is accepted with probability at most q · a ≤ p, and the
-    residual supplies exactly the missing probability. The expected accepted length is never less
-    than token by token, and equal for γ = 1 and for point masses. Lossless on average over drafts;
-    random numbers must not be reused by position across rounds.
+    residual supplies exactly the missing probability. The expected accepted length is at least that
+    of testing token by token, and equal to it for γ = 1 and for point masses. The rule is lossless
+    on average over drafts; a position that is drafted again in a later round must get new random
+    numbers.
     """
 
     def __init__(self, name: str) -> None:
@@ -54,7 +55,11 @@ class LeafFirst:
         q: Mapping[int, Tensor],
         chance: UniformSource,
     ) -> Verdict:
-        """Implement `Rule.judge`. Raises MismatchedRule if block verification is given a tree."""
+        """Implement `Rule.judge`.
+
+        Raises:
+            MismatchedRule: If block verification is given a tree.
+        """
         if not tree.is_chain:
             refuse_tree(self.spec)
         visit = _Visit(self, tree, drawn, p, q, chance)
@@ -66,10 +71,10 @@ class LeafFirst:
 
         Args:
             left: S, the remaining mass.
-            reach: a, the node's reach before.
+            reach: a, the node's reach before the rejection.
             untried: The mass of q that was not tried yet. Only a published variant uses it.
         """
-        beyond = 1.0 - reach  # computed first, so that a reach of 1 stays exactly 1
+        beyond = 1.0 - reach  # computed first, so that a reach of exactly 1 stays 1
         return left / (left + beyond) if left + beyond > 0.0 else 1.0
 
 
@@ -79,7 +84,8 @@ class _Found:
 
     Attributes:
         accepted_node: The node accepted at or below it; None if all were rejected.
-        distributions: Its p is what the round's last token would be sampled from.
+        distributions: The node's distributions; the round's last token would be sampled from their
+            p.
         inputs: The inputs of the node's own threshold.
     """
 
@@ -90,7 +96,7 @@ class _Found:
 
 @dataclass
 class _Visit:
-    """One traversal of a tree, which collects the decisions in order."""
+    """One traversal of a tree, which collects the decisions in the order in which they are made."""
 
     rule: LeafFirst
     tree: DraftTree
@@ -101,7 +107,7 @@ class _Visit:
     decisions: list[Decision] = field(default_factory=list)
 
     def below(self, node: int, reach: float) -> _Found:
-        """Visit the children of a node that is reached with `reach`."""
+        """Visit the children of a node whose reach is `reach`."""
         sampled = self.drawn is not Drawn.POINT_MASS
         distributions = NodeDistributions(
             self.p[node], self.q.get(node) if sampled else None, reach
@@ -130,7 +136,7 @@ class _Visit:
             child: The child.
             distributions: The distributions at its parent.
             p: The target's probability of its token.
-            q: The draft's; 1 for a point mass.
+            q: The draft's probability of its token; 1 for a point mass.
         """
         own = distributions.reach * p
         found = self.below(child, min(1.0, own / q) if q > 0.0 else float(own > 0.0))

@@ -1,7 +1,7 @@
-"""Rules that do not keep the target's distribution, as used elsewhere: labelled and measured.
+"""Rules that do not keep the target's distribution, as other programs use them.
 
-Their specs in `trace.rule_specs` say what each gives up. Lenience and the ensemble are speculative
-sampling with another test: see `rules.RecursiveRejection`.
+What each gives up is in `trace.rule_specs`. Lenience and the ensemble are speculative sampling with
+another test: see `rules.RecursiveRejection`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from specviz.verification.distributions import remove_token, residual
 from specviz.verification.transfer import to_host
 from specviz.verification.tree import DraftTree
 
-FLY_TOKENS: Final = 3  # whose entropy FLy looks at
+FLY_TOKENS: Final = 3  # how many top tokens FLy's entropy is computed from
 
 
 def one_hot_top(p: Tensor) -> Tensor:
@@ -47,11 +47,11 @@ def entropy(p: Tensor) -> Tensor:
 class Typical(Walk):
     """Medusa's typical acceptance (2401.10774): accept x if p(x) > min(ε, δ e^−H(p)).
 
-    It needs no q, and u does not matter. If it rejects all candidates, it takes the top token, as
-    the paper's code does (`fast=True`). Not lossless: x passes whatever its probability above the
-    threshold, so the output is the draft's distribution on the tokens that pass. Of the siblings
-    that pass, the first is accepted; the paper's code takes the longest path. (Its two functions
-    swap the defaults of ε and δ.)
+    It uses neither q nor u. If it rejects all candidates, it takes the top token, as the paper's
+    code does (`fast=True`). It is not lossless: every x above the threshold passes, whatever its
+    probability, so among the tokens that pass, the output follows the draft's distribution. Of the
+    siblings that pass, the first is accepted; the paper's code takes the longest path. (Its two
+    functions swap the defaults of ε and δ.)
     """
 
     def extra_inputs(self, dists: NodeDistributions, candidates: int) -> Inputs:
@@ -68,11 +68,11 @@ class Typical(Walk):
 
 
 class Relaxed(Walk):
-    """Relaxed acceptance (TensorRT-LLM, for the thinking phase of DeepSeek-R1): x among the top N.
+    """Relaxed acceptance (TensorRT-LLM, for the thinking phase of DeepSeek-R1).
 
     Accept x if it is one of the target's N most probable tokens and p(x) ≥ p_max − Δ; otherwise
-    take the top token. It relaxes greedy decoding, so its output should be compared with the top
-    token, not with p.
+    take the top token. The rule relaxes greedy decoding, so its output should be compared with the
+    top token, not with p.
     """
 
     def extra_inputs(self, dists: NodeDistributions, candidates: int) -> Inputs:
@@ -80,7 +80,7 @@ class Relaxed(Walk):
         return {"top": dists.p.max().item()}
 
     def candidate_inputs(self, dists: NodeDistributions, token: int, extra: Inputs) -> Inputs:
-        """Implement `Walk.candidate_inputs`: adds the rank; equally probable tokens share one."""
+        """Implement `Walk.candidate_inputs`: add the rank, equal for equally probable tokens."""
         p, above = (one.item() for one in to_host(dists.p[token], (dists.p > dists.p[token]).sum()))
         return {"p": p, "rank": above + 1}
 
@@ -94,7 +94,7 @@ class Relaxed(Walk):
 
 
 class Thresholds(Walk):
-    """SGLang's two thresholds on the point-mass rule; with (1, 1) it is that rule, and lossless.
+    """The point-mass rule with SGLang's two thresholds; lossless if both are 1.
 
     Accept x if p(x) ≥ `single`, otherwise with probability p(x)/`together`. (SGLang uses one u for
     all siblings. Here each has its own u, with a threshold that gives the same distribution.) A
@@ -103,7 +103,7 @@ class Thresholds(Walk):
     """
 
     def extra_inputs(self, dists: NodeDistributions, candidates: int) -> Inputs:
-        """Implement `Walk.extra_inputs`: the mass of the siblings tried before, 0 at first."""
+        """Implement `Walk.extra_inputs`: p of the siblings tested before, 0 at first."""
         return {"before": 0.0}
 
     def after_rejection(
@@ -115,15 +115,15 @@ class Thresholds(Walk):
 
 
 class Fly:
-    """FLy (2511.22972): overrules a rejection if the target is unsure and the draft goes on well.
+    """FLy (2511.22972): overrules a rejection if the target is unsure and the next guesses pass.
 
     Every guess x of a chain has its own test, that of speculative sampling: u < p/q, or u < p if it
     was not sampled. If it fails, x is accepted nevertheless if the target is unsure, −Σ p ln p over
     its three most probable tokens ≥ `limit`, and the next `window` guesses exist and pass their own
-    tests. Otherwise the round ends there, as without FLy, with a token from the residual. Not
-    lossless: the more the drafter's later guesses please the target, the more of its q is kept.
-    vLLM's code (`rejection_sample_method: fly`) does the same with sampled guesses; at temperature
-    0 it takes the entropy of the unscaled distribution, while here p is one-hot and nothing is
+    tests. Otherwise the round ends there, as without FLy, with a token from the residual. The rule
+    is not lossless: the more often the later guesses pass, the closer the output is to q. vLLM's
+    code (`rejection_sample_method: fly`) does the same with sampled guesses; at temperature 0 it
+    takes the entropy of the unscaled distribution, while here p is one-hot and nothing is
     overruled.
     """
 
@@ -139,7 +139,11 @@ class Fly:
         q: Mapping[int, Tensor],
         chance: UniformSource,
     ) -> Verdict:
-        """Implement `Rule.judge`. Raises MismatchedRule for a tree with siblings."""
+        """Implement `Rule.judge`.
+
+        Raises:
+            MismatchedRule: If the tree has siblings.
+        """
         if not tree.is_chain:
             refuse_tree(self.spec)
         nodes = range(1, len(tree))
@@ -161,7 +165,7 @@ class Fly:
         return replace(finish(decisions, list(nodes), p[len(tree) - 1], chance), bars=tuple(bars))
 
     def _inputs(self, law: NodeDistributions, token: int) -> Inputs:
-        """Return p, q and the entropy of the most probable tokens, read in one transfer."""
+        """Return p, q and the entropy of the most probable tokens, copied in one transfer."""
         top = law.p.topk(min(FLY_TOKENS, len(law.p))).values
         rows = [law.p[token], entropy(top), *([] if law.q is None else [law.q[token]])]
         p, unsure, *sampled = (each.item() for each in to_host(*rows))
@@ -169,13 +173,13 @@ class Fly:
 
 
 def _without_guess(law: NodeDistributions, token: int) -> Tensor:
-    """Return what a rejected guess is replaced from (V,)."""
+    """Return the distribution (V,) that the replacement of a rejected guess is sampled from."""
     return remove_token(law.p, token) if law.q is None else residual(law.p, law.q)
 
 
 class Unverified(Walk):
     """Accepts the first candidate of every position: no verification.
 
-    Multi-token heads do this where they "trade a little perplexity". The output is the draft's
-    distribution.
+    Some programs use multi-token heads in this way, to "trade a little perplexity" for speed. The
+    output follows the draft's distribution.
     """

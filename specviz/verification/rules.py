@@ -1,6 +1,6 @@
-"""The lossless rules that judge from the root down: each tests siblings and samples one more token.
+"""The lossless rules that judge from the root down: they test siblings, then sample a token.
 
-They differ in the test and in what a rejection leaves of p and q. `Greedy`, `PointMass` and
+They differ in the test, and in how a rejection changes p and q. `Greedy`, `PointMass` and
 `RecursiveRejection` (speculative sampling) judge siblings one after the other. `AcceptReject` and
 `KSeq` test every sibling in the same way, need candidates sampled independently from q, and do not
 depend on their order.
@@ -41,10 +41,10 @@ from specviz.verification.tree import DraftTree
 
 
 class Greedy:
-    """Walks down along the target's top tokens; p must be one-hot.
+    """Accepts the target's top tokens; p must be one-hot.
 
-    For temperature 0: a candidate is accepted if it is the target's top token. Every lossless rule
-    gives the same text there; this one needs no u and no q.
+    Used at temperature 0: a candidate is accepted if it is the target's top token. Every lossless
+    rule gives the same text then; this rule uses neither u nor q.
     """
 
     spec = RULE_SPECS["greedy"]
@@ -57,7 +57,7 @@ class Greedy:
         q: Mapping[int, Tensor],
         chance: UniformSource,
     ) -> Verdict:
-        """Implement `Rule.judge`. Decisions record u although it does not matter."""
+        """Implement `Rule.judge`. Decisions record u, although it has no effect."""
         decisions: list[Decision] = []
         path: list[int] = []
         node, tops = 0, [each.tolist() for each in to_host(*p.max(dim=-1))]
@@ -77,11 +77,11 @@ class Greedy:
 
 
 class SiblingRejection:
-    """Walks down and tries siblings in order; each rejection changes p and q for the next sibling.
+    """Tests siblings in order; each rejection changes p and q for the next sibling.
 
     These distributions do not depend on u. So after the first sibling of a position is rejected,
-    those of all others are computed, and the values needed are read in one transfer, with the draw
-    that ends the round if no sibling is accepted.
+    the distributions for all others are computed at once, and the values needed are copied in one
+    transfer, with the draw that ends the round if no sibling is accepted.
     """
 
     spec: RuleSpec
@@ -99,7 +99,7 @@ class SiblingRejection:
         q: Mapping[int, Tensor],
         chance: UniformSource,
     ) -> Verdict:
-        """Implement `Rule.judge`. If the rule reads q, it must have every node with children."""
+        """Implement `Rule.judge`. A rule that reads q needs q at every node with children."""
         judged = RoundDecisions(self.spec.name, self.parameters, chance)
         path: list[int] = []
         node, q = 0, q if self.spec.reads_q else {}
@@ -143,12 +143,12 @@ class RoundDecisions:
         distributions: Sequence[NodeDistributions],
         inputs: Sequence[Inputs],
     ) -> int | None:
-        """Decide siblings in order until one is accepted; return it, or None.
+        """Test siblings in order until one is accepted; return it, or None.
 
         Args:
             siblings: Their nodes.
             distributions: The distributions that each is judged by.
-            inputs: p and q of each.
+            inputs: p and q of each sibling.
         """
         for child, dists, own in zip(siblings, distributions, inputs, strict=False):
             u = self.chance.judge(child)
@@ -159,11 +159,11 @@ class RoundDecisions:
 
 
 class PointMass(SiblingRejection):
-    """Walks down without reading q, for candidates that were not sampled.
+    """Tests candidates that were not sampled, and does not read q.
 
-    Accept x with probability p(x), otherwise remove x from p. An argmax, a top-k or a looked-up
-    n-gram has no q: it is a point mass. Accepting with p(x) and removing x after a rejection gives
-    p for *every* proposal, so the rule is also exact for sampled candidates, but accepts fewer
+    It accepts x with probability p(x), otherwise it removes x from p. Top tokens and copied n-grams
+    have no q: they are point masses. Accepting with p(x) and removing x after a rejection gives p
+    for *every* proposal, so the rule is also exact for sampled candidates, but accepts fewer
     (SGLang's kernel, EAGLE-2/3's `qx = 1`; SafeAILab/EAGLE issues 93, 171, 329).
     """
 
@@ -180,15 +180,17 @@ class RecursiveRejection(SiblingRejection):
 
     On a chain (Leviathan et al. 2211.17192, Chen et al. 2302.01318): accept x sampled from q with
     probability min(1, p/q); at the first rejection sample from the residual (p − q)₊. With
-    siblings, each rejection leaves a residual that the next one is judged by: independent draws as
-    in SpecInfer 2305.09781, without replacement as in 2402.14160, 2401.06706 and EAGLE-1. It is
-    lossless on average over drafts, which must be real samples of the q given. Proof at one
-    position: x is accepted as itself with q min(1, p/q) = min(p, q), and the rejected mass, 1 − Σ
-    min(p, q) = Σ (p − q)₊, is sampled from exactly that residual; the two add up to p.
+    siblings, each rejection leaves a residual that the next one is judged by: for independent
+    samples as in SpecInfer 2305.09781, for samples without replacement as in 2402.14160, 2401.06706
+    and EAGLE-1. The rule is lossless on average over drafts, which must be real samples of the q
+    given. Proof for one position: x is guessed and accepted with probability q min(1, p/q) = min(p,
+    q). A rejection has probability 1 − Σ min(p, q) = Σ (p − q)₊, and then (p − q)₊, normalized, is
+    sampled. The two add up to p.
 
-    The lossy variants differ only in the test. Lenience accepts more of the tokens that the draft
-    prefers: output ≤ p/l. The ensemble's v = w p + (1 − w) q leaves the same residual, since v − q
-    = w (p − q), and gives v exactly, so TV = (1 − w) TV(p, q).
+    The lossy variants differ only in the test. Lenience tests with p/l instead of p, so it accepts
+    more of the tokens that the draft prefers. The ensemble tests with v = w p + (1 − w) q. Its
+    residual is the same, since v − q = w (p − q), so the output is exactly v, and TV = (1 − w)
+    TV(p, q).
 
     Args:
         name: The rule's name.
@@ -210,13 +212,13 @@ class RecursiveRejection(SiblingRejection):
         return NodeDistributions(left, q)
 
     def _masks(self, drawn: Drawn) -> bool:
-        """Return whether q loses a rejected candidate, as it does without replacement."""
+        """Return whether a rejected candidate is removed from q: if sampled without replacement."""
         kinds = self.spec.accepts
         return Drawn.WITHOUT_REPLACEMENT in (kinds if len(kinds) == 1 else {drawn})
 
 
 def first_sibling_inputs(tree: DraftTree, p: Tensor, q: Mapping[int, Tensor]) -> dict[int, Inputs]:
-    """Return p (and q, if given) of the first child of each node, read in one transfer."""
+    """Return p (and q, if given) of each node's first child, copied in one transfer."""
     firsts = {node: tree.tokens[kids[0]] for node, kids in enumerate(tree.children) if kids}
     if not firsts:
         return {}
@@ -230,11 +232,11 @@ def first_sibling_inputs(tree: DraftTree, p: Tensor, q: Mapping[int, Tensor]) ->
 def later_sibling_inputs(
     rejections: Sequence[NodeDistributions], tokens: Sequence[int], chance: UniformSource
 ) -> tuple[Draw, list[Inputs]]:
-    """Return the draw that ends the round if all tokens are rejected, and p and q of each.
+    """Return the draw for the case that all tokens are rejected, and p and q of each.
 
     Args:
-        rejections: The distributions that each token is judged by, then those that remain after
-            all rejections.
+        rejections: The distributions that each token is judged by, then those that remain after all
+            rejections.
         tokens: The tokens.
         chance: The random numbers.
     """
@@ -247,8 +249,8 @@ def later_sibling_inputs(
     return final, [dict(zip("pq", [next(found) for _ in pair], strict=False)) for pair in pairs]
 
 
-MAX_STEPS: Final = 100  # limit of the search for ρ*, which takes about ten steps
-ROUNDING: Final = 2.0**-52  # rounding error of a difference of numbers below 1
+MAX_STEPS: Final = 100  # maximum steps of the search for ρ*, which takes about ten
+ROUNDING: Final = 2.0**-52  # rounding error of a difference between numbers below 1
 
 
 def max_ratio(p: Tensor, q: Tensor) -> Tensor:
@@ -257,7 +259,7 @@ def max_ratio(p: Tensor, q: Tensor) -> Tensor:
 
 
 class AcceptReject(Walk):
-    """Von Neumann's accept-reject (1951), from which speculative sampling comes.
+    """Von Neumann's accept-reject method (1951), the origin of speculative sampling.
 
     Accept x sampled from q with probability p(x)/(M q(x)), M = max p/q; the original samples again
     until one is accepted. Here the number of candidates is fixed, and if all are rejected, the
@@ -277,10 +279,10 @@ class KSeq(Walk):
 
     With β = Σ min(q, p/ρ), one of them is accepted with probability P = 1 − (1 − β)^k, and the
     accepted mass at x is min(q, p/ρ) P/β. If all are rejected, the token is sampled from the
-    difference of p and that mass. The rule is lossless if the difference is nowhere negative: for
-    ρ ≥ ρ*, the root of 1 − (1 − β)^k = ρ β. At ρ* the difference is (p − ρ q)₊, not normalized.
-    Proof: the accepted mass and the difference add up to p, token by token. The published bound:
-    within 1 − 1/e of optimal.
+    difference of p and that mass. The rule is lossless if the difference is nowhere negative: for ρ
+    ≥ ρ*, the root of 1 − (1 − β)^k = ρ β. At ρ* the difference is (p − ρ q)₊, not normalized.
+    Proof: the accepted mass and the difference add up to p, token by token. By the published bound,
+    its acceptance is at least 1 − 1/e of the optimum.
     """
 
     def extra_inputs(self, dists: NodeDistributions, candidates: int) -> Inputs:
@@ -296,14 +298,15 @@ class KSeq(Walk):
 
 
 def acceptance_of_one(p: Tensor, q: Tensor, rho: float) -> Tensor:
-    """Return β(ρ) = Σ min(q, p/ρ) over the last axis: the probability to accept one candidate."""
+    """Return β(ρ) = Σ min(q, p/ρ) over the last axis: one candidate's acceptance probability."""
     return torch.minimum(q, p / rho).sum(dim=-1)
 
 
 def least_rho(p: Tensor, q: Tensor, candidates: int) -> float:
-    """Return ρ*, the least ρ from 1 to k with 1 − (1 − β)^k ≤ ρ β, so no residual is negative.
+    """Return ρ*, the least ρ from 1 to k with 1 − (1 − β)^k ≤ ρ β.
 
-    Found by false position (Illinois): about ten sums over the vocabulary.
+    From ρ* on, the residual is nowhere negative. It is found by the method of false position
+    (Illinois variant), with about ten sums over the vocabulary.
     """
     low, high = 1.0, float(candidates)
     below, above = _excess(p, q, low, candidates), _excess(p, q, high, candidates)
@@ -323,7 +326,7 @@ def least_rho(p: Tensor, q: Tensor, candidates: int) -> float:
 
 
 def _excess(p: Tensor, q: Tensor, rho: float, candidates: int) -> float:
-    """Return by how much the accepted mass would exceed p; positive below ρ*."""
+    """Return by how much the accepted mass would exceed p; this is positive below ρ*."""
     beta = acceptance_of_one(p, q, rho).item()
     return float(1.0 - (1.0 - beta) ** candidates - rho * beta)
 

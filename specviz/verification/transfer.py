@@ -1,7 +1,7 @@
 """Transfers of tensors between the host and a model's device.
 
-A read waits until the device has finished all earlier work, so values that are needed together are
-read in one transfer. Uploads do not wait.
+Copying to the host waits until the device has finished all earlier work, so values that are needed
+together are copied in one transfer. Uploads do not wait.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-ALIGNMENT: Final = 16  # in bytes; tensors in one upload start at multiples of it
-ROW_ALIGNMENT: Final = 8  # in elements; attention copies a mask with unaligned rows in every layer
+ALIGNMENT: Final = 16  # in bytes; each tensor of an upload starts at a multiple
+ROW_ALIGNMENT: Final = 8  # in elements; attention copies masks whose rows are unaligned
 
 
 def upload(values: Sequence[Any], device: torch.device) -> Tensor:
@@ -22,7 +22,7 @@ def upload(values: Sequence[Any], device: torch.device) -> Tensor:
 
 
 def to_device(tensor: Tensor, device: torch.device) -> Tensor:
-    """Upload a host tensor without waiting; CUDA stages small tensors immediately."""
+    """Upload a host tensor without waiting; CUDA copies small tensors to a buffer immediately."""
     return tensor.to(device, non_blocking=device.type == "cuda")
 
 
@@ -53,7 +53,7 @@ class UploadBatch:
         self._uploaded: list[Tensor] = []
 
     def put(self, tensor: Tensor) -> Callable[[], Tensor]:
-        """Add a tensor; returns a function that gives the uploaded tensor."""
+        """Add a tensor; return a function that returns the uploaded tensor."""
         assert not self._uploaded, "the batch has already been uploaded"
         self._tensors.append(tensor)
         index = len(self._tensors) - 1
@@ -77,8 +77,8 @@ def to_host_async(tensor: Tensor) -> Tensor:
 def to_host(*tensors: Tensor) -> list[Tensor]:
     """Copy tensors of one device to the host in one transfer.
 
-    On CUDA they travel as float64, which represents float32 values and token ids exactly. On MPS,
-    which has no float64, each is copied by itself.
+    On CUDA they are sent as float64, which represents float32 values and token ids exactly. On MPS,
+    which has no float64, each is copied separately.
     """
     device = tensors[0].device
     if device.type != "cuda":

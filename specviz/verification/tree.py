@@ -1,7 +1,7 @@
 """The draft tree: tokens and parents. A chain is a tree with one child per node.
 
 Node 0 is the last committed token. Every other node is a guess and comes after its parent; the
-children of a node are in the order in which they are tried.
+children of a node are in the order in which rules test them.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class DraftTree:
 
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:
-        """The children of each node in the order tried."""
+        """The children of each node, in the order in which rules test them."""
         lists: list[list[int]] = [[] for _ in self.tokens]
         for node, parent in enumerate(self.parents):
             if node:
@@ -80,10 +80,10 @@ class DraftTree:
         """Return the tree of `nodes` alone, renumbered.
 
         Args:
-            nodes: Ascending, each with its ancestors.
+            nodes: The nodes in ascending order, including the ancestors of each.
 
         Raises:
-            ValueError: If a node is given without its parent.
+            ValueError: If the parent of a node is missing.
         """
         return subtree(self.tokens, self.parents, nodes)
 

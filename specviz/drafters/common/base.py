@@ -41,16 +41,17 @@ class Weightless:
         return cls(title)
 
     def weights(self, target: Target) -> Weights:
-        """Implement `Drafter.weights`: it has none of its own."""
+        """Implement `Drafter.weights`: this drafter has no weights."""
         return Weights(0, 0)
 
 
 class HeadDrafter:
     """A trained head in eval mode, on the target's device and in its dtype.
 
-    A subclass has a `name`, implements `Drafter.begin`, and names the `network` that its folder
-    contains: an `nn.Module` with a `config` that has `made_for`, and with `load(folder, target)`.
-    It captures the target's final hidden states, unless the subclass says otherwise.
+    A subclass has a `name`, implements `Drafter.begin`, and sets `network` to the class that its
+    folder contains: an `nn.Module` with the method `load(folder, target)` and a `config` that has
+    the field `made_for`. The target's final hidden states are captured for it, unless the subclass
+    overrides that.
     """
 
     name: str
@@ -66,8 +67,8 @@ class HeadDrafter:
     def load(cls, title: str, folder: Path, target: Target) -> Self:
         """Load the head in `folder`, with `title` as its displayed name.
 
-        The target that the head was trained for is checked before its tensors are read. Tensors
-        made for another target do not fit either, but that error would be less helpful.
+        Before the tensors are read, the target is compared with the one that the head was trained
+        for. Loading the tensors for another target would fail too, but with a less helpful error.
 
         Raises:
             NotAvailable: If the folder has no weights.
@@ -79,5 +80,5 @@ class HeadDrafter:
 
     @classmethod
     def from_head(cls, head: Any, card: ModelCard, target: Target) -> Self:
-        """Return the drafter of a head that is already loaded for this target."""
+        """Return a drafter for a head that is already loaded for this target."""
         return cls(head, card)

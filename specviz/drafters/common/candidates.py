@@ -1,8 +1,8 @@
 """Candidate tokens under the nodes of a level, chosen or sampled on the device.
 
-Siblings are sampled one after another without replacement. The host does not wait between two of
-them: a sampled token is removed from its distribution on the device, and the host reads the draws
-later, those of one level or of many at once.
+Siblings are sampled one after another without replacement. A sampled token is removed from its
+distribution on the device, so the host need not wait after each draw; it reads the draws of one or
+many levels later, in one transfer.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from specviz.verification.transfer import UploadBatch, to_device, to_host
 
 @dataclass(frozen=True, slots=True)
 class SiblingDraws:
-    """Draws of siblings, on the host.
+    """Draws of siblings, copied to the host.
 
     Attributes:
-        draws: By distribution, its draws in order.
-        probs: By distribution and draw, the reported probability of the token.
+        draws: For each distribution, its draws in order.
+        probs: For each distribution and draw, the reported probability of the token.
         confirmed: Whether the tokens equal `DeviceDraws.token_ids` and siblings are distinct.
     """
 
@@ -47,20 +47,20 @@ class SiblingDraws:
 
     @property
     def tokens(self) -> list[list[int]]:
-        """By distribution, the tokens drawn."""
+        """For each distribution, the tokens drawn."""
         return [[draw.token for draw in draws] for draws in self.draws]
 
 
 class Coins:
-    """The random numbers u for draws from several distributions, at least one draw from each.
+    """The random numbers u for sampling from several distributions, at least once from each.
 
     Args:
         rows: For each distribution, one u per draw.
         uploads: The batch that uploads them to the device; None to upload them at each use.
 
     Attributes:
-        order: Indices of the distributions, most draws first. The distributions that have a draw of
-            a given rank are then a prefix.
+        order: Indices of the distributions, most draws first. The distributions with at least k
+            draws are then the first ones in this order.
     """
 
     def __init__(self, rows: Sequence[Sequence[float]], uploads: UploadBatch | None = None) -> None:
@@ -70,14 +70,14 @@ class Coins:
 
     @property
     def counts(self) -> list[int]:
-        """By rank, the number of distributions that have a draw of this rank."""
+        """For each rank (first draw, second, …), the number of distributions with such a draw."""
         most = max(map(len, self.rows))
         return [sum(len(row) > rank for row in self.rows) for rank in range(most)]
 
     def by_rank(self, device: torch.device) -> Sequence[float | Tensor]:
-        """By rank, the u in `order` on the device, (m, 1) float64 each.
+        """For each rank, the u of the distributions in `order`, (m, 1) float64 on the device.
 
-        For a single distribution they are floats, which need no upload.
+        For a single distribution, each u is a float, which needs no upload.
         """
         if self._uploaded is None and len(self.rows) == 1:
             return self.rows[0]
@@ -102,10 +102,10 @@ class _Rank:
 
 @dataclass(frozen=True, slots=True)
 class DeviceDraws:
-    """Draws that were made on the device and are not read by the host yet.
+    """Draws that were made on the device and that the host has not read yet.
 
-    There is one draw per u, each without the tokens drawn before it. A distribution with more draws
-    than possible tokens repeats a token.
+    There is one draw per u. A draw never repeats an earlier one from the same distribution, unless
+    there are more draws than possible tokens.
 
     Attributes:
         coins: The random numbers.
@@ -119,7 +119,7 @@ class DeviceDraws:
 
     @classmethod
     def start(cls, distributions: Tensor, coins: Coins, probs: Tensor) -> DeviceDraws:
-        """Draw from distributions (n, V)."""
+        """Sample from distributions (n, V) on the device."""
         ordered = [distributions, probs]
         if coins.order != sorted(coins.order):
             ordered = [torch.stack([each[at] for at in coins.order]) for each in ordered]
@@ -127,7 +127,7 @@ class DeviceDraws:
 
     @property
     def token_ids(self) -> Tensor:
-        """The tokens drawn, (draws,), by distribution; invalid after a draw that was not found."""
+        """The tokens drawn, (draws,), by distribution; wrong after a draw whose search failed."""
         positions = {row: at for at, row in enumerate(self.coins.order)}
         return torch.stack(
             [
@@ -143,7 +143,7 @@ class DeviceDraws:
         return [each for rank in self.ranks for each in (*rank.walked[:3], rank.probs)]
 
     def resolve(self, pending: Sequence[Tensor]) -> SiblingDraws:
-        """Return the draws from the values of `pending`; those not found are drawn one by one."""
+        """Return the draws, given the values of `pending`; failed searches are repeated."""
         values = iter(each.flatten().tolist() for each in pending)
         rows = [list(zip(*four, strict=True)) for four in zip(*[values] * 4, strict=True)]
         found = SiblingDraws([[] for _ in self.coins.rows], [[] for _ in self.coins.rows])
@@ -182,10 +182,10 @@ class DeviceDraws:
 
 
 def _draw_ranks(distributions: Tensor, probs: Tensor, coins: Coins) -> list[_Rank]:
-    """Draw rank by rank on the device.
+    """Make the first draw from each distribution, then the second and so on, on the device.
 
-    On CUDA, where a read waits for the device, more top tokens are searched, so that few draws need
-    a second search.
+    A draw is searched among the top tokens only. On CUDA, where a repeated search makes the host
+    wait, more top tokens are searched, so that few draws need a second search.
 
     Args:
         distributions: (n, V), in the order of `coins`.
@@ -212,13 +212,13 @@ def _draw_ranks(distributions: Tensor, probs: Tensor, coins: Coins) -> list[_Ran
 def distinct_draws(
     distributions: Tensor, coins: Sequence[Sequence[float]], probs: Tensor
 ) -> SiblingDraws:
-    """Draw siblings and read them at once; see `DeviceDraws`."""
+    """Sample siblings and copy the draws to the host at once; see `DeviceDraws`."""
     draws = DeviceDraws.start(distributions, Coins(coins), probs)
     return draws.resolve(to_host(*draws.pending))
 
 
 def _draw_one_by_one(distribution: Tensor, coins: Sequence[float]) -> list[Draw]:
-    """Draw from one distribution (V,), reading each draw before the next."""
+    """Sample from one distribution (V,), copying each draw to the host before the next."""
     found: list[Draw] = []
     for u in coins:
         found.append(draw(distribution, u))
@@ -233,7 +233,7 @@ class CandidateValues:
     Attributes:
         tokens: Their tokens.
         probs: Their probabilities at temperature 1.
-        draws: Their draws; empty if nothing was sampled.
+        draws: How each was drawn; empty if nothing was sampled.
         confirmed: Whether the tokens equal `Candidates.token_ids`.
     """
 
@@ -248,12 +248,12 @@ class Candidates(Protocol):
 
     @property
     def distributions(self) -> Sequence[Tensor] | Tensor:
-        """By node, the distribution that they were sampled from, (V,); empty if none was."""
+        """For each node, the distribution (V,) that was sampled from; empty if none was."""
         ...
 
     @property
     def token_ids(self) -> Tensor:
-        """The tokens, (guesses,), node by node; invalid where `resolve` finds others."""
+        """The tokens (guesses,), node by node; wrong where `resolve` corrects them."""
         ...
 
     @property
@@ -275,7 +275,7 @@ class Candidates(Protocol):
 
 
 class TopCandidates:
-    """The most probable tokens, a point mass, without tokens of probability 0.
+    """The most probable tokens, a point mass; tokens of probability 0 are left out.
 
     Args:
         logits: (n, V).
@@ -316,8 +316,8 @@ class SampledCandidates:
     Args:
         logits: (n, V).
         sampling: Sampling settings.
-        coins: The random numbers, as `uniform` gives them.
-        uniform: Returns the u of a guess by its number in the level, from 0.
+        coins: The random numbers u, on the device; equal to those of `uniform`.
+        uniform: Returns the u of a guess, given its number in the level, from 0.
     """
 
     def __init__(
@@ -341,7 +341,8 @@ class SampledCandidates:
     def resolve(self, pending: Sequence[Tensor], name: str) -> CandidateValues:
         """Implement `Candidates.resolve`.
 
-        If a distribution has fewer tokens than draws, all draws are repeated with fewer.
+        If a distribution has fewer possible tokens than draws, all sampling is repeated with fewer
+        draws.
         """
         found = self.draws.resolve(pending)
         confirmed = found.confirmed
@@ -360,7 +361,7 @@ def coins_by_node(counts: Sequence[int], uniform: Callable[[int], float]) -> lis
 
 
 def limit_widths(distributions: Tensor, widths: Sequence[int]) -> list[int]:
-    """Limit widths to the number of possible tokens in each row (n, V); top-k may reduce it.
+    """Limit the draws from each row (n, V) to its number of possible tokens (after top-k).
 
     The minimum is 1, so that a row that is not a distribution raises an error.
     """

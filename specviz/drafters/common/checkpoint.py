@@ -1,8 +1,8 @@
 """Reading a head's folder: its config, its layout, its tensors, and a network filled with them.
 
 Files are never executed: only tensors are loaded. An error names the first tensor that does not
-fit. All heads are read in one of the published `layouts`, the house's too. A layout that is not
-listed there is refused, and the error lists what the folder contains.
+fit. Every head must have one of the published `layouts`, as the heads trained here do. Any other
+layout is refused, and the error lists what the folder contains.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from specviz.trace.events import ModelCard
 
 
 def card_of(head: nn.Module, title: str, family: str, folder: Path) -> ModelCard:
-    """Return the model card of the head in `folder`; shared parameters are not counted."""
+    """Return the model card of the head in `folder`; parameters of the target are not counted."""
     files = head_files(folder)
     size = sum(weight.numel() for weight in head.parameters())
     return ModelCard(title, family, size, size_of(files), fingerprint(files))
@@ -44,7 +44,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 
     Raises:
         NotAvailable: If there is none.
-        Unsuitable: If it cannot be used.
+        Unsuitable: If it is not valid JSON or not supported.
     """
     return file_checks.read_config(folder_label(folder), folder)
 
@@ -91,7 +91,7 @@ def tensor_names(folder: Path) -> set[str]:
         try:
             with safe_open(file, "pt") as opened:
                 found |= set(opened.keys())
-        except SafetensorError:  # a pickle, or a damaged file, which `_tensors` reports
+        except SafetensorError:  # raised for a pickle or a damaged file; `_tensors` reports it
             found |= _tensors(folder_label(folder), file).keys()
     return found
 
@@ -111,7 +111,7 @@ def _tensors(name: str, file: Path) -> dict[str, Tensor]:
         raise
     except UnpicklingError as error:
         raise pickle_error(name) from error
-    except Exception as error:  # a damaged file can raise anything
+    except Exception as error:  # a damaged file can raise any exception
         reason = str(error).strip().split("\n")[0]
         raise Unsuitable(f"{name!r} could not be loaded as tensors: {reason}") from error
     if not isinstance(found, dict) or not all(map(torch.is_tensor, found.values())):
@@ -122,7 +122,7 @@ def _tensors(name: str, file: Path) -> dict[str, Tensor]:
 
 
 def _pickled(name: str, file: Path) -> Any:
-    """Load a pickle; for the newer zip format, tensors are read only when they are used."""
+    """Load a pickle file; a tensor in the newer zip format is read only when it is used."""
     count_tensors(name, file)
     return torch.load(file, "cpu", weights_only=True, mmap=is_zipfile(file))
 
@@ -218,7 +218,7 @@ def parse_config(name: str, data: Mapping[str, Any], kind: type[Config]) -> Conf
     return config
 
 
-COUNTS = (  # prefixes of the keys that must be positive integers
+COUNTS = (  # keys with these prefixes must be positive integers
     "medusa_num", "n_", "head_num", "skip", "block", "filter", "hidden_dim", "num_", "intermediate",
 )  # fmt: skip
 
@@ -226,7 +226,7 @@ COUNTS = (  # prefixes of the keys that must be positive integers
 def freeze_like(module: nn.Module, model: Any) -> None:
     """Freeze a module on the model's device in its dtype.
 
-    Only weights change dtype: rotary frequencies stay float32.
+    Only parameters change their dtype; rotary frequencies stay float32.
     """
     for weight in module.parameters():
         weight.data = weight.data.to(model.dtype)
@@ -259,7 +259,7 @@ EMBEDDING: Final = (
     r"(^|\.)(wte|word_embeddings|shared)\.weight$"
     r"|\.(embed_\w+|\w*embeddings?)\.weight$"
 )
-MAX_LISTED: Final = 6  # keys and tensor names listed in an error
+MAX_LISTED: Final = 6  # how many keys and tensor names an error lists
 
 
 def layout_of(config: Mapping[str, Any], names: Names) -> Layout | None:
@@ -268,7 +268,7 @@ def layout_of(config: Mapping[str, Any], names: Names) -> Layout | None:
 
 
 def layout_in(folder: Path) -> Layout | None:
-    """Return the layout of the head in a folder; None for a language model.
+    """Return the layout of the head in a folder, or None if the folder contains a language model.
 
     Raises:
         Unsuitable: If the folder contains neither.
@@ -281,11 +281,11 @@ def layout_in(folder: Path) -> Layout | None:
 
 
 def read_head(folder: Path, family: str) -> Head:
-    """Read the head in a folder, with the keys and names of its family's network.
+    """Read the head in a folder, with keys and tensor names converted to those of our network.
 
     Raises:
-        NotAvailable: If there is none.
-        Unsuitable: If its layout is unknown or of another family.
+        NotAvailable: If there is no head.
+        Unsuitable: If the layout is unknown or belongs to another family.
     """
     name, config, tensors = folder_label(folder), read_config(folder), read_tensors(folder)
     layout = layout_of(config, tensors)
@@ -297,10 +297,10 @@ def read_head(folder: Path, family: str) -> Head:
 
 
 class HeadNetwork(nn.Module):
-    """A head's network that is saved to and loaded from a folder in a known layout.
+    """A head's network that can be saved to a folder and loaded from one, in a known layout.
 
     Attributes:
-        family: Family of the layout.
+        family: Family whose layouts it reads.
         config_type: Class of the config, with `from_json(name, data)`, `check_fit(name, target)`
             and `to_json()`.
         config: The config.
@@ -331,7 +331,7 @@ class HeadNetwork(nn.Module):
 
     @classmethod
     def like_file(cls, found: Head, config: Any) -> Self:
-        """Return an unfilled head with the parts that the files have."""
+        """Return a network with the parts that the files contain, not filled in yet."""
         make: Any = cls
         made: Self = make(config)
         return made

@@ -1,8 +1,8 @@
 """Configs of EAGLE-like heads, with the keys of the public checkpoints.
 
-A config that would change the numbers in a way that is not implemented is refused; all other keys
-are ignored. Written configs have the keys that vLLM's loaders read; the documentation lists the
-folders that work there.
+A config is refused if it requires a computation that is not implemented; unknown keys without
+effect are ignored. Written configs have the keys that vLLM reads; the documentation lists which
+heads vLLM loads.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from specviz.models.errors import Unsuitable
 from specviz.models.target import Target
 
 NEEDED: Final = ("hidden_size", "intermediate_size", "num_attention_heads", "vocab_size")
-TYPES: Final[Mapping[str, set[type]]] = {  # by a field's annotation
+TYPES: Final[Mapping[str, set[type]]] = {  # types of values, by annotation
     "int": {int},
     "int | None": {int, type(None)},
     "float": {int, float},
     "bool": {bool},
 }
-ROPES: Final = ("linear", "llama3", "yarn")  # their frequencies follow from the config alone
+ROPES: Final = ("linear", "llama3", "yarn")  # rope types that need only the config
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,11 @@ class HeadConfig:
         rope_theta: Base of the rotary angles.
         made_for: Hashes of the target's weights, see `MadeFor`. Only specviz writes this key.
             Without it, as in public heads, only shapes are compared.
-        max_position_embeddings: The target's, for other programs; not used here.
+        max_position_embeddings: The target's value, written for other programs; not used here.
         head_norms: Whether queries and keys are normed per head, as in Qwen3. Inferred from the
             names of the tensors (see `layouts`).
         biases: Attention projections that have a bias; inferred like `head_norms`.
-        rope_scaling: Scaling of the rotary angles, as transformers has it; None for none.
+        rope_scaling: Scaling of the rotary angles, in transformers' format; None for none.
     """
 
     architectures: ClassVar[tuple[str, ...]] = ("LlamaForCausalLM",)
@@ -101,9 +101,9 @@ class HeadConfig:
 
     @classmethod
     def like(cls, target: Target, **changes: Any) -> Self:
-        """Return the config of a new house-sized head for this target: one layer of the same width.
+        """Return a config for a new small head for this target: one layer as wide as the target.
 
-        Rotary positions are not scaled, even if the target's are.
+        Rotary positions are not scaled, even if those of the target are.
         """
         model = target.model.config
         shared = {field.name for field in fields(HeadConfig)} & set(dir(model)) - {"rope_scaling"}
@@ -130,7 +130,7 @@ class HeadConfig:
         return self.hidden_size
 
     def check_fit(self, name: str, target: Target) -> None:
-        """Check that the target has the head's width and at least its tokens.
+        """Check that the target is as wide as the head and has at least as many tokens.
 
         Raises:
             Unsuitable: If not.
@@ -139,7 +139,7 @@ class HeadConfig:
 
 
 def _check_numbers(name: str, config: HeadConfig) -> None:
-    """Check the types of all fields, and that attention heads can be shared.
+    """Check the types of all fields, and that query heads divide evenly among key heads.
 
     Raises:
         Unsuitable: If not.
@@ -152,7 +152,7 @@ def _check_numbers(name: str, config: HeadConfig) -> None:
 
 
 def check_heads(name: str, config: HeadConfig, block: str) -> None:
-    """Check that query heads can share key heads, and that the head size is even.
+    """Check that query heads divide evenly among key heads, and that the head size is even.
 
     Args:
         name: Name of the head in error messages.
@@ -169,7 +169,7 @@ def check_heads(name: str, config: HeadConfig, block: str) -> None:
 
 
 def check_sizes(name: str, width: int, vocabulary: int, target: Target) -> None:
-    """Check that a head has the target's width and at most its number of tokens.
+    """Check that a head is as wide as the target and has at most as many tokens.
 
     Raises:
         Unsuitable: If not.

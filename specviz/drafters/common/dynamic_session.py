@@ -34,13 +34,13 @@ from specviz.verification.transfer import UploadBatch
 
 
 class HeadReader(Protocol):
-    """A head's reader for one run.
+    """A head that reads a text and draft trees within one run.
 
     Attributes:
         name: Name of the head in error messages.
-        device: Device that it is on.
+        device: Device of the head.
         passes: Passes of the head since the last text.
-        work: Rows that it computed since it was last reset.
+        work: Rows computed since the counter was last reset.
     """
 
     name: str
@@ -53,7 +53,7 @@ class HeadReader(Protocol):
         ...
 
     def read_text(self, length: int) -> Tensor:
-        """Drop the last tree and read a text's new tokens; return logits (1, V).
+        """Drop the last tree and read a text's new tokens; return the next token's logits (1, V).
 
         Args:
             length: Number of tokens of the whole text.
@@ -63,12 +63,12 @@ class HeadReader(Protocol):
     def read_level(
         self, nodes: Sequence[int], tokens: Sequence[int], parents: Sequence[int]
     ) -> Tensor:
-        """Read nodes, after their parents; return logits (n, V).
+        """Read nodes whose parents were read before; return the logits (n, V) after each.
 
         Args:
             nodes: The nodes.
-            tokens: By node of the whole tree, its token.
-            parents: By node of the whole tree, its parent.
+            tokens: Token of each node of the whole tree.
+            parents: Parent of each node of the whole tree.
         """
         ...
 
@@ -82,7 +82,7 @@ class HeadReader(Protocol):
         ...
 
     def plan_device_levels(self, count: int, levels: int, uploads: UploadBatch) -> DeviceLevelPass:
-        """Prepare levels of a dynamic tree below the root, to be run one after another.
+        """Prepare the levels of a dynamic tree below the root; they are run one after another.
 
         Args:
             count: Nodes per level.
@@ -99,7 +99,7 @@ def logits_after_nodes(
     parents: Sequence[int],
     nodes: Sequence[int],
 ) -> Tensor:
-    """Return a head's logits (n, V) after these nodes, under a text of `length` tokens."""
+    """Return a head's logits (n, V) after these nodes of a tree under a text of `length` tokens."""
     return reader.read_level(nodes, tokens, parents) if nodes[0] else reader.read_text(length)
 
 
@@ -123,7 +123,7 @@ class DynamicSession:
         settings: Settings,
         remark: Mapping[str, Any] | None = None,
     ) -> None:
-        """Create a session without a text."""
+        """Create a session that has not read a text."""
         self.reader = reader
         self.vocab_size = target.vocab_size
         self.eos = target.eos
@@ -138,13 +138,13 @@ class DynamicSession:
 
         The head makes one pass per level, over at most `fan_out` nodes.
 
-        Score by node: the head's probability after its parent. Evidence by node: the probability of
-        its path, and its rank by that probability among all guesses considered.
+        Recorded for each guess: its probability after its parent (the score), the probability of
+        its path, and the path's rank among all guesses considered.
         """
         self.reader.work = Work()
         growth = DynamicTree([context[-1]])
         wanted = growth.levels(max_tokens - 1, self.fan_out, self.budget, self.eos)
-        if self.reader.device.type == "cuda" and max_tokens > 1:  # a read would make the host wait
+        if self.reader.device.type == "cuda" and max_tokens > 1:  # copying makes the host wait
             replay(growth, self._ahead(len(context), max_tokens - 1), wanted, self.reader.name)
             return self._proposal(growth)
         for level in wanted:
@@ -153,7 +153,7 @@ class DynamicSession:
         return self._proposal(growth)
 
     def _ahead(self, length: int, deepest: int) -> DeviceTree:
-        """Compute all levels under a text of `length` tokens without a read by the host."""
+        """Compute all levels under a text of `length` tokens, copying none to the host."""
         uploads, count = UploadBatch(self.reader.device), min(self.fan_out, self.vocab_size)
         text = self.reader.plan_text(length, uploads)
         deeper = self.reader.plan_device_levels(count, deepest - 1, uploads)
@@ -179,12 +179,12 @@ class DynamicSession:
     def commit(
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
-        """Implement `DraftSession.commit`: state i and token i form a row of the head."""
+        """Implement `DraftSession.commit`: state i and token i form one row of the head's input."""
         states.check_length(len(tokens))
         self.reader.add_states(states, tokens)
 
     def _proposal(self, growth: DynamicTree) -> Proposal:
-        """Return the best guesses as a proposal with evidence."""
+        """Return the best guesses as a proposal, with the data that the page shows."""
         tree, best = growth.tree(self.budget)
         kept, place = sorted(best), {node: i for i, node in enumerate(best)}
         score: dict[int, float] = {}

@@ -1,13 +1,13 @@
-"""A dynamic draft tree (EAGLE-2, 2406.16858): a pool of guesses whose most probable ones are kept.
+"""A dynamic draft tree (EAGLE-2, 2406.16858): the most probable of all guesses considered.
 
-A guess has one score, its path's total log-probability. It decides which guesses are expanded and
-which are kept. `PathScore` says how it is computed: as a sum of logs or as a product, and in which
-precision.
+A guess has one score, the total log-probability of its path. The score decides which guesses are
+expanded and which are kept. `PathScore` says how it is computed: as a sum of logs or as a product,
+and in which precision.
 
-Where reading a value would make the host wait, `DeviceTree` selects the nodes to expand on the
-device itself, like `DynamicTree.frontier`. It may expand more nodes, since it does not know which
-ones the budget excludes, but never other ones. `replay` builds the `DynamicTree` once the host has
-read all levels.
+Where copying a value makes the host wait, `DeviceTree` selects the nodes to expand on the device,
+by the same order as `DynamicTree.frontier`. It expands all of the nodes that the host would, and
+possibly more, since it does not know which ones the budget excludes. `replay` builds the
+`DynamicTree` once the host has read all levels.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from specviz.verification.tree import DraftTree, subtree
 
 
 class NodePredictor(Protocol):
-    """A session that predicts the tokens after any node, so that any tree can be built with it.
+    """A session that predicts the tokens after any node, so it can build a tree of any shape.
 
     Attributes:
         max_depth: How many levels of guesses it can predict.
@@ -46,8 +46,8 @@ class NodePredictor(Protocol):
 
         Args:
             context: The text.
-            tokens: By node, its token, of the tree so far.
-            parents: By node, its parent. Whole levels are requested, in order.
+            tokens: Token of each node of the tree so far.
+            parents: Parent of each node. Callers request whole levels, in order.
             nodes: Nodes to predict after; [0] starts a new tree.
         """
         ...
@@ -55,10 +55,9 @@ class NodePredictor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PathScore:
-    """How a path's score is computed: as a sum of log-probabilities, or as a product.
+    """How the score of a path is computed: as a sum of log-probabilities, or as a product.
 
-    The product is that of probabilities. Every step is rounded to `dtype`, as a loop on a GPU
-    rounds it.
+    The product multiplies probabilities. Every step is rounded to `dtype`, as on a GPU.
     """
 
     how: Literal["sum", "product"]
@@ -73,7 +72,7 @@ class PathScore:
         """Return the scores of children.
 
         Args:
-            totals: By child, the score of its parent; or one for all.
+            totals: Score of each child's parent, or one score for all children.
             logs: Log-probabilities of the children, (n,).
         """
         of_parents = torch.tensor(totals, dtype=self.dtype, device=logs.device)
@@ -84,21 +83,21 @@ class PathScore:
 
 
 SUMS: Final = PathScore("sum", torch.float32)
-RankedTokens = tuple[Sequence[int], Tensor]  # tokens in descending order, and log-probabilities
+RankedTokens = tuple[Sequence[int], Tensor]  # tokens (most probable first), log-probabilities
 
 
 @dataclass(slots=True)
 class DynamicTree:
     """A set of guesses, the most probable of which become the draft tree.
 
-    Real runs score by sums of float32 log-probabilities. Products and half precision are not used,
-    since many scores would tie.
+    Runs use sums of float32 log-probabilities. With products or half precision, many scores would
+    be equal; the Trees tab shows this.
 
     Attributes:
-        tokens: By node, in the order added, its token; [root] at first.
-        parents: By node, its parent.
-        depths: By node, its depth.
-        totals: By node, its score.
+        tokens: Token of each node, in the order added; [root] at first.
+        parents: Parent of each node.
+        depths: Depth of each node.
+        totals: Score of each node.
         kind: How scores are computed.
     """
 
@@ -136,19 +135,19 @@ class DynamicTree:
             yield level
 
     def add(self, parent: int, tokens: Sequence[int], log_probs: Tensor) -> None:
-        """Add guesses under `parent` in the order tried; see `add_children`."""
+        """Add guesses under `parent`, in the order in which they are tested."""
         self.add_children([parent], [(tokens, log_probs)])
 
     def add_children(self, parents: Sequence[int], guesses: Sequence[RankedTokens]) -> None:
-        """Add guesses under each of these nodes in the order tried.
+        """Add guesses under each of these nodes, in the order in which the rule will test them.
 
         Raises:
-            ValueError: If log-probabilities are not float32, above 0 or NaN; then a parent might
-                rank after its children.
+            ValueError: If log-probabilities are not float32, or if one is above 0 or NaN; a parent
+                might then rank after its children.
         """
         logs = torch.cat([values for _, values in guesses])
         highest = float(logs.max()) if len(logs) else 0.0
-        if logs.dtype is not torch.float32 or not highest <= 0.0:  # also true for NaN
+        if logs.dtype is not torch.float32 or not highest <= 0.0:  # NaN fails this comparison, too
             raise ValueError("Log-probabilities must be float32 and at most 0.")
         parent_totals: list[float] = []
         for parent, (tokens, _) in zip(parents, guesses, strict=True):
@@ -163,12 +162,12 @@ class DynamicTree:
     def add_level(
         self, parents: Sequence[int], tokens: Sequence[Sequence[int]], logs: Sequence[list[float]]
     ) -> None:
-        """Add guesses like `add_children`, for scores that are `SUMS`; plain Python is faster here.
+        """Add guesses as `add_children` does, in plain Python, which is faster; for `SUMS` only.
 
         Args:
             parents: The nodes.
-            tokens: By node, the tokens of its guesses in the order tried.
-            logs: By node, their log-probabilities: float32 values, at most 0.
+            tokens: For each node, the tokens of its guesses in the order in which they are tested.
+            logs: For each node, their log-probabilities: float32 values, at most 0.
         """
         totals: list[float] = []
         for parent, row, values in zip(parents, tokens, logs, strict=True):
@@ -178,7 +177,7 @@ class DynamicTree:
             self.depths += [depth] * size
             self.parents += [parent] * size
             totals += [total + value for value in values]
-        self.totals += np.array(totals, np.float32).tolist()  # rounded as a float32 sum is
+        self.totals += np.array(totals, np.float32).tolist()  # round as a float32 sum does
 
     def best(self, budget: int) -> list[int]:
         """Return the root and the `budget` most probable guesses, in descending order.
@@ -190,28 +189,29 @@ class DynamicTree:
             self._top, seen = [], 1
         if seen < len(self.tokens):
             weighed = [*self._top, *range(seen, len(self.tokens))]
-            weighed.sort(key=self.depths.__getitem__)  # a stable sort
-            weighed.sort(key=self.totals.__getitem__, reverse=True)  # also stable
+            weighed.sort(key=self.depths.__getitem__)  # the sort is stable
+            weighed.sort(key=self.totals.__getitem__, reverse=True)  # this sort is stable, too
             self._top, self._of = weighed[:budget], (budget, len(self.tokens))
         return [0, *self._top]
 
     def frontier(self, width: int, budget: int, ends: Collection[int]) -> list[int]:
-        """Return the nodes to expand: the `width` most probable of the deepest level.
+        """Return the nodes to expand: the `width` most probable nodes of the deepest level.
 
-        Nodes that end a text are left out, and so are nodes outside the `budget` most probable,
-        whose children cannot be kept. The result is empty when the tree is complete.
+        Nodes that end a text are left out. So are nodes outside the `budget` most probable guesses,
+        because their children cannot be among those either. The result is empty when the tree is
+        complete.
         """
         level = [n for n in self.best(budget) if self.depths[n] == self._deepest]
         return [n for n in level if self.tokens[n] not in ends][:width]
 
     def tree(self, budget: int) -> tuple[DraftTree, list[int]]:
-        """Return the `budget` most probable guesses as a tree, and their nodes in this tree.
+        """Return the `budget` most probable guesses as a tree, and their node numbers in this tree.
 
-        The tree has its nodes in the order added, so that parents come before children; the list is
-        in descending order of score.
+        The returned tree keeps the order in which nodes were added, so parents come before
+        children; the list of numbers is in descending order of score.
         """
         best = self.best(budget)
-        return subtree(self.tokens, self.parents, sorted(best)), best  # each with its ancestors
+        return subtree(self.tokens, self.parents, sorted(best)), best  # with their ancestors
 
 
 def read_top_tokens(logits: Tensor, width: int, name: str) -> list[tuple[list[int], Tensor]]:
@@ -234,7 +234,7 @@ def read_top_tokens(logits: Tensor, width: int, name: str) -> list[tuple[list[in
 
 
 def rank_tokens(logits: Tensor, width: int, name: str) -> tuple[list[list[int]], list[list[float]]]:
-    """Return what `read_top_tokens` returns as lists, for `add_level`."""
+    """Return the result of `read_top_tokens` as two lists, the input of `add_level`."""
     logs, ids = (each.tolist() for each in to_host(*top_log_probs(logits, width)))
     check_finite([row[0] for row in logs], name)
     possible = [[min(value, 0.0) for value in row if value != -inf] for row in logs]
@@ -248,7 +248,7 @@ def top_log_probs(logits: Tensor, width: int) -> tuple[Tensor, Tensor]:
 
 
 def split_rows(logs: Tensor, ids: Tensor, name: str) -> list[tuple[list[int], Tensor]]:
-    """Split what `top_log_probs` returns into rows, without impossible tokens.
+    """Convert the result of `top_log_probs` to one pair per row, without impossible tokens.
 
     Raises:
         BadScores: If the logits are not finite.
@@ -262,7 +262,8 @@ def split_rows(logs: Tensor, ids: Tensor, name: str) -> list[tuple[list[int], Te
     return [(tokens[:size], row[:size]) for row, tokens, size in rows]
 
 
-# (tokens (n,), the row of each one's parent in the level above (n,)) -> logits (n, V)
+# Maps the tokens (n,) of a level, and each one's parent as a row of the level above (n,), to logits
+# (n, V).
 DeviceLevelPass = Callable[[Tensor, Tensor], Tensor]
 
 
@@ -270,7 +271,7 @@ class LevelMasks:
     """Positions and attention masks of levels with a fixed number of nodes, computed on the device.
 
     Args:
-        rows: Rows of the text; every node sees all of them. The root is the last token.
+        rows: Rows of the text, the root being its last token; every node attends to all of them.
         width: Nodes per level.
         levels: Number of levels.
         uploads: Uploads the tensors that come from the host.
@@ -285,10 +286,10 @@ class LevelMasks:
         self._depth = 0
 
     def under(self, parents: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the next level's positions (n,) and the rows that each node sees, (n, rows) bool.
+        """Return the next level's positions (n,) and its attention mask (n, rows) bool.
 
         Args:
-            parents: By node, the row of its parent in the level above, (n,).
+            parents: Row of each node's parent in the level above, (n,).
         """
         before = self._text() if self._visible is None else self._visible
         self._visible = torch.cat([before[parents], self._own()], dim=1)
@@ -298,15 +299,15 @@ class LevelMasks:
 
 @dataclass(slots=True)
 class DeviceTree:
-    """Levels of a dynamic tree in progress on the device.
+    """Levels of a dynamic tree that are computed on the device and not yet copied to the host.
 
     Attributes:
         width: Nodes expanded per level.
         ends: Tokens that end a text, on the device.
-        pending: By level, the log-probabilities (n, k) of the guesses under its nodes, and their
-            tokens.
-        picks: By level, from the second, its nodes as indices into the flattened (n, k) guesses
-            above.
+        pending: For each level, the log-probabilities (n, k) of the guesses under its nodes, and
+            the tokens of these guesses.
+        picks: For each level from the second on, its nodes, as indices into the flattened (n, k)
+            guesses of the level above.
         totals: Scores of the newest level's nodes, (n, 1).
     """
 
@@ -317,14 +318,14 @@ class DeviceTree:
     totals: Tensor | None = None
 
     def guess(self, logits: Tensor) -> None:
-        """Add guesses under the newest level's nodes. logits: (n, V)."""
+        """Add guesses under the newest level's nodes, given their logits (n, V)."""
         self.pending.append(top_log_probs(logits, self.width))
 
     def pick(self) -> tuple[Tensor, Tensor]:
-        """Select the nodes to expand; ties go to the older node.
+        """Select the nodes to expand; of equal scores, the older node is selected.
 
         Returns:
-            Their tokens (n,), and the row of each one's parent in the level above.
+            The nodes' tokens (n,), and the row of each one's parent in the level above.
         """
         logs, ids = self.pending[-1]
         under = logs.clamp(max=0) if self.totals is None else self.totals + logs.clamp(max=0)
@@ -336,7 +337,7 @@ class DeviceTree:
         return ids.flatten()[best], best // ids.shape[-1]
 
     def read(self) -> Iterator[tuple[Tensor, Tensor, list[int]]]:
-        """Read all levels in one transfer; return their log-probabilities, tokens and picks."""
+        """Copy all levels to the host at once; return log-probabilities, tokens and picks."""
         flat = [each for pair in self.pending for each in pair]
         values = iter(to_host(*flat, *self.picks))
         pairs = [(next(values), next(values)) for _ in self.pending]
@@ -350,15 +351,15 @@ def replay(
     """Build the `DynamicTree` of the levels that were computed on the device.
 
     Args:
-        grown: The tree to build.
-        device_tree: What was computed on the device.
-        wanted: Iterator of `DynamicTree.levels`.
+        grown: The tree to fill.
+        device_tree: The levels computed on the device.
+        wanted: The iterator of `DynamicTree.levels`, which yields the nodes to expand.
         name: Name of the model in error messages.
 
     Raises:
         BadScores: If the logits are not finite.
     """
-    rows = {0: 0}  # by node to expand, its row in its level
+    rows = {0: 0}  # row in its level of each node to expand
     for nodes, (logs, ids, picks) in zip(wanted, device_tree.read(), strict=False):
         rows_read, first = [rows[node] for node in nodes], len(grown.tokens)
         found = split_rows(logs[rows_read], ids[rows_read], name)

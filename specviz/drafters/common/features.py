@@ -1,9 +1,10 @@
 """Readers of heads that draft from the target's hidden states.
 
-They read the states of the text first, and then the nodes of a tree. Row t pairs the state of token
-t with token t + 1, and predicts token t + 2. An off-by-one error keeps the text correct, but hardly
-any guess is accepted. The target has no state for a guess yet, so its parent's output is used in
-place of it; once the guess is accepted, its row is computed again from the target's state.
+A reader first reads the states of the text, and then the nodes of a tree. Row t pairs the state of
+token t with token t + 1, and predicts token t + 2. An off-by-one error here keeps the text correct,
+but hardly any guess is accepted. The target has not computed a state for a guess yet, so the head's
+output for the parent is used instead; once the guess is accepted, its row is computed again from
+the target's state.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ LEAST: Final = np.finfo(np.float32).min
 
 
 class Layers(Protocol):
-    """Runs a head's layers for one run, and caches that run's keys and values."""
+    """Runs a head's layers in one run, and caches their keys and values."""
 
     def run(self, states: Tensor, words: Tensor, positions: Tensor, sees: Tensor) -> Tensor:
         """Add new rows to the cache and compute their outputs.
@@ -37,10 +38,10 @@ class Layers(Protocol):
             states: Fused states of the target, or the parents' outputs, (n, h).
             words: Embeddings of the next tokens, (n, h).
             positions: (n,), long.
-            sees: Which cached rows, the new ones included, each row sees: (n, rows), bool.
+            sees: Which cached rows (including the new ones) each row attends to: (n, rows), bool.
 
         Returns:
-            (n, h).
+            The outputs, (n, h).
         """
 
     def cut(self, rows: int) -> None:
@@ -48,7 +49,7 @@ class Layers(Protocol):
 
 
 class TorchLayers:
-    """The head's own forward, on any device and in any precision."""
+    """The head's own forward method, on any device and in any precision."""
 
     def __init__(self, head: Any) -> None:
         self._head, self._cache = head, KeysValues()
@@ -65,7 +66,7 @@ class TorchLayers:
 
 
 # Computes outputs (n, h) of states (n, h), embeddings (n, h), the rows' rotation, an additive
-# attention mask (None: every row sees all), and the keys and values of the run.
+# attention mask (None: every row attends to all), and the keys and values of the run.
 NumpyPass = Callable[[Array, Array, Rotation, Array | None, NumpyCache], Array]
 
 
@@ -74,14 +75,14 @@ class NumpyHead(Protocol):
 
     @property
     def attentions(self) -> list[Attention]:
-        """The attention of each of its layers."""
+        """The attention modules of its layers."""
 
     def numpy_pass(self) -> NumpyPass:
-        """Return the pass over its layers for one run."""
+        """Return a function that computes all layers in NumPy, for one run."""
 
 
 class NumpyLayers:
-    """The layers in NumPy, which is faster for few rows: float32 on a CPU."""
+    """Runs the layers in NumPy, which is faster for few rows: float32 on a CPU."""
 
     def __init__(self, head: NumpyHead) -> None:
         first = head.attentions[0]
@@ -102,8 +103,8 @@ class NumpyLayers:
     def run_arrays(
         self, states: Array, words: Array, positions: Positions, mask: Array | None
     ) -> Array:
-        """Run like `run`, on arrays and with an additive attention mask."""
-        with np.errstate(all="ignore"):  # the logits are checked for NaN later
+        """Compute `run` on arrays, with an additive attention mask."""
+        with np.errstate(all="ignore"):  # NaN is detected later, in the logits
             return self._pass(states, words, self._table.at(positions), mask, self._cache)
 
     def cut(self, rows: int) -> None:
@@ -112,7 +113,7 @@ class NumpyLayers:
 
 
 def start_layers(head: Any) -> Layers:
-    """Return the layers of a head: in NumPy if its products are optimized for it, else in torch."""
+    """Return a head's layers, in NumPy if its matrix products are optimized for it."""
     attentions: Sequence[Attention] = getattr(head, "attentions", [])
     if attentions and all(each.fast is not None for each in attentions):
         return NumpyLayers(head)
@@ -120,7 +121,7 @@ def start_layers(head: Any) -> Layers:
 
 
 class FeatureReader:
-    """Reads texts and trees with a head in one run, and caches rows of the text and the last tree.
+    """Runs a head on texts and trees in one run, and caches rows of the text and the last tree.
 
     Args:
         head: Computes outputs of (states, words, positions, mix).
@@ -131,7 +132,7 @@ class FeatureReader:
 
     Attributes:
         passes: Passes of the head since the last text.
-        work: Rows computed since it was last reset.
+        work: Rows computed since the counter was last reset.
     """
 
     def __init__(
@@ -148,10 +149,10 @@ class FeatureReader:
         self.logits_of = logits_of
         self.name = name
         self.layers = start_layers(head)
-        self.rows = 0  # rows of the text in the cache
-        self.waiting: list[tuple[States, list[int]]] = []  # states not read yet, and their tokens
-        self.paths: dict[int, list[int]] = {}  # by node, the rows of its path, its own included
-        self.outputs: dict[int, Tensor | Array] = {}  # by node, (h,)
+        self.rows = 0  # number of rows of the text in the cache
+        self.waiting: list[tuple[States, list[int]]] = []  # states not read yet, and tokens
+        self.paths: dict[int, list[int]] = {}  # rows of each node's path, including its own
+        self.outputs: dict[int, Tensor | Array] = {}  # for each node, the head's output (h,)
         self.passes = 0
         self.work = Work()
 
@@ -257,7 +258,7 @@ class FeatureReader:
 
     def _words(self, tokens: Sequence[int]) -> Array:
         """Return the embeddings of tokens on the host, (n, h)."""
-        if type(self.embed) is nn.Embedding:  # a subclass may scale them
+        if type(self.embed) is nn.Embedding:  # a subclass may scale embeddings
             table: Array = self.embed.weight.detach().numpy()
             return table[tokens]
         embedded: Array = self.embed(torch.tensor(tokens)).numpy()
@@ -283,7 +284,7 @@ class FeatureReader:
         self.layers.cut(self.rows + len(self.paths) - 1)
 
     def _pass(self, states: Tensor, words: Tensor, positions: Tensor, sees: Tensor) -> Tensor:
-        """Compute the outputs (n, h) of new rows; `sees` (n, rows) is their attention mask."""
+        """Compute outputs (n, h) of new rows; `sees` (n, rows), bool, is their attention mask."""
         self._count_pass(len(words))
         return self.layers.run(states, self.embed(words), positions, sees)
 

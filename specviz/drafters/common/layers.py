@@ -1,11 +1,11 @@
 """Layers of small heads: attention with rotary positions, MLP, and attention masks.
 
-An attention layer does not decide which rows see each other. Its `Mix` does: for a causal text, a
-tree over a cache, or the unrolled steps of training.
+A `Mix` decides which rows an attention layer attends to: those of a causal text, of a tree over a
+cache, or of the unrolled steps of training.
 
-The module also has helpers for Llama's decoder blocks outside a model, whose mask is always
-explicit, since the default mask is wrong for new rows after cached ones, and the parts that Medusa
-and L-MTP share: heads that map one state to different future positions.
+The module also has helpers for running Llama's decoder blocks outside a model. Their mask is always
+explicit, since the default mask is wrong for new rows after cached ones. The last part is shared by
+Medusa and L-MTP: heads that map one state to different future positions.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from specviz.models.products import Array, Group, Product
 def llama_config(
     width: int, inner: int, heads: int, kv_heads: int, rope_theta: float, eps: float
 ) -> LlamaConfig:
-    """Return the config of a block whose heads share the width evenly."""
+    """Return a Llama config in which the attention heads divide the width evenly."""
     return block_config(
         hidden_size=width,
         intermediate_size=inner,
@@ -59,14 +59,14 @@ def own_rows_mask(rows: int, blocks: int, like: Tensor) -> Tensor:
     return torch.cat([first, *[own] * blocks], dim=1).to(like.dtype)[None, None]
 
 
-Project = Callable[[Tensor], Tensor]  # the target's output projection: (…, h) to (…, V)
+Project = Callable[[Tensor], Tensor]  # the target's output projection: maps (…, h) to (…, V)
 
 
-Embed = Callable[[Tensor], Tensor]  # the target's embeddings: ids (…) to (…, h)
+Embed = Callable[[Tensor], Tensor]  # the target's embeddings: map ids (…) to (…, h)
 
 
 def linear_at_zero(width: int) -> nn.Linear:
-    """Return a square layer of zeros: an untrained head then repeats the target's prediction."""
+    """Return a square layer of zeros, so that an untrained head repeats the target's prediction."""
     layer = nn.Linear(width, width)
     nn.init.zeros_(layer.weight)
     nn.init.zeros_(layer.bias)
@@ -74,7 +74,7 @@ def linear_at_zero(width: int) -> nn.Linear:
 
 
 def residual(layer: nn.Module, x: Tensor) -> Tensor:
-    """Return x + SiLU(layer(x)), (…, h)."""
+    """Return x + SiLU(layer(x)), shape (…, h)."""
     return x + nn.functional.silu(layer(x))
 
 
@@ -92,14 +92,14 @@ def side_by_side(heads: Sequence[nn.Module], states: Tensor, project: Project | 
 
 Mix = Callable[
     [Tensor, Tensor, Tensor], Tensor
-]  # queries, keys, values -> mixed values; see `Attention.forward`
+]  # maps queries, keys and values to the attention's output; see `Attention.forward`
 
 
 Turns = tuple[Tensor, Tensor]  # cosines and sines of rotary angles, (n, d) each, float32
 
 
 class Attention(nn.Module):
-    """Llama's attention over rows of any width; Qwen3's if the config has norms per head."""
+    """Llama's attention on rows of any width; Qwen3's if the config has norms per head."""
 
     fast: NumpyAttention | None = None  # set by `use`
 
@@ -122,8 +122,8 @@ class Attention(nn.Module):
         Args:
             rows: The new rows.
             positions: Their positions, (n,).
-            mix: Maps queries (B, heads, n, d) and the new rows' rotated keys and values, possibly
-                with fewer heads, to (B, heads, n, d).
+            mix: Computes the attention: maps queries (B, heads, n, d) and the new rows' rotated
+                keys and values, possibly with fewer heads, to (B, heads, n, d).
         """
         fast = None if torch.is_grad_enabled() else self.fast
         queries, keys, values = (
@@ -221,7 +221,7 @@ class Layer(nn.Module):
 
 
 def rates(shape: HeadConfig) -> tuple[Tensor, float]:
-    """Return a head's radians per position, (d/2,), and the factor on cosines and sines.
+    """Return rotary angles per position, (d/2,) in radians, and the factor on cosines and sines.
 
     Scaled frequencies are computed by transformers.
     """
@@ -239,15 +239,16 @@ def rates(shape: HeadConfig) -> tuple[Tensor, float]:
 
 
 def plain_rates(size: int, theta: float) -> Tensor:
-    """Return unscaled radians per position, (size / 2,)."""
+    """Return unscaled rotary angles per position, (size / 2,) in radians."""
     found: Tensor = theta ** -(torch.arange(0, size, 2, dtype=torch.float32) / size)
     return found
 
 
 class Rotary:
-    """The rotary angles of a head.
+    """The rotary embedding of a head.
 
-    The frequencies are not a buffer: they stay in float32, and are moved to the rows' device once.
+    The frequencies are not a registered buffer, so they stay in float32. They are moved to the
+    rows' device once.
     """
 
     def __init__(self, shape: HeadConfig) -> None:
@@ -267,7 +268,7 @@ def turns(positions: Tensor, rates: Tensor, scale: float) -> Turns:
 
 
 def rotate(rows: Tensor, turn: Turns) -> Tensor:
-    """Rotate (B, heads, n, d)."""
+    """Apply rotary embedding to rows (B, heads, n, d)."""
     first, second = rows.chunk(2, dim=-1)
     cosine, sine = (part.to(rows.dtype) for part in turn)
     return rows * cosine + torch.cat([-second, first], dim=-1) * sine
@@ -282,7 +283,7 @@ def causal(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
 
 
 def masked(sees: Tensor) -> Mix:
-    """Return a `Mix` for rows that attend to what a boolean mask (n, m) says."""
+    """Return a `Mix` in which row i attends to the rows where a boolean mask (n, m) is true."""
 
     def mixed(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         shared = keys.shape[1] != queries.shape[1]
@@ -295,14 +296,15 @@ def masked(sees: Tensor) -> Mix:
 
 @dataclass(slots=True)
 class KeysValues:
-    """The keys and values of one run."""
+    """Cached keys and values of one run."""
 
     cached: PreallocatedLayer = field(default_factory=PreallocatedLayer)
 
     def mix(self, sees: Tensor) -> Mix:
-        """Return a `Mix` that appends the new rows. sees: bool mask (n, rows with the new ones).
+        """Return a `Mix` that caches the new rows; `sees`: mask (n, old and new rows), bool.
 
-        A boolean mask is correct here, since it is always passed to SDPA.
+        SDPA takes boolean masks; eager attention, where one would be silently wrong, is never used
+        here.
         """
         attend = masked(sees)
 
@@ -318,11 +320,11 @@ class KeysValues:
 
 @dataclass(slots=True)
 class Unrolled:
-    """A `Mix` for training-time test (EAGLE-3, 2503.01840), called once per draft step.
+    """A `Mix` for EAGLE-3's "training-time test" (2503.01840), called once per draft step.
 
-    Step 0 is causal over the text. In step s, row t is the s-th guess after text row t. It sees the
-    text's rows up to t, and row t of every earlier step, which form its path. Later steps may have
-    fewer rows: the first ones.
+    Step 0 is causal over the text. In step s, row t is the s-th guess after text row t. It attends
+    to the text's rows up to t, and to row t of every earlier step, which form its path. Later steps
+    may have fewer rows; the last ones are left out.
     """
 
     past: list[tuple[Tensor, Tensor]] = field(default_factory=list)

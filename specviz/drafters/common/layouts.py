@@ -1,20 +1,21 @@
 """Published layouts of heads: how to recognize each, and how to map it to our networks.
 
-A layout only renames tensors and converts config values. It knows no network, and leaves out no
-tensor without a stated reason.
+A layout only renames tensors and converts config values. It does not build networks, and it never
+drops a tensor without a stated reason.
 
 - EAGLE and EAGLE-2 (SafeAILab) have one layer without a norm before its attention: `fc.*`,
   `layers.0.*` and, unless the target's are used, `embed_tokens.weight`. config.json is that of a
   Llama with one layer, with `bias` false if fc has none.
-- EAGLE-3's layer reads an embedding together with a hidden state. SafeAILab: `midlayer.*`, a flat
-  config, and taps 2, L // 2 and L - 3. SpecForge: the same names; taps in `eagle_config`, counted
-  from 0. speculators: `layers.0.*`, the layer's config nested, taps counted as in vLLM: outputs of
-  layers from 1. DeepSpec: `layers.0.*`, a flat config, five taps as `target_layer_ids`, counted
-  from 0, and a draft vocabulary of all tokens. P-EAGLE: more layers, and `mask_hidden`.
+- EAGLE-3's layer reads an embedding together with a hidden state. Taps are the target's layers
+  whose outputs a head reads. SafeAILab: `midlayer.*`, a flat config, and taps 2, L // 2 and L - 3.
+  SpecForge: the same names; taps in `eagle_config`, counted from 0. speculators: `layers.0.*`, the
+  layer's config nested, taps counted as in vLLM: outputs of layers from 1. DeepSpec: `layers.0.*`,
+  a flat config, five taps as `target_layer_ids`, counted from 0, and a draft vocabulary of all
+  tokens. P-EAGLE: more layers, and `mask_hidden`.
 - norm_output has two meanings. In speculators, the next step reads the output after the norm. In
   SpecForge, it is the norm before the output head, which all other programs have too.
-- Medusa: FasterDecoding's `{i}.{j}.linear.*` and `{i}.{layers}.weight`; TGI's second version has no
-  projections (all heads use the target's). vLLM: `blocks.{i}.layers.{j}.*` and
+- Medusa: FasterDecoding's `{i}.{j}.linear.*` and `{i}.{layers}.weight`; the second version, for
+  TGI, has no projections (all heads use the target's). vLLM: `blocks.{i}.layers.{j}.*` and
   `lm_heads.{i}.weight`, or one `lm_head.weight` for all.
 - The other families have one published layout, which is also ours: DFlash (z-lab), MTP
   (DeepSeek-V3's modules without their model), L-MTP, Mixture of Attentions, Meta's parallel heads.
@@ -36,7 +37,7 @@ from specviz.models.errors import Unsuitable
 
 @dataclass(frozen=True)
 class Head:
-    """A head's files.
+    """The files of a head.
 
     Attributes:
         name: Name in error messages.
@@ -49,19 +50,19 @@ class Head:
     tensors: Mapping[str, Tensor]
 
     def with_config(self, **changes: Any) -> Head:
-        """Return the same tensors with changed keys."""
+        """Return a head with the same tensors and some config keys changed."""
         return replace(self, config={**self.config, **changes})
 
     def without(self, *keys: str) -> Head:
-        """Return the same tensors and a config without these keys."""
+        """Return a head with the same tensors and a config without these keys."""
         kept = {key: value for key, value in self.config.items() if key not in keys}
         return replace(self, config=kept)
 
     def renamed(self, *rules: tuple[str, str]) -> Head:
-        """Return the same config and renamed tensors.
+        """Return a head with the same config and renamed tensors.
 
         Args:
-            *rules: Patterns and their replacements.
+            *rules: Pairs of a regular expression and its replacement.
 
         Raises:
             Unsuitable: If two tensors would get one name.
@@ -81,7 +82,7 @@ Names = Collection[str]
 
 
 def unchanged(head: Head) -> Head:
-    """Return a head of our own layout unchanged."""
+    """Return a head that is already in our own layout."""
     return head
 
 
@@ -91,7 +92,7 @@ class Layout:
 
     Attributes:
         title: Displayed name.
-        family: Family of the network that reads it.
+        family: Family of the network that this layout is for.
         drafter: "module:Class" of the default drafter.
         matches: Returns whether (config, tensor names) have this layout; the first layout that
             matches is used.
@@ -106,10 +107,10 @@ class Layout:
 
 
 def with_attention_parts(head: Head, layer: str) -> Head:
-    """Set head_norms and biases from the names of a layer's tensors; no config names them.
+    """Set head_norms and biases from the names of a layer's tensors, since no config contains them.
 
-    One bias of queries, keys or values means that all three are expected, and one norm that both
-    are, so that a missing tensor is reported.
+    If queries, keys or values have a bias, all three are expected to have one; if queries or keys
+    have a norm, both are. A missing tensor is then reported.
     """
     parts = {name.removeprefix(f"{layer}.self_attn.") for name in head.tensors}
     inner = any(f"{part}_proj.bias" in parts for part in "qkv")
@@ -135,7 +136,7 @@ def _dspark(config: Mapping[str, Any], names: Names) -> bool:
 
 
 def from_dspark(head: Head) -> Head:
-    """Convert a head of DeepSpec, or of speculators, whose layer numbers are one more.
+    """Convert a head of DeepSpec, or of speculators, which numbers the target's layers from 1.
 
     Raises:
         Unsuitable: For unsupported variants.
@@ -206,7 +207,7 @@ def _vllm(config: Mapping[str, Any], names: Names) -> bool:
 
 
 def from_vllm(head: Head) -> Head:
-    """Convert to FasterDecoding's names; a block without a bias gets a bias of 0."""
+    """Convert to FasterDecoding's names; a block without a bias gets a bias of zeros."""
     layers = head.config.get("num_hidden_layers", head.config.get("medusa_num_layers", 1))
     heads = head.config.get("num_heads", head.config.get("medusa_num_heads", 1))
     head = head.renamed((r"^medusa_heads\.", ""), (BLOCK, r"\1.\2.linear."))
@@ -274,7 +275,7 @@ def from_safeailab(head: Head) -> Head:
 
 
 def from_specforge(head: Head) -> Head:
-    """Count taps from 1.
+    """Convert a SpecForge head: count taps from 1 instead of 0.
 
     Raises:
         Unsuitable: For unsupported variants.
@@ -301,7 +302,7 @@ def _specforge_taps(head: Head) -> Head:
 
 
 def from_speculators(head: Head) -> Head:
-    """Merge the nested config into the outer one; `layers.0` becomes `midlayer`."""
+    """Convert a speculators head: flatten the config, rename `layers.0` to `midlayer`."""
     inner = head.config.get("transformer_layer_config")
     if not isinstance(inner, Mapping):
         raise Unsuitable(f"{head.name!r} has no transformer_layer_config in its config.json.")
@@ -310,15 +311,14 @@ def from_speculators(head: Head) -> Head:
     head = replace(head.without("transformer_layer_config"), config={**inner, **head.config})
     narrow = head.config.get("target_hidden_size") not in (None, head.config.get("hidden_size"))
     if _by("eagle3", head.config) and not narrow and not head.config.get("embed_requires_grad"):
-        # A copy of the target's embeddings, which some exporters left random. The target's are
-        # used instead.
+        # A copy of the target's embeddings, which some exporters fill with random numbers; unused.
         others = {k: v for k, v in head.tensors.items() if k != "embed_tokens.weight"}
         head = replace(head, tensors=others)
     return with_attention_parts(head.renamed((r"^layers\.0\.", "midlayer.")), "midlayer")
 
 
 def from_deepspec(head: Head) -> Head:
-    """Count taps from 1; copies of the target's embeddings and projection are used unchanged.
+    """Convert a DeepSpec head: taps are counted from 1. Its embeddings and projection are kept.
 
     Raises:
         Unsuitable: If its taps are missing.
@@ -351,16 +351,13 @@ MASKS: Final = ("mask_token_id", "ptd_token_id", "pard_token")
 
 
 def _renumber_later(name: str) -> str:
-    """Rename `later.1.x` to `later.0.x`, since our first later layer is the file's second layer."""
+    """Rename `later.1.x` to `later.0.x`: our first "later" layer is the file's second layer."""
     first, _, rest = name.removeprefix("later.").partition(".")
     return f"later.{int(first) - 1}.{rest}" if name.startswith("later.") else name
 
 
 def _speculative_tokens(config: Mapping[str, Any]) -> int | None:
-    """Return how many tokens the head was trained to predict.
-
-    None if the config does not say.
-    """
+    """Return how many tokens the head was trained to predict; None if the config does not say."""
     try:
         count = config["speculators_config"]["proposal_methods"][0]["speculative_tokens"]
     except (KeyError, IndexError, TypeError):

@@ -1,13 +1,12 @@
 """Builds a proposal of a draft model or head, level by level.
 
-Reading a value makes the host wait for the device. Candidates are therefore added under candidates
-that the host has not read yet; if some of those turn out to be different or to end their path, the
-levels that depend on them are dropped and built again.
+Copying a value to the host makes the host wait for the device. So guesses can be added under
+guesses that the host has not read yet. If some of those turn out to be different, or to end their
+path, the levels that depend on them are dropped and built again.
 
-On a CUDA device, `build_tree` computes all levels of a tree of known shape before any of them is
-read, and uploads what they need at once. On other devices each level
-is read before the next is computed, so no level is computed and then dropped. The resulting tree is
-the same.
+On a CUDA device, `build_tree` computes all levels of a tree of known shape before it reads any of
+them, and uploads their inputs at once. On other devices it reads each level before it computes the
+next, so no level is ever dropped. The resulting tree is the same.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from specviz.verification.distributions import Draw
 from specviz.verification.transfer import UploadBatch, to_host
 from specviz.verification.tree import DraftTree
 
-Ranks = tuple[int, ...]  # of a node's path: the rank of each guess among its siblings
+Ranks = tuple[int, ...]  # ranks on a node's path: the rank of each guess among its siblings
 Width = Callable[[Ranks], int]  # number of guesses under a node
 
 
@@ -46,8 +45,8 @@ class Level:
 
     Attributes:
         nodes: Node numbers.
-        parents: By node, its parent.
-        widths: By node, how many guesses are added under it, possibly none.
+        parents: Parent of each node.
+        widths: How many guesses are added under each node, possibly none.
         first: Node number of the first of these guesses.
     """
 
@@ -63,8 +62,9 @@ class TreeShape:
 
     Attributes:
         max_depth: Depth of the deepest guesses.
-        width: Number of guesses under a node; None for that of the settings at its depth.
-        whole: Whether nodes without guesses under them are read as well.
+        width: Returns the number of guesses under a node; if None, the settings give it for each
+            depth.
+        whole: Whether the model also reads nodes that get no guesses.
     """
 
     max_depth: int
@@ -73,7 +73,7 @@ class TreeShape:
 
 
 class ProposalBuilder:
-    """The parts of a `Proposal` in progress.
+    """Collects the guesses of one round for a `Proposal`.
 
     Args:
         name: Name of the model in error messages.
@@ -84,12 +84,12 @@ class ProposalBuilder:
 
     Attributes:
         drawn: How the candidates are drawn.
-        tokens: By node, its token.
-        parents: By node, its parent.
-        paths: By node, its ranks.
-        q: By parent node, the distribution that its children were drawn from, (V,).
-        draws: By node, its draw.
-        score: By node, its probability at temperature 1.
+        tokens: Token of each node.
+        parents: Parent of each node.
+        paths: Ranks of the guesses on each node's path.
+        q: For each parent, the distribution (V,) that its children were drawn from.
+        draws: How each node was drawn.
+        score: Probability of each node at temperature 1.
         newest: Nodes of the deepest level.
     """
 
@@ -107,7 +107,7 @@ class ProposalBuilder:
         self._unread: list[tuple[Level, Candidates]] = []
 
     def levels(self, shape: TreeShape) -> Iterator[Level]:
-        """Yield the levels that remain, assuming that no further guess ends its path."""
+        """Yield the levels that are left to build, assuming that no guess ends its path."""
         width = shape.width or self._width
         all_parents, paths = list(self.parents), list(self.paths)
         level, closed = self.newest, {node for node in self.newest if self.ends(node)}
@@ -130,7 +130,7 @@ class ProposalBuilder:
 
         Args:
             level: The level.
-            uploads: See `Coins`.
+            uploads: The batch that uploads them to the device; None to upload them at each use.
         """
         if self.drawn is Drawn.POINT_MASS:
             return None
@@ -138,7 +138,7 @@ class ProposalBuilder:
         return Coins(coins_by_node(counts, partial(self._uniform, level.first)), uploads)
 
     def add_level(self, level: Level, logits: Tensor, coins: Coins | None) -> Candidates:
-        """Add guesses under a level's nodes; `resolve` reads them.
+        """Add guesses under a level's nodes; `resolve` copies them to the host later.
 
         Args:
             level: The level.
@@ -155,9 +155,10 @@ class ProposalBuilder:
         return added
 
     def resolve(self) -> None:
-        """Read all added levels from the device at once.
+        """Copy all added levels to the host at once.
 
-        Levels below guesses that differ from the assumed ones, or that end their path, are dropped.
+        If a guess differs from the token that deeper levels assumed, or ends its path, the levels
+        below it are dropped.
 
         Raises:
             BadScores: If the logits are not finite.
@@ -176,12 +177,12 @@ class ProposalBuilder:
                 return
 
     def ends(self, node: int) -> bool:
-        """Return whether a node ends its path: an end-of-text token, or low confidence."""
+        """Return whether a path ends at this node: an end-of-text token or low confidence."""
         unsure = self.score.get(node, 1.0) < self.settings.confidence
         return bool(node) and (unsure or self.tokens[node] in self.eos)
 
     def tree(self) -> DraftTree:
-        """Return the tree so far."""
+        """Return the tree of the guesses so far."""
         return DraftTree(tuple(self.tokens), tuple(self.parents))
 
     def _candidates(
@@ -197,7 +198,7 @@ class ProposalBuilder:
         return self.settings.width(len(ranks))
 
     def _uniform(self, first: int, number: int) -> float:
-        """Return the u of guess `number`, from 0, of a level whose first guess is node `first`."""
+        """Return the u of guess `number`, from 0, in a level whose first guess is node `first`."""
         return self.chance.draft(first + number)
 
     def _append(
@@ -206,7 +207,7 @@ class ProposalBuilder:
         found: CandidateValues,
         distributions: Sequence[Tensor] | Tensor,
     ) -> None:
-        """Append guesses under each of these nodes, in the order tried."""
+        """Append guesses under each of these nodes, in the order in which the rule tests them."""
         first = len(self.tokens)
         self.q |= dict(zip(nodes, distributions, strict=False))
         self.draws |= dict(enumerate(chain.from_iterable(found.draws), first))
@@ -233,21 +234,22 @@ def fit_vocabulary(logits: Tensor, size: int) -> Tensor:
     return logits[..., :size] if missing else logits
 
 
-LevelPass = Callable[[Tensor], Tensor]  # a level's tokens (n,) to logits (n, V)
+LevelPass = Callable[[Tensor], Tensor]  # maps a level's tokens (n,) to logits (n, V)
 
 
 class LevelModel(Protocol):
-    """A session whose model reads a text, and then a tree level by level."""
+    """A session whose model reads a text, and then a tree, level by level."""
 
     @property
     def device(self) -> torch.device:
-        """Device that the model runs on."""
+        """Device of the model."""
         ...
 
     def plan_level(self, context: Sequence[int], level: Level, uploads: UploadBatch) -> LevelPass:
         """Prepare the pass over a level; passes run in the order in which they are planned.
 
-        The pass over the root reads the text and ignores its argument.
+        The returned function maps the level's tokens to logits. For the root, it reads the text and
+        ignores the tokens.
 
         Args:
             context: The text.
@@ -257,7 +259,7 @@ class LevelModel(Protocol):
         ...
 
     def discard_from(self, node: int) -> None:
-        """Discard the outputs of this node and all later ones, which were dropped from the tree."""
+        """Discard the outputs of this node and all later ones, which left the tree."""
         ...
 
 

@@ -1,9 +1,9 @@
-"""Trees of rank paths, for heads that do not see each other's guesses.
+"""Trees of rank paths, for heads that do not depend on each other's guesses.
 
 The path [0, 2, 1] is the first head's top token, then the second head's third, then the third
-head's second (Medusa's `medusa_choices`, 2401.10774). A rank means the same token under every
-parent, since no head knows which guess came before. Ranks do not depend on u: the draft is a point
-mass.
+head's second (Medusa's `medusa_choices`, 2401.10774). No head depends on the guess before it, so a
+rank stands for the same token under every parent. The tokens do not depend on u, so the draft is a
+point mass.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class HeadOutputs:
     """Predictions of several heads.
 
     Attributes:
-        logits: By depth from the first guess, (D, V).
-        evidence: By depth, which head predicted the token and which states it read.
-        work: Rows that were computed.
+        logits: Logits for each depth, from the first guess on, (D, V).
+        evidence: For each depth, which head predicted the token and which states it read.
+        work: Number of rows computed.
     """
 
     logits: Tensor
@@ -43,12 +43,12 @@ class HeadOutputs:
 
 
 class HeadPredictor(Protocol):
-    """The heads of one run, with the hidden states of the target that they store.
+    """The heads in one run, with the target's hidden states that they have stored.
 
     Attributes:
         name: Name in error messages.
         max_depth: Number of positions that they predict.
-        remark: Evidence on every proposal.
+        remark: Data that is recorded with every proposal.
     """
 
     name: str
@@ -59,19 +59,19 @@ class HeadPredictor(Protocol):
         """Predict up to `depth` positions after the text's newest token, possibly fewer.
 
         Args:
-            newest: Position of the newest token. The newest known state is that of newest - 1,
-                which predicted it.
+            newest: Position of the newest token. The last stored state belongs to position newest -
+                1, which predicted the newest token.
             depth: Maximum number of positions.
         """
         ...
 
     def commit(self, states: States) -> None:
-        """Store the states of the newest verified rows, as passed to `DraftSession.commit`."""
+        """Store the states of newly verified rows, as passed to `DraftSession.commit`."""
         ...
 
 
 class RankPathSession:
-    """A session that ranks the tokens of a `HeadPredictor` and builds the tree."""
+    """A session that builds a tree from the top tokens of a `HeadPredictor`."""
 
     drawn = Drawn.POINT_MASS
 
@@ -80,13 +80,13 @@ class RankPathSession:
         self.eos = eos
         self.settings = settings
         self.chosen = chosen_paths(settings)
-        self.predicted = torch.empty(0)  # (D, V), for `logits_after`
+        self.predicted = torch.empty(0)  # logits (D, V), kept for `logits_after`
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """Implement `DraftSession.propose`.
 
-        Score by node: its head's probability at temperature 1.
+        The score of a node is the probability that its head gives it at temperature 1.
         """
         depth = min(self.heads.max_depth, max_tokens - 1)
         evidence: dict[int, dict[str, Any]] = {0: dict(self.heads.remark)}
@@ -118,7 +118,7 @@ class RankPathSession:
             depth, node = depth + 1, parents[node]
         if depth < len(self.predicted):
             return self.predicted[depth].expand(len(nodes), -1)
-        return torch.full((len(nodes), 1), -torch.inf)  # deeper than the heads predict
+        return torch.full((len(nodes), 1), -torch.inf)  # the node is deeper than the heads predict
 
     @property
     def max_depth(self) -> int:
@@ -134,16 +134,16 @@ class RankPathSession:
 
     @property
     def branches(self) -> bool:
-        """Whether two of the possible paths have the same parent."""
+        """Whether some node can have more than one child."""
         learns = self.settings.schedule == "learning"
         depth = max_gamma(self.settings.siblings) if learns else self.settings.gamma
         paths = self._paths(min(self.heads.max_depth, depth))
         return len({path[:-1] for path in paths}) < len(paths)
 
     def _build(self, root: int, logits: Tensor) -> tuple[DraftTree, list[Path], dict[int, float]]:
-        """Return the tree of the heads' top tokens, then the path and the score of each node.
+        """Return the tree of the heads' top tokens, and the rank path and score of each node.
 
-        Both are counted from node 1, without the root.
+        The lists of paths and scores start at node 1, the first guess.
         """
         if not len(logits):
             return DraftTree((root,), (-1,)), [], {}
@@ -161,7 +161,7 @@ class RankPathSession:
 
 
 def all_paths(settings: Settings, depth: int) -> list[Path]:
-    """Return all paths that the settings' siblings allow, level by level."""
+    """Return all rank paths within the settings' numbers of siblings, level by level."""
     level: list[Path] = [()]
     found: list[Path] = []
     for d in range(depth):
@@ -171,10 +171,10 @@ def all_paths(settings: Settings, depth: int) -> list[Path]:
 
 
 def chosen_paths(settings: Settings) -> list[Path]:
-    """Return the paths chosen in the settings instead of siblings, level by level; empty if none.
+    """Return the rank paths listed in the settings, level by level; empty if there is no list.
 
     Raises:
-        BadSettings: If a path's parent is missing, or there are too many.
+        BadSettings: If a path's parent is missing, or there are too many paths.
     """
     paths = sorted(
         {tuple(path) for path in settings.rank_paths}, key=lambda path: (len(path), path)
@@ -190,18 +190,19 @@ def chosen_paths(settings: Settings) -> list[Path]:
 def tree_of_ranks(
     root: int, paths: Sequence[Path], ranked: Sequence[Sequence[int]], eos: Sequence[int]
 ) -> tuple[DraftTree, list[Path]]:
-    """Build a tree of tokens from paths of ranks.
+    """Build a tree of tokens from rank paths.
 
-    Paths beyond a head's tokens, or through an end-of-text token, are left out.
+    Left out: paths with a rank that a head has no token for, and paths through an end-of-text
+    token.
 
     Args:
         root: The newest token.
         paths: Paths, level by level.
-        ranked: By depth, the head's tokens in descending order.
+        ranked: For each depth, the head's tokens in descending order.
         eos: Tokens that end a text.
 
     Returns:
-        The tree, and its paths by node from 1.
+        The tree, and the rank path of each node from node 1 on.
     """
     tokens, parents = [root], [-1]
     nodes: dict[Path, int] = {(): 0}

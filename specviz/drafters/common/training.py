@@ -1,13 +1,12 @@
 """The frozen target's outputs on a batch of texts, and how heads are compared with them.
 
-One pass serves every head's loss. It is the model's own forward, and no gradient reaches the
-target.
+The losses of all heads use the outputs of one forward pass. No gradient reaches the target.
 
-A head's predictions are compared with the target's distribution at that position, not with the
-text's token: a guess is accepted if the target agrees, and a distribution holds more information
-than one token of a corpus. (The papers use the text: there the target is trained as well, or its
-distribution is too large to store.) Row t of depth d predicts tokens[:, t + d + 1], given the
-text's tokens before it. Depth 1 is the first token after the target's own prediction.
+A head is trained to match the target's distribution at a position, not the text's token: the target
+decides whether a guess is accepted, and a distribution holds more information than one token. (The
+papers use the text: there the target is trained as well, or its distribution is too large to
+store.) Row t of depth d predicts tokens[:, t + d + 1], given the text's tokens before it. Depth 1
+is the first token after the target's own prediction.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ from specviz.adapters.transformers import (
 )
 from specviz.models.target import Target
 
-DEPTH: Final = 5  # guesses in a row that are measured for heads without a limit
-EVERY: Final = -1  # all layers, in place of a layer number
+DEPTH: Final = 5  # how many guesses in a row are measured for heads without a limit
+EVERY: Final = -1  # stands for all layers where a layer number is expected
 
 
 @dataclass(frozen=True)
@@ -41,11 +40,11 @@ class TargetOutputs:
 
     Attributes:
         tokens: Token ids, (B, T).
-        states: By layer, hidden states (B, T, h): [0] are the embeddings, [k] is the output of
-            layer k before the final norm. All L + 1 of them, or those that were stored.
+        states: Hidden states (B, T, h) by layer: [0] are the embeddings, [k] is the output of layer
+            k before the final norm. All L + 1 of them, or only those that were stored.
         final: Output after the final norm, (B, T, h).
-        keys_values: By requested layer (from 1), keys and values, (B, heads, T, d) each; keys are
-            rotated, as in a cache.
+        keys_values: Keys and values, (B, heads, T, d) each, of the requested layers (from 1); keys
+            are rotated, as in a cache.
         embed: Maps ids to the target's embeddings.
         head: Maps final outputs (…, h) to the target's logits (…, V).
         generated: Set if the target wrote the texts itself, otherwise None.
@@ -74,7 +73,7 @@ class TargetOutputs:
         return self.logits.argmax(-1) if self.generated is None else self.generated.tops
 
     def over(self, tokens: Tensor, rows: Tensor) -> Tensor:
-        """Return logits (n, D) of the tokens (D,) in the rows that a mask (B, T) selects."""
+        """Return logits (n, D) of the tokens (D,), for the n rows that a mask (B, T) selects."""
         if self.generated is None:
             return self.logits[rows][:, tokens]
         with torch.no_grad(), torch.autocast(self.final.device.type, enabled=False):
@@ -82,14 +81,14 @@ class TargetOutputs:
 
     @property
     def counted(self) -> Tensor:
-        """The tokens after which a drafter is trained and measured, (B, T) bool."""
+        """The tokens after which drafters are trained and measured, (B, T) bool."""
         whole = torch.ones_like(self.tokens, dtype=torch.bool)
         return whole if self.generated is None else self.generated.own
 
 
 @dataclass(frozen=True)
 class GeneratedText:
-    """Data of texts that the target wrote itself, so that their logits are not needed.
+    """Data stored for texts that the target wrote itself, in place of their logits.
 
     Attributes:
         tops: The target's most probable next token, (B, T).
@@ -132,7 +131,7 @@ def read_target_outputs(
         )
     return TargetOutputs(
         tokens=ids,
-        # transformers gives the last layer's output after the final norm only
+        # transformers returns the last layer's output only after the final norm.
         states=(*out.hidden_states[:-1], last[0]),
         final=out.last_hidden_state,
         keys_values={} if cache is None else _kept(cache, keys_values),
@@ -157,14 +156,14 @@ def _kept(cache: DynamicCache, layers: Collection[int]) -> dict[int, tuple[Tenso
 
 
 def embedding_of(model: LlamaForCausalLM) -> Callable[[Tensor], Tensor]:
-    """Return the embeddings as a function: ids (…) to (…, h)."""
+    """Return a function that maps ids (…) to the model's embeddings (…, h)."""
     table: Any = model.get_input_embeddings()
     weight: Tensor = table.weight.detach()
     return lambda ids: functional.embedding(ids, weight)
 
 
 def projection_of(model: LlamaForCausalLM) -> Callable[[Tensor], Tensor]:
-    """Return the output projection as a function, whose weight has no gradient."""
+    """Return the output projection as a function; no gradient reaches its weight."""
     projection: Any = model.get_output_embeddings()
     weight: Tensor = projection.weight.detach()
     return lambda state: functional.linear(state, weight.to(state.dtype))
@@ -175,7 +174,7 @@ def overlaps(guesses: Sequence[Tensor], outputs: TargetOutputs) -> list[float]:
     """Return Σ min(p, q) by depth at temperature 1: the acceptance rate of sampled tokens.
 
     Args:
-        guesses: By depth d, logits (B, rows, V); rows beyond T - d are ignored.
+        guesses: For each depth d, logits (B, rows, V); rows beyond T - d are ignored.
         outputs: The target's outputs.
     """
     shares = []
@@ -187,7 +186,7 @@ def overlaps(guesses: Sequence[Tensor], outputs: TargetOutputs) -> list[float]:
 
 @torch.no_grad()
 def same_tops(guesses: Sequence[Tensor], outputs: TargetOutputs) -> list[float]:
-    """Return, by depth, how often head and target have the same top token (temperature 0)."""
+    """Return how often head and target have the same top token (as at temperature 0), by depth."""
     shares = []
     for depth, guess in enumerate(guesses, start=1):
         p, q = _aligned(guess, outputs, depth)
@@ -196,7 +195,7 @@ def same_tops(guesses: Sequence[Tensor], outputs: TargetOutputs) -> list[float]:
 
 
 def _aligned(guess: Tensor, outputs: TargetOutputs, depth: int) -> tuple[Tensor, Tensor]:
-    """Return the logits of the target and of the head for the same tokens, (n, V) each."""
+    """Return the logits (n, V) of the target and those of the head for the same positions."""
     rows = min(outputs.tokens.shape[1] - depth, guess.shape[1])
     counted = outputs.counted[:, depth : depth + rows]
     return outputs.logits[:, depth : depth + rows][counted], guess[:, :rows][counted].float()
@@ -218,7 +217,7 @@ def future_loss(logits: Tensor, outputs: TargetOutputs, distance: int) -> Tensor
 
 
 def weighted(parts: Sequence[Tensor], decay: float = 1.0) -> Tensor:
-    """Return the mean of losses by depth, each weighted `decay` times the one before."""
+    """Return the mean of the losses by depth; each weight is `decay` times the one before."""
     weights = torch.tensor([decay**i for i in range(len(parts))], device=parts[0].device)
     return (torch.stack(list(parts)) * weights).sum() / weights.sum()
 
@@ -230,7 +229,8 @@ class HeadOptions:
     Attributes:
         draft_vocabulary: Number of tokens that it may propose.
         steps: Number of guesses in a row that it is trained on.
-        also_for: SHA-256 of other target weights that it also fits, such as the unrounded ones.
+        also_for: SHA-256 of other weights that the head also fits, such as the target before
+            rounding.
     """
 
     draft_vocabulary: int = 8192
@@ -248,13 +248,13 @@ class Family:
             from the target and the frequency of each token in the training text (V,). Weights are
             sampled from torch's global generator, which is seeded.
         loss: Computes the mean loss of (head, outputs).
-        guesses: Computes logits by depth of (head, outputs), as `overlaps` takes them; None if
-            the family cannot.
+        guesses: Computes the logits for each depth from (head, outputs), the input of `overlaps`;
+            None if the family has no such function.
         sampled: Whether α is Σ min(p, q); otherwise it is the share of equal top tokens.
         keys_values: Layers of the target, from 1, whose keys and values the loss reads; (EVERY,)
             for all.
-        with_options: Returns the family with options, for a head that is trained on answers; None
-            if that is not implemented.
+        with_options: Returns the family with other options, to train a head on texts written by the
+            target; None if that is not implemented.
     """
 
     name: str
@@ -267,14 +267,14 @@ class Family:
 
     @property
     def measure(self) -> Callable[[Sequence[Tensor], TargetOutputs], list[float]]:
-        """The function that computes α from guesses by depth."""
+        """The function that computes α from logits by depth."""
         return overlaps if self.sampled else same_tops
 
     @torch.no_grad()
     def predict(self, head: Any, outputs: TargetOutputs) -> Sequence[Tensor]:
-        """Return a head's guesses by depth, or none if the family has none."""
+        """Return a head's logits by depth, or an empty list if the family cannot compute them."""
         return [] if self.guesses is None else self.guesses(head, outputs)
 
     def agreement(self, head: Any, outputs: TargetOutputs) -> list[float]:
-        """Return α by depth on this batch, or none if the family has no guesses."""
+        """Return α by depth on this batch, or an empty list if the family cannot compute it."""
         return self.measure(self.predict(head, outputs), outputs)

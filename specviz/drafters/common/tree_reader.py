@@ -1,7 +1,7 @@
 """Reads a text and then a draft tree with a small model; caches the rows of accepted guesses.
 
-A node sees the text and its own path only, so its distribution is the model's for that path alone
-(tree attention, SpecInfer 2305.09781).
+A node attends only to the text and its own path, so its distribution equals that of the model on
+this path alone (tree attention, SpecInfer 2305.09781).
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class TreeReader:
 
     Attributes:
         name: Name of the model in error messages.
-        work: Rows computed since it was last reset.
-        tree: The last draft. Compared with a new text, it gives the accepted nodes.
+        work: Rows computed since the counter was last reset.
+        tree: The last draft; comparing it with a new text tells which nodes were accepted.
     """
 
     def __init__(self, model: Any, name: str) -> None:
@@ -39,8 +39,8 @@ class TreeReader:
         self.cache: KeyValueCache = self.network.new_cache()
         self.masks = layer_masks(model)
         self.work = Work()
-        self.known: list[int] = []  # tokens of the cache's first rows
-        self.paths: dict[int, list[int]] = {}  # by node read, the nodes from the root to it
+        self.known: list[int] = []  # tokens in the first rows of the cache
+        self.paths: dict[int, list[int]] = {}  # nodes on each read node's path from the root
         self.tree = DraftTree((0,), (-1,))
 
     def read_text(self, context: Sequence[int]) -> Tensor:
@@ -52,7 +52,7 @@ class TreeReader:
         return self.plan_text(context, UploadBatch(self.model.device))()
 
     def read_level(self, tree: DraftTree, nodes: Sequence[int]) -> Tensor:
-        """Read the nodes of a level, after their parents; return logits (n, W) after each node.
+        """Read nodes of a level, whose parents were read before; return logits (n, W) after each.
 
         Args:
             tree: All nodes up to this level; siblings must have different tokens.
@@ -101,7 +101,7 @@ class TreeReader:
         self.cache.cut(len(self.known) - 1 + len(self.paths))
 
     def _rows_of(self, text: Sequence[int]) -> list[int]:
-        """Return the cached rows of the tokens in `text`, up to the first that is not cached."""
+        """Return the cached rows of the tokens in `text`, up to the first one not cached."""
         same = 0
         for old, new in zip(self.known, text, strict=False):
             if old != new:
@@ -113,7 +113,7 @@ class TreeReader:
         return rows
 
     def _accepted_nodes(self, tokens: Sequence[int]) -> Iterator[int]:
-        """Yield the nodes that `tokens` follow from the root, as far as they were read."""
+        """Yield the nodes along the path of `tokens` from the root, as far as they were read."""
         node = 0
         for token in tokens:
             under = {self.tree.tokens[kid]: kid for kid in self.tree.children[node]}
@@ -123,19 +123,19 @@ class TreeReader:
             yield node
 
     def _keep(self, rows: list[int]) -> int:
-        """Keep these rows (ascending) in the cache, and return their number."""
-        same = min(len(rows), len(self.known))  # rows of the text are not moved
+        """Keep these rows (ascending) in the cache, drop the others, and return their number."""
+        same = min(len(rows), len(self.known))  # rows of the text keep their place
         self.cache.keep(same, rows[same:])
         return len(rows)
 
     def _mask(self, nodes: Sequence[int]) -> Tensor | None:
-        """Return the level's additive attention mask, (1, 1, n, rows); None if all is visible.
+        """Return the level's additive attention mask, (1, 1, n, rows), or None if no row is masked.
 
-        A boolean mask would be silently wrong under eager attention.
+        Eager attention would silently misread a boolean mask.
         """
         count = nodes[-1] + 1
         if len(nodes) == 1 and len(self.paths[nodes[0]]) == count:
-            return None  # a chain so far
+            return None  # so far the tree is a chain
         past, dtype = len(self.known) - 1, self.model.dtype
         mask = torch.zeros(len(nodes), past + count, dtype=dtype)
         mask[:, past:] = torch.finfo(dtype).min
@@ -146,7 +146,7 @@ class TreeReader:
     def _pass(
         self, words: Tensor, positions: Tensor, masks: Sequence[Tensor], last_only: int = 0
     ) -> Tensor:
-        """Run one forward pass; return logits (n, W), or those of the last tokens only."""
+        """Run one pass; return logits (n, W), or only the last row's if `last_only` is set."""
         made = self.network.forward(
             words[None], Rows(positions[None], masks), self.cache, CaptureSpec(), last_only
         )

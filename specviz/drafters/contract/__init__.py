@@ -1,4 +1,4 @@
-"""The contract of a drafter: twelve checks, as plain functions that need no test runner.
+"""The contract that every drafter must fulfil: twelve checks that need no test runner.
 
 A check uses a drafter through its protocol only, so it works for drafters outside the package too.
 Each check returns None or raises `ContractBroken` with a sentence; `check_drafter` runs all.
@@ -46,7 +46,7 @@ CHECKS: Final[dict[str, Check]] = {
 
 
 def check_drafter(case: Case, checks: Iterable[str] | None = None) -> None:
-    """Run all checks on a drafter, or the named ones.
+    """Run all checks on a drafter, or only those named in `checks`.
 
     Raises:
         ContractBroken: At the first check that fails.

@@ -1,7 +1,7 @@
 """The checks of the contract.
 
-Checks of whole runs: the text, its distribution, and where it ends. Checks of sessions: what a
-draft may contain, what it may depend on, and which inputs raise errors.
+Some check whole runs: the text, its distribution, and where it ends. The others check sessions:
+what a draft may contain, what it may depend on, and which inputs raise errors.
 """
 
 from __future__ import annotations
@@ -48,17 +48,17 @@ from specviz.verification.exact import g_test, plain_distribution
 
 LIMITS: Final = (1, 2, 3, 7)
 FALSE_ALARM: Final = 1e-3  # probability that a correct drafter fails the G-test
-COUNTED_NEW: Final = 4  # max_new_tokens of a run for the G-test: three tokens, with drafts two deep
-CUT_NODES: Final = 5  # guesses that are sampled again with other random numbers
-CUT_COINS: Final = (0.02, 0.5, 0.85, 0.99)  # likely tokens first, see `distributions.draw`
-FEWEST: Final = 20  # accepted and rejected guesses that the G-test needs
+COUNTED_NEW: Final = 4  # max_new_tokens for the G-test: three tokens, so drafts are two deep
+CUT_NODES: Final = 5  # how many guesses are sampled again with other random numbers
+CUT_COINS: Final = (0.02, 0.5, 0.85, 0.99)  # small u give likely tokens; see `distributions.draw`
+FEWEST: Final = 20  # number of accepted and of rejected guesses that the G-test needs
 
 
 def greedy_equals_generate(case: Case) -> None:
     """At temperature 0 the text equals that of transformers' `generate`.
 
-    Every shape is run on every prompt, alternating between a fixed γ followed by plain decoding,
-    and a schedule that learns.
+    All settings of the case are run on every prompt. Runs alternate between a fixed γ followed by
+    plain decoding, and a schedule that adapts γ.
     """
     target = case.target()
     drafter = case.drafter(target)
@@ -77,7 +77,7 @@ def greedy_equals_generate(case: Case) -> None:
 
 
 def sampled_runs_replay(case: Case) -> None:
-    """A sampled run's trace passes `check`, and a second run with the same u repeats it."""
+    """A sampled run's trace passes `check`, and a second run with the same u equals it."""
     target = case.target()
     drafter = case.drafter(target)
     for seed, (prompt, shape) in enumerate(product(case.prompts[:2], case.shapes)):
@@ -90,7 +90,7 @@ def sampled_runs_replay(case: Case) -> None:
 
 
 def tokens_follow_target_distribution(case: Case) -> None:
-    """The two tokens after a forced first one follow the target's distribution (G-test)."""
+    """After a forced first token, the next two follow the target's distribution (G-test)."""
     target = case.ending()
     drafter, ids = case.drafter(target), target.encode(case.prompts[0], COUNTED_NEW)
     counts: Counter[tuple[int, ...]] = Counter()
@@ -125,10 +125,10 @@ def tokens_follow_target_distribution(case: Case) -> None:
 
 
 def guess_does_not_decide_itself(case: Case) -> None:
-    """Whether a sampled guess is proposed does not depend on the guess, so it is a sample of q.
+    """Whether a guess is proposed does not depend on its token, so the token is a sample of q.
 
     Each guess, and the one that would follow the last, is sampled with several random numbers while
-    the earlier guesses stay the same: it is proposed with all of them or with none.
+    the earlier guesses stay the same. It must be proposed with all of these numbers or with none.
     """
     target = case.ending()
     drafter, text = case.drafter(target), target.encode(case.prompts[0], NEW)
@@ -165,7 +165,7 @@ def run_stops_at_limit(case: Case) -> None:
 
 
 def text_ends_at_end_token(case: Case) -> None:
-    """A text ends at its first end-of-text token, as in plain decoding, guessed or not."""
+    """A text ends at its first end-of-text token, guessed or not, as in plain decoding."""
     for shape in case.shapes:
         settings = replace(shape, sampling=GREEDY, max_new_tokens=NEW)
         for prompt in case.prompts[:2]:
@@ -189,7 +189,7 @@ def drafts_no_deeper_than_allowed(case: Case) -> None:
     for settings in case.settings():
         for prompt, turns in zip(case.prompts[:2], ((4, 1), (1, 4)), strict=True):
             ids = target.encode(prompt, settings.max_new_tokens)
-            # Each limit is tried early on one prompt and late on the other.
+            # Each limit is reached early with one prompt and late with the other.
             for max_tokens, rounds in zip((1, 2, 3, 5), turns * 2, strict=True):
                 decoding = Decoding(target, drafter, ids, settings)
                 chance = [
@@ -231,10 +231,10 @@ def sessions_are_independent(case: Case) -> None:
 
 
 def fresh_session_proposes_the_same(case: Case) -> None:
-    """States of rejected guesses are dropped, and states of accepted ones are kept.
+    """A session keeps the states of accepted guesses and drops those of rejected ones.
 
-    In the middle of a run, a session proposes the same as a new session that reads the text at
-    once. A drafter that remembers earlier rounds is checked by repeating a whole run.
+    In the middle of a run, it must propose the same as a new session that reads the whole text at
+    once. A drafter whose guesses depend on earlier rounds is checked by repeating a whole run.
     """
     target = case.ending()
     drafter = case.drafter(target)
@@ -261,7 +261,7 @@ def fresh_session_proposes_the_same(case: Case) -> None:
 
 
 def nan_weights_raise(case: Case) -> None:
-    """NaN weights end a run with BadScores, whose message names the network."""
+    """NaN weights end a run with BadScores, and its message names the network."""
     target = case.target()
     drafter = case.drafter(target)
     for settings in case.settings():

@@ -25,11 +25,11 @@ from specviz.verification.distributions import logits_to_probs
 
 GREEDY: Final = Sampling(0.0)
 WARM: Final = Sampling(1.3, top_k=4, top_p=0.97)
-NEW: Final = 16  # new tokens of a run: several rounds, whose last drafts are limited to few tokens
+NEW: Final = 16  # new tokens of a run: several rounds, the last with few tokens left
 
 
 class ContractBroken(AssertionError):
-    """A drafter failed a check of the contract; the message says which and how."""
+    """Raised if a drafter fails a check of the contract; the message says which check and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +37,12 @@ class Case:
     """A drafter to check.
 
     Attributes:
-        target: Returns the target; checks copy it to change its end-of-text tokens.
+        target: Returns the target; some checks copy it and change its end-of-text tokens.
         drafter: Builds the drafter for a target.
-        prompts: Two or more prompts, on which it sometimes drafts two tokens deep.
-        shapes: Settings to check it with; checks set temperature, seed and limit themselves.
-        sampling: Sampling of sampled runs. Few tokens must have most of the probability, or the
-            G-test has no power.
+        prompts: Two or more prompts; on each, some drafts must be two tokens deep.
+        shapes: Settings to check it with; each check sets temperature, seed and number of tokens.
+        sampling: Sampling settings of sampled runs. A few tokens must have most of the probability,
+            or the G-test cannot detect errors.
         remembers: Whether its guesses depend on earlier rounds, not on the text alone (such as a
             pool of n-grams).
         runs: Number of runs for the G-test.
@@ -57,13 +57,13 @@ class Case:
     runs: int = 300
 
     def settings(self, new: int = NEW) -> Iterator[Settings]:
-        """Yield every shape at temperature 0, then with `sampling`, for `new` tokens."""
+        """Yield all shapes, first at temperature 0 and then sampled, for `new` tokens."""
         for sampling in (GREEDY, self.sampling):
             for shape in self.shapes:
                 yield replace(shape, sampling=sampling, max_new_tokens=new)
 
     def ending(self, *end_positions: int) -> Target:
-        """Return the target with these end-of-text tokens only."""
+        """Return a copy of the target whose only end-of-text tokens are these."""
         target = copy(self.target())
         target.eos = end_positions
         return target
@@ -75,8 +75,8 @@ def expect(holds: bool, sentence: str) -> None:
         raise ContractBroken(sentence)
 
 
-ROUNDING: Final = 1e-5  # tolerance of q, between rows computed together and one by one
-SCORE_TOLERANCE: Final = 1e-4  # tolerance of scores and evidence
+ROUNDING: Final = 1e-5  # tolerance of q: rows computed together and alone
+SCORE_TOLERANCE: Final = 1e-4  # tolerance of scores and of recorded data
 
 
 class RecordingSession:
@@ -103,7 +103,7 @@ class RecordingSession:
 def run_trace(
     target: Target, drafter: Drafter, prompt: str, settings: Settings, baseline: bool = True
 ) -> Trace:
-    """Return a whole run on raw text as a trace in memory."""
+    """Run on raw text and return the whole trace in memory."""
     raw = replace(settings, chat="raw", system="")
     header, *events = run(target, drafter, prompt, raw, baseline=baseline)
     assert isinstance(header, Header)
@@ -111,7 +111,7 @@ def run_trace(
 
 
 def end_reason(trace: Trace) -> str | None:
-    """Return the reason that the trace gives for the end of the run."""
+    """Return why the run ended, as recorded in the trace."""
     return None if trace.finished is None else trace.finished.reason
 
 
@@ -128,7 +128,7 @@ def first_rounds(decoding: Decoding, count: int) -> list[RoundResult]:
 
 
 def summarize(rounds: Iterable[RoundResult]) -> list[tuple[tuple[int, ...], ...]]:
-    """Return the guessed tokens and the new tokens of each round."""
+    """Return the guessed tokens and the new tokens of each round, for comparison."""
     return [(played.proposal.tree.tokens, played.tokens) for played in rounds]
 
 
@@ -144,14 +144,14 @@ def start_session(
     settings: Settings,
     select: Callable[[States], States] = lambda states: states,
 ) -> DraftSession:
-    """Start a session that reads a whole text at once; its newest token has no state.
+    """Start a session that reads a whole text at once; the newest token has no state yet.
 
     Args:
         target: The target.
         drafter: The drafter.
         text: Token ids.
         settings: Settings of the session.
-        select: Selects the states that the session is given.
+        select: Selects which of the states are passed to the session.
     """
     cache = target.start(drafter.capture)
     states = cache.prefill(text[:-1]).states
@@ -161,7 +161,7 @@ def start_session(
 
 
 def greedy_tokens(target: Target, prompt: str, new: int) -> list[int]:
-    """Return what transformers' greedy generation adds to a prompt."""
+    """Return the tokens that transformers' greedy generation adds to a prompt."""
     ids = target.encode(prompt, new)
     words = torch.tensor([ids], device=target.device)
     with torch.inference_mode():
@@ -179,14 +179,14 @@ def greedy_tokens(target: Target, prompt: str, new: int) -> list[int]:
 
 @torch.inference_mode()
 def distribution_after(target: Target, text: Sequence[int], sampling: Sampling) -> Tensor:
-    """Return the target's distribution (V,) after a text, from a pass without a cache."""
+    """Return the target's distribution (V,) after a text, computed without a cache."""
     return logits_to_probs(
         target.model(torch.tensor([text], device=target.device)).logits[0, -1], sampling
     )
 
 
 def inner_guesses(case: Case, prompt: str, settings: Settings) -> Iterator[int]:
-    """Yield each token that was guessed as an inner node before the text contained it."""
+    """Yield tokens that were guessed with children under them before the text contained them."""
     target = case.ending()
     text = target.encode(prompt, settings.max_new_tokens)
     known: set[int] = set()
@@ -199,7 +199,10 @@ def inner_guesses(case: Case, prompt: str, settings: Settings) -> Iterator[int]:
 
 
 def end_positions(rounds: Sequence[RoundResult], text: Sequence[int]) -> list[int]:
-    """Return the positions of tokens that are new to the text, accepted guesses first."""
+    """Return the positions of tokens that occur in the text for the first time.
+
+    Positions of accepted guesses come first.
+    """
     accepted, at = set(), 0
     for played in rounds:
         accepted |= set(range(at, at + len(played.verdict.path)))
@@ -209,22 +212,22 @@ def end_positions(rounds: Sequence[RoundResult], text: Sequence[int]) -> list[in
 
 
 def distributions_agree(one: Any, other: Any) -> bool:
-    """Return whether two sets of distributions agree up to rounding."""
+    """Return whether two lists of distributions agree up to rounding."""
     return one.keys() == other.keys() and all(
         torch.allclose(one[node], other[node], rtol=0, atol=ROUNDING) for node in one
     )
 
 
 def guess_evidence(proposal: Proposal) -> dict[int, dict[str, Any]]:
-    """Return the evidence of each guess, without the remark on the proposal.
+    """Return the recorded data of each guess, without that of the whole proposal.
 
-    The remark may depend on earlier rounds.
+    The data of the whole proposal may depend on earlier rounds.
     """
     return {node: shown for node, shown in proposal.evidence.items() if node}
 
 
 def same_numbers(one: Any, other: Any) -> bool:
-    """Return whether two pieces of plain data are equal, with floats up to rounding."""
+    """Return whether two values of plain data are equal, floats up to rounding."""
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         return one.keys() == other.keys() and all(same_numbers(one[k], other[k]) for k in one)
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
@@ -235,7 +238,7 @@ def same_numbers(one: Any, other: Any) -> bool:
 
 
 def networks(drafter: Drafter, target: Target) -> list[torch.nn.Module]:
-    """Return the networks among a drafter's attributes, without the target's."""
+    """Return the networks among a drafter's attributes, except the target's."""
     values = vars(drafter).values()
     return [
         part for part in values if isinstance(part, torch.nn.Module) and part is not target.model
@@ -244,7 +247,7 @@ def networks(drafter: Drafter, target: Target) -> list[torch.nn.Module]:
 
 @contextmanager
 def nan_weights(networks: Sequence[torch.nn.Module]) -> Iterator[None]:
-    """Set all weights to NaN within the context."""
+    """Set all weights to NaN inside a `with` block."""
     weights = [weight for network in networks for weight in network.parameters()]
     before = [weight.detach().clone() for weight in weights]
     try:

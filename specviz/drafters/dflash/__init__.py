@@ -1,8 +1,8 @@
 """DFlash (2602.06036): a block of masks after the newest token is filled in one pass.
 
-Let the newest token be x at position n; the target's states are known up to n - 1. The block is x
-at n and masks at n + 1 and later. All rows see those states and one another. No guess
-depends on another guess's token: the top tokens form one path, a point mass.
+The newest token x is at position n; the target's states are known up to n - 1. The block consists
+of x at n and masks at n + 1 and later. All its rows attend to those states and to one another. No
+guess depends on another guess's token, so the top tokens form one path, a point mass.
 """
 
 from __future__ import annotations
@@ -34,13 +34,14 @@ from specviz.verification.distributions import check_finite
 from specviz.verification.transfer import to_host, upload
 from specviz.verification.tree import DraftTree
 
-TOP_COUNT: Final = 3  # tokens per position shown as evidence
+TOP_COUNT: Final = 3  # number of tokens per position that are recorded for the page
 
 
 class DFlash(HeadDrafter):
     """The DFlash drafter: a head in eval mode, on the target's device and in its dtype.
 
-    It captures the outputs of the layers that the head's config names, before the final norm.
+    The target's outputs, before the final norm, of the layers listed in the head's config are
+    captured.
     """
 
     name = "dflash"
@@ -63,8 +64,8 @@ class DFlash(HeadDrafter):
     def weights(self, target: Target) -> Weights:
         """Implement `Drafter.weights`.
 
-        Reading a state runs `fc` and every layer's key and value projections. The output head is
-        the target's.
+        For each state read, `fc` and every layer's key and value projections are run. The output
+        head is the target's.
         """
         head = self.head
         stored = sum(
@@ -77,12 +78,12 @@ class DFlash(HeadDrafter):
 
 
 class DFlashSession:
-    """A session that caches the keys and values of the text's states, not those of blocks.
+    """A session that caches keys and values of the text's states, but not those of a block.
 
     Attributes:
         waiting: Committed states that have not been read yet.
         read: Number of states that have been read.
-        work: Work of the current proposal.
+        work: Rows computed for the current proposal.
     """
 
     drawn = Drawn.POINT_MASS
@@ -104,9 +105,9 @@ class DFlashSession:
 
         There are at most block_size - 1 guesses; the whole block is computed anyway.
 
-        A score is a probability at temperature 1. Evidence by node: its position in the
-        block. Evidence on the proposal: the number of states and masks that the pass saw, and by
-        position the most probable tokens and their probabilities, including positions after γ and
+        A score is a probability at temperature 1. Recorded for each node: its position in the
+        block. Recorded for the proposal: how many states and masks the pass read, and the most
+        probable tokens of each position with their probabilities, including positions after γ and
         after an end-of-text token.
         """
         self.work = Work()
@@ -187,7 +188,7 @@ class DFlashSession:
 
 
 def top_tokens_by_position(values: Tensor, ids: Tensor) -> list[list[dict[str, Any]]]:
-    """Return, by position, the top tokens with their probabilities.
+    """Return the top tokens of each position with their probabilities.
 
     Args:
         values: Probabilities, (positions, k).

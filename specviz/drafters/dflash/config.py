@@ -1,6 +1,6 @@
 """Configs of DFlash drafters, with the keys of the public checkpoints.
 
-A config that would change the numbers in a way that is not implemented is refused.
+A config is refused if it requires a computation that is not implemented.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ NESTED: Final = (
     "block_size",
     "mask_token_id",
     "target_layer_ids",
-)  # some files have them at the top level
+)  # some files have these keys at the top level
 NEUTRAL: Final[Mapping[str, Any]] = {
     "is_causal": False,
     "attention_bias": False,
@@ -35,7 +35,7 @@ class DFlashConfig(HeadConfig):
     Attributes:
         num_hidden_layers: Its own layers.
         num_target_layers: The target's layers.
-        block_size: Positions of a block, the anchor's included.
+        block_size: Positions of a block, including the first, the newest token (anchor).
         mask_token_id: Token at all other positions of a block.
         target_layer_ids: Layers of the target whose outputs it reads, counted from 0, before the
             final norm.
@@ -58,7 +58,7 @@ class DFlashConfig(HeadConfig):
 
     @classmethod
     def house(cls, target: Target) -> Self:
-        """Return the config of a house head: two layers, narrow MLPs and half the key heads."""
+        """Return the config of a small head: two layers, narrow MLPs and half as many key heads."""
         shape = target.model.config
         shared = shape.num_key_value_heads
         return cls._reading(
@@ -80,7 +80,7 @@ class DFlashConfig(HeadConfig):
     def _reading(cls, target: Target, count: int, **changes: Any) -> Self:
         """Return a config that reads `count` layers of the target.
 
-        The mask is an end-of-text token, which never appears as a real token within a draft.
+        An end-of-text token is used as mask, since it never occurs inside a draft.
         """
         layers = target.model.config.num_hidden_layers
         return cls.like(
@@ -137,7 +137,8 @@ class DFlashConfig(HeadConfig):
         depth = target.layers
         if self.num_target_layers:
             check_depth(name, self.num_target_layers, target)
-        # transformers returns the last layer's output normed, so its meaning in a file is unclear
+        # transformers returns the last layer's output after the final norm, so a file that lists
+        # this layer is ambiguous.
         if self.target_layer_ids[-1] >= depth - 1:
             raise Unsuitable(
                 f"{name!r} reads layer {self.target_layer_ids[-1]}, counted from 0; "
@@ -163,9 +164,9 @@ class DFlashConfig(HeadConfig):
 
 
 def evenly_spaced(target_layers: int, count: int) -> tuple[int, ...]:
-    """Return `count` evenly spaced layers, 1 to L - 3 counted from 0, as in the public code.
+    """Return `count` evenly spaced layers from 1 to L - 3, counted from 0, as in the public code.
 
-    For targets with few layers, the result is shorter and may include the last but one.
+    For targets with few layers, the result is shorter and may include the last layer but one.
     """
     last = target_layers - (3 if target_layers > 5 else 2)
     rows = {max(0, min(last, round(1 + i * (last - 1) / (count - 1)))) for i in range(count)}
@@ -173,7 +174,7 @@ def evenly_spaced(target_layers: int, count: int) -> tuple[int, ...]:
 
 
 def _refuse_others(name: str, data: Mapping[str, Any], supported: Sequence[str]) -> None:
-    """Refuse unsupported variants, such as DFlash2 and sliding windows.
+    """Raise an error for unsupported variants, such as DFlash2 and sliding windows.
 
     Raises:
         Unsuitable: If the config is one of them.

@@ -1,15 +1,15 @@
 """DFlash's head (2602.06036) and its training: one bidirectional pass fills a block of masks.
 
 A block is the newest token followed by masks. Every layer's keys and values start with the target's
-states of the earlier tokens, fused by fc and normed; within the block every position sees all
-others. A mask's output, projected by the target's own output head, predicts the token at its
+states of the earlier tokens, fused by fc and normed; within the block, every position attends to
+all others. A mask's output, projected by the target's own output head, predicts the token at its
 position. Embeddings and projection are the target's, so the file has neither. The earlier states
-are only attended to: they have no queries.
+have keys and values but no queries.
 
 In training (section 4 of the paper), blocks start at random tokens of the text and are computed in
-parallel, each as in a session. Every position is trained to match the target's
-distribution, given the text up to it (see `future_loss`). The first positions count most, since a
-wrong guess ends what can be accepted.
+parallel, each as in a session. Every position is trained to match the target's distribution, given
+the text up to it (see `future_loss`). The first positions have the largest weights, since nothing
+after a wrong guess can be accepted.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from specviz.models.target import Target
 
 
 class DFlashHead(HeadNetwork):
-    """fc, hidden_norm, layers and norm, named as in the public checkpoints."""
+    """DFlash's network; fc, hidden_norm, layers and norm are named as in the public checkpoints."""
 
     family = "dflash"
     config_type = DFlashConfig
@@ -49,10 +49,10 @@ class DFlashHead(HeadNetwork):
     def past(
         self, states: Mapping[int, Tensor] | Sequence[Tensor], positions: Tensor
     ) -> list[Past]:
-        """Return, by layer of this head, keys and values of the target's states.
+        """Return keys and values of the target's states, for each layer of this head.
 
         Args:
-            states: By the target's layer, from 1, (B, n, h) each.
+            states: States (B, n, h) by the target's layer, from 1.
             positions: Positions of their tokens, (n,).
         """
         taps = [states[k] for k in self.config.tap_layers]
@@ -60,7 +60,7 @@ class DFlashHead(HeadNetwork):
         return [layer.self_attn.keys_values(fused, positions) for layer in self._layers()]
 
     def block(self, anchors: Tensor) -> Tensor:
-        """Return ids (…, block_size): each anchor (…), then masks."""
+        """Return token ids (…, block_size): each anchor (…), followed by masks."""
         masks = anchors.new_full(
             (*anchors.shape, self.config.block_size), self.config.mask_token_id
         )
@@ -73,7 +73,7 @@ class DFlashHead(HeadNetwork):
         Args:
             words: Embeddings, (B, n, h).
             positions: (n,).
-            mixes: By layer; each holds that layer's past.
+            mixes: The `Mix` of each layer, which holds that layer's earlier keys and values.
         """
         for layer, mix in zip(self._layers(), mixes, strict=True):
             words = layer(words, positions, mix)
@@ -152,7 +152,7 @@ class BlockLayer(nn.Module):
 
 
 def block_mix(past: Past) -> Mix:
-    """Return a `Mix` for one block, in which every row sees the whole past and the whole block."""
+    """Return a `Mix` for one block, whose rows attend to the earlier states and the whole block."""
 
     def mixed(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         return functional.scaled_dot_product_attention(
@@ -168,8 +168,8 @@ def block_mix(past: Past) -> Mix:
 def separate_blocks(past: Past, anchors: Tensor) -> Mix:
     """Return a `Mix` for independent blocks that start at `anchors` (A,) of a known text.
 
-    Its rows are the blocks one after another, (B, heads, A n, d). A row sees the past before its
-    block's anchor and its own block, as in `block_mix`, and no other block.
+    Its rows are the blocks one after another, (B, heads, A n, d). A row attends to the states
+    before its block's anchor and to its own block, as in `block_mix`, but to no other block.
     """
 
     def mixed(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
@@ -207,7 +207,7 @@ def loss(head: DFlashHead, outputs: TargetOutputs, anchors: Tensor | None = None
         anchors = random_anchors(outputs)
     logits = blocks(head, outputs, anchors).float()
     offsets = torch.arange(logits.shape[2], device=logits.device)
-    # (A, n - 1), where the target's logits at a row are those of the next token.
+    # Shape (A, n - 1): rows where the target's logits are those of the guessed token.
     rows = anchors[:, None] + offsets
     length = outputs.tokens.shape[1]
     teacher = outputs.logits[:, rows.clamp(max=length - 1)].float().softmax(-1)
@@ -217,7 +217,7 @@ def loss(head: DFlashHead, outputs: TargetOutputs, anchors: Tensor | None = None
 
 
 def guesses(head: DFlashHead, outputs: TargetOutputs) -> list[Tensor]:
-    """Return logits by depth, (B, T - 1, V) each, as `overlaps` takes them.
+    """Return logits (B, T - 1, V) for each depth, the input of `overlaps`.
 
     Row t is the block that starts at t + 1.
     """
@@ -247,7 +247,7 @@ def blocks(head: DFlashHead, outputs: TargetOutputs, anchors: Tensor) -> Tensor:
 
 
 def build(target: Target, _counts: Tensor) -> DFlashHead:
-    """Build a new house-sized head for this target."""
+    """Build a new small head for this target."""
     return DFlashHead(DFlashConfig.house(target))
 
 

@@ -1,15 +1,15 @@
-"""DSpark (2607.05147): a DFlash block whose guesses are drawn one by one, each knowing the last.
+"""DSpark (2607.05147): a DFlash block whose guesses depend on the token before them.
 
-Let the newest token be x at position n. One pass of the block [x, mask, …] gives an output at n and
-at every later position. The guess for n + 1 comes from the first output and x, the next one from
-the second output and the guess before it, and so on: the Markov head adds what the token before
-changes. So every guess is drawn from its own q, and the chain is sampled. At temperature 0, or if
-asked for, the top tokens are taken, which are a point mass.
+The newest token x is at position n. One pass over the block [x, mask, …] gives an output at n and
+at every later position. The guess for n + 1 is computed from the first output and x, the next one
+from the second output and the guess before it, and so on: the Markov head adds a correction that
+depends on the token before. So every guess is drawn from its own q, and the chain is sampled. At
+temperature 0, or if the settings say so, the top tokens are taken, which are a point mass.
 
-The draft may end early (`confidence`): where the predicted probability that all guesses so far and
-the next one are accepted falls below the setting. What decides is known before the next guess is
-drawn, so it remains a sample of its q, and the run is lossless. A cut that depended on the guess
-itself would not be.
+The draft may end early: before a guess is drawn, the confidence head predicts the probability that
+all guesses up to it are accepted, and the draft ends if this is below the setting `confidence`. The
+prediction does not depend on the guess itself, so the guess remains a sample of its q, and the run
+is lossless.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from specviz.verification import Drawn
 from specviz.verification.distributions import check_finite
 from specviz.verification.transfer import UploadBatch, to_host, upload
 
-TOP_COUNT: Final = 3  # tokens per position shown as evidence
+TOP_COUNT: Final = 3  # number of tokens per position that are recorded for the page
 
 
 class DSpark(DFlash):
@@ -63,7 +63,7 @@ class DSpark(DFlash):
         return DSparkSession(self, target.target, settings)
 
     def weights(self, target: Target) -> Weights:
-        """Implement `Drafter.weights`: the small heads are used once for each guess considered."""
+        """Implement `Drafter.weights`; the small heads run once for each guess considered."""
         usual, small = super().weights(target), matrix_weights(self.head.markov_head)
         if self.head.config.enable_confidence_head:
             small += matrix_weights(self.head.confidence_head)
@@ -76,7 +76,8 @@ class DSparkSession(DFlashSession):
     """A session that draws the guesses of a block in order.
 
     Attributes:
-        survival: The predicted probability that all guesses drawn so far and the next are accepted.
+        survival: The predicted probability that all guesses drawn so far and the next one are
+            accepted.
     """
 
     head: DSparkHead
@@ -103,9 +104,9 @@ class DSparkSession(DFlashSession):
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """Implement `DraftSession.propose`.
 
-        Every position of the block is a guess. A score is a probability at temperature 1. Evidence
-        by node: its position in the block, its most probable tokens before and after the Markov
-        head's correction, and the predicted probability that it is accepted.
+        Every position of the block gives a guess. A score is a probability at temperature 1.
+        Recorded for each node: its position in the block, the most probable tokens before and after
+        the Markov head's correction, and the predicted probability that the guess is accepted.
         """
         self.work, self._steps, self.survival = Work(), [], 1.0
         depth = min(self.size, max_tokens - 1)
@@ -119,7 +120,7 @@ class DSparkSession(DFlashSession):
             remark |= {"passes": 1, "states": self.read, "masks": self.size - 1}
             build_tree(builder, self, context, TreeShape(depth, partial(self._wide, builder)))
         guesses = len(builder.tokens) - 1
-        if len(self._steps) > guesses:  # the next guess was considered and not drawn
+        if len(self._steps) > guesses:  # the next guess was considered but not drawn
             remark["cut"] = round(self.survival, 6)
         self.work += Work(correction=len(self._steps))
         evidence = {0: remark} | self._evidence(guesses)
@@ -143,7 +144,7 @@ class DSparkSession(DFlashSession):
         self._steps = []
 
     def plan_level(self, context: Sequence[int], level: Level, uploads: UploadBatch) -> LevelPass:
-        """Implement `LevelModel.plan_level`: the guess under a node reads the node's token."""
+        """Implement `LevelModel.plan_level`; the guess under a node depends on the node's token."""
         position = level.nodes[0]
 
         def reading(words: Tensor) -> Tensor:
@@ -157,7 +158,7 @@ class DSparkSession(DFlashSession):
         del self._steps[node:]
 
     def _step(self, position: int, token: Tensor) -> _Step:
-        """Return the Markov head's step at a position of the block. token: the one before, ()."""
+        """Return the Markov head's step at a position, given the token () before it."""
         if len(self._steps) == position:
             state = self._steps[-1].state if position else self._state
             head, row = self.head, self._rows[position]
@@ -168,7 +169,7 @@ class DSparkSession(DFlashSession):
         return self._steps[position]
 
     def _confidence(self, positions: int) -> list[float]:
-        """Return the predicted probabilities of acceptance of the first positions' guesses."""
+        """Return the predicted acceptance probabilities of the guesses at these positions."""
         logits = [step.confidence for step in self._steps[:positions]]
         known = [each for each in logits if each is not None]
         if not known:
@@ -179,7 +180,7 @@ class DSparkSession(DFlashSession):
         return found
 
     def _wide(self, builder: ProposalBuilder, ranks: Ranks) -> int:
-        """Return the number of guesses under a node: none where survival is too unlikely."""
+        """Return the number of guesses under a node: none where survival is below the setting."""
         if not (self.settings.confidence and self.head.config.enable_confidence_head):
             return 1
         position = len(ranks)
@@ -188,7 +189,7 @@ class DSparkSession(DFlashSession):
         return int(self.survival >= self.settings.confidence)
 
     def _evidence(self, guesses: int) -> dict[int, dict[str, Any]]:
-        """Return the evidence of each guess."""
+        """Return the data that is recorded for each guess."""
         if not guesses:
             return {}
         base = self._logits[:guesses].float()
@@ -213,7 +214,7 @@ class _Step(NamedTuple):
 
 
 class _Chain(ProposalBuilder):
-    """A chain that only an end-of-text token ends: the session decides on confidence."""
+    """A chain that only an end-of-text token ends, since the session decides on low confidence."""
 
     def ends(self, node: int) -> bool:
         """Return whether a node ends its path."""

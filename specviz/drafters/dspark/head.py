@@ -1,17 +1,18 @@
 """DSpark's head (2607.05147) and its training: DFlash, a Markov head and a confidence head.
 
-DFlash fills all positions of a block in one pass, so no guess knows the guess before it, and
-guesses get worse with their position. The Markov head mends that: it adds to each position's logits
-a correction that depends on the token before it. It is small (two matrices of a low rank), so the
-guesses can be drawn one after the other without another pass. The confidence head predicts the
-probability that a guess is accepted, from what is known before the guess is drawn.
+DFlash fills all positions of a block in one pass, so no guess depends on the guess before it, and
+later guesses are worse. The Markov head corrects that: it adds to each position's logits a term
+that depends on the token before it. It is small (two matrices of a low rank), so the guesses can be
+drawn one after the other without another pass. The confidence head predicts the probability that a
+guess is accepted, from what is known before the guess is drawn.
 
 The names of the tensors are DeepSpec's. Its three kinds of Markov heads are implemented.
 
-In training every block's earlier tokens are the text's. The loss is cross-entropy and total
+In training, the tokens before each guess are the text's. The loss is cross-entropy and total
 variation to the target's distribution; the confidence head is trained on Σ min(p, q), which is the
 probability that a sampled guess is accepted. The paper's cross-entropy is to the text's token, and
-its weights are 0.1 and 0.9; with the house's short training, equal weights learned faster.
+its weights are 0.1 and 0.9; with the short training of our small heads, equal weights learned
+faster.
 """
 
 from __future__ import annotations
@@ -38,13 +39,13 @@ ARCHITECTURES: Final = ("Qwen3DSparkModel", "DSparkDraftModel")
 
 @dataclass(frozen=True)
 class DSparkConfig(DFlashConfig):
-    """Config of a DSpark head. Every position of a block is a guess, the anchor's included.
+    """Config of a DSpark head. Every position of a block gives a guess, even the anchor's.
 
     Attributes:
         markov_rank: Width of the Markov head.
         markov_head_type: Kind of the Markov head, one of MARKOV_HEADS.
-        enable_confidence_head: Whether it predicts which guesses will be accepted.
-        confidence_head_with_markov: Whether that prediction reads the token before the guess.
+        enable_confidence_head: Whether the head predicts which guesses will be accepted.
+        confidence_head_with_markov: Whether that prediction also reads the token before the guess.
         own_vocabulary: Whether it has its own embeddings and output head, as public files do;
             inferred from the names of the tensors. Otherwise it uses the target's.
     """
@@ -93,15 +94,15 @@ class DSparkConfig(DFlashConfig):
 
     @property
     def confidence_width(self) -> int:
-        """Width of what the confidence head reads."""
+        """Width of the confidence head's input."""
         return self.hidden_size + (self.markov_rank if self.confidence_head_with_markov else 0)
 
 
 class MarkovHead(nn.Module):
     """A correction of a position's logits from the token before it: W2 · W1[token].
 
-    `gated` scales W1[token] by a gate that reads the position's state, and `rnn` keeps a state of
-    its own along the block, which starts at zero.
+    The type `gated` scales W1[token] by a gate computed from the position's output; the type `rnn`
+    has a recurrent state along the block, which starts at zero.
     """
 
     def __init__(self, config: DSparkConfig) -> None:
@@ -117,7 +118,7 @@ class MarkovHead(nn.Module):
         nn.init.zeros_(self.markov_w2.weight)  # an untrained head corrects nothing
 
     def start(self, rows: Tensor) -> Tensor:
-        """Return the state before a block, (…, rank). rows: a position's output, (…, h)."""
+        """Return the state before a block, (…, rank), given a position's output `rows`, (…, h)."""
         return rows.new_zeros(*rows.shape[:-1], self.rank)
 
     def step(self, tokens: Tensor, rows: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -142,7 +143,7 @@ class MarkovHead(nn.Module):
 
 
 class ConfidenceHead(nn.Module):
-    """The logit of the probability that a guess is accepted, from one linear map."""
+    """Predicts the logit of the probability that a guess is accepted, by one linear map."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -196,7 +197,7 @@ def loss(head: DSparkHead, outputs: TargetOutputs, anchors: Tensor | None = None
     logits, confidence = blocks(head, outputs, anchors)
     logits = logits.float()
     offsets = torch.arange(logits.shape[2], device=logits.device)
-    rows = anchors[:, None] + offsets  # (A, n): here the target's logits are those of the guess
+    rows = anchors[:, None] + offsets  # (A, n): rows whose target logits are the guess's
     length = outputs.tokens.shape[1]
     teacher = outputs.logits[:, rows.clamp(max=length - 1)].float().softmax(-1)
     log_q = logits.log_softmax(-1)
@@ -213,7 +214,7 @@ def loss(head: DSparkHead, outputs: TargetOutputs, anchors: Tensor | None = None
 
 
 def guesses(head: DSparkHead, outputs: TargetOutputs) -> list[Tensor]:
-    """Return logits by depth, (B, T - 1, V) each, as `overlaps` takes them.
+    """Return logits (B, T - 1, V) for each depth, the input of `overlaps`.
 
     Row t is the block that starts at t + 1. The tokens before each guess are the text's.
     """
@@ -227,7 +228,7 @@ def blocks(
     """Return logits and confidence logits of blocks that start at `anchors` (A,).
 
     Returns:
-        Logits (B, A, block_size, V) after the text's own tokens, and the confidence head's
+        Logits (B, A, block_size, V), given the text's own tokens, and the confidence head's logits
         (B, A, block_size), or None.
     """
     device, size = outputs.tokens.device, head.config.block_size
@@ -237,7 +238,7 @@ def blocks(
     positions = anchors[:, None] + torch.arange(size, device=device)
     rows = head(words, positions.flatten(), [separate_blocks(each, anchors) for each in past])
     rows = rows.unflatten(1, (-1, size))
-    before = outputs.tokens[:, positions.clamp(max=length - 1)]  # (B, A, n)
+    before = outputs.tokens[:, positions.clamp(max=length - 1)]  # shape (B, A, n)
     state = head.markov_head.start(rows[:, :, 0])
     corrections, embeddings = [], []
     for k in range(size):
@@ -247,12 +248,12 @@ def blocks(
     logits = outputs.head(rows) + torch.stack(corrections, dim=2)
     if not head.config.enable_confidence_head:
         return logits, None
-    # The prediction must not bend the guesses: it reads the outputs without changing them.
+    # No gradient: training the prediction must not change the guesses.
     return logits, head.confidence(rows.detach(), torch.stack(embeddings, dim=2).detach())
 
 
 def build(target: Target, _counts: Tensor) -> DSparkHead:
-    """Build a new house-sized head for this target."""
+    """Build a new small head for this target."""
     return DSparkHead(DSparkConfig.house(target))
 
 

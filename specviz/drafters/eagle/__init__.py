@@ -2,14 +2,13 @@
 
 EAGLE (2401.15077): a one-layer head predicts the target's next hidden state (feature), from which
 the target's own output head computes q. The tree is static: its shape does not depend on the
-tokens. Sampled candidates: siblings are drawn from q without replacement, under the run's
-temperature, top-k and top-p. Greedy candidates, and all at temperature 0: the top tokens, a point
-mass.
+tokens. Sampled siblings are drawn from q without replacement, under the run's temperature, top-k
+and top-p. Greedy candidates, and all candidates at temperature 0, are the top tokens, a point mass.
 
 EAGLE-2 (2406.16858) uses the same head with a dynamic tree, which grows level by level from the
 most probable guesses; of all guesses considered, the most probable are kept.
 
-EAGLE-3 (2503.01840) reads three of the target's layers and drafts a dynamic tree. It was trained on
+EAGLE-3 (2503.01840) reads three of the target's layers and drafts a dynamic tree. It is trained on
 its own outputs, so its later guesses are better than EAGLE's. It proposes only the tokens of a
 smaller vocabulary, which makes its output head cheap; the target still samples from all tokens.
 """
@@ -71,7 +70,7 @@ class Eagle(HeadDrafter):
 
 
 class EagleSession:
-    """A session that caches the text's rows and drafts trees with the shape of `width_under`."""
+    """A session that caches the text's rows and drafts static trees (see `width_under`)."""
 
     max_depth = MAX_GAMMA
 
@@ -87,9 +86,9 @@ class EagleSession:
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """Implement `DraftSession.propose`.
 
-        The head makes one pass per level; nodes are numbered level by level. Score by node: the
-        head's probability at temperature 1. Evidence by node: its rank among siblings, from 0, and
-        the number of consecutive predicted features that it depends on.
+        The head makes one pass per level; nodes are numbered level by level. A node's score is the
+        head's probability at temperature 1. Recorded for each node: its rank among siblings, from
+        0, and how many consecutive predicted features it depends on.
         """
         self.reader.work = Work()
         builder = ProposalBuilder(self.reader.name, context[-1], self.settings, self.eos, chance)
@@ -130,12 +129,12 @@ class EagleSession:
     def commit(
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
-        """Implement `DraftSession.commit`: state i and token i form a row of the head."""
+        """Implement `DraftSession.commit`: state i and token i form one row of the head's input."""
         states.check_length(len(tokens))
         self.reader.add_states(states, tokens)
 
     def _proposal(self, builder: ProposalBuilder) -> Proposal:
-        """Return the built tree as a proposal with its evidence."""
+        """Return the built tree as a proposal, with the data recorded for the page."""
         evidence: dict[int, dict[str, Any]] = {
             node: {"rank": path[-1], "guessed_features": len(path) - 1}
             for node, path in enumerate(builder.paths)
@@ -167,10 +166,10 @@ def eagle_reader(head: EagleHead, target: Target, name: str) -> FeatureReader:
 def width_under(settings: Settings, ranks: Sequence[int]) -> int:
     """Return the number of guesses under a node.
 
-    It is the width in the settings at its depth, minus one for every better sibling on the path, so
-    more probable paths have more guesses. [4, 3, 3, 2] and γ = 4 give 25 guesses, as many as
-    EAGLE's own tree and in nearly its shape. Ranks do not depend on the target, so the rules stay
-    exact.
+    This is the width that the settings give for its depth, minus 1 for every better sibling of a
+    guess on the path, so more probable paths get more guesses. Widths [4, 3, 3, 2] and γ = 4 give
+    25 guesses, as many as in EAGLE's own tree, whose shape is nearly the same. Ranks do not depend
+    on the target, so the rules stay exact.
 
     Args:
         settings: Settings of the run.
@@ -198,7 +197,8 @@ class Eagle2(Eagle):
 class Eagle3(HeadDrafter):
     """The EAGLE-3 drafter: a head in eval mode, on the target's device and in its dtype.
 
-    It captures the outputs of the layers that the head's config names, before the final norm.
+    The target's outputs, before the final norm, of the layers listed in the head's config are
+    captured.
     """
 
     name = "eagle3"
@@ -229,7 +229,7 @@ class Eagle3(HeadDrafter):
         """Implement `Drafter.weights`.
 
         `fc` runs only when the target's hidden states are read, so it is counted separately. The
-        output head belongs to this drafter, not to the target.
+        output head is the drafter's own.
         """
         fuse, own = matrix_weights(self.head.fc), matrix_weights(self.head.lm_head)
         return Weights(matrix_weights(self.head) - fuse - own, own, fuse)

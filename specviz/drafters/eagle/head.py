@@ -2,13 +2,12 @@
 
 A feature is the target's hidden state after its final norm. Row t pairs the feature f_t with the
 embedding of token t + 1 and predicts f_{t+1}, from which the target's own output head computes the
-distribution of token t + 2. The layer has no norm before its attention, and its output is
-used as a feature without a norm.
+distribution of token t + 2. The layer has no norm before its attention, and its output is used as a
+feature without a norm.
 
 In training, drafts are unrolled along a known text without sampling. In step s, row t, the head has
 the target's states up to token t and the text's tokens up to t + 1 + s, and predicts token t + 2 +
-s. A session does the same along a draft path that equals the text; training does it for all rows at
-once.
+s. This is what a session computes when its draft equals the text, but for all rows at once.
 """
 
 from __future__ import annotations
@@ -59,9 +58,9 @@ class Eagle3Config(HeadConfig):
     Attributes:
         draft_vocab_size: Number of tokens that it can propose.
         tap_layers: Layers of the target whose outputs it reads, counted from 1, before the final
-            norm (transformers' hidden_states[k]). The key is our own, since public keys of this
-            kind differ by one between programs; by default they are 2, L // 2 and L - 3, as in
-            EAGLE.
+            norm (transformers' hidden_states[k]); by default 2, L // 2 and L - 3, as in EAGLE's
+            code. The key is our own, since programs count the public keys' layers differently, from
+            0 or 1.
         target_hidden_size: The target's width if it differs from the head's.
         norm_before_residual: Whether the residual connection starts from the normed state.
         norm_before_fc: Whether one norm is applied to all taps before they are fused.
@@ -94,12 +93,12 @@ class Eagle3Config(HeadConfig):
 
 
 def default_taps(layers: int) -> tuple[int, ...]:
-    """Return EAGLE-3's default taps for a target of this many layers, counted from 1."""
+    """Return EAGLE-3's default taps, counted from 1, for a target with this many layers."""
     return (2, layers // 2, layers - 3)
 
 
 def draft_vocabulary(counts: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """Return d2t (size,) and t2d (V,) for the `size` most frequent tokens.
+    """Return the tables d2t (size,) and t2d (V,) for the `size` most frequent tokens.
 
     d2t holds offsets: draft id i is token i + d2t[i]. t2d[v] is true if token v can be proposed.
 
@@ -114,14 +113,14 @@ def draft_vocabulary(counts: Tensor, size: int) -> tuple[Tensor, Tensor]:
 
 
 def add_missing_parts(found: Head) -> Head:
-    """Add d2t, t2d and draft_vocab_size if a file leaves them out.
+    """Add d2t, t2d and draft_vocab_size where a file leaves them out.
 
-    A head that proposes every token needs neither d2t nor t2d; t2d also follows from d2t.
+    A head that can propose every token needs neither table; t2d can also be computed from d2t.
     """
     tensors, every = dict(found.tensors), found.config.get("vocab_size")
     size = found.config.get("draft_vocab_size") or every
     if type(every) is not int or type(size) is not int:
-        return found  # refused when the config is parsed
+        return found  # such a value is refused when the config is parsed
     if "d2t" not in tensors and size == every:
         tensors["d2t"] = torch.zeros(size, dtype=torch.long)
     if "d2t" in tensors and "t2d" not in tensors:
@@ -131,7 +130,7 @@ def add_missing_parts(found: Head) -> Head:
 
 
 def has_own_embedding(found: Head, config: Eagle3Config) -> bool:
-    """Return whether a head has its own embeddings; it must, if its width is not the target's."""
+    """Return whether a head has its own embeddings; it must if its width is not the target's."""
     return "embed_tokens.weight" in found.tensors or config.input_width != config.hidden_size
 
 
@@ -175,7 +174,7 @@ class EagleLayer(nn.Module):
 
 
 class EagleHead(HeadNetwork):
-    """fc and one layer, named as in the public checkpoints.
+    """EAGLE's network: fc and one layer, named as in the public checkpoints.
 
     Args:
         config: Its config.
@@ -247,7 +246,7 @@ def unroll(head: Any, states: Tensor, outputs: TargetOutputs, steps: int) -> Ite
 
     Args:
         head: The head.
-        states: The target's states as the head reads them, (B, T, h).
+        states: The target's states that the head reads, (B, T, h).
         outputs: The target's outputs.
         steps: Maximum number of steps.
     """
@@ -265,10 +264,10 @@ DISTRIBUTION_WEIGHT = 0.1  # as in the paper
 
 
 def loss(head: EagleHead, outputs: TargetOutputs) -> Tensor:
-    """Return SmoothL1 to the feature f_{t+1}, plus cross-entropy to the target's distribution.
+    """Return SmoothL1 to the feature f_{t+1} plus cross-entropy to the target's distribution.
 
-    One step from the target's features, as published. The paper also adds noise to the features;
-    here the loss depends on the batch alone.
+    As published, only one step from the target's features is trained. The paper also adds noise to
+    the features, which is left out here, so the loss is deterministic.
     """
     (output,) = unroll(head, outputs.final, outputs, 1)
     feature = functional.smooth_l1_loss(output.float(), outputs.final[:, 1:].float())
@@ -278,12 +277,12 @@ def loss(head: EagleHead, outputs: TargetOutputs) -> Tensor:
 
 
 def guesses(head: EagleHead, outputs: TargetOutputs, depth: int) -> list[Tensor]:
-    """Return logits by depth, (B, T - d, V) each, as `overlaps` takes them."""
+    """Return logits (B, T - d, V) for each depth d, the input of `overlaps`."""
     return [outputs.head(output) for output in unroll(head, outputs.final, outputs, depth)]
 
 
 def build(target: Target, _counts: Tensor) -> EagleHead:
-    """Build a new head for this target; fc has no bias, since vLLM reads none."""
+    """Build a new head for this target; fc has no bias, since vLLM would ignore it."""
     return EagleHead(replace(EagleConfig.like(target), bias=False))
 
 

@@ -4,8 +4,8 @@ Row t pairs the target's hidden states of token t, fused by fc, with the embeddi
 and predicts token t + 2. A further guess reads the layer's own output, before its norm; fc is
 applied only to the target's states. The output is not trained to resemble a feature of the target.
 
-Training-time test: the head is unrolled as in drafting, on its own outputs, and every step adds to
-the loss. There is no loss on features.
+In training ("training-time test"), the head is unrolled as in drafting, on its own outputs, and
+every step adds to the loss. There is no loss on features.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Eagle3Layer(nn.Module):
 
 
 class Eagle3Head(HeadNetwork):
-    """fc, one layer, a norm and an output head of its own, named as in the public checkpoints.
+    """EAGLE-3's network: fc, one layer and an output head, named as in the public checkpoints.
 
     Args:
         config: Its config.
@@ -95,11 +95,11 @@ class Eagle3Head(HeadNetwork):
         self.norm = LlamaRMSNorm(wide, eps)
         self.lm_head = nn.Linear(wide, config.draft_vocab_size, bias=False)
         self.register_buffer("d2t", torch.zeros(config.draft_vocab_size, dtype=torch.long))
-        t2d = torch.arange(config.vocab_size) < config.draft_vocab_size  # the first ones, until
-        self.register_buffer("t2d", t2d)  # replaced by a file or by `propose_only`
+        t2d = torch.arange(config.vocab_size) < config.draft_vocab_size  # the first tokens, until
+        self.register_buffer("t2d", t2d)  # replaced by a file or `propose_only`
 
     def fuse(self, layers: Mapping[int, Tensor] | Sequence[Tensor]) -> Tensor:
-        """Fuse the target's states by layer, (..., h) each, into the layer's input."""
+        """Fuse the target's states, (..., h) each by layer, into the layer's input."""
         return self.fuse_taps([layers[k] for k in self.config.tap_layers])
 
     def fuse_taps(self, taps: Sequence[Tensor]) -> Tensor:
@@ -166,12 +166,12 @@ class Eagle3Head(HeadNetwork):
         return whole.index_copy_(-1, self.tokens, draft)
 
     def logits_function(self) -> Callable[[Tensor], Tensor]:
-        """Return `logits` for one run; where NumPy computes it, with its constants prepared."""
+        """Return a function that computes `logits` in one run, with NumPy where possible."""
         if not (isinstance(self.lm_head, FastLinear) and self.midlayer.mlp.fast):
             return self.logits
         product, eps, count = self.lm_head.product, self.config.rms_norm_eps, len(self.d2t)
         norm = None if self.config.norm_output else weight_of(self.norm)
-        sources = np.full(len(self.t2d), count)  # by token, its column; the last one is -inf
+        sources = np.full(len(self.t2d), count)  # column of each token; the last column is -inf
         sources[self.tokens.numpy()] = np.arange(count)
 
         def logits(outputs: Tensor) -> Tensor:
@@ -189,7 +189,11 @@ class Eagle3Head(HeadNetwork):
         return torch.arange(len(self.d2t), device=self.d2t.device) + self.d2t
 
     def propose_only(self, counts: Tensor) -> None:
-        """Choose the draft vocabulary before training, from token counts (V,)."""
+        """Restrict the draft vocabulary, before training, to the most frequent tokens.
+
+        Args:
+            counts: How often each token occurs, (V,).
+        """
         d2t, t2d = draft_vocabulary(counts, self.config.draft_vocab_size)
         self.d2t.copy_(d2t)
         self.t2d.copy_(t2d)
@@ -206,12 +210,12 @@ class Eagle3Head(HeadNetwork):
 
 
 def _is_flat(rows: Tensor) -> bool:
-    """Whether these are rows (n, h) through which no gradient flows."""
+    """Return whether these are rows (n, h) that need no gradient."""
     return rows.dim() == 2 and not torch.is_grad_enabled()
 
 
 def check_vocabulary(name: str, head: Eagle3Head) -> None:
-    """Check that d2t and t2d name the same tokens.
+    """Check that d2t and t2d describe the same set of tokens.
 
     Raises:
         Unsuitable: If not.
@@ -222,9 +226,9 @@ def check_vocabulary(name: str, head: Eagle3Head) -> None:
         raise Unsuitable(f"{name!r}: its d2t and t2d name different tokens.")
 
 
-DRAFT_VOCABULARY: Final = 0.75  # share of the vocabulary, the most frequent tokens
-STEPS: Final = 5  # the paper's code unrolls 7; house trees are 5 deep
-DECAY: Final = 0.8  # a step's weight relative to the one before, as in the paper's code
+DRAFT_VOCABULARY: Final = 0.75  # size of the draft vocabulary, relative to the target's
+STEPS: Final = 5  # the paper's code unrolls 7 steps; our trees are 5 deep
+DECAY: Final = 0.8  # weight of a step relative to the one before, as in the paper's code
 
 
 def loss(head: Eagle3Head, outputs: TargetOutputs, steps: int = STEPS) -> Tensor:
@@ -250,7 +254,7 @@ def loss(head: Eagle3Head, outputs: TargetOutputs, steps: int = STEPS) -> Tensor
 
 @torch.no_grad()
 def guesses(head: Eagle3Head, outputs: TargetOutputs, depth: int) -> list[Tensor]:
-    """Return logits by depth, (B, T - d, V) each, as `overlaps` takes them."""
+    """Return logits (B, T - d, V) for each depth d, the input of `overlaps`."""
     states = head.fuse(outputs.states)
     return [head.logits(draft_output) for draft_output in unroll(head, states, outputs, depth)]
 
@@ -275,7 +279,7 @@ def build(target: Target, counts: Tensor, **changes: Any) -> Eagle3Head:
 
 @torch.no_grad()
 def init_from_target(target: Target, counts: Tensor, head_options: HeadOptions) -> Eagle3Head:
-    """Build a new head whose weights start from the target's last layer, norm and output rows.
+    """Build a new head, initialized with the target's last layer, norm and output rows.
 
     fc starts as a copy of the highest tap. The weights that read the next token's embedding are
     random, since the target's layer has none. The output rows are not trained.

@@ -3,8 +3,8 @@
 Let the newest token be x at position n. Rows (states of t, token t + 1) exist up to t = n - 1. That
 row predicts position n + 1 from the target's states and the newest token, as in EAGLE-3. Every
 further position has a row with the mask's embedding and one learned state, `mask_hidden`, in place
-of the target's states, which do not exist yet. Rows see the text and the earlier masks. No guess
-depends on another guess's token: the top tokens form one path, a point mass.
+of the target's states, which do not exist yet. Rows attend to the text and the earlier masks. No
+guess depends on another guess's token, so the top tokens form one path, a point mass.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from specviz.verification.distributions import check_finite
 from specviz.verification.transfer import to_host, upload
 from specviz.verification.tree import DraftTree
 
-HOUSE_DEPTH: Final = 7  # guesses of the house head
+HOUSE_DEPTH: Final = 7  # number of guesses of the small head
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class PEagleConfig(Eagle3Config):
 
     Attributes:
         num_hidden_layers: Its own layers.
-        mask_token_id: Token in place of those that are not guessed yet.
+        mask_token_id: Token that stands for tokens not guessed yet.
         speculative_tokens: Positions that it was trained to predict; None if unknown.
     """
 
@@ -58,9 +58,9 @@ class PEagleConfig(Eagle3Config):
 
     @classmethod
     def house(cls, target: Target, **changes: Any) -> Self:
-        """Return the config of a house head: two layers, narrow MLPs and half the key heads.
+        """Return the config of a small head: two layers, narrow MLPs and half as many key heads.
 
-        The mask is an end-of-text token, which never appears as a real token within a draft.
+        An end-of-text token is used as mask, since it never occurs inside a draft.
         """
         shape = target.model.config
         shared = shape.num_key_value_heads
@@ -124,7 +124,7 @@ class PEagleHead(Eagle3Head):
             states: (B, n, h).
             words: Embeddings, (B, n, h).
             positions: (n,).
-            mixes: By layer; each holds that layer's past.
+            mixes: The `Mix` of each layer, which holds that layer's earlier keys and values.
         """
         rows: Tensor = self.midlayer(words, states, positions, mixes[0])
         for layer, mix in zip(self.later, mixes[1:], strict=True):
@@ -133,7 +133,7 @@ class PEagleHead(Eagle3Head):
 
 
 def public_name(name: str) -> str:
-    """Return a tensor's name in public files, where all layers are numbered from 0."""
+    """Return a tensor's name in public files, which number all layers from 0."""
     if name.startswith("midlayer."):
         return name.replace("midlayer.", "layers.0.", 1)
     _, later, rest = name.partition("later.")
@@ -144,7 +144,8 @@ def public_name(name: str) -> str:
 class PEagle(HeadDrafter):
     """The P-EAGLE drafter: a head in eval mode, on the target's device and in its dtype.
 
-    It captures the outputs of the layers that the head's config names, before the final norm.
+    The target's outputs, before the final norm, of the layers listed in the head's config are
+    captured.
     """
 
     name = "p-eagle"
@@ -167,14 +168,15 @@ class PEagle(HeadDrafter):
     def weights(self, target: Target) -> Weights:
         """Implement `Drafter.weights`.
 
-        The layers' states are fused when they are read; the output head is its own.
+        The target's states are fused by `fc` when they are read; the output head is the drafter's
+        own.
         """
         fuse, own = matrix_weights(self.head.fc), matrix_weights(self.head.lm_head)
         return Weights(matrix_weights(self.head) - fuse - own, own, fuse)
 
 
 class PEagleSession:
-    """A session that caches the layers' keys and values of the text's rows, not those of masks.
+    """A session that caches keys and values of the text's rows, but not those of masks.
 
     Attributes:
         rows: Rows of the text in the caches.
@@ -196,9 +198,9 @@ class PEagleSession:
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """Implement `DraftSession.propose`.
 
-        A score is a probability at temperature 1. Evidence by node: its position in the draft.
-        Evidence on the proposal: the number of states and masks that the pass saw, and by position
-        the most probable tokens and their probabilities, also after an end-of-text token.
+        A score is a probability at temperature 1. Recorded for each node: its position in the
+        draft. Recorded for the proposal: how many states and masks the pass read, and the most
+        probable tokens of each position with their probabilities, also after an end-of-text token.
         """
         depth = min(self.head.config.speculative_tokens or max_tokens, max_tokens - 1)
         tokens, score, work = [context[-1]], {}, Work()
@@ -233,12 +235,12 @@ class PEagleSession:
     def commit(
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
-        """Implement `DraftSession.commit`: state i and token i form a row of the head."""
+        """Implement `DraftSession.commit`: state i and token i form one row of the head's input."""
         states.check_length(len(tokens))
         self.waiting.append((states, list(tokens)))
 
     def _guess(self, length: int, depth: int) -> tuple[Tensor, Work]:
-        """Return the logits (depth, V) of the next positions from one pass, and the evidence.
+        """Run one pass; return logits (depth, V) of the next positions, and data to record.
 
         Raises:
             ValueError: If the states do not match the text.
@@ -257,11 +259,11 @@ class PEagleSession:
         out = self._pass(torch.cat(states), self.embed(tokens), positions)
         self.rows = length - 1
         logits = fit_vocabulary(self.head.logits(out[-depth:]), self.target.vocab_size)
-        entry = len(new) + (masks > 0)  # all masks share one state
+        entry = len(new) + (masks > 0)  # all masks have the same state
         return logits, Work(body=len(tokens), head=depth, entry=entry)
 
     def _pass(self, states: Tensor, words: Tensor, positions: Tensor) -> Tensor:
-        """Run the layers on new rows (n, h), each seeing the text and earlier rows: (n, h)."""
+        """Return outputs (n, h) of new rows, each attending to the text and earlier rows."""
         start, rows = self.rows, len(positions)
         sees = torch.ones(rows, start + rows, dtype=torch.bool, device=words.device).tril(start)
         for cache in self.caches:

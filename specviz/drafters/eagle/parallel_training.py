@@ -1,9 +1,10 @@
 """Training of P-EAGLE (2602.01469) on the target's states and distributions.
 
-Every row of the text gives the first guess after it. Random rows are also followed by
-masks. Each further mask is kept for a share of those rows only, since all depths of all rows would
-be many times the text. A mask sees the text up to its row and the masks between, as in a session.
-Every depth is trained to match the target's distribution there, given the text up to it.
+Every row of the text predicts the first guess after it. Randomly chosen rows are also followed by
+masks. The second mask is kept for only a share of these rows, the third for a share of that, and so
+on, since masks of all depths after all rows would be many times as long as the text. A mask attends
+to the text up to its row and to the masks between, as in a session. Every depth is trained to match
+the target's distribution, given the text before it.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ class Rows(NamedTuple):
     """Rows of a training pass: those of the text, then masks.
 
     Attributes:
-        anchors: The row of the text that a row follows, (n,); for a row of the text, itself.
-        depths: Number of the guess that a row makes after its anchor, from 1, (n,).
+        anchors: The text row that each row follows, (n,); a text row follows itself.
+        depths: Which guess after its anchor each row predicts, from 1, (n,).
     """
 
     anchors: Tensor
@@ -53,8 +54,8 @@ def rows_of(length: int, anchors: Sequence[Tensor]) -> Rows:
 
     Args:
         length: Rows of the text.
-        anchors: By depth from 2, the text rows that have a mask of that depth. They must be among
-            those of the depth before.
+        anchors: For each depth from 2 on, the text rows that have a mask of that depth. They must
+            be a subset of those of the depth before.
     """
     text = torch.arange(length)
     depths = [torch.full((len(some),), depth) for depth, some in enumerate(anchors, start=2)]
@@ -62,11 +63,11 @@ def rows_of(length: int, anchors: Sequence[Tensor]) -> Rows:
 
 
 def sampled_rows(length: int, depth: int) -> Rows:
-    """Return the rows of a text and of random masks, ever fewer with each depth.
+    """Return the rows of a text and of masks after random rows, fewer at each depth.
 
     Args:
         length: Rows of the text.
-        depth: Number of guesses after a row that has all masks.
+        depth: Number of guesses after a row that keeps all masks.
     """
     chosen = torch.randperm(length)[:FOLLOWED]
     counts = [round(len(chosen) * KEPT**k) for k in range(depth - 1)]
@@ -90,8 +91,8 @@ def loss(head: PEagleHead, outputs: TargetOutputs, rows: Rows | None = None) -> 
     """Return the weighted mean over depths of the cross-entropy to the target's distribution.
 
     The distribution is restricted to the draft vocabulary and normalized. Rows whose top token is
-    outside that vocabulary are ignored, as in EAGLE-3. A depth's mean does not depend on how many
-    rows it was sampled for.
+    outside that vocabulary are ignored, as in EAGLE-3. A depth's weight does not depend on how many
+    of its rows were sampled.
 
     Args:
         head: The head.
@@ -105,7 +106,7 @@ def loss(head: PEagleHead, outputs: TargetOutputs, rows: Rows | None = None) -> 
     teaches = head.t2d[outputs.tops] & outputs.counted
     distributions = outputs.over(head.tokens, teaches).softmax(-1)
     number = teaches.flatten().cumsum(0).view(teaches.shape) - 1  # index into `distributions`
-    targets = rows.anchors + rows.depths  # here the target's logits are those of the guess
+    targets = rows.anchors + rows.depths  # rows where the target's logits are those of the guess
     used = teaches[:, targets]
     logits = head.draft_logits(read_rows(head, outputs, rows)[used]).float()
     missed = -(distributions[number[:, targets][used]] * logits.log_softmax(-1)).sum(-1)
@@ -116,12 +117,12 @@ def loss(head: PEagleHead, outputs: TargetOutputs, rows: Rows | None = None) -> 
     return (means * weights).sum() / weights.sum()
 
 
-CHUNK: Final = 128  # text rows whose guesses are computed in one pass when a head is measured
+CHUNK: Final = 128  # how many text rows are computed per pass when a head is measured
 
 
 @torch.no_grad()
 def guesses(head: PEagleHead, outputs: TargetOutputs) -> list[Tensor]:
-    """Return logits by depth, (B, T - 1, V) each, as `overlaps` takes them."""
+    """Return logits (B, T - 1, V) for each depth, the input of `overlaps`."""
     length = outputs.tokens.shape[1] - 1
     depth = head.config.speculative_tokens or HOUSE_DEPTH
     parts = []
@@ -136,7 +137,7 @@ def guesses(head: PEagleHead, outputs: TargetOutputs) -> list[Tensor]:
 
 @torch.no_grad()
 def build(target: Target, counts: Tensor, **changes: Any) -> PEagleHead:
-    """Build a new head for this target, which starts from the target's final norm and output rows.
+    """Build a new head, initialized with the target's final norm and output rows.
 
     Args:
         target: The target.

@@ -1,10 +1,10 @@
 """Early exit (LayerSkip, 2404.16710): the target's first layers draft, and the others verify.
 
-The first layers draft with the target's own norm and output head. The cache and the exit's states
-are shared: verification continues where drafting stopped, so no layer runs twice on a token.
-Sampled: q is the exit's distribution under the run's temperature, top-k and top-p; siblings are
-sampled without replacement, level by level. Greedy (and at temperature 0): the exit's top tokens, a
-point mass.
+The first layers draft with the target's own norm and output head. The last layer that drafts is
+called the exit. Verification continues from the exit's states and shares the cache, so no layer
+runs twice on a token. Sampled guesses are drawn from q, the exit's distribution under the run's
+temperature, top-k and top-p; siblings are sampled without replacement, level by level. Greedy
+guesses, and all guesses at temperature 0, are the exit's top tokens, a point mass.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from specviz.verification.tree import DraftTree
 class LayerSkip:
     """The LayerSkip drafter of one target; it has no weights of its own.
 
-    It captures every layer, to show which of them predict the same token.
+    The outputs of all layers are captured, to show which layers predict the same token.
     """
 
     name = "layerskip"
@@ -75,7 +75,7 @@ class LayerSkip:
         """Implement `Drafter.begin`.
 
         Raises:
-            ValueError: If the run is one of another target.
+            ValueError: If the run belongs to another target.
             BadSettings: If the exit layer does not exist.
         """
         name, layers = target.target.card.name, len(self.capture.layers)
@@ -93,7 +93,7 @@ class LayerSkip:
     def weights(self, target: Target) -> Weights:
         """Implement `Drafter.weights`.
 
-        Verification reuses the layers' outputs, so only the output head is extra work.
+        Verification reuses the layers' outputs, so only the output head is additional work.
         """
         return Weights(0, causal_lm_weights(target.model).head)
 
@@ -115,16 +115,16 @@ class LayerSkipSession:
         self.eos = target.target.eos
         self.drawn = candidate_kind(settings)
         self.branches = settings.branches
-        self.reader = ExitReader(target, exit_layer)  # replaced for every proposal
+        self.reader = ExitReader(target, exit_layer)  # replaced by every proposal
         self.tree: DraftTree | None = None  # the proposal that is not committed yet
-        self.before: Callable[[], dict[str, Any]] = dict  # evidence of the last round
+        self.before: Callable[[], dict[str, Any]] = dict  # data of the last round to be recorded
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """Implement `DraftSession.propose`.
 
-        There is one pass per level; nodes are numbered level by level. Score by node: the exit's
-        probability at temperature 1. Evidence: see `_evidence`.
+        There is one pass per level; nodes are numbered level by level. A node's score is the exit's
+        probability at temperature 1.
         """
         self.reader = ExitReader(self.target, self.exit_layer)
         builder = ProposalBuilder(self.reader.name, context[-1], self.settings, self.eos, chance)
@@ -165,7 +165,7 @@ class LayerSkipSession:
     def plan_level(self, context: Sequence[int], level: Level, uploads: UploadBatch) -> LevelPass:
         """Implement `LevelModel.plan_level`.
 
-        The root is a node like the others: its token is not in the cache yet.
+        The root is computed like the other nodes, since its token is not in the cache yet.
         """
         return self.reader.plan_level(level.nodes, level.parents, uploads)
 
@@ -176,7 +176,7 @@ class LayerSkipSession:
     def commit(
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
-        """Implement `DraftSession.commit`: the states are kept for the next round's evidence."""
+        """Implement `DraftSession.commit`; the states are kept for the next round's record."""
         states.check_length(len(tokens))
         if self.tree is None:  # the prompt
             return
@@ -184,11 +184,11 @@ class LayerSkipSession:
         self.tree = None
 
     def _evidence(self, tree: DraftTree, passes: int) -> LazyEvidence:
-        """Return the evidence by node, see `draft_evidence`, and on the proposal.
+        """Return the data recorded for each node (see `draft_evidence`) and for the proposal.
 
-        The latter holds the exit, the number of layers, the passes through 1..exit, and `before`:
-        the previous round's `verification_evidence`. It comes one round late, since a proposal must
-        not reveal its own verdicts.
+        The latter has the exit, the number of layers, the passes through layers 1..exit, and as
+        `before` the `verification_evidence` of the previous round, since that of this round does
+        not exist yet when the proposal is recorded.
         """
         run, layer, early, before = self.target, self.exit_layer, self.target.early, self.before
         layers = len(self.target.capture.layers)

@@ -1,6 +1,6 @@
-"""Early exits of the target: running its first layers, and finding the layers that predict a token.
+"""Early exits of the target: run its first layers, and find the layers that predict a token.
 
-A layer predicts through the target's own final norm and output head, as the exit does.
+The prediction of a layer is computed with the target's own final norm and output head.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from specviz.verification.tree import DraftTree
 
 
 class ExitReader:
-    """Runs layers 1..layer for one proposal and stores the states that verification continues from.
+    """Runs layers 1..layer for one proposal and keeps their states for verification.
 
     Attributes:
         run: The target's run.
@@ -39,12 +39,12 @@ class ExitReader:
         self.run = run
         self.layer = layer
         self.name = f"Layer {layer} of {run.target.card.name}"
-        self.states: list[Tensor] = []  # by pass, (1, r, h)
-        self.paths: dict[int, list[int]] = {}  # by node, its path from the root
-        self.head_rows = 0  # rows that the output head computed
+        self.states: list[Tensor] = []  # for each pass, (1, r, h)
+        self.paths: dict[int, list[int]] = {}  # for each node, its path from the root
+        self.head_rows = 0  # how many rows the output head computed
 
     def read_level(self, tree: DraftTree, nodes: range) -> Tensor:
-        """Read a whole level, after its parents; return logits (n, V) after each node.
+        """Read a level, whose parents were read before; return logits (n, V) after each node.
 
         Args:
             tree: All nodes up to this level.
@@ -61,7 +61,7 @@ class ExitReader:
 
         Args:
             nodes: The nodes.
-            above: By node, its parent.
+            above: Parent of each node.
             uploads: Uploads what the pass needs from the host.
         """
         sees = torch.zeros(len(nodes), nodes[-1] + 1, dtype=torch.bool)
@@ -90,9 +90,9 @@ class ExitReader:
 
 
 class LazyEvidence(Mapping[int, dict[str, Any]]):
-    """Evidence that is computed when it is read, so that it does not slow down the run.
+    """Data that is computed only when it is read, so that it does not slow down the run.
 
-    It needs extra passes of the output head. Benchmarks never compute it.
+    Computing it needs extra passes of the output head, which benchmarks never run.
     """
 
     def __init__(self, work: Callable[[], dict[int, dict[str, Any]]]) -> None:
@@ -115,7 +115,7 @@ class LazyEvidence(Mapping[int, dict[str, Any]]):
 def draft_evidence(
     run: TargetRun, tree: DraftTree, early: Sequence[Mapping[int, Tensor]], layer: int
 ) -> dict[int, dict[str, Any]]:
-    """Return the evidence of every guess from drafting.
+    """Return the data that drafting records for each guess.
 
     Args:
         run: The target's run.
@@ -124,9 +124,9 @@ def draft_evidence(
         layer: The exit layer.
 
     Returns:
-        By node: `exit`, the layer that guessed it; `ran`, the number of layers that ran on it
-        before verification (0 for the deepest guesses, which drafting does not read); `agree`, the
-        layers of 1..exit that have it as their top token after its parent.
+        For each node: `exit`, the layer that predicted it; `ran`, how many layers ran on it before
+        verification (0 for the deepest guesses, which drafting does not read); `agree`, which of
+        the layers 1..exit have it as their top token after its parent.
     """
     nodes = range(1, len(tree))
     states = concat_layers(early)
@@ -141,7 +141,7 @@ def draft_evidence(
 def verification_evidence(
     run: TargetRun, tree: DraftTree, tokens: Sequence[int], states: States
 ) -> dict[str, Any]:
-    """Return the evidence of a round from verification, by layer.
+    """Return which layers predict the tokens of a verified round.
 
     Args:
         run: The target's run.
@@ -172,7 +172,7 @@ def verification_evidence(
 def agreeing_layers(
     run: TargetRun, states: Mapping[int, Tensor], rows: Sequence[int], tokens: Sequence[int]
 ) -> list[list[int]]:
-    """Return, for each row and its token, the layers that predict the token; ties count.
+    """Return, for each row, the layers that predict its token; ties count as predicting.
 
     Only one layer's logits are in memory at a time.
 
@@ -197,7 +197,7 @@ def check_split(target: Target) -> None:
     """Check that running the layers one by one gives the same result as the whole model.
 
     Some Llama-like decoders also scale embeddings or logits (Gemma, Granite, Cohere). Running the
-    layers one by one would skip that without an error, and change the text's distribution.
+    layers one by one would silently skip this and change the text's distribution.
 
     Raises:
         Unsupported: If the results differ.
@@ -215,14 +215,14 @@ def check_split(target: Target) -> None:
         )
     except UnsupportedModel:
         raise
-    except Exception as error:  # layers with other arguments can raise anything
+    except Exception as error:  # layers with other arguments can raise any exception
         raise _other(target) from error
     distance = (
         total_variation(whole.score(tree).logits.float().softmax(dim=-1), distributions)
         .max()
         .item()
     )
-    rounding = 1e-3 if target.dtype == torch.float32 else 0.1  # half precision rounds more
+    rounding = 1e-3 if target.dtype == torch.float32 else 0.1  # half precision is less exact
     if not distance <= rounding:
         raise _other(target)
 

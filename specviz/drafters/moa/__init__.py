@@ -1,8 +1,9 @@
 """Mixture of Attentions (2410.03804): guesses attend to a memory of all the target's layers.
 
-After every pass of the target, the keys and values of its newly verified tokens, from all layers,
-are mixed into one memory row each. The memory does not change while a draft is built; every guess
-attends to it. The tree follows the head's confidence like EAGLE-2's: top tokens, a point mass.
+After every pass of the target, each newly verified token is added to a memory as one row, which
+mixes the token's keys and values from all layers. The memory does not change while a draft is
+built; every guess attends to it. The tree is dynamic, as in EAGLE-2: it consists of top tokens, a
+point mass.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Moa(HeadDrafter):
     Args:
         head: The head.
         card: Its card.
-        layers: Number of the target's layers; the keys and values of all are captured.
+        layers: Number of the target's layers; the keys and values of all layers are captured.
     """
 
     name = "moa"
@@ -63,8 +64,9 @@ class Moa(HeadDrafter):
     def weights(self, target: Target) -> Weights:
         """Implement `Drafter.weights`.
 
-        A memory row costs one row of layer self-attention per layer, and is stored as keys and
-        values. The rest of cross-attention runs before the output head, which is the target's.
+        For each new memory row, layer self-attention computes one row per layer; the result is
+        stored as keys and values of cross-attention. For each guess, the other parts of
+        cross-attention and the output head, which is the target's, are computed.
         """
         head, attention = self.head, self.head.cross_attention
         stored = matrix_weights(attention.self_attn.k_proj) + matrix_weights(
@@ -92,7 +94,7 @@ class MoaSession(DynamicSession):
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """Implement `DraftSession.propose`.
 
-        The evidence on the proposal also has the size of the memory.
+        The size of the memory is also recorded for the proposal.
         """
         self.remark["memory"] = len(context) - 1
         self.memory_reader.context = context
@@ -111,13 +113,14 @@ class MoaSession(DynamicSession):
 
 
 class MemoryReader:
-    """A head's caches in one run: memory of verified tokens, and rows of self-attention.
+    """A head's caches in one run: the memory of verified tokens, and rows of self-attention.
 
     Attributes:
-        context: The text, including its first token, which is not passed to any commit.
-        words: Self-attention's rows of the text, then of the last tree's nodes.
+        context: The text, including its first token, which `commit` never receives.
+        words: Cached rows of self-attention: those of the text, then those of the last tree's
+            nodes.
         passes: Passes of the head since the last text.
-        work: Rows computed since it was last reset.
+        work: Rows computed since the counter was last reset.
     """
 
     def __init__(self, head: MoaHead, target: Target, name: str) -> None:
@@ -127,11 +130,11 @@ class MemoryReader:
         self.device = target.device
         self.name = name
         self.context: Sequence[int] = ()
-        self.waiting: list[States] = []  # states not in the memory yet
+        self.waiting: list[States] = []  # states that are not in the memory yet
         self.remembered: Remembered | None = None
         self.words = KeysValues()
-        self.rows = 0  # rows of the text in `words`
-        self.paths: dict[int, list[int]] = {}  # by node, the rows of its path, its own included
+        self.rows = 0  # number of rows of the text in `words`
+        self.paths: dict[int, list[int]] = {}  # for each node, its path's rows, including its own
         self.passes = 0
         self.work = Work()
 
@@ -142,8 +145,8 @@ class MemoryReader:
     def read_text(self, length: int) -> Tensor:
         """Implement `HeadReader.read_text`.
 
-        Returns: Logits (1, V) after the newest token, which is node 0 of the next tree and not in
-        the memory.
+        The result is the logits (1, V) after the newest token, which is node 0 of the next tree and
+        not in the memory.
 
         Raises:
             ValueError: If the states do not match the text.
@@ -196,7 +199,7 @@ class MemoryReader:
         return reading
 
     def _remember(self, length: int) -> Remembered:
-        """Add the waiting states to the memory; runs once after each pass of the target."""
+        """Add the waiting states to the memory, once after each pass of the target."""
         layers = torch.cat([concat_keys_values(states.keys_values) for states in self.waiting])[
             None
         ]
@@ -216,7 +219,7 @@ class MemoryReader:
         return remembered
 
     def _self_attend(self, words: Tensor, positions: Tensor, sees: Tensor) -> Tensor:
-        """Compute self-attention of new rows, (1, n, h). sees: (n, rows) attention mask."""
+        """Compute self-attention of new rows, (1, n, h), under a mask `sees` (n, rows)."""
         self.work += Work(body=len(words))
         mix = self.words.mix(sees)
         rows: Tensor = self.head.self_attention(self.embed(words)[None], positions, mix)

@@ -6,20 +6,19 @@ Self-attention: a block over the tokens' embeddings, guesses included. Cross-att
 whose queries are those rows and whose keys and values come from the memory only. Its output goes to
 the target's own projection without a norm in between.
 
-The memory is fixed while a draft is built: guesses add queries and rows of self-attention, but no
-memory. Guesses are not in the memory, since the target has no keys and values for them yet.
+The memory does not change while a draft is built: guesses add queries and rows of self-attention,
+but no memory rows, since the target has no keys and values for them yet.
 
-Layout and names follow the public code (huawei-noah/HEBO, branch mixture-of-attentions, MOASpec),
-and so do these details: keys are those of a cache, already rotated; each key-value head gives its
-key, then its value; rotary positions over layers start at 0; one norm serves queries and memory.
-The implementation was not compared with the public tensors. Target layer inference is not
+Layout, names and these details follow the public code (huawei-noah/HEBO, branch
+mixture-of-attentions, MOASpec): keys are those of a cache, already rotated; each key-value head
+gives its key, then its value; rotary positions over layers start at 0; queries and memory use the
+same norm. The implementation was not tested with public weights. Target layer inference is not
 supported.
 
-Training uses the paper's T-bounded masks: a query k tokens after the memory's end sees the memory
-up to there, for every k from 1 to the depth of a house tree and for every position at once. The
-memory and self-attention are computed once, and the depths differ in their queries only, so
-training the head as it drafts costs little. (The public code samples the start of each segment;
-here every start is used.)
+Training uses the paper's T-bounded masks: a query attends to the memory only up to k tokens before
+itself, for every k from 1 to the depth of our trees and for every position at once. The memory and
+self-attention are computed once, and only the queries differ between depths, so this costs little.
+(The public code samples the start of each segment; here every start is used.)
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ from specviz.models.products import Group
 from specviz.models.target import Target
 
 FROM_WIDTH: Final = 0  # the head size is derived from the width, as in the public code
-UNSUPPORTED: Final = {  # by key, the only supported value, and what other values mean
+UNSUPPORTED: Final = {  # for each key: the only supported value, and what other values mean
     "disable_LSA": (False, "a head without layer self-attention"),
     "target_layer_inference": (0, "target layer inference"),
     "rope_scaling": (None, "scaled rotary positions"),
@@ -90,7 +89,7 @@ class MoaConfig:
 
     @classmethod
     def like(cls, target: Target, **changes: Any) -> Self:
-        """Return the config of a new house-sized head for this target.
+        """Return the config of a new small head for this target.
 
         Its widths have the published proportions, except those of layer self-attention. That block
         is narrow, since it computes one row per layer and would dominate a small head.
@@ -139,7 +138,7 @@ class MoaConfig:
         return kind | {key: built for key, (built, _) in UNSUPPORTED.items()} | asdict(self)
 
     def block(self, part: str) -> HeadConfig:
-        """Return the shape of a block: layer_self_attention, self_attention or cross_attention."""
+        """Return the shape of layer_self_attention, self_attention or cross_attention."""
         over_layers = part == "layer_self_attention"
         width = self.kv_hidden_size if over_layers else self.hidden_size
         size = self.layer_self_attention_head_dim if over_layers else FROM_WIDTH
@@ -155,7 +154,7 @@ class MoaConfig:
         )
 
     def check_fit(self, name: str, target: Target) -> None:
-        """Check that the target has these widths and at least this number of tokens.
+        """Check that the target has these widths and at least as many tokens.
 
         Raises:
             Unsuitable: If not.
@@ -169,7 +168,7 @@ class MoaConfig:
             )
 
     def _check(self, name: str, data: Mapping[str, Any]) -> None:
-        """Check that sizes are positive integers and that query heads can share key heads.
+        """Check that sizes are positive integers and query heads divide evenly among key heads.
 
         Raises:
             Unsuitable: If not.
@@ -183,7 +182,7 @@ class MoaConfig:
 
 
 def kv_width(model: Any) -> int:
-    """Return the width of one layer's keys and values of one token, concatenated."""
+    """Return the width of one layer's keys and values for one token, concatenated."""
     config = model.config.get_text_config()
     heads = config.num_attention_heads
     shared = getattr(config, "num_key_value_heads", None) or heads
@@ -191,18 +190,18 @@ def kv_width(model: Any) -> int:
     return 2 * int(shared) * int(size)
 
 
-Remembered = tuple[Tensor, Tensor]  # cross-attention's keys, rotated, and values: (B, heads, m, d)
+Remembered = tuple[Tensor, Tensor]  # rotated keys of cross-attention, and values: (B, heads, m, d)
 
 
 class CrossAttention(Attention):
-    """Llama's attention with keys and values from the memory, not from the rows of its queries."""
+    """Llama's attention, with keys and values computed from the memory instead of the rows."""
 
     def product_groups(self) -> list[Group]:
-        """Implement `FusedPart`: none, since keys and values come from other rows than queries."""
+        """Implement `FusedPart`: none, since keys and values are computed from other rows."""
         return []
 
     def remember(self, memory: Tensor, positions: Tensor) -> Remembered:
-        """Return keys and values of normed memory (B, m, h) at text positions (m,)."""
+        """Return keys and values of normed memory rows (B, m, h) at text positions (m,)."""
         keys, values = (
             made.unflatten(-1, (-1, self.size)).transpose(1, 2)
             for made in (self.k_proj(memory), self.v_proj(memory))
@@ -210,7 +209,7 @@ class CrossAttention(Attention):
         return rotate(keys, self.rotary(positions)), values
 
     def forward(self, rows: Tensor, positions: Tensor, mix: Mix) -> Tensor:
-        """Map normed rows (B, n, h) to (B, n, h). mix: receives queries only; see `recall`."""
+        """Map normed rows (B, n, h) to (B, n, h); `mix` uses their queries only, see `recall`."""
         queries = self.q_proj(rows).unflatten(-1, (-1, self.size)).transpose(1, 2)
         empty = queries[:, :, :0]
         mixed = mix(rotate(queries, self.rotary(positions)), empty, empty)
@@ -237,7 +236,10 @@ class MoaHead(checkpoint.HeadNetwork):
         self.cross_attention = Layer(config.block("cross_attention"), CrossAttention)
 
     def memory(self, layers: Tensor) -> Tensor:
-        """Map keys and values of the target, see `concat_keys_values`, (..., L, w) to (..., h)."""
+        """Map the target's keys and values (..., L, w) of all layers to memory rows (..., h).
+
+        `concat_keys_values` gives the input.
+        """
         positions = torch.arange(layers.shape[-2], device=layers.device)
         rows = layers.flatten(0, -3)
         mixed = self.layer_self_attention(rows, positions, unmasked).mean(-2)
@@ -257,7 +259,7 @@ class MoaHead(checkpoint.HeadNetwork):
 
 
 def concat_keys_values(layers: Mapping[int, tuple[Tensor, Tensor]]) -> Tensor:
-    """Concatenate keys and values by layer, (..., heads, d) each, to (..., L, w)."""
+    """Concatenate each layer's keys and values, (..., heads, d) each, and stack: (..., L, w)."""
     return torch.stack([torch.cat(layers[k], dim=-1).flatten(-2) for k in sorted(layers)], dim=-2)
 
 
@@ -268,7 +270,7 @@ def unmasked(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
 
 
 def recall(remembered: Remembered, sees: Tensor | None = None) -> Mix:
-    """Return a `Mix` that attends to the memory. sees: (n, m) bool mask, or None for all."""
+    """Return a `Mix` that attends to the memory under a mask `sees` (n, m), bool; None: to all."""
     keys, values = remembered
 
     def mixed(queries: Tensor, _keys: Tensor, _values: Tensor) -> Tensor:
@@ -280,14 +282,17 @@ def recall(remembered: Remembered, sees: Tensor | None = None) -> Mix:
     return mixed
 
 
-STEPS: Final = 5  # depth of training and evaluation
-DECAY: Final = 0.8  # weight of a step relative to the step before: late guesses are rarely reached
-FEATURE_WEIGHT: Final = 1.0  # this and DISTRIBUTION_WEIGHT as in the public code
+STEPS: Final = 5  # number of guesses in a row in training and evaluation
+DECAY: Final = 0.8  # weight of a depth relative to the one before: later guesses are reached rarely
+FEATURE_WEIGHT: Final = 1.0  # both weights are those of the public code
 DISTRIBUTION_WEIGHT: Final = 0.1
 
 
 def loss(head: MoaHead, outputs: TargetOutputs, steps: int = STEPS) -> Tensor:
-    """Return the weighted mean over steps of the losses to the target's state and distribution."""
+    """Return the mean loss over depths; later depths have lower weights.
+
+    The loss of a depth compares with the target's state and with its distribution.
+    """
     parts = []
     for depth, output in enumerate(unroll(head, outputs, steps), start=1):
         feature = functional.smooth_l1_loss(output.float(), outputs.final[:, depth:].float())
@@ -297,14 +302,14 @@ def loss(head: MoaHead, outputs: TargetOutputs, steps: int = STEPS) -> Tensor:
 
 
 def guesses(head: MoaHead, outputs: TargetOutputs, depth: int = STEPS) -> list[Tensor]:
-    """Return logits by depth, (B, T - d, V) each, as `overlaps` takes them."""
+    """Return logits (B, T - d, V) for each depth d, the input of `overlaps`."""
     return [outputs.head(output) for output in unroll(head, outputs, depth)]
 
 
 def unroll(head: MoaHead, outputs: TargetOutputs, steps: int) -> Iterator[Tensor]:
     """Yield the outputs (B, T - k, h) of steps k = 1, 2, …, as far as the text reaches.
 
-    Row t has the memory up to t and tokens up to t + k, and predicts token t + k + 1.
+    Row t attends to the memory up to t and the tokens up to t + k, and predicts token t + k + 1.
     """
     length = outputs.tokens.shape[1]
     positions = torch.arange(length, device=outputs.tokens.device)
@@ -317,7 +322,7 @@ def unroll(head: MoaHead, outputs: TargetOutputs, steps: int) -> Iterator[Tensor
 
 
 def build(target: Target, _counts: Tensor) -> MoaHead:
-    """Build a new house-sized head for this target."""
+    """Build a new small head for this target."""
     return MoaHead(MoaConfig.like(target))
 
 

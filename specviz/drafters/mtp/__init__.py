@@ -1,9 +1,10 @@
 """MTP (DeepSeek-V3, 2412.19437): a module maps a hidden state and the next token to the next state.
 
-Let the newest token be x at position n. Rows (state of i, embedding of token i + 1) are known up to
-(state of n - 1, x); the module's output there predicts n + 1. Every further step reads the module's
-own output instead of the target's state, which does not exist yet, so guesses get worse with depth.
-The draft is a chain: sampled from q, or top tokens, which are a point mass.
+The newest token x is at position n. A row consists of the state at i and the embedding of token i +
+1; the last known row is (state at n - 1, x), and the module's output there predicts the token n +
+1. Every further step reads the module's own output instead of the target's state, which does not
+exist yet, so guesses get worse with depth. The draft is a chain: sampled from q, or top tokens,
+which are a point mass.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class MTP(HeadDrafter):
     def weights(self, target: Target) -> Weights:
         """Implement `Drafter.weights`.
 
-        Counts one module, since all are alike; its output head may be the target's.
+        One module is counted, since all are alike; its output head may be the target's.
         """
         count, own = self.head.config.num_nextn_predict_layers, self.head.module(1).shared_head
         size = 0 if own.head is None else matrix_weights(own.head)
@@ -60,7 +61,7 @@ class MTP(HeadDrafter):
 
 
 class MTPSession:
-    """A session with the modules' caches over verified rows.
+    """A session that caches the modules' keys and values of verified rows.
 
     Attributes:
         known: Number of rows that every module has read with verified states and tokens.
@@ -80,15 +81,15 @@ class MTPSession:
         self.cache = PreallocatedCache()
         self.known = 0
         self.states: Tensor | None = None
-        self.work = Work()  # of the current proposal
+        self.work = Work()  # steps' inputs: (1, r, h), first the target's states
         self._outputs: list[Tensor] = []  # by step, starting with the target's states: (1, r, h)
-        self._guesses: list[Tensor] = []  # by step, the guess that no earlier step has read
+        self._guesses: list[Tensor] = []  # for each step, the guess that no earlier step has read
 
     @torch.inference_mode()
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """Implement `DraftSession.propose`.
 
-        Score by node: the module's probability at temperature 1.
+        A node's score is the module's probability at temperature 1.
         """
         assert self.states is not None
         self.work, self._outputs, self._guesses = Work(), [self.states], []
@@ -111,7 +112,7 @@ class MTPSession:
     def commit(
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None
     ) -> None:
-        """Implement `DraftSession.commit`; rows with guesses are already discarded."""
+        """Implement `DraftSession.commit`; rows with guesses were discarded before."""
         states.check_length(len(tokens))
         assert states.final is not None
         new = states.final[None]
@@ -125,13 +126,13 @@ class MTPSession:
     def plan_level(self, context: Sequence[int], level: Level, uploads: UploadBatch) -> LevelPass:
         """Implement `LevelModel.plan_level`.
 
-        A module runs on all its new rows. When it is applied again, it runs on one row, after its
-        own last one.
+        A module's first step in a round reads all its new rows. When the module is applied again,
+        it reads one more row.
         """
         step, newest = level.nodes[0] + 1, len(context) - 1
         again = max(0, step - self.count)
         past = newest + again - 1 if again else self.known
-        # Position of the first token that the module reads; it reads ahead of its row.
+        # Position of the first token that the module reads, which is later than its row.
         ahead = past + min(step, self.count)
         text = uploads.put(torch.tensor(context[ahead:], dtype=torch.long))
 
@@ -148,7 +149,7 @@ class MTPSession:
         return reading
 
     def discard_from(self, node: int) -> None:
-        """Implement `LevelModel.discard_from`. Step n + 1 put node n into the cache."""
+        """Implement `LevelModel.discard_from`; step n + 1 added node n to the cache."""
         newest = self.known + self._outputs[0].shape[1]
         for module, layer in enumerate(self.cache.layers, 1):
             steps = max(0, node - module + 1) if module == self.count else int(module <= node)
@@ -159,9 +160,9 @@ class MTPSession:
 
         Args:
             step: Step, from 1.
-            rows: Output of the step before; at first the target's states.
+            rows: Output of the step before; in step 1 the target's states.
             tokens: Tokens, (1, r).
-            past: Rows before them in the module's cache.
+            past: Number of rows in the module's cache.
         """
         joined = self.modules.module(step).join(rows, tokens, self.embed)
         positions = torch.arange(past, past + rows.shape[1], device=rows.device)[None]
@@ -169,15 +170,15 @@ class MTPSession:
         return self.modules.run(step, joined, positions, mask, self.cache)
 
     def _guess_evidence(self, step: int, state: int) -> dict[str, Any]:
-        """Return a guess's evidence.
+        """Return the data recorded for a guess.
 
-        It has the module, from 1, the position of the target's newest state, and the number of
-        consecutive steps that read an output in place of a state (`own`).
+        It has the module, from 1, the position of the target's newest state, and how many
+        consecutive steps read a module's output instead of a state (`own`).
         """
         return {"module": min(step, self.count), "state": state, "own": step - 1}
 
     def _keep(self, newest: int, steps: int) -> None:
-        """Cut every cache to the rows with verified states and tokens that all modules have read.
+        """Truncate every cache to the rows that all modules have read with verified tokens.
 
         Module k reads k tokens ahead, so its last k - 1 rows contain guesses.
         """

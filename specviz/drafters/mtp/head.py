@@ -3,12 +3,12 @@
 h' = eh_proj([enorm(embedding of the next token), hnorm(h)]), then one decoder block, then
 shared_head.norm and the target's projection. Module k reads, in row i, its predecessor's output at
 i (for the first module, the target's final state) and the token i + k, and predicts the token i + k
-+ 1. Tensors are named `model.layers.{L}.*`, with L the target's number of layers, with or without
-copies of its embeddings and projection.
++ 1. Tensors are named `model.layers.{L}.*`, where L is the target's number of layers. Copies of the
+target's embeddings and projection may be included.
 
 DeepSeek trains module k on its predecessor's states. A module that is applied again reads its own
-output, so it is also trained on its outputs, a few steps deep: each row attends to the text's rows
-and its own earlier steps, as in drafting (EAGLE-3's training-time test).
+output, so here it is also trained on its outputs, a few steps deep: each row attends to the text's
+rows and to its own earlier steps, as in drafting (EAGLE-3's "training-time test").
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class MTPConfig:
     """Contents of config.json, with DeepSeek's keys.
 
     Attributes:
-        num_hidden_layers: The target's number of layers, which numbers the modules.
+        num_hidden_layers: The target's number of layers, from which the modules are numbered.
         num_nextn_predict_layers: Number of modules; the last one is applied again for later
             guesses.
         num_attention_heads: Attention heads.
@@ -66,7 +66,7 @@ class MTPConfig:
 
 
 class SharedHead(nn.Module):
-    """The norm before the output projection, and the projection unless it is the target's."""
+    """The norm before the output projection, and the projection unless it is the target's own."""
 
     def __init__(self, width: int, eps: float, vocabulary: int | None) -> None:
         super().__init__()
@@ -96,7 +96,7 @@ class MTPModule(LlamaDecoderLayer):
         self.shared_head = SharedHead(width, eps, own[1])
 
     def join(self, states: Tensor, tokens: Tensor, embed: Embed) -> Tensor:
-        """Combine states (B, r, h) and the tokens (B, r) after them into the block's input."""
+        """Combine states (B, r, h) and the next tokens (B, r) into the block's input."""
         words = (self.embed_tokens or embed)(tokens)
         out: Tensor = self.eh_proj(torch.cat([self.enorm(words), self.hnorm(states)], dim=-1))
         return out
@@ -130,7 +130,7 @@ class MTPModules(nn.Module):
         self.rotary = LlamaRotaryEmbedding(block)
 
     def module(self, step: int) -> MTPModule:
-        """Return the module of a step, from 1: every module once, then the last one again."""
+        """Return the module of a step, from 1: each module once, then the last one repeatedly."""
         first, count = self.config.num_hidden_layers, self.config.num_nextn_predict_layers
         found = cast(nn.ModuleDict, self.model["layers"])[str(first + min(step, count) - 1)]
         assert isinstance(found, MTPModule)
@@ -139,7 +139,7 @@ class MTPModules(nn.Module):
     def run(
         self, step: int, joined: Tensor, positions: Tensor, mask: Tensor, cache: Any = None
     ) -> Tensor:
-        """Run the block of a step on joined rows (B, r, h) at positions (1, r)."""
+        """Run a step's block on combined rows (B, r, h) at positions (1, r)."""
         turns = self.rotary(joined, positions)
         return run_layer(self.module(step), joined, turns, mask, cache)
 
@@ -190,8 +190,8 @@ def read_mtp(found: Head, target: Target) -> MTPConfig:
     return replace(config, rope_theta=rope["rope_theta"])
 
 
-STEPS: Final = 4  # depth of training and evaluation
-DECAY: Final = 0.8  # weight of a step relative to the step before: late guesses are rarely reached
+STEPS: Final = 4  # number of guesses in a row in training and evaluation
+DECAY: Final = 0.8  # weight of a step relative to the one before: later guesses are reached rarely
 
 
 def loss(head: MTPModules, outputs: TargetOutputs) -> Tensor:
@@ -201,7 +201,7 @@ def loss(head: MTPModules, outputs: TargetOutputs) -> Tensor:
 
 
 def guesses(head: MTPModules, outputs: TargetOutputs) -> Sequence[Tensor]:
-    """Return logits by depth, (B, T - steps, V) each, as `overlaps` takes them."""
+    """Return logits (B, T - steps, V) for each depth, the input of `overlaps`."""
     return list(unroll(head, outputs, max(STEPS, head.config.num_nextn_predict_layers)))
 
 
@@ -210,7 +210,7 @@ def unroll(head: MTPModules, outputs: TargetOutputs, steps: int) -> Iterator[Ten
     count, rows = head.config.num_nextn_predict_layers, outputs.tokens.shape[1] - steps
     hidden, cache = outputs.final[:, :rows], growing_cache()
     for step in range(1, steps + 1):
-        again = max(0, step - count)  # steps that read the last module's own output
+        again = max(0, step - count)  # further steps, which read the last module's own output
         tokens = outputs.tokens[:, step : step + rows]
         joined = head.module(step).join(hidden, tokens, outputs.embed)
         mask = own_rows_mask(rows, again, joined) if again else causal_mask(rows, 0, joined)

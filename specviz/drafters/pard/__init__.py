@@ -1,12 +1,12 @@
 """PARD (2504.18583): a draft model that computes all its guesses in one pass.
 
-The model is an ordinary causal LM, tuned to read mask tokens. One pass reads the text and K - 1
-masks. The row of the newest token gives the distribution of the first guess, as in any language
-model; the row of mask i gives that of guess i + 1. A mask sees the text and the masks before it,
-but no guess, so the guesses are independent given the text.
+The model is an ordinary causal LM, fine-tuned to read mask tokens. One pass reads the text and K -
+1 masks. The row of the newest token gives the distribution of the first guess, as in any language
+model; the row of mask i gives that of guess i + 1. A mask attends to the text and to the masks
+before it, but to no guess, so the guesses are independent given the text.
 
 Sampled guesses are drawn from these distributions, under the run's temperature, top-k and top-p,
-and recorded as their q. A tree has the same distribution under every node of a depth.
+and recorded as their q. In a tree, all nodes of one depth have the same distribution under them.
 
 A public checkpoint is a Llama or Qwen whose config has `pard_token`, the token that serves as mask.
 """
@@ -52,7 +52,7 @@ from specviz.trace.events import ModelCard
 from specviz.trace.work import Weights, Work
 from specviz.verification.transfer import UploadBatch, to_host
 
-MASK_KEY: Final = "pard_token"  # in config.json
+MASK_KEY: Final = "pard_token"  # key in config.json
 
 
 class PardModel(nn.Module):
@@ -70,7 +70,7 @@ class PardModel(nn.Module):
 
     @property
     def mask(self) -> int:
-        """The token in place of guesses that are not known yet."""
+        """The token that stands for guesses that are not known yet."""
         token: int = getattr(self.model.config, MASK_KEY)
         return token
 
@@ -113,7 +113,7 @@ class PardModel(nn.Module):
 class Pard(HeadDrafter):
     """The PARD drafter: a causal LM in eval mode, on the target's device and in its dtype.
 
-    It needs none of the target's states, and fits any target with its tokens.
+    It does not need the target's hidden states, and fits any target with the same tokens.
     """
 
     name = "pard"
@@ -136,14 +136,14 @@ class Pard(HeadDrafter):
 
 
 class PardSession:
-    """A session that caches the rows of the text; those of masks are removed by the next pass.
+    """A session that caches the rows of the text; the next pass removes the rows of masks.
 
     Attributes:
-        known: Tokens of the cache's rows before the masks.
-        masks: Masks after the text in the next pass.
-        logits: By depth from the first guess, the last pass's logits, (masks + 1, V).
+        known: Tokens of the text in the cache.
+        masks: Number of masks after the text in the next pass.
+        logits: Logits of the last pass, for each depth from the first guess on, (masks + 1, V).
         work: Rows of the last pass.
-        depths: By node of the draft, its depth.
+        depths: Depth of each node of the draft.
     """
 
     def __init__(self, drafter: Pard, target: Target, settings: Settings) -> None:
@@ -165,9 +165,9 @@ class PardSession:
     def propose(self, context: Sequence[int], max_tokens: int, chance: Chance) -> Proposal:
         """Implement `DraftSession.propose`.
 
-        Score by node: the model's probability at temperature 1. Evidence by node: the position
-        whose distribution it comes from. Evidence on the proposal: the rows that the pass read
-        and, by position, the most probable tokens and their probabilities.
+        A node's score is the model's probability at temperature 1. Recorded for each node: the
+        position whose distribution it comes from. Recorded for the proposal: the rows that the pass
+        read, and the most probable tokens of each position with their probabilities.
         """
         self.work, self.masks = Work(), max_tokens - 2
         builder = ProposalBuilder(self.name, context[-1], self.settings, self.eos, chance)
@@ -190,7 +190,7 @@ class PardSession:
         )
 
     def plan_level(self, context: Sequence[int], level: Level, uploads: UploadBatch) -> LevelPass:
-        """Implement `LevelModel.plan_level`: every node of a depth has that depth's logits."""
+        """Implement `LevelModel.plan_level`; nodes of the same depth have the same logits."""
         if level.nodes == (0,):
             self.depths = {0: 0}
             return self._plan_pass(context, uploads)
@@ -200,7 +200,7 @@ class PardSession:
         return lambda _: self.logits[depth].expand(len(level.nodes), -1)
 
     def discard_from(self, node: int) -> None:
-        """Implement `LevelModel.discard_from`: guesses are not read, so nothing is stored."""
+        """Implement `LevelModel.discard_from`; the model reads no guesses, so it stores none."""
 
     def commit(
         self, tokens: Sequence[int], states: States, extra_rows: ExtraRows | None = None

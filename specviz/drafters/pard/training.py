@@ -1,10 +1,10 @@
 """Training of PARD (2504.18583): a draft model learns to read masks.
 
-Every row of a text is followed by masks, each of which sees the text up to that row and the masks
-between. All masks of all rows would be K times the text. The paper's conditional drop-token (COD)
-keeps each further mask for a smaller random share of the rows, and only where the mask before it is
-kept, since a mask needs the keys and values of those before it. Every row is trained to match the
-target's distribution there, given the text up to it.
+Rows of a text are followed by masks, each of which attends to the text up to that row and to the
+masks between. All masks of all rows would be K times as long as the text. The paper's conditional
+drop-token (COD) keeps each further mask for a smaller random share of the rows, and only where the
+mask before it is kept, since a mask needs the keys and values of those before it. Every row is
+trained to match the target's distribution, given the text before it.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from specviz.drafters.pard import MASK_KEY, PardModel
 from specviz.models.target import Target
 from specviz.shipped import ASSETS
 
-DEPTH: Final = 7  # guesses that are trained
+DEPTH: Final = 7  # number of guesses in a row that are trained
 KEPT: Final = 0.7  # share of the rows with one mask that also have the next, as in the paper
 LEAST: Final = 0.2  # smallest share of the rows of a text that have a mask, as in the paper
-DECAY: Final = 0.8  # weight of a guess in the loss, relative to the guess before
-LAYERS: Final = 2  # layers of a new draft model for a target that has none
-UNUSED: Final = "ÿ"  # byte-level BPE's sign for the byte 0xFF, which UTF-8 never contains
+DECAY: Final = 0.8  # weight of a guess in the loss, relative to the one before
+LAYERS: Final = 2  # layers of a new draft model, if the target has no draft model
+UNUSED: Final = "ÿ"  # how byte-level BPE writes the byte 0xFF, which UTF-8 never contains
 
 
 def kept_rows(length: int, depth: int = DEPTH) -> Rows:
@@ -37,13 +37,13 @@ def kept_rows(length: int, depth: int = DEPTH) -> Rows:
 
     Args:
         length: Rows of the text.
-        depth: Guesses after a row that has all masks.
+        depth: Number of guesses after a row that keeps all masks.
     """
     chosen, anchors = torch.arange(length), []
     for masks in range(1, depth):
         count = int(length * max(KEPT**masks, LEAST))
         chosen = chosen[torch.randperm(len(chosen))[:count]]
-        anchors.append(chosen[chosen + masks < length])  # others have no target distribution
+        anchors.append(chosen[chosen + masks < length])  # other rows have no target distribution
     return rows_of(length, anchors)
 
 
@@ -64,7 +64,7 @@ def read_rows(head: PardModel, tokens: Tensor, rows: Rows) -> Tensor:
 def loss(head: PardModel, outputs: TargetOutputs, rows: Rows | None = None) -> Tensor:
     """Return the weighted mean over depths of the cross-entropy to the target's distribution.
 
-    A depth's mean does not depend on how many rows it was kept for.
+    A depth's weight does not depend on how many of its rows were kept.
 
     Args:
         head: The draft model.
@@ -88,9 +88,10 @@ def loss(head: PardModel, outputs: TargetOutputs, rows: Rows | None = None) -> T
 
 @torch.no_grad()
 def guesses(head: PardModel, outputs: TargetOutputs) -> list[Tensor]:
-    """Return logits by depth, (B, T - 1, V) each, as `overlaps` takes them.
+    """Return logits (B, T - 1, V) for each depth, the input of `overlaps`.
 
-    The row that predicts a text's second token is left out: that is the target's own prediction.
+    The row that predicts the second token of a text is left out, since drafts start one token
+    later.
     """
     length = outputs.tokens.shape[1]
     parts = []
@@ -108,8 +109,9 @@ def guesses(head: PardModel, outputs: TargetOutputs) -> list[Tensor]:
 def build(target: Target, _counts: Tensor) -> PardModel:
     """Return the model that training starts from, with its mask.
 
-    It is the house's draft model; for a target with other tokens, the target's own first layers,
-    norm and output projection. The mask is a token that no text contains.
+    This is House's draft model (House is the target that ships with specviz). For a target with
+    other tokens, it is a copy of the target's first layers, norm and output projection. The mask is
+    a token that no text contains.
     """
     model = _house_draft(target) or _first_layers(target)
     tokenizer: Any = target.tokenizer
@@ -119,9 +121,9 @@ def build(target: Target, _counts: Tensor) -> PardModel:
 
 
 def _house_draft(target: Target) -> Any | None:
-    """Return a copy of the house's draft model in float32; None if the target is not the house's.
+    """Return a float32 copy of House's draft model, or None if the target has other tokens.
 
-    Both were trained with one tokenizer of this size.
+    House and its draft model were trained with one tokenizer, recognized by its size.
     """
     folder = ASSETS / "models" / "draft-model"
     model = LlamaForCausalLM.from_pretrained(folder, dtype=torch.float32)

@@ -1,9 +1,10 @@
-"""The drafter's evidence for its guesses, as plain data for the inspector and the text strip.
+"""How the drafter found its guesses (its evidence), as plain data for the page.
 
-A drafter's remark in the trace names the form of its evidence, so drafters that this program does
-not know are explained, too; an unknown form shows nothing. Every number comes from the trace. A
-guess is explained when it appears on screen (a block that one pass fills, at its first guess), and
-only verdicts of earlier rounds are mentioned.
+In a trace, a drafter's data about each guess is called evidence, and that about a whole proposal is
+called a remark. The remark contains the name of a form, which selects how the data is shown, so
+drafters from outside can also be explained; for an unknown form, nothing is shown. Every number
+comes from the trace. A guess is explained when it appears on screen (a block that one pass fills,
+at its first guess), and only verdicts of earlier rounds are mentioned.
 """
 
 from __future__ import annotations
@@ -51,16 +52,16 @@ from specviz.texts import Part
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A form of evidence.
+    """A form of evidence: which data it needs, and how it is shown.
 
     Attributes:
-        section: Builds the section of a step.
+        section: Builds the section that the page shows at a step.
         remark: Keys that the remark must have.
         each: Keys that every guess's evidence must have.
-        mark: Returns the kind of mark by position in the text.
-        guess: Returns the sentence of a step with one guess, or [], from the remark, the guess's
-            evidence, its depth and its token.
-        nothing: Returns the sentence that says why there is no guess, or [].
+        mark: Returns the kind of mark for each position of the text that is marked.
+        guess: Returns the sentence about a step's only guess, given the remark and the guess's
+            evidence, depth and token; [] if there is none.
+        nothing: Returns the sentence that says why there is no guess; [] if there is none.
     """
 
     section: Callable[[Scene, Step, Remark], Why | None]
@@ -109,7 +110,7 @@ FORMS: Final[Mapping[str, Form]] = {
 
 
 def evidence_section(scene: Scene, step: Step) -> Why | None:
-    """Build the section "Why these guesses" of a step; None if the drafter gave no evidence."""
+    """Build the section "Why these guesses" of a step; None without evidence."""
     form, remark = _form(scene)
     if form is None or step.kind not in ("propose", "score"):
         return None
@@ -122,7 +123,7 @@ def evidence_section(scene: Scene, step: Step) -> Why | None:
 
 
 def guess_sentence(scene: Scene, node: int) -> list[Part]:
-    """Return the sentence of a step's only guess; empty if its form has none."""
+    """Return the sentence about a step's only guess; empty if there is none."""
     form, remark = _form(scene)
     if form is None or form.guess is None:
         return []
@@ -137,14 +138,14 @@ def no_guess(scene: Scene) -> list[Part]:
 
 
 def is_random_pick(scene: Scene) -> bool:
-    """Whether guesses that count as fixed were picked at random in advance."""
+    """Return whether guesses that are not sampled from q were still picked at random."""
     return _form(scene)[1].get("form") == "lower-bound"
 
 
 def _form(scene: Scene) -> tuple[Form | None, Remark]:
     """Return the form that a round's remark names, and the remark.
 
-    The form is None if it is unknown, or if the evidence lacks required keys.
+    The form is None if it is unknown, or if required keys are missing from the evidence.
     """
     proposed = scene.round.proposed
     remark = (proposed.remark if proposed else None) or {}
@@ -157,7 +158,7 @@ def _form(scene: Scene) -> tuple[Form | None, Remark]:
 
 
 def marks(scene: Scene, by_position: dict[int, str]) -> Marks:
-    """Convert marked positions for the text strip; those of the prompt if its spans are known."""
+    """Convert marked positions for the text strip; the prompt's, only if its spans are known."""
     if not scene.text:
         return {}
     first = len(scene.header.prompt_ids)

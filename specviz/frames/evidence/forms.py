@@ -1,6 +1,7 @@
-"""Building blocks of evidence as plain data: a line of tokens, rows with bars, a grid, and facts.
+"""Building blocks to show evidence: a line of tokens, rows with bars, a table, and facts.
 
-A block is cut to the size that the inspector can show, and has the number of rows left out.
+All are plain data. A block is cut to the size that the inspector can show, and has the number of
+rows that were left out.
 """
 
 from __future__ import annotations
@@ -15,18 +16,19 @@ from specviz.trace.events import Guess
 Remark = Mapping[str, Any]
 Fact = tuple[str, str]  # a name, and its value as text
 
-SpanKind = Literal["near", "match", "copied", "gap"]  # gap: of tokens that are left out
-# Classes cannot name fields "as" and "is", keywords of Python, so some records are calls.
+SpanKind = Literal["near", "match", "copied", "gap"]  # gap: for tokens that are left out
+# "as" and "is" are keywords of Python, which classes cannot have as field names, so some records
+# are created by calls.
 Span = TypedDict("Span", {"is": SpanKind, "words": list[Word]})  # neighbouring tokens of one kind
 LineBlock = TypedDict("LineBlock", {"as": Literal["line"], "label": str, "spans": list[Span]})
 
 
 class PathRow(TypedDict):
-    """A guess as a row.
+    """A row that shows a guess.
 
     Attributes:
         at: A short name.
-        text: Numbers.
+        text: Numbers as text.
         bar: A length from 0 to 1.
         here: Whether the row is highlighted.
     """
@@ -43,7 +45,7 @@ RowsBlock = TypedDict(
     "RowsBlock",
     {"as": Literal["rows"], "heads": list[str], "rows": list[PathRow], "more": NotRequired[int]},
 )
-# A word, a text "n", or a state "s" (with a word: where it comes from); or nothing.
+# A word, a text "n", a state "s" (possibly with the word that it comes from), or nothing.
 Cell = TypedDict(
     "Cell",
     {
@@ -56,7 +58,11 @@ Cell = TypedDict(
 
 
 class RowOptions(TypedDict):
-    """What a row may have besides its cells; group: a heading above it."""
+    """Options of a row in a table.
+
+    Attributes:
+        group: A heading above the row.
+    """
 
     tail: NotRequired[str]
     mark: NotRequired[TokenState]
@@ -64,7 +70,7 @@ class RowOptions(TypedDict):
 
 
 class GridRow(RowOptions):
-    """A row of a grid; its label is a text, or a token."""
+    """A row of a table; its label is a text or a token."""
 
     label: NotRequired[str]
     w: NotRequired[Word]
@@ -72,7 +78,7 @@ class GridRow(RowOptions):
 
 
 class GridOptions(TypedDict):
-    """What a grid may have besides its rows.
+    """Options of a table.
 
     Attributes:
         split: The column with a line beside it.
@@ -94,7 +100,11 @@ Grid = TypedDict(
 
 
 class GridBlock(Grid, GridOptions):
-    """A table of cells; keys: states and their meanings, for the legend."""
+    """A table of cells.
+
+    Attributes:
+        keys: States and their meanings, for the legend.
+    """
 
 
 # w: a word after the first fact.
@@ -108,8 +118,8 @@ class Marks(TypedDict):
     """Marks of the text strip.
 
     Attributes:
-        prompt: Start, end (in UTF-16 units) and kind.
-        past: Index of a new token, and kind.
+        prompt: Start, end (in UTF-16 units) and kind of each mark in the prompt.
+        past: Index and kind of each marked new token.
     """
 
     prompt: NotRequired[list[tuple[int, int, str]]]
@@ -129,7 +139,7 @@ MOST_COLUMNS: Final = 6
 
 
 def marked_line(label: str, *spans: Span) -> LineBlock:
-    """Return a line of tokens after a label; empty spans are dropped."""
+    """Return a line of tokens with a label; empty spans are left out."""
     return {"as": "line", "label": label, "spans": [one for one in spans if one["words"]]}
 
 
@@ -142,12 +152,12 @@ GAP: Final[Span] = {"is": "gap", "words": [["…"]]}
 
 
 def rows(heads: list[str], found: list[PathRow], of: int | None = None) -> RowsBlock:
-    """Return guesses as rows.
+    """Return a block with one row per guess.
 
     Args:
         heads: Column headers.
         found: The rows.
-        of: Number of all rows, if not all are shown.
+        of: Total number of rows, if not all are shown.
     """
     made: RowsBlock = {"as": "rows", "heads": heads, "rows": found}
     if of is not None and of > len(found):
@@ -161,7 +171,7 @@ def grid(
     keys: Sequence[Fact] = (),
     **options: Unpack[GridOptions],
 ) -> GridBlock:
-    """Return a table of cells with its column headers."""
+    """Return a table with the given column headers."""
     return {"as": "grid", "heads": heads, "rows": found, "keys": list(keys), **options}
 
 
@@ -176,7 +186,7 @@ def row(label: str | Word, cells: Iterable[Cell], **options: Unpack[RowOptions])
 
 
 def facts(*pairs: tuple[str, object]) -> FactsBlock:
-    """Return numbers by name, which the page sets on one line if they fit."""
+    """Return a block of named numbers, shown on one line if they fit."""
     return {"as": "facts", "facts": [(name, format_count(value)) for name, value in pairs]}
 
 
@@ -197,13 +207,13 @@ def shown_nodes(scene: Scene, step: Step) -> list[int]:
 
 
 def window(scene: Scene, step: Step, most: int = MOST_ROWS) -> list[int]:
-    """Return the guesses that fit on screen: the newest while drafting, afterwards the first."""
+    """Return the guesses that fit on screen: while drafting the newest, later the first ones."""
     nodes = shown_nodes(scene, step)
     return nodes[-most:] if step.kind == "propose" else nodes[:most]
 
 
 def main_path(scene: Scene, step: Step) -> list[int]:
-    """Return the path of first children from the root, as far as it is on screen."""
+    """Return the path of first children from the root, as far as it is shown at this step."""
     seen = set(shown_nodes(scene, step))
     path: list[int] = []
     kids = scene.children[0]
@@ -223,12 +233,12 @@ def path_to(scene: Scene, node: int) -> list[int]:
 
 
 def guess_word(scene: Scene, node: int) -> Word:
-    """Return the token of a guess as pieces."""
+    """Return the token of a guess, split into pieces."""
     return scene.word(scene.guesses[node - 1].token)
 
 
 def depth_label(scene: Scene, node: int) -> str:
-    """Return the position of a guess relative to the text, such as "+1"."""
+    """Return a guess's position after the text, such as "+1"."""
     return f"+{scene.depths[node]}"
 
 
@@ -238,5 +248,5 @@ def position_name(index: int) -> str:
 
 
 def text_words(scene: Scene, start: int, end: int) -> list[Word]:
-    """Return the text's tokens from `start` to `end`; none if the text is unknown."""
+    """Return the text's tokens from `start` to `end`; empty if the text is unknown."""
     return [scene.word(token) for token in scene.text[max(start, 0) : max(end, 0)]]

@@ -1,7 +1,8 @@
 """Evidence of trained heads, which guess in parallel or in sequence, and of dynamic trees.
 
-Parallel heads (Medusa, blockwise, MTP, L-MTP, DFlash) all read one hidden state. In a sequence
-(EAGLE, MTP), each step reads the hidden state of one token and the token after it.
+Parallel heads (Medusa, blockwise, parallel MTP, L-MTP, DFlash) all read the same hidden state.
+Sequential ones (EAGLE, MTP) read, in each step, the hidden state of one token and the token after
+it.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def _why_side_by_side(scene: Scene, remark: Remark, wide: int) -> list[Part]:
 
 
 def _has_all_combinations(scene: Scene) -> bool:
-    """Whether all guesses at a depth have the same tokens as children."""
+    """Return whether the guesses of a depth all have the same tokens as children."""
     by_depth: dict[int, set[tuple[int, ...]]] = {}
     for node, kids in enumerate(scene.children):
         if node and scene.guesses[node - 1].token in scene.header.eos:
@@ -85,13 +86,13 @@ def _has_all_combinations(scene: Scene) -> bool:
 
 
 def top_or_rank(remark: Remark, guess: Remark, depth: int, token: Part) -> list[Part]:
-    """Return the sentence of one guess that is not its head's top token; empty otherwise."""
+    """Return the sentence about a guess that is not its head's top token; empty otherwise."""
     rank = guess["path"][-1]
     return say("evidence", "heads_rank", token=token, depth=depth, rank=rank + 1) if rank else []
 
 
 def _offers(scene: Scene, step: Step) -> dict[int, dict[int, Cell]]:
-    """Return, by head and rank, the candidate and the head's probability."""
+    """Return each head's candidate by rank, with the head's probability."""
     offers: dict[int, dict[int, Cell]] = {}
     for node in shown_nodes(scene, step):
         guess = scene.guesses[node - 1]
@@ -104,7 +105,7 @@ def _offers(scene: Scene, step: Step) -> dict[int, dict[int, Cell]]:
 
 
 def _read(scene: Scene, step: Step, remark: Remark) -> FactsBlock:
-    """Show the state that all heads read, and its layer if the remark has it."""
+    """Return the state that all heads read, with its layer if the remark has it."""
     state = evidence(scene.guesses[shown_nodes(scene, step)[0] - 1])["state"]
     read = facts(("hidden state read by all heads", position_name(state)))
     word = scene.word_at(state)
@@ -138,7 +139,7 @@ def leaps(scene: Scene, step: Step, remark: Remark) -> Why | None:
 
 
 def block(scene: Scene, step: Step, remark: Remark) -> Why | None:
-    """Show every position of DFlash's block with its likeliest tokens.
+    """Show every position of DFlash's block with its most probable tokens.
 
     One pass fills the whole block. Only positions up to γ, and up to the end of the text, become
     guesses.
@@ -157,7 +158,7 @@ def block(scene: Scene, step: Step, remark: Remark) -> Why | None:
 
 
 def parallel(scene: Scene, step: Step, remark: Remark) -> Why | None:
-    """Show what every row of P-EAGLE's pass read, and its likeliest tokens.
+    """Show what each row of P-EAGLE's pass read, and its most probable tokens.
 
     The first row read the target's states and the newest token. All others are masks.
     """
@@ -174,9 +175,10 @@ def parallel(scene: Scene, step: Step, remark: Remark) -> Why | None:
 
 
 def masks(scene: Scene, step: Step, remark: Remark) -> Why | None:
-    """Show what every row of PARD's pass read, its guess and its likeliest tokens.
+    """Show what each row of PARD's pass read, its guess and its most probable tokens.
 
-    A sampled guess need not be among the likeliest. In a tree, the guesses are the first siblings.
+    A sampled guess may not be among the most probable tokens. In a tree, only first siblings are
+    shown.
     """
     positions = remark.get("places")
     if not positions:
@@ -193,7 +195,7 @@ def masks(scene: Scene, step: Step, remark: Remark) -> Why | None:
 
 
 def _read_by_row(scene: Scene, count: int) -> GridRow:
-    """Return a table's row of what the first `count` rows of a pass read: a token, then masks."""
+    """Return a table row with what the first `count` rows of a pass read: a token, then masks."""
     assert scene.round.proposed is not None
     newest: Cell = {"w": scene.word(scene.round.proposed.root), "is": "given"}
     mask: Cell = {"n": "mask", "is": "own"}
@@ -203,12 +205,12 @@ def _read_by_row(scene: Scene, count: int) -> GridRow:
 def _tops_by_position(
     scene: Scene, positions: list[Any], guessed: bool = True
 ) -> tuple[list[str], list[GridRow]]:
-    """Return the heads of a table's columns, and its rows: the likeliest tokens by rank.
+    """Return a table's column headers, and rows with the most probable tokens by rank.
 
     Args:
         scene: The scene.
-        positions: By position, its likeliest tokens.
-        guessed: Whether the likeliest tokens are the guesses, and are marked as such.
+        positions: The most probable tokens of each position.
+        guessed: Whether the top tokens are the guesses and are marked as such.
     """
     shown, drafted = positions[:MOST_COLUMNS], len(scene.guesses) if guessed else 0
     ranks = range(max(map(len, shown)))
@@ -223,17 +225,17 @@ def _hidden(positions: list[Any]) -> int:
 
 
 def _ranked(scene: Scene, tops: Sequence[Mapping[str, Any]], rank: int) -> Cell:
-    """Return a position's likeliest token by rank; empty if the remark has no such token."""
+    """Return a position's token of this rank; empty if the remark does not have it."""
     if rank >= len(tops):
         return {}
     return {"w": scene.word(tops[rank]["token"]), "n": format_nonzero(tops[rank]["p"])}
 
 
 def spark(scene: Scene, step: Step, remark: Remark) -> Why | None:
-    """Show DSpark's block up to the newest guess, with corrections and predictions.
+    """Show DSpark's block up to the newest guess, with corrections and predicted acceptance.
 
-    By position: the likeliest token of the pass alone, the guess with its corrected probability,
-    and the predicted probability that it is accepted.
+    For each position: the most probable token before the correction, the guess with its corrected
+    probability, and the predicted probability that it is accepted.
     """
     path = main_path(scene, step)
     shown = path[:MOST_COLUMNS]
@@ -273,7 +275,7 @@ def _guess(scene: Scene, node: int) -> Cell:
 
 
 def _source(scene: Scene, back: int) -> str | Word:
-    """Return the token of the state `back` positions before the newest, or a description.
+    """Return the token of the state `back` positions before the newest state, or a description.
 
     The newest state is that of the last token but one, which predicted the last token.
     """
@@ -288,7 +290,7 @@ def states_read(scene: Scene, step: Step, remark: Remark) -> dict[int, str]:
 
 
 def features(scene: Scene, step: Step, remark: Remark) -> Why | None:
-    """Show the path of first children: what each step read, and how many siblings it has."""
+    """Show the path of first children: what each step read, and each guess's number of siblings."""
     path = main_path(scene, step)[:MOST_COLUMNS]
     if not path:
         return None
@@ -322,7 +324,7 @@ def _step_heads(path: list[int]) -> list[str]:
 
 
 def _read_rows(scene: Scene, path: list[int], own: list[int]) -> list[GridRow]:
-    """Return rows with state, token and guess by step; the next step reads this token's state."""
+    """Return one row per step: the state and token that it read, and its guess."""
     assert scene.round.proposed is not None
     guesses = [guess_word(scene, node) for node in path]
     tokens = [scene.word(scene.round.proposed.root), *guesses]
@@ -343,7 +345,7 @@ BEST = 5
 
 
 def dynamic(scene: Scene, step: Step, remark: Remark) -> Why | None:
-    """Show the likeliest paths on screen, and the settings that limit the tree's size."""
+    """Show the most probable paths on screen, and the settings that limit the tree's size."""
     nodes = shown_nodes(scene, step)
     if not nodes:
         return None
@@ -364,7 +366,7 @@ def dynamic(scene: Scene, step: Step, remark: Remark) -> Why | None:
 
 
 def _chosen(considered: int, kept: int) -> list[Part]:
-    """Say how many of the guesses considered are in the tree."""
+    """Return the sentence on how many of the guesses considered are in the tree."""
     if considered == kept:
         return say("evidence", "dynamic_all", n=kept)
     return say("evidence", "dynamic_best", considered=considered, kept=kept)
@@ -378,8 +380,8 @@ def _size(scene: Scene, remark: Remark) -> FactsBlock:
 
 
 def _taps(scene: Scene, remark: Remark) -> list[FactsBlock]:
-    """Show which layers of the target the head reads and which tokens it can propose, if known."""
-    if "memory" in remark:  # Mixture of Attentions
+    """Return which layers of the target the head reads and which tokens it can propose."""
+    if "memory" in remark:  # mixture of Attentions
         held = count(remark["memory"], "token")
         mixed = f"keys and values of {count(remark['layers'], 'layer')}"
         return [facts(("memory", held), ("made of", mixed))]

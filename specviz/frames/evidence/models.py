@@ -1,8 +1,8 @@
 """Evidence of whole models as drafters: early exit, the bounds of α, and another tokenizer.
 
-Early exit shows which of the target's layers predict a guess, and which have run on it. The bounds
-of α are the target itself as drafter and a uniformly random guess. A draft model with another
-tokenizer shows what it read and wrote in its own tokens.
+For early exit: which of the target's layers predict a guess, and which have run on it. For the
+bounds of α, which are the target itself as drafter and a uniformly random guess: both bounds. For a
+draft model with another tokenizer: what it read and wrote, in its own tokens.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ KEYS: Final = (
 
 
 def layers(scene: Scene, step: Step, remark: Remark) -> Why | None:
-    """Show one row per guess and one column per layer: this round, then the round before."""
+    """Show one row per guess and one column per layer, for this round and the previous one."""
     deepest, leave = remark["layers"], remark["exit"]
     found = [
         row(
@@ -65,7 +65,7 @@ def layers(scene: Scene, step: Step, remark: Remark) -> Why | None:
 
 
 def states(layers: int, agree: Sequence[int], ran: int) -> list[Cell]:
-    """Return a cell per layer: it predicts the guess, predicts another token, or has not run."""
+    """Return one cell per layer: it predicts the guess, predicts another token, or has not run."""
     return [
         {"s": "none" if k > ran else "on" if k in agree else "off"} for k in range(1, layers + 1)
     ]
@@ -76,13 +76,13 @@ def _span(ran: int) -> str:
 
 
 def _name(layer: int, leave: int, layers: int) -> str:
-    """Return the header of a layer's column; with many layers, only a few have one."""
+    """Return the header of a layer's column; if there are many layers, most headers are empty."""
     shown = layers <= 16 or layer in (1, leave, layers)
     return str(layer) if shown else ""
 
 
 def _before(scene: Scene, before: Remark, layers: int) -> list[GridRow]:
-    """Return rows for the judged guesses and the last token of the round before."""
+    """Return rows for the judged guesses and the last token of the previous round."""
     past = scene.earlier[-1] if scene.earlier else None
     if not before or past is None or past.proposed is None or past.committed is None:
         return []
@@ -129,7 +129,8 @@ def _last(scene: Scene, past: Round, agree: Sequence[int], layers: int) -> GridR
 def upper_bound(scene: Scene, step: Step, remark: Remark) -> Why | None:
     """Show that the target drafts for itself, at the cost of full passes."""
     passes, fixed = remark["passes"], scene.point_mass
-    # Above temperature 0, a sample of p is always accepted, a fixed guess with probability p.
+    # Above temperature 0, a sample of p is always accepted, and a guess that is not sampled with
+    # probability p.
     best = "no other way of choosing one guess" if fixed and not scene.greedy else "no other draft"
     why = say("evidence", "upper_why", best=best, passes=passes)
     price = facts(("full target passes spent on guessing", passes))
@@ -149,7 +150,7 @@ def lower_bound(scene: Scene, step: Step, remark: Remark) -> Why | None:
 def _scale(scene: Scene, which: str) -> RowsBlock:
     """Show both bounds and highlight the current one.
 
-    Above temperature 0, α of fixed guesses depends on p, so there are no bars.
+    Above temperature 0, α of guesses that are not sampled depends on p, so there are no bars.
     """
     loose = scene.point_mass and not scene.greedy
     guesses = ("one random token", "its top token") if scene.point_mass else ("q = 1/V", "q = p")
@@ -168,7 +169,7 @@ def _scale(scene: Scene, which: str) -> RowsBlock:
     return rows(["", "limits", "α"], found)
 
 
-SHOWN: Final = 8  # of its own tokens
+SHOWN: Final = 8  # number of its own tokens
 
 
 def rewritten(scene: Scene, step: Step, remark: Remark) -> Why | None:
@@ -200,7 +201,7 @@ def intersection(scene: Scene, step: Step, remark: Remark) -> Why | None:
 
 
 def unread(remark: Remark) -> list[Part]:
-    """Say why nothing is guessed; empty if there was a guess."""
+    """Return why there is no guess; empty if there was one."""
     if not remark["own_tokens"]:
         return say("evidence", "rewritten_unread")
     return say("evidence", "rewritten_no_fit") if remark.get("written") else []

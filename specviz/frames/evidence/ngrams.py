@@ -1,4 +1,4 @@
-"""Evidence of n-grams: a match in the text, counts in a suffix tree, and lookahead's pool."""
+"""Evidence of n-grams: a match in the text, suffix counts, and lookahead's pool."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from specviz.frames.evidence.forms import (
 from specviz.frames.scene import Scene, Step
 from specviz.texts import Part, count, say, text
 
-NEAR: Final = 2  # tokens shown before a match
-LONG: Final = 4  # tokens of a match that are shown; of a longer one, the last
-TRIED: Final = 3  # lookahead's n-grams shown
+NEAR: Final = 2  # number of tokens shown before a match
+LONG: Final = 4  # number of tokens of a match that are shown, the last ones
+TRIED: Final = 3  # number of lookahead's n-grams shown
 
 
 def match(scene: Scene, step: Step, remark: Remark) -> Why | None:
@@ -66,7 +66,7 @@ def counts(scene: Scene, step: Step, remark: Remark) -> Why | None:
 
 
 def copied(remark: Remark, guess: Remark, depth: int, token: Part) -> list[Part]:
-    """Return the sentence of one copied guess; empty if the match is unknown."""
+    """Return the sentence about one copied guess; empty if the match is unknown."""
     if "length" not in remark:
         return []
     if depth > 1:
@@ -75,7 +75,7 @@ def copied(remark: Remark, guess: Remark, depth: int, token: Part) -> list[Part]
 
 
 def counted(remark: Remark, guess: Remark, depth: int, token: Part) -> list[Part]:
-    """Return the sentence of one guess chosen by counts; empty if the match is unknown."""
+    """Return the sentence about one guess selected by counts; empty if the match is unknown."""
     if "length" not in remark:
         return []
     given = {"length": remark["length"], "depth": depth, "token": token}
@@ -86,7 +86,7 @@ def counted(remark: Remark, guess: Remark, depth: int, token: Part) -> list[Part
 
 
 def no_match(remark: Remark) -> list[Part]:
-    """Say why nothing is copied; empty if there was a match, since the reason is another one."""
+    """Return why nothing is copied; empty if there was a match."""
     return [] if "start" in remark else say("evidence", "match_nothing")
 
 
@@ -118,7 +118,7 @@ def _matched(scene: Scene, start: int, length: int) -> list[Span]:
 
 
 def _copied(scene: Scene, step: Step, first: int) -> list[int]:
-    """Return the guesses that were copied one after another, starting at position `first`."""
+    """Return the guesses that were copied in sequence from position `first` on."""
     path: list[int] = []
     for node in main_path(scene, step):
         source = evidence(scene.guesses[node - 1]).get("from")
@@ -129,7 +129,7 @@ def _copied(scene: Scene, step: Step, first: int) -> list[int]:
 
 
 def matches(scene: Scene, step: Step, remark: Remark) -> dict[int, str]:
-    """Mark the earlier match, the match at the text's end, and the copied tokens."""
+    """Mark the earlier occurrence, the end of the text that equals it, and the copied tokens."""
     if "start" not in remark:
         return {}
     length: int = remark["length"]
@@ -143,7 +143,7 @@ def matches(scene: Scene, step: Step, remark: Remark) -> dict[int, str]:
 
 
 def lookahead(scene: Scene, step: Step, remark: Remark) -> Why | None:
-    """Show the n-grams tried, where they were found, and the extra rows of the pass."""
+    """Show the n-grams used, where they were found, and the extra rows of the pass."""
     sizes = facts(
         ("n-grams in the pool", remark["pool"]),
         ("guesses in this pass", remark["rows_verified"]),
@@ -154,19 +154,19 @@ def lookahead(scene: Scene, step: Step, remark: Remark) -> Why | None:
 
 
 def _source(remark: Remark) -> list[Part]:
-    """Say where the guesses come from, and how the pool is refilled."""
+    """Return where the guesses come from, and how the pool is filled."""
     if remark.get("filling"):
         return say("evidence", "lookahead_filling")
     return say("evidence", "lookahead_why" if remark["rows_window"] else "lookahead_no_window")
 
 
 def pooled(remark: Remark, guess: Remark, depth: int, token: Part) -> list[Part]:
-    """Return the sentence of one guess from an n-gram of the pool."""
+    """Return the sentence about one guess from an n-gram of the pool."""
     return say("evidence", "lookahead_guess", token=token, depth=depth)
 
 
 def no_ngram(remark: Remark) -> list[Part]:
-    """Say why no n-gram is tried."""
+    """Return why no n-gram is used."""
     return say("evidence", "lookahead_nothing", filling=bool(remark.get("filling")))
 
 
@@ -204,6 +204,6 @@ def _window(scene: Scene, remark: Remark) -> GridBlock | None:
     found[0]["cells"][0]["is"] = "root"
     heads = ["window", *(str(column) for column in range(columns))]
     left = count(wide - columns, "more column") if wide > columns else ""
-    # Until the window is full its columns are too short to be n-grams.
+    # Until the window is full, its columns are too short to be n-grams.
     read = "" if remark.get("filling") else text("evidence", "lookahead_read_down")
     return grid(heads, found, note=" ".join(filter(None, [read, left])))

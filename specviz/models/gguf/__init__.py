@@ -1,7 +1,7 @@
 """Read a model from a GGUF file, the format of llama.cpp: config, tensors and tokenizer.
 
-Every value and tensor that describes the network must be understood, or the file is rejected:
-ignoring one would give the logits of another model. `writer` is the inverse.
+A file is rejected if it has a value or a tensor that is not supported: ignoring one would give the
+logits of another model. The module `writer` writes such files.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from specviz.models.load_control import (
     check_stop,
 )
 
-NEEDED: Final = {  # required keys, and their names in transformers
+NEEDED: Final = {  # required keys, and what transformers calls them
     "block_count": "num_hidden_layers",
     "context_length": "max_position_embeddings",
     "embedding_length": "hidden_size",
@@ -59,17 +59,17 @@ FLOATS: Final = (
 )
 MAX_SIZE: Final = 1 << 40
 DEFAULTS: Final = {"expert_count": 0, "expert_used_count": 0, "rope.scaling.type": "none"}
-OUTER_PARTS: Final = {  # modules outside the layers
+OUTER_PARTS: Final = {  # names of modules outside the layers
     "token_embd": "model.embed_tokens",
     "output_norm": "model.norm",
     "output": "lm_head",
 }
-ROPE_FACTORS: Final = "rope_freqs.weight"  # divisors of the rotary frequencies, from Llama 3.1 on
+ROPE_FACTORS: Final = "rope_freqs.weight"  # divisors of the rotary frequencies, since Llama 3.1
 NAME: Final = re.compile(r"(?:blk\.(\d+)\.)?(\w+)\.(weight|bias)")
 
 
 CHUNK: Final = 1 << 17  # numbers converted at a time, few enough for a processor's cache
-ALIGNED: Final = 16  # float32 numbers in a cache line
+ALIGNED: Final = 16  # how many float32 numbers a cache line holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +79,9 @@ class GgufModel:
     Attributes:
         config: The network's config.
         network: The class of the model in transformers.
-        kinds: The types its weights are stored in, such as Q4_K and F32, the most frequent first.
-        tensors: float32 tensors by their names in transformers, with rows in the same order.
+        kinds: The types that its weights are stored in, such as Q4_K and F32, the most frequent
+            first.
+        tensors: float32 tensors by their names in transformers, with rows in transformers' order.
         rope_factors: Divisors of the rotary frequencies, (head size / 2,), or None.
         tokenizer: The tokenizer.
         generation: The ids of the tokens that begin and end a text.
@@ -99,7 +100,7 @@ def read_model(name: str, path: Path) -> GgufModel:
     """Read the whole file; errors call it `name`.
 
     Raises:
-        Unsuitable: The file is damaged, or has something that is not supported.
+        Unsuitable: The file is damaged, or contains something that is not supported.
     """
     file = _open(name, path)
     values = file.values
@@ -147,7 +148,7 @@ def _open(name: str, path: Path) -> GgufFile:
     """Open the file and read its header.
 
     Raises:
-        Unsuitable: The file is incomplete or is not a GGUF file.
+        Unsuitable: The file is incomplete, or is not a GGUF file.
     """
     try:
         return read_gguf(path, _is_wanted)
@@ -164,7 +165,7 @@ class _ModelReader:
     Attributes:
         name: The model's name in errors.
         kind: The architecture's name in the file.
-        architecture: Describes how to read it.
+        architecture: Describes how to read files of this architecture.
         file: The file.
     """
 
@@ -205,7 +206,7 @@ class _ModelReader:
         return self.architecture.config(own, shared, tensors.keys())
 
     def _check(self, own: Mapping[str, Any]) -> None:
-        """Check that every value is possible for such a network.
+        """Check that every value is possible for a network of this architecture.
 
         Raises:
             Unsuitable: A value is not possible.
@@ -245,7 +246,7 @@ class _ModelReader:
         Args:
             tensor: The tensor's entry in the header.
             config: The network's config.
-            block: The memory to allocate the result from.
+            block: The memory from which to take the result.
 
         Raises:
             Unsuitable: This type of tensor cannot be read.
@@ -305,7 +306,7 @@ class FloatBlock:
 
 
 def _padded(tensor: TensorInfo) -> int:
-    """Return how many numbers to allocate, so that each tensor begins at a cache line."""
+    """Return how many numbers to allocate so that the next tensor begins at a cache line."""
     return -(-tensor.elements // ALIGNED) * ALIGNED
 
 
@@ -325,9 +326,10 @@ def dequantize_into(file: GgufFile, tensor: TensorInfo, numbers: Any) -> None:
 
 
 def pair_halves(numbers: Any, heads: int) -> None:
-    """Reorder the rows of every head in place: from adjacent pairs to paired halves.
+    """Reorder the rows of every head in place, from llama.cpp's order to transformers'.
 
-    llama.cpp rotates adjacent rows; transformers rotates row i with row i + half the head size.
+    llama.cpp rotates rows 2 i and 2 i + 1 together; transformers rotates row i together with row i
+    + half the head size.
 
     Args:
         numbers: The weight, (heads · head size, ...).

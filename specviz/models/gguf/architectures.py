@@ -1,7 +1,8 @@
 """The architectures that can be read from GGUF files, and how to build their configs.
 
-A file is rejected if a key that none of these functions reads differs from its default. Defaults
-that llama.cpp assumes without writing them (Gemma 3's window pattern) are defined here.
+A file is rejected if it has a key that none of these functions reads, and the value is not the
+default. Values that llama.cpp assumes but does not write into files (Gemma 3's window pattern) are
+defined here.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from transformers import (
 
 Values = Mapping[str, Any]
 
-ROPE_BASE: Final = 10_000.0  # of rotary angles, if the file has no value
+ROPE_BASE: Final = 10_000.0  # base of rotary angles, if the file has no value
 LAYER: Final = {
     "attn_norm": "input_layernorm",
     "attn_q": "self_attn.q_proj",
@@ -44,10 +45,10 @@ GEMMA_NORMS: Final = {
     "ffn_norm": "pre_feedforward_layernorm",
     "post_ffw_norm": "post_feedforward_layernorm",
 }
-WINDOW_PATTERN: Final = 6  # of Gemma 3: every sixth layer has no window
+WINDOW_PATTERN: Final = 6  # for Gemma 3: every sixth layer has no window
 WITHOUT_WINDOW: Final = "full_attention"
 WITH_WINDOW: Final = "sliding_attention"
-LAYERS_OF_27B: Final = 62  # by which llama.cpp recognises the Gemma 3 with another query scale
+LAYERS_OF_27B: Final = 62  # of the Gemma 3 with another query scale, recognized as in llama.cpp
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +56,14 @@ class Architecture:
     """One architecture.
 
     Attributes:
-        title: Its name in sentences.
+        title: Name of the architecture in sentences.
         config: Builds the config from the file's values, the arguments that all configs share, and
             the names of the file's tensors.
-        keys: Keys that it reads in addition to the shared ones.
+        keys: Keys that are read in addition to those of all architectures.
         layer: Names of a layer's modules in transformers, by llama.cpp's names.
-        adjacent_pairs: Whether rotated pairs of queries and keys are adjacent rows in the file.
-        norm_offset: Added to norm weights in the file; transformers stores them without it.
+        adjacent_pairs: Whether rows of queries and keys that are rotated together are adjacent in
+            the file.
+        norm_offset: Number that the file adds to norm weights, compared with transformers.
     """
 
     title: str
@@ -112,7 +114,7 @@ def _gemma3(values: Values, shared: Values, _: Collection[str]) -> PreTrainedCon
     width = values["embedding_length"] // values["attention.head_count"]
     return Gemma3TextConfig(
         **shared,
-        sliding_window=window or values["context_length"],  # transformers needs a number
+        sliding_window=window or values["context_length"],  # transformers requires a number
         layer_types=kinds,
         rope_parameters={WITHOUT_WINDOW: rope, WITH_WINDOW: local_rope},
         query_pre_attn_scalar=width if layers == LAYERS_OF_27B else size,

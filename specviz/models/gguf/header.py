@@ -22,9 +22,9 @@ MAGIC: Final = b"GGUF"
 VERSIONS: Final = (2, 3)
 MAX_PAIRS: Final = 1 << 14
 MAX_TENSORS: Final = 1 << 16
-MAX_ITEMS: Final = 1 << 21  # of an array, or strings in the file; the largest file has 600,000
-MAX_NAME: Final = (1 << 16) - 1  # bytes, from the format's specification
-MAX_DIMENSIONS: Final = 4  # of llama.cpp's tensors
+MAX_ITEMS: Final = 1 << 21  # maximum items of an array, or strings in a file (largest: 600,000)
+MAX_NAME: Final = (1 << 16) - 1  # maximum bytes, from the format's specification
+MAX_DIMENSIONS: Final = 4  # maximum dimensions of llama.cpp's tensors
 ALIGNMENT: Final = "general.alignment"
 DEFAULT_ALIGNMENT: Final = 32
 MAX_ALIGNMENT: Final = 1 << 16
@@ -46,11 +46,11 @@ SCALARS: Final = {
 
 
 class DamagedHeader(ValueError):
-    """The file is not a complete GGUF file; the message is a clause that says why."""
+    """Raised if a file is not a complete GGUF file; the message is a clause that says why."""
 
 
 class OtherByteOrder(DamagedHeader):
-    """The file was written for processors with the other byte order."""
+    """Raised if a file was written for processors with the other byte order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class TensorInfo:
 
     @property
     def elements(self) -> int:
-        """Return how many numbers it holds."""
+        """The number of elements."""
         return prod(self.shape)
 
 
@@ -141,11 +141,11 @@ class _Cursor:
 
     @property
     def left(self) -> int:
-        """Return the bytes from here to the end of the file."""
+        """The number of bytes from here to the end of the file."""
         return len(self.content) - self.at
 
     def skip(self, size: int) -> int:
-        """Move on by `size` bytes and return their offset.
+        """Skip `size` bytes and return the offset of the first of them.
 
         Raises:
             DamagedHeader: The file ends before that.

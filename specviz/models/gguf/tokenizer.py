@@ -1,8 +1,8 @@
 """Build the tokenizer that a GGUF file describes: byte-level BPE, or SentencePiece's BPE.
 
-Byte-level BPE splits text by a pattern before it merges pieces. The file contains only the
-pattern's name. A name that is not in PRE_TOKENIZERS is rejected, because another pattern would give
-different tokens from those that the model was trained on.
+Byte-level BPE splits text by a regular expression before it merges pieces. The file contains only
+the name of this pattern. A name that is not in PRE_TOKENIZERS is rejected, because another pattern
+would give different tokens from those that the model was trained on.
 
 SentencePiece's BPE does not split text. As in llama.cpp, every token has a score, and of all
 adjacent pairs that form a token, the one with the highest score is merged first. Spaces are written
@@ -29,26 +29,27 @@ SPECIAL: Final = {
 }
 
 
-SENTENCEPIECE: Final = "llama"  # its name in GGUF files
-NORMAL: Final = 1  # a token's type, as `tokenizer.ggml.token_type` numbers it
+SENTENCEPIECE: Final = "llama"  # what GGUF files call SentencePiece
+NORMAL: Final = 1  # type of a token, as numbered in `tokenizer.ggml.token_type`
 UNKNOWN: Final = 2
 CONTROL: Final = 3
 USER_DEFINED: Final = 4
 SPACE: Final = "▁"
-# Characters of a token. Limited because `_pairs` tries every split of it. Most models allow 16.
+# Maximum characters of a token, since `_pairs` tries every split of it. Most models have at most
+# 16.
 LONGEST_TOKEN: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class PreTokenizer:
-    """How text is split before the merges, with the patterns of llama.cpp's `llama-vocab.cpp`.
+    """How text is split before tokens are merged; patterns are from llama.cpp's `llama-vocab.cpp`.
 
     Attributes:
         digits: Whether each digit becomes a separate piece.
         pattern: The pattern. None: GPT-2's.
         nfc: Whether letters and their accents are combined first (NFC).
         ignore_merges: Whether a piece that is itself a token is used without merging.
-        add_bos: Whether a text begins with the BOS token, if the file does not say.
+        add_bos: Whether a text begins with the BOS token, if the file does not specify it.
     """
 
     digits: bool = False
@@ -211,7 +212,7 @@ def build_sentencepiece(name: str, own: Mapping[str, Any]) -> Tokenizer:
 
 
 def merges(scores: Mapping[str, float], ids: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Return every pair of tokens that forms a token, those with the highest score first."""
+    """Return all pairs of tokens that together form a token, sorted by its score, highest first."""
     found = [
         (-scores[left + right], ids[left], ids[right], (left, right))
         for left, right in _pairs(scores)

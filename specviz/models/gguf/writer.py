@@ -1,7 +1,7 @@
 """Write a loaded Llama as a float32 GGUF file, so that llama.cpp computes with the same weights.
 
 Only models that llama.cpp's "llama" architecture computes in the same way are written; others are
-rejected with a reason. This is the inverse of reading (`GgufModel`), whose tensor names it uses.
+rejected with a reason.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def why_not_writable(model: Any, ends: Sequence[int]) -> str | None:
 def write_gguf(
     path: Path, model: LlamaForCausalLM, tokens: Sequence[str], ends: Sequence[int]
 ) -> None:
-    """Write a model. Only the weights of queries and keys are copied before they are written.
+    """Write a model. Weights are not copied in memory, except those of queries and keys.
 
     Args:
         path: The file to write.
@@ -65,8 +65,8 @@ def write_gguf(
     file.add_tokenizer_model("gpt2")
     file.add_tokenizer_pre("gpt-2")
     file.add_token_list(list(tokens))
-    file.add_token_merges(["a b"])  # a file needs one merge; this one never encodes text
-    file.add_token_types([1] * len(tokens))  # ordinary tokens, so that all of them are printed
+    file.add_token_merges(["a b"])  # a file must contain a merge; this one never encodes text
+    file.add_token_types([1] * len(tokens))  # ordinary tokens, so that all are printed
     file.add_add_bos_token(False)
     file.add_bos_token_id(ends[0])
     for key, token in zip(ENDS, ends, strict=False):
@@ -95,7 +95,7 @@ def _add_config(file: GGUFWriter, config: Any) -> None:
 
 
 def _tensors(model: Any) -> Iterator[tuple[str, Tensor]]:
-    """Yield every tensor of the file by name. A tied output head has no tensor of its own."""
+    """Yield every tensor of the file by name; a tied output head is not written."""
     rows = {
         "self_attn.q_proj": model.config.num_attention_heads,
         "self_attn.k_proj": model.config.num_key_value_heads,

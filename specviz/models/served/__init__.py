@@ -1,5 +1,5 @@
-"""A target that a vLLM server computes: HTTP requests, and distributions from the responses.
+"""A target whose passes run on a vLLM server: HTTP requests, and distributions from responses.
 
-A server may be slow, down, or another program. Every request has a timeout, and every failure is
-reported in one sentence.
+The server may be slow or down, or may be another program. Every request has a timeout, and every
+failure is reported in one sentence.
 """

@@ -18,9 +18,9 @@ from urllib.parse import SplitResult, urlsplit
 from specviz.models.errors import ServerFault
 
 SCHEME: Final = "vllm:"
-GET_SECONDS: Final = 10.0  # timeout of a request that needs no pass
-POST_SECONDS: Final = 60.0  # timeout of a pass, which may wait for other clients' passes
-MAX_BYTES: Final = 1 << 27  # maximum size of a response
+GET_SECONDS: Final = 10.0  # timeout in seconds of a request that needs no pass
+POST_SECONDS: Final = 60.0  # timeout in seconds of a pass, which may wait for other clients' passes
+MAX_BYTES: Final = 1 << 27  # maximum bytes of a response
 CHUNK: Final = 1 << 16
 KEY: Final = "VLLM_API_KEY"  # environment variable, named as in vLLM's server and clients
 
@@ -40,8 +40,8 @@ class Address:
         port: The port.
         path: The path without /v1.
         folder: Folder of the tokenizer, if it cannot be found by the server's name for its model.
-        alias: Shown instead of the address, which visitors must not see. Only for the server that
-            the host of this app has set.
+        alias: Shown instead of the address, which visitors must not see. Only set for the server
+            that the operator of this app has configured.
     """
 
     secure: bool
@@ -89,7 +89,7 @@ def _folder(parts: SplitResult) -> str | None:
 
 
 class Refused(ServerFault):
-    """The server responded with an error.
+    """Raised if the server responds with an error.
 
     Attributes:
         status: The HTTP status.
@@ -104,7 +104,7 @@ class Refused(ServerFault):
 
 @dataclass(frozen=True, slots=True)
 class HttpClient:
-    """Sends requests to one server, each over its own connection, so threads can share it.
+    """Sends requests to one server; each has its own connection, so threads can share the client.
 
     Attributes:
         address: The server's address.
@@ -150,7 +150,7 @@ class HttpClient:
         return self._read(*self._send("POST", path, json.dumps(body), self.post_seconds))
 
     def headers(self) -> dict[str, str]:
-        """Return the request headers. Only the server set by the host receives the API key."""
+        """Return the request headers; only the operator's own server receives the API key."""
         key = os.environ.get(KEY) if self.address.alias else None
         plain = {"Content-Type": "application/json", "Accept": "application/json"}
         return plain | ({"Authorization": f"Bearer {key}"} if key else {})

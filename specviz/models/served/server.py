@@ -2,9 +2,9 @@
 
 Every feature that a run needs is tested first, so an unsuitable server is rejected before the run.
 
-Log-probabilities are used unchanged. The server does not list all tokens; the probability that
-remains is divided evenly among the others, so a softmax gives every listed token its exact
-probability.
+The server lists only the most probable tokens. Their log-probabilities are used unchanged; the
+remaining probability is divided evenly among the other tokens, so that a softmax gives every listed
+token its exact probability.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from torch import Tensor
 from specviz.models.errors import ServerFault
 from specviz.models.served.http_client import Address, HttpClient, Refused
 
-MAX_LISTED: Final = 65  # tokens to request per distribution, if the server lists that many
-MIN_LISTED: Final = 9  # the eight that are shown, and one more
+MAX_LISTED: Final = 65  # how many tokens to request per distribution, if the server lists that many
+MIN_LISTED: Final = 9  # eight tokens are shown, and one more is needed
 LIMIT: Final = re.compile(r"max allowed:? (\d+)")
-TOLERANCE: Final = 0.25  # nats, between two requests for one distribution in half precision
+TOLERANCE: Final = 0.25  # in nats, between two requests for one distribution in half precision
 TOO_OLD: Final = "vLLM 0.32 does, older versions may not"
 LogProbs = dict[int, float]  # token ids and their log-probabilities
-ID_PREFIX: Final = "token_id:"  # of tokens in a response
+ID_PREFIX: Final = "token_id:"  # format of token ids in a response
 ROUNDING: Final = 0.02  # by how much a sum in half precision may exceed 1
 
 
@@ -111,7 +111,7 @@ class Server:
     def _request_body(
         self, texts: Sequence[Sequence[int]], listed: int, inner: bool
     ) -> dict[str, Any]:
-        """Return the request body, which turns off everything that would change distributions."""
+        """Return a request body that turns off everything that would change distributions."""
         neutral = {"temperature": 0, "top_p": 1, "top_k": -1, "min_p": 0, "repetition_penalty": 1}
         return {
             "model": self.model,
@@ -139,7 +139,7 @@ class Server:
         return MAX_LISTED
 
     def _verified(self) -> Server:
-        """Return this server after requesting one distribution in two ways.
+        """Request one distribution in two ways, compare the results, and return this server.
 
         Raises:
             ServerFault: The two distributions differ.
@@ -203,7 +203,7 @@ def _choices(answer: Any, count: int) -> list[dict[str, Any]]:
 
 
 class UnusableResponse(ServerFault):
-    """A response lacks a requested field."""
+    """Raised if a response lacks a requested field."""
 
 
 def prompt_logprobs(choice: Mapping[str, Any], first: int) -> list[LogProbs]:

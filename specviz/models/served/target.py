@@ -1,7 +1,8 @@
-"""A target whose passes a server computes: all paths of a draft tree are scored in one request.
+"""A target whose passes run on a server: all paths of a draft tree are scored in one request.
 
-The weights are on the server, so heads get no hidden states, and the only cache is the server's.
-Runs are exact at temperature 0, and with top-k below the number of tokens that the server lists.
+The weights are on the server, so heads, which need hidden states, cannot be used, and the only
+cache is the server's. Runs are exact at temperature 0, and with top-k below the number of tokens
+that the server lists.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def served_target(
     Args:
         name: The address.
         alias: Shown in errors instead of an address that users must not see.
-        device: The device for distributions and for a draft model, which are computed locally.
+        device: The local device, which computes distributions and a draft model.
         dtype: The precision of local computations.
 
     Raises:
@@ -58,7 +59,7 @@ def served_target(
 
 
 def _tokenizer_folder(address: Address, server: Server) -> Path:
-    """Find the folder of the tokenizer.
+    """Return the folder of the tokenizer.
 
     Raises:
         NotAvailable: It is not on this machine.
@@ -146,7 +147,7 @@ class ServedTarget(Target):
         """Check that the server and the local tokenizer split a text into the same tokens.
 
         Raises:
-            Unsuitable: They do not.
+            Unsuitable: If they do not.
         """
         text = "Speculation: 3 + 14 = 17, naïve!"
         question = {"model": self.server.model, "prompt": text, "add_special_tokens": False}
@@ -174,7 +175,7 @@ def read_tokenizer(folder: Path) -> tuple[Any, Any, list[int]]:
         config = AutoConfig.from_pretrained(folder, **ours).get_text_config(decoder=True)
         named = (folder / "generation_config.json").is_file()
         ends = GenerationConfig.from_pretrained(folder).eos_token_id if named else None
-    except Exception as error:  # a damaged file can raise anything
+    except Exception as error:  # a damaged file can raise any exception
         reason = str(error).strip().split("\n")[0]
         raise Unsuitable(f"The tokenizer in {folder.name!r} cannot be read: {reason}") from error
     known = ends if isinstance(ends, list) else [ends, config.eos_token_id]
@@ -182,7 +183,7 @@ def read_tokenizer(folder: Path) -> tuple[Any, Any, list[int]]:
 
 
 class ServedRun(TargetRun):
-    """One run on a server, to which the whole text is sent in every pass.
+    """One run on a server; every pass sends the whole text.
 
     As in `TargetRun`, the text does not contain the newest token.
     """
@@ -210,7 +211,7 @@ class ServedRun(TargetRun):
     ) -> Scores:
         """Score all paths of the tree in one request.
 
-        If a node is on several paths, the values of the first path are used.
+        A node can be on several paths; the values of the first one are used.
         """
         if extra_rows is not None or precomputed is not None:
             raise UnsupportedModel(

@@ -1,7 +1,7 @@
-"""Recompute a trace from its stored inputs: random numbers, thresholds, verdicts, draws, totals.
+"""Recompute the values in a trace from its stored inputs, and find contradictions.
 
-A claim in the file counts only if the file also stores its inputs; `list_assumptions` lists the
-claims that no trace can prove. Standard library only.
+Random numbers, thresholds, verdicts, draws and totals are recomputed. A value whose inputs are not
+stored cannot be checked; `list_assumptions` lists these. Standard library only.
 """
 
 from __future__ import annotations
@@ -76,14 +76,14 @@ def check(trace: Trace) -> None:
 def draft_limits(
     played: Round, text: Sequence[int], gamma: int, plan: RunSpec, header: Header
 ) -> DraftLimits | None:
-    """Return the limits of a round's draft; None without a draft. Raises CheckFailed.
+    """Return the limits of a round's draft, or None if the round has no draft.
 
     Args:
         played: The round.
         text: The tokens before it.
         gamma: γ of the round.
-        plan: The expectations that follow from the header.
-        header: The trace's header. An unknown drafter family is limited only by γ.
+        plan: What the rounds are checked against.
+        header: The trace's header. A draft of an unknown family is limited only by γ.
     """
     if played.proposed is None:
         return None
@@ -100,7 +100,7 @@ def draft_limits(
 
 
 def describe_losslessness(trace: Trace) -> str:
-    """Say in a sentence whether the text follows the target's distribution."""
+    """Return a sentence that says whether the text follows the target's distribution."""
     header = trace.header
     chosen = len(header.settings.get("coins", {}))
     if chosen:
@@ -128,7 +128,7 @@ def list_assumptions(trace: Trace) -> list[str]:
 
 
 def _without_tries(played: Round) -> int:
-    """Return the number of positions with several sampled guesses whose α cannot be recomputed."""
+    """Return how many positions with several sampled guesses have an unverifiable α."""
     guesses = played.proposed.guesses if played.proposed else []
     siblings = Counter(guess.parent for guess in guesses)
     return sum(

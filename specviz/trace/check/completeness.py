@@ -1,6 +1,6 @@
-"""Check that a run is complete: order of its rounds, end, text, and plain decoding after it.
+"""Check that a run is complete: its rounds, their order, its end, its text, and its baseline.
 
-The bytes of tokens are checked too: one spelling per id, before its first use.
+Also check that the bytes of each token are given once, before its first use.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from specviz.trace.events import (
 from specviz.trace.file import Trace
 from specviz.trace.metrics import baseline_difference, token_ids
 
-SPECIAL: Final = re.compile(r"<.*>|\[.*\]|", re.DOTALL)  # the usual spelling of special tokens
+SPECIAL: Final = re.compile(r"<.*>|\[.*\]|", re.DOTALL)  # what special tokens usually look like
 UNKNOWN: Final = re.compile(r"[<\[]unk[>\]]", re.IGNORECASE)
-JOINTS: Final = re.compile(r"##|▁|\s+")  # what tokenizers add or remove between pieces
+JOINTS: Final = re.compile(r"##|▁|\s+")  # white space that tokenizers add or remove between pieces
 
 
 def check_vocabulary(trace: Trace) -> None:
-    """Check that every id used has one spelling, and the right one in the prompt."""
+    """Check that every id used has one byte string, and that those of the prompt spell its text."""
     known: dict[str, str] = {}
     header = trace.header
     for event in trace.events:
@@ -62,7 +62,7 @@ def check_vocabulary(trace: Trace) -> None:
     missing = [token for token in header.prompt_ids if trace.events and str(token) not in known]
     expect(not missing, "Header", f"no bytes for tokens {missing[:3]} of the prompt")
     for piece, ids in header.chat.tokens(header.prompt_ids) if header.chat else ():
-        # Other tokens may be spelled differently: a tokenizer may change the text first.
+        # Other tokens may differ, since a tokenizer may change the text first.
         spelled = [known.get(str(token)) for token in ids]
         same = piece.kind != "special" or spelled == [piece.text.encode().decode("latin-1")]
         expect(same, "Chat", f"its special token is not spelled {piece.text!r:.40}")
@@ -70,14 +70,14 @@ def check_vocabulary(trace: Trace) -> None:
 
 
 def used_tokens(event: Event) -> tuple[str, list[int]]:
-    """Return where an event is, and the token ids that it shows."""
+    """Return a description of where an event is, and the token ids that it contains."""
     if isinstance(event, Baseline):
         return "Baseline", event.token_ids
     return f"Round {getattr(event, 'round', '?')}", [*shown_tokens(event)]
 
 
 def shown_tokens(event: Event) -> Iterator[int]:
-    """Yield the token ids of an event of a round, without those in evidence."""
+    """Yield the token ids in an event of a round, without those in data for display."""
     if isinstance(event, Proposed):
         yield from (guess.token for guess in event.guesses)
     elif isinstance(event, Scored):
@@ -91,13 +91,13 @@ def shown_tokens(event: Event) -> Iterator[int]:
 def check_prompt(header: Header, known: Mapping[str, str]) -> None:
     """Check that the prompt's tokens spell the text that the model read.
 
-    Special tokens at the ends are skipped. The spelling must be exact, or differ only in what
-    tokenizers change: case, accents, compatible characters and white space.
+    Special tokens at the ends are skipped. The bytes must equal the text, except for what
+    tokenizers change: case, accents, compatibility characters and white space.
     """
     pieces = [known.get(str(token), "").encode("latin-1") for token in header.prompt_ids]
     text = header.model_text
     if any(UNKNOWN.fullmatch(decode_bytes(piece)) for piece in pieces):
-        return  # some of the text is not in its tokens
+        return  # part of the text is not in its tokens
     for start, end in text_spans(pieces, header):
         spelled = decode_bytes(b"".join(pieces[start:end]))
         if spelled == text or fold_text(spelled) == fold_text(text):
@@ -106,7 +106,7 @@ def check_prompt(header: Header, known: Mapping[str, str]) -> None:
 
 
 def text_spans(pieces: Sequence[bytes], header: Header) -> Iterator[tuple[int, int]]:
-    """Yield where the text may start and end among the tokens, with special tokens around it."""
+    """Yield where the text may start and end among the tokens, skipping special tokens."""
     special = [
         token in header.eos or SPECIAL.fullmatch(decode_bytes(piece)) is not None
         for token, piece in zip(header.prompt_ids, pieces, strict=True)
@@ -123,19 +123,19 @@ def decode_bytes(spelling: bytes) -> str:
 
 
 def fold_text(text: str) -> str:
-    """Remove from a text what a tokenizer may change."""
+    """Remove the differences that a tokenizer may cause from a text."""
     apart = unicodedata.normalize("NFKD", text.casefold())
     letters = "".join(letter for letter in apart if not unicodedata.combining(letter))
     return JOINTS.sub("", letters)
 
 
-PLAIN = "plain"  # the family of a lane of plain decoding, which has a baseline and no rounds
+PLAIN = "plain"  # family of a lane of plain decoding, which has a baseline but no rounds
 STAGES = ("proposed", "scored", "judged", "drew", "committed")
-ONCE = (Proposed, Scored, Drew, Committed)  # a round has one of each at most
+ONCE = (Proposed, Scored, Drew, Committed)  # events of which a round has at most one
 
 
 def check_whole(played: Round, expected: int) -> None:
-    """Check that the round is the next one, was finished, and drafted unless it is the first."""
+    """Check that a round is the expected one and complete, and that all but the first draft."""
     where = f"Round {played.number}"
     expect(played.number == expected, where, f"round {expected} is missing")
     whole = played.scored is not None and played.committed is not None
@@ -153,7 +153,11 @@ def check_whole(played: Round, expected: int) -> None:
 
 
 def check_once(events: Sequence[Event]) -> None:
-    """Check that no event comes twice and no round after the end. Raises CheckFailed."""
+    """Check that no event occurs twice, and that no round follows the end of the run.
+
+    Raises:
+        CheckFailed: If not.
+    """
     counts: Counter[tuple[str, int]] = Counter()
     ended = False
     for event in events:
@@ -170,7 +174,7 @@ def check_once(events: Sequence[Event]) -> None:
 
 
 def check_order(events: Sequence[Event]) -> None:
-    """Check that the events of a round come in order, and plain decoding last."""
+    """Check that the events of each round are in order, and that plain decoding comes last."""
     current, latest, ended = -1, "", False
     for event in events:
         if isinstance(event, (*ONCE, Judged)):
@@ -185,7 +189,7 @@ def check_order(events: Sequence[Event]) -> None:
 
 
 def check_has_rounds(trace: Trace) -> None:
-    """Check that the run has rounds, unless it is plain decoding or was stopped at once."""
+    """Check that the run has rounds, unless it is plain decoding or was stopped immediately."""
     stopped = trace.finished is not None and trace.finished.reason == "stopped"
     plain = trace.header.drafter.family == PLAIN
     expect(bool(trace.rounds) or plain or stopped, "Rounds", "the run has no rounds")
@@ -193,14 +197,14 @@ def check_has_rounds(trace: Trace) -> None:
 
 
 def end_reason(tokens: Sequence[int], plan: RunSpec) -> str:
-    """Return what ends a text of these new tokens; "stopped" if nothing does."""
+    """Return why a text with these new tokens ends; "stopped" if no token is the reason."""
     if tokens and tokens[-1] in plan.eos:
         return "eos"
     return "limit" if len(tokens) == plan.settings.max_new_tokens else "stopped"
 
 
 def check_text(tokens: Sequence[int], plan: RunSpec, where: str) -> None:
-    """Check that new tokens stay within the limit and none comes after the end of the text."""
+    """Check that new tokens are within the limit, and that none follows the end of the text."""
     limit = len(tokens) <= plan.settings.max_new_tokens
     expect(limit, where, "it has more tokens than the limit allows")
     ends = all(token not in plan.eos for token in tokens[:-1])
@@ -208,7 +212,11 @@ def check_text(tokens: Sequence[int], plan: RunSpec, where: str) -> None:
 
 
 def check_finished(trace: Trace, plan: RunSpec) -> None:
-    """Check that the run has an end that agrees with its tokens. Raises CheckFailed."""
+    """Check that the run has an end, and that its reason agrees with the tokens.
+
+    Raises:
+        CheckFailed: If not.
+    """
     finished = trace.finished
     if finished is None:
         expect(False, f"Line {len(trace.events) + 1}", "the file ends before the run does")
@@ -218,7 +226,7 @@ def check_finished(trace: Trace, plan: RunSpec) -> None:
     possible = used is None or 0 <= used <= MOST_BYTES
     expect(possible, "End", f"{used!r} bytes of memory are not possible")
     plain = trace.baseline
-    # The lane of plain decoding has no rounds: its text is its baseline's.
+    # A lane of plain decoding has no rounds; its text is that of its baseline.
     tokens = plain.token_ids if plain and not trace.rounds else token_ids(trace)
     check_text(tokens, plan, "End")
     expected = end_reason(tokens, plan)
@@ -227,7 +235,7 @@ def check_finished(trace: Trace, plan: RunSpec) -> None:
 
 
 def check_baseline(trace: Trace, plan: RunSpec) -> None:
-    """Check plain decoding: measured to its end, and with the same text at temperature 0."""
+    """Check that plain decoding is complete and, at temperature 0, gives the same text."""
     plain = trace.baseline
     if plain is None:
         return
@@ -248,13 +256,13 @@ def check_baseline(trace: Trace, plan: RunSpec) -> None:
 
 
 def check_first(trace: Trace, plain: Baseline, plan: RunSpec) -> None:
-    """Check that plain decoding samples its first token from round 0's distribution."""
+    """Check that the first token of plain decoding is a sample of round 0's distribution."""
     drew = trace.rounds[0].drew if trace.rounds else None
     if drew is None or not plain.token_ids or plan.settings.sampling.greedy:
         return
     token, u = plain.token_ids[0], plan.settings.chance(0).baseline()
     totals = [0.0, *accumulate(drew.p)]
-    if token in drew.tokens[:-1]:  # tokens that are not listed may come before the last one
+    if token in drew.tokens[:-1]:  # unlisted tokens may be more probable than the last listed one
         at = drew.tokens.index(token)
         fits = totals[at] - TOLERANCE <= u <= totals[at + 1] + TOLERANCE
     else:
@@ -263,7 +271,7 @@ def check_first(trace: Trace, plain: Baseline, plan: RunSpec) -> None:
 
 
 def check_passes(plain: Baseline, greedy: bool) -> None:
-    """Check the seconds of every pass; at temperature 0 also the margins and top logits."""
+    """Check the seconds of every pass, and at temperature 0 the margins and top logits, too."""
     size = len(plain.token_ids)
     expect(len(plain.seconds) == size, "Baseline", "it does not have a time for every token")
     for seconds in plain.seconds:

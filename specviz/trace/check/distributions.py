@@ -21,7 +21,7 @@ from specviz.trace.rule_specs import AfterRejection
 
 
 def check_scored(scored: Scored, guesses: Sequence[Guess], greedy: bool, where: str) -> None:
-    """Check that scores are probabilities and agree with the most probable tokens of every node."""
+    """Check that scores are probabilities, and that they agree with each node's top tokens."""
     expect(len(scored.p) == len(guesses), where, "it does not have a score for every guess")
     tops = len(scored.top) == len(guesses) + 1
     expect(tops, where, "it does not have the top tokens of every node")
@@ -47,7 +47,7 @@ def check_scored(scored: Scored, guesses: Sequence[Guess], greedy: bool, where: 
 def check_top_tokens(scored: Scored, guesses: Sequence[Guess], size: int, where: str) -> None:
     """Check the top tokens of every node: at least one, no duplicates, total at most 1.
 
-    The total includes the guesses after the node. `size` is the vocabulary size.
+    The total includes the guesses under the node. `size` is the vocabulary size.
     """
     for node, top in enumerate(scored.top):
         pairs = all(len(pair) == 2 for pair in top)
@@ -62,7 +62,7 @@ def check_top_tokens(scored: Scored, guesses: Sequence[Guess], size: int, where:
 
 
 def check_positions(played: Round, guesses: Sequence[Guess], plan: RunSpec) -> None:
-    """Check that first siblings are judged by the target's own distribution, as scored."""
+    """Check that a first sibling is judged by the target's own distribution, as it was scored."""
     if played.scored is None:
         return
     replaced = played.proposed is not None and played.proposed.drawn == "sampled"
@@ -80,7 +80,7 @@ def check_positions(played: Round, guesses: Sequence[Guess], plan: RunSpec) -> N
 
 
 def positions(played: Round, guesses: Sequence[Guess]) -> dict[int, list[Judged]]:
-    """Return the verdicts grouped by the parent of their guesses, in order."""
+    """Return the verdicts grouped by the parents of the guesses, in order."""
     found: dict[int, list[Judged]] = {}
     for event in played.judged:
         found.setdefault(guesses[event.node - 1].parent, []).append(event)
@@ -90,7 +90,7 @@ def positions(played: Round, guesses: Sequence[Guess]) -> dict[int, list[Judged]
 def check_listed_scores(
     rows: Rows, parent: int, scored: Scored, guesses: Sequence[Guess], where: str
 ) -> None:
-    """Check that the rows of a first sibling agree with the target's scores."""
+    """Check that the values listed for a first sibling agree with the target's scores."""
     listed = dict(zip(rows.tokens, rows.p, strict=True))
     elsewhere = [(int(token), p) for token, p in scored.top[parent]]
     elsewhere += [(guesses[n - 1].token, scored.p[n - 1]) for n in children(guesses, parent)]
@@ -104,7 +104,7 @@ def check_listed_scores(
 
 
 def check_siblings_q(rows: Rows, parent: int, guesses: Sequence[Guess], where: str) -> None:
-    """Check that independently sampled siblings were sampled from the first one's q."""
+    """Check that independent siblings were all sampled from the same q."""
     probs = dict(zip(rows.tokens, rows.q or [], strict=True))
     for node in children(guesses, parent):
         guess = guesses[node - 1]
@@ -114,7 +114,7 @@ def check_siblings_q(rows: Rows, parent: int, guesses: Sequence[Guess], where: s
 
 
 def check_later_siblings(played: Round, guesses: Sequence[Guess], plan: RunSpec) -> None:
-    """Check that a later sibling is judged by the residual of the rejection before it."""
+    """Check that a later sibling is judged by the residual after the rejection before it."""
     tried = [pairwise(judged) for judged in positions(played, guesses).values()]
     for before, event in chain.from_iterable(tried):
         if before.accepted or plan.spec.temperature_zero:
@@ -134,7 +134,7 @@ def check_later_siblings(played: Round, guesses: Sequence[Guess], plan: RunSpec)
 
 
 def check_later_q(rows: Rows, known: Mapping[int, float], masked: int | None, where: str) -> None:
-    """Check q of a later sibling: unchanged, or without the token drawn before it."""
+    """Check q of a later sibling: it is unchanged, or the token drawn before is removed."""
     scale = 1.0 if masked is None else 1.0 - known[masked]
     for token, q in zip(rows.tokens, rows.q or [], strict=True):
         if token in known and scale > MIN_MASS:
@@ -142,9 +142,10 @@ def check_later_q(rows: Rows, known: Mapping[int, float], masked: int | None, wh
 
 
 def residual_after(rows: Rows, tried: int) -> dict[int, float]:
-    """Return the residual (p − q)₊, scaled to 1, at the listed tokens after `tried` was rejected.
+    """Return (p − q)₊, scaled to sum to 1, at the listed tokens after `tried` was rejected.
 
-    A point mass removes only its own token. Empty if the residual is only rounding.
+    For a point mass, only the rejected token is removed. The result is empty if the residual is no
+    larger than rounding errors.
     """
     q = rows.q or [1.0 if token == tried else 0.0 for token in rows.tokens]
     if rows.residual < MIN_MASS:
@@ -156,7 +157,7 @@ def residual_after(rows: Rows, tried: int) -> dict[int, float]:
 def check_final_distribution(
     played: Round, guesses: Sequence[Guess], plan: RunSpec, where: str
 ) -> None:
-    """Check the last token's distribution: the last rejection's residual, or the target's own."""
+    """Check that the last token's distribution is the last residual, or the target's own."""
     drew, scored = played.drew, played.scored
     if drew is None or scored is None:
         return
@@ -183,13 +184,13 @@ def check_final_distribution(
 
 
 def has_q(played: Round, plan: RunSpec) -> bool:
-    """Return whether the verdicts use a q: the rule reads it and the guesses have one."""
+    """Return whether the verdicts use q: the rule reads it and the guesses have it."""
     fixed = played.proposed is not None and played.proposed.drawn == "point-mass"
     return plan.spec.reads_q and not fixed
 
 
 def last_rejected(played: Round, guesses: Sequence[Guess], parent: int, where: str) -> Judged:
-    """Return the verdict on the last guess under `parent`; its residual is sampled at the end."""
+    """Return the verdict on the last guess under `parent`, whose residual is sampled at the end."""
     last = max(children(guesses, parent), default=0)
     found = next((event for event in played.judged if event.node == last), None)
     if found is None:
@@ -200,7 +201,7 @@ def last_rejected(played: Round, guesses: Sequence[Guess], parent: int, where: s
 def final_after_rejection(
     last: Judged, tried: int, after_rejection: AfterRejection
 ) -> dict[int, float]:
-    """Return the distribution of the last token after a rejection, at the listed tokens."""
+    """Return the last token's distribution after a rejection, at the listed tokens."""
     rows = last.rows
     probs = dict(zip(rows.tokens, rows.p, strict=True))
     match after_rejection:
@@ -211,17 +212,17 @@ def final_after_rejection(
         case AfterRejection.TOP:
             return top_alone(probs)
         case AfterRejection.BEYOND:
-            return {}  # its total is not stored: see `extra_inputs.check_beyond`
+            return {}  # the total of this one is not stored: see `extra_inputs.check_beyond`
 
 
 def top_alone(probs: Mapping[int, float]) -> dict[int, float]:
-    """Return all probability on the most probable token, ties by id."""
+    """Return a one-hot distribution on the most probable token, ties by id."""
     top = min(probs, key=lambda token: (-probs[token], token), default=None)
     return {token: float(token == top) for token in probs}
 
 
 def check_rejected(rows: Rows, token: int, p: float | None, q: float | None, where: str) -> None:
-    """Check p and q of the recovered token in the distribution of the rejection."""
+    """Check the recovered token's p and q in the distributions of the last rejection."""
     given = [value for value in (p, q) if value is not None]
     expect_probabilities(given, where, "the rejected distribution")
     if token in rows.tokens:

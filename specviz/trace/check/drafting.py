@@ -1,7 +1,7 @@
-"""Check drafts against settings: depth, siblings, budget, confidence, remark and evidence.
+"""Check drafts against the settings: depth, siblings, budget, confidence, and recorded data.
 
-The engine's guarantees are checked for every drafter, and the use of the settings only for the
-built-in families.
+What the engine guarantees is checked for every drafter; whether a drafter follows the settings,
+only for the built-in families.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from specviz.trace.check.families import (
 from specviz.trace.events import Guess, Proposed, Round
 from specviz.trace.metrics import accepted_path
 
-# For each form of remark, the setting that each entry repeats.
+# The setting that each entry of the proposal's data repeats, for each form of data.
 SETTINGS: Final = {
     "match": {"min": "ngram_min", "max": "ngram_max"},
     "counts": {"factor": "suffix_factor", "least": "suffix_least"},
@@ -43,7 +43,7 @@ SETTINGS: Final = {
 
 
 def check_remark(proposed: Proposed, family: str, settings: Settings, where: str) -> None:
-    """Check entries that repeat a setting, and that a dynamic tree has its best guesses."""
+    """Check entries that repeat a setting, and that a dynamic tree has the best guesses."""
     remark = proposed.remark or {}
     form = remark.get("form")
     for entry, name in SETTINGS.get(form, {}).items() if isinstance(form, str) else ():
@@ -61,7 +61,7 @@ def check_remark(proposed: Proposed, family: str, settings: Settings, where: str
 
 
 def check_weighed(proposed: Proposed, where: str) -> None:
-    """Check each guess's path probability in a dynamic tree, and its place in that order."""
+    """Check each guess's path probability in a dynamic tree, and its rank by that probability."""
     reached, places = [1.0], []
     for node, guess in enumerate(proposed.guesses, 1):
         evidence = guess.evidence or {}
@@ -77,7 +77,7 @@ def check_weighed(proposed: Proposed, where: str) -> None:
 
 
 def check_ranks(proposed: Proposed, where: str) -> None:
-    """Check each guess's rank among its siblings and its number of guessed features."""
+    """Check each guess's rank among its siblings and its number of predicted features."""
     for node, (guess, depth) in enumerate(zip(proposed.guesses, proposed.depths, strict=True), 1):
         evidence, rank = guess.evidence or {}, ranks(proposed.guesses, node)[0]
         expected = {"rank": rank, "guessed_features": depth - 1}
@@ -110,7 +110,7 @@ def check_ngram(proposed: Proposed, settings: Settings, text: Sequence[int], whe
 
 
 def check_copies(proposed: Proposed, text: Sequence[int], where: str) -> None:
-    """Check that a guess copied from the text is at the position that its evidence gives."""
+    """Check that a copied guess equals the token at the position that it was copied from."""
     for node, guess in enumerate(proposed.guesses, 1):
         evidence = guess.evidence or {}
         if "from" in evidence:
@@ -120,7 +120,7 @@ def check_copies(proposed: Proposed, text: Sequence[int], where: str) -> None:
 
 
 def check_suffix(proposed: Proposed, settings: Settings, text: Sequence[int], where: str) -> None:
-    """Check each guess's depth against the factor, and its probability against the least."""
+    """Check the depth of the draft against `factor`, and each probability against `least`."""
     remark, depths = proposed.remark or {}, proposed.depths
     if "length" in remark:
         most = int(settings.suffix_factor * read_count(remark, "length", where) + TOLERANCE)
@@ -140,7 +140,7 @@ def check_suffix(proposed: Proposed, settings: Settings, text: Sequence[int], wh
 
 
 def check_count(guess: Guess, where: str) -> None:
-    """Check that a guess's score is its count divided by the count of all tokens seen there."""
+    """Check that a guess's score is its count divided by the count of all tokens that followed."""
     evidence = guess.evidence or {}
     if "count" in evidence and "total" in evidence:
         total = read_count(evidence, "total", where)
@@ -176,7 +176,7 @@ def check_lookahead(
 
 
 def read_count(entries: dict[str, Any], name: str, where: str) -> int:
-    """Read a whole number of at least 0 from free-form entries. Raises CheckFailed."""
+    """Read a whole number, at least 0, from recorded entries of any form."""
     found = entries.get(name)
     if type(found) is not int or found < 0:
         expect(False, where, f"its {name!r} is {found!r:.40}, which is not a count")
@@ -185,7 +185,7 @@ def read_count(entries: dict[str, Any], name: str, where: str) -> int:
 
 
 class GammaReplay:
-    """γ of every round, recomputed as in `engine.loop`.
+    """Recomputes γ of every round, as `engine.loop` does.
 
     Attributes:
         gamma: γ of the next round.
@@ -197,7 +197,7 @@ class GammaReplay:
         self._most = max_gamma(settings.siblings) if self._learns else settings.gamma
 
     def observe(self, played: Round) -> None:
-        """Update γ after a round: 2 more if every guess was accepted, else 1 fewer."""
+        """Update γ after a round: 2 more if every guess was accepted, otherwise 1 less."""
         drafted = max(played.proposed.depths, default=0) if played.proposed else 0
         if self._learns and drafted:
             step = 2 if len(accepted_path(played)) == drafted else -1
@@ -205,7 +205,7 @@ class GammaReplay:
 
 
 def check_tree(proposed: Proposed, eos: frozenset[int], size: int, where: str) -> None:
-    """Check the rules of every tree of guesses; `size` is the vocabulary size."""
+    """Check what holds for every tree of guesses; `size` is the vocabulary size."""
     guesses = proposed.guesses
     few = len(guesses) <= MAX_GUESSES
     expect(few, where, f"it has {len(guesses)} guesses, but a draft has at most {MAX_GUESSES}")
@@ -218,7 +218,7 @@ def check_tree(proposed: Proposed, eos: frozenset[int], size: int, where: str) -
 
 
 def check_depth(proposed: Proposed, most: int, where: str) -> None:
-    """Check that no guess is deeper than γ and the tokens left allow."""
+    """Check that no guess is deeper than γ and the remaining tokens allow."""
     depth = max(proposed.depths, default=0)
     expect(depth <= most, where, f"guesses are {depth} deep, but γ and the limit allow {most}")
 
@@ -226,7 +226,11 @@ def check_depth(proposed: Proposed, most: int, where: str) -> None:
 def check_drafting(
     proposed: Proposed, family: str, settings: Settings, limits: DraftLimits, where: str
 ) -> None:
-    """Check that a built-in family followed its settings. Raises CheckFailed."""
+    """Check that a built-in drafter followed its settings.
+
+    Raises:
+        CheckFailed: If not.
+    """
     if family not in BUILT_IN:
         return
     check_kind(proposed, family, settings, where)
@@ -254,7 +258,7 @@ def check_distinct(proposed: Proposed, where: str) -> None:
 
 
 def check_shape(proposed: Proposed, family: str, settings: Settings, where: str) -> None:
-    """Check that no node has more guesses after it than its family's settings allow."""
+    """Check that no node has more children than its drafter's settings allow."""
     children_of = Counter(guess.parent for guess in proposed.guesses)
     widest, total = max(children_of.values(), default=0), len(proposed.guesses)
     if family in CHAINS:
@@ -271,7 +275,7 @@ def check_shape(proposed: Proposed, family: str, settings: Settings, where: str)
 
 
 def check_kind(proposed: Proposed, family: str, settings: Settings, where: str) -> None:
-    """Check that the way guesses were sampled follows from the settings."""
+    """Check that guesses were sampled in the way that follows from the settings."""
     expected = "point-mass"
     samples = settings.candidates == "sampled" and not settings.sampling.greedy
     if samples and family in SAMPLING | {DSPARK}:
@@ -285,7 +289,7 @@ def check_kind(proposed: Proposed, family: str, settings: Settings, where: str) 
 def check_widths(
     proposed: Proposed, settings: Settings, children_of: Mapping[int, int], where: str
 ) -> None:
-    """Check that no node has more guesses after it than the siblings of its depth."""
+    """Check that no node has more children than the settings allow at its depth."""
     depths = [0, *proposed.depths]
     for node, number in children_of.items():
         most = settings.width(depths[node])
@@ -296,7 +300,7 @@ def check_widths(
 def check_paths(
     proposed: Proposed, settings: Settings, children_of: Mapping[int, int], where: str
 ) -> None:
-    """Check that heads fill the rank paths, or the siblings if no paths were chosen."""
+    """Check that heads fill the rank paths of the settings, or their numbers of siblings."""
     chosen = {tuple(each) for each in settings.rank_paths}
     if not chosen:
         check_widths(proposed, settings, children_of, where)
@@ -313,7 +317,7 @@ def check_paths(
 
 
 def check_confidence(guesses: Sequence[Guess], confidence: float, where: str) -> None:
-    """Check that nothing is guessed after a guess whose score is below the confidence."""
+    """Check that there is no guess under a guess whose score is below the confidence limit."""
     for guess in guesses:
         above = guesses[guess.parent - 1].score if guess.parent else None
         sure = above is None or above >= confidence - TOLERANCE

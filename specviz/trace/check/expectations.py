@@ -1,4 +1,4 @@
-"""Expectations that raise CheckFailed with the location and the expected value."""
+"""Functions that raise CheckFailed, with the location and the expected value."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 MIN_MASS = 1e-6  # dividing by a smaller mass would magnify its rounding error
-TOLERANCE = 1e-6  # probabilities are float32 on MPS; elsewhere they agree to about 1e-12
-MAX_SECONDS = 1e9  # the longest time that a clock can have measured: thirty years
-# What Python raises if parts of a trace do not fit together. struct.error: a number is too long for
-# the key of a random number.
+TOLERANCE = 1e-6  # tolerance: probabilities are float32 on MPS; elsewhere they agree to about 1e-12
+MAX_SECONDS = 1e9  # longest possible duration: thirty years
+# What Python raises if parts of a trace do not fit together. struct.error is raised if a number is
+# too large for the key of a random number.
 MALFORMED_ERRORS = (
     ArithmeticError,
     LookupError,
@@ -23,12 +23,12 @@ MALFORMED_ERRORS = (
 
 
 class CheckFailed(ValueError):
-    """A trace that contradicts itself; says where, what was found and what was expected."""
+    """Raised if a trace contradicts itself; says where, what was found and what was expected."""
 
 
 @contextmanager
 def malformed_fails(where: str) -> Iterator[None]:
-    """Turn errors from unequal lengths, missing inputs and absurd numbers into CheckFailed."""
+    """Convert errors from unequal lengths, missing inputs or impossible numbers to CheckFailed."""
     try:
         yield
     except CheckFailed:
@@ -44,7 +44,7 @@ def expect(holds: bool, where: str, problem: str) -> None:
 
 
 def expect_equal(found: float, expected: float, where: str, what: str) -> None:
-    """Raise CheckFailed unless two numbers are the same float."""
+    """Raise CheckFailed unless two floats are exactly equal."""
     expect(found == expected, where, f"{what} is {found!r} but should be {expected!r}")
 
 
@@ -62,11 +62,11 @@ def expect_probabilities(values: Iterable[float], where: str, what: str) -> None
 
 
 def expect_duration(seconds: float, where: str, what: str) -> None:
-    """Raise CheckFailed unless `seconds` is a possible time."""
+    """Raise CheckFailed unless `seconds` is a possible duration."""
     expect(0 <= seconds <= MAX_SECONDS, where, f"{what} took {seconds!r} seconds")
 
 
 def expect_pass_duration(seconds: float, where: str, what: str) -> None:
-    """Raise CheckFailed unless `seconds` is a possible time of a pass: above 0."""
+    """Raise CheckFailed unless `seconds` is a possible duration of a pass, so above 0."""
     expect_duration(seconds, where, what)
     expect(seconds > 0, where, f"{what} has no measured time")

@@ -1,6 +1,6 @@
-"""The settings that each drafter family reads, and checks of the rows and guesses that follow.
+"""The settings that each drafter family reads, and the checks that follow from them.
 
-Families that are not listed are checked only against the guarantees of the engine.
+Families that are not listed are checked only for what the engine guarantees.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from specviz.trace.check.position import children
 from specviz.trace.events import Guess, Proposed, Round
 from specviz.trace.work import Work
 
-# Sample a tree from a model's q, with the siblings that the settings give every depth.
+# Families that sample a tree from a model's q, with the settings' number of siblings per depth.
 GROWING: Final = frozenset({"draft-model", "pard", "oracle", "layerskip", "eagle", "mtp"})
 UNIFORM: Final = "uniform"  # the same from q = 1/V
-SAMPLING: Final = GROWING | {UNIFORM}  # sample guesses unless set to take the top tokens
+SAMPLING: Final = GROWING | {UNIFORM}  # sample guesses, unless set to take the top tokens
 RANKED: Final = frozenset({"medusa", "mtp-parallel", "lmtp"})  # read siblings or rank paths
-DYNAMIC: Final = frozenset({"eagle2", "eagle3", "moa"})  # read the budget and the fan-out
+DYNAMIC: Final = frozenset({"eagle2", "eagle3", "moa"})  # read the settings of budget and fan-out
 SUFFIX: Final = "suffix"
 NGRAM: Final = "ngram"
 LOOKAHEAD: Final = "lookahead"  # adds rows to the target's pass
-DSPARK: Final = "dspark"  # samples a block in order, and cuts it by predicted acceptance
-# One guess after each.
+DSPARK: Final = "dspark"  # samples a block in order, and ends it by predicted acceptance
+# Families with at most one guess under each node.
 CHAINS: Final = frozenset({NGRAM, "mtp", "blockwise", "dflash", "p-eagle", DSPARK})
 WITHOUT_NETWORK: Final = frozenset({NGRAM, SUFFIX, LOOKAHEAD, UNIFORM})  # have no network
 WITH_NETWORK: Final = GROWING | RANKED | DYNAMIC | {"blockwise", "dflash", "p-eagle", DSPARK}
@@ -38,7 +38,7 @@ class DraftLimits:
     """The limits of a draft.
 
     Attributes:
-        text: The tokens before it.
+        text: The tokens before the draft.
         depth: The largest depth allowed.
         eos: The tokens that end a text.
     """
@@ -51,10 +51,11 @@ class DraftLimits:
 def check_complete(
     proposed: Proposed, family: str, settings: Settings, limits: DraftLimits, where: str
 ) -> None:
-    """Check that every node that may have children has the number that the settings give it.
+    """Check that every node has as many children as the settings say.
 
-    It may have fewer only if q has no more tokens. A draft model with another vocabulary has a
-    remark and may run out of tokens, so it is not checked.
+    A node may have fewer only if q has no more tokens, or if it ends its path. A draft model with
+    another vocabulary is not checked, since it may run out of tokens; it is recognized by its
+    recorded data.
     """
     if family == "draft-model" and proposed.remark:
         return
@@ -72,10 +73,11 @@ def check_complete(
 
 
 def check_block(proposed: Proposed, settings: Settings, limits: DraftLimits, where: str) -> None:
-    """Check where a DSpark draft ends: by predicted acceptance, or at the end of its block.
+    """Check that a DSpark draft ends by predicted acceptance, or at the end of its block.
 
-    The prediction of a guess is known before it is drawn. A guess is drawn only if the product of
-    the predictions up to it reaches the setting, so a shorter draft must name a smaller product.
+    The acceptance of a guess is predicted before the guess is drawn, and it is drawn only if the
+    product of all predictions up to it reaches the setting. So if a draft is shorter, it must have
+    recorded a smaller product.
     """
     guesses, remark = proposed.guesses, proposed.remark or {}
     predicted = [(guess.evidence or {}).get("confidence") for guess in guesses]
@@ -97,7 +99,7 @@ def check_block(proposed: Proposed, settings: Settings, limits: DraftLimits, whe
 def expected_siblings(
     guesses: Sequence[Guess], node: int, depth: int, family: str, settings: Settings
 ) -> int:
-    """Return how many guesses a family puts after a node."""
+    """Return how many guesses a drafter proposes under a node."""
     if family == "mtp":
         return 1
     full = settings.width(depth)
@@ -105,7 +107,7 @@ def expected_siblings(
 
 
 def ranks(guesses: Sequence[Guess], node: int) -> list[int]:
-    """Return a node's rank among its siblings, from 0, and that of each of its ancestors."""
+    """Return the rank among siblings, from 0, of a node and of each of its ancestors."""
     found = []
     while node:
         parent = guesses[node - 1].parent
@@ -115,7 +117,7 @@ def ranks(guesses: Sequence[Guess], node: int) -> list[int]:
 
 
 def is_leaf(guesses: Sequence[Guess], node: int, settings: Settings, eos: frozenset[int]) -> bool:
-    """Return whether a guess ends its branch: it ends the text, or its score is too low."""
+    """Return whether a guess ends its path: it ends the text, or its score is too low."""
     if not node:
         return False
     guess = guesses[node - 1]
@@ -128,7 +130,7 @@ def exhausts_q(guesses: Sequence[Guess], siblings: Sequence[int]) -> bool:
     return q is not None and q >= 1.0 - TOLERANCE
 
 
-MOST_EXTRA_ROWS: Final = 4096  # in one pass, beside the text and its guesses
+MOST_EXTRA_ROWS: Final = 4096  # maximum rows in one pass, in addition to the text and its guesses
 
 
 def check_counts(played: Round, family: str, length: int, where: str) -> None:
@@ -152,7 +154,7 @@ def check_counts(played: Round, family: str, length: int, where: str) -> None:
 
 
 def extra_rows(proposed: Proposed | None, family: str) -> int | None:
-    """Return how many rows beside the tree are in the pass; None if the file does not say."""
+    """Return how many rows of the pass are not tree nodes; None if the file does not say."""
     if proposed is None:
         return 0
     if family != LOOKAHEAD:
@@ -162,7 +164,7 @@ def extra_rows(proposed: Proposed | None, family: str) -> int | None:
 
 
 def check_work(work: Work, guesses: int, family: str, length: int, where: str) -> None:
-    """Check the rows that the drafter's networks read: some if it guessed with one, else none."""
+    """Check the rows that the drafter's networks read: none if the drafter has no network."""
     counts = (work.body, work.head, work.entry, work.correction or 0)
     expect(min(counts) >= 0, where, f"the drafter read {min(counts)!r} rows")
     most = (length + guesses + 64) * (guesses + 64)  # all rows again for every guess

@@ -17,13 +17,13 @@ from specviz.trace.rule_specs import RULE_SPECS, Cut, Drawn, RuleSpec, parse_rul
 MOST_PARAMETERS: Final = 10**14
 MOST_BYTES: Final = 10**16
 MOST_THREADS: Final = 4096
-LEAST_BITS: Final = 1  # per weight
+LEAST_BITS: Final = 1  # maximum bytes per weight
 HASH: Final = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
 class RunSpec:
-    """The expectations that the rounds are checked against.
+    """What the rounds are checked against.
 
     Attributes:
         settings: The run's settings.
@@ -39,7 +39,11 @@ class RunSpec:
 
 
 def read_run_spec(header: Header) -> RunSpec:
-    """Read the header. Raises CheckFailed if it claims what its rule does not guarantee."""
+    """Read what the rounds are checked against.
+
+    Raises:
+        CheckFailed: If the header claims more than its rule guarantees.
+    """
     try:
         settings = Settings.from_json(header.settings)
     except BadSettings as error:
@@ -59,7 +63,11 @@ def read_run_spec(header: Header) -> RunSpec:
 
 
 def check_header_counts(header: Header) -> None:
-    """Check that the sizes in the header are possible. Raises CheckFailed."""
+    """Check that the sizes in the header are possible.
+
+    Raises:
+        CheckFailed: If not.
+    """
     for who, card in (("target", header.target), ("drafter", header.drafter)):
         check_card(card, who)
     threads = 1 <= header.threads <= MOST_THREADS
@@ -88,7 +96,7 @@ def _parse_rule(rule: str) -> tuple[str, dict[str, float]]:
 
 
 def check_drawn(proposed: Proposed, plan: RunSpec, where: str) -> None:
-    """Check that the rule takes such candidates, and that "auto" selects it for them."""
+    """Check that the rule supports such candidates and, for "auto", that it is the one selected."""
     drawn, sampling = Drawn(proposed.drawn), plan.settings.sampling
     cut = Cut(proposed.cut or Cut.BEFORE_SAMPLING)
     problem = refuse_rule(plan.spec, drawn, sampling, cut)
@@ -102,7 +110,7 @@ CHAT = "Chat"
 
 
 def check_chat(header: Header, settings: Settings) -> None:
-    """Check the turns against the settings and the pieces against the prompt."""
+    """Check the turns against the settings, and the pieces against the prompt."""
     chat = header.chat
     if chat is None:
         expect(settings.chat != "chat", CHAT, "the settings say chat, but the prompt is raw text")
@@ -129,7 +137,7 @@ def check_turns(header: Header, chat: Chat, settings: Settings) -> None:
 
 
 def check_pieces(header: Header, chat: Chat) -> None:
-    """Check that the pieces cover the prompt's tokens in order, and no typed piece is special."""
+    """Check that the pieces contain the prompt's tokens in order, none special if typed."""
     total = sum(piece.tokens for piece in chat.pieces)
     least = min((piece.tokens for piece in chat.pieces), default=0)
     whole = least >= 0 and total == len(header.prompt_ids)
@@ -146,7 +154,7 @@ def check_pieces(header: Header, chat: Chat) -> None:
 
 
 def check_typed(chat: Chat, turn: int) -> None:
-    """Check a turn's typed text; a template may strip white space from its ends."""
+    """Check the typed text of a turn; a template may strip white space from its ends."""
     own = [p.text for p in chat.pieces if p.turn == turn and p.kind == "typed"]
     text = chat.turns[turn].text
     allowed = {text, text.strip(), text.lstrip(), text.rstrip()}

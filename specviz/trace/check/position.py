@@ -1,8 +1,8 @@
 """Check one position: its listed distributions, the draws from them, and α.
 
-Values must be between 0 and 1 and total 1, sums must be possible for the listed values, and u must
-be in the drawn token's interval. α is recomputed from the overlap, the scores, or the tries of all
-siblings.
+Values must be between 0 and 1 and sum to 1, sums must be possible for the listed values, and u must
+be in the drawn token's interval. α is recomputed from the overlap, from the scores, or from the p
+and q stored for each sibling (its try).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from specviz.trace.rule_specs import probability_any_accepted
 
 
 def check_rows(rows: Rows, token: int, size: int, where: str) -> None:
-    """Check one decision's rows.
+    """Check the values listed for one decision.
 
     Args:
         rows: The rows.
@@ -41,7 +41,7 @@ def check_rows(rows: Rows, token: int, size: int, where: str) -> None:
 
 
 def rest_tokens(rows: Rows, where: str) -> int:
-    """Return how many tokens are not listed. If all are listed, the others have no mass."""
+    """Return how many tokens are not listed; if all are listed, check that no mass remains."""
     masses = (rows.rest_p, rows.rest_q, rows.rest_both, rows.rest_residual, rows.rest_soft)
     empty = rows.rest_tokens > 0 or not any(masses)
     expect(empty, where, "the rows give mass to other tokens, but all are listed")
@@ -58,9 +58,9 @@ def check_values(rows: Rows, q: list[float], where: str) -> None:
 
 
 def check_totals(rows: Rows, q: list[float], where: str) -> None:
-    """Check the totals: p and q sum to 1; overlap and residual match their parts.
+    """Check the totals: p and q sum to 1; overlap and residual equal the sums of their parts.
 
-    Overlap and residual use the available share of p.
+    Overlap and residual are computed with the available share of p.
     """
     share = rows.share
     expect_close(math.fsum([*rows.p, rows.rest_p]), 1.0, where, "the total of p")
@@ -89,14 +89,14 @@ def check_totals(rows: Rows, q: list[float], where: str) -> None:
 
 
 def check_interval(drawn: Interval, probability: float, where: str) -> None:
-    """Check that u is in [lo, hi) and that the interval is as wide as the token's probability."""
+    """Check that u is in [lo, hi), and that hi − lo is the token's probability."""
     expect_probabilities([drawn.lo, drawn.hi], where, "the interval")
     expect(drawn.lo <= drawn.u < drawn.hi, where, "u is outside the drawn interval")
     expect_close(drawn.hi - drawn.lo, probability, where, "the interval's width")
 
 
 def check_begins(drawn: Interval, where: str) -> None:
-    """Check that the interval starts at 0 or after an interval at least as wide."""
+    """Check that the interval starts at 0, or after an interval that is at least as wide."""
     fits = drawn.lo == 0.0 or drawn.lo >= drawn.hi - drawn.lo - TOLERANCE
     expect(fits, where, "the interval starts where no more probable token's interval ends")
 
@@ -110,7 +110,8 @@ def check_lower(
         drawn: The draw.
         token: The token that was drawn.
         probs: Listed tokens with their probabilities, `token` among them.
-        rest: The mass of all others; they may come before the token only if they have as much mass.
+        rest: The mass of all others; one of them comes before the token only if its mass is at
+            least as large.
         where: The position, for messages.
     """
     before = math.fsum(v for t, v in probs.items() if (-v, t) < (-probs[token], token))
@@ -121,7 +122,7 @@ def check_lower(
 
 
 def check_drew(drew: Drew, size: int, where: str) -> None:
-    """Check the last token's distribution, its order, and the token's interval.
+    """Check the last token's distribution, its order, and the interval of the token.
 
     Args:
         drew: The draw.
@@ -144,8 +145,8 @@ def check_drew(drew: Drew, size: int, where: str) -> None:
     ordered = list(zip([-p for p in drew.p], drew.tokens, strict=True))
     falling = ordered == sorted(ordered)
     expect(falling, where, "the last distribution is not in falling order of probability")
-    # The most probable tokens are listed, and the drawn one. If it is not the last of the list, all
-    # tokens above it are listed.
+    # The most probable tokens are listed, and the drawn one. If the drawn one is not the last of
+    # the list, all tokens above it are listed.
     rest = drew.rest_p if at == len(drew.p) - 1 else 0.0
     listed = drew.p[:-1] if at == len(drew.p) - 1 and at else drew.p
     most = drew.rest_tokens * min(listed) + TOLERANCE
@@ -154,7 +155,7 @@ def check_drew(drew: Drew, size: int, where: str) -> None:
 
 
 def children(guesses: Sequence[Guess], node: int) -> list[int]:
-    """Return the children of a node in the order tried."""
+    """Return the children of a node, in the order in which the rule tests them."""
     return [i for i, guess in enumerate(guesses, 1) if guess.parent == node]
 
 
@@ -189,7 +190,7 @@ def check_alpha(
         expect_close(alpha, math.fsum(mass.values()), where, "α")
     elif not several:
         expect_close(alpha, first.rows.overlap, where, "α")
-    elif first.tries is None:  # recorded before tries were stored: see `list_assumptions`
+    elif first.tries is None:  # recorded before tries were stored; see `list_assumptions`
         expect_probabilities([alpha], where, "α")
     else:
         check_tries(first.tries, judged, [guesses[node - 1] for node in siblings], where)
@@ -203,7 +204,7 @@ def check_tries(
     siblings: Sequence[Guess],
     where: str,
 ) -> None:
-    """Check that every sibling has a try with its q, and a judged one with its inputs."""
+    """Check that every sibling has a try with its q; judged ones must agree with their inputs."""
     expect(len(tries) == len(siblings), where, "not every sibling has a try")
     expect(all(len(each) == 2 for each in tries), where, "a try is not a pair of p and q")
     expect_probabilities((value for each in tries for value in each), where, "a try")
@@ -221,11 +222,11 @@ def check_turns(
     replaced: bool,
     where: str,
 ) -> None:
-    """Check p of each sibling's try against its score, as far as the stored masses allow.
+    """Check p in each sibling's try against its score, as far as the stored values allow.
 
-    Every rejection subtracts q and divides by the residual's mass. Rejected siblings were judged,
-    so their masses are stored; p of the first sibling that was not tried follows too, p of those
-    after it does not.
+    Every rejection subtracts q from p and divides by the residual's mass, which is stored for
+    siblings that were judged. So p is known for these, and for the first sibling that was not
+    judged, but not for those after it.
     """
     for at in range(min(len(tries), len(judged) + 1)):
         left, q = scored[at], tries[at][1]

@@ -1,8 +1,8 @@
-"""Check one round: inputs of thresholds, order of the verdicts, random numbers, tokens added.
+"""Check one round: thresholds and their inputs, random numbers, order, tokens added.
 
-A round judged from the leaf up is recomputed from scores, draws and random numbers, and at each
-position from the sum of the residual over the whole vocabulary, which a list of few tokens cannot
-give (`position` compares it with the listed ones). Reach, threshold and order follow from these.
+A round that was judged from the leaf up is recomputed from scores, draws, random numbers, and the
+stored sum of the residual at each position. That sum is over the whole vocabulary, so it cannot be
+recomputed from the few listed tokens (`position` compares it with them).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ InputCheck = Callable[[Judged, Sequence[Guess], Round, str], None]
 
 
 def check_extra_inputs(played: Round, guesses: Sequence[Guess], where: str) -> None:
-    """Check every extra input of every verdict of a round. Raises CheckFailed."""
+    """Check every extra input of every verdict of a round."""
     for event in played.judged:
         for name, check in EXTRA_INPUTS.items():
             if name in event.inputs:
@@ -78,7 +78,7 @@ def check_rho(event: Judged, guesses: Sequence[Guess], played: Round, where: str
 
 
 def check_beyond(rows: Rows, rho: float, drew: Drew, where: str) -> None:
-    """Check that the last distribution is proportional to (p − ρ q)₊ where both are listed."""
+    """Check that the last token's distribution is proportional to (p − ρ q)₊, where listed."""
     pairs = zip(rows.tokens, rows.p, rows.q or [], strict=True)
     above = {token: max(p - rho * q, 0.0) for token, p, q in pairs}
     both = [(above[t], p) for t, p in zip(drew.tokens, drew.p, strict=True) if t in above]
@@ -90,7 +90,7 @@ def check_beyond(rows: Rows, rho: float, drew: Drew, where: str) -> None:
 
 
 def check_entropy(event: Judged, guesses: Sequence[Guess], played: Round, where: str) -> None:
-    """Check H. It is least if one unlisted token has all the rest, most if the rest is spread."""
+    """Check that the entropy H is possible, however the unlisted mass is distributed."""
     rows, found = event.rows, event.inputs["entropy"]
     least = sum(-p * math.log(p) for p in [*rows.p, rows.rest_p] if p > 0)
     most = least + rows.rest_p * math.log(max(rows.rest_tokens, 1))
@@ -99,12 +99,12 @@ def check_entropy(event: Judged, guesses: Sequence[Guess], played: Round, where:
 
 
 def check_top(event: Judged, guesses: Sequence[Guess], played: Round, where: str) -> None:
-    """Check the probability of the top token, which is listed."""
+    """Check the probability of the top token, which is always listed."""
     expect_close(event.inputs["top"], max(event.rows.p), where, "the top token's p")
 
 
 def check_rank(event: Judged, guesses: Sequence[Guess], played: Round, where: str) -> None:
-    """Check the rank: above it are listed tokens, and unlisted ones only if they can be."""
+    """Check the rank from the listed tokens, and from how many unlisted ones can be above it."""
     p, rank = event.inputs["p"], event.inputs["rank"]
     above = sum(other > p for other in event.rows.p)
     hidden = event.rows.rest_tokens if event.rows.rest_p > p else 0
@@ -113,7 +113,7 @@ def check_rank(event: Judged, guesses: Sequence[Guess], played: Round, where: st
 
 
 def check_before(event: Judged, guesses: Sequence[Guess], played: Round, where: str) -> None:
-    """Check the total score of the siblings that were tried earlier."""
+    """Check the total score of the siblings that were tested before."""
     siblings = _siblings(event, guesses)
     earlier = siblings[: siblings.index(event.node)]
     scored = played.scored.p if played.scored else []
@@ -129,7 +129,7 @@ def check_top_entropy(event: Judged, guesses: Sequence[Guess], played: Round, wh
 
 
 def check_following(event: Judged, guesses: Sequence[Guess], played: Round, where: str) -> None:
-    """Check how many of the next guesses pass their own tests; if rejected, only the range."""
+    """Check how many of the next guesses pass; if it was rejected, only that this is possible."""
     found, window = event.inputs["following"], event.inputs["window"]
     most = min(int(window), len(guesses) - event.node)
     later = [other for other in played.judged if other.node > event.node][:most]
@@ -166,7 +166,7 @@ def check_leaf_first(played: Round, guesses: Sequence[Guess], where: str) -> Non
 
 @dataclass
 class _Visit:
-    """One traversal of the tree.
+    """One traversal of the tree, as in `verification.leaf_first`.
 
     Attributes:
         at: The index of the next verdict.
@@ -184,14 +184,14 @@ class _Visit:
         self.drawn = self.played.proposed.drawn if self.played.proposed else ""
 
     def below(self, node: int, reach: float) -> dict[str, float]:
-        """Visit the guesses after a node that is reached with `reach`.
+        """Visit the guesses under a node whose reach is `reach`.
 
         Returns:
-            The inputs of the node's own threshold, after all of them were rejected.
+            The inputs of the node's own threshold, after all these guesses were rejected.
         """
         inputs = {"reach": reach}
         siblings = children(self.guesses, node)
-        left = [self._scored(child) for child in siblings]  # p of each, reduced by rejections
+        left = [self._scored(child) for child in siblings]  # p of each guess, reduced by rejections
         for index, child in enumerate(siblings):
             q = self._given(siblings, index)
             event = self._try(child, reach, left[index], q[index])
@@ -204,7 +204,7 @@ class _Visit:
         return inputs
 
     def _try(self, child: int, reach: float, p: float, q: float) -> Judged | None:
-        """Visit everything below a child, then judge the child with p and q under `reach`."""
+        """Visit everything below a child whose token has p and q, then check the verdict on it."""
         own = (
             speculative_threshold({"p": reach * p, "q": q})
             if math.isfinite(reach * p)
@@ -224,7 +224,7 @@ class _Visit:
         return event
 
     def _next(self, child: int) -> Judged:
-        """Return the next verdict, which must be on `child`."""
+        """Return the next verdict and check that it is about `child`."""
         found = self.played.judged[self.at] if self.at < len(self.played.judged) else None
         if found is None or found.node != child:
             other = "nothing" if found is None else f"node {found.node}"
@@ -236,9 +236,9 @@ class _Visit:
         return self.played.scored.p[child - 1] if self.played.scored else math.nan
 
     def _given(self, siblings: Sequence[int], first: int) -> list[float]:
-        """Return q of each sibling in the distribution that the one at `first` was sampled from.
+        """Return q of these siblings in the distribution that sibling `first` was sampled from.
 
-        Without replacement a later sibling has its share of what the earlier ones left.
+        Without replacement, q of a later sibling was stored relative to what the earlier ones left.
         """
         found = [0.0] * len(siblings)
         scale = 1.0
@@ -254,18 +254,18 @@ class _Visit:
 
 
 def rest(claimed: float, q: float, residual: float) -> float:
-    """Return p at a token after a rejection: its part of the residual, NaN if that is rounding."""
+    """Return p of a token after a rejection; NaN if the residual is only rounding."""
     return max(claimed - q, 0.0) / residual if residual >= MIN_MASS else math.nan
 
 
 def agree(found: float, expected: float, where: str, what: str) -> None:
-    """Raise CheckFailed unless a number is the expected one, if that is known (not NaN)."""
+    """Raise CheckFailed unless a number is as expected; an unknown number (NaN) always passes."""
     if not math.isnan(expected):
         expect_close(found, expected, where, what)
 
 
 def check_round(played: Round, text: Sequence[int], plan: RunSpec, header: Header) -> None:
-    """Check one round. `text` is all tokens before it. Raises CheckFailed."""
+    """Check one round; `text` is all tokens before it."""
     where, size = f"Round {played.number}", header.vocab_size
     chance = plan.settings.chance(played.number)
     proposed = played.proposed
@@ -309,7 +309,7 @@ def check_verdict_order(
 
 
 def check_guesses(proposed: Proposed, chance: Chance) -> None:
-    """Check the random number of every node, and the draws of sampled ones."""
+    """Check the random number of every node, and the draws of sampled nodes."""
     for node, guess in enumerate(proposed.guesses, 1):
         where = f"Round {proposed.round}, node {node}"
         expect_equal(guess.u, chance.judge(node), where, "u")
@@ -336,7 +336,7 @@ def check_judged(event: Judged, guess: Guess, plan: RunSpec, with_q: bool, where
     rows = event.rows
     inputs = {"p", "q"} if with_q else {"p"}
     inputs |= plan.spec.extra_inputs | plan.parameters.keys()
-    if plan.spec.leaf_first:  # `check_leaf_first` says which of the two it has
+    if plan.spec.leaf_first:  # `check_leaf_first` checks which of the two inputs there are
         inputs |= {"reach", "left"} & event.inputs.keys()
     expect(set(event.inputs) == inputs, where, f"the rule's inputs should be {sorted(inputs)}")
     from_below = rows.reach is not None

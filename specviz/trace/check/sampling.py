@@ -1,8 +1,8 @@
 """Check distributions against temperature, top-k and top-p, and at temperature 0.
 
-A trace stores distributions after they were cut and scaled to 1, so a wrong top-p shows only if a
-token is so improbable that it cannot have been needed to reach it. At temperature 0, the softmax
-stored beside p and the margins of plain decoding are checked.
+A trace stores distributions after they were cut and normalized. So a wrong top-p is detected only
+if a kept token is so improbable that it cannot have been needed to reach top-p. At temperature 0,
+the softmax, which is stored together with p, and the margins of plain decoding are checked.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from specviz.trace.metrics import (
 )
 from specviz.trace.rule_specs import AfterRejection
 
-UNDERFLOWS: Final = 0.5  # below this temperature improbable tokens may round to 0
-TIES: Final = 16  # tokens as probable as the k-th, which top-k keeps as well
+UNDERFLOWS: Final = 0.5  # below this temperature, improbable tokens may round to 0
+TIES: Final = 16  # how many tokens may tie with the k-th, which top-k also keeps
 ROUNDING: Final = 1e-9
 
 
@@ -50,7 +50,11 @@ class Listed:
 def check_supports(
     played: Round, guesses: Sequence[Guess], plan: RunSpec, header: Header, where: str
 ) -> None:
-    """Check every distribution of a round against the sampling settings. Raises CheckFailed."""
+    """Check every distribution of a round against the sampling settings.
+
+    Raises:
+        CheckFailed: If one does not agree.
+    """
     sampling = plan.settings.sampling
     size = header.vocab_size
     exact = header.target.family != "served" and not header.device.startswith("mps")
@@ -71,7 +75,7 @@ def check_supports(
 def target_distributions(
     played: Round, guesses: Sequence[Guess], plan: RunSpec
 ) -> Iterator[Listed]:
-    """Yield every distribution of the target that a round lists."""
+    """Yield every distribution of the target that is listed in a round."""
     if played.scored:
         for node, top in enumerate(played.scored.top):
             top_tokens = {int(token): p for token, p in top}
@@ -89,13 +93,13 @@ def target_distributions(
 
 
 def check_top_k(listed: Listed, sampling: Sampling, size: int, where: str, what: str) -> None:
-    """Check that fewer than k tokens are more probable than the least probable one left."""
+    """Check that fewer than k tokens are more probable than the least probable one kept."""
     if not 0 < sampling.top_k < size:
         return
     positive = [p for p in listed.p if p > 0.0]
     least = min(positive, default=0.0)
     if listed.rest is not None and listed.rest > TOLERANCE:
-        least = max(least, listed.rest)  # an unlisted token has at most this much
+        least = max(least, listed.rest)  # an unlisted token has at most this probability
     above = sum(p > least + ROUNDING for p in positive)
     problem = f"{what} has more tokens than top-k {sampling.top_k} leaves"
     expect(above < sampling.top_k, where, problem)
@@ -146,9 +150,10 @@ def check_q(
 
 
 def check_temperature(q: float, score: float, lower: float, sampling: Sampling, where: str) -> None:
-    """Check q against the score, which is the probability at temperature 1.
+    """Check that q agrees with the score, which is the probability at temperature 1.
 
-    Below temperature 1 the most probable token gains, above 1 it loses. Cuts add to it.
+    Below temperature 1, the most probable token becomes more probable, above 1 less. Top-k and
+    top-p make it more probable.
 
     Args:
         q: The probability of a first sibling.
@@ -168,16 +173,16 @@ def check_temperature(q: float, score: float, lower: float, sampling: Sampling, 
         expect(q <= score + slack, where, "q of the top token is above its score")
 
 
-SURE: Final = 1e-9  # a smaller probability is rounding, so its logarithm means nothing
-SLACK: Final = 8  # times the rounding of a logit; a margin has two logits in each of two passes
+SURE: Final = 1e-9  # smaller probabilities are rounding errors, whose logarithm is meaningless
+SLACK: Final = 8  # times the rounding of one logit; a margin has two logits, in each of two passes
 
 
 def check_soft(played: Round, guesses: Sequence[Guess], where: str) -> None:
-    """Check that each node has one softmax everywhere, and that its top token has p = 1."""
+    """Check that all softmax values of a node agree, and that its top token has p = 1."""
     scored, drew = played.scored, played.drew
     if scored is None or scored.soft is None:
         return
-    highest: dict[int, float] = {}  # by node, the softmax of its top token
+    highest: dict[int, float] = {}  # softmax of the top token after each node
     for event in played.judged:
         rows, node = event.rows, event.node
         here = f"{where}, node {node}"
@@ -204,9 +209,9 @@ class MarginBounds:
 
 
 def check_margins(trace: Trace, plain: Baseline) -> None:
-    """Check that margins and softmax of the run agree while both follow the same text.
+    """Check that the margins of plain decoding agree with the run's softmax, on equal text.
 
-    Two computations of a logit differ by rounding, so the margin may exceed the bounds by that
+    Two computations of a logit differ by rounding errors, so the margin may exceed the bounds by as
     much.
     """
     if plain.margins is None:
@@ -234,7 +239,7 @@ def margin_slack(dtype: str, top: float | None) -> float:
 
 
 def known_margins(trace: Trace) -> list[tuple[int, MarginBounds]]:
-    """Return each new token's id with the bounds of its margin from the run's softmax."""
+    """Return each new token's id, with bounds of its margin from the run's softmax."""
     found: list[tuple[int, MarginBounds]] = []
     for played in trace.rounds:
         tokens = played.committed.tokens if played.committed else []
@@ -258,7 +263,7 @@ def round_margins(played: Round) -> Iterator[MarginBounds]:
 
 
 def bounds_from_two(soft: Sequence[float]) -> MarginBounds:
-    """Return the margin of two listed tokens: ln of their ratio, unless the second is rounding."""
+    """Return the margin of two listed tokens, ln of their ratio; none if the second is rounding."""
     first, second = sorted(soft, reverse=True)[:2] if len(soft) > 1 else (soft[0], 0.0)
     if second < SURE or first <= 0.0:
         return MarginBounds(

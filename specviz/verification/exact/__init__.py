@@ -1,12 +1,12 @@
-"""The distribution that a rule's text really follows: by enumeration, by formula and by sampling.
+"""The output distribution of a rule: by enumeration, by formula and by sampling.
 
 - `candidates`: how candidates are sampled and which q the rule is given (`CandidateMethod`).
-- `enumeration`: the production rule itself on every branch, for small vocabularies:
-  `enumerate_position` for one position; `joint_distribution`, `plain_distribution` and
-  `accepted_length` for chains and trees.
-- `closed_form`: one position by formula, for vocabularies of 150,000; and the highest acceptance
-  that any rule could reach (`acceptance_ceiling`).
-- `monte_carlo`: the rule itself with random numbers (`sample_first_token`, `sample_strings`),
+- `enumeration`: runs the real rule on every branch, for small vocabularies: `enumerate_position`
+  for one position; `joint_distribution`, `plain_distribution` and `accepted_length` for chains and
+  trees.
+- `closed_form`: formulas for one position, for vocabularies of 150,000 tokens; and the highest
+  acceptance probability that any rule could reach (`acceptance_ceiling`).
+- `monte_carlo`: runs the real rule with random numbers (`sample_first_token`, `sample_strings`),
   G-tests, Wilson intervals, and von Neumann's dartboard (`throw_darts`).
 - `recorded_run`: for each verdict of a recorded run, the distance of the rule's output from p
   (`verdict_bounds`, `worst_bounds`), and its distributions cut to few tokens (`excerpt`).

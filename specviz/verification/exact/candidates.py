@@ -1,6 +1,6 @@
 """How candidates are sampled from the draft's distribution, and which q is reported to the rule.
 
-A rule is exact for one way of sampling. This module implements all ways, including wrong ones:
+A rule is exact for one way of sampling. This module implements several ways, including wrong ones:
 sampling at another temperature than that of the reported q, reporting a q although nothing was
 sampled, and dropping candidates after looking at them.
 """
@@ -20,7 +20,7 @@ from specviz.verification.tree import DraftTree
 Context = tuple[int, ...]
 
 
-Model = Callable[[Context], Tensor]  # a context to the distribution (V,) of the next token
+Model = Callable[[Context], Tensor]  # maps a context to the distribution (V,) of the next token
 
 
 def identity(probs: Tensor) -> Tensor:
@@ -42,7 +42,8 @@ class CandidateMethod:
         reported_q: Computes the q that is reported to the rule from the draft's distribution; None
             if none is reported.
         sampled_from: Computes the distribution that candidates are really sampled from.
-        drop: Whether a candidate is removed, with everything below it, after it was seen.
+        drop: Returns whether a candidate is dropped after it was sampled, with all candidates below
+            it.
     """
 
     drawn: Drawn
@@ -67,7 +68,7 @@ def proposals(
     in the order of `parents`; dropped candidates are removed.
 
     Yields:
-        The tree's probability, the tree, and q by parent.
+        The tree's probability, the tree, and q for each parent.
     """
     method, shape = as_method(how), DraftTree((0,) * len(parents), tuple(parents))
     for weight, guesses in _assignments(draft, shape, method, context):
@@ -104,10 +105,10 @@ def _assignments(
 def _next_siblings(
     probs: Tensor, before: Sequence[int], drawn: Drawn, size: int
 ) -> Iterator[tuple[int, float]]:
-    """Yield the possible tokens of the sibling after those `before`, with their probabilities.
+    """Yield the tokens that the next sibling can have, with their probabilities.
 
-    If no token is left, the last one is repeated, since `remove_token` returns a distribution with
-    one token unchanged.
+    If no token is left, the last one is repeated, since `remove_token` never removes the only token
+    of a distribution.
     """
     if drawn is Drawn.POINT_MASS:
         order = probs.sort(descending=True, stable=True).indices
@@ -126,7 +127,7 @@ def _next_siblings(
 def _prune(
     tree: DraftTree, by_parent: dict[int, Tensor], method: CandidateMethod
 ) -> tuple[DraftTree, dict[int, Tensor]]:
-    """Remove the candidates that are dropped after they were seen, and everything below them."""
+    """Remove the candidates that are dropped after sampling, and all candidates below them."""
     if method.drop is keep_all:
         return tree, by_parent
     retained = [0]
@@ -146,13 +147,13 @@ def path_tokens(tree: DraftTree, node: int) -> Context:
 
 
 def at_temperature(probs: Tensor, temperature: float) -> Tensor:
-    """Return a distribution at another temperature: q^(1/T), normalized; 0 stays 0."""
+    """Return a distribution at another temperature: q^(1/T), normalized; zeros stay zero."""
     scores = torch.where(probs > 0, probs.log() / temperature, -torch.inf)
     return scores.softmax(-1)
 
 
 def truncate(probs: Tensor, count: int) -> Tensor:
-    """Return a distribution cut to its top tokens and normalized; ties by id."""
+    """Return a distribution cut to its `count` top tokens (ties by id) and normalized."""
     order = probs.sort(descending=True, stable=True).indices[:count]
     retained = torch.zeros_like(probs).scatter_(0, order, probs[order])
     return retained / retained.sum()

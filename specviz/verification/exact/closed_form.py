@@ -1,15 +1,17 @@
 """The output of one position by formula, and the highest acceptance that any rule could reach.
 
-`closed_form` takes O(V) or O(k V), for vocabularies of real models. p and q must be normalized
-float64 distributions (`distributions.as_distribution`); then rounding errors stay below 1e-15, and
-any larger difference from p is a real loss. Candidates are sampled independently from q. For a
-point mass, `enumeration.enumerate_position` is as fast, since there is only one proposal.
+`closed_form` takes O(V) or O(k V) steps, for vocabularies of real models. p and q must be
+normalized float64 distributions (`distributions.as_distribution`); then rounding errors are below
+1e-15, and any larger difference from p is an error of the rule. Candidates are sampled
+independently from q. For a point mass, `enumeration.enumerate_position` is as fast, since only one
+proposal is possible.
 
-`acceptance_ceiling` is for small vocabularies. A rule couples the tuple of candidates with a token
-that follows p; α* is the largest probability of "the token is in the tuple" over all couplings: a
-linear program. By its dual, a minimum cut (Hu et al. 2502.18779), α* = min over sets H of tokens of
-p(H) + 1 − P(all candidates are in H): tokens in H have at most p(H), and tuples that touch other
-tokens have at most their own probability. All 2^V sets are tried.
+`acceptance_ceiling` is for small vocabularies. A lossless rule is a coupling of the candidates with
+an output token that follows p; α* is the largest probability, over all couplings, that the token is
+one of the candidates. This is a linear program. By its dual, a minimum cut (Hu et al. 2502.18779),
+α* is the minimum, over all sets H of tokens, of p(H) + 1 − P(all candidates are in H). It is an
+upper bound because an accepted token is either in H, with probability at most p(H), or some
+candidate is outside H. All 2^V sets are tried.
 """
 
 from __future__ import annotations
@@ -33,14 +35,14 @@ def closed_form(rule: str, p: Tensor, q: Tensor, candidates: int = 1) -> Positio
     """Return the output distribution of a rule at one position.
 
     Args:
-        rule: As `parse_rule` reads it.
+        rule: The rule as a text for `parse_rule`.
         p: The target's distribution (V,), float64.
         q: The draft's distribution (V,), float64.
         candidates: The number of candidates.
 
     Raises:
-        ValueError: If there is no formula: for several candidates with most rules, and for rules
-            that judge other candidates. Enumerate those over a smaller vocabulary.
+        ValueError: If there is no formula, as for most rules with several candidates. Use
+            enumeration over a smaller vocabulary instead.
     """
     name, parameters = parse_rule(rule)
     if name in SEVERAL_CANDIDATES:
@@ -68,13 +70,13 @@ def recursive(p: Tensor, q: Tensor, candidates: int) -> PositionResult:
 
 
 def accept_reject(p: Tensor, q: Tensor, candidates: int) -> PositionResult:
-    """Return the result of accept-reject with k candidates, then p itself."""
+    """Return the result of accept-reject with k candidates; after k rejections, p is sampled."""
     any_accepted = 1.0 - (1.0 - 1.0 / max_ratio(p, q)) ** candidates
     return PositionResult(p, p * any_accepted, p * (1.0 - any_accepted))
 
 
 def k_seq(p: Tensor, q: Tensor, candidates: int) -> PositionResult:
-    """Return the result of k-SEQ at ρ*: min(q, p/ρ) P/β is accepted and (p − ρ q)₊ remains."""
+    """Return the result of k-SEQ at ρ*: min(q, p/ρ) P/β is accepted, (p − ρ q)₊ is sampled."""
     rho = least_rho(p, q, candidates)
     beta = acceptance_of_one(p, q, rho)
     any_accepted = 1.0 - (1.0 - beta) ** candidates
@@ -88,36 +90,36 @@ def acceptance_ratio(p: Tensor, q: Tensor, lenience: float = 1.0) -> Tensor:
 
 
 def typical(p: Tensor, parameters: Parameters) -> Tensor:
-    """Return 1 if p > min(ε, δ e^−H), else 0."""
+    """Return 1 for tokens with p > min(ε, δ e^−H(p)), otherwise 0."""
     limit = torch.clamp(parameters["delta"] * torch.exp(-entropy(p)), max=parameters["epsilon"])
     return (p > limit).to(p.dtype)
 
 
 def relaxed(p: Tensor, parameters: Parameters) -> Tensor:
-    """Return 1 if a token is among the top N and p ≥ p_max − Δ, else 0."""
+    """Return 1 for tokens that are among the top N and have p ≥ p_max − Δ, otherwise 0."""
     count = min(int(parameters["among"]), len(p))
     least = torch.maximum(p.topk(count).values[-1], p.max() - parameters["margin"])
     return (p >= least).to(p.dtype)
 
 
 def thresholds(p: Tensor, parameters: Parameters) -> Tensor:
-    """Return 1 if p reaches `single`, else p/`together`."""
+    """Return 1 for tokens with p ≥ `single`, otherwise p/`together`."""
     return torch.where(p >= parameters["single"], 1.0, (p / parameters["together"]).clamp(max=1.0))
 
 
 def from_residual(p: Tensor, q: Tensor, rejected: Tensor) -> Tensor:
-    """Return the output (V,) of rejected mass (V,) that is sampled again from (p − q)₊."""
+    """Return the output (V,) that replaces rejected mass (V,): samples from (p − q)₊."""
     return rejected.sum() * residual(p, q)
 
 
 def from_masked(p: Tensor, q: Tensor, rejected: Tensor) -> Tensor:
-    """Return the output (V,) of rejected mass (V,), each x replaced from p without x."""
+    """Return the output (V,) that replaces rejected mass (V,): samples from p without x."""
     share = torch.where(p < 1.0, rejected / (1.0 - p), torch.zeros_like(p))
     return p * (share.sum() - share)
 
 
 def from_top(p: Tensor, q: Tensor, rejected: Tensor) -> Tensor:
-    """Return the output (V,) of rejected mass (V,) that all becomes the top token."""
+    """Return the output (V,) that replaces rejected mass (V,): always the top token."""
     return rejected.sum() * one_hot_top(p)
 
 
@@ -131,7 +133,7 @@ SEVERAL_CANDIDATES: Mapping[str, SeveralResult] = {
 }
 ONE_CANDIDATE: Mapping[
     str, tuple[Accept, Replace]
-] = {  # the probability of accepting a candidate, and the output of rejected mass
+] = {  # two functions: the probability of accepting each token, and the output after a rejection
     "without-replacement": (lambda p, q, parameters: acceptance_ratio(p, q), from_residual),
     "block": (lambda p, q, parameters: acceptance_ratio(p, q), from_residual),
     "traversal": (lambda p, q, parameters: acceptance_ratio(p, q), from_residual),
@@ -146,7 +148,7 @@ ONE_CANDIDATE: Mapping[
         ),
         from_residual,
     ),
-    # A single guess has none after it, so FLy overrules nothing.
+    # FLy overrules a rejection only if later guesses pass, and a single guess has none after it.
     "fly": (lambda p, q, parameters: acceptance_ratio(p, q), from_residual),
     "typical": (lambda p, q, parameters: typical(p, parameters), from_top),
     "relaxed": (lambda p, q, parameters: relaxed(p, parameters), from_top),
@@ -155,17 +157,17 @@ ONE_CANDIDATE: Mapping[
 }
 
 
-MAX_VOCABULARY: Final = 16  # in tokens; 65,536 sets are tried
+MAX_VOCABULARY: Final = 16  # number of tokens; 2^16 = 65,536 sets are tried
 
 
 def acceptance_ceiling(p: Tensor, q: Tensor, drawn: Drawn, candidates: int) -> float:
-    """Return α* for a number of candidates.
+    """Return α*, the highest probability that any lossless rule accepts one of the candidates.
 
     Args:
         p: The target's distribution (V,), V at most MAX_VOCABULARY.
         q: The draft's distribution (V,).
         drawn: How the candidates are sampled.
-        candidates: Their number.
+        candidates: Number of candidates.
 
     Raises:
         ValueError: If the vocabulary is larger.
@@ -182,13 +184,13 @@ def acceptance_ceiling(p: Tensor, q: Tensor, drawn: Drawn, candidates: int) -> f
 
 
 def all_inside(members: Tensor, q: Tensor, drawn: Drawn, candidates: int) -> Tensor:
-    """Return for each set the probability that all candidates are in it.
+    """Return, for each set of tokens, the probability that all candidates are in it.
 
     Args:
         members: (sets, V), 1 for the tokens of each set.
         q: The draft's distribution (V,).
         drawn: How the candidates are sampled.
-        candidates: Their number.
+        candidates: Number of candidates.
     """
     if drawn is Drawn.SAMPLED:
         return (members @ q) ** candidates
@@ -200,11 +202,10 @@ def all_inside(members: Tensor, q: Tensor, drawn: Drawn, candidates: int) -> Ten
 
 
 def _all_in(members: Sequence[float], q: Sequence[float], candidates: int) -> float:
-    """Return `all_inside` of one set for draws without replacement.
+    """Return the probability that all candidates, drawn without replacement, are in one set.
 
-    It keeps the probability of every set of tokens drawn so far.
-
-    If no token is left, the last one is repeated, so the set of drawn tokens does not change.
+    The loop tracks the probability of each possible combination of drawn tokens. If no token is
+    left, the last one is repeated, so the combination does not change.
     """
     by_drawn = {frozenset[int](): 1.0}
     for _ in range(candidates):

@@ -1,9 +1,10 @@
-"""The output distribution of a rule by enumeration, with the production rule and no randomness.
+"""The output distribution of a rule by enumeration: the real rule runs on every branch.
 
-Every draft is weighted by its probability, every u is followed both ways and weighted by what the
-rule compared it with, and the last token's whole distribution is used. The result is exact up to
-float64 rounding, so tests use it as their reference. The same branches can carry random samples
-(see `monte_carlo`): a `Mass` is a probability or a number of samples.
+Every draft is weighted by its probability. For every random number u, both outcomes are followed,
+weighted by the probability given by the threshold, and the whole distribution of the last token is
+used instead of a sample. The result is exact up to float64 rounding, so tests use it as their
+reference. Random samples can also be passed through the same branches (see `monte_carlo`): a `Mass`
+is either a probability or a number of samples.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ from specviz.verification.tree import DraftTree
 
 
 class Mass(Protocol):
-    """A probability or a number of samples."""
+    """A probability, or a number of samples, that is divided among branches."""
 
     @property
     def size(self) -> float:
         """The probability or the number of samples."""
 
     def split(self, name: int, threshold: float) -> tuple[Self, Self]:
-        """Return the part with u below the threshold, and the rest.
+        """Divide this mass into the part with u below the threshold, and the rest.
 
         Args:
             name: Identifies the random number u, so that a number used twice has one value.
@@ -46,7 +47,7 @@ class Mass(Protocol):
         """
 
     def spread(self, probs: Tensor) -> list[Self]:
-        """Return the part of each outcome. probs: (n,), summing to 1."""
+        """Divide this mass among outcomes with these probabilities (n,), which sum to 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ class ExactMass:
 
 @dataclass(frozen=True, slots=True)
 class SampledMass:
-    """A number of samples, all drawn at once.
+    """A number of samples, drawn together.
 
     Attributes:
         size: The number of samples.
@@ -102,7 +103,7 @@ class SampledMass:
         return SampledMass(int(taken.sum()), self.generator, numbers)
 
     def spread(self, probs: Tensor) -> list[SampledMass]:
-        """Implement `Mass.spread`: u selects the outcome by the running total."""
+        """Implement `Mass.spread`; u selects the outcome by cumulative probability."""
         u = torch.rand(self.size, generator=self.generator, dtype=torch.float64)
         totals = probs.double().cumsum(0)
         found = torch.searchsorted(totals, u * totals[-1], right=True).clamp(max=len(probs) - 1)
@@ -114,40 +115,40 @@ StringDistribution = dict[Context, float]
 
 
 M = TypeVar("M", bound=Mass)
-ACCEPT, REJECT = 0.0, 1.0 - 2.0**-53  # values of u
+ACCEPT, REJECT = 0.0, 1.0 - 2.0**-53  # values of u: always accepted, always rejected
 
 
 @dataclass
 class ScriptedSource:
-    """Random numbers that accept or reject as scripted, and reject after the script ends.
+    """Random numbers that accept or reject as scripted; after the end of the script they reject.
 
     Attributes:
         script: Whether each decision accepts, in the order in which numbers are requested.
-        requested: The nodes in that order; a node requested twice is listed twice.
+        requested: The nodes in this order; a node requested twice is listed twice.
     """
 
     script: Sequence[bool] = ()
     requested: list[int] = field(default_factory=list)
 
     def judge(self, node: int) -> float:
-        """Return the scripted number of `node`."""
+        """Return a number that accepts or rejects `node` as scripted."""
         index = len(self.requested)
         self.requested.append(node)
         return ACCEPT if index < len(self.script) and self.script[index] else REJECT
 
     def final(self) -> float:
-        """Return an arbitrary number: the last token's whole distribution is used."""
+        """Return an arbitrary number, since the last token's whole distribution is used."""
         return 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class RoundSetup:
-    """The setup of a round: a rule, two models, the tree's shape, and how candidates are sampled.
+    """What defines a round: a rule, two models, the tree's shape, how candidates are sampled.
 
     Attributes:
         rule: The rule.
-        target: Contexts to the target's distributions.
-        draft: Contexts to the draft's distributions.
+        target: Maps a context to the target's distribution.
+        draft: Maps a context to the draft's distribution.
         parents: The parent of each node; [-1, 0, 1] is a chain of two guesses.
         method: How candidates are sampled.
     """
@@ -162,21 +163,21 @@ class RoundSetup:
     def position(
         cls, rule: Rule, p: Tensor, q: Tensor, how: Drawn | CandidateMethod, candidates: int = 1
     ) -> RoundSetup:
-        """Return one position with several candidates. p, q: (V,), the same in every context."""
+        """Return a round of one position with several candidates; p and q are (V,)."""
         return cls(rule, lambda _: p, lambda _: q, [-1] + [0] * candidates, as_method(how))
 
     @classmethod
     def chain(
         cls, rule: Rule, p: Tensor, q: Tensor, how: Drawn | CandidateMethod, gamma: int
     ) -> RoundSetup:
-        """Return a chain of γ guesses with the same p and q in every context."""
+        """Return a round with a chain of γ guesses and the same p and q (V,) in every context."""
         return cls(rule, lambda _: p, lambda _: q, list(range(-1, gamma)), as_method(how))
 
 
 def branches(
     rule: Rule, tree: DraftTree, p: Tensor, q: Mapping[int, Tensor], drawn: Drawn, start: M
 ) -> Iterator[tuple[M, Verdict]]:
-    """Yield every verdict that a mass can reach on this tree, with the mass that reaches it."""
+    """Yield every possible verdict on this tree, with the part of `start` that reaches it."""
     waiting: list[tuple[tuple[bool, ...], M]] = [((), start)]
     while waiting:
         script, mass = waiting.pop()
@@ -203,7 +204,7 @@ def verdicts(
 
 
 def play_round(round: RoundSetup, start: M) -> Iterator[tuple[M, DraftTree, Verdict]]:
-    """Yield every possible outcome of a round, with its mass."""
+    """Yield every possible outcome of a round, with the part of `start` that reaches it."""
     trees = list(proposals(round.draft, round.parents, round.method))
     if not trees:
         return
@@ -217,10 +218,10 @@ def play_round(round: RoundSetup, start: M) -> Iterator[tuple[M, DraftTree, Verd
 
 
 def string_masses(round: RoundSetup, start: M, length: int) -> StringDistribution:
-    """Return how much of a mass ends in every string of `length` tokens.
+    """Return how much of `start` ends in each string of `length` tokens.
 
-    A round is continued by plain decoding. To see the whole round, `length` must be at least the
-    tree's depth plus 1.
+    After the round, plain decoding fills the string. The string contains the whole round if
+    `length` is at least the tree's depth plus 1.
     """
     out: defaultdict[Context, float] = defaultdict(float)
     for mass, tree, verdict in play_round(round, start):
@@ -233,7 +234,7 @@ def string_masses(round: RoundSetup, start: M, length: int) -> StringDistributio
 def _extend(
     out: StringDistribution, target: Model, context: Context, mass: Mass, length: int
 ) -> None:
-    """Add `mass` at `context`, cut to `length` tokens or continued by plain decoding."""
+    """Add `mass` to strings: `context` is cut to `length` tokens or continued by plain decoding."""
     if not mass.size:
         return
     if len(context) >= length:
@@ -251,7 +252,7 @@ def joint_distribution(
     how: Drawn | CandidateMethod,
     length: int,
 ) -> StringDistribution:
-    """Return the distribution of the first `length` tokens of a round and plain decoding after."""
+    """Return the distribution of `length` tokens: one round, then plain decoding."""
     return string_masses(
         RoundSetup(rule, target, draft, parents, as_method(how)), ExactMass(), length
     )
@@ -269,7 +270,7 @@ class PositionResult:
     """The output distribution of a rule at one position: (V,) in float64 each.
 
     Attributes:
-        p: The distribution that the output should have.
+        p: The target's distribution, which the output should have.
         through_draft: The probability that a token is output as an accepted candidate.
         through_rest: The probability that it is sampled after all candidates were rejected.
     """
@@ -280,7 +281,7 @@ class PositionResult:
 
     @property
     def output(self) -> Tensor:
-        """The output's distribution."""
+        """The output distribution."""
         return self.through_draft + self.through_rest
 
     @property
@@ -300,7 +301,7 @@ class PositionResult:
 
 
 def enumerate_position(round: RoundSetup) -> PositionResult:
-    """Return the result for the first token of a round with one position."""
+    """Return the result for one position, which is the first token of the round."""
     p = round.target(())
     found = PositionResult(p.double(), torch.zeros(len(p)).double(), torch.zeros(len(p)).double())
     for mass, tree, verdict in play_round(round, ExactMass()):
@@ -314,7 +315,7 @@ def enumerate_position(round: RoundSetup) -> PositionResult:
 def output_distribution(
     rule: Rule, p: Tensor, q: Tensor, how: Drawn | CandidateMethod, candidates: int = 1
 ) -> Tensor:
-    """Return the distribution (V,) of the token at one position with several candidates."""
+    """Return the output distribution (V,) at one position with several candidates."""
     return enumerate_position(RoundSetup.position(rule, p, q, how, candidates)).output
 
 
@@ -328,7 +329,7 @@ def acceptance(
 def accepted_length(
     rule: Rule, target: Model, draft: Model, parents: Sequence[int], how: Drawn | CandidateMethod
 ) -> float:
-    """Return the expected number of draft tokens accepted in a round; it outputs one more."""
+    """Return the expected number of guesses accepted in a round, without its last token."""
     round = RoundSetup(rule, target, draft, parents, as_method(how))
     return sum(mass.size * len(verdict.path) for mass, _, verdict in play_round(round, ExactMass()))
 

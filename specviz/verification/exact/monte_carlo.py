@@ -1,8 +1,8 @@
 """Rules tested with random samples: counts, significance tests, and von Neumann's dartboard.
 
-The production rule runs once for each branch that a sample takes, with all samples of that branch
-at once, so 20,000 rounds take a fraction of a second for small vocabularies. Fix the number of
-samples before looking: each test here is valid for one look.
+The real rule runs once for each branch that some sample takes, with all samples of that branch at
+once, so 20,000 rounds take a fraction of a second for small vocabularies. Choose the number of
+samples in advance: the tests here are not valid if they are repeated while samples are added.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from specviz.verification.exact.enumeration import (
 )
 from specviz.verification.rules import max_ratio
 
-MIN_EXPECTED: Final = 5.0  # smaller cells are merged, since χ² is inaccurate there
+MIN_EXPECTED: Final = 5.0  # cells that expect fewer are merged, since χ² is inaccurate for them
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +66,10 @@ def g_test(counts: Sequence[int], probs: Sequence[float], least: float = MIN_EXP
 def g_test_of_two(
     one: Mapping[Any, int], other: Mapping[Any, int], least: float = MIN_EXPECTED
 ) -> GTest:
-    """Test whether two samples, as counts by outcome, have the same distribution.
+    """Test whether two samples, given as counts, come from the same distribution.
 
-    Expected counts come from both samples together; outcomes of which either sample expects fewer
-    than `least` are merged.
+    Expected counts are computed from both samples together; outcomes with an expected count below
+    `least` in either sample are merged.
     """
     sizes = sum(one.values()), sum(other.values())
     if not all(sizes):
@@ -100,7 +100,7 @@ def _tested(statistic: float, degrees: int) -> GTest:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An interval for a probability, from a sample."""
+    """An interval for a probability, estimated from a sample."""
 
     low: float
     high: float
@@ -109,8 +109,8 @@ class Interval:
 def wilson(count: int, throws: int, level: float = 0.95) -> Interval:
     """Return Wilson's interval for a share seen `count` times in `throws` samples (Wilson 1927).
 
-    Unlike the normal approximation it is valid near 0 and 1. `level` is the probability that it
-    contains the truth.
+    Unlike the normal approximation, it is valid near 0 and 1. `level` is the probability that the
+    interval contains the true value.
     """
     if not throws:
         return Interval(0.0, 1.0)
@@ -123,7 +123,7 @@ def wilson(count: int, throws: int, level: float = 0.95) -> Interval:
 
 
 def wilson_intervals(counts: Sequence[int], level: float = 0.95) -> list[Interval]:
-    """Return one interval per token, all valid simultaneously at `level`.
+    """Return one interval per token; all hold simultaneously with probability `level`.
 
     Bonferroni's correction: each has level 1 − (1 − level)/V.
     """
@@ -132,9 +132,10 @@ def wilson_intervals(counts: Sequence[int], level: float = 0.95) -> list[Interva
 
 
 def exact_sampler_distance(p: Tensor, samples: int) -> float:
-    """Return the approximate total variation that an *exact* sampler shows after `samples` samples.
+    """Return the approximate total variation that `samples` samples of p itself have from p.
 
-    ½ Σ √(2 p (1 − p) / (π N)). Without it, readers mistake noise for error.
+    It is ½ Σ √(2 p (1 − p) / (π N)). Shown beside a measured distance, it tells sampling noise from
+    error.
     """
     return float((2 * p * (1 - p) / (math.pi * samples)).sqrt().sum() / 2)
 
@@ -153,7 +154,7 @@ class SampleCounts:
     Attributes:
         counts: How often each outcome occurred.
         expected: The probability of each outcome in plain decoding.
-        kept: How many samples accepted a guess.
+        kept: In how many samples a guess was accepted.
     """
 
     counts: list[int]
@@ -167,7 +168,7 @@ class SampleCounts:
 
     @cached_property
     def impossible(self) -> int:
-        """The number of samples that plain decoding never gives; one proves a lossy rule."""
+        """The number of samples that plain decoding cannot give; one proves a lossy rule."""
         return sum(c for c, share in zip(self.counts, self.expected, strict=True) if not share)
 
     @cached_property
@@ -199,7 +200,7 @@ def _generator(seed: int) -> torch.Generator:
 
 
 def sample_first_token(round: RoundSetup, throws: int, seed: int) -> SampleCounts:
-    """Sample the first token of many rounds of one position, a chain or a tree."""
+    """Sample the first token of many rounds, of one position, a chain or a tree."""
     p = round.target(())
     counts, accepted = torch.zeros(len(p), dtype=torch.long), 0
     for mass, tree, verdict in play_round(round, SampledMass(throws, _generator(seed))):
@@ -217,7 +218,7 @@ def sample_strings(
     """Sample the first `length` tokens of many rounds, each continued by plain decoding.
 
     Returns:
-        The strings, and their counts (without `accepted`).
+        The strings, and their counts (without how many guesses were accepted).
     """
     seen = string_masses(round, SampledMass(throws, _generator(seed)), length)
     expected = plain_distribution(round.target, length)
@@ -228,11 +229,11 @@ def sample_strings(
 
 @dataclass(frozen=True, slots=True)
 class Darts:
-    """Darts of von Neumann's board: points under M q, accepted if they are under p.
+    """Von Neumann's darts: random points under the curve M q, accepted if they are under p.
 
-    A dart's column is sampled from q and its height is uniform from 0 to M q(x). The accepted darts
-    follow p, whatever q is. Speculative sampling throws one dart under q itself: it is accepted
-    under min(p, q), and a dart above is replaced by one from the part of p above q.
+    The column (token) of a dart is sampled from q, and its height is uniform from 0 to M q(x). The
+    accepted darts follow p, whatever q is. Speculative sampling throws one dart with M = 1: it is
+    accepted if it is under p, and otherwise replaced by a dart between q and p, where p is greater.
 
     Attributes:
         tokens: (n,) the column of each dart.
@@ -258,7 +259,7 @@ class Darts:
 
 
 def throw_darts(p: Tensor, q: Tensor, count: int, seed: int) -> Darts:
-    """Throw `count` darts under M q. p, q: distributions (V,).
+    """Throw `count` darts under M q, for distributions p and q (V,).
 
     Raises:
         ValueError: If q is 0 for a token that p has, so that no M is large enough.

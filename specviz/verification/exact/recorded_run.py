@@ -1,10 +1,9 @@
 """How far each verdict of a recorded run can be from the target's distribution.
 
-A trace stores a few rows of p and q and, over the whole vocabulary, Σ min(p, q) and Σ (p − q)₊.
-That is enough: where p is above q, the output is q plus a share of the residual, so the distance
-between output and p follows from the two sums. If a rule needs more than is stored, there are
-bounds. The reference is the p that was in force: for a later sibling, the residual of the
-rejections before it.
+A trace stores a few rows of p and q and, over the whole vocabulary, Σ min(p, q) and Σ (p − q)₊. For
+speculative sampling these two sums determine the distance between the output and p. For rules that
+would need more than is stored, bounds are computed. The distance is measured from the p that the
+guess was judged by: for a later sibling, the residual after the rejections before it.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class VerdictBounds:
         place: The position of the guess among the new tokens, from 0.
         least: The lower bound.
         most: The upper bound; equal to `least` if the distance is known.
-        given: Whether the distance is conditional on this guess: there is no q, or the rule
+        given: Whether the distance is conditional on this guess, because there is no q, or the rule
             guarantees nothing on average over q.
     """
 
@@ -67,10 +66,11 @@ def _exact(distance: float) -> Bounds:
 
 
 def _residual(event: Judged) -> Bounds:
-    """Bounds if the test is min(1, p/q), or p, and a rejection leaves the residual.
+    """Compute bounds for rules that accept with min(1, p/q), or p, and sample the residual.
 
-    The output is min(p, q) + κ (p − q)₊, where κ is the rejected mass over the residual's mass, 1
-    for a sound trace: TV = ½ |κ − 1| Σ (p − q)₊ plus half of what is then missing from the sum.
+    The output is min(p, q) + κ (p − q)₊, where κ is the rejected mass divided by the residual's
+    mass; it is 1 if the trace is correct. TV = ½ |κ − 1| Σ (p − q)₊, plus half of the mass missing
+    from 1.
     """
     rows = event.rows
     if rows.residual <= 0.0:
@@ -80,11 +80,12 @@ def _residual(event: Judged) -> Bounds:
 
 
 def _leaf_first(event: Judged) -> Bounds:
-    """Bounds for rules that judge from the leaf up, where a share a of p (the reach) is available.
+    """Compute bounds for rules that judge from the leaf up, where a share a of p is available.
 
-    A guess is output with probability min(q, a p). If all below it were rejected, the position is
-    accepted with S/(S + 1 − a) and samples from (a p − q)₊, whose sum is S: the output is min(q, a
-    p) + κ (a p − q)₊, where κ is the rejected mass over S + 1 − a, 1 for a sound trace.
+    The share a is the reach of the position. A guess is output with probability min(q, a p). If
+    everything below the position was rejected, it is accepted with probability S/(S + 1 − a) and
+    its token is sampled from (a p − q)₊, whose sum is S. So the output is min(q, a p) + κ (a p −
+    q)₊, where κ is the rejected mass divided by S + 1 − a; it is 1 if the trace is correct.
     """
     rows = event.rows
     reach, left = rows.share, rows.residual
@@ -96,10 +97,10 @@ def _leaf_first(event: Judged) -> Bounds:
 
 
 def _lenience(event: Judged) -> Bounds:
-    """Bounds for lenience, from the tokens whose output exceeds p.
+    """Compute bounds for lenience, from the tokens whose output exceeds p.
 
-    TV = Σ min(q, p/l) − Σ min(p, q). For the tokens not listed, min(q, p/l) sums to at least their
-    Σ min(p, q) and at most the lesser of Σ q and Σ p/l.
+    TV = Σ min(q, p/l) − Σ min(p, q). For the tokens not listed, min(q, p/l) sums to at least Σ
+    min(p, q), and to at most the smaller of Σ q and Σ p/l.
     """
     rows, lenience = event.rows, event.inputs["lenience"]
     listed = sum(min(q, p / lenience) for p, q in zip(rows.p, rows.q or [], strict=True))
@@ -109,36 +110,36 @@ def _lenience(event: Judged) -> Bounds:
 
 
 def _ensemble(event: Judged) -> Bounds:
-    """The distance for the ensemble: (1 − w) TV(p, q), since the output is w p + (1 − w) q."""
+    """Return (1 − w) TV(p, q), since the output of the ensemble is w p + (1 − w) q."""
     return _exact((1.0 - event.inputs["weight"]) * event.rows.residual)
 
 
 def _greedy(event: Judged) -> Bounds:
-    """The distance for greedy: the output is p's top token, so all other mass of p is lost."""
+    """Return the probability p of all tokens but the top one, which is always the output."""
     return _exact(1.0 - _top(event.rows))
 
 
 def _deterministic(event: Judged) -> Bounds:
-    """The distance for deterministic rules, which output the guess or the top token."""
+    """Return the distance for deterministic rules, which output the guess or the top token."""
     output_p = event.inputs["p"] if event.accepted else _top(event.rows)
     return _exact(1.0 - output_p)
 
 
 def _always_accepted(event: Judged) -> Bounds:
-    """The distance if the guess is always accepted."""
+    """Return the distance if the guess is always accepted."""
     return _exact(1.0 - event.inputs["p"])
 
 
 def _thresholds(event: Judged) -> Bounds:
-    """The distance if the threshold is the guess's output probability, with all else as in p."""
+    """Return the distance if only the guess's output probability, the threshold, differs from p."""
     return _exact(abs(event.threshold - event.inputs["p"]))
 
 
 def _fly(event: Judged) -> Bounds:
-    """Bounds for FLy: at most TV(p, q), and 0 where the target is too sure to be overruled.
+    """Compute bounds for FLy: at most TV(p, q), and 0 where the target is sure.
 
-    A guess is output with min(p, q) + π (q − min(p, q)), where π, the probability that the next
-    guesses pass, is not known.
+    FLy never overrules a target that is sure. Otherwise a guess is output with probability min(p,
+    q) + π (q − min(p, q)), where π, the probability that the next guesses pass, is not known.
     """
     least, most = _residual(event)
     if event.inputs["top_entropy"] < event.inputs["limit"]:
@@ -147,7 +148,7 @@ def _fly(event: Judged) -> Bounds:
 
 
 def _accept_reject(event: Judged) -> Bounds:
-    """Bounds for accept-reject: 0 if M is correct; else unlisted tokens above M q lose mass."""
+    """Compute bounds for accept-reject: 0 if M is correct, since only a wrong M loses mass."""
     rows, least = event.rows, event.inputs["least"]
     pairs = zip(rows.p, rows.q or [], strict=True)
     missing = sum(max(0.0, p * least - q) for p, q in pairs)
@@ -155,7 +156,7 @@ def _accept_reject(event: Judged) -> Bounds:
 
 
 def _unknown(event: Judged) -> Bounds:
-    """Bounds for a rule that the stored values cannot bound."""
+    """Return bounds of 0 and 1, for a rule that the stored values cannot bound."""
     return 0.0, 1.0
 
 
@@ -187,8 +188,8 @@ class Excerpt:
 
     Attributes:
         tokens: The token ids.
-        p: Their p, normalized.
-        q: Their q, normalized; None if the guess had none.
+        p: The p of these tokens, normalized.
+        q: The q of these tokens, normalized; None if the guess had no q.
         p_mass: The sum of p over these tokens, before normalizing.
         q_mass: The sum of q over these tokens, before normalizing.
     """
@@ -203,8 +204,8 @@ class Excerpt:
 def excerpt(event: Judged, count: int = 5) -> Excerpt:
     """Return the tokens with the highest p or q at a verdict, in descending order of p.
 
-    Both distributions are cut to the same tokens and normalized. Lumping all others into one token
-    would change α, since the minimum of two sums is more than the sum of the minima.
+    Both distributions are cut to the same tokens and normalized. (Merging all others into one token
+    would change α, since the minimum of two sums is at least the sum of the minima.)
     """
     rows = event.rows
     q = rows.q or [0.0] * len(rows.tokens)

@@ -1,9 +1,9 @@
-"""Rules as found in public: what was claimed, where, and the exact distribution that comes out.
+"""Published rules: what was claimed, where, and the exact output distribution.
 
 `GALLERY` lists the case studies in the order shown and `find_case_study(key)` returns one. Each has
-its texts, its own p and q, and `result(p, q)` with the distribution, its distance from p, the
-verdict, and how many guesses are accepted. `sample_counts` gives samples alone, for a reader who
-wants to find the error. There is one file for every kind of error.
+its texts, its own p and q, and `result(p, q)` with the output distribution, its distance from p,
+the verdict, and how many guesses are accepted. `sample_counts` returns only samples, for a reader
+who wants to find the error. There is one module for each kind of error.
 """
 
 from __future__ import annotations
@@ -41,5 +41,9 @@ GALLERY: Final[tuple[CaseStudy, ...]] = (
 
 
 def find_case_study(key: str) -> CaseStudy:
-    """Return the case study with this key. Raises KeyError if there is none."""
+    """Return the case study with this key.
+
+    Raises:
+        KeyError: If there is none.
+    """
     return {each.key: each for each in GALLERY}[key]

@@ -1,4 +1,4 @@
-"""Rules that judge a branch as a whole, with formulas that are almost right."""
+"""Rules that judge a branch as a whole, with formulas that are slightly wrong."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ GAMMA = 2
 
 @dataclass(frozen=True)
 class CumulativeUniform:
-    """Accept the longest i with R_i ≥ Π u, R_i = Π min(1, p/q); then (R_i p − q)₊, or p at the end.
+    """Accept the longest prefix i with R_i ≥ u₁ … u_i, where R_i = Π min(1, p/q).
 
-    A chain of two guesses, three tokens. With u₁ u₂ the product of two uniform numbers, P(u₁ u₂ ≤
-    R₂) = R₂ (1 − ln R₂), and P(u₁ ≤ R₁, u₁ u₂ > R₂) = R₁ − R₂ − R₂ ln(R₁/R₂).
+    The next token is sampled from (R_i p − q)₊, or from p if all guesses were accepted. The case
+    has two guesses and three tokens. With u₁ u₂ the product of two uniform numbers, P(u₁ u₂ ≤ R₂) =
+    R₂ (1 − ln R₂), and P(u₁ ≤ R₁, u₁ u₂ > R₂) = R₁ − R₂ − R₂ ln(R₁/R₂).
     """
 
     length: int = GAMMA + 1
@@ -80,7 +81,7 @@ class CumulativeUniform:
 
 
 def residuals(p: Tensor, q: Tensor) -> Tensor:
-    """Return (R₁ p − q)₊ normalized, for each token accepted first: (V, V)."""
+    """For each accepted first token, return (R₁ p − q)₊ normalized: (V, V)."""
     return torch.stack([residual(each * p, q) for each in acceptance_ratio(p, q)])
 
 
@@ -94,7 +95,7 @@ def acceptance_counts(one: float, both: float) -> tuple[float, float, float]:
     """Return the probabilities of accepting 0, 1 and 2 of two guesses.
 
     Args:
-        one: R₁.
+        one: R₁ of `CumulativeUniform`.
         both: R₂, at most R₁.
     """
     if both <= 0:

@@ -1,7 +1,7 @@
-"""Candidates that do not match the test: no q at all, or a q from which they were not sampled.
+"""Candidates that do not fit the test: no q, or a q from which they were not sampled.
 
-Rules without q set qx = 1 or compare with a token sampled from the target. Elsewhere the candidates
-are fixed, filtered, or never checked.
+Some of these rules ignore q (they set qx = 1), or compare with a token sampled from the target. In
+the others, the candidates are fixed, filtered, or never tested.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ EAGLE = Source(
 
 @dataclass(frozen=True)
 class SampleAndCompare:
-    """The target samples a token, and the one candidate is accepted if it is that token.
+    """A token is sampled from the target, and the only candidate is accepted if it is equal.
 
     The output is the target's sample in both cases, so it does not depend on q.
     """
@@ -176,7 +176,7 @@ DISCARD = Source(
 
 
 def unsure(probs: Tensor, token: int) -> bool:
-    """Return whether the drafter gave its guess less than SURE."""
+    """Return whether the drafter gave its guess a probability below SURE."""
     return probs[token].item() < SURE
 
 

@@ -1,4 +1,4 @@
-"""A case study: a rule as found in public, what was claimed, and its exact distribution.
+"""A case study: a published rule, what was claimed, and its exact output distribution.
 
 Its verdict is computed from the distance to p, never written by hand.
 """
@@ -28,28 +28,28 @@ from specviz.verification.exact.enumeration import (
 )
 from specviz.verification.tree import DraftTree
 
-EXACT: Final = 1e-9  # smaller distances are rounding
-# The worked example: q ranks the tokens so badly that every error shows.
+EXACT: Final = 1e-9  # smaller distances count as rounding
+# The standard example: q ranks the tokens so badly that every error is visible.
 P: Final = (0.40, 0.25, 0.20, 0.10, 0.05)
 Q: Final = (0.10, 0.45, 0.15, 0.25, 0.05)
 CaseVerdict = Literal["exact", "lossy"]
 
 
 def token_counts(tokens: Tensor, size: int) -> StringDistribution:
-    """Return how often each token id below `size` occurs, as strings of one token."""
+    """Return how often each token id below `size` occurs, as strings of one token each."""
     counts = torch.bincount(tokens, minlength=size).tolist()
     return {(token,): float(count) for token, count in enumerate(counts) if count}
 
 
 class Procedure(Protocol):
-    """How a case study produces text from p and q."""
+    """How a case study generates text from p and q."""
 
     @property
     def length(self) -> int:
-        """Tokens per enumerated sequence. With some errors, the first token is still correct."""
+        """Tokens per enumerated sequence; more than 1 if an error affects only later tokens."""
 
     def distribution(self, p: Tensor, q: Tensor) -> StringDistribution:
-        """Return the exact distribution over strings. p, q: (V,), the same in every context."""
+        """Return the exact distribution over strings; p and q (V,) do not depend on the context."""
 
     def accepted_length(self, p: Tensor, q: Tensor) -> float:
         """Return the expected number of draft tokens accepted in a round."""
@@ -102,19 +102,19 @@ class Source:
 
 @dataclass(frozen=True)
 class CaseStudy:
-    """A rule found in public.
+    """A published rule, its texts and its procedure.
 
     Attributes:
-        key: Its key in URLs.
-        name: Its title.
-        claimed: The claim made about it there, paraphrased.
+        key: The key of the case study in URLs.
+        name: Title.
+        claimed: The claim made there about the rule, paraphrased.
         source: Where it was found.
         drawn: How candidates are chosen.
         judged: How they are judged, and what replaces a rejected one.
         why: The reason for the verdict.
         case: The procedure.
-        p: The target's distribution to begin with; others can be tried.
-        q: The draft's distribution to begin with.
+        p: The target's distribution at first; users can try others.
+        q: The draft's distribution at first.
     """
 
     key: str
@@ -164,11 +164,11 @@ class CaseResult:
 
     @property
     def verdict(self) -> CaseVerdict:
-        """Whether the distance is more than rounding: "exact" or "lossy"."""
+        """The word "exact" if the distance is no more than rounding, otherwise "lossy"."""
         return "exact" if self.tv < EXACT else "lossy"
 
     def first(self) -> tuple[list[float], list[float]]:
-        """Return the distribution of the first token, as output by the rule and as it should be."""
+        """Return the distribution of the first token: the rule's, and the correct one."""
         size = 1 + max(string[0] for string in self.distribution.keys() | self.plain.keys())
         found = []
         for probs in (self.distribution, self.plain):
@@ -193,7 +193,7 @@ class PatchedRule(Walk):
 
     Args:
         test: The name of the rule whose test is used.
-        left: Computes the distribution (V,) that follows the rejection of a token.
+        left: Computes the distribution (V,) to sample from after a token was rejected.
         reads_q: Whether the test needs q.
     """
 

@@ -1,8 +1,8 @@
-"""Drafts that are cut short: by what was known before a token was sampled, or by the token itself.
+"""Drafts that end early, because of what was known before a token was sampled, or of the token.
 
 A guess that is sampled from q and then dropped because its own q is low is no longer a sample of q:
-the guesses that remain are the probable ones, and each of them comes more often than q says. The
-same happens if a guess is sent or dropped because of a prediction that was made from it.
+the guesses that remain are the probable ones, and each of them occurs more often than q says. The
+same happens if a prediction made from a guess decides whether this guess is sent or dropped.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from specviz.verification.exact.enumeration import StringDistribution
 from specviz.verification.published_rules.blocks import sample_tokens
 from specviz.verification.published_rules.case_study import CaseStudy, Source
 
-LEAST: Final = 0.2  # q below this cuts the draft
+LEAST: Final = 0.2  # a guess with a lower q ends the draft
 FIRST: Final = 0.8  # predicted probability that the first guess is accepted
-AFTER: Final = (0.5, 0.9)  # and any later one, after an improbable and a probable token
-MILLISECONDS: Final = (1.0, 1.25, 1.6, 1.7)  # of a pass over 0 to 3 guesses, rising in steps
+AFTER: Final = (0.5, 0.9)  # the same for later guesses, after an improbable and a probable token
+MILLISECONDS: Final = (1.0, 1.25, 1.6, 1.7)  # of a pass over 0 to 3 guesses, with a jump
 
-Counts = Callable[[Tensor], Tensor]  # q (V,) to the number of guesses sent, by sampled token
+Counts = Callable[[Tensor], Tensor]  # maps q (V,) to how many guesses are sent, by sampled tokens
 
 
 def stop_after_improbable(q: Tensor) -> Tensor:
-    """Sample no second guess after a first one with a low q. Returns (V, V)."""
+    """Return how many guesses are sent if none is sampled after a first one with low q, (V, V)."""
     return torch.where(q < LEAST, 1, 2)[:, None].expand(len(q), len(q))
 
 
 def drop_improbable(q: Tensor) -> Tensor:
-    """Drop the first guess with a low q, and all after it. Returns (V, V)."""
+    """Return how many guesses are sent if one with low q, and all after it, are dropped: (V, V)."""
     low = q < LEAST
     return torch.where(low[:, None], 0, torch.where(low, 1, 2)[None])
 
@@ -44,8 +44,9 @@ def drop_improbable(q: Tensor) -> Tensor:
 def gains(q: Tensor) -> Tensor:
     """Return the expected tokens per millisecond with 0 to 3 guesses, (4, V, V, V).
 
-    The prediction for a guess is made from the token before it, like that of DSpark's head. Since p
-    and q are the same in every context, it says nothing true here; a rule must be exact anyway.
+    The acceptance of a guess is predicted from the token before it, as by DSpark's head. The
+    prediction has no relation to p and q, which are the same in every context; a rule must be exact
+    anyway.
     """
     low, high = AFTER
     after = torch.where(q < LEAST, low, high).to(q.dtype)
@@ -58,7 +59,7 @@ def gains(q: Tensor) -> Tensor:
 
 
 def until_first_loss(q: Tensor) -> Tensor:
-    """Add guesses while each raises the expected tokens per ms. Returns (V, V, V)."""
+    """Add guesses while each raises the expected tokens per ms; return their number, (V, V, V)."""
     better = [after > before for before, after in pairwise(gains(q))]
     return torch.stack(better).long().cumprod(0).sum(0)
 
@@ -70,10 +71,11 @@ def best_of_all(q: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class CutDraft:
-    """A chain of sampled guesses, of which the first few are sent; then speculative sampling.
+    """Speculative sampling in which only the first few sampled guesses are sent to the target.
 
     Attributes:
-        sent: Returns how many guesses are sent, by the tokens sampled.
+        sent: Returns how many guesses are sent to the target, for each combination of sampled
+            tokens.
         gamma: The number of guesses sampled.
     """
 
@@ -82,7 +84,7 @@ class CutDraft:
 
     @property
     def length(self) -> int:
-        """The number of tokens of a string: what one round can give at most."""
+        """The number of tokens of a string: as many as one round can add."""
         return self.gamma + 1
 
     def distribution(self, p: Tensor, q: Tensor) -> StringDistribution:
@@ -91,7 +93,7 @@ class CutDraft:
         sent, out = self.sent(q), torch.zeros((len(p),) * self.length, dtype=p.dtype)
         for accepted in range(self.gamma + 1):
             kept = [q * ratio] * accepted
-            unread = self.gamma - accepted  # guesses that were dropped or not reached
+            unread = self.gamma - accepted  # guesses that were dropped or not tested
             ended = outer(*kept, *[q] * unread) * (sent == accepted)
             out += outer(sum_last(ended, unread), *[p] * (unread + 1))
             if unread:
@@ -136,7 +138,7 @@ def sum_last(values: Tensor, count: int) -> Tensor:
 
 
 def outer(*factors: Tensor) -> Tensor:
-    """Return the outer product of tensors: the dimensions of each follow those before it."""
+    """Return the outer product of tensors; their dimensions are concatenated in order."""
     return reduce(lambda one, other: one[(..., *[None] * other.ndim)] * other, factors)
 
 

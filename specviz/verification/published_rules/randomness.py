@@ -1,4 +1,4 @@
-"""Random numbers that are used twice although they should be independent."""
+"""Rules that use one random number twice where two independent ones are needed."""
 
 from __future__ import annotations
 
@@ -24,20 +24,21 @@ from specviz.verification.published_rules.case_study import (
 
 @dataclass(frozen=True)
 class SharedGumbelNoise:
-    """Draft and replacement are the argmax of scores plus the same Gumbel noise. One candidate.
+    """Guess and replacement are both the argmax of log weights plus the same Gumbel noise.
 
-    Gumbel noise on log weights is a race: token i arrives at E_i/w_i, E_i exponential, and the
-    first to arrive is drawn. The draft x wins at a time t, exponential of rate 1 whoever wins; the
-    others have then not arrived, so each E_i is q_i t plus an exponential. In the race for the
-    replacement, with the residual's weights r, token i therefore starts at (q_i/r_i) t instead of
-    0: tokens that q prefers and that were not drawn come late. Integrated over t, this is rational
-    in q and r.
+    There is one candidate. Adding Gumbel noise to log weights is equivalent to a race: token i
+    arrives at time E_i/w_i, where E_i is exponential, and the first to arrive is drawn. In the race
+    for the guess, with weights q, the winner x arrives at a time t, which is exponential with rate
+    1. The others have not arrived by then, so each E_i is q_i t plus an exponential. The race for
+    the replacement has the residual's weights r, so token i starts at (q_i/r_i) t instead of 0:
+    tokens that q prefers but that were not drawn arrive late. Integrated over t, the probabilities
+    are rational functions of q and r.
     """
 
     length: int = 1
 
     def distribution(self, p: Tensor, q: Tensor) -> StringDistribution:
-        """Implement `Procedure.distribution`: min(p, q), and the race_winner race for the rest."""
+        """Implement `Procedure.distribution`: min(p, q), plus the winner of the second race."""
         out = torch.minimum(p, q) + (1 - overlap(p, q)) * win_probabilities(residual(p, q), q)
         return {(token,): mass for token, mass in enumerate(out.tolist())}
 
@@ -57,12 +58,13 @@ class SharedGumbelNoise:
 
 
 def win_probabilities(weights: Tensor, starts: Tensor) -> Tensor:
-    """Return each runner's probability to win a race with unequal starts.
+    """Return each runner's probability of winning a race with unequal starting times.
 
     Runner i starts at the time (s_i/w_i) t and needs an exponential time of rate w_i; t is
     exponential of rate 1.
 
-    Between two starts the race has a constant rate, so each interval is integrated by itself.
+    Between two starting times the race has a constant rate, so each interval is integrated
+    separately.
 
     Args:
         weights: (V,), the rates w.
